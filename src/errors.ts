@@ -1,0 +1,100 @@
+// Every failure Sinter raises. Three kinds: the user's (TensorError, ParseError), the device's (DeviceError), ours
+// (CompilerBug). Messages read `op: what is wrong: the values that clash`, then where, then `try: …`.
+
+export type ErrorCode =
+  | 'E_SHAPE'
+  | 'E_DTYPE'
+  | 'E_VALUE'
+  | 'E_AXIS'
+  | 'E_INDEX'
+  | 'E_PARSE'
+  | 'E_FORMAT'
+  | 'E_STATE'
+  | 'E_GRAD'
+  | 'E_UNSUPPORTED'
+  | 'E_DEVICE'
+  | 'E_VALIDATION'
+  | 'E_OOM'
+  | 'E_DEVICE_LOST'
+  | 'E_LIMIT'
+  | 'E_BUG';
+
+/** The base of every error Sinter throws: catch this, then look at `code`. */
+export class SinterError extends Error {
+  readonly code: ErrorCode;
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.name = new.target.name;
+  }
+}
+
+/** A mistake in what was asked of a tensor operation; thrown when the operation is recorded. */
+export class TensorError extends SinterError {
+  readonly op: string;
+  constructor(code: ErrorCode, op: string, problem: string, hint?: string) {
+    super(code, `${op}: ${problem}${userLocation()}${hint === undefined ? '' : `\n  try: ${hint}`}`);
+    this.op = op;
+  }
+}
+
+/** Malformed text or bytes: IR text, einsum notation, safetensors, npy, idx. */
+export class ParseError extends SinterError {
+  /** 1-based; undefined for binary formats. */
+  readonly line: number | undefined;
+  readonly column: number | undefined;
+  constructor(
+    code: 'E_PARSE' | 'E_FORMAT',
+    what: string,
+    problem: string,
+    at?: { line: number; column: number },
+  ) {
+    super(
+      code,
+      at === undefined ? `${what}: ${problem}` : `${what}: line ${at.line}, column ${at.column}: ${problem}`,
+    );
+    this.line = at?.line;
+    this.column = at?.column;
+  }
+}
+
+/** The device refused or failed: names the kernel or buffer, the limit, and the value asked for. */
+export class DeviceError extends SinterError {
+  /** The kernel that failed, when one can be named. */
+  readonly kernel: string | undefined;
+  constructor(
+    code: ErrorCode,
+    device: string,
+    problem: string,
+    options?: { kernel?: string; hint?: string; cause?: unknown },
+  ) {
+    const kernel = options?.kernel === undefined ? '' : ` in kernel ${options.kernel}`;
+    const hint = options?.hint === undefined ? '' : `\n  try: ${options.hint}`;
+    super(code, `${device}${kernel}: ${problem}${hint}`, { cause: options?.cause });
+    this.kernel = options?.kernel;
+  }
+}
+
+/** A broken invariant of the compiler itself; names the pass and carries IR text for the report. */
+export class CompilerBug extends SinterError {
+  readonly pass: string;
+  constructor(pass: string, problem: string, irText?: string) {
+    super('E_BUG', `compiler bug in ${pass}: ${problem}${irText === undefined ? '' : `\n${irText}`}`);
+    this.pass = pass;
+  }
+}
+
+/** The first stack frame outside Sinter, as `\n  at file:line:column`; empty when none can be told apart. */
+function userLocation(): string {
+  const stack = new Error('where').stack?.split('\n') ?? [];
+  const here = new URL('.', import.meta.url).href;
+  for (const frame of stack.slice(1)) {
+    const place = /\(?((?:file:\/\/|\/|https?:|[A-Za-z]:\\)[^()]*:\d+:\d+)\)?$/.exec(frame)?.[1];
+    if (place === undefined) continue;
+    const url = place.startsWith('/') ? `file://${place}` : place;
+    if (!url.startsWith(here) && !url.includes('node:internal') && !url.includes('/node_modules/')) {
+      return `\n  at ${url.replace(/^.*\/([^/]+\/[^/]+)$/, '$1')}`;
+    }
+  }
+  return '';
+}

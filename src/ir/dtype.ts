@@ -1,0 +1,103 @@
+// Element types: what each one is, how wide it is stored, and how two of them promote (PyTorch's lattice).
+
+/** Every element type the Graph IR knows; targets support subsets and say so in clear errors. */
+export type DType =
+  | 'bool'
+  | 'i8'
+  | 'u8'
+  | 'i16'
+  | 'u16'
+  | 'i32'
+  | 'u32'
+  | 'i64'
+  | 'u64'
+  | 'f16'
+  | 'bf16'
+  | 'f32'
+  | 'f64';
+
+export type DTypeKind = 'bool' | 'int' | 'uint' | 'float';
+
+interface DTypeInfo {
+  readonly kind: DTypeKind;
+  /** Bytes one element takes in tightly packed storage. */
+  readonly bytes: number;
+}
+
+const info = {
+  bool: { kind: 'bool', bytes: 1 },
+  i8: { kind: 'int', bytes: 1 },
+  u8: { kind: 'uint', bytes: 1 },
+  i16: { kind: 'int', bytes: 2 },
+  u16: { kind: 'uint', bytes: 2 },
+  i32: { kind: 'int', bytes: 4 },
+  u32: { kind: 'uint', bytes: 4 },
+  i64: { kind: 'int', bytes: 8 },
+  u64: { kind: 'uint', bytes: 8 },
+  f16: { kind: 'float', bytes: 2 },
+  bf16: { kind: 'float', bytes: 2 },
+  f32: { kind: 'float', bytes: 4 },
+  f64: { kind: 'float', bytes: 8 },
+} as const satisfies Record<DType, DTypeInfo>;
+
+/** All dtypes, in a fixed order. */
+export const dtypes: readonly DType[] = Object.keys(info) as DType[];
+
+export function isDType(text: string): text is DType {
+  return Object.hasOwn(info, text);
+}
+
+export function dtypeKind(dtype: DType): DTypeKind {
+  return info[dtype].kind;
+}
+
+/** Bytes of one element in packed storage. */
+export function dtypeBytes(dtype: DType): number {
+  return info[dtype].bytes;
+}
+
+export function isFloat(dtype: DType): boolean {
+  return info[dtype].kind === 'float';
+}
+
+/** Signed or unsigned integer; bool is not one. */
+export function isInteger(dtype: DType): boolean {
+  const kind = info[dtype].kind;
+  return kind === 'int' || kind === 'uint';
+}
+
+/** 64-bit integers hold `bigint` values on the host. */
+export function isWide(dtype: DType): dtype is 'i64' | 'u64' {
+  return dtype === 'i64' || dtype === 'u64';
+}
+
+const signedOfBytes: Readonly<Record<number, DType>> = { 1: 'i8', 2: 'i16', 4: 'i32', 8: 'i64' };
+
+/**
+ * The dtype both operands are converted to, as `torch.promote_types`: bool < integers < floats; f16 with bf16 gives f32;
+ * signed with unsigned gives the next wider signed type (i64 for u32, f32 for u64 with a signed type, as PyTorch).
+ */
+export function promote(a: DType, b: DType): DType {
+  if (a === b) return a;
+  const [x, y] = [info[a], info[b]];
+  if (x.kind === 'bool') return b;
+  if (y.kind === 'bool') return a;
+  if (x.kind === 'float' || y.kind === 'float') {
+    if (x.kind !== 'float') return b;
+    if (y.kind !== 'float') return a;
+    if (x.bytes === y.bytes) return 'f32';
+    return x.bytes > y.bytes ? a : b;
+  }
+  if (x.kind === y.kind) return x.bytes > y.bytes ? a : b;
+  const [signed, unsigned] = x.kind === 'int' ? [x, y] : [y, x];
+  if (signed.bytes > unsigned.bytes) return signedOfBytes[signed.bytes] ?? 'i64';
+  return signedOfBytes[unsigned.bytes * 2] ?? 'f32';
+}
+
+/** Inclusive range of an integer dtype, as exact integers. */
+export function integerRange(dtype: DType): readonly [bigint, bigint] {
+  const bits = BigInt(info[dtype].bytes * 8);
+  if (info[dtype].kind === 'int') return [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n];
+  if (info[dtype].kind === 'uint') return [0n, (1n << bits) - 1n];
+  return [0n, 1n];
+}

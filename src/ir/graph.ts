@@ -1,0 +1,177 @@
+// Graph IR: immutable nodes in SSA form, hash-consed by a builder, so that equal expressions are one node.
+// Every walk here is iterative: a graph of 100,000 nodes must not overflow the stack.
+
+import { infer, type TensorType } from './infer.ts';
+import type { Attrs, Op } from './ops.ts';
+import type { DType } from './dtype.ts';
+import { fixedShape, type FixedShape, type Shape } from './shape.ts';
+
+interface NodeFields<K extends Op> {
+  readonly op: K;
+  readonly inputs: readonly Node[];
+  readonly attrs: Attrs<K>;
+  readonly dtype: DType;
+  readonly shape: Shape;
+  /** Unique over the process and larger than every input's, so ids are a topological order. */
+  readonly id: number;
+  /** Structural hash, used by the interning table only. */
+  readonly hash: number;
+}
+
+export type NodeOf<K extends Op> = NodeFields<K>;
+/** One operation of a graph; narrow on `op` to read `attrs`. */
+export type Node = { [K in Op]: NodeFields<K> }[Op];
+
+/** A pure program: parameters in, outputs out. */
+export interface Graph {
+  /** In calling order; `attrs.index` counts 0, 1, 2…. */
+  readonly parameters: readonly NodeOf<'parameter'>[];
+  readonly outputs: readonly Node[];
+}
+
+/** The node's shape as numbers; throws E_UNSUPPORTED when a dimension is symbolic. */
+export function dims(node: TensorType): FixedShape {
+  return fixedShape(node.shape, 'op' in node ? String(node.op) : 'tensor');
+}
+
+let lastId = 0;
+
+/** Makes nodes, giving back an existing one where op, inputs and attributes are equal. */
+export class GraphBuilder {
+  readonly #table = new Map<number, Node | Node[]>();
+  #size = 0;
+
+  /** Number of distinct nodes made. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The node of this op, checked by its type rule. Throws TensorError on a misfit. */
+  add<K extends Op>(op: K, inputs: readonly Node[], attrs: Attrs<K>): NodeOf<K> {
+    const hash = hashNode(op, inputs, attrs);
+    const found = this.#table.get(hash);
+    if (found !== undefined) {
+      for (const node of Array.isArray(found) ? found : [found]) {
+        if (node.op === op && sameInputs(node.inputs, inputs) && sameAttrs(node.attrs, attrs))
+          return node as NodeOf<K>;
+      }
+    }
+    const { dtype, shape } = infer(op, inputs, attrs);
+    lastId += 1;
+    const node = Object.freeze({ op, inputs, attrs, dtype, shape, id: lastId, hash }) as unknown as Node;
+    if (found === undefined) this.#table.set(hash, node);
+    else if (Array.isArray(found)) found.push(node);
+    else this.#table.set(hash, [found, node]);
+    this.#size += 1;
+    return node as unknown as NodeOf<K>;
+  }
+}
+
+/** Nodes reachable from `roots`, inputs before users, in ascending id (recording) order. */
+export function topological(roots: readonly Node[], stop?: (node: Node) => boolean): Node[] {
+  const seen = new Set<Node>(roots);
+  const stack = [...seen];
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (stop?.(node) === true) continue;
+    for (const input of node.inputs) {
+      if (!seen.has(input)) {
+        seen.add(input);
+        stack.push(input);
+      }
+    }
+  }
+  return [...seen].sort((a, b) => a.id - b.id);
+}
+
+/** How many times each node is read by another node or is an output. */
+export function countUses(graph: Graph): Map<Node, number> {
+  const uses = new Map<Node, number>();
+  const use = (node: Node): void => void uses.set(node, (uses.get(node) ?? 0) + 1);
+  for (const node of topological(graph.outputs)) node.inputs.forEach(use);
+  graph.outputs.forEach(use);
+  return uses;
+}
+
+/**
+ * Rebuilds a graph bottom-up. `change` sees each node with its already rewritten inputs and gives its replacement, or
+ * undefined to keep it. Parameters survive unless `change` replaces them.
+ */
+export function rewrite(
+  graph: Graph,
+  change: (node: Node, inputs: readonly Node[], builder: GraphBuilder) => Node | undefined,
+  builder: GraphBuilder = new GraphBuilder(),
+): Graph {
+  const made = new Map<Node, Node>();
+  const build = (node: Node): Node => {
+    const inputs = node.inputs.map((input) => made.get(input)!);
+    return change(node, inputs, builder) ?? rebuild(node, inputs, builder);
+  };
+  for (const parameter of graph.parameters) made.set(parameter, build(parameter));
+  for (const node of topological(graph.outputs)) if (!made.has(node)) made.set(node, build(node));
+  return {
+    parameters: graph.parameters.map((parameter) => made.get(parameter) as NodeOf<'parameter'>),
+    outputs: graph.outputs.map((output) => made.get(output)!),
+  };
+}
+
+/** The same op and attributes over other inputs. */
+export function rebuild(node: Node, inputs: readonly Node[], builder: GraphBuilder): Node {
+  return (builder.add as (op: Op, inputs: readonly Node[], attrs: Attrs) => Node).call(
+    builder,
+    node.op,
+    inputs,
+    node.attrs,
+  );
+}
+
+function mix(hash: number, word: number): number {
+  return Math.imul(hash ^ word, 0x9e3779b1) ^ (hash >>> 15);
+}
+
+const scratch = new DataView(new ArrayBuffer(8));
+
+function hashValue(hash: number, value: unknown): number {
+  if (typeof value === 'number') {
+    if (Number.isInteger(value) && Math.abs(value) < 2 ** 31 && !Object.is(value, -0))
+      return mix(hash, value);
+    scratch.setFloat64(0, value);
+    return mix(mix(hash, scratch.getInt32(0)), scratch.getInt32(4));
+  }
+  if (typeof value === 'bigint')
+    return mix(mix(hash, Number(BigInt.asIntN(32, value))), Number(BigInt.asIntN(32, value >> 32n)));
+  if (typeof value === 'boolean') return mix(hash, value ? 1 : 2);
+  if (typeof value === 'string') {
+    let out = mix(hash, value.length);
+    for (let i = 0; i < value.length; i++) out = mix(out, value.charCodeAt(i));
+    return out;
+  }
+  if (Array.isArray(value)) {
+    let out = mix(hash, value.length);
+    for (const item of value) out = hashValue(out, item);
+    return out;
+  }
+  let out = hash;
+  for (const field of Object.values(value as object)) out = hashValue(out, field);
+  return out;
+}
+
+function hashNode(op: Op, inputs: readonly Node[], attrs: Attrs): number {
+  let hash = hashValue(inputs.length, op);
+  for (const input of inputs) hash = mix(hash, input.id);
+  return hashValue(hash, attrs);
+}
+
+function sameInputs(a: readonly Node[], b: readonly Node[]): boolean {
+  return a.length === b.length && a.every((node, i) => node === b[i]);
+}
+
+/** Deep equality of attribute values; −0 and 0 differ, NaN equals NaN. */
+export function sameAttrs(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) =>
+    sameAttrs((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
+  );
+}
