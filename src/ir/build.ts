@@ -1,0 +1,110 @@
+// Node constructors: one small function per common op, so that rules and passes read like formulas. Views that would change
+// nothing give their input back.
+
+import type { DType } from './dtype.ts';
+import { dims, type GraphBuilder, type Node } from './graph.ts';
+import type { BinaryOp, Monoid, UnaryOp } from './ops.ts';
+import { sameShape, type FixedShape } from './shape.ts';
+
+export function unary(b: GraphBuilder, op: Exclude<UnaryOp, 'cast' | 'bitcast'>, x: Node): Node {
+  return b.add(op, [x], {}) as Node;
+}
+
+/** Operands of one shape and dtype; a number becomes a constant of the other operand's type. */
+export function binary(b: GraphBuilder, op: BinaryOp, x: Node | number, y: Node | number): Node {
+  const like = typeof x === 'number' ? (y as Node) : x;
+  const [left, right] = [
+    typeof x === 'number' ? fullLike(b, like, x) : x,
+    typeof y === 'number' ? fullLike(b, like, y) : y,
+  ];
+  return b.add(op, [left, right], {}) as Node;
+}
+
+export const add = (b: GraphBuilder, x: Node | number, y: Node | number): Node => binary(b, 'add', x, y);
+export const sub = (b: GraphBuilder, x: Node | number, y: Node | number): Node => binary(b, 'sub', x, y);
+export const mul = (b: GraphBuilder, x: Node | number, y: Node | number): Node => binary(b, 'mul', x, y);
+export const div = (b: GraphBuilder, x: Node | number, y: Node | number): Node => binary(b, 'div', x, y);
+export const neg = (b: GraphBuilder, x: Node): Node => unary(b, 'neg', x);
+
+export function where(b: GraphBuilder, condition: Node, x: Node, y: Node): Node {
+  return b.add('where', [condition, x, y], {}) as Node;
+}
+
+/** A rank-0 constant; for 64-bit integer dtypes the number becomes a bigint. */
+export function constant(b: GraphBuilder, value: number | bigint, dtype: DType): Node {
+  const wide = dtype === 'i64' || dtype === 'u64';
+  const stored = wide ? BigInt(value) : Number(value);
+  return b.add('constant', [], { value: stored, dtype }) as Node;
+}
+
+/** A constant spread over a shape. */
+export function full(b: GraphBuilder, shape: FixedShape, value: number | bigint, dtype: DType): Node {
+  return broadcast(b, constant(b, value, dtype), shape);
+}
+
+export function fullLike(b: GraphBuilder, like: Node, value: number | bigint): Node {
+  return full(b, dims(like), value, like.dtype);
+}
+
+export function cast(b: GraphBuilder, x: Node, dtype: DType): Node {
+  return x.dtype === dtype ? x : (b.add('cast', [x], { dtype }) as Node);
+}
+
+export function reshape(b: GraphBuilder, x: Node, shape: FixedShape): Node {
+  return sameShape(x.shape, shape) ? x : (b.add('reshape', [x], { shape }) as Node);
+}
+
+export function permute(b: GraphBuilder, x: Node, order: readonly number[]): Node {
+  return order.every((axis, i) => axis === i) ? x : (b.add('permute', [x], { order }) as Node);
+}
+
+export function broadcast(b: GraphBuilder, x: Node, shape: FixedShape): Node {
+  return sameShape(x.shape, shape) ? x : (b.add('broadcast', [x], { shape }) as Node);
+}
+
+/** Removes `axes` (ascending) by the monoid; no axes gives the input back. */
+export function reduce(b: GraphBuilder, monoid: Monoid, x: Node, axes: readonly number[]): Node {
+  return axes.length === 0 ? x : (b.add('reduce', [x], { monoid, axes }) as Node);
+}
+
+/** Reduces and keeps the axes with size 1. */
+export function reduceKeep(b: GraphBuilder, monoid: Monoid, x: Node, axes: readonly number[]): Node {
+  const kept = dims(x).map((dim, axis) => (axes.includes(axis) ? 1 : dim));
+  return reshape(b, reduce(b, monoid, x, axes), kept);
+}
+
+/** Inserts axes of `shape` at positions `axes`, repeating `x` along them: the adjoint of a reduction over `axes`. */
+export function expandAxes(b: GraphBuilder, x: Node, shape: FixedShape, axes: readonly number[]): Node {
+  return broadcast(
+    b,
+    reshape(
+      b,
+      x,
+      shape.map((dim, axis) => (axes.includes(axis) ? 1 : dim)),
+    ),
+    shape,
+  );
+}
+
+/** Sums what broadcasting from `shape` to `x`'s shape repeated: the adjoint of `broadcast`. */
+export function sumTo(b: GraphBuilder, x: Node, shape: FixedShape): Node {
+  const from = dims(x);
+  const offset = from.length - shape.length;
+  const axes = from.flatMap((dim, axis) =>
+    axis < offset || (shape[axis - offset] === 1 && dim !== 1) ? [axis] : [],
+  );
+  return reshape(b, reduce(b, 'sum', x, axes), shape);
+}
+
+/** A strided sub-block: `size` elements from `start`, `step` apart (default 1), on every axis. */
+export function slice(
+  b: GraphBuilder,
+  x: Node,
+  start: FixedShape,
+  size: FixedShape,
+  step?: FixedShape,
+): Node {
+  const steps = step ?? start.map(() => 1);
+  const whole = dims(x).every((dim, axis) => start[axis] === 0 && size[axis] === dim && steps[axis] === 1);
+  return whole ? x : (b.add('slice', [x], { start, size, step: steps }) as Node);
+}

@@ -1,0 +1,67 @@
+// What every backend offers. A backend owns buffers, loads Programs once, and runs them; it knows nothing of graphs.
+
+import type { Program } from './program.ts';
+
+/** Memory on a device. Opaque outside its backend; `destroy` gives it back to the backend's pool. */
+export interface DeviceBuffer {
+  readonly bytes: number;
+  destroy(): void;
+}
+
+/** A Program made ready on a device: pipelines compiled, scratch planned. */
+export interface LoadedProgram {
+  readonly program: Program;
+  /**
+   * Queues one run and returns at once. `inputs` are the buffers of `program.inputs`, `outputs` those of
+   * `program.outputs` (for a donated pair the caller passes the input's buffer as the output too). `scalars` are values of
+   * `program.scalars`. A failure surfaces from `Device.read` or `Device.finish`, naming the kernel.
+   */
+  run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void;
+  /** Frees scratch and pipelines. */
+  destroy(): void;
+}
+
+/** Facts the compiler may ask of a device; they select a `Target` (cost profile, limits) and are stable for its lifetime. */
+export interface DeviceFacts {
+  /** `webgpu`, `webgpu:software` or `interpreter`. */
+  readonly name: string;
+  readonly description: string;
+  readonly software: boolean;
+  readonly features: readonly string[];
+  readonly limits: {
+    readonly storageBuffers: number;
+    readonly bufferBytes: number;
+    readonly bindingBytes: number;
+    readonly workgroupBytes: number;
+    readonly workgroupInvocations: number;
+    readonly workgroupsPerDimension: number;
+  };
+}
+
+/** Host functions of a Program's `host` steps (interpreter only): packed bytes in, packed bytes out. */
+export type HostFunctions = Readonly<
+  Record<string, (inputs: readonly Uint8Array[], scalars: readonly number[]) => readonly Uint8Array[]>
+>;
+
+export interface Device {
+  readonly facts: DeviceFacts;
+  /** A buffer of `bytes` (a multiple of 4, at least 4), contents undefined. Throws DeviceError E_OOM or E_LIMIT. */
+  allocate(bytes: number): DeviceBuffer;
+  /** Queues an upload; the bytes are copied before it returns. */
+  write(buffer: DeviceBuffer, bytes: Uint8Array): void;
+  /** Waits for queued work and copies the first `bytes` of the buffer out. Rejects with the first failure since the last read. */
+  read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array>;
+  /** Makes a program ready; pipelines compile in parallel behind the queue. */
+  load(program: Program, host?: HostFunctions): LoadedProgram;
+  /** Waits until all queued work is done; rejects with its first failure. */
+  finish(): Promise<void>;
+  /** Bytes held by live buffers, and by the pool of freed ones. */
+  memory(): { readonly live: number; readonly pooled: number; readonly buffers: number };
+  destroy(): void;
+}
+
+/** One way to get a device; `open` rejects with a reason when the machine has none. */
+export interface Backend {
+  readonly name: string;
+  open(): Promise<Device>;
+}

@@ -1,0 +1,103 @@
+// Program: all that is needed to run, cache or ship a compiled graph. Plain JSON data; no shapes are inferred and nothing is
+// compiled from here on. This file and its neighbours import nothing of the compiler.
+
+/** Element types as programs name them (the same words as the compiler's). */
+export type ElementType =
+  | 'bool'
+  | 'i8'
+  | 'u8'
+  | 'i16'
+  | 'u16'
+  | 'i32'
+  | 'u32'
+  | 'i64'
+  | 'u64'
+  | 'f16'
+  | 'bf16'
+  | 'f32'
+  | 'f64';
+
+export type TargetId = 'wgsl' | 'interpreter';
+
+export type BufferRole = 'input' | 'output' | 'scratch' | 'constant';
+
+/**
+ * One memory region. `scratch` lives in arena `arena` at `offset` bytes; inputs and outputs are bound from outside.
+ * `bytes` is the device size: packed elements, rounded up to 4, at least 4.
+ */
+export interface ProgramBuffer {
+  readonly name: string;
+  readonly role: BufferRole;
+  readonly bytes: number;
+  readonly dtype: ElementType;
+  readonly shape: readonly number[];
+  readonly arena?: number;
+  readonly offset?: number;
+}
+
+export type BindingAccess = 'read' | 'read_write';
+
+export interface ProgramKernel {
+  /** Unique in the program; also the entry point's name in `source`. */
+  readonly name: string;
+  readonly kind: string;
+  readonly source: string;
+  readonly workgroup: readonly [number, number, number];
+  /** One per storage binding, in binding order 0, 1, 2…. */
+  readonly bindings: readonly BindingAccess[];
+  /** The scalar block (a uniform of 16-byte rows) is bound after the storage bindings. */
+  readonly usesScalars: boolean;
+  readonly flops: number;
+  /** Bytes each run must move at least: every distinct input element once, every output element once. */
+  readonly bytes: number;
+}
+
+export type ProgramStep =
+  | {
+      readonly kind: 'dispatch';
+      /** Index into `kernels`. */
+      readonly kernel: number;
+      /** Indices into `buffers`, one per binding. */
+      readonly buffers: readonly number[];
+      /** Workgroup counts; the compiler keeps each within 65535. */
+      readonly grid: readonly [number, number, number];
+    }
+  /** Whole-buffer copy. */
+  | { readonly kind: 'copy'; readonly from: number; readonly to: number }
+  /** Interpreter target only: a function of the host, looked up in the table given when the program is loaded. */
+  | {
+      readonly kind: 'host';
+      readonly run: string;
+      readonly reads: readonly number[];
+      readonly writes: readonly number[];
+    };
+
+/** A number supplied at each run: a learning rate, a step count, a word of random state. */
+export interface ProgramScalar {
+  readonly name: string;
+  readonly dtype: 'f32' | 'i32' | 'u32' | 'bool';
+}
+
+export interface Program {
+  readonly version: 1;
+  readonly target: TargetId;
+  readonly kernels: readonly ProgramKernel[];
+  readonly buffers: readonly ProgramBuffer[];
+  /** Bytes of each scratch arena. */
+  readonly arenas: readonly number[];
+  readonly steps: readonly ProgramStep[];
+  /** Buffer index of each tensor input, in calling order. */
+  readonly inputs: readonly number[];
+  /** Buffer index of each output. An output may repeat an input (passed through) or another output. */
+  readonly outputs: readonly number[];
+  /** Inputs (positions in `inputs`) that the program overwrites: output position → input position. The output's buffer then
+   *  is the input's buffer. */
+  readonly donated: readonly { readonly output: number; readonly input: number }[];
+  /** Scalar `i` is word `i` of the scalar block. */
+  readonly scalars: readonly ProgramScalar[];
+}
+
+/** Bytes a packed buffer of `count` elements takes on a device: rounded up to whole words, never zero. */
+export function deviceBytes(elementBytes: number, count: number): number {
+  return Math.max(4, Math.ceil((elementBytes * count) / 4) * 4);
+}
