@@ -1,0 +1,103 @@
+// Loop IR: one kernel as statements over work-items. Templates build it, `interpret-loop.ts` gives it a meaning that needs no
+// GPU, emitters spell it. Buffers are addressed by element; how elements are packed into words is the emitter's affair.
+
+import type { DType } from '../ir/dtype.ts';
+import type { ElementwiseOp } from '../ir/ops.ts';
+
+/** What a register holds. Storage dtypes are widened on load: f16 and bf16 to f32, i8…u16 to i32/u32. */
+export type RegisterType = 'f32' | 'i32' | 'u32' | 'bool';
+/** Elements a register holds: a scalar or a short vector. */
+export type Width = 1 | 2 | 4;
+
+/**
+ * Arithmetic on registers: the elementwise ops with the Graph IR's exact meaning, plus
+ * `roundF16`/`roundBf16` (f32 → nearest value of the narrow type, still in f32),
+ * `philox` (args: key lo, key hi, counter lo, counter hi, element index i32 → u32 word; scalar only),
+ * `floorDiv`/`floorMod` (i32 by a positive constant, rounding toward −∞).
+ */
+export type LoopOp = ElementwiseOp | 'roundF16' | 'roundBf16' | 'philox' | 'floorDiv' | 'floorMod';
+
+interface Typed {
+  readonly type: RegisterType;
+  readonly width: Width;
+}
+
+export type Value = Typed &
+  (
+    | { readonly kind: 'constant'; readonly value: number }
+    /** A `let`, a `var` or a loop counter. */
+    | { readonly kind: 'variable'; readonly name: string }
+    /** Coordinate of the work-item: its workgroup in the grid, or its place in the workgroup. Always i32. */
+    | { readonly kind: 'builtin'; readonly of: 'workgroup' | 'local'; readonly axis: 0 | 1 | 2 }
+    /** Elementwise over lanes: every argument has the result's width. `cast` converts the argument's type to `type`. */
+    | { readonly kind: 'op'; readonly op: LoopOp; readonly args: readonly Value[] }
+    /** `width` consecutive elements from element `index` (i32 scalar). `aligned`: index is a multiple of width. */
+    | { readonly kind: 'load'; readonly buffer: string; readonly index: Value; readonly aligned: boolean }
+    /** Word `slot` of the scalar block. */
+    | { readonly kind: 'scalar'; readonly slot: number }
+    /** A vector of scalars. */
+    | { readonly kind: 'vector'; readonly args: readonly Value[] }
+    /** One scalar in every lane. */
+    | { readonly kind: 'splat'; readonly arg: Value }
+    /** One lane of a vector. */
+    | { readonly kind: 'lane'; readonly arg: Value; readonly lane: number }
+  );
+
+export type Stmt =
+  /** Names an immutable value. */
+  | { readonly kind: 'let'; readonly name: string; readonly value: Value }
+  /** Declares a mutable register. */
+  | { readonly kind: 'var'; readonly name: string; readonly value: Value }
+  | { readonly kind: 'assign'; readonly name: string; readonly value: Value }
+  /** Writes `value.width` consecutive elements. `owned`: this work-item alone writes the 32-bit words it touches (they may
+   *  be written whole); otherwise narrow elements must be merged into their word atomically. */
+  | {
+      readonly kind: 'store';
+      readonly buffer: string;
+      readonly index: Value;
+      readonly value: Value;
+      readonly owned: boolean;
+    }
+  /** Serial loop: `name` runs over [start, end) by `step` (a positive number). Bounds are i32 scalars. */
+  | {
+      readonly kind: 'for';
+      readonly name: string;
+      readonly start: Value;
+      readonly end: Value;
+      readonly step: number;
+      readonly body: readonly Stmt[];
+    }
+  | {
+      readonly kind: 'if';
+      readonly condition: Value;
+      readonly then: readonly Stmt[];
+      readonly else?: readonly Stmt[];
+    }
+  /** All work-items of the workgroup arrive; workgroup memory written before is visible after. Uniform control flow only. */
+  | { readonly kind: 'barrier' }
+  | { readonly kind: 'comment'; readonly text: string };
+
+export interface LoopBuffer {
+  readonly name: string;
+  readonly space: 'global' | 'workgroup';
+  /** Storage dtype of an element (workgroup memory: f32, i32, u32). */
+  readonly dtype: DType;
+  /** Elements. */
+  readonly size: number;
+  readonly access: 'read' | 'read_write';
+}
+
+/** One kernel, ready to be spelled. Global buffers come in binding order. */
+export interface Loop {
+  /** Identifier, unique in its program; the entry point. */
+  readonly name: string;
+  readonly kind: string;
+  /** Lines of the header comment: shapes, flops, bytes, schedule. */
+  readonly header: readonly string[];
+  readonly buffers: readonly LoopBuffer[];
+  readonly usesScalars: boolean;
+  /** Workgroups along x, y, z. */
+  readonly grid: readonly [number, number, number];
+  readonly workgroup: readonly [number, number, number];
+  readonly body: readonly Stmt[];
+}
