@@ -1,0 +1,55 @@
+// Indexed reads and writes in the reference interpreter: gather and its adjoint, scatter.
+
+import { foldingDtype } from './interpret-fold.ts';
+import { offsetsOf } from './interpret-view.ts';
+import type { ScatterMode } from './ops.ts';
+import { compileScalar } from './scalar.ts';
+import { stridesOf, type FixedShape } from './shape.ts';
+import { castArray, emptyData, type HostArray } from './value.ts';
+
+/** Where each element of `indices` points in an operand of `shape`; −1 when outside the axis. */
+function targets(shape: FixedShape, indices: HostArray, axis: number): Int32Array {
+  const strides = stridesOf(shape);
+  const stride = strides[axis]!;
+  const out = offsetsOf(
+    indices.shape,
+    strides.map((other, i) => (i === axis ? 0 : other)),
+  );
+  for (let i = 0; i < out.length; i++) {
+    const index = indices.data[i] as number;
+    out[i] = index >= 0 && index < shape[axis]! ? out[i]! + index * stride : -1;
+  }
+  return out;
+}
+
+/** out[i,j,k] = operand[i, indices[i,j,k], k] for axis 1; an index outside the axis reads 0. */
+export function gather(operand: HostArray, indices: HostArray, axis: number): HostArray {
+  const { dtype } = operand;
+  const from = targets(operand.shape, indices, axis);
+  const data = emptyData(dtype, from.length);
+  for (let i = 0; i < from.length; i++) if (from[i]! >= 0) data[i] = operand.data[from[i]!]!;
+  return { dtype, shape: indices.shape, data };
+}
+
+/**
+ * A copy of `operand` with `updates` folded in where `indices` point, in C-order; updates outside the axis are dropped.
+ * Floats fold in double and are rounded once at the end, like a reduction.
+ */
+export function scatter(
+  operand: HostArray,
+  indices: HostArray,
+  updates: HostArray,
+  axis: number,
+  mode: ScatterMode,
+): HostArray {
+  const to = targets(operand.shape, indices, axis);
+  const dtype = foldingDtype(operand.dtype);
+  const data = castArray(operand, dtype).data.slice();
+  const values = castArray(updates, dtype).data;
+  const combine = mode === 'set' ? undefined : compileScalar(mode, dtype, dtype);
+  for (let i = 0; i < to.length; i++) {
+    const at = to[i]!;
+    if (at >= 0) data[at] = combine === undefined ? values[i]! : combine(data[at]!, values[i]!);
+  }
+  return castArray({ dtype, shape: operand.shape, data }, operand.dtype);
+}
