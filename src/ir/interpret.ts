@@ -4,7 +4,7 @@
 
 import { CompilerBug, TensorError } from '../errors.ts';
 import { isWide } from './dtype.ts';
-import { dims, topological, type Graph, type Node } from './graph.ts';
+import { countUses, dims, topological, type Graph, type Node } from './graph.ts';
 import { convolve, dotGeneral } from './interpret-contract.ts';
 import { argReduce, reduce, scan } from './interpret-fold.ts';
 import { gather, scatter } from './interpret-index.ts';
@@ -23,21 +23,12 @@ export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray
   checkInputs(graph, inputs);
   const values = new Map<Node, HostArray>();
   graph.parameters.forEach((parameter, i) => values.set(parameter, inputs[i]!));
-  const order = topological(graph.outputs);
   // Arrays go as soon as their last reader has run: a long graph needs only what is live at one time.
-  const readers = new Map<Node, number>();
-  const keep = (node: Node): void => void readers.set(node, (readers.get(node) ?? 0) + 1);
-  graph.outputs.forEach(keep);
-  for (const node of order) node.inputs.forEach(keep);
-  for (const node of order) {
+  const readers = countUses(graph);
+  for (const node of topological(graph.outputs)) {
     if (!values.has(node)) {
-      values.set(
-        node,
-        evaluateNode(
-          node,
-          node.inputs.map((input) => values.get(input)!),
-        ),
-      );
+      const read = node.inputs.map((input) => values.get(input)!);
+      values.set(node, evaluateNode(node, read));
     }
     for (const input of node.inputs) {
       const left = readers.get(input)! - 1;
@@ -50,7 +41,7 @@ export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray
 
 /** The value of one node from its inputs' values, as constant folding needs it. */
 export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArray {
-  if (isElementwise(node.op)) return elementwise(node, node.op, inputs);
+  if (isMapped(node)) return elementwise(node, inputs);
   const shape = dims(node);
   const first = inputs[0]!;
   switch (node.op) {
@@ -97,7 +88,7 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
     case 'customVjp':
       return first;
     default:
-      throw new CompilerBug('interpret', `no meaning for ${node.op}`);
+      return node satisfies never;
   }
 }
 
@@ -122,9 +113,15 @@ function checkInputs(graph: Graph, inputs: readonly HostArray[]): void {
   });
 }
 
-function elementwise(node: Node, op: ElementwiseOp, inputs: readonly HostArray[]): HostArray {
+type MappedNode = Extract<Node, { readonly op: ElementwiseOp }>;
+
+function isMapped(node: Node): node is MappedNode {
+  return isElementwise(node.op);
+}
+
+function elementwise(node: MappedNode, inputs: readonly HostArray[]): HostArray {
   const shape = dims(node);
-  const { dtype } = node;
+  const { op, dtype } = node;
   // Whole bit patterns: element by element, NaN payloads would not survive passing through a JavaScript number.
   if (op === 'bitcast') return unpackBytes(packBytes(inputs[0]!), dtype, shape);
   const f = compileScalar(op, inputs.at(-1)!.dtype, dtype);

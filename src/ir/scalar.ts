@@ -93,8 +93,8 @@ const table = {
   // C's pow, where JavaScript's differs: 1^NaN = 1 and (±1)^±∞ = 1.
   pow: float((a, b) => (a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b)),
   // NaN wins, and −0 < 0.
-  min: { float: Math.min, int: Math.min, wide: (a, b) => (b < a ? b : a) },
-  max: { float: Math.max, int: Math.max, wide: (a, b) => (b > a ? b : a) },
+  min: { float: Math.min, int: (a, b) => Math.min(a, b), wide: (a, b) => (b < a ? b : a) },
+  max: { float: Math.max, int: (a, b) => Math.max(a, b), wide: (a, b) => (b > a ? b : a) },
   atan2: float(Math.atan2),
   and: { int: (a, b) => a & b, wide: (a, b) => a & b },
   or: { int: (a, b) => a | b, wide: (a, b) => a | b },
