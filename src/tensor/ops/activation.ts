@@ -1,0 +1,143 @@
+// Activation functions, as PyTorch defines them in value and in derivative: at a kink the derivative is that of one named
+// side, which is why they are written with `where` and not with min and max (those share ties).
+
+import { TensorError } from '../../errors.ts';
+import { add, binary, div, fullLike, mul, neg, sub, unary, where } from '../../ir/build.ts';
+import type { GraphBuilder, Node } from '../../ir/graph.ts';
+import type { Tensor } from '../tensor.ts';
+import { floatFormula, type Unary } from './elementwise.ts';
+import * as formula from './formula.ts';
+import { apply, show } from './operand.ts';
+
+/** 1 / (1 + e⁻ˣ). */
+export const sigmoid: Unary = floatFormula(formula.sigmoid);
+
+/** log σ(x) = −softplus(−x). */
+export const logSigmoid: Unary = floatFormula((b, x) => neg(b, formula.softplus(b, neg(b, x))));
+
+/** max(x, 0): NaN stays NaN, the derivative at 0 is 0. */
+export function relu(x: Tensor): Tensor {
+  if (x.dtype === 'bool') throw new TensorError('E_DTYPE', 'relu', `expects numbers, not bool: ${show(x)}`);
+  return apply([x], (b, node) => {
+    const zero = fullLike(b, node, 0);
+    return where(b, binary(b, 'le', node, zero), zero, node);
+  });
+}
+
+/** The open interval's inside keeps x, the outside is its nearer end; the derivative at both ends is 0. */
+function hardClamp(b: GraphBuilder, x: Node, low: number, high: number): Node {
+  const capped = where(b, binary(b, 'le', fullLike(b, x, high), x), fullLike(b, x, high), x);
+  return where(b, binary(b, 'le', x, low), fullLike(b, x, low), capped);
+}
+
+/** x limited to [0, 6]. */
+export const relu6: Unary = floatFormula((b, x) => hardClamp(b, x, 0, 6));
+
+/** x above 0, slope·x below; slope is 0.01 by default. */
+export function leakyRelu(x: Tensor, slope = 0.01): Tensor {
+  return floatFormula((b, wide) =>
+    where(b, binary(b, 'lt', fullLike(b, wide, 0), wide), wide, mul(b, wide, slope)),
+  )(x);
+}
+
+/** x above 0, weight·x below, with one learned weight or one per channel (axis 1). */
+export function prelu(x: Tensor, weight: Tensor): Tensor {
+  const channels = x.rank < 2 ? 1 : x.shape[1]!;
+  if (weight.rank > 1 || (weight.size !== 1 && weight.size !== channels)) {
+    throw new TensorError('E_SHAPE', 'prelu', `expects 1 or ${channels} weights: ${show(x, weight)}`);
+  }
+  return apply([x, weight], (b, p, w) => {
+    const slope = w.shape.length === 0 || x.rank < 2 ? w : formula.alongAxis(b, w, x.rank, 1);
+    const below = mul(b, formula.spreadTo(b, slope, p), p);
+    return where(b, binary(b, 'lt', fullLike(b, p, 0), p), p, below);
+  });
+}
+
+function eluOf(b: GraphBuilder, x: Node, alpha: number): Node {
+  const positive = binary(b, 'lt', fullLike(b, x, 0), x);
+  // The side not taken must not overflow: its exponential is of 0 there.
+  const below = unary(b, 'expm1', where(b, positive, fullLike(b, x, 0), x));
+  return where(b, positive, x, mul(b, below, alpha));
+}
+
+/** x above 0, alpha·(eˣ − 1) below; alpha is 1 by default. */
+export function elu(x: Tensor, alpha = 1): Tensor {
+  return floatFormula((b, wide) => eluOf(b, wide, alpha))(x);
+}
+
+/** Scaled elu whose outputs keep mean 0 and variance 1 (Klambauer et al., 2017). */
+export const selu: Unary = floatFormula((b, x) =>
+  mul(b, eluOf(b, x, 1.6732632423543772), 1.0507009873554805),
+);
+
+export interface GeluOptions {
+  /** `none`: x·Φ(x), by erf; `tanh`: its classic approximation; `sigmoid`: x·σ(1.702·x). */
+  readonly approximate?: 'none' | 'tanh' | 'sigmoid';
+}
+
+/** Gaussian error linear unit x·Φ(x). */
+export function gelu(x: Tensor, options: GeluOptions = {}): Tensor {
+  const form = options.approximate ?? 'none';
+  switch (form) {
+    case 'none':
+      return floatFormula((b, wide) => {
+        const twice = add(b, unary(b, 'erf', mul(b, wide, Math.SQRT1_2)), 1);
+        return mul(b, mul(b, wide, 0.5), twice);
+      })(x);
+    case 'tanh':
+      return floatFormula((b, wide) => {
+        const cubic = add(b, mul(b, mul(b, formula.square(b, wide), wide), 0.044715), wide);
+        const twice = add(b, unary(b, 'tanh', mul(b, cubic, Math.sqrt(2 / Math.PI))), 1);
+        return mul(b, mul(b, wide, 0.5), twice);
+      })(x);
+    case 'sigmoid':
+      return floatFormula((b, wide) => mul(b, wide, formula.sigmoid(b, mul(b, wide, 1.702))))(x);
+    default:
+      throw new TensorError(
+        'E_VALUE',
+        'gelu',
+        `unknown approximation '${String(form satisfies never)}'`,
+        "'none', 'tanh' or 'sigmoid'",
+      );
+  }
+}
+
+/** x·σ(x). */
+export const silu: Unary = floatFormula((b, x) => mul(b, x, formula.sigmoid(b, x)));
+
+/** x·tanh(softplus(x)). */
+export const mish: Unary = floatFormula((b, x) => mul(b, x, unary(b, 'tanh', formula.softplus(b, x))));
+
+export interface SoftplusOptions {
+  /** Sharpness, 1 by default. */
+  readonly beta?: number;
+}
+
+/** log(1 + e^(beta·x)) / beta, exact for large x as well. */
+export function softplus(x: Tensor, options: SoftplusOptions = {}): Tensor {
+  const { beta = 1 } = options;
+  if (beta === 1) return floatFormula(formula.softplus)(x);
+  return floatFormula((b, wide) => div(b, formula.softplus(b, mul(b, wide, beta)), beta))(x);
+}
+
+/** x / (1 + |x|). */
+export const softsign: Unary = floatFormula((b, x) => div(b, x, sub(b, 1, formula.negativeAbs(b, x))));
+
+/** x − tanh(x). */
+export const tanhshrink: Unary = floatFormula((b, x) => sub(b, x, unary(b, 'tanh', x)));
+
+/** x limited to [low, high], −1 and 1 by default; the derivative at both ends is 0. */
+export function hardtanh(x: Tensor, low = -1, high = 1): Tensor {
+  if (!(low < high)) throw new TensorError('E_VALUE', 'hardtanh', `low ${low} must be below high ${high}`);
+  return floatFormula((b, wide) => hardClamp(b, wide, low, high))(x);
+}
+
+function hardGate(b: GraphBuilder, x: Node): Node {
+  return div(b, hardClamp(b, add(b, x, 3), 0, 6), 6);
+}
+
+/** x / 6 + ½, limited to [0, 1]. */
+export const hardsigmoid: Unary = floatFormula(hardGate);
+
+/** x·hardsigmoid(x). */
+export const hardswish: Unary = floatFormula((b, x) => mul(b, x, hardGate(b, x)));

@@ -1,0 +1,48 @@
+// Conversions between element types. Floats become integers by truncation and saturation (NaN gives 0), integers wrap,
+// narrower floats round to nearest even; bool is x ≠ 0.
+
+import { TensorError } from '../../errors.ts';
+import { cast as convert } from '../../ir/build.ts';
+import { dtypeBytes, dtypes, isDType, type DType } from '../../ir/dtype.ts';
+import type { Node } from '../../ir/graph.ts';
+import type { Tensor } from '../tensor.ts';
+import type { Unary } from './elementwise.ts';
+import { apply, show } from './operand.ts';
+
+function checkDType(op: string, dtype: DType): void {
+  if (!isDType(dtype)) {
+    throw new TensorError(
+      'E_DTYPE',
+      op,
+      `no dtype is called '${String(dtype)}'`,
+      `one of ${dtypes.join(' ')}`,
+    );
+  }
+}
+
+/** x with elements of `dtype`; x itself if it has that already. */
+export function cast(x: Tensor, dtype: DType): Tensor {
+  checkDType('cast', dtype);
+  return x.dtype === dtype ? x : apply([x], (b, node) => convert(b, node, dtype));
+}
+
+/** PyTorch's name for `cast`. */
+export const to: (x: Tensor, dtype: DType) => Tensor = cast;
+
+/** x in f32. */
+export const toFloat: Unary = (x) => cast(x, 'f32');
+/** x in f16. */
+export const toHalf: Unary = (x) => cast(x, 'f16');
+/** x in i32. */
+export const toInt: Unary = (x) => cast(x, 'i32');
+/** x ≠ 0. */
+export const toBool: Unary = (x) => cast(x, 'bool');
+
+/** The same bits read as another dtype of the same width. */
+export function bitcast(x: Tensor, dtype: DType): Tensor {
+  checkDType('bitcast', dtype);
+  if (dtypeBytes(dtype) !== dtypeBytes(x.dtype) || dtype === 'bool' || x.dtype === 'bool') {
+    throw new TensorError('E_DTYPE', 'bitcast', `cannot read ${show(x)} as ${dtype}: widths differ or bool`);
+  }
+  return apply([x], (b, node) => b.add('bitcast', [node], { dtype }) as Node);
+}

@@ -1,0 +1,344 @@
+// Elementwise arithmetic and functions of real numbers. Operands promote and broadcast (operand.ts); functions that make no
+// sense in integers take them as f32. `x + y` on bool is `or`, `x · y` is `and`.
+
+import {
+  add as plus,
+  binary,
+  div as over,
+  fullLike,
+  mul as times,
+  neg as minus,
+  sub as less,
+  unary,
+  where,
+} from '../../ir/build.ts';
+import { TensorError } from '../../errors.ts';
+import { dtypeBytes, dtypeKind, isFloat } from '../../ir/dtype.ts';
+import type { GraphBuilder, Node } from '../../ir/graph.ts';
+import type { BinaryOp, UnaryOp } from '../../ir/ops.ts';
+import type { Tensor, TensorLike } from '../tensor.ts';
+import * as formula from './formula.ts';
+import { apply, applyFloat, combine, show } from './operand.ts';
+import { widened } from './formula.ts';
+
+/** An operation on each element of one tensor. */
+export type Unary = (x: Tensor) => Tensor;
+/** An operation on pairs of elements; operands broadcast and promote. */
+export type Binary = (x: TensorLike, y: TensorLike) => Tensor;
+
+type PlainUnary = Exclude<UnaryOp, 'cast' | 'bitcast'>;
+
+/** A float primitive. */
+function primitive(op: PlainUnary): Unary {
+  return (x) => applyFloat(x, (b, node) => unary(b, op, node));
+}
+
+/** A formula of floats, in f32 for 16-bit ones. */
+export function floatFormula(make: (b: GraphBuilder, x: Node) => Node): Unary {
+  return (x) => applyFloat(x, (b, node) => widened(b, node, (wide) => make(b, wide)));
+}
+
+/** Rounding: integers and bool are what they are. */
+function rounding(op: PlainUnary): Unary {
+  return (x) => apply([x], (b, node) => (isFloat(node.dtype) ? unary(b, op, node) : node));
+}
+
+/** A primitive of numbers of any kind. */
+function numeric(op: 'neg' | 'abs' | 'sign', name: string): Unary {
+  return (x) => {
+    if (x.dtype === 'bool')
+      throw new TensorError('E_DTYPE', name, `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
+    return apply([x], (b, node) => unary(b, op, node));
+  };
+}
+
+/** −x. */
+export const neg: Unary = numeric('neg', 'neg');
+/** |x|. */
+export const abs: Unary = numeric('abs', 'abs');
+/** −1, 0 or 1; NaN gives 0. */
+export const sign: Unary = numeric('sign', 'sign');
+/** Rounds down. */
+export const floor: Unary = rounding('floor');
+/** Rounds up. */
+export const ceil: Unary = rounding('ceil');
+/** Rounds to the nearest integer, halves to the even one. */
+export const round: Unary = rounding('round');
+/** Rounds toward zero. */
+export const trunc: Unary = rounding('trunc');
+/** eˣ. */
+export const exp: Unary = primitive('exp');
+/** 2ˣ. */
+export const exp2: Unary = primitive('exp2');
+/** eˣ − 1, exact near 0. */
+export const expm1: Unary = primitive('expm1');
+/** Natural logarithm. */
+export const log: Unary = primitive('log');
+/** Logarithm to base 2. */
+export const log2: Unary = primitive('log2');
+/** Logarithm to base 10. */
+export const log10: Unary = floatFormula((b, x) => over(b, unary(b, 'log', x), Math.LN10));
+/** log(1 + x), exact near 0. */
+export const log1p: Unary = primitive('log1p');
+export const sin: Unary = primitive('sin');
+export const cos: Unary = primitive('cos');
+export const tan: Unary = primitive('tan');
+export const asin: Unary = primitive('asin');
+export const acos: Unary = primitive('acos');
+export const atan: Unary = primitive('atan');
+export const sinh: Unary = primitive('sinh');
+export const cosh: Unary = primitive('cosh');
+export const tanh: Unary = primitive('tanh');
+/** The error function. */
+export const erf: Unary = primitive('erf');
+/** 1 − erf(x). */
+export const erfc: Unary = floatFormula((b, x) => less(b, 1, unary(b, 'erf', x)));
+export const sqrt: Unary = primitive('sqrt');
+/** 1 / √x. */
+export const rsqrt: Unary = primitive('rsqrt');
+/** 1 / x. */
+export const reciprocal: Unary = primitive('recip');
+
+/** x². */
+export function square(x: Tensor): Tensor {
+  return mul(x, x);
+}
+
+/** From here on x² + 1 = x² in f32, and x² would soon overflow: the logarithm of 2x is exact. */
+const HUGE = 1e9;
+
+/** Inverse hyperbolic sine: odd, log1p(a + a²/(1 + √(1+a²))) for a = |x|. */
+export const asinh: Unary = floatFormula((b, x) => {
+  const size = minus(b, formula.negativeAbs(b, x));
+  const near = binary(b, 'min', size, HUGE);
+  const root = unary(b, 'sqrt', plus(b, times(b, near, near), 1));
+  const small = unary(b, 'log1p', plus(b, near, over(b, times(b, near, near), plus(b, root, 1))));
+  const large = plus(b, unary(b, 'log', binary(b, 'max', size, HUGE)), Math.LN2);
+  const value = where(b, binary(b, 'lt', size, HUGE), small, large);
+  return where(b, binary(b, 'lt', x, 0), minus(b, value), value);
+});
+
+/** Inverse hyperbolic cosine: log1p(t + √t·√(t+2)) for t = x − 1; NaN below 1. */
+export const acosh: Unary = floatFormula((b, x) => {
+  const near = less(b, binary(b, 'min', x, HUGE), 1);
+  const root = times(b, unary(b, 'sqrt', near), unary(b, 'sqrt', plus(b, near, 2)));
+  const large = plus(b, unary(b, 'log', binary(b, 'max', x, HUGE)), Math.LN2);
+  return where(b, binary(b, 'lt', x, HUGE), unary(b, 'log1p', plus(b, near, root)), large);
+});
+
+/** Inverse hyperbolic tangent: (log1p(x) − log1p(−x)) / 2. */
+export const atanh: Unary = floatFormula((b, x) =>
+  times(b, less(b, unary(b, 'log1p', x), unary(b, 'log1p', minus(b, x))), 0.5),
+);
+
+export interface AddOptions {
+  /** Factor on the second operand, 1 by default. */
+  readonly alpha?: number;
+}
+
+/** x + alpha·y. */
+export function add(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
+  return scaledSum('add', x, y, options.alpha ?? 1);
+}
+
+/** x − alpha·y. */
+export function sub(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
+  return scaledSum('sub', x, y, -(options.alpha ?? 1));
+}
+
+/** x + alpha·y with one rounding where the target has a fused multiply-add. */
+export function addScaled(x: TensorLike, y: TensorLike, alpha: number): Tensor {
+  return scaledSum('addScaled', x, y, alpha);
+}
+
+function scaledSum(op: string, x: TensorLike, y: TensorLike, alpha: number): Tensor {
+  return combine(op, [x, y], op === 'add' && alpha === 1 ? 'any' : 'number', (b, p, q) => {
+    if (alpha === 1) return p.dtype === 'bool' ? binary(b, 'or', p, q) : plus(b, p, q);
+    if (alpha === -1) return less(b, p, q);
+    if (isFloat(p.dtype)) return b.add('fma', [q, fullLike(b, q, alpha), p], {}) as Node;
+    if (!Number.isInteger(alpha))
+      throw new TensorError('E_VALUE', op, `alpha ${alpha} must be whole for ${show(x, y)}`);
+    return plus(b, p, times(b, q, alpha));
+  });
+}
+
+/** x · y. */
+export function mul(x: TensorLike, y: TensorLike): Tensor {
+  return combine('mul', [x, y], 'any', (b, p, q) =>
+    p.dtype === 'bool' ? binary(b, 'and', p, q) : times(b, p, q),
+  );
+}
+
+export interface DivOptions {
+  /** Rounds the quotient down or toward zero and keeps integers integer; no rounding by default. */
+  readonly rounding?: 'floor' | 'trunc';
+}
+
+/** x / y; integers divide as f32 unless `rounding` is given. */
+export function div(x: TensorLike, y: TensorLike, options: DivOptions = {}): Tensor {
+  if (options.rounding === 'floor') return floorDivide(x, y);
+  if (options.rounding === undefined) return combine('div', [x, y], 'float', (b, p, q) => over(b, p, q));
+  return combine('div', [x, y], 'number', (b, p, q) =>
+    isFloat(p.dtype) ? unary(b, 'trunc', over(b, p, q)) : over(b, p, q),
+  );
+}
+
+/** ⌊x / y⌋: −7 by 2 is −4. */
+export function floorDivide(x: TensorLike, y: TensorLike): Tensor {
+  return combine('floorDivide', [x, y], 'number', (b, p, q) => formula.floorDivide(b, p, q));
+}
+
+/** x − y·⌊x / y⌋: the result has the divisor's sign, −7 by 2 leaves 1. */
+export function remainder(x: TensorLike, y: TensorLike): Tensor {
+  return combine('remainder', [x, y], 'number', (b, p, q) => formula.remainder(b, p, q));
+}
+
+/** x − y·trunc(x / y): the result has the dividend's sign, −7 by 2 leaves −1. */
+export function fmod(x: TensorLike, y: TensorLike): Tensor {
+  return combine('fmod', [x, y], 'number', (b, p, q) => binary(b, 'mod', p, q));
+}
+
+function pairwise(name: string, op: BinaryOp, onBool?: BinaryOp): Binary {
+  return (x, y) =>
+    combine(name, [x, y], 'any', (b, p, q) =>
+      binary(b, p.dtype === 'bool' && onBool !== undefined ? onBool : op, p, q),
+    );
+}
+
+/** The larger of both; NaN wins. Equal operands share the gradient. */
+export const maximum: Binary = pairwise('maximum', 'max', 'or');
+/** The smaller of both; NaN wins. Equal operands share the gradient. */
+export const minimum: Binary = pairwise('minimum', 'min', 'and');
+
+/** The angle of the point (x: `x`, y: `y`) in (−π, π], argument order as atan2(y, x). */
+export function atan2(y: TensorLike, x: TensorLike): Tensor {
+  return combine('atan2', [y, x], 'float', (b, p, q) => binary(b, 'atan2', p, q));
+}
+
+/** x^exponent. Integers stay integer (a negative power of one is 0 but for ±1); common exponents become products, roots. */
+export function pow(x: TensorLike, exponent: TensorLike): Tensor {
+  if (typeof exponent === 'number' && typeof x === 'object') {
+    if (isFloat(x.dtype)) return floatPower(x, exponent);
+    if (Number.isInteger(exponent) && x.dtype !== 'bool') return integerPower(x, exponent);
+  }
+  return combine('pow', [x, exponent], 'number', (b, p, q) =>
+    isFloat(p.dtype) ? binary(b, 'pow', p, q) : integerPowers(b, p, q),
+  );
+}
+
+const powers: Readonly<Record<string, (b: GraphBuilder, x: Node) => Node>> = {
+  '0': (b, x) => fullLike(b, x, 1),
+  '1': (_, x) => x,
+  '2': (b, x) => times(b, x, x),
+  '3': (b, x) => times(b, times(b, x, x), x),
+  '-1': (b, x) => unary(b, 'recip', x),
+  '0.5': (b, x) => unary(b, 'sqrt', x),
+  '-0.5': (b, x) => unary(b, 'rsqrt', x),
+};
+
+function floatPower(x: Tensor, exponent: number): Tensor {
+  const known = powers[String(exponent)];
+  if (known !== undefined) return apply([x], (b, node) => widened(b, node, (wide) => known(b, wide)));
+  return apply([x], (b, node) => binary(b, 'pow', node, exponent));
+}
+
+/** By squaring; the graph has at most two products per bit of the exponent. */
+function integerPower(x: Tensor, exponent: number): Tensor {
+  if (exponent < 0) {
+    throw new TensorError(
+      'E_VALUE',
+      'pow',
+      `integers take exponents ≥ 0: ${show(x, exponent)}`,
+      ".cast('f32')",
+    );
+  }
+  return apply([x], (b, node) => {
+    let result = fullLike(b, node, 1);
+    let factor = node;
+    for (let rest = exponent; rest > 0; rest = Math.floor(rest / 2)) {
+      if (rest % 2 === 1) result = times(b, result, factor);
+      if (rest > 1) factor = times(b, factor, factor);
+    }
+    return result;
+  });
+}
+
+/** By squaring, one bit of the exponents after the other. */
+function integerPowers(b: GraphBuilder, x: Node, exponent: Node): Node {
+  const odd = (rest: Node): Node => binary(b, 'ne', binary(b, 'and', rest, 1), 0);
+  const signed = dtypeKind(x.dtype) === 'int';
+  const one = fullLike(b, x, 1);
+  let result = one;
+  let factor = x;
+  for (let bit = 0; bit < dtypeBytes(x.dtype) * 8 - (signed ? 1 : 0); bit++) {
+    const rest = bit === 0 ? exponent : binary(b, 'shr', exponent, bit);
+    result = where(b, odd(rest), times(b, result, factor), result);
+    factor = times(b, factor, factor);
+  }
+  if (!signed) return result;
+  const unit = where(
+    b,
+    binary(b, 'eq', unary(b, 'abs', x), one),
+    where(b, odd(exponent), x, one),
+    fullLike(b, x, 0),
+  );
+  return where(b, binary(b, 'lt', exponent, 0), unit, result);
+}
+
+/** start + weight·(end − start), exact at both ends. */
+export function lerp(start: TensorLike, end: TensorLike, weight: TensorLike): Tensor {
+  return combine('lerp', [start, end, weight], 'float', (b, p, q, w) => {
+    const span = less(b, q, p);
+    const fromStart = plus(b, p, times(b, w, span));
+    const fromEnd = less(b, q, times(b, less(b, 1, w), span));
+    return where(b, binary(b, 'lt', w, 0.5), fromStart, fromEnd);
+  });
+}
+
+/** Limits to [low, high], either absent; NaN stays, and low > high gives high. The gradient passes at both ends. */
+export function clamp(x: Tensor, low?: TensorLike, high?: TensorLike): Tensor {
+  if (low === undefined && high === undefined) {
+    throw new TensorError('E_VALUE', 'clamp', `needs a low or a high end: ${show(x)}`, 'x.clamp(0, 1)');
+  }
+  if (low === undefined) return combine('clamp', [x, high!], 'number', (b, p, h) => atMost(b, p, h));
+  if (high === undefined) return combine('clamp', [x, low], 'number', (b, p, l) => atLeast(b, p, l));
+  return combine('clamp', [x, low, high], 'number', (b, p, l, h) => atMost(b, atLeast(b, p, l), h));
+}
+
+/** x where it is inside. Else the bound, or NaN: through `max`, whose gradient stays outside x. */
+function atLeast(b: GraphBuilder, x: Node, low: Node): Node {
+  return where(b, binary(b, 'le', low, x), x, binary(b, 'max', formula.stopGradient(b, x), low));
+}
+
+function atMost(b: GraphBuilder, x: Node, high: Node): Node {
+  return where(b, binary(b, 'le', x, high), x, binary(b, 'min', formula.stopGradient(b, x), high));
+}
+
+export interface NanToNumOptions {
+  /** Replaces NaN, 0 by default. */
+  readonly nan?: number;
+  /** Replaces +∞, the dtype's largest value by default. */
+  readonly posinf?: number;
+  /** Replaces −∞, the dtype's smallest value by default. */
+  readonly neginf?: number;
+}
+
+/** The largest finite value of each float dtype. */
+export const largest: Readonly<Record<string, number>> = {
+  f16: 65504,
+  bf16: 3.3895313892515355e38,
+  f32: 3.4028234663852886e38,
+  f64: Number.MAX_VALUE,
+};
+
+/** Replaces NaN and infinities by finite numbers. */
+export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
+  if (!isFloat(x.dtype)) return x;
+  const most = largest[x.dtype]!;
+  const { nan = 0, posinf = most, neginf = -most } = options;
+  return apply([x], (b, node) => {
+    const infinite = where(b, binary(b, 'lt', node, 0), fullLike(b, node, neginf), fullLike(b, node, posinf));
+    const finite = where(b, formula.isInf(b, node), infinite, node);
+    return where(b, formula.isNan(b, node), fullLike(b, node, nan), finite);
+  });
+}

@@ -1,0 +1,189 @@
+// Operands of public operations: the one place where dtypes promote, JavaScript numbers take a dtype, shapes broadcast and
+// tensors are handed to a formula as graph nodes. Promotion is PyTorch's: a tensor with axes decides before a rank-0 tensor,
+// and that before a JavaScript number, unless the weaker one is of a higher kind (bool < integer < float).
+
+import { TensorError } from '../../errors.ts';
+import { dtypeKind, integerRange, isFloat, promote, type DType } from '../../ir/dtype.ts';
+import { broadcast, cast, constant } from '../../ir/build.ts';
+import { showShape } from '../../ir/shape.ts';
+import type { GraphBuilder, Node } from '../../ir/graph.ts';
+import { record } from '../record.ts';
+import { Tensor, type TensorLike } from '../tensor.ts';
+
+type Nodes<T extends readonly (Tensor | undefined)[]> = {
+  [K in keyof T]: T[K] extends Tensor ? Node : Node | undefined;
+};
+
+/** Records one node from tensors; an absent optional operand reaches `make` as undefined. */
+export function apply<const T extends readonly (Tensor | undefined)[]>(
+  operands: T,
+  make: (b: GraphBuilder, ...nodes: Nodes<T>) => Node,
+): Tensor {
+  const given = operands.filter((operand) => operand !== undefined);
+  return record(given, (b, nodes) => make(b, ...spread(operands, nodes)));
+}
+
+/** The nodes of the given operands, at the operands' positions. */
+export function spread<const T extends readonly (Tensor | undefined)[]>(
+  operands: T,
+  nodes: readonly Node[],
+): Nodes<T> {
+  let next = 0;
+  return operands.map((operand) =>
+    operand === undefined ? undefined : nodes[next++],
+  ) as unknown as Nodes<T>;
+}
+
+/** `f32[8,3]` for a tensor, the value itself for a JavaScript number. */
+export function show(...values: readonly TensorLike[]): string {
+  return values.map((x) => (x instanceof Tensor ? showShape(x.shape, x.dtype) : String(x))).join(', ');
+}
+
+const rank = { bool: 0, int: 1, uint: 1, float: 2 } as const;
+
+/** The dtype that the operands of an elementwise operation are converted to, as `torch.result_type`. */
+export function resultType(values: readonly TensorLike[]): DType {
+  const tiers: [withAxes?: DType, rankZero?: DType, plain?: DType] = [];
+  for (const value of values) {
+    const tier = value instanceof Tensor && !value.weak ? (value.rank > 0 ? 0 : 1) : 2;
+    const dtype = value instanceof Tensor ? value.dtype : plainType(value);
+    const seen = tiers[tier];
+    tiers[tier] = seen === undefined ? dtype : promote(seen, dtype);
+  }
+  // Numbers alone are f32, as `tensor` makes them.
+  if (tiers[0] === undefined && tiers[1] === undefined) return tiers[2] === 'bool' ? 'bool' : 'f32';
+  let result: DType | undefined;
+  for (const dtype of tiers) {
+    if (dtype === undefined) continue;
+    if (result === undefined || rank[dtypeKind(dtype)] > rank[dtypeKind(result)]) result = dtype;
+  }
+  return result!;
+}
+
+/** A whole number is an integer as long as nothing else is a float: JavaScript does not tell 2 from 2.0. */
+function plainType(value: number | boolean): DType {
+  if (typeof value === 'boolean') return 'bool';
+  return Number.isInteger(value) ? 'i32' : 'f32';
+}
+
+/** Which operand dtypes an operation computes in: as they are, no bool, or floats (integers and bool become f32). */
+export type Domain = 'any' | 'number' | 'float';
+
+/** The common dtype of the operands, brought into the operation's domain. */
+export function operandType(op: string, values: readonly TensorLike[], domain: Domain): DType {
+  const common = resultType(values);
+  if (domain === 'float' && !isFloat(common)) return 'f32';
+  if (domain === 'number' && common === 'bool') {
+    throw new TensorError(
+      'E_DTYPE',
+      op,
+      `expects numbers, not bool: ${show(...values)}`,
+      ".cast('i32') first",
+    );
+  }
+  return common;
+}
+
+/** A JavaScript number or boolean as a constant; an integer dtype must be able to hold it. */
+function plain(op: string, b: GraphBuilder, value: number | boolean, dtype: DType): Node {
+  if (!isFloat(dtype) && dtype !== 'bool') {
+    const [low, high] = integerRange(dtype);
+    if (!Number.isInteger(Number(value)) || BigInt(value) < low || BigInt(value) > high) {
+      throw new TensorError('E_VALUE', op, `${value} is not a value of ${dtype}`);
+    }
+  }
+  if (dtype === 'bool') return constant(b, Number(value !== 0 && value !== false), dtype);
+  return constant(b, Number(value), dtype);
+}
+
+/** The shape that all operands broadcast to. Throws E_SHAPE showing every operand. */
+export function commonShape(op: string, values: readonly TensorLike[]): number[] {
+  const shapes = values.map((value) => (value instanceof Tensor ? value.shape : []));
+  const length = Math.max(0, ...shapes.map((shape) => shape.length));
+  const out = new Array<number>(length).fill(1);
+  for (const shape of shapes) {
+    for (let i = 1; i <= shape.length; i++) {
+      const dim = shape[shape.length - i]!;
+      const seen = out[length - i]!;
+      if (dim === 1 || dim === seen) continue;
+      if (seen !== 1) {
+        throw new TensorError(
+          'E_SHAPE',
+          op,
+          `shapes do not broadcast: ${show(...values)}`,
+          'sizes align from the right, and must be equal or 1; add axes with .unsqueeze(axis)',
+        );
+      }
+      out[length - i] = dim;
+    }
+  }
+  return out;
+}
+
+type Spread<T extends readonly TensorLike[]> = { [K in keyof T]: Node };
+
+/** Records an elementwise formula over operands broadcast to one shape, each in the dtype wanted of it. */
+export function fit<const T extends readonly TensorLike[]>(
+  op: string,
+  values: T,
+  dtypeOf: (value: TensorLike, position: number) => DType,
+  make: (b: GraphBuilder, ...nodes: Spread<T>) => Node,
+): Tensor {
+  const shape = commonShape(op, values);
+  const tensors = values.filter((value) => value instanceof Tensor);
+  return record(tensors, (b, nodes) => {
+    let next = 0;
+    const fitted = values.map((value, position) => {
+      const dtype = dtypeOf(value, position);
+      const node = value instanceof Tensor ? cast(b, nodes[next++]!, dtype) : plain(op, b, value, dtype);
+      return broadcast(b, node, shape);
+    });
+    return make(b, ...(fitted as unknown as Spread<T>));
+  });
+}
+
+/** Records an elementwise formula over operands brought to one dtype and one shape. */
+export function combine<const T extends readonly TensorLike[]>(
+  op: string,
+  values: T,
+  domain: Domain,
+  make: (b: GraphBuilder, ...nodes: Spread<T>) => Node,
+): Tensor {
+  const dtype = operandType(op, values, domain);
+  return fit(op, values, () => dtype, make);
+}
+
+/** Records a formula over one float tensor; integers and bool are taken as f32. */
+export function applyFloat(x: Tensor, make: (b: GraphBuilder, x: Node) => Node): Tensor {
+  return apply([x], (b, node) => make(b, isFloat(node.dtype) ? node : cast(b, node, 'f32')));
+}
+
+/** Requires a float tensor, for operations whose result would be senseless in integers. */
+export function checkFloat(op: string, ...operands: readonly (Tensor | undefined)[]): void {
+  for (const x of operands) {
+    if (x !== undefined && !isFloat(x.dtype)) {
+      throw new TensorError('E_DTYPE', op, `expects floats: ${show(x)}`, ".cast('f32')");
+    }
+  }
+}
+
+/** Requires an integer tensor, as indices are. */
+export function checkInteger(op: string, what: string, x: Tensor): void {
+  if (isFloat(x.dtype) || x.dtype === 'bool') {
+    throw new TensorError('E_DTYPE', op, `${what} must be integers: ${show(x)}`, ".cast('i32')");
+  }
+}
+
+/** Requires a rank, or one of several. */
+export function checkRank(op: string, what: string, x: Tensor, ...ranks: readonly number[]): void {
+  if (!ranks.includes(x.rank)) {
+    throw new TensorError('E_SHAPE', op, `${what} must have rank ${ranks.join(' or ')}: ${show(x)}`);
+  }
+}
+
+/** Requires an integer of at least `least`. */
+export function checkCount(op: string, what: string, value: number, least = 0): void {
+  if (!Number.isSafeInteger(value) || value < least) {
+    throw new TensorError('E_VALUE', op, `${what} must be an integer of at least ${least}: ${value}`);
+  }
+}

@@ -1,0 +1,316 @@
+// Reductions over axes: a number, a list, or all axes when absent; reduced axes vanish unless `keepdim`. Sums of 16-bit
+// floats are kept in f32 and rounded once. Integer sums and products keep their width and wrap (PyTorch widens to i64: ask
+// for it with `dtype`); narrower integers and bool count in i32.
+
+import { TensorError } from '../../errors.ts';
+import { binary, cast, reduce, reduceKeep, reshape, unary } from '../../ir/build.ts';
+import { dtypeBytes, isFloat, type DType } from '../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { normalizeAxes, normalizeAxis } from '../../ir/shape.ts';
+import { recordMany } from '../record.ts';
+import type { Tensor } from '../tensor.ts';
+import * as formula from './formula.ts';
+import { apply, checkFloat, show } from './operand.ts';
+
+/** Which axes a reduction folds: one, several, or all when absent. Negative ones count from the last. */
+export type Axes = number | readonly number[];
+
+export interface ReduceOptions {
+  /** Keeps reduced axes with size 1; false by default. */
+  readonly keepdim?: boolean;
+}
+
+export interface SumOptions extends ReduceOptions {
+  /** The dtype to accumulate in and give. */
+  readonly dtype?: DType;
+}
+
+/** Removes the kept axes of size 1 unless they are wanted. */
+function settle(b: GraphBuilder, kept: Node, axes: readonly number[], keepdim: boolean): Node {
+  if (keepdim) return kept;
+  return reshape(
+    b,
+    kept,
+    dims(kept).filter((_, axis) => !axes.includes(axis)),
+  );
+}
+
+/** Records a reduction given by a formula that keeps the reduced axes. */
+function reduction(
+  op: string,
+  x: Tensor,
+  axes: Axes | undefined,
+  options: ReduceOptions,
+  make: (b: GraphBuilder, x: Node, axes: readonly number[]) => Node,
+): Tensor {
+  const list = normalizeAxes(op, axes, x.rank);
+  return apply([x], (b, node) => settle(b, make(b, node, list), list, options.keepdim === true));
+}
+
+function sumType(dtype: DType): DType {
+  return isFloat(dtype) || dtypeBytes(dtype) >= 4 ? dtype : 'i32';
+}
+
+function fold(
+  op: string,
+  monoid: 'sum' | 'prod',
+  x: Tensor,
+  axes: Axes | undefined,
+  options: SumOptions,
+): Tensor {
+  const target = options.dtype ?? sumType(x.dtype);
+  if (target === 'bool')
+    throw new TensorError('E_DTYPE', op, 'cannot accumulate in bool', "dtype: 'i32', or any()");
+  return reduction(op, x, axes, options, (b, node, list) => {
+    const wide = cast(b, node, formula.wideType(target));
+    return cast(b, reduceKeep(b, monoid, wide, list), target);
+  });
+}
+
+/** Σ; 0 over nothing. */
+export function sum(x: Tensor, axes?: Axes, options: SumOptions = {}): Tensor {
+  return fold('sum', 'sum', x, axes, options);
+}
+
+/** Π; 1 over nothing. */
+export function prod(x: Tensor, axes?: Axes, options: SumOptions = {}): Tensor {
+  return fold('prod', 'prod', x, axes, options);
+}
+
+/** Σ / n of floats; NaN over nothing. */
+export function mean(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  checkFloat('mean', x);
+  return reduction('mean', x, axes, options, (b, node, list) =>
+    formula.widened(b, node, (wide) => formula.mean(b, wide, list)),
+  );
+}
+
+function extremum(
+  op: string,
+  monoid: 'min' | 'max',
+  x: Tensor,
+  axes: Axes | undefined,
+  options: ReduceOptions,
+): Tensor {
+  const list = normalizeAxes(op, axes, x.rank);
+  checkNotEmpty(op, x, list);
+  return reduction(op, x, axes, options, (b, node) =>
+    reduceKeep(b, node.dtype === 'bool' ? (monoid === 'max' ? 'or' : 'and') : monoid, node, list),
+  );
+}
+
+function checkNotEmpty(op: string, x: Tensor, axes: readonly number[]): void {
+  if (axes.some((axis) => x.shape[axis] === 0)) {
+    throw new TensorError('E_SHAPE', op, `nothing to choose from along axes [${axes.join(',')}]: ${show(x)}`);
+  }
+}
+
+/** The largest elements; NaN wins. Ties share the gradient. */
+export function amax(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  return extremum('amax', 'max', x, axes, options);
+}
+
+/** The smallest elements; NaN wins. Ties share the gradient. */
+export function amin(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  return extremum('amin', 'min', x, axes, options);
+}
+
+/** The largest elements, as `amax`; for their places too see `maxWithIndices`. */
+export function max(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  return extremum('max', 'max', x, axes, options);
+}
+
+/** The smallest elements, as `amin`; for their places too see `minWithIndices`. */
+export function min(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  return extremum('min', 'min', x, axes, options);
+}
+
+/** i32 positions of the first extremum along `axis`; bool is compared as numbers. */
+function placeOf(b: GraphBuilder, monoid: 'min' | 'max', x: Node, axis: number): Node {
+  const numbers = x.dtype === 'bool' ? cast(b, x, 'i32') : x;
+  return b.add('argReduce', [numbers], { monoid, axis }) as Node;
+}
+
+function place(
+  op: string,
+  monoid: 'min' | 'max',
+  x: Tensor,
+  axis: number | undefined,
+  keepdim: boolean,
+): Tensor {
+  const at = axis === undefined ? undefined : normalizeAxis(op, axis, Math.max(1, x.rank));
+  checkNotEmpty(op, x, at === undefined || x.rank === 0 ? normalizeAxes(op, undefined, x.rank) : [at]);
+  return apply([x], (b, node) => {
+    if (at === undefined || x.rank === 0) {
+      const found = placeOf(b, monoid, reshape(b, node, [x.size]), 0);
+      return keepdim
+        ? reshape(
+            b,
+            found,
+            x.shape.map(() => 1),
+          )
+        : found;
+    }
+    const found = placeOf(b, monoid, node, at);
+    return keepdim
+      ? reshape(
+          b,
+          found,
+          x.shape.map((dim, i) => (i === at ? 1 : dim)),
+        )
+      : found;
+  });
+}
+
+/** i32 position of the largest element along `axis`, or in C-order without one; the first of equals, NaN first of all. */
+export function argmax(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor {
+  return place('argmax', 'max', x, axis, options.keepdim === true);
+}
+
+/** i32 position of the smallest element along `axis`, or in C-order without one; the first of equals, NaN first of all. */
+export function argmin(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor {
+  return place('argmin', 'min', x, axis, options.keepdim === true);
+}
+
+function withIndices(
+  op: string,
+  monoid: 'min' | 'max',
+  x: Tensor,
+  axis: number,
+  options: ReduceOptions,
+): [Tensor, Tensor] {
+  const at = normalizeAxis(op, axis, x.rank);
+  checkNotEmpty(op, x, [at]);
+  const [values, indices] = recordMany([x], (b, [node]) => {
+    const kept = reshape(
+      b,
+      placeOf(b, monoid, node!, at),
+      x.shape.map((dim, i) => (i === at ? 1 : dim)),
+    );
+    const chosen = b.add('gather', [node!, kept], { axis: at }) as Node;
+    return [chosen, kept].map((result) => settle(b, result, [at], options.keepdim === true));
+  });
+  return [values!, indices!];
+}
+
+/** The largest elements along `axis` and their i32 places (the first of equals); the gradient goes to those places. */
+export function maxWithIndices(x: Tensor, axis: number, options: ReduceOptions = {}): [Tensor, Tensor] {
+  return withIndices('maxWithIndices', 'max', x, axis, options);
+}
+
+/** The smallest elements along `axis` and their i32 places (the first of equals); the gradient goes to those places. */
+export function minWithIndices(x: Tensor, axis: number, options: ReduceOptions = {}): [Tensor, Tensor] {
+  return withIndices('minWithIndices', 'min', x, axis, options);
+}
+
+/** true where some element is not 0 (NaN is not); false over nothing. */
+export function any(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  return reduction('any', x, axes, options, (b, node, list) =>
+    reduceKeep(b, 'or', formula.truth(b, node), list),
+  );
+}
+
+/** true where no element is 0; true over nothing. */
+export function all(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  return reduction('all', x, axes, options, (b, node, list) =>
+    reduceKeep(b, 'and', formula.truth(b, node), list),
+  );
+}
+
+/** How many elements are not 0, in i32. */
+export function countNonzero(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  return reduction('countNonzero', x, axes, options, (b, node, list) =>
+    reduceKeep(b, 'sum', cast(b, formula.truth(b, node), 'i32'), list),
+  );
+}
+
+export interface VarOptions extends ReduceOptions {
+  /** The sum of squares is divided by n − correction: 1 (unbiased) by default, 0 for the population. */
+  readonly correction?: number;
+}
+
+/** Mean squared deviation from the mean, in two passes. */
+function spreadOver(
+  op: string,
+  x: Tensor,
+  axes: Axes | undefined,
+  options: VarOptions,
+  root: boolean,
+): Tensor {
+  checkFloat(op, x);
+  return reduction(op, x, axes, options, (b, node, list) =>
+    formula.widened(b, node, (wide) => {
+      const spread = formula.moments(b, wide, list, options.correction ?? 1).variance;
+      return root ? unary(b, 'sqrt', spread) : spread;
+    }),
+  );
+}
+
+/** Variance; unbiased unless `correction: 0`. */
+function variance(x: Tensor, axes?: Axes, options: VarOptions = {}): Tensor {
+  return spreadOver('var', x, axes, options, false);
+}
+export { variance as var };
+
+/** Standard deviation; of the unbiased variance unless `correction: 0`. */
+export function std(x: Tensor, axes?: Axes, options: VarOptions = {}): Tensor {
+  return spreadOver('std', x, axes, options, true);
+}
+
+/** Variance and mean over the same axes. */
+export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tensor, Tensor] {
+  checkFloat('varMean', x);
+  const list = normalizeAxes('varMean', axes, x.rank);
+  const [spread, centre] = recordMany([x], (b, [node]) => {
+    const stats = formula.moments(
+      b,
+      cast(b, node!, formula.wideType(x.dtype)),
+      list,
+      options.correction ?? 1,
+    );
+    return [stats.variance, stats.mean].map((kept) =>
+      settle(b, cast(b, kept, x.dtype), list, options.keepdim === true),
+    );
+  });
+  return [spread!, centre!];
+}
+
+/** (Σ |x|^p)^(1/p): 2 by default, ∞ and −∞ give the extrema of |x|, 0 counts what is not 0. */
+export function norm(x: Tensor, p = 2, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  checkFloat('norm', x);
+  if (Number.isNaN(p)) throw new TensorError('E_VALUE', 'norm', 'p is NaN');
+  if (Math.abs(p) === Infinity) checkNotEmpty('norm', x, normalizeAxes('norm', axes, x.rank));
+  return reduction('norm', x, axes, options, (b, node, list) =>
+    formula.widened(b, node, (wide) => normOf(b, wide, p, list)),
+  );
+}
+
+/** The p-norm over axes, kept with size 1. Its derivative at the zero vector is 0. */
+export function normOf(b: GraphBuilder, x: Node, p: number, axes: readonly number[]): Node {
+  const size = unary(b, 'abs', x);
+  const total = (node: Node): Node => reduceKeep(b, 'sum', node, axes);
+  if (p === Infinity) return reduceKeep(b, 'max', size, axes);
+  if (p === -Infinity) return reduceKeep(b, 'min', size, axes);
+  if (p === 0) return total(cast(b, binary(b, 'ne', x, 0), x.dtype));
+  if (p === 1) return total(size);
+  if (p === 2) return formula.safeSqrt(b, total(formula.square(b, x)));
+  const sumOfPowers = total(binary(b, 'pow', size, p));
+  return binary(b, 'pow', sumOfPowers, 1 / p);
+}
+
+/** log Σ eˣ, without overflow. */
+export function logsumexp(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  checkFloat('logsumexp', x);
+  return reduction('logsumexp', x, axes, options, (b, node, list) =>
+    formula.widened(b, node, (wide) => formula.logSumExp(b, wide, list)),
+  );
+}
+
+/** Whether some element is NaN or ±∞: one flag is reduced on the device and read back. */
+export async function hasInfNan(x: Tensor): Promise<boolean> {
+  const flag = apply([x], (b, node) => {
+    const wrong = unary(b, 'not', formula.isFinite(b, node));
+    return reduce(b, 'or', wrong, normalizeAxes('hasInfNan', undefined, x.rank));
+  });
+  return (await flag.data())[0] !== 0;
+}
