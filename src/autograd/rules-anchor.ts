@@ -1,0 +1,213 @@
+// Derivatives of reductions, scans and indexed access. Ties share a cotangent evenly in reductions and scatters; a running
+// extremum gives it to the element that holds the record. Products never divide, so zeros are exact.
+
+import {
+  add,
+  binary,
+  cast,
+  div,
+  expandAxes,
+  full,
+  fullLike,
+  mul,
+  permute,
+  reduce,
+  reshape,
+  sub,
+  unary,
+  where,
+} from '../ir/build.ts';
+import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
+import type { Attrs, ScatterMode } from '../ir/ops.ts';
+import { sizeOf } from '../ir/shape.ts';
+import { keepWhere, times, type Rule } from './cotangent.ts';
+import { shift } from './rules-view.ts';
+
+const scan = (b: GraphBuilder, x: Node, attrs: Attrs<'scan'>): Node => b.add('scan', [x], attrs) as Node;
+const gather = (b: GraphBuilder, x: Node, indices: Node, axis: number): Node =>
+  b.add('gather', [x, indices], { axis }) as Node;
+const scatter = (
+  b: GraphBuilder,
+  into: Node,
+  indices: Node,
+  updates: Node,
+  axis: number,
+  mode: ScatterMode,
+): Node => b.add('scatter', [into, indices, updates], { axis, mode }) as Node;
+
+function reduceRule(b: GraphBuilder, node: NodeOf<'reduce'>, g: Node): Node | undefined {
+  const { monoid, axes } = node.attrs;
+  const x = node.inputs[0]!;
+  const shape = dims(x);
+  switch (monoid) {
+    // d Σx = Σdx
+    case 'sum':
+      return expandAxes(b, g, shape, axes);
+    // d Πx = Σᵢ (Π_{j≠i} xⱼ)·dxᵢ
+    case 'prod':
+      return times(b, expandAxes(b, g, shape, axes), productOfOthers(b, x, axes));
+    // Every element equal to the extremum gets an equal share; where the extremum is NaN nothing flows.
+    case 'min':
+    case 'max': {
+      const holds = binary(b, 'eq', x, expandAxes(b, node as Node, shape, axes));
+      // At least 1, for the derivative of this one: masks do not reach across the sum that it takes over the axes.
+      const holders = binary(b, 'max', reduce(b, 'sum', cast(b, holds, x.dtype), axes), 1);
+      return keepWhere(b, holds, expandAxes(b, div(b, g, holders), shape, axes));
+    }
+    case 'and':
+    case 'or':
+      return undefined;
+  }
+}
+
+/** For each element the product of the others over `axes`: what comes before it times what comes after. */
+function productOfOthers(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
+  const shape = dims(x);
+  const outer = [...shape.keys()].filter((axis) => !axes.includes(axis));
+  const order = [...outer, ...axes];
+  const moved = permute(b, x, order);
+  const count = sizeOf(axes.map((axis) => shape[axis]!));
+  const rows = reshape(b, moved, [...outer.map((axis) => shape[axis]!), count]);
+  const attrs = { monoid: 'prod', axis: outer.length, exclusive: true } as const;
+  const before = scan(b, rows, { ...attrs, reverse: false });
+  const after = scan(b, rows, { ...attrs, reverse: true });
+  const others = reshape(b, mul(b, before, after), dims(moved));
+  return permute(
+    b,
+    others,
+    order.map((_, axis) => order.indexOf(axis)),
+  );
+}
+
+function scanRule(b: GraphBuilder, node: NodeOf<'scan'>, g: Node): Node | undefined {
+  switch (node.attrs.monoid) {
+    // yₖ = Σ_{j≤k} xⱼ, so xᵢ gets Σ_{k≥i} gₖ: the same scan from the other end.
+    case 'sum':
+      return scan(b, g, { ...node.attrs, reverse: !node.attrs.reverse });
+    case 'prod':
+      return scanProductRule(b, node, g);
+    case 'min':
+    case 'max':
+      return scanExtremumRule(b, node, g);
+    case 'and':
+    case 'or':
+      return undefined;
+  }
+}
+
+/**
+ * yₖ = Π_{j≤k} xⱼ, so xᵢ gets (Π_{j<i} xⱼ)·Sᵢ with Sᵢ = Σ_{k≥i} gₖ·Π_{i<j≤k} xⱼ = gᵢ + xᵢ₊₁·Sᵢ₊₁. That recurrence is solved
+ * by recursive doubling (Kogge and Stone, 1973): log₂ n rounds, no division, exact with zeros and for every derivative.
+ */
+function scanProductRule(b: GraphBuilder, node: NodeOf<'scan'>, g: Node): Node {
+  const { axis, reverse, exclusive } = node.attrs;
+  const x = node.inputs[0]!;
+  const ahead = reverse ? -1 : 1;
+  const before = exclusive ? (node as Node) : scan(b, x, { ...node.attrs, exclusive: true });
+  let factor = shift(b, x, axis, ahead);
+  let sum = exclusive ? shift(b, g, axis, ahead) : g;
+  const length = dims(x)[axis]!;
+  for (let reach = 1; reach < length; reach *= 2) {
+    sum = add(b, sum, mul(b, factor, shift(b, sum, axis, ahead * reach)));
+    factor = mul(b, factor, shift(b, factor, axis, ahead * reach));
+  }
+  return mul(b, sum, before);
+}
+
+/** The record at k was set by the last j ≤ k with xⱼ = yⱼ, or the last NaN: cotangents are scattered back to it. */
+function scanExtremumRule(b: GraphBuilder, node: NodeOf<'scan'>, g: Node): Node {
+  const { axis, reverse, exclusive } = node.attrs;
+  const x = node.inputs[0]!;
+  const shape = dims(x);
+  const records = exclusive ? scan(b, x, { ...node.attrs, exclusive: false }) : (node as Node);
+  const sets = binary(b, 'or', binary(b, 'eq', x, records), unary(b, 'isNan', x));
+  const position = b.add('iota', [], { shape, axis, dtype: 'i32' }) as Node;
+  // The first element always sets a record, so its own position can stand for "none".
+  const first = fullLike(b, position, reverse ? Math.max(0, shape[axis]! - 1) : 0);
+  const holder = scan(b, where(b, sets, position, first), {
+    monoid: reverse ? 'min' : 'max',
+    axis,
+    reverse,
+    exclusive: false,
+  });
+  const arriving = exclusive ? shift(b, g, axis, reverse ? -1 : 1) : g;
+  return scatter(b, fullLike(b, x, 0), holder, arriving, axis, 'add');
+}
+
+function scatterRule(
+  b: GraphBuilder,
+  node: NodeOf<'scatter'>,
+  g: Node,
+  wanted: readonly boolean[],
+): readonly (Node | undefined)[] {
+  const { axis, mode } = node.attrs;
+  const [x, indices, updates] = [node.inputs[0]!, node.inputs[1]!, node.inputs[2]!];
+  const when = (index: number, make: () => Node): Node | undefined =>
+    wanted[index] === true ? make() : undefined;
+  const atUpdates = (values: Node): Node => gather(b, values, indices, axis);
+  switch (mode) {
+    // Overwritten elements get nothing; each update gets the cotangent of its place. Of several updates to one place only
+    // the last is kept, but all get it, as in PyTorch.
+    case 'set':
+      return [
+        when(0, () => scatter(b, g, indices, fullLike(b, updates, 0), axis, 'set')),
+        undefined,
+        when(2, () => atUpdates(g)),
+      ];
+    case 'add':
+      return [g, undefined, when(2, () => atUpdates(g))];
+    case 'mul':
+      return [
+        when(0, () => times(b, g, scatter(b, fullLike(b, x, 1), indices, updates, axis, 'mul'))),
+        undefined,
+        when(2, () => scatterFactorRule(b, node, g)),
+      ];
+    // As for reductions: the operand's element and all updates of a place share evenly among those that hold its value.
+    case 'min':
+    case 'max': {
+      const kept = binary(b, 'eq', x, node as Node);
+      const hits = binary(b, 'eq', updates, atUpdates(node as Node));
+      const holders = scatter(b, cast(b, kept, x.dtype), indices, cast(b, hits, x.dtype), axis, 'add');
+      const part = div(b, g, holders);
+      return [
+        when(0, () => keepWhere(b, kept, part)),
+        undefined,
+        when(2, () => keepWhere(b, hits, atUpdates(part))),
+      ];
+    }
+  }
+}
+
+/**
+ * An update u multiplied into a place gets g·(product of all else there): g·y'/u' with zeros counted instead of multiplied
+ * (y' and u' have 1 for each zero), where no other update there is 0, and 0 elsewhere.
+ */
+function scatterFactorRule(b: GraphBuilder, node: NodeOf<'scatter'>, g: Node): Node {
+  const { axis } = node.attrs;
+  const [x, indices, updates] = [node.inputs[0]!, node.inputs[1]!, node.inputs[2]!];
+  const isZero = binary(b, 'eq', updates, 0);
+  const zero = cast(b, isZero, 'i32');
+  const counts = scatter(b, full(b, dims(x), 0, 'i32'), indices, zero, axis, 'add');
+  const otherZeros = sub(b, gather(b, counts, indices, axis), zero);
+  const factors = where(b, isZero, fullLike(b, updates, 1), updates);
+  const product = scatter(b, x, indices, factors, axis, 'mul');
+  const share = div(b, gather(b, times(b, g, product), indices, axis), factors);
+  return keepWhere(b, binary(b, 'eq', otherZeros, 0), share);
+}
+
+type AnchorTable = {
+  readonly [K in 'reduce' | 'argReduce' | 'scan' | 'gather' | 'scatter']: Rule<K> | 'flat';
+};
+
+/** Rules of reductions, scans, gather and scatter. */
+export const anchorRules: AnchorTable = {
+  reduce: (b, node, g) => [reduceRule(b, node, g)],
+  argReduce: 'flat',
+  scan: (b, node, g) => [scanRule(b, node, g)],
+  // Every read adds its cotangent to the place it read; reads beyond the axis gave 0 and add nothing.
+  gather: (b, { inputs: [x, indices], attrs: { axis } }, g) => [
+    scatter(b, fullLike(b, x!, 0), indices!, g, axis, 'add'),
+    undefined,
+  ],
+  scatter: scatterRule,
+};

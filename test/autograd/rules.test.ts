@@ -1,0 +1,23 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { rules } from '../../src/autograd/rules.ts';
+import { opNames } from '../../src/ir/ops.ts';
+import { checkTrial, randomNumbers } from './differences.ts';
+import { trials } from './trials.ts';
+
+describe('first and second derivatives equal central differences', () => {
+  for (const op of opNames) {
+    const trial = trials[op];
+    if (typeof trial === 'string') continue;
+    it(op, () => {
+      fc.assert(
+        fc.property(trial, fc.integer(), (sample, seed) => checkTrial(sample, randomNumbers(seed))),
+        { numRuns: 60 },
+      );
+    });
+  }
+});
+
+it('an op has a rule exactly if it has a derivative to try', () => {
+  for (const op of opNames) expect([op, rules[op] === 'flat']).toEqual([op, typeof trials[op] === 'string']);
+});
