@@ -45,6 +45,8 @@ export type HostFunctions = Readonly<
 
 export interface Device {
   readonly facts: DeviceFacts;
+  /** True once the device was destroyed or lost: every call fails from then on, and a new device must be opened. */
+  readonly lost: boolean;
   /** A buffer of `bytes` (a multiple of 4, at least 4), contents undefined. Throws DeviceError E_OOM or E_LIMIT. */
   allocate(bytes: number): DeviceBuffer;
   /** Queues an upload; the bytes are copied before it returns. */

@@ -1,0 +1,104 @@
+// Structural checks of a Program, made once when it is loaded: every index in range, every binding declared, every region
+// inside its arena. What the compiler guarantees is asked again here because programs also come from files.
+
+import { DeviceError } from '../errors.ts';
+import type { Program, ProgramBuffer, ProgramStep, TargetId } from './program.ts';
+
+/** Throws DeviceError E_VALIDATION, naming the kernel or buffer, unless the program is well formed for `target`. */
+export function checkProgram(program: Program, target: TargetId, device: string): void {
+  const invalid = (problem: string, kernel?: string): never => {
+    throw new DeviceError('E_VALIDATION', device, problem, kernel === undefined ? {} : { kernel });
+  };
+  if (program.version !== 1) invalid(`program version ${String(program.version)} is not 1`);
+  if (program.target !== target)
+    invalid(`a program for ${program.target} cannot run here: expected ${target}`);
+  const { buffers, kernels } = program;
+
+  for (const buffer of buffers) checkBuffer(buffer, program.arenas, invalid);
+  for (const [list, name] of [
+    [program.inputs, 'input'],
+    [program.outputs, 'output'],
+  ] as const) {
+    list.forEach((index, position) => {
+      const buffer = buffers[index];
+      if (buffer === undefined) invalid(`${name} ${position} is buffer ${index} of ${buffers.length}`);
+      else if (buffer.role === 'scratch') invalid(`${name} ${position} is the scratch buffer ${buffer.name}`);
+    });
+  }
+  for (const pair of program.donated) {
+    const input = buffers[program.inputs[pair.input] ?? -1];
+    const output = buffers[program.outputs[pair.output] ?? -1];
+    if (input === undefined || output === undefined) {
+      invalid(`donated pair (output ${pair.output}, input ${pair.input}) is out of range`);
+    } else if (input.bytes !== output.bytes) {
+      invalid(
+        `donated ${input.name} has ${input.bytes} bytes, its output ${output.name} has ${output.bytes}`,
+      );
+    }
+  }
+
+  const names = new Set<string>();
+  for (const kernel of kernels) {
+    if (names.has(kernel.name)) invalid('two kernels have this name', kernel.name);
+    names.add(kernel.name);
+  }
+  const bound = new Set([...program.inputs, ...program.outputs]);
+  program.steps.forEach((step, position) => {
+    const { kernel, uses } = usesOf(step, program, position, invalid);
+    for (const index of uses) {
+      const buffer = buffers[index];
+      if (buffer === undefined) invalid(`step ${position} uses buffer ${index} of ${buffers.length}`, kernel);
+      else if (buffer.role !== 'scratch' && !bound.has(index)) {
+        invalid(`step ${position} uses ${buffer.role} ${buffer.name}, which is never bound`, kernel);
+      }
+    }
+  });
+}
+
+type Invalid = (problem: string, kernel?: string) => never;
+
+function checkBuffer(buffer: ProgramBuffer, arenas: readonly number[], invalid: Invalid): void {
+  const { name, bytes } = buffer;
+  if (!(bytes >= 4 && bytes % 4 === 0)) invalid(`buffer ${name} has ${bytes} bytes: not a multiple of 4`);
+  if (buffer.role !== 'scratch') return;
+  const arena = arenas[buffer.arena ?? -1] ?? invalid(`scratch buffer ${name} is in no arena`);
+  const offset = buffer.offset ?? -1;
+  if (!(offset >= 0 && offset % 256 === 0)) {
+    invalid(`scratch buffer ${name} is at offset ${offset}: not a multiple of 256`);
+  }
+  if (offset + bytes > arena) {
+    invalid(`scratch buffer ${name} ends at ${offset + bytes}, its arena at ${arena}`);
+  }
+}
+
+function usesOf(
+  step: ProgramStep,
+  program: Program,
+  position: number,
+  invalid: Invalid,
+): { kernel?: string; uses: readonly number[] } {
+  switch (step.kind) {
+    case 'dispatch': {
+      const kernel =
+        program.kernels[step.kernel] ?? invalid(`step ${position} runs kernel ${step.kernel}: there is none`);
+      if (step.buffers.length !== kernel.bindings.length) {
+        const counts = `${step.buffers.length} buffers for ${kernel.bindings.length} bindings`;
+        invalid(`step ${position} gives ${counts}`, kernel.name);
+      }
+      if (step.grid.some((count) => !(Number.isInteger(count) && count >= 0))) {
+        invalid(`step ${position} has the grid ${step.grid.join('×')}`, kernel.name);
+      }
+      return { kernel: kernel.name, uses: step.buffers };
+    }
+    case 'copy': {
+      const from = program.buffers[step.from]?.bytes;
+      const to = program.buffers[step.to]?.bytes;
+      if (from !== to) invalid(`step ${position} copies ${from} bytes onto ${to}`);
+      return { uses: [step.from, step.to] };
+    }
+    case 'host':
+      return { uses: [...step.reads, ...step.writes] };
+    default:
+      return step satisfies never;
+  }
+}

@@ -1,0 +1,274 @@
+// The interpreter's device: plain memory, and Programs whose steps are host functions and copies. It is the oracle for the
+// other backends and the fallback that runs anywhere; runs happen at once, in order.
+
+import { DeviceError, SinterError } from '../../errors.ts';
+import { checkProgram } from '../check.ts';
+import type { Backend, Device, DeviceBuffer, DeviceFacts, HostFunctions, LoadedProgram } from '../device.ts';
+import type { Program } from '../program.ts';
+
+const NAME = 'interpreter';
+
+/** The reference device; it opens everywhere. */
+export const interpreterBackend: Backend = {
+  name: NAME,
+  open: () => Promise.resolve(new InterpreterDevice()),
+};
+
+const FACTS: DeviceFacts = {
+  name: NAME,
+  description: 'reference interpreter in JavaScript',
+  software: true,
+  features: [],
+  limits: {
+    storageBuffers: Infinity,
+    bufferBytes: 2 ** 32,
+    bindingBytes: 2 ** 32,
+    workgroupBytes: 0,
+    workgroupInvocations: 1,
+    workgroupsPerDimension: Infinity,
+  },
+};
+
+class HostBuffer implements DeviceBuffer {
+  readonly bytes: number;
+  readonly owner: InterpreterDevice;
+  memory: Uint8Array | undefined;
+
+  constructor(memory: Uint8Array, owner: InterpreterDevice) {
+    this.bytes = memory.length;
+    this.owner = owner;
+    this.memory = memory;
+  }
+
+  destroy(): void {
+    if (this.memory === undefined) return;
+    this.memory = undefined;
+    this.owner.forget(this);
+  }
+}
+
+class InterpreterDevice implements Device {
+  readonly facts: DeviceFacts = FACTS;
+  // Weak, so that a dropped handle frees its memory like any other JavaScript value.
+  #live = 0;
+  #buffers = 0;
+  readonly #dropped = new FinalizationRegistry<number>((bytes) => this.#discount(bytes));
+  #failure: DeviceError | SinterError | undefined;
+  #destroyed = false;
+
+  get lost(): boolean {
+    return this.#destroyed;
+  }
+
+  allocate(bytes: number): DeviceBuffer {
+    this.assertAlive();
+    if (!(Number.isInteger(bytes / 4) && bytes >= 4)) {
+      throw failure(
+        'E_VALIDATION',
+        `a buffer of ${bytes} bytes was asked for: not a multiple of 4, at least 4`,
+      );
+    }
+    if (bytes > FACTS.limits.bufferBytes) {
+      throw failure(
+        'E_LIMIT',
+        `a buffer of ${bytes} bytes was asked for: the largest is ${FACTS.limits.bufferBytes}`,
+      );
+    }
+    let memory: Uint8Array;
+    try {
+      // All ones is NaN in every float format: reading what was never written shows.
+      memory = new Uint8Array(bytes).fill(0xff);
+    } catch (cause) {
+      throw failure('E_OOM', `a buffer of ${bytes} bytes: ${String(cause)}`);
+    }
+    const buffer = new HostBuffer(memory, this);
+    this.#live += bytes;
+    this.#buffers += 1;
+    this.#dropped.register(buffer, bytes, buffer);
+    return buffer;
+  }
+
+  write(buffer: DeviceBuffer, bytes: Uint8Array): void {
+    const memory = this.memoryOf(buffer);
+    if (bytes.length > memory.length) {
+      throw failure('E_VALIDATION', `${bytes.length} bytes were written to a buffer of ${memory.length}`);
+    }
+    memory.set(bytes);
+  }
+
+  async read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array> {
+    const memory = this.memoryOf(buffer);
+    if (!(Number.isInteger(bytes) && bytes >= 0 && bytes <= memory.length)) {
+      throw failure('E_VALIDATION', `${bytes} bytes were read from a buffer of ${memory.length}`);
+    }
+    this.#deliver();
+    return memory.slice(0, bytes);
+  }
+
+  load(program: Program, host: HostFunctions = {}): LoadedProgram {
+    this.assertAlive();
+    checkProgram(program, NAME, NAME);
+    for (const step of program.steps) {
+      if (step.kind === 'dispatch') {
+        const kernel = program.kernels[step.kernel]!.name;
+        throw new DeviceError('E_UNSUPPORTED', NAME, 'the interpreter runs host steps, not dispatches', {
+          kernel,
+        });
+      }
+      if (step.kind === 'host' && host[step.run] === undefined) {
+        throw failure('E_VALIDATION', `the host function ${step.run} was not given`);
+      }
+    }
+    return new InterpretedProgram(this, program, host);
+  }
+
+  async finish(): Promise<void> {
+    this.assertAlive();
+    this.#deliver();
+  }
+
+  memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {
+    return { live: this.#live, pooled: 0, buffers: this.#buffers };
+  }
+
+  destroy(): void {
+    this.#destroyed = true;
+  }
+
+  assertAlive(): void {
+    if (this.#destroyed) throw failure('E_DEVICE_LOST', 'the device was destroyed');
+  }
+
+  memoryOf(buffer: DeviceBuffer): Uint8Array {
+    this.assertAlive();
+    if (!(buffer instanceof HostBuffer && buffer.owner === this)) {
+      throw failure('E_VALIDATION', 'a buffer of another device was used');
+    }
+    if (buffer.memory === undefined) {
+      throw failure('E_STATE', `a destroyed buffer of ${buffer.bytes} bytes was used`);
+    }
+    return buffer.memory;
+  }
+
+  forget(buffer: HostBuffer): void {
+    this.#dropped.unregister(buffer);
+    this.#discount(buffer.bytes);
+  }
+
+  fail(error: SinterError): void {
+    this.#failure ??= error;
+  }
+
+  #discount(bytes: number): void {
+    this.#live -= bytes;
+    this.#buffers -= 1;
+  }
+
+  #deliver(): void {
+    const first = this.#failure;
+    this.#failure = undefined;
+    if (first !== undefined) throw first;
+  }
+}
+
+class InterpretedProgram implements LoadedProgram {
+  readonly program: Program;
+  readonly #device: InterpreterDevice;
+  readonly #host: HostFunctions;
+  #arenas: readonly Uint8Array[] | undefined;
+
+  constructor(device: InterpreterDevice, program: Program, host: HostFunctions) {
+    this.program = program;
+    this.#device = device;
+    this.#host = host;
+    this.#arenas = program.arenas.map((bytes) => new Uint8Array(bytes));
+  }
+
+  run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void {
+    this.#device.assertAlive();
+    const arenas = this.#arenas;
+    if (arenas === undefined) throw failure('E_STATE', 'a destroyed program was run');
+    const { program } = this;
+    if (scalars.length !== program.scalars.length) {
+      throw failure('E_VALIDATION', `${scalars.length} scalars given: expected ${program.scalars.length}`);
+    }
+    const external = new Map<number, Uint8Array>();
+    const given = this.#bind('output', program.outputs, outputs);
+    program.outputs.forEach((index, i) => external.set(index, given[i]!));
+    this.#bind('input', program.inputs, inputs).forEach((memory, i) =>
+      external.set(program.inputs[i]!, memory),
+    );
+    const memoryOf = (index: number): Uint8Array => {
+      const { role, bytes, arena, offset } = program.buffers[index]!;
+      if (role !== 'scratch') return external.get(index)!;
+      return arenas[arena!]!.subarray(offset!, offset! + bytes);
+    };
+    try {
+      for (const step of program.steps) {
+        if (step.kind === 'copy') memoryOf(step.to).set(memoryOf(step.from));
+        if (step.kind === 'host')
+          this.#call(step.run, step.reads.map(memoryOf), step.writes.map(memoryOf), scalars);
+      }
+      program.outputs.forEach((index, i) => {
+        if (given[i] !== memoryOf(index)) given[i]!.set(memoryOf(index));
+      });
+    } catch (error) {
+      this.#device.fail(
+        error instanceof SinterError
+          ? error
+          : failure('E_VALIDATION', `a host function threw: ${String(error)}`, error),
+      );
+    }
+  }
+
+  destroy(): void {
+    this.#arenas = undefined;
+  }
+
+  #bind(kind: string, indices: readonly number[], given: readonly DeviceBuffer[]): Uint8Array[] {
+    if (given.length !== indices.length) {
+      throw failure('E_VALIDATION', `${given.length} ${kind} buffers given: expected ${indices.length}`);
+    }
+    return indices.map((index, position) => {
+      const { bytes, name } = this.program.buffers[index]!;
+      const memory = this.#device.memoryOf(given[position]!);
+      if (memory.length >= bytes) return memory.subarray(0, bytes);
+      throw failure(
+        'E_VALIDATION',
+        `${kind} ${position} (${name}) needs ${bytes} bytes and was given ${memory.length}`,
+      );
+    });
+  }
+
+  #call(
+    name: string,
+    reads: readonly Uint8Array[],
+    writes: readonly Uint8Array[],
+    scalars: readonly number[],
+  ): void {
+    const results = this.#host[name]!(reads, scalars);
+    if (results.length !== writes.length) {
+      throw failure(
+        'E_VALIDATION',
+        `host function ${name} gave ${results.length} results: expected ${writes.length}`,
+      );
+    }
+    results.forEach((result, i) => {
+      const target = writes[i]!;
+      // Packed elements may end up to three bytes before the buffer, which is whole words.
+      if (result.length > target.length || result.length <= target.length - 4) {
+        const sizes = `${result.length} bytes for a buffer of ${target.length}`;
+        throw failure('E_VALIDATION', `host function ${name}, result ${i}: ${sizes}`);
+      }
+      target.set(result);
+    });
+  }
+}
+
+function failure(
+  code: 'E_VALIDATION' | 'E_LIMIT' | 'E_OOM' | 'E_STATE' | 'E_DEVICE_LOST',
+  problem: string,
+  cause?: unknown,
+): DeviceError {
+  return new DeviceError(code, NAME, problem, { cause });
+}

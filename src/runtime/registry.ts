@@ -1,0 +1,102 @@
+// Which devices there are. Backends are listed by name and looked for only when first asked; the default is the first of
+// `DEFAULT_ORDER` that this machine has, unless `SINTER_DEVICE` names another.
+
+import { DeviceError } from '../errors.ts';
+import type { Backend, Device } from './device.ts';
+import { interpreterBackend } from './interpreter/device.ts';
+import { webgpuBackend, webgpuSoftwareBackend } from './webgpu/open.ts';
+
+/** Tried in order when no device is named. */
+const DEFAULT_ORDER: readonly string[] = ['webgpu'];
+
+const backends = new Map<string, Backend>(
+  [webgpuBackend, webgpuSoftwareBackend, interpreterBackend].map((backend) => [backend.name, backend]),
+);
+const opened = new Map<string, Promise<Device>>();
+
+/** Adds a backend, or replaces the one of its name. */
+export function registerBackend(backend: Backend): void {
+  backends.set(backend.name, backend);
+  opened.delete(backend.name);
+}
+
+/** The names that `openDevice` knows, in the order they were registered. */
+export function deviceNames(): readonly string[] {
+  return [...backends.keys()];
+}
+
+/** What `SINTER_DEVICE` says, where there is an environment. */
+export function deviceFromEnvironment(): string | undefined {
+  const name = typeof process === 'undefined' ? undefined : process.env?.['SINTER_DEVICE'];
+  return name === undefined || name === '' ? undefined : name;
+}
+
+/**
+ * The device of this name, else of `SINTER_DEVICE`, else the default. One device per name: it is opened at first use, and again
+ * after it was lost. Rejects with E_DEVICE and the reasons when there is none.
+ */
+export async function openDevice(name: string | undefined = deviceFromEnvironment()): Promise<Device> {
+  if (name !== undefined) return openNamed(name);
+  const reasons: string[] = [];
+  for (const candidate of DEFAULT_ORDER) {
+    try {
+      return await openNamed(candidate);
+    } catch (error) {
+      reasons.push(`\n  ${messageOf(error)}`);
+    }
+  }
+  throw new DeviceError('E_DEVICE', 'default', `no device was found:${reasons.join('')}`, {
+    hint: "SINTER_DEVICE=webgpu:software, or setDevice('webgpu:software'), which needs no GPU",
+  });
+}
+
+async function openNamed(name: string): Promise<Device> {
+  const backend = backends.get(name);
+  if (backend === undefined) {
+    throw new DeviceError('E_DEVICE', name, `there is no such device: expected ${deviceNames().join(', ')}`);
+  }
+  const known = opened.get(name);
+  if (known !== undefined) {
+    const device = await known;
+    if (!device.lost) return device;
+    if (opened.get(name) === known) opened.delete(name);
+    return openNamed(name);
+  }
+  const opening = backend.open();
+  opened.set(name, opening);
+  // A machine may gain a device (a driver, a package): failures are not remembered.
+  opening.catch(() => opened.delete(name));
+  return opening;
+}
+
+/** One line of `sinter devices`. */
+export type DeviceReport =
+  | {
+      readonly name: string;
+      readonly available: true;
+      readonly description: string;
+      readonly software: boolean;
+      readonly features: readonly string[];
+    }
+  | { readonly name: string; readonly available: false; readonly reason: string };
+
+/** Looks for every device; those that were not open are closed again. */
+export async function discover(): Promise<readonly DeviceReport[]> {
+  const reports: DeviceReport[] = [];
+  for (const [name, backend] of backends) {
+    try {
+      const known = opened.get(name);
+      const device = await (known ?? backend.open());
+      const { description, software, features } = device.facts;
+      reports.push({ name, available: true, description, software, features });
+      if (known === undefined) device.destroy();
+    } catch (error) {
+      reports.push({ name, available: false, reason: messageOf(error) });
+    }
+  }
+  return reports;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

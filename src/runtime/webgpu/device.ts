@@ -1,0 +1,139 @@
+// A WebGPU device behind the Device contract: one timeline for everything that must keep its order, one memory, one cache of
+// pipelines. Writes and runs return at once; reads wait for what came before them.
+
+import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
+import type { Program } from '../program.ts';
+import { Failures } from './failures.ts';
+import { loadProgram, type Engine } from './load.ts';
+import { GpuBuffer, Memory, sizeClass, type Slab } from './memory.ts';
+import { Pipelines } from './pipelines.ts';
+import { Scratch } from './scratch.ts';
+import { Timeline } from './timeline.ts';
+
+/** GPUMapMode.READ; Node has no such global. */
+const MAP_READ = 1;
+
+/** Wraps a GPUDevice; it must have been made with the limits that `facts` name. */
+export class WebGpuDevice implements Device {
+  readonly facts: DeviceFacts;
+  readonly #engine: Engine;
+
+  constructor(gpu: GPUDevice, facts: DeviceFacts, budget: number) {
+    this.facts = facts;
+    const { name, limits } = facts;
+    const timeline = new Timeline();
+    const failures = new Failures(gpu, name);
+    const sizes = { bufferBytes: limits.bufferBytes, budget };
+    const memory = new Memory(gpu, name, sizes, timeline, failures);
+    const scratch = new Scratch(memory);
+    const pipelines = new Pipelines(gpu, name, failures);
+    this.#engine = { gpu, facts, timeline, failures, memory, scratch, pipelines };
+  }
+
+  get lost(): boolean {
+    return this.#engine.failures.lost;
+  }
+
+  allocate(bytes: number): DeviceBuffer {
+    this.#engine.failures.assertAlive();
+    return this.#engine.memory.allocate(bytes);
+  }
+
+  write(buffer: DeviceBuffer, bytes: Uint8Array): void {
+    const { gpu, failures, memory, timeline } = this.#engine;
+    failures.assertAlive();
+    const slab = this.#slab(buffer);
+    const padded = Math.ceil(bytes.length / 4) * 4;
+    if (padded > buffer.bytes) {
+      throw memory.misuse(`${bytes.length} bytes were written to a buffer of ${buffer.bytes}`);
+    }
+    const at = failures.tick();
+    const upload = (data: Uint8Array): void => {
+      if (failures.lost) return;
+      void failures.guard(at, failures.describe, () => {
+        gpu.queue.writeBuffer(slab.gpu, 0, data as Uint8Array<ArrayBuffer>, 0, data.length);
+      });
+    };
+    // Dawn crashes on shared memory, and WebGPU writes whole words only.
+    const direct = padded === bytes.length && bytes.buffer instanceof ArrayBuffer;
+    if (direct && timeline.idle) upload(bytes);
+    else {
+      const copy = new Uint8Array(padded);
+      copy.set(bytes);
+      timeline.push(() => upload(copy));
+    }
+  }
+
+  async read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array> {
+    const { failures, memory } = this.#engine;
+    failures.assertAlive();
+    const slab = this.#slab(buffer);
+    if (!(Number.isInteger(bytes) && bytes >= 0 && bytes <= buffer.bytes)) {
+      throw memory.misuse(`${bytes} bytes were read from a buffer of ${buffer.bytes}`);
+    }
+    const length = Math.max(4, Math.ceil(bytes / 4) * 4);
+    const at = failures.tick();
+    const staging = memory.staging.acquire(sizeClass(length));
+    const mapped = await this.#copyOut(slab, staging, length, at);
+    try {
+      failures.deliver(at);
+      if (!mapped) throw memory.misuse(`a buffer of ${buffer.bytes} bytes could not be mapped`);
+      return new Uint8Array(staging.gpu.getMappedRange(0, length)).slice(0, bytes);
+    } finally {
+      if (mapped) staging.gpu.unmap();
+      memory.recycleStaging(staging, mapped);
+    }
+  }
+
+  load(program: Program): LoadedProgram {
+    this.#engine.failures.assertAlive();
+    return loadProgram(this.#engine, program);
+  }
+
+  async finish(): Promise<void> {
+    const { gpu, failures, timeline } = this.#engine;
+    failures.assertAlive();
+    const at = failures.tick();
+    await timeline.drained();
+    // An empty scope is heard after all earlier ones.
+    await Promise.all([failures.guard(at, failures.describe, () => {}), gpu.queue.onSubmittedWorkDone()]);
+    failures.deliver(at);
+  }
+
+  memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {
+    return this.#engine.memory.report();
+  }
+
+  destroy(): void {
+    this.#engine.failures.lose('the device was destroyed');
+    this.#engine.gpu.destroy();
+  }
+
+  #slab(buffer: DeviceBuffer): Slab {
+    const { memory } = this.#engine;
+    if (buffer instanceof GpuBuffer) return buffer.slab(memory);
+    throw memory.misuse('a buffer of another device was used');
+  }
+
+  /** Copies into staging when its turn comes, and maps that; false when it could not be mapped. */
+  async #copyOut(from: Slab, staging: Slab, bytes: number, at: number): Promise<boolean> {
+    const { gpu, failures, timeline } = this.#engine;
+    let mapping: Promise<boolean> | undefined;
+    const heard = await new Promise<{ all: Promise<unknown> }>((resolve) => {
+      timeline.push(() => {
+        const all = failures.guard(at, failures.describe, () => {
+          const encoder = gpu.createCommandEncoder();
+          encoder.copyBufferToBuffer(from.gpu, 0, staging.gpu, 0, bytes);
+          gpu.queue.submit([encoder.finish()]);
+          mapping = staging.gpu.mapAsync(MAP_READ, 0, bytes).then(
+            () => true,
+            () => false,
+          );
+        });
+        resolve({ all });
+      });
+    });
+    await heard.all;
+    return (await mapping) ?? false;
+  }
+}

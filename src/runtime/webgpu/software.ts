@@ -1,0 +1,177 @@
+// Node only: a software Vulkan driver out of an npm package. `@sparticuz/chromium` ships SwiftShader as a brotli-packed tar;
+// its three driver files are unpacked once into a cache folder (temporary folder, then one rename, so that processes may
+// race), and handed to the Vulkan loader by environment variables and an early dlopen.
+
+import { randomUUID } from 'node:crypto';
+import * as fs from 'node:fs';
+import { createRequire } from 'node:module';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { brotliDecompressSync } from 'node:zlib';
+import { DeviceError } from '../../errors.ts';
+
+const DEVICE = 'webgpu:software';
+const PACKAGE = '@sparticuz/chromium';
+const LOADER = 'libvulkan.so.1';
+const MANIFEST = 'vk_swiftshader_icd.json';
+const DRIVER_FILES = [LOADER, 'libvk_swiftshader.so', MANIFEST];
+/** Names and sizes of the unpacked files: what tells a whole folder from a half-written one. */
+const INVENTORY = 'inventory.json';
+
+/** Absolute paths of an unpacked driver. */
+export interface SoftwareDriver {
+  readonly loader: string;
+  readonly manifest: string;
+}
+
+/** Finds a package from Sinter's own folder, then from the working directory; throws when neither has it. */
+export type Resolve = (specifier: string) => string;
+
+/** The packed driver's path and version; throws E_DEVICE, saying what to install, when the package is absent. */
+export function findArchive(resolve: Resolve = resolveFromProject): { file: string; version: string } {
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    throw new DeviceError(
+      'E_DEVICE',
+      DEVICE,
+      `the software driver is built for linux-x64 and this is ${process.platform}-${process.arch}`,
+    );
+  }
+  let entry: string;
+  try {
+    entry = resolve(PACKAGE);
+  } catch (cause) {
+    throw new DeviceError(
+      'E_DEVICE',
+      DEVICE,
+      `the package ${PACKAGE}, which carries the driver, is missing`,
+      {
+        hint: `npm install ${PACKAGE}`,
+        cause,
+      },
+    );
+  }
+  for (let folder = path.dirname(entry); ; folder = path.dirname(folder)) {
+    const file = path.join(folder, 'bin', 'swiftshader.tar.br');
+    if (fs.existsSync(file)) return { file, version: packageVersion(folder) };
+    if (folder === path.dirname(folder)) break;
+  }
+  throw new DeviceError('E_DEVICE', DEVICE, `${entry} has no bin/swiftshader.tar.br beside it`, {
+    hint: `npm install ${PACKAGE}@147`,
+  });
+}
+
+/** Where Sinter keeps files between runs: `SINTER_CACHE`, else the user's cache folder, else the temporary one. */
+export function cacheFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
+  const home = env['XDG_CACHE_HOME'] ?? path.join(env['HOME'] ?? os.homedir(), '.cache');
+  const explicit = env['SINTER_CACHE'];
+  const candidates = explicit === undefined || explicit === '' ? [path.join(home, 'sinter')] : [explicit];
+  const user = process.getuid?.() ?? 0;
+  const temporary = path.join(os.tmpdir(), `sinter-${user}`);
+  candidates.push(temporary);
+  for (const folder of candidates) {
+    try {
+      fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+      fs.accessSync(folder, fs.constants.W_OK);
+      // Anyone may make a folder in the temporary one: never load libraries out of another user's.
+      if (folder !== temporary || fs.statSync(folder).uid === user) return folder;
+    } catch {
+      // Not writable: try the next one.
+    }
+  }
+  throw new DeviceError('E_DEVICE', DEVICE, `no writable cache folder among ${candidates.join(', ')}`, {
+    hint: 'set SINTER_CACHE to a writable folder',
+  });
+}
+
+/** The unpacked driver inside `cache`, unpacking it first when it is absent or incomplete. */
+export function unpackDriver(archive: { file: string; version: string }, cache: string): SoftwareDriver {
+  const folder = path.join(cache, `swiftshader-${archive.version}`);
+  const driver = { loader: path.join(folder, LOADER), manifest: path.join(folder, MANIFEST) };
+  if (isComplete(folder)) return driver;
+
+  const unpacked = path.join(cache, `unpack-${randomUUID()}`);
+  try {
+    fs.mkdirSync(unpacked);
+    const files = [...readTar(brotliDecompressSync(fs.readFileSync(archive.file)))];
+    const wanted = files.filter((file) => DRIVER_FILES.includes(file.name));
+    if (wanted.length !== DRIVER_FILES.length) {
+      throw new DeviceError('E_DEVICE', DEVICE, `${archive.file} lacks one of ${DRIVER_FILES.join(', ')}`);
+    }
+    for (const file of wanted) fs.writeFileSync(path.join(unpacked, file.name), file.bytes, { mode: 0o755 });
+    const inventory = Object.fromEntries(wanted.map((file) => [file.name, file.bytes.length]));
+    fs.writeFileSync(path.join(unpacked, INVENTORY), JSON.stringify(inventory));
+    for (let attempt = 0; !isComplete(folder); attempt++) {
+      try {
+        fs.renameSync(unpacked, folder);
+      } catch (cause) {
+        // Either another process was faster (then the folder is complete) or a broken folder stands in the way.
+        if (isComplete(folder)) break;
+        if (attempt === 3) throw cause;
+        const broken = path.join(cache, `broken-${randomUUID()}`);
+        try {
+          fs.renameSync(folder, broken);
+        } catch {
+          continue; // Another process has just moved it away.
+        }
+        fs.rmSync(broken, { recursive: true, force: true });
+      }
+    }
+    return driver;
+  } finally {
+    fs.rmSync(unpacked, { recursive: true, force: true });
+  }
+}
+
+/** The regular files of a ustar archive, without copying their bytes. */
+export function* readTar(archive: Uint8Array): Generator<{ name: string; bytes: Uint8Array }> {
+  const text = (from: number, length: number): string => {
+    const field = archive.subarray(from, from + length);
+    const end = field.indexOf(0);
+    return new TextDecoder().decode(end < 0 ? field : field.subarray(0, end));
+  };
+  for (let header = 0; header + 512 <= archive.length && archive[header] !== 0;) {
+    const bytes = Number.parseInt(text(header + 124, 12).trim() || '0', 8);
+    const start = header + 512;
+    if (!(start + bytes <= archive.length)) {
+      throw new DeviceError('E_DEVICE', DEVICE, `the driver archive is cut short at byte ${archive.length}`);
+    }
+    const type = text(header + 156, 1);
+    if (type === '' || type === '0') {
+      const prefix = text(header + 345, 155);
+      const name = text(header, 100);
+      yield {
+        name: prefix === '' ? name : `${prefix}/${name}`,
+        bytes: archive.subarray(start, start + bytes),
+      };
+    }
+    header = start + Math.ceil(bytes / 512) * 512;
+  }
+}
+
+function isComplete(folder: string): boolean {
+  try {
+    const inventory: unknown = JSON.parse(fs.readFileSync(path.join(folder, INVENTORY), 'utf8'));
+    if (typeof inventory !== 'object' || inventory === null) return false;
+    const sizes = new Map<string, unknown>(Object.entries(inventory));
+    return DRIVER_FILES.every((name) => fs.statSync(path.join(folder, name)).size === sizes.get(name));
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves a package as Sinter itself would, then as the program in the working directory would. */
+export function resolveFromProject(specifier: string): string {
+  try {
+    return createRequire(import.meta.url).resolve(specifier);
+  } catch {
+    return createRequire(path.join(process.cwd(), 'package.json')).resolve(specifier);
+  }
+}
+
+function packageVersion(folder: string): string {
+  const description: unknown = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8'));
+  if (typeof description === 'object' && description !== null && 'version' in description) {
+    return String(description.version);
+  }
+  return 'unknown';
+}
