@@ -1,0 +1,75 @@
+// Rewrite rules as data. A pass is a list of rules and a walk: every node, inputs first, is offered to the rules of its op
+// until none applies. Rules are exact: the replacement computes the same bits (of NaN, only that it is NaN), and a rule never
+// makes the graph dearer, so that passes can be repeated in any order.
+
+import { CompilerBug } from '../../errors.ts';
+import { rebuild, rewrite, type Graph, type GraphBuilder, type Node } from '../graph.ts';
+import type { Op } from '../ops.ts';
+import { printNode } from '../print.ts';
+import { sameShape } from '../shape.ts';
+
+/** One rewrite: the replacement of a node of one of `ops`, or undefined where the law does not hold. */
+export interface Rule {
+  readonly name: string;
+  /** The equation, left side first. */
+  readonly law: string;
+  readonly ops: readonly Op[];
+  readonly apply: (node: Node, b: GraphBuilder) => Node | undefined;
+}
+
+/** Makes a rule whose `apply` sees nodes of exactly the ops it names. */
+export function rule<K extends Op>(
+  name: string,
+  law: string,
+  ops: K | readonly K[],
+  apply: (node: Extract<Node, { op: K }>, b: GraphBuilder) => Node | undefined,
+): Rule {
+  return {
+    name,
+    law,
+    ops: typeof ops === 'string' ? [ops] : ops,
+    apply: apply as unknown as Rule['apply'],
+  };
+}
+
+/** More rewrites of one node than any rule set can need: two rules undo each other. */
+const tooMany = 100;
+
+/** A pass that applies `rules` everywhere; where several fit, the first in the list wins. */
+export function rulePass(pass: string, rules: readonly Rule[]): (graph: Graph) => Graph {
+  const rulesOf = new Map<Op, Rule[]>();
+  for (const each of rules) {
+    for (const op of each.ops) {
+      const list = rulesOf.get(op);
+      if (list === undefined) rulesOf.set(op, [each]);
+      else list.push(each);
+    }
+  }
+
+  const settle = (start: Node, b: GraphBuilder): Node => {
+    let node = start;
+    for (let steps = 0; steps < tooMany; steps++) {
+      const next = step(node, b);
+      if (next === undefined) return node;
+      node = next;
+    }
+    throw new CompilerBug(pass, `the rules do not come to rest at ${printNode(start)}`);
+  };
+
+  const step = (node: Node, b: GraphBuilder): Node | undefined => {
+    for (const { name, apply } of rulesOf.get(node.op) ?? []) {
+      const next = apply(node, b);
+      if (next === undefined || next === node) continue;
+      if (next.dtype !== node.dtype || !sameShape(next.shape, node.shape)) {
+        throw new CompilerBug(
+          pass,
+          `rule ${name} changes the type: ${printNode(node)} to ${printNode(next)}`,
+        );
+      }
+      return next;
+    }
+    return undefined;
+  };
+
+  return (graph) => rewrite(graph, (node, inputs, b) => settle(rebuild(node, inputs, b), b));
+}

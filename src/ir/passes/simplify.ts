@@ -1,0 +1,244 @@
+// Algebraic identities that hold bit for bit: for floats also with NaN, −0 and the infinities, so x·0 = 0 and x − x = 0 are
+// for integers only. Not here because they round differently: recip(sqrt x) = rsqrt x, exp(log x) = x, x·y + z = fma(x, y, z),
+// and pow with other exponents than 0, 1 and 2. Expects constants on the right (`canonicalise`).
+
+import { add, binary, mul, neg, sub, unary, where } from '../build.ts';
+import { integerRange, isFloat, isInteger, type DType } from '../dtype.ts';
+import type { Graph, GraphBuilder, Node } from '../graph.ts';
+import { combineMonoid } from '../scalar.ts';
+import { fromInteger } from '../value.ts';
+import { constantOf, held, isAllOnes, isConstant, isNeverMinusZero, spreadConstant } from './pattern.ts';
+import { rule, rulePass, type Rule } from './rules.ts';
+import { axisRules } from './simplify-axes.ts';
+import { castRules } from './simplify-casts.ts';
+
+/** The operands of a node, for destructuring. */
+const operandsOf = ({ inputs }: Node): [Node, Node, Node] => inputs as unknown as [Node, Node, Node];
+const zeroLike = (b: GraphBuilder, node: Node): Node => spreadConstant(b, 0, node.dtype, node.shape);
+const truth = (b: GraphBuilder, node: Node, value: boolean): Node =>
+  spreadConstant(b, value ? 1 : 0, 'bool', node.shape);
+const isInt = (node: Node): boolean => isInteger(node.dtype);
+
+const signs: readonly Rule[] = [
+  rule('neg-neg', '−(−x) = x', 'neg', ({ inputs: [x] }) => (x!.op === 'neg' ? x!.inputs[0] : undefined)),
+  rule('abs-neg', '|−x| = |x|', 'abs', ({ inputs: [x] }, b) =>
+    x!.op === 'neg' ? unary(b, 'abs', x!.inputs[0]!) : undefined,
+  ),
+  rule('abs-abs', '||x|| = |x|', 'abs', ({ inputs: [x] }) => (x!.op === 'abs' ? x : undefined)),
+  rule('add-neg', 'x + (−y) = x − y', 'add', (node, b) => {
+    const [x, y] = operandsOf(node);
+    if (y.op === 'neg') return sub(b, x, y.inputs[0]!);
+    return x.op === 'neg' ? sub(b, y, x.inputs[0]!) : undefined;
+  }),
+  rule('sub-neg', 'x − (−y) = x + y', 'sub', (node, b) => {
+    const [x, y] = operandsOf(node);
+    return y.op === 'neg' ? add(b, x, y.inputs[0]!) : undefined;
+  }),
+  rule('mul-neg', '(−x)·(−y) = x·y; (−x)·c = x·(−c)', 'mul', (node, b) => {
+    const [x, y] = operandsOf(node);
+    if (x.op !== 'neg') return undefined;
+    if (y.op === 'neg') return mul(b, x.inputs[0]!, y.inputs[0]!);
+    const c = constantOf(y);
+    if (c === undefined) return undefined;
+    const negated = isFloat(y.dtype) ? -c : fromInteger(y.dtype)(-c);
+    return mul(b, x.inputs[0]!, spreadConstant(b, negated, y.dtype, y.shape));
+  }),
+  rule('div-neg', '(−x)/(−y) = x/y', 'div', (node, b) => {
+    const [x, y] = operandsOf(node);
+    const both = isFloat(node.dtype) && x.op === 'neg' && y.op === 'neg';
+    return both ? (b.add('div', [x.inputs[0]!, y.inputs[0]!], {}) as Node) : undefined;
+  }),
+  rule('mul-minus-one', 'x·(−1) = −x', 'mul', (node, b) => {
+    const [x, c] = operandsOf(node);
+    return isConstant(c, -1) ? neg(b, x) : undefined;
+  }),
+  rule('sub-from-zero', '−0 − x = −x; for integers 0 − x = −x', 'sub', (node, b) => {
+    const [c, x] = operandsOf(node);
+    return isConstant(c, isFloat(node.dtype) ? -0 : 0) ? neg(b, x) : undefined;
+  }),
+];
+
+const neutral: readonly Rule[] = [
+  // 0 would turn −0 into 0.
+  rule('add-zero', 'x + (−0) = x; x + 0 = x where x is never −0', 'add', (node) => {
+    const [x, c] = operandsOf(node);
+    const zero = isConstant(c, -0) || (isConstant(c, 0) && isNeverMinusZero(x));
+    return zero ? x : undefined;
+  }),
+  rule('sub-zero', 'x − 0 = x', 'sub', (node) => {
+    const [x, c] = operandsOf(node);
+    return isConstant(c, 0) ? x : undefined;
+  }),
+  rule('mul-one', 'x·1 = x', 'mul', (node) => {
+    const [x, c] = operandsOf(node);
+    return isConstant(c, 1) ? x : undefined;
+  }),
+  rule('div-one', 'x/1 = x', 'div', (node) => {
+    const [x, c] = operandsOf(node);
+    return isConstant(c, 1) ? x : undefined;
+  }),
+  rule(
+    'extreme',
+    'min(x, ∞) = x; max(x, −∞) = x; for integers the ends of the range',
+    ['min', 'max'],
+    (node) => {
+      const [x, c] = operandsOf(node);
+      const { identity } = combineMonoid(node.op, node.dtype);
+      return Object.is(constantOf(c), identity) ? x : undefined;
+    },
+  ),
+  rule('bits-neutral', 'x ∧ 1… = x; x ∨ 0 = x; x ⊻ 0 = x', ['and', 'or', 'xor'], (node) => {
+    const [x, c] = operandsOf(node);
+    return (node.op === 'and' ? isAllOnes(c) : isConstant(c, 0)) ? x : undefined;
+  }),
+  rule('shift-zero', 'x shifted by 0 = x', ['shl', 'shr'], (node) => {
+    const [x, c] = operandsOf(node);
+    return isConstant(c, 0) ? x : undefined;
+  }),
+];
+
+const absorbing: readonly Rule[] = [
+  rule('mul-zero', 'n·0 = 0 for integers', 'mul', (node) => {
+    const [, c] = operandsOf(node);
+    return isInt(node) && isConstant(c, 0) ? c : undefined;
+  }),
+  rule('bits-absorb', 'x ∧ 0 = 0; x ∨ 1… = 1…', ['and', 'or'], (node) => {
+    const [, c] = operandsOf(node);
+    return (node.op === 'and' ? isConstant(c, 0) : isAllOnes(c)) ? c : undefined;
+  }),
+  // A NaN would win against the bound, so integers only.
+  rule('extreme-absorb', 'min(n, least) = least; max(n, greatest) = greatest', ['min', 'max'], (node) => {
+    const [, c] = operandsOf(node);
+    if (isFloat(node.dtype)) return undefined;
+    const [least, greatest] = integerRange(node.dtype);
+    return constantOf(c) === held(node.op === 'min' ? least : greatest, node.dtype) ? c : undefined;
+  }),
+];
+
+const sameOperand: readonly Rule[] = [
+  rule('idempotent', 'x ∘ x = x', ['min', 'max', 'and', 'or'], (node) => {
+    const [x, y] = operandsOf(node);
+    return x === y ? x : undefined;
+  }),
+  rule(
+    'self-inverse',
+    'n − n = 0 and n mod n = 0 for integers; x ⊻ x = 0',
+    ['sub', 'mod', 'xor'],
+    (node, b) => {
+      const [x, y] = operandsOf(node);
+      return x === y && !isFloat(node.dtype) ? zeroLike(b, node) : undefined;
+    },
+  ),
+  rule('never-less', '(x < x) = false', 'lt', (node, b) => {
+    const [x, y] = operandsOf(node);
+    return x === y ? truth(b, node, false) : undefined;
+  }),
+  rule(
+    'self-equal',
+    '(n = n) = (n ≤ n) = true, (n ≠ n) = false; (x ≠ x) = isNan x',
+    ['eq', 'le', 'ne'],
+    (node, b) => {
+      const [x, y] = operandsOf(node);
+      if (x !== y) return undefined;
+      if (!isFloat(x.dtype)) return truth(b, node, node.op !== 'ne');
+      return node.op === 'ne' ? unary(b, 'isNan', x) : undefined;
+    },
+  ),
+];
+
+const logic: readonly Rule[] = [
+  rule('not-not', '¬¬x = x', 'not', ({ inputs: [x] }) => (x!.op === 'not' ? x!.inputs[0] : undefined)),
+  rule(
+    'not-compare',
+    '¬(x = y) = (x ≠ y); for integers ¬(m < n) = (n ≤ m)',
+    'not',
+    ({ inputs: [test] }, b) => {
+      if (test!.op !== 'eq' && test!.op !== 'ne' && test!.op !== 'lt' && test!.op !== 'le') return undefined;
+      const [x, y] = operandsOf(test!);
+      if (test!.op === 'eq') return binary(b, 'ne', x, y);
+      if (test!.op === 'ne') return binary(b, 'eq', x, y);
+      // NaN is neither less than a number nor not less than it.
+      if (isFloat(x.dtype)) return undefined;
+      return binary(b, test!.op === 'lt' ? 'le' : 'lt', y, x);
+    },
+  ),
+  rule('compare-bool', '(p = true) = p; (p = false) = ¬p', ['eq', 'ne'], (node, b) => {
+    const [p, c] = operandsOf(node);
+    const value = p.dtype === 'bool' ? constantOf(c) : undefined;
+    if (value === undefined) return undefined;
+    return (value === 1) === (node.op === 'eq') ? p : unary(b, 'not', p);
+  }),
+  rule('mask', '(cast p ≠ 0) = p for bool p', 'ne', (node) => {
+    const [x, c] = operandsOf(node);
+    const isMask = x.op === 'cast' && x.inputs[0]!.dtype === 'bool';
+    return isMask && (isConstant(c, 0) || isConstant(c, -0)) ? x.inputs[0] : undefined;
+  }),
+  rule('where-same', 'where(p, x, x) = x', 'where', (node) => {
+    const [, x, y] = operandsOf(node);
+    return x === y ? x : undefined;
+  }),
+  rule('where-not', 'where(¬p, x, y) = where(p, y, x)', 'where', (node, b) => {
+    const [p, x, y] = operandsOf(node);
+    return p.op === 'not' ? where(b, p.inputs[0]!, y, x) : undefined;
+  }),
+  rule('where-bool', 'where(p, true, false) = p; where(p, false, true) = ¬p', 'where', (node, b) => {
+    const [p, x, y] = operandsOf(node);
+    if (node.dtype !== 'bool') return undefined;
+    const [whenTrue, whenFalse] = [constantOf(x), constantOf(y)];
+    if (whenTrue === undefined || whenFalse === undefined || whenTrue === whenFalse) return undefined;
+    return whenTrue === 1 ? p : unary(b, 'not', p);
+  }),
+  rule('where-where', 'where(p, where(p, x, y), z) = where(p, x, z)', 'where', (node, b) => {
+    const [p, x, y] = operandsOf(node);
+    if (x.op === 'where' && x.inputs[0] === p) return where(b, p, x.inputs[1]!, y);
+    return y.op === 'where' && y.inputs[0] === p ? where(b, p, x, y.inputs[2]!) : undefined;
+  }),
+];
+
+const arithmetic: readonly Rule[] = [
+  rule('pow-constant', 'x⁰ = 1, x¹ = x, x² = x·x', 'pow', (node, b) => {
+    const [x, c] = operandsOf(node);
+    switch (constantOf(c)) {
+      case 0:
+        return spreadConstant(b, 1, node.dtype, node.shape);
+      case 1:
+        return x;
+      case 2:
+        return mul(b, x, x);
+      default:
+        return undefined;
+    }
+  }),
+  rule('div-power-of-two', 'x/2ᵏ = x·2⁻ᵏ', 'div', (node, b) => {
+    const [x, c] = operandsOf(node);
+    const divisor = constantOf(c);
+    if (!isFloat(node.dtype) || typeof divisor !== 'number' || !isPowerOfTwo(divisor, node.dtype))
+      return undefined;
+    return mul(b, x, spreadConstant(b, 1 / divisor, c.dtype, c.shape));
+  }),
+];
+
+/** Least exponent of a normal number; devices may flush what is smaller. */
+const leastExponent: Partial<Record<DType, number>> = { f64: -1022, f32: -126, f16: -14, bf16: -126 };
+
+/** ±2ᵏ whose reciprocal is a normal number too. */
+function isPowerOfTwo(value: number, dtype: DType): boolean {
+  const k = Math.log2(Math.abs(value));
+  const least = leastExponent[dtype]!;
+  return Number.isInteger(k) && 2 ** k === Math.abs(value) && k >= least && k <= -least;
+}
+
+/** The rules, in the order they are tried. */
+export const simplifyRules: readonly Rule[] = [
+  ...neutral,
+  ...absorbing,
+  ...signs,
+  ...sameOperand,
+  ...logic,
+  ...castRules,
+  ...arithmetic,
+  ...axisRules,
+];
+
+/** Applies the algebraic identities. */
+export const simplify: (graph: Graph) => Graph = rulePass('simplify', simplifyRules);
