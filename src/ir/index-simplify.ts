@@ -61,14 +61,22 @@ export function weightedSum(parts: Iterable<readonly [factor: number, e: IndexEx
   return finish(sum);
 }
 
+/** p·a + q·b */
+function combine(p: number, a: IndexExpr, q: number, b: IndexExpr): IndexExpr {
+  const sum: Sum = { factors: new Map(), offset: 0 };
+  accumulate(sum, a, p);
+  accumulate(sum, b, q);
+  return finish(sum);
+}
+
 /** a + b */
 export function addIndex(a: IndexExpr, b: IndexExpr): IndexExpr {
-  return weightedSum([[1, a], [1, b]]); // prettier-ignore
+  return combine(1, a, 1, b);
 }
 
 /** a − b */
 export function subIndex(a: IndexExpr, b: IndexExpr): IndexExpr {
-  return weightedSum([[1, a], [-1, b]]); // prettier-ignore
+  return combine(1, a, -1, b);
 }
 
 /** a · factor */
@@ -172,7 +180,7 @@ function splitDivisor(e: IndexExpr, d: number): DivMod | undefined {
   const split = splitRadix(e, d);
   if (split === undefined) return undefined;
   const { quotient, remainder } = divMod(split.high, d / split.radix);
-  return { quotient, remainder: weightedSum([[split.radix, remainder], [1, split.low]]) }; // prettier-ignore
+  return { quotient, remainder: combine(split.radix, remainder, 1, split.low) };
 }
 
 /** `e = radix·high + low` with 0 ≤ low < radix. */
@@ -213,18 +221,21 @@ function quotientOf(e: IndexExpr, d: number): IndexExpr {
   // (x // a + r) // d = (x + a·r) // (a·d)
   for (const { factor, atom } of termsOf(e)) {
     if (factor !== 1 || atom.kind !== 'div' || !Number.isSafeInteger(4 * atom.by * (e.hi + d))) continue;
-    return divIndex(weightedSum([[1, atom.of], [atom.by, e], [-atom.by, atom]]), atom.by * d); // prettier-ignore
+    return divIndex(combine(1, atom.of, atom.by, subIndex(e, atom)), atom.by * d);
   }
   return internDiv(e, d);
 }
 
 function remainderOf(e: IndexExpr, d: number): IndexExpr {
   // d | f·n  ⇒  (f·(x % n) + r) % d = (f·x + r) % d, where r has no division, so that the quotient keeps its partner
-  const divisions = termsOf(e).filter((term) => isDivision(term.atom));
-  const { factor, atom } = divisions[0] ?? termsOf(e)[0]!;
-  const droppable = divisions.length === 1 && atom.kind === 'mod' && (factor * atom.by) % d === 0;
-  if (droppable && Number.isSafeInteger(4 * (Math.abs(factor) * atom.of.hi + e.hi)))
-    return modIndex(weightedSum([[factor, atom.of], [1, e], [-factor, atom]]), d); // prettier-ignore
+  const [division, another] = termsOf(e).filter((term) => isDivision(term.atom));
+  if (division?.atom.kind === 'mod' && another === undefined) {
+    const { of, by } = division.atom;
+    const { factor } = division;
+    const safe = Number.isSafeInteger(4 * (Math.abs(factor) * of.hi + e.hi));
+    if ((factor * by) % d === 0 && safe)
+      return modIndex(combine(factor, of, 1, combine(1, e, -factor, division.atom)), d);
+  }
   return internMod(e, d);
 }
 
@@ -268,7 +279,7 @@ function joinRemainders(sum: Sum, y: IndexExpr, m: number, k: number): boolean {
   for (const [upper, factor] of sum.factors) {
     if (upper.kind !== 'mod' || factor !== k * m || !holdsDivisions(sum.factors, remainder, k)) continue;
     if (!Number.isSafeInteger(4 * m * (upper.of.hi + upper.by))) continue;
-    const joined = weightedSum([[m, upper.of], [1, remainder]]); // prettier-ignore
+    const joined = combine(m, upper.of, 1, remainder);
     if (holdsDivisions(factorsOf(joined), remainder, 1)) continue;
     accumulate(sum, remainder, -k);
     addTerm(sum, upper, -factor);
@@ -292,7 +303,10 @@ function isDivision(atom: Atom): boolean {
 }
 
 function sumOf(terms: readonly Term[], offset: number): IndexExpr {
-  return weightedSum(terms.map(({ factor, atom }) => [factor, atom] as const), offset); // prettier-ignore
+  return weightedSum(
+    terms.map(({ factor, atom }) => [factor, atom] as const),
+    offset,
+  );
 }
 
 /** Greatest common divisor of non-negative numbers; gcd(0, n) = n. */
