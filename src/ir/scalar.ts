@@ -244,9 +244,13 @@ function fmaOdd(a: number, b: number, c: number): number {
   return double[0]!;
 }
 
-/** a·b + c in double, from Dekker's exact product: within one unit of the last place. */
+/** a·b + c in double, from Dekker's exact product: within one unit of the last place for factors up to 2⁹⁹⁶. */
 function fmaDouble(a: number, b: number, c: number): number {
   const product = a * b;
+  if (!Number.isFinite(product) && Number.isFinite(a) && Number.isFinite(b)) {
+    // Only the intermediate overflows: the sum may still be in range.
+    return Number.isFinite(c) ? 4 * fmaDouble(a / 4, b, c / 4) : c;
+  }
   const sum = product + c;
   const [aHigh, bHigh] = [upperHalf(a), upperHalf(b)];
   const [aLow, bLow] = [a - aHigh, b - bHigh];
