@@ -1,0 +1,249 @@
+// Movements: elements at other places, with nothing computed on them: reversal, rotation, padding, triangles, diagonals.
+
+import { TensorError } from '../../errors.ts';
+import { add, binary, fullLike, permute, reshape, slice, where } from '../../ir/build.ts';
+import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { normalizeAxes, normalizeAxis } from '../../ir/shape.ts';
+import type { Tensor } from '../tensor.ts';
+import { iota } from './formula.ts';
+import { apply, checkRank, show } from './operand.ts';
+
+/** `length` elements of one axis from `start`, `step` apart. */
+export function sliceAxis(
+  b: GraphBuilder,
+  x: Node,
+  axis: number,
+  start: number,
+  length: number,
+  step = 1,
+): Node {
+  const shape = dims(x);
+  const pickAt = (other: number, here: number): number[] => shape.map((_, i) => (i === axis ? here : other));
+  const sizes = shape.map((dim, i) => (i === axis ? length : dim));
+  return slice(b, x, pickAt(0, length === 0 ? 0 : start), sizes, pickAt(1, step));
+}
+
+function reversed(b: GraphBuilder, x: Node, axis: number): Node {
+  const size = dims(x)[axis]!;
+  return sliceAxis(b, x, axis, size - 1, size, -1);
+}
+
+/** The parts after one another along `axis`; empty ones vanish. */
+export function concat(b: GraphBuilder, parts: readonly Node[], axis: number): Node {
+  const filled = parts.filter((part) => dims(part)[axis] !== 0);
+  const kept = filled.length === 0 ? parts.slice(0, 1) : filled;
+  return kept.length === 1 ? kept[0]! : b.add('concat', kept, { axis });
+}
+
+/** Reversed along the axes; along all by default. */
+export function flip(x: Tensor, axes?: number | readonly number[]): Tensor {
+  const list = normalizeAxes('flip', axes, x.rank);
+  return apply([x], (b, node) => list.reduce((out, axis) => reversed(b, out, axis), node));
+}
+
+/** Rotated by `shifts` along `axes`: what leaves the end comes back at the start. Without axes, in C-order. */
+export function roll(
+  x: Tensor,
+  shifts: number | readonly number[],
+  axes?: number | readonly number[],
+): Tensor {
+  const by = typeof shifts === 'number' ? [shifts] : shifts;
+  const list = (typeof axes === 'number' ? [axes] : (axes ?? [])).map((axis) =>
+    normalizeAxis('roll', axis, x.rank),
+  );
+  if (!by.every(Number.isSafeInteger) || by.length !== (axes === undefined ? 1 : list.length)) {
+    throw new TensorError(
+      'E_VALUE',
+      'roll',
+      `expects one whole shift an axis: [${by.join(',')}] along [${list.join(',')}]`,
+    );
+  }
+  return apply([x], (b, node) => {
+    if (axes === undefined) return reshape(b, rotated(b, reshape(b, node, [x.size]), 0, by[0]!), x.shape);
+    return list.reduce((out, axis, i) => rotated(b, out, axis, by[i]!), node);
+  });
+}
+
+function rotated(b: GraphBuilder, x: Node, axis: number, shift: number): Node {
+  const size = dims(x)[axis]!;
+  if (size === 0) return x;
+  const cut = size - (((shift % size) + size) % size);
+  return concat(b, [sliceAxis(b, x, axis, cut, size - cut), sliceAxis(b, x, axis, 0, cut)], axis);
+}
+
+export interface PadOptions {
+  /** What the new elements are: `value`, the mirror image without the edge, the edge, or the other end. */
+  readonly mode?: 'constant' | 'reflect' | 'replicate' | 'circular';
+  /** For `constant`; 0 by default. */
+  readonly value?: number;
+}
+
+/**
+ * New elements around the last axes: one pair [before, after] per axis, in the order of the axes. Negative numbers cut
+ * elements off.
+ */
+export function pad(
+  x: Tensor,
+  pads: readonly (readonly [number, number])[],
+  options: PadOptions = {},
+): Tensor {
+  const { mode = 'constant', value = 0 } = options;
+  if (pads.length > x.rank) {
+    throw new TensorError(
+      'E_SHAPE',
+      'pad',
+      `${pads.length} pairs for ${show(x)}`,
+      'one pair an axis, the last axes last',
+    );
+  }
+  const lead = x.rank - pads.length;
+  pads.forEach(([before, after], i) => {
+    const size = x.shape[lead + i]!;
+    const reach = mode === 'reflect' ? size - 1 : mode === 'circular' ? size : Infinity;
+    const legal = Number.isSafeInteger(before) && Number.isSafeInteger(after) && size + before + after >= 0;
+    const reachable = before <= reach && after <= reach && -before <= size && -after <= size;
+    const source = mode === 'constant' || mode === 'circular' || size > 0 || (before <= 0 && after <= 0);
+    if (!legal || !reachable || !source) {
+      throw new TensorError(
+        'E_SHAPE',
+        'pad',
+        `cannot pad axis ${lead + i} of ${show(x)} by [${before},${after}] (${mode})`,
+      );
+    }
+  });
+  const all: (readonly [number, number])[] = [...x.shape.slice(0, lead).map(() => [0, 0] as const), ...pads];
+  return apply([x], (b, node) => {
+    const cut = all.reduce((out, [before, after], axis) => {
+      const start = Math.max(0, -before);
+      return sliceAxis(b, out, axis, start, dims(out)[axis]! - start - Math.max(0, -after));
+    }, node);
+    const [low, high] = [0, 1].map((side) => all.map((pair) => Math.max(0, pair[side as 0 | 1])));
+    if (mode === 'constant') return padConstant(b, cut, low!, high!, value);
+    return x.shape.reduce((out, _, axis) => extended(b, out, axis, low![axis]!, high![axis]!, mode), cut);
+  });
+}
+
+/** `low` and `high` elements of `value` at the ends of each axis. */
+export function padConstant(
+  b: GraphBuilder,
+  x: Node,
+  low: readonly number[],
+  high: readonly number[],
+  value: number,
+): Node {
+  if ([...low, ...high].every((n) => n === 0)) return x;
+  return b.add('pad', [x], { low, high, interior: low.map(() => 0), value });
+}
+
+function extended(
+  b: GraphBuilder,
+  x: Node,
+  axis: number,
+  low: number,
+  high: number,
+  mode: 'reflect' | 'replicate' | 'circular',
+): Node {
+  const size = dims(x)[axis]!;
+  const part = (start: number, length: number, step = 1): Node =>
+    length === 0 ? sliceAxis(b, x, axis, 0, 0) : sliceAxis(b, x, axis, start, length, step);
+  switch (mode) {
+    case 'reflect':
+      return concat(b, [part(low, low, -1), x, part(size - 2, high, -1)], axis);
+    case 'circular':
+      return concat(b, [part(size - low, low), x, part(0, high)], axis);
+    case 'replicate': {
+      const edge = (at: number, length: number): Node[] => Array<Node>(length).fill(part(at, 1));
+      return concat(b, [...edge(0, low), x, ...edge(size - 1, high)], axis);
+    }
+  }
+}
+
+/** Keeps where column − row compares with the diagonal, else 0: a select, so that NaN outside vanishes too. */
+function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tensor {
+  if (x.rank < 2) throw new TensorError('E_SHAPE', op, `expects matrices: ${show(x)}`);
+  if (!Number.isSafeInteger(diagonal))
+    throw new TensorError('E_VALUE', op, `diagonal ${diagonal} is not whole`);
+  const offset = Math.max(-(2 ** 30), Math.min(2 ** 30, diagonal));
+  return apply([x], (b, node) => {
+    const rows = add(b, iota(b, x.shape, x.rank - 2), offset);
+    const columns = iota(b, x.shape, x.rank - 1);
+    const keep = lower ? binary(b, 'le', columns, rows) : binary(b, 'le', rows, columns);
+    return where(b, keep, node, fullLike(b, node, 0));
+  });
+}
+
+/** The lower triangle of each matrix, up to the `diagonal`-th one above the main diagonal; 0 elsewhere. */
+export function tril(x: Tensor, diagonal = 0): Tensor {
+  return triangle('tril', x, diagonal, true);
+}
+
+/** The upper triangle of each matrix, from the `diagonal`-th one above the main diagonal; 0 elsewhere. */
+export function triu(x: Tensor, diagonal = 0): Tensor {
+  return triangle('triu', x, diagonal, false);
+}
+
+export interface DiagonalOptions {
+  /** Which diagonal: 0 the main one, 1 the one above it, −1 below. */
+  readonly offset?: number;
+  readonly axis1?: number;
+  readonly axis2?: number;
+}
+
+/** A diagonal of each matrix spanned by two axes (the first two by default), as a new last axis. */
+export function diagonal(x: Tensor, options: DiagonalOptions = {}): Tensor {
+  const { offset = 0, axis1 = 0, axis2 = 1 } = options;
+  if (x.rank < 2) throw new TensorError('E_SHAPE', 'diagonal', `expects matrices: ${show(x)}`);
+  const [row, column] = [normalizeAxis('diagonal', axis1, x.rank), normalizeAxis('diagonal', axis2, x.rank)];
+  if (row === column) throw new TensorError('E_AXIS', 'diagonal', `axis ${axis1} is named twice: ${show(x)}`);
+  return apply([x], (b, node) => diagonalOf(b, node, row, column, offset));
+}
+
+/** In the matrix laid out flat, neighbours on a diagonal are `columns + 1` apart: a strided slice. */
+export function diagonalOf(b: GraphBuilder, x: Node, row: number, column: number, offset: number): Node {
+  const shape = dims(x);
+  const rest = shape.map((_, axis) => axis).filter((axis) => axis !== row && axis !== column);
+  const [rows, columns] = [shape[row]!, shape[column]!];
+  const length = Math.max(0, Math.min(rows - Math.max(0, -offset), columns - Math.max(0, offset)));
+  const flat = reshape(b, permute(b, x, [...rest, row, column]), [
+    ...rest.map((axis) => shape[axis]!),
+    rows * columns,
+  ]);
+  const start = offset >= 0 ? offset : -offset * columns;
+  return sliceAxis(b, flat, rest.length, start, length, columns + 1);
+}
+
+/** The last axis as a diagonal of square matrices, 0 elsewhere. */
+export function diagEmbed(x: Tensor, offset = 0): Tensor {
+  if (x.rank === 0) throw new TensorError('E_SHAPE', 'diagEmbed', `expects at least one axis: ${show(x)}`);
+  const lead = x.shape.slice(0, -1);
+  const count = x.shape.at(-1)!;
+  const side = count + Math.abs(offset);
+  return apply([x], (b, node) => {
+    if (count === 0)
+      return padConstant(
+        b,
+        reshape(b, node, [...lead, 0, 0]),
+        zeros(x.rank + 1),
+        [...zeros(x.rank - 1), side, side],
+        0,
+      );
+    const start = offset >= 0 ? offset : -offset * side;
+    // Laid out flat, `side` zeros lie between neighbours on the diagonal.
+    const gaps = (count - 1) * side + count;
+    const ends = [...zeros(x.rank - 1), side * side - start - gaps];
+    const low = [...zeros(x.rank - 1), start];
+    const interior = [...zeros(x.rank - 1), side];
+    const flat = b.add('pad', [node], { low, high: ends, interior, value: 0 });
+    return reshape(b, flat, [...lead, side, side]);
+  });
+}
+
+function zeros(count: number): number[] {
+  return new Array<number>(count).fill(0);
+}
+
+/** A vector becomes a matrix with it on the diagonal; of a matrix, the diagonal. */
+export function diag(x: Tensor, offset = 0): Tensor {
+  checkRank('diag', 'the operand', x, 1, 2);
+  return x.rank === 1 ? diagEmbed(x, offset) : diagonal(x, { offset });
+}
