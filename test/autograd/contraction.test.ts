@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { gradientGraph } from '../../src/autograd/vjp.ts';
 import { interpret } from '../../src/ir/interpret.ts';
@@ -69,12 +69,13 @@ describe('a contraction without elements', () => {
   });
 });
 
+const parameters = (dtype: 'f16' | 'f32'): HostArray[] => [
+  { dtype, shape: [2, 3], data: new Float32Array(6) },
+  { dtype, shape: [3, 4], data: new Float32Array(12) },
+];
+
 describe('layout', () => {
   const matmul = { lhsBatch: [], rhsBatch: [], lhsContract: [1], rhsContract: [0], dtype: 'f32' } as const;
-  const parameters = (dtype: 'f16' | 'f32'): HostArray[] => [
-    { dtype, shape: [2, 3], data: new Float32Array(6) },
-    { dtype, shape: [3, 4], data: new Float32Array(12) },
-  ];
 
   it('the gradients of a matmul are two dots, without permutes', () => {
     const graph = record(parameters('f32'), (b, nodes) => b.add('dot', nodes, matmul) as Node);

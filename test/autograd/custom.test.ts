@@ -20,29 +20,31 @@ function firstGradient(graph: Graph): number[] {
 
 const total = (b: GraphBuilder, y: Node): Node => reduce(b, 'sum', y, [0]);
 
+const passed: CustomRule = (_b, _args, _value, g) => [g];
+const reversed: CustomRule = (b, _args, _value, g) => [neg(b, g)];
+const nothing: CustomRule = () => [undefined];
+const tripled: CustomRule = (b, _args, _value, g) => [mul(b, g, 3)];
+const doubled: CustomRule = (b, _args, value, g) => [mul(b, mul(b, value, 2), g)];
+
 describe('customVjp', () => {
   it('is its value forwards and the rule backwards', () => {
-    const reversed: CustomRule = (b, _args, _value, g) => [neg(b, g)];
     const graph = record([x], (b, [p]) => total(b, custom(b, reversed, mul(b, p!, p!), p!)));
     expect(interpret(graph, [x])[0]!.data[0]).toBeCloseTo(5.25, 12);
     expect(firstGradient(graph)).toEqual([-1, -1, -1]);
   });
 
   it('passes nothing into its value, also where the value has a path of its own', () => {
-    const nothing: CustomRule = () => [undefined];
     const graph = record([x, x], (b, [p, q]) => total(b, custom(b, nothing, mul(b, p!, p!), q!)));
     expect(firstGradient(graph)).toEqual([0, 0, 0]);
   });
 
   it('gives an argument that is also its value the cotangent of the argument', () => {
-    const tripled: CustomRule = (b, _args, _value, g) => [mul(b, g, 3)];
     const graph = record([x], (b, [p]) => total(b, custom(b, tripled, p!, p!)));
     expect(firstGradient(graph)).toEqual([3, 3, 3]);
   });
 
   it('keeps to the rule in second derivatives, which see the result as `value`', () => {
     // y = eˣ with the rule g·2y: dy = 2y, and the derivative of that is 2·2y.
-    const doubled: CustomRule = (b, _args, value, g) => [mul(b, mul(b, value, 2), g)];
     const graph = record([x], (b, [p]) => total(b, custom(b, doubled, unary(b, 'exp', p!), p!)));
     const first = gradientGraph(graph, [0]);
     const gradient = { parameters: first.parameters, outputs: [first.outputs[1]!] };
@@ -79,12 +81,10 @@ describe('customVjp', () => {
 });
 
 describe('the registry', () => {
-  const rule: CustomRule = (_b, _args, _value, g) => [g];
-
   it('gives one number per function', () => {
-    expect(registerRule(rule)).toBe(registerRule(rule));
-    expect(registerRule(rule)).not.toBe(registerRule((_b, _args, _value, g) => [g]));
-    expect(ruleOf(registerRule(rule))).toBe(rule);
+    expect(registerRule(passed)).toBe(registerRule(passed));
+    expect(registerRule(passed)).not.toBe(registerRule((_b, _args, _value, g) => [g]));
+    expect(ruleOf(registerRule(passed))).toBe(passed);
   });
 
   it('refuses numbers it never gave', () => {

@@ -34,6 +34,15 @@ const scan =
   (b: GraphBuilder, inputs: readonly Node[]): Node =>
     b.add('scan', inputs, { axis: 0, ...attrs }) as Node;
 
+const product = (b: GraphBuilder, [x]: readonly Node[]): Node => reduce(b, 'prod', x!, [0]);
+
+const positive = (b: GraphBuilder, x: Node): Node => binary(b, 'lt', fullLike(b, x, 0), x);
+
+const guarded =
+  (f: (b: GraphBuilder, x: Node) => Node) =>
+  (b: GraphBuilder, [x]: readonly Node[]): Node =>
+    where(b, positive(b, x!), f(b, x!), fullLike(b, x!, 0));
+
 describe('ties', () => {
   it('max and min split a cotangent evenly between equal operands', () => {
     for (const [op, losing] of [
@@ -95,7 +104,6 @@ describe('ties', () => {
 
 describe('zeros', () => {
   it('the derivative of a product with zeros is the product of the others', () => {
-    const product = (b: GraphBuilder, [x]: readonly Node[]): Node => reduce(b, 'prod', x!, [0]);
     expect(gradients([[2, 3, 4]], product)[0]).toEqual([12, 8, 6]);
     expect(gradients([[2, 0, 4]], product)[0]).toEqual([0, 8, 0]);
     expect(gradients([[0, 3, 0]], product)[0]).toEqual([0, 0, 0]);
@@ -151,12 +159,6 @@ describe('zeros', () => {
 });
 
 describe('no NaN from the branch not taken', () => {
-  const positive = (b: GraphBuilder, x: Node): Node => binary(b, 'lt', fullLike(b, x, 0), x);
-  const guarded =
-    (f: (b: GraphBuilder, x: Node) => Node) =>
-    (b: GraphBuilder, [x]: readonly Node[]): Node =>
-      where(b, positive(b, x!), f(b, x!), fullLike(b, x!, 0));
-
   it.each([
     ['sqrt', (b: GraphBuilder, x: Node) => unary(b, 'sqrt', x), 0.25],
     ['log', (b: GraphBuilder, x: Node) => unary(b, 'log', x), 0.25],

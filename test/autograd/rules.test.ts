@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { rules } from '../../src/autograd/rules.ts';
 import { opNames } from '../../src/ir/ops.ts';

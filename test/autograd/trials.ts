@@ -1,6 +1,6 @@
 // One random trial per differentiable op, or the reason why an op has no derivative; the type makes the list complete.
 
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { registerRule } from '../../src/autograd/custom.ts';
 import { cast, mul, unary } from '../../src/ir/build.ts';
 import type { GraphBuilder, Node } from '../../src/ir/graph.ts';
