@@ -20,9 +20,10 @@ import {
 const FLAGS = ['disable-dawn-features=timestamp_quantization'];
 
 // Nothing else keeps what `create()` returns alive, and Node dies without a word if it is collected with a call pending.
-// It hangs on globalThis because a module may be dropped (test runners reset them) while its devices live on.
+// koffi unloads a library once its handle is collected, so that is held too. All of it hangs on globalThis because a module
+// may be dropped (test runners reset them) while its devices live on.
 const heldKey = Symbol.for('sinter.webgpu.held');
-const held: GPU[] = ((globalThis as { [heldKey]?: GPU[] })[heldKey] ??= []);
+const held: unknown[] = ((globalThis as { [heldKey]?: unknown[] })[heldKey] ??= []);
 
 /** A hardware adapter of this machine; rejects with the reason when there is none. */
 export function hardwareAdapter(resolve: Resolve = resolveFromProject): Promise<GPUAdapter> {
@@ -97,7 +98,7 @@ async function pointLoaderAt(driver: SoftwareDriver, resolve: Resolve): Promise<
   try {
     koffi = await load<typeof import('koffi')>(resolve('koffi'));
     // Dawn opens `libvulkan.so.1` by name and gets this one when the system has none.
-    koffi.load(driver.loader);
+    held.push(koffi.load(driver.loader));
   } catch (cause) {
     throw new DeviceError(
       'E_DEVICE',
