@@ -1,0 +1,206 @@
+// Matrix products of every rank PyTorch allows. Batch axes that both operands have become batch axes of one `dot`; those
+// that only one has become free axes of that operand, so nothing is repeated in memory and `x[B,M,K] @ w[K,N]` is one
+// product of a [B·M,K] matrix.
+
+import { TensorError } from '../../errors.ts';
+import { add, broadcast, cast, mul, permute, reduce, reshape } from '../../ir/build.ts';
+import { promote, type DType } from '../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import type { FixedShape } from '../../ir/shape.ts';
+import type { Tensor } from '../tensor.ts';
+import { diagonalOf } from './movement.ts';
+import { apply, checkRank, show } from './operand.ts';
+
+export interface MatmulOptions {
+  /** The result's dtype, without an intermediate rounding to the operands' dtype. */
+  readonly dtype?: DType;
+}
+
+/** The dtype that the operands of a contraction promote to. */
+export function productType(op: string, ...operands: readonly Tensor[]): DType {
+  const dtype = operands.map((x) => x.dtype).reduce(promote);
+  if (dtype === 'bool') {
+    throw new TensorError('E_DTYPE', op, `bool has no product: ${show(...operands)}`, ".cast('f32')");
+  }
+  return dtype;
+}
+
+/** A contraction of named axes; `batch` and `contract` are pairs of axes of x and y. */
+export function contract(
+  b: GraphBuilder,
+  x: Node,
+  y: Node,
+  batch: readonly (readonly [number, number])[],
+  summed: readonly (readonly [number, number])[],
+  dtype: DType = x.dtype,
+): Node {
+  return b.add('dot', [x, y], {
+    lhsBatch: batch.map(([left]) => left),
+    rhsBatch: batch.map(([, right]) => right),
+    lhsContract: summed.map(([left]) => left),
+    rhsContract: summed.map(([, right]) => right),
+    dtype,
+  });
+}
+
+/** The broadcast of the leading axes; undefined when they do not fit. */
+function leadingAxes(x: FixedShape, y: FixedShape): number[] | undefined {
+  const length = Math.max(x.length, y.length);
+  const out: number[] = [];
+  for (let i = length; i >= 1; i--) {
+    const [p, q] = [x.at(-i) ?? 1, y.at(-i) ?? 1];
+    if (p !== q && p !== 1 && q !== 1) return undefined;
+    out.push(p === 1 ? q : p);
+  }
+  return out;
+}
+
+/** [.., M, K] by [.., K, N]; leading axes broadcast. */
+export function matmulNodes(b: GraphBuilder, x: Node, y: Node, dtype: DType = x.dtype): Node {
+  const [left, right] = [dims(x), dims(y)];
+  const [leadX, leadY] = [left.slice(0, -2), right.slice(0, -2)];
+  const lead = leadingAxes(leadX, leadY)!;
+  // Axes of size 1 that the other operand repeats, or that both lack, are dropped; the result gets them back.
+  const own = (axes: FixedShape): number[] =>
+    lead.flatMap((dim, i) => (dim !== 1 && (axes[i - (lead.length - axes.length)] ?? 1) !== 1 ? [i] : []));
+  const [ownX, ownY] = [own(leadX), own(leadY)];
+  const shared = ownX.filter((i) => ownY.includes(i));
+  const dropped = (axes: FixedShape, kept: readonly number[]): number[] => [
+    ...kept.map((i) => lead[i]!),
+    ...axes.slice(-2),
+  ];
+  const product = contract(
+    b,
+    reshape(b, x, dropped(left, ownX)),
+    reshape(b, y, dropped(right, ownY)),
+    shared.map((i) => [ownX.indexOf(i), ownY.indexOf(i)]),
+    [[ownX.length + 1, ownY.length]],
+    dtype,
+  );
+  // The product's axes: shared, those of x alone, M, those of y alone, N.
+  const ROWS = lead.length;
+  const COLUMNS = lead.length + 1;
+  const alone = (axes: readonly number[]): number[] => axes.filter((i) => !shared.includes(i));
+  const order = [...shared, ...alone(ownX), ROWS, ...alone(ownY), COLUMNS];
+  const wanted = order.toSorted((p, q) => p - q);
+  const sorted = permute(
+    b,
+    product,
+    wanted.map((axis) => order.indexOf(axis)),
+  );
+  return reshape(b, sorted, [...lead, left.at(-2)!, right.at(-1)!]);
+}
+
+/**
+ * The matrix product of the last two axes; leading axes broadcast. A vector on the left is a row, on the right a column, and
+ * that axis vanishes; two vectors give their inner product.
+ */
+export function matmul(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+  return product('matmul', x, y, options);
+}
+
+function product(op: string, x: Tensor, y: Tensor, options: MatmulOptions): Tensor {
+  if (x.rank === 0 || y.rank === 0) {
+    throw new TensorError('E_SHAPE', op, `expects at least one axis each: ${show(x, y)}`, 'mul for a number');
+  }
+  const common = productType(op, x, y);
+  const left = x.rank === 1 ? [1, x.size] : x.shape;
+  const right = y.rank === 1 ? [y.size, 1] : y.shape;
+  if (left.at(-1) !== right.at(-2)) {
+    const turned =
+      y.rank > 1 && y.shape.at(-1) === left.at(-1) ? 'transpose() on the second operand' : undefined;
+    throw new TensorError('E_SHAPE', op, `inner sizes differ: ${show(x)} @ ${show(y)}`, turned);
+  }
+  if (leadingAxes(left.slice(0, -2), right.slice(0, -2)) === undefined) {
+    throw new TensorError('E_SHAPE', op, `leading axes do not broadcast: ${show(x)} @ ${show(y)}`);
+  }
+  return apply([x, y], (b, p, q) => {
+    const [wideX, wideY] = [cast(b, p, common), cast(b, q, common)];
+    const full = matmulNodes(b, reshape(b, wideX, left), reshape(b, wideY, right), options.dtype ?? common);
+    const shape = [...dims(full)];
+    if (y.rank === 1) shape.splice(-1, 1);
+    if (x.rank === 1) shape.splice(y.rank === 1 ? -1 : -2, 1);
+    return reshape(b, full, shape);
+  });
+}
+
+/** The inner product of two vectors. */
+export function dot(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+  checkRank('dot', 'the first operand', x, 1);
+  checkRank('dot', 'the second operand', y, 1);
+  return product('dot', x, y, options);
+}
+
+/** [M, K] by [K, N]. */
+export function mm(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+  checkRank('mm', 'the first operand', x, 2);
+  checkRank('mm', 'the second operand', y, 2);
+  return product('mm', x, y, options);
+}
+
+/** [M, K] by [K]. */
+export function mv(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+  checkRank('mv', 'the first operand', x, 2);
+  checkRank('mv', 'the second operand', y, 1);
+  return product('mv', x, y, options);
+}
+
+/** [B, M, K] by [B, K, N]. */
+export function bmm(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+  checkRank('bmm', 'the first operand', x, 3);
+  checkRank('bmm', 'the second operand', y, 3);
+  if (x.shape[0] !== y.shape[0]) {
+    throw new TensorError(
+      'E_SHAPE',
+      'bmm',
+      `batch sizes differ: ${show(x)} @ ${show(y)}`,
+      'matmul, which broadcasts',
+    );
+  }
+  return product('bmm', x, y, options);
+}
+
+/** All products of an element of x and one of y: [M] and [N] give [M, N]. */
+export function outer(x: Tensor, y: Tensor): Tensor {
+  checkRank('outer', 'the first operand', x, 1);
+  checkRank('outer', 'the second operand', y, 1);
+  const common = productType('outer', x, y);
+  const shape = [x.size, y.size];
+  return apply([x, y], (b, p, q) => {
+    const column = broadcast(b, reshape(b, cast(b, p, common), [x.size, 1]), shape);
+    return mul(b, column, broadcast(b, cast(b, q, common), shape));
+  });
+}
+
+/** x · weightᵀ + bias: [.., in] with [out, in] and [out] gives [.., out]. */
+export function linear(x: Tensor, weight: Tensor, bias?: Tensor, options: MatmulOptions = {}): Tensor {
+  checkRank('linear', 'the weight', weight, 1, 2);
+  if (x.rank === 0 || x.shape.at(-1) !== weight.shape.at(-1)) {
+    throw new TensorError(
+      'E_SHAPE',
+      'linear',
+      `inner sizes differ: x ${show(x)}, weight ${show(weight)}`,
+      'a weight [out, in]',
+    );
+  }
+  const outputs = weight.shape.slice(0, -1);
+  if (
+    bias !== undefined &&
+    (bias.rank > outputs.length || (bias.size !== 1 && bias.size !== (outputs[0] ?? 1)))
+  ) {
+    throw new TensorError('E_SHAPE', 'linear', `the bias must be [${outputs.join(',')}]: ${show(bias)}`);
+  }
+  const given = bias === undefined ? [x, weight] : [x, weight, bias];
+  const common = productType('linear', ...given);
+  return apply([x, weight, bias], (b, p, w, c) => {
+    const pair = [x.rank - 1, weight.rank - 1] as const;
+    const sum = contract(b, cast(b, p, common), cast(b, w, common), [], [pair], options.dtype ?? common);
+    return c === undefined ? sum : add(b, sum, broadcast(b, cast(b, c, sum.dtype), dims(sum)));
+  });
+}
+
+/** Sum of the diagonal of a matrix. */
+export function trace(x: Tensor): Tensor {
+  checkRank('trace', 'the operand', x, 2);
+  return apply([x], (b, node) => reduce(b, 'sum', diagonalOf(b, node, 0, 1, 0), [0]));
+}
