@@ -1,0 +1,250 @@
+// Convolutions (cross-correlations, as everywhere in deep learning) over any number of spatial axes, and their transposes.
+// x is [N,C,S…] or [C,S…]; numbers stand for one value per spatial axis.
+
+import { TensorError } from '../../errors.ts';
+import { add, broadcast, cast, permute, reshape } from '../../ir/build.ts';
+import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import type { Tensor } from '../tensor.ts';
+import { productType } from './matmul.ts';
+import { sliceAxis } from './movement.ts';
+import { apply, checkCount, show } from './operand.ts';
+
+/** One value for every spatial axis, or one each. */
+export type PerAxis = number | readonly number[];
+
+export interface ConvOptions {
+  /** 1 by default. */
+  readonly stride?: PerAxis;
+  /** Zeros around the spatial axes; `same` keeps sizes (stride 1), `valid` is 0, the default. */
+  readonly padding?: PerAxis | 'same' | 'valid';
+  /** Distance of the kernel's taps, 1 by default. */
+  readonly dilation?: PerAxis;
+  /** Groups of channels that do not mix, 1 by default. */
+  readonly groups?: number;
+}
+
+export interface ConvTransposeOptions {
+  readonly stride?: PerAxis;
+  readonly padding?: PerAxis;
+  /** Elements added at the end of each axis, to tell apart sizes that a strided convolution maps to one. */
+  readonly outputPadding?: PerAxis;
+  readonly dilation?: PerAxis;
+  readonly groups?: number;
+}
+
+/** One integer of at least `least` per spatial axis. */
+export function perAxis(op: string, what: string, value: PerAxis, count: number, least: number): number[] {
+  const list = typeof value === 'number' ? new Array<number>(count).fill(value) : [...value];
+  if (list.length !== count) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `${what} takes ${count} values: [${list.join(',')}]`,
+      'one number, or one an axis',
+    );
+  }
+  list.forEach((n) => checkCount(op, what, n, least));
+  return list;
+}
+
+interface Geometry {
+  readonly strides: number[];
+  readonly padLow: number[];
+  readonly padHigh: number[];
+  readonly lhsDilation: number[];
+  readonly rhsDilation: number[];
+  readonly groups: number;
+}
+
+function check(
+  op: string,
+  spatial: number,
+  x: Tensor,
+  weight: Tensor,
+  bias: Tensor | undefined,
+  outputs: number,
+): void {
+  if (weight.rank !== spatial + 2 || (x.rank !== spatial + 2 && x.rank !== spatial + 1)) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `expects x of rank ${spatial + 2} (or ${spatial + 1}) and a weight of rank ${spatial + 2}: x ${show(x)}, weight ${show(weight)}`,
+    );
+  }
+  if (bias !== undefined && (bias.rank !== 1 || bias.size !== outputs)) {
+    throw new TensorError('E_SHAPE', op, `the bias must be [${outputs}]: ${show(bias)}`);
+  }
+}
+
+function record(
+  op: string,
+  x: Tensor,
+  weight: Tensor,
+  bias: Tensor | undefined,
+  geometry: Geometry,
+  turn: (b: GraphBuilder, w: Node) => Node,
+): Tensor {
+  const common = productType(op, ...(bias === undefined ? [x, weight] : [x, weight, bias]));
+  const batched = x.rank === weight.rank;
+  return apply([x, weight, bias], (b, node, w, c) => {
+    const input = batched ? node : reshape(b, node, [1, ...x.shape]);
+    let out: Node = b.add('conv', [cast(b, input, common), turn(b, cast(b, w, common))], geometry);
+    const shape = dims(out);
+    if (shape.some((dim, axis) => axis > 1 && dim === 0) && x.size > 0) {
+      throw new TensorError(
+        'E_SHAPE',
+        op,
+        `the kernel is larger than the padded input: x ${show(x)}, weight ${show(weight)}`,
+      );
+    }
+    if (c !== undefined) {
+      const perChannel = reshape(b, cast(b, c, common), [1, shape[1]!, ...shape.slice(2).map(() => 1)]);
+      out = add(b, out, broadcast(b, perChannel, shape));
+    }
+    return batched ? out : reshape(b, out, shape.slice(1));
+  });
+}
+
+function convolve(
+  op: string,
+  spatial: number,
+  x: Tensor,
+  weight: Tensor,
+  bias: Tensor | undefined,
+  options: ConvOptions,
+): Tensor {
+  const { groups = 1, padding = 0 } = options;
+  check(op, spatial, x, weight, bias, weight.shape[0]!);
+  checkCount(op, 'groups', groups, 1);
+  const strides = perAxis(op, 'stride', options.stride ?? 1, spatial, 1);
+  const dilation = perAxis(op, 'dilation', options.dilation ?? 1, spatial, 1);
+  const channels = x.shape.at(-spatial - 1)!;
+  if (channels !== weight.shape[1]! * groups || weight.shape[0]! % groups !== 0) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `channels do not fit ${groups} group(s): x ${show(x)}, weight ${show(weight)}`,
+      'a weight [out, in / groups, …]',
+    );
+  }
+  const [padLow, padHigh] = paddings(op, padding, strides, dilation, weight);
+  const ones = strides.map(() => 1);
+  const geometry = { strides, padLow, padHigh, lhsDilation: ones, rhsDilation: dilation, groups };
+  return record(op, x, weight, bias, geometry, (_, w) => w);
+}
+
+function paddings(
+  op: string,
+  padding: PerAxis | 'same' | 'valid',
+  strides: readonly number[],
+  dilation: readonly number[],
+  weight: Tensor,
+): [low: number[], high: number[]] {
+  if (padding === 'same') {
+    if (strides.some((stride) => stride !== 1)) {
+      throw new TensorError('E_VALUE', op, `padding 'same' needs stride 1: [${strides.join(',')}]`);
+    }
+    const reach = dilation.map((spread, i) => spread * (weight.shape[i + 2]! - 1));
+    return [reach.map((n) => Math.floor(n / 2)), reach.map((n) => Math.ceil(n / 2))];
+  }
+  const list = perAxis(op, 'padding', padding === 'valid' ? 0 : padding, strides.length, 0);
+  return [list, list];
+}
+
+/** x [N,C,L], weight [O, C/groups, K], bias [O]. */
+export function conv1d(x: Tensor, weight: Tensor, bias?: Tensor, options: ConvOptions = {}): Tensor {
+  return convolve('conv1d', 1, x, weight, bias, options);
+}
+
+/** x [N,C,H,W], weight [O, C/groups, KH, KW], bias [O]. */
+export function conv2d(x: Tensor, weight: Tensor, bias?: Tensor, options: ConvOptions = {}): Tensor {
+  return convolve('conv2d', 2, x, weight, bias, options);
+}
+
+/** x [N,C,D,H,W], weight [O, C/groups, KD, KH, KW], bias [O]. */
+export function conv3d(x: Tensor, weight: Tensor, bias?: Tensor, options: ConvOptions = {}): Tensor {
+  return convolve('conv3d', 3, x, weight, bias, options);
+}
+
+/**
+ * The adjoint of a convolution: x is dilated by the stride and correlated with the kernel turned around, its channels
+ * exchanged within each group.
+ */
+function convolveBack(
+  op: string,
+  spatial: number,
+  x: Tensor,
+  weight: Tensor,
+  bias: Tensor | undefined,
+  options: ConvTransposeOptions,
+): Tensor {
+  const { groups = 1 } = options;
+  checkCount(op, 'groups', groups, 1);
+  check(op, spatial, x, weight, bias, (weight.shape[1] ?? 0) * groups);
+  const stride = perAxis(op, 'stride', options.stride ?? 1, spatial, 1);
+  const dilation = perAxis(op, 'dilation', options.dilation ?? 1, spatial, 1);
+  const padding = perAxis(op, 'padding', options.padding ?? 0, spatial, 0);
+  const extra = perAxis(op, 'outputPadding', options.outputPadding ?? 0, spatial, 0);
+  if (x.shape.at(-spatial - 1) !== weight.shape[0] || weight.shape[0]! % groups !== 0) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `channels do not fit ${groups} group(s): x ${show(x)}, weight ${show(weight)}`,
+      'a weight [in, out / groups, …]',
+    );
+  }
+  if (extra.some((n, i) => n >= Math.max(stride[i]!, dilation[i]!))) {
+    throw new TensorError(
+      'E_VALUE',
+      op,
+      `outputPadding [${extra.join(',')}] must be less than the stride or dilation`,
+    );
+  }
+  const [inputs, outputs] = [weight.shape[0]!, weight.shape[1]!];
+  const kernel = weight.shape.slice(2);
+  const low = kernel.map((size, i) => dilation[i]! * (size - 1) - padding[i]!);
+  const geometry = {
+    strides: stride.map(() => 1),
+    padLow: low,
+    padHigh: low.map((n, i) => n + extra[i]!),
+    lhsDilation: stride,
+    rhsDilation: dilation,
+    groups,
+  };
+  return record(op, x, weight, bias, geometry, (b, w) => {
+    const turned = kernel.reduce((node, size, i) => sliceAxis(b, node, i + 2, size - 1, size, -1), w);
+    const grouped = reshape(b, turned, [groups, inputs / groups, outputs, ...kernel]);
+    const order = [0, 2, 1, ...kernel.map((_, i) => i + 3)];
+    return reshape(b, permute(b, grouped, order), [groups * outputs, inputs / groups, ...kernel]);
+  });
+}
+
+/** x [N,C,L], weight [C, O/groups, K], bias [O]. */
+export function convTranspose1d(
+  x: Tensor,
+  weight: Tensor,
+  bias?: Tensor,
+  options: ConvTransposeOptions = {},
+): Tensor {
+  return convolveBack('convTranspose1d', 1, x, weight, bias, options);
+}
+
+/** x [N,C,H,W], weight [C, O/groups, KH, KW], bias [O]. */
+export function convTranspose2d(
+  x: Tensor,
+  weight: Tensor,
+  bias?: Tensor,
+  options: ConvTransposeOptions = {},
+): Tensor {
+  return convolveBack('convTranspose2d', 2, x, weight, bias, options);
+}
+
+/** x [N,C,D,H,W], weight [C, O/groups, KD, KH, KW], bias [O]. */
+export function convTranspose3d(
+  x: Tensor,
+  weight: Tensor,
+  bias?: Tensor,
+  options: ConvTransposeOptions = {},
+): Tensor {
+  return convolveBack('convTranspose3d', 3, x, weight, bias, options);
+}

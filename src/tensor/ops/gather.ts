@@ -1,0 +1,316 @@
+// Gather and scatter: reading and writing at positions that are data. Index tensors hold integers in [0, size); reads outside
+// give 0, writes outside are dropped.
+
+import { TensorError } from '../../errors.ts';
+import { binary, broadcast, cast, full, mul, reduce, reshape, slice, unary, where } from '../../ir/build.ts';
+import type { DType } from '../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import type { ScatterMode } from '../../ir/ops.ts';
+import { normalizeAxis } from '../../ir/shape.ts';
+import type { Tensor } from '../tensor.ts';
+import * as formula from './formula.ts';
+import { apply, checkCount, checkInteger, checkRank, show } from './operand.ts';
+
+/** Indices as the graph takes them: 32 bits wide. */
+function narrowIndex(b: GraphBuilder, index: Node): Node {
+  return index.dtype === 'u32' ? index : cast(b, index, 'i32');
+}
+
+function gatherNode(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
+  return b.add('gather', [x, narrowIndex(b, index)], { axis });
+}
+
+function scatterNode(
+  b: GraphBuilder,
+  x: Node,
+  index: Node,
+  source: Node,
+  axis: number,
+  mode: ScatterMode,
+): Node {
+  return b.add('scatter', [x, narrowIndex(b, index), source], { axis, mode });
+}
+
+/** The index must have x's rank and fit it outside the axis. */
+function checkIndex(op: string, x: Tensor, axis: number, index: Tensor): number {
+  checkInteger(op, 'the index', index);
+  const at = normalizeAxis(op, axis, x.rank);
+  const fits = index.rank === x.rank && index.shape.every((dim, i) => i === at || dim <= x.shape[i]!);
+  if (!fits) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `the index must have x's rank and fit it outside axis ${at}: x ${show(x)}, index ${show(index)}`,
+    );
+  }
+  return at;
+}
+
+/** out[i,j,k] = x[i, index[i,j,k], k] for axis 1. */
+export function gather(x: Tensor, axis: number, index: Tensor): Tensor {
+  const at = checkIndex('gather', x, axis, index);
+  return apply([x, index], (b, node, places) => gatherNode(b, node, places, at));
+}
+
+/** As `gather`, with x and index broadcast to each other outside the axis (NumPy's take_along_axis). */
+export function takeAlongAxis(x: Tensor, index: Tensor, axis: number): Tensor {
+  checkInteger('takeAlongAxis', 'the index', index);
+  const at = normalizeAxis('takeAlongAxis', axis, x.rank);
+  if (index.rank !== x.rank) {
+    throw new TensorError(
+      'E_SHAPE',
+      'takeAlongAxis',
+      `the index must have x's rank: x ${show(x)}, index ${show(index)}`,
+    );
+  }
+  const outside = (shape: readonly number[], size: number): number[] =>
+    shape.map((dim, i) => (i === at ? size : dim));
+  const common = x.shape.map((dim, i) => (dim === 1 ? index.shape[i]! : dim));
+  return apply([x, index], (b, node, places) => {
+    const table = broadcast(b, node, outside(common, x.shape[at]!));
+    return gatherNode(b, table, broadcast(b, places, outside(common, index.shape[at]!)), at);
+  });
+}
+
+/** A vector of positions along one axis, in place of that axis. */
+function selectRows(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
+  const shape = dims(x);
+  const count = dims(index)[0]!;
+  const along = formula.alongAxis(b, index, shape.length, axis);
+  return gatherNode(
+    b,
+    x,
+    broadcast(
+      b,
+      along,
+      shape.map((dim, i) => (i === axis ? count : dim)),
+    ),
+    axis,
+  );
+}
+
+/** The listed positions of an axis: out[o, i, j] = x[o, index[i], j]. */
+export function indexSelect(x: Tensor, axis: number, index: Tensor): Tensor {
+  checkInteger('indexSelect', 'the index', index);
+  checkRank('indexSelect', 'the index', index, 0, 1);
+  const at = normalizeAxis('indexSelect', axis, x.rank);
+  return apply([x, index], (b, node, places) => selectRows(b, node, reshape(b, places, [index.size]), at));
+}
+
+/** Elements by their position in C-order; the result has the index's shape. */
+export function take(x: Tensor, index: Tensor): Tensor {
+  checkInteger('take', 'the index', index);
+  return apply([x, index], (b, node, places) =>
+    reshape(b, gatherNode(b, reshape(b, node, [x.size]), reshape(b, places, [index.size]), 0), index.shape),
+  );
+}
+
+export interface EmbeddingOptions {
+  /** The row of this index gets no gradient. */
+  readonly paddingIdx?: number;
+}
+
+/** Rows of a [V, D] table: indices [..] give [.., D]. */
+export function embedding(indices: Tensor, weight: Tensor, options: EmbeddingOptions = {}): Tensor {
+  checkInteger('embedding', 'the indices', indices);
+  checkRank('embedding', 'the weight', weight, 2);
+  const [rows, width] = [weight.shape[0]!, weight.shape[1]!];
+  const padding =
+    options.paddingIdx === undefined ? undefined : normalizeAxis('embedding', options.paddingIdx, rows);
+  return apply([indices, weight], (b, places, table) => {
+    const flat = reshape(b, narrowIndex(b, places), [indices.size]);
+    const found = selectRows(b, table, flat, 0);
+    if (padding === undefined) return reshape(b, found, [...indices.shape, width]);
+    const padded = formula.spreadTo(b, reshape(b, binary(b, 'eq', flat, padding), [indices.size, 1]), found);
+    return reshape(b, where(b, padded, formula.stopGradient(b, found), found), [...indices.shape, width]);
+  });
+}
+
+/** What meets the element already there: replaces it, or is folded into it. */
+export type ScatterReduce = 'sum' | 'prod' | 'amax' | 'amin';
+const modes = { sum: 'add', prod: 'mul', amax: 'max', amin: 'min' } as const satisfies Record<
+  ScatterReduce,
+  ScatterMode
+>;
+
+function scatterWith(
+  op: string,
+  x: Tensor,
+  axis: number,
+  index: Tensor,
+  source: Tensor | number,
+  mode: ScatterMode,
+): Tensor {
+  const at = checkIndex(op, x, axis, index);
+  if (typeof source === 'number') {
+    return apply([x, index], (b, node, places) =>
+      scatterNode(b, node, places, full(b, index.shape, source, x.dtype), at, mode),
+    );
+  }
+  if (source.rank !== x.rank || !index.shape.every((dim, i) => dim <= source.shape[i]!)) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `the source must cover the index: index ${show(index)}, source ${show(source)}`,
+    );
+  }
+  if (source.dtype !== x.dtype) {
+    throw new TensorError(
+      'E_DTYPE',
+      op,
+      `x and the source must have one dtype: ${show(x, source)}`,
+      `.cast('${x.dtype}')`,
+    );
+  }
+  return apply([x, index, source], (b, node, places, values) => {
+    const used = slice(
+      b,
+      values,
+      index.shape.map(() => 0),
+      index.shape,
+    );
+    return scatterNode(b, node, places, used, at, mode);
+  });
+}
+
+/** A copy of x with out[i, index[i,j,k], k] = source[i,j,k] for axis 1; of several writes to one place the last stays. */
+export function scatter(x: Tensor, axis: number, index: Tensor, source: Tensor | number): Tensor {
+  return scatterWith('scatter', x, axis, index, source, 'set');
+}
+
+/** A copy of x with the source added at the index's places; all writes to one place add up, in a fixed order. */
+export function scatterAdd(x: Tensor, axis: number, index: Tensor, source: Tensor | number): Tensor {
+  return scatterWith('scatterAdd', x, axis, index, source, 'add');
+}
+
+/** A copy of x with the source folded in at the index's places. */
+export function scatterReduce(
+  x: Tensor,
+  axis: number,
+  index: Tensor,
+  source: Tensor | number,
+  reduce: ScatterReduce,
+): Tensor {
+  const mode: ScatterMode | undefined = modes[reduce];
+  if (mode === undefined) {
+    throw new TensorError(
+      'E_VALUE',
+      'scatterReduce',
+      `unknown reduction '${String(reduce)}'`,
+      Object.keys(modes).join(', '),
+    );
+  }
+  return scatterWith('scatterReduce', x, axis, index, source, mode);
+}
+
+/** A vector of positions written along an axis: each slice of the source meets the slice of x it points at. */
+function writeRows(
+  op: string,
+  x: Tensor,
+  axis: number,
+  index: Tensor,
+  source: Tensor,
+  mode: ScatterMode,
+  alpha = 1,
+): Tensor {
+  checkInteger(op, 'the index', index);
+  checkRank(op, 'the index', index, 1);
+  const at = normalizeAxis(op, axis, x.rank);
+  const expected = x.shape.map((dim, i) => (i === at ? index.size : dim));
+  if (source.rank !== x.rank || !source.shape.every((dim, i) => dim === expected[i])) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `the source must be [${expected.join(',')}]: x ${show(x)}, source ${show(source)}`,
+    );
+  }
+  if (source.dtype !== x.dtype) {
+    throw new TensorError(
+      'E_DTYPE',
+      op,
+      `x and the source must have one dtype: ${show(x, source)}`,
+      `.cast('${x.dtype}')`,
+    );
+  }
+  return apply([x, index, source], (b, node, places, values) => {
+    const along = broadcast(b, formula.alongAxis(b, narrowIndex(b, places), x.rank, at), expected);
+    return scatterNode(b, node, along, alpha === 1 ? values : mul(b, values, alpha), at, mode);
+  });
+}
+
+export interface IndexAddOptions {
+  /** Factor on the source, 1 by default. */
+  readonly alpha?: number;
+}
+
+/** A copy of x with slice `i` of the source added to slice `index[i]` along an axis; repeated positions add up. */
+export function indexAdd(
+  x: Tensor,
+  axis: number,
+  index: Tensor,
+  source: Tensor,
+  options: IndexAddOptions = {},
+): Tensor {
+  return writeRows('indexAdd', x, axis, index, source, 'add', options.alpha);
+}
+
+/** A copy of x whose slice `index[i]` along an axis is slice `i` of the source. */
+export function indexCopy(x: Tensor, axis: number, index: Tensor, source: Tensor): Tensor {
+  return writeRows('indexCopy', x, axis, index, source, 'set');
+}
+
+/** Sums of the rows of each segment: row `e` of the source counts to segment `ids[e]`; empty segments are 0. */
+export function segmentSum(source: Tensor, ids: Tensor, segments: number): Tensor {
+  checkInteger('segmentSum', 'the segment ids', ids);
+  checkCount('segmentSum', 'the number of segments', segments);
+  if (source.rank === 0 || ids.rank !== 1 || ids.size !== source.shape[0]) {
+    throw new TensorError(
+      'E_SHAPE',
+      'segmentSum',
+      `expects one id a row: source ${show(source)}, ids ${show(ids)}`,
+    );
+  }
+  return apply([source, ids], (b, rows, places) => {
+    const sums = full(b, [segments, ...source.shape.slice(1)], 0, source.dtype);
+    const along = formula.spreadTo(b, formula.alongAxis(b, narrowIndex(b, places), source.rank, 0), rows);
+    return scatterNode(b, sums, along, rows, 0, 'add');
+  });
+}
+
+export interface OneHotOptions {
+  /** i32 by default. */
+  readonly dtype?: DType;
+}
+
+/** 1 at the class of each element, 0 elsewhere, along a new last axis; a class outside gives zeros. */
+export function oneHot(x: Tensor, classes: number, options: OneHotOptions = {}): Tensor {
+  checkInteger('oneHot', 'the classes', x);
+  checkCount('oneHot', 'the number of classes', classes, 1);
+  const shape = [...x.shape, classes];
+  return apply([x], (b, node) => {
+    const place = broadcast(b, reshape(b, narrowIndex(b, node), [...x.shape, 1]), shape);
+    const hit = binary(b, 'eq', formula.iota(b, shape, x.rank, place.dtype), place);
+    return cast(b, hit, options.dtype ?? 'i32');
+  });
+}
+
+export interface SearchsortedOptions {
+  /** Counts boundaries that equal the value as well; false by default. */
+  readonly right?: boolean;
+}
+
+/** For each value, how many of the ascending boundaries lie below it (i32): where it would be inserted. NaN is last. */
+export function searchsorted(boundaries: Tensor, values: Tensor, options: SearchsortedOptions = {}): Tensor {
+  checkRank('searchsorted', 'the boundaries', boundaries, 1);
+  if (boundaries.dtype !== values.dtype) {
+    throw new TensorError('E_DTYPE', 'searchsorted', `both must have one dtype: ${show(boundaries, values)}`);
+  }
+  const shape = [...values.shape, boundaries.size];
+  return apply([boundaries, values], (b, table, node) => {
+    const limits = broadcast(b, table, shape);
+    const value = broadcast(b, reshape(b, node, [...values.shape, 1]), shape);
+    // Not `value ≤ limit`, so that every boundary counts as below NaN.
+    const above = options.right === true ? binary(b, 'lt', value, limits) : binary(b, 'le', value, limits);
+    return reduce(b, 'sum', cast(b, unary(b, 'not', above), 'i32'), [values.rank]);
+  });
+}
