@@ -1,0 +1,53 @@
+// Malformed programs are refused by name before anything runs.
+
+import { expect, test } from 'vitest';
+import { checkProgram } from '../../src/runtime/check.ts';
+import type { Program } from '../../src/runtime/program.ts';
+import { dispatch, f32, kernel, program } from './programs.ts';
+
+const sound = program({
+  kernels: [kernel('k', 64, ['read', 'read_write'], 'b1[i] = b0[i];')],
+  buffers: [
+    f32('x', 'input', 64),
+    f32('t', 'scratch', 64, { arena: 0, offset: 256 }),
+    f32('y', 'output', 64),
+    f32('w', 'constant', 64),
+  ],
+  arenas: [512],
+  steps: [dispatch(0, [0, 1], 64), { kind: 'copy', from: 1, to: 2 }],
+});
+
+const buffer = (index: number, change: object): Partial<Program> => ({
+  buffers: sound.buffers.map((old, i) => (i === index ? { ...old, ...change } : old)),
+});
+
+test('a sound program passes', () => {
+  expect(() => checkProgram(sound, 'wgsl', 'd')).not.toThrow();
+});
+
+test.each<[Partial<Program>, string]>([
+  [{ version: 2 as unknown as 1 }, 'program version 2 is not 1'],
+  [{ target: 'interpreter' }, 'a program for interpreter cannot run here'],
+  [buffer(0, { bytes: 254 }), 'buffer x has 254 bytes'],
+  [buffer(0, { bytes: 0 }), 'buffer x has 0 bytes'],
+  [buffer(1, { arena: 1 }), 'scratch buffer t is in no arena'],
+  [buffer(1, { offset: 128 }), 'scratch buffer t is at offset 128'],
+  [buffer(1, { offset: 512 }), 'scratch buffer t ends at 768, its arena at 512'],
+  [{ inputs: [9] }, 'input 0 is buffer 9 of 4'],
+  [{ outputs: [1] }, 'output 0 is the scratch buffer t'],
+  [{ donated: [{ input: 0, output: 1 }] }, 'donated pair (output 1, input 0) is out of range'],
+  [
+    { ...buffer(2, { bytes: 128 }), steps: [], donated: [{ input: 0, output: 0 }] },
+    'donated x has 256 bytes, its output y has 128',
+  ],
+  [{ kernels: [sound.kernels[0]!, sound.kernels[0]!] }, 'in kernel k: two kernels have this name'],
+  [{ steps: [dispatch(3, [], 1)] }, 'step 0 runs kernel 3: there is none'],
+  [{ steps: [dispatch(0, [0], 1)] }, 'in kernel k: step 0 gives 1 buffers for 2 bindings'],
+  [{ steps: [dispatch(0, [0, 7], 1)] }, 'in kernel k: step 0 uses buffer 7 of 4'],
+  [{ steps: [dispatch(0, [3, 1], 1)] }, 'in kernel k: step 0 uses constant w, which is never bound'],
+  [{ steps: [dispatch(0, [0, 1], -64)] }, 'the grid -1×1×1'],
+  [{ steps: [{ ...dispatch(0, [0, 1], 64), grid: [1.5, 1, 1] } as never] }, 'the grid 1.5×1×1'],
+  [{ ...buffer(2, { bytes: 128 }), steps: sound.steps.slice(1) }, 'step 0 copies 256 bytes onto 128'],
+])('a malformed program is refused: case %#', (change, words) => {
+  expect(() => checkProgram({ ...sound, ...change }, 'wgsl', 'd')).toThrow(words);
+});

@@ -1,0 +1,150 @@
+// Devices by name: found when first asked for, kept, reopened when lost, and refused with every reason.
+
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { DeviceError } from '../../src/errors.ts';
+import type { Backend, Device } from '../../src/runtime/device.ts';
+
+type Registry = typeof import('../../src/runtime/registry.ts');
+let registry: Registry;
+beforeEach(async () => {
+  vi.resetModules(); // A registry of its own for each test.
+  vi.stubEnv('SINTER_DEVICE', '');
+  registry = await import('../../src/runtime/registry.ts');
+});
+afterEach(() => vi.unstubAllEnvs());
+
+/** A backend that counts its openings and remembers the device it gave last. */
+interface Fake extends Backend {
+  opened: number;
+  last: { lost: boolean };
+}
+
+function fake(name: string): Fake {
+  const backend: Fake = {
+    name,
+    opened: 0,
+    last: { lost: true },
+    open: async () => {
+      const device = {
+        lost: false,
+        facts: { description: `${name} device`, software: false, features: [] },
+        destroy: () => {
+          device.lost = true;
+        },
+      };
+      backend.opened += 1;
+      backend.last = device;
+      return device as unknown as Device;
+    },
+  };
+  return backend;
+}
+
+function missing(name: string, reason: string): Backend {
+  return { name, open: () => Promise.reject(new DeviceError('E_DEVICE', name, reason)) };
+}
+
+test('nothing is opened before it is asked for, and each device once', async () => {
+  const backend = fake('webgpu');
+  registry.registerBackend(backend);
+  expect(backend.opened).toBe(0);
+  const [a, b] = await Promise.all([registry.openDevice(), registry.openDevice('webgpu')]);
+  expect(a).toBe(b);
+  expect(await registry.openDevice('webgpu')).toBe(a);
+  expect(backend.opened).toBe(1);
+});
+
+test('a lost device is opened again', async () => {
+  const backend = fake('webgpu');
+  registry.registerBackend(backend);
+  await registry.openDevice();
+  backend.last.lost = true;
+  const [a, b] = await Promise.all([registry.openDevice(), registry.openDevice()]);
+  expect(a).toBe(b);
+  expect(a.lost).toBe(false);
+  expect(backend.opened).toBe(2);
+});
+
+test('a failure is not remembered', async () => {
+  registry.registerBackend(missing('webgpu', 'unplugged'));
+  await expect(registry.openDevice('webgpu')).rejects.toThrow('unplugged');
+  let plugged = false;
+  const backend = fake('webgpu');
+  registry.registerBackend({
+    name: 'webgpu',
+    open: () => (plugged ? backend.open() : Promise.reject(new Error('still unplugged'))),
+  });
+  await expect(registry.openDevice('webgpu')).rejects.toThrow('still unplugged');
+  plugged = true;
+  expect((await registry.openDevice('webgpu')).facts.description).toBe('webgpu device');
+});
+
+test('without any device the error says what was tried and what to do', async () => {
+  registry.registerBackend(missing('webgpu', 'no driver here'));
+  const error: unknown = await registry.openDevice().catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ name: 'DeviceError', code: 'E_DEVICE' });
+  expect((error as Error).message).toContain('webgpu: no driver here');
+  expect((error as Error).message).toContain('try: SINTER_DEVICE=webgpu:software');
+});
+
+test('an unknown name is refused with the names there are', async () => {
+  await expect(registry.openDevice('abacus')).rejects.toThrow(
+    'abacus: there is no such device: expected webgpu, webgpu:software, interpreter',
+  );
+});
+
+test('SINTER_DEVICE chooses the default and nothing else', async () => {
+  vi.stubEnv('SINTER_DEVICE', 'interpreter');
+  expect((await registry.openDevice()).facts.name).toBe('interpreter');
+  const other = fake('webgpu');
+  registry.registerBackend(other);
+  expect((await registry.openDevice('webgpu')).facts.description).toBe('webgpu device');
+});
+
+test('discover tells for every device what it is or why it is not there', async () => {
+  registry.registerBackend(missing('webgpu', 'no driver here'));
+  const kept = fake('kept');
+  const passing = fake('passing');
+  registry.registerBackend(kept);
+  registry.registerBackend(passing);
+  await registry.openDevice('kept');
+  const reports = await registry.discover();
+  expect(reports.map(({ name, available }) => [name, available])).toEqual([
+    ['webgpu', false],
+    ['webgpu:software', true],
+    ['interpreter', true],
+    ['kept', true],
+    ['passing', true],
+  ]);
+  expect(reports[0]).toEqual({ name: 'webgpu', available: false, reason: 'webgpu: no driver here' });
+  expect(reports[1]).toMatchObject({
+    software: true,
+    description: expect.stringMatching(/swiftshader/i) as string,
+  });
+  expect(kept.last.lost).toBe(false); // In use: stays open.
+  expect(passing.last.lost).toBe(true); // Opened to look: closed again.
+});
+
+test('hardware WebGPU refuses a software adapter', async () => {
+  const { openWebGpu } = await import('../../src/runtime/webgpu/open.ts');
+  const { softwareAdapter } = await import('../../src/runtime/webgpu/node.ts');
+  await expect(openWebGpu('webgpu', { adapter: () => softwareAdapter() })).rejects.toThrow(
+    /only a software adapter was found: google swiftshader/,
+  );
+  await expect(openWebGpu('webgpu', { adapter: () => Promise.resolve(null) })).rejects.toThrow(
+    'no WebGPU adapter',
+  );
+});
+
+test('an adapter that refuses a device is reported with its name', async () => {
+  const { openWebGpu } = await import('../../src/runtime/webgpu/open.ts');
+  const adapter = {
+    info: { vendor: 'acme', architecture: 'x1', device: '', description: '', isFallbackAdapter: false },
+    features: new Set<string>(),
+    limits: {},
+    requestDevice: () => Promise.reject(new Error('busy')),
+  };
+  await expect(
+    openWebGpu('webgpu', { adapter: () => Promise.resolve(adapter as unknown as GPUAdapter) }),
+  ).rejects.toThrow('acme x1 gave no device: Error: busy');
+});
