@@ -124,13 +124,15 @@ export function rebuild(node: Node, inputs: readonly Node[], builder: GraphBuild
   );
 }
 
-function mix(hash: number, word: number): number {
+/** Folds one 32-bit word into a hash. */
+export function mix(hash: number, word: number): number {
   return Math.imul(hash ^ word, 0x9e3779b1) ^ (hash >>> 15);
 }
 
 const scratch = new DataView(new ArrayBuffer(8));
 
-function hashValue(hash: number, value: unknown): number {
+/** Folds an attribute value (plain data) into a hash. */
+export function hashValue(hash: number, value: unknown): number {
   if (typeof value === 'number') {
     if (Number.isInteger(value) && Math.abs(value) < 2 ** 31 && !Object.is(value, -0))
       return mix(hash, value);

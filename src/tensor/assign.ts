@@ -1,0 +1,44 @@
+// assign: a tensor takes the value of another. Nothing is overwritten yet: the handle moves on to the new value, and readers
+// recorded before keep the old one.
+
+import { TensorError } from '../errors.ts';
+import type { Node } from '../ir/graph.ts';
+import { sameShape } from '../ir/shape.ts';
+import { showHandle, type Handle } from './handle.ts';
+import { overwritten } from './memory.ts';
+import {
+  bindLeaf,
+  builder,
+  distinct,
+  gradEnabled,
+  here,
+  nodeFor,
+  pendingHandles,
+  settle,
+} from './recording.ts';
+
+/** Moves `handle` on to the value of `value`. Throws E_SHAPE or E_DTYPE when their types differ. */
+export function assignHandle(handle: Handle, value: Handle): void {
+  const at = here(handle, 'assign');
+  const source = here(value, 'assign');
+  if (at.dtype !== source.dtype || !sameShape(at.shape, source.shape)) {
+    const code = at.dtype === source.dtype ? 'E_SHAPE' : 'E_DTYPE';
+    throw new TensorError(code, 'assign', `${showHandle(at)} cannot take ${showHandle(source)}`);
+  }
+  const node = nodeFor(value);
+  const tracks = source.requiresGrad && !at.leaf && gradEnabled();
+  const cut = tracks || !source.requiresGrad ? node : (builder().add('stopGradient', [node], {}) as Node);
+  const old = at.storage;
+  at.version += 1;
+  at.released = false;
+  at.passed = undefined;
+  at.storage = undefined;
+  if (!at.leaf) at.requiresGrad = tracks;
+  at.node = at.leaf ? distinct(cut) : cut;
+  if (at.leaf) bindLeaf(at.node, at);
+  if (at.trace === undefined && !settle(at)) {
+    at.keep = true;
+    pendingHandles().add(at);
+  }
+  if (old !== undefined && old.unshare()) overwritten(old);
+}

@@ -1,0 +1,116 @@
+// Which device tensors are computed on, and the lane of runs waiting for it. Opening a device takes time, recording does not
+// wait for it: runs asked for meanwhile are queued, and errors surface where data is read. Once the device is open and
+// nothing is queued, a run is dispatched at once.
+
+import { DeviceError } from '../errors.ts';
+import type { Device } from '../runtime/device.ts';
+import { deviceFromEnvironment, discover, openDevice, type DeviceReport } from '../runtime/registry.ts';
+
+let chosen: string | undefined;
+let open: Device | undefined;
+let opening: Promise<Device> | undefined;
+let queue: Promise<void> | undefined;
+
+/**
+ * Chooses the device for what is computed from now on: `webgpu`, `webgpu:software` or `interpreter`; undefined for the
+ * default. Values on another device move when they are used.
+ */
+export function setDevice(name: string | undefined): void {
+  chosen = name;
+  open = undefined;
+  opening = undefined;
+}
+
+/** Every device Sinter knows, with what it is or why it is not there. */
+export function devices(): Promise<readonly DeviceReport[]> {
+  return discover();
+}
+
+/** The current device, opened. Rejects with E_DEVICE and the reasons when there is none. */
+export function device(): Promise<Device> {
+  if (open !== undefined && !open.lost) return Promise.resolve(open);
+  if (opening === undefined || open?.lost === true) {
+    open = undefined;
+    const attempt = openChosen();
+    opening = attempt;
+    attempt.then(
+      (found) => {
+        if (opening === attempt) open = found;
+      },
+      () => {
+        // The next run tries again: the machine may have gained a device.
+        if (opening === attempt) opening = undefined;
+      },
+    );
+  }
+  return opening;
+}
+
+/**
+ * What `setDevice` or `SINTER_DEVICE` name, else a hardware GPU, else the software adapter: without a GPU it is the fastest
+ * that there is.
+ */
+async function openChosen(): Promise<Device> {
+  const name = chosen ?? deviceFromEnvironment();
+  if (name !== undefined) return openDevice(name);
+  try {
+    return await openDevice('webgpu');
+  } catch (hardware) {
+    try {
+      return await openDevice('webgpu:software');
+    } catch (software) {
+      const reasons = [hardware, software].map(
+        (error) => `\n  ${error instanceof Error ? error.message : error}`,
+      );
+      throw new DeviceError('E_DEVICE', 'default', `no device was found:${reasons.join('')}`, {
+        hint: "setDevice('interpreter'), which is slow and runs anywhere",
+      });
+    }
+  }
+}
+
+/** Work for the lane. `ready` says whether it can run at once on this device; `prepare` makes it so. */
+export interface Job {
+  ready(device: Device): boolean;
+  prepare(device: Device): Promise<void>;
+  run(device: Device): void;
+  fail(error: unknown): void;
+}
+
+/** Runs a job now when the device is open, nothing is queued and the job is ready; queues it otherwise. */
+export function submit(job: Job): void {
+  if (queue === undefined && open !== undefined && !open.lost && job.ready(open)) {
+    attempt(job, open);
+    return;
+  }
+  const target = device();
+  const before = queue ?? Promise.resolve();
+  const turn = before.then(async () => {
+    try {
+      const ready = await target;
+      if (!job.ready(ready)) await job.prepare(ready);
+      attempt(job, ready);
+    } catch (error) {
+      job.fail(error);
+    }
+  });
+  queue = turn;
+  void turn.then(() => {
+    if (queue === turn) queue = undefined;
+  });
+}
+
+function attempt(job: Job, ready: Device): void {
+  try {
+    job.run(ready);
+  } catch (error) {
+    job.fail(error);
+  }
+}
+
+/** Waits until nothing is queued and the device has finished; rejects with its first failure. */
+export async function synchronize(): Promise<void> {
+  // Jobs queued meanwhile wait behind this turn, so one wait is enough for what was asked for before.
+  await queue;
+  await open?.finish();
+}

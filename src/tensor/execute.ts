@@ -1,0 +1,113 @@
+// Running an executable on Storages: inputs are brought to the device, outputs allocated, the run queued. Whatever goes wrong
+// is kept in the outputs and surfaces where they are read.
+
+import { SinterError } from '../errors.ts';
+import type { Device, LoadedProgram } from '../runtime/device.ts';
+import { submit, type Job } from './device.ts';
+import type { Executable } from './executable.ts';
+import { evictAll, Resident } from './resident.ts';
+import type { Storage } from './storage.ts';
+
+export interface Run {
+  readonly executable: Executable;
+  readonly inputs: readonly Storage[];
+  /** Promised Storages, one per output of the graph. */
+  readonly outputs: readonly Storage[];
+  readonly scalars: readonly number[];
+}
+
+/** Queues one run. Inputs are kept until it has been handed to the device; never throws. */
+export function execute(run: Run): void {
+  for (const input of run.inputs) input.pin();
+  submit(new ExecuteJob(run));
+}
+
+class ExecuteJob implements Job {
+  readonly #run: Run;
+  readonly #executable: Executable;
+
+  constructor(run: Run) {
+    this.#run = run;
+    this.#executable = run.executable;
+  }
+
+  ready(device: Device): boolean {
+    return this.#run.inputs.every((input) => input.canReach(device));
+  }
+
+  async prepare(device: Device): Promise<void> {
+    for (const input of this.#run.inputs) if (!input.canReach(device)) await input.toHost();
+  }
+
+  run(device: Device): void {
+    const { inputs, outputs, scalars } = this.#run;
+    for (const input of inputs) if (input.failure !== undefined) throw input.failure;
+    const loaded = this.#executable.on(device);
+    const residents = orFreed(device, () => dispatch(device, loaded, inputs, scalars));
+    const { donated } = loaded.program;
+    for (const { input } of donated) inputs[input]!.lose('donated');
+    outputs.forEach((output, i) => output.fulfil(residents[i]!));
+    this.#done();
+  }
+
+  fail(error: unknown): void {
+    for (const output of this.#run.outputs) output.fail(error);
+    this.#done();
+  }
+
+  #done(): void {
+    for (const input of this.#run.inputs) input.unpin();
+  }
+}
+
+/** Tries again without the device copies that the host can replace when memory runs out. */
+function orFreed<T>(device: Device, fn: () => T): T {
+  try {
+    return fn();
+  } catch (error) {
+    if (!(error instanceof SinterError && error.code === 'E_OOM' && evictAll(device))) throw error;
+    return fn();
+  }
+}
+
+/** Runs a loaded program; gives the device copy of each output. */
+function dispatch(
+  device: Device,
+  loaded: LoadedProgram,
+  inputs: readonly Storage[],
+  scalars: readonly number[],
+): Resident[] {
+  const { program } = loaded;
+  const held: Resident[] = [];
+  const made = new Map<number, Resident>();
+  const outputs: Resident[] = [];
+  try {
+    // Held, so that bringing one input up cannot evict another.
+    for (const input of inputs) held.push(input.on(device)!.share());
+    program.inputs.forEach((buffer, i) => {
+      if (!made.has(buffer)) made.set(buffer, held[i]!);
+    });
+    for (const buffer of program.outputs) {
+      const known = made.get(buffer);
+      if (known !== undefined) {
+        known.pinDown();
+        outputs.push(known.share());
+        continue;
+      }
+      const fresh = new Resident(device, device.allocate(program.buffers[buffer]!.bytes));
+      made.set(buffer, fresh);
+      outputs.push(fresh);
+    }
+    loaded.run(
+      held.map((resident) => resident.buffer),
+      outputs.map((resident) => resident.buffer),
+      scalars,
+    );
+  } catch (error) {
+    for (const resident of outputs) resident.release();
+    throw error;
+  } finally {
+    for (const resident of held) resident.release();
+  }
+  return outputs;
+}

@@ -1,0 +1,50 @@
+// Handle: what stands behind a Tensor. It is *pending* (a node that nobody has computed) or *realised* (a Storage), and it may
+// track gradients. Everything inside the tensor layer works on handles; `Tensor` is their public face.
+
+import type { DType } from '../ir/dtype.ts';
+import { dims, type Node } from '../ir/graph.ts';
+import { showShape, type FixedShape } from '../ir/shape.ts';
+import type { Entry } from './cache.ts';
+import type { Storage } from './storage.ts';
+import type { Trace } from './trace.ts';
+
+/** Why a handle can no longer be used. */
+export type Gone = 'disposed' | 'donated';
+
+export class Handle {
+  readonly dtype: DType;
+  readonly shape: FixedShape;
+  /** The traced function this value exists in; undefined outside of `compile`. */
+  readonly trace: Trace | undefined;
+  /** Stands for the value in recorded graphs. */
+  node: Node;
+  /** The computed value; undefined while pending. */
+  storage: Storage | undefined = undefined;
+  requiresGrad = false;
+  /** Gradients are accumulated here (a leaf) rather than passed further back. */
+  leaf = false;
+  grad: Handle | undefined = undefined;
+  /** Rises with every `assign`. */
+  version = 0;
+  gone: Gone | undefined = undefined;
+  /** A flush must materialise it even where other pending values consume it. */
+  keep = false;
+  /** `backward` has run from here: its history is dropped once it is realised. */
+  released = false;
+  /** Came from a JavaScript number: takes the dtype of what it meets. */
+  weak = false;
+  /** Where an earlier flush computed this value without keeping it. */
+  passed: { readonly entry: Entry; readonly position: number } | undefined = undefined;
+
+  constructor(node: Node, trace: Trace | undefined) {
+    this.node = node;
+    this.dtype = node.dtype;
+    this.shape = dims(node);
+    this.trace = trace;
+  }
+}
+
+/** `f32[8,3]`. */
+export function showHandle(value: Pick<Handle, 'dtype' | 'shape'>): string {
+  return showShape(value.shape, value.dtype);
+}

@@ -1,0 +1,229 @@
+// The recording: the graph that operations are being added to, the values in it that nobody has computed yet, and which
+// nodes have been. A flush (realise.ts) turns pending values into realised ones and starts a new interning table.
+
+import { TensorError } from '../errors.ts';
+import type { DType } from '../ir/dtype.ts';
+import { GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
+import { isView } from '../ir/ops.ts';
+import { sameShape, type FixedShape } from '../ir/shape.ts';
+import { Handle, showHandle } from './handle.ts';
+import type { Storage } from './storage.ts';
+import type { Trace } from './trace.ts';
+
+interface Recording {
+  builder: GraphBuilder;
+  /** Pending values of this and earlier recordings, in the order they were recorded. */
+  readonly pending: Set<Handle>;
+  gradEnabled: boolean;
+  /** The function being traced by `compile`, if one is. */
+  trace: Trace | undefined;
+}
+
+const state: Recording = {
+  builder: new GraphBuilder(),
+  pending: new Set(),
+  gradEnabled: true,
+  trace: undefined,
+};
+
+const storages = new WeakMap<Node, Storage>();
+const leaves = new WeakMap<Node, Handle>();
+let parameterCount = 0;
+
+/** The builder that operations are recorded with now. */
+export function builder(): GraphBuilder {
+  return state.trace?.builder ?? state.builder;
+}
+
+/** Starts a new interning table; nodes of the old one stay valid. */
+export function renewBuilder(): void {
+  state.builder = new GraphBuilder();
+}
+
+/** Values recorded outside `compile` and computed by no flush so far, oldest first. */
+export function pendingHandles(): Set<Handle> {
+  return state.pending;
+}
+
+export function currentTrace(): Trace | undefined {
+  return state.trace;
+}
+
+/** Runs `fn` with operations recorded into `trace`. */
+export function withTrace<T>(trace: Trace, fn: () => T): T {
+  const outer = state.trace;
+  state.trace = trace;
+  try {
+    return fn();
+  } finally {
+    state.trace = outer;
+  }
+}
+
+export function gradEnabled(): boolean {
+  return state.gradEnabled;
+}
+
+/** Runs `fn` with gradient tracking on or off. */
+export function withGrad<T>(on: boolean, fn: () => T): T {
+  const before = state.gradEnabled;
+  state.gradEnabled = on;
+  try {
+    return fn();
+  } finally {
+    state.gradEnabled = before;
+  }
+}
+
+/** A parameter node that no other value shares. */
+export function freshParameter(dtype: DType, shape: FixedShape): NodeOf<'parameter'> {
+  const index = parameterCount++;
+  return new GraphBuilder().add('parameter', [], { index, name: `t${index}`, dtype, shape });
+}
+
+/**
+ * The same value under a node of its own: an identity reshape made outside the interning table. Derivatives with respect to
+ * it see only the uses of this very node.
+ */
+export function distinct(node: Node): Node {
+  return new GraphBuilder().add('reshape', [node], { shape: node.shape }) as Node;
+}
+
+/** The node that computes this value: markers and identity views are looked through. */
+export function canonical(node: Node): Node {
+  let at = node;
+  while (
+    at.op === 'stopGradient' ||
+    at.op === 'customVjp' ||
+    (at.op === 'reshape' && sameShape(at.shape, at.inputs[0]!.shape))
+  ) {
+    at = at.inputs[0]!;
+  }
+  return at;
+}
+
+/** The computed value of a node, if some flush materialised it. */
+export function storageOf(node: Node): Storage | undefined {
+  return storages.get(node);
+}
+
+/** Records that `node` has been computed. */
+export function bindStorage(node: Node, storage: Storage): void {
+  storages.set(node, storage);
+}
+
+/** The gradient leaf that a node stands for, in this or an earlier version of its value. */
+export function leafOf(node: Node): Handle | undefined {
+  return leaves.get(node);
+}
+
+export function bindLeaf(node: Node, handle: Handle): void {
+  leaves.set(node, handle);
+}
+
+/** A realised value that operations can read. */
+export function leafHandle(storage: Storage): Handle {
+  const node = freshParameter(storage.dtype, storage.shape);
+  bindStorage(node, storage);
+  const handle = new Handle(node, undefined);
+  attach(handle, storage);
+  return handle;
+}
+
+/** A handle of a recorded node, pending unless the node has been computed already. */
+export function recordedHandle(node: Node, requiresGrad: boolean): Handle {
+  const handle = new Handle(node, state.trace);
+  handle.requiresGrad = requiresGrad;
+  if (state.trace === undefined && !settle(handle) && !isFree(canonical(node))) state.pending.add(handle);
+  return handle;
+}
+
+/** Points a handle at a computed value. */
+export function attach(handle: Handle, storage: Storage): void {
+  storage.share();
+  handle.storage = storage;
+  handle.passed = undefined;
+  handle.keep = false;
+  state.pending.delete(handle);
+}
+
+/**
+ * Takes the value of a handle whose node some flush has computed: true when it is realised. History that no gradient can
+ * ask for is dropped: the node gives way to a parameter.
+ */
+export function settle(handle: Handle): boolean {
+  if (handle.storage === undefined) {
+    const storage = storageOf(canonical(handle.node));
+    if (storage === undefined) return false;
+    attach(handle, storage);
+  }
+  const tracked = handle.requiresGrad && !handle.released && !handle.leaf;
+  if (!tracked && handle.node.op !== 'parameter') {
+    handle.node = freshParameter(handle.dtype, handle.shape);
+    bindStorage(handle.node, handle.storage!);
+    if (handle.leaf) bindLeaf(handle.node, handle);
+  }
+  return true;
+}
+
+/** Throws E_STATE when the handle's value has been given up. */
+export function checkUsable(handle: Handle, op: string): void {
+  const gone = handle.gone ?? (handle.storage?.lost === 'donated' ? 'donated' : undefined);
+  if (gone === undefined) return;
+  const hint =
+    gone === 'donated'
+      ? 'use what the compiled function returned, or do not donate this argument'
+      : undefined;
+  throw new TensorError('E_STATE', op, `the tensor ${showHandle(handle)} was ${gone}`, hint);
+}
+
+/**
+ * The handle that stands for this value where we are: itself, or inside a traced function the stand-in of a value from
+ * outside. Throws E_STATE when the value is gone, or was made inside a traced function that has ended.
+ */
+export function here(handle: Handle, op: string = 'read'): Handle {
+  checkUsable(handle, op);
+  if (handle.trace === state.trace) return handle;
+  if (handle.trace === undefined) return state.trace!.standIn(handle);
+  throw new TensorError(
+    'E_STATE',
+    op,
+    `the tensor ${showHandle(handle)} exists only inside the compiled function that made it`,
+    'return it from that function',
+  );
+}
+
+/** The node that stands for a value in the current recording. */
+export function nodeFor(handle: Handle): Node {
+  const at = here(handle);
+  if (at.trace === undefined && !settle(at)) noteLateUse(at);
+  return at.node;
+}
+
+/**
+ * A value that an earlier flush computed without keeping it is used again: it is kept by the next flush, and from now on by
+ * every flush of that structure. So a loop whose state is also read by what it returns stops recomputing.
+ */
+export function noteLateUse(handle: Handle): void {
+  const { passed } = handle;
+  if (passed === undefined) return;
+  handle.passed = undefined;
+  if (isFree(canonical(handle.node))) return;
+  passed.entry.want(passed.position);
+  handle.keep = true;
+  state.pending.add(handle);
+}
+
+/** A handle of a node that no flush computes on its own account: an argument of a function being differentiated. */
+export function looseHandle(node: Node, requiresGrad: boolean): Handle {
+  const handle = new Handle(node, state.trace);
+  handle.requiresGrad = requiresGrad;
+  return handle;
+}
+
+/** Whether computing the node costs nothing: views of constants and counters fuse into whatever reads them. */
+export function isFree(node: Node): boolean {
+  let at = node;
+  while (isView(at.op) && at.inputs.length === 1) at = at.inputs[0]!;
+  return at.op === 'constant' || at.op === 'iota';
+}

@@ -1,0 +1,201 @@
+// Storage: the bytes of one realised value, on the host, on a device, or on both, and which runs still need them. A promised
+// Storage belongs to a run that is queued; it becomes ready or fails when the run does. Values never change in place, so
+// several tensors may share one.
+
+import { SinterError } from '../errors.ts';
+import { dtypeBytes, type DType } from '../ir/dtype.ts';
+import { showShape, sizeOf, type FixedShape } from '../ir/shape.ts';
+import type { Device } from '../runtime/device.ts';
+import { deviceBytes } from '../runtime/program.ts';
+import { evictable, Resident } from './resident.ts';
+
+/** Why the bytes are gone for good. */
+export type Lost = 'disposed' | 'donated' | 'overwritten';
+
+/** Gives device memory back when nothing can reach the Storage any more. */
+const collected = new FinalizationRegistry<Resident>((resident) => resident.release());
+
+export class Storage {
+  readonly dtype: DType;
+  readonly shape: FixedShape;
+  /** Tightly packed size. */
+  readonly bytes: number;
+  #host: Uint8Array | undefined;
+  #resident: Resident | undefined = undefined;
+  #failure: unknown = undefined;
+  #promise: { readonly done: Promise<void>; readonly settle: () => void } | undefined = undefined;
+  #lost: Lost | undefined = undefined;
+  #owners = 0;
+  #pins = 0;
+
+  private constructor(dtype: DType, shape: FixedShape, host: Uint8Array | undefined) {
+    this.dtype = dtype;
+    this.shape = shape;
+    this.bytes = dtypeBytes(dtype) * sizeOf(shape);
+    this.#host = host;
+  }
+
+  /** A value whose packed bytes are on the host; the bytes become the Storage's own. */
+  static ofHost(dtype: DType, shape: FixedShape, bytes: Uint8Array): Storage {
+    return new Storage(dtype, shape, bytes);
+  }
+
+  /** A value that a queued run will produce: `fulfil` or `fail` follows. */
+  static promised(dtype: DType, shape: FixedShape): Storage {
+    const storage = new Storage(dtype, shape, undefined);
+    let settle = (): void => undefined;
+    const done = new Promise<void>((resolve) => (settle = resolve));
+    storage.#promise = { done, settle };
+    return storage;
+  }
+
+  /** Why the value can no longer be read, if so. */
+  get lost(): Lost | undefined {
+    return this.#lost;
+  }
+
+  /** What went wrong in the run that should have produced the value. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** `host`, `device`, `both`, or `pending` while a queued run owes the value. */
+  get place(): 'host' | 'device' | 'both' | 'pending' {
+    if (this.#host === undefined) return this.#resident === undefined ? 'pending' : 'device';
+    return this.#live() === undefined ? 'host' : 'both';
+  }
+
+  get deviceBytes(): number {
+    return deviceBytes(dtypeBytes(this.dtype), sizeOf(this.shape));
+  }
+
+  fulfil(resident: Resident): void {
+    this.#setResident(resident);
+    this.#settled();
+  }
+
+  fail(error: unknown): void {
+    this.#failure = error;
+    this.#settled();
+  }
+
+  #settled(): void {
+    this.#promise?.settle();
+    this.#promise = undefined;
+    this.#freeIfDone();
+  }
+
+  #setResident(resident: Resident): void {
+    this.#resident = resident;
+    collected.register(this, resident, this);
+  }
+
+  /** The device copy, unless memory pressure dropped it. */
+  #live(): Resident | undefined {
+    if (this.#resident?.freed === true) this.#unsetResident();
+    return this.#resident;
+  }
+
+  #unsetResident(): void {
+    collected.unregister(this);
+    this.#resident = undefined;
+  }
+
+  /** The device copy on `device`, uploading it first where the host has the bytes; undefined when neither does. */
+  on(device: Device): Resident | undefined {
+    const resident = this.#live();
+    if (resident?.device === device) {
+      resident.touch();
+      return resident;
+    }
+    if (this.#host === undefined) return undefined;
+    if (resident !== undefined) {
+      this.#unsetResident();
+      resident.release();
+    }
+    const size = this.deviceBytes;
+    const uploaded = new Resident(device, device.allocate(size));
+    device.write(uploaded.buffer, padded(this.#host, size));
+    this.#setResident(uploaded);
+    evictable(uploaded);
+    return uploaded;
+  }
+
+  /** Whether `on` would find the bytes without waiting. */
+  canReach(device: Device): boolean {
+    if (this.#failure !== undefined) return true;
+    return this.#host !== undefined || this.#live()?.device === device;
+  }
+
+  /** Brings the bytes to the host when only another device has them, so that `on` can upload them. */
+  async toHost(): Promise<void> {
+    if (this.#promise !== undefined) await this.#promise.done;
+    if (this.#host !== undefined || this.#failure !== undefined) return;
+    const resident = this.#live()!;
+    this.#host = await resident.device.read(resident.buffer, this.bytes);
+  }
+
+  /** The packed bytes, once the run that owes them is done. Rejects with the run's failure. */
+  async read(): Promise<Uint8Array> {
+    if (this.#promise !== undefined) await this.#promise.done;
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#lost !== undefined) {
+      throw new SinterError(
+        'E_STATE',
+        `read: the tensor ${showShape(this.shape, this.dtype)} was ${this.#lost}`,
+      );
+    }
+    if (this.#host !== undefined) return this.#host;
+    const resident = this.#live()!;
+    return resident.device.read(resident.buffer, this.bytes);
+  }
+
+  /** One more handle stands for this value. */
+  share(): void {
+    this.#owners += 1;
+  }
+
+  /** One handle fewer; true when it was the last. */
+  unshare(): boolean {
+    this.#owners -= 1;
+    return this.#owners <= 0;
+  }
+
+  /** Handles that stand for this value. */
+  get owners(): number {
+    return this.#owners;
+  }
+
+  /** A queued run needs the bytes: nothing is freed before `unpin`. */
+  pin(): void {
+    this.#pins += 1;
+  }
+
+  unpin(): void {
+    this.#pins -= 1;
+    this.#freeIfDone();
+  }
+
+  /** Gives the value up for good. Memory goes back as soon as no queued run needs it. */
+  lose(why: Lost): void {
+    this.#lost ??= why;
+    this.#freeIfDone();
+  }
+
+  #freeIfDone(): void {
+    if (this.#lost === undefined || this.#pins > 0 || this.#promise !== undefined) return;
+    this.#host = undefined;
+    const resident = this.#live();
+    if (resident === undefined) return;
+    this.#unsetResident();
+    resident.release();
+  }
+}
+
+/** The bytes with zeros behind them up to `size`. */
+function padded(bytes: Uint8Array, size: number): Uint8Array {
+  if (bytes.length === size) return bytes;
+  const whole = new Uint8Array(size);
+  whole.set(bytes);
+  return whole;
+}

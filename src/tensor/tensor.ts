@@ -1,0 +1,161 @@
+// Tensor: the value that users hold. Operations on it record; nothing runs and nothing is allocated until its data is asked
+// for. The methods of operations (`x.add(y)`) are installed by methods.ts; here is what every tensor can do by itself.
+
+import { TensorError } from '../errors.ts';
+import type { DType } from '../ir/dtype.ts';
+import { sizeOf } from '../ir/shape.ts';
+import { unpackBytes, type HostData } from '../ir/value.ts';
+import { assignHandle } from './assign.ts';
+import { backward, detached } from './backward.ts';
+import { showHandle, type Handle } from './handle.ts';
+import { disposeHandle } from './memory.ts';
+import { nest, type NestedArray } from './nest.ts';
+import { readBytes } from './realise.ts';
+import { gradOf, requireGrad, setGrad } from './slots.ts';
+
+/** What operations take where a tensor is expected: a number becomes a constant. */
+export type TensorLike = Tensor | number | boolean;
+
+let reveal: (tensor: Tensor) => Handle;
+
+/** A lazily computed array of one dtype and a fixed shape. */
+export class Tensor {
+  readonly #handle: Handle;
+  /** The face of the last gradient handed out, so that `x.grad === x.grad`. */
+  #gradFace: Tensor | undefined = undefined;
+
+  static {
+    reveal = (tensor) => tensor.#handle;
+  }
+
+  /** Not for users: tensors are made by `tensor`, `zeros`, … and by operations. */
+  constructor(handle: Handle) {
+    this.#handle = handle;
+  }
+
+  get dtype(): DType {
+    return this.#handle.dtype;
+  }
+
+  get shape(): readonly number[] {
+    return this.#handle.shape;
+  }
+
+  get rank(): number {
+    return this.#handle.shape.length;
+  }
+
+  /** Number of elements. */
+  get size(): number {
+    return sizeOf(this.#handle.shape);
+  }
+
+  /** Came from a JavaScript number: takes the dtype of the tensor it meets. */
+  get weak(): boolean {
+    return this.#handle.weak;
+  }
+
+  /** How many times `assign` has replaced the value. */
+  get version(): number {
+    return this.#handle.version;
+  }
+
+  get requiresGrad(): boolean {
+    return this.#handle.requiresGrad;
+  }
+
+  /** Makes this tensor a leaf whose `grad` `backward` fills (or, with `false`, cuts it off from its history). */
+  requiresGrad_(on: boolean = true): this {
+    requireGrad(this.#handle, on);
+    return this;
+  }
+
+  /** The gradient accumulated by `backward`; undefined before the first one and after `zeroGrad`. */
+  get grad(): Tensor | undefined {
+    const grad = gradOf(this.#handle);
+    if (grad === undefined) return undefined;
+    if (this.#gradFace === undefined || reveal(this.#gradFace) !== grad) this.#gradFace = new Tensor(grad);
+    return this.#gradFace;
+  }
+
+  set grad(value: Tensor | undefined) {
+    setGrad(this.#handle, value === undefined ? undefined : reveal(value));
+    this.#gradFace = value;
+  }
+
+  /** Forgets the accumulated gradient. */
+  zeroGrad(): void {
+    this.grad = undefined;
+  }
+
+  /**
+   * Computes the value and copies it to the host: a typed array in C-order. f16 and bf16 arrive as Float32Array, bool as
+   * Uint8Array of 0 and 1, 64-bit integers as BigInt64Array and BigUint64Array.
+   */
+  async data(): Promise<HostData> {
+    const { dtype, shape } = this.#handle;
+    return unpackBytes(await readBytes(this.#handle), dtype, shape).data;
+  }
+
+  /** The only element. Throws E_SHAPE when there are more or fewer. */
+  async item(): Promise<number | bigint | boolean> {
+    if (this.size !== 1) {
+      throw new TensorError(
+        'E_SHAPE',
+        'item',
+        `expects one element: ${showHandle(this.#handle)}`,
+        'data() or array()',
+      );
+    }
+    const value = (await this.data())[0]!;
+    return this.dtype === 'bool' ? value !== 0 : value;
+  }
+
+  /** The value as nested arrays, one level per axis. */
+  async array(): Promise<NestedArray> {
+    return nest(await this.data(), this.shape, this.dtype === 'bool');
+  }
+
+  /**
+   * Adds d(this)/d(leaf) to `grad` of every leaf that this value depends on. `seed` (default 1, for one element) is the
+   * cotangent of this value. The history is released unless `retainGraph`.
+   */
+  backward(seed?: Tensor, options: { readonly retainGraph?: boolean } = {}): void {
+    backward(this.#handle, seed === undefined ? undefined : reveal(seed), options.retainGraph ?? false);
+  }
+
+  /** The same value without history. */
+  detach(): Tensor {
+    return new Tensor(detached(this.#handle));
+  }
+
+  /**
+   * This tensor takes the value of another of the same shape and dtype. What was recorded before keeps the old value. A
+   * leaf takes no history along.
+   */
+  assign(value: Tensor): this {
+    assignHandle(this.#handle, reveal(value));
+    return this;
+  }
+
+  /** Frees the memory now rather than when collected; any later use is an error. */
+  dispose(): void {
+    disposeHandle(this.#handle);
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  /** `Tensor f32[2,3] (pending)`. */
+  toString(): string {
+    const { gone, storage, requiresGrad } = this.#handle;
+    const place = gone ?? (storage === undefined ? 'pending' : storage.place);
+    return `Tensor ${showHandle(this.#handle)} (${place}${requiresGrad ? ', requires grad' : ''})`;
+  }
+}
+
+/** The handle behind a tensor; for the tensor layer only. */
+export function handleOf(tensor: Tensor): Handle {
+  return reveal(tensor);
+}
