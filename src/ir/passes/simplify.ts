@@ -3,7 +3,7 @@
 // and pow with other exponents than 0, 1 and 2. Expects constants on the right (`canonicalise`).
 
 import { add, binary, mul, neg, sub, unary, where } from '../build.ts';
-import { integerRange, isFloat, isInteger, type DType } from '../dtype.ts';
+import { dtypeKind, integerRange, isFloat, isInteger, type DType } from '../dtype.ts';
 import type { Graph, GraphBuilder, Node } from '../graph.ts';
 import { combineMonoid } from '../scalar.ts';
 import { fromInteger } from '../value.ts';
@@ -21,8 +21,12 @@ const isInt = (node: Node): boolean => isInteger(node.dtype);
 
 const signs: readonly Rule[] = [
   rule('neg-neg', '−(−x) = x', 'neg', ({ inputs: [x] }) => (x!.op === 'neg' ? x!.inputs[0] : undefined)),
-  rule('abs-neg', '|−x| = |x|', 'abs', ({ inputs: [x] }, b) =>
-    x!.op === 'neg' ? unary(b, 'abs', x!.inputs[0]!) : undefined,
+  // An unsigned −x wraps around, and |x| = x.
+  rule('abs-unsigned', '|u| = u for unsigned u', 'abs', (node) =>
+    dtypeKind(node.dtype) === 'uint' ? node.inputs[0] : undefined,
+  ),
+  rule('abs-neg', '|−x| = |x| for signed x', 'abs', ({ inputs: [x] }, b) =>
+    x!.op === 'neg' && dtypeKind(x!.dtype) !== 'uint' ? unary(b, 'abs', x!.inputs[0]!) : undefined,
   ),
   rule('abs-abs', '||x|| = |x|', 'abs', ({ inputs: [x] }) => (x!.op === 'abs' ? x : undefined)),
   rule('add-neg', 'x + (−y) = x − y', 'add', (node, b) => {
