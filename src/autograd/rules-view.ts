@@ -57,7 +57,7 @@ function sliceRule(b: GraphBuilder, node: NodeOf<'slice'>, g: Node): Node {
   const stride = step.map((s, axis) => (size[axis]! > 1 ? Math.abs(s) : 1));
   const reach = size.map((n, axis) => (n === 0 ? 0 : (n - 1) * stride[axis]! + 1));
   const low = start.map((s, axis) => {
-    if (size[axis] === 0) return shape[axis]!;
+    if (size[axis] === 0) return 0;
     return step[axis]! < 0 ? s - (reach[axis]! - 1) : s;
   });
   const high = shape.map((dim, axis) => dim - low[axis]! - reach[axis]!);
