@@ -68,6 +68,24 @@ test('a failure is told to every read that waited behind it, and to none before 
   await expectUsable();
 });
 
+test('a failure between two waiting reads is not lost when the first read reports another', async () => {
+  device.load(broken).run([x], [y], []);
+  const first = device.read(y, 4);
+  device.load(mapProgram('also_broken', N, 'v + absent')).run([x], [y], []);
+  // Both programs have failed by the time the first read reports, and no second read was issued before that.
+  expect((await failure(() => first)).kernel).toBe('broken');
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect((await failure(() => device.read(y, 4))).kernel).toBe('also_broken');
+  await expectUsable();
+});
+
+test('many failing runs are one failure', async () => {
+  const loaded = device.load(broken);
+  for (let k = 0; k < 200; k++) loaded.run([x], [y], []);
+  expect((await failure(() => device.finish())).kernel).toBe('broken');
+  await expectUsable();
+});
+
 test('a failure after the first report is reported in its turn', async () => {
   device.load(broken).run([x], [y], []);
   expect((await failure(() => device.finish())).kernel).toBe('broken');
@@ -217,6 +235,20 @@ test('the budget is enforced, after free and dropped buffers were taken back', a
     if (k % 5 === 4) await new Promise((resolve) => setImmediate(resolve));
   }
   small.destroy();
+});
+
+test('memory that waiting work still needs is destroyed behind it', async () => {
+  const MiB = 2 ** 20;
+  const tight = await openWebGpu('webgpu:software', { budget: 24 * MiB });
+  const count = (8 * MiB) / 4;
+  const [a, b] = [tight.allocate(8 * MiB), tight.allocate(8 * MiB)];
+  tight.write(a, bytesOf(ramp(count)));
+  tight.load(mapProgram('waiting', count, 'v + 3.0')).run([a], [b], []); // Waits for its pipeline.
+  a.destroy();
+  tight.allocate(12 * MiB); // Fits only once the pool lets go of what `a` had.
+  expect(tight.memory().pooled).toBe(0);
+  expect(floatsOf(await tight.read(b, 8))).toEqual([3, 4]);
+  tight.destroy();
 });
 
 test('memory that the driver refuses is reported as E_OOM by the next read', async () => {

@@ -46,6 +46,13 @@ test('what is written is read back, at every length', async () => {
   expect(await device.read(buffer, 0)).toEqual(new Uint8Array(0));
 });
 
+test('a view into a larger array writes its own bytes', async () => {
+  const view = bytesOf(ramp(20)).subarray(16, 48);
+  const buffer = device.allocate(32);
+  device.write(buffer, view);
+  expect(await values(buffer)).toEqual(ramp(8, 4));
+});
+
 test('a view of shared memory can be written', async () => {
   const shared = new Uint8Array(new SharedArrayBuffer(64), 16, 16);
   shared.set(bytesOf([1, 2, 3, 4]));

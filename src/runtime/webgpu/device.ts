@@ -5,7 +5,7 @@ import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device
 import type { Program } from '../program.ts';
 import { Failures } from './failures.ts';
 import { loadProgram, type Engine } from './load.ts';
-import { GpuBuffer, Memory, sizeClass, type Slab } from './memory.ts';
+import { GpuBuffer, Memory, type Slab } from './memory.ts';
 import { Pipelines } from './pipelines.ts';
 import { Scratch } from './scratch.ts';
 import { Timeline } from './timeline.ts';
@@ -72,8 +72,8 @@ export class WebGpuDevice implements Device {
       throw memory.misuse(`${bytes} bytes were read from a buffer of ${buffer.bytes}`);
     }
     const length = Math.max(4, Math.ceil(bytes / 4) * 4);
-    const at = failures.tick();
-    const staging = memory.staging.acquire(sizeClass(length));
+    const staging = memory.stage(length);
+    const at = failures.tickRead();
     const mapped = await this.#copyOut(slab, staging, length, at);
     try {
       failures.deliver(at);
@@ -81,7 +81,7 @@ export class WebGpuDevice implements Device {
       return new Uint8Array(staging.gpu.getMappedRange(0, length)).slice(0, bytes);
     } finally {
       if (mapped) staging.gpu.unmap();
-      memory.recycleStaging(staging, mapped);
+      memory.unstage(staging, mapped);
     }
   }
 
@@ -93,7 +93,7 @@ export class WebGpuDevice implements Device {
   async finish(): Promise<void> {
     const { gpu, failures, timeline } = this.#engine;
     failures.assertAlive();
-    const at = failures.tick();
+    const at = failures.tickRead();
     await timeline.drained();
     // An empty scope is heard after all earlier ones.
     await Promise.all([failures.guard(at, failures.describe, () => {}), gpu.queue.onSubmittedWorkDone()]);

@@ -9,9 +9,7 @@ interface Failure {
 }
 
 interface ReportedFailure extends Failure {
-  /** The read that first reported it, which covers every failure before itself. */
-  readonly by: number;
-  /** Reads issued up to here get it too: they were already waiting then. */
+  /** Reads issued up to here get it too: they were already waiting when it was first reported. */
   readonly until: number;
 }
 
@@ -23,7 +21,10 @@ export class Failures {
   readonly #gpu: GPUDevice;
   readonly #device: string;
   #clock = 0;
-  #pending: Failure | undefined;
+  /** Places of the reads under way, ascending. */
+  #reads: number[] = [];
+  /** At most one before each of those reads, the first there, and one after them all. */
+  #pending: Failure[] = [];
   #reported: ReportedFailure | undefined;
   #lost: DeviceError | undefined;
 
@@ -43,15 +44,23 @@ export class Failures {
     return this.#lost !== undefined;
   }
 
-  /** A place in the order of operations, for `guard` and `deliver`. */
+  /** A place in the order of operations, for `guard`. */
   tick(): number {
     return ++this.#clock;
   }
 
-  /** Keeps the first failure until a read after it reports it. */
+  /** The place of an operation that will report what failed before it; `deliver` must follow. */
+  tickRead(): number {
+    this.#reads.push(++this.#clock);
+    return this.#clock;
+  }
+
+  /** Keeps a failure for the next read after it, unless an earlier one is kept for that read. */
   record(at: number, error: DeviceError): void {
-    if (this.#reported !== undefined && at <= this.#reported.by) return;
-    if (this.#pending === undefined || at < this.#pending.at) this.#pending = { at, error };
+    const reader = this.#readerOf(at);
+    const rival = this.#pending.findIndex((failure) => this.#readerOf(failure.at) === reader);
+    if (rival < 0) this.#pending.push({ at, error });
+    else if (at < this.#pending[rival]!.at) this.#pending[rival] = { at, error };
   }
 
   lose(reason: string): void {
@@ -65,15 +74,21 @@ export class Failures {
 
   /** Throws what failed up to the read `at`; once that has reported it, the device counts as recovered. */
   deliver(at: number): void {
+    this.#reads = this.#reads.filter((read) => read !== at);
     this.assertAlive();
-    const pending = this.#pending;
-    if (pending !== undefined && pending.at <= at) {
-      this.#pending = undefined;
-      this.#reported = { ...pending, by: at, until: this.#clock };
-      throw pending.error;
+    const [first, ...others] = this.#pending.filter((failure) => failure.at <= at);
+    if (first !== undefined) {
+      this.#pending = this.#pending.filter((failure) => failure.at > at);
+      const earliest = others.reduce((one, other) => (other.at < one.at ? other : one), first);
+      this.#reported = { ...earliest, until: this.#clock };
+      throw earliest.error;
     }
     const reported = this.#reported;
     if (reported !== undefined && reported.at <= at && at <= reported.until) throw reported.error;
+  }
+
+  #readerOf(at: number): number {
+    return this.#reads.find((read) => read >= at) ?? Infinity;
   }
 
   readonly describe: Describe = (code, message) => new DeviceError(code, this.#device, tidy(message));

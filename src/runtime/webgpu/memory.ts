@@ -133,7 +133,7 @@ export class Memory {
 
   readonly storage: Pool;
   readonly uniform: Pool;
-  readonly staging: Pool;
+  readonly #staging: Pool;
 
   constructor(gpu: GPUDevice, device: string, limits: MemoryLimits, timeline: Timeline, failures: Failures) {
     this.#gpu = gpu;
@@ -152,7 +152,7 @@ export class Memory {
     const { STORAGE, UNIFORM, COPY_SRC, COPY_DST, MAP_READ } = USAGE;
     this.storage = pool(STORAGE | COPY_SRC | COPY_DST);
     this.uniform = pool(UNIFORM | COPY_DST);
-    this.staging = pool(MAP_READ | COPY_DST);
+    this.#staging = pool(MAP_READ | COPY_DST);
   }
 
   /** A handle to at least `bytes` of storage; throws E_LIMIT, or E_OOM when the budget is spent. */
@@ -174,10 +174,15 @@ export class Memory {
     this.storage.trim(Math.max(POOL_FLOOR, this.#live()));
   }
 
+  /** A slab that can be mapped, for one read; give it back with `unstage`. */
+  stage(bytes: number): Slab {
+    return this.#staging.acquire(this.#sizeOf(bytes));
+  }
+
   /** Takes a slab back from a read; too many free ones, or one whose state is in doubt, are destroyed. */
-  recycleStaging(slab: Slab, sound: boolean): void {
-    this.staging.release(slab);
-    this.staging.trim(sound ? STAGING_KEPT : 0);
+  unstage(slab: Slab, sound: boolean): void {
+    this.#staging.release(slab);
+    this.#staging.trim(sound ? STAGING_KEPT : 0);
   }
 
   report(): { live: number; pooled: number; buffers: number } {
@@ -211,7 +216,7 @@ export class Memory {
   }
 
   #pooled(): number {
-    return this.storage.free + this.uniform.free + this.staging.free;
+    return this.storage.free + this.uniform.free + this.#staging.free;
   }
 
   #sizeOf(bytes: number): number {
@@ -262,7 +267,7 @@ export class Memory {
   }
 
   #trim(keep: number): void {
-    this.staging.trim(0);
+    this.#staging.trim(0);
     this.uniform.trim(0);
     this.storage.trim(Math.max(0, keep));
   }

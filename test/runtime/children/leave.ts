@@ -8,7 +8,8 @@ const way = process.argv[2];
 if (way === 'worker' && isMainThread) {
   // A worker's process.env is a copy that C code never sees; and Node 20 needs tsx registered inside the worker.
   const source = `import('tsx/esm/api').then(({ register }) => { register(); return import(${JSON.stringify(import.meta.url)}); })`;
-  new Worker(source, { eval: true, argv: ['inside'] });
+  const worker = new Worker(source, { eval: true, argv: ['inside'] });
+  worker.on('exit', (code) => (process.exitCode = code));
 } else {
   const device = await openWebGpu('webgpu:software');
   const count = 1 << 20;
