@@ -8,14 +8,17 @@ import { showHandle, type Handle } from './handle.ts';
 import { overwritten } from './memory.ts';
 import {
   bindLeaf,
+  bindStorage,
   builder,
   distinct,
+  freshParameter,
   gradEnabled,
   here,
   nodeFor,
   pendingHandles,
   settle,
 } from './recording.ts';
+import type { Storage } from './storage.ts';
 
 /** Moves `handle` on to the value of `value`. Throws E_SHAPE or E_DTYPE when their types differ. */
 export function assignHandle(handle: Handle, value: Handle): void {
@@ -28,13 +31,25 @@ export function assignHandle(handle: Handle, value: Handle): void {
   const node = nodeFor(value);
   const tracks = source.requiresGrad && !at.leaf && gradEnabled();
   const cut = tracks || !source.requiresGrad ? node : (builder().add('stopGradient', [node], {}) as Node);
+  if (!at.leaf) at.requiresGrad = tracks;
+  moveOn(at, cut);
+}
+
+/** Moves `handle` on to a computed value of its type; a leaf stays one, any other handle loses its history. */
+export function takeValue(handle: Handle, value: Storage): void {
+  if (!handle.leaf) handle.requiresGrad = false;
+  const node = freshParameter(value.dtype, value.shape);
+  bindStorage(node, value);
+  moveOn(handle, node);
+}
+
+function moveOn(at: Handle, node: Node): void {
   const old = at.storage;
   at.version += 1;
   at.released = false;
   at.passed = undefined;
   at.storage = undefined;
-  if (!at.leaf) at.requiresGrad = tracks;
-  at.node = at.leaf ? distinct(cut) : cut;
+  at.node = at.leaf ? distinct(node) : node;
   if (at.leaf) bindLeaf(at.node, at);
   if (at.trace === undefined && !settle(at)) {
     at.keep = true;

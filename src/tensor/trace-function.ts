@@ -1,0 +1,156 @@
+// Tracing a function once: its graph over parameters and run-time scalars, what each parameter stands for, and what to do with
+// each output: hand it back in the result tree, or give it to a tensor that the function assigned.
+
+import { SinterError, TensorError } from '../errors.ts';
+import type { Graph, Node } from '../ir/graph.ts';
+import type { Handle } from './handle.ts';
+import { handleOf, Tensor } from './tensor.ts';
+import { here, withTrace } from './recording.ts';
+import { graphOf, skeletonOf } from './skeleton.ts';
+import { Trace, type Origin, type ScalarOrigin, type Slot } from './trace.ts';
+import { flatten, unflatten, type Flat, type Structure } from './tree.ts';
+
+/** What a tensor parameter stands for: the value or the gradient of something from outside. */
+export interface Input {
+  readonly origin: Origin;
+  readonly part: 'value' | 'grad';
+}
+
+/** Where a tensor that leaves the function comes from: an output of the graph, or an input handed through. */
+export type Source =
+  | { readonly kind: 'output'; readonly index: number }
+  | { readonly kind: 'input'; readonly index: number };
+
+/** What a call does to a tensor from outside; no source: its gradient is forgotten. */
+export interface Effect {
+  readonly origin: Origin;
+  readonly part: 'value' | 'grad';
+  readonly source: Source | undefined;
+}
+
+/** A leaf of the result: a tensor, or a value that is the same at every call. */
+export type ResultLeaf = Source | { readonly kind: 'static'; readonly value: unknown };
+
+export interface Traced {
+  readonly graph: Graph;
+  /** Indices of the parameters that are run-time scalars. */
+  readonly scalarIndices: ReadonlySet<number>;
+  /** In the order of the graph's other parameters, then inputs that are only handed through. */
+  readonly inputs: readonly Input[];
+  /** In the order of the scalar parameters. */
+  readonly scalars: readonly ScalarOrigin[];
+  readonly structure: Structure;
+  readonly results: readonly ResultLeaf[];
+  readonly effects: readonly Effect[];
+  /** Gradients that the function read: the trace holds only while they are there, or not there, as they were. */
+  readonly gradsRead: readonly { readonly origin: Origin; readonly hadBefore: boolean }[];
+  /** Groups of random words that each call draws. */
+  readonly counts: bigint;
+  /** Some result depends differentiably on a tensor that requires gradients. */
+  readonly tracked: boolean;
+}
+
+/**
+ * Calls `fn` once on stand-ins of `args` (trees; tensors and numbers become parameters, everything else is static) and gives
+ * its graph. Nothing is computed.
+ */
+export function traceFunction(fn: (...args: never[]) => unknown, args: readonly unknown[]): Traced {
+  return traceFlat(fn, flatten(args, 'compile'));
+}
+
+/** As `traceFunction`, of arguments already flattened. */
+export function traceFlat(fn: (...args: never[]) => unknown, flat: Flat): Traced {
+  const trace = new Trace();
+  return withTrace(trace, () => {
+    const standIns = flat.leaves.map((leaf, i) => {
+      if (leaf instanceof Tensor) return new Tensor(trace.argument(i, handleOf(leaf)));
+      return typeof leaf === 'number' ? new Tensor(trace.number(i)) : leaf;
+    });
+    const result = fn(...(unflatten(flat.structure, standIns) as never[]));
+    if (typeof (result as { then?: unknown } | undefined)?.then === 'function') {
+      throw new TensorError(
+        'E_VALUE',
+        'compile',
+        'the function is asynchronous: it is traced once, not run',
+        'return tensors, and read their data outside',
+      );
+    }
+    return finish(trace, flatten(result, 'compile'));
+  });
+}
+
+/** Gathers what leaves the trace and builds its graph. */
+function finish(trace: Trace, result: Flat): Traced {
+  const inputs: Input[] = [];
+  const inputOf = new Map<Node, number>();
+  for (const slot of trace.slots) {
+    inputOf.set(slot.parameter, inputs.push({ origin: slot.origin, part: 'value' }) - 1);
+    const grad = slot.grad?.parameter;
+    if (grad !== undefined) inputOf.set(grad, inputs.push({ origin: slot.origin, part: 'grad' }) - 1);
+  }
+  const outputs = new Map<Node, number>();
+  const sourceOf = (handle: Handle): Source => {
+    const { node } = here(handle, 'compile');
+    const input = inputOf.get(node);
+    if (input !== undefined) return { kind: 'input', index: input };
+    const index = outputs.get(node) ?? outputs.size;
+    outputs.set(node, index);
+    return { kind: 'output', index };
+  };
+  const results = result.leaves.map((leaf): ResultLeaf =>
+    leaf instanceof Tensor ? sourceOf(handleOf(leaf)) : { kind: 'static', value: leaf },
+  );
+  const tracked = result.leaves.some((leaf) => leaf instanceof Tensor && leaf.requiresGrad);
+  const effects = trace.slots.flatMap((slot) => effectsOf(slot, sourceOf));
+
+  const skeleton = skeletonOf([...outputs.keys()], (node) => (node.op === 'parameter' ? node : undefined));
+  const graph = graphOf(skeleton, skeleton.outputs, () => undefined);
+  const scalarOf = new Map(trace.scalars.map(({ origin, parameter }) => [parameter, origin]));
+  const scalarIndices = new Set<number>();
+  const scalars: ScalarOrigin[] = [];
+  const order: number[] = [];
+  skeleton.leaves.forEach((leaf, i) => {
+    const scalar = scalarOf.get(leaf);
+    const input = inputOf.get(leaf);
+    if (scalar !== undefined) {
+      scalarIndices.add(i);
+      scalars.push(scalar);
+    } else if (input !== undefined) order.push(input);
+    else throw new SinterError('E_STATE', `compile: ${leaf.attrs.name} belongs to another traced function`);
+  });
+  // Parameters first, as the graph has them; inputs that are only handed through follow.
+  const place = new Map<number, number>(order.map((input, i) => [input, i]));
+  const moved = (source: Source): Source => {
+    if (source.kind === 'output') return source;
+    if (!place.has(source.index)) place.set(source.index, order.push(source.index) - 1);
+    return { kind: 'input', index: place.get(source.index)! };
+  };
+  return {
+    graph,
+    scalarIndices,
+    scalars,
+    structure: result.structure,
+    results: results.map((leaf) => (leaf.kind === 'static' ? leaf : moved(leaf))),
+    effects: effects.map((effect) => ({
+      ...effect,
+      source: effect.source === undefined ? undefined : moved(effect.source),
+    })),
+    inputs: order.map((input) => inputs[input]!),
+    gradsRead: trace.slots.flatMap(({ origin, grad }) =>
+      grad === undefined ? [] : [{ origin, hadBefore: grad.hadBefore }],
+    ),
+    counts: trace.counts,
+    tracked,
+  };
+}
+
+function effectsOf(slot: Slot, sourceOf: (handle: Handle) => Source): Effect[] {
+  const { origin, standIn } = slot;
+  const effects: Effect[] = [];
+  if (standIn.version > 0) effects.push({ origin, part: 'value', source: sourceOf(standIn) });
+  if (slot.gradWritten) {
+    const source = standIn.grad === undefined ? undefined : sourceOf(standIn.grad);
+    effects.push({ origin, part: 'grad', source });
+  }
+  return effects;
+}

@@ -1,0 +1,281 @@
+// Functional derivatives: `grad`, `valueAndGrad`, `vjp`, `gradients`, `customVjp`, `noGrad`. A function is differentiated by calling
+// it on its arguments under nodes of their own, in the same recording: so derivatives nest, work inside `compile`, and see
+// captured tensors as constants.
+
+import { registerRule } from '../autograd/custom.ts';
+import { cotangents } from '../autograd/vjp.ts';
+import { TensorError } from '../errors.ts';
+import { add, full } from '../ir/build.ts';
+import { isFloat } from '../ir/dtype.ts';
+import type { Node } from '../ir/graph.ts';
+import { checkAlive, cut, leavesOf, seedNode, walkGradient } from './backward.ts';
+import { showHandle, type Handle } from './handle.ts';
+import { asTensor, nodeOf } from './record.ts';
+import {
+  builder,
+  distinct,
+  gradEnabled,
+  leafOf,
+  looseHandle,
+  nodeFor,
+  pendingHandles,
+  recordedHandle,
+  withGrad,
+} from './recording.ts';
+import { handleOf, Tensor } from './tensor.ts';
+import { checkSameStructure, flatten, unflatten, type Flat } from './tree.ts';
+
+export { traceFunction, type Traced } from './trace-function.ts';
+
+/** Nodes that a derivative being taken right now is with respect to; what reaches them can be differentiated again. */
+const open = new Set<Node>();
+
+/** Runs `fn` without tracking gradients: what it records has no history. */
+export function noGrad<T>(fn: () => T): T {
+  return withGrad(false, fn);
+}
+
+/** Runs `fn` with gradients tracked, also inside `noGrad`. */
+export function enableGrad<T>(fn: () => T): T {
+  return withGrad(true, fn);
+}
+
+export interface GradOptions {
+  /** Which arguments to differentiate; default 0. With a list, the gradients come as a list. */
+  readonly argnums?: number | readonly number[];
+}
+
+/** A function that gives the gradient of `fn` (one float element) with respect to an argument: a tree like that argument. */
+export function grad<A extends unknown[]>(
+  fn: (...args: A) => Tensor,
+  options: GradOptions = {},
+): (...args: A) => GradientOf<A> {
+  return (...args) => {
+    const { value, gradient } = differentiate('grad', fn, args, options);
+    // Only the gradient is wanted; the value is computed where it serves the gradient.
+    const unread = handleOf(value);
+    if (!unread.keep) pendingHandles().delete(unread);
+    return gradient as GradientOf<A>;
+  };
+}
+
+/** The tree of the first argument; with other `argnums` the caller knows better. */
+export type GradientOf<A extends unknown[]> = A extends [infer First, ...unknown[]] ? First : never;
+
+/** As `grad`, giving the value as well. */
+export function valueAndGrad<A extends unknown[]>(
+  fn: (...args: A) => Tensor,
+  options: GradOptions = {},
+): (...args: A) => { value: Tensor; grad: GradientOf<A> } {
+  return (...args) => {
+    const { value, gradient } = differentiate('valueAndGrad', fn, args, options);
+    return { value, grad: gradient as GradientOf<A> };
+  };
+}
+
+function differentiate<A extends unknown[]>(
+  op: string,
+  fn: (...args: A) => Tensor,
+  args: A,
+  options: GradOptions,
+): { value: Tensor; gradient: unknown } {
+  const { argnums = 0 } = options;
+  const chosen = typeof argnums === 'number' ? [argnums] : argnums;
+  for (const index of chosen) {
+    if (index in args) continue;
+    throw new TensorError('E_VALUE', op, `there is no argument ${index}: the call has ${args.length}`);
+  }
+  const { output, pull } = pullback(op, fn, args, chosen);
+  if (!(output instanceof Tensor)) {
+    throw new TensorError('E_VALUE', op, `the function must return one tensor, got ${typeof output}`);
+  }
+  const gradients = pull([nodeOf(output)], [seedNode(op, handleOf(output), undefined)]);
+  return { value: closed(output), gradient: typeof argnums === 'number' ? gradients[0] : gradients };
+}
+
+/** The value of `fn` at `args` and the function that takes a cotangent of it to the cotangents of the arguments. */
+export function vjp<A extends unknown[], R>(
+  fn: (...args: A) => R,
+  ...args: A
+): { value: R; vjp: (seed: R) => A } {
+  const { output, pull } = pullback('vjp', fn, args, [...args.keys()]);
+  const flat = flatten(output, 'vjp');
+  const outputs = flat.leaves.map((leaf, i) => tensorAt('vjp', 'result', leaf, flat.paths[i]!));
+  const value = unflatten(flat.structure, outputs.map(closed)) as R;
+  const nodes = outputs.map(nodeOf);
+  return {
+    value,
+    vjp: (seed) => {
+      const seeds = flatten(seed, 'vjp');
+      checkSameStructure('vjp', 'the result', flat, 'the seed', seeds);
+      const seedNodes = seeds.leaves.map((leaf, i) =>
+        seedNode('vjp', handleOf(outputs[i]!), handleOf(tensorAt('vjp', 'seed', leaf, seeds.paths[i]!))),
+      );
+      return pull(nodes, seedNodes) as A;
+    },
+  };
+}
+
+/**
+ * Gradients of the sum of `outputs` (or of Σ seeds·outputs) with respect to `inputs`, which need not be leaves. Zeros where
+ * an input has no influence. Nothing is accumulated.
+ */
+export function gradients(
+  outputs: Tensor | readonly Tensor[],
+  inputs: readonly Tensor[],
+  seeds?: readonly Tensor[],
+): Tensor[] {
+  const results = outputs instanceof Tensor ? [outputs] : outputs;
+  const roots = results.map(nodeOf);
+  const starts = results.map((output, i) =>
+    seedNode('gradients', handleOf(output), seeds?.[i] === undefined ? undefined : handleOf(seeds[i])),
+  );
+  const leaves = leavesOf(roots);
+  const wrt = inputs.map((input) => {
+    const handle = handleOf(input);
+    if (!handle.requiresGrad) {
+      throw new TensorError('E_GRAD', 'gradients', `${showHandle(handle)} does not require gradients`);
+    }
+    // A leaf may stand in the history under the nodes of earlier moments.
+    const nodes = new Set(leaves.filter((node) => leafOf(node) === handle)).add(nodeFor(handle));
+    return [...nodes];
+  });
+  const found = cotangents(builder(), roots, starts, wrt.flat());
+  checkAlive(found);
+  let next = 0;
+  return wrt.map((nodes, i) => {
+    const parts = nodes.map(() => found[next++]).filter((part) => part !== undefined);
+    const { shape, dtype } = inputs[i]!;
+    const sum =
+      parts.length === 0 ? full(builder(), shape, 0, dtype) : parts.reduce((a, b) => add(builder(), a, b));
+    return result(sum);
+  });
+}
+
+/** The result of a derivative: differentiable again as far as it depends on what is being differentiated. */
+function result(node: Node): Tensor {
+  const tracked = isTracked(node);
+  if (!tracked || !gradEnabled()) return new Tensor(recordedHandle(tracked ? cut(node) : node, false));
+  return new Tensor(recordedHandle(node, true));
+}
+
+/** Whether gradients of the node lead anywhere: to a leaf or to a derivative being taken. */
+function isTracked(root: Node): boolean {
+  let found = false;
+  walkGradient([root], (node) => {
+    found ||= leafOf(node) !== undefined || open.has(node);
+    return !found;
+  });
+  return found;
+}
+
+/** A value that leaves the function being differentiated. */
+function closed(output: Tensor): Tensor {
+  const handle = handleOf(output);
+  if (!handle.requiresGrad) return output;
+  const node = nodeFor(handle);
+  if (isTracked(node) && gradEnabled()) return output;
+  pendingHandles().delete(handle);
+  return new Tensor(recordedHandle(cut(node), false));
+}
+
+interface Pullback {
+  readonly output: unknown;
+  /** Cotangents of the chosen arguments, as trees like them. */
+  readonly pull: (outputs: readonly Node[], seeds: readonly Node[]) => unknown[];
+}
+
+/** Calls `fn` with the tensors of the chosen arguments replaced by distinct nodes for them. */
+function pullback<A extends unknown[]>(
+  op: string,
+  fn: (...args: A) => unknown,
+  args: A,
+  chosen: readonly number[],
+): Pullback {
+  const wrt: Node[] = [];
+  const flats = new Map<number, Flat>();
+  const called = args.map((arg, i) => {
+    if (!chosen.includes(i)) return arg;
+    const flat = flatten(arg, op);
+    flats.set(i, flat);
+    return unflatten(
+      flat.structure,
+      flat.leaves.map((leaf, k) => {
+        if (!(leaf instanceof Tensor) && typeof leaf !== 'number') return leaf;
+        const tensor = asTensor(leaf, 'f32');
+        if (!isFloat(tensor.dtype)) {
+          const at = flat.paths[k] === '' ? '' : ` at ${flat.paths[k]}`;
+          throw new TensorError(
+            'E_GRAD',
+            op,
+            `argument ${i}${at} is ${showHandle(handleOf(tensor))}: only floats have gradients`,
+            'pass it as another argument',
+          );
+        }
+        const node = distinct(nodeOf(tensor));
+        wrt.push(node);
+        const handle = looseHandle(node, true);
+        handle.weak = tensor.weak;
+        return new Tensor(handle);
+      }),
+    );
+  });
+  for (const node of wrt) open.add(node);
+  let output: unknown;
+  try {
+    output = withGrad(true, () => fn(...(called as A)));
+  } finally {
+    for (const node of wrt) open.delete(node);
+  }
+  const pull: Pullback['pull'] = (outputs, seeds) => {
+    const found = cotangents(builder(), outputs, seeds, wrt);
+    let next = 0;
+    return chosen.map((i) => {
+      const flat = flats.get(i)!;
+      const leaves = flat.leaves.map((leaf) => {
+        if (!(leaf instanceof Tensor) && typeof leaf !== 'number') return leaf;
+        const k = next++;
+        const { shape, dtype } = asTensor(leaf, 'f32');
+        return result(found[k] ?? full(builder(), shape, 0, dtype));
+      });
+      return unflatten(flat.structure, leaves);
+    });
+  };
+  return { output, pull };
+}
+
+function tensorAt(op: string, what: string, value: unknown, path: string): Tensor {
+  if (value instanceof Tensor) return value;
+  throw new TensorError(
+    'E_VALUE',
+    op,
+    `the ${what}${path === '' ? '' : ` at ${path}`} must be a tensor, got ${typeof value}`,
+  );
+}
+
+/**
+ * `fn` with a derivative of the user's: `rule(g, args, value)` gives the cotangent of each argument from the cotangent `g` of
+ * the result, or undefined for none. It is made of tensor operations, so second derivatives follow from it.
+ */
+export function customVjp(
+  fn: (...args: Tensor[]) => Tensor,
+  rule: (g: Tensor, args: readonly Tensor[], value: Tensor) => readonly (Tensor | undefined)[],
+): (...args: Tensor[]) => Tensor {
+  const face = (node: Node): Tensor => new Tensor(looseHandle(node, isFloat(node.dtype)));
+  const number = registerRule((_, args, value, g) =>
+    withGrad(true, () =>
+      rule(face(g), args.map(face), face(value)).map((cotangent) =>
+        cotangent === undefined ? undefined : nodeOf(cotangent),
+      ),
+    ),
+  );
+  return (...args) => {
+    const value = noGrad(() => fn(...args));
+    const nodes = [value, ...args].map(nodeOf);
+    const node = builder().add('customVjp', nodes, { rule: number }) as Node;
+    const tracked = gradEnabled() && args.some((arg) => arg.requiresGrad);
+    const inner: Handle = handleOf(value);
+    pendingHandles().delete(inner);
+    return new Tensor(recordedHandle(tracked ? node : cut(node), tracked));
+  };
+}
