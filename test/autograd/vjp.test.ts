@@ -218,8 +218,8 @@ describe('size', () => {
   it('100,000 nodes neither overflow the stack nor take more than linear time', () => {
     time(2_000);
     const small = Math.min(time(2_000), time(2_000), time(2_000));
-    const large = time(20_000);
+    const large = Math.min(time(20_000), time(20_000));
     // Five nodes a step. Quadratic time would take a hundred times as long.
-    expect(large).toBeLessThan(40 * small);
+    expect(large).toBeLessThan(50 * small);
   });
 });
