@@ -71,7 +71,7 @@ describe('inputs and outputs', () => {
     expect(list(operand)).toEqual([1, 2, 3, 4]);
     const wide = counting('f64', [4]);
     run(
-      [wide, index, counting('f64', [2])],
+      [wide, index, counting('f64', [2], 9)],
       (b, o, i, u) => b.add('scatter', [o!, i!, u!], { axis: 0, mode: 'set' }) as Node,
     );
     expect(list(wide)).toEqual([1, 2, 3, 4]);
