@@ -1,0 +1,109 @@
+// Scaled dot-product attention (Vaswani et al., 2017), written as matmul, scale, mask, softmax, matmul: the compiler recognises
+// the pattern and streams over the keys, so that the scores never meet memory.
+
+import { TensorError } from '../../errors.ts';
+import { add, binary, broadcast, cast, fullLike, mul, permute, where } from '../../ir/build.ts';
+import { isFloat } from '../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { broadcastShapes } from '../../ir/shape.ts';
+import type { Tensor } from '../tensor.ts';
+import * as formula from './formula.ts';
+import { largest } from './elementwise.ts';
+import { matmulNodes, productType } from './matmul.ts';
+import { apply, checkFloat, show } from './operand.ts';
+import { dropoutOf } from './random.ts';
+
+export interface AttentionOptions {
+  /** bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., queries, keys]. */
+  readonly mask?: Tensor;
+  /** Query i sees keys 0 … i. */
+  readonly isCausal?: boolean;
+  /** 1 / √d by default. */
+  readonly scale?: number;
+  /** Probability with which weights are dropped; 0 by default. */
+  readonly dropout?: number;
+}
+
+/**
+ * softmax(q·kᵀ·scale)·v for q [.., Sq, d], k [.., Sk, d], v [.., Sk, dv]; leading axes broadcast. A query that may see no key
+ * gives zeros, with gradient zero.
+ */
+export function scaledDotProductAttention(
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+  options: AttentionOptions = {},
+): Tensor {
+  const op = 'scaledDotProductAttention';
+  const { mask, isCausal = false, scale = 1 / Math.sqrt(q.shape.at(-1) ?? 1), dropout = 0 } = options;
+  checkFloat(op, q, k, v);
+  const fits = q.rank >= 2 && k.rank >= 2 && v.rank >= 2;
+  if (!fits || q.shape.at(-1) !== k.shape.at(-1) || k.shape.at(-2) !== v.shape.at(-2)) {
+    throw new TensorError('E_SHAPE', op, `expects q [..,Sq,d], k [..,Sk,d], v [..,Sk,dv]: ${show(q, k, v)}`);
+  }
+  if (!(dropout >= 0 && dropout <= 1))
+    throw new TensorError('E_VALUE', op, `dropout must be in [0, 1]: ${dropout}`);
+  const lead = broadcastShapes(op, q.shape.slice(0, -2), k.shape.slice(0, -2));
+  broadcastShapes(op, lead, v.shape.slice(0, -2));
+  const shape = [...lead, q.shape.at(-2)!, k.shape.at(-2)!];
+  if (mask !== undefined) checkMask(op, mask, shape);
+  const dtype = productType(op, q, k, v);
+  return apply([q, k, v, mask], (b, query, key, value, m) => {
+    const axes = k.shape.map((_, axis) => axis);
+    const turned = permute(b, cast(b, key, dtype), [...axes.slice(0, -2), k.rank - 1, k.rank - 2]);
+    // Scores and weights of 16-bit floats stay in f32: the dot gives its accumulator.
+    const wide = formula.wideType(dtype);
+    const scores = mul(b, matmulNodes(b, cast(b, query, dtype), turned, wide), scale);
+    const weights = weightsOf(b, scores, m, isCausal);
+    const kept = dropout === 0 ? weights : dropoutOf(b, weights, dropout);
+    return cast(b, matmulNodes(b, kept, cast(b, value, wide)), dtype);
+  });
+}
+
+function checkMask(op: string, mask: Tensor, shape: readonly number[]): void {
+  const integer = mask.dtype !== 'bool' && !isFloat(mask.dtype);
+  const lead = shape.length - mask.rank;
+  const fits = lead >= 0 && mask.shape.every((dim, axis) => dim === 1 || dim === shape[axis + lead]);
+  if (integer || !fits) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `the mask must be bool or float and broadcast to [${shape.join(',')}]: ${show(mask)}`,
+    );
+  }
+}
+
+/** Which keys each query may see, or undefined for all. */
+function visible(b: GraphBuilder, scores: Node, mask: Node | undefined, isCausal: boolean): Node | undefined {
+  const shape = dims(scores);
+  let seen: Node | undefined;
+  if (mask !== undefined) {
+    const allowed = mask.dtype === 'bool' ? mask : binary(b, 'ne', mask, -Infinity);
+    seen = broadcast(b, allowed, shape);
+  }
+  if (!isCausal) return seen;
+  const past = binary(
+    b,
+    'le',
+    formula.iota(b, shape, shape.length - 1),
+    formula.iota(b, shape, shape.length - 2),
+  );
+  return seen === undefined ? past : binary(b, 'and', seen, past);
+}
+
+/**
+ * Softmax over the visible keys. What is not visible takes the least finite score, so that no row is −∞ − −∞, and its weight
+ * is then set to 0: a row that sees nothing gives zeros.
+ */
+function weightsOf(b: GraphBuilder, scores: Node, mask: Node | undefined, isCausal: boolean): Node {
+  const last = dims(scores).length - 1;
+  const seen = visible(b, scores, mask, isCausal);
+  if (seen === undefined) return formula.softmax(b, scores, [last]);
+  const biased =
+    mask === undefined || mask.dtype === 'bool'
+      ? scores
+      : add(b, scores, broadcast(b, cast(b, mask, scores.dtype), dims(scores)));
+  const least = fullLike(b, scores, -largest[scores.dtype]!);
+  const weights = formula.softmax(b, where(b, seen, biased, least), [last]);
+  return where(b, seen, weights, fullLike(b, weights, 0));
+}

@@ -1,0 +1,207 @@
+// Tensors from nothing: host data, constants and sequences. Constants and sequences are nodes, not memory: they cost nothing
+// until something must store them.
+
+import { TensorError } from '../../errors.ts';
+import { add, binary, cast, full as spread, mul, sub, where } from '../../ir/build.ts';
+import type { DType } from '../../ir/dtype.ts';
+import { checkShape, sizeOf } from '../../ir/shape.ts';
+import { hostArray, type HostData, type Scalar } from '../../ir/value.ts';
+import { fromHost, record } from '../record.ts';
+import type { Tensor } from '../tensor.ts';
+import { iota, wideType } from './formula.ts';
+import { checkCount } from './operand.ts';
+
+/** Numbers, booleans or bigints, nested one array per axis. */
+export type NestedData = number | boolean | bigint | readonly NestedData[];
+
+export interface CreateOptions {
+  readonly dtype?: DType;
+}
+
+export interface TensorOptions extends CreateOptions {
+  /** The shape of a flat array; by default typed arrays are vectors, and nested arrays say their shape themselves. */
+  readonly shape?: readonly number[];
+}
+
+type HostArray = HostData | Uint8ClampedArray;
+
+const typed: readonly (readonly [new (length: number) => HostArray, DType])[] = [
+  [Float32Array, 'f32'],
+  [Float64Array, 'f64'],
+  [Int32Array, 'i32'],
+  [Uint32Array, 'u32'],
+  [Int16Array, 'i16'],
+  [Uint16Array, 'u16'],
+  [Int8Array, 'i8'],
+  [Uint8Array, 'u8'],
+  [Uint8ClampedArray, 'u8'],
+  [BigInt64Array, 'i64'],
+  [BigUint64Array, 'u64'],
+];
+
+/**
+ * A tensor of host data, which is copied. Nested arrays of numbers give f32, of booleans bool, of bigints i64; a typed array
+ * gives its own dtype. With `dtype` the values are brought into it (floats round, integers truncate and saturate).
+ */
+export function tensor(data: NestedData | HostArray, options: TensorOptions = {}): Tensor {
+  if (ArrayBuffer.isView(data)) return fromTyped(data, options);
+  const values: (number | boolean | bigint)[] = [];
+  const shape = shapeOf(data);
+  flatten(data, shape, 0, values);
+  const dtype = options.dtype ?? kindOf(values);
+  const to = options.shape ?? shape;
+  checkCounts(to, values.length);
+  const scalars = values.map((value): Scalar => (typeof value === 'boolean' ? Number(value) : value));
+  return fromHost(hostArray(dtype, to, scalars).data, to, dtype);
+}
+
+function fromTyped(data: HostArray, options: TensorOptions): Tensor {
+  const own = typed.find(([type]) => data instanceof type)?.[1];
+  if (own === undefined) {
+    throw new TensorError('E_DTYPE', 'tensor', `no dtype holds a ${(data as object).constructor.name}`);
+  }
+  const shape = options.shape ?? [data.length];
+  checkCounts(shape, data.length);
+  const dtype = options.dtype ?? own;
+  return fromHost(hostArray(dtype, shape, data as ArrayLike<Scalar>).data, shape, dtype);
+}
+
+function checkCounts(shape: readonly number[], count: number): void {
+  checkShape('tensor', shape);
+  if (sizeOf(shape) !== count) {
+    throw new TensorError(
+      'E_SHAPE',
+      'tensor',
+      `shape [${shape.join(',')}] takes ${sizeOf(shape)} elements, got ${count}`,
+    );
+  }
+}
+
+/** The lengths along the first element of each level; `flatten` checks that all others agree. */
+function shapeOf(data: NestedData): number[] {
+  const shape: number[] = [];
+  for (let at: NestedData | undefined = data; Array.isArray(at); at = (at as readonly NestedData[])[0]) {
+    shape.push(at.length);
+  }
+  return shape;
+}
+
+function flatten(
+  data: NestedData | undefined,
+  shape: readonly number[],
+  depth: number,
+  out: (number | boolean | bigint)[],
+): void {
+  if (depth === shape.length) {
+    if (typeof data !== 'number' && typeof data !== 'boolean' && typeof data !== 'bigint') {
+      const seen = Array.isArray(data) ? `an array of ${data.length}` : String(data);
+      throw new TensorError(
+        'E_SHAPE',
+        'tensor',
+        `ragged array: expected a number at depth ${depth}, got ${seen}`,
+      );
+    }
+    out.push(data);
+    return;
+  }
+  if (!Array.isArray(data) || data.length !== shape[depth]) {
+    const seen = Array.isArray(data) ? `an array of ${data.length}` : String(data);
+    throw new TensorError(
+      'E_SHAPE',
+      'tensor',
+      `ragged array: expected an array of ${shape[depth]} at depth ${depth}, got ${seen}`,
+    );
+  }
+  for (const item of data as readonly NestedData[]) flatten(item, shape, depth + 1, out);
+}
+
+function kindOf(values: readonly (number | boolean | bigint)[]): DType {
+  const kinds = new Set(values.map((value) => typeof value));
+  if (kinds.size > 1) {
+    throw new TensorError('E_DTYPE', 'tensor', `mixes ${[...kinds].join(' and ')} values`, '{ dtype }');
+  }
+  return kinds.has('boolean') ? 'bool' : kinds.has('bigint') ? 'i64' : 'f32';
+}
+
+function constantOf(op: string, shape: readonly number[], value: number | bigint, dtype: DType): Tensor {
+  checkShape(op, shape);
+  return record([], (b) => spread(b, shape, value, dtype));
+}
+
+/** All 0; f32 by default. */
+export function zeros(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  return constantOf('zeros', shape, 0, options.dtype ?? 'f32');
+}
+
+/** All 1; f32 by default. */
+export function ones(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  return constantOf('ones', shape, 1, options.dtype ?? 'f32');
+}
+
+/** All `value`: f32 by default, bool for a boolean, i64 for a bigint. */
+export function full(
+  shape: readonly number[],
+  value: number | boolean | bigint,
+  options: CreateOptions = {},
+): Tensor {
+  const dtype = options.dtype ?? kindOf([value]);
+  checkShape('full', shape);
+  // Through host memory's rules, so that the value is one of the dtype's.
+  const scalar = hostArray(dtype, [], [typeof value === 'boolean' ? Number(value) : value]).data[0]!;
+  return constantOf('full', shape, scalar, dtype);
+}
+
+/** 0 in x's shape and dtype. */
+export function zerosLike(x: Tensor, options: CreateOptions = {}): Tensor {
+  return constantOf('zerosLike', x.shape, 0, options.dtype ?? x.dtype);
+}
+
+/** 1 in x's shape and dtype. */
+export function onesLike(x: Tensor, options: CreateOptions = {}): Tensor {
+  return constantOf('onesLike', x.shape, 1, options.dtype ?? x.dtype);
+}
+
+/** `value` in x's shape and dtype. */
+export function fullLike(x: Tensor, value: number | boolean | bigint, options: CreateOptions = {}): Tensor {
+  return full(x.shape, value, { dtype: options.dtype ?? x.dtype });
+}
+
+/**
+ * start, start + step, … up to but without `end`; `arange(n)` counts from 0. i32 if all are whole numbers, else f32.
+ */
+export function arange(start: number, end?: number, step = 1, options: CreateOptions = {}): Tensor {
+  const [from, to] = end === undefined ? [0, start] : [start, end];
+  const count = Math.ceil((to - from) / step);
+  if (step === 0 || !Number.isSafeInteger(count) || count < 0) {
+    throw new TensorError('E_VALUE', 'arange', `no steps of ${step} lead from ${from} to ${to}`);
+  }
+  const dtype = options.dtype ?? ([from, to, step].every(Number.isInteger) ? 'i32' : 'f32');
+  return record([], (b) => {
+    if (dtype === 'bool') throw new TensorError('E_DTYPE', 'arange', 'bool cannot count');
+    const places = iota(b, [count], 0, wideType(dtype));
+    return cast(b, add(b, mul(b, places, step), from), dtype);
+  });
+}
+
+/** `count` numbers from start to end, both included, equally far apart; exact at both ends. */
+export function linspace(start: number, end: number, count: number, options: CreateOptions = {}): Tensor {
+  checkCount('linspace', 'the count', count);
+  const dtype = options.dtype ?? 'f32';
+  const step = count > 1 ? (end - start) / (count - 1) : 0;
+  return record([], (b) => {
+    const compute = dtype === 'f64' ? 'f64' : 'f32';
+    const place = iota(b, [count], 0, compute);
+    const fromStart = add(b, mul(b, place, step), start);
+    const fromEnd = sub(b, end, mul(b, sub(b, count - 1, place), step));
+    return cast(b, where(b, binary(b, 'lt', place, count / 2), fromStart, fromEnd), dtype);
+  });
+}
+
+/** 1 on the main diagonal of a [rows, columns] matrix (square by default), 0 elsewhere. */
+export function eye(rows: number, columns: number = rows, options: CreateOptions = {}): Tensor {
+  checkShape('eye', [rows, columns]);
+  return record([], (b) => {
+    const shape = [rows, columns];
+    return cast(b, binary(b, 'eq', iota(b, shape, 0), iota(b, shape, 1)), options.dtype ?? 'f32');
+  });
+}

@@ -1,0 +1,251 @@
+// Random tensors: Philox words from the generator (generator.ts), which advances when a draw is recorded, then arithmetic. The
+// words are a node, so a mask is made where it is used, and made again in the backward pass, but never stored.
+
+import { TensorError } from '../../errors.ts';
+import {
+  add,
+  binary,
+  broadcast,
+  cast,
+  fullLike,
+  mul,
+  neg,
+  reduce,
+  reshape,
+  unary,
+  where,
+} from '../../ir/build.ts';
+import { isFloat, type DType } from '../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { checkShape, sizeOf } from '../../ir/shape.ts';
+import { drawCounter } from '../generator.ts';
+import { record } from '../record.ts';
+import type { Tensor } from '../tensor.ts';
+import type { CreateOptions } from './creation.ts';
+import * as formula from './formula.ts';
+import { sliceAxis } from './movement.ts';
+import { apply, checkCount, checkFloat, show } from './operand.ts';
+import { orderOf } from './sort.ts';
+
+function words(b: GraphBuilder, shape: readonly number[]): Node {
+  return b.add('randomBits', drawCounter(sizeOf(shape)), { shape });
+}
+
+/** Bits of a uniform number that each dtype holds exactly, so that rounding never gives 1. */
+const digits: Readonly<Partial<Record<DType, number>>> = { f16: 11, bf16: 8 };
+
+/** [0, 1) in multiples of 2⁻²⁴ (fewer bits for 16-bit floats). */
+function uniformOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
+  const kept = digits[dtype] ?? 24;
+  const whole = cast(b, binary(b, 'shr', words(b, shape), 32 - kept), dtype === 'f64' ? 'f64' : 'f32');
+  return cast(b, mul(b, whole, 2 ** -kept), dtype);
+}
+
+/** Box and Muller (1958): words 2k and 2k+1 give the radius and the angle of elements 2k and 2k+1. */
+function normalOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
+  const compute = dtype === 'f64' ? 'f64' : 'f32';
+  const count = sizeOf(shape);
+  const pairs = Math.ceil(count / 2);
+  const bits = b.add('randomBits', drawCounter(count), { shape: [pairs, 2] }) as Node;
+  const column = (i: number): Node => cast(b, binary(b, 'shr', sliceAxis(b, bits, 1, i, 1), 8), compute);
+  // Above 0, or the logarithm would be −∞.
+  const radius = unary(b, 'sqrt', mul(b, unary(b, 'log', mul(b, add(b, column(0), 1), 2 ** -24)), -2));
+  const angle = mul(b, column(1), 2 * Math.PI * 2 ** -24);
+  const both = [pairs, 2];
+  const first = binary(b, 'eq', formula.iota(b, both, 1), 0);
+  const turn = where(
+    b,
+    first,
+    broadcast(b, unary(b, 'cos', angle), both),
+    broadcast(b, unary(b, 'sin', angle), both),
+  );
+  const flat = reshape(b, mul(b, broadcast(b, radius, both), turn), [pairs * 2]);
+  return cast(b, reshape(b, sliceAxis(b, flat, 0, 0, count), shape), dtype);
+}
+
+function floatType(op: string, options: CreateOptions): DType {
+  const dtype = options.dtype ?? 'f32';
+  if (!isFloat(dtype))
+    throw new TensorError('E_DTYPE', op, `${dtype} has no fractions`, 'a float dtype, or randint');
+  return dtype;
+}
+
+/** Uniform in [0, 1). */
+export function rand(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  checkShape('rand', shape);
+  const dtype = floatType('rand', options);
+  return record([], (b) => uniformOf(b, shape, dtype));
+}
+
+/** Normal with mean 0 and variance 1. */
+export function randn(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  checkShape('randn', shape);
+  const dtype = floatType('randn', options);
+  return record([], (b) => normalOf(b, shape, dtype));
+}
+
+/** Uniform in [0, 1), in x's shape and dtype. */
+export function randLike(x: Tensor, options: CreateOptions = {}): Tensor {
+  return rand(x.shape, { dtype: options.dtype ?? x.dtype });
+}
+
+/** Normal with mean 0 and variance 1, in x's shape and dtype. */
+export function randnLike(x: Tensor, options: CreateOptions = {}): Tensor {
+  return randn(x.shape, { dtype: options.dtype ?? x.dtype });
+}
+
+export interface UniformOptions extends CreateOptions {
+  /** 0 by default. */
+  readonly low?: number;
+  /** 1 by default; itself excluded but for rounding. */
+  readonly high?: number;
+}
+
+/** Uniform in [low, high). */
+export function uniform(shape: readonly number[], options: UniformOptions = {}): Tensor {
+  const { low = 0, high = 1 } = options;
+  checkShape('uniform', shape);
+  const dtype = floatType('uniform', options);
+  return record([], (b) => {
+    const unit = uniformOf(b, shape, formula.wideType(dtype));
+    return cast(b, add(b, mul(b, unit, high - low), low), dtype);
+  });
+}
+
+export interface NormalOptions extends CreateOptions {
+  readonly mean?: number;
+  readonly std?: number;
+}
+
+/** Normal with the given mean and standard deviation (0 and 1 by default). */
+export function normal(shape: readonly number[], options: NormalOptions = {}): Tensor {
+  const { mean = 0, std = 1 } = options;
+  checkShape('normal', shape);
+  if (!(std >= 0))
+    throw new TensorError('E_VALUE', 'normal', `the standard deviation must not be negative: ${std}`);
+  const dtype = floatType('normal', options);
+  return record([], (b) => {
+    const standard = normalOf(b, shape, formula.wideType(dtype));
+    return cast(b, add(b, mul(b, standard, std), mean), dtype);
+  });
+}
+
+/** Whole numbers in [low, high), i32 by default: the upper half of word · (high − low), as Lemire (2019). */
+export function randint(
+  low: number,
+  high: number,
+  shape: readonly number[],
+  options: CreateOptions = {},
+): Tensor {
+  checkShape('randint', shape);
+  const range = high - low;
+  const inside = Number.isInteger(low) && low >= -(2 ** 31) && high <= 2 ** 32;
+  if (!inside || !Number.isInteger(range) || range < 1 || range > 2 ** 32) {
+    throw new TensorError('E_VALUE', 'randint', `[${low}, ${high}) holds no 32-bit integers`);
+  }
+  return record([], (b) => {
+    const bits = words(b, shape);
+    const below = range === 2 ** 32 ? bits : binary(b, 'mulhi', bits, range);
+    if (low >= 0) return cast(b, add(b, below, low), options.dtype ?? 'i32');
+    return cast(b, add(b, cast(b, below, 'i32'), low), options.dtype ?? 'i32');
+  });
+}
+
+/** 0 … n−1 in random order (i32): each number goes to the rank of its own random word (n² comparisons). */
+export function randperm(n: number): Tensor {
+  checkCount('randperm', 'n', n);
+  return record([], (b) => orderOf(b, words(b, [n]), 0, false));
+}
+
+/** 1 with the probability that the element says, else 0. */
+export function bernoulli(x: Tensor): Tensor {
+  checkFloat('bernoulli', x);
+  return apply([x], (b, p) => {
+    const compute = formula.wideType(x.dtype);
+    return cast(b, binary(b, 'lt', uniformOf(b, x.shape, compute), cast(b, p, compute)), x.dtype);
+  });
+}
+
+/** true with probability `p`: a word below ⌊p·2³²⌋. */
+export function chance(b: GraphBuilder, shape: readonly number[], p: number): Node {
+  return binary(b, 'lt', words(b, shape), Math.floor(p * 2 ** 32));
+}
+
+export interface DropoutOptions {
+  /** Without training x stays as it is; true by default. */
+  readonly training?: boolean;
+}
+
+/** Zeroes each element with probability `p` and scales the others by 1 / (1 − p) (Srivastava et al., 2014). */
+export function dropout(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tensor {
+  checkFloat('dropout', x);
+  if (!(p >= 0 && p <= 1)) throw new TensorError('E_VALUE', 'dropout', `p must be in [0, 1]: ${p}`);
+  if (options.training === false || p === 0) return x;
+  return apply([x], (b, node) => dropoutOf(b, node, p));
+}
+
+/** The formula of `dropout` for 0 < p ≤ 1. */
+export function dropoutOf(b: GraphBuilder, x: Node, p: number): Node {
+  const zero = fullLike(b, x, 0);
+  if (p === 1) return where(b, fullLike(b, cast(b, x, 'bool'), 1), zero, x);
+  return where(b, chance(b, dims(x), p), zero, mul(b, x, 1 / (1 - p)));
+}
+
+export interface MultinomialOptions {
+  /** Draws one after another from the same weights; false (all different) by default. */
+  readonly replacement?: boolean;
+}
+
+/**
+ * `count` positions of the last axis (i32) drawn by weights that need not add up to 1. With replacement a draw is where the
+ * running sum of weights passes a uniform number; without, the largest of log weight + Gumbel noise win.
+ */
+export function multinomial(weights: Tensor, count: number, options: MultinomialOptions = {}): Tensor {
+  const op = 'multinomial';
+  checkFloat(op, weights);
+  checkCount(op, 'the count', count, 1);
+  if (weights.rank === 0 || weights.shape.at(-1) === 0)
+    throw new TensorError('E_SHAPE', op, `expects weights: ${show(weights)}`);
+  const size = weights.shape.at(-1)!;
+  const last = weights.rank - 1;
+  if (options.replacement !== true && count > size) {
+    throw new TensorError(
+      'E_VALUE',
+      op,
+      `cannot draw ${count} different ones of ${size}`,
+      '{ replacement: true }',
+    );
+  }
+  const lead = weights.shape.slice(0, -1);
+  return apply([weights], (b, node) => {
+    const wide = formula.stopGradient(b, cast(b, node, formula.wideType(weights.dtype)));
+    if (options.replacement === true) return cumulativeDraw(b, wide, [...lead, count]);
+    const unit = add(b, uniformOf(b, weights.shape, wide.dtype), 2 ** -25);
+    const noise = neg(b, unary(b, 'log', neg(b, unary(b, 'log', unit))));
+    const order = orderOf(b, add(b, unary(b, 'log', wide), noise), last, true);
+    return sliceAxis(b, order, last, 0, count);
+  });
+}
+
+/** How many running sums each uniform number has reached: [.., count] from weights [.., n]. */
+function cumulativeDraw(b: GraphBuilder, weights: Node, shape: readonly number[]): Node {
+  const from = dims(weights);
+  const [last, size] = [from.length - 1, from.at(-1)!];
+  const sums = b.add('scan', [weights], {
+    monoid: 'sum',
+    axis: last,
+    reverse: false,
+    exclusive: false,
+  }) as Node;
+  const total = sliceAxis(b, sums, last, size - 1, 1);
+  const goal = mul(b, uniformOf(b, shape, weights.dtype), broadcast(b, total, shape));
+  const square = [...shape, size];
+  const reached = binary(
+    b,
+    'le',
+    broadcast(b, reshape(b, sums, [...from.slice(0, -1), 1, size]), square),
+    broadcast(b, reshape(b, goal, [...shape, 1]), square),
+  );
+  const place = reduce(b, 'sum', cast(b, reached, 'i32'), [shape.length]);
+  return binary(b, 'min', place, size - 1);
+}
