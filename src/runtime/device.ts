@@ -38,7 +38,10 @@ export interface DeviceFacts {
   };
 }
 
-/** Host functions of a Program's `host` steps (interpreter only): packed bytes in, packed bytes out. */
+/**
+ * Host functions of a Program's `host` steps (interpreter only): whole buffers in, elements packed from their start, padding at
+ * their end; packed elements out, with or without padding.
+ */
 export type HostFunctions = Readonly<
   Record<string, (inputs: readonly Uint8Array[], scalars: readonly number[]) => readonly Uint8Array[]>
 >;

@@ -19,7 +19,7 @@ const host: HostFunctions = {
     bytesOf(floatsOf(a!).map(Math.floor)),
     bytesOf(floatsOf(a!).map((v) => v - Math.floor(v))),
   ],
-  short: () => [new Uint8Array(4 * N - 4)],
+  long: () => [new Uint8Array(4 * N + 4)],
   fewer: () => [],
   picky: () => {
     throw new TensorError('E_VALUE', 'picky', 'not this one');
@@ -92,7 +92,7 @@ test('reading what was never written shows', async () => {
 });
 
 test.each([
-  ['short', 'E_VALIDATION', 'host function short, result 0: 28 bytes for a buffer of 32'],
+  ['long', 'E_VALIDATION', 'host function long, result 0: 36 bytes for a buffer of 32'],
   ['fewer', 'E_VALIDATION', 'host function fewer gave 0 results: expected 1'],
   ['picky', 'E_VALUE', 'picky: not this one'],
   ['crash', 'E_VALIDATION', 'a host function threw: RangeError: oh'],
