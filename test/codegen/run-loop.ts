@@ -1,0 +1,88 @@
+// Runs Loops for tests: on the software device through emitted WGSL, with the same arguments as the interpreter takes.
+
+import { emitWgsl } from '../../src/codegen/wgsl/emit.ts';
+import type { Loop, LoopBuffer } from '../../src/codegen/loop.ts';
+import { dtypeBytes } from '../../src/ir/dtype.ts';
+import { emptyData, packBytes, unpackBytes, type HostData } from '../../src/ir/value.ts';
+import type { Device } from '../../src/runtime/device.ts';
+import { deviceBytes, type Program, type ProgramBuffer } from '../../src/runtime/program.ts';
+
+/** Element arrays by buffer name. */
+export type Arrays = Map<string, HostData>;
+
+/** Device bytes: packed elements up to whole vec4s, as an emitted kernel may declare them. */
+function roomFor({ dtype, size }: LoopBuffer): number {
+  return Math.ceil(deviceBytes(dtypeBytes(dtype), size) / 16) * 16;
+}
+
+/** A Program of one dispatch of the Loop; read-only buffers are its inputs, the others inputs and donated outputs. */
+export function programOf(loop: Loop, scalars: Program['scalars'] = [], source?: string): Program {
+  const global = loop.buffers.filter((buffer) => buffer.space === 'global');
+  const buffers = global.map((buffer): ProgramBuffer => ({
+    name: buffer.name,
+    role: 'input',
+    bytes: roomFor(buffer),
+    dtype: buffer.dtype,
+    shape: [buffer.size],
+  }));
+  const written = global.flatMap((buffer, i) => (buffer.access === 'read_write' ? [i] : []));
+  return {
+    version: 1,
+    target: 'wgsl',
+    kernels: [
+      {
+        name: loop.name,
+        kind: loop.kind,
+        source: source ?? emitWgsl(loop, { scalarSlots: scalars.length }),
+        workgroup: loop.workgroup,
+        bindings: global.map((buffer) => buffer.access),
+        usesScalars: loop.usesScalars,
+        flops: 0,
+        bytes: 0,
+      },
+    ],
+    buffers,
+    arenas: [],
+    steps: [{ kind: 'dispatch', kernel: 0, buffers: global.map((_, i) => i), grid: loop.grid }],
+    inputs: global.map((_, i) => i),
+    outputs: written,
+    donated: written.map((input, output) => ({ output, input })),
+    scalars,
+  };
+}
+
+/** Runs the Loop on a device: `arrays` hold every global buffer's elements; those written are replaced by the results. */
+export async function runLoop(
+  device: Device,
+  loop: Loop,
+  arrays: Arrays,
+  scalars: readonly number[] = [],
+  types: Program['scalars'] = scalars.map((_, i) => ({ name: `s${i}`, dtype: 'f32' })),
+): Promise<void> {
+  const program = programOf(loop, types);
+  const global = loop.buffers.filter((buffer) => buffer.space === 'global');
+  const buffers = global.map((buffer) => {
+    const memory = device.allocate(roomFor(buffer));
+    const data = arrays.get(buffer.name) ?? emptyData(buffer.dtype, buffer.size);
+    const bytes = new Uint8Array(roomFor(buffer));
+    bytes.set(packBytes({ dtype: buffer.dtype, shape: [data.length], data }));
+    device.write(memory, bytes);
+    return memory;
+  });
+  const loaded = device.load(program);
+  try {
+    loaded.run(
+      buffers,
+      program.outputs.map((i) => buffers[i]!),
+      scalars,
+    );
+    for (const i of program.outputs) {
+      const { name, dtype, size } = global[i]!;
+      const bytes = await device.read(buffers[i]!, roomFor(global[i]!));
+      arrays.set(name, unpackBytes(bytes, dtype, [size]).data);
+    }
+  } finally {
+    loaded.destroy();
+    for (const buffer of buffers) buffer.destroy();
+  }
+}
