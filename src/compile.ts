@@ -1,19 +1,28 @@
-// The compiler's front door: Graph in, Program out.
+// The compiler's front door: Graph in, Program out. The one list of passes stands here, in order, each with what it needs
+// and what it guarantees.
 
-import { SinterError } from './errors.ts';
-import { dtypeBytes } from './ir/dtype.ts';
+import { assemble, storedBytes } from './codegen/assemble.ts';
+import { lowerKernel } from './codegen/kernel.ts';
+import { verifyLoop } from './codegen/verify-loop.ts';
+import { emitWgsl } from './codegen/wgsl/emit.ts';
 import { dims, type Graph, type Node } from './ir/graph.ts';
+import { showType } from './ir/infer.ts';
 import { interpret } from './ir/interpret.ts';
-import { sizeOf } from './ir/shape.ts';
+import { canonicalise } from './ir/passes/canonicalise.ts';
+import { shareSubexpressions } from './ir/passes/cse.ts';
+import { removeDeadCode } from './ir/passes/dead-code.ts';
+import { dropMarkers } from './ir/passes/drop-markers.ts';
+import { foldConstants } from './ir/passes/fold.ts';
+import { simplify } from './ir/passes/simplify.ts';
+import { sameShape } from './ir/shape.ts';
 import { hostArray, packBytes, unpackBytes } from './ir/value.ts';
 import type { HostFunctions } from './runtime/device.ts';
-import {
-  deviceBytes,
-  type BufferRole,
-  type Program,
-  type ProgramBuffer,
-  type ProgramScalar,
-} from './runtime/program.ts';
+import { verify } from './ir/verify.ts';
+import type { BufferRole, Program, ProgramBuffer, ProgramScalar } from './runtime/program.ts';
+import { legalise } from './schedule/legalise.ts';
+import { planMemory } from './schedule/memory.ts';
+import { scheduleGraph } from './schedule/schedule.ts';
+import { splitFolds } from './schedule/split.ts';
 import type { Target } from './schedule/target.ts';
 
 export interface CompileOptions {
@@ -21,6 +30,8 @@ export interface CompileOptions {
   readonly scalars?: ReadonlySet<number>;
   /** Inputs that may be overwritten: parameter index → the output (of its dtype and shape) that may take its place. */
   readonly donate?: ReadonlyMap<number, number>;
+  /** Verify after every pass and every lowered kernel. */
+  readonly check?: boolean;
 }
 
 /** What a kernel does, for reports. */
@@ -31,6 +42,8 @@ export interface KernelSummary {
   readonly writes: readonly string[];
   readonly flops: number;
   readonly bytes: number;
+  /** How it is spread over the machine, in words. */
+  readonly schedule: string;
   readonly source: string;
 }
 
@@ -41,10 +54,85 @@ export interface Compiled {
   readonly kernels: readonly KernelSummary[];
 }
 
+/** A step of the pipeline from recorded graph to schedulable graph. */
+export interface Pass {
+  readonly name: string;
+  /** What the pass guarantees of its result, in words. */
+  readonly guarantees: string;
+  readonly run: (graph: Graph, target: Target) => Graph;
+}
+
+/** Every pass, in order. Each is pure and keeps the meaning of the graph. */
+export const passes: readonly Pass[] = [
+  { name: 'dropMarkers', guarantees: 'no stopGradient or customVjp', run: dropMarkers },
+  { name: 'canonicalise', guarantees: 'constants on the right, views merged', run: canonicalise },
+  { name: 'foldConstants', guarantees: 'no operation on constants alone', run: foldConstants },
+  { name: 'simplify', guarantees: 'no operation that is exactly its operand', run: simplify },
+  { name: 'shareSubexpressions', guarantees: 'equal nodes are one node', run: shareSubexpressions },
+  { name: 'legalise', guarantees: 'dtypes the target has, no empty fold', run: legalise },
+  { name: 'splitFolds', guarantees: 'no fold longer than a kernel should run', run: splitFolds },
+  { name: 'removeDeadCode', guarantees: 'only what outputs need', run: removeDeadCode },
+];
+
+/** Runs the passes. With `check`, the verifier runs after each and names the one that broke the graph. */
+export function optimise(graph: Graph, target: Target, check = false): Graph {
+  return passes.reduce((current, pass) => {
+    const next = pass.run(current, target);
+    if (check) verify(next, pass.name);
+    return next;
+  }, graph);
+}
+
 /** Compiles a graph for a target. Parameters named by `scalars` become the program's scalars, in index order. */
 export function compileGraph(graph: Graph, target: Target, options: CompileOptions = {}): Compiled {
-  if (target.id === 'interpreter') return interpreted(graph, options);
-  throw new SinterError('E_UNSUPPORTED', `compile: the target ${target.name} is not supported`);
+  return target.id === 'interpreter' ? interpreted(graph, options) : generated(graph, target, options);
+}
+
+/** Generated kernels: optimise, schedule, plan memory, lower, spell. */
+function generated(recorded: Graph, target: Target, options: CompileOptions): Compiled {
+  const graph = optimise(recorded, target, options.check);
+  const scalarIndices = options.scalars ?? new Set<number>();
+  const inputs: Node[] = graph.parameters.filter((_, i) => !scalarIndices.has(i)) as Node[];
+  const scalarNodes = graph.parameters.filter((_, i) => scalarIndices.has(i));
+  const slots = new Map<Node, number>(scalarNodes.map((node, slot) => [node as Node, slot]));
+  const { kernels } = scheduleGraph(graph, target, slots);
+  const outputs = new Set(graph.outputs);
+  const donations = new Map<Node, Node>();
+  for (const [parameter, output] of options.donate ?? []) {
+    const [from, to] = [graph.parameters[parameter]! as Node, graph.outputs[output]!];
+    const fits =
+      from.dtype === to.dtype &&
+      sameShape(from.shape, to.shape) &&
+      !outputs.has(from) &&
+      to.op !== 'parameter';
+    if (fits) donations.set(to, from);
+  }
+  const memory = planMemory(kernels, outputs, donations, storedBytes);
+  const lowered = kernels.map((kernel) => lowerKernel(kernel, target, memory.overwrites));
+  if (options.check) lowered.forEach(({ loop }) => verifyLoop(loop));
+  const { program, sources } = assemble({
+    target: target.id,
+    inputs,
+    outputs: graph.outputs,
+    scalars: scalarNodes.map(({ attrs, dtype }) => ({
+      name: attrs.name,
+      dtype: dtype as ProgramScalar['dtype'],
+    })),
+    kernels: lowered,
+    memory,
+    emit: ({ loop }) => emitWgsl(loop, { scalarSlots: scalarNodes.length }),
+  });
+  const summaries = lowered.map(({ kernel, loop }, i) => ({
+    name: loop.name,
+    kind: kernel.kind,
+    reads: kernel.reads.map((node) => showType(node)),
+    writes: kernel.writes.map((write) => showType(write.node)),
+    flops: kernel.flops,
+    bytes: kernel.bytes,
+    schedule: loop.header[0] ?? '',
+    source: sources[i]!,
+  }));
+  return { program, kernels: summaries };
 }
 
 /** The whole graph as one host function. */
@@ -54,8 +142,7 @@ function interpreted(graph: Graph, options: CompileOptions): Compiled {
   const scalars = graph.parameters.filter((_, i) => scalarIndices.has(i));
   const buffers: ProgramBuffer[] = [];
   const buffer = (node: Node, role: BufferRole, name: string): number => {
-    const bytes = deviceBytes(dtypeBytes(node.dtype), sizeOf(dims(node)));
-    return buffers.push({ name, role, bytes, dtype: node.dtype, shape: dims(node) }) - 1;
+    return buffers.push({ name, role, bytes: storedBytes(node), dtype: node.dtype, shape: dims(node) }) - 1;
   };
   const inputs = tensors.map((node) => buffer(node as Node, 'input', node.attrs.name));
   const donors = new Map([...(options.donate ?? [])].map(([parameter, output]) => [output, parameter]));
@@ -90,7 +177,11 @@ function interpreted(graph: Graph, options: CompileOptions): Compiled {
           ? hostArray(dtype, [], [numbers[scalar++]!])
           : unpackBytes(bytes[tensor++]!, dtype, shape as readonly number[]),
       );
-      return interpret(graph, values).map(packBytes);
+      return interpret(graph, values).map((value, i) => {
+        const memory = new Uint8Array(buffers[outputs[i]!]!.bytes);
+        memory.set(packBytes(value));
+        return memory;
+      });
     },
   };
   return { program, host, kernels: [] };

@@ -48,7 +48,9 @@ export function cotangents(
   const sought = new Set(wrt);
   // Ids grow from inputs to users: nothing older than the oldest of `wrt` can depend on it.
   const oldest = wrt.reduce((least, node) => Math.min(least, node.id), Infinity);
-  const order = topological(outputs, (node) => node.id <= oldest).filter((node) => node.id >= oldest);
+  // And nothing flows past a stopGradient, behind which a training loop keeps its earlier steps.
+  const ends = (node: Node): boolean => node.id <= oldest || node.op === 'stopGradient';
+  const order = topological(outputs, ends).filter((node) => node.id >= oldest);
   const active = new Set<Node>();
   for (const node of order) if (sought.has(node) || carries(node, active)) active.add(node);
 
