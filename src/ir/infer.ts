@@ -7,6 +7,7 @@ import { facts, givesBool, type Attrs, type ElementwiseOp, type Op } from './ops
 import {
   checkShape,
   fixedShape,
+  sameDim,
   sameShape,
   showShape,
   sizeOf,
@@ -150,7 +151,7 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
   broadcast: (inputs, { shape }, op) => {
     const { dtype, shape: from } = inputs[0]!;
     const offset = shape.length - from.length;
-    if (offset < 0 || !from.every((dim, axis) => dim === 1 || dim === shape[axis + offset])) {
+    if (offset < 0 || !from.every((dim, axis) => dim === 1 || sameDim(dim, shape[axis + offset]!))) {
       fail(op, 'E_SHAPE', `cannot broadcast to ${showShape(shape)}`, inputs);
     }
     return { dtype, shape };
@@ -254,7 +255,7 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
     if (new Set(usedL).size !== usedL.length || new Set(usedR).size !== usedR.length) {
       fail(op, 'E_AXIS', 'an axis is used twice', inputs);
     }
-    if (!usedL.every((axis, i) => lhs.shape[axis] === rhs.shape[usedR[i]!])) {
+    if (!usedL.every((axis, i) => sameDim(lhs.shape[axis]!, rhs.shape[usedR[i]!]!))) {
       fail(
         op,
         'E_SHAPE',

@@ -4,7 +4,7 @@
 
 import type { TensorType } from './infer.ts';
 import { topological, type Graph, type Node } from './graph.ts';
-import { facts } from './ops.ts';
+import { facts, isOp } from './ops.ts';
 import type { Dim } from './shape.ts';
 
 /** The text of a graph; `parse` gives an equal graph back. */
@@ -38,7 +38,8 @@ export function inType(attr: string): boolean {
 function printAttrs(node: Node): string {
   let text = '';
   const attrs = node.attrs as Readonly<Record<string, unknown>>;
-  for (const attr of facts(node.op).attrs) {
+  // The text of a broken graph is what its bug report shows, so even an unknown op must print.
+  for (const attr of isOp(node.op) ? facts(node.op).attrs : Object.keys(attrs)) {
     if (!inType(attr)) text += `${text === '' ? ' {' : ', '}${attr}: ${printValue(attrs[attr])}`;
   }
   return text === '' ? '' : `${text}}`;

@@ -99,13 +99,14 @@ export function expectClose(actual: HostArray, expected: HostArray, tolerance: n
   if (seen !== type) throw new Error(`expected ${type}, got ${seen}`);
   for (let i = 0; i < expected.data.length; i++) {
     const [x, y] = [expected.data[i]!, actual.data[i]!];
-    if (Object.is(x, y)) continue;
-    const close =
-      isFloat(expected.dtype) &&
-      tolerance > 0 &&
-      (x === y || Math.abs(Number(x) - Number(y)) <= tolerance * Math.max(1, Math.abs(Number(x))));
+    const close = Object.is(x, y) || (isFloat(expected.dtype) && isClose(Number(x), Number(y), tolerance));
     if (!close) throw new Error(`element ${i} of ${type}: expected ${show(x)}, got ${show(y)}`);
   }
+}
+
+function isClose(x: number, y: number, tolerance: number): boolean {
+  if (tolerance === 0) return false;
+  return x === y || (Number.isFinite(x) && Math.abs(x - y) <= tolerance * Math.max(1, Math.abs(x)));
 }
 
 function show(x: number | bigint): string {

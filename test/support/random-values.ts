@@ -17,7 +17,7 @@ export function wordsFrom(seed: number): () => number {
   };
 }
 
-const specialFloats: readonly number[] = [
+export const specialFloats: readonly number[] = [
   0,
   -0,
   1,
@@ -36,7 +36,7 @@ const specialFloats: readonly number[] = [
   3.4028234663852886e38,
   2 ** 24 + 2,
 ];
-const specialIntegers: readonly number[] = [
+export const specialIntegers: readonly number[] = [
   0,
   1,
   -1,

@@ -63,7 +63,9 @@ describe('a pass keeps every bit of the results, and the graph valid', () => {
     checkLaw(500, randomProgram(special), (program) => expectSameMeaning(program, pipeline, 'the pipeline'));
   });
   test('all of them in rounds, on every dtype', () => {
-    checkLaw(500, randomProgram(everyDType), (program) => expectSameMeaning(program, pipeline, 'the pipeline'));
+    checkLaw(500, randomProgram(everyDType), (program) =>
+      expectSameMeaning(program, pipeline, 'the pipeline'),
+    );
   });
   test('all of them in rounds, on tame programs', () => {
     checkLaw(100, randomProgram(), (program) => expectSameMeaning(program, pipeline, 'the pipeline'));
