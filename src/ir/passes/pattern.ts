@@ -1,7 +1,7 @@
 // What rules ask about a node: is it one scalar spread over a shape, which constant is it, what may its value be.
 
 import { constant } from '../build.ts';
-import { isFloat, isInteger, isWide, type DType } from '../dtype.ts';
+import { isFloat, isWide, type DType } from '../dtype.ts';
 import type { GraphBuilder, Node } from '../graph.ts';
 import { sameShape, type FixedShape, type Shape } from '../shape.ts';
 import { fromInteger, fromReal, type Scalar } from '../value.ts';
@@ -45,11 +45,6 @@ export function isAllOnes(node: Node): boolean {
   const known = constantOf(node);
   if (known === undefined || isFloat(node.dtype)) return false;
   return known === (node.dtype === 'bool' ? 1 : fromInteger(node.dtype)(isWide(node.dtype) ? -1n : -1));
-}
-
-/** Integers add and multiply exactly modulo 2ⁿ, in any order. */
-export function wraps(node: Node): boolean {
-  return isInteger(node.dtype);
 }
 
 /** True when no element can be −0, so that adding 0 changes nothing. */
