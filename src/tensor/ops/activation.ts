@@ -4,10 +4,11 @@
 import { TensorError } from '../../errors.ts';
 import { add, binary, div, fullLike, mul, neg, sub, unary, where } from '../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
+import { normalizeAxis } from '../../ir/shape.ts';
 import type { Tensor } from '../tensor.ts';
-import { floatFormula, type Unary } from './elementwise.ts';
 import * as formula from './formula.ts';
-import { apply, show } from './operand.ts';
+import { sliceAxis } from './layout.ts';
+import { apply, show, type Unary, floatFormula } from './operand.ts';
 
 /** 1 / (1 + e⁻ˣ). */
 export const sigmoid: Unary = floatFormula(formula.sigmoid);
@@ -63,6 +64,12 @@ function eluOf(b: GraphBuilder, x: Node, alpha: number): Node {
 /** x above 0, alpha·(eˣ − 1) below; alpha is 1 by default. */
 export function elu(x: Tensor, alpha = 1): Tensor {
   return floatFormula((b, wide) => eluOf(b, wide, alpha))(x);
+}
+
+/** x above 0, alpha·(e^(x/alpha) − 1) below: elu with derivative 1 at 0 for every alpha. */
+export function celu(x: Tensor, alpha = 1): Tensor {
+  if (alpha === 0) throw new TensorError('E_VALUE', 'celu', 'alpha must not be 0');
+  return floatFormula((b, wide) => mul(b, eluOf(b, div(b, wide, alpha), 1), alpha))(x);
 }
 
 /** Scaled elu whose outputs keep mean 0 and variance 1 (Klambauer et al., 2017). */
@@ -141,3 +148,15 @@ export const hardsigmoid: Unary = floatFormula(hardGate);
 
 /** x·hardsigmoid(x). */
 export const hardswish: Unary = floatFormula((b, x) => mul(b, x, hardGate(b, x)));
+
+/** The first half of an axis (the last by default) gated by the second: a·σ(b). */
+export function glu(x: Tensor, axis = -1): Tensor {
+  const at = normalizeAxis('glu', axis, x.rank);
+  const half = x.shape[at]! / 2;
+  if (!Number.isInteger(half))
+    throw new TensorError('E_SHAPE', 'glu', `axis ${axis} does not halve: ${show(x)}`);
+  return floatFormula((b, wide) => {
+    const gate = formula.sigmoid(b, sliceAxis(b, wide, at, half, half));
+    return mul(b, sliceAxis(b, wide, at, 0, half), gate);
+  })(x);
+}

@@ -8,10 +8,10 @@ import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { broadcastShapes } from '../../ir/shape.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
-import { largest } from './elementwise.ts';
-import { matmulNodes, productType } from './matmul.ts';
 import { apply, checkFloat, show } from './operand.ts';
-import { dropoutOf } from './random.ts';
+import { largest } from './formula.ts';
+import { matmulNodes, productType } from './contract.ts';
+import { dropoutOf } from './noise.ts';
 
 export interface AttentionOptions {
   /** bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., queries, keys]. */

@@ -6,8 +6,7 @@ import { cast as convert } from '../../ir/build.ts';
 import { dtypeBytes, dtypes, isDType, type DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import type { Tensor } from '../tensor.ts';
-import type { Unary } from './elementwise.ts';
-import { apply, show } from './operand.ts';
+import { apply, show, type Unary } from './operand.ts';
 
 function checkDType(op: string, dtype: DType): void {
   if (!isDType(dtype)) {

@@ -6,9 +6,8 @@ import { isFloat, type DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import type { BinaryOp } from '../../ir/ops.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
-import type { Binary, Unary } from './elementwise.ts';
 import * as formula from './formula.ts';
-import { apply, combine, fit, resultType, show } from './operand.ts';
+import { apply, combine, fit, resultType, show, type Binary, type Unary } from './operand.ts';
 
 function comparison(name: string, op: 'eq' | 'ne' | 'lt' | 'le', swap = false): Binary {
   return (x, y) =>

@@ -5,12 +5,9 @@ import { TensorError } from '../../errors.ts';
 import { add, broadcast, cast, permute, reshape } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import type { Tensor } from '../tensor.ts';
-import { productType } from './matmul.ts';
-import { sliceAxis } from './movement.ts';
-import { apply, checkCount, show } from './operand.ts';
-
-/** One value for every spatial axis, or one each. */
-export type PerAxis = number | readonly number[];
+import { apply, checkCount, show, perAxis, type PerAxis } from './operand.ts';
+import { productType } from './contract.ts';
+import { sliceAxis } from './layout.ts';
 
 export interface ConvOptions {
   /** 1 by default. */
@@ -30,21 +27,6 @@ export interface ConvTransposeOptions {
   readonly outputPadding?: PerAxis;
   readonly dilation?: PerAxis;
   readonly groups?: number;
-}
-
-/** One integer of at least `least` per spatial axis. */
-export function perAxis(op: string, what: string, value: PerAxis, count: number, least: number): number[] {
-  const list = typeof value === 'number' ? new Array<number>(count).fill(value) : [...value];
-  if (list.length !== count) {
-    throw new TensorError(
-      'E_SHAPE',
-      op,
-      `${what} takes ${count} values: [${list.join(',')}]`,
-      'one number, or one an axis',
-    );
-  }
-  list.forEach((n) => checkCount(op, what, n, least));
-  return list;
 }
 
 interface Geometry {

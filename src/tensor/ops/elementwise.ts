@@ -18,24 +18,14 @@ import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import type { BinaryOp, UnaryOp } from '../../ir/ops.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
 import * as formula from './formula.ts';
-import { apply, applyFloat, combine, show } from './operand.ts';
+import { apply, applyFloat, combine, show, type Binary, type Unary, floatFormula } from './operand.ts';
 import { widened } from './formula.ts';
-
-/** An operation on each element of one tensor. */
-export type Unary = (x: Tensor) => Tensor;
-/** An operation on pairs of elements; operands broadcast and promote. */
-export type Binary = (x: TensorLike, y: TensorLike) => Tensor;
 
 type PlainUnary = Exclude<UnaryOp, 'cast' | 'bitcast'>;
 
 /** A float primitive. */
 function primitive(op: PlainUnary): Unary {
   return (x) => applyFloat(x, (b, node) => unary(b, op, node));
-}
-
-/** A formula of floats, in f32 for 16-bit ones. */
-export function floatFormula(make: (b: GraphBuilder, x: Node) => Node): Unary {
-  return (x) => applyFloat(x, (b, node) => widened(b, node, (wide) => make(b, wide)));
 }
 
 /** Rounding: integers and bool are what they are. */
@@ -323,18 +313,10 @@ export interface NanToNumOptions {
   readonly neginf?: number;
 }
 
-/** The largest finite value of each float dtype. */
-export const largest: Readonly<Record<string, number>> = {
-  f16: 65504,
-  bf16: 3.3895313892515355e38,
-  f32: 3.4028234663852886e38,
-  f64: Number.MAX_VALUE,
-};
-
 /** Replaces NaN and infinities by finite numbers. */
 export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
   if (!isFloat(x.dtype)) return x;
-  const most = largest[x.dtype]!;
+  const most = formula.largest[x.dtype]!;
   const { nan = 0, posinf = most, neginf = -most } = options;
   return apply([x], (b, node) => {
     const infinite = where(b, binary(b, 'lt', node, 0), fullLike(b, node, neginf), fullLike(b, node, posinf));

@@ -19,7 +19,7 @@ import {
   unary,
   where,
 } from '../../ir/build.ts';
-import { dtypeKind, type DType } from '../../ir/dtype.ts';
+import { dtypeKind, type DType, dtypeBytes, isFloat } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 
@@ -32,6 +32,19 @@ export function widened(b: GraphBuilder, x: Node, formula: (wide: Node) => Node)
 export function wideType(dtype: DType): DType {
   return dtype === 'f16' || dtype === 'bf16' ? 'f32' : dtype;
 }
+
+/** What integers and bool are counted in. */
+export function sumType(dtype: DType): DType {
+  return isFloat(dtype) || dtypeBytes(dtype) >= 4 ? dtype : 'i32';
+}
+
+/** The largest finite value of each float dtype. */
+export const largest: Readonly<Record<string, number>> = {
+  f16: 65504,
+  bf16: 3.3895313892515355e38,
+  f32: 3.4028234663852886e38,
+  f64: Number.MAX_VALUE,
+};
 
 /** The identity, with derivative zero. */
 export function stopGradient(b: GraphBuilder, x: Node): Node {
@@ -205,4 +218,17 @@ export function alongAxis(b: GraphBuilder, x: Node, rank: number, axis: number):
     x,
     Array.from({ length: rank }, (_, i) => (i === axis ? dims(x)[0]! : 1)),
   );
+}
+
+/** The p-norm over axes, kept with size 1. Its derivative at the zero vector is 0. */
+export function normOf(b: GraphBuilder, x: Node, p: number, axes: readonly number[]): Node {
+  const size = unary(b, 'abs', x);
+  const total = (node: Node): Node => reduceKeep(b, 'sum', node, axes);
+  if (p === Infinity) return reduceKeep(b, 'max', size, axes);
+  if (p === -Infinity) return reduceKeep(b, 'min', size, axes);
+  if (p === 0) return total(cast(b, binary(b, 'ne', x, 0), x.dtype));
+  if (p === 1) return total(size);
+  if (p === 2) return safeSqrt(b, total(square(b, x)));
+  const sumOfPowers = total(binary(b, 'pow', size, p));
+  return binary(b, 'pow', sumOfPowers, 1 / p);
 }

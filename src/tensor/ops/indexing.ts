@@ -20,8 +20,8 @@ import { normalizeAxis, sizeOf } from '../../ir/shape.ts';
 import { fromHost, record } from '../record.ts';
 import { Tensor } from '../tensor.ts';
 import { spreadTo } from './formula.ts';
-import { sliceAxis } from './movement.ts';
 import { apply, checkInteger, commonShape, show } from './operand.ts';
+import { sliceAxis } from './layout.ts';
 
 /** As Python's `start:stop:step`: negative positions count from the end, what leaves the axis is cut off. */
 export interface Range {

@@ -7,8 +7,8 @@ import { dims } from '../../ir/graph.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
 import { fromHost, record, recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
-import { concat, sliceAxis } from './movement.ts';
 import { apply, checkCount, resultType, show } from './operand.ts';
+import { concat, sliceAxis } from './layout.ts';
 
 /** Joined along an axis they have; all other sizes agree, dtypes promote. */
 export function cat(tensors: readonly Tensor[], axis = 0): Tensor {
@@ -98,43 +98,6 @@ export function unbind(x: Tensor, axis = 0): Tensor[] {
   return recordMany([x], (b, [node]) =>
     Array.from({ length: x.shape[at]! }, (_, i) => reshape(b, sliceAxis(b, node!, at, i, 1), left)),
   );
-}
-
-/** The whole tensor `repeats[axis]` times along each axis; more repeats than axes make leading axes. */
-export function repeated(op: string, x: Tensor, repeats: readonly number[]): Tensor {
-  repeats.forEach((count) => checkCount(op, 'a number of repeats', count));
-  const lead = repeats.length - x.rank;
-  if (lead < 0) {
-    throw new TensorError(
-      'E_SHAPE',
-      op,
-      `expects at least ${x.rank} repeats for ${show(x)}, got [${repeats.join(',')}]`,
-    );
-  }
-  const shape = repeats.map((_, axis) => (axis < lead ? 1 : x.shape[axis - lead]!));
-  return apply([x], (b, node) => {
-    const apart = reshape(
-      b,
-      node,
-      shape.flatMap((dim) => [1, dim]),
-    );
-    const spread = broadcast(
-      b,
-      apart,
-      shape.flatMap((dim, axis) => [repeats[axis]!, dim]),
-    );
-    return reshape(
-      b,
-      spread,
-      shape.map((dim, axis) => repeats[axis]! * dim),
-    );
-  });
-}
-
-/** The whole tensor repeated along its last axes (NumPy's tile). */
-export function tile(x: Tensor, repeats: readonly number[]): Tensor {
-  const missing = Math.max(0, x.rank - repeats.length);
-  return repeated('tile', x, [...new Array<number>(missing).fill(1), ...repeats]);
 }
 
 function interleaved(b: GraphBuilder, x: Node, count: number, axis: number): Node {

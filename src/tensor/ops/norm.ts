@@ -22,9 +22,10 @@ import { normalizeAxes, sameShape } from '../../ir/shape.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
-import { padConstant } from './movement.ts';
 import { apply, checkCount, checkFloat, show, spread } from './operand.ts';
-import { normOf, type Axes } from './reduce.ts';
+import { type Axes } from './reduce.ts';
+import { normOf } from './formula.ts';
+import { padConstant } from './layout.ts';
 
 export interface NormOptions {
   /** Added to the variance under the root; 1e-5 by default. */

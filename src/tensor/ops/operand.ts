@@ -9,6 +9,7 @@ import { showShape } from '../../ir/shape.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { record } from '../record.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
+import { widened } from './formula.ts';
 
 type Nodes<T extends readonly (Tensor | undefined)[]> = {
   [K in keyof T]: T[K] extends Tensor ? Node : Node | undefined;
@@ -158,6 +159,16 @@ export function applyFloat(x: Tensor, make: (b: GraphBuilder, x: Node) => Node):
   return apply([x], (b, node) => make(b, isFloat(node.dtype) ? node : cast(b, node, 'f32')));
 }
 
+/** An operation on each element of one tensor. */
+export type Unary = (x: Tensor) => Tensor;
+/** An operation on pairs of elements; operands broadcast and promote. */
+export type Binary = (x: TensorLike, y: TensorLike) => Tensor;
+
+/** A formula of floats, in f32 for 16-bit ones. */
+export function floatFormula(make: (b: GraphBuilder, x: Node) => Node): Unary {
+  return (x) => applyFloat(x, (b, node) => widened(b, node, (wide) => make(b, wide)));
+}
+
 /** Requires a float tensor, for operations whose result would be senseless in integers. */
 export function checkFloat(op: string, ...operands: readonly (Tensor | undefined)[]): void {
   for (const x of operands) {
@@ -186,4 +197,29 @@ export function checkCount(op: string, what: string, value: number, least = 0): 
   if (!Number.isSafeInteger(value) || value < least) {
     throw new TensorError('E_VALUE', op, `${what} must be an integer of at least ${least}: ${value}`);
   }
+}
+
+/** Requires something to choose an extremum from. */
+export function checkNotEmpty(op: string, x: Tensor, axes: readonly number[]): void {
+  if (axes.some((axis) => x.shape[axis] === 0)) {
+    throw new TensorError('E_SHAPE', op, `nothing to choose from along axes [${axes.join(',')}]: ${show(x)}`);
+  }
+}
+
+/** One value for every spatial axis, or one each. */
+export type PerAxis = number | readonly number[];
+
+/** One integer of at least `least` per spatial axis. */
+export function perAxis(op: string, what: string, value: PerAxis, count: number, least: number): number[] {
+  const list = typeof value === 'number' ? new Array<number>(count).fill(value) : [...value];
+  if (list.length !== count) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `${what} takes ${count} values: [${list.join(',')}]`,
+      'one number, or one an axis',
+    );
+  }
+  list.forEach((n) => checkCount(op, what, n, least));
+  return list;
 }

@@ -18,11 +18,10 @@ import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { windowCount } from '../../ir/infer.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
-import { perAxis, type PerAxis } from './conv.ts';
 import * as formula from './formula.ts';
-import { contract } from './matmul.ts';
-import { padConstant } from './movement.ts';
-import { apply, checkFloat, show } from './operand.ts';
+import { apply, checkFloat, show, perAxis, type PerAxis } from './operand.ts';
+import { contract } from './contract.ts';
+import { padConstant } from './layout.ts';
 
 export interface PoolOptions {
   /** The kernel's size by default. */

@@ -1,67 +1,19 @@
-// Random tensors: Philox words from the generator (generator.ts), which advances when a draw is recorded, then arithmetic. The
-// words are a node, so a mask is made where it is used, and made again in the backward pass, but never stored.
+// Random tensors. The generator (generator.ts) advances by ⌈n/4⌉ counts when a draw of n elements is recorded, whatever becomes of
+// it, so neither laziness nor fusion changes what later draws give.
 
 import { TensorError } from '../../errors.ts';
-import {
-  add,
-  binary,
-  broadcast,
-  cast,
-  fullLike,
-  mul,
-  neg,
-  reduce,
-  reshape,
-  unary,
-  where,
-} from '../../ir/build.ts';
+import { add, binary, broadcast, cast, mul, neg, reduce, reshape, unary } from '../../ir/build.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
-import { checkShape, sizeOf } from '../../ir/shape.ts';
-import { drawCounter } from '../generator.ts';
+import { checkShape } from '../../ir/shape.ts';
 import { record } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import type { CreateOptions } from './creation.ts';
 import * as formula from './formula.ts';
-import { sliceAxis } from './movement.ts';
 import { apply, checkCount, checkFloat, show } from './operand.ts';
-import { orderOf } from './sort.ts';
-
-function words(b: GraphBuilder, shape: readonly number[]): Node {
-  return b.add('randomBits', drawCounter(sizeOf(shape)), { shape });
-}
-
-/** Bits of a uniform number that each dtype holds exactly, so that rounding never gives 1. */
-const digits: Readonly<Partial<Record<DType, number>>> = { f16: 11, bf16: 8 };
-
-/** [0, 1) in multiples of 2⁻²⁴ (fewer bits for 16-bit floats). */
-function uniformOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
-  const kept = digits[dtype] ?? 24;
-  const whole = cast(b, binary(b, 'shr', words(b, shape), 32 - kept), dtype === 'f64' ? 'f64' : 'f32');
-  return cast(b, mul(b, whole, 2 ** -kept), dtype);
-}
-
-/** Box and Muller (1958): words 2k and 2k+1 give the radius and the angle of elements 2k and 2k+1. */
-function normalOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
-  const compute = dtype === 'f64' ? 'f64' : 'f32';
-  const count = sizeOf(shape);
-  const pairs = Math.ceil(count / 2);
-  const bits = b.add('randomBits', drawCounter(count), { shape: [pairs, 2] }) as Node;
-  const column = (i: number): Node => cast(b, binary(b, 'shr', sliceAxis(b, bits, 1, i, 1), 8), compute);
-  // Above 0, or the logarithm would be −∞.
-  const radius = unary(b, 'sqrt', mul(b, unary(b, 'log', mul(b, add(b, column(0), 1), 2 ** -24)), -2));
-  const angle = mul(b, column(1), 2 * Math.PI * 2 ** -24);
-  const both = [pairs, 2];
-  const first = binary(b, 'eq', formula.iota(b, both, 1), 0);
-  const turn = where(
-    b,
-    first,
-    broadcast(b, unary(b, 'cos', angle), both),
-    broadcast(b, unary(b, 'sin', angle), both),
-  );
-  const flat = reshape(b, mul(b, broadcast(b, radius, both), turn), [pairs * 2]);
-  return cast(b, reshape(b, sliceAxis(b, flat, 0, 0, count), shape), dtype);
-}
+import { words, dropoutOf, normalOf, uniformOf } from './noise.ts';
+import { sliceAxis } from './layout.ts';
+import { orderOf } from './order.ts';
 
 function floatType(op: string, options: CreateOptions): DType {
   const dtype = options.dtype ?? 'f32';
@@ -166,11 +118,6 @@ export function bernoulli(x: Tensor): Tensor {
   });
 }
 
-/** true with probability `p`: a word below ⌊p·2³²⌋. */
-export function chance(b: GraphBuilder, shape: readonly number[], p: number): Node {
-  return binary(b, 'lt', words(b, shape), Math.floor(p * 2 ** 32));
-}
-
 export interface DropoutOptions {
   /** Without training x stays as it is; true by default. */
   readonly training?: boolean;
@@ -182,13 +129,6 @@ export function dropout(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tenso
   if (!(p >= 0 && p <= 1)) throw new TensorError('E_VALUE', 'dropout', `p must be in [0, 1]: ${p}`);
   if (options.training === false || p === 0) return x;
   return apply([x], (b, node) => dropoutOf(b, node, p));
-}
-
-/** The formula of `dropout` for 0 < p ≤ 1. */
-export function dropoutOf(b: GraphBuilder, x: Node, p: number): Node {
-  const zero = fullLike(b, x, 0);
-  if (p === 1) return where(b, fullLike(b, cast(b, x, 'bool'), 1), zero, x);
-  return where(b, chance(b, dims(x), p), zero, mul(b, x, 1 / (1 - p)));
 }
 
 export interface MultinomialOptions {

@@ -3,14 +3,14 @@
 // for it with `dtype`); narrower integers and bool count in i32.
 
 import { TensorError } from '../../errors.ts';
-import { binary, cast, reduce, reduceKeep, reshape, unary } from '../../ir/build.ts';
-import { dtypeBytes, isFloat, type DType } from '../../ir/dtype.ts';
+import { cast, reduce, reduceKeep, reshape, unary } from '../../ir/build.ts';
+import { type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { normalizeAxes, normalizeAxis } from '../../ir/shape.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
-import { apply, checkFloat, show } from './operand.ts';
+import { apply, checkFloat, checkNotEmpty } from './operand.ts';
 
 /** Which axes a reduction folds: one, several, or all when absent. Negative ones count from the last. */
 export type Axes = number | readonly number[];
@@ -47,10 +47,6 @@ function reduction(
   return apply([x], (b, node) => settle(b, make(b, node, list), list, options.keepdim === true));
 }
 
-function sumType(dtype: DType): DType {
-  return isFloat(dtype) || dtypeBytes(dtype) >= 4 ? dtype : 'i32';
-}
-
 function fold(
   op: string,
   monoid: 'sum' | 'prod',
@@ -58,7 +54,7 @@ function fold(
   axes: Axes | undefined,
   options: SumOptions,
 ): Tensor {
-  const target = options.dtype ?? sumType(x.dtype);
+  const target = options.dtype ?? formula.sumType(x.dtype);
   if (target === 'bool')
     throw new TensorError('E_DTYPE', op, 'cannot accumulate in bool', "dtype: 'i32', or any()");
   return reduction(op, x, axes, options, (b, node, list) => {
@@ -97,12 +93,6 @@ function extremum(
   return reduction(op, x, axes, options, (b, node) =>
     reduceKeep(b, node.dtype === 'bool' ? (monoid === 'max' ? 'or' : 'and') : monoid, node, list),
   );
-}
-
-function checkNotEmpty(op: string, x: Tensor, axes: readonly number[]): void {
-  if (axes.some((axis) => x.shape[axis] === 0)) {
-    throw new TensorError('E_SHAPE', op, `nothing to choose from along axes [${axes.join(',')}]: ${show(x)}`);
-  }
 }
 
 /** The largest elements; NaN wins. Ties share the gradient. */
@@ -281,21 +271,8 @@ export function norm(x: Tensor, p = 2, axes?: Axes, options: ReduceOptions = {})
   if (Number.isNaN(p)) throw new TensorError('E_VALUE', 'norm', 'p is NaN');
   if (Math.abs(p) === Infinity) checkNotEmpty('norm', x, normalizeAxes('norm', axes, x.rank));
   return reduction('norm', x, axes, options, (b, node, list) =>
-    formula.widened(b, node, (wide) => normOf(b, wide, p, list)),
+    formula.widened(b, node, (wide) => formula.normOf(b, wide, p, list)),
   );
-}
-
-/** The p-norm over axes, kept with size 1. Its derivative at the zero vector is 0. */
-export function normOf(b: GraphBuilder, x: Node, p: number, axes: readonly number[]): Node {
-  const size = unary(b, 'abs', x);
-  const total = (node: Node): Node => reduceKeep(b, 'sum', node, axes);
-  if (p === Infinity) return reduceKeep(b, 'max', size, axes);
-  if (p === -Infinity) return reduceKeep(b, 'min', size, axes);
-  if (p === 0) return total(cast(b, binary(b, 'ne', x, 0), x.dtype));
-  if (p === 1) return total(size);
-  if (p === 2) return formula.safeSqrt(b, total(formula.square(b, x)));
-  const sumOfPowers = total(binary(b, 'pow', size, p));
-  return binary(b, 'pow', sumOfPowers, 1 / p);
 }
 
 /** log Σ eˣ, without overflow. */

@@ -1,0 +1,245 @@
+// Methods of tensors: every operation listed here, called on its first operand, `x.add(y)` for `add(x, y)`. Signatures follow
+// from the functions', so an operation is declared once.
+
+import * as ops from './ops/all.ts';
+import { Tensor } from './tensor.ts';
+
+const names = [
+  // elementwise
+  'abs',
+  'acos',
+  'acosh',
+  'add',
+  'addScaled',
+  'asin',
+  'asinh',
+  'atan',
+  'atan2',
+  'atanh',
+  'ceil',
+  'clamp',
+  'cos',
+  'cosh',
+  'div',
+  'erf',
+  'erfc',
+  'exp',
+  'exp2',
+  'expm1',
+  'floor',
+  'floorDivide',
+  'fmod',
+  'lerp',
+  'log',
+  'log10',
+  'log1p',
+  'log2',
+  'maximum',
+  'minimum',
+  'mul',
+  'nanToNum',
+  'neg',
+  'pow',
+  'reciprocal',
+  'remainder',
+  'round',
+  'rsqrt',
+  'sign',
+  'sin',
+  'sinh',
+  'sqrt',
+  'square',
+  'sub',
+  'tan',
+  'tanh',
+  'trunc',
+  // activations
+  'celu',
+  'elu',
+  'gelu',
+  'glu',
+  'hardsigmoid',
+  'hardswish',
+  'hardtanh',
+  'leakyRelu',
+  'logSigmoid',
+  'mish',
+  'prelu',
+  'relu',
+  'relu6',
+  'selu',
+  'sigmoid',
+  'silu',
+  'softplus',
+  'softsign',
+  'tanhshrink',
+  // comparison, logic, bits, selection
+  'bitwiseAnd',
+  'bitwiseLeftShift',
+  'bitwiseNot',
+  'bitwiseOr',
+  'bitwiseRightShift',
+  'bitwiseXor',
+  'eq',
+  'ge',
+  'gt',
+  'isFinite',
+  'isInf',
+  'isNan',
+  'le',
+  'logicalAnd',
+  'logicalNot',
+  'logicalOr',
+  'logicalXor',
+  'lt',
+  'maskedFill',
+  'ne',
+  'where',
+  // casts
+  'bitcast',
+  'cast',
+  'to',
+  'toBool',
+  'toFloat',
+  'toHalf',
+  'toInt',
+  // reductions and scans
+  'all',
+  'amax',
+  'amin',
+  'any',
+  'argmax',
+  'argmin',
+  'argsort',
+  'countNonzero',
+  'cummax',
+  'cummin',
+  'cumprod',
+  'cumsum',
+  'hasInfNan',
+  'logcumsumexp',
+  'logsumexp',
+  'max',
+  'maxWithIndices',
+  'mean',
+  'min',
+  'minWithIndices',
+  'norm',
+  'prod',
+  'sort',
+  'std',
+  'sum',
+  'topk',
+  'var',
+  'varMean',
+  // views and movements
+  'at',
+  'broadcastTo',
+  'chunk',
+  'diag',
+  'diagEmbed',
+  'diagonal',
+  'expand',
+  'expandAs',
+  'flatten',
+  'flip',
+  'moveaxis',
+  'narrow',
+  'pad',
+  'permute',
+  'rearrange',
+  'reduce',
+  'repeat',
+  'repeatInterleave',
+  'reshape',
+  'roll',
+  'select',
+  'slice',
+  'split',
+  'squeeze',
+  't',
+  'tile',
+  'transpose',
+  'tril',
+  'triu',
+  'unbind',
+  'unflatten',
+  'unfold',
+  'unsqueeze',
+  'view',
+  'viewAs',
+  // contractions
+  'bmm',
+  'dot',
+  'linear',
+  'matmul',
+  'mm',
+  'mv',
+  'outer',
+  'trace',
+  // softmax and norms
+  'groupNorm',
+  'instanceNorm',
+  'layerNorm',
+  'localResponseNorm',
+  'logSoftmax',
+  'normalize',
+  'rmsNorm',
+  'softmax',
+  'softmax2d',
+  'softmin',
+  // gather and scatter
+  'gather',
+  'indexAdd',
+  'indexCopy',
+  'indexSelect',
+  'oneHot',
+  'scatter',
+  'scatterAdd',
+  'scatterReduce',
+  'take',
+  'takeAlongAxis',
+  // random
+  'bernoulli',
+  'dropout',
+  'multinomial',
+] as const;
+
+type MethodName = (typeof names)[number];
+
+/** The function without its first parameter, which `this` takes. */
+type Method<F> = F extends (first: never, ...rest: infer Rest) => infer Result
+  ? (...rest: Rest) => Result
+  : never;
+
+type Methods = { readonly [K in keyof Pick<typeof ops, MethodName>]: Method<(typeof ops)[K]> };
+
+declare module './tensor.ts' {
+  interface Tensor extends Methods {
+    /** All axes in reverse order. */
+    readonly T: Tensor;
+  }
+}
+
+const operations: Pick<typeof ops, MethodName> = ops;
+
+for (const name of names) {
+  const operation = operations[name] as (first: Tensor, ...rest: readonly unknown[]) => unknown;
+  Object.defineProperty(Tensor.prototype, name, {
+    configurable: true,
+    writable: true,
+    value(this: Tensor, ...rest: readonly unknown[]): unknown {
+      return operation(this, ...rest);
+    },
+  });
+}
+
+Object.defineProperty(Tensor.prototype, 'T', {
+  configurable: true,
+  get(this: Tensor): Tensor {
+    return ops.permute(
+      this,
+      this.shape.map((_, axis) => this.rank - 1 - axis),
+    );
+  },
+});

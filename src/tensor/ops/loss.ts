@@ -1,0 +1,395 @@
+// Losses. `reduction` is 'mean' (default), 'sum' or 'none'; 16-bit floats are computed in f32. Class losses pick the target by
+// comparing positions, not by gathering, so that loss and gradient are row reductions that fuse.
+
+import { TensorError } from '../../errors.ts';
+import {
+  add,
+  binary,
+  broadcast,
+  cast,
+  div,
+  full,
+  fullLike,
+  mul,
+  neg,
+  reduce,
+  reshape,
+  sub,
+  unary,
+  where,
+} from '../../ir/build.ts';
+import { isFloat, type DType } from '../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { normalizeAxis } from '../../ir/shape.ts';
+import type { Tensor, TensorLike } from '../tensor.ts';
+import * as formula from './formula.ts';
+import { apply, checkFloat, checkInteger, fit, operandType, show } from './operand.ts';
+import { normOf } from './formula.ts';
+
+export type Reduction = 'mean' | 'sum' | 'none';
+
+export interface LossOptions {
+  /** What becomes of the elements' losses; 'mean' by default. */
+  readonly reduction?: Reduction;
+}
+
+function checkReduction(op: string, reduction: string, ...more: readonly string[]): void {
+  const known = ['mean', 'sum', 'none', ...more];
+  if (!known.includes(reduction)) {
+    throw new TensorError(
+      'E_VALUE',
+      op,
+      `unknown reduction '${reduction}'`,
+      known.map((name) => `'${name}'`).join(', '),
+    );
+  }
+}
+
+function allAxes(x: Node): number[] {
+  return dims(x).map((_, axis) => axis);
+}
+
+/** The losses, their sum, or their sum over `count` (how many they are by default). */
+function reduced(b: GraphBuilder, losses: Node, reduction: Reduction, count?: Node): Node {
+  if (reduction === 'none') return losses;
+  const total = reduce(b, 'sum', losses, allAxes(losses));
+  if (reduction === 'sum') return total;
+  if (count !== undefined) return div(b, total, count);
+  const all = formula.mean(b, losses, allAxes(losses));
+  return reshape(b, all, []);
+}
+
+/** A loss of each pair of elements, in f32 for 16-bit floats. */
+function elementwise(
+  op: string,
+  x: Tensor,
+  target: TensorLike,
+  options: LossOptions,
+  make: (b: GraphBuilder, x: Node, target: Node) => Node,
+): Tensor {
+  const reduction = options.reduction ?? 'mean';
+  checkReduction(op, reduction);
+  const dtype = operandType(op, [x, target], 'float');
+  return fit(
+    op,
+    [x, target],
+    () => formula.wideType(dtype),
+    (b, p, q) => cast(b, reduced(b, make(b, p, q), reduction), dtype),
+  );
+}
+
+/** (x − target)². */
+export function mseLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
+  return elementwise('mseLoss', x, target, options, (b, p, q) => formula.square(b, sub(b, p, q)));
+}
+
+/** |x − target|. */
+export function l1Loss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
+  return elementwise('l1Loss', x, target, options, (b, p, q) => unary(b, 'abs', sub(b, p, q)));
+}
+
+/** ½·d² for |d| below `knee`, else knee·(|d| − ½·knee). */
+function huberOf(b: GraphBuilder, d: Node, knee: number): Node {
+  const size = unary(b, 'abs', d);
+  const square = mul(b, formula.square(b, d), 0.5);
+  return where(b, binary(b, 'lt', size, knee), square, mul(b, sub(b, size, knee / 2), knee));
+}
+
+export interface SmoothL1Options extends LossOptions {
+  /** Where the square becomes the line, 1 by default; 0 gives `l1Loss`. */
+  readonly beta?: number;
+}
+
+/** ½·d²/beta for |d| below beta, else |d| − ½·beta. */
+export function smoothL1Loss(x: Tensor, target: TensorLike, options: SmoothL1Options = {}): Tensor {
+  const { beta = 1 } = options;
+  if (!(beta >= 0)) throw new TensorError('E_VALUE', 'smoothL1Loss', `beta must not be negative: ${beta}`);
+  return elementwise('smoothL1Loss', x, target, options, (b, p, q) => {
+    const d = sub(b, p, q);
+    return beta === 0 ? unary(b, 'abs', d) : div(b, huberOf(b, d, beta), beta);
+  });
+}
+
+export interface HuberOptions extends LossOptions {
+  /** Where the square becomes the line, 1 by default. */
+  readonly delta?: number;
+}
+
+/** ½·d² for |d| below delta, else delta·(|d| − ½·delta). */
+export function huberLoss(x: Tensor, target: TensorLike, options: HuberOptions = {}): Tensor {
+  const { delta = 1 } = options;
+  if (!(delta > 0)) throw new TensorError('E_VALUE', 'huberLoss', `delta must be positive: ${delta}`);
+  return elementwise('huberLoss', x, target, options, (b, p, q) => huberOf(b, sub(b, p, q), delta));
+}
+
+/** −target·log x − (1 − target)·log(1 − x) for probabilities x; logarithms are not below −100. */
+export function bceLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
+  const floored = (b: GraphBuilder, log: Node): Node =>
+    where(b, binary(b, 'lt', log, -100), fullLike(b, log, -100), log);
+  return elementwise('bceLoss', x, target, options, (b, p, q) => {
+    const yes = floored(b, unary(b, 'log', p));
+    const no = floored(b, unary(b, 'log1p', neg(b, p)));
+    return neg(b, add(b, mul(b, q, yes), mul(b, sub(b, 1, q), no)));
+  });
+}
+
+export interface BceWithLogitsOptions extends LossOptions {
+  /** Factor on the loss of positive targets. */
+  readonly posWeight?: TensorLike;
+}
+
+/** `bceLoss` of sigmoid(x), from the logits x and stable for all of them. */
+export function bceWithLogits(x: Tensor, target: TensorLike, options: BceWithLogitsOptions = {}): Tensor {
+  const op = 'bceWithLogits';
+  const { posWeight, reduction = 'mean' } = options;
+  if (posWeight === undefined) {
+    return elementwise(op, x, target, options, (b, p, q) => sub(b, formula.softplus(b, p), mul(b, p, q)));
+  }
+  checkReduction(op, reduction);
+  const dtype = operandType(op, [x, target], 'float');
+  return fit(
+    op,
+    [x, target, posWeight],
+    () => formula.wideType(dtype),
+    (b, p, q, w) => {
+      // (1 − t)·x + (1 + (w − 1)·t)·softplus(−x)
+      const factor = add(b, mul(b, sub(b, w, 1), q), 1);
+      const losses = add(b, mul(b, sub(b, 1, q), p), mul(b, factor, formula.softplus(b, neg(b, p))));
+      return cast(b, reduced(b, losses, reduction), dtype);
+    },
+  );
+}
+
+export interface KlDivOptions {
+  /** 'batchmean' divides the sum by the first size; PyTorch's default 'mean' divides by all elements. */
+  readonly reduction?: Reduction | 'batchmean';
+  /** The target is given as logarithms; false by default. */
+  readonly logTarget?: boolean;
+}
+
+/** target·(log target − x) for log-probabilities x; 0 where the target is 0. */
+export function klDiv(x: Tensor, target: Tensor, options: KlDivOptions = {}): Tensor {
+  const op = 'klDiv';
+  const { reduction = 'mean', logTarget = false } = options;
+  checkReduction(op, reduction, 'batchmean');
+  const dtype = operandType(op, [x, target], 'float');
+  return fit(
+    op,
+    [x, target],
+    () => formula.wideType(dtype),
+    (b, p, q) => {
+      const losses = logTarget ? mul(b, unary(b, 'exp', q), sub(b, q, p)) : divergence(b, p, q);
+      if (reduction !== 'batchmean') return cast(b, reduced(b, losses, reduction), dtype);
+      return cast(b, div(b, reduced(b, losses, 'sum'), Math.max(1, x.shape[0] ?? 1)), dtype);
+    },
+  );
+}
+
+function divergence(b: GraphBuilder, logProbability: Node, target: Node): Node {
+  const positive = binary(b, 'lt', fullLike(b, target, 0), target);
+  const safe = where(b, positive, target, fullLike(b, target, 1));
+  const entropy = where(b, positive, mul(b, target, unary(b, 'log', safe)), fullLike(b, target, 0));
+  return sub(b, entropy, mul(b, target, logProbability));
+}
+
+export interface HingeEmbeddingOptions extends LossOptions {
+  /** 1 by default. */
+  readonly margin?: number;
+}
+
+/** x where the target is 1, max(0, margin − x) where it is −1. */
+export function hingeEmbeddingLoss(
+  x: Tensor,
+  target: TensorLike,
+  options: HingeEmbeddingOptions = {},
+): Tensor {
+  const { margin = 1 } = options;
+  return elementwise('hingeEmbeddingLoss', x, target, options, (b, p, q) => {
+    const gap = sub(b, margin, p);
+    const hinge = where(b, binary(b, 'le', gap, 0), fullLike(b, gap, 0), gap);
+    return where(b, binary(b, 'eq', q, 1), p, hinge);
+  });
+}
+
+export interface NllOptions extends LossOptions {
+  /** One factor per class; the mean divides by the sum of the targets' factors. */
+  readonly weight?: Tensor;
+  /** Targets of this class count for nothing. None by default (PyTorch: −100). */
+  readonly ignoreIndex?: number;
+}
+
+export interface CrossEntropyOptions extends NllOptions {
+  /** How much of the target is spread evenly over all classes; 0 by default. */
+  readonly labelSmoothing?: number;
+}
+
+/** Axis of the classes: the only one, or the second. Checks the target against the rest. */
+function classAxis(op: string, x: Tensor, target: Tensor, weight: Tensor | undefined): number {
+  if (x.rank === 0) throw new TensorError('E_SHAPE', op, `expects [C] or [N,C,…]: ${show(x)}`);
+  const axis = x.rank === 1 ? 0 : 1;
+  const expected = x.shape.filter((_, i) => i !== axis);
+  if (target.rank !== expected.length || !target.shape.every((dim, i) => dim === expected[i])) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `targets must be [${expected.join(',')}] classes for ${show(x)}: ${show(target)}`,
+      x.rank > 2 ? 'classes on axis 1: [N,C,…]' : undefined,
+    );
+  }
+  checkWeight(op, weight, x.shape[axis]!);
+  return axis;
+}
+
+function checkWeight(op: string, weight: Tensor | undefined, classes: number): void {
+  if (weight !== undefined && (weight.rank !== 1 || weight.size !== classes)) {
+    throw new TensorError('E_SHAPE', op, `the weight must be [${classes}]: ${show(weight)}`);
+  }
+}
+
+/** What a formula of class losses works on. */
+interface Picked {
+  readonly logp: Node;
+  readonly axis: number;
+  /** One factor per class along `axis`, spread to `logp`. */
+  readonly weight: Node | undefined;
+}
+
+/** −Σ over classes of what `share` gives each class's (weighted) log-probability. */
+function classSum(b: GraphBuilder, { logp, axis, weight }: Picked, share: (weighted: Node) => Node): Node {
+  const weighted = weight === undefined ? logp : mul(b, logp, weight);
+  return neg(b, reduce(b, 'sum', share(weighted), [axis]));
+}
+
+/** Losses of integer targets, smoothed, ignored and reduced. */
+function targetLoss(b: GraphBuilder, picked: Picked, target: Node, options: CrossEntropyOptions): Node {
+  const { reduction = 'mean', labelSmoothing = 0, ignoreIndex } = options;
+  const { logp, axis, weight } = picked;
+  const hit = formula.pointedAt(b, logp, target, axis);
+  const onlyTarget = (x: Node): Node => where(b, hit, x, fullLike(b, x, 0));
+  let losses = classSum(b, picked, onlyTarget);
+  if (labelSmoothing > 0) {
+    const even = classSum(b, picked, (x) => x);
+    losses = add(b, mul(b, losses, 1 - labelSmoothing), mul(b, even, labelSmoothing / dims(logp)[axis]!));
+  }
+  if (ignoreIndex === undefined && weight === undefined) return reduced(b, losses, reduction);
+  const one = fullLike(b, losses, 1);
+  let factor = weight === undefined ? one : reduce(b, 'sum', onlyTarget(weight), [axis]);
+  if (ignoreIndex !== undefined) {
+    const ignored = binary(b, 'eq', cast(b, target, 'i32'), ignoreIndex);
+    losses = where(b, ignored, fullLike(b, losses, 0), losses);
+    factor = where(b, ignored, fullLike(b, factor, 0), factor);
+  }
+  return reduced(b, losses, reduction, reduce(b, 'sum', factor, allAxes(factor)));
+}
+
+function spreadWeight(b: GraphBuilder, weight: Node | undefined, like: Node, axis: number): Node | undefined {
+  if (weight === undefined) return undefined;
+  return formula.spreadTo(
+    b,
+    formula.alongAxis(b, cast(b, weight, like.dtype), dims(like).length, axis),
+    like,
+  );
+}
+
+/** −x at the target class, for log-probabilities x [N,C,…] (or [C]) and integer targets [N,…]. */
+export function nllLoss(x: Tensor, target: Tensor, options: NllOptions = {}): Tensor {
+  checkFloat('nllLoss', x, options.weight);
+  checkInteger('nllLoss', 'the targets', target);
+  checkReduction('nllLoss', options.reduction ?? 'mean');
+  const axis = classAxis('nllLoss', x, target, options.weight);
+  return apply([x, target, options.weight], (b, node, classes, w) =>
+    formula.widened(b, node, (logp) =>
+      targetLoss(b, { logp, axis, weight: spreadWeight(b, w, logp, axis) }, classes, options),
+    ),
+  );
+}
+
+/**
+ * −log softmax of the logits [N,C,…] (or [C]) at the target: integer classes [N,…], or probabilities of the logits' shape.
+ */
+export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntropyOptions = {}): Tensor {
+  const op = 'crossEntropy';
+  const { labelSmoothing = 0, weight } = options;
+  checkFloat(op, logits, weight);
+  checkReduction(op, options.reduction ?? 'mean');
+  if (!(labelSmoothing >= 0 && labelSmoothing <= 1)) {
+    throw new TensorError('E_VALUE', op, `labelSmoothing must be in [0, 1]: ${labelSmoothing}`);
+  }
+  if (isFloat(target.dtype)) return probabilityLoss(op, logits, target, options);
+  checkInteger(op, 'the targets', target);
+  const axis = classAxis(op, logits, target, weight);
+  return apply([logits, target, weight], (b, node, classes, w) =>
+    formula.widened(b, node, (wide) => {
+      const logp = formula.logSoftmax(b, wide, [axis]);
+      return targetLoss(b, { logp, axis, weight: spreadWeight(b, w, logp, axis) }, classes, options);
+    }),
+  );
+}
+
+function probabilityLoss(op: string, logits: Tensor, target: Tensor, options: CrossEntropyOptions): Tensor {
+  const { reduction = 'mean', labelSmoothing = 0, weight, ignoreIndex } = options;
+  if (
+    logits.rank === 0 ||
+    logits.rank !== target.rank ||
+    !logits.shape.every((dim, i) => dim === target.shape[i])
+  ) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `class probabilities must have the logits' shape: ${show(logits, target)}`,
+      'integer targets for classes',
+    );
+  }
+  if (ignoreIndex !== undefined) {
+    throw new TensorError('E_VALUE', op, `ignoreIndex needs integer targets: ${show(target)}`);
+  }
+  const axis = logits.rank === 1 ? 0 : 1;
+  const classes = logits.shape[axis]!;
+  checkWeight(op, weight, classes);
+  return apply([logits, target, weight], (b, node, probabilities, w) =>
+    formula.widened(b, node, (wide) => {
+      const logp = formula.logSoftmax(b, wide, [axis]);
+      const given = cast(b, probabilities, wide.dtype);
+      const smooth =
+        labelSmoothing === 0 ? given : add(b, mul(b, given, 1 - labelSmoothing), labelSmoothing / classes);
+      const picked = { logp, axis, weight: spreadWeight(b, w, logp, axis) };
+      const losses = classSum(b, picked, (x) => mul(b, x, smooth));
+      const samples = dims(losses).reduce((product, dim) => product * dim, 1);
+      if (reduction !== 'mean') return reduced(b, losses, reduction);
+      return div(b, reduce(b, 'sum', losses, allAxes(losses)), samples);
+    }),
+  );
+}
+
+export interface CosineSimilarityOptions {
+  /** Each norm counts at least as this; 1e-8 by default. */
+  readonly eps?: number;
+}
+
+/** Σ x·y / (‖x‖·‖y‖) along an axis (1 by default). */
+export function cosineSimilarity(
+  x: Tensor,
+  y: Tensor,
+  axis = 1,
+  options: CosineSimilarityOptions = {},
+): Tensor {
+  const op = 'cosineSimilarity';
+  const { eps = 1e-8 } = options;
+  checkFloat(op, x, y);
+  const dtype: DType = operandType(op, [x, y], 'float');
+  return fit(
+    op,
+    [x, y],
+    () => formula.wideType(dtype),
+    (b, p, q) => {
+      const at = normalizeAxis(op, axis, dims(p).length);
+      const unit = (node: Node): Node => {
+        const size = normOf(b, node, 2, [at]);
+        const least = full(b, dims(size), eps, size.dtype);
+        const kept = where(b, binary(b, 'lt', size, least), least, size);
+        return div(b, node, broadcast(b, kept, dims(node)));
+      };
+      return cast(b, reduce(b, 'sum', mul(b, unit(p), unit(q)), [at]), dtype);
+    },
+  );
+}
