@@ -12,7 +12,8 @@ export type Width = 1 | 2 | 4;
 /**
  * Arithmetic on registers: the elementwise ops with the Graph IR's exact meaning, plus
  * `roundF16`/`roundBf16` (f32 → nearest value of the narrow type, still in f32),
- * `philox` (args: key lo, key hi, counter lo, counter hi, element index i32 → u32 word; scalar only),
+ * `philox` (args, all scalar: key lo, key hi, counter lo, counter hi, element index i32 → u32 word of that element; with
+ * width 4 the index is a multiple of 4 and the result holds the words of four consecutive elements),
  * `floorDiv`/`floorMod` (i32 by a positive constant, rounding toward −∞).
  */
 export type LoopOp = ElementwiseOp | 'roundF16' | 'roundBf16' | 'philox' | 'floorDiv' | 'floorMod';

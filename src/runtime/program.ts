@@ -23,7 +23,7 @@ export type BufferRole = 'input' | 'output' | 'scratch' | 'constant';
 
 /**
  * One memory region. `scratch` lives in arena `arena` at `offset` bytes; inputs and outputs are bound from outside.
- * `bytes` is the device size: packed elements, rounded up to 4, at least 4.
+ * `bytes` is the device size, see `deviceBytes`.
  */
 export interface ProgramBuffer {
   readonly name: string;
@@ -97,7 +97,10 @@ export interface Program {
   readonly scalars: readonly ProgramScalar[];
 }
 
-/** Bytes a packed buffer of `count` elements takes on a device: rounded up to whole words, never zero. */
+/**
+ * Bytes a buffer of `count` packed elements takes on a device: rounded up to a group of four elements and one more group, so
+ * that a vector access that starts inside the tensor stays inside its buffer. A multiple of 4, never zero.
+ */
 export function deviceBytes(elementBytes: number, count: number): number {
-  return Math.max(4, Math.ceil((elementBytes * count) / 4) * 4);
+  return (Math.ceil(count / 4) * 4 + 4) * elementBytes;
 }

@@ -1,0 +1,103 @@
+// Lowered kernels and a memory plan become a Program: sources once each, buffers, dispatches in order.
+
+import { dtypeBytes } from '../ir/dtype.ts';
+import { dims, type Node } from '../ir/graph.ts';
+import { sizeOf } from '../ir/shape.ts';
+import {
+  deviceBytes,
+  type BufferRole,
+  type Program,
+  type ProgramBuffer,
+  type ProgramKernel,
+  type ProgramScalar,
+  type ProgramStep,
+  type TargetId,
+} from '../runtime/program.ts';
+import type { MemoryPlan } from '../schedule/memory.ts';
+import type { LoweredKernel } from './kernel.ts';
+
+export interface Assembly {
+  readonly target: TargetId;
+  readonly inputs: readonly Node[];
+  readonly outputs: readonly Node[];
+  readonly scalars: readonly ProgramScalar[];
+  readonly kernels: readonly LoweredKernel[];
+  readonly memory: MemoryPlan;
+  /** Spells a lowered kernel. */
+  readonly emit: (kernel: LoweredKernel) => string;
+}
+
+/** Bytes of a stored node on a device. */
+export function storedBytes(node: Node): number {
+  return deviceBytes(dtypeBytes(node.dtype), sizeOf(dims(node)));
+}
+
+/** Builds the Program, and gives the source of each step's kernel in step order. */
+export function assemble(parts: Assembly): { program: Program; sources: readonly string[] } {
+  const buffers: ProgramBuffer[] = [];
+  const placeOf = new Map<Node, number>();
+  const add = (node: Node, role: BufferRole, name: string): number => {
+    const arena = parts.memory.arenaOf.get(node);
+    const entry = { name, role, bytes: storedBytes(node), dtype: node.dtype, shape: dims(node) };
+    const index = buffers.push(arena === undefined ? entry : { ...entry, arena, offset: 0 }) - 1;
+    placeOf.set(node, index);
+    return index;
+  };
+  const inputs = parts.inputs.map((node) =>
+    add(node, 'input', node.op === 'parameter' ? node.attrs.name : node.op),
+  );
+  const donated: { output: number; input: number }[] = [];
+  const outputs = parts.outputs.map((node, output) => {
+    const known = placeOf.get(node);
+    if (known !== undefined) return known;
+    const parameter = parts.memory.overwrites.get(node);
+    if (parameter === undefined) return add(node, 'output', `out${output}`);
+    const input = parts.inputs.indexOf(parameter);
+    donated.push({ output, input });
+    placeOf.set(node, inputs[input]!);
+    return inputs[input]!;
+  });
+  const kernels: ProgramKernel[] = [];
+  const known = new Map<string, number>();
+  const sources: string[] = [];
+  const steps = parts.kernels.map((lowered): ProgramStep => {
+    for (const { node } of lowered.kernel.writes)
+      if (!placeOf.has(node)) add(node, 'scratch', lowered.kernel.name);
+    const { loop, kernel } = lowered;
+    const source = parts.emit(lowered);
+    sources.push(source);
+    // The name is the only difference between equal kernels: compare without it.
+    const key = source.replaceAll(loop.name, 'kernel');
+    let index = known.get(key);
+    if (index === undefined) {
+      index = kernels.length;
+      known.set(key, index);
+      kernels.push({
+        name: loop.name,
+        kind: kernel.kind,
+        source,
+        workgroup: loop.workgroup,
+        bindings: lowered.bound.map((buffer) => buffer.access),
+        usesScalars: loop.usesScalars,
+        flops: kernel.flops,
+        bytes: kernel.bytes,
+      });
+    }
+    const bindings = lowered.bound.map(({ nodes }) => placeOf.get(nodes.at(-1)!)!);
+    return { kind: 'dispatch', kernel: index, buffers: bindings, grid: loop.grid };
+  });
+  const { arenas } = parts.memory;
+  const program: Program = {
+    version: 1,
+    target: parts.target,
+    kernels,
+    buffers,
+    arenas,
+    steps,
+    inputs,
+    outputs,
+    donated,
+    scalars: parts.scalars,
+  };
+  return { program, sources };
+}

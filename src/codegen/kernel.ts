@@ -1,0 +1,66 @@
+// One scheduled kernel becomes a Loop: buffers are bound, and the template of its kind is filled.
+
+import type { Node } from '../ir/graph.ts';
+import type { Kernel } from '../schedule/kernel.ts';
+import type { Target } from '../schedule/target.ts';
+import type { Loop } from './loop.ts';
+import { contractLoop } from './template/contract.ts';
+import type { Bound, Frame } from './template/frame.ts';
+import { mapLoop } from './template/map.ts';
+import { rowLoop } from './template/row.ts';
+import { scanLoop } from './template/scan.ts';
+import { scatterLoop } from './template/scatter.ts';
+
+/** A kernel's Loop and the stored nodes behind its bindings, in order. */
+export interface LoweredKernel {
+  readonly kernel: Kernel;
+  readonly loop: Loop;
+  readonly bound: readonly Bound[];
+}
+
+/** Lowers a kernel. `overwrites` names results that live in the buffer of a parameter. */
+export function lowerKernel(
+  kernel: Kernel,
+  target: Target,
+  overwrites: ReadonlyMap<Node, Node>,
+): LoweredKernel {
+  const bound = bindBuffers(kernel, overwrites);
+  const frame: Frame = { kernel, target, bound };
+  return { kernel, loop: fillTemplate(frame), bound };
+}
+
+/** Names are positions (in0, out0), so that equal kernels of different layers have equal source and share a pipeline. */
+function bindBuffers(kernel: Kernel, overwrites: ReadonlyMap<Node, Node>): Bound[] {
+  const written = new Map<Node, Node>();
+  for (const { node } of kernel.writes) written.set(overwrites.get(node) ?? node, node);
+  const bound: Bound[] = [];
+  let inputs = 0;
+  for (const node of kernel.reads) {
+    const result = written.get(node);
+    if (result === undefined) bound.push({ name: `in${inputs++}`, access: 'read', nodes: [node] });
+  }
+  for (const [i, { node }] of kernel.writes.entries()) {
+    const host = overwrites.get(node);
+    const nodes = host !== undefined && kernel.reads.includes(host) ? [host, node] : [node];
+    bound.push({ name: `out${i}`, access: 'read_write', nodes });
+  }
+  return bound;
+}
+
+function fillTemplate(frame: Frame): Loop {
+  const { body } = frame.kernel;
+  switch (body.kind) {
+    case 'map':
+      return mapLoop(frame);
+    case 'row':
+      return rowLoop(frame);
+    case 'contract':
+      return contractLoop(frame);
+    case 'scan':
+      return scanLoop(frame);
+    case 'scatter':
+      return scatterLoop(frame);
+    default:
+      return body satisfies never;
+  }
+}

@@ -1,0 +1,328 @@
+// Expressions and indices become register values. One kernel axis may be spread over vector lanes: then indices carry a `lane`
+// atom, contiguous reads become vector loads, and whatever does not depend on the lane stays scalar and is shared.
+
+import { SinterError } from '../errors.ts';
+import type { DType } from '../ir/dtype.ts';
+import { dims, type Node } from '../ir/graph.ts';
+import {
+  atomsOf,
+  axisIndex,
+  coefficientOf,
+  constantIndex,
+  interval,
+  modIndex,
+  substitute,
+  substituteGuard,
+  type Guard,
+  type IndexExpr,
+} from '../ir/index-expr.ts';
+import { sizeOf } from '../ir/shape.ts';
+import type { Expr, ExprPool } from '../schedule/expr.ts';
+import { addInts, both, constant, mulInts, operation, type LoopBuilder } from './builder.ts';
+import type { RegisterType, Value, Width } from './loop.ts';
+
+/** The lane of a vectorised axis. */
+export const laneAtom: IndexExpr = axisIndex('lane', 4);
+const firstLane: ReadonlyMap<IndexExpr, IndexExpr> = new Map([[laneAtom, constantIndex(0)]]);
+const eachLane = [0, 1, 2, 3].map(
+  (lane): ReadonlyMap<IndexExpr, IndexExpr> => new Map([[laneAtom, constantIndex(lane)]]),
+);
+
+const registers: Partial<Record<DType, RegisterType>> = {
+  f32: 'f32',
+  f16: 'f32',
+  bf16: 'f32',
+  i32: 'i32',
+  u32: 'u32',
+  bool: 'bool',
+};
+
+/** The register type that holds a dtype; throws E_UNSUPPORTED for dtypes this code generator has no arithmetic for. */
+export function registerOf(dtype: DType): RegisterType {
+  const register = registers[dtype];
+  if (register !== undefined) return register;
+  throw new SinterError(
+    'E_UNSUPPORTED',
+    `${dtype} is not supported on this device\n  try: device 'interpreter', or cast to f32 or i32`,
+  );
+}
+
+/**
+ * Elements a kernel may address in a stored node. Four more than the last group of four: a vector that starts inside the
+ * tensor, aligned or not, never leaves its buffer.
+ */
+export function paddedSize(node: Node): number {
+  return Math.ceil(sizeOf(dims(node)) / 4) * 4 + 4;
+}
+
+/** How the axes of a kernel are run over: a substitution into template indices, and the value of each template atom. */
+export interface Binding {
+  readonly substitution: ReadonlyMap<IndexExpr, IndexExpr>;
+  readonly atoms: ReadonlyMap<IndexExpr, Value>;
+}
+
+export class Lowering {
+  readonly #b: LoopBuilder;
+  readonly #pool: ExprPool;
+  readonly #binding: Binding;
+  readonly #bufferOf: (node: Node) => string;
+  /** What the body has computed so far, per anchor node. */
+  readonly results: Map<Node, Value> = new Map();
+  readonly #memo = new Map<string, Value>();
+  readonly #dynamics = new Map<IndexExpr, Value>();
+  readonly #guards = new Map<Value, number>();
+
+  constructor(b: LoopBuilder, pool: ExprPool, binding: Binding, bufferOf: (node: Node) => string) {
+    this.#b = b;
+    this.#pool = pool;
+    this.#binding = binding;
+    this.#bufferOf = bufferOf;
+  }
+
+  /** A kernel index in template atoms. */
+  place(index: IndexExpr): IndexExpr {
+    return substitute(index, this.#binding.substitution);
+  }
+
+  /** The value of an expression at the current point; a vector when it depends on the lane. */
+  value(expr: Expr): Value {
+    return this.#value(expr, undefined);
+  }
+
+  #value(expr: Expr, guard: Value | undefined): Value {
+    const key = `${expr.id}/${guard === undefined ? '' : this.#guardId(guard)}`;
+    const known = this.#memo.get(key);
+    if (known !== undefined) return known;
+    const made = this.#lower(expr, guard);
+    this.#memo.set(key, made);
+    return made;
+  }
+
+  #guardId(guard: Value): number {
+    const known = this.#guards.get(guard);
+    if (known !== undefined) return known;
+    this.#guards.set(guard, this.#guards.size);
+    return this.#guards.size - 1;
+  }
+
+  #lower(expr: Expr, guard: Value | undefined): Value {
+    const b = this.#b;
+    switch (expr.kind) {
+      case 'constant':
+        return constant(Number(expr.value), registerOf(expr.dtype));
+      case 'scalar':
+        return { kind: 'scalar', slot: expr.slot, type: registerOf(expr.dtype), width: 1 };
+      case 'result': {
+        const result = this.results.get(expr.node);
+        if (result === undefined)
+          throw new SinterError('E_BUG', `lowering: no result yet for ${expr.node.op}`);
+        return result;
+      }
+      case 'index': {
+        const index = this.index(this.place(expr.index));
+        return b.let(convert(index, registerOf(expr.dtype), expr.dtype), 'iota');
+      }
+      case 'read':
+        return this.#read(expr.node, this.place(expr.index), guard);
+      case 'select': {
+        const condition = this.guard(substituteGuard(expr.guard, this.#binding.substitution));
+        const inner = guard === undefined ? condition : b.let(both(guard, condition), 'inside');
+        const yes = this.#value(expr.yes, inner);
+        const no = this.#value(expr.no, guard);
+        return b.let(operation('where', [condition, yes, no], yes.type), 'sel');
+      }
+      case 'random':
+        return this.#random(
+          expr.args.map((arg) => this.#value(arg, guard)),
+          this.place(expr.index),
+        );
+      case 'op':
+        return this.#op(
+          expr,
+          expr.args.map((arg) => this.#value(arg, guard)),
+        );
+      default:
+        return expr satisfies never;
+    }
+  }
+
+  #op(expr: Extract<Expr, { kind: 'op' }>, args: readonly Value[]): Value {
+    const type = registerOf(expr.dtype);
+    const b = this.#b;
+    if (expr.op === 'cast') {
+      const from = expr.args[0]!.dtype;
+      const value = args[0]!;
+      // Widening and equal register types need no instruction; narrowing to 16 bits rounds.
+      const plain = value.type === type ? value : operation('cast', [value], type);
+      const exact = expr.dtype !== 'f16' && expr.dtype !== 'bf16';
+      return exact || from === expr.dtype ? b.let(plain, 'cast') : b.let(rounded(plain, expr.dtype), 'cast');
+    }
+    return b.let(rounded(operation(expr.op, args, type), expr.dtype), expr.op.toLowerCase());
+  }
+
+  #random(args: readonly Value[], index: IndexExpr): Value {
+    const b = this.#b;
+    const at = (place: IndexExpr, width: Width): Value =>
+      b.let({ kind: 'op', op: 'philox', args: [...args, this.index(place)], type: 'u32', width }, 'bits');
+    if (!this.#varies(index)) return at(index, 1);
+    const base = substitute(index, firstLane);
+    if (
+      coefficientOf(index, laneAtom) === 1 &&
+      !this.#gathered(index) &&
+      modIndex(base, 4) === constantIndex(0)
+    )
+      return at(base, 4);
+    const args4 = eachLane.map((lane) => at(substitute(index, lane), 1));
+    return b.let({ kind: 'vector', args: args4, type: 'u32', width: 4 }, 'bits');
+  }
+
+  #read(node: Node, index: IndexExpr, guard: Value | undefined): Value {
+    const buffer = this.#bufferOf(node);
+    const type = registerOf(node.dtype);
+    const b = this.#b;
+    const padded = paddedSize(node);
+    const load = (at: Value, width: Width, aligned: boolean): Value =>
+      b.let({ kind: 'load', buffer, index: at, aligned, type, width }, buffer);
+    if (!this.#varies(index)) return load(this.#inside(index, node, scalarGuard(guard)), 1, true);
+    const base = substitute(index, firstLane);
+    const inRange = interval(index).lo >= 0 && interval(index).hi < padded;
+    const uniform = (guard === undefined || guard.width === 1) && !this.#gathered(index);
+    if (coefficientOf(index, laneAtom) === 1 && uniform && (inRange || guard !== undefined)) {
+      const aligned = modIndex(base, 4) === constantIndex(0);
+      if (inRange) return load(this.index(base), 4, aligned);
+      return load(
+        b.let(operation('where', [guard!, this.index(base), constant(0)], 'i32'), 'at'),
+        4,
+        aligned,
+      );
+    }
+    const lanes = eachLane.map((lane, i) => {
+      const place = substitute(index, lane);
+      const own = guard === undefined || guard.width === 1 ? guard : laneOf(guard, i);
+      return load(this.#inside(place, node, own, i), 1, true);
+    });
+    return b.let({ kind: 'vector', args: lanes, type, width: 4 }, buffer);
+  }
+
+  /** A scalar index that is in bounds whatever the guard says: zero where the guard fails, clamped where a tail overhangs. */
+  #inside(index: IndexExpr, node: Node, guard: Value | undefined, lane?: number): Value {
+    const { lo, hi } = interval(index);
+    const value = this.index(index, lane);
+    const last = paddedSize(node) - 1;
+    if (lo >= 0 && hi <= last) return value;
+    if (guard !== undefined) return this.#b.let(operation('where', [guard, value, constant(0)], 'i32'), 'at');
+    const high = hi <= last ? value : operation('min', [value, constant(sizeOf(dims(node)) - 1)], 'i32');
+    return this.#b.let(lo >= 0 ? high : operation('max', [high, constant(0)], 'i32'), 'at');
+  }
+
+  /** A conjunction of index ranges as a bool, per lane where it depends on the lane. */
+  guard(guard: Guard | 'never'): Value {
+    if (guard === 'never') return constant(0, 'bool');
+    let all: Value = constant(1, 'bool');
+    for (const { expr, lo, hi } of guard) {
+      const known = interval(expr);
+      if (known.lo > hi || known.hi < lo) return constant(0, 'bool');
+      if (lo === hi) {
+        all = both(all, this.#b.let(operation('eq', [this.index(expr), constant(lo)], 'bool'), 'in'));
+        continue;
+      }
+      if (known.lo < lo)
+        all = both(all, this.#b.let(operation('le', [constant(lo), this.index(expr)], 'bool'), 'in'));
+      if (known.hi > hi)
+        all = both(all, this.#b.let(operation('le', [this.index(expr), constant(hi)], 'bool'), 'in'));
+    }
+    return this.#b.let(all, 'in');
+  }
+
+  /**
+   * An index (in template atoms) as an i32 value; invariant parts are added first, so that they leave the loops. With `lane`,
+   * gathered indices that vary by lane are taken from that lane (the lane atom itself is substituted before).
+   */
+  index(index: IndexExpr, lane?: number): Value {
+    const b = this.#b;
+    if (lane === undefined && this.#varies(index)) return this.#laneIndex(index);
+    switch (index.kind) {
+      case 'const':
+        return constant(index.value);
+      case 'axis':
+      case 'dynamic': {
+        const value = this.#atom(index);
+        return value.width === 1 || lane === undefined ? value : b.let(laneOf(value, lane), 'at');
+      }
+      case 'div':
+      case 'mod': {
+        const of = this.index(index.of, lane);
+        const floor = interval(index.of).lo < 0;
+        const op = index.kind === 'div' ? (floor ? 'floorDiv' : 'div') : floor ? 'floorMod' : 'mod';
+        return b.let(operation(op, [of, constant(index.by)], 'i32'), 'idx');
+      }
+      case 'sum': {
+        const terms = index.terms.map(({ factor, atom }) =>
+          mulInts(this.index(atom, lane), constant(factor)),
+        );
+        const ordered = terms
+          .map((term) => ({ term, depth: b.depthOf(term) }))
+          .sort((x, y) => x.depth - y.depth);
+        let sum: Value = constant(index.offset);
+        for (const [i, { term, depth }] of ordered.entries()) {
+          sum = addInts(sum, term);
+          const next = ordered[i + 1];
+          if (next !== undefined && next.depth > depth) sum = b.let(sum, 'idx');
+        }
+        return b.let(sum, 'idx');
+      }
+      default:
+        return index satisfies never;
+    }
+  }
+
+  /** An index that varies by lane, as a vector. */
+  #laneIndex(index: IndexExpr): Value {
+    const factor = this.#gathered(index) ? undefined : coefficientOf(index, laneAtom);
+    if (factor === undefined) {
+      const args = eachLane.map((lane, i) => this.index(substitute(index, lane), i));
+      return this.#b.let({ kind: 'vector', args, type: 'i32', width: 4 }, 'idx');
+    }
+    const base = this.index(substitute(index, firstLane));
+    const args = [0, 1, 2, 3].map((lane) => constant(lane * factor));
+    return this.#b.let(addInts(base, { kind: 'vector', args, type: 'i32', width: 4 }), 'idx');
+  }
+
+  #atom(atom: IndexExpr): Value {
+    const bound = this.#binding.atoms.get(atom) ?? this.#dynamics.get(atom);
+    if (bound !== undefined) return bound;
+    const expr = this.#pool.dynamics.get(atom);
+    if (expr === undefined) throw new SinterError('E_BUG', 'lowering: an axis has no value here');
+    const value = this.value(expr);
+    this.#dynamics.set(atom, value);
+    return value;
+  }
+
+  /** Whether the index differs between lanes. */
+  #varies(index: IndexExpr): boolean {
+    return atomsOf(index).some((atom) => atom === laneAtom) || this.#gathered(index);
+  }
+
+  /** Whether the index involves a gathered index that differs between lanes. */
+  #gathered(index: IndexExpr): boolean {
+    return atomsOf(index).some((atom) => atom.kind === 'dynamic' && this.#atom(atom).width === 4);
+  }
+}
+
+function scalarGuard(guard: Value | undefined): Value | undefined {
+  return guard === undefined || guard.width === 1 ? guard : undefined;
+}
+
+function laneOf(value: Value, lane: number): Value {
+  return { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
+}
+
+function rounded(value: Value, dtype: DType): Value {
+  if (dtype === 'f16') return operation('roundF16', [value], 'f32');
+  if (dtype === 'bf16') return operation('roundBf16', [value], 'f32');
+  return value;
+}
+
+function convert(value: Value, type: RegisterType, dtype: DType): Value {
+  return rounded(value.type === type ? value : operation('cast', [value], type), dtype);
+}

@@ -1,0 +1,55 @@
+// Stores of computed values: vectors where the element index is contiguous over the lane, else lane by lane.
+
+import {
+  coefficientOf,
+  constantIndex,
+  interval,
+  modIndex,
+  substitute,
+  type IndexExpr,
+} from '../../ir/index-expr.ts';
+import { dtypeBytes } from '../../ir/dtype.ts';
+import type { Axis, Write } from '../../schedule/kernel.ts';
+import { constant, less, splat, type LoopBuilder } from '../builder.ts';
+import { laneAtom, paddedSize, type Lowering } from '../lower.ts';
+import type { Value } from '../loop.ts';
+
+/**
+ * Writes `value` at the write's index. With `lanes`, the point covers four neighbours on that axis: an aligned contiguous run
+ * is stored whole where no lane lies past the axis's end (or the axis is the flat index itself, whose padding may be
+ * overwritten); otherwise each lane within the axis is stored alone.
+ */
+export function storeAt(
+  b: LoopBuilder,
+  lowering: Lowering,
+  buffer: string,
+  write: Write,
+  value: Value,
+  lanes: Axis | undefined,
+): void {
+  const index = lowering.place(write.index);
+  const narrow = dtypeBytes(write.node.dtype) < 4;
+  if (lanes === undefined) {
+    b.store(buffer, lowering.index(index), splat(value, 1), !narrow);
+    return;
+  }
+  const at = (expr: IndexExpr, lane: number): IndexExpr =>
+    substitute(expr, new Map([[laneAtom, constantIndex(lane)]]));
+  const along = lowering.place(lanes.atom);
+  const whole = lanes.extent % 4 === 0 || index === along;
+  const aligned = coefficientOf(index, laneAtom) === 1 && modIndex(at(index, 0), 4) === constantIndex(0);
+  if (whole && aligned && interval(index).hi < paddedSize(write.node)) {
+    b.store(buffer, lowering.index(at(index, 0)), splat(value, 4), true);
+    return;
+  }
+  for (const lane of [0, 1, 2, 3]) {
+    const one: Value =
+      value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
+    const store = (): void => b.store(buffer, lowering.index(at(index, lane), lane), one, !narrow);
+    const inside =
+      lanes.extent % 4 === 0
+        ? constant(1, 'bool')
+        : less(lowering.index(at(along, lane)), constant(lanes.extent));
+    b.if(inside, store);
+  }
+}

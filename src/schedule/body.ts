@@ -1,0 +1,178 @@
+// Kernel bodies: the operand expressions of each kind of kernel.
+
+import { CompilerBug } from '../errors.ts';
+import { dims, type Node } from '../ir/graph.ts';
+import {
+  addIndex,
+  andGuards,
+  constantIndex,
+  delinearize,
+  divIndex,
+  linearize,
+  modIndex,
+  offsetIndex,
+  scaleIndex,
+  within,
+  type Guard,
+  type IndexExpr,
+} from '../ir/index-expr.ts';
+import type { Cluster } from './cluster.ts';
+import type { Evaluator, Indices } from './evaluate.ts';
+import { argsOf, type Expr } from './expr.ts';
+import type { Axis, Body, RowStage } from './kernel.ts';
+import type { Plan } from './plan.ts';
+
+export function buildBody(plan: Plan, evaluator: Evaluator): Body {
+  const { cluster } = plan;
+  if (cluster === undefined) return { kind: 'map', axis: plan.axis! };
+  const axis = (name: string): Axis => cluster.axes[name]!;
+  const anchor = cluster.anchors[0]!;
+  switch (cluster.kind) {
+    case 'row':
+      return { kind: 'row', row: axis('row'), column: axis('column'), stages: rowStages(cluster, evaluator) };
+    case 'dot':
+    case 'conv': {
+      const { lhs, rhs } =
+        anchor.op === 'dot'
+          ? dotOperands(anchor, cluster, evaluator)
+          : convOperands(anchor, cluster, evaluator);
+      const [batch, m, n, k] = ['batch', 'm', 'n', 'k'].map(axis);
+      return { kind: 'contract', node: anchor, batch: batch!, m: m!, n: n!, k: k!, lhs, rhs };
+    }
+    case 'scan': {
+      if (anchor.op !== 'scan') throw new CompilerBug('schedule', 'a scan cluster needs a scan');
+      const value = evaluator.value(anchor.inputs[0]!, cluster.members.get(anchor)!);
+      const { monoid, reverse, exclusive } = anchor.attrs;
+      return {
+        kind: 'scan',
+        node: anchor,
+        line: axis('line'),
+        position: axis('position'),
+        value,
+        monoid,
+        reverse,
+        exclusive,
+      };
+    }
+    case 'scatter':
+      return scatterBody(anchor, cluster, evaluator);
+    default:
+      return cluster.kind satisfies never;
+  }
+}
+
+function rowStages(cluster: Cluster, evaluator: Evaluator): RowStage[] {
+  const passes = new Map<Node, number>();
+  const passOf = (expr: Expr, seen: Set<Expr>): number => {
+    if (expr.kind === 'result') return passes.get(expr.node)! + 1;
+    let pass = 0;
+    for (const arg of argsOf(expr)) {
+      if (seen.has(arg)) continue;
+      seen.add(arg);
+      pass = Math.max(pass, passOf(arg, seen));
+    }
+    return pass;
+  };
+  return cluster.anchors.map((node) => {
+    if (node.op !== 'reduce' && node.op !== 'argReduce')
+      throw new CompilerBug('schedule', 'a row cluster needs reductions');
+    const value = evaluator.value(node.inputs[0]!, fullIndices(node, cluster));
+    const pass = passOf(value, new Set());
+    passes.set(node, pass);
+    return {
+      node,
+      monoid: node.attrs.monoid,
+      arg: node.op === 'argReduce',
+      value,
+      pass,
+      dtype: node.inputs[0]!.dtype,
+    };
+  });
+}
+
+/** Where a reduction's input is evaluated: its own member indices, or the cluster's point for a free input. */
+function fullIndices(node: Node, cluster: Cluster): Indices {
+  return cluster.members.get(node.inputs[0]!) ?? cluster.full!.at;
+}
+
+function dotOperands(node: Node, cluster: Cluster, evaluator: Evaluator): { lhs: Expr; rhs: Expr } {
+  if (node.op !== 'dot') throw new CompilerBug('schedule', 'not a dot');
+  const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attrs;
+  const [left, right] = [node.inputs[0]!, node.inputs[1]!];
+  const at = cluster.members.get(node)!;
+  const kDims = lhsContract.map((axis) => dims(left)[axis]!);
+  const k = delinearize(cluster.axes['k']!.atom, kDims);
+  let free = lhsBatch.length;
+  const indicesOf = (operand: Node, batch: readonly number[], contract: readonly number[]): Indices =>
+    dims(operand).map((_, axis) => {
+      const b = batch.indexOf(axis);
+      if (b >= 0) return at[b]!;
+      const c = contract.indexOf(axis);
+      return c >= 0 ? k[c]! : at[free++]!;
+    });
+  const lhs = evaluator.value(left, indicesOf(left, lhsBatch, lhsContract));
+  const rhs = evaluator.value(right, indicesOf(right, rhsBatch, rhsContract));
+  return { lhs, rhs };
+}
+
+/** conv as an implicit matrix product: lhs is the kernel at (channel, k), rhs the padded input at (k, position). */
+function convOperands(node: Node, cluster: Cluster, evaluator: Evaluator): { lhs: Expr; rhs: Expr } {
+  if (node.op !== 'conv') throw new CompilerBug('schedule', 'not a conv');
+  const { pool } = evaluator;
+  const { strides, padLow, lhsDilation, rhsDilation } = node.attrs;
+  const [input, weight] = [node.inputs[0]!, node.inputs[1]!];
+  const [x, w] = [dims(input), dims(weight)];
+  const at = cluster.members.get(node)!;
+  const [image, channel, ...position] = at;
+  const [inner, ...window] = delinearize(cluster.axes['k']!.atom, w.slice(1));
+  const lhs = evaluator.value(weight, [channel!, inner!, ...window]);
+  const group = delinearize(cluster.axes['batch']!.atom, [x[0]!, node.attrs.groups])[1]!;
+  const from = linearize([group, inner!], [node.attrs.groups, w[1]!]);
+  let guard: Guard | 'never' = [];
+  const spatial: IndexExpr[] = [];
+  for (const [i, out] of position.entries()) {
+    // Position in the padded, dilated input; only every lhsDilation-th holds an element.
+    const spread = lhsDilation[i]!;
+    const offset = scaleIndex(window[i]!, rhsDilation[i]!);
+    const index = offsetIndex(addIndex(scaleIndex(out, strides[i]!), offset), -padLow[i]!);
+    guard = andGuards(guard, within(index, 0, (x[i + 2]! - 1) * spread));
+    guard = andGuards(guard, within(modIndex(index, spread), 0, 0));
+    spatial.push(divIndex(index, spread));
+  }
+  const zero = pool.constant(0, node.dtype);
+  if (guard === 'never') return { lhs, rhs: zero };
+  const value = evaluator.value(input, [image!, from, ...spatial]);
+  const rhs =
+    guard.length === 0
+      ? value
+      : pool.make({ kind: 'select', guard, yes: value, no: zero, dtype: node.dtype });
+  return { lhs, rhs };
+}
+
+function scatterBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
+  if (node.op !== 'scatter') throw new CompilerBug('schedule', 'not a scatter');
+  const [operand, indices, updates] = node.inputs as readonly [Node, Node, Node];
+  const at = cluster.members.get(node)!;
+  const { axis, mode } = node.attrs;
+  const [line, slot, update] = ['line', 'slot', 'update'].map((name) => cluster.axes[name]!);
+  const updateAt = at.map((index, a) => (a === axis ? update!.atom : index));
+  let active: Guard | 'never' = [];
+  for (const [a, dim] of dims(indices).entries()) {
+    if (a !== axis) active = andGuards(active, within(at[a]!, 0, dim - 1));
+  }
+  const asked = evaluator.value(indices, updateAt);
+  const target = asked.dtype === 'i32' ? asked : evaluator.pool.op('cast', [asked], 'i32');
+  return {
+    kind: 'scatter',
+    node,
+    line: line!,
+    slot: slot!,
+    update: update!,
+    operand: evaluator.value(operand, at),
+    index: linearize(at, dims(node)),
+    target,
+    value: evaluator.value(updates, updateAt),
+    active: active === 'never' ? [{ expr: constantIndex(0), lo: 1, hi: 1 }] : active,
+    mode,
+  };
+}

@@ -1,0 +1,97 @@
+// A kernel: what is computed together, before it has loops. The scheduler makes these from a graph; templates turn each into
+// a Loop. Kernels are named and ordered; buffers are stored graph nodes.
+
+import type { DType } from '../ir/dtype.ts';
+import type { Node, NodeOf } from '../ir/graph.ts';
+import type { Guard, IndexExpr } from '../ir/index-expr.ts';
+import type { Monoid, ScatterMode } from '../ir/ops.ts';
+import type { Expr, ExprPool } from './expr.ts';
+
+export type KernelKind = 'map' | 'row' | 'dot' | 'conv' | 'scan' | 'scatter';
+
+/** An iteration axis of a kernel: `atom` stands for it in every index expression. */
+export interface Axis {
+  readonly name: string;
+  readonly extent: number;
+  /** The axis as an index; the constant 0 when its extent is 1. */
+  readonly atom: IndexExpr;
+}
+
+/** One element stored per point of the kernel's domain. */
+export interface Write {
+  readonly node: Node;
+  /** Flat element of the stored node. */
+  readonly index: IndexExpr;
+  readonly value: Expr;
+}
+
+/** A reduction over the row axis; its result is one value a row. */
+export interface RowStage {
+  readonly node: NodeOf<'reduce'> | NodeOf<'argReduce'>;
+  readonly monoid: Monoid;
+  /** Gives the position of the extremum instead of its value. */
+  readonly arg: boolean;
+  readonly value: Expr;
+  /** Passes over the row that must be finished before this one: 0 for the first. */
+  readonly pass: number;
+  readonly dtype: DType;
+}
+
+export type Body =
+  /** Every write at every point of one flat axis. */
+  | { readonly kind: 'map'; readonly axis: Axis }
+  /** For each row: reductions over `column`, later ones may use earlier results; then per-row and per-element writes. */
+  | { readonly kind: 'row'; readonly row: Axis; readonly column: Axis; readonly stages: readonly RowStage[] }
+  /** result[b,m,n] = Σ_k lhs(b,m,k)·rhs(b,k,n); dot and conv. */
+  | {
+      readonly kind: 'contract';
+      readonly node: Node;
+      readonly batch: Axis;
+      readonly m: Axis;
+      readonly n: Axis;
+      readonly k: Axis;
+      readonly lhs: Expr;
+      readonly rhs: Expr;
+    }
+  /** result[line, position] = running combination of value along `position`. */
+  | {
+      readonly kind: 'scan';
+      readonly node: NodeOf<'scan'>;
+      readonly line: Axis;
+      readonly position: Axis;
+      readonly value: Expr;
+      readonly monoid: Monoid;
+      readonly reverse: boolean;
+      readonly exclusive: boolean;
+    }
+  /** out[line, slot] = operand, then for each update in order: out[line, target] ⊕= value where target is in range. */
+  | {
+      readonly kind: 'scatter';
+      readonly node: NodeOf<'scatter'>;
+      readonly line: Axis;
+      readonly slot: Axis;
+      readonly update: Axis;
+      readonly operand: Expr;
+      /** Flat element of the stored node at (line, slot). */
+      readonly index: IndexExpr;
+      /** i32; at (line, update). */
+      readonly target: Expr;
+      readonly value: Expr;
+      /** Holds where this line has updates at all (indices may be smaller than the operand). */
+      readonly active: Guard;
+      readonly mode: ScatterMode;
+    };
+
+export interface Kernel {
+  /** Identifier, unique in the program, e.g. `dot_add_gelu_3`. */
+  readonly name: string;
+  readonly kind: KernelKind;
+  readonly body: Body;
+  /** Stored nodes read, each once, in binding order. */
+  readonly reads: readonly Node[];
+  readonly writes: readonly Write[];
+  readonly pool: ExprPool;
+  readonly flops: number;
+  /** Each distinct element read once and written once. */
+  readonly bytes: number;
+}

@@ -1,0 +1,58 @@
+// Graphs as the templates expect them: nothing iterates over an empty axis, sums into 16-bit floats run in f32, and every
+// dtype is one the target has arithmetic for.
+
+import { SinterError } from '../errors.ts';
+import { cast, full } from '../ir/build.ts';
+import type { DType } from '../ir/dtype.ts';
+import { dims, rewrite, topological, type Graph, type GraphBuilder, type Node } from '../ir/graph.ts';
+import { showType } from '../ir/infer.ts';
+import { combineMonoid } from '../ir/scalar.ts';
+import { sizeOf } from '../ir/shape.ts';
+import type { Target } from './target.ts';
+
+const wgslDTypes: ReadonlySet<DType> = new Set<DType>(['f32', 'f16', 'bf16', 'i32', 'u32', 'bool']);
+
+/** Refuses dtypes the target cannot compute with, then rewrites what templates leave out. */
+export function legalise(graph: Graph, target: Target): Graph {
+  for (const node of topological(graph.outputs)) {
+    if (wgslDTypes.has(node.dtype)) continue;
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      `${node.op}: ${showType(node)} is not supported on ${target.name}, which has ${[...wgslDTypes].join(', ')}\n` +
+        `  try: setDevice('interpreter'), or cast to f32 or i32`,
+    );
+  }
+  return rewrite(
+    graph,
+    (node, inputs, b) => withoutEmptyAxes(node, inputs, b) ?? wideScatter(node, inputs, b),
+  );
+}
+
+/** A fold over nothing is the identity; scattering nothing changes nothing. */
+function withoutEmptyAxes(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | undefined {
+  const empty = (input: Node): boolean => sizeOf(dims(input)) === 0;
+  const size = sizeOf(dims(node));
+  if (size === 0) return undefined;
+  switch (node.op) {
+    case 'reduce': {
+      if (!empty(inputs[0]!)) return undefined;
+      return full(b, dims(node), combineMonoid(node.attrs.monoid, node.dtype).identity, node.dtype);
+    }
+    case 'dot':
+    case 'conv':
+      return empty(inputs[0]!) || empty(inputs[1]!) ? full(b, dims(node), 0, node.dtype) : undefined;
+    case 'scatter':
+      return empty(inputs[1]!) ? inputs[0]! : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** 16-bit sums lose their low bits at every step: fold in f32, round once. */
+function wideScatter(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | undefined {
+  if (node.op !== 'scatter' || node.attrs.mode === 'set' || (node.dtype !== 'f16' && node.dtype !== 'bf16'))
+    return undefined;
+  const [operand, indices, updates] = inputs as readonly [Node, Node, Node];
+  const wide = b.add('scatter', [cast(b, operand, 'f32'), indices, cast(b, updates, 'f32')], node.attrs);
+  return cast(b, wide as Node, node.dtype);
+}

@@ -1,0 +1,46 @@
+// The order kernels run in, and their names.
+
+import { CompilerBug } from '../errors.ts';
+import type { Node } from '../ir/graph.ts';
+import type { Kernel } from './kernel.ts';
+
+/** Kahn's algorithm over "reads what another writes", earliest recorded first. */
+export function orderKernels(kernels: readonly Kernel[]): Kernel[] {
+  const writer = new Map<Node, Kernel>();
+  for (const kernel of kernels) for (const write of kernel.writes) writer.set(write.node, kernel);
+  const readers = new Map<Kernel, Kernel[]>();
+  const waiting = new Map<Kernel, number>();
+  for (const kernel of kernels) {
+    const sources = new Set(kernel.reads.map((node) => writer.get(node)).filter((k) => k !== undefined));
+    waiting.set(kernel, sources.size);
+    for (const source of sources) {
+      const list = readers.get(source);
+      if (list === undefined) readers.set(source, [kernel]);
+      else list.push(kernel);
+    }
+  }
+  const age = (kernel: Kernel): number => Math.min(...kernel.writes.map((write) => write.node.id));
+  const ready = kernels.filter((kernel) => waiting.get(kernel) === 0).sort((a, b) => age(a) - age(b));
+  const ordered: Kernel[] = [];
+  for (let i = 0; i < ready.length; i++) {
+    const kernel = ready[i]!;
+    ordered.push(kernel);
+    for (const reader of readers.get(kernel) ?? []) {
+      waiting.set(reader, waiting.get(reader)! - 1);
+      if (waiting.get(reader) === 0) ready.push(reader);
+    }
+  }
+  if (ordered.length !== kernels.length)
+    throw new CompilerBug('schedule', 'kernels depend on each other in a cycle');
+  return ordered;
+}
+
+/** Names tell what a kernel computes: its anchor, then up to two ops of its epilogue, then its place in the program. */
+export function nameKernels(kernels: readonly Kernel[]): Kernel[] {
+  return kernels.map((kernel, i) => {
+    const last = kernel.writes[0]!.node;
+    const tail =
+      kernel.kind === last.op || (kernel.kind === 'row' && last.op === 'reduce') ? '' : `_${last.op}`;
+    return { ...kernel, name: `${kernel.kind}${tail}_${i}`.toLowerCase() };
+  });
+}

@@ -1,0 +1,136 @@
+// The scheduler: a graph becomes an ordered list of kernels. Clustering decides what is computed together, storage what
+// reaches memory; here each kernel's expressions are built and the kernels put in dependency order.
+
+import { CompilerBug } from '../errors.ts';
+import { dims, type Graph, type Node } from '../ir/graph.ts';
+import { delinearize, linearize } from '../ir/index-expr.ts';
+import { sizeOf } from '../ir/shape.ts';
+import { buildBody } from './body.ts';
+import { clusterNodes, makeAxis, type Clustering } from './cluster.ts';
+import { nodeBytes, nodeFlops } from './cost.ts';
+import type { Indices } from './evaluate.ts';
+import type { Axis, Kernel, Write } from './kernel.ts';
+import { nameKernels, orderKernels } from './order.ts';
+import { kernelEvaluator, type Plan } from './plan.ts';
+import { chooseStorage } from './store.ts';
+import type { Target } from './target.ts';
+
+export interface Schedule {
+  /** In an order that respects every dependency. */
+  readonly kernels: readonly Kernel[];
+}
+
+/** Kernels for every node that must reach memory. `scalars` are rank-0 parameters supplied as numbers at each run, by slot. */
+export function scheduleGraph(graph: Graph, target: Target, scalars: ReadonlyMap<Node, number>): Schedule {
+  const clustering = clusterNodes(graph, target, new Set(scalars.keys()));
+  const storage = chooseStorage(graph, clustering, target);
+  const inMemory = (node: Node): boolean =>
+    storage.stored.has(node) || (node.op === 'parameter' && !scalars.has(node));
+  const plans: Plan[] = [];
+  for (const cluster of clustering.clusters) {
+    const writes = storage.clusterWrites.get(cluster)!;
+    if (writes.size > 0) plans.push({ cluster, writes, axis: undefined });
+  }
+  const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
+  plans.push(...groupMaps(computed, clustering, inMemory, scalars, target));
+  const kernels = plans.map((plan) => buildKernel(plan, inMemory, scalars));
+  return { kernels: nameKernels(orderKernels(kernels)) };
+}
+
+/** Map nodes of one size and rank share a kernel while it fits and each can be computed at the group's own point. */
+function groupMaps(
+  nodes: readonly Node[],
+  clustering: Clustering,
+  inMemory: (node: Node) => boolean,
+  scalars: ReadonlyMap<Node, number>,
+  target: Target,
+): Plan[] {
+  const groups = new Map<string, { axis: Axis; writes: Map<Node, Indices>; reads: Set<Node> }[]>();
+  const plans: Plan[] = [];
+  for (const node of nodes) {
+    const place = clustering.places.get(node)!;
+    const size = sizeOf(dims(node));
+    const rank = place.kind === 'free' || place.kind === 'stored' ? place.rank : 0;
+    const key = `${size}/${rank}`;
+    const list = groups.get(key) ?? [];
+    groups.set(key, list);
+    // Only the newest group may take the node: an older one could not see what the newer ones store.
+    const open = list.at(-1);
+    const axis = open?.axis ?? makeAxis('i', size);
+    const writes = new Map(open?.writes);
+    writes.set(node, delinearize(axis.atom, dims(node)));
+    const merged =
+      open === undefined ? undefined : tryMap({ cluster: undefined, writes, axis }, inMemory, scalars);
+    const room = target.limits.storageBuffers;
+    if (open !== undefined && merged !== undefined && merged.size + writes.size <= room) {
+      open.writes.set(node, writes.get(node)!);
+      merged.forEach((read) => open.reads.add(read));
+      continue;
+    }
+    const fresh = { axis: makeAxis('i', size), writes: new Map<Node, Indices>(), reads: new Set<Node>() };
+    fresh.writes.set(node, delinearize(fresh.axis.atom, dims(node)));
+    list.push(fresh);
+    plans.push({ cluster: undefined, writes: fresh.writes, axis: fresh.axis });
+  }
+  return plans;
+}
+
+/** What a map plan reads, or undefined when it would read one of its own outputs at another point. */
+function tryMap(
+  plan: Plan,
+  inMemory: (node: Node) => boolean,
+  scalars: ReadonlyMap<Node, number>,
+): ReadonlySet<Node> | undefined {
+  const reads = new Set<Node>();
+  let own = false;
+  const evaluator = kernelEvaluator(plan, inMemory, scalars, (node) => {
+    own ||= plan.writes.has(node);
+    reads.add(node);
+  });
+  for (const [node, at] of plan.writes) evaluator.value(node, at);
+  return own ? undefined : reads;
+}
+
+function buildKernel(
+  plan: Plan,
+  inMemory: (node: Node) => boolean,
+  scalars: ReadonlyMap<Node, number>,
+): Kernel {
+  const reads = new Set<Node>();
+  const evaluator = kernelEvaluator(plan, inMemory, scalars, (node) => {
+    if (plan.writes.has(node)) {
+      throw new CompilerBug(
+        'schedule',
+        `a kernel would read its own output ${node.op} #${node.id} at another point`,
+      );
+    }
+    reads.add(node);
+  });
+  const body = buildBody(plan, evaluator);
+  const writes: Write[] = [];
+  if (body.kind !== 'scatter') {
+    for (const [node, at] of plan.writes) {
+      writes.push({ node, index: linearize(at, dims(node)), value: evaluator.value(node, at) });
+    }
+  }
+  const written = [...plan.writes.keys()];
+  const bytes = [...reads, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);
+  return {
+    name: '',
+    kind: plan.cluster?.kind ?? 'map',
+    body,
+    reads: [...reads],
+    writes: body.kind === 'scatter' ? [{ node: body.node, index: body.index, value: body.operand }] : writes,
+    pool: evaluator.pool,
+    flops: planFlops(plan),
+    bytes,
+  };
+}
+
+/** Arithmetic of a kernel: each node it computes, once per element. */
+function planFlops(plan: Plan): number {
+  const nodes = plan.cluster === undefined ? plan.writes.keys() : plan.cluster.members.keys();
+  let flops = 0;
+  for (const node of nodes) flops += nodeFlops(node);
+  return flops;
+}

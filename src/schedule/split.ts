@@ -1,0 +1,103 @@
+// Long folds become two or three short ones before kernels are formed, by a rule that looks at sizes only, so that the tree is
+// fixed and results do not depend on timing. A reduction over few, long rows: partial results of equal chunks, then their
+// combination. A scan over a long axis: chunk totals, an exclusive scan of them, then each chunk scanned from its start
+// (Blelloch's three phases).
+
+import { broadcast, reduce, reshape } from '../ir/build.ts';
+import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
+import type { Monoid } from '../ir/ops.ts';
+import { combineMonoid } from '../ir/scalar.ts';
+import { sizeOf } from '../ir/shape.ts';
+import type { Target } from './target.ts';
+
+/** Terms a row must have before it is worth two kernels. */
+const longRow = 8192;
+/** Length of a chunk of a scan. */
+const scanChunk = 1024;
+
+/** Splits reductions that leave most of the machine idle, and long scans. */
+export function splitFolds(graph: Graph, target: Target): Graph {
+  return rewrite(graph, (node, inputs, b) => {
+    if (node.op === 'reduce') return splitReduce(node, inputs[0]!, b, target);
+    if (node.op === 'scan') return splitScan(node, inputs[0]!, b);
+    return undefined;
+  });
+}
+
+function splitReduce(node: NodeOf<'reduce'>, input: Node, b: GraphBuilder, target: Target): Node | undefined {
+  const { monoid, axes } = node.attrs;
+  const shape = dims(input);
+  const row = sizeOf(axes.map((axis) => shape[axis]!));
+  const rows = sizeOf(dims(node as Node));
+  const busy = target.cooperative ? 64 : 32;
+  if (row < longRow || rows === 0 || rows >= busy) return undefined;
+  // Reduced axes become one, last; then [rows, chunks, chunk], padded with the identity where it does not divide.
+  const kept = shape.map((_, axis) => axis).filter((axis) => !axes.includes(axis));
+  const moved = axes.length + kept.length === 0 ? input : permuted(b, input, [...kept, ...axes]);
+  const chunks = chunkCount(row, Math.ceil(Math.min(target.parallelism, 4096) / rows));
+  const length = Math.ceil(row / chunks);
+  const flat = reshape(b, moved, [rows, row]);
+  const padded = padEnd(b, flat, 1, chunks * length - row, monoid);
+  const partial = reduce(b, monoid, reshape(b, padded, [rows, chunks, length]), [2]);
+  return reshape(b, reduce(b, monoid, partial, [1]), dims(node as Node));
+}
+
+/** About √row chunks, at most `most`, preferring a count that divides the row. */
+function chunkCount(row: number, most: number): number {
+  const wanted = Math.max(2, Math.min(most, 2 ** Math.ceil(Math.log2(Math.sqrt(row)))));
+  for (let count = wanted; count >= wanted / 2; count--)
+    if (row % count === 0 && (row / count) % 4 === 0) return count;
+  return wanted;
+}
+
+function permuted(b: GraphBuilder, x: Node, order: readonly number[]): Node {
+  return order.every((axis, i) => axis === i) ? x : (b.add('permute', [x], { order }) as Node);
+}
+
+function padEnd(b: GraphBuilder, x: Node, axis: number, count: number, monoid: Monoid): Node {
+  if (count === 0) return x;
+  const none = dims(x).map(() => 0);
+  const high = none.with(axis, count);
+  const value = Number(combineMonoid(monoid, x.dtype).identity);
+  return b.add('pad', [x], { low: none, high, interior: none, value }) as Node;
+}
+
+function splitScan(node: NodeOf<'scan'>, input: Node, b: GraphBuilder): Node | undefined {
+  const { monoid, axis, reverse, exclusive } = node.attrs;
+  const shape = dims(input);
+  const length = shape[axis]!;
+  if (length < 2 * scanChunk || sizeOf(shape) === 0) return undefined;
+  const chunks = Math.ceil(length / scanChunk);
+  const extra = chunks * scanChunk - length;
+  const padded = reverse ? padStart(b, input, axis, extra, monoid) : padEnd(b, input, axis, extra, monoid);
+  const split = [...shape.slice(0, axis), chunks, scanChunk, ...shape.slice(axis + 1)];
+  const blocks = reshape(b, padded, split);
+  const totals = reduce(b, monoid, blocks, [axis + 1]);
+  const before = scanNode(b, totals, { monoid, axis, reverse, exclusive: true });
+  const inner = b.add('scan', [blocks], { monoid, axis: axis + 1, reverse, exclusive }) as Node;
+  const one = dims(before).toSpliced(axis + 1, 0, 1);
+  const offset = broadcast(b, reshape(b, before, one), split);
+  const joined = b.add(combiner(monoid), [inner, offset], {}) as Node;
+  const whole = reshape(b, joined, shape.with(axis, chunks * scanChunk));
+  if (extra === 0) return whole;
+  const start = shape.map(() => 0).with(axis, reverse ? extra : 0);
+  return b.add('slice', [whole], { start, size: shape, step: shape.map(() => 1) }) as Node;
+}
+
+/** The scan of chunk totals, split again when there are many. */
+function scanNode(b: GraphBuilder, input: Node, attrs: NodeOf<'scan'>['attrs']): Node {
+  const node = b.add('scan', [input], attrs);
+  return splitScan(node, input, b) ?? (node as Node);
+}
+
+function padStart(b: GraphBuilder, x: Node, axis: number, count: number, monoid: Monoid): Node {
+  if (count === 0) return x;
+  const end = padEnd(b, x, axis, count, monoid);
+  const pad = end as NodeOf<'pad'>;
+  return b.add('pad', [x], { ...pad.attrs, low: pad.attrs.high, high: pad.attrs.low }) as Node;
+}
+
+function combiner(monoid: Monoid): 'add' | 'mul' | 'min' | 'max' | 'and' | 'or' {
+  const ops = { sum: 'add', prod: 'mul', min: 'min', max: 'max', and: 'and', or: 'or' } as const;
+  return ops[monoid];
+}

@@ -1,0 +1,177 @@
+// Which values reach memory. Members that other kernels read must; free nodes are computed inline by default and stored where
+// the cost model finds that cheaper (heavy work evaluated at many points, or by several kernels). A stored free node rides
+// along in a kernel that computes it at every point anyway, else it goes to a map kernel, grouped with its siblings.
+
+import { dims, type Graph, type Node } from '../ir/graph.ts';
+import { facts, isElementwise } from '../ir/ops.ts';
+import { sizeOf } from '../ir/shape.ts';
+import { nodeBytes } from './cost.ts';
+import { isThroughView, type Cluster, type Clustering } from './cluster.ts';
+import type { Indices } from './evaluate.ts';
+import type { Target } from './target.ts';
+
+export interface Storage {
+  /** Members and attached free nodes each cluster writes. */
+  readonly clusterWrites: ReadonlyMap<Cluster, ReadonlyMap<Node, Indices>>;
+  /** Free nodes that map kernels compute. */
+  readonly mapped: readonly Node[];
+  /** Every node in memory that a kernel computes. */
+  readonly stored: ReadonlySet<Node>;
+}
+
+/** Kernels that evaluate a free node, with the number of points each evaluates it at. */
+type Uses = Map<Cluster | Node, number>;
+
+/** Decides what is stored and by which kernel. */
+export function chooseStorage(graph: Graph, clustering: Clustering, target: Target): Storage {
+  const { order, places } = clustering;
+  const outputs = new Set(graph.outputs);
+  const users = usersOf(order);
+  const clusterWrites = new Map<Cluster, Map<Node, Indices>>(
+    clustering.clusters.map((cluster) => [cluster, new Map()]),
+  );
+  const mapped: Node[] = [];
+  const stored = new Set<Node>();
+  const uses = new Map<Node, Uses>();
+
+  for (const node of order.toReversed()) {
+    const place = places.get(node)!;
+    if (place.kind === 'leaf') continue;
+    if (place.kind === 'member') {
+      const { cluster } = place;
+      const leaves = (users.get(node) ?? []).some((user) => readsFromOutside(user, cluster));
+      if (outputs.has(node) || (leaves && !isThroughView(node)) || feedsEscapedView(node, cluster)) {
+        clusterWrites.get(cluster)!.set(node, cluster.members.get(node)!);
+        stored.add(node);
+      }
+      continue;
+    }
+    const mine = collectUses(node);
+    uses.set(node, mine);
+    if (
+      outputs.has(node) ||
+      place.kind === 'stored' ||
+      (place.kind === 'free' && storingPays(node, place, mine, target))
+    ) {
+      stored.add(node);
+      const host = outputs.has(node) && mine.size === 0 ? undefined : hostFor(node, mine);
+      if (host === undefined) mapped.push(node);
+      else {
+        clusterWrites.get(host.cluster)!.set(node, host.at);
+        host.cluster.members.set(node, host.at);
+      }
+    }
+  }
+  return { clusterWrites, mapped: mapped.reverse(), stored };
+
+  function readsFromOutside(user: Node, cluster: Cluster): boolean {
+    const place = places.get(user)!;
+    return place.kind !== 'member' || place.cluster !== cluster;
+  }
+
+  /** A view inside the cluster whose readers outside look through it to this node. */
+  function feedsEscapedView(node: Node, cluster: Cluster): boolean {
+    if (isThroughView(node)) return false;
+    const stack = (users.get(node) ?? []).filter((user) => isThroughView(user) && cluster.members.has(user));
+    for (let view = stack.pop(); view !== undefined; view = stack.pop()) {
+      if (outputs.has(view)) continue;
+      for (const user of users.get(view) ?? []) {
+        if (readsFromOutside(user, cluster)) return true;
+        if (isThroughView(user)) stack.push(user);
+      }
+    }
+    return false;
+  }
+
+  function collectUses(node: Node): Uses {
+    const mine: Uses = new Map();
+    const size = sizeOf(dims(node));
+    for (const user of users.get(node) ?? []) {
+      const place = places.get(user)!;
+      if (place.kind === 'member') addUse(mine, place.cluster, pointsOf(user, node));
+      else if (stored.has(user)) addUse(mine, user, sizeOf(dims(user)));
+      else for (const [kernel, points] of uses.get(user) ?? []) addUse(mine, kernel, size === 1 ? 1 : points);
+    }
+    return mine;
+  }
+
+  /** A cluster that evaluates the node at every one of its elements and runs before all its other readers. */
+  function hostFor(node: Node, mine: Uses): { cluster: Cluster; at: Indices } | undefined {
+    for (const user of users.get(node) ?? []) {
+      const place = places.get(user)!;
+      if (place.kind !== 'member') continue;
+      const { cluster } = place;
+      const at = evaluatedAt(user, node, cluster);
+      const first = [...mine.keys()].every(
+        (other) => other === cluster || rankOfKernel(other) > cluster.rank,
+      );
+      const room = cluster.reads.size + clusterWrites.get(cluster)!.size + 1 < target.limits.storageBuffers;
+      if (at !== undefined && first && room) return { cluster, at };
+    }
+    return undefined;
+  }
+
+  function rankOfKernel(kernel: Cluster | Node): number {
+    if (!('op' in kernel)) return kernel.rank;
+    const place = places.get(kernel)!;
+    return place.kind === 'free' || place.kind === 'stored' ? place.rank : 0;
+  }
+}
+
+function usersOf(order: readonly Node[]): Map<Node, Node[]> {
+  const users = new Map<Node, Node[]>();
+  for (const node of order) {
+    for (const input of new Set(node.inputs)) {
+      const list = users.get(input);
+      if (list === undefined) users.set(input, [node]);
+      else list.push(node);
+    }
+  }
+  return users;
+}
+
+function addUse(uses: Uses, kernel: Cluster | Node, points: number): void {
+  uses.set(kernel, Math.max(uses.get(kernel) ?? 0, points));
+}
+
+/** Points at which a member evaluates an input from outside its cluster: a contraction re-reads each operand once per tile. */
+function pointsOf(user: Node, input: Node): number {
+  const size = sizeOf(dims(input));
+  if (user.op !== 'dot' && user.op !== 'conv') return size === 1 ? 1 : Math.max(size, sizeOf(dims(user)));
+  const [lhs, rhs] = [sizeOf(dims(user.inputs[0]!)), sizeOf(dims(user.inputs[1]!))];
+  const other = Math.max(
+    1,
+    sizeOf(dims(user)) / Math.max(1, Math.sqrt((lhs * sizeOf(dims(user))) / Math.max(1, rhs))),
+  );
+  const tile = 8;
+  return size * Math.max(1, Math.ceil(other / tile));
+}
+
+/** Where the cluster evaluates `node` for its direct user, when that covers each element exactly once. */
+function evaluatedAt(user: Node, node: Node, cluster: Cluster): Indices | undefined {
+  if (isElementwise(user.op)) return cluster.members.get(user);
+  const full = cluster.full;
+  if (user.op !== 'reduce' || full === undefined) return undefined;
+  return dims(node).every((dim, axis) => dim === full.shape[axis]) ? full.at : undefined;
+}
+
+function storingPays(
+  node: Node,
+  place: { readonly closure: ReadonlySet<Node>; readonly reads: ReadonlySet<Node> },
+  uses: Uses,
+  target: Target,
+): boolean {
+  if (uses.size === 0 || facts(node.op).class === 'source') return false;
+  const size = sizeOf(dims(node));
+  let work = 0;
+  for (const inner of place.closure) if (sizeOf(dims(inner)) > 1) work += facts(inner.op).flops;
+  let reads = 0;
+  for (const read of place.reads) reads += nodeBytes(read);
+  const bytes = nodeBytes(node);
+  let inline = 0;
+  for (const points of uses.values())
+    inline += reads / target.bandwidth + (points * work) / target.arithmetic;
+  const once = reads / target.bandwidth + (size * work) / target.arithmetic;
+  const store = once + ((1 + uses.size) * bytes) / target.bandwidth + target.launch;
+  return store < inline;
+}

@@ -1,0 +1,78 @@
+// What the scheduler and the templates may know of a machine: limits that must hold and a cost profile. Plain data, so that a
+// budget can be computed for a GPU on a machine that has none.
+
+import type { DeviceFacts } from '../runtime/device.ts';
+import type { TargetId } from '../runtime/program.ts';
+
+export interface Target {
+  readonly id: TargetId;
+  /** Names the profile in reports: `wgsl`, `wgsl:software`, `interpreter`. */
+  readonly name: string;
+  readonly limits: {
+    /** Storage buffers a kernel may bind. */
+    readonly storageBuffers: number;
+    /** Bytes of one binding. */
+    readonly bindingBytes: number;
+    readonly workgroupBytes: number;
+    readonly workgroupInvocations: number;
+    readonly workgroupsPerDimension: number;
+  };
+  /** Workgroup memory and barriers pay: tiles are staged, rows are shared by a workgroup. False where a barrier costs more
+   *  than the loads it saves (the software adapter: 1.8 µs per 64 invocations). */
+  readonly cooperative: boolean;
+  /** Invocations needed to fill the machine. */
+  readonly parallelism: number;
+  /** Floats an invocation of a map kernel handles. */
+  readonly elementsPerInvocation: number;
+  readonly workgroupSize: number;
+  /** Cost model: µs for a dispatch, bytes per µs, arithmetic per µs. */
+  readonly launch: number;
+  readonly bandwidth: number;
+  readonly arithmetic: number;
+}
+
+/** A mid-range GPU with the limits every WebGPU device offers. Budgets are counted on this one. */
+export const gpuTarget: Target = {
+  id: 'wgsl',
+  name: 'wgsl',
+  limits: {
+    storageBuffers: 8,
+    bindingBytes: 134_217_728,
+    workgroupBytes: 16_384,
+    workgroupInvocations: 256,
+    workgroupsPerDimension: 65_535,
+  },
+  cooperative: true,
+  parallelism: 65_536,
+  elementsPerInvocation: 4,
+  workgroupSize: 64,
+  launch: 5,
+  bandwidth: 400_000,
+  arithmetic: 8_000_000,
+};
+
+/** SwiftShader on a few cores, from measurements: barriers dear, many floats an invocation, 11 µs a dispatch. */
+export const softwareTarget: Target = {
+  ...gpuTarget,
+  name: 'wgsl:software',
+  cooperative: false,
+  parallelism: 512,
+  elementsPerInvocation: 32,
+  workgroupSize: 16,
+  launch: 11,
+  bandwidth: 4_000,
+  arithmetic: 10_000,
+};
+
+export const interpreterTarget: Target = { ...gpuTarget, id: 'interpreter', name: 'interpreter' };
+
+/** The profile for an open device, with the device's own limits. */
+export function targetOf(facts: DeviceFacts): Target {
+  if (facts.name === 'interpreter') return interpreterTarget;
+  const { storageBuffers, bindingBytes, workgroupBytes, workgroupInvocations, workgroupsPerDimension } =
+    facts.limits;
+  return {
+    ...(facts.software ? softwareTarget : gpuTarget),
+    limits: { storageBuffers, bindingBytes, workgroupBytes, workgroupInvocations, workgroupsPerDimension },
+  };
+}
