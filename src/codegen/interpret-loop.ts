@@ -1,0 +1,418 @@
+// What a Loop means, without a GPU: statements become closures over a frame of registers, the invocations of a workgroup run in
+// lock step between barriers. Out-of-bounds accesses, races, divergence at barriers, reads of workgroup memory that nobody wrote
+// and false promises (`aligned`, `owned`) are CompilerBugs with the Loop's text.
+
+import { CompilerBug } from '../errors.ts';
+import type { DType } from '../ir/dtype.ts';
+import { philox4x32 } from '../ir/random.ts';
+import { compileScalar } from '../ir/scalar.ts';
+import { emptyData, fromReal, roundBf16, roundF16, type HostData } from '../ir/value.ts';
+import type { Loop, LoopBuffer, RegisterType, Stmt, Value, Width } from './loop.ts';
+import { printLoop, printStmt, printValue } from './print-loop.ts';
+import { Shadow, type Now } from './shadow.ts';
+import { checkTypes } from './verify-loop.ts';
+
+/** Registers of one invocation. */
+type Frame = Float64Array;
+/** One lane of a value. */
+type Lane = (frame: Frame) => number;
+type Action = (frame: Frame) => void;
+/** A statement with barriers inside hands control back at each of them. */
+type Task = (frame: Frame) => Generator<Stmt, void>;
+type Step = { readonly run: Action } | { readonly task: Task };
+
+interface Register {
+  readonly slot: number;
+  readonly width: Width;
+}
+
+/**
+ * Runs every workgroup. `buffers` hold the elements of each global buffer (f16 and bf16 as Float32Array, bool as Uint8Array)
+ * and are written in place; they may be shorter than the buffer's size, whose rest then holds poison. `scalars` is the scalar
+ * block.
+ */
+export function interpretLoop(
+  loop: Loop,
+  buffers: ReadonlyMap<string, HostData>,
+  scalars: readonly number[],
+): void {
+  checkTypes(loop);
+  new Interpreter(loop, buffers, scalars).run();
+}
+
+interface Memory {
+  readonly buffer: LoopBuffer;
+  readonly data: HostData;
+  /** Absent for buffers the kernel never writes. */
+  readonly shadow: Shadow | undefined;
+}
+
+const elementsPerWord: Partial<Record<DType, number>> = {
+  f16: 2,
+  bf16: 2,
+  i16: 2,
+  u16: 2,
+  i8: 4,
+  u8: 4,
+  bool: 4,
+};
+
+class Interpreter {
+  readonly #loop: Loop;
+  readonly #scalars: readonly number[];
+  readonly #memory = new Map<string, Memory>();
+  readonly #now: Now = { group: 0, item: 0, epoch: 0 };
+  readonly #group = [0, 0, 0];
+  readonly #local = [0, 0, 0];
+  #slots = 0;
+
+  constructor(loop: Loop, buffers: ReadonlyMap<string, HostData>, scalars: readonly number[]) {
+    this.#loop = loop;
+    this.#scalars = scalars;
+    const stored = storedBuffers(loop.body);
+    for (const buffer of loop.buffers) {
+      const { name, space, dtype, size } = buffer;
+      const data = space === 'workgroup' ? emptyData(dtype, size) : buffers.get(name);
+      if (data === undefined) this.#fail(`buffer ${name} was not given`);
+      const shadow = stored.has(name)
+        ? new Shadow(size, elementsPerWord[dtype] ?? 1, this.#now, (problem) =>
+            this.#fail(`race on ${this.#access}: ${problem}`),
+          )
+        : undefined;
+      this.#memory.set(name, { buffer, data, shadow });
+    }
+  }
+
+  /** The element being accessed, for reports. */
+  #access = '';
+
+  #fail(problem: string): never {
+    const place = `invocation ${this.#now.item} (${this.#local.join(',')}) of workgroup ${this.#group.join(',')}`;
+    throw new CompilerBug('interpret-loop', `${problem}\n  in: ${place}`, printLoop(this.#loop));
+  }
+
+  run(): void {
+    const { grid, workgroup, body } = this.#loop;
+    const step = this.#body(body, new Map());
+    const items = workgroup[0] * workgroup[1] * workgroup[2];
+    const frames = Array.from({ length: 'run' in step ? 1 : items }, () => new Float64Array(this.#slots));
+    for (let z = 0, group = 0; z < grid[2]; z++)
+      for (let y = 0; y < grid[1]; y++)
+        for (let x = 0; x < grid[0]; x++, group++) {
+          this.#group.splice(0, 3, x, y, z);
+          this.#now.group = group;
+          this.#now.epoch += 1;
+          for (const { buffer, shadow } of this.#memory.values())
+            if (buffer.space === 'workgroup') shadow?.clear();
+          if ('run' in step) for (let item = 0; item < items; item++) step.run(this.#enter(item, frames[0]!));
+          else this.#lockStep(step.task, frames);
+        }
+  }
+
+  /** Makes `item` the running invocation. */
+  #enter(item: number, frame: Frame): Frame {
+    const [x, y] = this.#loop.workgroup;
+    this.#now.item = item;
+    this.#local[0] = item % x;
+    this.#local[1] = Math.floor(item / x) % y;
+    this.#local[2] = Math.floor(item / (x * y));
+    return frame;
+  }
+
+  /** Runs each invocation to its next barrier, then all to the one after. */
+  #lockStep(task: Task, frames: readonly Frame[]): void {
+    const tasks = frames.map((frame) => task(frame));
+    for (;;) {
+      const stops = tasks.map((running, item) => {
+        this.#enter(item, frames[item]!);
+        const { done, value } = running.next();
+        return done === true ? undefined : value;
+      });
+      this.#now.epoch += 1;
+      stops.forEach((stop, item) => {
+        if (stop === stops[0]) return;
+        this.#enter(item, frames[item]!);
+        this.#fail('invocations of one workgroup do not reach the same barrier');
+      });
+      if (stops[0] === undefined) return;
+    }
+  }
+
+  #body(body: readonly Stmt[], outer: ReadonlyMap<string, Register>): Step {
+    const scope = new Map(outer);
+    const steps = body.map((stmt) => this.#stmt(stmt, scope));
+    const actions = steps.map((step) => ('run' in step ? step.run : undefined));
+    if (actions.every((action) => action !== undefined)) {
+      return {
+        run: (frame) => {
+          for (const action of actions) action(frame);
+        },
+      };
+    }
+    return {
+      *task(frame) {
+        for (const step of steps) {
+          if ('run' in step) step.run(frame);
+          else yield* step.task(frame);
+        }
+      },
+    };
+  }
+
+  #stmt(stmt: Stmt, scope: Map<string, Register>): Step {
+    switch (stmt.kind) {
+      case 'let':
+      case 'var': {
+        const lanes = this.#value(stmt.value, scope);
+        const register = { slot: this.#reserve(lanes.length), width: stmt.value.width };
+        scope.set(stmt.name, register);
+        return { run: assign(register.slot, lanes) };
+      }
+      case 'assign':
+        return { run: assign(scope.get(stmt.name)!.slot, this.#value(stmt.value, scope)) };
+      case 'store':
+        return { run: this.#store(stmt, scope) };
+      case 'for':
+        return this.#for(stmt, scope);
+      case 'if':
+        return this.#if(stmt, scope);
+      case 'barrier':
+        return {
+          *task() {
+            yield stmt;
+          },
+        };
+      case 'comment':
+        return { run: () => {} };
+      default:
+        return stmt satisfies never;
+    }
+  }
+
+  #reserve(count: number): number {
+    this.#slots += count;
+    return this.#slots - count;
+  }
+
+  #for(stmt: Extract<Stmt, { kind: 'for' }>, scope: ReadonlyMap<string, Register>): Step {
+    const [start] = this.#value(stmt.start, scope);
+    const [end] = this.#value(stmt.end, scope);
+    const slot = this.#reserve(1);
+    const inner = new Map(scope).set(stmt.name, { slot, width: 1 });
+    const body = this.#body(stmt.body, inner);
+    const { step } = stmt;
+    if ('run' in body) {
+      return {
+        run: (frame) => {
+          const stop = end!(frame);
+          for (let i = start!(frame); i < stop; i += step) {
+            frame[slot] = i;
+            body.run(frame);
+          }
+        },
+      };
+    }
+    return {
+      *task(frame) {
+        const stop = end!(frame);
+        for (let i = start!(frame); i < stop; i += step) {
+          frame[slot] = i;
+          yield* body.task(frame);
+        }
+      },
+    };
+  }
+
+  #if(stmt: Extract<Stmt, { kind: 'if' }>, scope: ReadonlyMap<string, Register>): Step {
+    const [condition] = this.#value(stmt.condition, scope);
+    const yes = this.#body(stmt.then, scope);
+    const no = this.#body(stmt.else ?? [], scope);
+    if ('run' in yes && 'run' in no) {
+      return { run: (frame) => (condition!(frame) === 0 ? no.run(frame) : yes.run(frame)) };
+    }
+    return {
+      *task(frame) {
+        const taken = condition!(frame) === 0 ? no : yes;
+        if ('run' in taken) taken.run(frame);
+        else yield* taken.task(frame);
+      },
+    };
+  }
+
+  #store(stmt: Extract<Stmt, { kind: 'store' }>, scope: ReadonlyMap<string, Register>): Action {
+    const { buffer, data, shadow } = this.#memory.get(stmt.buffer)!;
+    const [index] = this.#value(stmt.index, scope);
+    const lanes = this.#value(stmt.value, scope);
+    const round = fromReal(buffer.dtype) as (x: number) => number;
+    const values = new Float64Array(lanes.length);
+    const text = printStmt(stmt);
+    return (frame) => {
+      const at = index!(frame);
+      for (let lane = 0; lane < lanes.length; lane++) values[lane] = lanes[lane]!(frame);
+      if (!(at >= 0 && at + lanes.length <= buffer.size)) this.#outside(text, at, buffer);
+      for (let lane = 0; lane < lanes.length; lane++) {
+        this.#access = `${buffer.name}[${at + lane}]`;
+        shadow!.write(at + lane, stmt.owned);
+        data[at + lane] = round(values[lane]!);
+      }
+    };
+  }
+
+  #outside(text: string, at: number, buffer: LoopBuffer): never {
+    return this.#fail(`element ${at} is outside ${buffer.name}, which has ${buffer.size}: ${text}`);
+  }
+
+  /** The lanes of a value. */
+  #value(value: Value, scope: ReadonlyMap<string, Register>): readonly Lane[] {
+    const each = (make: (lane: number) => Lane): Lane[] =>
+      Array.from({ length: value.width }, (_, i) => make(i));
+    switch (value.kind) {
+      case 'constant': {
+        const exact = intoRegister(value.type, value.value);
+        return each(() => () => exact);
+      }
+      case 'variable': {
+        const { slot } = scope.get(value.name)!;
+        return each((lane) => (frame) => frame[slot + lane]!);
+      }
+      case 'builtin': {
+        const place = value.of === 'workgroup' ? this.#group : this.#local;
+        return [() => place[value.axis]!];
+      }
+      case 'scalar': {
+        const given = this.#scalars[value.slot];
+        if (given === undefined) this.#fail(`scalar ${value.slot} was not given`);
+        const exact = intoRegister(value.type, given);
+        return [() => exact];
+      }
+      case 'vector':
+        return value.args.map((arg) => this.#value(arg, scope)[0]!);
+      case 'splat': {
+        const [one] = this.#value(value.arg, scope);
+        return each(() => one!);
+      }
+      case 'lane':
+        return [this.#value(value.arg, scope)[value.lane]!];
+      case 'load':
+        return this.#load(value, scope);
+      case 'op':
+        return this.#op(value, scope);
+      default:
+        return value satisfies never;
+    }
+  }
+
+  #load(value: Extract<Value, { kind: 'load' }>, scope: ReadonlyMap<string, Register>): readonly Lane[] {
+    const { buffer, data, shadow } = this.#memory.get(value.buffer)!;
+    const [index] = this.#value(value.index, scope);
+    const { width, aligned } = value;
+    const isShared = buffer.space === 'workgroup';
+    const poison = value.type === 'f32' ? NaN : value.type === 'bool' ? 1 : 0x7fffffff;
+    return Array.from({ length: width }, (_, lane) => (frame: Frame): number => {
+      const at = index!(frame);
+      if (!(at >= 0 && at + width <= buffer.size)) this.#outside(printValue(value), at, buffer);
+      if (aligned && at % width !== 0)
+        this.#fail(`element ${at} is not aligned to ${width}: ${printValue(value)}`);
+      const place = at + lane;
+      if (shadow !== undefined) {
+        this.#access = `${buffer.name}[${place}]`;
+        if (isShared && !shadow.isWritten(place)) this.#fail(`${this.#access} is read but nobody wrote it`);
+        shadow.read(place);
+      } else if (isShared) this.#fail(`${buffer.name} is read but never written`);
+      return place < data.length ? (data[place] as number) : poison;
+    });
+  }
+
+  #op(value: Extract<Value, { kind: 'op' }>, scope: ReadonlyMap<string, Register>): readonly Lane[] {
+    const { op, type, width } = value;
+    const args = value.args.map((arg) => this.#value(arg, scope));
+    const each = (make: (lane: number) => Lane): Lane[] => Array.from({ length: width }, (_, i) => make(i));
+    switch (op) {
+      case 'philox': {
+        const [[k0], [k1], [c0], [c1], [index]] = args as [Lane[], Lane[], Lane[], Lane[], Lane[]];
+        return each((lane) => (frame) => {
+          const at = index!(frame);
+          if (width > 1 && at % width !== 0)
+            this.#fail(`element ${at} is no multiple of 4: ${printValue(value)}`);
+          const low = c0!(frame) + Math.floor(at / 4);
+          const high = c1!(frame) + Math.floor(low / 2 ** 32);
+          const words = philox4x32([low >>> 0, high >>> 0, 0, 0], [k0!(frame), k1!(frame)]);
+          return words[(at + lane) & 3]!;
+        });
+      }
+      case 'roundF16':
+        return args[0]!.map((x) => (frame) => roundF16(x(frame)));
+      case 'roundBf16':
+        return args[0]!.map((x) => (frame) => roundBf16(x(frame)));
+      case 'floorDiv':
+        return each((i) => (frame) => Math.floor(args[0]![i]!(frame) / args[1]![i]!(frame)));
+      case 'floorMod':
+        return each((i) => (frame) => {
+          const [a, b] = [args[0]![i]!(frame), args[1]![i]!(frame)];
+          return a - b * Math.floor(a / b);
+        });
+      case 'where':
+        // Both choices are computed, as on a device.
+        return each((i) => {
+          const [condition, yes, no] = [args[0]![i]!, args[1]![i]!, args[2]![i]!];
+          return (frame) => {
+            const [a, b] = [yes(frame), no(frame)];
+            return condition(frame) === 0 ? b : a;
+          };
+        });
+      default: {
+        const from = value.args[op === 'cast' || op === 'bitcast' ? 0 : value.args.length - 1]!.type;
+        const f = compileScalar(op, from, type) as (a: number, b?: number, c?: number) => number;
+        if (args.length === 1) return args[0]!.map((x) => (frame) => f(x(frame)));
+        if (args.length === 2)
+          return each((i) => {
+            const [a, b] = [args[0]![i]!, args[1]![i]!];
+            return (frame) => f(a(frame), b(frame));
+          });
+        return each((i) => (frame) => f(args[0]![i]!(frame), args[1]![i]!(frame), args[2]![i]!(frame)));
+      }
+    }
+  }
+}
+
+function assign(slot: number, lanes: readonly Lane[]): Action {
+  if (lanes.length === 1) {
+    const [only] = lanes;
+    return (frame) => {
+      frame[slot] = only!(frame);
+    };
+  }
+  // All lanes are computed before any is written: the value may use the old ones.
+  const values = new Float64Array(lanes.length);
+  return (frame) => {
+    for (let lane = 0; lane < lanes.length; lane++) values[lane] = lanes[lane]!(frame);
+    frame.set(values, slot);
+  };
+}
+
+function intoRegister(type: RegisterType, value: number): number {
+  switch (type) {
+    case 'f32':
+      return Math.fround(value);
+    case 'i32':
+      return value | 0;
+    case 'u32':
+      return value >>> 0;
+    case 'bool':
+      return value === 0 ? 0 : 1;
+    default:
+      return type satisfies never;
+  }
+}
+
+function storedBuffers(body: readonly Stmt[], found: Set<string> = new Set()): ReadonlySet<string> {
+  for (const stmt of body) {
+    if (stmt.kind === 'store') found.add(stmt.buffer);
+    if (stmt.kind === 'for') storedBuffers(stmt.body, found);
+    if (stmt.kind === 'if') {
+      storedBuffers(stmt.then, found);
+      storedBuffers(stmt.else ?? [], found);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,392 @@
+// What a well-formed Loop is: every operation gets the types and widths it takes, names are defined where they are used,
+// barriers stand in uniform control flow, and the launch fits the device. A violation is a CompilerBug with the Loop's text.
+
+import { CompilerBug } from '../errors.ts';
+import type { DType } from '../ir/dtype.ts';
+import { operandsOf } from './builder.ts';
+import type { Loop, LoopBuffer, LoopOp, RegisterType, Stmt, Value, Width } from './loop.ts';
+import { printLoop, printStmt, printType, printValue } from './print-loop.ts';
+
+/** Limits of a device that a Loop must keep. */
+export interface LoopLimits {
+  readonly storageBuffers: number;
+  readonly workgroupBytes: number;
+  readonly workgroupInvocations: number;
+  readonly workgroupsPerDimension: number;
+}
+
+type Family = 'float' | 'integer' | 'number' | 'bits' | 'any';
+const families: Readonly<Record<Family, readonly RegisterType[]>> = {
+  float: ['f32'],
+  integer: ['i32', 'u32'],
+  number: ['f32', 'i32', 'u32'],
+  bits: ['i32', 'u32', 'bool'],
+  any: ['f32', 'i32', 'u32', 'bool'],
+};
+
+/** Operand family and arity of ops whose operands share one type. */
+type Row = readonly [family: Family, arity: 1 | 2 | 3];
+const unaryFloat: Row = ['float', 1];
+const binaryFloat: Row = ['float', 2];
+const signatures: Readonly<Record<Exclude<LoopOp, 'cast' | 'bitcast' | 'where' | 'philox'>, Row>> = {
+  neg: ['number', 1],
+  abs: ['number', 1],
+  sign: ['number', 1],
+  floor: unaryFloat,
+  ceil: unaryFloat,
+  round: unaryFloat,
+  trunc: unaryFloat,
+  exp: unaryFloat,
+  exp2: unaryFloat,
+  expm1: unaryFloat,
+  log: unaryFloat,
+  log2: unaryFloat,
+  log1p: unaryFloat,
+  sin: unaryFloat,
+  cos: unaryFloat,
+  tan: unaryFloat,
+  asin: unaryFloat,
+  acos: unaryFloat,
+  atan: unaryFloat,
+  sinh: unaryFloat,
+  cosh: unaryFloat,
+  tanh: unaryFloat,
+  erf: unaryFloat,
+  sqrt: unaryFloat,
+  rsqrt: unaryFloat,
+  recip: unaryFloat,
+  isNan: unaryFloat,
+  roundF16: unaryFloat,
+  roundBf16: unaryFloat,
+  pow: binaryFloat,
+  atan2: binaryFloat,
+  fma: ['float', 3],
+  not: ['bits', 1],
+  and: ['bits', 2],
+  or: ['bits', 2],
+  xor: ['bits', 2],
+  add: ['number', 2],
+  sub: ['number', 2],
+  mul: ['number', 2],
+  div: ['number', 2],
+  mod: ['number', 2],
+  min: ['any', 2],
+  max: ['any', 2],
+  lt: ['any', 2],
+  le: ['any', 2],
+  eq: ['any', 2],
+  ne: ['any', 2],
+  shl: ['integer', 2],
+  shr: ['integer', 2],
+  mulhi: ['integer', 2],
+  floorDiv: ['integer', 2],
+  floorMod: ['integer', 2],
+};
+
+const registers: Partial<Record<DType, RegisterType>> = {
+  f32: 'f32',
+  f16: 'f32',
+  bf16: 'f32',
+  i32: 'i32',
+  i16: 'i32',
+  i8: 'i32',
+  u32: 'u32',
+  u16: 'u32',
+  u8: 'u32',
+  bool: 'bool',
+};
+
+/** The register type that elements of a storage dtype are widened to; undefined for 64-bit dtypes. */
+export function widened(dtype: DType): RegisterType | undefined {
+  return registers[dtype];
+}
+
+/** Checks a Loop; with `limits`, also that a device of these limits can run it. */
+export function verifyLoop(loop: Loop, limits?: LoopLimits): void {
+  checkTypes(loop);
+  checkUniformity(loop);
+  if (limits !== undefined) checkLimits(loop, limits);
+}
+
+/** Only names, types and widths. */
+export function checkTypes(loop: Loop): void {
+  new TypeCheck(loop).run();
+}
+
+interface Binding {
+  readonly type: RegisterType;
+  readonly width: Width;
+  readonly mutable: boolean;
+}
+
+class TypeCheck {
+  readonly #loop: Loop;
+  readonly #buffers = new Map<string, LoopBuffer>();
+  readonly #scopes: Map<string, Binding>[] = [];
+  #at = '';
+
+  constructor(loop: Loop) {
+    this.#loop = loop;
+  }
+
+  run(): void {
+    const { name, buffers, workgroup, grid } = this.#loop;
+    this.#at = `loop ${name}`;
+    if (!/^[A-Za-z]\w*$/.test(name)) this.#fail('the name is no identifier');
+    for (const size of [...workgroup, ...grid])
+      if (!Number.isInteger(size) || size < 1)
+        this.#fail(`size ${size} of the launch is no positive integer`);
+    for (const buffer of buffers) {
+      if (this.#buffers.has(buffer.name)) this.#fail(`two buffers are called ${buffer.name}`);
+      if (!Number.isInteger(buffer.size) || buffer.size < 1)
+        this.#fail(`buffer ${buffer.name} has ${buffer.size} elements`);
+      if (buffer.space === 'workgroup' && !families.number.includes(buffer.dtype as RegisterType))
+        this.#fail(`workgroup memory ${buffer.name} cannot be ${buffer.dtype}`);
+      this.#buffers.set(buffer.name, buffer);
+    }
+    this.#body(this.#loop.body);
+  }
+
+  #fail(problem: string): never {
+    throw new CompilerBug('verify-loop', `${problem}\n  in: ${this.#at}`, printLoop(this.#loop));
+  }
+
+  #body(body: readonly Stmt[], counter?: string): void {
+    const scope = new Map<string, Binding>();
+    if (counter !== undefined) scope.set(counter, { type: 'i32', width: 1, mutable: false });
+    this.#scopes.push(scope);
+    for (const stmt of body) this.#stmt(stmt, scope);
+    this.#scopes.pop();
+  }
+
+  #stmt(stmt: Stmt, scope: Map<string, Binding>): void {
+    this.#at = printStmt(stmt);
+    switch (stmt.kind) {
+      case 'let':
+      case 'var': {
+        this.#value(stmt.value);
+        if (scope.has(stmt.name)) this.#fail(`${stmt.name} is defined twice`);
+        const { type, width } = stmt.value;
+        scope.set(stmt.name, { type, width, mutable: stmt.kind === 'var' });
+        return;
+      }
+      case 'assign': {
+        this.#value(stmt.value);
+        const target = this.#lookup(stmt.name);
+        if (!target.mutable) this.#fail(`${stmt.name} is not a var`);
+        this.#same(stmt.value, target.type, target.width);
+        return;
+      }
+      case 'store': {
+        const buffer = this.#buffer(stmt.buffer);
+        if (buffer.access !== 'read_write') this.#fail(`${stmt.buffer} is read-only`);
+        this.#value(stmt.index);
+        this.#same(stmt.index, 'i32', 1);
+        this.#value(stmt.value);
+        this.#same(stmt.value, this.#widened(buffer), stmt.value.width);
+        return;
+      }
+      case 'for':
+        for (const bound of [stmt.start, stmt.end]) {
+          this.#value(bound);
+          this.#same(bound, 'i32', 1);
+        }
+        if (!Number.isInteger(stmt.step) || stmt.step < 1)
+          this.#fail(`step ${stmt.step} is no positive integer`);
+        this.#body(stmt.body, stmt.name);
+        return;
+      case 'if':
+        this.#value(stmt.condition);
+        this.#same(stmt.condition, 'bool', 1);
+        this.#body(stmt.then);
+        this.#body(stmt.else ?? []);
+        return;
+      case 'barrier':
+      case 'comment':
+        return;
+      default:
+        stmt satisfies never;
+    }
+  }
+
+  #buffer(name: string): LoopBuffer {
+    return this.#buffers.get(name) ?? this.#fail(`there is no buffer ${name}`);
+  }
+
+  #widened(buffer: LoopBuffer): RegisterType {
+    return widened(buffer.dtype) ?? this.#fail(`no register holds ${buffer.dtype} of ${buffer.name}`);
+  }
+
+  #lookup(name: string): Binding {
+    for (let i = this.#scopes.length - 1; i >= 0; i--) {
+      const found = this.#scopes[i]!.get(name);
+      if (found !== undefined) return found;
+    }
+    return this.#fail(`${name} is not defined here`);
+  }
+
+  #same(value: Value, type: RegisterType, width: Width): void {
+    if (value.type === type && value.width === width) return;
+    this.#fail(
+      `${printValue(value)} is ${printType(value.type, value.width)}, expected ${printType(type, width)}`,
+    );
+  }
+
+  #value(value: Value): void {
+    for (const operand of operandsOf(value)) this.#value(operand);
+    const { type, width } = value;
+    switch (value.kind) {
+      case 'constant':
+        if (type !== 'f32' && !Number.isInteger(value.value))
+          this.#fail(`${value.value} is no ${type} constant`);
+        return;
+      case 'variable': {
+        const known = this.#lookup(value.name);
+        this.#same(value, known.type, known.width);
+        return;
+      }
+      case 'builtin':
+        this.#same(value, 'i32', 1);
+        return;
+      case 'op':
+        this.#op(value);
+        return;
+      case 'load':
+        this.#same(value.index, 'i32', 1);
+        this.#same(value, this.#widened(this.#buffer(value.buffer)), width);
+        return;
+      case 'scalar':
+        this.#same(value, type, 1);
+        if (!this.#loop.usesScalars) this.#fail('scalars are read but usesScalars is false');
+        return;
+      case 'vector':
+        if (value.args.length !== width || width === 1)
+          this.#fail(`a vector of ${width} has ${value.args.length} parts`);
+        for (const arg of value.args) this.#same(arg, type, 1);
+        return;
+      case 'splat':
+        this.#same(value.arg, type, 1);
+        return;
+      case 'lane':
+        this.#same(value, type, 1);
+        this.#same(value.arg, type, value.arg.width);
+        if (!(value.lane >= 0 && value.lane < value.arg.width))
+          this.#fail(`lane ${value.lane} of ${value.arg.width}`);
+        return;
+      default:
+        value satisfies never;
+    }
+  }
+
+  #op(value: Extract<Value, { kind: 'op' }>): void {
+    const { op, args, type, width } = value;
+    const takes = (expected: readonly RegisterType[], widths: Width = width): void => {
+      if (args.length !== expected.length)
+        this.#fail(`${op} takes ${expected.length} arguments, not ${args.length}`);
+      args.forEach((arg, i) => this.#same(arg, expected[i]!, widths));
+    };
+    switch (op) {
+      case 'cast':
+      case 'bitcast': {
+        const from = args[0]?.type ?? type;
+        takes([from]);
+        if (op === 'bitcast' && (from === 'bool' || type === 'bool'))
+          this.#fail('bool has no bits to reinterpret');
+        return;
+      }
+      case 'where':
+        takes(['bool', type, type]);
+        return;
+      case 'philox':
+        takes(['u32', 'u32', 'u32', 'u32', 'i32'], 1);
+        this.#same(value, 'u32', width === 4 ? 4 : 1);
+        return;
+      default: {
+        const [family, arity] = signatures[op];
+        const operand = args[0]?.type ?? type;
+        if (!families[family].includes(operand)) this.#fail(`${op} is not defined on ${operand}`);
+        takes(Array<RegisterType>(arity).fill(operand));
+        const tests = op === 'lt' || op === 'le' || op === 'eq' || op === 'ne' || op === 'isNan';
+        this.#same(value, tests ? 'bool' : operand, width);
+        const by = args[1];
+        if ((op === 'floorDiv' || op === 'floorMod') && !(by?.kind === 'constant' && by.value > 0))
+          this.#fail(`${op} takes a positive constant divisor`);
+      }
+    }
+  }
+}
+
+/** Barriers must be reached by all invocations of a workgroup or by none. */
+function checkUniformity(loop: Loop): void {
+  const varying = new Set<string>();
+  const writable = new Set(
+    loop.buffers.filter((buffer) => buffer.access === 'read_write').map(({ name }) => name),
+  );
+  const varies = (value: Value): boolean => {
+    if (value.kind === 'builtin') return value.of === 'local';
+    if (value.kind === 'variable') return varying.has(value.name);
+    if (value.kind === 'load' && writable.has(value.buffer)) return true;
+    return operandsOf(value).some(varies);
+  };
+  const mark = (name: string, differs: boolean): boolean => {
+    if (!differs || varying.has(name)) return false;
+    varying.add(name);
+    return true;
+  };
+  // Variables assigned in a loop may vary because of a later statement: repeat until nothing new varies.
+  const spread = (body: readonly Stmt[], divergent: boolean): boolean => {
+    let changed = false;
+    for (const stmt of body) {
+      if (stmt.kind === 'let' || stmt.kind === 'var')
+        changed = mark(stmt.name, varies(stmt.value)) || changed;
+      if (stmt.kind === 'assign') changed = mark(stmt.name, divergent || varies(stmt.value)) || changed;
+      if (stmt.kind === 'for') {
+        const differs = varies(stmt.start) || varies(stmt.end);
+        changed = mark(stmt.name, differs) || changed;
+        changed = spread(stmt.body, divergent || differs) || changed;
+      }
+      if (stmt.kind === 'if') {
+        const differs = divergent || varies(stmt.condition);
+        changed = spread(stmt.then, differs) || changed;
+        changed = spread(stmt.else ?? [], differs) || changed;
+      }
+    }
+    return changed;
+  };
+  while (spread(loop.body, false));
+  const check = (body: readonly Stmt[], under: Stmt | undefined): void => {
+    for (const stmt of body) {
+      if (stmt.kind === 'barrier' && under !== undefined) {
+        const problem = `a barrier stands in non-uniform control flow\n  in: ${printStmt(under)}`;
+        throw new CompilerBug('verify-loop', problem, printLoop(loop));
+      }
+      if (stmt.kind === 'for')
+        check(stmt.body, under ?? (varies(stmt.start) || varies(stmt.end) ? stmt : undefined));
+      if (stmt.kind === 'if') {
+        const inner = under ?? (varies(stmt.condition) ? stmt : undefined);
+        check(stmt.then, inner);
+        check(stmt.else ?? [], inner);
+      }
+    }
+  };
+  check(loop.body, undefined);
+}
+
+function checkLimits(loop: Loop, limits: LoopLimits): void {
+  const most = (what: string, value: number, limit: number): void => {
+    if (value > limit)
+      throw new CompilerBug(
+        'verify-loop',
+        `${loop.name}: ${value} ${what}, at most ${limit}`,
+        printLoop(loop),
+      );
+  };
+  for (const groups of loop.grid) most('workgroups in one dimension', groups, limits.workgroupsPerDimension);
+  const [x, y, z] = loop.workgroup;
+  most('invocations in a workgroup', x * y * z, limits.workgroupInvocations);
+  most('deep workgroup', z, 64);
+  const shared = loop.buffers.filter((buffer) => buffer.space === 'workgroup');
+  const bytes = shared.reduce((sum, buffer) => sum + 16 * Math.ceil(buffer.size / 4), 0);
+  most('bytes of workgroup memory', bytes, limits.workgroupBytes);
+  most('storage buffers', loop.buffers.length - shared.length, limits.storageBuffers);
+}
