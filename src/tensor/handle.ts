@@ -29,6 +29,8 @@ export class Handle {
   gone: Gone | undefined = undefined;
   /** A flush must materialise it even where other pending values consume it. */
   keep = false;
+  /** Asked for again after a flush that did not keep it: the next flush computes it first. */
+  late = false;
   /** `backward` has run from here: its history is dropped once it is realised. */
   released = false;
   /** Came from a JavaScript number: takes the dtype of what it meets. */

@@ -67,7 +67,10 @@ export function flushLarge(): void {
 function flush(target: Handle): void {
   const { handles, doomed } = connected(target);
   for (const handle of handles) if (doomed.has(canonical(handle.node))) bindFailure(handle);
-  const alive = handles.filter((handle) => handle.storage === undefined);
+  // Late values first and on their own: what reads them then has the structure it will have in every step to come.
+  const late = handles.filter((handle) => handle.storage === undefined && handle.late);
+  if (late.length > 0) compute(late, target);
+  const alive = handles.filter((handle) => !settle(handle));
   if (alive.length > 0) compute(alive, target);
   renewBuilder();
   reclaim();
@@ -79,7 +82,7 @@ function compute(handles: readonly Handle[], target: Handle): void {
   const results = new Set<Node>();
   for (const handle of handles) {
     const node = canonical(handle.node);
-    if (handle === target || handle.keep || !consumed.has(node)) results.add(node);
+    if (handle === target || handle.keep || handle.late || !consumed.has(node)) results.add(node);
   }
   const skeleton = skeletonOf([...results], computedStorage);
   const entry = entryFor(skeleton);

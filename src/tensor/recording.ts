@@ -144,6 +144,7 @@ export function attach(handle: Handle, storage: Storage): void {
   handle.storage = storage;
   handle.passed = undefined;
   handle.keep = false;
+  handle.late = false;
   state.pending.delete(handle);
 }
 
@@ -201,7 +202,7 @@ export function nodeFor(handle: Handle): Node {
 }
 
 /**
- * A value that an earlier flush computed without keeping it is used again: it is kept by the next flush, and from now on by
+ * A value that an earlier flush computed without keeping it is used again: it is computed again, and kept from now on by
  * every flush of that structure. So a loop whose state is also read by what it returns stops recomputing.
  */
 export function noteLateUse(handle: Handle): void {
@@ -210,7 +211,7 @@ export function noteLateUse(handle: Handle): void {
   handle.passed = undefined;
   if (isFree(canonical(handle.node))) return;
   passed.entry.want(passed.position);
-  handle.keep = true;
+  handle.late = true;
   state.pending.add(handle);
 }
 

@@ -82,7 +82,8 @@ export function skeletonOf<L extends object>(
   let hash = 0;
 
   const put = (kind: Part['kind'], node: Node, inputs: readonly number[], number: number): number => {
-    hash = hashValue(hash, node.op);
+    // A leaf may stand on a node of any op: only its type counts.
+    hash = hashValue(hash, kind === 'op' ? node.op : kind);
     for (const input of inputs) hash = mix(hash, input);
     if (kind === 'op') hash = hashValue(hash, node.attrs);
     else hash = hashValue(hashValue(hash, node.dtype), node.shape);
