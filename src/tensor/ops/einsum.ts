@@ -172,7 +172,7 @@ function pair(b: GraphBuilder, x: Labelled, y: Labelled, needed: (label: string)
 
 /**
  * Σ of products of the operands' elements over all labels that the result lacks. Letters label axes; `...` stands for axes
- * that broadcast; without `->` the result has the labels that appear once, in alphabetical order.
+ * that broadcast, and are summed too if the result lacks it; without `->` the result has the labels that appear once, in alphabetical order.
  */
 export function einsum(equation: string, ...operands: readonly Tensor[]): Tensor {
   const { inputs, output } = parse(equation);
@@ -187,9 +187,6 @@ export function einsum(equation: string, ...operands: readonly Tensor[]): Tensor
   const terms = inputs.map((term, i) => labelsOf(equation, term, operands[i]!, i));
   const sizes = sizesOf(equation, terms, operands);
   const widest = Math.max(...terms.map((labels) => labels.filter((label) => label.startsWith('.')).length));
-  if (output !== undefined && widest > 0 && !output.includes('...')) {
-    fail(equation, equation.indexOf('->'), "the result lacks the operands' '...'");
-  }
   const result = (output ?? implicitOutput(inputs)).flatMap((label) =>
     label === '...' ? dots(widest) : [label],
   );

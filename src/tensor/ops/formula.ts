@@ -94,12 +94,15 @@ function crossesZero(b: GraphBuilder, rest: Node, divisor: Node): Node {
   return binary(b, 'and', binary(b, 'ne', rest, 0), opposite);
 }
 
-/** ⌊x / y⌋; integers without a detour through floats. */
+/** ⌊x / y⌋ from the exact remainder (1 by 0.1 is 9, as in Python); integers without a detour through floats. */
 export function floorDivide(b: GraphBuilder, x: Node, y: Node): Node {
-  const quotient = div(b, x, y);
-  if (dtypeKind(x.dtype) === 'float') return unary(b, 'floor', quotient);
-  if (dtypeKind(x.dtype) === 'uint') return quotient;
-  return where(b, crossesZero(b, binary(b, 'mod', x, y), y), sub(b, quotient, 1), quotient);
+  const kind = dtypeKind(x.dtype);
+  if (kind === 'uint') return div(b, x, y);
+  const rest = binary(b, 'mod', x, y);
+  const down = (quotient: Node): Node => where(b, crossesZero(b, rest, y), sub(b, quotient, 1), quotient);
+  if (kind === 'int') return down(div(b, x, y));
+  const whole = unary(b, 'round', down(div(b, sub(b, x, rest), y)));
+  return where(b, binary(b, 'eq', y, 0), div(b, x, y), whole);
 }
 
 /** x − y·⌊x / y⌋, which has the divisor's sign. */

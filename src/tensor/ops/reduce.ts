@@ -25,6 +25,13 @@ export interface SumOptions extends ReduceOptions {
   readonly dtype?: DType;
 }
 
+/** The axes to fold, ascending; a rank-0 tensor is folded as one element, under axis 0 or −1. */
+function axesOf(op: string, axes: Axes | undefined, x: Tensor): number[] {
+  if (x.rank > 0) return normalizeAxes(op, axes, x.rank);
+  normalizeAxes(op, axes, 1);
+  return [];
+}
+
 /** Removes the kept axes of size 1 unless they are wanted. */
 function settle(b: GraphBuilder, kept: Node, axes: readonly number[], keepdim: boolean): Node {
   if (keepdim) return kept;
@@ -43,7 +50,7 @@ function reduction(
   options: ReduceOptions,
   make: (b: GraphBuilder, x: Node, axes: readonly number[]) => Node,
 ): Tensor {
-  const list = normalizeAxes(op, axes, x.rank);
+  const list = axesOf(op, axes, x);
   return apply([x], (b, node) => settle(b, make(b, node, list), list, options.keepdim === true));
 }
 
@@ -88,7 +95,7 @@ function extremum(
   axes: Axes | undefined,
   options: ReduceOptions,
 ): Tensor {
-  const list = normalizeAxes(op, axes, x.rank);
+  const list = axesOf(op, axes, x);
   checkNotEmpty(op, x, list);
   return reduction(op, x, axes, options, (b, node) =>
     reduceKeep(b, node.dtype === 'bool' ? (monoid === 'max' ? 'or' : 'and') : monoid, node, list),
@@ -250,7 +257,7 @@ export function std(x: Tensor, axes?: Axes, options: VarOptions = {}): Tensor {
 /** Variance and mean over the same axes. */
 export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tensor, Tensor] {
   checkFloat('varMean', x);
-  const list = normalizeAxes('varMean', axes, x.rank);
+  const list = axesOf('varMean', axes, x);
   const [spread, centre] = recordMany([x], (b, [node]) => {
     const stats = formula.moments(
       b,
@@ -269,7 +276,7 @@ export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tens
 export function norm(x: Tensor, p = 2, axes?: Axes, options: ReduceOptions = {}): Tensor {
   checkFloat('norm', x);
   if (Number.isNaN(p)) throw new TensorError('E_VALUE', 'norm', 'p is NaN');
-  if (Math.abs(p) === Infinity) checkNotEmpty('norm', x, normalizeAxes('norm', axes, x.rank));
+  if (Math.abs(p) === Infinity) checkNotEmpty('norm', x, axesOf('norm', axes, x));
   return reduction('norm', x, axes, options, (b, node, list) =>
     formula.widened(b, node, (wide) => formula.normOf(b, wide, p, list)),
   );
