@@ -135,19 +135,25 @@ export class Storage {
     this.#host = await resident.device.read(resident.buffer, this.bytes);
   }
 
-  /** The packed bytes, once the run that owes them is done. Rejects with the run's failure. */
+  /**
+   * The packed bytes, once the run that owes them is done. Rejects with the run's failure. What is given up meanwhile is
+   * still read.
+   */
   async read(): Promise<Uint8Array> {
-    if (this.#promise !== undefined) await this.#promise.done;
-    if (this.#failure !== undefined) throw this.#failure;
     if (this.#lost !== undefined) {
-      throw new SinterError(
-        'E_STATE',
-        `read: the tensor ${showShape(this.shape, this.dtype)} was ${this.#lost}`,
-      );
+      const type = showShape(this.shape, this.dtype);
+      throw new SinterError('E_STATE', `read: the value of the tensor ${type} was ${this.#lost}`);
     }
-    if (this.#host !== undefined) return this.#host;
-    const resident = this.#live()!;
-    return resident.device.read(resident.buffer, this.bytes);
+    this.pin();
+    try {
+      if (this.#promise !== undefined) await this.#promise.done;
+      if (this.#failure !== undefined) throw this.#failure;
+      if (this.#host !== undefined) return this.#host;
+      const resident = this.#live()!;
+      return await resident.device.read(resident.buffer, this.bytes);
+    } finally {
+      this.unpin();
+    }
   }
 
   /** One more handle stands for this value. */

@@ -1,0 +1,163 @@
+import { runInNewContext } from 'node:vm';
+import { setFlagsFromString } from 'node:v8';
+import { describe, expect, test } from 'vitest';
+import { clearCache } from '../../src/tensor/cache.ts';
+import { compile } from '../../src/tensor/compile-fn.ts';
+import { setOverwrittenBudget } from '../../src/tensor/memory.ts';
+import { pendingHandles } from '../../src/tensor/recording.ts';
+import { noGrad } from '../../src/tensor/transform.ts';
+import type { Tensor } from '../../src/tensor/tensor.ts';
+import { add, mul, spyDevice, sub, sum, turn, vec } from './support.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** Collects everything unreachable and lets finalizers run. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 3; i++) {
+    collect();
+    await turn();
+  }
+}
+
+/** One step of training by momentum, written as users write it. */
+function trainer(): { step: () => Tensor; w: Tensor } {
+  const w = vec(1, -2, 3).requiresGrad_();
+  const m = vec(0, 0, 0);
+  const step = (): Tensor => {
+    const hidden = mul(w, vec(1, 2, 3));
+    const loss = sum(mul(hidden, hidden));
+    w.zeroGrad();
+    loss.backward();
+    noGrad(() => {
+      m.assign(add(mul(m, 0.9), w.grad!));
+      w.assign(sub(w, mul(m, 1e-4)));
+    });
+    return loss;
+  };
+  return { step, w };
+}
+
+describe('memory stays flat without dispose', () => {
+  test('over 10,000 eager training steps', async () => {
+    clearCache();
+    const spy = spyDevice();
+    const { memory } = await spy.device.then((device) => ({ memory: () => device.memory() }));
+    const { step, w } = trainer();
+    const losses: number[] = [];
+    for (let i = 0; i < 10_000; i++) {
+      const loss = step();
+      if (i % 5 === 0) losses.push((await loss.item()) as number);
+      if (i % 500 === 0) await turn();
+    }
+    await w.data();
+    await settle();
+    expect(losses.at(-1)).toBeLessThan(losses[0]! / 100);
+    expect(spy.count.allocate).toBeGreaterThan(10_000);
+    expect(memory().buffers).toBeLessThan(20);
+    expect(pendingHandles().size).toBeLessThan(20);
+    expect(spy.count.load).toBeLessThan(12);
+  });
+
+  test('when every loss is kept', async () => {
+    clearCache();
+    const spy = spyDevice();
+    const device = await spy.device;
+    const { step } = trainer();
+    const losses: Tensor[] = [];
+    for (let i = 0; i < 200; i++) {
+      losses.push(step());
+      await losses.at(-1)!.item();
+    }
+    await settle();
+    // One scalar each: released histories hold no weights.
+    expect(device.memory().buffers).toBeLessThan(200 + 20);
+    expect(await losses[0]!.item()).toBe(98);
+  });
+
+  test('over compiled steps that donate their state: nothing is allocated but uploads', async () => {
+    const spy = spyDevice();
+    const device = await spy.device;
+    const step = compile((w: Tensor, x: Tensor) => sub(w, mul(x, 0.5)), { donate: [0] });
+    let w = vec(1, 2, 3);
+    for (let i = 0; i < 100; i++) w = step(w, vec(1, 1, 1));
+    expect(await w.array()).toEqual([-49, -48, -47]);
+    expect(spy.count.allocate).toBe(1 + 100);
+    await settle();
+    expect(device.memory().buffers).toBeLessThan(5);
+  });
+});
+
+describe('device memory is given back at once', () => {
+  test('by dispose', async () => {
+    const spy = spyDevice();
+    const device = await spy.device;
+    const y = add(vec(1, 2), 1);
+    await y.data();
+    const before = device.memory().buffers;
+    y.dispose();
+    expect(device.memory().buffers).toBe(before - 1);
+  });
+
+  test('not by dispose while another tensor stands for the value', async () => {
+    const spy = spyDevice();
+    const device = await spy.device;
+    const y = add(vec(1, 2), 1);
+    await y.data();
+    const alias = y.detach();
+    const before = device.memory().buffers;
+    y.dispose();
+    expect(device.memory().buffers).toBe(before);
+    expect(await alias.array()).toEqual([2, 3]);
+    alias.dispose();
+    expect(device.memory().buffers).toBe(before - 1);
+  });
+
+  test('after the flush that needed a disposed value', async () => {
+    const spy = spyDevice();
+    const device = await spy.device;
+    const x = add(vec(1, 2), 1);
+    await x.data();
+    const y = add(x, 1);
+    x.dispose();
+    const before = device.memory().buffers;
+    expect(await y.array()).toEqual([3, 4]);
+    // y came, x and the literal's upload did not stay.
+    expect(device.memory().buffers).toBe(before);
+  });
+
+  test('for values that assign replaced, above the budget', async () => {
+    const budget = setOverwrittenBudget(24);
+    try {
+      const spy = spyDevice();
+      const device = await spy.device;
+      const w = vec(1, 2);
+      await add(w, 0).data();
+      const before = device.memory().buffers;
+      for (let i = 0; i < 50; i++) {
+        const next = add(w, 1);
+        w.assign(next);
+        next.dispose();
+        await w.data();
+      }
+      expect(await w.array()).toEqual([51, 52]);
+      // The current value and three old ones of eight bytes.
+      expect(device.memory().buffers - before).toBeLessThanOrEqual(4);
+    } finally {
+      setOverwrittenBudget(budget);
+    }
+  });
+});
+
+test('what is given up while a queued run or a read needs it is kept until then', async () => {
+  let release = (): void => undefined;
+  const spy = spyDevice(new Promise((resolve) => (release = resolve)));
+  const x = vec(1, 2);
+  const y = add(x, 1);
+  const reading = y.array();
+  x.dispose();
+  y.dispose();
+  release();
+  expect(await reading).toEqual([2, 3]);
+  expect((await spy.device).memory().buffers).toBe(0);
+});

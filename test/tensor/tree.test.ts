@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { flatten, treeLeaves, treeMap, unflatten } from '../../src/tensor/tree.ts';
+import { mul, spyDevice, vec } from './support.ts';
+
+const tree = fc.letrec((tie) => ({
+  tree: fc.oneof(
+    { depthSize: 'small' },
+    fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.constant(null), fc.constant(undefined)),
+    fc.array(tie('tree')),
+    fc.dictionary(fc.string(), tie('tree')),
+  ),
+})).tree;
+
+test('unflatten undoes flatten', () => {
+  fc.assert(
+    fc.property(tree, (value) => {
+      const { leaves, paths, structure } = flatten(value);
+      expect(paths.length).toBe(leaves.length);
+      expect(unflatten(structure, leaves)).toEqual(value);
+    }),
+  );
+});
+
+describe('treeMap', () => {
+  test('replaces tensors and keeps everything else', async () => {
+    spyDevice();
+    const before = { layers: [{ w: vec(1) }, { w: vec(2) }], name: 'net', size: 3 };
+    const after = treeMap((x) => mul(x, 10), before);
+    expect(after.name).toBe('net');
+    expect(after.size).toBe(3);
+    expect(await Promise.all(after.layers.map(({ w }) => w.array()))).toEqual([[10], [20]]);
+  });
+
+  test('walks trees of one structure together', async () => {
+    spyDevice();
+    const made = treeMap((x, y, z) => mul(mul(x, y!), z!), [vec(2)], [vec(3)], [vec(4)]);
+    expect(await made[0]!.array()).toEqual([24]);
+  });
+
+  test.each([
+    [
+      'a missing key',
+      { a: vec(1), b: vec(1) },
+      { a: vec(1) },
+      'the first tree has .b where tree 2 has nothing: {a:*,b:*} and {a:*}',
+    ],
+    ['a key too many', { a: vec(1) }, { a: vec(1), b: vec(1) }, 'tree 2 has .b besides'],
+    ['a leaf for a list', { a: vec(1) }, { a: [vec(1)] }, 'the first tree has .a where tree 2 has .a[0]'],
+  ])('names the first difference: %s', (_, a, b, message) => {
+    expect(() => treeMap((x) => x, a, b)).toThrow(message);
+  });
+});
+
+test('treeLeaves gives the tensors in order', () => {
+  const [a, b] = [vec(1), vec(2)];
+  expect(treeLeaves({ x: [a, 3], y: b })).toEqual([a, b]);
+});
