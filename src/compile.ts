@@ -3,7 +3,7 @@
 
 import { assemble, storedBytes } from './codegen/assemble.ts';
 import { lowerKernel } from './codegen/kernel.ts';
-//VL
+import { verifyLoop } from './codegen/verify-loop.ts';
 import { emitWgsl } from './codegen/wgsl/emit.ts';
 import { dims, type Graph, type Node } from './ir/graph.ts';
 import { showType } from './ir/infer.ts';
@@ -109,7 +109,7 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
   }
   const memory = planMemory(kernels, outputs, donations, storedBytes);
   const lowered = kernels.map((kernel) => lowerKernel(kernel, target, memory.overwrites));
-  //VL if (options.check) lowered.forEach(({ loop }) => verifyLoop(loop));
+  if (options.check) lowered.forEach(({ loop }) => verifyLoop(loop));
   const { program, sources } = assemble({
     target: target.id,
     inputs,

@@ -36,7 +36,9 @@ export class LoopBuilder {
 
   /** Names a value once; constants, variables and coordinates stay as they are. */
   let(value: Value, hint: string): Value {
-    if (value.kind === 'constant' || value.kind === 'variable' || value.kind === 'scalar') return value;
+    if (value.kind === 'constant' || value.kind === 'scalar') return value;
+    // A mutable register is copied: its later values must not show through the name.
+    if (value.kind === 'variable' && !this.#mutable.has(value.name)) return value;
     const stable = this.#isStable(value);
     const key = stable ? keyOf(value) : '';
     if (stable) {

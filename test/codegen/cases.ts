@@ -1,0 +1,189 @@
+// Graphs that lead to every kernel kind and to every edge of its template: sizes that do and do not divide by the tile or the
+// vector width, transposed and batched operands, long and short rows, narrow dtypes.
+
+import { add, binary, broadcast, reduce, reduceKeep, sub, unary, div } from '../../src/ir/build.ts';
+import type { DType } from '../../src/ir/dtype.ts';
+import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../src/ir/graph.ts';
+import { dims } from '../../src/ir/graph.ts';
+
+export class Sketch {
+  readonly b: GraphBuilder = new GraphBuilder();
+  readonly parameters: NodeOf<'parameter'>[] = [];
+
+  input(shape: readonly number[], dtype: DType = 'f32'): Node {
+    const index = this.parameters.length;
+    const node = this.b.add('parameter', [], { index, name: `x${index}`, dtype, shape });
+    this.parameters.push(node);
+    return node as Node;
+  }
+
+  /** Contracts the last axis of x with the second to last of y, over `batch` leading axes. */
+  matmul(x: Node, y: Node, batch = 0): Node {
+    const axes = Array.from({ length: batch }, (_, i) => i);
+    return this.dot(x, y, axes, axes, [dims(x).length - 1], [dims(y).length - 2]);
+  }
+
+  dot(
+    x: Node,
+    y: Node,
+    lhsBatch: number[],
+    rhsBatch: number[],
+    lhsContract: number[],
+    rhsContract: number[],
+  ): Node {
+    return this.b.add('dot', [x, y], {
+      lhsBatch,
+      rhsBatch,
+      lhsContract,
+      rhsContract,
+      dtype: x.dtype,
+    }) as Node;
+  }
+
+  softmax(x: Node, axis: number): Node {
+    const { b } = this;
+    const top = broadcast(b, reduceKeep(b, 'max', x, [axis]), dims(x));
+    const e = unary(b, 'exp', sub(b, x, top));
+    return div(b, e, broadcast(b, reduceKeep(b, 'sum', e, [axis]), dims(x)));
+  }
+
+  conv(x: Node, w: Node, options: Partial<NodeOf<'conv'>['attrs']> = {}): Node {
+    const one = [1, 1];
+    const attrs = {
+      strides: one,
+      padLow: one,
+      padHigh: one,
+      lhsDilation: one,
+      rhsDilation: one,
+      groups: 1,
+      ...options,
+    };
+    return this.b.add('conv', [x, w], attrs) as Node;
+  }
+
+  scan(x: Node, axis: number, monoid: 'sum' | 'max' | 'prod', reverse = false, exclusive = false): Node {
+    return this.b.add('scan', [x], { axis, monoid, reverse, exclusive }) as Node;
+  }
+
+  graph(outputs: readonly Node[]): Graph {
+    return { parameters: this.parameters, outputs };
+  }
+}
+
+const whole = (shape: readonly number[]): number[] => shape.map(() => 1);
+
+export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
+  'add of a broadcast row': (s) => [add(s.b, s.input([37, 5]), broadcast(s.b, s.input([5]), [37, 5]))],
+  'a permuted copy': (s) => [s.b.add('permute', [s.input([9, 3, 10])], { order: [2, 0, 1] }) as Node],
+  'two outputs of one size': (s) => {
+    const [x, y] = [s.input([7, 6]), s.input([7, 6])];
+    return [add(s.b, x, y), binary(s.b, 'mul', x, y)];
+  },
+  'a rank-0 result': (s) => [add(s.b, s.input([]), s.input([]))],
+  'matmul of whole tiles': (s) => [s.matmul(s.input([64, 32]), s.input([32, 64]))],
+  'matmul of odd sizes': (s) => [s.matmul(s.input([67, 45]), s.input([45, 71]))],
+  'matmul with the right side transposed': (s) => [
+    s.dot(s.input([50, 40]), s.input([66, 40]), [], [], [1], [1]),
+  ],
+  'matmul with the left side transposed': (s) => [
+    s.dot(s.input([40, 50]), s.input([40, 66]), [], [], [0], [0]),
+  ],
+  'batched matmul': (s) => [s.matmul(s.input([3, 40, 33]), s.input([3, 33, 50]), 1)],
+  'a row times a matrix': (s) => [s.matmul(s.input([1, 90]), s.input([90, 101]))],
+  'a matrix times a column': (s) => [s.matmul(s.input([90, 101]), s.input([101, 1]))],
+  'matmul over several contracted axes': (s) => [
+    s.dot(s.input([4, 5, 33]), s.input([4, 5, 34]), [], [], [0, 1], [0, 1]),
+  ],
+  'matmul, bias, clamp, residual': (s) => {
+    const y = add(
+      s.b,
+      s.matmul(s.input([35, 36]), s.input([36, 37])),
+      broadcast(s.b, s.input([37]), [35, 37]),
+    );
+    return [add(s.b, binary(s.b, 'max', y, 0), s.input([35, 37]))];
+  },
+  'matmul with its heads split on the way out': (s) => {
+    const y = s.matmul(s.input([24, 16]), s.input([16, 48]));
+    const split = s.b.add('reshape', [y], { shape: [2, 12, 4, 12] }) as Node;
+    return [s.b.add('permute', [split], { order: [0, 2, 1, 3] }) as Node];
+  },
+  'matmul of a computed operand': (s) => [
+    s.matmul(binary(s.b, 'mul', s.input([33, 34]), 0.5), s.input([34, 35])),
+  ],
+  'integer matmul': (s) => [s.matmul(s.input([33, 9], 'i32'), s.input([9, 40], 'i32'))],
+  'half matmul': (s) => [s.matmul(s.input([33, 17], 'f16'), s.input([17, 35], 'f16'))],
+  'convolution with padding': (s) => [s.conv(s.input([1, 8, 12, 12]), s.input([16, 8, 3, 3]))],
+  'convolution with everything': (s) => [
+    s.conv(s.input([2, 6, 9, 11]), s.input([8, 3, 3, 3]), {
+      strides: [2, 1],
+      padHigh: [1, 2],
+      lhsDilation: [1, 2],
+      rhsDilation: [1, 2],
+      groups: 2,
+    }),
+  ],
+  'depthwise convolution': (s) => [s.conv(s.input([1, 8, 9, 9]), s.input([8, 1, 3, 3]), { groups: 8 })],
+  'large convolution': (s) => [s.conv(s.input([1, 16, 10, 10]), s.input([40, 16, 3, 3]))],
+  'softmax over rows of a multiple of four': (s) => [s.softmax(s.input([6, 64]), 1)],
+  'softmax over odd rows': (s) => [s.softmax(s.input([7, 515]), 1)],
+  'softmax over columns': (s) => [s.softmax(s.input([66, 30]), 0)],
+  'softmax over a middle axis': (s) => [s.softmax(s.input([3, 18, 5]), 1)],
+  'several reductions of one input': (s) => {
+    const x = s.input([12, 40]);
+    return [
+      reduce(s.b, 'sum', x, [1]),
+      reduce(s.b, 'max', x, [1]),
+      reduce(s.b, 'sum', binary(s.b, 'mul', x, x), [1]),
+    ];
+  },
+  'column sums': (s) => [reduce(s.b, 'sum', s.input([100, 67]), [0])],
+  'sum over outer and inner axes': (s) => [reduce(s.b, 'sum', s.input([5, 6, 7]), [0, 2])],
+  'a long sum': (s) => [reduce(s.b, 'sum', s.input([20_000]), [0])],
+  'a long maximum of few rows': (s) => [reduce(s.b, 'max', s.input([3, 10_001]), [1])],
+  'positions of extremes': (s) => [
+    s.b.add('argReduce', [s.input([9, 300])], { monoid: 'max', axis: 1 }) as Node,
+    s.b.add('argReduce', [s.input([70, 33])], { monoid: 'min', axis: 0 }) as Node,
+  ],
+  'bool reductions': (s) => [
+    reduce(s.b, 'or', s.input([9, 70], 'bool'), [1]),
+    reduce(s.b, 'and', s.input([70, 9], 'bool'), [0]),
+    binary(s.b, 'lt', s.input([13, 7]), s.input([13, 7])),
+  ],
+  'half sums and adds': (s) => [
+    reduce(s.b, 'sum', s.input([33, 70], 'bf16'), [1]),
+    add(s.b, s.input([33, 7], 'f16'), s.input([33, 7], 'f16')),
+    reduce(s.b, 'sum', s.input([5, 7], 'f16'), [0]),
+  ],
+  'running sums, every direction': (s) => {
+    const x = s.input([6, 33]);
+    return [
+      s.scan(x, 1, 'sum'),
+      s.scan(x, 0, 'sum', true),
+      s.scan(x, 1, 'max', false, true),
+      s.scan(x, 1, 'sum', true, true),
+    ];
+  },
+  'a long running sum': (s) => [s.scan(s.input([3000, 2]), 0, 'sum', true, true)],
+  'a long running maximum': (s) => [s.scan(s.input([5001]), 0, 'max')],
+  'scatter and gather': (s) => {
+    const x = s.input([9, 6]);
+    const rows = s.b.add('iota', [], { shape: [14, 6], axis: 0, dtype: 'i32' }) as Node;
+    const at = binary(s.b, 'mod', binary(s.b, 'mul', rows, 5), 11);
+    return [
+      s.b.add('scatter', [x, at, s.input([14, 6])], { axis: 0, mode: 'add' }) as Node,
+      s.b.add('scatter', [x, at, s.input([14, 6])], { axis: 0, mode: 'set' }) as Node,
+      s.b.add('gather', [x, at], { axis: 0 }) as Node,
+    ];
+  },
+  'slices, pads, windows and joins': (s) => {
+    const x = s.input([6, 7]);
+    const flipped = s.b.add('slice', [x], { start: [5, 0], size: [6, 4], step: [-1, 2] }) as Node;
+    const padded = s.b.add('pad', [x], { low: [1, 0], high: [0, 2], interior: [1, 0], value: 2 }) as Node;
+    const windows = s.b.add('window', [x], { axis: 1, size: 3, stride: 2, dilation: 1 }) as Node;
+    return [flipped, padded, windows, s.b.add('concat', [x, flipped, x], { axis: 1 }) as Node];
+  },
+  'a reversed copy': (s) => {
+    const x = s.input([11]);
+    return [s.b.add('slice', [x], { start: [10], size: [11], step: whole([11]).map(() => -1) }) as Node];
+  },
+};

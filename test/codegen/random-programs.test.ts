@@ -1,0 +1,56 @@
+// Random programs through the whole compiler: generated WGSL on the real device equals the reference interpreter, for special
+// values too; on a subset, so do the Loops. Failures shrink and print as IR text; the seed is logged.
+
+import * as fc from 'fast-check';
+import { beforeAll, expect, test } from 'vitest';
+
+import { interpret } from '../../src/ir/interpret.ts';
+import type { Device } from '../../src/runtime/device.ts';
+import { openDevice } from '../../src/runtime/registry.ts';
+import { gpuTarget, softwareTarget, targetOf } from '../../src/schedule/target.ts';
+import { runLoops, runOnDevice } from '../support/execute.ts';
+import { checkLaw, seed } from '../support/property.ts';
+import { expectClose, randomProgram } from '../support/random-graph.ts';
+
+const dtypes = ['f32', 'i32', 'u32', 'bool', 'f16', 'bf16'] as const;
+const programs = randomProgram({ dtypes: [...dtypes], values: 'tame' });
+/** f16 keeps 11 bits: two roundings apart is 2e-3. */
+const tolerance = (dtype: string): number => (dtype === 'bf16' ? 2e-2 : dtype === 'f16' ? 4e-3 : 1e-3);
+
+let device: Device;
+beforeAll(async () => {
+  device = await openDevice('webgpu:software');
+});
+
+test.each([
+  ['software', 200],
+  ['gpu', 120],
+] as const)(
+  'random programs on the device equal the interpreter, %s schedules',
+  { timeout: 300_000 },
+  async (profile, runs) => {
+    const target =
+      profile === 'gpu' ? { ...gpuTarget, limits: targetOf(device.facts).limits } : softwareTarget;
+    console.log(`seed ${seed}`);
+    await fc.assert(
+      fc.asyncProperty(programs, async ({ graph, inputs }) => {
+        const expected = interpret(graph, inputs);
+        const actual = await runOnDevice(device, target, graph, inputs);
+        actual.forEach((got, i) => expectClose(got, expected[i]!, tolerance(got.dtype)));
+      }),
+      { numRuns: runs, seed },
+    );
+    expect(await device.finish()).toBeUndefined();
+  },
+);
+
+test('Loops of random programs run without races and equal the interpreter', { timeout: 120_000 }, () => {
+  checkLaw(250, programs, ({ graph, inputs }) => {
+    const expected = interpret(graph, inputs);
+    for (const target of [gpuTarget, softwareTarget]) {
+      runLoops(target, graph, inputs).forEach((got, i) =>
+        expectClose(got, expected[i]!, tolerance(got.dtype)),
+      );
+    }
+  });
+});
