@@ -4,10 +4,20 @@
 import { cotangents } from '../autograd/vjp.ts';
 import { TensorError } from '../errors.ts';
 import { add, full } from '../ir/build.ts';
-import type { Node } from '../ir/graph.ts';
+import { dims, type Node } from '../ir/graph.ts';
 import { sameShape, sizeOf } from '../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
-import { builder, canonical, here, leafOf, nodeFor, recordedHandle, settle, storageOf } from './recording.ts';
+import {
+  builder,
+  canonical,
+  here,
+  isSpent,
+  leafOf,
+  nodeFor,
+  recordedHandle,
+  settle,
+  storageOf,
+} from './recording.ts';
 import { gradOf, setGrad } from './slots.ts';
 
 /** The same value without history. */
@@ -24,14 +34,7 @@ export function cut(node: Node): Node {
 export function backward(handle: Handle, seed: Handle | undefined, retainGraph: boolean): void {
   const at = here(handle, 'backward');
   const root = nodeFor(handle);
-  if (at.released) {
-    throw new TensorError(
-      'E_GRAD',
-      'backward',
-      `the history of ${showHandle(at)} was released by an earlier backward`,
-      'backward(undefined, { retainGraph: true }) the first time',
-    );
-  }
+  if (at.released) throwSpent(at);
   if (!at.requiresGrad) {
     throw new TensorError(
       'E_GRAD',
@@ -60,6 +63,15 @@ export function backward(handle: Handle, seed: Handle | undefined, retainGraph: 
   if (at.trace === undefined) settle(at);
 }
 
+function throwSpent(value: Pick<Handle, 'dtype' | 'shape'>): never {
+  throw new TensorError(
+    'E_GRAD',
+    'backward',
+    `the history of ${showHandle(value)} was released by an earlier backward`,
+    'backward(undefined, { retainGraph: true }) the first time',
+  );
+}
+
 function accumulate(leaf: Handle, gradient: Node): void {
   const before = gradOf(leaf);
   const sum = before === undefined ? gradient : add(builder(), nodeFor(before), gradient);
@@ -86,10 +98,14 @@ export function seedNode(op: string, output: Handle, seed: Handle | undefined): 
   return full(builder(), output.shape, 1, output.dtype);
 }
 
-/** Nodes under `roots` that stand for gradient leaves (of any version), without passing a leaf or a stopGradient. */
+/**
+ * Nodes under `roots` that stand for gradient leaves (of any version), without passing a leaf or a stopGradient. Throws E_GRAD
+ * at a value whose history has been released.
+ */
 export function leavesOf(roots: readonly Node[]): Node[] {
   const found: Node[] = [];
   walkGradient(roots, (node) => {
+    if (isSpent(node)) throwSpent({ dtype: node.dtype, shape: dims(node) });
     if (leafOf(node) === undefined) return true;
     found.push(node);
     return false;

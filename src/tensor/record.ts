@@ -7,7 +7,7 @@ import type { GraphBuilder, Node } from '../ir/graph.ts';
 import { showShape, sizeOf, type FixedShape } from '../ir/shape.ts';
 import { fromInteger, fromReal, packBytes, type HostData } from '../ir/value.ts';
 import { flushLarge } from './realise.ts';
-import { builder, gradEnabled, leafHandle, nodeFor, recordedHandle } from './recording.ts';
+import { builder, gradEnabled, here, leafHandle, nodeFor, recordedHandle } from './recording.ts';
 import { Storage } from './storage.ts';
 import { handleOf, Tensor, type TensorLike } from './tensor.ts';
 
@@ -30,8 +30,9 @@ export function recordMany(
   make: (b: GraphBuilder, nodes: readonly Node[]) => readonly Node[],
 ): Tensor[] {
   flushLarge();
-  const nodes = inputs.map(nodeOf);
-  const history = inputs.some((input) => input.requiresGrad);
+  const handles = inputs.map((input) => here(handleOf(input)));
+  const nodes = handles.map(nodeFor);
+  const history = handles.some((handle) => handle.requiresGrad);
   return make(builder(), nodes).map((node) => {
     const tracked = history && isFloat(node.dtype);
     if (!tracked || gradEnabled()) return new Tensor(recordedHandle(node, tracked));

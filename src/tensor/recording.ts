@@ -28,6 +28,7 @@ const state: Recording = {
 
 const storages = new WeakMap<Node, Storage>();
 const leaves = new WeakMap<Node, Handle>();
+const spent = new WeakSet<Node>();
 let parameterCount = 0;
 
 /** The builder that operations are recorded with now. */
@@ -121,6 +122,11 @@ export function bindLeaf(node: Node, handle: Handle): void {
   leaves.set(node, handle);
 }
 
+/** Whether the node stands for a value whose history `backward` has released. */
+export function isSpent(node: Node): boolean {
+  return spent.has(node);
+}
+
 /** A realised value that operations can read. */
 export function leafHandle(storage: Storage): Handle {
   const node = freshParameter(storage.dtype, storage.shape);
@@ -163,6 +169,7 @@ export function settle(handle: Handle): boolean {
     handle.node = freshParameter(handle.dtype, handle.shape);
     bindStorage(handle.node, handle.storage!);
     if (handle.leaf) bindLeaf(handle.node, handle);
+    if (handle.released) spent.add(handle.node);
   }
   return true;
 }
@@ -178,14 +185,20 @@ export function checkUsable(handle: Handle, op: string): void {
   throw new TensorError('E_STATE', op, `the tensor ${showHandle(handle)} was ${gone}`, hint);
 }
 
+/** As `here`, without asking whether the value can be used. */
+export function standing(handle: Handle): Handle {
+  const { trace } = state;
+  return trace === undefined || handle.trace !== undefined ? handle : trace.standIn(handle);
+}
+
 /**
  * The handle that stands for this value where we are: itself, or inside a traced function the stand-in of a value from
  * outside. Throws E_STATE when the value is gone, or was made inside a traced function that has ended.
  */
 export function here(handle: Handle, op: string = 'read'): Handle {
   checkUsable(handle, op);
-  if (handle.trace === state.trace) return handle;
-  if (handle.trace === undefined) return state.trace!.standIn(handle);
+  const at = standing(handle);
+  if (at.trace === state.trace) return at;
   throw new TensorError(
     'E_STATE',
     op,

@@ -11,6 +11,7 @@ import { showHandle, type Handle } from './handle.ts';
 import { disposeHandle } from './memory.ts';
 import { nest, type NestedArray } from './nest.ts';
 import { readBytes } from './realise.ts';
+import { standing } from './recording.ts';
 import { gradOf, requireGrad, setGrad } from './slots.ts';
 
 /** What operations take where a tensor is expected: a number becomes a constant. */
@@ -61,7 +62,7 @@ export class Tensor {
   }
 
   get requiresGrad(): boolean {
-    return this.#handle.requiresGrad;
+    return standing(this.#handle).requiresGrad;
   }
 
   /** Makes this tensor a leaf whose `grad` `backward` fills (or, with `false`, cuts it off from its history). */
@@ -149,9 +150,9 @@ export class Tensor {
 
   /** `Tensor f32[2,3] (pending)`. */
   toString(): string {
-    const { gone, storage, requiresGrad } = this.#handle;
+    const { gone, storage } = this.#handle;
     const place = gone ?? (storage === undefined ? 'pending' : storage.place);
-    return `Tensor ${showHandle(this.#handle)} (${place}${requiresGrad ? ', requires grad' : ''})`;
+    return `Tensor ${showHandle(this.#handle)} (${place}${this.requiresGrad ? ', requires grad' : ''})`;
   }
 }
 

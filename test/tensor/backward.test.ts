@@ -52,6 +52,15 @@ describe('backward', () => {
     expect(() => loss.backward()).toThrow('was released by an earlier backward');
   });
 
+  test('a released history is not taken for a constant', async () => {
+    spyDevice();
+    const w = vec(2).requiresGrad_();
+    const first = cube(w);
+    first.backward();
+    await first.item();
+    expect(() => add(first, cube(w)).backward()).toThrow('the history of f32[] was released');
+  });
+
   test('a seed weighs the elements', async () => {
     spyDevice();
     const w = vec(1, 2).requiresGrad_();

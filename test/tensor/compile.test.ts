@@ -114,6 +114,17 @@ describe('a compiled function', () => {
     }
   });
 
+  test('assigns history as well as values', async () => {
+    spyDevice();
+    const [w, state] = [vec(3).requiresGrad_(), vec(0)];
+    const step = compile(() => {
+      state.assign(mul(w, w));
+      sum(state).backward();
+    });
+    step();
+    expect([await w.grad!.array(), await state.array(), state.requiresGrad]).toEqual([[6], [9], false]);
+  });
+
   test('differentiates inside, and is differentiated from outside', async () => {
     spyDevice();
     const cube = (x: Tensor): Tensor => sum(mul(mul(x, x), x));

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { flatten, treeLeaves, treeMap, unflatten } from '../../src/tensor/tree.ts';
 import { mul, spyDevice, vec } from './support.ts';

@@ -1,0 +1,358 @@
+// Sinter's public names, listed one by one. Subpaths have their own: `sinter/ir`, `sinter/nn`, `sinter/optim`, `sinter/io`.
+
+import './tensor/methods.ts';
+
+// Tensors
+export { Tensor, type TensorLike } from './tensor/tensor.ts';
+export type { NestedArray } from './tensor/nest.ts';
+export { treeLeaves, treeMap, type Tree } from './tensor/tree.ts';
+export type { DType } from './ir/dtype.ts';
+export type { HostData } from './ir/value.ts';
+
+// Derivatives
+export {
+  customVjp,
+  enableGrad,
+  grad,
+  gradients,
+  noGrad,
+  valueAndGrad,
+  vjp,
+  type GradientOf,
+  type GradOptions,
+} from './tensor/transform.ts';
+
+// Compiling
+export { compile, type CompileFunctionOptions } from './tensor/compile-fn.ts';
+
+// Devices and memory
+export { devices, setDevice, synchronize } from './tensor/device.ts';
+export type { DeviceReport } from './runtime/registry.ts';
+export { setOverwrittenBudget } from './tensor/memory.ts';
+export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';
+
+// Errors
+export { CompilerBug, DeviceError, ParseError, SinterError, TensorError, type ErrorCode } from './errors.ts';
+
+// Making tensors
+export {
+  arange,
+  eye,
+  full,
+  fullLike,
+  linspace,
+  ones,
+  onesLike,
+  tensor,
+  zeros,
+  zerosLike,
+  type CreateOptions,
+  type NestedData,
+  type TensorOptions,
+} from './tensor/ops/creation.ts';
+
+// Random numbers
+export {
+  bernoulli,
+  dropout,
+  multinomial,
+  normal,
+  rand,
+  randint,
+  randLike,
+  randn,
+  randnLike,
+  randperm,
+  uniform,
+  type DropoutOptions,
+  type MultinomialOptions,
+  type NormalOptions,
+  type UniformOptions,
+} from './tensor/ops/random.ts';
+
+// Arithmetic
+export {
+  abs,
+  acos,
+  acosh,
+  add,
+  addScaled,
+  asin,
+  asinh,
+  atan,
+  atan2,
+  atanh,
+  ceil,
+  clamp,
+  cos,
+  cosh,
+  div,
+  erf,
+  erfc,
+  exp,
+  exp2,
+  expm1,
+  floor,
+  floorDivide,
+  fmod,
+  lerp,
+  log,
+  log10,
+  log1p,
+  log2,
+  maximum,
+  minimum,
+  mul,
+  nanToNum,
+  neg,
+  pow,
+  reciprocal,
+  remainder,
+  round,
+  rsqrt,
+  sign,
+  sin,
+  sinh,
+  sqrt,
+  square,
+  sub,
+  tan,
+  tanh,
+  trunc,
+  type AddOptions,
+  type DivOptions,
+  type NanToNumOptions,
+} from './tensor/ops/elementwise.ts';
+
+// Comparisons, booleans and bits
+export {
+  bitwiseAnd,
+  bitwiseLeftShift,
+  bitwiseNot,
+  bitwiseOr,
+  bitwiseRightShift,
+  bitwiseXor,
+  eq,
+  ge,
+  gt,
+  isFinite,
+  isInf,
+  isNan,
+  le,
+  logicalAnd,
+  logicalNot,
+  logicalOr,
+  logicalXor,
+  lt,
+  maskedFill,
+  ne,
+  where,
+} from './tensor/ops/compare.ts';
+
+// Casts
+export { bitcast, cast, to, toBool, toFloat, toHalf, toInt } from './tensor/ops/cast.ts';
+
+// Activations
+export {
+  celu,
+  elu,
+  gelu,
+  glu,
+  hardsigmoid,
+  hardswish,
+  hardtanh,
+  leakyRelu,
+  logSigmoid,
+  mish,
+  prelu,
+  relu,
+  relu6,
+  selu,
+  sigmoid,
+  silu,
+  softplus,
+  softsign,
+  tanhshrink,
+  type GeluOptions,
+  type SoftplusOptions,
+} from './tensor/ops/activation.ts';
+
+// Reductions
+export {
+  all,
+  amax,
+  amin,
+  any,
+  argmax,
+  argmin,
+  countNonzero,
+  hasInfNan,
+  logsumexp,
+  max,
+  maxWithIndices,
+  mean,
+  min,
+  minWithIndices,
+  norm,
+  prod,
+  std,
+  sum,
+  varMean,
+  type Axes,
+  type ReduceOptions,
+  type SumOptions,
+  type VarOptions,
+} from './tensor/ops/reduce.ts';
+
+// Scans
+export { cummax, cummin, cumprod, cumsum, logcumsumexp, type ScanOptions } from './tensor/ops/scan.ts';
+
+// Softmax
+export { logSoftmax, softmax, softmax2d, softmin, type SoftmaxOptions } from './tensor/ops/softmax.ts';
+
+// Norms
+export {
+  batchNorm,
+  batchNormUpdate,
+  groupNorm,
+  instanceNorm,
+  layerNorm,
+  localResponseNorm,
+  normalize,
+  rmsNorm,
+  type BatchNormOptions,
+  type LocalResponseOptions,
+  type NormalizeOptions,
+  type NormOptions,
+} from './tensor/ops/norm.ts';
+
+// Products
+export { bmm, dot, linear, matmul, mm, mv, outer, trace, type MatmulOptions } from './tensor/ops/matmul.ts';
+
+// Index strings
+export { einsum } from './tensor/ops/einsum.ts';
+export {
+  rearrange,
+  reduce,
+  repeat,
+  tile,
+  type AxisSizes,
+  type NamedReduction,
+} from './tensor/ops/rearrange.ts';
+
+// Convolution and pooling
+export {
+  conv1d,
+  conv2d,
+  conv3d,
+  convTranspose1d,
+  convTranspose2d,
+  convTranspose3d,
+  type ConvOptions,
+  type ConvTransposeOptions,
+} from './tensor/ops/conv.ts';
+export {
+  adaptiveAvgPool2d,
+  avgPool1d,
+  avgPool2d,
+  globalAvgPool,
+  maxPool1d,
+  maxPool2d,
+  maxPool2dWithIndices,
+  type AvgPoolOptions,
+  type MaxPoolOptions,
+  type PoolOptions,
+} from './tensor/ops/pool.ts';
+
+// Attention
+export { scaledDotProductAttention, type AttentionOptions } from './tensor/ops/attention.ts';
+
+// Losses
+export {
+  bceLoss,
+  bceWithLogits,
+  cosineSimilarity,
+  crossEntropy,
+  hingeEmbeddingLoss,
+  huberLoss,
+  klDiv,
+  l1Loss,
+  mseLoss,
+  nllLoss,
+  smoothL1Loss,
+  type BceWithLogitsOptions,
+  type CosineSimilarityOptions,
+  type CrossEntropyOptions,
+  type HingeEmbeddingOptions,
+  type HuberOptions,
+  type KlDivOptions,
+  type LossOptions,
+  type NllOptions,
+  type Reduction,
+  type SmoothL1Options,
+} from './tensor/ops/loss.ts';
+
+// Views and movement
+export {
+  broadcastTo,
+  expand,
+  expandAs,
+  flatten,
+  moveaxis,
+  permute,
+  reshape,
+  squeeze,
+  t,
+  transpose,
+  unflatten,
+  unfold,
+  unsqueeze,
+  view,
+  viewAs,
+} from './tensor/ops/view.ts';
+export {
+  diag,
+  diagEmbed,
+  diagonal,
+  flip,
+  pad,
+  roll,
+  tril,
+  triu,
+  type DiagonalOptions,
+  type PadOptions,
+} from './tensor/ops/movement.ts';
+export {
+  cat,
+  chunk,
+  meshgrid,
+  repeatInterleave,
+  split,
+  stack,
+  unbind,
+  type MeshgridOptions,
+} from './tensor/ops/join.ts';
+
+// Indexing
+export { at, narrow, select, slice, type Index, type Range } from './tensor/ops/indexing.ts';
+export {
+  embedding,
+  gather,
+  indexAdd,
+  indexCopy,
+  indexSelect,
+  oneHot,
+  scatter,
+  scatterAdd,
+  scatterReduce,
+  searchsorted,
+  segmentSum,
+  take,
+  takeAlongAxis,
+  type EmbeddingOptions,
+  type IndexAddOptions,
+  type OneHotOptions,
+  type ScatterReduce,
+  type SearchsortedOptions,
+} from './tensor/ops/gather.ts';
+export { argsort, sort, topk, type SortOptions, type TopkOptions } from './tensor/ops/sort.ts';
