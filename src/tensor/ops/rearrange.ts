@@ -22,9 +22,15 @@ function fail(op: string, pattern: string, at: number, problem: string): never {
   throw new ParseError('E_PARSE', `${op} '${pattern}'`, problem, { line: 1, column: at + 1 });
 }
 
+/** A group as written: `(a b)` is merged, `a` stands alone. */
+interface Written {
+  readonly names: Group;
+  readonly merged: boolean;
+}
+
 /** The groups of one side, which starts at `offset` of the pattern. */
-function parseSide(op: string, pattern: string, side: string, offset: number): Group[] {
-  const groups: Group[] = [];
+function parseSide(op: string, pattern: string, side: string, offset: number): Written[] {
+  const groups: Written[] = [];
   const seen = new Set<string>();
   let open: string[] | undefined;
   for (const match of side.matchAll(/\s+|\(|\)|\.\.\.|[A-Za-z_]\w*|\d+|./gu)) {
@@ -36,15 +42,15 @@ function parseSide(op: string, pattern: string, side: string, offset: number): G
       open = [];
     } else if (token === ')') {
       if (open === undefined) fail(op, pattern, at, "a ')' without '('");
-      groups.push(open);
+      groups.push({ names: open, merged: true });
       open = undefined;
     } else if (token === DOTS || /^[A-Za-z_]/.test(token)) {
       if (seen.has(token)) fail(op, pattern, at, `'${token}' appears twice on one side`);
       seen.add(token);
-      if (open === undefined) groups.push([token]);
+      if (open === undefined) groups.push({ names: [token], merged: false });
       else open.push(token);
     } else if (token === '1') {
-      if (open === undefined) groups.push([]);
+      if (open === undefined) groups.push({ names: [], merged: true });
     } else fail(op, pattern, at, `unexpected '${token}'`);
   }
   if (open !== undefined) fail(op, pattern, offset + side.length, "a '(' is never closed");
@@ -62,22 +68,20 @@ function parse(op: string, pattern: string, rank: number): Pattern {
   if (arrow < 0) fail(op, pattern, pattern.length, "expected '->'");
   const left = parseSide(op, pattern, pattern.slice(0, arrow), 0);
   const right = parseSide(op, pattern, pattern.slice(arrow + 2), arrow + 2);
-  const hasDots = left.some((group) => group.includes(DOTS));
-  if (!hasDots && right.some((group) => group.includes(DOTS))) {
+  const hasDots = left.some(({ names }) => names.includes(DOTS));
+  if (!hasDots && right.some(({ names }) => names.includes(DOTS))) {
     fail(op, pattern, pattern.indexOf(DOTS, arrow), "'...' must be on the left too");
   }
-  if (left.some((group) => group.length > 1 && group.includes(DOTS))) {
+  if (left.some(({ names, merged }) => merged && names.includes(DOTS))) {
     fail(op, pattern, pattern.indexOf(DOTS), "'...' cannot be split");
   }
   const named = left.length - (hasDots ? 1 : 0);
-  const names = Array.from({ length: Math.max(0, rank - named) }, (_, i) => `${DOTS}${i}`);
-  const spell = (groups: readonly Group[]): Group[] =>
-    groups.flatMap((group): Group[] => {
-      if (!group.includes(DOTS)) return [group];
-      if (group.length === 1) return names.map((name) => [name]);
-      return [group.flatMap((name) => (name === DOTS ? names : [name]))];
+  const dots = Array.from({ length: Math.max(0, rank - named) }, (_, i) => `${DOTS}${i}`);
+  const spell = (groups: readonly Written[]): Group[] =>
+    groups.flatMap(({ names, merged }): Group[] => {
+      const spelled = names.flatMap((name) => (name === DOTS ? dots : [name]));
+      return merged ? [spelled] : spelled.map((name) => [name]);
     });
-  // A group of dots alone in parentheses reads like the dots themselves: both sides list its axes.
   return { left: spell(left), right: spell(right) };
 }
 
