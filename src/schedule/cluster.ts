@@ -6,6 +6,7 @@
 // Acyclicity by ranks: clusters are numbered as they open, and a node joins only the highest-ranked cluster among all it
 // depends on, so a cluster reads from lower ranks only. A free node depending on a member of rank r has rank r + ½.
 
+import { CompilerBug } from '../errors.ts';
 import { dims, topological, type Graph, type Node } from '../ir/graph.ts';
 import { axisIndex, constantIndex, delinearize, linearize, type IndexExpr } from '../ir/index-expr.ts';
 import { facts, isElementwise } from '../ir/ops.ts';
@@ -33,8 +34,6 @@ export interface Cluster {
   };
   /** Stored nodes that members read from outside. */
   readonly reads: Set<Node>;
-  /** Members some of whose users have not joined: the kernel's outputs so far. */
-  readonly open: Set<Node>;
 }
 
 /** A node without a kernel of its own. */
@@ -61,6 +60,7 @@ export type Place =
 
 export interface Clustering {
   readonly order: readonly Node[];
+  readonly users: ReadonlyMap<Node, readonly Node[]>;
   readonly places: ReadonlyMap<Node, Place>;
   readonly clusters: readonly Cluster[];
 }
@@ -77,12 +77,80 @@ export function makeAxis(name: string, extent: number): Axis {
   return { name, extent, atom: extent <= 1 ? constantIndex(0) : axisIndex(name, extent) };
 }
 
-/** Assigns every node reachable from the outputs a place. */
+/**
+ * Assigns every node reachable from the outputs a place. Nodes join freely first; where a kernel would then write more buffers
+ * than it may bind, the latest joined are barred and the pass runs again.
+ */
 export function clusterNodes(graph: Graph, target: Target, scalars: ReadonlySet<Node>): Clustering {
   const order = topological(graph.outputs);
-  const pass = new ClusterPass(graph, order, target, scalars);
-  for (const node of order) pass.visit(node);
-  return { order, places: pass.places, clusters: pass.clusters };
+  const users = usersOf(order);
+  const outputs = new Set(graph.outputs);
+  const cuts = new Map<Node, number>();
+  for (let round = 0; round < 40; round++) {
+    const pass = new ClusterPass(graph, target, scalars, cuts);
+    for (const node of order) pass.visit(node);
+    const before = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, id) => sum + id, 0);
+    for (const cluster of pass.clusters) {
+      const cut = overflowCut(cluster, users, outputs, target.limits.storageBuffers, (node) =>
+        pass.readsOf(node),
+      );
+      if (cut !== undefined) cuts.set(cluster.anchors[0]!, cut);
+    }
+    const after = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, id) => sum + id, 0);
+    if (before === after) return { order, users, places: pass.places, clusters: pass.clusters };
+  }
+  throw new CompilerBug('cluster', 'kernels do not settle within the binding limit');
+}
+
+/** The nodes that read each node. */
+function usersOf(order: readonly Node[]): Map<Node, Node[]> {
+  const users = new Map<Node, Node[]>();
+  for (const node of order) {
+    for (const input of new Set(node.inputs)) {
+      const list = users.get(input);
+      if (list === undefined) users.set(input, [node]);
+      else list.push(node);
+    }
+  }
+  return users;
+}
+
+/** The last member that may stay if the kernel's reads and writes are to fit; undefined when all of it fits. */
+function overflowCut(
+  cluster: Cluster,
+  users: ReadonlyMap<Node, readonly Node[]>,
+  outputs: ReadonlySet<Node>,
+  room: number,
+  readsOf: (node: Node) => ReadonlySet<Node>,
+): number | undefined {
+  const members = [...cluster.members.keys()].sort((a, b) => a.id - b.id);
+  // The last node inside that needs a member's value; Infinity when one outside does. Views stand for what they view.
+  const lastUse = new Map<Node, number>();
+  for (const member of members.toReversed()) {
+    let last = outputs.has(member) ? Infinity : 0;
+    for (const user of users.get(member) ?? []) {
+      const inside = cluster.members.has(user);
+      last = Math.max(
+        last,
+        inside ? user.id : Infinity,
+        inside && isThroughView(user) ? lastUse.get(user)! : 0,
+      );
+    }
+    lastUse.set(member, last);
+  }
+  for (let count = members.length; count >= 1; count--) {
+    const last = members[count - 1]!.id;
+    const reads = new Set<Node>();
+    let writes = 0;
+    for (const member of members.slice(0, count)) {
+      for (const input of member.inputs) {
+        if (!cluster.members.has(input)) for (const read of readsOf(input)) reads.add(read);
+      }
+      if ((!isThroughView(member) || outputs.has(member)) && lastUse.get(member)! > last) writes += 1;
+    }
+    if (reads.size + writes <= room) return count === members.length ? undefined : last;
+  }
+  return cluster.anchors[0]!.id;
 }
 
 class ClusterPass {
@@ -90,45 +158,21 @@ class ClusterPass {
   readonly clusters: Cluster[] = [];
   readonly #target: Target;
   readonly #scalars: ReadonlySet<Node>;
-  /** Users not yet visited, per node; outputs count as one that never is. */
-  readonly #pending = new Map<Node, number>();
   readonly #outputs: ReadonlySet<Node>;
-  /** Members that a node outside their cluster reads: outputs of their kernel. */
-  readonly #escaped = new Set<Node>();
+  /** Latest node that may join the cluster of an anchor: set where more would overflow its kernel. */
+  readonly #cuts: ReadonlyMap<Node, number>;
   /** Row clusters by the shape and axes they reduce. */
   readonly #rows = new Map<string, Cluster[]>();
 
-  constructor(graph: Graph, order: readonly Node[], target: Target, scalars: ReadonlySet<Node>) {
+  constructor(graph: Graph, target: Target, scalars: ReadonlySet<Node>, cuts: ReadonlyMap<Node, number>) {
     this.#target = target;
     this.#scalars = scalars;
     this.#outputs = new Set(graph.outputs);
-    for (const node of order) for (const input of new Set(node.inputs)) this.#count(input, 1);
-    for (const output of this.#outputs) this.#count(output, 1);
-  }
-
-  #count(node: Node, by: number): void {
-    this.#pending.set(node, (this.#pending.get(node) ?? 0) + by);
+    this.#cuts = cuts;
   }
 
   visit(node: Node): void {
-    const place = this.#place(node);
-    this.places.set(node, place);
-    for (const input of new Set(node.inputs)) {
-      this.#count(input, -1);
-      const home = this.places.get(input);
-      if (home?.kind !== 'member') continue;
-      if (place.kind !== 'member' || place.cluster !== home.cluster) this.#escape(input, home.cluster);
-      if (this.#pending.get(input) === 0 && !this.#escaped.has(input)) home.cluster.open.delete(input);
-    }
-  }
-
-  /** Marks what a reader outside the cluster will find in memory: the member, or what it is a view of. */
-  #escape(node: Node, cluster: Cluster): void {
-    for (const source of this.readsOf(node)) {
-      if (!cluster.members.has(source)) continue;
-      this.#escaped.add(source);
-      cluster.open.add(source);
-    }
+    this.places.set(node, this.#place(node));
   }
 
   #place(node: Node): Place {
@@ -177,11 +221,6 @@ class ClusterPass {
     if (place.kind === 'member' && isThroughView(node) && !this.#outputs.has(node))
       return this.readsOf(node.inputs[0]!);
     return new Set([node]);
-  }
-
-  /** Views of members are read through by other kernels instead of being stored. */
-  #storable(node: Node): boolean {
-    return !isThroughView(node) || this.#outputs.has(node);
   }
 
   #free(node: Node): Place {
@@ -247,7 +286,6 @@ class ClusterPass {
     const at = align(node, best);
     if (at === undefined || !this.#admit(node, best)) return undefined;
     best.members.set(node, at);
-    best.open.add(node);
     return { kind: 'member', cluster: best };
   }
 
@@ -261,13 +299,9 @@ class ClusterPass {
       for (const read of this.readsOf(input)) reads.add(read);
       if (place.kind === 'free') size += place.closure.size;
     }
-    let outputs = 1;
-    for (const member of cluster.open) {
-      const lastUse =
-        this.#pending.get(member) === 1 && !this.#escaped.has(member) && node.inputs.includes(member);
-      if (!lastUse && this.#storable(member)) outputs += 1;
-    }
-    if (size > kernelNodeLimit || reads.size + outputs > this.#target.limits.storageBuffers) return false;
+    const cut = this.#cuts.get(cluster.anchors[0]!) ?? Infinity;
+    if (node.id > cut || size > kernelNodeLimit || reads.size >= this.#target.limits.storageBuffers)
+      return false;
     for (const read of reads) cluster.reads.add(read);
     return true;
   }
@@ -287,7 +321,6 @@ class ClusterPass {
       members: new Map([[node, at]]),
       ...(full === undefined ? {} : { full }),
       reads: new Set(),
-      open: new Set([node]),
     };
     // A prologue that would overflow the kernel's bindings is stored first.
     const room = this.#target.limits.storageBuffers - 1;
@@ -340,7 +373,6 @@ class ClusterPass {
       const kept = full.at.filter((_, axis) => !axes.includes(axis));
       cluster.members.set(node, kept);
       cluster.anchors.push(node);
-      cluster.open.add(node);
       return { kind: 'member', cluster };
     }
     return undefined;

@@ -24,9 +24,8 @@ type Uses = Map<Cluster | Node, number>;
 
 /** Decides what is stored and by which kernel. */
 export function chooseStorage(graph: Graph, clustering: Clustering, target: Target): Storage {
-  const { order, places } = clustering;
+  const { order, places, users } = clustering;
   const outputs = new Set(graph.outputs);
-  const users = usersOf(order);
   const clusterWrites = new Map<Cluster, Map<Node, Indices>>(
     clustering.clusters.map((cluster) => [cluster, new Map()]),
   );
@@ -116,18 +115,6 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
     const place = places.get(kernel)!;
     return place.kind === 'free' || place.kind === 'stored' ? place.rank : 0;
   }
-}
-
-function usersOf(order: readonly Node[]): Map<Node, Node[]> {
-  const users = new Map<Node, Node[]>();
-  for (const node of order) {
-    for (const input of new Set(node.inputs)) {
-      const list = users.get(input);
-      if (list === undefined) users.set(input, [node]);
-      else list.push(node);
-    }
-  }
-  return users;
 }
 
 function addUse(uses: Uses, kernel: Cluster | Node, points: number): void {
