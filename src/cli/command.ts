@@ -1,0 +1,102 @@
+// What every command of `sinter` is made of: its options as data, from which parsing and help both follow, and where it writes.
+// Results go to stdout, progress to stderr.
+
+import { parseArgs } from 'node:util';
+import { SinterError } from '../errors.ts';
+
+/** A command line that asks for something that is not there: exit code 2. */
+export class UsageError extends SinterError {
+  constructor(message: string) {
+    super('E_VALUE', message);
+  }
+}
+
+export interface Option {
+  readonly type: 'string' | 'boolean';
+  readonly about: string;
+  /** What stands for the value in help, e.g. `FILE`. */
+  readonly value?: string;
+}
+
+/** What the user gave: strings by option name, true for flags. */
+export type Values = Readonly<Record<string, string | boolean | undefined>>;
+
+export interface Output {
+  /** A result, on a line of its own. */
+  line(text: string): void;
+  /** Progress, on a line of its own. */
+  note(text: string): void;
+  /** Progress that replaces the last such text; dropped where stderr is not a terminal. */
+  live(text: string): void;
+}
+
+export interface Command {
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly about: string;
+  /** Paragraphs for `--help`, after the usage line. */
+  readonly details: string;
+  readonly options: Readonly<Record<string, Option>>;
+  readonly examples: readonly string[];
+  readonly run: (values: Values, output: Output) => Promise<void>;
+}
+
+/** Options that every command has. */
+export const commonOptions: Readonly<Record<string, Option>> = {
+  json: { type: 'boolean', about: 'write the result as JSON on stdout' },
+  debug: { type: 'boolean', about: 'show stack traces of errors' },
+  help: { type: 'boolean', about: 'show this text' },
+};
+
+/** The values of a command's options. Throws UsageError on an unknown one, a missing value or anything else. */
+export function parseOptions(command: Command, args: readonly string[]): Values {
+  const options = { ...command.options, ...commonOptions };
+  const types = Object.fromEntries(
+    Object.entries(options).map(([name, { type }]) => [
+      name,
+      { type, ...(name === 'help' ? { short: 'h' } : {}) },
+    ]),
+  );
+  try {
+    return parseArgs({ args: [...args], options: types, strict: true, allowPositionals: false })
+      .values as Values;
+  } catch (error) {
+    const first = (error as Error).message.split('. ')[0]!;
+    throw new UsageError(`${command.name}: ${first}\n  try: sinter ${command.name} --help`);
+  }
+}
+
+/** The text of `sinter COMMAND --help`. */
+export function commandHelp(command: Command): string {
+  const rows = Object.entries({ ...command.options, ...commonOptions }).map(
+    ([name, option]) =>
+      [`--${name}${option.value === undefined ? '' : ` ${option.value}`}`, option.about] as const,
+  );
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return [
+    `usage: sinter ${command.name} [options]`,
+    '',
+    command.details,
+    '',
+    'options:',
+    ...rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`),
+    '',
+    'examples:',
+    ...command.examples.map((example) => `  ${example}`),
+  ].join('\n');
+}
+
+/** The value of a string option, or undefined. */
+export function text(values: Values, name: string): string | undefined {
+  const value = values[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The value of a string option that is a whole number of at least `least`. Throws UsageError otherwise. */
+export function wholeNumber(values: Values, name: string, fallback: number, least: number): number {
+  const given = text(values, name);
+  if (given === undefined) return fallback;
+  const value = Number(given);
+  if (given.trim() !== '' && Number.isSafeInteger(value) && value >= least) return value;
+  throw new UsageError(`--${name}: expects a whole number of at least ${least}, got '${given}'`);
+}

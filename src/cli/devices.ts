@@ -1,0 +1,33 @@
+// `sinter devices`: what this machine can compute on, and why not on the rest.
+
+import { devices } from '../index.ts';
+import { table } from '../table.ts';
+import type { Command } from './command.ts';
+
+export const devicesCommand: Command = {
+  name: 'devices',
+  about: 'list the devices of this machine',
+  details:
+    'Looks for every device and says what it is, or why it is not there. Without SINTER_DEVICE or\n' +
+    'setDevice, tensors are computed on webgpu, else on webgpu:software.',
+  options: {},
+  examples: ['sinter devices', 'SINTER_DEVICE=webgpu:software sinter demo'],
+  run: async (values, output) => {
+    const reports = await devices();
+    if (values['json'] === true) {
+      output.line(JSON.stringify(reports));
+      return;
+    }
+    const rows = reports.map((report) => [
+      report.name,
+      report.available ? 'yes' : 'no',
+      report.available ? report.description : firstLine(report.reason),
+      report.available ? report.features.join(' ') : '',
+    ]);
+    output.line(table(['device', 'there', 'what it is', 'features'], rows));
+  },
+};
+
+function firstLine(reason: string): string {
+  return reason.split('\n')[0]!;
+}

@@ -1,0 +1,43 @@
+// `sinter lower`: a workload's generated kernels, as files or on stdout.
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { lower } from '../explain.ts';
+import { chosenWorkload } from './choice.ts';
+import { text, type Command } from './command.ts';
+
+export const lowerCommand: Command = {
+  name: 'lower',
+  about: 'write the generated kernels of a workload',
+  details:
+    'Generates the kernels of a workload without a device: one file each, NN-name.wgsl, in the order they\n' +
+    'run. Without --out the sources go to stdout.',
+  options: {
+    workload: { type: 'string', value: 'NAME', about: 'which one; an unknown name lists them' },
+    target: { type: 'string', value: 'TARGET', about: 'the language: wgsl (the default)' },
+    software: { type: 'boolean', about: 'schedule for the software adapter instead of a GPU' },
+    out: { type: 'string', value: 'DIR', about: 'the folder to write to; made when missing' },
+  },
+  examples: ['sinter lower --workload softmax', 'sinter lower --workload gptBlockTrain --out kernels'],
+  run: async (values, output) => {
+    const { fn, args } = chosenWorkload(text(values, 'workload'));
+    const target = text(values, 'target') ?? 'wgsl';
+    const kernels = lower(fn, args(), { target, software: values['software'] === true });
+    const folder = text(values, 'out');
+    if (folder === undefined) {
+      if (values['json'] === true) output.line(JSON.stringify(kernels));
+      else for (const { source } of kernels) output.line(`${source.trimEnd()}\n`);
+      return;
+    }
+    await mkdir(folder, { recursive: true });
+    const width = Math.max(2, String(kernels.length - 1).length);
+    const files: { name: string; kind: string; file: string }[] = [];
+    for (const [i, { name, kind, source }] of kernels.entries()) {
+      const file = join(folder, `${String(i).padStart(width, '0')}-${name}.${target}`);
+      await writeFile(file, source);
+      files.push({ name, kind, file });
+      if (values['json'] !== true) output.line(`wrote ${file}`);
+    }
+    if (values['json'] === true) output.line(JSON.stringify(files));
+  },
+};

@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+// The `sinter` program: run.ts on this process's arguments and streams.
+
+import { runCli } from './run.ts';
+
+// A reader that has seen enough (`sinter budget | head -1`) is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
+let live = false;
+
+/** Ends a live line, so that what follows starts on its own. */
+function settle(): void {
+  if (live) process.stderr.write('\n');
+  live = false;
+}
+
+process.exitCode = await runCli(process.argv.slice(2), {
+  line: (text) => {
+    settle();
+    process.stdout.write(`${text}\n`);
+  },
+  note: (text) => {
+    settle();
+    process.stderr.write(`${text}\n`);
+  },
+  live: (text) => {
+    if (!process.stderr.isTTY) return;
+    process.stderr.write(`\r\x1b[K${text.slice(0, process.stderr.columns - 1)}`);
+    live = true;
+  },
+});
+settle();

@@ -1,0 +1,77 @@
+// The command line: finds the command, parses its options, turns errors into messages and exit codes (0 done, 1 failed,
+// 2 asked wrongly).
+
+import { readFileSync } from 'node:fs';
+import { SinterError } from '../errors.ts';
+import { budgetCommand } from './budget.ts';
+import { commandHelp, parseOptions, UsageError, type Command, type Output } from './command.ts';
+import { demoCommand } from './demo.ts';
+import { devicesCommand } from './devices.ts';
+import { explainCommand } from './explain.ts';
+import { lowerCommand } from './lower.ts';
+
+const commands: readonly Command[] = [
+  devicesCommand,
+  demoCommand,
+  explainCommand,
+  lowerCommand,
+  budgetCommand,
+];
+
+/** Runs `sinter` with these arguments; gives the exit code. */
+export async function runCli(args: readonly string[], output: Output): Promise<number> {
+  try {
+    await dispatch(args, output);
+    return 0;
+  } catch (error) {
+    output.note(`sinter: ${describe(error, args.includes('--debug'))}`);
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+async function dispatch([name, ...rest]: readonly string[], output: Output): Promise<void> {
+  if (name === undefined) throw new UsageError(`no command given\n\n${overview()}`);
+  if (name === '--help' || name === '-h' || name === 'help') {
+    const command = commands.find((known) => known.name === rest[0]);
+    output.line(command === undefined ? overview() : commandHelp(command));
+    return;
+  }
+  if (name === '--version') {
+    output.line(version());
+    return;
+  }
+  const command = commands.find((known) => known.name === name);
+  if (command === undefined) {
+    const names = commands.map((known) => known.name).join(', ');
+    throw new UsageError(`there is no command '${name}': expected ${names}`);
+  }
+  const values = parseOptions(command, rest);
+  if (values['help'] === true) output.line(commandHelp(command));
+  else await command.run(values, output);
+}
+
+function overview(): string {
+  return [
+    'usage: sinter COMMAND [options]',
+    '',
+    'A lazy tensor graph compiler: records, differentiates, fuses, generates kernels, runs.',
+    '',
+    'commands:',
+    ...commands.map(({ name, about }) => `  ${name.padEnd(8)}  ${about}`),
+    '',
+    '`sinter COMMAND --help` says more. SINTER_DEVICE chooses the device.',
+  ].join('\n');
+}
+
+function version(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+/** What went wrong, for people; the stack for those who ask for it. */
+function describe(error: unknown, debug: boolean): string {
+  if (!(error instanceof Error)) return String(error);
+  if (debug) return error.stack ?? error.message;
+  const known = error instanceof SinterError || 'code' in error;
+  return known ? error.message : `${error.message}\n  --debug shows where`;
+}

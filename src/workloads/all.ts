@@ -1,0 +1,21 @@
+// Every workload, in the order reports list them.
+
+import * as models from './models.ts';
+import * as operations from './operations.ts';
+import type { Workload } from './workload.ts';
+
+export const workloads: readonly Workload[] = [
+  operations.gelu,
+  operations.softmax,
+  operations.logSoftmax,
+  operations.layerNorm,
+  operations.rmsNorm,
+  operations.crossEntropyGrad,
+  operations.matmulBiasGelu,
+  operations.convBiasRelu,
+  operations.normMatmul,
+  operations.attention,
+  operations.bigSum,
+  operations.cumsum,
+  models.gptBlockForward,
+];

@@ -1,0 +1,115 @@
+// A decoder-only transformer (Vaswani et al., 2017; norms first, as in GPT-2) as functions of a tree of parameters: what the
+// GPT workloads count, and what the demo and the character example train.
+
+import * as sn from '../index.ts';
+import type { Tensor } from '../index.ts';
+
+/** Scale and shift of a norm, or the matrix [out, in] and bias of a linear map. */
+export interface Affine {
+  readonly weight: Tensor;
+  readonly bias: Tensor;
+}
+
+/** One layer; a type alias, so that it is a tree. */
+export type Block = {
+  readonly norm1: Affine;
+  /** Queries, keys and values in one product: [3·width, width]. */
+  readonly qkv: Affine;
+  readonly project: Affine;
+  readonly norm2: Affine;
+  readonly up: Affine;
+  readonly down: Affine;
+};
+
+export type Decoder = {
+  /** [vocabulary, width] */
+  readonly tokens: Tensor;
+  /** [context, width] */
+  readonly positions: Tensor;
+  readonly blocks: readonly Block[];
+  readonly norm: Affine;
+  /** [vocabulary, width] */
+  readonly head: Tensor;
+};
+
+export interface DecoderSizes {
+  readonly vocabulary: number;
+  readonly context: number;
+  readonly width: number;
+  readonly heads: number;
+  readonly layers: number;
+}
+
+function norm(width: number): Affine {
+  return { weight: sn.ones([width]), bias: sn.zeros([width]) };
+}
+
+/** Weights that keep the variance of what passes, times `gain`. */
+function linear(from: number, to: number, gain = 1): Affine {
+  return { weight: sn.normal([to, from], { std: gain / Math.sqrt(from) }), bias: sn.zeros([to]) };
+}
+
+/** Fresh parameters of a layer; `depth` layers share the growth of the residual stream. */
+export function initBlock(width: number, hidden: number, depth: number): Block {
+  const gain = 1 / Math.sqrt(2 * depth);
+  return {
+    norm1: norm(width),
+    qkv: linear(width, 3 * width),
+    project: linear(width, width, gain),
+    norm2: norm(width),
+    up: linear(width, hidden),
+    down: linear(hidden, width, gain),
+  };
+}
+
+/** Fresh parameters; the head starts near zero, so that the first loss is about ln(vocabulary). */
+export function initDecoder({ vocabulary, context, width, layers }: DecoderSizes): Decoder {
+  return {
+    tokens: sn.normal([vocabulary, width], { std: 0.5 }),
+    positions: sn.normal([context, width], { std: 0.1 }),
+    blocks: Array.from({ length: layers }, () => initBlock(width, 4 * width, layers)),
+    norm: norm(width),
+    head: sn.normal([vocabulary, width], { std: 0.02 }),
+  };
+}
+
+function normed(x: Tensor, { weight, bias }: Affine): Tensor {
+  return x.layerNorm(x.shape.at(-1)!, weight, bias);
+}
+
+/** One layer over x [batch, positions, width]: causal attention, then a perceptron, each added to what came in. */
+export function block(x: Tensor, p: Block, heads: number): Tensor {
+  const [batch, length, width] = x.shape as [number, number, number];
+  const qkv = normed(x, p.norm1)
+    .linear(p.qkv.weight, p.qkv.bias)
+    .reshape([batch, length, 3, heads, width / heads])
+    .permute([2, 0, 3, 1, 4]);
+  const [q, k, v] = qkv.unbind() as [Tensor, Tensor, Tensor];
+  const seen = sn
+    .scaledDotProductAttention(q, k, v, { isCausal: true })
+    .permute([0, 2, 1, 3])
+    .reshape([batch, length, width]);
+  const attended = seen.linear(p.project.weight, p.project.bias).add(x);
+  return normed(attended, p.norm2)
+    .linear(p.up.weight, p.up.bias)
+    .gelu({ approximate: 'tanh' })
+    .linear(p.down.weight, p.down.bias)
+    .add(attended);
+}
+
+/** Logits [batch, positions, vocabulary] of what follows each of the tokens [batch, positions]. */
+export function decode(p: Decoder, tokens: Tensor, heads: number): Tensor {
+  const places = p.positions.narrow(0, 0, tokens.shape[1]!);
+  let x = sn.embedding(tokens, p.tokens).add(places);
+  for (const layer of p.blocks) x = block(x, layer, heads);
+  return normed(x, p.norm).linear(p.head);
+}
+
+/** Mean cross-entropy, in nats, of predicting `targets` from `tokens`; both [batch, positions]. */
+export function decoderLoss(p: Decoder, tokens: Tensor, targets: Tensor, heads: number): Tensor {
+  const logits = decode(p, tokens, heads);
+  return sn.crossEntropy(
+    logits.reshape([targets.size, logits.shape.at(-1)!]),
+    targets.reshape([targets.size]),
+  );
+}
