@@ -25,10 +25,20 @@ export {
 // Compiling
 export { compile, type CompileFunctionOptions } from './tensor/compile-fn.ts';
 
+// Looking inside
+export {
+  explain,
+  Explanation,
+  lower,
+  type Explained,
+  type LoweredSource,
+  type LowerOptions,
+} from './explain.ts';
+
 // Devices and memory
 export { devices, setDevice, synchronize } from './tensor/device.ts';
 export type { DeviceReport } from './runtime/registry.ts';
-export { setOverwrittenBudget } from './tensor/memory.ts';
+export { setGivenUpBudget } from './tensor/memory.ts';
 export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';
 
 // Errors

@@ -1,66 +1,76 @@
 // Memory that tensors give up: disposed values, and old values that `assign` replaced. The collector frees what nothing can
-// reach; but it does not see device memory, so replaced values that something *might* still reach are kept only up to a
-// budget, oldest first. A late reader of a value that went this way gets an error, never a wrong number.
+// reach; but it does not see device memory, so values that a late reader *might* still need are kept only up to a budget,
+// oldest first. A reader that comes even later gets an error, never a wrong number.
 
 import type { Node } from '../ir/graph.ts';
 import type { Handle } from './handle.ts';
-import { canonical, pendingHandles, storageOf } from './recording.ts';
-import type { Storage } from './storage.ts';
+import { canonical, pendingHandles, settle, storageOf } from './recording.ts';
+import type { Lost, Storage } from './storage.ts';
 
-let overwrittenBudget = 256 * 2 ** 20;
+let givenUpBudget = 256 * 2 ** 20;
 
-/** Replaced values that history may still need, oldest first. */
-let replaced: { readonly storage: WeakRef<Storage>; readonly bytes: number }[] = [];
-let replacedBytes = 0;
-/** Values without an owner that pending results still read. */
+/** Values without an owner that something recorded earlier may still need, oldest first. */
+let givenUp: { readonly storage: WeakRef<Storage>; readonly bytes: number; readonly why: Lost }[] = [];
+let givenUpBytes = 0;
+/** Disposed values that only pending results read. */
 let condemned: Storage[] = [];
 
 /**
- * Bytes of replaced values kept for results that were recorded before `assign` and are read after it. Gives the budget
- * before; default 256 MiB.
+ * Bytes of values that `assign` replaced or `dispose` gave up which are kept for what was recorded from them before and is
+ * read after. Gives the budget before; default 256 MiB.
  */
-export function setOverwrittenBudget(bytes: number): number {
-  const before = overwrittenBudget;
-  overwrittenBudget = bytes;
+export function setGivenUpBudget(bytes: number): number {
+  const before = givenUpBudget;
+  givenUpBudget = bytes;
   return before;
 }
 
 /** Notes that the last tensor standing for this value has moved on. */
 export function overwritten(storage: Storage): void {
-  replaced.push({ storage: new WeakRef(storage), bytes: storage.bytes });
-  replacedBytes += storage.bytes;
+  keepForLate(storage, 'overwritten');
 }
 
-/** Frees what `dispose` left to pending readers, and the oldest replaced values over the budget. Called after a flush. */
+function keepForLate(storage: Storage, why: Lost): void {
+  givenUp.push({ storage: new WeakRef(storage), bytes: storage.bytes, why });
+  givenUpBytes += storage.bytes;
+}
+
+/** Frees what `dispose` left to pending readers, and the oldest values over the budget. Called after a flush. */
 export function reclaim(): void {
-  if (condemned.length === 0 && replacedBytes <= overwrittenBudget) return;
+  if (condemned.length === 0 && givenUpBytes <= givenUpBudget) return;
   const needed = readByPending();
-  for (const storage of condemned) if (!needed.has(storage)) storage.lose('disposed');
-  condemned = condemned.filter((storage) => storage.lost === undefined);
-  if (replacedBytes <= overwrittenBudget) return;
-  const kept: typeof replaced = [];
-  for (const item of replaced) {
+  const unread = condemned.filter((storage) => !needed.has(storage));
+  condemned = condemned.filter((storage) => needed.has(storage));
+  for (const storage of unread) {
+    if (storage.lingering) keepForLate(storage, 'disposed');
+    else storage.lose('disposed');
+  }
+  if (givenUpBytes <= givenUpBudget) return;
+  const kept: typeof givenUp = [];
+  for (const item of givenUp) {
     const storage = item.storage.deref();
-    const mayGo = storage === undefined || storage.lost !== undefined || storage.owners > 0;
-    if (!mayGo && (replacedBytes <= overwrittenBudget || needed.has(storage))) {
+    const isSettled = storage === undefined || storage.lost !== undefined || storage.owners > 0;
+    if (!isSettled && (givenUpBytes <= givenUpBudget || needed.has(storage))) {
       kept.push(item);
       continue;
     }
-    replacedBytes -= item.bytes;
-    if (!mayGo) storage.lose('overwritten');
+    givenUpBytes -= item.bytes;
+    if (!isSettled) storage.lose(item.why);
   }
-  replaced = kept;
+  givenUp = kept;
 }
 
-/** Gives a value up. Results recorded from it and not computed yet still get it. */
+/** Gives a value up. What was recorded from it and not computed yet still gets it. */
 export function disposeHandle(handle: Handle): void {
   if (handle.gone !== undefined) return;
+  if (handle.trace === undefined) settle(handle);
   handle.gone = 'disposed';
   pendingHandles().delete(handle);
   const { storage } = handle;
   handle.storage = undefined;
   if (storage === undefined || !storage.unshare() || storage.lost !== undefined) return;
-  condemned.push(storage);
+  if (storage.lingering) keepForLate(storage, 'disposed');
+  else condemned.push(storage);
   reclaim();
 }
 

@@ -66,7 +66,9 @@ export function flushLarge(): void {
 
 function flush(target: Handle): void {
   const { handles, doomed } = connected(target);
-  for (const handle of handles) if (doomed.has(canonical(handle.node))) bindFailure(handle);
+  const lost = handles.filter((handle) => doomed.has(canonical(handle.node)));
+  const reasons = lost.map((handle) => lostLeaf(canonical(handle.node)));
+  lost.forEach((handle, i) => bindFailure(handle, reasons[i]!));
   // Late values first and on their own: what reads them then has the structure it will have in every step to come.
   const late = handles.filter((handle) => handle.storage === undefined && handle.late);
   if (late.length > 0) compute(late, target);
@@ -95,17 +97,20 @@ function compute(handles: readonly Handle[], target: Handle): void {
     return storage;
   });
   execute({ executable: plan.executable, inputs: skeleton.leaves, outputs, scalars: plan.scalars });
+  let lingers = false;
   for (const handle of handles) {
     pendingHandles().delete(handle);
+    lingers ||= handle.requiresGrad;
     if (settle(handle)) continue;
+    lingers = true;
     const position = skeleton.position(handle.node);
     if (position !== undefined) handle.passed = { entry, position };
   }
+  if (lingers) for (const leaf of skeleton.leaves) leaf.lingering = true;
 }
 
 /** Whatever was computed from a lost value fails when it is read, naming the value. */
-function bindFailure(handle: Handle): void {
-  const lost = lostLeaf(canonical(handle.node));
+function bindFailure(handle: Handle, lost: string): void {
   const storage = Storage.promised(handle.dtype, handle.shape);
   storage.fail(
     new TensorError(

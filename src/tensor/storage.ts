@@ -27,6 +27,8 @@ export class Storage {
   #lost: Lost | undefined = undefined;
   #owners = 0;
   #pins = 0;
+  /** Some value was computed from this one and not kept, or can still be differentiated: a late reader may need it. */
+  lingering = false;
 
   private constructor(dtype: DType, shape: FixedShape, host: Uint8Array | undefined) {
     this.dtype = dtype;

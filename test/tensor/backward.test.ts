@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { setOverwrittenBudget } from '../../src/tensor/memory.ts';
+import { setGivenUpBudget } from '../../src/tensor/memory.ts';
 import { fromHost } from '../../src/tensor/record.ts';
 import { customVjp, grad, gradients, noGrad, valueAndGrad, vjp } from '../../src/tensor/transform.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
@@ -215,7 +215,7 @@ describe('assign', () => {
 
   test('a gradient that needs a value given up since is an error that names it', async () => {
     spyDevice();
-    const before = setOverwrittenBudget(0);
+    const before = setGivenUpBudget(0);
     try {
       const w = vec(1, 2).requiresGrad_();
       const loss = cube(w);
@@ -226,13 +226,13 @@ describe('assign', () => {
         /the gradient needs the value of t\d+ f32\[2\], which was overwritten/,
       );
     } finally {
-      setOverwrittenBudget(before);
+      setGivenUpBudget(before);
     }
   });
 
   test('a late read of what an overwritten value was needed for is an error, never a wrong number', async () => {
     spyDevice();
-    const before = setOverwrittenBudget(0);
+    const before = setGivenUpBudget(0);
     try {
       const w = vec(1, 2);
       const h = exp(w);
@@ -243,7 +243,7 @@ describe('assign', () => {
         /f32\[2\] was computed from t\d+ f32\[2\], which was overwritten/,
       );
     } finally {
-      setOverwrittenBudget(before);
+      setGivenUpBudget(before);
     }
   });
 

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { describe, expect, test } from 'vitest';
 import { clearCache } from '../../src/tensor/cache.ts';
 import { compile } from '../../src/tensor/compile-fn.ts';
-import { setOverwrittenBudget } from '../../src/tensor/memory.ts';
+import { setGivenUpBudget } from '../../src/tensor/memory.ts';
 import { pendingHandles } from '../../src/tensor/recording.ts';
 import { noGrad } from '../../src/tensor/transform.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
@@ -127,7 +127,7 @@ describe('device memory is given back at once', () => {
   });
 
   test('for values that assign replaced, above the budget', async () => {
-    const budget = setOverwrittenBudget(24);
+    const budget = setGivenUpBudget(24);
     try {
       const spy = spyDevice();
       const device = await spy.device;
@@ -144,7 +144,7 @@ describe('device memory is given back at once', () => {
       // The current value and three old ones of eight bytes.
       expect(device.memory().buffers - before).toBeLessThanOrEqual(4);
     } finally {
-      setOverwrittenBudget(budget);
+      setGivenUpBudget(budget);
     }
   });
 });
