@@ -32,6 +32,8 @@ export function requireGrad(handle: Handle, on: boolean): void {
   }
   at.requiresGrad = true;
   at.leaf = true;
+  // A leaf is read again and again: whatever computes it keeps it.
+  at.keep = true;
   standAlone(at, distinct(at.node));
   bindLeaf(at.node, at);
 }

@@ -1,0 +1,78 @@
+// Activations as modules, for models that are printed or stored as lists of layers. Where a layer is expected, the functions
+// themselves (`relu`, `gelu`, …) do as well.
+
+import { gelu, leakyRelu, relu, sigmoid, silu, type GeluOptions } from '../tensor/ops/activation.ts';
+import { tanh } from '../tensor/ops/elementwise.ts';
+import { softmax } from '../tensor/ops/softmax.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { Module } from './module.ts';
+
+/** max(x, 0). */
+export class ReLU extends Module {
+  forward(x: Tensor): Tensor {
+    return relu(x);
+  }
+}
+
+/** x where positive, else slope·x. */
+export class LeakyReLU extends Module {
+  readonly slope: number;
+
+  constructor(slope: number = 0.01) {
+    super();
+    this.slope = slope;
+  }
+
+  forward(x: Tensor): Tensor {
+    return leakyRelu(x, this.slope);
+  }
+}
+
+/** x·Φ(x), or an approximation of it. */
+export class GELU extends Module {
+  readonly approximate: NonNullable<GeluOptions['approximate']>;
+
+  constructor(approximate: NonNullable<GeluOptions['approximate']> = 'none') {
+    super();
+    this.approximate = approximate;
+  }
+
+  forward(x: Tensor): Tensor {
+    return gelu(x, { approximate: this.approximate });
+  }
+}
+
+/** x·σ(x). */
+export class SiLU extends Module {
+  forward(x: Tensor): Tensor {
+    return silu(x);
+  }
+}
+
+/** tanh(x). */
+export class Tanh extends Module {
+  forward(x: Tensor): Tensor {
+    return tanh(x);
+  }
+}
+
+/** 1 / (1 + e⁻ˣ). */
+export class Sigmoid extends Module {
+  forward(x: Tensor): Tensor {
+    return sigmoid(x);
+  }
+}
+
+/** Softmax along an axis, the last by default. */
+export class Softmax extends Module {
+  readonly axis: number;
+
+  constructor(axis: number = -1) {
+    super();
+    this.axis = axis;
+  }
+
+  forward(x: Tensor): Tensor {
+    return softmax(x, this.axis);
+  }
+}

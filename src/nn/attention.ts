@@ -1,0 +1,105 @@
+// Multi-head attention (Vaswani et al., 2017), with fewer heads for keys and values than for queries if asked for
+// (grouped-query attention: Ainslie et al., 2023).
+
+import { TensorError } from '../errors.ts';
+import { scaledDotProductAttention } from '../tensor/ops/attention.ts';
+import { zeros } from '../tensor/ops/creation.ts';
+import { checkCount } from '../tensor/ops/operand.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import '../tensor/methods.ts';
+import { checkProbability } from './dropout.ts';
+import { typeOf, xavierUniform, type InitOptions } from './init.ts';
+import { Linear } from './linear.ts';
+import { Module } from './module.ts';
+import { parameter } from './parameters.ts';
+
+export interface MultiHeadAttentionOptions extends InitOptions {
+  /** Heads of keys and values, of which each serves an equal share of the query heads; all have their own by default. */
+  readonly kvHeads?: number;
+  /** Whether the projections have biases; true by default. */
+  readonly bias?: boolean;
+  /** Probability with which attention weights are dropped in training; 0 by default. */
+  readonly dropout?: number;
+  /** Position i sees positions 0 … i; false by default. */
+  readonly causal?: boolean;
+}
+
+export interface AttendOptions {
+  /** Where keys and values come from, [.., Sk, width]; x itself by default. */
+  readonly context?: Tensor;
+  /** bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., heads, S, Sk]. */
+  readonly mask?: Tensor;
+}
+
+/** Attention of x [.., S, width] to itself or to a context, in `heads` subspaces; gives [.., S, width]. */
+export class MultiHeadAttention extends Module {
+  readonly query: Linear;
+  readonly key: Linear;
+  readonly value: Linear;
+  readonly output: Linear;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly dropout: number;
+  readonly causal: boolean;
+
+  constructor(width: number, heads: number, options: MultiHeadAttentionOptions = {}) {
+    super();
+    const op = 'MultiHeadAttention';
+    const { kvHeads = heads, dropout = 0, causal = false } = options;
+    checkCount(op, 'the width', width, 1);
+    checkCount(op, 'the number of heads', heads, 1);
+    checkCount(op, 'the number of key and value heads', kvHeads, 1);
+    checkProbability(op, dropout);
+    if (width % heads !== 0 || heads % kvHeads !== 0) {
+      const problem = `width ${width}, ${heads} heads and ${kvHeads} key and value heads do not divide`;
+      throw new TensorError('E_VALUE', op, problem);
+    }
+    const narrow = (width / heads) * kvHeads;
+    this.query = projection(width, width, options);
+    this.key = projection(width, narrow, options);
+    this.value = projection(width, narrow, options);
+    this.output = new Linear(width, width, { ...typeOf(options), bias: options.bias ?? true });
+    if (this.output.bias !== undefined) this.output.bias = parameter(zeros([width], typeOf(options)));
+    this.heads = heads;
+    this.kvHeads = kvHeads;
+    this.dropout = dropout;
+    this.causal = causal;
+  }
+
+  forward(x: Tensor, options: AttendOptions = {}): Tensor {
+    const { context = x, mask } = options;
+    const shared = this.heads / this.kvHeads;
+    const q = splitHeads(this.query.forward(x), this.heads);
+    const k = repeatHeads(splitHeads(this.key.forward(context), this.kvHeads), shared);
+    const v = repeatHeads(splitHeads(this.value.forward(context), this.kvHeads), shared);
+    const seen = scaledDotProductAttention(q, k, v, {
+      isCausal: this.causal,
+      dropout: this.training ? this.dropout : 0,
+      ...(mask === undefined ? {} : { mask }),
+    });
+    return this.output.forward(seen.moveaxis(-3, -2).reshape(x.shape));
+  }
+}
+
+/** A projection as PyTorch starts it: Xavier's uniform, and no bias at first. */
+function projection(inputs: number, outputs: number, options: MultiHeadAttentionOptions): Linear {
+  const made = new Linear(inputs, outputs, { ...typeOf(options), bias: options.bias ?? true });
+  made.weight = parameter(xavierUniform([outputs, inputs], typeOf(options)));
+  if (made.bias !== undefined) made.bias = parameter(zeros([outputs], typeOf(options)));
+  return made;
+}
+
+/** [.., S, heads·d] as [.., heads, S, d]. */
+function splitHeads(x: Tensor, heads: number): Tensor {
+  return x.reshape([...x.shape.slice(0, -1), heads, x.shape.at(-1)! / heads]).moveaxis(-2, -3);
+}
+
+/** Each head `times` in a row; a view. */
+function repeatHeads(x: Tensor, times: number): Tensor {
+  if (times === 1) return x;
+  const [lead, heads, rest] = [x.shape.slice(0, -3), x.shape.at(-3)!, x.shape.slice(-2)];
+  return x
+    .reshape([...lead, heads, 1, ...rest])
+    .broadcastTo([...lead, heads, times, ...rest])
+    .reshape([...lead, heads * times, ...rest]);
+}

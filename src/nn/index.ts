@@ -1,0 +1,54 @@
+// `sinter/nn`: layers, their initial values, and models as named tensors.
+
+export { GELU, LeakyReLU, ReLU, Sigmoid, SiLU, Softmax, Tanh } from './activation.ts';
+export { MultiHeadAttention, type AttendOptions, type MultiHeadAttentionOptions } from './attention.ts';
+export {
+  Conv1d,
+  Conv2d,
+  Conv3d,
+  ConvTranspose1d,
+  ConvTranspose2d,
+  type ConvLayerOptions,
+  type ConvTransposeLayerOptions,
+} from './conv.ts';
+export { Dropout } from './dropout.ts';
+export {
+  fans,
+  gain,
+  kaimingNormal,
+  kaimingUniform,
+  xavierNormal,
+  xavierUniform,
+  type InitOptions,
+  type KaimingOptions,
+  type Nonlinearity,
+  type XavierOptions,
+} from './init.ts';
+export { Embedding, Linear, type EmbeddingLayerOptions, type LinearOptions } from './linear.ts';
+export { evalMode, Module, train, type Layer } from './module.ts';
+export {
+  BatchNorm,
+  GroupNorm,
+  LayerNorm,
+  RMSNorm,
+  type BatchNormLayerOptions,
+  type NormLayerOptions,
+} from './norm.ts';
+export {
+  countParameters,
+  loadStateDict,
+  namedBuffers,
+  namedParameters,
+  parameter,
+  parameters,
+  stateDict,
+  type LoadOptions,
+  type LoadReport,
+} from './parameters.ts';
+export { AvgPool2d, Flatten, MaxPool2d, Sequential } from './sequential.ts';
+export {
+  FeedForward,
+  TransformerBlock,
+  type FeedForwardOptions,
+  type TransformerBlockOptions,
+} from './transformer.ts';

@@ -1,0 +1,97 @@
+// Initial values of weights. Each draws from the generator (`manualSeed`), so a seed fixes a model. Defaults are PyTorch's:
+// U(±1/√fanIn), which is Kaiming's uniform with a = √5.
+
+import { TensorError } from '../errors.ts';
+import type { DType } from '../ir/dtype.ts';
+import { normal, uniform } from '../tensor/ops/random.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+
+export interface InitOptions {
+  /** f32 by default. */
+  readonly dtype?: DType;
+}
+
+/** Values that one output element reads, and output elements that one input feeds: [out, in, …window] weights. */
+export function fans(shape: readonly number[]): { fanIn: number; fanOut: number } {
+  if (shape.length < 2) {
+    throw new TensorError('E_SHAPE', 'fans', `expects a weight of at least two axes: [${shape.join(',')}]`);
+  }
+  const window = shape.slice(2).reduce((product, size) => product * size, 1);
+  return { fanIn: shape[1]! * window, fanOut: shape[0]! * window };
+}
+
+/** What follows the layer that is initialised. */
+export type Nonlinearity = 'linear' | 'sigmoid' | 'tanh' | 'relu' | 'leakyRelu' | 'selu';
+
+/** The factor that keeps the variance through a nonlinearity; `slope` is the leaky one's. */
+export function gain(nonlinearity: Nonlinearity, slope: number = 0.01): number {
+  switch (nonlinearity) {
+    case 'linear':
+    case 'sigmoid':
+      return 1;
+    case 'tanh':
+      return 5 / 3;
+    case 'relu':
+      return Math.SQRT2;
+    case 'leakyRelu':
+      return Math.sqrt(2 / (1 + slope ** 2));
+    case 'selu':
+      return 3 / 4;
+    default:
+      return nonlinearity satisfies never;
+  }
+}
+
+export interface XavierOptions extends InitOptions {
+  /** 1 by default. */
+  readonly gain?: number;
+}
+
+/** U(±gain·√(6 / (fanIn + fanOut))) (Glorot and Bengio, 2010). */
+export function xavierUniform(shape: readonly number[], options: XavierOptions = {}): Tensor {
+  return symmetric(shape, Math.sqrt(3) * xavierStd(shape, options), options);
+}
+
+/** N(0, gain²·2 / (fanIn + fanOut)) (Glorot and Bengio, 2010). */
+export function xavierNormal(shape: readonly number[], options: XavierOptions = {}): Tensor {
+  return normal(shape, { std: xavierStd(shape, options), ...typeOf(options) });
+}
+
+function xavierStd(shape: readonly number[], options: XavierOptions): number {
+  const { fanIn, fanOut } = fans(shape);
+  return (options.gain ?? 1) * Math.sqrt(2 / (fanIn + fanOut));
+}
+
+export interface KaimingOptions extends InitOptions {
+  /** Which pass keeps its variance; `fanIn`, the forward one, by default. */
+  readonly mode?: 'fanIn' | 'fanOut';
+  /** `leakyRelu` by default. */
+  readonly nonlinearity?: Nonlinearity;
+  /** Slope of the leaky one, 0 by default. */
+  readonly a?: number;
+}
+
+/** U(±gain·√(3 / fan)) (He et al., 2015). */
+export function kaimingUniform(shape: readonly number[], options: KaimingOptions = {}): Tensor {
+  return symmetric(shape, Math.sqrt(3) * kaimingStd(shape, options), options);
+}
+
+/** N(0, gain² / fan) (He et al., 2015). */
+export function kaimingNormal(shape: readonly number[], options: KaimingOptions = {}): Tensor {
+  return normal(shape, { std: kaimingStd(shape, options), ...typeOf(options) });
+}
+
+function kaimingStd(shape: readonly number[], options: KaimingOptions): number {
+  const { mode = 'fanIn', nonlinearity = 'leakyRelu', a = 0 } = options;
+  return gain(nonlinearity, a) / Math.sqrt(fans(shape)[mode]);
+}
+
+/** U(±bound). */
+export function symmetric(shape: readonly number[], bound: number, options: InitOptions = {}): Tensor {
+  return uniform(shape, { low: -bound, high: bound, ...typeOf(options) });
+}
+
+/** The dtype option alone, if it is given. */
+export function typeOf(options: InitOptions): InitOptions {
+  return options.dtype === undefined ? {} : { dtype: options.dtype };
+}

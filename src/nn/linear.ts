@@ -1,0 +1,65 @@
+// Linear and Embedding: layers around one table of weights.
+
+import { embedding } from '../tensor/ops/gather.ts';
+import { linear } from '../tensor/ops/matmul.ts';
+import { checkCount } from '../tensor/ops/operand.ts';
+import { arange } from '../tensor/ops/creation.ts';
+import { normal } from '../tensor/ops/random.ts';
+import { ne } from '../tensor/ops/compare.ts';
+import { mul } from '../tensor/ops/elementwise.ts';
+import { normalizeAxis } from '../ir/shape.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { symmetric, typeOf, type InitOptions } from './init.ts';
+import { Module } from './module.ts';
+import { parameter } from './parameters.ts';
+
+export interface LinearOptions extends InitOptions {
+  /** true by default. */
+  readonly bias?: boolean;
+}
+
+/** x·weightᵀ + bias: [.., inputs] to [.., outputs]. Weight [outputs, inputs] and bias start as U(±1/√inputs). */
+export class Linear extends Module {
+  weight: Tensor;
+  bias: Tensor | undefined;
+
+  constructor(inputs: number, outputs: number, options: LinearOptions = {}) {
+    super();
+    checkCount('Linear', 'the number of inputs', inputs, 1);
+    checkCount('Linear', 'the number of outputs', outputs, 1);
+    const bound = 1 / Math.sqrt(inputs);
+    this.weight = parameter(symmetric([outputs, inputs], bound, options));
+    this.bias = options.bias === false ? undefined : parameter(symmetric([outputs], bound, options));
+  }
+
+  forward(x: Tensor): Tensor {
+    return linear(x, this.weight, this.bias);
+  }
+}
+
+export interface EmbeddingLayerOptions extends InitOptions {
+  /** The row of this index starts as zeros and gets no gradient. */
+  readonly paddingIdx?: number;
+}
+
+/** Rows of a table of `count` vectors of `width`: indices [..] to [.., width]. They start as N(0, 1). */
+export class Embedding extends Module {
+  weight: Tensor;
+  readonly paddingIdx: number | undefined;
+
+  constructor(count: number, width: number, options: EmbeddingLayerOptions = {}) {
+    super();
+    checkCount('Embedding', 'the number of rows', count, 1);
+    checkCount('Embedding', 'the width', width, 1);
+    const { paddingIdx } = options;
+    this.paddingIdx = paddingIdx === undefined ? undefined : normalizeAxis('Embedding', paddingIdx, count);
+    const table = normal([count, width], typeOf(options));
+    if (this.paddingIdx === undefined) this.weight = parameter(table);
+    else this.weight = parameter(mul(table, ne(arange(count), this.paddingIdx).reshape([count, 1])));
+  }
+
+  forward(indices: Tensor): Tensor {
+    const { paddingIdx } = this;
+    return embedding(indices, this.weight, paddingIdx === undefined ? {} : { paddingIdx });
+  }
+}

@@ -1,0 +1,71 @@
+// Module: a layer is an object whose tensors are its parameters, with a `forward`. Modules are trees (tensor/tree.ts), as in
+// Equinox (Kidger and Garcia, 2021): `grad`, `compile`, `treeMap` and optimizers take one whole and give one back, and what
+// is no tensor (sizes, rates, activations) is part of its structure. Properties must be public: a private field has no copy.
+
+import { Tensor } from '../tensor/tensor.ts';
+import { TreeNode } from '../tensor/tree.ts';
+
+/**
+ * The base of all layers: hold tensors and other modules as properties, and compute in `forward`. Tensors that `buffers()`
+ * names are state: saved with the parameters, but neither trained nor copied.
+ */
+export abstract class Module extends TreeNode {
+  /** Whether layers that differ between training and use (dropout, batch norm) behave as in training. */
+  training = true;
+
+  abstract forward(...inputs: never[]): unknown;
+}
+
+/** Anything between one tensor and another: a module, or a function such as `relu`. */
+export type Layer = { forward(x: Tensor): Tensor } | ((x: Tensor) => Tensor);
+
+/** The result of a layer. */
+export function applyLayer(layer: Layer, x: Tensor): Tensor {
+  return typeof layer === 'function' ? layer(x) : layer.forward(x);
+}
+
+/** A tensor of a model under its dotted name, e.g. `layers.0.weight`. */
+export interface Member {
+  readonly name: string;
+  readonly tensor: Tensor;
+  /** State, not a parameter. */
+  readonly buffer: boolean;
+}
+
+/** Every module in a model, outer ones first; a module that stands at two places comes twice. */
+export function* modulesOf(model: unknown): Generator<Module> {
+  if (typeof model !== 'object' || model === null || model instanceof Tensor) return;
+  if (model instanceof Module) yield model;
+  else if (!isPlain(model)) return;
+  for (const child of Object.values(model)) yield* modulesOf(child);
+}
+
+/** Every tensor of a model in order; a tensor that stands at two places comes twice. */
+export function* membersOf(model: unknown, name = '', buffer = false): Generator<Member> {
+  if (model instanceof Tensor) {
+    yield { name, tensor: model, buffer };
+    return;
+  }
+  if (typeof model !== 'object' || model === null) return;
+  if (!(model instanceof Module) && !isPlain(model)) return;
+  const state = new Set(model instanceof Module ? model.buffers() : []);
+  for (const [key, child] of Object.entries(model)) {
+    yield* membersOf(child, name === '' ? key : `${name}.${key}`, buffer || state.has(key));
+  }
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return Array.isArray(value) || prototype === Object.prototype || prototype === null;
+}
+
+/** Puts every layer of a model into training, or with `false` out of it; gives the model. */
+export function train<M>(model: M, on: boolean = true): M {
+  for (const module of modulesOf(model)) module.training = on;
+  return model;
+}
+
+/** Makes every layer of a model behave as in use: no dropout, batch norm by its running statistics. */
+export function evalMode<M>(model: M): M {
+  return train(model, false);
+}

@@ -1,0 +1,144 @@
+// Normalising layers: a scale of ones and a shift of zeros around the operations of tensor/ops/norm.ts.
+
+import { ones, tensor, zeros } from '../tensor/ops/creation.ts';
+import { batchNorm, batchNormUpdate, groupNorm, layerNorm, rmsNorm } from '../tensor/ops/norm.ts';
+import { checkCount } from '../tensor/ops/operand.ts';
+import { noGrad } from '../tensor/transform.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { typeOf, type InitOptions } from './init.ts';
+import { Module } from './module.ts';
+import { parameter } from './parameters.ts';
+
+export interface NormLayerOptions extends InitOptions {
+  /** Added to the variance under the root; 1e-5 by default. */
+  readonly eps?: number;
+  /** Whether there are a scale and a shift; true by default. */
+  readonly affine?: boolean;
+  /** Whether there is a shift beside the scale; true by default. */
+  readonly bias?: boolean;
+}
+
+function scale(shape: readonly number[], options: NormLayerOptions): Tensor | undefined {
+  return options.affine === false ? undefined : parameter(ones(shape, typeOf(options)));
+}
+
+function shift(shape: readonly number[], options: NormLayerOptions): Tensor | undefined {
+  const wanted = options.affine !== false && options.bias !== false;
+  return wanted ? parameter(zeros(shape, typeOf(options))) : undefined;
+}
+
+function listOf(shape: number | readonly number[]): readonly number[] {
+  return typeof shape === 'number' ? [shape] : shape;
+}
+
+/** Standardises over the trailing axes (Ba et al., 2016). */
+export class LayerNorm extends Module {
+  weight: Tensor | undefined;
+  bias: Tensor | undefined;
+  readonly shape: readonly number[];
+  readonly eps: number;
+
+  constructor(shape: number | readonly number[], options: NormLayerOptions = {}) {
+    super();
+    this.shape = listOf(shape);
+    this.eps = options.eps ?? 1e-5;
+    this.weight = scale(this.shape, options);
+    this.bias = shift(this.shape, options);
+  }
+
+  forward(x: Tensor): Tensor {
+    return layerNorm(x, this.shape, this.weight, this.bias, { eps: this.eps });
+  }
+}
+
+/** Divides by the root mean square over the trailing axes (Zhang and Sennrich, 2019); there is no shift. */
+export class RMSNorm extends Module {
+  weight: Tensor | undefined;
+  readonly shape: readonly number[];
+  /** By default the distance from 1 to the next larger value of x's dtype. */
+  readonly eps: number | undefined;
+
+  constructor(shape: number | readonly number[], options: Omit<NormLayerOptions, 'bias'> = {}) {
+    super();
+    this.shape = listOf(shape);
+    this.eps = options.eps;
+    this.weight = scale(this.shape, options);
+  }
+
+  forward(x: Tensor): Tensor {
+    return rmsNorm(x, this.shape, this.weight, this.eps === undefined ? {} : { eps: this.eps });
+  }
+}
+
+/** Standardises each of `groups` runs of channels of a sample [N, C, …] (Wu and He, 2018). */
+export class GroupNorm extends Module {
+  weight: Tensor | undefined;
+  bias: Tensor | undefined;
+  readonly groups: number;
+  readonly eps: number;
+
+  constructor(groups: number, channels: number, options: NormLayerOptions = {}) {
+    super();
+    this.groups = groups;
+    this.eps = options.eps ?? 1e-5;
+    this.weight = scale([channels], options);
+    this.bias = shift([channels], options);
+  }
+
+  forward(x: Tensor): Tensor {
+    return groupNorm(x, this.groups, this.weight, this.bias, { eps: this.eps });
+  }
+}
+
+export interface BatchNormLayerOptions extends NormLayerOptions {
+  /** How much a batch counts in the running statistics; 0.1 by default. */
+  readonly momentum?: number;
+  /** Whether there are running statistics; true by default. Without, every batch is standardised by its own. */
+  readonly trackRunningStats?: boolean;
+}
+
+/**
+ * Standardises each channel of [N, C, …] over the batch (Ioffe and Szegedy, 2015): in training by its own statistics, which
+ * running ones follow (the variance unbiased), else by those.
+ */
+export class BatchNorm extends Module {
+  weight: Tensor | undefined;
+  bias: Tensor | undefined;
+  runningMean: Tensor | undefined = undefined;
+  runningVar: Tensor | undefined = undefined;
+  readonly eps: number;
+  readonly momentum: number;
+
+  constructor(channels: number, options: BatchNormLayerOptions = {}) {
+    super();
+    checkCount('BatchNorm', 'the number of channels', channels, 1);
+    this.eps = options.eps ?? 1e-5;
+    this.momentum = options.momentum ?? 0.1;
+    this.weight = scale([channels], options);
+    this.bias = shift([channels], options);
+    if (options.trackRunningStats === false) return;
+    // Host data rather than constants, so that the first training step has the structure of every other.
+    const values = options.dtype === 'f64' ? new Float64Array(channels) : new Float32Array(channels);
+    this.runningMean = tensor(values);
+    this.runningVar = tensor(values.fill(1));
+  }
+
+  override buffers(): readonly string[] {
+    return ['runningMean', 'runningVar'];
+  }
+
+  forward(x: Tensor): Tensor {
+    const { runningMean, runningVar, training } = this;
+    const settings = { eps: this.eps, training: training || runningMean === undefined };
+    const [y, mean, variance] = batchNorm(x, runningMean, runningVar, this.weight, this.bias, settings);
+    if (training && runningMean !== undefined && runningVar !== undefined) {
+      const count = x.size / x.shape[1]!;
+      noGrad(() => {
+        const running = [runningMean, runningVar] as const;
+        const next = batchNormUpdate(running, [mean, variance], count, this.momentum);
+        running.forEach((old, i) => old.assign(next[i]!));
+      });
+    }
+    return y;
+  }
+}

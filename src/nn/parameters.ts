@@ -1,0 +1,100 @@
+// The tensors of a model by name: its parameters, its state, and both as a dictionary to save and load.
+
+import { TensorError } from '../errors.ts';
+import { sameShape } from '../ir/shape.ts';
+import { noGrad } from '../tensor/transform.ts';
+import { show } from '../tensor/ops/operand.ts';
+import { cast } from '../tensor/ops/cast.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { membersOf } from './module.ts';
+
+/** Makes a tensor a parameter: a leaf that gradients are accumulated in. */
+export function parameter(value: Tensor): Tensor {
+  return value.requiresGrad_();
+}
+
+/** The parameters of a model by dotted name, each tensor once, under its first name. */
+export function namedParameters(model: unknown): Map<string, Tensor> {
+  return named(model, false);
+}
+
+/** The state of a model that is not trained, such as running statistics, by dotted name. */
+export function namedBuffers(model: unknown): Map<string, Tensor> {
+  return named(model, true);
+}
+
+function named(model: unknown, buffers: boolean): Map<string, Tensor> {
+  const seen = new Set<Tensor>();
+  const found = new Map<string, Tensor>();
+  for (const { name, tensor, buffer } of membersOf(model)) {
+    if (buffer !== buffers || seen.has(tensor)) continue;
+    seen.add(tensor);
+    found.set(name, tensor);
+  }
+  return found;
+}
+
+/** The parameters of a model in order, each once. */
+export function parameters(model: unknown): Tensor[] {
+  return [...namedParameters(model).values()];
+}
+
+/** Number of trainable values. */
+export function countParameters(model: unknown): number {
+  return parameters(model).reduce((total, { size }) => total + size, 0);
+}
+
+/** Every parameter and buffer by dotted name, also those that stand at several places: what a file should hold. */
+export function stateDict(model: unknown): Record<string, Tensor> {
+  return Object.fromEntries([...membersOf(model)].map(({ name, tensor }) => [name, tensor]));
+}
+
+export interface LoadOptions {
+  /** Whether every name must be on both sides; true by default. Shapes must agree in any case. */
+  readonly strict?: boolean;
+}
+
+/** What `loadStateDict` met on one side only. */
+export interface LoadReport {
+  /** Names of the model that the dictionary does not have; these tensors keep their values. */
+  readonly missing: readonly string[];
+  /** Names of the dictionary that the model does not have. */
+  readonly unexpected: readonly string[];
+}
+
+/**
+ * Gives the tensors of a model the values of a dictionary, converted to their dtypes. Throws E_VALUE for names that are on
+ * one side only and E_SHAPE for shapes that differ, listing all of them; the model then stays as it was.
+ */
+export function loadStateDict(
+  model: unknown,
+  values: Readonly<Record<string, Tensor>>,
+  options: LoadOptions = {},
+): LoadReport {
+  const op = 'loadStateDict';
+  const members = new Map([...membersOf(model)].map(({ name, tensor }) => [name, tensor]));
+  const missing = [...members.keys()].filter((name) => !Object.hasOwn(values, name));
+  const unexpected = Object.keys(values).filter((name) => !members.has(name));
+  if (options.strict !== false && missing.length + unexpected.length > 0) {
+    const faults = [
+      ...(missing.length > 0 ? [`the dictionary lacks ${list(missing)}`] : []),
+      ...(unexpected.length > 0 ? [`the model lacks ${list(unexpected)}`] : []),
+    ];
+    throw new TensorError('E_VALUE', op, faults.join('; '), '{ strict: false } to load what both have');
+  }
+  const common = [...members].filter(([name]) => Object.hasOwn(values, name));
+  const clashes = common.filter(([name, tensor]) => !sameShape(tensor.shape, values[name]!.shape));
+  if (clashes.length > 0) {
+    const shown = clashes.map(([name, tensor]) => `${name} is ${show(tensor)}, given ${show(values[name]!)}`);
+    throw new TensorError('E_SHAPE', op, shown.join('; '));
+  }
+  noGrad(() => {
+    for (const [name, tensor] of common) tensor.assign(cast(values[name]!, tensor.dtype));
+  });
+  return { missing, unexpected };
+}
+
+function list(names: readonly string[]): string {
+  const shown = names.slice(0, 8).join(', ');
+  return names.length > 8 ? `${shown} and ${names.length - 8} more` : shown;
+}

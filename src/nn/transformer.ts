@@ -1,0 +1,70 @@
+// The transformer's blocks: a two-layer feed-forward network, and attention and feed-forward around a residual stream, each
+// behind its norm (Xiong et al., 2020).
+
+import { gelu } from '../tensor/ops/activation.ts';
+import { add } from '../tensor/ops/elementwise.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { MultiHeadAttention, type AttendOptions, type MultiHeadAttentionOptions } from './attention.ts';
+import { Dropout } from './dropout.ts';
+import { typeOf, type InitOptions } from './init.ts';
+import { Linear } from './linear.ts';
+import { applyLayer, Module, type Layer } from './module.ts';
+import { LayerNorm } from './norm.ts';
+
+export interface FeedForwardOptions extends InitOptions {
+  /** 4·width by default. */
+  readonly hidden?: number;
+  /** `gelu` by default. */
+  readonly activation?: Layer;
+  readonly bias?: boolean;
+}
+
+/** width → hidden → activation → width. */
+export class FeedForward extends Module {
+  readonly up: Linear;
+  readonly down: Linear;
+  readonly activation: Layer;
+
+  constructor(width: number, options: FeedForwardOptions = {}) {
+    super();
+    const { hidden = 4 * width, activation = gelu, bias = true } = options;
+    this.up = new Linear(width, hidden, { ...typeOf(options), bias });
+    this.down = new Linear(hidden, width, { ...typeOf(options), bias });
+    this.activation = activation;
+  }
+
+  forward(x: Tensor): Tensor {
+    return this.down.forward(applyLayer(this.activation, this.up.forward(x)));
+  }
+}
+
+export interface TransformerBlockOptions extends MultiHeadAttentionOptions, FeedForwardOptions {
+  /** Also on what attention and feed-forward add to the stream. */
+  readonly dropout?: number;
+}
+
+/** x + attention(norm(x)), then that + feedForward(norm(that)). */
+export class TransformerBlock extends Module {
+  readonly attentionNorm: LayerNorm;
+  readonly attention: MultiHeadAttention;
+  readonly feedForwardNorm: LayerNorm;
+  readonly feedForward: FeedForward;
+  readonly dropout: Dropout;
+
+  constructor(width: number, heads: number, options: TransformerBlockOptions = {}) {
+    super();
+    const bias = options.bias ?? true;
+    this.attentionNorm = new LayerNorm(width, { ...typeOf(options), bias });
+    this.attention = new MultiHeadAttention(width, heads, options);
+    this.feedForwardNorm = new LayerNorm(width, { ...typeOf(options), bias });
+    this.feedForward = new FeedForward(width, options);
+    this.dropout = new Dropout(options.dropout ?? 0);
+  }
+
+  forward(x: Tensor, options: AttendOptions = {}): Tensor {
+    const seen = this.attention.forward(this.attentionNorm.forward(x), options);
+    const stream = add(x, this.dropout.forward(seen));
+    const thought = this.feedForward.forward(this.feedForwardNorm.forward(stream));
+    return add(stream, this.dropout.forward(thought));
+  }
+}
