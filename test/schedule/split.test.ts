@@ -1,0 +1,110 @@
+// Long folds are split by size alone, and legal graphs are what templates can run: both keep the meaning of the graph.
+
+import { describe, expect, test } from 'vitest';
+
+import { broadcast, reduce } from '../../src/ir/build.ts';
+import { GraphBuilder, topological, type Graph, type Node, type NodeOf } from '../../src/ir/graph.ts';
+import { interpret } from '../../src/ir/interpret.ts';
+import type { Monoid } from '../../src/ir/ops.ts';
+import { verify } from '../../src/ir/verify.ts';
+import { legalise } from '../../src/schedule/legalise.ts';
+import { splitFolds } from '../../src/schedule/split.ts';
+import { gpuTarget, softwareTarget } from '../../src/schedule/target.ts';
+import { checkLaw } from '../support/property.ts';
+import { expectClose, randomProgram } from '../support/random-graph.ts';
+import { randomArray } from '../support/random-values.ts';
+
+function oneInput(shape: readonly number[], make: (b: GraphBuilder, x: Node) => Node): Graph {
+  const b = new GraphBuilder();
+  const x = b.add('parameter', [], { index: 0, name: 'x', dtype: 'f32', shape });
+  return { parameters: [x], outputs: [make(b, x as Node)] };
+}
+
+function count(graph: Graph, op: string): number {
+  return topological(graph.outputs).filter((node) => node.op === op).length;
+}
+
+describe('splitFolds', () => {
+  test.each([
+    [[20_000], [0]],
+    [[3, 9_001], [1]],
+    [
+      [100, 2, 101],
+      [0, 2],
+    ],
+  ])('splits a long reduction of %j over %j into two and keeps its value', (shape, axes) => {
+    for (const monoid of ['sum', 'max', 'min', 'prod'] as const satisfies readonly Monoid[]) {
+      const graph = oneInput(shape, (b, x) => reduce(b, monoid, x, axes));
+      const split = splitFolds(graph, gpuTarget);
+      verify(split, 'splitFolds');
+      expect(count(split, 'reduce')).toBe(2);
+      const input = randomArray('f32', shape, 7, 'tame');
+      expectClose(interpret(split, [input])[0]!, interpret(graph, [input])[0]!, 1e-5);
+    }
+  });
+
+  test('leaves short rows and many rows alone', () => {
+    for (const shape of [[4096], [1024, 16_384]]) {
+      const graph = oneInput(shape, (b, x) => reduce(b, 'sum', x, [shape.length - 1]));
+      expect(count(splitFolds(graph, gpuTarget), 'reduce')).toBe(1);
+    }
+  });
+
+  test.each([false, true])('splits a long scan into chunks, reverse %s', (reverse) => {
+    for (const [exclusive, monoid] of [
+      [false, 'sum'],
+      [true, 'max'],
+      [true, 'sum'],
+    ] as const) {
+      const graph = oneInput(
+        [2, 5000],
+        (b, x) => b.add('scan', [x], { monoid, axis: 1, reverse, exclusive }) as Node,
+      );
+      const split = splitFolds(graph, softwareTarget);
+      verify(split, 'splitFolds');
+      expect(count(split, 'scan')).toBe(2);
+      const input = randomArray('f32', [2, 5000], 3, 'tame');
+      expectClose(interpret(split, [input])[0]!, interpret(graph, [input])[0]!, 1e-4);
+    }
+  });
+
+  test('a scan of millions is split until no chunk is long', () => {
+    const graph = oneInput(
+      [3_000_000],
+      (b, x) => b.add('scan', [x], { monoid: 'sum', axis: 0, reverse: false, exclusive: false }) as Node,
+    );
+    const split = splitFolds(graph, gpuTarget);
+    for (const node of topological(split.outputs)) {
+      if (node.op === 'scan') expect((node as NodeOf<'scan'>).shape[node.attrs.axis]).toBeLessThan(2048);
+    }
+  });
+});
+
+describe('legalise', () => {
+  test('keeps the meaning of random programs', () => {
+    const programs = randomProgram({ dtypes: ['f32', 'i32', 'u32', 'bool', 'f16', 'bf16'], values: 'tame' });
+    checkLaw(300, programs, ({ graph, inputs }) => {
+      const legal = legalise(graph, gpuTarget);
+      verify(legal, 'legalise');
+      const expected = interpret(graph, inputs);
+      interpret(legal, inputs).forEach((value, i) =>
+        expectClose(value, expected[i]!, value.dtype === 'bf16' ? 2e-2 : 4e-3),
+      );
+    });
+  });
+
+  test('a fold over nothing is the identity', () => {
+    const graph = oneInput([3, 0], (b, x) => reduce(b, 'max', x, [1]));
+    expect(count(legalise(graph, gpuTarget), 'reduce')).toBe(0);
+    expect([
+      ...interpret(legalise(graph, gpuTarget), [randomArray('f32', [3, 0], 1, 'tame')])[0]!.data,
+    ]).toEqual([-Infinity, -Infinity, -Infinity]);
+  });
+
+  test('refuses a dtype the target has no arithmetic for, and names it', () => {
+    const b = new GraphBuilder();
+    const x = b.add('parameter', [], { index: 0, name: 'x', dtype: 'f64', shape: [2] });
+    const graph: Graph = { parameters: [x], outputs: [broadcast(b, x as Node, [3, 2])] };
+    expect(() => legalise(graph, gpuTarget)).toThrow(/f64\[2\] is not supported on wgsl.*\n.*interpreter/);
+  });
+});
