@@ -167,7 +167,7 @@ function positions(entry: Tensor | readonly number[], size: number, axis: number
 }
 
 /** Elements, slices and gathers of x, one entry per axis; see `Index`. */
-export function at(x: Tensor, ...indices: readonly Index[]): Tensor {
+export function at(x: Tensor, ...indices: Index[]): Tensor {
   const { start, size, step, shape, gathers } = plan(x, indices);
   const tensors = gathers.map(({ index }) => index);
   const common = commonShape('at', tensors);

@@ -1,0 +1,60 @@
+// Methods are the functions, and no operation on a tensor lacks its method by accident.
+
+import { beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import '../../../src/tensor/methods.ts';
+import * as sn from '../../../src/tensor/ops/all.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
+import { Tensor } from '../../../src/tensor/tensor.ts';
+import { read } from './support.ts';
+
+beforeAll(() => setDevice('interpreter'));
+
+/** Operations whose first argument is no tensor, or that read better as functions of several tensors. */
+const functionsOnly = new Set(
+  `tensor zeros ones full zerosLike onesLike fullLike arange linspace eye
+   rand randn randLike randnLike randint randperm uniform normal
+   cat stack meshgrid einsum embedding segmentSum searchsorted
+   conv1d conv2d conv3d convTranspose1d convTranspose2d convTranspose3d
+   maxPool1d maxPool2d maxPool2dWithIndices avgPool1d avgPool2d adaptiveAvgPool2d globalAvgPool
+   batchNorm batchNormUpdate scaledDotProductAttention cosineSimilarity
+   mseLoss l1Loss smoothL1Loss huberLoss bceLoss bceWithLogits klDiv hingeEmbeddingLoss nllLoss crossEntropy`.split(
+    /\s+/,
+  ),
+);
+
+describe('methods', () => {
+  test('exist for every operation but those listed as functions', () => {
+    const missing = Object.keys(sn).filter((name) => !functionsOnly.has(name) && !(name in Tensor.prototype));
+    expect(missing).toEqual([]);
+    const unexpected = [...functionsOnly].filter((name) => name in Tensor.prototype || !(name in sn));
+    expect(unexpected).toEqual([]);
+  });
+
+  test('are no enumerable properties of tensors', () => {
+    expect(Object.keys(Tensor.prototype)).toEqual([]);
+  });
+
+  test('call the function on the tensor', async () => {
+    const x = sn.tensor([
+      [1, -2],
+      [3, -4],
+    ]);
+    expect(await read(x.matmul(x.T).add(1).relu().sum(0))).toEqual([18, 38]);
+    expect(await read(x.at(0, { step: -1 }))).toEqual([-2, 1]);
+    expect(await read(x.gt(0).where(x, 0))).toEqual([1, 0, 3, 0]);
+    expect(await x.div(0).hasInfNan()).toBe(true);
+    expect(await x.hasInfNan()).toBe(false);
+  });
+
+  test('T reverses all axes', () => {
+    expect(sn.ones([2, 3, 4]).T.shape).toEqual([4, 3, 2]);
+  });
+
+  test('have the types of the functions', () => {
+    const x = sn.ones([2]);
+    expectTypeOf(x.sum).toEqualTypeOf<(axes?: sn.Axes, options?: sn.SumOptions) => Tensor>();
+    expectTypeOf(x.sort).returns.toEqualTypeOf<[values: Tensor, indices: Tensor]>();
+    expectTypeOf(x.hasInfNan).returns.toEqualTypeOf<Promise<boolean>>();
+    expectTypeOf(x.at).parameters.toEqualTypeOf<sn.Index[]>();
+  });
+});

@@ -1,0 +1,185 @@
+// Reductions, scans and sorts where PyTorch's figures do not reach.
+
+import * as fc from 'fast-check';
+import { beforeAll, describe, expect, test } from 'vitest';
+import * as sn from '../../../src/tensor/ops/all.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
+import type { Tensor } from '../../../src/tensor/tensor.ts';
+import { holds, read, toTensor } from './support.ts';
+
+beforeAll(() => setDevice('interpreter'));
+
+const of = (...values: number[]): Tensor => sn.tensor(values);
+
+describe('reductions', () => {
+  test('varMean gives both, and a large mean cancels nothing', async () => {
+    const [variance, mean] = sn.varMean(of(1e6, 1e6 + 1, 1e6 + 2));
+    expect([await read(variance), await read(mean)]).toEqual([[1], [1e6 + 1]]);
+    const [kept] = sn.varMean(sn.ones([2, 3]), 1, { keepdim: true, correction: 0 });
+    expect(kept.shape).toEqual([2, 1]);
+  });
+
+  test('variance of too few elements is unknown', async () => {
+    expect(await read(sn.var(of(3)))).toEqual([NaN]);
+    expect(await read(sn.var(of(1, 2), 0, { correction: 2 }))).toEqual([Infinity]);
+    expect(await read(sn.std(sn.zeros([0])))).toEqual([NaN]);
+  });
+
+  test('countNonzero counts NaN too', async () => {
+    const counted = sn.countNonzero(of(0, -0, NaN, 3));
+    expect([counted.dtype, await read(counted)]).toEqual(['i32', [2]]);
+  });
+
+  test('no axes at all reduce nothing', async () => {
+    expect(sn.sum(sn.ones([2, 3]), []).shape).toEqual([2, 3]);
+  });
+
+  test('a wider dtype can be asked for', async () => {
+    const bytes = sn.full([300], 100, { dtype: 'u8' });
+    expect(await read(sn.sum(bytes))).toEqual([30000]);
+    expect(await read(sn.sum(bytes, 0, { dtype: 'i64' }))).toEqual([30000]);
+    expect(await read(sn.sum(bytes, 0, { dtype: 'u8' }))).toEqual([30000 % 256]);
+  });
+
+  test('maxWithIndices sends the gradient to the first of equals, amax shares it', async () => {
+    const x = of(1, 3, 3).requiresGrad_();
+    sn.sum(sn.maxWithIndices(x, 0)[0]).backward();
+    expect(await read(x.grad!)).toEqual([0, 1, 0]);
+    x.zeroGrad();
+    sn.sum(sn.amax(x)).backward();
+    expect(await read(x.grad!)).toEqual([0, 0.5, 0.5]);
+  });
+
+  test('logsumexp of −∞ alone is −∞, and 0 over one element has gradient 1', async () => {
+    expect(await read(sn.logsumexp(of(-Infinity, -Infinity)))).toEqual([-Infinity]);
+    const x = of(0).requiresGrad_();
+    sn.sum(sn.logsumexp(x)).backward();
+    expect(await read(x.grad!)).toEqual([1]);
+  });
+});
+
+describe('scans', () => {
+  test('run in reverse and without the element itself', async () => {
+    const x = of(1, 2, 3, 4);
+    expect(await read(sn.cumsum(x, 0, { reverse: true }))).toEqual([10, 9, 7, 4]);
+    expect(await read(sn.cumsum(x, 0, { exclusive: true }))).toEqual([0, 1, 3, 6]);
+    expect(await read(sn.cumprod(x, 0, { exclusive: true, reverse: true }))).toEqual([24, 12, 4, 1]);
+    expect(await read(sn.cumsum(sn.tensor([true, true, false]), 0))).toEqual([1, 2, 2]);
+  });
+
+  test('logcumsumexp keeps a small start before a huge element, and both infinities', async () => {
+    expect(await read(sn.logcumsumexp(of(-1e4, 0, 1e4), 0))).toEqual([-1e4, 0, 1e4]);
+    expect(await read(sn.logcumsumexp(of(-Infinity, 1, Infinity, 0), 0))).toEqual([
+      -Infinity,
+      1,
+      Infinity,
+      Infinity,
+    ]);
+    expect(await read(sn.logcumsumexp(of(1, NaN, 2), 0))).toEqual([1, NaN, NaN]);
+  });
+
+  test('cummin and cummax send the gradient to the holder', async () => {
+    const x = of(3, 1, 2, 1).requiresGrad_();
+    const [values, places] = sn.cummin(x, 0);
+    expect([await read(values), await read(places)]).toEqual([
+      [3, 1, 1, 1],
+      [0, 1, 1, 3],
+    ]);
+    sn.sum(values).backward();
+    expect(await read(x.grad!)).toEqual([1, 2, 0, 1]);
+  });
+});
+
+describe('sorting', () => {
+  const values = fc.array(fc.oneof(fc.integer({ min: -3, max: 3 }), fc.constant(NaN)), { maxLength: 12 });
+  const compare = (a: number, b: number): number =>
+    Number.isNaN(a) ? (Number.isNaN(b) ? 0 : 1) : Number.isNaN(b) ? -1 : a - b;
+
+  test('is stable in both directions, NaN the greatest', async () => {
+    await holds(100, fc.tuple(values, fc.boolean()), async ([list, descending]) => {
+      const order = list
+        .map((_, i) => i)
+        .toSorted((i, j) => (descending ? -1 : 1) * compare(list[i]!, list[j]!));
+      const [sorted, places] = sn.sort(toTensor({ shape: [list.length], data: list }), 0, { descending });
+      expect(await read(places)).toEqual(order);
+      expect(await read(sorted)).toEqual(order.map((i) => list[i]!));
+    });
+  });
+
+  test('works along any axis and on integers, bool and rank 0', async () => {
+    const x = sn.tensor(
+      [
+        [3, 1],
+        [2, 2],
+        [1, 3],
+      ],
+      { dtype: 'i32' },
+    );
+    expect(await sn.sort(x, 0)[0].array()).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+    ]);
+    expect(await read(sn.argsort(sn.tensor([true, false, true])))).toEqual([1, 0, 2]);
+    expect(sn.sort(sn.tensor(3))[0].shape).toEqual([]);
+  });
+
+  test('topk takes the best first, and its gradient goes where they were', async () => {
+    const x = of(1, 9, 5, 7).requiresGrad_();
+    const [best, places] = sn.topk(x, 2);
+    expect([await read(best), await read(places)]).toEqual([
+      [9, 7],
+      [1, 3],
+    ]);
+    expect(await read(sn.topk(x, 2, 0, { largest: false })[0])).toEqual([1, 5]);
+    expect(sn.topk(x, 0)[0].shape).toEqual([0]);
+    sn.sum(sn.mul(best, of(10, 20))).backward();
+    expect(await read(x.grad!)).toEqual([0, 10, 0, 20]);
+  });
+
+  test('searchsorted finds where values go', async () => {
+    const limits = of(1, 3, 3, 5);
+    expect(await read(sn.searchsorted(limits, of(0, 1, 3, 4, 6, NaN)))).toEqual([0, 0, 1, 3, 4, 4]);
+    expect(await read(sn.searchsorted(limits, of(0, 1, 3, 4, 6, NaN), { right: true }))).toEqual([
+      0, 1, 3, 3, 4, 4,
+    ]);
+  });
+});
+
+describe('gather and scatter', () => {
+  test('take, takeAlongAxis, indexAdd, indexCopy and segmentSum', async () => {
+    const x = sn.tensor([
+      [1, 2, 3],
+      [4, 5, 6],
+    ]);
+    const index = (...list: number[]): Tensor => sn.tensor(list, { dtype: 'i32' });
+    expect(await read(sn.take(x, index(5, 0)))).toEqual([6, 1]);
+    const order = sn.tensor([[2, 1, 0]], { dtype: 'i64' });
+    expect(await sn.takeAlongAxis(x, order, 1).array()).toEqual([
+      [3, 2, 1],
+      [6, 5, 4],
+    ]);
+    expect(await sn.indexAdd(x, 1, index(0, 0), sn.ones([2, 2]), { alpha: 10 }).array()).toEqual([
+      [21, 2, 3],
+      [24, 5, 6],
+    ]);
+    expect(await sn.indexCopy(x, 0, index(1), sn.zeros([1, 3])).array()).toEqual([
+      [1, 2, 3],
+      [0, 0, 0],
+    ]);
+    expect(await sn.segmentSum(x, index(3, 3), 4).array()).toEqual([
+      [0, 0, 0],
+      [0, 0, 0],
+      [0, 0, 0],
+      [5, 7, 9],
+    ]);
+  });
+
+  test('positions outside read 0 and are not written', async () => {
+    const wild = sn.tensor([0, 7, -1], { dtype: 'i32' });
+    expect(await read(sn.gather(of(5, 6), 0, wild))).toEqual([5, 0, 0]);
+    expect(await read(sn.scatter(of(5, 6), 0, wild, 9))).toEqual([9, 6]);
+    expect(await read(sn.oneHot(wild, 2))).toEqual([1, 0, 0, 0, 0, 0]);
+    expect(await read(sn.segmentSum(of(1, 2, 3), wild, 2))).toEqual([1, 0]);
+  });
+});
