@@ -1,8 +1,9 @@
 // Runs Loops for tests: on the software device through emitted WGSL, with the same arguments as the interpreter takes.
 
 import { emitWgsl } from '../../src/codegen/wgsl/emit.ts';
-import type { Loop, LoopBuffer } from '../../src/codegen/loop.ts';
-import { dtypeBytes } from '../../src/ir/dtype.ts';
+import { addInts, builtin, constant, less, LoopBuilder, mulInts } from '../../src/codegen/builder.ts';
+import type { Loop, LoopBuffer, LoopOp, RegisterType, Value, Width } from '../../src/codegen/loop.ts';
+import { dtypeBytes, type DType } from '../../src/ir/dtype.ts';
 import { emptyData, packBytes, unpackBytes, type HostData } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { deviceBytes, type Program, type ProgramBuffer } from '../../src/runtime/program.ts';
@@ -85,4 +86,50 @@ export async function runLoop(
     loaded.destroy();
     for (const buffer of buffers) buffer.destroy();
   }
+}
+
+/** A Loop that applies one operation to whole arrays `x0`, `x1`, …, `width` elements at a time, and writes `out`. */
+export function mapLoop(
+  row: { op: LoopOp; args: readonly RegisterType[]; result: RegisterType; last?: number },
+  width: Width,
+  size: number,
+): Loop {
+  const loaded = row.last === undefined ? row.args : row.args.slice(0, -1);
+  const invocations = Math.ceil(size / width / 64);
+  const buffer = (name: string, dtype: DType, access: LoopBuffer['access']): LoopBuffer => ({
+    name,
+    space: 'global',
+    dtype,
+    size,
+    access,
+  });
+  const b = new LoopBuilder(new Set(['out']));
+  const id = b.let(addInts(mulInts(builtin('workgroup', 0), constant(64)), builtin('local', 0)), 'id');
+  b.if(less(id, constant(size / width)), () => {
+    const at = b.let(mulInts(id, constant(width)), 'at');
+    const args: Value[] = loaded.map((type, k) => {
+      const load: Value = { kind: 'load', buffer: `x${k}`, index: at, aligned: true, type, width };
+      return b.let(load, `v${k}`);
+    });
+    if (row.last !== undefined) args.push(constant(row.last, row.args[row.args.length - 1]!, width));
+    b.store(
+      'out',
+      at,
+      b.let({ kind: 'op', op: row.op, args, type: row.result, width }, 'result'),
+      width === 4,
+    );
+  });
+  return {
+    name: 'apply',
+    kind: 'map',
+    header: [],
+    buffers: [
+      ...loaded.map((type, k) => buffer(`x${k}`, type, 'read')),
+      buffer('out', row.result, 'read_write'),
+    ],
+    usesScalars: false,
+    grid: [invocations, 1, 1],
+    workgroup: [64, 1, 1],
+    body: b.body,
+  };
 }

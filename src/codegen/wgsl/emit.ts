@@ -9,8 +9,9 @@ import { literal } from './literal.ts';
 import { chooseForms, perWord, type Form } from './memory.ts';
 import { nameTable, type Names } from './names.ts';
 import { Prelude } from './prelude.ts';
-import { spell, typeName } from './spelling.ts';
+import { spell } from './spelling.ts';
 import { atLeast, call, component, infix, level, prefix, primary, subscript, type Term } from './term.ts';
+import { typeLetter, typeName } from './types.ts';
 
 /** The WGSL module of one kernel. `scalarSlots`: words of the program's scalar block. */
 export function emitWgsl(loop: Loop, options: { readonly scalarSlots: number }): string {
@@ -161,7 +162,7 @@ class Emitter {
         // WGSL evaluates constant expressions itself and refuses those that overflow: hide one operand from it.
         const [first] = value.args;
         if (first !== undefined && value.args.every(isConstant))
-          terms[0] = call(this.#prelude.use(`opaque_${letter[first.type]}`, first.width), [terms[0]!]);
+          terms[0] = call(this.#prelude.use(`opaque_${typeLetter[first.type]}`, first.width), [terms[0]!]);
         const end = value.args[value.args.length - 1];
         return spell(value.op, {
           type: value.type,
@@ -303,8 +304,6 @@ class Emitter {
     return divided === undefined ? shifted(this.#value(value), Math.log2(by)) : this.#value(divided);
   }
 }
-
-const letter = { f32: 'F', i32: 'I', u32: 'U', bool: 'B' } as const;
 
 /** A value whose WGSL text is a constant expression. */
 function isConstant(value: Value): boolean {

@@ -2,8 +2,8 @@
 
 import type { RegisterType, Width } from '../loop.ts';
 import type { Prelude } from './prelude.ts';
-import { typeName } from './spelling.ts';
 import { level, primary, type Term } from './term.ts';
+import { typeName } from './types.ts';
 
 /** A constant in every lane. */
 export function literal(value: number, type: RegisterType, width: Width, prelude: Prelude): Term {

@@ -1,9 +1,10 @@
 // How each operation is written in WGSL: an operator, a builtin, or a function of the prelude where the builtin is missing or
-// wrong on special values. A missing row is a type error.
+// wrong on special values. A missing row is a type error. The meaning is the interpreter's (ir/scalar.ts).
 
 import type { LoopOp, RegisterType, Width } from '../loop.ts';
 import type { Prelude } from './prelude.ts';
 import { call, infix, prefix, primary, type BinaryOperator, type Term } from './term.ts';
+import { typeName } from './types.ts';
 
 /** One use of an operation. */
 export interface Site {
@@ -19,117 +20,160 @@ export interface Site {
 
 export type Spelling = (site: Site) => Term;
 
-export function typeName(type: RegisterType, width: Width): string {
-  if (width === 1) return type;
-  return type === 'bool' ? `vec${width}<bool>` : `vec${width}${type[0]}`;
-}
-
-const letters = { f32: 'F', i32: 'I', u32: 'U', bool: 'B' } as const;
-
-/** A function of the prelude at the site's width; `F` at the end of the name is replaced by the argument's type. */
-const helper =
-  (name: string): Spelling =>
-  ({ prelude, from, width, args }) =>
-    call(prelude.use(`${name}_${letters[from]}`, width), args);
-const builtin =
-  (name: string): Spelling =>
-  ({ args }) =>
-    call(name, args);
 const operator =
   (op: BinaryOperator): Spelling =>
   ({ args }) =>
     infix(op, args[0]!, args[1]!);
-/** On f32 one way, on integers another. */
+const builtin =
+  (name: string): Spelling =>
+  ({ args }) =>
+    call(name, args);
+/** A function of the prelude at the site's width. */
+const helper =
+  (name: string): Spelling =>
+  ({ prelude, width, args }) =>
+    call(prelude.use(name, width), args);
+
+/** One spelling per type of the first argument. */
 const byType =
-  (rows: Partial<Record<RegisterType, Spelling>>, other: Spelling): Spelling =>
+  (rows: Partial<Record<RegisterType | 'other', Spelling>>): Spelling =>
   (site) =>
-    (rows[site.from] ?? other)(site);
+    (rows[site.from] ?? rows.other)!(site);
 
-const literalOne = (site: Site): Term => primary(`${typeName(site.type, site.width)}(1.0)`);
+const splat = ({ from, width }: Site, text: string): Term =>
+  primary(width === 1 ? text : `${typeName(from, width)}(${text})`);
+const zero = (site: Site): Term => splat(site, { f32: '0.0', i32: '0', u32: '0u', bool: 'false' }[site.from]);
 const not: Spelling = ({ args, from }) => prefix(from === 'bool' ? '!' : '~', args[0]!);
+/** Not `!=`: on NaN that is false on SwiftShader, where it must be true. */
+const differ: Spelling = ({ args }) => prefix('!', infix('==', args[0]!, args[1]!));
+/** On vectors the bitwise operators; on single bools those that take relations without parentheses. */
+const logic = (single: '&&' | '||', lanes: '&' | '|'): Spelling =>
+  byType({
+    bool: (site) => operator(site.width === 1 ? single : lanes)(site),
+    other: operator(lanes),
+  });
 
-/** Whether dividing by the last argument needs no care. */
-const safeDivisor = ({ last }: Site): boolean => last !== undefined && last > 0;
+/** Constant divisors above 0 and constant counts below 32 cannot go wrong. */
+const whenConstant =
+  (safe: (last: number) => boolean, plain: Spelling, guarded: Spelling): Spelling =>
+  (site) =>
+    (site.last !== undefined && safe(site.last) ? plain : guarded)(site);
+const positive = (last: number): boolean => last > 0;
+const isPowerOfTwo = (last: number): boolean => last > 0 && (last & (last - 1)) === 0;
+const inWord = (last: number): boolean => last >= 0 && last < 32;
+
+const count = (site: Site): Term => splat({ ...site, from: 'u32' }, `${site.last}u`);
 
 const cast: Spelling = (site) => {
   const { type, from, width, args, prelude } = site;
   if (type === from) return args[0]!;
-  if (from === 'f32' && (type === 'i32' || type === 'u32'))
-    return call(prelude.use(type === 'i32' ? 'int_F' : 'uint_F', width), args);
-  if (type === 'bool') {
-    const zero = primary(from === 'f32' ? `${typeName(from, width)}(0.0)` : `${typeName(from, width)}(0)`);
-    return prefix('!', infix('==', args[0]!, zero));
-  }
+  if (type === 'bool') return prefix('!', infix('==', args[0]!, zero(site)));
+  if (from === 'f32') return call(prelude.use(type === 'i32' ? 'int_F' : 'uint_F', width), args);
+  if (from === 'u32' && type === 'f32') return call(prelude.use('float_U', width), args);
   return call(typeName(type, width), args);
 };
 
 const table = {
-  neg: byType({ u32: ({ args }) => infix('+', prefix('~', args[0]!), primary('1u')) }, ({ args }) =>
-    prefix('-', args[0]!),
-  ),
-  abs: builtin('abs'),
-  sign: builtin('sign'),
+  neg: byType({
+    u32: (site) => infix('-', zero(site), site.args[0]!),
+    other: ({ args }) => prefix('-', args[0]!),
+  }),
+  abs: byType({ u32: ({ args }) => args[0]!, other: builtin('abs') }),
+  sign: byType({
+    f32: helper('sign_F'),
+    i32: builtin('sign'),
+    u32: (site) => call('min', [site.args[0]!, splat(site, '1u')]),
+  }),
   floor: builtin('floor'),
   ceil: builtin('ceil'),
   round: builtin('round'),
   trunc: builtin('trunc'),
-  exp: builtin('exp'),
-  exp2: builtin('exp2'),
-  expm1: helper('expm1'),
-  log: builtin('log'),
-  log2: builtin('log2'),
-  log1p: helper('log1p'),
-  sin: builtin('sin'),
-  cos: builtin('cos'),
-  tan: builtin('tan'),
-  asin: builtin('asin'),
-  acos: builtin('acos'),
-  atan: builtin('atan'),
-  sinh: builtin('sinh'),
-  cosh: builtin('cosh'),
-  tanh: helper('tanh'),
-  erf: helper('erf'),
+  exp: helper('exp_F'),
+  exp2: helper('exp2_F'),
+  expm1: helper('expm1_F'),
+  log: helper('log_F'),
+  log2: helper('log2_F'),
+  log1p: helper('log1p_F'),
+  sin: helper('sin_F'),
+  cos: helper('cos_F'),
+  tan: helper('tan_F'),
+  asin: helper('asin_F'),
+  acos: helper('acos_F'),
+  atan: helper('atan_F'),
+  sinh: helper('sinh_F'),
+  cosh: helper('cosh_F'),
+  tanh: helper('tanh_F'),
+  erf: helper('erf_F'),
   sqrt: builtin('sqrt'),
   rsqrt: builtin('inverseSqrt'),
-  recip: (site) => infix('/', literalOne(site), site.args[0]!),
+  recip: (site) => infix('/', splat(site, '1.0'), site.args[0]!),
   not,
-  isNan: helper('is_nan'),
+  isNan: helper('is_nan_F'),
   cast,
   bitcast: ({ args, type, from, width }) =>
     type === from ? args[0]! : call(`bitcast<${typeName(type, width)}>`, args),
   add: operator('+'),
   sub: operator('-'),
   mul: operator('*'),
-  div: byType({ f32: operator('/') }, (site) => (safeDivisor(site) ? operator('/') : helper('div'))(site)),
-  mod: byType({ f32: operator('%') }, (site) => (safeDivisor(site) ? operator('%') : helper('mod'))(site)),
-  pow: builtin('pow'),
-  min: byType({ f32: helper('min'), bool: operator('&') }, builtin('min')),
-  max: byType({ f32: helper('max'), bool: operator('|') }, builtin('max')),
-  atan2: builtin('atan2'),
-  and: byType(
-    { bool: ({ args, width }) => infix(width === 1 ? '&&' : '&', args[0]!, args[1]!) },
-    operator('&'),
-  ),
-  or: byType(
-    { bool: ({ args, width }) => infix(width === 1 ? '||' : '|', args[0]!, args[1]!) },
-    operator('|'),
-  ),
-  xor: byType({ bool: ({ args }) => prefix('!', infix('==', args[0]!, args[1]!)) }, operator('^')),
-  shl: helper('shl'),
-  shr: helper('shr'),
-  mulhi: helper('mulhi'),
-  lt: operator('<'),
-  le: operator('<='),
+  div: byType({
+    f32: operator('/'),
+    i32: whenConstant(positive, operator('/'), helper('div_I')),
+    u32: whenConstant(positive, operator('/'), helper('div_U')),
+  }),
+  mod: byType({
+    f32: helper('mod_F'),
+    i32: whenConstant(positive, operator('%'), helper('mod_I')),
+    u32: whenConstant(positive, operator('%'), helper('mod_U')),
+  }),
+  pow: (site) => {
+    if (site.last === 2) return helper('square_F')(unaryOf(site));
+    if (site.last === 3) return helper('cube_F')(unaryOf(site));
+    return helper('pow_F')(site);
+  },
+  min: byType({ f32: helper('min_F'), bool: logic('&&', '&'), other: builtin('min') }),
+  max: byType({ f32: helper('max_F'), bool: logic('||', '|'), other: builtin('max') }),
+  atan2: helper('atan2_F'),
+  and: logic('&&', '&'),
+  or: logic('||', '|'),
+  xor: byType({ bool: differ, other: operator('^') }),
+  shl: byType({
+    i32: whenConstant(inWord, (site) => infix('<<', site.args[0]!, count(site)), helper('shl_I')),
+    u32: whenConstant(inWord, (site) => infix('<<', site.args[0]!, count(site)), helper('shl_U')),
+  }),
+  shr: byType({
+    i32: whenConstant(inWord, (site) => infix('>>', site.args[0]!, count(site)), helper('shr_I')),
+    u32: whenConstant(inWord, (site) => infix('>>', site.args[0]!, count(site)), helper('shr_U')),
+  }),
+  mulhi: byType({ i32: helper('mulhi_I'), u32: helper('mulhi_U') }),
+  // false < true.
+  lt: byType({
+    bool: ({ args, width }) => infix(width === 1 ? '&&' : '&', prefix('!', args[0]!), args[1]!),
+    other: operator('<'),
+  }),
+  le: byType({
+    bool: ({ args, width }) => infix(width === 1 ? '||' : '|', prefix('!', args[0]!), args[1]!),
+    other: operator('<='),
+  }),
   eq: operator('=='),
-  ne: ({ args }) => prefix('!', infix('==', args[0]!, args[1]!)),
+  ne: differ,
   where: ({ args }) => call('select', [args[2]!, args[1]!, args[0]!]),
   fma: builtin('fma'),
-  roundF16: helper('round_f16'),
-  roundBf16: helper('round_bf16'),
-  philox: ({ args, width, prelude }) => call(prelude.use('philox_U', width), args),
-  floorDiv: helper('floor_div'),
-  floorMod: helper('floor_mod'),
+  roundF16: helper('round_f16_F'),
+  roundBf16: helper('round_bf16_F'),
+  philox: helper('philox_U'),
+  floorDiv: whenConstant(
+    isPowerOfTwo,
+    (site) => infix('>>', site.args[0]!, count({ ...site, last: Math.log2(site.last!) })),
+    helper('floor_div_I'),
+  ),
+  floorMod: whenConstant(
+    isPowerOfTwo,
+    (site) => infix('&', site.args[0]!, splat(site, String(site.last! - 1))),
+    helper('floor_mod_I'),
+  ),
 } as const satisfies Record<LoopOp, Spelling>;
+
+const unaryOf = (site: Site): Site => ({ ...site, args: site.args.slice(0, 1) });
 
 /** The expression for an operation. */
 export function spell(op: LoopOp, site: Site): Term {

@@ -1,0 +1,304 @@
+// Float functions of the prelude, for where WGSL's builtins are missing, too coarse (sin is 2e-4 off on one adapter) or undefined
+// on special values. NaN and infinity are told apart by their bits: compilers may assume that arithmetic never meets them.
+// Polynomials are minimax fits with coefficients rounded one after the other to f32; each comment gives the fit's own relative
+// error, to which f32 arithmetic adds about 1e-7. Denormal arguments may count as zero.
+
+/** Templates: F, I, U, B are f32, i32, u32, bool at some width; `EACH[f(x@)]` lists f of every lane. */
+export const mathFunctions: readonly string[] = [
+  // Hides a constant from WGSL's own constant evaluation, which refuses results that are not finite.
+  `fn opaque_F(x: F) -> F { return x; }`,
+  `fn opaque_B(x: B) -> B { return x; }`,
+  `fn inf_F() -> F {
+  var bits = U(0x7f800000u);
+  return bitcast<F>(bits);
+}`,
+  `fn nan_F() -> F {
+  var bits = U(0x7fc00000u);
+  return bitcast<F>(bits);
+}`,
+  `fn is_nan_F(x: F) -> B {
+  return (bitcast<U>(x) & U(0x7fffffffu)) > U(0x7f800000u);
+}`,
+  `fn not_finite_F(x: F) -> B {
+  return (bitcast<U>(x) & U(0x7f800000u)) == U(0x7f800000u);
+}`,
+  `fn with_sign_F(size: F, sign: F) -> F {
+  return bitcast<F>((bitcast<U>(size) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u)));
+}`,
+  `fn sign_F(x: F) -> F {
+  return F(x > F(0.0)) - F(x < F(0.0));
+}`,
+  // NaN wins; a + b is one when either is.
+  `fn any_nan_F(a: F, b: F) -> B {
+  return max(bitcast<U>(a) & U(0x7fffffffu), bitcast<U>(b) & U(0x7fffffffu)) > U(0x7f800000u);
+}`,
+  `fn min_F(a: F, b: F) -> F {
+  return select(min(a, b), a + b, any_nan_F(a, b));
+}`,
+  `fn max_F(a: F, b: F) -> F {
+  return select(max(a, b), a + b, any_nan_F(a, b));
+}`,
+  // x·2^n for |n| ≤ 252, in two factors that are representable.
+  `fn scale_F(x: F, n: I) -> F {
+  let half = n >> U(1u);
+  return x * bitcast<F>((half + 127) << U(23u)) * bitcast<F>((n - half + 127) << U(23u));
+}`,
+  // e^r − 1 for |r| ≤ ln 2 / 2; 1.4e-8.
+  `fn expm1_core_F(r: F) -> F {
+  let q = 0.4999999701976776 + r * (0.1666654646396637 + r * (0.04166744276881218 + r * (0.008366253226995468 + r * 0.0013869944959878922)));
+  return r + r * r * q;
+}`,
+  // e^x = 2^n · e^r; ln 2 in two parts, so that n times the first is exact.
+  `fn exp_F(x: F) -> F {
+  let inside = clamp(x, F(-104.0), F(89.0));
+  let n = round(inside * 1.4426950408889634);
+  let r = (inside - n * 0.693359375) + n * 0.00021219444170128554;
+  return select(scale_F(1.0 + expm1_core_F(r), I(n)), x, is_nan_F(x));
+}`,
+  `fn exp2_F(x: F) -> F {
+  let inside = clamp(x, F(-151.0), F(129.0));
+  let n = round(inside);
+  return select(scale_F(1.0 + expm1_core_F((inside - n) * 0.6931471805599453), I(n)), x, is_nan_F(x));
+}`,
+  // 2^n·(e^r − 1) + (2^n − 1), halved on the way so that 2^128 does not overflow.
+  `fn expm1_F(x: F) -> F {
+  let inside = clamp(x, F(-20.0), F(89.0));
+  let n = round(inside * 1.4426950408889634);
+  let r = (inside - n * 0.693359375) + n * 0.00021219444170128554;
+  let half = bitcast<F>((I(n) + 126) << U(23u));
+  return select(2.0 * (half * expm1_core_F(r) + (half - 0.5)), x, is_nan_F(x));
+}`,
+  // log(1 + f) for √½ ≤ 1 + f ≤ √2; 3.2e-8.
+  `fn log_core_F(f: F) -> F {
+  let p = 0.333339124917984 + f * (-0.2500132918357849 + f * (0.19962988793849945 + f * (-0.16577807068824768 + f * (0.14915835857391357 + f * (-0.1426600217819214 + f * 0.08695247024297714)))));
+  return f + f * f * (f * p - 0.5);
+}`,
+  // x = 2^k · m with √½ ≤ m < √2, for normal positive x.
+  `fn log_exponent_F(x: F) -> I {
+  return (bitcast<I>(x) - 0x3f3504f3) >> U(23u);
+}`,
+  `fn log_mantissa_F(x: F, k: I) -> F {
+  return bitcast<F>(bitcast<I>(x) - (k << U(23u)));
+}`,
+  // The logarithm y of x where x is positive and finite; −∞ at 0, NaN below, ∞ and NaN as they are.
+  `fn log_edges_F(x: F, y: F) -> F {
+  let bits = bitcast<U>(x);
+  let beyond = select(U(0x7fc00000u), bits, bits == U(0x7f800000u));
+  let edge = select(beyond, U(0xff800000u), (bits << U(1u)) < U(0x01000000u));
+  return select(y, bitcast<F>(edge), bits - U(0x00800000u) >= U(0x7f000000u));
+}`,
+  `fn log_F(x: F) -> F {
+  let k = log_exponent_F(x);
+  let y = log_core_F(log_mantissa_F(x, k) - 1.0);
+  return log_edges_F(x, (y - F(k) * 0.00021219444170128554) + F(k) * 0.693359375);
+}`,
+  `fn log2_F(x: F) -> F {
+  let k = log_exponent_F(x);
+  return log_edges_F(x, log_core_F(log_mantissa_F(x, k) - 1.0) * 1.4426950408889634 + F(k));
+}`,
+  // Near 0 the polynomial takes x itself, before 1 + x rounds it.
+  `fn log1p_F(x: F) -> F {
+  let u = 1.0 + x;
+  let small = abs(x) < F(0.28);
+  let k = log_exponent_F(u);
+  let scale = select(F(k), F(0.0), small);
+  let y = log_core_F(select(log_mantissa_F(u, k) - 1.0, x, small));
+  return log_edges_F(u, (y - scale * 0.00021219444170128554) + scale * 0.693359375);
+}`,
+  // Angles: x = quarter · π/2 + rest, |rest| ≤ π/4. Cody and Waite: π/2 in three parts of 8 bits and a last one, so that up to
+  // 2^16 the products are exact.
+  `struct angle_F { rest: F, quarter: I }`,
+  `fn reduce_F(x: F) -> angle_F {
+  let n = round(x * 0.6366197723675814);
+  let near = (((x - n * 1.5703125) - n * 0.0004825592041015625) - n * 1.2665987014770508e-6) - n * 9.92093629470503e-10;
+  let far = abs(x) > F(65536.0);
+  if (!any(far)) { return angle_F(near, I(n)); }
+  return angle_F(select(near, F(EACH[far_rest(x@)]), far), select(I(n), I(EACH[far_quarter(x@)]), far));
+}`,
+  // Payne and Hanek: the bits of 2/π that matter, times the mantissa, modulo 4 turns of a quarter; 2 bits before the point, 62 after.
+  `fn far_turns(x: f32) -> vec2u {
+  var digits = array(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu, 0u, 0u);
+  let bits = bitcast<u32>(x) & 0x7fffffffu;
+  let first = min(bits >> 23u, 254u) - 120u;
+  let at = first >> 5u;
+  let by = first & 31u;
+  let m = (bits & 0x7fffffu) | 0x800000u;
+  // A shift by 32 − 0 in two steps is a shift by 32.
+  let w0 = (digits[at] << by) | ((digits[at + 1u] >> 1u) >> (31u - by));
+  let w1 = (digits[at + 1u] << by) | ((digits[at + 2u] >> 1u) >> (31u - by));
+  let w2 = (digits[at + 2u] << by) | ((digits[at + 3u] >> 1u) >> (31u - by));
+  let low = w1 * m + mulhi_u32(w2, m);
+  let high = w0 * m + mulhi_u32(w1, m) + select(0u, 1u, low < w1 * m);
+  return vec2u(high, low);
+}`,
+  `fn far_quarter(x: f32) -> i32 {
+  let n = bitcast<i32>((far_turns(x).x + 0x20000000u) >> 30u);
+  return select(n, -n, x < 0.0);
+}`,
+  `fn far_rest(x: f32) -> f32 {
+  let turns = far_turns(x);
+  let rest = f32(bitcast<i32>((turns.x << 2u) | (turns.y >> 30u))) * 3.65729529994141e-10;
+  return select(rest, -rest, x < 0.0);
+}`,
+  // 3.7e-9 and 1.1e-10 for |r| ≤ π/4.
+  `fn sin_core_F(r: F) -> F {
+  let z = r * r;
+  return r + r * z * (-0.16666655242443085 + z * (0.008332191966474056 - z * 0.00019518790941219777));
+}`,
+  `fn cos_core_F(r: F) -> F {
+  let z = r * r;
+  return 1.0 - z * (0.5 - z * (0.04166664555668831 + z * (-0.00138873013202101 + z * 2.443066841806285e-5)));
+}`,
+  `fn turn_F(x: F, ahead: i32) -> F {
+  let a = reduce_F(x);
+  let quarter = a.quarter + ahead;
+  let y = select(sin_core_F(a.rest), cos_core_F(a.rest), (quarter & I(1)) != I(0));
+  return select(select(y, -y, (quarter & I(2)) != I(0)), nan_F(), not_finite_F(x));
+}`,
+  `fn sin_F(x: F) -> F { return turn_F(x, 0); }`,
+  `fn cos_F(x: F) -> F { return turn_F(x, 1); }`,
+  `fn tan_F(x: F) -> F {
+  let a = reduce_F(x);
+  let s = sin_core_F(a.rest);
+  let c = cos_core_F(a.rest);
+  return select(select(s / c, -c / s, (a.quarter & I(1)) != I(0)), nan_F(), not_finite_F(x));
+}`,
+  // atan t for 0 ≤ t ≤ 1; 1.5e-8.
+  `fn atan_core_F(t: F) -> F {
+  let z = t * t;
+  let p = -0.3333316743373871 + z * (0.1999414712190628 + z * (-0.14214284718036652 + z * (0.10679222643375397 + z * (-0.07581154257059097 + z * (0.04356009140610695 + z * (-0.016585083678364754 + z * 0.0029755369760096073))))));
+  return t + t * z * p;
+}`,
+  `fn atan_F(x: F) -> F {
+  let size = abs(x);
+  let steep = size > F(1.0);
+  let y = atan_core_F(select(size, 1.0 / size, steep));
+  return select(with_sign_F(select(y, 1.5707963267948966 - y, steep), x), x, is_nan_F(x));
+}`,
+  // The angle of (x, y) from the octant's: |lesser / greater| ≤ 1, where 0/0 counts as 0 and ∞/∞ as 1.
+  `fn atan2_F(y: F, x: F) -> F {
+  let greater = max(abs(x), abs(y));
+  let lesser = min(abs(x), abs(y));
+  let ratio = select(select(lesser / greater, F(1.0), not_finite_F(lesser)), F(0.0), greater == F(0.0));
+  let octant = atan_core_F(ratio);
+  let right = select(octant, 1.5707963267948966 - octant, abs(y) > abs(x));
+  let size = select(right, 3.141592653589793 - right, bitcast<I>(x) < I(0));
+  return select(with_sign_F(size, y), x + y, any_nan_F(x, y));
+}`,
+  // asin √z / √z − 1 over z for 0 ≤ z ≤ ¼; 5e-9. Beyond ½, asin x = π/2 − 2 asin √((1 − x)/2).
+  `fn asin_core_F(size: F) -> F {
+  let z = select(size * size, 0.5 - 0.5 * size, size > F(0.5));
+  let t = select(size, sqrt(max(z, F(0.0))), size > F(0.5));
+  let p = 0.16666753590106964 + z * (0.07495249807834625 + z * (0.045476529747247696 + z * (0.02414884977042675 + z * 0.04221852123737335)));
+  return t + t * z * p;
+}`,
+  `fn outside_one_F(x: F) -> B {
+  return (bitcast<U>(x) & U(0x7fffffffu)) > U(0x3f800000u);
+}`,
+  `fn asin_F(x: F) -> F {
+  let t = asin_core_F(abs(x));
+  let y = select(t, 1.5707963267948966 - 2.0 * t, abs(x) > F(0.5));
+  return select(with_sign_F(y, x), nan_F(), outside_one_F(x));
+}`,
+  `fn acos_F(x: F) -> F {
+  let t = asin_core_F(abs(x));
+  let outer = select(2.0 * t, 3.141592653589793 - 2.0 * t, x < F(0.0));
+  let y = select(1.5707963267948966 - with_sign_F(t, x), outer, abs(x) > F(0.5));
+  return select(y, nan_F(), outside_one_F(x));
+}`,
+  // With w = e^{|x|/2} and d = w − 1: sinh = (w² − w⁻²)/2 = d(d + 2)(1 + w⁻²)/2, which neither cancels nor overflows early.
+  `fn sinh_F(x: F) -> F {
+  let d = expm1_F(0.5 * abs(x));
+  let w = d + 1.0;
+  return with_sign_F((0.5 * d) * (d + 2.0) * (1.0 + 1.0 / (w * w)), x);
+}`,
+  `fn cosh_F(x: F) -> F {
+  let w = exp_F(0.5 * abs(x));
+  return (0.5 * w) * w + 0.5 / (w * w);
+}`,
+  // tanh = d / (d + 2) with d = e^{2|x|} − 1; 1 from 9.02 on.
+  `fn tanh_F(x: F) -> F {
+  let d = expm1_F(2.0 * min(abs(x), F(10.0)));
+  return select(with_sign_F(d / (d + 2.0), x), x, is_nan_F(x));
+}`,
+  // x·P(x²) up to 0.94 (5.9e-8), then 1 − e^{−Q(x)} with Q fitted to −log erfc on [0.92, 4] (4.9e-11 of erf).
+  `fn erf_F(x: F) -> F {
+  let z = x * x;
+  let inner = x * (1.1283791065216064 + z * (-0.37612295150756836 + z * (0.11280209571123123 + z * (-0.026718446984887123 + z * (0.004932328127324581 - z * 0.0005716579617001116)))));
+  let a = min(abs(x), F(4.0));
+  let q = -0.00017468418809585273 + a * (1.1295149326324463 + a * (0.6333469152450562 + a * (0.10828004032373428 + a * (-0.025119353085756302 + a * (0.004171011969447136 + a * (-0.0004344460612628609 + a * 2.1093006580485962e-5))))));
+  return select(select(with_sign_F(1.0 - exp_F(-q), x), inner, abs(x) < F(0.94)), x, is_nan_F(x));
+}`,
+  `fn high_F(x: F) -> F {
+  return bitcast<F>(bitcast<U>(x) & U(0xfffff000u));
+}`,
+  `fn square_F(x: F) -> F { return x * x; }`,
+  `fn cube_F(x: F) -> F { return x * x * x; }`,
+  // C's pow: 2^(y·log2|x|), where the logarithm has twice f32's digits (products of 12-bit halves are exact), then the sign and
+  // the special cases. log(1 + f) = f − f²/2 + f³P(f), P to 7e-10.
+  `fn pow_F(x: F, y: F) -> F {
+  let size = abs(x);
+  let k = log_exponent_F(size);
+  let f = log_mantissa_F(size, k) - 1.0;
+  let p = 0.3333331048488617 + f * (-0.24999986588954926 + f * (0.20002225041389465 + f * (-0.16669249534606934 + f * (0.1421867161989212 + f * (-0.12384390085935593 + f * (0.11873012036085129 + f * (-0.11789526045322418 + f * 0.06914743036031723)))))));
+  let fh = high_F(f);
+  let square = 0.5 * fh * fh;
+  let log_high = f - square;
+  let log_low = ((f - log_high) - square) - 0.5 * (f + fh) * (f - fh) + f * f * f * p;
+  let head = high_F(log_high);
+  let lead = head * 1.4423828125;
+  let tail = head * 0.00031222839606925845 + (log_high - head) * 1.4426950408889634 + log_low * 1.4426950408889634;
+  let sum = F(k) + lead;
+  let rest = (lead - (sum - F(k))) + tail;
+  let log2_high = sum + rest;
+  let log2_low = rest - (log2_high - sum);
+  let lh = high_F(log2_high);
+  let yh = high_F(y);
+  let exact = yh * lh;
+  let small = yh * (log2_high - lh) + (y - yh) * log2_high + y * log2_low;
+  let n = round(clamp(exact + small, F(-151.0), F(129.0)));
+  let middle = scale_F(1.0 + expm1_core_F(((exact - n) + small) * 0.6931471805599453), I(n));
+  let one = (y == F(0.0)) | (size == F(1.0));
+  let log2_size = select(select(log2_high, inf_F(), not_finite_F(x)), -inf_F(), size == F(0.0));
+  let power = select(y * log2_size, F(0.0), one);
+  let above = select(middle, inf_F(), power > F(128.5));
+  let inside = select(select(above, F(0.0), power < F(-150.5)), F(1.0), one);
+  let whole = y == floor(y);
+  let odd = whole & (abs(y) < F(16777216.0)) & ((I(y) & I(1)) != I(0));
+  let negative = bitcast<I>(x) < I(0);
+  let signed = select(inside, -inside, negative & odd);
+  let rootless = negative & !whole & (size != F(0.0)) & !not_finite_F(x);
+  let undefined_ = (any_nan_F(x, y) | rootless) & !((y == F(0.0)) | (x == F(1.0)));
+  return select(signed, nan_F(), undefined_);
+}`,
+  // C's fmod by long division of the mantissas, eight bits at a time: exact for every quotient.
+  `fn mod_one(x: f32, y: f32) -> f32 {
+  let a = bitcast<u32>(x) & 0x7fffffffu;
+  let b = bitcast<u32>(y) & 0x7fffffffu;
+  if (a >= 0x7f800000u || b > 0x7f800000u || b < 0x00800000u) { return nan_f32(); }
+  if (a < b) { return x; }
+  let divisor = (b & 0x7fffffu) | 0x800000u;
+  var left = (a >> 23u) - (b >> 23u);
+  var m = ((a & 0x7fffffu) | 0x800000u) % divisor;
+  while (left > 0u) {
+    let step = min(left, 8u);
+    m = (m << step) % divisor;
+    left -= step;
+  }
+  return with_sign_f32(scale_f32(f32(m), i32(b >> 23u) - 150), x);
+}`,
+  `fn mod_F(a: F, b: F) -> F { return F(EACH[mod_one(a@, b@)]); }`,
+  // The builtin conversion rounds twice on one adapter; both halves are exact.
+  `fn float_U(x: U) -> F {
+  return F(x >> U(16u)) * 65536.0 + F(x & U(0xffffu));
+}`,
+  // To integers: truncate, saturate, NaN to 0.
+  `fn int_F(x: F) -> I {
+  let inside = select(I(x), I(2147483647), x >= F(2147483648.0));
+  return select(inside, I(0), is_nan_F(x));
+}`,
+  `fn uint_F(x: F) -> U {
+  let inside = select(U(max(x, F(0.0))), U(4294967295u), x >= F(4294967296.0));
+  return select(inside, U(0u), is_nan_F(x));
+}`,
+];

@@ -1,0 +1,73 @@
+// Packing functions of the prelude: elements narrower than 32 bits share u32 words, lowest bits first. `get` takes one element out
+// of its word by the element's index, `unpack` all of them; `bits` gives one element's bits, `pack` a whole word.
+
+/** Templates: F, I, U, B are f32, i32, u32, bool at some width. */
+export const memoryFunctions: readonly string[] = [
+  `fn get_f16(word: u32, i: i32) -> f32 { return unpack2x16float(word >> (u32(i & 1) << 4u)).x; }`,
+  `fn get_bf16(word: u32, i: i32) -> f32 { return bitcast<f32>(select(word << 16u, word & 0xffff0000u, (i & 1) != 0)); }`,
+  `fn get_i16(word: u32, i: i32) -> i32 { return extractBits(bitcast<i32>(word), u32(i & 1) << 4u, 16u); }`,
+  `fn get_u16(word: u32, i: i32) -> u32 { return extractBits(word, u32(i & 1) << 4u, 16u); }`,
+  `fn get_i8(word: u32, i: i32) -> i32 { return extractBits(bitcast<i32>(word), u32(i & 3) << 3u, 8u); }`,
+  `fn get_u8(word: u32, i: i32) -> u32 { return extractBits(word, u32(i & 3) << 3u, 8u); }`,
+  `fn get_bool(word: u32, i: i32) -> bool { return extractBits(word, u32(i & 3) << 3u, 8u) != 0u; }`,
+  `fn unpack_f16(word: u32) -> vec2f { return unpack2x16float(word); }`,
+  `fn unpack_bf16(word: u32) -> vec2f { return bitcast<vec2f>(vec2u(word << 16u, word & 0xffff0000u)); }`,
+  `fn unpack_i16(word: u32) -> vec2i { return bitcast<vec2i>(vec2u(word << 16u, word)) >> vec2u(16u); }`,
+  `fn unpack_u16(word: u32) -> vec2u { return vec2u(word & 0xffffu, word >> 16u); }`,
+  `fn unpack_i8(word: u32) -> vec4i { return bitcast<vec4i>(vec4u(word) << vec4u(24u, 16u, 8u, 0u)) >> vec4u(24u); }`,
+  `fn unpack_u8(word: u32) -> vec4u { return (vec4u(word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(0xffu); }`,
+  `fn unpack_bool(word: u32) -> vec4<bool> {
+  return (vec4u(word) & vec4u(0xffu, 0xff00u, 0xff0000u, 0xff000000u)) != vec4u(0u);
+}`,
+  // The bits of the nearest half, ties to even. pack2x16float may truncate, and gives NaN beyond 65536 on one adapter.
+  `fn half_U(x: F) -> U {
+  let bits = bitcast<U>(x) & U(0x7fffffffu);
+  let normal = (bits - U(0x38000000u) + U(0xfffu) + ((bits >> U(13u)) & U(1u))) >> U(13u);
+  let subnormal = U(round(min(bitcast<F>(bits), F(1.0)) * 16777216.0));
+  let finite = select(normal, subnormal, bits < U(0x38800000u));
+  let size = select(finite, select(U(0x7c00u), U(0x7e00u), bits > U(0x7f800000u)), bits >= U(0x477ff000u));
+  return size | ((bitcast<U>(x) >> U(16u)) & U(0x8000u));
+}`,
+  // The nearest bfloat16 in the upper half, ties to even; NaN stays one.
+  `fn brain_U(x: F) -> U {
+  let bits = bitcast<U>(x);
+  let near = bits + U(0x7fffu) + ((bits >> U(16u)) & U(1u));
+  return select(near, bits | U(0x00400000u), is_nan_F(x)) & U(0xffff0000u);
+}`,
+  // The same roundings, still in f32.
+  `fn round_f16_F(x: F) -> F {
+  let bits = bitcast<U>(x) & U(0x7fffffffu);
+  let normal = bitcast<F>((bits + U(0xfffu) + ((bits >> U(13u)) & U(1u))) & U(0xffffe000u));
+  let subnormal = round(min(bitcast<F>(bits), F(1.0)) * 16777216.0) * 5.9604644775390625e-8;
+  let finite = select(normal, subnormal, bits < U(0x38800000u));
+  let size = select(finite, bitcast<F>(select(U(0x7f800000u), bits, bits > U(0x7f800000u))), bits >= U(0x477ff000u));
+  return with_sign_F(size, x);
+}`,
+  `fn round_bf16_F(x: F) -> F { return bitcast<F>(brain_U(x)); }`,
+  `fn bits_f16(x: f32) -> u32 { return half_u32(x); }`,
+  `fn bits_bf16(x: f32) -> u32 { return brain_u32(x) >> 16u; }`,
+  `fn bits_i16(x: i32) -> u32 { return bitcast<u32>(x) & 0xffffu; }`,
+  `fn bits_u16(x: u32) -> u32 { return x & 0xffffu; }`,
+  `fn bits_i8(x: i32) -> u32 { return bitcast<u32>(x) & 0xffu; }`,
+  `fn bits_u8(x: u32) -> u32 { return x & 0xffu; }`,
+  `fn bits_bool(x: bool) -> u32 { return select(0u, 1u, x); }`,
+  `fn pack_f16(x: vec2f) -> u32 {
+  let bits = half_u32x2(x);
+  return bits.x | (bits.y << 16u);
+}`,
+  `fn pack_bf16(x: vec2f) -> u32 {
+  let bits = brain_u32x2(x);
+  return (bits.x >> 16u) | bits.y;
+}`,
+  `fn pack_i16(x: vec2i) -> u32 { return pack_u16(bitcast<vec2u>(x)); }`,
+  `fn pack_u16(x: vec2u) -> u32 { return (x.x & 0xffffu) | (x.y << 16u); }`,
+  `fn pack_i8(x: vec4i) -> u32 { return pack_u8(bitcast<vec4u>(x)); }`,
+  `fn pack_u8(x: vec4u) -> u32 {
+  let low = x & vec4u(0xffu);
+  return low.x | (low.y << 8u) | (low.z << 16u) | (low.w << 24u);
+}`,
+  `fn pack_bool(x: vec4<bool>) -> u32 {
+  let bits = select(vec4u(0u), vec4u(1u, 0x100u, 0x10000u, 0x1000000u), x);
+  return bits.x | bits.y | bits.z | bits.w;
+}`,
+];
