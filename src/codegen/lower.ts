@@ -1,7 +1,7 @@
 // Expressions and indices become register values. One kernel axis may be spread over vector lanes: then indices carry a `lane`
 // atom, contiguous reads become vector loads, and whatever does not depend on the lane stays scalar and is shared.
 
-import { SinterError } from '../errors.ts';
+import { CompilerBug, SinterError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import {
@@ -11,6 +11,7 @@ import {
   constantIndex,
   interval,
   modIndex,
+  printIndex,
   substitute,
   substituteGuard,
   type Guard,
@@ -55,6 +56,9 @@ export function paddedSize(node: Node): number {
   return Math.ceil(sizeOf(dims(node)) / 4) * 4 + 4;
 }
 
+/** Whether an expression's value is used at every point, or only where guards hold: for all lanes alike, or lane by lane. */
+type Guarded = 'none' | 'whole' | 'by lane';
+
 /** How the axes of a kernel are run over: a substitution into template indices, and the value of each template atom. */
 export interface Binding {
   readonly substitution: ReadonlyMap<IndexExpr, IndexExpr>;
@@ -70,7 +74,6 @@ export class Lowering {
   readonly results: Map<Node, Value> = new Map();
   readonly #memo = new Map<string, Value>();
   readonly #dynamics = new Map<IndexExpr, Value>();
-  readonly #guards = new Map<Value, number>();
 
   constructor(b: LoopBuilder, pool: ExprPool, binding: Binding, bufferOf: (node: Node) => string) {
     this.#b = b;
@@ -86,26 +89,19 @@ export class Lowering {
 
   /** The value of an expression at the current point; a vector when it depends on the lane. */
   value(expr: Expr): Value {
-    return this.#value(expr, undefined);
+    return this.#value(expr, 'none');
   }
 
-  #value(expr: Expr, guard: Value | undefined): Value {
-    const key = `${expr.id}/${guard === undefined ? '' : this.#guardId(guard)}`;
+  #value(expr: Expr, guarded: Guarded): Value {
+    const key = `${expr.id}/${guarded}`;
     const known = this.#memo.get(key);
     if (known !== undefined) return known;
-    const made = this.#lower(expr, guard);
+    const made = this.#lower(expr, guarded);
     this.#memo.set(key, made);
     return made;
   }
 
-  #guardId(guard: Value): number {
-    const known = this.#guards.get(guard);
-    if (known !== undefined) return known;
-    this.#guards.set(guard, this.#guards.size);
-    return this.#guards.size - 1;
-  }
-
-  #lower(expr: Expr, guard: Value | undefined): Value {
+  #lower(expr: Expr, guarded: Guarded): Value {
     const b = this.#b;
     switch (expr.kind) {
       case 'constant':
@@ -114,8 +110,7 @@ export class Lowering {
         return { kind: 'scalar', slot: expr.slot, type: registerOf(expr.dtype), width: 1 };
       case 'result': {
         const result = this.results.get(expr.node);
-        if (result === undefined)
-          throw new SinterError('E_BUG', `lowering: no result yet for ${expr.node.op}`);
+        if (result === undefined) throw new CompilerBug('lower', `no result yet for ${expr.node.op}`);
         return result;
       }
       case 'index': {
@@ -123,23 +118,23 @@ export class Lowering {
         return b.let(convert(index, registerOf(expr.dtype), expr.dtype), 'iota');
       }
       case 'read':
-        return this.#read(expr.node, this.place(expr.index), guard);
+        return this.#read(expr.node, this.place(expr.index), guarded);
       case 'select': {
         const condition = this.guard(substituteGuard(expr.guard, this.#binding.substitution));
-        const inner = guard === undefined ? condition : b.let(both(guard, condition), 'inside');
+        const inner = condition.width === 4 || guarded === 'by lane' ? 'by lane' : 'whole';
         const yes = this.#value(expr.yes, inner);
-        const no = this.#value(expr.no, guard);
+        const no = this.#value(expr.no, guarded);
         return b.let(operation('where', [condition, yes, no], yes.type), 'sel');
       }
       case 'random':
         return this.#random(
-          expr.args.map((arg) => this.#value(arg, guard)),
+          expr.args.map((arg) => this.#value(arg, guarded)),
           this.place(expr.index),
         );
       case 'op':
         return this.#op(
           expr,
-          expr.args.map((arg) => this.#value(arg, guard)),
+          expr.args.map((arg) => this.#value(arg, guarded)),
         );
       default:
         return expr satisfies never;
@@ -176,43 +171,36 @@ export class Lowering {
     return b.let({ kind: 'vector', args: args4, type: 'u32', width: 4 }, 'bits');
   }
 
-  #read(node: Node, index: IndexExpr, guard: Value | undefined): Value {
+  #read(node: Node, index: IndexExpr, guarded: Guarded): Value {
     const buffer = this.#bufferOf(node);
     const type = registerOf(node.dtype);
     const b = this.#b;
-    const padded = paddedSize(node);
     const load = (at: Value, width: Width, aligned: boolean): Value =>
       b.let({ kind: 'load', buffer, index: at, aligned, type, width }, buffer);
-    if (!this.#varies(index)) return load(this.#inside(index, node, scalarGuard(guard)), 1, true);
+    if (!this.#varies(index)) return load(this.#inside(index, node, 1), 1, true);
     const base = substitute(index, firstLane);
-    const inRange = interval(index).lo >= 0 && interval(index).hi < padded;
-    const uniform = (guard === undefined || guard.width === 1) && !this.#gathered(index);
-    if (coefficientOf(index, laneAtom) === 1 && uniform && (inRange || guard !== undefined)) {
-      const aligned = modIndex(base, 4) === constantIndex(0);
-      if (inRange) return load(this.index(base), 4, aligned);
-      return load(
-        b.let(operation('where', [guard!, this.index(base), constant(0)], 'i32'), 'at'),
-        4,
-        aligned,
-      );
+    const { lo, hi } = interval(index);
+    // A run of four may stick out behind the tensor (there is padding), never before it: then the first lane would be wrong.
+    const fromFirst = guarded === 'whole' || lo >= 0;
+    const vector = coefficientOf(index, laneAtom) === 1 && !this.#gathered(index);
+    if (vector && (hi < paddedSize(node) || guarded !== 'by lane') && fromFirst) {
+      return load(this.#inside(base, node, 4), 4, modIndex(base, 4) === constantIndex(0));
     }
-    const lanes = eachLane.map((lane, i) => {
-      const place = substitute(index, lane);
-      const own = guard === undefined || guard.width === 1 ? guard : laneOf(guard, i);
-      return load(this.#inside(place, node, own, i), 1, true);
-    });
+    const lanes = eachLane.map((lane, i) => load(this.#inside(substitute(index, lane), node, 1, i), 1, true));
     return b.let({ kind: 'vector', args: lanes, type, width: 4 }, buffer);
   }
 
-  /** A scalar index that is in bounds whatever the guard says: zero where the guard fails, clamped where a tail overhangs. */
-  #inside(index: IndexExpr, node: Node, guard: Value | undefined, lane?: number): Value {
+  /**
+   * Where `width` elements are loaded from, kept inside the buffer: points outside a guard, and lanes past the end of an axis,
+   * load something that is not used. Both bounds are multiples of four, so that alignment is kept.
+   */
+  #inside(index: IndexExpr, node: Node, width: Width, lane?: number): Value {
     const { lo, hi } = interval(index);
+    const last = paddedSize(node) - width;
     const value = this.index(index, lane);
-    const last = paddedSize(node) - 1;
-    if (lo >= 0 && hi <= last) return value;
-    if (guard !== undefined) return this.#b.let(operation('where', [guard, value, constant(0)], 'i32'), 'at');
-    const high = hi <= last ? value : operation('min', [value, constant(sizeOf(dims(node)) - 1)], 'i32');
-    return this.#b.let(lo >= 0 ? high : operation('max', [high, constant(0)], 'i32'), 'at');
+    const high = hi <= last ? value : operation('min', [value, constant(last)], 'i32');
+    const inside = lo >= 0 ? high : operation('max', [high, constant(0)], 'i32');
+    return inside === value ? value : this.#b.let(inside, 'at');
   }
 
   /** A conjunction of index ranges as a bool, per lane where it depends on the lane. */
@@ -292,7 +280,7 @@ export class Lowering {
     const bound = this.#binding.atoms.get(atom) ?? this.#dynamics.get(atom);
     if (bound !== undefined) return bound;
     const expr = this.#pool.dynamics.get(atom);
-    if (expr === undefined) throw new SinterError('E_BUG', 'lowering: an axis has no value here');
+    if (expr === undefined) throw new CompilerBug('lower', `the axis ${printIndex(atom)} has no value here`);
     const value = this.value(expr);
     this.#dynamics.set(atom, value);
     return value;
@@ -307,10 +295,6 @@ export class Lowering {
   #gathered(index: IndexExpr): boolean {
     return atomsOf(index).some((atom) => atom.kind === 'dynamic' && this.#atom(atom).width === 4);
   }
-}
-
-function scalarGuard(guard: Value | undefined): Value | undefined {
-  return guard === undefined || guard.width === 1 ? guard : undefined;
 }
 
 function laneOf(value: Value, lane: number): Value {
