@@ -1,7 +1,18 @@
-// `sinter/io`: file formats of tensors, read into and written from plain host data.
+// `sinter/io`: file formats of tensors, read into and written from tensors or plain host data.
 
 export { gunzip } from './gzip.ts';
 export type { HostTensor } from './host.ts';
 export { readIdx, writeIdx } from './idx.ts';
 export { readNpy, writeNpy } from './npy.ts';
 export { readSafetensors, writeSafetensors, type Safetensors } from './safetensors.ts';
+export {
+  fromHostTensor,
+  loadIdx,
+  loadNpy,
+  loadSafetensors,
+  readFile,
+  saveNpy,
+  saveSafetensors,
+  toHostTensor,
+  writeFile,
+} from './tensors.ts';

@@ -46,7 +46,7 @@ export function countParameters(model: unknown): number {
 
 /** Every parameter and buffer by dotted name, also those that stand at several places: what a file should hold. */
 export function stateDict(model: unknown): Record<string, Tensor> {
-  return Object.fromEntries([...membersOf(model)].map(({ name, tensor }) => [name, tensor]));
+  return Object.fromEntries([...membersOf(model)].map(({ name, tensor }) => [name, tensor.detach()]));
 }
 
 export interface LoadOptions {

@@ -1,0 +1,82 @@
+// Adam (Kingma and Ba, 2015), its variant that never forgets a large gradient (AMSGrad: Reddi et al., 2018), and AdamW, whose
+// weight decay does not pass through the moments (Loshchilov and Hutter, 2019).
+
+import { TensorError } from '../errors.ts';
+import { add, div, maximum, mul, sqrt, square, sub } from '../tensor/ops/elementwise.ts';
+import type { TensorLike } from '../tensor/tensor.ts';
+import { functional, type FunctionalOptimizer } from './functional.ts';
+import { Optimizer, type RateOptions, type Trainable } from './optimizer.ts';
+import type { Rule } from './rule.ts';
+
+interface AdamSettings {
+  /** How much of the running mean and of the running mean square is kept; 0.9 and 0.999 by default. */
+  readonly betas?: readonly [number, number];
+  /** Added to the divisor; 1e-8 by default. */
+  readonly eps?: number;
+  /** 0 by default, for `AdamW` 0.01. */
+  readonly weightDecay?: number;
+  /** Divides by the largest mean square so far; false by default. */
+  readonly amsgrad?: boolean;
+}
+
+/** The learning rate is 0.001 by default. */
+export interface AdamOptions extends AdamSettings, RateOptions {}
+
+const defaultRate = 1e-3;
+
+function adamRule(op: string, settings: AdamSettings, weightDecay: number, decoupled: boolean): Rule {
+  const { betas = [0.9, 0.999], eps = 1e-8, amsgrad = false } = settings;
+  if (!betas.every((beta) => beta >= 0 && beta < 1)) {
+    throw new TensorError('E_VALUE', op, `betas must be in [0, 1): ${betas.join(', ')}`);
+  }
+  const [beta1, beta2] = betas;
+  return {
+    slots: amsgrad ? { mean: 0, meanSquare: 0, maxMeanSquare: 0 } : { mean: 0, meanSquare: 0 },
+    step({ value, grad, slots, lr, clock }) {
+      const decay = weightDecay === 0 ? undefined : mul(value, weightDecay);
+      const g = decay === undefined || decoupled ? grad : add(grad, decay);
+      const start = decay === undefined || !decoupled ? value : sub(value, mul(decay, lr));
+      const mean = add(mul(slots['mean']!, beta1), mul(g, 1 - beta1));
+      const meanSquare = add(mul(slots['meanSquare']!, beta2), mul(square(g), 1 - beta2));
+      const maxMeanSquare = amsgrad ? maximum(slots['maxMeanSquare']!, meanSquare) : meanSquare;
+      const spread = add(sqrt(mul(maxMeanSquare, clock.unbias(beta2))), eps);
+      const step = div(mul(mul(mean, clock.unbias(beta1)), lr), spread);
+      const moments = { mean, meanSquare };
+      return { value: sub(start, step), slots: amsgrad ? { ...moments, maxMeanSquare } : moments };
+    },
+  };
+}
+
+function coupled(settings: AdamSettings): Rule {
+  return adamRule('adam', settings, settings.weightDecay ?? 0, false);
+}
+
+function decoupled(settings: AdamSettings): Rule {
+  return adamRule('adamW', settings, settings.weightDecay ?? 0.01, true);
+}
+
+/** p −= lr·mean / (√meanSquare + eps), both unbiased. Weight decay is added to the gradient. */
+export class Adam extends Optimizer<AdamOptions> {
+  constructor(params: Trainable<AdamOptions>, options: AdamOptions = {}) {
+    super(params, options, (own) => ({ rule: coupled(own), lr: own.lr ?? defaultRate }));
+  }
+}
+
+/** As `Adam`, with weight decay taken from the parameter itself: p −= lr·weightDecay·p. */
+export class AdamW extends Optimizer<AdamOptions> {
+  constructor(params: Trainable<AdamOptions>, options: AdamOptions = {}) {
+    super(params, options, (own) => ({ rule: decoupled(own), lr: own.lr ?? defaultRate }));
+  }
+}
+
+type FunctionalOptions = AdamSettings & { readonly lr?: TensorLike };
+
+/** `Adam` as functions on trees. */
+export function adam(options: FunctionalOptions = {}): FunctionalOptimizer {
+  return functional('adam', coupled(options), options.lr ?? defaultRate);
+}
+
+/** `AdamW` as functions on trees. */
+export function adamW(options: FunctionalOptions = {}): FunctionalOptimizer {
+  return functional('adamW', decoupled(options), options.lr ?? defaultRate);
+}

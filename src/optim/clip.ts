@@ -1,0 +1,69 @@
+// Clipping gradients, by the norm of all of them together (Pascanu et al., 2013) or element by element; both on trees, and on
+// the gradients that `backward` left at parameters.
+
+import { TensorError } from '../errors.ts';
+import { cast } from '../tensor/ops/cast.ts';
+import { abs, add, clamp, div, maximum, minimum, mul, pow, sqrt, square } from '../tensor/ops/elementwise.ts';
+import { amax, sum } from '../tensor/ops/reduce.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { noGrad } from '../tensor/transform.ts';
+import { treeLeaves, treeMap } from '../tensor/tree.ts';
+import { slotType } from './rule.ts';
+
+export interface ClipOptions {
+  /** Which norm: 2 by default, Infinity for the largest absolute value. */
+  readonly p?: number;
+}
+
+/** Scales all gradients of a tree alike so that their common norm is at most `maxNorm`; gives that norm before. */
+export function clipByNorm<G>(
+  grads: G,
+  maxNorm: number,
+  options: ClipOptions = {},
+): [grads: G, norm: Tensor] {
+  return noGrad(() => {
+    const norm = commonNorm(treeLeaves(grads), options.p ?? 2);
+    const scale = minimum(div(maxNorm, add(norm, 1e-6)), 1);
+    const scaled = (grad: Tensor): Tensor => cast(mul(cast(grad, slotType(grad.dtype)), scale), grad.dtype);
+    return [treeMap(scaled, grads), norm];
+  });
+}
+
+/** Brings every element of every gradient of a tree into [−limit, limit]. */
+export function clipByValue<G>(grads: G, limit: number): G {
+  return noGrad(() => treeMap((grad) => clamp(grad, -limit, limit), grads));
+}
+
+/** `clipByNorm` on the gradients of the parameters of a model or tree. */
+export function clipGradNorm(params: object, maxNorm: number, options: ClipOptions = {}): Tensor {
+  const owners = withGradients('clipGradNorm', params);
+  const [grads, norm] = clipByNorm(
+    owners.map(({ grad }) => grad!),
+    maxNorm,
+    options,
+  );
+  owners.forEach((param, i) => (param.grad = grads[i]));
+  return norm;
+}
+
+/** `clipByValue` on the gradients of the parameters of a model or tree. */
+export function clipGradValue(params: object, limit: number): void {
+  for (const param of withGradients('clipGradValue', params)) param.grad = clipByValue(param.grad, limit);
+}
+
+function withGradients(op: string, params: object): Tensor[] {
+  const found = [...new Set(treeLeaves(params))].filter(({ grad }) => grad !== undefined);
+  if (found.length > 0) return found;
+  throw new TensorError('E_GRAD', op, 'no parameter has a gradient', 'call backward first');
+}
+
+/** The p-norm of all elements of all tensors, as rank 0. */
+function commonNorm(grads: readonly Tensor[], p: number): Tensor {
+  if (!(p > 0)) throw new TensorError('E_VALUE', 'clipByNorm', `p must be positive: ${p}`);
+  if (grads.length === 0) throw new TensorError('E_VALUE', 'clipByNorm', 'there are no gradients');
+  const wide = grads.map((grad) => cast(grad, slotType(grad.dtype)));
+  if (p === Infinity) return wide.map((grad) => amax(abs(grad))).reduce((a, b) => maximum(a, b));
+  const power = (grad: Tensor): Tensor => (p === 2 ? square(grad) : pow(abs(grad), p));
+  const total = wide.map((grad) => sum(power(grad))).reduce((a, b) => add(a, b));
+  return p === 2 ? sqrt(total) : pow(total, 1 / p);
+}

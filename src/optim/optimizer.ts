@@ -1,0 +1,200 @@
+// Optimizer: the face for loops of `loss.backward(); opt.step(); opt.zeroGrad()`. Parameters and slots are assigned in place,
+// and every step asks for their values, so a loop records one step at a time and runs the same program again.
+
+import { TensorError } from '../errors.ts';
+import { sameShape } from '../ir/shape.ts';
+import { full, zeros } from '../tensor/ops/creation.ts';
+import { show } from '../tensor/ops/operand.ts';
+import { realise } from '../tensor/realise.ts';
+import { currentTrace } from '../tensor/recording.ts';
+import { handleOf, Tensor } from '../tensor/tensor.ts';
+import { noGrad } from '../tensor/transform.ts';
+import { treeLeaves, TreeNode } from '../tensor/tree.ts';
+import { applyRule, eagerClock, scalar, slotType, type Rule, type Slots } from './rule.ts';
+import type { Schedule } from './schedule.ts';
+
+export interface RateOptions {
+  /** The learning rate, or a schedule that gives it for each call of `step`. */
+  readonly lr?: number | Schedule;
+}
+
+/** Parameters with options of their own; what is not given is as for the others. */
+export type ParameterGroup<O> = O & { readonly params: unknown };
+
+/** What to optimize: a model or any tree of tensors, or groups of these. */
+export type Trainable<O> = object | readonly ParameterGroup<O>[];
+
+/** What `loadStateDict` needs to go on as before; all but `tensors` is plain data. */
+export interface OptimizerStateDict {
+  /** Calls of `step` so far. */
+  readonly step: number;
+  /** Steps that each parameter took part in. */
+  readonly steps: readonly number[];
+  /** Slots by parameter and name, e.g. `0.mean`. */
+  readonly tensors: Readonly<Record<string, Tensor>>;
+}
+
+interface Entry {
+  readonly param: Tensor;
+  readonly slots: Slots;
+  steps: number;
+}
+
+interface Group {
+  readonly rule: Rule;
+  readonly entries: readonly Entry[];
+  lr: number | Schedule;
+}
+
+/** An optimizer over parameters; the classes `SGD`, `Adam`, … say by which rule. */
+export abstract class Optimizer<O extends RateOptions> {
+  readonly #name: string;
+  readonly #groups: readonly Group[];
+  #count = 0;
+
+  protected constructor(
+    params: Trainable<O>,
+    options: O,
+    define: (options: O) => { readonly rule: Rule; readonly lr: number | Schedule },
+  ) {
+    this.#name = new.target.name;
+    const groups = isGroups<O>(params) ? params : [{ ...options, params }];
+    const seen = new Set<Tensor>();
+    this.#groups = groups.map((group) => {
+      const { rule, lr } = define({ ...options, ...group });
+      if (typeof lr === 'number') checkRate(this.#name, lr);
+      const tensors = new Set(treeLeaves(group.params));
+      return { rule, lr, entries: [...tensors].map((param) => this.#entry(param, rule, seen)) };
+    });
+    if (seen.size === 0) throw new TensorError('E_VALUE', this.#name, 'there are no parameters');
+    // Initial values are computed now, lest the first step be a program of its own for them.
+    for (const param of seen) realise(handleOf(param));
+  }
+
+  #entry(param: Tensor, rule: Rule, seen: Set<Tensor>): Entry {
+    if (seen.has(param)) {
+      throw new TensorError('E_VALUE', this.#name, `${show(param)} is in two groups`);
+    }
+    seen.add(param);
+    const dtype = slotType(param.dtype);
+    const slots = Object.entries(rule.slots).map(([name, start]) => {
+      const slot = start === 0 ? zeros(param.shape, { dtype }) : full(param.shape, start, { dtype });
+      realise(handleOf(slot));
+      return [name, slot] as const;
+    });
+    return { param, slots: Object.fromEntries(slots), steps: 0 };
+  }
+
+  /** The learning rate of the next step (of the first group). */
+  get lr(): number {
+    return this.#rate(this.#groups[0]!);
+  }
+
+  /** Sets the learning rate, or its schedule, for all groups; nothing is compiled anew. */
+  set lr(lr: number | Schedule) {
+    if (typeof lr === 'number') checkRate(this.#name, lr);
+    for (const group of this.#groups) group.lr = lr;
+  }
+
+  #rate({ lr }: Group): number {
+    return typeof lr === 'number' ? lr : lr(this.#count);
+  }
+
+  /**
+   * Moves every parameter that has a gradient, and computes everything that is pending around them. Throws E_STATE inside a
+   * compiled function, which would repeat the numbers of one step: there `adam`, `sgd`, … belong.
+   */
+  step(): void {
+    if (currentTrace() !== undefined) {
+      throw new TensorError(
+        'E_STATE',
+        `${this.#name}.step`,
+        'a compiled function would repeat the numbers of this step for ever',
+        'the functional form (adam, sgd, …), whose state goes through the function',
+      );
+    }
+    const moved: Tensor[] = [];
+    noGrad(() => {
+      for (const group of this.#groups) {
+        const lr = this.#rate(group);
+        for (const entry of group.entries) {
+          const { param, slots } = entry;
+          const { grad } = param;
+          if (grad === undefined) continue;
+          entry.steps += 1;
+          const dtype = slotType(param.dtype);
+          const clock = eagerClock(entry.steps, dtype);
+          const next = applyRule(group.rule, { value: param, grad, slots, lr: scalar(lr, dtype), clock });
+          param.assign(next.value);
+          moved.push(param);
+          for (const [name, slot] of Object.entries(slots)) {
+            slot.assign(next.slots[name]!);
+            moved.push(slot);
+          }
+        }
+      }
+    });
+    this.#count += 1;
+    for (const value of moved) realise(handleOf(value));
+  }
+
+  /** Forgets the gradients of all parameters. */
+  zeroGrad(): void {
+    for (const { param } of this.#entries()) param.zeroGrad();
+  }
+
+  #entries(): Entry[] {
+    return this.#groups.flatMap(({ entries }) => entries);
+  }
+
+  /** The state as it is now; later steps leave it alone. */
+  stateDict(): OptimizerStateDict {
+    const entries = this.#entries();
+    const tensors = entries.flatMap(({ slots }, i) =>
+      Object.entries(slots).map(([name, slot]) => [`${i}.${name}`, slot.detach()] as const),
+    );
+    return {
+      step: this.#count,
+      steps: entries.map(({ steps }) => steps),
+      tensors: Object.fromEntries(tensors),
+    };
+  }
+
+  /** Goes back to a saved state. Throws E_VALUE or E_SHAPE when it belongs to other parameters or another rule. */
+  loadStateDict(state: OptimizerStateDict): void {
+    const op = `${this.#name}.loadStateDict`;
+    const entries = this.#entries();
+    const { length } = state.steps;
+    if (length !== entries.length) {
+      throw new TensorError('E_VALUE', op, `the state is of ${length} parameters, not ${entries.length}`);
+    }
+    const slots = entries.flatMap((entry, i) =>
+      Object.entries(entry.slots).map(([name, slot]) => [`${i}.${name}`, slot] as const),
+    );
+    for (const [name, slot] of slots) {
+      const saved = state.tensors[name];
+      if (saved === undefined) throw new TensorError('E_VALUE', op, `the state lacks ${name}`);
+      if (sameShape(saved.shape, slot.shape) && saved.dtype === slot.dtype) continue;
+      throw new TensorError('E_SHAPE', op, `${name} is ${show(slot)}, given ${show(saved)}`);
+    }
+    noGrad(() => {
+      for (const [name, slot] of slots) slot.assign(state.tensors[name]!);
+    });
+    entries.forEach((entry, i) => (entry.steps = state.steps[i]!));
+    this.#count = state.step;
+  }
+}
+
+function checkRate(op: string, lr: number): void {
+  if (!(lr >= 0)) throw new TensorError('E_VALUE', op, `the learning rate must not be negative: ${lr}`);
+}
+
+function isGroups<O>(params: Trainable<O>): params is readonly ParameterGroup<O>[] {
+  const isGroup = (item: unknown): boolean =>
+    typeof item === 'object' &&
+    item !== null &&
+    !(item instanceof Tensor) &&
+    !(item instanceof TreeNode) &&
+    'params' in item;
+  return Array.isArray(params) && params.length > 0 && params.every(isGroup);
+}

@@ -1,0 +1,74 @@
+// Rule: how an optimizer changes one parameter. A rule is written once and runs in two ways: step by step, where the learning
+// rate and what depends on the step's number are JavaScript numbers (run-time scalars of the recorded step), and inside a
+// compiled function, where they are rank-0 tensors.
+
+import type { DType } from '../ir/dtype.ts';
+import { cast } from '../tensor/ops/cast.ts';
+import { eq, where } from '../tensor/ops/compare.ts';
+import { tensor } from '../tensor/ops/creation.ts';
+import { expm1, mul, neg, reciprocal } from '../tensor/ops/elementwise.ts';
+import type { Tensor, TensorLike } from '../tensor/tensor.ts';
+
+/** What a rule keeps per parameter, by name. */
+export type Slots = Readonly<Record<string, Tensor>>;
+
+/** Quantities that depend on t, the number of this step for the parameter, from 1. */
+export interface Clock {
+  /** 1 / (1 − base^t): what makes a running mean that started at 0 unbiased. */
+  unbias(base: number): TensorLike;
+  /** `first` at step 1, `later` after it. */
+  pick(first: number, later: number): TensorLike;
+}
+
+/** One step of one parameter; value, gradient and slots have one dtype. */
+export interface Step {
+  readonly value: Tensor;
+  readonly grad: Tensor;
+  readonly slots: Slots;
+  readonly lr: TensorLike;
+  readonly clock: Clock;
+}
+
+export interface Rule {
+  /** The slots, and the value that each starts with. */
+  readonly slots: Readonly<Record<string, number>>;
+  step(at: Step): { readonly value: Tensor; readonly slots: Slots };
+}
+
+/** The dtype of slots and of the arithmetic: f32 for 16-bit parameters, whose steps would vanish in rounding. */
+export function slotType(parameter: DType): DType {
+  return parameter === 'f64' ? 'f64' : 'f32';
+}
+
+/** Applies a rule in the dtype of the slots; the parameter is rounded once, at the end. */
+export function applyRule(rule: Rule, at: Step): { value: Tensor; slots: Slots } {
+  const wide = slotType(at.value.dtype);
+  const next = rule.step({ ...at, value: cast(at.value, wide), grad: cast(at.grad, wide) });
+  return { value: cast(next.value, at.value.dtype), slots: next.slots };
+}
+
+/** The clock of step `t`, known as a number. */
+export function eagerClock(t: number, dtype: DType): Clock {
+  return {
+    unbias: (base) => scalar(1 / (1 - base ** t), dtype),
+    pick: (first, later) => scalar(t === 1 ? first : later, dtype),
+  };
+}
+
+/** A number of a step. Programs take no f64 scalars: there it is a tensor, so that every step has one structure. */
+export function scalar(value: number, dtype: DType): TensorLike {
+  return dtype === 'f64' ? tensor(value, { dtype }) : value;
+}
+
+/** The clock of a step whose number is an i32 tensor. */
+export function graphClock(t: Tensor, dtype: DType): Clock {
+  const wide = slotType(dtype);
+  return {
+    // 1 − base^t = −(e^(t·ln base) − 1), exact also where base^t is close to 1.
+    unbias: (base) => (base === 0 ? 1 : reciprocal(neg(expm1(mul(cast(t, wide), Math.log(base)))))),
+    pick: (first, later) =>
+      first === later
+        ? first
+        : where(eq(t, 1), tensor(first, { dtype: wide }), tensor(later, { dtype: wide })),
+  };
+}

@@ -1,0 +1,54 @@
+// Stochastic gradient descent, with momentum (Polyak, 1964; Nesterov, 1983) as PyTorch has it.
+
+import { TensorError } from '../errors.ts';
+import { add, mul, sub } from '../tensor/ops/elementwise.ts';
+import type { TensorLike } from '../tensor/tensor.ts';
+import { functional, type FunctionalOptimizer } from './functional.ts';
+import { Optimizer, type RateOptions, type Trainable } from './optimizer.ts';
+import type { Rule } from './rule.ts';
+
+interface SgdSettings {
+  /** How much of the last direction is kept; 0 by default. */
+  readonly momentum?: number;
+  /** How much less than fully a gradient counts in the direction, but for the first; 0 by default. */
+  readonly dampening?: number;
+  /** Looks ahead along the direction; false by default. */
+  readonly nesterov?: boolean;
+  /** Added to the gradient, times the parameter; 0 by default. */
+  readonly weightDecay?: number;
+}
+
+/** The learning rate is 0.001 by default. */
+export interface SgdOptions extends SgdSettings, RateOptions {}
+
+const defaultRate = 1e-3;
+
+function sgdRule(settings: SgdSettings): Rule {
+  const { momentum = 0, dampening = 0, nesterov = false, weightDecay = 0 } = settings;
+  if (nesterov && (momentum === 0 || dampening !== 0)) {
+    throw new TensorError('E_VALUE', 'sgd', 'nesterov takes a momentum, and no dampening');
+  }
+  return {
+    slots: momentum === 0 ? {} : { direction: 0 },
+    step({ value, grad, slots, lr, clock }) {
+      const g = weightDecay === 0 ? grad : add(grad, mul(value, weightDecay));
+      if (momentum === 0) return { value: sub(value, mul(g, lr)), slots };
+      const fresh = dampening === 0 ? g : mul(g, clock.pick(1, 1 - dampening));
+      const direction = add(mul(slots['direction']!, momentum), fresh);
+      const along = nesterov ? add(g, mul(direction, momentum)) : direction;
+      return { value: sub(value, mul(along, lr)), slots: { direction } };
+    },
+  };
+}
+
+/** p −= lr·g, or lr times a direction that gradients are gathered in. */
+export class SGD extends Optimizer<SgdOptions> {
+  constructor(params: Trainable<SgdOptions>, options: SgdOptions = {}) {
+    super(params, options, (own) => ({ rule: sgdRule(own), lr: own.lr ?? defaultRate }));
+  }
+}
+
+/** `SGD` as functions on trees. */
+export function sgd(options: SgdSettings & { readonly lr?: TensorLike } = {}): FunctionalOptimizer {
+  return functional('sgd', sgdRule(options), options.lr ?? defaultRate);
+}
