@@ -157,8 +157,11 @@ export class Lowering {
 
   #random(args: readonly Value[], index: IndexExpr): Value {
     const b = this.#b;
-    const at = (place: IndexExpr, width: Width): Value =>
-      b.let({ kind: 'op', op: 'philox', args: [...args, this.index(place)], type: 'u32', width }, 'bits');
+    const at = (place: IndexExpr, width: Width, lane?: number): Value =>
+      b.let(
+        { kind: 'op', op: 'philox', args: [...args, this.index(place, lane)], type: 'u32', width },
+        'bits',
+      );
     if (!this.#varies(index)) return at(index, 1);
     const base = substitute(index, firstLane);
     if (
@@ -167,7 +170,7 @@ export class Lowering {
       modIndex(base, 4) === constantIndex(0)
     )
       return at(base, 4);
-    const args4 = eachLane.map((lane) => at(substitute(index, lane), 1));
+    const args4 = eachLane.map((lane, i) => at(substitute(index, lane), 1, i));
     return b.let({ kind: 'vector', args: args4, type: 'u32', width: 4 }, 'bits');
   }
 

@@ -32,6 +32,8 @@ export interface Cluster {
     readonly axes: readonly number[];
     readonly at: Indices;
   };
+  /** Free nodes that are stored by this kernel, because it computes them at every one of their elements anyway. */
+  readonly hosted: Set<Node>;
   /** Stored nodes that members read from outside. */
   readonly reads: Set<Node>;
 }
@@ -320,6 +322,7 @@ class ClusterPass {
       axes,
       members: new Map([[node, at]]),
       ...(full === undefined ? {} : { full }),
+      hosted: new Set(),
       reads: new Set(),
     };
     // A prologue that would overflow the kernel's bindings is stored first.

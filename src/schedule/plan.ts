@@ -3,8 +3,8 @@
 import type { Node } from '../ir/graph.ts';
 import { dims } from '../ir/graph.ts';
 import { linearize } from '../ir/index-expr.ts';
-import { facts } from '../ir/ops.ts';
-import type { Cluster } from './cluster.ts';
+import { facts, isElementwise } from '../ir/ops.ts';
+import { isThroughView, type Cluster } from './cluster.ts';
 import { Evaluator, type Indices } from './evaluate.ts';
 import { ExprPool, type Expr } from './expr.ts';
 import type { Axis } from './kernel.ts';
@@ -42,27 +42,32 @@ export function kernelEvaluator(
     const own = members.get(node);
     if (own !== undefined && sameIndices(own, at)) {
       if (anchors.has(node)) return pool.make({ kind: 'result', node, dtype: node.dtype });
-      return evaluateMember(node, own, members, evaluator);
+      const aligned = plan.cluster !== undefined && !plan.cluster.hosted.has(node);
+      return evaluateMember(node, own, members, aligned, evaluator);
     }
     return inMemory(node) ? read(node, at) : undefined;
   });
   return evaluator;
 }
 
-/** A member at its own indices: inputs that are members too are taken at theirs, so no index map has to be inverted. */
+/**
+ * A node of this kernel at its own indices. Inputs of an aligned member that are members too are taken at theirs, so no index
+ * map has to be inverted; a node that merely rides along is computed as if it were free.
+ */
 function evaluateMember(
   node: Node,
   at: Indices,
   members: ReadonlyMap<Node, Indices>,
+  aligned: boolean,
   evaluator: Evaluator,
 ): Expr | undefined {
+  if (!aligned) return undefined;
   const kind = facts(node.op).class;
   if (kind === 'view' && node.inputs.length === 1) {
     const inner = members.get(node.inputs[0]!);
-    const through = node.op === 'reshape' || node.op === 'permute' || node.op === 'broadcast';
-    return inner !== undefined && through ? evaluator.value(node.inputs[0]!, inner) : undefined;
+    return inner !== undefined && isThroughView(node) ? evaluator.value(node.inputs[0]!, inner) : undefined;
   }
-  if (kind !== 'unary' && kind !== 'binary' && kind !== 'ternary') return undefined;
+  if (!isElementwise(node.op)) return undefined;
   const args = node.inputs.map((input) => evaluator.value(input, members.get(input) ?? at));
-  return evaluator.pool.make({ kind: 'op', op: node.op as never, args, dtype: node.dtype });
+  return evaluator.pool.op(node.op, args, node.dtype);
 }

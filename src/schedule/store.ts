@@ -58,6 +58,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       else {
         clusterWrites.get(host.cluster)!.set(node, host.at);
         host.cluster.members.set(node, host.at);
+        host.cluster.hosted.add(node);
       }
     }
   }
