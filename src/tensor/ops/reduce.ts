@@ -3,14 +3,14 @@
 // for it with `dtype`); narrower integers and bool count in i32.
 
 import { TensorError } from '../../errors.ts';
-import { cast, reduce, reduceKeep, reshape, unary } from '../../ir/build.ts';
-import { type DType } from '../../ir/dtype.ts';
+import { cast, reduce, reduceKeep, reshape, unary, fullLike, where } from '../../ir/build.ts';
+import { integerRange, isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { normalizeAxes, normalizeAxis } from '../../ir/shape.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
-import { apply, checkFloat, checkNotEmpty } from './operand.ts';
+import { apply, checkFloat, checkNotEmpty, commonShape, show } from './operand.ts';
 
 /** Which axes a reduction folds: one, several, or all when absent. Negative ones count from the last. */
 export type Axes = number | readonly number[];
@@ -110,6 +110,45 @@ export function amax(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tenso
 /** The smallest elements; NaN wins. Ties share the gradient. */
 export function amin(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
   return extremum('amin', 'min', x, axes, options);
+}
+
+function maskedExtremum(
+  op: string,
+  monoid: 'min' | 'max',
+  x: Tensor,
+  mask: Tensor,
+  axes: Axes | undefined,
+  options: ReduceOptions,
+): Tensor {
+  if (mask.dtype !== 'bool')
+    throw new TensorError('E_DTYPE', op, `the mask must be bool: ${show(mask)}`, '.ne(0)');
+  if (x.dtype === 'bool')
+    throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
+  if (commonShape(op, [x, mask]).some((dim, axis) => dim !== x.shape[axis])) {
+    throw new TensorError('E_SHAPE', op, `the mask must broadcast to x: ${show(x, mask)}`);
+  }
+  const list = axesOf(op, axes, x);
+  return apply([x, mask], (b, node, kept) => {
+    const nothing = fullLike(b, node, identityOf(monoid, x.dtype));
+    const masked = where(b, formula.spreadTo(b, kept, node), node, nothing);
+    return settle(b, reduceKeep(b, monoid, masked, list), list, options.keepdim === true);
+  });
+}
+
+/** What an extremum over nothing is: ±∞, or the end of an integer's range. */
+function identityOf(monoid: 'min' | 'max', dtype: DType): number | bigint {
+  if (isFloat(dtype)) return monoid === 'min' ? Infinity : -Infinity;
+  return integerRange(dtype)[monoid === 'min' ? 1 : 0];
+}
+
+/** The largest elements where the mask holds, −∞ (or the least integer) where it never does. */
+export function maskedMax(x: Tensor, mask: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  return maskedExtremum('maskedMax', 'max', x, mask, axes, options);
+}
+
+/** The smallest elements where the mask holds, ∞ (or the largest integer) where it never does. */
+export function maskedMin(x: Tensor, mask: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  return maskedExtremum('maskedMin', 'min', x, mask, axes, options);
 }
 
 /** The largest elements, as `amax`; for their places too see `maxWithIndices`. */

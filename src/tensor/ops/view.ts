@@ -21,6 +21,11 @@ function resolve(op: string, shape: readonly number[], size: number, seen: strin
   return shape.map((dim, axis) => (axis === open ? size / count : dim));
 }
 
+/** The same value as a tensor of its own: what is assigned to one does not change the other. */
+export function clone(x: Tensor): Tensor {
+  return apply([x], (_, node) => node);
+}
+
 /** The elements in C-order under another shape; one size may be −1, the rest of the elements. */
 export function reshape(x: Tensor, shape: readonly number[]): Tensor {
   const to = resolve('reshape', shape, x.size, show(x));
