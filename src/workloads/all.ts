@@ -17,5 +17,8 @@ export const workloads: readonly Workload[] = [
   operations.attention,
   operations.bigSum,
   operations.cumsum,
+  models.adam100,
+  models.mlpTrainAdam,
   models.gptBlockForward,
+  models.gptBlockTrain,
 ];

@@ -2,8 +2,57 @@
 
 import * as sn from '../index.ts';
 import type { Tensor } from '../index.ts';
-import { block, initBlock, type Block } from './transformer.ts';
+import { adam, type OptimizerState } from '../optim/index.ts';
+import { block, initBlock, type Affine, type Block } from './transformer.ts';
 import { workload, type Workload } from './workload.ts';
+
+const optimizer = adam({ lr: 1e-3 });
+
+/** Matrices, vectors and kernels of convolutions in many sizes, as a model of a hundred parameters has them. */
+function mixedParameters(count: number): Tensor[] {
+  return Array.from({ length: count }, (_, i) => {
+    const size = 16 * (1 + (i % 7));
+    if (i % 3 === 0) return sn.zeros([size, 2 * size]);
+    return i % 3 === 1 ? sn.zeros([size]) : sn.zeros([size, 8, 3, 3]);
+  });
+}
+
+export const adam100: Workload = workload(
+  'adam100',
+  'one Adam step over 100 parameters of mixed sizes',
+  (params: Tensor[], grads: Tensor[], state: OptimizerState) => optimizer.update(params, grads, state),
+  () => [mixedParameters(100), mixedParameters(100), optimizer.init(mixedParameters(100))],
+);
+
+/** Weights [in, out] and bias of each layer. */
+type Perceptron = { readonly hidden: Affine; readonly out: Affine };
+
+function perceptron(x: Tensor, { hidden, out }: Perceptron): Tensor {
+  return x.matmul(hidden.weight).add(hidden.bias).relu().matmul(out.weight).add(out.bias);
+}
+
+function initPerceptron(): Perceptron {
+  return {
+    hidden: { weight: sn.zeros([784, 256]), bias: sn.zeros([256]) },
+    out: { weight: sn.zeros([256, 10]), bias: sn.zeros([10]) },
+  };
+}
+
+export const mlpTrainAdam: Workload = workload(
+  'mlpTrainAdam',
+  'a train step of a perceptron 784-256-10, batch 64, cross-entropy, Adam',
+  (params: Perceptron, state: OptimizerState, images: Tensor, labels: Tensor) => {
+    const loss = (p: Perceptron): Tensor => sn.crossEntropy(perceptron(images, p), labels);
+    const { value, grad } = sn.valueAndGrad(loss)(params);
+    return [value, optimizer.update(params, grad, state)];
+  },
+  () => [
+    initPerceptron(),
+    optimizer.init(initPerceptron()),
+    sn.zeros([64, 784]),
+    sn.zeros([64], { dtype: 'i32' }),
+  ],
+);
 
 const [width, heads, hidden] = [256, 4, 1024];
 
@@ -15,4 +64,20 @@ export const gptBlockForward: Workload = workload(
   'a transformer layer, width 256, 4 heads, batch 4, 128 positions, hidden 1024, causal',
   (x: Tensor, p: Block) => block(x, p, heads),
   () => [sn.zeros(activations), initBlock(width, hidden, 1)],
+);
+
+export const gptBlockTrain: Workload = workload(
+  'gptBlockTrain',
+  'a train step of that layer: mean squared error, backward, Adam',
+  (params: Block, state: OptimizerState, x: Tensor, target: Tensor) => {
+    const loss = (p: Block): Tensor => sn.mseLoss(block(x, p, heads), target);
+    const { value, grad } = sn.valueAndGrad(loss)(params);
+    return [value, optimizer.update(params, grad, state)];
+  },
+  () => [
+    initBlock(width, hidden, 1),
+    optimizer.init(initBlock(width, hidden, 1)),
+    sn.zeros(activations),
+    sn.zeros(activations),
+  ],
 );
