@@ -1,12 +1,12 @@
 // The functional face of optimizers, for `compile`: parameters, gradients and state are trees, and a step gives new ones. The
 // step's number is part of the state, and what depends on it is computed in the graph.
 
-import { tensor, zeros, full } from '../tensor/ops/creation.ts';
+import { tensor } from '../tensor/ops/creation.ts';
 import { add } from '../tensor/ops/elementwise.ts';
 import { Tensor, type TensorLike } from '../tensor/tensor.ts';
 import { noGrad } from '../tensor/transform.ts';
 import { checkSameStructure, flatten, treeLeaves, unflatten } from '../tensor/tree.ts';
-import { applyRule, graphClock, slotType, type Rule, type Slots } from './rule.ts';
+import { applyRule, graphClock, startSlots, type Rule, type Slots } from './rule.ts';
 
 /** What goes from step to step beside the parameters; itself a tree. */
 export interface OptimizerState {
@@ -34,7 +34,7 @@ export function functional(op: string, rule: Rule, rate: TensorLike): Functional
   return {
     init: (params) => ({
       step: tensor(0, { dtype: 'i32' }),
-      slots: treeLeaves(params).map((param) => startOf(rule, param)),
+      slots: treeLeaves(params).map((param) => startSlots(rule, param)),
     }),
     update: <P>(params: P, grads: P, state: OptimizerState, { lr = rate }: UpdateOptions = {}) =>
       noGrad((): [P, OptimizerState] => {
@@ -55,13 +55,4 @@ export function functional(op: string, rule: Rule, rate: TensorLike): Functional
         return [unflatten(flat.structure, leaves) as P, { step, slots }];
       }),
   };
-}
-
-function startOf(rule: Rule, { shape, dtype: own }: Tensor): Slots {
-  const dtype = slotType(own);
-  const starts = Object.entries(rule.slots).map(([name, start]) => [
-    name,
-    start === 0 ? zeros(shape, { dtype }) : full(shape, start, { dtype }),
-  ]);
-  return Object.fromEntries(starts) as Slots;
 }

@@ -3,14 +3,13 @@
 
 import { TensorError } from '../errors.ts';
 import { sameShape } from '../ir/shape.ts';
-import { full, zeros } from '../tensor/ops/creation.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { realise } from '../tensor/realise.ts';
 import { currentTrace } from '../tensor/recording.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import { noGrad } from '../tensor/transform.ts';
 import { treeLeaves, TreeNode } from '../tensor/tree.ts';
-import { applyRule, eagerClock, scalar, slotType, type Rule, type Slots } from './rule.ts';
+import { applyRule, eagerClock, scalar, slotType, startSlots, type Rule, type Slots } from './rule.ts';
 import type { Schedule } from './schedule.ts';
 
 export interface RateOptions {
@@ -76,13 +75,7 @@ export abstract class Optimizer<O extends RateOptions> {
       throw new TensorError('E_VALUE', this.#name, `${show(param)} is in two groups`);
     }
     seen.add(param);
-    const dtype = slotType(param.dtype);
-    const slots = Object.entries(rule.slots).map(([name, start]) => {
-      const slot = start === 0 ? zeros(param.shape, { dtype }) : full(param.shape, start, { dtype });
-      realise(handleOf(slot));
-      return [name, slot] as const;
-    });
-    return { param, slots: Object.fromEntries(slots), steps: 0 };
+    return { param, slots: startSlots(rule, param), steps: 0 };
   }
 
   /** The learning rate of the next step (of the first group). */

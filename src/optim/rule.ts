@@ -5,8 +5,9 @@
 import type { DType } from '../ir/dtype.ts';
 import { cast } from '../tensor/ops/cast.ts';
 import { eq, where } from '../tensor/ops/compare.ts';
-import { tensor } from '../tensor/ops/creation.ts';
+import { full, tensor } from '../tensor/ops/creation.ts';
 import { expm1, mul, neg, reciprocal } from '../tensor/ops/elementwise.ts';
+import { currentTrace } from '../tensor/recording.ts';
 import type { Tensor, TensorLike } from '../tensor/tensor.ts';
 
 /** What a rule keeps per parameter, by name. */
@@ -38,6 +39,19 @@ export interface Rule {
 /** The dtype of slots and of the arithmetic: f32 for 16-bit parameters, whose steps would vanish in rounding. */
 export function slotType(parameter: DType): DType {
   return parameter === 'f64' ? 'f64' : 'f32';
+}
+
+/**
+ * The slots of a parameter before its first step. Outside of traces each has memory of its own, so that the first step is
+ * like every other, and may donate it.
+ */
+export function startSlots(rule: Rule, { shape, dtype, size }: Tensor): Slots {
+  const wide = slotType(dtype);
+  const start = (value: number): Tensor => {
+    if (currentTrace() !== undefined) return full(shape, value, { dtype: wide });
+    return tensor((wide === 'f64' ? new Float64Array(size) : new Float32Array(size)).fill(value), { shape });
+  };
+  return Object.fromEntries(Object.entries(rule.slots).map(([name, value]) => [name, start(value)]));
 }
 
 /** Applies a rule in the dtype of the slots; the parameter is rounded once, at the end. */

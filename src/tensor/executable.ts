@@ -1,4 +1,5 @@
-// Executable: a graph with its run-time scalars and donations, compiled for a device when it first runs there.
+// Executable: a graph with its run-time scalars and donations, compiled for a device when it first runs there; and once more,
+// without donations, when it is first given memory that it may not write over.
 
 import { compileGraph, type CompileOptions } from '../compile.ts';
 import type { Graph } from '../ir/graph.ts';
@@ -15,29 +16,39 @@ export function compileCount(): number {
 export class Executable {
   readonly graph: Graph;
   readonly options: CompileOptions;
-  readonly #loaded = new Map<Device, LoadedProgram>();
+  readonly #donating = new Map<Device, LoadedProgram>();
+  readonly #sparing = new Map<Device, LoadedProgram>();
 
   constructor(graph: Graph, options: CompileOptions) {
     this.graph = graph;
     this.options = options;
   }
 
+  /** Indices of the inputs whose memory outputs may take. */
+  get donors(): readonly number[] {
+    return [...(this.options.donate?.keys() ?? [])];
+  }
+
   /** The program, ready on `device`. Throws what the compiler or the device has against it. */
-  on(device: Device): LoadedProgram {
-    let loaded = this.#loaded.get(device);
+  on(device: Device, donate: boolean = true): LoadedProgram {
+    const known = donate || this.donors.length === 0 ? this.#donating : this.#sparing;
+    let loaded = known.get(device);
     if (loaded === undefined) {
-      for (const [other] of this.#loaded) if (other.lost) this.#loaded.delete(other);
+      for (const [other] of known) if (other.lost) known.delete(other);
       compiled += 1;
-      const { program, host } = compileGraph(this.graph, targetOf(device.facts), this.options);
+      const options = known === this.#donating ? this.options : { ...this.options, donate: new Map() };
+      const { program, host } = compileGraph(this.graph, targetOf(device.facts), options);
       loaded = device.load(program, host);
-      this.#loaded.set(device, loaded);
+      known.set(device, loaded);
     }
     return loaded;
   }
 
   /** Frees the programs; they are compiled again if it is run again. */
   destroy(): void {
-    for (const [device, loaded] of this.#loaded) if (!device.lost) loaded.destroy();
-    this.#loaded.clear();
+    for (const known of [this.#donating, this.#sparing]) {
+      for (const [device, loaded] of known) if (!device.lost) loaded.destroy();
+      known.clear();
+    }
   }
 }

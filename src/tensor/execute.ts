@@ -42,10 +42,15 @@ class ExecuteJob implements Job {
   run(device: Device): void {
     const { inputs, outputs, scalars } = this.#run;
     for (const input of inputs) if (input.failure !== undefined) throw input.failure;
-    const loaded = this.#executable.on(device);
-    const residents = orFreed(device, () => dispatch(device, loaded, inputs, scalars));
-    const { donated } = loaded.program;
-    for (const { input } of donated) inputs[input]!.lose('donated');
+    const { residents, loaded } = orFreed(device, () => {
+      const donors = this.#executable.donors.map((index) => inputs[index]!);
+      const chosen = this.#executable.on(
+        device,
+        donors.every((donor) => isSole(donor, inputs, device)),
+      );
+      return { loaded: chosen, residents: dispatch(device, chosen, inputs, scalars) };
+    });
+    for (const { input } of loaded.program.donated) inputs[input]!.lose('donated');
     outputs.forEach((output, i) => output.fulfil(residents[i]!));
     this.#done();
   }
@@ -58,6 +63,12 @@ class ExecuteJob implements Job {
   #done(): void {
     for (const input of this.#run.inputs) input.unpin();
   }
+}
+
+/** Whether memory can be written over: no other input and no other value stands on it. */
+function isSole(donor: Storage, inputs: readonly Storage[], device: Device): boolean {
+  if (inputs.indexOf(donor) !== inputs.lastIndexOf(donor)) return false;
+  return donor.on(device)?.shared !== true;
 }
 
 /** Tries again without the device copies that the host can replace when memory runs out. */

@@ -1,0 +1,112 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import {
+  adagrad,
+  Adagrad,
+  adam,
+  Adam,
+  adamW,
+  AdamW,
+  clipByNorm,
+  clipByValue,
+  clipGradNorm,
+  clipGradValue,
+  rmsprop,
+  RMSprop,
+  sgd,
+  SGD,
+  type FunctionalOptimizer,
+  type Optimizer,
+} from '../../src/optim/index.ts';
+import { compile } from '../../src/tensor/compile-fn.ts';
+import { setDevice } from '../../src/tensor/device.ts';
+import type { Tensor } from '../../src/tensor/tensor.ts';
+import { torchCases, type TorchCase } from '../support/torch.ts';
+import { fromTorch, matches } from './support.ts';
+
+interface Faces {
+  readonly object: (params: Tensor[], options: object) => Optimizer<object>;
+  readonly functions: (options: object) => FunctionalOptimizer;
+}
+
+const optimizers: Readonly<Record<string, Faces>> = {
+  sgd: { object: (p, o) => new SGD(p, o), functions: sgd },
+  adam: { object: (p, o) => new Adam(p, o), functions: adam },
+  adamw: { object: (p, o) => new AdamW(p, o), functions: adamW },
+  rmsprop: { object: (p, o) => new RMSprop(p, o), functions: rmsprop },
+  adagrad: { object: (p, o) => new Adagrad(p, o), functions: adagrad },
+};
+
+/** Cases `[p, g1 … g5]` to `[p1 … p5]`. */
+const trajectories = torchCases('optim').filter(({ op }) => op in optimizers);
+
+beforeAll(() => setDevice('interpreter'));
+
+test('every optimizer has trajectories', () => {
+  expect(new Set(trajectories.map(({ op }) => op))).toEqual(new Set(Object.keys(optimizers)));
+});
+
+describe('trajectories agree with PyTorch', () => {
+  test.each(trajectories)('$name by steps', async ({ op, args, inputs, outputs }) => {
+    const [param, ...grads] = inputs.map(fromTorch);
+    param!.requiresGrad_();
+    const optimizer = optimizers[op]!.object([param!], args);
+    for (const [i, grad] of grads.entries()) {
+      param!.grad = grad;
+      optimizer.step();
+      await matches(param!, outputs[i]!);
+      optimizer.zeroGrad();
+      expect(param!.grad).toBeUndefined();
+    }
+  });
+
+  test.each(trajectories)('$name by steps that are read at the end only', async (one: TorchCase) => {
+    const [param, ...grads] = one.inputs.map(fromTorch);
+    const optimizer = optimizers[one.op]!.object([param!.requiresGrad_()], one.args);
+    for (const grad of grads) {
+      param!.grad = grad;
+      optimizer.step();
+    }
+    await matches(param!, one.outputs.at(-1)!);
+  });
+
+  test.each(trajectories)('$name as a compiled function', async ({ op, args, inputs, outputs }) => {
+    const [start, ...grads] = inputs.map(fromTorch);
+    const optimizer = optimizers[op]!.functions(args);
+    const step = compile(
+      (params: { w: Tensor }, state: ReturnType<typeof optimizer.init>, g: Tensor) =>
+        optimizer.update(params, { w: g }, state),
+      { donate: [0, 1] },
+    );
+    let params = { w: start! };
+    let state = optimizer.init(params);
+    for (const [i, grad] of grads.entries()) {
+      [params, state] = step(params, state, grad);
+      await matches(params.w, outputs[i]!);
+    }
+    expect(await state.step.item()).toBe(grads.length);
+  });
+});
+
+describe('clipping agrees with PyTorch', () => {
+  const normOf = (args: TorchCase['args']): number => (args['p'] === 'inf' ? Infinity : Number(args['p']));
+
+  test.each(torchCases('optim', 'clipGradNorm'))('$name', async ({ args, inputs, outputs }) => {
+    const max = Number(args['maxNorm']);
+    const params = inputs.map((input) => fromTorch(input).requiresGrad_());
+    for (const [i, param] of params.entries()) param.grad = fromTorch(inputs[i]!);
+    await matches(clipGradNorm(params, max, { p: normOf(args) }), outputs.at(-1)!);
+    for (const [i, { grad }] of params.entries()) await matches(grad!, outputs[i]!);
+
+    const [grads, norm] = clipByNorm({ list: inputs.map(fromTorch) }, max, { p: normOf(args) });
+    await matches(norm, outputs.at(-1)!);
+    for (const [i, grad] of grads.list.entries()) await matches(grad, outputs[i]!);
+  });
+
+  test.each(torchCases('optim', 'clipGradValue'))('$name', async ({ args, inputs, outputs }) => {
+    const param = fromTorch(inputs[0]!).requiresGrad_();
+    param.grad = fromTorch(inputs[0]!);
+    clipGradValue([param], Number(args['value']));
+    await matches(param.grad, outputs[0]!);
+    await matches(clipByValue([fromTorch(inputs[0]!)], Number(args['value']))[0]!, outputs[0]!);
+  });
+});
