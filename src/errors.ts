@@ -1,6 +1,7 @@
 // Every failure Sinter raises. Three kinds: the user's (TensorError, ParseError), the device's (DeviceError), ours
 // (CompilerBug). Messages read `op: what is wrong: the values that clash`, then where, then `try: …`.
 
+/** What kind of failure an error is, for programs that handle it. */
 export type ErrorCode =
   | 'E_SHAPE'
   | 'E_DTYPE'

@@ -43,6 +43,7 @@ const info = {
 /** All dtypes, in a fixed order. */
 export const dtypes: readonly DType[] = Object.keys(info) as DType[];
 
+/** Whether the text names an element type. */
 export function isDType(text: string): text is DType {
   return Object.hasOwn(info, text);
 }

@@ -18,6 +18,7 @@ interface NodeFields<K extends Op> {
   readonly hash: number;
 }
 
+/** A node of one op, with that op's attributes. */
 export type NodeOf<K extends Op> = NodeFields<K>;
 /** One operation of a graph; narrow on `op` to read `attrs`. */
 export type Node = { [K in Op]: NodeFields<K> }[Op];

@@ -15,11 +15,13 @@ import {
   type Shape,
 } from './shape.ts';
 
+/** Element type and shape of a value. */
 export interface TensorType {
   readonly dtype: DType;
   readonly shape: Shape;
 }
 
+/** `f32[8,3]`. */
 export function showType(type: TensorType): string {
   return showShape(type.shape, type.dtype);
 }

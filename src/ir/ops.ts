@@ -66,6 +66,7 @@ export type SourceOp = 'parameter' | 'constant' | 'iota' | 'randomBits';
 export type AnchorOp = 'reduce' | 'argReduce' | 'scan' | 'dot' | 'conv' | 'gather' | 'scatter';
 /** Markers that are the identity on values and mean something to autograd only. */
 export type MarkerOp = 'stopGradient' | 'customVjp';
+/** Every primitive. */
 export type Op = ElementwiseOp | ViewOp | SourceOp | AnchorOp | MarkerOp;
 
 /** An associative operation with an identity. `and`/`or` are for bool. */
@@ -154,10 +155,12 @@ interface OwnAttrs {
   readonly customVjp: { readonly rule: number };
 }
 
+/** The attributes of an op. */
 export type Attrs<K extends Op = Op> = K extends keyof OwnAttrs ? OwnAttrs[K] : NoAttrs;
 
 export type OpClass = 'unary' | 'binary' | 'ternary' | 'view' | 'source' | 'anchor' | 'marker';
 
+/** What is known of an op without its graph. */
 export interface OpFacts<A extends string = string> {
   readonly class: OpClass;
   /** Number of inputs, or `variadic` (at least one). */
@@ -264,12 +267,15 @@ export const ops: { readonly [K in Op]: OpFacts<keyof Attrs<K> & string> } = {
   customVjp: { class: 'marker', arity: 'variadic', attrs: ['rule'], flops: 0 },
 };
 
+/** Every op, in the order of the table. */
 export const opNames: readonly Op[] = Object.keys(ops) as Op[];
 
+/** Whether the text names an op. */
 export function isOp(text: string): text is Op {
   return Object.hasOwn(ops, text);
 }
 
+/** The row of an op. */
 export function facts(op: Op): OpFacts {
   return ops[op];
 }

@@ -11,8 +11,11 @@ export interface SymbolicDim {
   readonly max: number;
 }
 
+/** One size: a number, or a symbol with a range. */
 export type Dim = number | SymbolicDim;
+/** Sizes by axis; rank 0 is `[]`. */
 export type Shape = readonly Dim[];
+/** A shape without symbols. */
 export type FixedShape = readonly number[];
 
 /** The shape as plain numbers. Throws E_UNSUPPORTED naming `where` and the symbolic dimension otherwise. */

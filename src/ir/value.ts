@@ -7,6 +7,7 @@ import { TensorError } from '../errors.ts';
 import { dtypeBytes, integerRange, isFloat, isWide, type DType } from './dtype.ts';
 import { showShape, sizeOf, type FixedShape } from './shape.ts';
 
+/** Elements in host memory, in C-order: f16 and bf16 as f32, bool as bytes of 0 and 1. */
 export type HostData =
   | Float64Array
   | Float32Array

@@ -30,6 +30,7 @@ export interface Step {
   readonly clock: Clock;
 }
 
+/** An optimizer's arithmetic on one parameter. */
 export interface Rule {
   /** The slots, and the value that each starts with. */
   readonly slots: Readonly<Record<string, number>>;

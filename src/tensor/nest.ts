@@ -2,6 +2,7 @@
 
 import type { HostData } from '../ir/value.ts';
 
+/** One element, or an array per axis around the elements. */
 export type NestedArray = number | bigint | boolean | NestedArray[];
 
 /** The elements of `data` nested by `shape`; rank 0 gives the element itself. `asBool` turns 0 and 1 into booleans. */

@@ -70,19 +70,29 @@ export const log2: Unary = primitive('log2');
 export const log10: Unary = floatFormula((b, x) => over(b, unary(b, 'log', x), Math.LN10));
 /** log(1 + x), exact near 0. */
 export const log1p: Unary = primitive('log1p');
+/** Sine; angles are in radians here and below. */
 export const sin: Unary = primitive('sin');
+/** Cosine. */
 export const cos: Unary = primitive('cos');
+/** Tangent. */
 export const tan: Unary = primitive('tan');
+/** Inverse sine, in [−π/2, π/2]. */
 export const asin: Unary = primitive('asin');
+/** Inverse cosine, in [0, π]. */
 export const acos: Unary = primitive('acos');
+/** Inverse tangent, in (−π/2, π/2). */
 export const atan: Unary = primitive('atan');
+/** (eˣ − e⁻ˣ)/2. */
 export const sinh: Unary = primitive('sinh');
+/** (eˣ + e⁻ˣ)/2. */
 export const cosh: Unary = primitive('cosh');
+/** sinh(x) / cosh(x). */
 export const tanh: Unary = primitive('tanh');
 /** The error function. */
 export const erf: Unary = primitive('erf');
 /** 1 − erf(x), to the absolute accuracy of erf: in f32 the tail above 4 is 0. */
 export const erfc: Unary = floatFormula((b, x) => less(b, 1, unary(b, 'erf', x)));
+/** √x; NaN below 0. */
 export const sqrt: Unary = primitive('sqrt');
 /** 1 / √x. */
 export const rsqrt: Unary = primitive('rsqrt');

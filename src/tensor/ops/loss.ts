@@ -26,6 +26,7 @@ import * as formula from './formula.ts';
 import { apply, checkFloat, checkInteger, fit, operandType, show } from './operand.ts';
 import { normOf } from './formula.ts';
 
+/** What becomes of the losses of the elements. */
 export type Reduction = 'mean' | 'sum' | 'none';
 
 export interface LossOptions {
