@@ -16,17 +16,18 @@ export function compileCount(): number {
 export class Executable {
   readonly graph: Graph;
   readonly options: CompileOptions;
+  /** Positions of the inputs whose memory outputs may take. */
+  readonly donors: readonly number[];
   readonly #donating = new Map<Device, LoadedProgram>();
   readonly #sparing = new Map<Device, LoadedProgram>();
 
   constructor(graph: Graph, options: CompileOptions) {
     this.graph = graph;
     this.options = options;
-  }
-
-  /** Indices of the inputs whose memory outputs may take. */
-  get donors(): readonly number[] {
-    return [...(this.options.donate?.keys() ?? [])];
+    const inputs = graph.parameters.filter((_, i) => options.scalars?.has(i) !== true);
+    this.donors = inputs.flatMap(({ attrs }, position) =>
+      options.donate?.has(attrs.index) === true ? [position] : [],
+    );
   }
 
   /** The program, ready on `device`. Throws what the compiler or the device has against it. */

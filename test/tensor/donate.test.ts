@@ -34,11 +34,13 @@ describe('memory that something else stands on is not written over', () => {
 
   test('and later calls donate again', async () => {
     const spy = spyDevice();
-    const step = compile((a: Tensor, b: Tensor) => [add(a, 1), add(b, 2)] as const, { donate: [0, 1] });
-    let [a, b] = step(fill(2, 5), fill(2, 5));
+    const step = compile((a: Tensor, n: number, b: Tensor) => [add(a, n), add(b, 2)] as const, {
+      donate: [0, 2],
+    });
+    let [a, b] = step(fill(2, 5), 1, fill(2, 5));
     await a.data();
     const before = spy.count.allocate;
-    for (let i = 0; i < 5; i++) [a, b] = step(a, b);
+    for (let i = 0; i < 5; i++) [a, b] = step(a, 1, b);
     expect(await a.array()).toEqual([11, 11]);
     expect(await b.array()).toEqual([17, 17]);
     expect(spy.count.allocate).toBe(before);
