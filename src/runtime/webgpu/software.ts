@@ -86,26 +86,43 @@ export function cacheFolder(env: Readonly<Record<string, string | undefined>> = 
 /** The unpacked driver inside `cache`, unpacking it first when it is absent or incomplete. */
 export function unpackDriver(archive: { file: string; version: string }, cache: string): SoftwareDriver {
   const folder = path.join(cache, `swiftshader-${archive.version}`);
-  const driver = { loader: path.join(folder, LOADER), manifest: path.join(folder, MANIFEST) };
-  if (isComplete(folder)) return driver;
+  unpackOnce(folder, DRIVER_FILES, function* () {
+    for (const file of readTar(brotliDecompressSync(fs.readFileSync(archive.file)))) {
+      if (DRIVER_FILES.includes(file.name)) yield file;
+    }
+  });
+  return { loader: path.join(folder, LOADER), manifest: path.join(folder, MANIFEST) };
+}
 
+/** Files on their way out of an archive. */
+export type Unpacked = Iterable<{ readonly name: string; readonly bytes: Uint8Array }>;
+
+/** Fills `folder` with `unpack()`, in one step that may race; leaves it alone when it has all `names` whole already. */
+export function unpackOnce(folder: string, names: readonly string[], unpack: () => Unpacked): void {
+  if (isComplete(folder, names)) return;
+  const cache = path.dirname(folder);
   const unpacked = path.join(cache, `unpack-${randomUUID()}`);
   try {
     fs.mkdirSync(unpacked);
-    const files = [...readTar(brotliDecompressSync(fs.readFileSync(archive.file)))];
-    const wanted = files.filter((file) => DRIVER_FILES.includes(file.name));
-    if (wanted.length !== DRIVER_FILES.length) {
-      throw new DeviceError('E_DEVICE', DEVICE, `${archive.file} lacks one of ${DRIVER_FILES.join(', ')}`);
+    const inventory: Record<string, number> = {};
+    for (const { name, bytes } of unpack()) {
+      const file = path.join(unpacked, name);
+      fs.mkdirSync(path.dirname(file), { recursive: true });
+      fs.writeFileSync(file, bytes, { mode: 0o755 });
+      inventory[name] = bytes.length;
     }
-    for (const file of wanted) fs.writeFileSync(path.join(unpacked, file.name), file.bytes, { mode: 0o755 });
-    const inventory = Object.fromEntries(wanted.map((file) => [file.name, file.bytes.length]));
+    const lacking = names.filter((name) => inventory[name] === undefined);
+    if (lacking.length > 0) {
+      const problem = `the package ${PACKAGE} lacks ${lacking.join(', ')}`;
+      throw new DeviceError('E_DEVICE', DEVICE, problem, { hint: `npm install ${PACKAGE}@147` });
+    }
     fs.writeFileSync(path.join(unpacked, INVENTORY), JSON.stringify(inventory));
-    for (let attempt = 0; !isComplete(folder); attempt++) {
+    for (let attempt = 0; !isComplete(folder, names); attempt++) {
       try {
         fs.renameSync(unpacked, folder);
       } catch (cause) {
         // Either another process was faster (then the folder is complete) or a broken folder stands in the way.
-        if (isComplete(folder)) break;
+        if (isComplete(folder, names)) break;
         if (attempt === 3) throw cause;
         const broken = path.join(cache, `broken-${randomUUID()}`);
         try {
@@ -116,7 +133,6 @@ export function unpackDriver(archive: { file: string; version: string }, cache: 
         fs.rmSync(broken, { recursive: true, force: true });
       }
     }
-    return driver;
   } finally {
     fs.rmSync(unpacked, { recursive: true, force: true });
   }
@@ -148,12 +164,12 @@ export function* readTar(archive: Uint8Array): Generator<{ name: string; bytes: 
   }
 }
 
-function isComplete(folder: string): boolean {
+function isComplete(folder: string, names: readonly string[]): boolean {
   try {
     const inventory: unknown = JSON.parse(fs.readFileSync(path.join(folder, INVENTORY), 'utf8'));
     if (typeof inventory !== 'object' || inventory === null) return false;
     const sizes = new Map<string, unknown>(Object.entries(inventory));
-    return DRIVER_FILES.every((name) => fs.statSync(path.join(folder, name)).size === sizes.get(name));
+    return names.every((name) => fs.statSync(path.join(folder, name)).size === sizes.get(name));
   } catch {
     return false;
   }
