@@ -30,11 +30,17 @@ export type Resolve = (node: Node, at: Indices) => Expr | undefined;
 export class Evaluator {
   readonly pool: ExprPool;
   readonly #resolve: Resolve;
+  readonly #inlined = new Set<Node>();
   readonly #memo = new Map<Node, Map<string, Expr>>();
 
   constructor(pool: ExprPool, resolve: Resolve) {
     this.pool = pool;
     this.#resolve = resolve;
+  }
+
+  /** Every node that was computed here rather than read. */
+  get computed(): Iterable<Node> {
+    return this.#inlined;
   }
 
   /** The expression for `node` at `at` (one index per axis of the node). */
@@ -45,6 +51,7 @@ export class Evaluator {
     const found = known.get(key);
     if (found !== undefined) return found;
     const made = this.#resolve(node, at) ?? this.#inline(node, at);
+    if (made.kind !== 'read') this.#inlined.add(node);
     known.set(key, made);
     return made;
   }

@@ -33,7 +33,7 @@ export function scheduleGraph(graph: Graph, target: Target, scalars: ReadonlyMap
   }
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
   plans.push(...groupMaps(computed, clustering, inMemory, scalars, target));
-  const kernels = plans.map((plan) => buildKernel(plan, inMemory, scalars));
+  const kernels = plans.map((plan) => buildKernel(plan, inMemory, scalars, target));
   return { kernels: nameKernels(orderKernels(kernels)) };
 }
 
@@ -95,6 +95,7 @@ function buildKernel(
   plan: Plan,
   inMemory: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
+  target: Target,
 ): Kernel {
   const reads = new Set<Node>();
   const evaluator = kernelEvaluator(plan, inMemory, scalars, (node) => {
@@ -113,6 +114,9 @@ function buildKernel(
       writes.push({ node, index: linearize(at, dims(node)), value: evaluator.value(node, at) });
     }
   }
+  if (reads.size + plan.writes.size > target.limits.storageBuffers) {
+    throw new CompilerBug('schedule', `a kernel binds ${reads.size + plan.writes.size} buffers`);
+  }
   const written = [...plan.writes.keys()];
   const bytes = [...reads, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);
   return {
@@ -122,15 +126,7 @@ function buildKernel(
     reads: [...reads],
     writes: body.kind === 'scatter' ? [{ node: body.node, index: body.index, value: body.operand }] : writes,
     pool: evaluator.pool,
-    flops: planFlops(plan),
+    flops: [...evaluator.computed].reduce((sum, node) => sum + nodeFlops(node), 0),
     bytes,
   };
-}
-
-/** Arithmetic of a kernel: each node it computes, once per element. */
-function planFlops(plan: Plan): number {
-  const nodes = plan.cluster === undefined ? plan.writes.keys() : plan.cluster.members.keys();
-  let flops = 0;
-  for (const node of nodes) flops += nodeFlops(node);
-  return flops;
 }

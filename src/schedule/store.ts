@@ -1,6 +1,7 @@
-// Which values reach memory. Members that other kernels read must; free nodes are computed inline by default and stored where
-// the cost model finds that cheaper (heavy work evaluated at many points, or by several kernels). A stored free node rides
-// along in a kernel that computes it at every point anyway, else it goes to a map kernel, grouped with its siblings.
+// Which values reach memory. Members that other kernels read do, unless those can compute them again from what is stored
+// anyway for less than the traffic (rematerialisation). Free nodes are computed inline by default and stored where the cost
+// model finds that cheaper (heavy work evaluated at many points, or by several kernels). A stored free node rides along in a
+// kernel that computes it at every point anyway, else it goes to a map kernel, grouped with its siblings.
 
 import { dims, type Graph, type Node } from '../ir/graph.ts';
 import { facts, isElementwise } from '../ir/ops.ts';
@@ -19,7 +20,10 @@ export interface Storage {
   readonly stored: ReadonlySet<Node>;
 }
 
-/** Kernels that evaluate a free node, with the number of points each evaluates it at. */
+/** Arithmetic per element that a reader may repeat instead of reading the result. */
+const rematerialiseLimit = 40;
+
+/** Kernels that evaluate a node from outside its cluster, with the number of points each evaluates it at. */
 type Uses = Map<Cluster | Node, number>;
 
 /** Decides what is stored and by which kernel. */
@@ -33,36 +37,130 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
   const stored = new Set<Node>();
   const uses = new Map<Node, Uses>();
 
+  /** Members that a dropped value is computed from again, and the kernels that do so. */
+  const inherited = new Map<Node, Uses>();
+  const writeBound = new Map<Cluster, number>();
+  for (const cluster of clustering.clusters) {
+    writeBound.set(
+      cluster,
+      [...cluster.members.keys()].filter((node) => leavesCluster(node, cluster)).length,
+    );
+  }
+
   for (const node of order.toReversed()) {
     const place = places.get(node)!;
     if (place.kind === 'leaf') continue;
-    if (place.kind === 'member') {
-      const { cluster } = place;
-      const leaves = (users.get(node) ?? []).some((user) => readsFromOutside(user, cluster));
-      if (outputs.has(node) || (leaves && !isThroughView(node)) || feedsEscapedView(node, cluster)) {
-        clusterWrites.get(cluster)!.set(node, cluster.members.get(node)!);
-        stored.add(node);
-      }
-      continue;
-    }
     const mine = collectUses(node);
     uses.set(node, mine);
-    if (
-      outputs.has(node) ||
-      place.kind === 'stored' ||
-      (place.kind === 'free' && storingPays(node, place, mine, target))
-    ) {
+    if (place.kind === 'member') {
+      const { cluster } = place;
+      if (!leavesCluster(node, cluster) && !inherited.has(node)) continue;
+      if (rematerialised(node, cluster, mine)) continue;
+      clusterWrites.get(cluster)!.set(node, cluster.members.get(node)!);
       stored.add(node);
-      const host = outputs.has(node) && mine.size === 0 ? undefined : hostFor(node, mine);
-      if (host === undefined) mapped.push(node);
-      else {
-        clusterWrites.get(host.cluster)!.set(node, host.at);
-        host.cluster.members.set(node, host.at);
-        host.cluster.hosted.add(node);
-      }
+      continue;
+    }
+    const inline = place.kind === 'free' && !outputs.has(node) && !storingPays(node, place, mine, target);
+    if (inline) continue;
+    stored.add(node);
+    const host = outputs.has(node) && mine.size === 0 ? undefined : hostFor(node, mine);
+    if (host === undefined) mapped.push(node);
+    else {
+      clusterWrites.get(host.cluster)!.set(node, host.at);
+      writeBound.set(host.cluster, writeBound.get(host.cluster)! + 1);
+      host.cluster.members.set(node, host.at);
+      host.cluster.hosted.add(node);
     }
   }
   return { clusterWrites, mapped: mapped.reverse(), stored };
+
+  /** A member that something outside reads, directly or by looking through views of it. */
+  function leavesCluster(node: Node, cluster: Cluster): boolean {
+    if (outputs.has(node)) return true;
+    if (isThroughView(node)) return false;
+    return (
+      (users.get(node) ?? []).some((user) => readsFromOutside(user, cluster)) ||
+      feedsEscapedView(node, cluster)
+    );
+  }
+
+  /**
+   * Drops a member that its readers compute again, when that is cheaper than storing it and all it needs is in memory anyway
+   * (or is small, as a row's statistics are). The readers then depend on what it is computed from.
+   */
+  function rematerialised(node: Node, cluster: Cluster, readers: Uses): boolean {
+    if (outputs.has(node) || !isElementwise(node.op)) return false;
+    const sources = sourcesOf(node, cluster);
+    if (sources === undefined) return false;
+    const bytes = nodeBytes(node);
+    const size = Math.max(1, sizeOf(dims(node)));
+    let extra = 0;
+    let saved = bytes / target.bandwidth;
+    for (const [reader, points] of readers) {
+      const reads = readsOfKernel(reader);
+      const fresh = [...sources.nodes].filter((source) => !reads.has(source));
+      const bound = 'op' in reader ? 1 : writeBound.get(reader)!;
+      if (reads.size - 1 + fresh.length + bound > target.limits.storageBuffers) return false;
+      // A contraction reads its operands once a tile.
+      const repeats = Math.max(1, points / size);
+      if (repeats > 1 && fresh.length > 1) return false;
+      extra += (repeats * fresh.reduce((sum, source) => sum + nodeBytes(source), 0)) / target.bandwidth;
+      extra += (points * sources.work) / target.arithmetic;
+      saved += (repeats * bytes) / target.bandwidth;
+    }
+    if (extra >= saved) return false;
+    for (const [reader, points] of readers) {
+      if (!('op' in reader)) {
+        reader.reads.delete(node);
+        for (const source of sources.nodes) reader.reads.add(source);
+      }
+      for (const source of sources.nodes) {
+        const into = inherited.get(source) ?? new Map();
+        inherited.set(source, into);
+        addUse(into, reader, points);
+      }
+    }
+    return true;
+  }
+
+  function readsOfKernel(reader: Cluster | Node): ReadonlySet<Node> {
+    if (!('op' in reader)) return reader.reads;
+    const place = places.get(reader)!;
+    return place.kind === 'free' ? place.reads : new Set();
+  }
+
+  /** What a member is computed from, going back to values in memory; undefined when that would force large new stores. */
+  function sourcesOf(node: Node, cluster: Cluster): { nodes: ReadonlySet<Node>; work: number } | undefined {
+    const nodes = new Set<Node>();
+    const visited = new Set<Node>([node]);
+    const stack = [...node.inputs];
+    let work = facts(node.op).flops;
+    for (let input = stack.pop(); input !== undefined; input = stack.pop()) {
+      if (visited.has(input)) continue;
+      visited.add(input);
+      const place = places.get(input)!;
+      if (place.kind === 'leaf' || place.kind === 'stored') {
+        nodes.add(input);
+        continue;
+      }
+      if (place.kind === 'free') {
+        for (const read of place.reads) nodes.add(read);
+        for (const inner of place.closure) if (sizeOf(dims(inner)) > 1) work += facts(inner.op).flops;
+        continue;
+      }
+      const own = place.cluster === cluster;
+      const small = nodeBytes(input) * 8 <= nodeBytes(node);
+      if (!isThroughView(input) && (!own || small || leavesCluster(input, cluster))) {
+        nodes.add(input);
+        continue;
+      }
+      if (!isElementwise(input.op) && !isThroughView(input)) return undefined;
+      work += facts(input.op).flops;
+      if (work > rematerialiseLimit) return undefined;
+      stack.push(...input.inputs);
+    }
+    return { nodes, work };
+  }
 
   function readsFromOutside(user: Node, cluster: Cluster): boolean {
     const place = places.get(user)!;
@@ -84,11 +182,16 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
   }
 
   function collectUses(node: Node): Uses {
-    const mine: Uses = new Map();
+    const mine: Uses = new Map(inherited.get(node));
+    const home = places.get(node)!;
     const size = sizeOf(dims(node));
     for (const user of users.get(node) ?? []) {
       const place = places.get(user)!;
-      if (place.kind === 'member') addUse(mine, place.cluster, pointsOf(user, node));
+      const together = place.kind === 'member' && home.kind === 'member' && place.cluster === home.cluster;
+      if (together) {
+        // Readers outside look through views; what a dropped member's readers need is in `inherited`.
+        if (isThroughView(user)) for (const [kernel, points] of uses.get(user)!) addUse(mine, kernel, points);
+      } else if (place.kind === 'member') addUse(mine, place.cluster, pointsOf(user, node));
       else if (stored.has(user)) addUse(mine, user, sizeOf(dims(user)));
       else for (const [kernel, points] of uses.get(user) ?? []) addUse(mine, kernel, size === 1 ? 1 : points);
     }
@@ -105,7 +208,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       const first = [...mine.keys()].every(
         (other) => other === cluster || rankOfKernel(other) > cluster.rank,
       );
-      const room = cluster.reads.size + clusterWrites.get(cluster)!.size + 1 < target.limits.storageBuffers;
+      const room = cluster.reads.size + writeBound.get(cluster)! + 1 < target.limits.storageBuffers;
       if (at !== undefined && first && room) return { cluster, at };
     }
     return undefined;
