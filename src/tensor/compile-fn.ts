@@ -144,21 +144,23 @@ function call(
   donate: ReadonlySet<number>,
 ): unknown {
   const inputs = traced.inputs.map((input) => inputStorage(input, handles));
-  const given = handles.filter(
-    (handle, leaf): handle is Handle => handle !== undefined && isDonated(flat, leaf, donate),
-  );
-  const givenUp = new Set(given.map(realise));
+  const given = new Set<Handle>();
+  handles.forEach((handle, leaf) => {
+    if (handle !== undefined && isDonated(flat, leaf, donate)) given.add(handle);
+  });
+  const givenUp = new Set([...given].map(realise));
   // What was recorded from a donated value before the call still gets the old value.
   if (givenUp.size > 0 && [...readByPending()].some((storage) => givenUp.has(storage))) flushAll();
+  for (const handle of given) {
+    handle.storage!.unshare();
+    handle.storage = undefined;
+  }
 
   const outputs = traced.graph.outputs.map(({ dtype, shape }) =>
     Storage.promised(dtype, shape as readonly number[]),
   );
-  const count = traced.graph.parameters.length - traced.scalarIndices.size;
   const counter = takeCounts(traced.counts);
   const scalars = traced.scalars.map((origin) => scalarValue(origin, flat, counter));
-  if (outputs.length > 0) execute({ executable, inputs: inputs.slice(0, count), outputs, scalars });
-
   const valueOf = (source: Source): Storage =>
     source.kind === 'output' ? outputs[source.index]! : inputs[source.index]!;
   const leaves = traced.results.map((leaf) =>
@@ -169,12 +171,12 @@ function call(
     if (part === 'grad') handle.grad = source === undefined ? undefined : leafHandle(valueOf(source));
     else if (source !== undefined) takeValue(handle, valueOf(source));
   }
-  for (const handle of given)
-    if (handle.storage !== undefined && givenUp.has(handle.storage)) handle.gone = 'donated';
-  traced.inputs.forEach((_, i) => {
-    if (isHandedThrough(traced, i)) givenUp.delete(inputs[i]!);
-  });
-  for (const storage of givenUp) storage.lose('donated');
+  // One that the function assigned to has its new value.
+  for (const handle of given) if (handle.storage === undefined) handle.gone = 'donated';
+  // Run last, when all that stands on an input is known: the run may write over donated values that nothing stands on.
+  const count = traced.graph.parameters.length - traced.scalarIndices.size;
+  if (outputs.length > 0) execute({ executable, inputs: inputs.slice(0, count), outputs, scalars });
+  for (const storage of givenUp) if (storage.owners <= 0) storage.lose('donated');
   return unflatten(traced.structure, leaves);
 }
 

@@ -1,8 +1,9 @@
 // Running an executable on Storages: inputs are brought to the device, outputs allocated, the run queued. Whatever goes wrong
-// is kept in the outputs and surfaces where they are read.
+// is kept in the outputs and surfaces where they are read. Donated memory that something else stands on is copied first.
 
 import { SinterError } from '../errors.ts';
 import type { Device, LoadedProgram } from '../runtime/device.ts';
+import { copied } from './copy.ts';
 import { submit, type Job } from './device.ts';
 import type { Executable } from './executable.ts';
 import { evictAll, Resident } from './resident.ts';
@@ -42,15 +43,8 @@ class ExecuteJob implements Job {
   run(device: Device): void {
     const { inputs, outputs, scalars } = this.#run;
     for (const input of inputs) if (input.failure !== undefined) throw input.failure;
-    const { residents, loaded } = orFreed(device, () => {
-      const donors = this.#executable.donors.map((index) => inputs[index]!);
-      const chosen = this.#executable.on(
-        device,
-        donors.every((donor) => isSole(donor, inputs, device)),
-      );
-      return { loaded: chosen, residents: dispatch(device, chosen, inputs, scalars) };
-    });
-    for (const { input } of loaded.program.donated) inputs[input]!.lose('donated');
+    const loaded = this.#executable.on(device);
+    const residents = orFreed(device, () => dispatch(device, loaded, inputs, scalars));
     outputs.forEach((output, i) => output.fulfil(residents[i]!));
     this.#done();
   }
@@ -65,10 +59,9 @@ class ExecuteJob implements Job {
   }
 }
 
-/** Whether memory can be written over: no other input and no other value stands on it. */
-function isSole(donor: Storage, inputs: readonly Storage[], device: Device): boolean {
-  if (inputs.indexOf(donor) !== inputs.lastIndexOf(donor)) return false;
-  return donor.on(device)?.shared !== true;
+/** Whether a donated value may be written over: no tensor, reader, or other value stands on it, and this run pinned it once. */
+function isSole(donor: Storage, memory: Resident): boolean {
+  return donor.owners <= 0 && donor.pins <= 1 && !memory.shared;
 }
 
 /** Tries again without the device copies that the host can replace when memory runs out. */
@@ -94,7 +87,11 @@ function dispatch(
   const outputs: Resident[] = [];
   try {
     // Held, so that bringing one input up cannot evict another.
-    for (const input of inputs) held.push(input.on(device)!.share());
+    const donated = new Set(program.donated.map(({ input }) => input));
+    inputs.forEach((input, i) => {
+      const memory = input.on(device)!;
+      held.push(donated.has(i) && !isSole(input, memory) ? copied(memory) : memory.share());
+    });
     program.inputs.forEach((buffer, i) => {
       if (!made.has(buffer)) made.set(buffer, held[i]!);
     });

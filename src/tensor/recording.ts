@@ -160,8 +160,11 @@ export function attach(handle: Handle, storage: Storage): void {
  */
 export function settle(handle: Handle): boolean {
   if (handle.storage === undefined) {
-    const storage = storageOf(canonical(handle.node));
+    const node = canonical(handle.node);
+    const storage = storageOf(node);
     if (storage === undefined) return false;
+    // What was given up elsewhere is computed again.
+    if (storage.lost !== undefined && node.op !== 'parameter') return false;
     attach(handle, storage);
   }
   const tracked = handle.requiresGrad && !handle.released && !handle.leaf;
@@ -176,7 +179,7 @@ export function settle(handle: Handle): boolean {
 
 /** Throws E_STATE when the handle's value has been given up. */
 export function checkUsable(handle: Handle, op: string): void {
-  const gone = handle.gone ?? (handle.storage?.lost === 'donated' ? 'donated' : undefined);
+  const { gone } = handle;
   if (gone === undefined) return;
   const hint =
     gone === 'donated'

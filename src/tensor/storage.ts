@@ -179,6 +179,11 @@ export class Storage {
     this.#pins += 1;
   }
 
+  /** Queued runs, once per input, and readers that need the bytes. */
+  get pins(): number {
+    return this.#pins;
+  }
+
   unpin(): void {
     this.#pins -= 1;
     this.#freeIfDone();
