@@ -22,12 +22,16 @@ export interface Option {
 export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
 export interface Output {
+  /** How wide the terminal is that results are shown on; undefined when they go elsewhere. */
+  readonly columns: number | undefined;
   /** A result, on a line of its own. */
   line(text: string): void;
   /** Progress, on a line of its own. */
   note(text: string): void;
-  /** Progress that replaces the last such text; dropped where stderr is not a terminal. */
+  /** Progress that replaces the last such text, where stderr is a terminal. */
   live(text: string): void;
+  /** Progress for where `live` shows nothing. */
+  mark(text: string): void;
 }
 
 export interface Command {

@@ -1,9 +1,169 @@
-import type { Command } from './command.ts';
+// `sinter demo`: a small transformer learns to write, on whatever this machine has. Shows the loss falling, the kernels of a
+// train step, and what the model writes in the end.
+
+import { readFile } from 'node:fs/promises';
+import type { ExplainedKernel } from '../explain.ts';
+import * as sn from '../index.ts';
+import { targetOf } from '../schedule/target.ts';
+import { showBytes, showCount, table } from '../table.ts';
+import { device } from '../tensor/device.ts';
+import { essay } from '../workloads/essay.ts';
+import { LanguageModel, type LanguageSettings } from '../workloads/language.ts';
+import { text, UsageError, wholeNumber, type Command, type Output } from './command.ts';
+import { plot } from './plot.ts';
+
+const settings: LanguageSettings = {
+  context: 32,
+  width: 64,
+  heads: 4,
+  layers: 2,
+  batch: 16,
+  steps: 300,
+  rate: 4e-3,
+  warmup: 20,
+};
+
+/** Steps between two looks at the loss: reading waits for the device, so it is not done at every step. */
+const glance = 10;
+
+/** What `--json` prints. */
+export interface DemoResult {
+  /** Before the first step, in nats per character: about ln(size of the alphabet). */
+  readonly firstLoss: number;
+  /** Mean of the last ten steps. */
+  readonly lastLoss: number;
+  readonly steps: number;
+  readonly kernelsPerStep: number;
+  readonly device: string;
+  /** Median, without what the first steps compile. */
+  readonly msPerStep: number;
+}
+
 export const demoCommand: Command = {
   name: 'demo',
-  about: '',
-  details: '',
-  options: {},
-  examples: [],
-  run: async () => undefined,
+  about: 'train a small transformer on text, here and now',
+  details:
+    'Trains a decoder-only transformer on a text, character by character, and lets it write. Everything in a\n' +
+    'step (drawing the batch, forward, backward, AdamW) is one compiled program. Without a GPU it runs on\n' +
+    'webgpu:software; the run takes about a minute there.',
+  options: {
+    steps: { type: 'string', value: 'N', about: `train steps (default ${settings.steps})` },
+    text: { type: 'string', value: 'FILE', about: 'learn this text instead of the built-in one' },
+    seed: { type: 'string', value: 'N', about: 'seed of the random generator (default 1)' },
+    length: { type: 'string', value: 'N', about: 'characters to write in the end (default 240)' },
+    device: { type: 'string', value: 'NAME', about: 'see `sinter devices`; the best one by default' },
+  },
+  examples: ['sinter demo', 'sinter demo --steps 1000 --text book.txt', 'sinter demo --json'],
+  run: async (values, output) => {
+    const name = text(values, 'device');
+    if (name !== undefined) sn.setDevice(name);
+    sn.manualSeed(wholeNumber(values, 'seed', 1, 0));
+    const steps = wholeNumber(values, 'steps', settings.steps, glance);
+    const length = wholeNumber(values, 'length', 240, 0);
+    const source = await sourceText(text(values, 'text'));
+    const { facts } = await device();
+    const model = new LanguageModel(source, { ...settings, steps });
+    const kernels = model.explainStep(targetOf(facts));
+    const say = values['json'] === true ? output.note : output.line;
+    say(`device   ${facts.name}: ${facts.description}`);
+    say(`text     ${source.length} characters, ${model.alphabet.size} different ones`);
+    say(
+      `model    ${settings.layers} layers, width ${settings.width}, ${settings.heads} heads, ` +
+        `context ${settings.context}: ${showCount(model.size)} parameters`,
+    );
+    say(`step     ${kernels.totals.kernels} kernels, batch ${settings.batch}`);
+
+    const { losses, msPerStep } = await train(model, steps, output);
+    const result: DemoResult = {
+      firstLoss: losses[0]!,
+      lastLoss: mean(losses.slice(-glance)),
+      steps,
+      kernelsPerStep: kernels.totals.kernels,
+      device: facts.name,
+      msPerStep,
+    };
+    say('\nloss, nats per character');
+    say(plot(smoothed(losses)));
+    say(
+      `from ${result.firstLoss.toFixed(3)} (ln ${model.alphabet.size} = ${Math.log(model.alphabet.size).toFixed(3)}) ` +
+        `to ${result.lastLoss.toFixed(3)} in ${steps} steps of ${msPerStep.toFixed(1)} ms`,
+    );
+    say(`\nthe kernels of a step\n${kernelTable(kernels, output.columns)}`);
+    if (length > 0) say(`\nwhat it writes\n\n${await model.continue('\n', length)}`);
+    if (values['json'] === true) output.line(JSON.stringify(result));
+  },
 };
+
+async function sourceText(file: string | undefined): Promise<string> {
+  if (file === undefined) return essay;
+  const source = await readFile(file, 'utf8');
+  const least = 4 * settings.context;
+  if (source.length >= least) return source;
+  throw new UsageError(`--text: ${file} has ${source.length} characters, ${least} is the least`);
+}
+
+/** Runs the steps, saying how it goes. */
+async function train(
+  model: LanguageModel,
+  steps: number,
+  output: Output,
+): Promise<{ losses: number[]; msPerStep: number }> {
+  const losses: number[] = [];
+  const times: number[] = [];
+  let before = performance.now();
+  let unread: sn.Tensor[] = [];
+  output.live(`step 0/${steps}  compiling the step`);
+  while (model.done < steps) {
+    unread.push(model.train());
+    if (model.done !== 1 && model.done % glance !== 0 && model.done !== steps) continue;
+    losses.push(...((await sn.stack(unread).data()) as Float32Array));
+    const now = performance.now();
+    if (model.done > glance || steps <= glance) times.push((now - before) / unread.length);
+    before = now;
+    unread = [];
+    const left = (median(times) * (steps - model.done)) / 1000;
+    const line =
+      `step ${model.done}/${steps}  loss ${losses.at(-1)!.toFixed(3)}` +
+      (times.length === 0 ? '' : `  ${left.toFixed(0)} s left`);
+    output.live(line);
+    if (model.done % (10 * glance) === 0 || model.done === 1) output.mark(line);
+  }
+  return { losses, msPerStep: median(times) };
+}
+
+/** Means of runs of values, so that the curve shows the trend and not the batch. */
+function smoothed(values: readonly number[]): number[] {
+  const run = Math.max(1, Math.min(glance, Math.floor(values.length / 20)));
+  return values.slice(0, values.length - run + 1).map((_, i) => mean(values.slice(i, i + run)));
+}
+
+/** Kernels of one kind and shape on one line: layers repeat. */
+function kernelTable(explanation: sn.Explanation, columns: number | undefined): string {
+  const rows = new Map<string, { times: number; kernel: ExplainedKernel; shapes: string }>();
+  for (const kernel of explanation.kernels) {
+    const shapes = `${kernel.writes.join(' ')} ← ${[...kernel.reads].sort().join(' ')}`;
+    const known = rows.get(`${kernel.kind} ${shapes}`);
+    if (known === undefined) rows.set(`${kernel.kind} ${shapes}`, { times: 1, kernel, shapes });
+    else known.times += 1;
+  }
+  const cells = [...rows.values()].map(({ times, kernel, shapes }) => [
+    String(times),
+    kernel.kind,
+    showCount(kernel.flops),
+    showBytes(kernel.bytes),
+    shapes,
+  ]);
+  const lines = table(['times', 'kind', 'flops', 'bytes', 'writes ← reads'], cells, [0, 2, 3]).split('\n');
+  const fit = (line: string): string => (line.length > columns! ? `${line.slice(0, columns! - 1)}…` : line);
+  return (columns === undefined ? lines : lines.map(fit)).join('\n');
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}

@@ -17,6 +17,7 @@ function settle(): void {
 }
 
 process.exitCode = await runCli(process.argv.slice(2), {
+  columns: process.stdout.isTTY ? process.stdout.columns : undefined,
   line: (text) => {
     settle();
     process.stdout.write(`${text}\n`);
@@ -29,6 +30,9 @@ process.exitCode = await runCli(process.argv.slice(2), {
     if (!process.stderr.isTTY) return;
     process.stderr.write(`\r\x1b[K${text.slice(0, process.stderr.columns - 1)}`);
     live = true;
+  },
+  mark: (text) => {
+    if (!process.stderr.isTTY) process.stderr.write(`${text}\n`);
   },
 });
 settle();
