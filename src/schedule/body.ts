@@ -16,7 +16,7 @@ import {
   type Guard,
   type IndexExpr,
 } from '../ir/index-expr.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster } from './place.ts';
 import type { Evaluator, Indices } from './evaluate.ts';
 import { argsOf, type Expr } from './expr.ts';
 import type { Axis, Body, RowStage } from './kernel.ts';

@@ -13,52 +13,9 @@ import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { viewIndices, type Indices } from './evaluate.ts';
 import type { Axis } from './kernel.ts';
+import { overflowCut } from './overflow.ts';
+import { isThroughView, type AnchorKind, type Cluster, type Inline, type Place } from './place.ts';
 import type { Target } from './target.ts';
-
-export type AnchorKind = 'row' | 'dot' | 'conv' | 'scan' | 'scatter';
-
-/** Nodes that share one kernel. */
-export interface Cluster {
-  readonly rank: number;
-  readonly kind: AnchorKind;
-  /** The anchors, in order: several reductions for a row cluster, else one. */
-  readonly anchors: Node[];
-  readonly axes: Readonly<Record<string, Axis>>;
-  /** Indices of each member node at the current point of the domain. */
-  readonly members: Map<Node, Indices>;
-  /** Row clusters: the shape reduced, its axes, and where the point lies in it. */
-  readonly full?: {
-    readonly shape: readonly number[];
-    readonly axes: readonly number[];
-    readonly at: Indices;
-  };
-  /** Free nodes that are stored by this kernel, because it computes them at every one of their elements anyway. */
-  readonly hosted: Set<Node>;
-  /** Stored nodes that members read from outside. */
-  readonly reads: Set<Node>;
-}
-
-/** A node without a kernel of its own. */
-interface Inline {
-  readonly kind: 'free';
-  readonly rank: number;
-  /** Free nodes that come with it. */
-  readonly closure: ReadonlySet<Node>;
-  /** Stored nodes it reads. */
-  readonly reads: ReadonlySet<Node>;
-  /** Different points a kernel evaluates it at: `x + shift(x)` doubles this, repeated it would grow without bound. */
-  readonly contexts: number;
-}
-
-/** Where a node lives. */
-export type Place =
-  /** In memory before the program starts. */
-  | { readonly kind: 'leaf' }
-  | { readonly kind: 'member'; readonly cluster: Cluster }
-  /** Computed inline by whoever reads it. */
-  | Inline
-  /** A free node that must be stored: a map kernel of its own computes it. */
-  | { readonly kind: 'stored'; readonly rank: number };
 
 export interface Clustering {
   readonly order: readonly Node[];
@@ -81,9 +38,15 @@ export function makeAxis(name: string, extent: number): Axis {
 
 /**
  * Assigns every node reachable from the outputs a place. Nodes join freely first; where a kernel would then write more buffers
- * than it may bind, the latest joined are barred and the pass runs again.
+ * than it may bind, the latest joined are barred and the pass runs again. Values that readers can likely compute again do not
+ * count as written, but for the clusters of `strict` anchors.
  */
-export function clusterNodes(graph: Graph, target: Target, scalars: ReadonlySet<Node>): Clustering {
+export function clusterNodes(
+  graph: Graph,
+  target: Target,
+  scalars: ReadonlySet<Node>,
+  strict: ReadonlySet<Node> = new Set(),
+): Clustering {
   const order = topological(graph.outputs);
   const users = usersOf(order);
   const outputs = new Set(graph.outputs);
@@ -93,8 +56,14 @@ export function clusterNodes(graph: Graph, target: Target, scalars: ReadonlySet<
     for (const node of order) pass.visit(node);
     const before = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, id) => sum + id, 0);
     for (const cluster of pass.clusters) {
-      const cut = overflowCut(cluster, users, outputs, target.limits.storageBuffers, (node) =>
-        pass.readsOf(node),
+      const cut = overflowCut(
+        cluster,
+        users,
+        outputs,
+        target.limits.storageBuffers,
+        pass.places,
+        (node) => pass.readsOf(node),
+        strict,
       );
       if (cut !== undefined) cuts.set(cluster.anchors[0]!, cut);
     }
@@ -115,44 +84,6 @@ function usersOf(order: readonly Node[]): Map<Node, Node[]> {
     }
   }
   return users;
-}
-
-/** The last member that may stay if the kernel's reads and writes are to fit; undefined when all of it fits. */
-function overflowCut(
-  cluster: Cluster,
-  users: ReadonlyMap<Node, readonly Node[]>,
-  outputs: ReadonlySet<Node>,
-  room: number,
-  readsOf: (node: Node) => ReadonlySet<Node>,
-): number | undefined {
-  const members = [...cluster.members.keys()].sort((a, b) => a.id - b.id);
-  // The last node inside that needs a member's value; Infinity when one outside does. Views stand for what they view.
-  const lastUse = new Map<Node, number>();
-  for (const member of members.toReversed()) {
-    let last = outputs.has(member) ? Infinity : 0;
-    for (const user of users.get(member) ?? []) {
-      const inside = cluster.members.has(user);
-      last = Math.max(
-        last,
-        inside ? user.id : Infinity,
-        inside && isThroughView(user) ? lastUse.get(user)! : 0,
-      );
-    }
-    lastUse.set(member, last);
-  }
-  for (let count = members.length; count >= 1; count--) {
-    const last = members[count - 1]!.id;
-    const reads = new Set<Node>();
-    let writes = 0;
-    for (const member of members.slice(0, count)) {
-      for (const input of member.inputs) {
-        if (!cluster.members.has(input)) for (const read of readsOf(input)) reads.add(read);
-      }
-      if ((!isThroughView(member) || outputs.has(member)) && lastUse.get(member)! > last) writes += 1;
-    }
-    if (reads.size + writes <= room) return count === members.length ? undefined : last;
-  }
-  return cluster.anchors[0]!.id;
 }
 
 class ClusterPass {
@@ -438,11 +369,6 @@ class ClusterPass {
 
 export function reducedAxes(node: Node): readonly number[] {
   return node.op === 'reduce' ? node.attrs.axes : node.op === 'argReduce' ? [node.attrs.axis] : [];
-}
-
-/** Views that a reader outside looks through instead of having them stored. */
-export function isThroughView(node: Node): boolean {
-  return node.op === 'reshape' || node.op === 'permute' || node.op === 'broadcast';
 }
 
 function rowKey(shape: readonly number[], axes: readonly number[]): string {

@@ -4,7 +4,7 @@ import type { Node } from '../ir/graph.ts';
 import { dims } from '../ir/graph.ts';
 import { linearize } from '../ir/index-expr.ts';
 import { facts, isElementwise } from '../ir/ops.ts';
-import { isThroughView, type Cluster } from './cluster.ts';
+import { isThroughView, type Cluster } from './place.ts';
 import { Evaluator, type Indices } from './evaluate.ts';
 import { ExprPool, type Expr } from './expr.ts';
 import type { Axis } from './kernel.ts';

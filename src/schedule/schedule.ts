@@ -12,7 +12,7 @@ import type { Indices } from './evaluate.ts';
 import type { Axis, Kernel, Write } from './kernel.ts';
 import { nameKernels, orderKernels } from './order.ts';
 import { kernelEvaluator, type Plan } from './plan.ts';
-import { chooseStorage } from './store.ts';
+import { chooseStorage, type Storage } from './store.ts';
 import type { Target } from './target.ts';
 
 export interface Schedule {
@@ -22,8 +22,7 @@ export interface Schedule {
 
 /** Kernels for every node that must reach memory. `scalars` are rank-0 parameters supplied as numbers at each run, by slot. */
 export function scheduleGraph(graph: Graph, target: Target, scalars: ReadonlyMap<Node, number>): Schedule {
-  const clustering = clusterNodes(graph, target, new Set(scalars.keys()));
-  const storage = chooseStorage(graph, clustering, target);
+  const { clustering, storage } = settleStorage(graph, target, new Set(scalars.keys()));
   const inMemory = (node: Node): boolean =>
     storage.stored.has(node) || (node.op === 'parameter' && !scalars.has(node));
   const plans: Plan[] = [];
@@ -35,6 +34,27 @@ export function scheduleGraph(graph: Graph, target: Target, scalars: ReadonlyMap
   plans.push(...groupMaps(computed, clustering, inMemory, scalars, target));
   const kernels = plans.map((plan) => buildKernel(plan, inMemory, scalars, target));
   return { kernels: nameKernels(orderKernels(kernels)) };
+}
+
+/**
+ * Clusters and storage that fit the binding limit. Clustering bets on values being recomputed by their readers; where that
+ * does not come true and a kernel overflows, its cluster is formed again without the bet.
+ */
+function settleStorage(
+  graph: Graph,
+  target: Target,
+  scalars: ReadonlySet<Node>,
+): { clustering: Clustering; storage: Storage } {
+  const strict = new Set<Node>();
+  for (;;) {
+    const clustering = clusterNodes(graph, target, scalars, strict);
+    const storage = chooseStorage(graph, clustering, target);
+    const before = strict.size;
+    for (const [cluster, writes] of storage.clusterWrites) {
+      if (cluster.reads.size + writes.size > target.limits.storageBuffers) strict.add(cluster.anchors[0]!);
+    }
+    if (strict.size === before) return { clustering, storage };
+  }
 }
 
 /** Map nodes of one size and rank share a kernel while it fits and each can be computed at the group's own point. */

@@ -7,7 +7,9 @@ import { dims, type Graph, type Node } from '../ir/graph.ts';
 import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { nodeBytes } from './cost.ts';
-import { isThroughView, type Cluster, type Clustering } from './cluster.ts';
+import type { Clustering } from './cluster.ts';
+import { isThroughView, type Cluster } from './place.ts';
+import { sourcesOf } from './rematerialise.ts';
 import type { Indices } from './evaluate.ts';
 import type { Target } from './target.ts';
 
@@ -19,9 +21,6 @@ export interface Storage {
   /** Every node in memory that a kernel computes. */
   readonly stored: ReadonlySet<Node>;
 }
-
-/** Arithmetic per element that a reader may repeat instead of reading the result. */
-const rematerialiseLimit = 40;
 
 /** Kernels that evaluate a node from outside its cluster, with the number of points each evaluates it at. */
 type Uses = Map<Cluster | Node, number>;
@@ -90,7 +89,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
    */
   function rematerialised(node: Node, cluster: Cluster, readers: Uses): boolean {
     if (outputs.has(node) || !isElementwise(node.op)) return false;
-    const sources = sourcesOf(node, cluster);
+    const sources = sourcesOf(node, cluster, places, (member) => leavesCluster(member, cluster));
     if (sources === undefined) return false;
     const bytes = nodeBytes(node);
     const size = Math.max(1, sizeOf(dims(node)));
@@ -127,39 +126,6 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
     if (!('op' in reader)) return reader.reads;
     const place = places.get(reader)!;
     return place.kind === 'free' ? place.reads : new Set();
-  }
-
-  /** What a member is computed from, going back to values in memory; undefined when that would force large new stores. */
-  function sourcesOf(node: Node, cluster: Cluster): { nodes: ReadonlySet<Node>; work: number } | undefined {
-    const nodes = new Set<Node>();
-    const visited = new Set<Node>([node]);
-    const stack = [...node.inputs];
-    let work = facts(node.op).flops;
-    for (let input = stack.pop(); input !== undefined; input = stack.pop()) {
-      if (visited.has(input)) continue;
-      visited.add(input);
-      const place = places.get(input)!;
-      if (place.kind === 'leaf' || place.kind === 'stored') {
-        nodes.add(input);
-        continue;
-      }
-      if (place.kind === 'free') {
-        for (const read of place.reads) nodes.add(read);
-        for (const inner of place.closure) if (sizeOf(dims(inner)) > 1) work += facts(inner.op).flops;
-        continue;
-      }
-      const own = place.cluster === cluster;
-      const small = nodeBytes(input) * 8 <= nodeBytes(node);
-      if (!isThroughView(input) && (!own || small || leavesCluster(input, cluster))) {
-        nodes.add(input);
-        continue;
-      }
-      if (!isElementwise(input.op) && !isThroughView(input)) return undefined;
-      work += facts(input.op).flops;
-      if (work > rematerialiseLimit) return undefined;
-      stack.push(...input.inputs);
-    }
-    return { nodes, work };
   }
 
   function readsFromOutside(user: Node, cluster: Cluster): boolean {

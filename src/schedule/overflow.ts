@@ -1,0 +1,50 @@
+// Kernels bind a limited number of buffers: how much of a cluster fits.
+
+import type { Node } from '../ir/graph.ts';
+import { isThroughView, type Cluster, type Place } from './place.ts';
+import { sourcesOf } from './rematerialise.ts';
+
+/** The last member that may stay if the kernel's reads and writes are to fit; undefined when all of it fits. */
+export function overflowCut(
+  cluster: Cluster,
+  users: ReadonlyMap<Node, readonly Node[]>,
+  outputs: ReadonlySet<Node>,
+  room: number,
+  places: ReadonlyMap<Node, Place>,
+  readsOf: (node: Node) => ReadonlySet<Node>,
+  strict: ReadonlySet<Node>,
+): number | undefined {
+  const members = [...cluster.members.keys()].sort((a, b) => a.id - b.id);
+  // The last node inside that needs a member's value; Infinity when one outside does. Views stand for what they view.
+  const lastUse = new Map<Node, number>();
+  for (const member of members.toReversed()) {
+    let last = outputs.has(member) ? Infinity : 0;
+    for (const user of users.get(member) ?? []) {
+      const inside = cluster.members.has(user);
+      last = Math.max(
+        last,
+        inside ? user.id : Infinity,
+        inside && isThroughView(user) ? lastUse.get(user)! : 0,
+      );
+    }
+    lastUse.set(member, last);
+  }
+  for (let count = members.length; count >= 1; count--) {
+    const last = members[count - 1]!.id;
+    const leaves = (member: Node): boolean => lastUse.get(member)! > last;
+    const again = (member: Node): boolean =>
+      !strict.has(cluster.anchors[0]!) &&
+      !outputs.has(member) &&
+      sourcesOf(member, cluster, places, leaves) !== undefined;
+    const reads = new Set<Node>();
+    let writes = 0;
+    for (const member of members.slice(0, count)) {
+      for (const input of member.inputs) {
+        if (!cluster.members.has(input)) for (const read of readsOf(input)) reads.add(read);
+      }
+      if ((!isThroughView(member) || outputs.has(member)) && leaves(member)) writes += again(member) ? 0 : 1;
+    }
+    if (reads.size + writes <= room) return count === members.length ? undefined : last;
+  }
+  return cluster.anchors[0]!.id;
+}

@@ -1,0 +1,55 @@
+// Where each node of a graph lives once kernels are formed: in memory, in a cluster that shares a kernel, or inline.
+
+import type { Node } from '../ir/graph.ts';
+import type { Indices } from './evaluate.ts';
+import type { Axis } from './kernel.ts';
+
+export type AnchorKind = 'row' | 'dot' | 'conv' | 'scan' | 'scatter';
+
+/** Nodes that share one kernel. */
+export interface Cluster {
+  readonly rank: number;
+  readonly kind: AnchorKind;
+  /** The anchors, in order: several reductions for a row cluster, else one. */
+  readonly anchors: Node[];
+  readonly axes: Readonly<Record<string, Axis>>;
+  /** Indices of each member node at the current point of the domain. */
+  readonly members: Map<Node, Indices>;
+  /** Row clusters: the shape reduced, its axes, and where the point lies in it. */
+  readonly full?: {
+    readonly shape: readonly number[];
+    readonly axes: readonly number[];
+    readonly at: Indices;
+  };
+  /** Free nodes that are stored by this kernel, because it computes them at every one of their elements anyway. */
+  readonly hosted: Set<Node>;
+  /** Stored nodes that members read from outside. */
+  readonly reads: Set<Node>;
+}
+
+/** A node without a kernel of its own. */
+export interface Inline {
+  readonly kind: 'free';
+  readonly rank: number;
+  /** Free nodes that come with it. */
+  readonly closure: ReadonlySet<Node>;
+  /** Stored nodes it reads. */
+  readonly reads: ReadonlySet<Node>;
+  /** Different points a kernel evaluates it at: `x + shift(x)` doubles this, repeated it would grow without bound. */
+  readonly contexts: number;
+}
+
+/** Where a node lives. */
+export type Place =
+  /** In memory before the program starts. */
+  | { readonly kind: 'leaf' }
+  | { readonly kind: 'member'; readonly cluster: Cluster }
+  /** Computed inline by whoever reads it. */
+  | Inline
+  /** A free node that must be stored: a map kernel of its own computes it. */
+  | { readonly kind: 'stored'; readonly rank: number };
+
+/** Views that a reader outside looks through instead of having them stored. */
+export function isThroughView(node: Node): boolean {
+  return node.op === 'reshape' || node.op === 'permute' || node.op === 'broadcast';
+}
