@@ -5,8 +5,8 @@ import { TensorError } from '../errors.ts';
 import { scaledDotProductAttention } from '../tensor/ops/attention.ts';
 import { zeros } from '../tensor/ops/creation.ts';
 import { checkCount } from '../tensor/ops/operand.ts';
+import { broadcastTo, moveaxis, reshape } from '../tensor/ops/view.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import '../tensor/methods.ts';
 import { checkProbability } from './dropout.ts';
 import { typeOf, xavierUniform, type InitOptions } from './init.ts';
 import { Linear } from './linear.ts';
@@ -77,7 +77,7 @@ export class MultiHeadAttention extends Module {
       dropout: this.training ? this.dropout : 0,
       ...(mask === undefined ? {} : { mask }),
     });
-    return this.output.forward(seen.moveaxis(-3, -2).reshape(x.shape));
+    return this.output.forward(reshape(moveaxis(seen, -3, -2), x.shape));
   }
 }
 
@@ -91,15 +91,14 @@ function projection(inputs: number, outputs: number, options: MultiHeadAttention
 
 /** [.., S, heads·d] as [.., heads, S, d]. */
 function splitHeads(x: Tensor, heads: number): Tensor {
-  return x.reshape([...x.shape.slice(0, -1), heads, x.shape.at(-1)! / heads]).moveaxis(-2, -3);
+  const split = [...x.shape.slice(0, -1), heads, x.shape.at(-1)! / heads];
+  return moveaxis(reshape(x, split), -2, -3);
 }
 
 /** Each head `times` in a row; a view. */
 function repeatHeads(x: Tensor, times: number): Tensor {
   if (times === 1) return x;
   const [lead, heads, rest] = [x.shape.slice(0, -3), x.shape.at(-3)!, x.shape.slice(-2)];
-  return x
-    .reshape([...lead, heads, 1, ...rest])
-    .broadcastTo([...lead, heads, times, ...rest])
-    .reshape([...lead, heads * times, ...rest]);
+  const apart = reshape(x, [...lead, heads, 1, ...rest]);
+  return reshape(broadcastTo(apart, [...lead, heads, times, ...rest]), [...lead, heads * times, ...rest]);
 }

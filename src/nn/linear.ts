@@ -5,8 +5,8 @@ import { linear } from '../tensor/ops/matmul.ts';
 import { checkCount } from '../tensor/ops/operand.ts';
 import { arange } from '../tensor/ops/creation.ts';
 import { normal } from '../tensor/ops/random.ts';
-import { ne } from '../tensor/ops/compare.ts';
-import { mul } from '../tensor/ops/elementwise.ts';
+import { reshape } from '../tensor/ops/view.ts';
+import { eq, maskedFill } from '../tensor/ops/compare.ts';
 import { normalizeAxis } from '../ir/shape.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { symmetric, typeOf, type InitOptions } from './init.ts';
@@ -55,7 +55,8 @@ export class Embedding extends Module {
     this.paddingIdx = paddingIdx === undefined ? undefined : normalizeAxis('Embedding', paddingIdx, count);
     const table = normal([count, width], typeOf(options));
     if (this.paddingIdx === undefined) this.weight = parameter(table);
-    else this.weight = parameter(mul(table, ne(arange(count), this.paddingIdx).reshape([count, 1])));
+    else
+      this.weight = parameter(maskedFill(table, reshape(eq(arange(count), this.paddingIdx), [count, 1]), 0));
   }
 
   forward(indices: Tensor): Tensor {

@@ -7,6 +7,7 @@ import { loadSafetensors, saveSafetensors } from '../../src/io/index.ts';
 import { clearCache } from '../../src/tensor/cache.ts';
 import { compile } from '../../src/tensor/compile-fn.ts';
 import { compileCount } from '../../src/tensor/executable.ts';
+import '../../src/tensor/methods.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';
 import { setGivenUpBudget } from '../../src/tensor/memory.ts';
 import { mseLoss } from '../../src/tensor/ops/loss.ts';
