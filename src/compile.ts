@@ -95,7 +95,6 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
   const inputs: Node[] = graph.parameters.filter((_, i) => !scalarIndices.has(i)) as Node[];
   const scalarNodes = graph.parameters.filter((_, i) => scalarIndices.has(i));
   const slots = new Map<Node, number>(scalarNodes.map((node, slot) => [node as Node, slot]));
-  const { kernels } = scheduleGraph(graph, target, slots);
   const outputs = new Set(graph.outputs);
   const donations = new Map<Node, Node>();
   for (const [parameter, output] of options.donate ?? []) {
@@ -107,6 +106,7 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
       to.op !== 'parameter';
     if (fits) donations.set(to, from);
   }
+  const { kernels } = scheduleGraph(graph, target, slots, donations);
   const memory = planMemory(kernels, outputs, donations, storedBytes);
   const lowered = kernels.map((kernel) => lowerKernel(kernel, target, memory.overwrites));
   if (options.check) lowered.forEach(({ loop }) => verifyLoop(loop));

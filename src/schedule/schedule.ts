@@ -20,8 +20,16 @@ export interface Schedule {
   readonly kernels: readonly Kernel[];
 }
 
-/** Kernels for every node that must reach memory. `scalars` are rank-0 parameters supplied as numbers at each run, by slot. */
-export function scheduleGraph(graph: Graph, target: Target, scalars: ReadonlyMap<Node, number>): Schedule {
+/**
+ * Kernels for every node that must reach memory. `scalars` are rank-0 parameters supplied as numbers at each run, by slot;
+ * `donations` name results that may be written over a parameter.
+ */
+export function scheduleGraph(
+  graph: Graph,
+  target: Target,
+  scalars: ReadonlyMap<Node, number>,
+  donations: ReadonlyMap<Node, Node> = new Map(),
+): Schedule {
   const { clustering, storage } = settleStorage(graph, target, new Set(scalars.keys()));
   const inMemory = (node: Node): boolean =>
     storage.stored.has(node) || (node.op === 'parameter' && !scalars.has(node));
@@ -33,7 +41,7 @@ export function scheduleGraph(graph: Graph, target: Target, scalars: ReadonlyMap
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
   plans.push(...groupMaps(computed, clustering, inMemory, scalars, target));
   const kernels = plans.map((plan) => buildKernel(plan, inMemory, scalars, target));
-  return { kernels: nameKernels(orderKernels(kernels)) };
+  return { kernels: nameKernels(orderKernels(kernels, donations)) };
 }
 
 /**

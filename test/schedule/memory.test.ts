@@ -67,3 +67,14 @@ test('a parameter returned as it is cannot be overwritten', () => {
   const graph = sketch.graph([unary(sketch.b, 'exp', p), p]);
   expect(compileGraph(graph, gpuTarget, { donate: new Map([[0, 0]]) }).program.donated).toEqual([]);
 });
+
+test('a weight is overwritten after the kernels that still need it, whatever the order of recording', () => {
+  const sketch = new Sketch();
+  const [w, x] = [sketch.input([16, 16]), sketch.input([16, 16])];
+  const h = sketch.matmul(x, w);
+  // The update needs no more than h; the second product needs the old weight.
+  const updated = sub(sketch.b, w, mul(sketch.b, sketch.dot(x, h, [], [], [0], [0]), 0.1));
+  const back = sketch.dot(h, w, [], [], [1], [1]);
+  const { program } = compileGraph(sketch.graph([updated, back]), gpuTarget, { donate: new Map([[0, 0]]) });
+  expect(program.donated).toEqual([{ output: 0, input: 0 }]);
+});
