@@ -176,10 +176,12 @@ export class Lowering {
 
   #read(node: Node, index: IndexExpr, guarded: Guarded): Value {
     const buffer = this.#bufferOf(node);
+    // in0 holds x0, out0 holds y0.
+    const name = buffer.replace('in', 'x').replace('out', 'y');
     const type = registerOf(node.dtype);
     const b = this.#b;
     const load = (at: Value, width: Width, aligned: boolean): Value =>
-      b.let({ kind: 'load', buffer, index: at, aligned, type, width }, buffer);
+      b.let({ kind: 'load', buffer, index: at, aligned, type, width }, name);
     if (!this.#varies(index)) return load(this.#inside(index, node, 1), 1, true);
     const base = substitute(index, firstLane);
     const { lo, hi } = interval(index);
@@ -190,7 +192,7 @@ export class Lowering {
       return load(this.#inside(base, node, 4), 4, modIndex(base, 4) === constantIndex(0));
     }
     const lanes = eachLane.map((lane, i) => load(this.#inside(substitute(index, lane), node, 1, i), 1, true));
-    return b.let({ kind: 'vector', args: lanes, type, width: 4 }, buffer);
+    return b.let({ kind: 'vector', args: lanes, type, width: 4 }, name);
   }
 
   /**

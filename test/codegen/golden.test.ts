@@ -1,0 +1,41 @@
+// The generated source of a few small kernels, kept as files that a reader can open: a change of any of them is a change to
+// review. `npx vitest run test/codegen/golden.test.ts -u` writes them anew.
+
+import { expect, test } from 'vitest';
+
+import { compileGraph } from '../../src/compile.ts';
+import { add, binary, broadcast, mul, unary } from '../../src/ir/build.ts';
+import type { Node } from '../../src/ir/graph.ts';
+import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
+import { Sketch } from './cases.ts';
+
+const programs: Readonly<Record<string, readonly [Target, (s: Sketch) => readonly Node[]]>> = {
+  'swish-of-rows': [
+    gpuTarget,
+    (s) => {
+      const x = add(s.b, s.input([64, 32]), broadcast(s.b, s.input([32]), [64, 32]));
+      return [mul(s.b, x, unary(s.b, 'recip', add(s.b, unary(s.b, 'exp', unary(s.b, 'neg', x)), 1)))];
+    },
+  ],
+  'softmax-software': [softwareTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
+  'softmax-gpu': [gpuTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
+  'matmul-bias-relu-software': [softwareTarget, (s) => [biasRelu(s, 16, 32, 16)]],
+  'matmul-bias-relu-gpu': [gpuTarget, (s) => [biasRelu(s, 64, 64, 64)]],
+  'convolution-software': [softwareTarget, (s) => [s.conv(s.input([1, 4, 8, 8]), s.input([4, 4, 3, 3]))]],
+  'running-sum': [gpuTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
+  'half-precision-sum': [gpuTarget, (s) => [add(s.b, s.input([64], 'f16'), s.input([64], 'f16'))]],
+};
+
+function biasRelu(s: Sketch, m: number, k: number, n: number): Node {
+  const y = s.matmul(s.input([m, k]), s.input([k, n]));
+  return binary(s.b, 'max', add(s.b, y, broadcast(s.b, s.input([n]), [m, n])), 0);
+}
+
+test.each(Object.keys(programs))('source of %s', async (name) => {
+  const [target, make] = programs[name]!;
+  const sketch = new Sketch();
+  const { kernels } = compileGraph(sketch.graph(make(sketch)), target, { check: true });
+  const text = kernels.map((kernel) => kernel.source).join('\n');
+  expect(kernels.length).toBe(1);
+  await expect(text).toMatchFileSnapshot(`../golden/${name}.wgsl`);
+});

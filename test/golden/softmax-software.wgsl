@@ -1,0 +1,75 @@
+// row kernel; 64 rows of 256, lanes along column, 1 invocation(s) a row
+// in0: f32[64,256], out0: f32[64,256]
+// 245760 flops, 131072 bytes
+
+@group(0) @binding(0) var<storage, read> in0: array<vec4f, 4097>;
+@group(0) @binding(1) var<storage, read_write> out0: array<vec4f, 4097>;
+
+fn inf_f32x4() -> vec4f {
+  var bits = vec4u(0x7f800000u);
+  return bitcast<vec4f>(bits);
+}
+
+fn any_nan_f32x4(a: vec4f, b: vec4f) -> vec4<bool> {
+  return max(bitcast<vec4i>(a) & vec4i(0x7fffffff), bitcast<vec4i>(b) & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+}
+
+fn max_f32x4(a: vec4f, b: vec4f) -> vec4f {
+  return select(select(b, a, b < a), a + b, any_nan_f32x4(a, b));
+}
+
+fn any_nan_f32(a: f32, b: f32) -> bool {
+  return max(bitcast<i32>(a) & 0x7fffffff, bitcast<i32>(b) & 0x7fffffff) > 0x7f800000;
+}
+
+fn max_f32(a: f32, b: f32) -> f32 {
+  return select(select(b, a, b < a), a + b, any_nan_f32(a, b));
+}
+
+fn high_f32x4(x: vec4f) -> vec4f {
+  return bitcast<vec4f>(bitcast<vec4u>(x) & vec4u(0xfffff000u));
+}
+
+fn is_nan_f32x4(x: vec4f) -> vec4<bool> {
+  return (bitcast<vec4i>(x) & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+}
+
+fn exp_f32x4(x: vec4f) -> vec4f {
+  let t = x * 1.4426950408889634;
+  let y = exp2(t);
+  let head = high_f32x4(x);
+  let lost = ((head * 1.4423828125 - t) + (x - head) * 1.4423828125) + x * 0.00031222839606925845;
+  return select(select(y, y + y * (lost * 0.6931471805599453), abs(x) < vec4f(88.7228)), x, is_nan_f32x4(x));
+}
+
+@compute @workgroup_size(16, 1, 1)
+fn row_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
+  let unit = i32(workgroup_id.x) * 16 + i32(local_id.x);
+  var max_ = -inf_f32x4();
+  let idx = unit * 256;
+  for (var step = 0; step < 64; step++) {
+    let idx_1 = idx + step * 4;
+    let x0 = in0[idx_1 >> 2u];
+    max_ = max_f32x4(max_, x0);
+  }
+  let max_1 = max_;
+  let max_2 = max_f32(max_f32(max_1.x, max_1.y), max_f32(max_1.z, max_1.w));
+  var sum = vec4f(0.0);
+  for (var step_1 = 0; step_1 < 64; step_1++) {
+    let idx_2 = idx + step_1 * 4;
+    let x0_1 = in0[idx_2 >> 2u];
+    let sub = x0_1 - vec4f(max_2);
+    let exp_ = exp_f32x4(sub);
+    sum = sum + exp_;
+  }
+  let sum_1 = sum;
+  let sum_2 = sum_1.x + sum_1.y + (sum_1.z + sum_1.w);
+  for (var step_2 = 0; step_2 < 64; step_2++) {
+    let idx_3 = idx + step_2 * 4;
+    let x0_2 = in0[idx_3 >> 2u];
+    let sub_1 = x0_2 - vec4f(max_2);
+    let exp_1 = exp_f32x4(sub_1);
+    let div = exp_1 / vec4f(sum_2);
+    out0[idx_3 >> 2u] = div;
+  }
+}
