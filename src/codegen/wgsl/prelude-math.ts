@@ -17,10 +17,10 @@ export const mathFunctions: readonly string[] = [
   return bitcast<F>(bits);
 }`,
   `fn is_nan_F(x: F) -> B {
-  return (bitcast<U>(x) & U(0x7fffffffu)) > U(0x7f800000u);
+  return (bitcast<I>(x) & I(0x7fffffff)) > I(0x7f800000);
 }`,
   `fn not_finite_F(x: F) -> B {
-  return (bitcast<U>(x) & U(0x7f800000u)) == U(0x7f800000u);
+  return (bitcast<I>(x) & I(0x7fffffff)) >= I(0x7f800000);
 }`,
   `fn with_sign_F(size: F, sign: F) -> F {
   return bitcast<F>((bitcast<U>(size) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u)));
@@ -30,42 +30,50 @@ export const mathFunctions: readonly string[] = [
 }`,
   // NaN wins; a + b is one when either is.
   `fn any_nan_F(a: F, b: F) -> B {
-  return max(bitcast<U>(a) & U(0x7fffffffu), bitcast<U>(b) & U(0x7fffffffu)) > U(0x7f800000u);
+  return max(bitcast<I>(a) & I(0x7fffffff), bitcast<I>(b) & I(0x7fffffff)) > I(0x7f800000);
 }`,
   `fn min_F(a: F, b: F) -> F {
-  return select(min(a, b), a + b, any_nan_F(a, b));
+  return select(select(b, a, a < b), a + b, any_nan_F(a, b));
 }`,
   `fn max_F(a: F, b: F) -> F {
-  return select(max(a, b), a + b, any_nan_F(a, b));
+  return select(select(b, a, b < a), a + b, any_nan_F(a, b));
 }`,
-  // x·2^n for |n| ≤ 252, in two factors that are representable.
+  // x·2^n for −250 ≤ n ≤ 250, in two factors that are normal numbers.
   `fn scale_F(x: F, n: I) -> F {
-  let half = n >> U(1u);
-  return x * bitcast<F>((half + 127) << U(23u)) * bitcast<F>((n - half + 127) << U(23u));
+  let most = clamp(n, I(-126), I(127));
+  return x * bitcast<F>((most + 127) * 8388608) * bitcast<F>((n - most + 127) * 8388608);
 }`,
   // e^r − 1 for |r| ≤ ln 2 / 2; 1.4e-8.
   `fn expm1_core_F(r: F) -> F {
   let q = 0.4999999701976776 + r * (0.1666654646396637 + r * (0.04166744276881218 + r * (0.008366253226995468 + r * 0.0013869944959878922)));
   return r + r * r * q;
 }`,
-  // e^x = 2^n · e^r; ln 2 in two parts, so that n times the first is exact.
-  `fn exp_F(x: F) -> F {
-  let inside = clamp(x, F(-104.0), F(89.0));
-  let n = round(inside * 1.4426950408889634);
-  let r = (inside - n * 0.693359375) + n * 0.00021219444170128554;
-  return select(scale_F(1.0 + expm1_core_F(r), I(n)), x, is_nan_F(x));
+  // The nearest integer, for |x| < 2^22: adding 1.5·2^23 leaves it in the low bits. Cheaper than round and a conversion.
+  `fn nearest_F(x: F) -> I {
+  return bitcast<I>(x + 12582912.0) - 0x4b400000;
+}`,
+  `fn high_F(x: F) -> F {
+  return bitcast<F>(bitcast<U>(x) & U(0xfffff000u));
 }`,
   `fn exp2_F(x: F) -> F {
-  let inside = clamp(x, F(-151.0), F(129.0));
-  let n = round(inside);
-  return select(scale_F(1.0 + expm1_core_F((inside - n) * 0.6931471805599453), I(n)), x, is_nan_F(x));
+  return select(exp2(x), x, is_nan_F(x));
 }`,
-  // 2^n·(e^r − 1) + (2^n − 1), halved on the way so that 2^128 does not overflow.
+  // e^x = 2^t with t = x·log2 e. What the rounding of t lost (the products of 12-bit halves are exact) is made up for to first
+  // order; where the result is finite, so that ∞ stays ∞.
+  `fn exp_F(x: F) -> F {
+  let t = x * 1.4426950408889634;
+  let y = exp2(t);
+  let head = high_F(x);
+  let lost = ((head * 1.4423828125 - t) + (x - head) * 1.4423828125) + x * 0.00031222839606925845;
+  return select(select(y, y + y * (lost * 0.6931471805599453), abs(x) < F(88.7228)), x, is_nan_F(x));
+}`,
+  // 2^n·(e^r − 1) + (2^n − 1) for x = n·ln 2 + r, halved on the way so that 2^128 does not overflow. ln 2 in two parts, so that n
+  // times the first is exact.
   `fn expm1_F(x: F) -> F {
-  let inside = clamp(x, F(-20.0), F(89.0));
-  let n = round(inside * 1.4426950408889634);
-  let r = (inside - n * 0.693359375) + n * 0.00021219444170128554;
-  let half = bitcast<F>((I(n) + 126) << U(23u));
+  let inside = select(select(x, F(89.0), x > F(89.0)), F(-20.0), x < F(-20.0));
+  let n = nearest_F(inside * 1.4426950408889634);
+  let r = (inside - F(n) * 0.693359375) + F(n) * 0.00021219444170128554;
+  let half = bitcast<F>((n + 126) * 8388608);
   return select(2.0 * (half * expm1_core_F(r) + (half - 0.5)), x, is_nan_F(x));
 }`,
   // log(1 + f) for √½ ≤ 1 + f ≤ √2; 3.2e-8.
@@ -73,72 +81,75 @@ export const mathFunctions: readonly string[] = [
   let p = 0.333339124917984 + f * (-0.2500132918357849 + f * (0.19962988793849945 + f * (-0.16577807068824768 + f * (0.14915835857391357 + f * (-0.1426600217819214 + f * 0.08695247024297714)))));
   return f + f * f * (f * p - 0.5);
 }`,
-  // x = 2^k · m with √½ ≤ m < √2, for normal positive x.
-  `fn log_exponent_F(x: F) -> I {
-  return (bitcast<I>(x) - 0x3f3504f3) >> U(23u);
+  // x = 2^k · m with √½ ≤ m < √2, for normal positive x: k · 2^23, which can be taken from the bits of x as it is.
+  `fn log_power_F(x: F) -> I {
+  return (bitcast<I>(x) - 0x3f3504f3) & I(-8388608);
 }`,
-  `fn log_mantissa_F(x: F, k: I) -> F {
-  return bitcast<F>(bitcast<I>(x) - (k << U(23u)));
+  `fn log_mantissa_F(x: F, power: I) -> F {
+  return bitcast<F>(bitcast<I>(x) - power);
+}`,
+  `fn log_exponent_F(power: I) -> F {
+  return F(power) * 1.1920928955078125e-7;
 }`,
   // The logarithm y of x where x is positive and finite; −∞ at 0, NaN below, ∞ and NaN as they are.
   `fn log_edges_F(x: F, y: F) -> F {
-  let bits = bitcast<U>(x);
-  let beyond = select(U(0x7fc00000u), bits, bits == U(0x7f800000u));
-  let edge = select(beyond, U(0xff800000u), (bits << U(1u)) < U(0x01000000u));
-  return select(y, bitcast<F>(edge), bits - U(0x00800000u) >= U(0x7f000000u));
+  let bits = bitcast<I>(x);
+  let beyond = select(I(0x7fc00000), bits, bits == I(0x7f800000));
+  let edge = select(beyond, I(-8388608), (bits & I(0x7fffffff)) < I(0x00800000));
+  return select(bitcast<F>(edge), y, (bits >= I(0x00800000)) & (bits < I(0x7f800000)));
 }`,
   `fn log_F(x: F) -> F {
-  let k = log_exponent_F(x);
-  let y = log_core_F(log_mantissa_F(x, k) - 1.0);
-  return log_edges_F(x, (y - F(k) * 0.00021219444170128554) + F(k) * 0.693359375);
+  let power = log_power_F(x);
+  let y = log_core_F(log_mantissa_F(x, power) - 1.0);
+  let k = log_exponent_F(power);
+  return log_edges_F(x, (y - k * 0.00021219444170128554) + k * 0.693359375);
 }`,
   `fn log2_F(x: F) -> F {
-  let k = log_exponent_F(x);
-  return log_edges_F(x, log_core_F(log_mantissa_F(x, k) - 1.0) * 1.4426950408889634 + F(k));
+  let power = log_power_F(x);
+  return log_edges_F(x, log_core_F(log_mantissa_F(x, power) - 1.0) * 1.4426950408889634 + log_exponent_F(power));
 }`,
   // Near 0 the polynomial takes x itself, before 1 + x rounds it.
   `fn log1p_F(x: F) -> F {
   let u = 1.0 + x;
   let small = abs(x) < F(0.28);
-  let k = log_exponent_F(u);
-  let scale = select(F(k), F(0.0), small);
-  let y = log_core_F(select(log_mantissa_F(u, k) - 1.0, x, small));
-  return log_edges_F(u, (y - scale * 0.00021219444170128554) + scale * 0.693359375);
+  let power = log_power_F(u);
+  let k = select(log_exponent_F(power), F(0.0), small);
+  let y = log_core_F(select(log_mantissa_F(u, power) - 1.0, x, small));
+  return log_edges_F(u, (y - k * 0.00021219444170128554) + k * 0.693359375);
 }`,
   // Angles: x = quarter · π/2 + rest, |rest| ≤ π/4. Cody and Waite: π/2 in three parts of 8 bits and a last one, so that up to
   // 2^16 the products are exact.
   `struct angle_F { rest: F, quarter: I }`,
   `fn reduce_F(x: F) -> angle_F {
-  let n = round(x * 0.6366197723675814);
+  let quarter = nearest_F(x * 0.6366197723675814);
+  let n = F(quarter);
   let near = (((x - n * 1.5703125) - n * 0.0004825592041015625) - n * 1.2665987014770508e-6) - n * 9.92093629470503e-10;
   let far = abs(x) > F(65536.0);
-  if (!any(far)) { return angle_F(near, I(n)); }
-  return angle_F(select(near, F(EACH[far_rest(x@)]), far), select(I(n), I(EACH[far_quarter(x@)]), far));
+  if (!any(far)) { return angle_F(near, quarter); }
+  let turns = far_turns_F(x);
+  let rest = F(bitcast<I>(turns * 4u)) * 3.65729529994141e-10;
+  let turned = bitcast<I>((turns + 0x20000000u) >> U(30u));
+  let minus = x < F(0.0);
+  return angle_F(select(near, select(rest, -rest, minus), far), select(quarter, select(turned, -turned, minus), far));
 }`,
-  // Payne and Hanek: the bits of 2/π that matter, times the mantissa, modulo 4 turns of a quarter; 2 bits before the point, 62 after.
-  `fn far_turns(x: f32) -> vec2u {
-  var digits = array(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu, 0u, 0u);
-  let bits = bitcast<u32>(x) & 0x7fffffffu;
-  let first = min(bits >> 23u, 254u) - 120u;
-  let at = first >> 5u;
-  let by = first & 31u;
-  let m = (bits & 0x7fffffu) | 0x800000u;
-  // A shift by 32 − 0 in two steps is a shift by 32.
-  let w0 = (digits[at] << by) | ((digits[at + 1u] >> 1u) >> (31u - by));
-  let w1 = (digits[at + 1u] << by) | ((digits[at + 2u] >> 1u) >> (31u - by));
-  let w2 = (digits[at + 2u] << by) | ((digits[at + 3u] >> 1u) >> (31u - by));
-  let low = w1 * m + mulhi_u32(w2, m);
-  let high = w0 * m + mulhi_u32(w1, m) + select(0u, 1u, low < w1 * m);
-  return vec2u(high, low);
+  // Payne and Hanek: |x| · 2/π modulo 4, with 2 bits before the point, from those bits of 2/π that matter: a window of 64 bits that
+  // starts at bit 'first' of 32 zeros and then 2/π. A shift by 32 − 0 in two steps is a shift by 32.
+  `fn word_F(at: U, d0: u32, d1: u32, d2: u32, d3: u32, d4: u32) -> U {
+  let low = select(select(U(d0), U(d1), at == U(1u)), U(d2), at == U(2u));
+  return select(select(low, U(d3), at == U(3u)), U(d4), at == U(4u));
 }`,
-  `fn far_quarter(x: f32) -> i32 {
-  let n = bitcast<i32>((far_turns(x).x + 0x20000000u) >> 30u);
-  return select(n, -n, x < 0.0);
-}`,
-  `fn far_rest(x: f32) -> f32 {
-  let turns = far_turns(x);
-  let rest = f32(bitcast<i32>((turns.x << 2u) | (turns.y >> 30u))) * 3.65729529994141e-10;
-  return select(rest, -rest, x < 0.0);
+  `fn far_turns_F(x: F) -> U {
+  let bits = bitcast<U>(x) & U(0x7fffffffu);
+  let first = clamp(bits >> U(23u), U(143u), U(254u)) - 120u;
+  let at = first >> U(5u);
+  let by = first & U(31u);
+  let a = word_F(at, 0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u);
+  let b = word_F(at, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u);
+  let c = word_F(at, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u);
+  let high = (a << by) | ((b >> U(1u)) >> (31u - by));
+  let low = (b << by) | ((c >> U(1u)) >> (31u - by));
+  let m = (bits & U(0x7fffffu)) | U(0x800000u);
+  return high * m + mulhi_U(low, m);
 }`,
   // 3.7e-9 and 1.1e-10 for |r| ≤ π/4.
   `fn sin_core_F(r: F) -> F {
@@ -193,7 +204,7 @@ export const mathFunctions: readonly string[] = [
   return t + t * z * p;
 }`,
   `fn outside_one_F(x: F) -> B {
-  return (bitcast<U>(x) & U(0x7fffffffu)) > U(0x3f800000u);
+  return (bitcast<I>(x) & I(0x7fffffff)) > I(0x3f800000);
 }`,
   `fn asin_F(x: F) -> F {
   let t = asin_core_F(abs(x));
@@ -218,19 +229,16 @@ export const mathFunctions: readonly string[] = [
 }`,
   // tanh = d / (d + 2) with d = e^{2|x|} − 1; 1 from 9.02 on.
   `fn tanh_F(x: F) -> F {
-  let d = expm1_F(2.0 * min(abs(x), F(10.0)));
+  let d = expm1_F(select(2.0 * abs(x), F(20.0), abs(x) > F(10.0)));
   return select(with_sign_F(d / (d + 2.0), x), x, is_nan_F(x));
 }`,
   // x·P(x²) up to 0.94 (5.9e-8), then 1 − e^{−Q(x)} with Q fitted to −log erfc on [0.92, 4] (4.9e-11 of erf).
   `fn erf_F(x: F) -> F {
   let z = x * x;
   let inner = x * (1.1283791065216064 + z * (-0.37612295150756836 + z * (0.11280209571123123 + z * (-0.026718446984887123 + z * (0.004932328127324581 - z * 0.0005716579617001116)))));
-  let a = min(abs(x), F(4.0));
+  let a = select(abs(x), F(4.0), abs(x) > F(4.0));
   let q = -0.00017468418809585273 + a * (1.1295149326324463 + a * (0.6333469152450562 + a * (0.10828004032373428 + a * (-0.025119353085756302 + a * (0.004171011969447136 + a * (-0.0004344460612628609 + a * 2.1093006580485962e-5))))));
   return select(select(with_sign_F(1.0 - exp_F(-q), x), inner, abs(x) < F(0.94)), x, is_nan_F(x));
-}`,
-  `fn high_F(x: F) -> F {
-  return bitcast<F>(bitcast<U>(x) & U(0xfffff000u));
 }`,
   `fn square_F(x: F) -> F { return x * x; }`,
   `fn cube_F(x: F) -> F { return x * x * x; }`,
@@ -238,8 +246,9 @@ export const mathFunctions: readonly string[] = [
   // the special cases. log(1 + f) = f − f²/2 + f³P(f), P to 7e-10.
   `fn pow_F(x: F, y: F) -> F {
   let size = abs(x);
-  let k = log_exponent_F(size);
-  let f = log_mantissa_F(size, k) - 1.0;
+  let power_bits = log_power_F(size);
+  let k = log_exponent_F(power_bits);
+  let f = log_mantissa_F(size, power_bits) - 1.0;
   let p = 0.3333331048488617 + f * (-0.24999986588954926 + f * (0.20002225041389465 + f * (-0.16669249534606934 + f * (0.1421867161989212 + f * (-0.12384390085935593 + f * (0.11873012036085129 + f * (-0.11789526045322418 + f * 0.06914743036031723)))))));
   let fh = high_F(f);
   let square = 0.5 * fh * fh;
@@ -248,16 +257,16 @@ export const mathFunctions: readonly string[] = [
   let head = high_F(log_high);
   let lead = head * 1.4423828125;
   let tail = head * 0.00031222839606925845 + (log_high - head) * 1.4426950408889634 + log_low * 1.4426950408889634;
-  let sum = F(k) + lead;
-  let rest = (lead - (sum - F(k))) + tail;
+  let sum = k + lead;
+  let rest = (lead - (sum - k)) + tail;
   let log2_high = sum + rest;
   let log2_low = rest - (log2_high - sum);
   let lh = high_F(log2_high);
   let yh = high_F(y);
   let exact = yh * lh;
   let small = yh * (log2_high - lh) + (y - yh) * log2_high + y * log2_low;
-  let n = round(clamp(exact + small, F(-151.0), F(129.0)));
-  let middle = scale_F(1.0 + expm1_core_F(((exact - n) + small) * 0.6931471805599453), I(n));
+  let n = clamp(nearest_F(clamp(exact + small, F(-151.0), F(129.0))), I(-151), I(129));
+  let middle = scale_F(1.0 + expm1_core_F(((exact - F(n)) + small) * 0.6931471805599453), n);
   let one = (y == F(0.0)) | (size == F(1.0));
   let log2_size = select(select(log2_high, inf_F(), not_finite_F(x)), -inf_F(), size == F(0.0));
   let power = select(y * log2_size, F(0.0), one);

@@ -21,11 +21,11 @@ export const memoryFunctions: readonly string[] = [
 }`,
   // The bits of the nearest half, ties to even. pack2x16float may truncate, and gives NaN beyond 65536 on one adapter.
   `fn half_U(x: F) -> U {
-  let bits = bitcast<U>(x) & U(0x7fffffffu);
-  let normal = (bits - U(0x38000000u) + U(0xfffu) + ((bits >> U(13u)) & U(1u))) >> U(13u);
-  let subnormal = U(round(min(bitcast<F>(bits), F(1.0)) * 16777216.0));
-  let finite = select(normal, subnormal, bits < U(0x38800000u));
-  let size = select(finite, select(U(0x7c00u), U(0x7e00u), bits > U(0x7f800000u)), bits >= U(0x477ff000u));
+  let bits = bitcast<I>(x) & I(0x7fffffff);
+  let normal = bitcast<U>(bits - 0x38000000 + 0xfff + ((bits >> U(13u)) & I(1))) >> U(13u);
+  let subnormal = bitcast<U>(nearest_F(bitcast<F>(bits) * 16777216.0));
+  let finite = select(normal, subnormal, bits < I(0x38800000));
+  let size = select(finite, select(U(0x7c00u), U(0x7e00u), bits > I(0x7f800000)), bits >= I(0x477ff000));
   return size | ((bitcast<U>(x) >> U(16u)) & U(0x8000u));
 }`,
   // The nearest bfloat16 in the upper half, ties to even; NaN stays one.
@@ -36,11 +36,11 @@ export const memoryFunctions: readonly string[] = [
 }`,
   // The same roundings, still in f32.
   `fn round_f16_F(x: F) -> F {
-  let bits = bitcast<U>(x) & U(0x7fffffffu);
-  let normal = bitcast<F>((bits + U(0xfffu) + ((bits >> U(13u)) & U(1u))) & U(0xffffe000u));
-  let subnormal = round(min(bitcast<F>(bits), F(1.0)) * 16777216.0) * 5.9604644775390625e-8;
-  let finite = select(normal, subnormal, bits < U(0x38800000u));
-  let size = select(finite, bitcast<F>(select(U(0x7f800000u), bits, bits > U(0x7f800000u))), bits >= U(0x477ff000u));
+  let bits = bitcast<I>(x) & I(0x7fffffff);
+  let normal = bitcast<F>((bits + 0xfff + ((bits >> U(13u)) & I(1))) & I(-8192));
+  let subnormal = F(nearest_F(bitcast<F>(bits) * 16777216.0)) * 5.9604644775390625e-8;
+  let finite = select(normal, subnormal, bits < I(0x38800000));
+  let size = select(finite, bitcast<F>(max(bits, I(0x7f800000))), bits >= I(0x477ff000));
   return with_sign_F(size, x);
 }`,
   `fn round_bf16_F(x: F) -> F { return bitcast<F>(brain_U(x)); }`,

@@ -18,7 +18,8 @@ function atWidth(text: string, width: Width): string {
       lanes.map((lane) => each.replaceAll('@', lane)).join(', '),
     )
     .replace(/_([FIUB])\b/g, (_, letter: 'F') => `_${scalars[letter]}${width === 1 ? '' : `x${width}`}`)
-    .replace(/\b([FIUB])\b/g, (_, letter: keyof typeof scalars) => typeName(scalars[letter], width));
+    .replace(/\b([FIUB])\b/g, (_, letter: keyof typeof scalars) => typeName(scalars[letter], width))
+    .replace(/\b(?:f32|i32|u32)\((-?[\d][\w.]*(?:e[+-]\d+)?)\)/g, '$1');
 }
 
 const nameOf = (text: string): string => /^(?:fn|struct) (\w+)/.exec(text)![1]!;
