@@ -1,0 +1,44 @@
+// Brings the generated parts of the documents up to date (`npm run docs`): docs/softmax.svg, and in README.md the budget table
+// and what the examples print. A test compares them with what the code says now.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { budget } from '../src/cli/budget.ts';
+import { showBytes } from '../src/table.ts';
+import { workloads } from '../src/workloads/all.ts';
+import { examplesOf, runExamples, withOutputs } from './examples.ts';
+import { softmaxFigure } from './figure.ts';
+
+const place = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
+
+/** The lines of `sinter budget` as a Markdown table, with what each workload computes. */
+export function budgetTable(): string {
+  const head = ['workload', 'what it computes', 'kernels', 'bytes moved', 'at least'];
+  const rows = budget().map(({ workload, kernels, bytes, lowerBoundBytes }, i) => [
+    `\`${workload}\``,
+    workloads[i]!.about,
+    String(kernels),
+    showBytes(bytes),
+    showBytes(lowerBoundBytes),
+  ]);
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]!.length)));
+  const line = (row: readonly string[]): string =>
+    `| ${row.map((cell, i) => (i < 2 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(' | ')} |`;
+  const rule = widths.map((width, i) => (i < 2 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
+  return [line(head), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n');
+}
+
+/** The text with what stands between `<!-- NAME -->` and `<!-- /NAME -->` replaced. Throws when the marks are missing. */
+export function withSection(text: string, name: string, content: string): string {
+  const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
+  const [start, end] = [text.indexOf(open), text.indexOf(close)];
+  if (start < 0 || end < start) throw new Error(`no section ${open} … ${close}`);
+  return `${text.slice(0, start + open.length)}\n\n${content}\n\n${text.slice(end)}`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  writeFileSync(place('docs/softmax.svg'), softmaxFigure());
+  const readme = readFileSync(place('README.md'), 'utf8');
+  const outputs = await runExamples(examplesOf(readme));
+  writeFileSync(place('README.md'), withOutputs(withSection(readme, 'budget', budgetTable()), outputs));
+}

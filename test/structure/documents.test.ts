@@ -1,0 +1,114 @@
+// The documents say what is so: their code runs and prints what they show, their counts are the compiler's, and the names of
+// files, passes, scripts and commands in them exist.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { budgetTable, withSection } from '../../scripts/docs.ts';
+import { checkExamples, examplesOf, runExamples } from '../../scripts/examples.ts';
+import { softmaxFigure } from '../../scripts/figure.ts';
+import { runCli } from '../../src/cli/run.ts';
+import { passes } from '../../src/compile.ts';
+import { opNames } from '../../src/ir/ops.ts';
+import { filesUnder, readText, root, sources } from './source.ts';
+
+const readme = readText('README.md');
+const architecture = readText('ARCHITECTURE.md');
+const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
+const stale = 'out of date: npm run docs';
+
+describe('README.md', () => {
+  const examples = examplesOf(readme);
+
+  test('has examples that print what stands under them', { timeout: 120_000 }, async () => {
+    const outputs = await runExamples(examples);
+    expect(outputs).toEqual(examples.map(({ expected }) => expected));
+  });
+
+  test('has examples that the type checker accepts', async () => {
+    expect(await checkExamples(examples)).toBe('');
+  });
+
+  test('counts kernels and bytes as the compiler does', () => {
+    expect(withSection(readme, 'budget', budgetTable()), stale).toBe(readme);
+  });
+
+  test('shows the kernel that the compiler generates', () => {
+    expect(readText('docs/softmax.svg'), stale).toBe(softmaxFigure());
+  });
+
+  test('names commands that exist', async () => {
+    const named = new Set([...readme.matchAll(/`sinter ([a-z]+)`/g)].map(([, name]) => name!));
+    expect(named.size).toBeGreaterThan(0);
+    for (const name of named) {
+      const lines: string[] = [];
+      const write = (text: string): void => void lines.push(text);
+      const output = { columns: undefined, line: write, note: write, live: write, mark: write };
+      expect(await runCli([name, '--help'], output), lines.join('\n')).toBe(0);
+      expect(lines.join('\n')).toContain(`usage: sinter ${name}`);
+    }
+  });
+});
+
+describe('ARCHITECTURE.md', () => {
+  test('lists every pass, in order', () => {
+    const rows = [...architecture.matchAll(/^\| `(\w+)` +\| `[\w/-]+\.ts`/gm)].map(([, name]) => name);
+    expect(rows).toEqual(passes.map(({ name }) => name));
+  });
+
+  test('counts the primitives', () => {
+    expect(architecture).toContain(`${opNames.length} primitives`);
+  });
+
+  test('names source files that exist', () => {
+    const named = [...architecture.matchAll(/[\w/{},.*-]+\.ts\b/g)].flatMap(([path]) => alternatives(path));
+    expect(named.length).toBeGreaterThan(50);
+    const known = [...sources.keys(), ...filesUnder('test')];
+    const lost = named.filter((path) => {
+      const pattern = new RegExp(`(?:^|/)${path.replaceAll('.', '\\.').replaceAll('*', '[\\w-]+')}$`);
+      return !known.some((file) => pattern.test(file));
+    });
+    expect(lost).toEqual([]);
+  });
+
+  test('has a line for every folder and file at the top of the source tree', () => {
+    const map = architecture.slice(architecture.indexOf('## Folders'));
+    const rooms = new Set([...sources.keys()].map((path) => path.split('/')[1]!));
+    expect([...rooms].filter((room) => !map.includes(room))).toEqual([]);
+  });
+});
+
+describe('links and scripts', () => {
+  const scripts = Object.keys(
+    (JSON.parse(readText('package.json')) as { scripts: Readonly<Record<string, string>> }).scripts,
+  );
+
+  test.each(documents)('of %s exist', (path) => {
+    const text = readText(path);
+    const run = [...text.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name!);
+    expect(run.filter((name) => !scripts.includes(name))).toEqual([]);
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)];
+    for (const [link, file, anchor] of links) {
+      const target = file === '' ? path : file!;
+      expect(existsSync(join(root, target)), link).toBe(true);
+      if (anchor !== undefined) expect(anchorsOf(readText(target)), link).toContain(anchor);
+    }
+  });
+});
+
+/** `schedule/{plan,body}.ts` as its two paths. */
+function alternatives(path: string): string[] {
+  const braces = /^(.*)\{([^}]*)\}(.*)$/.exec(path);
+  if (braces === null) return [path];
+  const [, before, list, after] = braces;
+  return list!.split(',').map((item) => `${before}${item}${after}`);
+}
+
+function anchorsOf(markdown: string): string[] {
+  return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
+    title!
+      .toLowerCase()
+      .replaceAll(/[^\w\s-]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}

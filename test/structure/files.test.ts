@@ -1,0 +1,70 @@
+// What every source file keeps: a size to read at one sitting, a header that says what it is, no escape from the type system.
+
+import { expect, test } from 'vitest';
+import { bareCode, filesUnder, readText, sources } from './source.ts';
+
+const most = 450;
+
+/** Longer than that, and why. */
+const tables: Readonly<Record<string, string>> = {};
+
+function offenders(found: (path: string, text: string) => readonly string[]): string[] {
+  return [...sources.values()].flatMap(({ path, text }) =>
+    found(path, text).map((what) => `${path}: ${what}`),
+  );
+}
+
+/** Lines of code (comments and strings aside) that match, with their numbers. */
+function matches(text: string, pattern: RegExp): string[] {
+  return bareCode(text)
+    .split('\n')
+    .flatMap((line, i) => (pattern.test(line) ? [`${i + 1}: ${line.trim()}`] : []));
+}
+
+test(`no file is longer than ${most} lines, tables aside`, () => {
+  const long = [...sources.values()].filter(({ path, lines }) => lines.length > most && !(path in tables));
+  expect(long.map(({ path, lines }) => `${path}: ${lines.length} lines`)).toEqual([]);
+});
+
+test('every file opens by saying what it is', () => {
+  const silent = [...sources.values()].filter(({ lines }) => {
+    const first = lines[0]!.startsWith('#!') ? 1 : 0;
+    return !/^\/\/ \S+/.test(lines[first]!);
+  });
+  expect(silent.map(({ path }) => path)).toEqual([]);
+});
+
+test('file names are nouns in lower case', () => {
+  const odd = [...sources.keys()].filter(
+    (path) =>
+      !/^src\/(?:[a-z]+\/)*[a-z0-9]+(?:-[a-z0-9]+)*\.ts$/.test(path) || /util|helper|misc|common/.test(path),
+  );
+  expect(odd).toEqual([]);
+});
+
+test('no code says any', () => {
+  expect(offenders((_, text) => matches(text, /[:<|&,(]\s*any\b|\bas any\b|\bany\[\]/))).toEqual([]);
+});
+
+test('nothing is exported by default, no enum or namespace is declared', () => {
+  const pattern = /^export default\b|^(?:export )?(?:declare )?(?:const )?enum\b|^(?:export )?namespace\b/;
+  expect(offenders((_, text) => matches(text, pattern))).toEqual([]);
+});
+
+test('no check of types or style is switched off', () => {
+  const pattern = /@ts-(?:ignore|nocheck|expect-error)|oxlint-disable|eslint-disable/;
+  expect(offenders((_, text) => text.split('\n').filter((line) => pattern.test(line)))).toEqual([]);
+});
+
+test('nothing is left for later', () => {
+  const marks = /\b(?:TODO|FIXME|XXX|HACK)\b/;
+  const others = ['test', 'scripts', 'examples', 'bench'].flatMap((folder) => filesUnder(folder));
+  const left = [...sources.keys(), ...others]
+    .filter((path) => path !== 'test/structure/files.test.ts')
+    .flatMap((path) =>
+      readText(path)
+        .split('\n')
+        .flatMap((line, i) => (marks.test(line) ? [`${path}:${i + 1}`] : [])),
+    );
+  expect(left).toEqual([]);
+});

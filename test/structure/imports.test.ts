@@ -1,0 +1,127 @@
+// Imports run one way: cli → nn, optim, workloads, explain → tensor → compile.ts → codegen → schedule, autograd → ir. `runtime`
+// stands beside that tower and knows nothing of it.
+
+import { describe, expect, test } from 'vitest';
+import { reachable, sources } from './source.ts';
+
+/** What each room may import besides itself: `name` for anything, `type name` for types only, or one file. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  'errors.ts': [],
+  'table.ts': [],
+  ir: ['errors.ts'],
+  runtime: ['errors.ts'],
+  autograd: ['errors.ts', 'ir'],
+  schedule: ['errors.ts', 'ir', 'type runtime'],
+  codegen: ['errors.ts', 'ir', 'schedule', 'runtime/program.ts'],
+  'compile.ts': ['errors.ts', 'ir', 'schedule', 'codegen', 'type runtime'],
+  tensor: ['errors.ts', 'ir', 'autograd', 'schedule/target.ts', 'compile.ts', 'runtime'],
+  'explain-html.ts': ['table.ts', 'type explain.ts'],
+  'explain.ts': [
+    'errors.ts',
+    'table.ts',
+    'explain-html.ts',
+    'ir',
+    'schedule',
+    'compile.ts',
+    'tensor',
+    'type runtime',
+  ],
+  nn: ['errors.ts', 'ir', 'tensor'],
+  optim: ['errors.ts', 'ir', 'tensor'],
+  io: ['errors.ts', 'ir', 'tensor'],
+  'index.ts': ['errors.ts', 'explain.ts', 'tensor', 'type ir', 'type runtime'],
+  workloads: ['errors.ts', 'index.ts', 'explain.ts', 'schedule/target.ts', 'nn', 'optim'],
+  cli: [
+    'errors.ts',
+    'table.ts',
+    'index.ts',
+    'explain.ts',
+    'workloads',
+    'nn',
+    'optim',
+    'io',
+    'schedule/target.ts',
+    'tensor',
+  ],
+};
+
+/** `schedule` for src/schedule/cost.ts, `compile.ts` for src/compile.ts. */
+function roomOf(path: string): string {
+  return path.split('/')[1]!;
+}
+
+describe('imports', () => {
+  test('name files that exist', () => {
+    const lost = [...sources.values()].flatMap(({ path, imports }) =>
+      imports
+        .filter(({ target }) => target !== undefined && !sources.has(target))
+        .map(({ specifier }) => `${path}: ${specifier}`),
+    );
+    expect(lost).toEqual([]);
+  });
+
+  test('run from each room to the rooms below it only', () => {
+    const wrong = [...sources.values()].flatMap(({ path, imports }) => {
+      const room = roomOf(path);
+      const list = allowed[room] ?? [];
+      return imports
+        .filter(({ target, kind }) => {
+          if (target === undefined || roomOf(target) === room) return false;
+          const names = [roomOf(target), target.slice('src/'.length)];
+          return !names.some(
+            (name) => list.includes(name) || (kind === 'type' && list.includes(`type ${name}`)),
+          );
+        })
+        .map(({ target }) => `${path} → ${target}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('are ruled for every room', () => {
+    expect(Object.keys(allowed).sort()).toEqual([...new Set([...sources.keys()].map(roomOf))].sort());
+  });
+
+  test('of values go in no circle', () => {
+    const state = new Map<string, 'open' | 'done'>();
+    const circles: string[] = [];
+    const visit = (path: string, trail: readonly string[]): void => {
+      if (state.get(path) === 'done') return;
+      if (state.get(path) === 'open') {
+        circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+        return;
+      }
+      state.set(path, 'open');
+      for (const { target, kind } of sources.get(path)!.imports) {
+        if (target !== undefined && kind === 'value') visit(target, [...trail, path]);
+      }
+      state.set(path, 'done');
+    };
+    for (const path of sources.keys()) visit(path, []);
+    expect(circles).toEqual([]);
+  });
+});
+
+describe('a page that imports', () => {
+  // Modules that a bundler must put on the page; dynamic imports are loaded only where the code asks for them.
+  const packagesFrom = (entry: string): string[] =>
+    reachable(entry, (kind) => kind === 'value').flatMap((path) =>
+      sources
+        .get(path)!
+        .imports.filter(({ target, kind }) => target === undefined && kind === 'value')
+        .map(({ specifier }) => `${path}: ${specifier}`),
+    );
+
+  test.each(['src/index.ts', 'src/nn/index.ts', 'src/optim/index.ts', 'src/io/index.ts'])(
+    '%s loads no package and no module of Node',
+    (entry) => expect(packagesFrom(entry)).toEqual([]),
+  );
+
+  test('src/ir/index.ts loads one package, the grammar toolkit', () => {
+    expect(packagesFrom('src/ir/index.ts')).toEqual(['src/ir/parse.ts: ohm-js']);
+  });
+
+  test('a runtime alone loads nothing of the compiler', () => {
+    const rooms = reachable('src/runtime/webgpu/open.ts', () => true).map(roomOf);
+    expect([...new Set(rooms)].sort()).toEqual(['errors.ts', 'runtime']);
+  });
+});

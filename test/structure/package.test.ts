@@ -1,0 +1,123 @@
+// What npm publishes and installs: every entry has a source, nothing has to be downloaded with the package, every public name
+// is documented where it is declared.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readText, root, sources } from './source.ts';
+
+interface Manifest {
+  readonly bin: Readonly<Record<string, string>>;
+  readonly browser: Readonly<Record<string, unknown>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;
+  readonly files: readonly string[];
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly sideEffects: readonly string[];
+}
+
+const manifest = JSON.parse(readText('package.json')) as Manifest;
+
+/** The source of a built file: `./dist/ir/index.js` → `src/ir/index.ts`. */
+function sourceOf(built: string): string {
+  return built.replace(/^\.\/dist\//, 'src/').replace(/(?:\.d\.ts|\.js)$/, '.ts');
+}
+
+describe('package.json', () => {
+  test('names only built files that have a source', () => {
+    const named = [
+      ...Object.values(manifest.exports).flatMap((entry) => [entry.types, entry.default]),
+      ...Object.values(manifest.bin),
+      ...Object.keys(manifest.browser),
+      ...manifest.sideEffects,
+    ];
+    expect(named.map(sourceOf).filter((path) => !sources.has(path))).toEqual([]);
+  });
+
+  test('gives every entry its types', () => {
+    for (const entry of Object.values(manifest.exports))
+      expect(sourceOf(entry.types)).toBe(sourceOf(entry.default));
+  });
+
+  test('tells bundlers which modules must stay although nothing is taken from them', () => {
+    const wanted = [...sources.values()].flatMap(({ path, text }) =>
+      [...text.matchAll(/^import '([^']+)'/gm)].map(([, from]) => join(path, '..', from!)),
+    );
+    expect(wanted.filter((path) => !manifest.sideEffects.map(sourceOf).includes(path))).toEqual([]);
+  });
+
+  test('requires no package: peers are optional', () => {
+    expect(manifest.dependencies ?? {}).toEqual({});
+    const required = Object.keys(manifest.peerDependencies).filter(
+      (name) => manifest.peerDependenciesMeta[name]?.optional !== true,
+    );
+    expect(required).toEqual([]);
+  });
+
+  test('installs nothing by a script of its own', () => {
+    const hooks = ['preinstall', 'install', 'postinstall', 'prepare'];
+    expect(hooks.filter((hook) => hook in manifest.scripts)).toEqual([]);
+  });
+
+  test('packs the documents and the build, and nothing else', () => {
+    const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=silent'];
+    const report = execFileSync('npm', args, { cwd: root, encoding: 'utf8' });
+    const [packed] = JSON.parse(report) as [{ readonly files: readonly { readonly path: string }[] }];
+    const paths = packed.files.map(({ path }) => path);
+    const documents = [
+      'ARCHITECTURE.md',
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'docs/softmax.svg',
+      'package.json',
+    ];
+    expect(paths.filter((path) => !path.startsWith('dist/')).sort()).toEqual(documents);
+    expect(documents.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
+
+/** Names that a file exports, with the file that declares each, following `export … from`. */
+function exportsOf(path: string): Map<string, string> {
+  const { text } = sources.get(path)!;
+  const found = new Map<string, string>();
+  const lists = text.matchAll(/^export (?:type )?\{([^}]*)\}(?: from '([^']+)')?;/gm);
+  for (const [, list, from] of lists) {
+    const target = from === undefined ? path : join(path, '..', from);
+    for (const item of list!.split(',').map((part) => part.trim().replace(/^type /, ''))) {
+      if (item === '') continue;
+      const [name, alias] = item.split(' as ') as [string, string?];
+      found.set(alias ?? name, from === undefined ? path : (exportsOf(target).get(name) ?? target));
+    }
+  }
+  for (const [, name] of text.matchAll(declaration)) found.set(name!, path);
+  return found;
+}
+
+const declaration =
+  /^export (?:declare )?(?:abstract )?(?:async )?(?:const|function\*?|class|interface|type) (\w+)/gm;
+
+describe('every public name', () => {
+  const entries = Object.entries(manifest.exports).map(
+    ([name, { default: built }]) => [`sinter${name.slice(1)}`, sourceOf(built)] as const,
+  );
+
+  test.each(entries)('of %s has a comment where it is declared', (_, entry) => {
+    const names = exportsOf(entry);
+    expect(names.size).toBeGreaterThan(0);
+    // What options are for is said by the function that takes them.
+    const silent = [...names].flatMap(([name, path]) => {
+      if (name.endsWith('Options')) return [];
+      const { lines } = sources.get(path)!;
+      const line = lines.findIndex((text) =>
+        new RegExp(`^export .*(?:const|function\\*?|class|interface|type) ${name}\\b`).test(text),
+      );
+      if (line < 0) return [`${path}: ${name} is declared nowhere`];
+      return lines[line - 1]?.trimEnd().endsWith('*/') === true ? [] : [`${path}:${line + 1}: ${name}`];
+    });
+    expect(silent).toEqual([]);
+  });
+});

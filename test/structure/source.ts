@@ -1,0 +1,86 @@
+// The source tree as text: every file under src with its imports. Parsing is by pattern, which is enough because the formatter
+// gives imports one shape.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The folder of the package. */
+export const root: string = fileURLToPath(new URL('../../', import.meta.url));
+
+/** How one file names another. */
+export interface Import {
+  /** As written: `./shape.ts`, `node:fs`, `ohm-js`. */
+  readonly specifier: string;
+  /** Path from the package's folder when the specifier is relative, e.g. `src/ir/shape.ts`. */
+  readonly target: string | undefined;
+  /** `type` imports vanish when compiled; `dynamic` ones happen when the code asks. */
+  readonly kind: 'value' | 'type' | 'dynamic';
+}
+
+export interface SourceFile {
+  /** With forward slashes, from the package's folder. */
+  readonly path: string;
+  readonly text: string;
+  readonly lines: readonly string[];
+  readonly imports: readonly Import[];
+}
+
+/** The files below a folder of the package whose names end so. */
+export function filesUnder(folder: string, suffix = '.ts'): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(suffix))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .sort();
+}
+
+export function readText(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+const statement = /^(?:import|export)\s+(type\s+)?(?:[\w*{][^;'"]*?\sfrom\s+)?'([^']+)'/gm;
+const call = /(?<![\w.])import\(\s*'([^']+)'/g;
+
+function importsOf(path: string, text: string): Import[] {
+  const code = withoutComments(text);
+  const make = (specifier: string, kind: Import['kind']): Import => ({
+    specifier,
+    target: specifier.startsWith('.') ? posix.join(dirname(path), specifier) : undefined,
+    kind,
+  });
+  return [
+    ...[...code.matchAll(statement)].map(([, type, from]) =>
+      make(from!, type === undefined ? 'value' : 'type'),
+    ),
+    ...[...code.matchAll(call)].map(([, from]) => make(from!, 'dynamic')),
+  ];
+}
+
+/** The text without comments. A `//` inside a string would be cut too, which no check here minds. */
+export function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(?<!:)\/\/.*$/gm, '');
+}
+
+/** The text without comments and without what stands between quotes. */
+export function bareCode(text: string): string {
+  return withoutComments(text).replaceAll(/'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g, "''");
+}
+
+/** Every file of the source tree. */
+export const sources: ReadonlyMap<string, SourceFile> = new Map(
+  filesUnder('src').map((path) => {
+    const text = readText(path);
+    return [path, { path, text, lines: text.trimEnd().split('\n'), imports: importsOf(path, text) }];
+  }),
+);
+
+/** Files reached from one, it included, along imports that `follows` accepts. */
+export function reachable(from: string, follows: (kind: Import['kind']) => boolean): string[] {
+  const seen = new Set([from]);
+  for (const path of seen) {
+    for (const { target, kind } of sources.get(path)!.imports) {
+      if (target !== undefined && follows(kind)) seen.add(target);
+    }
+  }
+  return [...seen];
+}
