@@ -2,7 +2,7 @@
 // and what it guarantees.
 
 import { assemble, storedBytes } from './codegen/assemble.ts';
-import { lowerKernel } from './codegen/kernel.ts';
+import { lowerKernel, type LoopCache } from './codegen/kernel.ts';
 import { verifyLoop } from './codegen/verify-loop.ts';
 import { emitWgsl } from './codegen/wgsl/emit.ts';
 import { dims, type Graph, type Node } from './ir/graph.ts';
@@ -108,8 +108,9 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
   }
   const { kernels } = scheduleGraph(graph, target, slots, donations);
   const memory = planMemory(kernels, outputs, donations, storedBytes);
-  const lowered = kernels.map((kernel) => lowerKernel(kernel, target, memory.overwrites));
-  if (options.check) lowered.forEach(({ loop }) => verifyLoop(loop));
+  const loops: LoopCache = new Map();
+  const lowered = kernels.map((kernel) => lowerKernel(kernel, target, memory.overwrites, loops));
+  if (options.check) for (const loop of loops.values()) verifyLoop(loop);
   const { program, sources } = assemble({
     target: target.id,
     inputs,
@@ -120,10 +121,10 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
     })),
     kernels: lowered,
     memory,
-    emit: ({ loop }) => emitWgsl(loop, { scalarSlots: scalarNodes.length }),
+    emit: (loop) => emitWgsl(loop, { scalarSlots: scalarNodes.length }),
   });
   const summaries = lowered.map(({ kernel, loop }, i) => ({
-    name: loop.name,
+    name: kernel.name,
     kind: kernel.kind,
     reads: kernel.reads.map((node) => showType(node)),
     writes: kernel.writes.map((write) => showType(write.node)),

@@ -15,6 +15,7 @@ import {
 } from '../runtime/program.ts';
 import type { MemoryPlan } from '../schedule/memory.ts';
 import type { LoweredKernel } from './kernel.ts';
+import type { Loop } from './loop.ts';
 
 export interface Assembly {
   readonly target: TargetId;
@@ -23,8 +24,8 @@ export interface Assembly {
   readonly scalars: readonly ProgramScalar[];
   readonly kernels: readonly LoweredKernel[];
   readonly memory: MemoryPlan;
-  /** Spells a lowered kernel. */
-  readonly emit: (kernel: LoweredKernel) => string;
+  /** Spells a Loop. */
+  readonly emit: (loop: Loop) => string;
 }
 
 /** Bytes of a stored node on a device. */
@@ -58,31 +59,36 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
     return inputs[input]!;
   });
   const kernels: ProgramKernel[] = [];
-  const known = new Map<string, number>();
+  const indexOf = new Map<Loop, number>();
+  const bySource = new Map<string, number>();
   const sources: string[] = [];
   const steps = parts.kernels.map((lowered): ProgramStep => {
-    for (const { node } of lowered.kernel.writes)
+    for (const { node } of lowered.kernel.writes) {
       if (!placeOf.has(node)) add(node, 'scratch', lowered.kernel.name);
-    const { loop, kernel } = lowered;
-    const source = parts.emit(lowered);
-    sources.push(source);
-    // The name is the only difference between equal kernels: compare without it.
-    const key = source.replaceAll(loop.name, 'kernel');
-    let index = known.get(key);
-    if (index === undefined) {
-      index = kernels.length;
-      known.set(key, index);
-      kernels.push({
-        name: loop.name,
-        kind: kernel.kind,
-        source,
-        workgroup: loop.workgroup,
-        bindings: lowered.bound.map((buffer) => buffer.access),
-        usesScalars: loop.usesScalars,
-        flops: kernel.flops,
-        bytes: kernel.bytes,
-      });
     }
+    const { loop, kernel } = lowered;
+    let index = indexOf.get(loop);
+    if (index === undefined) {
+      const source = parts.emit(loop);
+      // The name is the only difference between equal kernels: compare without it.
+      const key = source.replaceAll(loop.name, 'kernel');
+      index = bySource.get(key) ?? kernels.length;
+      bySource.set(key, index);
+      indexOf.set(loop, index);
+      if (index === kernels.length) {
+        kernels.push({
+          name: loop.name,
+          kind: kernel.kind,
+          source,
+          workgroup: loop.workgroup,
+          bindings: lowered.bound.map((buffer) => buffer.access),
+          usesScalars: loop.usesScalars,
+          flops: kernel.flops,
+          bytes: kernel.bytes,
+        });
+      }
+    }
+    sources.push(kernels[index]!.source);
     const bindings = lowered.bound.map(({ nodes }) => placeOf.get(nodes.at(-1)!)!);
     return { kind: 'dispatch', kernel: index, buffers: bindings, grid: loop.grid };
   });

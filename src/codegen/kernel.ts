@@ -4,6 +4,7 @@ import type { Node } from '../ir/graph.ts';
 import type { Kernel } from '../schedule/kernel.ts';
 import type { Target } from '../schedule/target.ts';
 import type { Loop } from './loop.ts';
+import { signatureOf } from './signature.ts';
 import { contractLoop } from './template/contract.ts';
 import type { Bound, Frame } from './template/frame.ts';
 import { mapLoop } from './template/map.ts';
@@ -11,22 +12,30 @@ import { rowLoop } from './template/row.ts';
 import { scanLoop } from './template/scan.ts';
 import { scatterLoop } from './template/scatter.ts';
 
-/** A kernel's Loop and the stored nodes behind its bindings, in order. */
+/** A kernel's Loop (of its own name, or of an equal kernel's) and the stored nodes behind its bindings, in order. */
 export interface LoweredKernel {
   readonly kernel: Kernel;
   readonly loop: Loop;
   readonly bound: readonly Bound[];
 }
 
+/** Loops made so far, by signature. */
+export type LoopCache = Map<string, Loop>;
+
 /** Lowers a kernel. `overwrites` names results that live in the buffer of a parameter. */
 export function lowerKernel(
   kernel: Kernel,
   target: Target,
   overwrites: ReadonlyMap<Node, Node>,
+  cache: LoopCache = new Map(),
 ): LoweredKernel {
   const bound = bindBuffers(kernel, overwrites);
-  const frame: Frame = { kernel, target, bound };
-  return { kernel, loop: fillTemplate(frame), bound };
+  const signature = signatureOf(kernel, bound);
+  const known = cache.get(signature);
+  if (known !== undefined) return { kernel, loop: known, bound };
+  const loop = fillTemplate({ kernel, target, bound });
+  cache.set(signature, loop);
+  return { kernel, loop, bound };
 }
 
 /** Names are positions (in0, out0), so that equal kernels of different layers have equal source and share a pipeline. */

@@ -1,0 +1,79 @@
+// What a kernel computes, as a text: kernels with equal signatures lower to equal Loops. The layers of a model mostly repeat,
+// so most kernels need to be lowered and spelled only once.
+
+import type { Node } from '../ir/graph.ts';
+import { printGuard } from '../ir/index-expr.ts';
+import { showType } from '../ir/infer.ts';
+import type { Axis, Body, Kernel } from '../schedule/kernel.ts';
+import type { Bound } from './template/frame.ts';
+
+/** Equal for kernels that differ at most in their names and in the nodes behind their bindings. */
+export function signatureOf(kernel: Kernel, bound: readonly Bound[]): string {
+  const names = new Map<Node, string>();
+  for (const { name, nodes } of bound) nodes.forEach((node, i) => names.set(node, `${name}.${i}`));
+  // Anchors that are not stored are numbered as they come.
+  const nameOf = (node: Node): string => {
+    const known = names.get(node);
+    if (known !== undefined) return known;
+    const name = `n${names.size}`;
+    names.set(node, name);
+    return name;
+  };
+  const buffers = bound.map(
+    ({ access, nodes }) => `${access} ${nodes.map((node) => showType(node)).join(' ')}`,
+  );
+  const writes = kernel.writes.map((write) => `${nameOf(write.node)}[${write.index.id}]=${write.value.id}`);
+  const body = bodyKey(kernel.body, nameOf);
+  return [kernel.kind, ...body, ...buffers, ...writes, kernel.flops, kernel.pool.signature(nameOf)].join('|');
+}
+
+function axisKey({ atom, extent }: Axis): string {
+  return `${atom.id}/${extent}`;
+}
+
+function bodyKey(body: Body, nameOf: (node: Node) => string): readonly (string | number | boolean)[] {
+  switch (body.kind) {
+    case 'map':
+      return [axisKey(body.axis)];
+    case 'row': {
+      const stages = body.stages.map(
+        ({ node, monoid, arg, value, pass, dtype }) =>
+          `${nameOf(node as Node)} ${monoid} ${arg} ${value.id} ${pass} ${dtype}`,
+      );
+      return [axisKey(body.row), axisKey(body.column), ...stages];
+    }
+    case 'contract': {
+      const axes = [body.batch, body.m, body.n, body.k].map(axisKey);
+      return [nameOf(body.node), body.node.dtype, ...axes, body.lhs.id, body.rhs.id];
+    }
+    case 'scan': {
+      const { node, line, position, value, monoid, reverse, exclusive } = body;
+      return [
+        nameOf(node as Node),
+        node.dtype,
+        axisKey(line),
+        axisKey(position),
+        value.id,
+        monoid,
+        reverse,
+        exclusive,
+      ];
+    }
+    case 'scatter': {
+      const { node, line, slot, update, operand, index, target, value, active, mode } = body;
+      const axes = [line, slot, update].map(axisKey);
+      return [
+        nameOf(node as Node),
+        ...axes,
+        operand.id,
+        index.id,
+        target.id,
+        value.id,
+        printGuard(active),
+        mode,
+      ];
+    }
+    default:
+      return body satisfies never;
+  }
+}
