@@ -24,7 +24,10 @@ export function legalise(graph: Graph, target: Target): Graph {
   }
   return rewrite(
     graph,
-    (node, inputs, b) => withoutEmptyAxes(node, inputs, b) ?? wideScatter(node, inputs, b),
+    (node, inputs, b) =>
+      withoutEmptyAxes(node, inputs, b) ??
+      wideScatter(node, inputs, b) ??
+      concatTree(node, inputs, b, target),
   );
 }
 
@@ -46,6 +49,23 @@ function withoutEmptyAxes(node: Node, inputs: readonly Node[], b: GraphBuilder):
     default:
       return undefined;
   }
+}
+
+/** A kernel binds few buffers: many parts are joined in groups, then the groups. */
+function concatTree(node: Node, inputs: readonly Node[], b: GraphBuilder, target: Target): Node | undefined {
+  // One binding is for the result.
+  const most = target.limits.storageBuffers - 1;
+  if (node.op !== 'concat' || inputs.length <= most) return undefined;
+  let parts = inputs;
+  while (parts.length > 1) {
+    const groups = Array.from({ length: Math.ceil(parts.length / most) }, (_, i) =>
+      parts.slice(i * most, (i + 1) * most),
+    );
+    parts = groups.map((group) =>
+      group.length === 1 ? group[0]! : (b.add('concat', group, node.attrs) as Node),
+    );
+  }
+  return parts[0]!;
 }
 
 /** 16-bit sums lose their low bits at every step: fold in f32, round once. */

@@ -1,0 +1,50 @@
+// The fusion budget: how many kernels each workload may take, and how much more than the least it may move. Counted, not timed.
+
+import { describe, expect, test } from 'vitest';
+import { budget, type BudgetLine } from '../../src/cli/budget.ts';
+import { workloads } from '../../src/workloads/all.ts';
+
+/** Most kernels, and most bytes as a multiple of the lower bound. */
+const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> = {
+  gelu: [1, 1],
+  softmax: [1, 1],
+  logSoftmax: [1, 1],
+  layerNorm: [1, 1],
+  rmsNorm: [1, 1],
+  crossEntropyGrad: [2, 1.01],
+  matmulBiasGelu: [1, 1],
+  convBiasRelu: [1, 1],
+  normMatmul: [2, 1.3],
+  attention: [3, 3],
+  bigSum: [2, 1.01],
+  cumsum: [3, 1.51],
+  adam100: [101, 1.01],
+  mlpTrainAdam: [14, 1.7],
+  gptBlockForward: [12, 5.4],
+  gptBlockTrain: [42, 6.5],
+};
+
+const lines: ReadonlyMap<string, BudgetLine> = new Map(budget().map((line) => [line.workload, line]));
+
+test('every workload has a budget', () => {
+  expect(workloads.map(({ name }) => name)).toEqual(Object.keys(most));
+});
+
+describe('the budget holds', () => {
+  test.each(Object.entries(most))('%s: at most %j', (name, [kernels, ratio]) => {
+    const line = lines.get(name)!;
+    expect(line.kernels).toBeGreaterThan(0);
+    expect(line.kernels).toBeLessThanOrEqual(kernels);
+    expect(line.bytes / line.lowerBoundBytes).toBeLessThanOrEqual(ratio);
+  });
+});
+
+test('no workload moves less than the lower bound', () => {
+  for (const { bytes, lowerBoundBytes } of lines.values())
+    expect(bytes).toBeGreaterThanOrEqual(lowerBoundBytes);
+});
+
+test('the lower bound is inputs once and outputs once', () => {
+  expect(lines.get('softmax')!.lowerBoundBytes).toBe(2 * 4 * 1024 * 1024);
+  expect(lines.get('bigSum')!.lowerBoundBytes).toBe(4 * 2 ** 24 + 4);
+});

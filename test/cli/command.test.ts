@@ -1,0 +1,166 @@
+// The command line as its users see it: what it writes where, and the exit code.
+
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCli } from '../../src/cli/run.ts';
+import { plot } from '../../src/cli/plot.ts';
+import { workloads } from '../../src/workloads/all.ts';
+
+async function sinter(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const [out, err]: [string[], string[]] = [[], []];
+  const code = await runCli(args, {
+    columns: undefined,
+    line: (text) => out.push(text),
+    note: (text) => err.push(text),
+    mark: (text) => err.push(text),
+    live: () => undefined,
+  });
+  return { code, out: out.join('\n'), err: err.join('\n') };
+}
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sinter-cli-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+describe('help', () => {
+  test('lists the commands, and each command its options', async () => {
+    const { code, out } = await sinter('--help');
+    expect(code).toBe(0);
+    for (const name of ['devices', 'demo', 'explain', 'lower', 'budget']) {
+      expect(out).toContain(`  ${name} `);
+      const help = await sinter(name, '--help');
+      expect(help.code).toBe(0);
+      expect(help.out).toMatch(new RegExp(`^usage: sinter ${name} `));
+      for (const option of ['--json', '--debug', '--help']) expect(help.out).toContain(option);
+      expect(await sinter('help', name)).toEqual(help);
+    }
+  });
+
+  test('--version gives the version of the package', async () => {
+    const { version } = JSON.parse(
+      await readFile(new URL('../../package.json', import.meta.url), 'utf8'),
+    ) as { version: string };
+    expect((await sinter('--version')).out).toBe(version);
+  });
+});
+
+describe('mistakes exit with 2 and say what there is', () => {
+  test.each([
+    [[], 'usage: sinter COMMAND'],
+    [['explian'], "there is no command 'explian': expected devices, demo, explain, lower, budget"],
+    [['budget', '--jsn'], "budget: Unknown option '--jsn'\n  try: sinter budget --help"],
+    [['budget', 'extra'], 'budget: Unexpected argument'],
+    [['explain'], '--workload NAME is missing: expected one of\n  gelu '],
+    [['explain', '--workload', 'sofmax'], "there is no workload 'sofmax': expected one of\n  gelu "],
+    [['demo', '--steps', 'ten'], "--steps: expects a whole number of at least 10, got 'ten'"],
+  ])('%j', async (args, message) => {
+    const { code, out, err } = await sinter(...args);
+    expect(code).toBe(2);
+    expect(out).toBe('');
+    expect(err).toContain(message);
+    expect(err).not.toMatch(/\n\s+at /);
+  });
+});
+
+describe('failures exit with 1', () => {
+  test('a target without a generator', async () => {
+    const { code, err } = await sinter('lower', '--workload', 'gelu', '--target', 'cuda');
+    expect([code, err]).toEqual([1, 'sinter: lower: there is no target cuda: expected wgsl']);
+  });
+
+  test('a file that is not there; the stack only with --debug', async () => {
+    const args = ['demo', '--device', 'interpreter', '--text', join(folder, 'none.txt')];
+    const { code, err } = await sinter(...args);
+    expect(code).toBe(1);
+    expect(err).toContain('no such file');
+    expect(err).not.toMatch(/\n\s+at /);
+    expect((await sinter(...args, '--debug')).err).toMatch(/\n\s+at /);
+  });
+});
+
+describe('budget', () => {
+  test('--json is an array of counts, one per workload', async () => {
+    const { code, out } = await sinter('budget', '--json');
+    expect(code).toBe(0);
+    const lines = JSON.parse(out) as Record<string, unknown>[];
+    expect(lines.map((line) => line['workload'])).toEqual(workloads.map(({ name }) => name));
+    expect(Object.keys(lines[0]!)).toEqual(['workload', 'kernels', 'bytes', 'lowerBoundBytes']);
+  });
+
+  test('the table has a line for each workload', async () => {
+    const { out } = await sinter('budget', '--workload', 'softmax');
+    expect(out.split('\n')).toHaveLength(3);
+    expect(out).toMatch(/softmax +1 +8.00 MiB +8.00 MiB +1.00$/);
+  });
+});
+
+describe('lower', () => {
+  test('writes one file a kernel and says so', async () => {
+    const out = join(folder, 'kernels');
+    const run = await sinter('lower', '--workload', 'normMatmul', '--target', 'wgsl', '--out', out);
+    expect(run.code).toBe(0);
+    const files = (await readdir(out)).sort();
+    expect(files).toHaveLength(2);
+    expect(files[0]).toMatch(/^00-row_\w+\.wgsl$/);
+    expect(files[1]).toMatch(/^01-dot_\w+\.wgsl$/);
+    expect(run.out).toBe(files.map((file) => `wrote ${join(out, file)}`).join('\n'));
+    for (const file of files) expect(await readFile(join(out, file), 'utf8')).toContain('@compute');
+  });
+
+  test('gives the same sources on stdout and as JSON', async () => {
+    const [plain, json] = [
+      await sinter('lower', '--workload', 'gelu'),
+      await sinter('lower', '--workload', 'gelu', '--json'),
+    ];
+    const kernels = JSON.parse(json.out) as { name: string; kind: string; source: string }[];
+    expect(kernels.map(({ kind }) => kind)).toEqual(['map']);
+    expect(plain.out.trimEnd()).toBe(kernels[0]!.source.trimEnd());
+  });
+});
+
+describe('explain', () => {
+  test('shows the graph and the kernels', async () => {
+    const { out } = await sinter('explain', '--workload', 'softmax');
+    expect(out).toMatch(/^graph \{/);
+    expect(out).toMatch(/1 kernel for wgsl: .* 8.00 MiB moved, at least 8.00 MiB/);
+  });
+
+  test('writes a page that stands on its own', async () => {
+    const file = join(folder, 'page.html');
+    const { code, err } = await sinter('explain', '--workload', 'softmax', '--html', file);
+    expect([code, err]).toEqual([0, `wrote ${file}`]);
+    const page = await readFile(file, 'utf8');
+    expect(page).toMatch(/^<!doctype html>/);
+    expect(page).not.toMatch(/<script|(src|href)="http/);
+  });
+});
+
+describe('devices', () => {
+  test('always finds the interpreter', async () => {
+    const { code, out } = await sinter('devices', '--json');
+    expect(code).toBe(0);
+    const reports = JSON.parse(out) as { name: string; available: boolean }[];
+    expect(reports.find(({ name }) => name === 'interpreter')).toMatchObject({ available: true });
+    expect((await sinter('devices')).out).toContain('reference interpreter');
+  });
+});
+
+describe('plot', () => {
+  test('starts and ends where the values do', () => {
+    const lines = plot([4, 3, 2, 1], 8, 4).split('\n');
+    expect(lines).toHaveLength(5);
+    expect(lines[0]).toMatch(/^4\.00 ┤[\u2801-\u28ff]/u);
+    expect(lines[3]).toMatch(/^1\.00 ┤.*[\u2801-\u28ff]$/u);
+  });
+
+  test('a constant, a single value and none are drawn too', () => {
+    expect(plot([2, 2, 2], 4, 2)).toContain('2.00 ┤');
+    expect(plot([2], 4, 2)).toContain('2.00 ┤');
+    expect(plot([])).toBe('');
+    expect(plot([Number.NaN])).toBe('');
+  });
+});
