@@ -6,7 +6,7 @@
 @group(0) @binding(1) var<storage, read> in1: array<vec4f, 1025>;
 @group(0) @binding(2) var<storage, read> in2: array<vec4f, 17>;
 @group(0) @binding(3) var<storage, read_write> out0: array<vec4f, 1025>;
-var<workgroup> tile_lhs: array<vec4f, 256>;
+var<workgroup> tile_lhs: array<f32, 1024>;
 var<workgroup> tile_rhs: array<vec4f, 256>;
 
 fn any_nan_f32x4(a: vec4f, b: vec4f) -> vec4<bool> {
@@ -39,18 +39,10 @@ fn dot_max_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocati
     let quad = k0 / 4 + place;
     let idx_1 = idx + quad * 4;
     let x0 = in0[idx_1 >> 2u];
-    let at_ = line * 64 + row;
-    let value = x0.x;
-    tile_lhs[at_ >> 2u][at_ & 3] = value;
-    let at__ = (line + 1) * 64 + row;
-    let value_ = x0.y;
-    tile_lhs[at__ >> 2u][at__ & 3] = value_;
-    let at___ = (line + 2) * 64 + row;
-    let value__ = x0.z;
-    tile_lhs[at___ >> 2u][at___ & 3] = value__;
-    let at____ = (line + 3) * 64 + row;
-    let value___ = x0.w;
-    tile_lhs[at____ >> 2u][at____ & 3] = value___;
+    tile_lhs[line * 64 + row] = x0.x;
+    tile_lhs[(line + 1) * 64 + row] = x0.y;
+    tile_lhs[(line + 2) * 64 + row] = x0.z;
+    tile_lhs[(line + 3) * 64 + row] = x0.w;
     let k = k0 + line_1;
     let idx_3 = idx_2 + k * 64;
     let x1 = in1[idx_3 >> 2u];
@@ -58,7 +50,8 @@ fn dot_max_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocati
     workgroupBarrier();
     for (var kk = 0; kk < 16; kk++) {
       let line_2 = kk * 64;
-      let lhs = tile_lhs[(line_2 + i32(local_id.y) * 4) >> 2u];
+      let at_1 = line_2 + i32(local_id.y) * 4;
+      let lhs = vec4f(tile_lhs[at_1], tile_lhs[at_1 + 1], tile_lhs[at_1 + 2], tile_lhs[at_1 + 3]);
       let rhs = tile_rhs[(line_2 + i32(local_id.x) * 4) >> 2u];
       sum_0_0 = fma(vec4f(lhs.x), rhs, sum_0_0);
       sum_1_0 = fma(vec4f(lhs.y), rhs, sum_1_0);

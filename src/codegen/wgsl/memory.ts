@@ -58,13 +58,28 @@ function formOf(buffer: LoopBuffer, loop: Loop, accesses: readonly Access[]): Fo
     );
   }
   if (packed > 1) return accesses.some((access) => access.owned === false) ? 'atomic' : 'word';
+  // Writing one component may rewrite the whole vector, which races with writers of the others (gpuweb#2112, seen on Metal and
+  // D3D): vectors only where nothing less than a vector is written.
+  const whole = (access: Access): boolean => access.width === 4 && access.aligned;
+  if (accesses.some((access) => access.owned !== undefined && !whole(access))) return 'scalar';
   // An access inside a loop counts as many.
-  let [quads, others] = [0, 0];
-  for (const { width, aligned, depth } of accesses) {
-    if (width === 4 && aligned) quads += 16 ** depth;
-    else others += width * 16 ** depth;
-  }
-  return quads > 0 && quads >= others ? 'quad' : 'scalar';
+  const weight = (some: readonly Access[]): number =>
+    some.reduce((sum, { depth, width }) => sum + (width === 4 ? 1 : width) * 16 ** depth, 0);
+  const quads = accesses.filter(whole);
+  const others = accesses.filter((access) => !whole(access));
+  return quads.length > 0 && weight(quads) >= weight(others) ? 'quad' : 'scalar';
+}
+
+/** Whether the Loop loads from a global buffer that it also stores to. */
+export function readsItsOutput(loop: Loop): boolean {
+  const accesses = [...accessesOf(loop.body, new Map(), 0)];
+  const stored = new Set(accesses.filter((access) => access.owned !== undefined).map(({ buffer }) => buffer));
+  return loop.buffers.some(
+    ({ name, space }) =>
+      space === 'global' &&
+      stored.has(name) &&
+      accesses.some((access) => access.buffer === name && access.owned === undefined),
+  );
 }
 
 function* accessesOf(body: readonly Stmt[], known: Known, depth: number): Generator<Access> {

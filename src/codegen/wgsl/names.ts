@@ -18,12 +18,16 @@ pixelfragment precise precision premerge priv protected pub public readonly ref 
 resource restrict self set shared sizeof smooth snorm static static_assert static_cast std subroutine super target template
 this thread_local throw trait try type typedef typeid typename typeof union unless unorm unsafe unsized use using varying
 virtual volatile wgsl where with writeonly yield
-array atomic bool f16 f32 i32 u32 vec2 vec3 vec4 vec2f vec3f vec4f vec2i vec3i vec4i vec2u vec3u vec4u ptr
-abs acos all any asin atan atan2 atomicAnd atomicLoad atomicOr atomicStore bitcast ceil clamp cos cosh exp exp2 extractBits
-floor fma fract insertBits inverseSqrt ldexp log log2 max min pow round select sign sin sinh sqrt tan tanh trunc
-pack2x16float unpack2x16float workgroupBarrier
+atomic bool f16 f32 i32 u32 vec2 vec3 vec4 vec2f vec3f vec4f vec2i vec3i vec4i vec2u vec3u vec4u ptr
+abs any array atomicAnd atomicLoad atomicOr atomicStore bitcast ceil clamp exp2 extractBits floor fma insertBits inverseSqrt max
+min round select sign sqrt storageBarrier trunc unpack2x16float workgroupBarrier
 scalars workgroup_id local_id`;
 const taken: ReadonlySet<string> = new Set(words.trim().split(/\s+/));
+
+/** Whether WGSL or the emitter gives a word another meaning. */
+export function isTaken(name: string): boolean {
+  return taken.has(name) || preludeNames.has(name);
+}
 
 /** Spellings of a Loop's buffers, variables and entry point. */
 export interface Names {
@@ -35,24 +39,33 @@ export interface Names {
 
 /** Gives every name of the Loop a spelling of its own; buffers first, so that they keep theirs. */
 export function nameTable(loop: Loop): Names {
-  const used = new Set([loop.name, ...preludeNames]);
+  const used = new Set<string>();
   const claim = (name: string): string => {
     let safe = name.startsWith('__') ? `_${name.replace(/^_+/, '')}` : name;
-    while (safe === '_' || taken.has(safe) || used.has(safe)) safe += '_';
+    while (safe === '_' || isTaken(safe) || used.has(safe)) safe += '_';
     used.add(safe);
     return safe;
+  };
+  const fresh = (hint: string): string => {
+    let name = hint;
+    for (let i = 1; used.has(name) || isTaken(name); i++) name = `${hint}_${i}`;
+    used.add(name);
+    return name;
   };
   const spelled = (names: Iterable<string>): Map<string, string> => {
     const map = new Map<string, string>();
     for (const name of names) if (!map.has(name)) map.set(name, claim(name));
     return map;
   };
+  // Variables may have the entry point's name, which nothing else refers to.
+  used.add(loop.name);
   const buffers = spelled(loop.buffers.map((buffer) => buffer.name));
+  used.delete(loop.name);
   const variables = spelled(declared(loop.body));
   return {
     buffer: (name) => buffers.get(name) ?? name,
     variable: (name) => variables.get(name) ?? name,
-    fresh: claim,
+    fresh,
   };
 }
 

@@ -45,7 +45,8 @@ const splat = ({ from, width }: Site, text: string): Term =>
 const zero = (site: Site): Term => splat(site, { f32: '0.0', i32: '0', u32: '0u', bool: 'false' }[site.from]);
 const not: Spelling = ({ args, from }) => prefix(from === 'bool' ? '!' : '~', args[0]!);
 /** Not `!=`: on NaN that is false on SwiftShader, where it must be true. */
-const differ: Spelling = ({ args }) => prefix('!', infix('==', args[0]!, args[1]!));
+const differ: Spelling = (site) =>
+  site.from === 'f32' ? prefix('!', infix('==', site.args[0]!, site.args[1]!)) : operator('!=')(site);
 /** On vectors the bitwise operators; on single bools those that take relations without parentheses. */
 const logic = (single: '&&' | '||', lanes: '&' | '|'): Spelling =>
   byType({
@@ -67,7 +68,7 @@ const count = (site: Site): Term => splat({ ...site, from: 'u32' }, `${site.last
 const cast: Spelling = (site) => {
   const { type, from, width, args, prelude } = site;
   if (type === from) return args[0]!;
-  if (type === 'bool') return prefix('!', infix('==', args[0]!, zero(site)));
+  if (type === 'bool') return differ({ ...site, args: [args[0]!, zero(site)] });
   if (from === 'f32') return call(prelude.use(type === 'i32' ? 'int_F' : 'uint_F', width), args);
   if (from === 'u32' && type === 'f32') return call(prelude.use('float_U', width), args);
   return call(typeName(type, width), args);

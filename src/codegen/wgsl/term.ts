@@ -68,6 +68,7 @@ export type BinaryOperator =
   | '<'
   | '<='
   | '=='
+  | '!='
   | '&&'
   | '||';
 
@@ -91,6 +92,7 @@ export function infix(operator: BinaryOperator, a: Term, b: Term): Term {
     case '<':
     case '<=':
     case '==':
+    case '!=':
       return join(level.relational, level.shift, level.shift);
     case '&&':
     case '||':
