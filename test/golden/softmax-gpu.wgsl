@@ -100,8 +100,8 @@ fn row_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocati
     let idx_2 = idx + step_1 * 4;
     let x0_1 = in0[idx_2 >> 2u];
     let sub = x0_1 - vec4f(partial_10);
-    let exp_ = exp_f32x4(sub);
-    sum = sum + exp_;
+    let exp = exp_f32x4(sub);
+    sum = sum + exp;
   }
   let sum_1 = sum;
   let sum_2 = sum_1.x + sum_1.y + (sum_1.z + sum_1.w);

@@ -32,8 +32,8 @@ fn map_mul_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocati
   let x1 = in1[idx_2 >> 2u];
   let add = x0 + x1;
   let neg = -add;
-  let exp_ = exp_f32x4(neg);
-  let add_1 = exp_ + vec4f(1.0);
+  let exp = exp_f32x4(neg);
+  let add_1 = exp + vec4f(1.0);
   let recip = vec4f(1.0) / add_1;
   let mul = add * recip;
   out0[idx >> 2u] = mul;
