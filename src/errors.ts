@@ -22,16 +22,18 @@ export type ErrorCode =
 
 /** The base of every error Sinter throws: catch this, then look at `code`. */
 export class SinterError extends Error {
+  // Spelled out in every class: a minifier renames the classes.
+  override name: string = 'SinterError';
   readonly code: ErrorCode;
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
-    this.name = new.target.name;
   }
 }
 
 /** A mistake in what was asked of a tensor operation; thrown when the operation is recorded. */
 export class TensorError extends SinterError {
+  override name: string = 'TensorError';
   readonly op: string;
   constructor(code: ErrorCode, op: string, problem: string, hint?: string) {
     super(code, `${op}: ${problem}${userLocation()}${hint === undefined ? '' : `\n  try: ${hint}`}`);
@@ -41,6 +43,7 @@ export class TensorError extends SinterError {
 
 /** Malformed text or bytes: IR text, einsum notation, safetensors, npy, idx. */
 export class ParseError extends SinterError {
+  override name: string = 'ParseError';
   /** 1-based; undefined for binary formats. */
   readonly line: number | undefined;
   readonly column: number | undefined;
@@ -61,6 +64,7 @@ export class ParseError extends SinterError {
 
 /** The device refused or failed: names the kernel or buffer, the limit, and the value asked for. */
 export class DeviceError extends SinterError {
+  override name: string = 'DeviceError';
   /** The kernel that failed, when one can be named. */
   readonly kernel: string | undefined;
   constructor(
@@ -78,6 +82,7 @@ export class DeviceError extends SinterError {
 
 /** A broken invariant of the compiler itself; names the pass and carries IR text for the report. */
 export class CompilerBug extends SinterError {
+  override name: string = 'CompilerBug';
   readonly pass: string;
   constructor(pass: string, problem: string, irText?: string) {
     super('E_BUG', `compiler bug in ${pass}: ${problem}${irText === undefined ? '' : `\n${irText}`}`);
