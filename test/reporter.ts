@@ -8,6 +8,8 @@ export default class ClosingLine implements Reporter {
     let skipped = 0;
     for (const module of modules) {
       if (module.errors().length > 0) failed += 1;
+      // What fails around the tests, such as in beforeAll, fails too.
+      for (const suite of module.children.allSuites()) if (suite.errors().length > 0) failed += 1;
       for (const test of module.children.allTests()) {
         const result = test.result();
         if (result.state === 'passed') passed += 1;
