@@ -1,6 +1,7 @@
 // Tensors from files and into files: the formats of this folder between bytes and tensors. Every dtype keeps its own bytes, so
 // f16 and bf16 pass unrounded.
 
+import { TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
 import { leafHandle } from '../tensor/recording.ts';
 import { readBytes } from '../tensor/realise.ts';
@@ -57,14 +58,18 @@ export function loadIdx(bytes: Uint8Array): Tensor {
   return fromHostTensor(readIdx(bytes));
 }
 
-/** The bytes of a file, under Node. */
+/** The bytes of a file, under Node; E_UNSUPPORTED in a page. */
 export async function readFile(path: string | URL): Promise<Uint8Array> {
-  const { readFile: read } = await import('node:fs/promises');
-  return read(path);
+  return (await files('readFile')).readFile(path);
 }
 
-/** Writes a file, under Node. */
+/** Writes a file, under Node; E_UNSUPPORTED in a page. */
 export async function writeFile(path: string | URL, bytes: Uint8Array): Promise<void> {
-  const { writeFile: write } = await import('node:fs/promises');
-  await write(path, bytes);
+  await (await files('writeFile')).writeFile(path, bytes);
+}
+
+async function files(op: string): Promise<typeof import('./files.ts')> {
+  if (typeof process !== 'undefined' && process.versions?.node !== undefined) return import('./files.ts');
+  const hint = op === 'readFile' ? 'fetch, and its arrayBuffer()' : 'a Blob of the bytes, to download';
+  throw new TensorError('E_UNSUPPORTED', op, 'a page has no files', hint);
 }
