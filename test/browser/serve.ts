@@ -1,0 +1,43 @@
+// A web server for one page, on a free port of 127.0.0.1 (which browsers trust enough for WebGPU).
+
+import * as http from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Served {
+  readonly origin: string;
+  close(): Promise<void>;
+}
+
+const TYPES: Readonly<Record<string, string>> = { js: 'text/javascript', html: 'text/html' };
+
+/** A file and the headers that go with it. */
+export interface Answer {
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Serves what `find` has for a path such as `/page.js`; the rest is not found. */
+export async function serve(find: (path: string) => Answer | undefined): Promise<Served> {
+  const server = http.createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://127.0.0.1');
+    const found = find(pathname);
+    const type = TYPES[pathname.slice(pathname.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
+    response.writeHead(found === undefined ? 404 : 200, {
+      'content-type': `${type}; charset=utf-8`,
+      ...found?.headers,
+    });
+    response.end(found?.body);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
