@@ -17,7 +17,7 @@ const settings: LanguageSettings = {
   width: 64,
   heads: 4,
   layers: 2,
-  batch: 16,
+  batch: 12,
   steps: 300,
   rate: 4e-3,
   warmup: 20,
