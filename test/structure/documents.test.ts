@@ -2,7 +2,7 @@
 // files, passes, scripts and commands in them exist.
 
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { budgetTable, withSection } from '../../scripts/docs.ts';
 import { checkExamples, examplesOf, runExamples } from '../../scripts/examples.ts';
@@ -14,7 +14,13 @@ import { filesUnder, readText, root, sources } from './source.ts';
 
 const readme = readText('README.md');
 const architecture = readText('ARCHITECTURE.md');
-const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
+const documents = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  ...filesUnder('docs', '.md'),
+];
 const stale = 'out of date: npm run docs';
 
 describe('README.md', () => {
@@ -89,7 +95,7 @@ describe('links and scripts', () => {
     expect(run.filter((name) => !scripts.includes(name))).toEqual([]);
     const links = [...text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)];
     for (const [link, file, anchor] of links) {
-      const target = file === '' ? path : file!;
+      const target = file === '' ? path : posix.join(dirname(path), file!);
       expect(existsSync(join(root, target)), link).toBe(true);
       if (anchor !== undefined) expect(anchorsOf(readText(target)), link).toContain(anchor);
     }

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readText, root, sources } from './source.ts';
+import { filesUnder, readText, root, sources } from './source.ts';
 
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>;
@@ -67,14 +67,8 @@ describe('package.json', () => {
     const report = execFileSync('npm', args, { cwd: root, encoding: 'utf8' });
     const [packed] = JSON.parse(report) as [{ readonly files: readonly { readonly path: string }[] }];
     const paths = packed.files.map(({ path }) => path);
-    const documents = [
-      'ARCHITECTURE.md',
-      'CHANGELOG.md',
-      'LICENSE',
-      'README.md',
-      'docs/softmax.svg',
-      'package.json',
-    ];
+    const texts = ['ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE', 'README.md'];
+    const documents = [...texts, ...filesUnder('docs', ''), 'package.json'];
     expect(paths.filter((path) => !path.startsWith('dist/')).sort()).toEqual(documents);
     expect(documents.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
