@@ -55,7 +55,7 @@ export class Shadow {
     const { group, item, epoch } = this.#now;
     if (this.#clashes(this.#writeGroup[index]!, this.#writer[index]!, this.#writeEpoch[index]!))
       this.#report(
-        `${this.#who(this.#writeGroup[index]!, this.#writer[index]!)} wrote it with no barrier between`,
+        `${this.#who(this.#writeGroup[index]!, this.#writer[index]!)} wrote it, and no barrier orders the two`,
       );
     if (this.#readEpoch[index] !== epoch) {
       this.#readEpoch[index] = epoch;
@@ -75,7 +75,7 @@ export class Shadow {
       this.#report(`${readGroup === several ? 'several workgroups' : `workgroup ${readGroup}`} read it`);
     const reader = this.#reader[index]!;
     if (reader !== nobody && this.#readEpoch[index] === epoch && reader !== item)
-      this.#report(`${this.#who(group, reader)} read it with no barrier between`);
+      this.#report(`${this.#who(group, reader)} read it, and no barrier orders the two`);
     this.#writer[index] = item;
     this.#writeGroup[index] = group;
     this.#writeEpoch[index] = epoch;

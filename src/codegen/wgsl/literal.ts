@@ -29,7 +29,9 @@ function scalarLiteral(value: number, type: RegisterType): string {
       // The digits of the double that the f32 is: shorter ones may round past the largest f32.
       const exact = Math.fround(value);
       const digits = String(Math.abs(exact));
-      const sign = Object.is(exact, -0) || exact < 0 ? '-' : '';
+      // A literal -0.0 loses its sign on the way to the adapter.
+      if (Object.is(exact, -0)) return 'bitcast<f32>(0x80000000u)';
+      const sign = exact < 0 ? '-' : '';
       return `${sign}${/[.e]/.test(digits) ? digits : `${digits}.0`}${/e/.test(digits) ? 'f' : ''}`;
     }
     default:

@@ -41,8 +41,8 @@ export interface Names {
 export function nameTable(loop: Loop): Names {
   const used = new Set<string>();
   const claim = (name: string): string => {
-    let safe = name.startsWith('__') ? `_${name.replace(/^_+/, '')}` : name;
-    while (safe === '_' || isTaken(safe) || used.has(safe)) safe += '_';
+    let safe = /^_+[^_]/.test(name) ? name.replace(/^_+/, '_') : name.replace(/^_+$/, 'blank');
+    while (isTaken(safe) || used.has(safe)) safe += '_';
     used.add(safe);
     return safe;
   };
