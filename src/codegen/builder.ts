@@ -36,7 +36,7 @@ export class LoopBuilder {
 
   /** Names a value once; constants, variables and coordinates stay as they are. */
   let(value: Value, hint: string): Value {
-    if (lanesOf(value) !== undefined || value.kind === 'scalar') return value;
+    if (value.kind === 'constant' || value.kind === 'scalar') return value;
     // A mutable register is copied: its later values must not show through the name.
     if (value.kind === 'variable' && !this.#mutable.has(value.name)) return value;
     const stable = this.#isStable(value);
@@ -192,50 +192,8 @@ export function splat(value: Value, width: Width): Value {
   return { kind: 'splat', arg: value, type: value.type, width };
 }
 
-/** Integer and bool arithmetic that is done here when its operands are known. */
-const folding: Partial<Record<LoopOp, (a: number, b: number) => number | boolean>> = {
-  add: (a, b) => (a + b) | 0,
-  sub: (a, b) => (a - b) | 0,
-  mul: Math.imul,
-  min: Math.min,
-  max: Math.max,
-  lt: (a, b) => a < b,
-  le: (a, b) => a <= b,
-  eq: (a, b) => a === b,
-  ne: (a, b) => a !== b,
-  and: (a, b) => a & b,
-  or: (a, b) => a | b,
-};
-
-/** The value of each lane, where it is known. */
-function lanesOf(value: Value): readonly number[] | undefined {
-  if (value.kind === 'constant') return new Array<number>(value.width).fill(value.value);
-  if (value.kind !== 'vector') return undefined;
-  const lanes = value.args.flatMap((arg) => (arg.kind === 'constant' ? [arg.value] : []));
-  return lanes.length === value.args.length ? lanes : undefined;
-}
-
-/**
- * An operation over operands of mixed widths: scalars are spread to the widest. Index arithmetic on constants is folded, also
- * because SwiftShader gets some of it wrong: `min(vec4i(0, 1, 2, 3), vec4i(0)) == vec4i(0, 1, 2, 3)` is false in every lane.
- */
+/** An operation over operands of mixed widths: scalars are spread to the widest. */
 export function operation(op: LoopOp, args: readonly Value[], type: RegisterType): Value {
-  const compute = folding[op];
-  const [a, b] = args;
-  if (
-    compute !== undefined &&
-    a !== undefined &&
-    b !== undefined &&
-    (a.type === 'i32' || a.type === 'bool')
-  ) {
-    const width = a.width > b.width ? a.width : b.width;
-    const [x, y] = [lanesOf(splat(a, width)), lanesOf(splat(b, width))];
-    if (x !== undefined && y !== undefined) {
-      const lanes = x.map((lane, i) => Number(compute(lane, y[i]!)));
-      if (lanes.every((lane) => lane === lanes[0])) return constant(lanes[0]!, type, width);
-      return { kind: 'vector', args: lanes.map((lane) => constant(lane, type)), type, width };
-    }
-  }
   const width = args.reduce<Width>((widest, arg) => (arg.width > widest ? arg.width : widest), 1);
   return { kind: 'op', op, args: args.map((arg) => splat(arg, width)), type, width };
 }

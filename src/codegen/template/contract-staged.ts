@@ -3,18 +3,11 @@
 // prologue runs), then every invocation accumulates a 4x4 block from there. Edges read as zero along k; rows and columns past
 // the end repeat the last and are not stored.
 
-import {
-  addIndex,
-  axisIndex,
-  coefficientOf,
-  scaleIndex,
-  substitute,
-  type IndexExpr,
-} from '../../ir/index-expr.ts';
+import { addIndex, coefficientOf, scaleIndex, substitute, type IndexExpr } from '../../ir/index-expr.ts';
 import { argsOf, type Expr } from '../../schedule/expr.ts';
 import type { Axis } from '../../schedule/kernel.ts';
 import { addInts, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
-import { laneAtom, Lowering, registerOf } from '../lower.ts';
+import { laneAtom, Lowering, quadIndex, registerOf } from '../lower.ts';
 import type { Loop, LoopBuffer, RegisterType, Value } from '../loop.ts';
 import { bufferName, finish, openBuilder, type Frame, type Grid } from './frame.ts';
 import { accumulators, multiplyAdd, TileLowering, type Contract } from './tile.ts';
@@ -103,7 +96,7 @@ class Stager {
   }
 
   #contiguous(operand: Expr, axis: Axis): number {
-    const quad = axisIndex('probe', Math.max(1, Math.ceil(axis.extent / 4)));
+    const quad = quadIndex('probe', axis.extent);
     const lane = new Map([[axis.atom, addIndex(scaleIndex(quad, 4), laneAtom)]]);
     const visit = (expr: Expr): number => {
       const own = expr.kind === 'read' && coefficientOf(substitute(expr.index, lane), laneAtom) === 1 ? 1 : 0;
@@ -118,7 +111,7 @@ class Stager {
     const line = b.let(operation('div', [this.#local, constant(threads)], 'i32'), 'line');
     const place = b.let(operation('mod', [this.#local, constant(threads)], 'i32'), 'place');
     const quads = Math.ceil(free.extent / 4);
-    const quadAtom = axisIndex('quad', quads);
+    const quadAtom = quadIndex('quad', free.extent);
     const asked = addInts(operation('div', [first, constant(4)], 'i32'), place);
     const quad = b.let(
       free.extent % tile === 0 ? asked : operation('min', [asked, constant(quads - 1)], 'i32'),
@@ -144,7 +137,7 @@ class Stager {
       'at',
     );
     const quads = Math.ceil(k.extent / 4);
-    const quadAtom = axisIndex('quad', quads);
+    const quadAtom = quadIndex('quad', k.extent);
     const askedQuad = b.let(addInts(operation('div', [k0, constant(4)], 'i32'), place), 'quad');
     const quad =
       k.extent % depth === 0

@@ -1,10 +1,10 @@
 // map: every output element once. The flat domain is cut into groups of four neighbouring elements (vector loads and stores);
 // an invocation handles several groups a whole grid apart, so that neighbours read neighbouring memory.
 
-import { axisIndex, addIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
+import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
 import { CompilerBug } from '../../errors.ts';
 import { addInts, constant, less } from '../builder.ts';
-import { laneAtom, Lowering } from '../lower.ts';
+import { laneAtom, Lowering, quadIndex } from '../lower.ts';
 import type { Loop, Value } from '../loop.ts';
 import { bufferName, finish, foldGrid, invocation, openBuilder, type Frame } from './frame.ts';
 import { storeAt } from './store-value.ts';
@@ -26,7 +26,7 @@ export function mapLoop(frame: Frame): Loop {
   const rounds = Math.ceil(quads / invocations);
   const id = invocation(b, grid, size);
 
-  const quadAtom = axisIndex('quad', quads);
+  const quadAtom = quadIndex('quad', axis.extent);
   const place: IndexExpr = addIndex(scaleIndex(quadAtom, 4), laneAtom);
   const compute = (quad: Value): void => {
     const binding = { substitution: new Map([[axis.atom, place]]), atoms: new Map([[quadAtom, quad]]) };

@@ -18,7 +18,7 @@ import type { Axis, Kernel, RowStage, Write } from '../../schedule/kernel.ts';
 import type { Node } from '../../ir/graph.ts';
 import type { Target } from '../../schedule/target.ts';
 import { addInts, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
-import { laneAtom, Lowering, registerOf, type Binding } from '../lower.ts';
+import { laneAtom, Lowering, quadIndex, registerOf, type Binding } from '../lower.ts';
 import type { Loop, LoopBuffer, Value, Width } from '../loop.ts';
 import { bufferName, finish, foldGrid, groupNumber, openBuilder, type Frame, type Grid } from './frame.ts';
 import { beats, combine, combineLanes, identity, settle, type Best } from './monoid.ts';
@@ -54,12 +54,7 @@ export function rowSchedule(kernel: Kernel, row: Axis, column: Axis, target: Tar
 
 /** Reads whose element index grows by one along the axis, weighted towards per-element reads. */
 function countContiguous(kernel: Kernel, axis: Axis): number {
-  const lane = new Map([
-    [
-      axis.atom,
-      addIndex(scaleIndex(axisIndex('quad', Math.max(1, Math.ceil(axis.extent / 4))), 4), laneAtom),
-    ],
-  ]);
+  const lane = new Map([[axis.atom, addIndex(scaleIndex(quadIndex('quad', axis.extent), 4), laneAtom)]]);
   const seen = new Set<Expr>();
   let count = 0;
   const visit = (expr: Expr): void => {
@@ -113,8 +108,9 @@ class RowEmitter {
     this.#schedule = schedule;
     this.#units = schedule.lanes === 'row' ? Math.ceil(row.extent / 4) : row.extent;
     this.#grid = foldGrid(Math.ceil(this.#units / schedule.rows), frame.target);
-    this.#rowAtom = axisIndex('unit', this.#units);
-    this.#columnAtom = axisIndex('step', this.#steps);
+    this.#rowAtom = schedule.lanes === 'row' ? quadIndex('unit', row.extent) : axisIndex('unit', row.extent);
+    this.#columnAtom =
+      schedule.lanes === 'column' ? quadIndex('step', column.extent) : axisIndex('step', column.extent);
     this.#part = schedule.parts === 1 ? constant(0) : builtin('local', schedule.rows === 1 ? 0 : 1);
     this.#place = schedule.rows === 1 ? constant(0) : builtin('local', 0);
     if (schedule.parts > 1) {

@@ -1,10 +1,10 @@
 // What the two forms of dot and conv share: accumulators, the multiply-add, and the evaluation of operands and epilogues at
 // points of a tile.
 
-import { addIndex, axisIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
+import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
 import type { Body } from '../../schedule/kernel.ts';
 import { constant, operation, splat, type LoopBuilder } from '../builder.ts';
-import { laneAtom, Lowering, registerOf } from '../lower.ts';
+import { laneAtom, Lowering, quadIndex, registerOf } from '../lower.ts';
 import type { Value } from '../loop.ts';
 import { bufferName, type Frame } from './frame.ts';
 import { settle } from './monoid.ts';
@@ -39,7 +39,7 @@ export class TileLowering {
     this.#frame = frame;
     this.#body = body;
     this.#group = group;
-    this.quadAtom = axisIndex('quad', Math.ceil(body.n.extent / 4));
+    this.quadAtom = quadIndex('quad', body.n.extent);
   }
 
   at(row: Value | undefined, quad: Value | undefined, step: Value | undefined): Lowering {
