@@ -61,9 +61,8 @@ export class Shadow {
       this.#readEpoch[index] = epoch;
       this.#reader[index] = item;
     } else if (this.#reader[index] !== item) this.#reader[index] = several;
-    const seen = this.#readGroup[index]!;
-    if (seen === nobody) this.#readGroup[index] = group;
-    else if (seen !== group) this.#readGroup[index] = several;
+    // Workgroups run one after another, so the first to read stands for all before the current one.
+    if (this.#readGroup[index] === nobody) this.#readGroup[index] = group;
   }
 
   write(index: number, owned: boolean): void {
@@ -71,8 +70,7 @@ export class Shadow {
     if (this.#clashes(this.#writeGroup[index]!, this.#writer[index]!, this.#writeEpoch[index]!))
       this.#report(`${this.#who(this.#writeGroup[index]!, this.#writer[index]!)} wrote it too`);
     const readGroup = this.#readGroup[index]!;
-    if (readGroup !== nobody && readGroup !== group)
-      this.#report(`${readGroup === several ? 'several workgroups' : `workgroup ${readGroup}`} read it`);
+    if (readGroup !== nobody && readGroup !== group) this.#report(`workgroup ${readGroup} read it`);
     const reader = this.#reader[index]!;
     if (reader !== nobody && this.#readEpoch[index] === epoch && reader !== item)
       this.#report(`${this.#who(group, reader)} read it, and no barrier orders the two`);

@@ -384,6 +384,16 @@ describe('races', () => {
     const body = (owned: boolean): Stmt[] => [store('h', at, one, owned)];
     run(makeLoop(body(false), { buffers }));
     fails(makeLoop(body(true), { buffers }), /race on h\[1\].*owns the word, but invocation 0/);
+    const other: Stmt = {
+      kind: 'if',
+      condition: operation('eq', [local, constant(0)], 'bool'),
+      then: [store('h', constant(0), one, true)],
+      else: [store('h', constant(1), one, false)],
+    };
+    fails(
+      makeLoop([other], { buffers, grid: [1, 1, 1], workgroup: [2, 1, 1] }),
+      /race on h\[1\].*owns the word, but invocation 0/,
+    );
     const own = [store('h', mulInts(at, constant(2)), { ...one, width: 2 })];
     run(makeLoop(own, { buffers }));
   });
@@ -519,14 +529,16 @@ describe('the verifier refuses', () => {
       kind: 'for',
       name: 'k',
       start: constant(0),
-      end: constant(2),
+      end: constant(3),
       step: 1,
       body: [
-        { kind: 'if', condition: less(m, constant(1)), then: [barrier] },
+        { kind: 'if', condition: less(variable('n', 'i32'), constant(1)), then: [barrier] },
+        { kind: 'assign', name: 'n', value: m },
         { kind: 'assign', name: 'm', value: local },
       ],
     };
-    refuses(makeLoop([{ kind: 'var', name: 'm', value: constant(0) }, turn]), /non-uniform control flow/);
+    const both = ['m', 'n'].map((name): Stmt => ({ kind: 'var', name, value: constant(0) }));
+    refuses(makeLoop([...both, turn]), /non-uniform control flow/);
     const long: Stmt = { kind: 'for', name: 'k', start: constant(0), end: local, step: 1, body: [barrier] };
     refuses(makeLoop([long]), /non-uniform control flow/);
   });
