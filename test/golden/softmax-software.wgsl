@@ -39,7 +39,7 @@ fn exp_f32x4(x: vec4f) -> vec4f {
   let y = exp2(t);
   let head = high_f32x4(x);
   let lost = ((head * 1.4423828125 - t) + (x - head) * 1.4423828125) + x * 0.00031222839606925845;
-  return select(select(y, y + y * (lost * 0.6931471805599453), abs(x) < vec4f(88.7228)), x, is_nan_f32x4(x));
+  return select(select(y, y * (1.0 + lost * 0.6931471805599453), abs(x) < vec4f(88.7228)), x, is_nan_f32x4(x));
 }
 
 @compute @workgroup_size(16, 1, 1)

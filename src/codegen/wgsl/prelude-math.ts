@@ -65,7 +65,7 @@ export const mathFunctions: readonly string[] = [
   let y = exp2(t);
   let head = high_F(x);
   let lost = ((head * 1.4423828125 - t) + (x - head) * 1.4423828125) + x * 0.00031222839606925845;
-  return select(select(y, y + y * (lost * 0.6931471805599453), abs(x) < F(88.7228)), x, is_nan_F(x));
+  return select(select(y, y * (1.0 + lost * 0.6931471805599453), abs(x) < F(88.7228)), x, is_nan_F(x));
 }`,
   // 2^n·(e^r − 1) + (2^n − 1) for x = n·ln 2 + r, halved on the way so that 2^128 does not overflow. ln 2 in two parts, so that n
   // times the first is exact.
