@@ -5,7 +5,7 @@ import { TensorError } from '../errors.ts';
 import { sameShape } from '../ir/shape.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { realise } from '../tensor/realise.ts';
-import { currentTrace } from '../tensor/recording.ts';
+import { assigning, currentTrace } from '../tensor/recording.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import { noGrad } from '../tensor/transform.ts';
 import { treeLeaves, TreeNode } from '../tensor/tree.ts';
@@ -107,7 +107,7 @@ export abstract class Optimizer<O extends RateOptions> {
       );
     }
     const moved: Tensor[] = [];
-    noGrad(() => {
+    assigning(() => {
       for (const group of this.#groups) {
         const lr = this.#rate(group);
         for (const entry of group.entries) {

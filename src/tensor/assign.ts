@@ -5,8 +5,9 @@ import { TensorError } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
-import { overwritten } from './memory.ts';
+import { giveUp, reclaimSoon } from './memory.ts';
 import {
+  addPending,
   bindLeaf,
   bindStorage,
   builder,
@@ -15,7 +16,6 @@ import {
   gradEnabled,
   here,
   nodeFor,
-  pendingHandles,
   settle,
 } from './recording.ts';
 import type { Storage } from './storage.ts';
@@ -33,6 +33,7 @@ export function assignHandle(handle: Handle, value: Handle): void {
   const cut = tracks || !source.requiresGrad ? node : (builder().add('stopGradient', [node], {}) as Node);
   if (!at.leaf) at.requiresGrad = tracks;
   moveOn(at, cut);
+  reclaimSoon();
 }
 
 /** Moves `handle` on to a computed value of its type; a leaf stays one, any other handle loses its history. */
@@ -53,7 +54,7 @@ function moveOn(at: Handle, node: Node): void {
   if (at.leaf) bindLeaf(at.node, at);
   if (at.trace === undefined && !settle(at)) {
     at.keep = true;
-    pendingHandles().add(at);
+    addPending(at);
   }
-  if (old !== undefined && old.unshare()) overwritten(old);
+  if (old !== undefined && old.unshare()) giveUp(old, 'overwritten');
 }

@@ -8,7 +8,7 @@ import { Executable } from './executable.ts';
 import { execute } from './execute.ts';
 import { currentSeed, split, takeCounts } from './generator.ts';
 import type { Handle } from './handle.ts';
-import { readByPending } from './memory.ts';
+import { readByPending, reclaimSoon } from './memory.ts';
 import { flushAll, realise } from './realise.ts';
 import { asTensor } from './record.ts';
 import { currentTrace, gradEnabled, here, leafHandle } from './recording.ts';
@@ -177,6 +177,7 @@ function call(
   const count = traced.graph.parameters.length - traced.scalarIndices.size;
   if (outputs.length > 0) execute({ executable, inputs: inputs.slice(0, count), outputs, scalars });
   for (const storage of givenUp) if (storage.owners <= 0) storage.lose('donated');
+  reclaimSoon();
   return unflatten(traced.structure, leaves);
 }
 

@@ -33,6 +33,8 @@ export class Handle {
   late = false;
   /** `backward` has run from here: its history is dropped once it is realised. */
   released = false;
+  /** Somebody holds the `vjp` of this value. */
+  pulled = false;
   /** Came from a JavaScript number: takes the dtype of what it meets. */
   weak = false;
   /** Where an earlier flush computed this value without keeping it. */

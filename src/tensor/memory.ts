@@ -4,16 +4,29 @@
 
 import type { Node } from '../ir/graph.ts';
 import type { Handle } from './handle.ts';
-import { canonical, pendingHandles, settle, storageOf } from './recording.ts';
+import { canonical, dropPending, pendingHandles, settle, storageOf } from './recording.ts';
 import type { Lost, Storage } from './storage.ts';
 
 let givenUpBudget = 256 * 2 ** 20;
 
+interface GivenUp {
+  readonly storage: WeakRef<Storage>;
+  readonly bytes: number;
+  readonly why: Lost;
+}
+
 /** Values without an owner that something recorded earlier may still need, oldest first. */
-let givenUp: { readonly storage: WeakRef<Storage>; readonly bytes: number; readonly why: Lost }[] = [];
+let givenUp: GivenUp[] = [];
 let givenUpBytes = 0;
-/** Disposed values that only pending results read. */
-let condemned: Storage[] = [];
+/** Values that are given up as soon as no pending result reads them. */
+let condemned: { readonly storage: Storage; readonly why: Lost }[] = [];
+let condemnedBytes = 0;
+/** Lengths and size of the two lists at which it pays to look through them. */
+const least = 256;
+const leastBytes = 16 * 2 ** 20;
+let givenUpLimit = least;
+let condemnedLimit = least;
+let condemnedBytesLimit = leastBytes;
 
 /**
  * Bytes of values that `assign` replaced or `dispose` gave up which are kept for what was recorded from them before and is
@@ -25,39 +38,62 @@ export function setGivenUpBudget(bytes: number): number {
   return before;
 }
 
-/** Notes that the last tensor standing for this value has moved on. */
-export function overwritten(storage: Storage): void {
-  keepForLate(storage, 'overwritten');
+/** Notes that no tensor stands for this value any more; `reclaim` frees it. */
+export function giveUp(storage: Storage, why: Lost): void {
+  condemned.push({ storage, why });
+  condemnedBytes += storage.bytes;
+}
+
+/** Frees what was given up and nothing can ask for, and of the rest the oldest over the budget. Called after a flush. */
+export function reclaim(): void {
+  if (condemned.length === 0 && givenUpBytes <= givenUpBudget) return;
+  const needed = readByPending();
+  const before = condemned;
+  condemned = [];
+  condemnedBytes = 0;
+  for (const { storage, why } of before) {
+    if (storage.owners > 0 || storage.lost !== undefined) continue;
+    if (needed.has(storage)) giveUp(storage, why);
+    else if (storage.lingering) keepForLate(storage, why);
+    else storage.lose(why);
+  }
+  condemnedLimit = Math.max(least, 2 * condemned.length);
+  condemnedBytesLimit = Math.max(leastBytes, 2 * condemnedBytes);
+  if (givenUpBytes > givenUpBudget) evict(needed);
+}
+
+/** As `reclaim`, when there is little to look through or much to win. */
+export function reclaimSoon(): void {
+  const isMuch = condemned.length > condemnedLimit || condemnedBytes > condemnedBytesLimit;
+  if (isMuch || pendingHandles().size === 0) reclaim();
 }
 
 function keepForLate(storage: Storage, why: Lost): void {
   givenUp.push({ storage: new WeakRef(storage), bytes: storage.bytes, why });
   givenUpBytes += storage.bytes;
+  if (givenUp.length <= givenUpLimit) return;
+  const alive = givenUp.filter((item) => ownerless(item) !== undefined);
+  for (const { bytes } of givenUp) givenUpBytes -= bytes;
+  for (const { bytes } of alive) givenUpBytes += bytes;
+  givenUp = alive;
+  givenUpLimit = Math.max(least, 2 * alive.length);
 }
 
-/** Frees what `dispose` left to pending readers, and the oldest values over the budget. Called after a flush. */
-export function reclaim(): void {
-  if (condemned.length === 0 && givenUpBytes <= givenUpBudget) return;
-  const needed = readByPending();
-  const unread = condemned.filter((storage) => !needed.has(storage));
-  condemned = condemned.filter((storage) => needed.has(storage));
-  for (const storage of unread) {
-    if (storage.lingering) keepForLate(storage, 'disposed');
-    else storage.lose('disposed');
-  }
-  if (givenUpBytes <= givenUpBudget) return;
-  const kept: typeof givenUp = [];
-  for (const item of givenUp) {
-    const storage = item.storage.deref();
-    const isSettled = storage === undefined || storage.lost !== undefined || storage.owners > 0;
-    if (!isSettled && (givenUpBytes <= givenUpBudget || needed.has(storage))) {
-      kept.push(item);
-      continue;
-    }
+/** Frees the oldest values over the budget that no pending result reads. */
+function evict(needed: ReadonlySet<Storage>): void {
+  givenUp = givenUp.filter((item) => {
+    const storage = ownerless(item);
+    if (storage !== undefined && (givenUpBytes <= givenUpBudget || needed.has(storage))) return true;
     givenUpBytes -= item.bytes;
-    if (!isSettled) storage.lose(item.why);
-  }
-  givenUp = kept;
+    storage?.lose(item.why);
+    return false;
+  });
+}
+
+/** The value, if it is there and still has no owner. */
+function ownerless({ storage }: GivenUp): Storage | undefined {
+  const value = storage.deref();
+  return value === undefined || value.lost !== undefined || value.owners > 0 ? undefined : value;
 }
 
 /** Gives a value up. What was recorded from it and not computed yet still gets it. */
@@ -65,12 +101,11 @@ export function disposeHandle(handle: Handle): void {
   if (handle.gone !== undefined) return;
   if (handle.trace === undefined) settle(handle);
   handle.gone = 'disposed';
-  pendingHandles().delete(handle);
+  dropPending(handle);
   const { storage } = handle;
   handle.storage = undefined;
   if (storage === undefined || !storage.unshare() || storage.lost !== undefined) return;
-  if (storage.lingering) keepForLate(storage, 'disposed');
-  else condemned.push(storage);
+  giveUp(storage, 'disposed');
   reclaim();
 }
 
@@ -83,7 +118,7 @@ export function readByPending(): Set<Storage> {
     if (seen.has(node)) continue;
     seen.add(node);
     const storage = storageOf(node);
-    if (storage !== undefined) found.add(storage);
+    if (storage !== undefined && storage.lost === undefined) found.add(storage);
     else for (const input of node.inputs) stack.push(canonical(input));
   }
   return found;

@@ -14,11 +14,13 @@ import {
   builder,
   canonical,
   currentTrace,
+  dropPending,
   here,
   isFree,
   noteLateUse,
   pendingHandles,
   renewBuilder,
+  setPending,
   settle,
   storageOf,
 } from './recording.ts';
@@ -53,7 +55,7 @@ export function realise(handle: Handle): Storage {
 /** Computes everything pending. */
 export function flushAll(): void {
   for (let [first] = pendingHandles(); first !== undefined; [first] = pendingHandles()) {
-    if (settle(first)) pendingHandles().delete(first);
+    if (settle(first)) dropPending(first);
     else flush(first);
   }
 }
@@ -65,51 +67,74 @@ export function flushLarge(): void {
 }
 
 function flush(target: Handle): void {
-  const { handles, doomed } = connected(target);
-  const lost = handles.filter((handle) => doomed.has(canonical(handle.node)));
-  const reasons = lost.map((handle) => lostLeaf(canonical(handle.node)));
-  lost.forEach((handle, i) => bindFailure(handle, reasons[i]!));
+  const candidates = [...pendingHandles()].filter((handle) => handle === target || !settle(handle));
+  if (!pendingHandles().has(target)) candidates.push(target);
+  let region = explore(candidates);
+  const isHere = region.groupOf(target);
+  let handles = candidates.filter((handle) => handle === target || region.groupOf(handle) === isHere);
+  const taken = new Set(handles);
+  setPending(candidates.filter((handle) => !taken.has(handle)));
+
+  if (region.hasLost) handles = withoutDoomed(handles, region);
   // Late values first and on their own: what reads them then has the structure it will have in every step to come.
-  const late = handles.filter((handle) => handle.storage === undefined && handle.late);
-  if (late.length > 0) compute(late, target);
-  const alive = handles.filter((handle) => !settle(handle));
-  if (alive.length > 0) compute(alive, target);
+  const late = handles.filter((handle) => handle.late);
+  if (late.length > 0) {
+    compute(late, region, target);
+    handles = handles.filter((handle) => !settle(handle));
+    region = explore(handles);
+  }
+  if (handles.length > 0) compute(handles, region, target);
   renewBuilder();
   reclaim();
 }
 
 /** Computes the results among connected handles; the other handles learn where they were passed by. */
-function compute(handles: readonly Handle[], target: Handle): void {
-  const consumed = consumedBy(handles);
+function compute(handles: readonly Handle[], region: Region, target: Handle): void {
   const results = new Set<Node>();
   for (const handle of handles) {
     const node = canonical(handle.node);
-    if (handle === target || handle.keep || handle.late || !consumed.has(node)) results.add(node);
+    if (handle === target || handle.keep || handle.late || !region.consumed.has(node)) results.add(node);
   }
-  const skeleton = skeletonOf([...results], computedStorage);
+  const skeleton = skeletonOf([...results], (node) =>
+    region.uncomputed.has(node) ? undefined : storageOf(node),
+  );
   const entry = entryFor(skeleton);
   const plan = entry.plan(skeleton.literals);
+  const made = new Set<Node>();
   const outputs = plan.outputs.map((position) => {
-    const node = skeleton.parts[position]!.node;
-    const { dtype, shape } = node;
-    const storage = Storage.promised(dtype, shape as readonly number[]);
+    const { node } = skeleton.parts[position]!;
+    const storage = Storage.promised(node.dtype, node.shape as readonly number[]);
     bindStorage(node, storage);
+    made.add(node);
     return storage;
   });
   execute({ executable: plan.executable, inputs: skeleton.leaves, outputs, scalars: plan.scalars });
-  let lingers = false;
+  const unfinished: number[] = [];
   for (const handle of handles) {
-    pendingHandles().delete(handle);
-    lingers ||= handle.requiresGrad;
-    if (settle(handle)) continue;
-    lingers = true;
+    const isMade = made.has(canonical(handle.node));
     const position = skeleton.position(handle.node);
-    if (position !== undefined) handle.passed = { entry, position };
+    if (isMade) settle(handle);
+    else if (position !== undefined) handle.passed = { entry, position };
+    // Its value, or its gradient, can still be asked for.
+    const hasHistory = handle.pulled || (handle.requiresGrad && !handle.leaf && !handle.released);
+    if (position !== undefined && (!isMade || hasHistory)) unfinished.push(position);
   }
-  if (lingers) for (const leaf of skeleton.leaves) leaf.lingering = true;
+  for (const leaf of skeleton.leavesUnder(unfinished)) leaf.lingering = true;
 }
 
-/** Whatever was computed from a lost value fails when it is read, naming the value. */
+/** The handles that can be computed; what was computed from a lost value fails when it is read, naming the value. */
+function withoutDoomed(handles: readonly Handle[], region: Region): Handle[] {
+  const doomed = new Set<Node>();
+  for (const node of [...region.uncomputed.keys()].sort((a, b) => a.id - b.id)) {
+    if (node.op === 'parameter' || node.inputs.some((input) => doomed.has(canonical(input))))
+      doomed.add(node);
+  }
+  const lost = handles.filter((handle) => doomed.has(canonical(handle.node)));
+  const reasons = lost.map((handle) => lostLeaf(canonical(handle.node)));
+  lost.forEach((handle, i) => bindFailure(handle, reasons[i]!));
+  return handles.filter((handle) => !settle(handle));
+}
+
 function bindFailure(handle: Handle, lost: string): void {
   const storage = Storage.promised(handle.dtype, handle.shape);
   storage.fail(
@@ -122,7 +147,6 @@ function bindFailure(handle: Handle, lost: string): void {
   );
   bindStorage(canonical(handle.node), storage);
   settle(handle);
-  pendingHandles().delete(handle);
 }
 
 /** Words for the first lost leaf under a node, e.g. `t3 f32[4], which was donated`. */
@@ -145,20 +169,28 @@ function computedStorage(node: Node): Storage | undefined {
   return storage?.lost === undefined ? storage : undefined;
 }
 
-interface Connected {
-  /** In recording order; the target is among them. */
-  readonly handles: readonly Handle[];
-  /** Nodes that cannot be computed because a value under them is lost. */
-  readonly doomed: ReadonlySet<Node>;
+/** What is not computed yet under some values. */
+interface Region {
+  /** Nodes, with their numbers. */
+  readonly uncomputed: ReadonlyMap<Node, number>;
+  /** Nodes that others read. */
+  readonly consumed: ReadonlySet<Node>;
+  /** Some value that is needed is gone for good. */
+  readonly hasLost: boolean;
+  /** Equal for handles whose graphs share an uncomputed node, directly or through others. */
+  groupOf(handle: Handle): number;
 }
 
-/** The pending handles whose graphs share an uncomputed node with the target's, directly or through others. */
-function connected(target: Handle): Connected {
-  for (const handle of pendingHandles()) if (settle(handle)) pendingHandles().delete(handle);
-  const candidates = new Set(pendingHandles()).add(target);
-  const order = uncomputed([...candidates].map((handle) => canonical(handle.node)));
-  const index = new Map<Node, number>(order.map((node, i) => [node, i]));
-  const parent = Int32Array.from(order.keys());
+/** Walks down from handles to what is computed, joining what is connected (union-find). */
+function explore(handles: readonly Handle[]): Region {
+  const uncomputed = new Map<Node, number>();
+  const consumed = new Set<Node>();
+  const parent: number[] = [];
+  const enter = (node: Node): number => {
+    const number = parent.push(parent.length) - 1;
+    uncomputed.set(node, number);
+    return number;
+  };
   const find = (start: number): number => {
     let at = start;
     while (parent[at] !== at) {
@@ -167,43 +199,27 @@ function connected(target: Handle): Connected {
     }
     return at;
   };
-  const doomed = new Set<Node>();
-  order.forEach((node, i) => {
-    if (node.op === 'parameter') doomed.add(node);
+  let hasLost = false;
+  for (const handle of handles) {
+    const node = canonical(handle.node);
+    if (!uncomputed.has(node)) enter(node);
+  }
+  for (const [node, number] of uncomputed) {
+    hasLost ||= node.op === 'parameter';
     for (const operand of node.inputs) {
       const input = canonical(operand);
-      const k = index.get(input);
-      if (k === undefined) continue;
-      if (doomed.has(input)) doomed.add(node);
+      const isKnown = consumed.has(input);
+      consumed.add(input);
+      let place = uncomputed.get(input);
+      if (place === undefined && !isKnown && computedStorage(input) === undefined) place = enter(input);
       // Constants and counters are shared by unrelated graphs and connect nothing.
-      if (!isFree(input)) parent[find(k)] = find(i);
+      if (place !== undefined && !isFree(input)) parent[find(place)] = find(number);
     }
-  });
-  const group = (handle: Handle): number => find(index.get(canonical(handle.node))!);
-  const wanted = group(target);
+  }
   return {
-    handles: [...candidates].filter((handle) => handle === target || group(handle) === wanted),
-    doomed,
+    uncomputed,
+    consumed,
+    hasLost,
+    groupOf: (handle) => find(uncomputed.get(canonical(handle.node))!),
   };
-}
-
-/** Nodes under `roots` that are not computed, inputs first. */
-function uncomputed(roots: readonly Node[]): Node[] {
-  const seen = new Set<Node>(roots);
-  for (const node of seen) {
-    for (const operand of node.inputs) {
-      const input = canonical(operand);
-      if (computedStorage(input) === undefined) seen.add(input);
-    }
-  }
-  return [...seen].sort((a, b) => a.id - b.id);
-}
-
-/** Nodes that another node under the handles reads. */
-function consumedBy(handles: readonly Handle[]): Set<Node> {
-  const consumed = new Set<Node>();
-  for (const node of uncomputed(handles.map((handle) => canonical(handle.node)))) {
-    for (const input of node.inputs) consumed.add(canonical(input));
-  }
-  return consumed;
 }

@@ -32,6 +32,8 @@ export interface Skeleton<L> {
   readonly outputs: readonly number[];
   /** Where a node was put; undefined when it was not met. */
   position(node: Node): number | undefined;
+  /** What the parts at these positions are computed from. */
+  leavesUnder(positions: readonly number[]): L[];
 }
 
 /** How a constant of this dtype travels as a run-time scalar; undefined when it has to be compiled in. */
@@ -150,7 +152,23 @@ export function skeletonOf<L extends object>(
     literalTypes,
     outputs: found,
     position: (node) => positions.get(canonical(node)),
+    leavesUnder: (from) => leavesUnder(parts, from).map((number) => leaves[number]!),
   };
+}
+
+/** Numbers of the leaves that the parts at these positions are computed from. */
+function leavesUnder(parts: readonly Part[], positions: readonly number[]): number[] {
+  const marked = new Uint8Array(parts.length);
+  for (const position of positions) marked[position] = 1;
+  const found: number[] = [];
+  // Inputs stand before what reads them.
+  for (let at = parts.length - 1; at >= 0; at--) {
+    if (marked[at] === 0) continue;
+    const { kind, inputs, number } = parts[at]!;
+    if (kind === 'leaf') found.push(number);
+    for (const input of inputs) marked[input] = 1;
+  }
+  return found;
 }
 
 function operands(node: Node): readonly Node[] {
@@ -192,7 +210,7 @@ export function forget<L>(skeleton: Skeleton<L>): Skeleton<never> {
       node: { op, attrs, dtype, shape, inputs: [], id: 0, hash: 0 } as unknown as Node,
     };
   });
-  return { ...skeleton, parts, leaves: [], position: () => undefined };
+  return { ...skeleton, parts, leaves: [], position: () => undefined, leavesUnder: () => [] };
 }
 
 /**

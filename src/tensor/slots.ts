@@ -6,16 +6,7 @@ import { isFloat } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
-import {
-  bindLeaf,
-  builder,
-  canonical,
-  distinct,
-  here,
-  pendingHandles,
-  settle,
-  storageOf,
-} from './recording.ts';
+import { addPending, bindLeaf, builder, canonical, distinct, here, settle, storageOf } from './recording.ts';
 
 /** Makes the value a leaf of its own, or cuts it off from gradients. */
 export function requireGrad(handle: Handle, on: boolean): void {
@@ -42,7 +33,7 @@ export function requireGrad(handle: Handle, on: boolean): void {
 function standAlone(at: Handle, node: Node): void {
   at.node = node;
   if (at.trace !== undefined || settle(at)) return;
-  if (storageOf(canonical(node)) === undefined) pendingHandles().add(at);
+  if (storageOf(canonical(node)) === undefined) addPending(at);
 }
 
 export function gradOf(handle: Handle): Handle | undefined {

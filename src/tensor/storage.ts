@@ -7,13 +7,10 @@ import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import { showShape, sizeOf, type FixedShape } from '../ir/shape.ts';
 import type { Device } from '../runtime/device.ts';
 import { deviceBytes } from '../runtime/program.ts';
-import { evictable, Resident } from './resident.ts';
+import { Resident } from './resident.ts';
 
 /** Why the bytes are gone for good. */
 export type Lost = 'disposed' | 'donated' | 'overwritten';
-
-/** Gives device memory back when nothing can reach the Storage any more. */
-const collected = new FinalizationRegistry<Resident>((resident) => resident.release());
 
 export class Storage {
   readonly dtype: DType;
@@ -72,7 +69,7 @@ export class Storage {
   }
 
   fulfil(resident: Resident): void {
-    this.#setResident(resident);
+    this.#resident = resident;
     this.#settled();
   }
 
@@ -87,20 +84,10 @@ export class Storage {
     this.#freeIfDone();
   }
 
-  #setResident(resident: Resident): void {
-    this.#resident = resident;
-    collected.register(this, resident, this);
-  }
-
   /** The device copy, unless memory pressure dropped it. */
   #live(): Resident | undefined {
-    if (this.#resident?.freed === true) this.#unsetResident();
+    if (this.#resident?.freed === true) this.#resident = undefined;
     return this.#resident;
-  }
-
-  #unsetResident(): void {
-    collected.unregister(this);
-    this.#resident = undefined;
   }
 
   /** The device copy on `device`, uploading it first where the host has the bytes; undefined when neither does. */
@@ -112,14 +99,14 @@ export class Storage {
     }
     if (this.#host === undefined) return undefined;
     if (resident !== undefined) {
-      this.#unsetResident();
+      this.#resident = undefined;
       resident.release();
     }
     const size = this.deviceBytes;
     const uploaded = new Resident(device, device.allocate(size));
     device.write(uploaded.buffer, padded(this.#host, size));
-    this.#setResident(uploaded);
-    evictable(uploaded);
+    this.#resident = uploaded;
+    uploaded.evictable();
     return uploaded;
   }
 
@@ -200,7 +187,7 @@ export class Storage {
     this.#host = undefined;
     const resident = this.#live();
     if (resident === undefined) return;
-    this.#unsetResident();
+    this.#resident = undefined;
     resident.release();
   }
 }

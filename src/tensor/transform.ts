@@ -14,11 +14,11 @@ import { asTensor, nodeOf } from './record.ts';
 import {
   builder,
   distinct,
+  dropPending,
   gradEnabled,
   leafOf,
   looseHandle,
   nodeFor,
-  pendingHandles,
   recordedHandle,
   withGrad,
 } from './recording.ts';
@@ -54,7 +54,7 @@ export function grad<A extends unknown[]>(
     const { value, gradient } = differentiate('grad', fn, args, options);
     // Only the gradient is wanted; the value is computed where it serves the gradient.
     const unread = handleOf(value);
-    if (!unread.keep) pendingHandles().delete(unread);
+    if (!unread.keep) dropPending(unread);
     return gradient as GradientOf<A>;
   };
 }
@@ -101,8 +101,10 @@ export function vjp<A extends unknown[], R>(
   const { output, pull } = pullback('vjp', fn, args, [...args.keys()]);
   const flat = flatten(output, 'vjp');
   const outputs = flat.leaves.map((leaf, i) => tensorAt('vjp', 'result', leaf, flat.paths[i]!));
-  const value = unflatten(flat.structure, outputs.map(closed)) as R;
   const nodes = outputs.map(nodeOf);
+  const values = outputs.map(closed);
+  for (const tensor of values) handleOf(tensor).pulled = true;
+  const value = unflatten(flat.structure, values) as R;
   return {
     value,
     vjp: (seed) => {
@@ -175,7 +177,7 @@ function closed(output: Tensor): Tensor {
   if (!handle.requiresGrad) return output;
   const node = nodeFor(handle);
   if (isTracked(node) && gradEnabled()) return output;
-  pendingHandles().delete(handle);
+  dropPending(handle);
   return new Tensor(recordedHandle(cut(node), false));
 }
 
@@ -275,7 +277,7 @@ export function customVjp(
     const node = builder().add('customVjp', nodes, { rule: number }) as Node;
     const tracked = gradEnabled() && args.some((arg) => arg.requiresGrad);
     const inner: Handle = handleOf(value);
-    pendingHandles().delete(inner);
+    dropPending(inner);
     return new Tensor(recordedHandle(tracked ? node : cut(node), tracked));
   };
 }

@@ -4,10 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { clearCache } from '../../src/tensor/cache.ts';
 import { compile } from '../../src/tensor/compile-fn.ts';
 import { setGivenUpBudget } from '../../src/tensor/memory.ts';
-import { pendingHandles } from '../../src/tensor/recording.ts';
-import { noGrad } from '../../src/tensor/transform.ts';
+import { flushAll } from '../../src/tensor/realise.ts';
+import { assigning, pendingHandles } from '../../src/tensor/recording.ts';
+import { noGrad, vjp } from '../../src/tensor/transform.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
-import { add, mul, spyDevice, sub, sum, turn, vec } from './support.ts';
+import { add, exp, mul, spyDevice, sub, sum, turn, vec } from './support.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -126,6 +127,45 @@ describe('device memory is given back at once', () => {
     expect(device.memory().buffers).toBe(before);
   });
 
+  test('for values that assign replaced and only an update read', async () => {
+    const spy = spyDevice();
+    const device = await spy.device;
+    const w = vec(1, 2).requiresGrad_();
+    const m = vec(0, 0);
+    let first = 0;
+    for (let i = 0; i < 50; i++) {
+      w.zeroGrad();
+      sum(exp(w)).backward();
+      assigning(() => {
+        m.assign(add(mul(m, 0.5), w.grad!));
+        w.assign(sub(w, mul(m, 0.01)));
+      });
+      await w.data();
+      await m.data();
+      if (i === 1) first = device.memory().buffers;
+    }
+    // The loss stays until it is collected, and the parameter it was computed from: its exp might be asked for.
+    expect(device.memory().buffers - first).toBeLessThanOrEqual(2 * 48);
+    expect(spy.count.allocate).toBeGreaterThan(3 * 48);
+  });
+
+  test('for values that assign replaced by others that were computed before', async () => {
+    const spy = spyDevice();
+    const device = await spy.device;
+    flushAll();
+    const step = compile((x: Tensor) => add(x, 1));
+    const w = add(vec(1, 2), 0);
+    await w.data();
+    const before = device.memory().buffers;
+    for (let i = 0; i < 50; i++) {
+      const next = step(w);
+      w.assign(next);
+      next.dispose();
+    }
+    expect(await w.array()).toEqual([51, 52]);
+    expect(device.memory().buffers).toBe(before);
+  });
+
   test('for values that assign replaced, above the budget', async () => {
     const budget = setGivenUpBudget(24);
     try {
@@ -160,4 +200,15 @@ test('what is given up while a queued run or a read needs it is kept until then'
   release();
   expect(await reading).toEqual([2, 3]);
   expect((await spy.device).memory().buffers).toBe(0);
+});
+
+test('the vjp of a value outlives the assignment of what it was computed from', async () => {
+  spyDevice();
+  const w = vec(2, 3);
+  const { value, vjp: pull } = vjp((x: Tensor) => mul(x, x), w);
+  expect(await value.array()).toEqual([4, 9]);
+  w.assign(add(vec(0, 0), 1));
+  await w.data();
+  const [gradient] = pull(vec(1, 1));
+  expect(await gradient!.array()).toEqual([4, 6]);
 });

@@ -99,7 +99,7 @@ export function fill(size: number, value: number): Tensor {
   return record([], (b) => broadcast(b, b.add('constant', [], { value, dtype: 'f32' }) as never, [size]));
 }
 
-/** Waits for a turn of the event loop. */
+/** Waits for a turn of the event loop in which the engine's own tasks, such as finalizers, run as well. */
 export function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => setTimeout(resolve, 5));
 }

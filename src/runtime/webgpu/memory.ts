@@ -22,6 +22,8 @@ const POOL_FLOOR = 64 * MiB;
 const STAGING_KEPT = 64 * MiB;
 /** Below this, dropped handles are left to the collector's own pace. */
 const HIGH_WATER_FLOOR = 256 * MiB;
+/** As many handles count as high water too: a small GPUBuffer costs kilobytes in the driver. */
+const CROWD_FLOOR = 4096;
 
 /** Rounds up to a size class: four to an octave, so at most a quarter is wasted, and multiples of 256. */
 export function sizeClass(bytes: number): number {
@@ -130,6 +132,7 @@ export class Memory {
   #nextId = 0;
   #held = 0;
   #highWater = HIGH_WATER_FLOOR;
+  #crowd = CROWD_FLOOR;
 
   readonly storage: Pool;
   readonly uniform: Pool;
@@ -248,9 +251,10 @@ export class Memory {
   /** Makes the budget hold `size` more bytes: by trimming the pools, then by finding dropped handles. */
   #makeRoom(size: number): void {
     const { budget } = this.#limits;
-    if (this.#live() + size > this.#highWater) {
+    if (this.#live() + size > this.#highWater || this.#leases.size > this.#crowd) {
       this.#findDropped();
       this.#highWater = Math.max(HIGH_WATER_FLOOR, 2 * this.#live());
+      this.#crowd = Math.max(CROWD_FLOOR, 2 * this.#leases.size);
     }
     if (this.#held + size <= budget) return;
     this.#trim(budget - size - this.#live());
