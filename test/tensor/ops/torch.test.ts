@@ -1,5 +1,4 @@
-// Every operation agrees with PyTorch, forward and backward. Runs on the device that SINTER_TEST_DEVICE names, the interpreter
-// by default.
+// Every operation agrees with PyTorch, forward and backward, on every device here (or on the one that SINTER_TEST_DEVICE names).
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { isFloat, type DType } from '../../../src/ir/dtype.ts';
@@ -11,7 +10,8 @@ import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { torchCall } from '../../support/torch-calls.ts';
 import { torchCases, torchFamilies, type TorchCase, type TorchTensor } from '../../support/torch.ts';
 
-const device = process.env['SINTER_TEST_DEVICE'] ?? 'interpreter';
+const named = process.env['SINTER_TEST_DEVICE'];
+const devices = named === undefined ? ['interpreter', 'webgpu:software'] : [named];
 /** Trained with, not called: tested by optim. */
 const elsewhere = new Set(['optim', 'schedule']);
 /** Pure movement, selection and whole-number arithmetic: results (not gradients, which may be sums) equal to the last bit. */
@@ -94,7 +94,7 @@ async function check(one: TorchCase, exact: boolean): Promise<void> {
 /** WGSL has these; the interpreter has all. */
 const wgslDTypes: ReadonlySet<DType> = new Set(['f32', 'f16', 'bf16', 'i32', 'u32', 'bool']);
 
-function supported(one: TorchCase): boolean {
+function supported(one: TorchCase, device: string): boolean {
   const dtypes = [
     ...one.inputs.map((input) => input.dtype),
     ...one.outputs.map((output) => expectedDType(one, output)),
@@ -102,14 +102,16 @@ function supported(one: TorchCase): boolean {
   return device === 'interpreter' || dtypes.every((dtype) => wgslDTypes.has(dtype));
 }
 
-beforeAll(() => setDevice(device));
+describe.each(devices)('%s', (device) => {
+  beforeAll(() => setDevice(device));
 
-for (const family of torchFamilies().filter((name) => !elsewhere.has(name))) {
-  describe(`${family} agrees with PyTorch on ${device}`, () => {
-    for (const one of torchCases(family)) {
-      const run = (): Promise<void> => check(one, exactFamilies.has(family) && one.op !== 'div');
-      if (supported(one)) test(one.name, run);
-      else test(`${one.name} is refused`, () => expect(run()).rejects.toThrow(/is not supported on/));
-    }
-  });
-}
+  for (const family of torchFamilies().filter((name) => !elsewhere.has(name))) {
+    describe(`${family} agrees with PyTorch`, () => {
+      for (const one of torchCases(family)) {
+        const run = (): Promise<void> => check(one, exactFamilies.has(family) && one.op !== 'div');
+        if (supported(one, device)) test(one.name, run);
+        else test(`${one.name} is refused`, () => expect(run()).rejects.toThrow(/is not supported on/));
+      }
+    });
+  }
+});
