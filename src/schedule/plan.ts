@@ -22,12 +22,16 @@ export function sameIndices(a: Indices, b: Indices): boolean {
   return a.length === b.length && a.every((index, axis) => index === b[axis]);
 }
 
-/** Gives every node its meaning inside one kernel: own members inline, body results, run-time scalars, memory reads. */
+/**
+ * Gives every node its meaning inside one kernel: own members inline, body results, run-time scalars, memory reads.
+ * `onRepeat` hears of nodes the kernel writes and needs at yet another point.
+ */
 export function kernelEvaluator(
   plan: Plan,
   inMemory: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
   onRead: (node: Node) => void,
+  onRepeat: (node: Node) => void = () => {},
 ): Evaluator {
   const pool = new ExprPool();
   const anchors = new Set<Node>(plan.cluster?.anchors);
@@ -45,7 +49,10 @@ export function kernelEvaluator(
       const aligned = plan.cluster !== undefined && !plan.cluster.hosted.has(node);
       return evaluateMember(node, own, members, aligned, evaluator);
     }
-    return inMemory(node) ? read(node, at) : undefined;
+    // Its own result at another point than its own is not in memory yet: what rides along is computed again there.
+    const rides = own !== undefined && (plan.cluster === undefined || plan.cluster.hosted.has(node));
+    if (rides) onRepeat(node);
+    return inMemory(node) && !rides ? read(node, at) : undefined;
   });
   return evaluator;
 }

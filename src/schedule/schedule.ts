@@ -33,6 +33,10 @@ export function scheduleGraph(
   const { clustering, storage } = settleStorage(graph, target, new Set(scalars.keys()));
   const inMemory = (node: Node): boolean =>
     storage.stored.has(node) || (node.op === 'parameter' && !scalars.has(node));
+  const isFree = (node: Node): boolean => {
+    const kind = clustering.places.get(node)?.kind;
+    return kind === 'free' || kind === 'stored';
+  };
   const plans: Plan[] = [];
   for (const cluster of clustering.clusters) {
     const writes = storage.clusterWrites.get(cluster)!;
@@ -40,7 +44,7 @@ export function scheduleGraph(
   }
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
   plans.push(...groupMaps(computed, clustering, inMemory, scalars, target));
-  const kernels = plans.map((plan) => buildKernel(plan, inMemory, scalars, target));
+  const kernels = plans.map((plan) => buildKernel(plan, inMemory, isFree, scalars, target));
   return { kernels: nameKernels(orderKernels(kernels, donations)) };
 }
 
@@ -88,7 +92,7 @@ function groupMaps(
     const writes = new Map(open?.writes);
     writes.set(node, delinearize(axis.atom, dims(node)));
     const merged =
-      open === undefined ? undefined : tryMap({ cluster: undefined, writes, axis }, inMemory, scalars);
+      open === undefined ? undefined : readsOfMap({ cluster: undefined, writes, axis }, inMemory, scalars);
     const room = target.limits.storageBuffers;
     if (open !== undefined && merged !== undefined && merged.size + writes.size <= room) {
       open.writes.set(node, writes.get(node)!);
@@ -103,27 +107,53 @@ function groupMaps(
   return plans;
 }
 
-/** What a map plan reads, or undefined when it would read one of its own outputs at another point. */
-function tryMap(
+/** What a map plan reads; undefined when it would compute one of its results again at another point. */
+function readsOfMap(
   plan: Plan,
   inMemory: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
 ): ReadonlySet<Node> | undefined {
   const reads = new Set<Node>();
-  let own = false;
-  const evaluator = kernelEvaluator(plan, inMemory, scalars, (node) => {
-    own ||= plan.writes.has(node);
-    reads.add(node);
-  });
+  let repeats = false;
+  const evaluator = kernelEvaluator(
+    plan,
+    inMemory,
+    scalars,
+    (node) => reads.add(node),
+    () => (repeats = true),
+  );
   for (const [node, at] of plan.writes) evaluator.value(node, at);
-  return own ? undefined : reads;
+  return repeats ? undefined : reads;
 }
 
+/**
+ * Builds a kernel. Stored free nodes are read rather than computed, unless that makes the kernel bind more buffers than the
+ * target allows: then it computes some of them again from what it reads anyway.
+ */
 function buildKernel(
   plan: Plan,
   inMemory: (node: Node) => boolean,
+  isFree: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
   target: Target,
+): Kernel {
+  const room = target.limits.storageBuffers;
+  const again = new Set<Node>();
+  for (;;) {
+    const kernel = attemptKernel(plan, (node) => inMemory(node) && !again.has(node), scalars);
+    const bound = kernel.reads.length + plan.writes.size;
+    if (bound <= room) return kernel;
+    const candidate = kernel.reads.find((node) => isFree(node) && !again.has(node));
+    if (candidate === undefined)
+      throw new CompilerBug('schedule', `a kernel binds ${bound} buffers, more than ${room}`);
+    again.add(candidate);
+  }
+}
+
+function attemptKernel(
+  plan: Plan,
+  inMemory: (node: Node) => boolean,
+  scalars: ReadonlyMap<Node, number>,
 ): Kernel {
   const reads = new Set<Node>();
   const evaluator = kernelEvaluator(plan, inMemory, scalars, (node) => {
@@ -141,9 +171,6 @@ function buildKernel(
     for (const [node, at] of plan.writes) {
       writes.push({ node, index: linearize(at, dims(node)), value: evaluator.value(node, at) });
     }
-  }
-  if (reads.size + plan.writes.size > target.limits.storageBuffers) {
-    throw new CompilerBug('schedule', `a kernel binds ${reads.size + plan.writes.size} buffers`);
   }
   const written = [...plan.writes.keys()];
   const bytes = [...reads, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);

@@ -218,7 +218,9 @@ function storingPays(
   uses: Uses,
   target: Target,
 ): boolean {
-  if (uses.size === 0 || facts(node.op).class === 'source') return false;
+  // A view costs no arithmetic: if anything is worth storing, it is what it views.
+  const kind = facts(node.op).class;
+  if (uses.size === 0 || kind === 'source' || kind === 'view') return false;
   const size = sizeOf(dims(node));
   let work = 0;
   for (const inner of place.closure) if (sizeOf(dims(inner)) > 1) work += facts(inner.op).flops;

@@ -128,15 +128,15 @@ test('no kernel binds more buffers than the target allows', () => {
 
 test('doubling by shifted sums is stored now and then instead of growing exponentially', () => {
   const sketch = new Sketch();
-  let x = sketch.input([64]);
-  for (let shift = 1; shift <= 32; shift *= 2) {
+  let x = sketch.input([4096]);
+  for (let shift = 1; shift <= 2048; shift *= 2) {
     const moved = sketch.b.add('pad', [x], { low: [shift], high: [0], interior: [0], value: 0 }) as Node;
-    x = add(sketch.b, x, sketch.b.add('slice', [moved], { start: [0], size: [64], step: [1] }) as Node);
+    x = add(sketch.b, x, sketch.b.add('slice', [moved], { start: [0], size: [4096], step: [1] }) as Node);
     x = mul(sketch.b, x, x);
   }
   const { kernels } = compileGraph(sketch.graph([x]), gpuTarget, { check: true });
   expect(kernels.length).toBeLessThan(8);
-  for (const kernel of kernels) expect(kernel.source.length).toBeLessThan(40_000);
+  for (const kernel of kernels) expect(kernel.source.length).toBeLessThan(60_000);
 });
 
 test('equal layers share one generated kernel', () => {
