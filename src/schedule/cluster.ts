@@ -8,11 +8,10 @@
 
 import { CompilerBug } from '../errors.ts';
 import { dims, topological, type Graph, type Node } from '../ir/graph.ts';
-import { axisIndex, constantIndex, delinearize, linearize, type IndexExpr } from '../ir/index-expr.ts';
 import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { viewIndices, type Indices } from './evaluate.ts';
-import type { Axis } from './kernel.ts';
+import { align, sameIndices } from './align.ts';
+import { contractDomain, lineDomain, reducedAxes, rowDomain, scatterDomain, type Domain } from './domain.ts';
 import { overflowCut } from './overflow.ts';
 import { isThroughView, type AnchorKind, type Cluster, type Inline, type Place } from './place.ts';
 import type { Target } from './target.ts';
@@ -27,14 +26,13 @@ export interface Clustering {
 /** Expression nodes one kernel may hold: generated code stays readable, and pipelines compile in bounded time. */
 export const kernelNodeLimit = 192;
 
+/** Latest row clusters over one shape and axes that a new reduction may join. */
+const siblings = 4;
+
 /** Different points one kernel may evaluate an inlined node at. */
 const contextLimit = 48;
 
 const none: ReadonlySet<Node> = new Set();
-
-export function makeAxis(name: string, extent: number): Axis {
-  return { name, extent, atom: extent <= 1 ? constantIndex(0) : axisIndex(name, extent) };
-}
 
 /**
  * Assigns every node reachable from the outputs a place. Nodes join freely first; where a kernel would then write more buffers
@@ -121,11 +119,11 @@ class ClusterPass {
         return this.#joinRow(node) ?? this.#openRow(node);
       case 'dot':
       case 'conv':
-        return this.#openContract(node);
+        return this.#open(node, node.op, contractDomain(node));
       case 'scan':
-        return this.#openScan(node);
+        return this.#open(node, 'scan', lineDomain(node, node.attrs.axis, 'pos'));
       case 'scatter':
-        return this.#openScatter(node);
+        return this.#open(node, 'scatter', scatterDomain(node));
       default:
         return this.#join(node) ?? this.#free(node);
     }
@@ -242,10 +240,9 @@ class ClusterPass {
   #open(
     node: Node,
     kind: AnchorKind,
-    axes: Record<string, Axis>,
-    at: Indices,
+    { axes, at }: Domain,
     full?: Cluster['full'],
-  ): Place {
+  ): Place & { kind: 'member' } {
     const cluster: Cluster = {
       rank: this.clusters.length + 1,
       kind,
@@ -267,23 +264,10 @@ class ClusterPass {
   }
 
   #openRow(node: Node): Place {
-    const shape = dims(node.inputs[0]!);
-    const axes = reducedAxes(node);
-    const kept = shape.filter((_, axis) => !axes.includes(axis));
-    const row = makeAxis('row', sizeOf(kept));
-    const column = makeAxis('col', sizeOf(axes.map((axis) => shape[axis]!)));
-    const outer = delinearize(row.atom, kept);
-    const inner = delinearize(
-      column.atom,
-      axes.map((axis) => shape[axis]!),
-    );
-    let [o, i] = [0, 0];
-    const at = shape.map((_, axis) => (axes.includes(axis) ? inner[i++]! : outer[o++]!));
-    const place = this.#open(node, 'row', { row, column }, outer, { shape, axes, at });
-    const key = rowKey(shape, axes);
-    const list = this.#rows.get(key) ?? [];
-    this.#rows.set(key, list);
-    if (place.kind === 'member') list.push(place.cluster);
+    const domain = rowDomain(node);
+    const place = this.#open(node, 'row', domain, domain.full);
+    const key = rowKey(domain.full.shape, domain.full.axes);
+    this.#rows.set(key, [...(this.#rows.get(key) ?? []), place.cluster].slice(-siblings));
     return place;
   }
 
@@ -294,7 +278,7 @@ class ClusterPass {
     const shape = dims(input);
     const axes = reducedAxes(node);
     const rank = this.rankOf(input);
-    for (const cluster of (this.#rows.get(rowKey(shape, axes)) ?? []).slice(-4).toReversed()) {
+    for (const cluster of (this.#rows.get(rowKey(shape, axes)) ?? []).toReversed()) {
       const full = cluster.full!;
       const isMember = place.kind === 'member' && place.cluster === cluster;
       if (isMember ? !sameIndices(cluster.members.get(input)!, full.at) : rank >= cluster.rank) continue;
@@ -311,121 +295,8 @@ class ClusterPass {
     }
     return undefined;
   }
-
-  #openContract(node: Node): Place {
-    const shape = dims(node);
-    if (node.op === 'dot') {
-      const batchRank = node.attrs.lhsBatch.length;
-      const mRank = node.inputs[0]!.shape.length - batchRank - node.attrs.lhsContract.length;
-      const parts = [
-        shape.slice(0, batchRank),
-        shape.slice(batchRank, batchRank + mRank),
-        shape.slice(batchRank + mRank),
-      ];
-      const [batch, m, n] = (['batch', 'm', 'n'] as const).map((name, i) =>
-        makeAxis(name, sizeOf(parts[i]!)),
-      );
-      const k = makeAxis('k', sizeOf(node.attrs.lhsContract.map((axis) => dims(node.inputs[0]!)[axis]!)));
-      const at = [batch, m, n].flatMap((axis, i) => delinearize(axis!.atom, parts[i]!));
-      return this.#open(node, 'dot', { batch: batch!, m: m!, n: n!, k }, at);
-    }
-    // conv [N,O,S…]: batch = (N, group), m = output channel in its group, n = position, k = (channel, window).
-    const groups = node.op === 'conv' ? node.attrs.groups : 1;
-    const [count, channels, ...space] = shape;
-    const batch = makeAxis('batch', count! * groups);
-    const m = makeAxis('m', channels! / groups);
-    const n = makeAxis('n', sizeOf(space));
-    const k = makeAxis('k', sizeOf(dims(node.inputs[1]!).slice(1)));
-    const [image, group] = delinearize(batch.atom, [count!, groups]);
-    const channel = linearize([group!, m.atom], [groups, channels! / groups]);
-    return this.#open(node, 'conv', { batch, m, n, k }, [image!, channel, ...delinearize(n.atom, space)]);
-  }
-
-  #openScan(node: Node): Place {
-    const shape = dims(node);
-    const along = node.op === 'scan' ? node.attrs.axis : 0;
-    const rest = shape.filter((_, axis) => axis !== along);
-    const line = makeAxis('line', sizeOf(rest));
-    const position = makeAxis('pos', shape[along]!);
-    const outer = delinearize(line.atom, rest);
-    let o = 0;
-    const at = shape.map((_, axis) => (axis === along ? position.atom : outer[o++]!));
-    return this.#open(node, 'scan', { line, position }, at);
-  }
-
-  #openScatter(node: Node): Place {
-    const shape = dims(node);
-    const along = node.op === 'scatter' ? node.attrs.axis : 0;
-    const rest = shape.filter((_, axis) => axis !== along);
-    const line = makeAxis('line', sizeOf(rest));
-    const slot = makeAxis('slot', shape[along]!);
-    const update = makeAxis('upd', dims(node.inputs[1]!)[along]!);
-    const outer = delinearize(line.atom, rest);
-    let o = 0;
-    const at = shape.map((_, axis) => (axis === along ? slot.atom : outer[o++]!));
-    return this.#open(node, 'scatter', { line, slot, update }, at);
-  }
-}
-
-export function reducedAxes(node: Node): readonly number[] {
-  return node.op === 'reduce' ? node.attrs.axes : node.op === 'argReduce' ? [node.attrs.axis] : [];
 }
 
 function rowKey(shape: readonly number[], axes: readonly number[]): string {
   return `${shape.join(',')}/${axes.join(',')}`;
-}
-
-function sameIndices(a: Indices, b: Indices): boolean {
-  return a.length === b.length && a.every((index, axis) => index === b[axis]);
-}
-
-/** The node's indices at the cluster's current point, derived from its member inputs; undefined when they are not unique. */
-function align(node: Node, cluster: Cluster): Indices | undefined {
-  if (isElementwise(node.op)) {
-    let at: Indices | undefined;
-    for (const input of node.inputs) {
-      const here = cluster.members.get(input);
-      if (here === undefined) continue;
-      if (at !== undefined && !sameIndices(at, here)) return undefined;
-      at = here;
-    }
-    return at;
-  }
-  const input = node.inputs[0];
-  const from = input === undefined ? undefined : cluster.members.get(input);
-  if (input === undefined || from === undefined || facts(node.op).class !== 'view') return undefined;
-  switch (node.op) {
-    case 'reshape':
-      return delinearize(linearize(from, dims(input)), dims(node));
-    case 'permute':
-      return node.attrs.order.map((axis) => from[axis]!);
-    case 'broadcast':
-      return alignBroadcast(node, from, cluster);
-    default:
-      return undefined;
-  }
-}
-
-/** A per-row value spread over its row again: aligned when reading it back at the row's indices gives the same value. */
-function alignBroadcast(node: Node, from: Indices, cluster: Cluster): Indices | undefined {
-  const shape = dims(node);
-  if (shape.length === from.length && sizeOf(shape) === sizeOf(dims(node.inputs[0]!))) return from;
-  const candidates: Indices[] = cluster.full === undefined ? [] : [cluster.full.at];
-  for (const [member, at] of cluster.members) {
-    if (member.op === 'reshape' || member.op === 'permute') candidates.push(at);
-    if (candidates.length >= 6) break;
-  }
-  for (const at of candidates) {
-    const fits =
-      at.length === shape.length &&
-      at.every((index, axis) => fitsAxis(index, shape[axis]!, cluster, at, axis));
-    if (fits && sameIndices(viewIndices(node, at), from)) return at;
-  }
-  return undefined;
-}
-
-function fitsAxis(_: IndexExpr, dim: number, cluster: Cluster, at: Indices, axis: number): boolean {
-  if (cluster.full !== undefined && at === cluster.full.at) return cluster.full.shape[axis] === dim;
-  for (const [member, indices] of cluster.members) if (indices === at) return dims(member)[axis] === dim;
-  return false;
 }

@@ -4,10 +4,11 @@ import type { Node } from '../ir/graph.ts';
 import { dims } from '../ir/graph.ts';
 import { linearize } from '../ir/index-expr.ts';
 import { facts, isElementwise } from '../ir/ops.ts';
-import { isThroughView, type Cluster } from './place.ts';
+import { sameIndices } from './align.ts';
 import { Evaluator, type Indices } from './evaluate.ts';
 import { ExprPool, type Expr } from './expr.ts';
 import type { Axis } from './kernel.ts';
+import { isThroughView, type Cluster } from './place.ts';
 
 /** What one kernel computes, before its expressions exist. */
 export interface Plan {
@@ -16,10 +17,6 @@ export interface Plan {
   readonly writes: ReadonlyMap<Node, Indices>;
   /** Map plans: the flat axis. */
   readonly axis: Axis | undefined;
-}
-
-export function sameIndices(a: Indices, b: Indices): boolean {
-  return a.length === b.length && a.every((index, axis) => index === b[axis]);
 }
 
 /**

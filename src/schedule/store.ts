@@ -7,6 +7,7 @@ import { dims, type Graph, type Node } from '../ir/graph.ts';
 import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { nodeBytes } from './cost.ts';
+import { contractExtents } from './domain.ts';
 import type { Clustering } from './cluster.ts';
 import { isThroughView, type Cluster } from './place.ts';
 import { sourcesOf } from './rematerialise.ts';
@@ -21,6 +22,9 @@ export interface Storage {
   /** Every node in memory that a kernel computes. */
   readonly stored: ReadonlySet<Node>;
 }
+
+/** Rows or columns of results that one reading of an operand serves. */
+const tileWidth = 8;
 
 /** Kernels that evaluate a node from outside its cluster, with the number of points each evaluates it at. */
 type Uses = Map<Cluster | Node, number>;
@@ -195,13 +199,9 @@ function addUse(uses: Uses, kernel: Cluster | Node, points: number): void {
 function pointsOf(user: Node, input: Node): number {
   const size = sizeOf(dims(input));
   if (user.op !== 'dot' && user.op !== 'conv') return size === 1 ? 1 : Math.max(size, sizeOf(dims(user)));
-  const [lhs, rhs] = [sizeOf(dims(user.inputs[0]!)), sizeOf(dims(user.inputs[1]!))];
-  const other = Math.max(
-    1,
-    sizeOf(dims(user)) / Math.max(1, Math.sqrt((lhs * sizeOf(dims(user))) / Math.max(1, rhs))),
-  );
-  const tile = 8;
-  return size * Math.max(1, Math.ceil(other / tile));
+  const { m, n } = contractExtents(user);
+  const across = user.inputs[0] === input ? n : m;
+  return size * Math.max(1, Math.ceil(across / tileWidth));
 }
 
 /** Where the cluster evaluates `node` for its direct user, when that covers each element exactly once. */
