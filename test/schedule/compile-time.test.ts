@@ -1,0 +1,26 @@
+// Recording, gradient, scheduling and source of large graphs: a second for 10,000 nodes, and growth close to linear.
+// `npx tsx bench/compile-time.ts` prints the figures up to 100,000.
+
+import { expect, test } from 'vitest';
+
+import { measureCompile } from '../../bench/compile-time.ts';
+
+/** The best of a few: other tests share the machine. */
+function best(nodes: number, runs: number): number {
+  return Math.min(...Array.from({ length: runs }, () => measureCompile(nodes).totalMs));
+}
+
+test('10,000 nodes compile in under 1.5 s', { timeout: 120_000 }, () => {
+  measureCompile(1_000);
+  const time = best(10_000, 4);
+  console.log(`10,000 nodes: ${time.toFixed(0)} ms`);
+  expect(measureCompile(10_000).nodes).toBeGreaterThan(9_000);
+  expect(time).toBeLessThan(1500);
+});
+
+test('four times the nodes take at most seven times as long', { timeout: 120_000 }, () => {
+  const small = best(8_000, 3);
+  const large = best(32_000, 2);
+  console.log(`8,000 nodes: ${small.toFixed(0)} ms, 32,000 nodes: ${large.toFixed(0)} ms`);
+  expect(large / small).toBeLessThan(7);
+});
