@@ -90,6 +90,24 @@ export class CompilerBug extends SinterError {
   }
 }
 
+/** What came, in words for a message: `'abc'`, `undefined`, `[1,2]`, `a function`, `an object {min}`, `a Promise`. */
+export function showValue(value: unknown): string {
+  if (typeof value === 'string') return value.length > 20 ? `'${value.slice(0, 20)}…'` : `'${value}'`;
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value === 'function') return 'a function';
+  if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? '-0' : String(value);
+  if (Array.isArray(value)) {
+    const items = Array.from(value.slice(0, 6), (item: unknown) =>
+      Array.isArray(item) ? '[…]' : showValue(item),
+    );
+    return `[${items.join(',')}${value.length > 6 ? ',…' : ''}]`;
+  }
+  if (value.toString !== Object.prototype.toString && !ArrayBuffer.isView(value)) return String(value);
+  const kind = value.constructor?.name ?? 'Object';
+  if (kind !== 'Object') return `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind}`;
+  return `an object {${Object.keys(value).slice(0, 4).join(', ')}}`;
+}
+
 /** The first stack frame outside Sinter, as `\n  at file:line:column`; empty when none can be told apart. */
 function userLocation(): string {
   const stack = new Error('where').stack?.split('\n') ?? [];

@@ -9,6 +9,7 @@ import { print } from './ir/print.ts';
 import type { Program } from './runtime/program.ts';
 import { nodeBytes } from './schedule/cost.ts';
 import { gpuTarget, softwareTarget, type Target } from './schedule/target.ts';
+import { expectFunction } from './tensor/expect.ts';
 import { canonical, storageOf } from './tensor/recording.ts';
 import { graphOf, skeletonOf } from './tensor/skeleton.ts';
 import { nodeOf } from './tensor/record.ts';
@@ -182,6 +183,7 @@ function subjectGraph(
     const skeleton = skeletonOf([canonical(nodeOf(subject))], leaf);
     return { graph: graphOf(skeleton, skeleton.outputs, () => undefined), scalars: new Set() };
   }
+  expectFunction('explain', subject);
   const flat = flatten(args, 'explain');
   const traced = traceFlat(subject, flat);
   return { graph: withNames(traced, flat.paths), scalars: traced.scalarIndices };

@@ -1,6 +1,7 @@
 // Node constructors: one small function per common op, so that rules and passes read like formulas. Views that would change
 // nothing give their input back.
 
+import { showValue, TensorError } from '../errors.ts';
 import type { DType } from './dtype.ts';
 import { dims, type GraphBuilder, type Node } from './graph.ts';
 import type { BinaryOp, Monoid, UnaryOp } from './ops.ts';
@@ -12,12 +13,21 @@ export function unary(b: GraphBuilder, op: Exclude<UnaryOp, 'cast' | 'bitcast'>,
 
 /** Operands of one shape and dtype; a number becomes a constant of the other operand's type. */
 export function binary(b: GraphBuilder, op: BinaryOp, x: Node | number, y: Node | number): Node {
+  checkNumber(op, x);
+  checkNumber(op, y);
   const like = typeof x === 'number' ? (y as Node) : x;
   const [left, right] = [
     typeof x === 'number' ? fullLike(b, like, x) : x,
     typeof y === 'number' ? fullLike(b, like, y) : y,
   ];
   return b.add(op, [left, right], {}) as Node;
+}
+
+/** Options of operations end here as numbers; JavaScript users may have given anything. */
+function checkNumber(op: string, value: unknown): void {
+  if (typeof value === 'number' || typeof value === 'bigint' || (typeof value === 'object' && value !== null))
+    return;
+  throw new TensorError('E_VALUE', op, `expects a number, got ${showValue(value)}`);
 }
 
 export const add = (b: GraphBuilder, x: Node | number, y: Node | number): Node => binary(b, 'add', x, y);
@@ -32,6 +42,7 @@ export function where(b: GraphBuilder, condition: Node, x: Node, y: Node): Node 
 
 /** A rank-0 constant; for 64-bit integer dtypes the number becomes a bigint. */
 export function constant(b: GraphBuilder, value: number | bigint, dtype: DType): Node {
+  checkNumber('constant', value);
   const wide = dtype === 'i64' || dtype === 'u64';
   const stored = wide ? BigInt(value) : Number(value);
   return b.add('constant', [], { value: stored, dtype }) as Node;

@@ -1,7 +1,7 @@
 // Shapes and axes. A dimension is a number or a named symbolic integer with a range; passes that need numbers ask for them
 // through `fixedShape`, which answers a symbolic dimension with a clear error instead of a wrong program.
 
-import { SinterError, TensorError } from '../errors.ts';
+import { showValue, SinterError, TensorError } from '../errors.ts';
 import type { DType } from './dtype.ts';
 
 /** A named size known only at run time, with inclusive bounds, e.g. `seq: 1..2048`. */
@@ -67,16 +67,31 @@ export function showShape(shape: Shape, dtype?: DType): string {
   return `${dtype ?? ''}[${shape.map(showDim).join(',')}]`;
 }
 
-/** Checks that every size is a non-negative safe integer. */
+/** Checks that a shape is a list of non-negative safe integers whose product is one too. */
 export function checkShape(op: string, shape: readonly number[]): void {
-  for (const dim of shape) {
+  checkList(op, 'a shape', shape);
+  // By index: an array with holes has sizes that `every` would pass by.
+  for (let axis = 0; axis < shape.length; axis++) {
+    const dim = shape[axis]!;
     if (!Number.isSafeInteger(dim) || dim < 0) {
-      throw new TensorError('E_SHAPE', op, `sizes must be non-negative integers: [${shape.join(',')}]`);
+      throw new TensorError('E_SHAPE', op, `sizes must be non-negative integers: ${showValue([...shape])}`);
     }
   }
   if (!Number.isSafeInteger(sizeOf(shape))) {
     throw new TensorError('E_SHAPE', op, `too many elements: [${shape.join(',')}]`);
   }
+}
+
+/** A checked copy of the caller's own array, which may be a typed one and may change. */
+export function toShape(op: string, shape: readonly number[]): number[] {
+  checkShape(op, shape);
+  return [...shape];
+}
+
+/** Requires an array (or typed array) where TypeScript asks for a list of numbers; `what` says of what. */
+export function checkList(op: string, what: string, list: unknown): void {
+  if (Array.isArray(list) || (ArrayBuffer.isView(list) && 'length' in list)) return;
+  throw new TensorError('E_VALUE', op, `expects ${what} as an array of integers, got ${showValue(list)}`);
 }
 
 /** A possibly negative axis as 0 ≤ axis < rank. */
@@ -85,7 +100,7 @@ export function normalizeAxis(op: string, axis: number, rank: number): number {
     throw new TensorError(
       'E_AXIS',
       op,
-      `axis ${axis} is out of range for rank ${rank}`,
+      `axis ${showValue(axis)} is out of range for rank ${rank}`,
       `an axis in [${-rank}, ${rank - 1}]`,
     );
   }
@@ -99,6 +114,7 @@ export function normalizeAxes(
   rank: number,
 ): number[] {
   if (axes === undefined) return Array.from({ length: rank }, (_, axis) => axis);
+  if (typeof axes !== 'number') checkList(op, 'axes', axes);
   const list = (typeof axes === 'number' ? [axes] : [...axes]).map((axis) => normalizeAxis(op, axis, rank));
   if (new Set(list).size !== list.length)
     throw new TensorError('E_AXIS', op, `an axis is named twice: [${list.join(',')}]`);

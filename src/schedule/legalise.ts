@@ -14,12 +14,16 @@ const wgslDTypes: ReadonlySet<DType> = new Set<DType>(['f32', 'f16', 'bf16', 'i3
 
 /** Refuses dtypes the target cannot compute with, then rewrites what templates leave out. */
 export function legalise(graph: Graph, target: Target): Graph {
-  for (const node of topological(graph.outputs)) {
+  const nodes = topological(graph.outputs);
+  for (const node of nodes) {
     if (wgslDTypes.has(node.dtype)) continue;
+    // A value from outside is no operation of the user's: what first reads it is.
+    const isSource = node.op === 'parameter' || node.op === 'constant';
+    const { op } = (isSource ? nodes.find((reader) => reader.inputs.includes(node)) : undefined) ?? node;
     throw new SinterError(
       'E_UNSUPPORTED',
-      `${node.op}: ${showType(node)} is not supported on ${target.name}, which has ${[...wgslDTypes].join(', ')}\n` +
-        `  try: setDevice('interpreter'), or cast to f32 or i32`,
+      `${op}: ${showType(node)} is not supported on ${target.name}, which has ${[...wgslDTypes].join(', ')}\n` +
+        `  try: setDevice('interpreter'), which has every dtype, or cast to f32 or i32`,
     );
   }
   return rewrite(

@@ -2,7 +2,7 @@
 // read anew at each call; what it assigns to them is handed back. Numbers among the arguments and random draws are run-time
 // scalars. A call gives tensors at once; only reading their data waits.
 
-import { TensorError } from '../errors.ts';
+import { showValue, TensorError } from '../errors.ts';
 import { showShape } from '../ir/shape.ts';
 import { Executable } from './executable.ts';
 import { execute } from './execute.ts';
@@ -10,6 +10,7 @@ import { currentSeed, split, takeCounts } from './generator.ts';
 import type { Handle } from './handle.ts';
 import { readByPending, reclaimSoon } from './memory.ts';
 import { flushAll, realise } from './realise.ts';
+import { expectFunction } from './expect.ts';
 import { asTensor } from './record.ts';
 import { currentTrace, gradEnabled, here, leafHandle } from './recording.ts';
 import { takeValue } from './assign.ts';
@@ -38,7 +39,8 @@ export function compile<A extends unknown[], R>(
   fn: (...args: A) => R,
   options: CompileFunctionOptions = {},
 ): (...args: A) => R {
-  const donate = new Set(options.donate);
+  expectFunction('compile', fn);
+  const donate = donated(options);
   const known = new Map<string, Specialisation[]>();
   const callable = fn as unknown as (...args: never[]) => unknown;
   return (...args) => {
@@ -64,6 +66,14 @@ export function compile<A extends unknown[], R>(
     if (found.traced.tracked && donate.size === 0 && gradEnabled()) return inlined(callable, flat) as R;
     return call(found, flat, handles, donate) as R;
   };
+}
+
+function donated({ donate = [] }: CompileFunctionOptions): Set<number> {
+  if (!Array.isArray(donate) || !donate.every((index) => Number.isSafeInteger(index) && index >= 0)) {
+    const problem = `donate must list places of arguments, got ${showValue(donate)}`;
+    throw new TensorError('E_VALUE', 'compile', problem, 'donate: [0] for the first argument');
+  }
+  return new Set(donate);
 }
 
 /** Calls the function itself, numbers as tensors as they would be when traced. */

@@ -2,9 +2,15 @@
 // wait for it: runs asked for meanwhile are queued, and errors surface where data is read. Once the device is open and
 // nothing is queued, a run is dispatched at once.
 
-import { DeviceError } from '../errors.ts';
+import { DeviceError, showValue } from '../errors.ts';
 import type { Device } from '../runtime/device.ts';
-import { deviceFromEnvironment, discover, openDevice, type DeviceReport } from '../runtime/registry.ts';
+import {
+  deviceFromEnvironment,
+  deviceNames,
+  discover,
+  openDevice,
+  type DeviceReport,
+} from '../runtime/registry.ts';
 
 let chosen: string | undefined;
 let open: Device | undefined;
@@ -13,9 +19,16 @@ let queue: Promise<void> | undefined;
 
 /**
  * Chooses the device for what is computed from now on: `webgpu`, `webgpu:software` or `interpreter`; undefined for the
- * default. Values on another device move when they are used.
+ * default. Values on another device move when they are used. Throws E_DEVICE at other names; that the machine lacks the
+ * device shows when data is read.
  */
 export function setDevice(name: string | undefined): void {
+  if (name !== undefined && !deviceNames().includes(name)) {
+    const names = deviceNames().map((known) => `'${known}'`);
+    throw new DeviceError('E_DEVICE', 'setDevice', `there is no device ${showValue(name)}`, {
+      hint: `${names.join(', ')}, or undefined for the default`,
+    });
+  }
   chosen = name;
   open = undefined;
   opening = undefined;
@@ -52,7 +65,7 @@ export function device(): Promise<Device> {
  */
 async function openChosen(): Promise<Device> {
   const name = chosen ?? deviceFromEnvironment();
-  if (name !== undefined) return openDevice(name);
+  if (name !== undefined) return openDevice(name).catch((error) => advise(name, error));
   try {
     return await openDevice('webgpu');
   } catch (hardware) {
@@ -67,6 +80,17 @@ async function openChosen(): Promise<Device> {
       });
     }
   }
+}
+
+/** The error with words on what to do, where it has none. */
+function advise(name: string, error: unknown): never {
+  const { message } = error as Error;
+  if (!(error instanceof DeviceError && error.code === 'E_DEVICE') || message.includes('\n  try: '))
+    throw error;
+  const others =
+    "setDevice('webgpu:software'), which needs no GPU, or setDevice('interpreter'), which runs anywhere";
+  const problem = message.startsWith(`${name}: `) ? message.slice(name.length + 2) : message;
+  throw new DeviceError('E_DEVICE', name, problem, { hint: others, cause: error });
 }
 
 /** Work for the lane. `ready` says whether it can run at once on this device; `prepare` makes it so. */

@@ -2,7 +2,7 @@
 // when it is recorded, so neither laziness nor dead code changes what later draws give. Inside a compiled function the words
 // become run-time scalars, supplied anew at each call.
 
-import { TensorError } from '../errors.ts';
+import { showValue, TensorError } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
 import { builder, currentTrace } from './recording.ts';
 
@@ -28,8 +28,8 @@ function entropy(): bigint {
 
 /** Seeds the generator: the same seed gives the same numbers, on every device. Integers are taken modulo 2⁶⁴. */
 export function manualSeed(value: number | bigint): void {
-  if (typeof value === 'number' && !Number.isSafeInteger(value)) {
-    throw new TensorError('E_VALUE', 'manualSeed', `expects an integer, got ${value}`);
+  if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) {
+    throw new TensorError('E_VALUE', 'manualSeed', `expects an integer, got ${showValue(value)}`);
   }
   seed = BigInt.asUintN(64, BigInt(value));
   counter = 0n;

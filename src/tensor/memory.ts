@@ -2,6 +2,7 @@
 // reach; but it does not see device memory, so values that a late reader *might* still need are kept only up to a budget,
 // oldest first. A reader that comes even later gets an error, never a wrong number.
 
+import { showValue, TensorError } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
 import type { Handle } from './handle.ts';
 import { canonical, dropPending, pendingHandles, settle, storageOf } from './recording.ts';
@@ -30,9 +31,13 @@ let condemnedBytesLimit = leastBytes;
 
 /**
  * Bytes of values that `assign` replaced or `dispose` gave up which are kept for what was recorded from them before and is
- * read after. Gives the budget before; default 256 MiB.
+ * read after. Gives the budget before; default 256 MiB, `Infinity` keeps all.
  */
 export function setGivenUpBudget(bytes: number): number {
+  if (!(typeof bytes === 'number' && bytes >= 0)) {
+    const problem = `expects a number of bytes, got ${showValue(bytes)}`;
+    throw new TensorError('E_VALUE', 'setGivenUpBudget', problem);
+  }
   const before = givenUpBudget;
   givenUpBudget = bytes;
   return before;

@@ -7,6 +7,7 @@ import type { GraphBuilder, Node } from '../ir/graph.ts';
 import { showShape, sizeOf, type FixedShape } from '../ir/shape.ts';
 import { fromInteger, fromReal, packBytes, type HostData } from '../ir/value.ts';
 import { flushLarge } from './realise.ts';
+import { expectOperand } from './expect.ts';
 import { builder, gradEnabled, here, leafHandle, nodeFor, recordedHandle } from './recording.ts';
 import { Storage } from './storage.ts';
 import { handleOf, Tensor, type TensorLike } from './tensor.ts';
@@ -40,9 +41,10 @@ export function recordMany(
   });
 }
 
-/** A tensor as it is; a number or boolean as a rank-0 constant of `dtype`. */
-export function asTensor(value: TensorLike, dtype: DType): Tensor {
+/** A tensor as it is; a number or boolean as a rank-0 constant of `dtype`. Throws E_VALUE at anything else. */
+export function asTensor(value: TensorLike, dtype: DType, op: string = 'operation'): Tensor {
   if (value instanceof Tensor) return value;
+  expectOperand(op, value);
   const number = Number(value);
   const stored = Number.isSafeInteger(number) && isWide(dtype) ? BigInt(number) : number;
   const brought = typeof stored === 'bigint' ? fromInteger(dtype)(stored) : fromReal(dtype)(stored);

@@ -1,13 +1,13 @@
 // Tensor: the value that users hold. Operations on it record; nothing runs and nothing is allocated until its data is asked
 // for. The methods of operations (`x.add(y)`) are installed by methods.ts; here is what every tensor can do by itself.
 
-import { TensorError } from '../errors.ts';
+import { showValue, TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { unpackBytes, type HostData } from '../ir/value.ts';
 import { assignHandle } from './assign.ts';
 import { backward, detached } from './backward.ts';
-import { showHandle, type Handle } from './handle.ts';
+import { Handle, showHandle } from './handle.ts';
 import { disposeHandle } from './memory.ts';
 import { nest, type NestedArray } from './nest.ts';
 import { readBytes } from './realise.ts';
@@ -31,6 +31,9 @@ export class Tensor {
 
   /** Not for users: tensors are made by `tensor`, `zeros`, … and by operations. */
   constructor(handle: Handle) {
+    if (!(handle instanceof Handle)) {
+      throw new TensorError('E_VALUE', 'Tensor', 'tensors are not made by `new`', 'tensor(…), zeros(…)');
+    }
     this.#handle = handle;
   }
 
@@ -67,6 +70,9 @@ export class Tensor {
 
   /** Makes this tensor a leaf whose `grad` `backward` fills (or, with `false`, cuts it off from its history). */
   requiresGrad_(on: boolean = true): this {
+    if (typeof on !== 'boolean') {
+      throw new TensorError('E_VALUE', 'requiresGrad_', `expects true or false, got ${showValue(on)}`);
+    }
     requireGrad(this.#handle, on);
     return this;
   }
@@ -80,7 +86,7 @@ export class Tensor {
   }
 
   set grad(value: Tensor | undefined) {
-    setGrad(this.#handle, value === undefined ? undefined : reveal(value));
+    setGrad(this.#handle, value === undefined ? undefined : handleOf(value, 'grad'));
     this.#gradFace = value;
   }
 
@@ -122,7 +128,8 @@ export class Tensor {
    * cotangent of this value. The history is released unless `retainGraph`.
    */
   backward(seed?: Tensor, options: { readonly retainGraph?: boolean } = {}): void {
-    backward(this.#handle, seed === undefined ? undefined : reveal(seed), options.retainGraph ?? false);
+    const start = seed === undefined ? undefined : handleOf(seed, 'backward');
+    backward(this.#handle, start, options.retainGraph ?? false);
   }
 
   /** The same value without history. */
@@ -135,7 +142,7 @@ export class Tensor {
    * leaf takes no history along.
    */
   assign(value: Tensor): this {
-    assignHandle(this.#handle, reveal(value));
+    assignHandle(this.#handle, handleOf(value, 'assign'));
     return this;
   }
 
@@ -156,7 +163,8 @@ export class Tensor {
   }
 }
 
-/** The handle behind a tensor; for the tensor layer only. */
-export function handleOf(tensor: Tensor): Handle {
-  return reveal(tensor);
+/** The handle behind a tensor; for the tensor layer only. Throws E_VALUE when `op` was given something else. */
+export function handleOf(tensor: Tensor, op: string = 'operation'): Handle {
+  if (tensor instanceof Tensor) return reveal(tensor);
+  throw new TensorError('E_VALUE', op, `expects a tensor, got ${showValue(tensor)}`);
 }

@@ -4,12 +4,13 @@
 
 import { registerRule } from '../autograd/custom.ts';
 import { cotangents } from '../autograd/vjp.ts';
-import { TensorError } from '../errors.ts';
+import { showValue, TensorError } from '../errors.ts';
 import { add, full } from '../ir/build.ts';
 import { isFloat } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
 import { checkAlive, cut, leavesOf, seedNode, walkGradient } from './backward.ts';
 import { showHandle, type Handle } from './handle.ts';
+import { expectFunction, expectTensor } from './expect.ts';
 import { asTensor, nodeOf } from './record.ts';
 import {
   builder,
@@ -32,11 +33,13 @@ const open = new Set<Node>();
 
 /** Runs `fn` without tracking gradients: what it records has no history. */
 export function noGrad<T>(fn: () => T): T {
+  expectFunction('noGrad', fn);
   return withGrad(false, fn);
 }
 
 /** Runs `fn` with gradients tracked, also inside `noGrad`. */
 export function enableGrad<T>(fn: () => T): T {
+  expectFunction('enableGrad', fn);
   return withGrad(true, fn);
 }
 
@@ -50,6 +53,7 @@ export function grad<A extends unknown[]>(
   fn: (...args: A) => Tensor,
   options: GradOptions = {},
 ): (...args: A) => GradientOf<A> {
+  expectFunction('grad', fn);
   return (...args) => {
     const { value, gradient } = differentiate('grad', fn, args, options);
     // Only the gradient is wanted; the value is computed where it serves the gradient.
@@ -67,6 +71,7 @@ export function valueAndGrad<A extends unknown[]>(
   fn: (...args: A) => Tensor,
   options: GradOptions = {},
 ): (...args: A) => { value: Tensor; grad: GradientOf<A> } {
+  expectFunction('valueAndGrad', fn);
   return (...args) => {
     const { value, gradient } = differentiate('valueAndGrad', fn, args, options);
     return { value, grad: gradient as GradientOf<A> };
@@ -81,13 +86,17 @@ function differentiate<A extends unknown[]>(
 ): { value: Tensor; gradient: unknown } {
   const { argnums = 0 } = options;
   const chosen = typeof argnums === 'number' ? [argnums] : argnums;
-  for (const index of chosen) {
-    if (index in args) continue;
-    throw new TensorError('E_VALUE', op, `there is no argument ${index}: the call has ${args.length}`);
+  for (const index of Array.isArray(chosen) ? chosen : [chosen]) {
+    if (typeof index === 'number' && index in args) continue;
+    throw new TensorError(
+      'E_VALUE',
+      op,
+      `there is no argument ${showValue(index)}: the call has ${args.length}`,
+    );
   }
   const { output, pull } = pullback(op, fn, args, chosen);
   if (!(output instanceof Tensor)) {
-    throw new TensorError('E_VALUE', op, `the function must return one tensor, got ${typeof output}`);
+    throw new TensorError('E_VALUE', op, `the function must return one tensor, got ${showValue(output)}`);
   }
   const gradients = pull([nodeOf(output)], [seedNode(op, handleOf(output), undefined)]);
   return { value: closed(output), gradient: typeof argnums === 'number' ? gradients[0] : gradients };
@@ -98,6 +107,7 @@ export function vjp<A extends unknown[], R>(
   fn: (...args: A) => R,
   ...args: A
 ): { value: R; vjp: (seed: R) => A } {
+  expectFunction('vjp', fn);
   const { output, pull } = pullback('vjp', fn, args, [...args.keys()]);
   const flat = flatten(output, 'vjp');
   const outputs = flat.leaves.map((leaf, i) => tensorAt('vjp', 'result', leaf, flat.paths[i]!));
@@ -128,6 +138,19 @@ export function gradients(
   seeds?: readonly Tensor[],
 ): Tensor[] {
   const results = outputs instanceof Tensor ? [outputs] : outputs;
+  for (const [what, list] of [
+    ['outputs', results],
+    ['inputs', inputs],
+    ['seeds', seeds ?? []],
+  ] as const) {
+    if (!Array.isArray(list))
+      throw new TensorError(
+        'E_VALUE',
+        'gradients',
+        `expects ${what} as an array of tensors, got ${showValue(list)}`,
+      );
+    list.forEach((item, i) => expectTensor('gradients', `${what}[${i}]`, item));
+  }
   const roots = results.map(nodeOf);
   const starts = results.map((output, i) =>
     seedNode('gradients', handleOf(output), seeds?.[i] === undefined ? undefined : handleOf(seeds[i])),
@@ -251,7 +274,7 @@ function tensorAt(op: string, what: string, value: unknown, path: string): Tenso
   throw new TensorError(
     'E_VALUE',
     op,
-    `the ${what}${path === '' ? '' : ` at ${path}`} must be a tensor, got ${typeof value}`,
+    `the ${what}${path === '' ? '' : ` at ${path}`} must be a tensor, got ${showValue(value)}`,
   );
 }
 
@@ -263,6 +286,8 @@ export function customVjp(
   fn: (...args: Tensor[]) => Tensor,
   rule: (g: Tensor, args: readonly Tensor[], value: Tensor) => readonly (Tensor | undefined)[],
 ): (...args: Tensor[]) => Tensor {
+  expectFunction('customVjp', fn);
+  expectFunction('customVjp', rule);
   const face = (node: Node): Tensor => new Tensor(looseHandle(node, isFloat(node.dtype)));
   const number = registerRule((_, args, value, g) =>
     withGrad(true, () =>

@@ -3,6 +3,7 @@
 // subclasses of `TreeNode` are trees as well: their tensors are leaves, and what else they hold are settings, part of the structure.
 
 import { TensorError } from '../errors.ts';
+import { expectFunction } from './expect.ts';
 import { Tensor } from './tensor.ts';
 
 /** The base of classes whose instances are trees, as layers of a network are. */
@@ -179,6 +180,7 @@ export function treeMap<T>(
   tree: T,
   ...rest: readonly unknown[]
 ): T {
+  expectFunction('treeMap', fn);
   const first = flatten(tree, 'treeMap');
   const others = rest.map((other, i) => {
     const flat = flatten(other, 'treeMap');

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { registerBackend } from '../../src/runtime/registry.ts';
 import { setDevice } from '../../src/tensor/device.ts';
 import { fromHost } from '../../src/tensor/record.ts';
 import { add, exp, fill, less, mul, spyDevice, sub, sum, vec } from './support.ts';
@@ -106,11 +107,12 @@ describe('a flush computes every result of a connected graph', () => {
 
 describe('errors', () => {
   test('surface where the data is read, also of results computed from it later', async () => {
-    setDevice('no such device');
+    registerBackend({ name: 'broken', open: () => Promise.reject(new Error('it does not open')) });
+    setDevice('broken');
     const y = add(vec(1), 1);
-    await expect(y.data()).rejects.toThrow('no such device');
+    await expect(y.data()).rejects.toThrow('it does not open');
     spyDevice();
-    await expect(add(y, 1).data()).rejects.toThrow('no such device');
+    await expect(add(y, 1).data()).rejects.toThrow('it does not open');
   });
 
   test('more than one element has no item', async () => {

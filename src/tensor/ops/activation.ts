@@ -5,6 +5,7 @@ import { TensorError } from '../../errors.ts';
 import { add, binary, div, fullLike, mul, neg, sub, unary, where } from '../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
+import { expectTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
 import { sliceAxis } from './layout.ts';
@@ -18,6 +19,7 @@ export const logSigmoid: Unary = floatFormula((b, x) => neg(b, formula.softplus(
 
 /** max(x, 0): NaN stays NaN, the derivative at 0 is 0. */
 export function relu(x: Tensor): Tensor {
+  expectTensor('relu', 'the operand', x);
   if (x.dtype === 'bool') throw new TensorError('E_DTYPE', 'relu', `expects numbers, not bool: ${show(x)}`);
   return apply([x], (b, node) => {
     const zero = fullLike(b, node, 0);
@@ -43,6 +45,8 @@ export function leakyRelu(x: Tensor, slope = 0.01): Tensor {
 
 /** x above 0, weight·x below, with one learned weight or one per channel (axis 1). */
 export function prelu(x: Tensor, weight: Tensor): Tensor {
+  expectTensor('prelu', 'the operand', x);
+  expectTensor('prelu', 'the weight', weight);
   const channels = x.rank < 2 ? 1 : x.shape[1]!;
   if (weight.rank > 1 || (weight.size !== 1 && weight.size !== channels)) {
     throw new TensorError('E_SHAPE', 'prelu', `expects 1 or ${channels} weights: ${show(x, weight)}`);

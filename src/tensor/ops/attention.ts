@@ -6,6 +6,7 @@ import { add, binary, broadcast, cast, fullLike, mul, permute, where } from '../
 import { isFloat } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { broadcastShapes } from '../../ir/shape.ts';
+import { expectTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
 import { apply, checkFloat, show } from './operand.ts';
@@ -35,6 +36,7 @@ export function scaledDotProductAttention(
   options: AttentionOptions = {},
 ): Tensor {
   const op = 'scaledDotProductAttention';
+  for (const operand of [q, k, v]) expectTensor(op, 'each of q, k, v', operand);
   const { mask, isCausal = false, scale = 1 / Math.sqrt(q.shape.at(-1) ?? 1), dropout = 0 } = options;
   checkFloat(op, q, k, v);
   const fits = q.rank >= 2 && k.rank >= 2 && v.rank >= 2;

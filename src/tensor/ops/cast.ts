@@ -3,25 +3,16 @@
 
 import { TensorError } from '../../errors.ts';
 import { cast as convert } from '../../ir/build.ts';
-import { dtypeBytes, dtypes, isDType, type DType } from '../../ir/dtype.ts';
+import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
+import { expectDType, expectTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import { apply, show, type Unary } from './operand.ts';
 
-function checkDType(op: string, dtype: DType): void {
-  if (!isDType(dtype)) {
-    throw new TensorError(
-      'E_DTYPE',
-      op,
-      `no dtype is called '${String(dtype)}'`,
-      `one of ${dtypes.join(' ')}`,
-    );
-  }
-}
-
 /** x with elements of `dtype`; x itself if it has that already. */
 export function cast(x: Tensor, dtype: DType): Tensor {
-  checkDType('cast', dtype);
+  expectTensor('cast', 'the operand', x);
+  expectDType('cast', dtype);
   return x.dtype === dtype ? x : apply([x], (b, node) => convert(b, node, dtype));
 }
 
@@ -39,7 +30,8 @@ export const toBool: Unary = (x) => cast(x, 'bool');
 
 /** The same bits read as another dtype of the same width. */
 export function bitcast(x: Tensor, dtype: DType): Tensor {
-  checkDType('bitcast', dtype);
+  expectTensor('bitcast', 'the operand', x);
+  expectDType('bitcast', dtype);
   if (dtypeBytes(dtype) !== dtypeBytes(x.dtype) || dtype === 'bool' || x.dtype === 'bool') {
     throw new TensorError('E_DTYPE', 'bitcast', `cannot read ${show(x)} as ${dtype}: widths differ or bool`);
   }

@@ -7,11 +7,13 @@ import { permute, reshape } from '../../ir/build.ts';
 import { promote, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import type { FixedShape } from '../../ir/shape.ts';
+import { expectTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import { show } from './operand.ts';
 
 /** The dtype that the operands of a contraction promote to. */
 export function productType(op: string, ...operands: readonly Tensor[]): DType {
+  for (const x of operands) expectTensor(op, 'every operand', x);
   const dtype = operands.map((x) => x.dtype).reduce(promote);
   if (dtype === 'bool') {
     throw new TensorError('E_DTYPE', op, `bool has no product: ${show(...operands)}`, ".cast('f32')");

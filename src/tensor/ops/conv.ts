@@ -4,6 +4,7 @@
 import { TensorError } from '../../errors.ts';
 import { add, broadcast, cast, permute, reshape } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { expectTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import { apply, checkCount, show, perAxis, type PerAxis } from './operand.ts';
 import { productType } from './contract.ts';
@@ -96,6 +97,7 @@ function convolve(
   options: ConvOptions,
 ): Tensor {
   const { groups = 1, padding = 0 } = options;
+  for (const operand of [x, weight]) expectTensor(op, 'x and the weight', operand);
   check(op, spatial, x, weight, bias, weight.shape[0]!);
   checkCount(op, 'groups', groups, 1);
   const strides = perAxis(op, 'stride', options.stride ?? 1, spatial, 1);
@@ -162,6 +164,7 @@ function convolveBack(
 ): Tensor {
   const { groups = 1 } = options;
   checkCount(op, 'groups', groups, 1);
+  for (const operand of [x, weight]) expectTensor(op, 'x and the weight', operand);
   check(op, spatial, x, weight, bias, (weight.shape[1] ?? 0) * groups);
   const stride = perAxis(op, 'stride', options.stride ?? 1, spatial, 1);
   const dilation = perAxis(op, 'dilation', options.dilation ?? 1, spatial, 1);

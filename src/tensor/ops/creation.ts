@@ -1,13 +1,14 @@
 // Tensors from nothing: host data, constants and sequences. Constants and sequences are nodes, not memory: they cost nothing
 // until something must store them.
 
-import { TensorError } from '../../errors.ts';
+import { showValue, TensorError } from '../../errors.ts';
 import { add, binary, cast, full as spread, mul, sub, where } from '../../ir/build.ts';
 import type { DType } from '../../ir/dtype.ts';
-import { checkShape, sizeOf } from '../../ir/shape.ts';
+import { checkShape, sizeOf, toShape } from '../../ir/shape.ts';
 import { hostArray, type HostData, type Scalar } from '../../ir/value.ts';
+import { expectDType, expectNumber, expectOptions, expectTensor } from '../expect.ts';
 import { fromHost, record } from '../record.ts';
-import type { Tensor } from '../tensor.ts';
+import { Tensor } from '../tensor.ts';
 import { iota, wideType } from './formula.ts';
 import { checkCount } from './operand.ts';
 
@@ -44,13 +45,13 @@ const typed: readonly (readonly [new (length: number) => HostArray, DType])[] = 
  * gives its own dtype. With `dtype` the values are brought into it (floats round, integers truncate and saturate).
  */
 export function tensor(data: NestedData | HostArray, options: TensorOptions = {}): Tensor {
+  checkOptions('tensor', options);
   if (ArrayBuffer.isView(data)) return fromTyped(data, options);
   const values: (number | boolean | bigint)[] = [];
   const shape = shapeOf(data);
   flatten(data, shape, 0, values);
   const dtype = options.dtype ?? kindOf(values);
-  const to = options.shape ?? shape;
-  checkCounts(to, values.length);
+  const to = toCounted(options.shape ?? shape, values.length);
   const scalars = values.map((value): Scalar => (typeof value === 'boolean' ? Number(value) : value));
   return fromHost(hostArray(dtype, to, scalars).data, to, dtype);
 }
@@ -60,14 +61,20 @@ function fromTyped(data: HostArray, options: TensorOptions): Tensor {
   if (own === undefined) {
     throw new TensorError('E_DTYPE', 'tensor', `no dtype holds a ${(data as object).constructor.name}`);
   }
-  const shape = options.shape ?? [data.length];
-  checkCounts(shape, data.length);
+  const shape = toCounted(options.shape ?? [data.length], data.length);
   const dtype = options.dtype ?? own;
   return fromHost(hostArray(dtype, shape, data as ArrayLike<Scalar>).data, shape, dtype);
 }
 
-function checkCounts(shape: readonly number[], count: number): void {
-  checkShape('tensor', shape);
+/** Checks options and the dtype among them. */
+function checkOptions(op: string, options: CreateOptions): void {
+  expectOptions(op, options);
+  if (options.dtype !== undefined) expectDType(op, options.dtype);
+}
+
+/** A shape for this many elements. */
+function toCounted(given: readonly number[], count: number): number[] {
+  const shape = toShape('tensor', given);
   if (sizeOf(shape) !== count) {
     throw new TensorError(
       'E_SHAPE',
@@ -75,6 +82,7 @@ function checkCounts(shape: readonly number[], count: number): void {
       `shape [${shape.join(',')}] takes ${sizeOf(shape)} elements, got ${count}`,
     );
   }
+  return shape;
 }
 
 /** The lengths along the first element of each level; `flatten` checks that all others agree. */
@@ -94,18 +102,19 @@ function flatten(
 ): void {
   if (depth === shape.length) {
     if (typeof data !== 'number' && typeof data !== 'boolean' && typeof data !== 'bigint') {
-      const seen = Array.isArray(data) ? `an array of ${data.length}` : String(data);
-      throw new TensorError(
-        'E_SHAPE',
-        'tensor',
-        `ragged array: expected a number at depth ${depth}, got ${seen}`,
-      );
+      if (Array.isArray(data)) {
+        const problem = `ragged array: expected a number at depth ${depth}, got an array of ${data.length}`;
+        throw new TensorError('E_SHAPE', 'tensor', problem);
+      }
+      const hint = data instanceof Tensor ? 'clone() copies a tensor, stack([…]) joins several' : undefined;
+      const expected = 'expects numbers, booleans or bigints, in arrays or a typed array';
+      throw new TensorError('E_VALUE', 'tensor', `${expected}, got ${showValue(data)}`, hint);
     }
     out.push(data);
     return;
   }
   if (!Array.isArray(data) || data.length !== shape[depth]) {
-    const seen = Array.isArray(data) ? `an array of ${data.length}` : String(data);
+    const seen = Array.isArray(data) ? `an array of ${data.length}` : showValue(data);
     throw new TensorError(
       'E_SHAPE',
       'tensor',
@@ -124,17 +133,19 @@ function kindOf(values: readonly (number | boolean | bigint)[]): DType {
 }
 
 function constantOf(op: string, shape: readonly number[], value: number | bigint, dtype: DType): Tensor {
-  checkShape(op, shape);
-  return record([], (b) => spread(b, shape, value, dtype));
+  const to = toShape(op, shape);
+  return record([], (b) => spread(b, to, value, dtype));
 }
 
 /** All 0; f32 by default. */
 export function zeros(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  checkOptions('zeros', options);
   return constantOf('zeros', shape, 0, options.dtype ?? 'f32');
 }
 
 /** All 1; f32 by default. */
 export function ones(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  checkOptions('ones', options);
   return constantOf('ones', shape, 1, options.dtype ?? 'f32');
 }
 
@@ -144,8 +155,10 @@ export function full(
   value: number | boolean | bigint,
   options: CreateOptions = {},
 ): Tensor {
-  const dtype = options.dtype ?? kindOf([value]);
+  checkOptions('full', options);
   checkShape('full', shape);
+  if (typeof value !== 'boolean' && typeof value !== 'bigint') expectNumber('full', 'the value', value);
+  const dtype = options.dtype ?? kindOf([value]);
   // Through host memory's rules, so that the value is one of the dtype's.
   const scalar = hostArray(dtype, [], [typeof value === 'boolean' ? Number(value) : value]).data[0]!;
   return constantOf('full', shape, scalar, dtype);
@@ -153,16 +166,21 @@ export function full(
 
 /** 0 in x's shape and dtype. */
 export function zerosLike(x: Tensor, options: CreateOptions = {}): Tensor {
+  expectTensor('zerosLike', 'the operand', x);
+  checkOptions('zerosLike', options);
   return constantOf('zerosLike', x.shape, 0, options.dtype ?? x.dtype);
 }
 
 /** 1 in x's shape and dtype. */
 export function onesLike(x: Tensor, options: CreateOptions = {}): Tensor {
+  expectTensor('onesLike', 'the operand', x);
+  checkOptions('onesLike', options);
   return constantOf('onesLike', x.shape, 1, options.dtype ?? x.dtype);
 }
 
 /** `value` in x's shape and dtype. */
 export function fullLike(x: Tensor, value: number | boolean | bigint, options: CreateOptions = {}): Tensor {
+  expectTensor('fullLike', 'the operand', x);
   return full(x.shape, value, { dtype: options.dtype ?? x.dtype });
 }
 
@@ -171,6 +189,8 @@ export function fullLike(x: Tensor, value: number | boolean | bigint, options: C
  */
 export function arange(start: number, end?: number, step = 1, options: CreateOptions = {}): Tensor {
   const [from, to] = end === undefined ? [0, start] : [start, end];
+  for (const bound of [from, to, step]) expectNumber('arange', 'every bound', bound);
+  checkOptions('arange', options);
   const count = Math.ceil((to - from) / step);
   if (step === 0 || !Number.isSafeInteger(count) || count < 0) {
     throw new TensorError('E_VALUE', 'arange', `no steps of ${step} lead from ${from} to ${to}`);
@@ -186,6 +206,8 @@ export function arange(start: number, end?: number, step = 1, options: CreateOpt
 /** `count` numbers from start to end, both included, equally far apart; exact at both ends. */
 export function linspace(start: number, end: number, count: number, options: CreateOptions = {}): Tensor {
   checkCount('linspace', 'the count', count);
+  for (const bound of [start, end]) expectNumber('linspace', 'every bound', bound);
+  checkOptions('linspace', options);
   const dtype = options.dtype ?? 'f32';
   const step = count > 1 ? (end - start) / (count - 1) : 0;
   return record([], (b) => {
@@ -200,6 +222,7 @@ export function linspace(start: number, end: number, count: number, options: Cre
 /** 1 on the main diagonal of a [rows, columns] matrix (square by default), 0 elsewhere. */
 export function eye(rows: number, columns: number = rows, options: CreateOptions = {}): Tensor {
   checkShape('eye', [rows, columns]);
+  checkOptions('eye', options);
   return record([], (b) => {
     const shape = [rows, columns];
     return cast(b, binary(b, 'eq', iota(b, shape, 0), iota(b, shape, 1)), options.dtype ?? 'f32');

@@ -5,6 +5,7 @@
 import { ParseError, TensorError } from '../../errors.ts';
 import { broadcast, cast, mul, permute, reduce, reshape } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { expectTensor, expectText } from '../expect.ts';
 import { record } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import { show } from './operand.ts';
@@ -175,6 +176,8 @@ function pair(b: GraphBuilder, x: Labelled, y: Labelled, needed: (label: string)
  * that broadcast, and are summed too if the result lacks it; without `->` the result has the labels that appear once, in alphabetical order.
  */
 export function einsum(equation: string, ...operands: readonly Tensor[]): Tensor {
+  expectText('einsum', 'the equation', equation);
+  for (const operand of operands) expectTensor('einsum', 'every operand', operand);
   const { inputs, output } = parse(equation);
   if (inputs.length !== operands.length || operands.length === 0) {
     throw new TensorError(

@@ -16,6 +16,7 @@ import { TensorError } from '../../errors.ts';
 import { dtypeBytes, dtypeKind, isFloat } from '../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import type { BinaryOp, UnaryOp } from '../../ir/ops.ts';
+import { expectNumber, expectOptions } from '../expect.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
 import * as formula from './formula.ts';
 import { apply, applyFloat, combine, show, type Binary, type Unary, floatFormula } from './operand.ts';
@@ -138,11 +139,13 @@ export interface AddOptions {
 
 /** x + alpha·y. */
 export function add(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
+  expectOptions('add', options);
   return scaledSum('add', x, y, options.alpha ?? 1);
 }
 
 /** x − alpha·y. */
 export function sub(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
+  expectOptions('sub', options);
   return scaledSum('sub', x, y, -(options.alpha ?? 1));
 }
 
@@ -152,6 +155,7 @@ export function addScaled(x: TensorLike, y: TensorLike, alpha: number): Tensor {
 }
 
 function scaledSum(op: string, x: TensorLike, y: TensorLike, alpha: number): Tensor {
+  expectNumber(op, 'alpha', alpha);
   return combine(op, [x, y], op === 'add' && alpha === 1 ? 'any' : 'number', (b, p, q) => {
     if (alpha === 1) return p.dtype === 'bool' ? binary(b, 'or', p, q) : plus(b, p, q);
     if (alpha === -1) return less(b, p, q);

@@ -2,7 +2,7 @@
 // lists gather. As in PyTorch, several tensors broadcast together; their axes stand where the first of them stood if they
 // were neighbours, else in front.
 
-import { TensorError } from '../../errors.ts';
+import { showValue, TensorError } from '../../errors.ts';
 import {
   add,
   binary,
@@ -107,12 +107,27 @@ interface Plan {
   readonly gathers: { readonly axis: number; readonly index: Tensor }[];
 }
 
+function checkIndex(entry: Index): void {
+  const isFine =
+    entry === null ||
+    entry === ':' ||
+    entry === '...' ||
+    typeof entry === 'number' ||
+    entry instanceof Tensor ||
+    Array.isArray(entry) ||
+    (typeof entry === 'object' && Object.keys(entry).every((key) => ['start', 'stop', 'step'].includes(key)));
+  if (isFine) return;
+  const known = "a number, { start, stop, step }, ':', '...', null, a list or a tensor of integers";
+  throw new TensorError('E_INDEX', 'at', `${showValue(entry)} is no index`, known);
+}
+
 function isRange(entry: Index): entry is Range {
   return typeof entry === 'object' && entry !== null && !Array.isArray(entry) && !(entry instanceof Tensor);
 }
 
 /** The entries with `'...'` written out, and with whole axes for those not named. */
 function spell(x: Tensor, indices: readonly Index[]): Index[] {
+  indices.forEach(checkIndex);
   const dots = indices.filter((entry) => entry === '...').length;
   if (dots > 1) throw new TensorError('E_INDEX', 'at', "'...' stands for all other axes: it can appear once");
   const used = indices.filter((entry) => entry !== null && entry !== '...').length;

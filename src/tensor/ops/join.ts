@@ -4,7 +4,8 @@ import { TensorError } from '../../errors.ts';
 import { broadcast, cast, reshape } from '../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { dims } from '../../ir/graph.ts';
-import { normalizeAxis } from '../../ir/shape.ts';
+import { checkList, normalizeAxis } from '../../ir/shape.ts';
+import { expectTensors } from '../expect.ts';
 import { fromHost, record, recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import { apply, checkCount, resultType, show } from './operand.ts';
@@ -12,6 +13,7 @@ import { concat, sliceAxis } from './layout.ts';
 
 /** Joined along an axis they have; all other sizes agree, dtypes promote. */
 export function cat(tensors: readonly Tensor[], axis = 0): Tensor {
+  expectTensors('cat', 'tensors', tensors);
   const first = tensors[0];
   if (first === undefined) throw new TensorError('E_VALUE', 'cat', 'expects at least one tensor');
   const at = normalizeAxis('cat', axis, first.rank);
@@ -32,6 +34,7 @@ export function cat(tensors: readonly Tensor[], axis = 0): Tensor {
 
 /** Joined along a new axis; all shapes agree, dtypes promote. */
 export function stack(tensors: readonly Tensor[], axis = 0): Tensor {
+  expectTensors('stack', 'tensors', tensors);
   const first = tensors[0];
   if (first === undefined) throw new TensorError('E_VALUE', 'stack', 'expects at least one tensor');
   const at = normalizeAxis('stack', axis, first.rank + 1);
@@ -73,6 +76,7 @@ export function split(x: Tensor, size: number | readonly number[], axis = 0): Te
       Array.from({ length: count }, (_, i) => Math.min(size, total - i * size)),
     );
   }
+  checkList('split', 'sizes', size);
   const sum = size.reduce((whole, part) => whole + part, 0);
   if (sum !== total || !size.every((part) => Number.isInteger(part) && part >= 0)) {
     throw new TensorError(
@@ -120,6 +124,7 @@ export function repeatInterleave(x: Tensor, repeats: number | readonly number[],
     checkCount('repeatInterleave', 'the number of repeats', repeats);
     return apply([x], (b, node) => interleaved(b, reshape(b, node, shape), repeats, at));
   }
+  checkList('repeatInterleave', 'repeats', repeats);
   repeats.forEach((count) => checkCount('repeatInterleave', 'a number of repeats', count));
   if (repeats.length !== shape[at]) {
     throw new TensorError(
@@ -147,6 +152,7 @@ export interface MeshgridOptions {
 
 /** Coordinates of a grid: each vector spread over the axes of all others. */
 export function meshgrid(vectors: readonly Tensor[], options: MeshgridOptions = {}): Tensor[] {
+  expectTensors('meshgrid', 'vectors', vectors);
   const { indexing = 'ij' } = options;
   if (!vectors.every((x) => x.rank <= 1))
     throw new TensorError('E_SHAPE', 'meshgrid', `expects vectors: ${show(...vectors)}`);

@@ -21,6 +21,7 @@ import {
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
+import { expectTensor } from '../expect.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
 import * as formula from './formula.ts';
 import { apply, checkFloat, checkInteger, fit, operandType, show } from './operand.ts';
@@ -316,6 +317,7 @@ export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntro
   if (!(labelSmoothing >= 0 && labelSmoothing <= 1)) {
     throw new TensorError('E_VALUE', op, `labelSmoothing must be in [0, 1]: ${labelSmoothing}`);
   }
+  expectTensor(op, 'the target', target);
   if (isFloat(target.dtype)) return probabilityLoss(op, logits, target, options);
   checkInteger(op, 'the targets', target);
   const axis = classAxis(op, logits, target, weight);

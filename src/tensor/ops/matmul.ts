@@ -4,6 +4,7 @@ import { TensorError } from '../../errors.ts';
 import { add, broadcast, cast, mul, reduce, reshape } from '../../ir/build.ts';
 import { type DType } from '../../ir/dtype.ts';
 import { dims } from '../../ir/graph.ts';
+import { expectTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import { apply, checkRank, show } from './operand.ts';
 import { productType, leadingAxes, matmulNodes, contract } from './contract.ts';
@@ -23,6 +24,8 @@ export function matmul(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tenso
 }
 
 function product(op: string, x: Tensor, y: Tensor, options: MatmulOptions): Tensor {
+  expectTensor(op, 'the first operand', x);
+  expectTensor(op, 'the second operand', y);
   if (x.rank === 0 || y.rank === 0) {
     throw new TensorError('E_SHAPE', op, `expects at least one axis each: ${show(x, y)}`, 'mul for a number');
   }
@@ -97,6 +100,7 @@ export function outer(x: Tensor, y: Tensor): Tensor {
 
 /** x · weightᵀ + bias: [.., in] with [out, in] and [out] gives [.., out]. */
 export function linear(x: Tensor, weight: Tensor, bias?: Tensor, options: MatmulOptions = {}): Tensor {
+  expectTensor('linear', 'x', x);
   checkRank('linear', 'the weight', weight, 1, 2);
   if (x.rank === 0 || x.shape.at(-1) !== weight.shape.at(-1)) {
     throw new TensorError(

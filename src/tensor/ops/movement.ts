@@ -1,9 +1,10 @@
 // Movements: elements at other places, with nothing computed on them: reversal, rotation, padding, triangles, diagonals.
 
-import { TensorError } from '../../errors.ts';
+import { showValue, TensorError } from '../../errors.ts';
 import { add, binary, fullLike, reshape, where } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
-import { normalizeAxes, normalizeAxis } from '../../ir/shape.ts';
+import { checkList, normalizeAxes, normalizeAxis } from '../../ir/shape.ts';
+import { expectNumber } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import { iota } from './formula.ts';
 import { apply, checkRank, show } from './operand.ts';
@@ -26,6 +27,7 @@ export function roll(
   shifts: number | readonly number[],
   axes?: number | readonly number[],
 ): Tensor {
+  if (typeof shifts !== 'number') checkList('roll', 'shifts', shifts);
   const by = typeof shifts === 'number' ? [shifts] : shifts;
   const list = (typeof axes === 'number' ? [axes] : (axes ?? [])).map((axis) =>
     normalizeAxis('roll', axis, x.rank),
@@ -67,6 +69,13 @@ export function pad(
   options: PadOptions = {},
 ): Tensor {
   const { mode = 'constant', value = 0 } = options;
+  checkList('pad', 'pairs', pads);
+  pads.forEach((pair) => checkList('pad', 'each pair', pair));
+  expectNumber('pad', 'the value', value);
+  if (!['constant', 'reflect', 'replicate', 'circular'].includes(mode)) {
+    const problem = `unknown mode ${showValue(mode)}`;
+    throw new TensorError('E_VALUE', 'pad', problem, "'constant', 'reflect', 'replicate' or 'circular'");
+  }
   if (pads.length > x.rank) {
     throw new TensorError(
       'E_SHAPE',

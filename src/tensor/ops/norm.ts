@@ -18,7 +18,7 @@ import {
   where,
 } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
-import { normalizeAxes, sameShape } from '../../ir/shape.ts';
+import { checkList, normalizeAxes, sameShape } from '../../ir/shape.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
@@ -58,6 +58,7 @@ function trailing(
   normalizedShape: number | readonly number[],
   ...parameters: (Tensor | undefined)[]
 ): number[] {
+  if (typeof normalizedShape !== 'number') checkList(op, 'the normalized shape', normalizedShape);
   const shape = typeof normalizedShape === 'number' ? [normalizedShape] : normalizedShape;
   const lead = x.rank - shape.length;
   if (shape.length === 0 || lead < 0 || !sameShape(x.shape.slice(lead), shape)) {

@@ -2,11 +2,12 @@
 // tensors are handed to a formula as graph nodes. Promotion is PyTorch's: a tensor with axes decides before a rank-0 tensor,
 // and that before a JavaScript number, unless the weaker one is of a higher kind (bool < integer < float).
 
-import { TensorError } from '../../errors.ts';
+import { showValue, TensorError } from '../../errors.ts';
 import { dtypeKind, integerRange, isFloat, promote, type DType } from '../../ir/dtype.ts';
 import { broadcast, cast, constant } from '../../ir/build.ts';
-import { showShape } from '../../ir/shape.ts';
+import { checkList, showShape } from '../../ir/shape.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
+import { expectOperand, expectTensor } from '../expect.ts';
 import { record } from '../record.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
 import { widened } from './formula.ts';
@@ -20,6 +21,8 @@ export function apply<const T extends readonly (Tensor | undefined)[]>(
   operands: T,
   make: (b: GraphBuilder, ...nodes: Nodes<T>) => Node,
 ): Tensor {
+  // The first operand is there in every operation.
+  expectTensor('operation', 'the operand', operands[0]);
   const given = operands.filter((operand) => operand !== undefined);
   return record(given, (b, nodes) => make(b, ...spread(operands, nodes)));
 }
@@ -72,6 +75,7 @@ export type Domain = 'any' | 'number' | 'float';
 
 /** The common dtype of the operands, brought into the operation's domain. */
 export function operandType(op: string, values: readonly TensorLike[], domain: Domain): DType {
+  for (const value of values) expectOperand(op, value);
   const common = resultType(values);
   if (domain === 'float' && !isFloat(common)) return 'f32';
   if (domain === 'number' && common === 'bool') {
@@ -130,6 +134,7 @@ export function fit<const T extends readonly TensorLike[]>(
   dtypeOf: (value: TensorLike, position: number) => DType,
   make: (b: GraphBuilder, ...nodes: Spread<T>) => Node,
 ): Tensor {
+  for (const value of values) expectOperand(op, value);
   const shape = commonShape(op, values);
   const tensors = values.filter((value) => value instanceof Tensor);
   return record(tensors, (b, nodes) => {
@@ -172,6 +177,7 @@ export function floatFormula(make: (b: GraphBuilder, x: Node) => Node): Unary {
 /** Requires a float tensor, for operations whose result would be senseless in integers. */
 export function checkFloat(op: string, ...operands: readonly (Tensor | undefined)[]): void {
   for (const x of operands) {
+    if (x !== undefined) expectTensor(op, 'an operand', x);
     if (x !== undefined && !isFloat(x.dtype)) {
       throw new TensorError('E_DTYPE', op, `expects floats: ${show(x)}`, ".cast('f32')");
     }
@@ -180,6 +186,7 @@ export function checkFloat(op: string, ...operands: readonly (Tensor | undefined
 
 /** Requires an integer tensor, as indices are. */
 export function checkInteger(op: string, what: string, x: Tensor): void {
+  expectTensor(op, what, x);
   if (isFloat(x.dtype) || x.dtype === 'bool') {
     throw new TensorError('E_DTYPE', op, `${what} must be integers: ${show(x)}`, ".cast('i32')");
   }
@@ -187,6 +194,7 @@ export function checkInteger(op: string, what: string, x: Tensor): void {
 
 /** Requires a rank, or one of several. */
 export function checkRank(op: string, what: string, x: Tensor, ...ranks: readonly number[]): void {
+  expectTensor(op, what, x);
   if (!ranks.includes(x.rank)) {
     throw new TensorError('E_SHAPE', op, `${what} must have rank ${ranks.join(' or ')}: ${show(x)}`);
   }
@@ -195,7 +203,11 @@ export function checkRank(op: string, what: string, x: Tensor, ...ranks: readonl
 /** Requires an integer of at least `least`. */
 export function checkCount(op: string, what: string, value: number, least = 0): void {
   if (!Number.isSafeInteger(value) || value < least) {
-    throw new TensorError('E_VALUE', op, `${what} must be an integer of at least ${least}: ${value}`);
+    throw new TensorError(
+      'E_VALUE',
+      op,
+      `${what} must be an integer of at least ${least}: ${showValue(value)}`,
+    );
   }
 }
 
@@ -211,6 +223,7 @@ export type PerAxis = number | readonly number[];
 
 /** One integer of at least `least` per spatial axis. */
 export function perAxis(op: string, what: string, value: PerAxis, count: number, least: number): number[] {
+  if (typeof value !== 'number') checkList(op, what, value);
   const list = typeof value === 'number' ? new Array<number>(count).fill(value) : [...value];
   if (list.length !== count) {
     throw new TensorError(

@@ -5,7 +5,8 @@ import { TensorError } from '../../errors.ts';
 import { add, binary, broadcast, cast, mul, neg, reduce, reshape, unary } from '../../ir/build.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
-import { checkShape } from '../../ir/shape.ts';
+import { toShape } from '../../ir/shape.ts';
+import { expectDType, expectNumber, expectOptions } from '../expect.ts';
 import { record } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import type { CreateOptions } from './creation.ts';
@@ -16,7 +17,9 @@ import { sliceAxis } from './layout.ts';
 import { orderOf } from './order.ts';
 
 function floatType(op: string, options: CreateOptions): DType {
+  expectOptions(op, options);
   const dtype = options.dtype ?? 'f32';
+  expectDType(op, dtype);
   if (!isFloat(dtype))
     throw new TensorError('E_DTYPE', op, `${dtype} has no fractions`, 'a float dtype, or randint');
   return dtype;
@@ -24,16 +27,16 @@ function floatType(op: string, options: CreateOptions): DType {
 
 /** Uniform in [0, 1). */
 export function rand(shape: readonly number[], options: CreateOptions = {}): Tensor {
-  checkShape('rand', shape);
+  const to = toShape('rand', shape);
   const dtype = floatType('rand', options);
-  return record([], (b) => uniformOf(b, shape, dtype));
+  return record([], (b) => uniformOf(b, to, dtype));
 }
 
 /** Normal with mean 0 and variance 1. */
 export function randn(shape: readonly number[], options: CreateOptions = {}): Tensor {
-  checkShape('randn', shape);
+  const to = toShape('randn', shape);
   const dtype = floatType('randn', options);
-  return record([], (b) => normalOf(b, shape, dtype));
+  return record([], (b) => normalOf(b, to, dtype));
 }
 
 /** Uniform in [0, 1), in x's shape and dtype. */
@@ -56,10 +59,10 @@ export interface UniformOptions extends CreateOptions {
 /** Uniform in [low, high). */
 export function uniform(shape: readonly number[], options: UniformOptions = {}): Tensor {
   const { low = 0, high = 1 } = options;
-  checkShape('uniform', shape);
+  const to = toShape('uniform', shape);
   const dtype = floatType('uniform', options);
   return record([], (b) => {
-    const unit = uniformOf(b, shape, formula.wideType(dtype));
+    const unit = uniformOf(b, to, formula.wideType(dtype));
     return cast(b, add(b, mul(b, unit, high - low), low), dtype);
   });
 }
@@ -72,12 +75,12 @@ export interface NormalOptions extends CreateOptions {
 /** Normal with the given mean and standard deviation (0 and 1 by default). */
 export function normal(shape: readonly number[], options: NormalOptions = {}): Tensor {
   const { mean = 0, std = 1 } = options;
-  checkShape('normal', shape);
+  const to = toShape('normal', shape);
   if (!(std >= 0))
     throw new TensorError('E_VALUE', 'normal', `the standard deviation must not be negative: ${std}`);
   const dtype = floatType('normal', options);
   return record([], (b) => {
-    const standard = normalOf(b, shape, formula.wideType(dtype));
+    const standard = normalOf(b, to, formula.wideType(dtype));
     return cast(b, add(b, mul(b, standard, std), mean), dtype);
   });
 }
@@ -89,14 +92,14 @@ export function randint(
   shape: readonly number[],
   options: CreateOptions = {},
 ): Tensor {
-  checkShape('randint', shape);
+  const to = toShape('randint', shape);
   const range = high - low;
   const inside = Number.isInteger(low) && low >= -(2 ** 31) && high <= 2 ** 32;
   if (!inside || !Number.isInteger(range) || range < 1 || range > 2 ** 32) {
     throw new TensorError('E_VALUE', 'randint', `[${low}, ${high}) holds no 32-bit integers`);
   }
   return record([], (b) => {
-    const bits = words(b, shape);
+    const bits = words(b, to);
     const below = range === 2 ** 32 ? bits : binary(b, 'mulhi', bits, range);
     if (low >= 0) return cast(b, add(b, below, low), options.dtype ?? 'i32');
     return cast(b, add(b, cast(b, below, 'i32'), low), options.dtype ?? 'i32');
@@ -126,6 +129,7 @@ export interface DropoutOptions {
 /** Zeroes each element with probability `p` and scales the others by 1 / (1 − p) (Srivastava et al., 2014). */
 export function dropout(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tensor {
   checkFloat('dropout', x);
+  expectNumber('dropout', 'p', p);
   if (!(p >= 0 && p <= 1)) throw new TensorError('E_VALUE', 'dropout', `p must be in [0, 1]: ${p}`);
   if (options.training === false || p === 0) return x;
   return apply([x], (b, node) => dropoutOf(b, node, p));

@@ -4,7 +4,8 @@
 import { ParseError, TensorError } from '../../errors.ts';
 import { broadcast, cast, permute, reduceKeep, reshape } from '../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
-import { sizeOf } from '../../ir/shape.ts';
+import { checkList, sizeOf } from '../../ir/shape.ts';
+import { expectText } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
 import { apply, checkCount, checkFloat, show, checkNotEmpty } from './operand.ts';
@@ -64,6 +65,7 @@ interface Pattern {
 
 /** Both sides, with the axes of `...` named one by one. */
 function parse(op: string, pattern: string, rank: number): Pattern {
+  expectText(op, 'the pattern', pattern);
   const arrow = pattern.indexOf('->');
   if (arrow < 0) fail(op, pattern, pattern.length, "expected '->'");
   const left = parseSide(op, pattern, pattern.slice(0, arrow), 0);
@@ -260,6 +262,7 @@ export function repeat(x: Tensor, repeats: readonly number[] | string, sizes: Ax
 
 /** The whole tensor `repeats[axis]` times along each axis; more repeats than axes make leading axes. */
 function repeated(op: string, x: Tensor, repeats: readonly number[]): Tensor {
+  checkList(op, 'repeats', repeats);
   repeats.forEach((count) => checkCount(op, 'a number of repeats', count));
   const lead = repeats.length - x.rank;
   if (lead < 0) {

@@ -7,6 +7,7 @@ import { cast, reduce, reduceKeep, reshape, unary, fullLike, where } from '../..
 import { integerRange, isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { normalizeAxes, normalizeAxis } from '../../ir/shape.ts';
+import { expectDType, expectTensor } from '../expect.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
@@ -27,6 +28,7 @@ export interface SumOptions extends ReduceOptions {
 
 /** The axes to fold, ascending; a rank-0 tensor is folded as one element, under axis 0 or −1. */
 function axesOf(op: string, axes: Axes | undefined, x: Tensor): number[] {
+  expectTensor(op, 'the operand', x);
   if (x.rank > 0) return normalizeAxes(op, axes, x.rank);
   normalizeAxes(op, axes, 1);
   return [];
@@ -61,7 +63,9 @@ function fold(
   axes: Axes | undefined,
   options: SumOptions,
 ): Tensor {
+  expectTensor(op, 'the operand', x);
   const target = options.dtype ?? formula.sumType(x.dtype);
+  expectDType(op, target);
   if (target === 'bool')
     throw new TensorError('E_DTYPE', op, 'cannot accumulate in bool', "dtype: 'i32', or any()");
   return reduction(op, x, axes, options, (b, node, list) => {

@@ -3,12 +3,14 @@
 
 import { TensorError } from '../../errors.ts';
 import { broadcast, permute as reorder, reshape as reform } from '../../ir/build.ts';
-import { checkShape, normalizeAxes, normalizeAxis, sizeOf } from '../../ir/shape.ts';
+import { checkList, checkShape, normalizeAxes, normalizeAxis, sizeOf } from '../../ir/shape.ts';
 import type { Tensor } from '../tensor.ts';
 import { apply, checkRank, show } from './operand.ts';
 
 /** The sizes with one −1 replaced by what `size` elements leave for it. Throws E_SHAPE when they do not fit. */
-function resolve(op: string, shape: readonly number[], size: number, seen: string): number[] {
+function resolve(op: string, given: readonly number[], size: number, seen: string): number[] {
+  checkList(op, 'a shape', given);
+  const shape = [...given];
   const open = shape.indexOf(-1);
   const known = shape.filter((_, axis) => axis !== open);
   checkShape(op, known);
@@ -67,7 +69,8 @@ export function unflatten(x: Tensor, axis: number, sizes: readonly number[]): Te
 
 /** Axes in another order: axis `i` of the result is axis `order[i]` of x. */
 export function permute(x: Tensor, order: readonly number[]): Tensor {
-  const axes = order.map((axis) => normalizeAxis('permute', axis, x.rank));
+  checkList('permute', 'an order of axes', order);
+  const axes = Array.from(order, (axis) => normalizeAxis('permute', axis, x.rank));
   if (axes.length !== x.rank || new Set(axes).size !== x.rank) {
     throw new TensorError(
       'E_AXIS',
@@ -118,8 +121,9 @@ export function moveaxis(
 
 /** x repeated along axes of size 1 and new leading axes; −1 keeps a size. No element is copied. */
 export function expand(x: Tensor, shape: readonly number[]): Tensor {
+  checkList('expand', 'a shape', shape);
   const lead = shape.length - x.rank;
-  const to = shape.map((dim, axis) => (dim === -1 && axis >= lead ? x.shape[axis - lead]! : dim));
+  const to = Array.from(shape, (dim, axis) => (dim === -1 && axis >= lead ? x.shape[axis - lead]! : dim));
   checkShape('expand', to);
   const fits = lead >= 0 && x.shape.every((dim, axis) => dim === 1 || dim === to[axis + lead]);
   if (!fits) {
