@@ -4,6 +4,7 @@ import type { ViteUserConfig } from 'vitest/config';
 const config: ViteUserConfig = {
   test: {
     include: ['test/**/*.test.ts'],
+    setupFiles: ['test/support/seed.ts'],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 60_000,
