@@ -144,6 +144,10 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
     s.b.add('argReduce', [s.input([9, 300])], { monoid: 'max', axis: 1 }) as Node,
     s.b.add('argReduce', [s.input([70, 33])], { monoid: 'min', axis: 0 }) as Node,
   ],
+  'both extremes of long rows at once': (s) => {
+    const x = s.input([5, 600]);
+    return (['max', 'min'] as const).map((monoid) => s.b.add('argReduce', [x], { monoid, axis: 1 }) as Node);
+  },
   'bool reductions': (s) => [
     reduce(s.b, 'or', s.input([9, 70], 'bool'), [1]),
     reduce(s.b, 'and', s.input([70, 9], 'bool'), [0]),

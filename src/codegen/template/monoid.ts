@@ -3,7 +3,6 @@
 import type { DType } from '../../ir/dtype.ts';
 import type { Monoid } from '../../ir/ops.ts';
 import { both, constant, operation, type LoopBuilder } from '../builder.ts';
-import { registerOf } from '../lower.ts';
 import type { LoopOp, RegisterType, Value, Width } from '../loop.ts';
 
 const combining: Readonly<Record<Monoid, LoopOp>> = {
@@ -84,5 +83,3 @@ export function beats(
   }
   return b.let(wins, 'wins');
 }
-
-export { registerOf };

@@ -113,19 +113,12 @@ class RowEmitter {
       schedule.lanes === 'column' ? quadIndex('step', column.extent) : axisIndex('step', column.extent);
     this.#part = schedule.parts === 1 ? constant(0) : builtin('local', schedule.rows === 1 ? 0 : 1);
     this.#place = schedule.rows === 1 ? constant(0) : builtin('local', 0);
-    if (schedule.parts > 1) {
-      const words = schedule.rows * schedule.parts * this.#width;
-      const types = new Set(
-        frame.kernel.body.kind === 'row' ? frame.kernel.body.stages.flatMap(sharedTypes) : [],
-      );
-      for (const dtype of types) {
-        this.#shared.push({
-          name: `partial_${dtype}`,
-          space: 'workgroup',
-          dtype,
-          size: words,
-          access: 'read_write',
-        });
+    // Declared before the body is built: the builder must know that what is loaded from them changes.
+    if (schedule.parts > 1 && frame.kernel.body.kind === 'row') {
+      const size = schedule.rows * schedule.parts * this.#width;
+      const partials = new Map(frame.kernel.body.stages.flatMap(partialsOf));
+      for (const [name, dtype] of partials) {
+        this.#shared.push({ name, space: 'workgroup', dtype, size, access: 'read_write' });
       }
     }
     this.#b = openBuilder(
@@ -265,8 +258,7 @@ class RowEmitter {
     let value = b.let(accumulator.value, stage.monoid);
     if (this.#schedule.lanes === 'column') value = combineLanes(b, stage.monoid, value, stage.monoid);
     if (this.#schedule.parts > 1) {
-      const type = sharedType(value.type);
-      [value] = this.#tree([{ type, value }], ([mine], [other]) => [
+      [value] = this.#tree([partialOf(value)], ([mine], [other]) => [
         combine(stage.monoid, mine!, other!),
       ]) as [Value];
     }
@@ -295,18 +287,11 @@ class RowEmitter {
       best = pick(pick(quarter(0), quarter(1)), pick(quarter(2), quarter(3)));
     }
     if (this.#schedule.parts > 1) {
-      const entries = [
-        { type: sharedType(best.value.type), value: best.value },
-        { type: 'i32' as const, value: best.at },
-      ];
-      const [, at] = this.#tree(
-        entries,
-        ([v, i], [w, j]) => {
-          const winner = pick({ value: v!, at: i! }, { value: w!, at: j! });
-          return [winner.value, winner.at];
-        },
-        ['', '_at'],
-      );
+      const place: Partial = { buffer: positions, type: 'i32', value: best.at };
+      const [, at] = this.#tree([partialOf(best.value), place], ([v, i], [w, j]) => {
+        const winner = pick({ value: v!, at: i! }, { value: w!, at: j! });
+        return [winner.value, winner.at];
+      });
       return at!;
     }
     return best.at;
@@ -314,24 +299,22 @@ class RowEmitter {
 
   /** Folds each invocation's values over the parts of its row, in a fixed tree, and gives everyone the total. */
   #tree(
-    entries: readonly { readonly type: 'f32' | 'i32' | 'u32'; readonly value: Value }[],
+    entries: readonly Partial[],
     fold: (mine: readonly Value[], other: readonly Value[]) => readonly Value[],
-    suffixes: readonly string[] = [''],
   ): Value[] {
     const b = this.#b;
     const { rows, parts } = this.#schedule;
     const width = this.#width;
-    const names = entries.map((entry, i) => this.#partialName(entry.type, suffixes[i] ?? ''));
     const slot = (part: Value): Value =>
       b.let(mulInts(addInts(mulInts(part, constant(rows)), this.#place), constant(width)), 'slot');
     const load = (i: number, part: Value): Value => {
-      const { type, value } = entries[i]!;
-      const raw: Value = { kind: 'load', buffer: names[i]!, index: slot(part), aligned: true, type, width };
+      const { buffer, type, value } = entries[i]!;
+      const raw: Value = { kind: 'load', buffer, index: slot(part), aligned: true, type, width };
       return b.let(value.type === 'bool' ? operation('cast', [raw], 'bool') : raw, 'partial');
     };
     const store = (i: number, part: Value, value: Value): void => {
-      const { type } = entries[i]!;
-      b.store(names[i]!, slot(part), value.type === 'bool' ? operation('cast', [value], type) : value, true);
+      const { buffer, type } = entries[i]!;
+      b.store(buffer, slot(part), value.type === 'bool' ? operation('cast', [value], type) : value, true);
     };
     entries.forEach((entry, i) => store(i, this.#part, entry.value));
     b.barrier();
@@ -349,15 +332,6 @@ class RowEmitter {
     const totals = entries.map((_, i) => load(i, constant(0)));
     b.barrier();
     return totals;
-  }
-
-  #partialName(type: 'f32' | 'i32' | 'u32', suffix: string): string {
-    const name = `partial_${type}${suffix}`;
-    if (!this.#shared.some((buffer) => buffer.name === name)) {
-      const size = this.#schedule.rows * this.#schedule.parts * this.#width;
-      this.#shared.push({ name, space: 'workgroup', dtype: type, size, access: 'read_write' });
-    }
-    return name;
   }
 
   /** Per-row results, then a sweep for per-element ones. */
@@ -402,11 +376,33 @@ class RowEmitter {
   }
 }
 
-function sharedType(type: Value['type']): 'f32' | 'i32' | 'u32' {
+type SharedType = 'f32' | 'i32' | 'u32';
+
+/** One invocation's share of a row's result, and the workgroup array it is folded in. */
+interface Partial {
+  readonly buffer: string;
+  readonly type: SharedType;
+  readonly value: Value;
+}
+
+function sharedType(type: Value['type']): SharedType {
   return type === 'bool' ? 'u32' : type;
 }
 
-function sharedTypes(stage: RowStage): ('f32' | 'i32' | 'u32')[] {
+/** Workgroup arrays that a stage's partial results go through: values, and positions for an extremum's. */
+function partialsOf(stage: RowStage): [name: string, type: SharedType][] {
   const type = sharedType(registerOf(stage.dtype));
-  return stage.arg ? [type] : [type];
+  const values: [string, SharedType] = [partialName(type), type];
+  return stage.arg ? [values, [positions, 'i32']] : [values];
+}
+
+const positions = 'partial_at';
+
+function partialOf(value: Value): Partial {
+  const type = sharedType(value.type);
+  return { buffer: partialName(type), type, value };
+}
+
+function partialName(type: SharedType): string {
+  return `partial_${type}`;
 }
