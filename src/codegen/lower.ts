@@ -315,7 +315,8 @@ function laneOf(value: Value, lane: number): Value {
   return { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
 }
 
-function rounded(value: Value, dtype: DType): Value {
+/** Rounds a value computed in f32 to a narrow storage type; every other type is kept as it is. */
+export function rounded(value: Value, dtype: DType): Value {
   if (dtype === 'f16') return operation('roundF16', [value], 'f32');
   if (dtype === 'bf16') return operation('roundBf16', [value], 'f32');
   return value;

@@ -78,7 +78,7 @@ function groupMaps(
   scalars: ReadonlyMap<Node, number>,
   target: Target,
 ): Plan[] {
-  const groups = new Map<string, { axis: Axis; writes: Map<Node, Indices>; reads: Set<Node> }[]>();
+  const groups = new Map<string, { axis: Axis; writes: Map<Node, Indices> }[]>();
   const plans: Plan[] = [];
   for (const node of nodes) {
     const place = clustering.places.get(node)!;
@@ -97,10 +97,9 @@ function groupMaps(
     const room = target.limits.storageBuffers;
     if (open !== undefined && merged !== undefined && merged.size + writes.size <= room) {
       open.writes.set(node, writes.get(node)!);
-      merged.forEach((read) => open.reads.add(read));
       continue;
     }
-    const fresh = { axis: makeAxis('i', size), writes: new Map<Node, Indices>(), reads: new Set<Node>() };
+    const fresh = { axis: makeAxis('i', size), writes: new Map<Node, Indices>() };
     fresh.writes.set(node, delinearize(fresh.axis.atom, dims(node)));
     list.push(fresh);
     plans.push({ cluster: undefined, writes: fresh.writes, axis: fresh.axis });

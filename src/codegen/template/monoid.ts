@@ -1,6 +1,5 @@
 // Accumulators of reductions and scans: identities, combination, and the value-and-position pair of arg-reductions.
 
-import type { DType } from '../../ir/dtype.ts';
 import type { Monoid } from '../../ir/ops.ts';
 import { both, constant, operation, type LoopBuilder } from '../builder.ts';
 import type { LoopOp, RegisterType, Value, Width } from '../loop.ts';
@@ -35,13 +34,6 @@ export function identity(monoid: Monoid, type: RegisterType, width: Width): Valu
 
 export function combine(monoid: Monoid, a: Value, b: Value): Value {
   return operation(combining[monoid], [a, b], a.type);
-}
-
-/** Rounds a result accumulated in f32 to its narrow storage type. */
-export function settle(value: Value, dtype: DType): Value {
-  if (dtype === 'f16') return operation('roundF16', [value], 'f32');
-  if (dtype === 'bf16') return operation('roundBf16', [value], 'f32');
-  return value;
 }
 
 /** Combines the four lanes of a vector into a scalar, pairwise. */

@@ -18,10 +18,10 @@ import type { Axis, Kernel, RowStage, Write } from '../../schedule/kernel.ts';
 import type { Node } from '../../ir/graph.ts';
 import type { Target } from '../../schedule/target.ts';
 import { addInts, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
-import { laneAtom, Lowering, quadIndex, registerOf, type Binding } from '../lower.ts';
+import { laneAtom, Lowering, quadIndex, registerOf, rounded, type Binding } from '../lower.ts';
 import type { Loop, LoopBuffer, Value, Width } from '../loop.ts';
 import { bufferName, finish, foldGrid, groupNumber, openBuilder, type Frame, type Grid } from './frame.ts';
-import { beats, combine, combineLanes, identity, settle, type Best } from './monoid.ts';
+import { beats, combine, combineLanes, identity, type Best } from './monoid.ts';
 import { storeAt } from './store-value.ts';
 
 /** How a row kernel is spread over invocations. */
@@ -262,7 +262,7 @@ class RowEmitter {
         combine(stage.monoid, mine!, other!),
       ]) as [Value];
     }
-    return b.let(settle(value, stage.dtype), `row_${stage.monoid}`);
+    return b.let(rounded(value, stage.dtype), `row_${stage.monoid}`);
   }
 
   #closeArg(stage: RowStage, accumulator: Best): Value {

@@ -4,10 +4,10 @@
 import { CompilerBug } from '../../errors.ts';
 import type { IndexExpr } from '../../ir/index-expr.ts';
 import { constant, less, operation } from '../builder.ts';
-import { Lowering, registerOf } from '../lower.ts';
+import { Lowering, registerOf, rounded } from '../lower.ts';
 import type { Loop, Value } from '../loop.ts';
 import { bufferName, finish, foldGrid, invocation, openBuilder, type Frame } from './frame.ts';
-import { combine, identity, settle } from './monoid.ts';
+import { combine, identity } from './monoid.ts';
 import { storeAt } from './store-value.ts';
 
 /** The Loop of a scan kernel. */
@@ -34,9 +34,9 @@ export function scanLoop(frame: Frame): Loop {
         ]);
         const lowering = new Lowering(b, kernel.pool, { substitution: new Map(), atoms }, bufferName(frame));
         const value = lowering.value(body.value);
-        const before = b.let(settle(running, body.node.dtype), 'before');
+        const before = b.let(rounded(running, body.node.dtype), 'before');
         b.assign(running, combine(monoid, running, value));
-        const after = exclusive ? before : b.let(settle(running, body.node.dtype), 'after');
+        const after = exclusive ? before : b.let(rounded(running, body.node.dtype), 'after');
         lowering.results.set(body.node, after);
         const values = kernel.writes.map((write) => lowering.value(write.value));
         kernel.writes.forEach((write, i) =>

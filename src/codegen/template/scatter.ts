@@ -6,10 +6,9 @@ import { CompilerBug } from '../../errors.ts';
 import type { IndexExpr } from '../../ir/index-expr.ts';
 import type { ScatterMode } from '../../ir/ops.ts';
 import { addInts, both, constant, less, mulInts, operation } from '../builder.ts';
-import { Lowering } from '../lower.ts';
+import { Lowering, rounded } from '../lower.ts';
 import type { Loop, LoopOp, Value } from '../loop.ts';
 import { bufferName, finish, foldGrid, invocation, openBuilder, type Frame } from './frame.ts';
-import { settle } from './monoid.ts';
 import { dtypeBytes } from '../../ir/dtype.ts';
 
 const folding: Readonly<Record<Exclude<ScatterMode, 'set'>, LoopOp>> = {
@@ -73,7 +72,7 @@ export function scatterLoop(frame: Frame): Loop {
           const folded =
             mode === 'set'
               ? value
-              : settle(operation(folding[mode], [old, value], value.type), body.node.dtype);
+              : rounded(operation(folding[mode], [old, value], value.type), body.node.dtype);
           b.store(out, index, folded, owned);
         });
       }),

@@ -4,10 +4,9 @@
 import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
 import type { Body } from '../../schedule/kernel.ts';
 import { constant, operation, splat, type LoopBuilder } from '../builder.ts';
-import { laneAtom, Lowering, quadIndex, registerOf } from '../lower.ts';
+import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../lower.ts';
 import type { Value } from '../loop.ts';
 import { bufferName, type Frame } from './frame.ts';
-import { settle } from './monoid.ts';
 import { storeAt } from './store-value.ts';
 
 export type Contract = Extract<Body, { kind: 'contract' }>;
@@ -56,7 +55,7 @@ export class TileLowering {
   write(row: Value, quad: Value, sum: Value): void {
     const { kernel } = this.#frame;
     const lowering = this.at(row, quad, undefined);
-    const result = this.#b.let(settle(sum, this.#body.node.dtype), 'result');
+    const result = this.#b.let(rounded(sum, this.#body.node.dtype), 'result');
     lowering.results.set(this.#body.node, result);
     const values = kernel.writes.map((write) => lowering.value(write.value));
     kernel.writes.forEach((write, i) => {
