@@ -12,8 +12,10 @@ import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
 import { contractDomain, lineDomain, reducedAxes, rowDomain, scatterDomain, type Domain } from './domain.ts';
-import { overflowCut } from './overflow.ts';
+import type { Indices } from './evaluate.ts';
+import { overflowCut, type Cut } from './overflow.ts';
 import { isThroughView, type AnchorKind, type Cluster, type Inline, type Place } from './place.ts';
+import type { Limit, Refusal, Refused } from './refusal.ts';
 import type { Target } from './target.ts';
 
 export interface Clustering {
@@ -21,6 +23,10 @@ export interface Clustering {
   readonly users: ReadonlyMap<Node, readonly Node[]>;
   readonly places: ReadonlyMap<Node, Place>;
   readonly clusters: readonly Cluster[];
+  /** Clusters that a node could have joined, and why it did not. */
+  readonly refused: ReadonlyMap<Node, readonly Refused[]>;
+  /** Free nodes that are stored because a kernel cannot hold what would come with them. */
+  readonly overflows: ReadonlyMap<Node, Limit>;
 }
 
 /** Expression nodes one kernel may hold: generated code stays readable, and pipelines compile in bounded time. */
@@ -48,11 +54,11 @@ export function clusterNodes(
   const order = topological(graph.outputs);
   const users = usersOf(order);
   const outputs = new Set(graph.outputs);
-  const cuts = new Map<Node, number>();
+  const cuts = new Map<Node, Cut>();
   for (let round = 0; round < 40; round++) {
     const pass = new ClusterPass(graph, target, scalars, cuts);
     for (const node of order) pass.visit(node);
-    const before = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, id) => sum + id, 0);
+    const before = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, cut) => sum + cut.last, 0);
     for (const cluster of pass.clusters) {
       const cut = overflowCut(
         cluster,
@@ -65,8 +71,11 @@ export function clusterNodes(
       );
       if (cut !== undefined) cuts.set(cluster.anchors[0]!, cut);
     }
-    const after = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, id) => sum + id, 0);
-    if (before === after) return { order, users, places: pass.places, clusters: pass.clusters };
+    const after = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, cut) => sum + cut.last, 0);
+    if (before === after) {
+      const { places, clusters, refused, overflows } = pass;
+      return { order, users, places, clusters, refused, overflows };
+    }
   }
   throw new CompilerBug('cluster', 'kernels do not settle within the binding limit');
 }
@@ -87,15 +96,17 @@ function usersOf(order: readonly Node[]): Map<Node, Node[]> {
 class ClusterPass {
   readonly places = new Map<Node, Place>();
   readonly clusters: Cluster[] = [];
+  readonly refused = new Map<Node, Refused[]>();
+  readonly overflows = new Map<Node, Limit>();
   readonly #target: Target;
   readonly #scalars: ReadonlySet<Node>;
   readonly #outputs: ReadonlySet<Node>;
   /** Latest node that may join the cluster of an anchor: set where more would overflow its kernel. */
-  readonly #cuts: ReadonlyMap<Node, number>;
+  readonly #cuts: ReadonlyMap<Node, Cut>;
   /** Row clusters by the shape and axes they reduce. */
   readonly #rows = new Map<string, Cluster[]>();
 
-  constructor(graph: Graph, target: Target, scalars: ReadonlySet<Node>, cuts: ReadonlyMap<Node, number>) {
+  constructor(graph: Graph, target: Target, scalars: ReadonlySet<Node>, cuts: ReadonlyMap<Node, Cut>) {
     this.#target = target;
     this.#scalars = scalars;
     this.#outputs = new Set(graph.outputs);
@@ -156,16 +167,17 @@ class ClusterPass {
 
   #free(node: Node): Place {
     let place = this.#inline(node);
-    if (!this.#fits(place)) {
+    const overflow = this.#overflow(place);
+    if (overflow !== undefined) {
       // Too much for one kernel: the heaviest free inputs are stored until the rest fits.
       const weight = (input: Node): number => {
         const at = this.places.get(input)!;
         return at.kind === 'free' ? at.closure.size + at.contexts + 64 * at.reads.size : 0;
       };
       for (const input of [...new Set(node.inputs)].sort((x, y) => weight(y) - weight(x))) {
-        this.#store(input);
+        this.#store(input, overflow);
         place = this.#inline(node);
-        if (this.#fits(place)) break;
+        if (this.#overflow(place) === undefined) break;
       }
     }
     return place;
@@ -189,39 +201,51 @@ class ClusterPass {
     return { kind: 'free', rank, closure, reads, contexts: pointwise + viewed };
   }
 
-  #fits(place: Inline): boolean {
+  /** What a kernel that computes this inline has too much of, if anything. */
+  #overflow({ closure, reads, contexts }: Inline): Limit | undefined {
     const room = this.#target.limits.storageBuffers - 1;
-    return (
-      place.closure.size <= kernelNodeLimit && place.reads.size <= room && place.contexts <= contextLimit
-    );
+    if (closure.size > kernelNodeLimit) return { rule: 'size', count: closure.size, limit: kernelNodeLimit };
+    if (reads.size > room) return { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
+    if (contexts > contextLimit) return { rule: 'points', count: contexts, limit: contextLimit };
+    return undefined;
   }
 
   /** Has a free node stored; a view hands this on to what it views, for views cost nothing to repeat. */
-  #store(node: Node): void {
+  #store(node: Node, overflow: Limit): void {
     const place = this.places.get(node)!;
     if (place.kind !== 'free' || place.closure.size === 0 || facts(node.op).class === 'source') return;
+    this.overflows.set(node, overflow);
     this.places.set(node, { kind: 'stored', rank: place.rank });
   }
 
   /** Tries to make an elementwise node or view a member of the highest-ranked cluster it depends on. */
   #join(node: Node): Place | undefined {
     let best: Cluster | undefined;
-    let rank = 0;
     for (const input of node.inputs) {
       const place = this.places.get(input)!;
-      rank = Math.max(rank, this.rankOf(input));
       if (place.kind === 'member' && (best === undefined || place.cluster.rank > best.rank))
         best = place.cluster;
     }
-    if (best === undefined || best.rank < rank || best.kind === 'scatter') return undefined;
+    if (best === undefined) return undefined;
+    const later = node.inputs.find((input) => this.rankOf(input) > best.rank);
+    if (later !== undefined) return this.#refuse(node, best, { rule: 'order', needs: later });
+    if (best.kind === 'scatter') return this.#refuse(node, best, { rule: 'scatter' });
     const at = align(node, best);
-    if (at === undefined || !this.#admit(node, best)) return undefined;
+    if (at === undefined) return this.#refuse(node, best, { rule: 'alignment' });
+    const limit = this.#admit(node, best);
+    if (limit !== undefined) return this.#refuse(node, best, limit);
     best.members.set(node, at);
     return { kind: 'member', cluster: best };
   }
 
-  /** Whether the cluster's kernel still fits its limits with `node` in it; if so its outside reads are entered. */
-  #admit(node: Node, cluster: Cluster): boolean {
+  #refuse(node: Node, cluster: Cluster, refusal: Refusal): undefined {
+    const list = this.refused.get(node);
+    if (list === undefined) this.refused.set(node, [{ cluster, refusal }]);
+    else list.push({ cluster, refusal });
+  }
+
+  /** The limit that the cluster's kernel would pass with `node` in it; if none, the node's outside reads are entered. */
+  #admit(node: Node, cluster: Cluster): Limit | undefined {
     const reads = new Set(cluster.reads);
     let size = cluster.members.size + 1;
     for (const input of node.inputs) {
@@ -230,11 +254,13 @@ class ClusterPass {
       for (const read of this.readsOf(input)) reads.add(read);
       if (place.kind === 'free') size += place.closure.size;
     }
-    const cut = this.#cuts.get(cluster.anchors[0]!) ?? Infinity;
-    if (node.id > cut || size > kernelNodeLimit || reads.size >= this.#target.limits.storageBuffers)
-      return false;
+    const limit = this.#target.limits.storageBuffers;
+    const cut = this.#cuts.get(cluster.anchors[0]!);
+    if (cut !== undefined && node.id > cut.last) return { rule: 'bindings', count: cut.bindings, limit };
+    if (size > kernelNodeLimit) return { rule: 'size', count: size, limit: kernelNodeLimit };
+    if (reads.size >= limit) return { rule: 'bindings', count: reads.size + 1, limit };
     for (const read of reads) cluster.reads.add(read);
-    return true;
+    return undefined;
   }
 
   #open(
@@ -257,7 +283,8 @@ class ClusterPass {
     const room = this.#target.limits.storageBuffers - 1;
     const reads = new Set<Node>();
     for (const input of node.inputs) for (const read of this.readsOf(input)) reads.add(read);
-    if (reads.size > room) node.inputs.forEach((input) => this.#store(input));
+    const overflow: Limit = { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
+    if (reads.size > room) node.inputs.forEach((input) => this.#store(input, overflow));
     for (const input of node.inputs) for (const read of this.readsOf(input)) cluster.reads.add(read);
     this.clusters.push(cluster);
     return { kind: 'member', cluster };
@@ -277,23 +304,30 @@ class ClusterPass {
     const place = this.places.get(input)!;
     const shape = dims(input);
     const axes = reducedAxes(node);
-    const rank = this.rankOf(input);
     for (const cluster of (this.#rows.get(rowKey(shape, axes)) ?? []).toReversed()) {
       const full = cluster.full!;
       const isMember = place.kind === 'member' && place.cluster === cluster;
-      if (isMember ? !sameIndices(cluster.members.get(input)!, full.at) : rank >= cluster.rank) continue;
-      if (
-        !isMember &&
-        ![...this.readsOf(input)].some((read) => cluster.reads.has(read) && sizeOf(dims(read)) > 1)
-      )
+      const refusal =
+        this.#otherRow(input, cluster, isMember ? full.at : undefined) ?? this.#admit(node, cluster);
+      if (refusal !== undefined) {
+        this.#refuse(node, cluster, refusal);
         continue;
-      if (!this.#admit(node, cluster)) continue;
+      }
       const kept = full.at.filter((_, axis) => !axes.includes(axis));
       cluster.members.set(node, kept);
       cluster.anchors.push(node);
       return { kind: 'member', cluster };
     }
     return undefined;
+  }
+
+  /** Why a reduction of `input` does not run over the cluster's rows; `row` is where the input must be if it is a member. */
+  #otherRow(input: Node, cluster: Cluster, row: Indices | undefined): Refusal | undefined {
+    if (row !== undefined)
+      return sameIndices(cluster.members.get(input)!, row) ? undefined : { rule: 'position' };
+    if (this.rankOf(input) >= cluster.rank) return { rule: 'order', needs: input };
+    const shared = [...this.readsOf(input)].some((read) => cluster.reads.has(read) && sizeOf(dims(read)) > 1);
+    return shared ? undefined : { rule: 'unshared' };
   }
 }
 

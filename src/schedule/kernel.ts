@@ -91,6 +91,8 @@ export interface Kernel {
   readonly reads: readonly Node[];
   readonly writes: readonly Write[];
   readonly pool: ExprPool;
+  /** Every node computed here rather than read. */
+  readonly nodes: readonly Node[];
   readonly flops: number;
   /** Each distinct element read once and written once. */
   readonly bytes: number;

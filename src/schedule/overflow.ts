@@ -4,7 +4,15 @@ import type { Node } from '../ir/graph.ts';
 import { isThroughView, type Cluster, type Place } from './place.ts';
 import { sourcesOf } from './rematerialise.ts';
 
-/** The last member that may stay if the kernel's reads and writes are to fit; undefined when all of it fits. */
+/** How much of a cluster its kernel takes. */
+export interface Cut {
+  /** Id of the last member that may stay. */
+  readonly last: number;
+  /** What the kernel would bind with one more. */
+  readonly bindings: number;
+}
+
+/** Where a cluster ends if the kernel's reads and writes are to fit; undefined when all of it fits. */
 export function overflowCut(
   cluster: Cluster,
   users: ReadonlyMap<Node, readonly Node[]>,
@@ -13,7 +21,7 @@ export function overflowCut(
   places: ReadonlyMap<Node, Place>,
   readsOf: (node: Node) => ReadonlySet<Node>,
   strict: ReadonlySet<Node>,
-): number | undefined {
+): Cut | undefined {
   const members = [...cluster.members.keys()].sort((a, b) => a.id - b.id);
   // The last node inside that needs a member's value; Infinity when one outside does. Views stand for what they view.
   const lastUse = new Map<Node, number>();
@@ -29,6 +37,7 @@ export function overflowCut(
     }
     lastUse.set(member, last);
   }
+  let bindings = 0;
   for (let count = members.length; count >= 1; count--) {
     const last = members[count - 1]!.id;
     const leaves = (member: Node): boolean => lastUse.get(member)! > last;
@@ -44,7 +53,8 @@ export function overflowCut(
       }
       if ((!isThroughView(member) || outputs.has(member)) && leaves(member)) writes += again(member) ? 0 : 1;
     }
-    if (reads.size + writes <= room) return count === members.length ? undefined : last;
+    if (reads.size + writes <= room) return count === members.length ? undefined : { last, bindings };
+    bindings = reads.size + writes;
   }
-  return cluster.anchors[0]!.id;
+  return { last: cluster.anchors[0]!.id, bindings };
 }

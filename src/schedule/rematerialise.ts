@@ -5,6 +5,7 @@ import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { nodeBytes } from './cost.ts';
 import { isThroughView, type Cluster, type Place } from './place.ts';
+import type { Keeping } from './refusal.ts';
 
 /** Arithmetic per element that a reader may repeat instead of reading the result. */
 const workLimit = 40;
@@ -17,13 +18,15 @@ export interface Sources {
 
 /**
  * Goes back from a member to values that are in memory anyway (`kept` tells for members of the same cluster) or are small next
- * to it, as a row's statistics are. Undefined when that would force large new stores or takes too much arithmetic.
+ * to it, as a row's statistics are. Undefined when that would force large new stores or takes too much arithmetic, of which
+ * `onRefusal` hears.
  */
 export function sourcesOf(
   node: Node,
   cluster: Cluster,
   places: ReadonlyMap<Node, Place>,
   kept: (member: Node) => boolean,
+  onRefusal: (keeping: Keeping) => void = () => {},
 ): Sources | undefined {
   if (!isElementwise(node.op)) return undefined;
   const nodes = new Set<Node>();
@@ -49,9 +52,15 @@ export function sourcesOf(
       nodes.add(input);
       continue;
     }
-    if (!isElementwise(input.op) && !isThroughView(input)) return undefined;
+    if (!isElementwise(input.op) && !isThroughView(input)) {
+      onRefusal({ rule: 'source', needs: input });
+      return undefined;
+    }
     work += facts(input.op).flops;
-    if (work > workLimit) return undefined;
+    if (work > workLimit) {
+      onRefusal({ rule: 'work', work, limit: workLimit });
+      return undefined;
+    }
     stack.push(...input.inputs);
   }
   return { nodes, work };

@@ -19,6 +19,9 @@ import type { Target } from './target.ts';
 export interface Schedule {
   /** In an order that respects every dependency. */
   readonly kernels: readonly Kernel[];
+  /** Where each node lives, and what is in memory: the decisions behind the kernels. */
+  readonly clustering: Clustering;
+  readonly storage: Storage;
 }
 
 /**
@@ -46,7 +49,7 @@ export function scheduleGraph(
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
   plans.push(...groupMaps(computed, clustering, inMemory, scalars, target));
   const kernels = plans.map((plan) => buildKernel(plan, inMemory, isFree, scalars, target));
-  return { kernels: nameKernels(orderKernels(kernels, donations)) };
+  return { kernels: nameKernels(orderKernels(kernels, donations)), clustering, storage };
 }
 
 /**
@@ -181,6 +184,7 @@ function attemptKernel(
     reads: [...reads],
     writes: body.kind === 'scatter' ? [{ node: body.node, index: body.index, value: body.operand }] : writes,
     pool: evaluator.pool,
+    nodes: [...evaluator.computed],
     flops: [...evaluator.computed].reduce((sum, node) => sum + nodeFlops(node), 0),
     bytes,
   };

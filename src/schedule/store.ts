@@ -9,7 +9,8 @@ import { sizeOf } from '../ir/shape.ts';
 import { nodeBytes } from './cost.ts';
 import { contractExtents } from './domain.ts';
 import type { Clustering } from './cluster.ts';
-import { isThroughView, type Cluster } from './place.ts';
+import { isThroughView, type Cluster, type Place } from './place.ts';
+import type { Keeping } from './refusal.ts';
 import { sourcesOf } from './rematerialise.ts';
 import type { Indices } from './evaluate.ts';
 import type { Target } from './target.ts';
@@ -21,6 +22,8 @@ export interface Storage {
   readonly mapped: readonly Node[];
   /** Every node in memory that a kernel computes. */
   readonly stored: ReadonlySet<Node>;
+  /** Why each of them is, rather than computed by its readers. */
+  readonly kept: ReadonlyMap<Node, Keeping>;
 }
 
 /** Rows or columns of results that one reading of an operand serves. */
@@ -38,6 +41,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
   );
   const mapped: Node[] = [];
   const stored = new Set<Node>();
+  const kept = new Map<Node, Keeping>();
   const uses = new Map<Node, Uses>();
 
   /** Members that a dropped value is computed from again, and the kernels that do so. */
@@ -63,8 +67,9 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       stored.add(node);
       continue;
     }
-    const inline = place.kind === 'free' && !outputs.has(node) && !storingPays(node, place, mine, target);
-    if (inline) continue;
+    const keeping = keepingOfFree(node, place, mine);
+    if (keeping === undefined) continue;
+    keep(node, keeping);
     stored.add(node);
     const host = outputs.has(node) && mine.size === 0 ? undefined : hostFor(node, mine);
     if (host === undefined) mapped.push(node);
@@ -75,7 +80,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       host.cluster.hosted.add(node);
     }
   }
-  return { clusterWrites, mapped: mapped.reverse(), stored };
+  return { clusterWrites, mapped: mapped.reverse(), stored, kept };
 
   /** A member that something outside reads, directly or by looking through views of it. */
   function leavesCluster(node: Node, cluster: Cluster): boolean {
@@ -92,8 +97,15 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
    * (or is small, as a row's statistics are). The readers then depend on what it is computed from.
    */
   function rematerialised(node: Node, cluster: Cluster, readers: Uses): boolean {
-    if (outputs.has(node) || !isElementwise(node.op)) return false;
-    const sources = sourcesOf(node, cluster, places, (member) => leavesCluster(member, cluster));
+    if (!isElementwise(node.op)) return keep(node, { rule: isThroughView(node) ? 'output' : 'loops' });
+    if (outputs.has(node)) return keep(node, { rule: 'output' });
+    const sources = sourcesOf(
+      node,
+      cluster,
+      places,
+      (member) => leavesCluster(member, cluster),
+      (keeping) => keep(node, keeping),
+    );
     if (sources === undefined) return false;
     const bytes = nodeBytes(node);
     const size = Math.max(1, sizeOf(dims(node)));
@@ -103,15 +115,19 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       const reads = readsOfKernel(reader);
       const fresh = [...sources.nodes].filter((source) => !reads.has(source));
       const bound = 'op' in reader ? 1 : writeBound.get(reader)!;
-      if (reads.size - 1 + fresh.length + bound > target.limits.storageBuffers) return false;
+      const count = reads.size - 1 + fresh.length + bound;
+      const limit = target.limits.storageBuffers;
+      if (count > limit) return keep(node, { rule: 'bindings', count, limit });
       // A contraction reads its operands once a tile.
       const repeats = Math.max(1, points / size);
-      if (repeats > 1 && fresh.length > 1) return false;
+      if (repeats > 1 && fresh.length > 1)
+        return keep(node, { rule: 'tiles', tiles: Math.ceil(repeats), values: fresh.length });
       extra += (repeats * fresh.reduce((sum, source) => sum + nodeBytes(source), 0)) / target.bandwidth;
       extra += (points * sources.work) / target.arithmetic;
       saved += (repeats * bytes) / target.bandwidth;
     }
-    if (extra >= saved) return false;
+    if (extra >= saved)
+      return keep(node, { rule: 'cost', again: extra, stored: saved, kernels: readers.size });
     for (const [reader, points] of readers) {
       if (!('op' in reader)) {
         reader.reads.delete(node);
@@ -124,6 +140,20 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       }
     }
     return true;
+  }
+
+  /** Notes why a value stays in memory. */
+  function keep(node: Node, keeping: Keeping): false {
+    kept.set(node, keeping);
+    return false;
+  }
+
+  /** Why a free node is stored; undefined when its readers compute it inline. */
+  function keepingOfFree(node: Node, place: Place, readers: Uses): Keeping | undefined {
+    if (place.kind !== 'free') return clustering.overflows.get(node) ?? { rule: 'output' };
+    if (outputs.has(node)) return { rule: 'output' };
+    const { inline, store } = storingCost(node, place, readers, target);
+    return store < inline ? { rule: 'cost', again: inline, stored: store, kernels: readers.size } : undefined;
   }
 
   function readsOfKernel(reader: Cluster | Node): ReadonlySet<Node> {
@@ -212,15 +242,16 @@ function evaluatedAt(user: Node, node: Node, cluster: Cluster): Indices | undefi
   return dims(node).every((dim, axis) => dim === full.shape[axis]) ? full.at : undefined;
 }
 
-function storingPays(
+/** µs to compute a free node wherever it is read, and to store and read it. */
+function storingCost(
   node: Node,
   place: { readonly closure: ReadonlySet<Node>; readonly reads: ReadonlySet<Node> },
   uses: Uses,
   target: Target,
-): boolean {
+): { readonly inline: number; readonly store: number } {
   // A view costs no arithmetic: if anything is worth storing, it is what it views.
   const kind = facts(node.op).class;
-  if (uses.size === 0 || kind === 'source' || kind === 'view') return false;
+  if (uses.size === 0 || kind === 'source' || kind === 'view') return { inline: 0, store: 0 };
   const size = sizeOf(dims(node));
   let work = 0;
   for (const inner of place.closure) if (sizeOf(dims(inner)) > 1) work += facts(inner.op).flops;
@@ -231,6 +262,5 @@ function storingPays(
   for (const points of uses.values())
     inline += reads / target.bandwidth + (points * work) / target.arithmetic;
   const once = reads / target.bandwidth + (size * work) / target.arithmetic;
-  const store = once + ((1 + uses.size) * bytes) / target.bandwidth + target.launch;
-  return store < inline;
+  return { inline, store: once + ((1 + uses.size) * bytes) / target.bandwidth + target.launch };
 }
