@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { SinterError } from '../errors.ts';
+import { benchCommand } from './bench.ts';
 import { budgetCommand } from './budget.ts';
 import { commandHelp, parseOptions, UsageError, type Command, type Output } from './command.ts';
 import { demoCommand } from './demo.ts';
@@ -16,6 +17,7 @@ const commands: readonly Command[] = [
   explainCommand,
   lowerCommand,
   budgetCommand,
+  benchCommand,
 ];
 
 /** Runs `sinter` with these arguments; gives the exit code. */

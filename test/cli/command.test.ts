@@ -30,7 +30,7 @@ describe('help', () => {
   test('lists the commands, and each command its options', async () => {
     const { code, out } = await sinter('--help');
     expect(code).toBe(0);
-    for (const name of ['devices', 'demo', 'explain', 'lower', 'budget']) {
+    for (const name of ['devices', 'demo', 'explain', 'lower', 'budget', 'bench']) {
       expect(out).toContain(`  ${name} `);
       const help = await sinter(name, '--help');
       expect(help.code).toBe(0);
@@ -51,7 +51,7 @@ describe('help', () => {
 describe('mistakes exit with 2 and say what there is', () => {
   test.each([
     [[], 'usage: sinter COMMAND'],
-    [['explian'], "there is no command 'explian': expected devices, demo, explain, lower, budget"],
+    [['explian'], "there is no command 'explian': expected devices, demo, explain, lower, budget, bench"],
     [['budget', '--jsn'], "budget: Unknown option '--jsn'\n  try: sinter budget --help"],
     [['budget', 'extra'], 'budget: Unexpected argument'],
     [['explain'], '--workload NAME is missing: expected one of\n  gelu '],

@@ -1,0 +1,187 @@
+// `sinter bench`: the timed workloads on this machine, their kernels and bytes, the host's share of a replayed run, and, with
+// the runners of other libraries at hand, the same workloads beside theirs.
+
+import { SinterError } from '../errors.ts';
+import { explainFor } from '../explain.ts';
+import { setDevice } from '../index.ts';
+import { targetOf, type Target } from '../schedule/target.ts';
+import { showBytes, table } from '../table.ts';
+import { device } from '../tensor/device.ts';
+import { timedWorkloads, type TimedWorkload } from '../workloads/bench.ts';
+import { compareWithPeers, driverIn, geometricMean, type Comparison } from './bench-peers.ts';
+import { measureReplay, replaySizes, replayTable, type Replay } from './bench-replay.ts';
+import { defaultEffort, measure, type Measured } from './bench-run.ts';
+import { text, UsageError, wholeNumber, type Command, type Output } from './command.ts';
+
+/** What one call of a workload runs. */
+interface Budget {
+  readonly workload: string;
+  readonly kernels: number;
+  readonly bytes: number;
+}
+
+/** What `--json` prints. */
+export interface BenchResult {
+  readonly device: string;
+  readonly description: string;
+  /** Times in ms. */
+  readonly workloads: readonly (Budget & (Measured | Comparison))[];
+  /** Over the workloads' ratios, with `--peers`. */
+  readonly geometricMean?: number;
+  /** Times in µs. */
+  readonly replay: readonly Replay[];
+}
+
+/** The replayed programs, as a name to choose them by. */
+const replayName = 'replay';
+const replayCalls = 1000;
+
+export const benchCommand: Command = {
+  name: 'bench',
+  about: 'time the workloads here, and beside other libraries',
+  details:
+    'Times the workloads: inputs on the device, results checked against float64 references, each call waited for.\n' +
+    '`first` is the first call, compiling included; in this process what came before has warmed up the compiler, so\n' +
+    'a figure to quote is that of a workload alone. `replay` is what a call costs the host: the time from calling a\n' +
+    'compiled function of 1 to 300 kernels to its return.\n\n' +
+    '--peers runs the driver of a folder with runners of other libraries (driver.mjs there), Sinter among them: every\n' +
+    'library and workload in a process of its own, by turns. The ratio is the fastest other library over Sinter.',
+  options: {
+    device: { type: 'string', value: 'NAME', about: 'see `sinter devices`; the best one by default' },
+    workload: { type: 'string', value: 'NAMES', about: 'these only, e.g. W1,W6 or replay' },
+    peers: { type: 'string', value: 'DIR', about: 'beside the libraries whose runners lie in this folder' },
+    repeat: { type: 'string', value: 'N', about: 'rounds over all workloads; the best is kept (default 1)' },
+  },
+  examples: [
+    'sinter bench --device webgpu:software',
+    'sinter bench --workload W6 --json',
+    'sinter bench --peers ../bench --repeat 2',
+  ],
+  run: async (values, output) => {
+    const [chosen, withReplay] = chosenWorkloads(text(values, 'workload'));
+    const repeat = wholeNumber(values, 'repeat', 1, 1);
+    const folder = text(values, 'peers');
+    const driver = folder === undefined ? undefined : driverIn(folder);
+    const name = text(values, 'device');
+    if (name !== undefined) setDevice(name);
+    const { facts } = await device();
+    const budgets = chosen.map((workload) => budgetOf(workload, targetOf(facts)));
+    const say = values['json'] === true ? output.note : output.line;
+    say(`device   ${facts.name}: ${facts.description}\n`);
+
+    let mean: number | undefined;
+    let workloads: (Budget & (Measured | Comparison))[];
+    if (driver === undefined) {
+      const measured = await measureAll(chosen, repeat, output);
+      workloads = budgets.map((budget, i) => ({ ...budget, ...measured[i]! }));
+      if (chosen.length > 0) say(measuredTable(budgets, measured));
+    } else {
+      const names = chosen.map((workload) => workload.name);
+      const compared = await compareWithPeers(driver, names, repeat, output);
+      workloads = budgets.map((budget, i) => ({ ...budget, ...compared[i]! }));
+      mean = geometricMean(compared.flatMap(({ ratio }) => ratio ?? []));
+      say(comparisonTable(budgets, compared));
+      if (mean !== undefined) say(`\ngeometric mean of the ratios: ${mean.toFixed(2)}`);
+    }
+    const replay: Replay[] = [];
+    if (withReplay) {
+      for (const kernels of replaySizes) {
+        output.live(`replay of ${kernels} kernels`);
+        replay.push(await measureReplay(kernels, replayCalls));
+      }
+      say(`\nhost time of a replayed run\n${replayTable(replay)}`);
+    }
+    const { name: deviceName, description } = facts;
+    const averaged = mean === undefined ? {} : { geometricMean: mean };
+    const result: BenchResult = { device: deviceName, description, workloads, ...averaged, replay };
+    if (values['json'] === true) output.line(JSON.stringify(result));
+    const wrong = workloads.filter((line) => 'ok' in line && !line.ok).map(({ workload }) => workload);
+    if (wrong.length > 0) {
+      throw new SinterError('E_STATE', `bench: wrong results: ${wrong.join(', ')}`);
+    }
+  },
+};
+
+/** The workloads of these names, comma separated, and whether replayed programs are among them; all when there are none. */
+function chosenWorkloads(names: string | undefined): [TimedWorkload[], boolean] {
+  if (names === undefined) return [[...timedWorkloads], true];
+  const wanted = names.split(',').map((name) => name.trim());
+  const chosen = wanted.flatMap((name) => {
+    if (name === replayName) return [];
+    const found = timedWorkloads.find((workload) => workload.name === name);
+    if (found !== undefined) return [found];
+    const width = Math.max(...timedWorkloads.map((workload) => workload.name.length));
+    const known = timedWorkloads.map((workload) => `  ${workload.name.padEnd(width)}  ${workload.about}`);
+    const problem = `there is no workload '${name}': expected ${replayName}, or some of`;
+    throw new UsageError([problem, ...known].join('\n'));
+  });
+  return [chosen, wanted.includes(replayName)];
+}
+
+function budgetOf({ name, fn, args }: TimedWorkload, target: Target): Budget {
+  const { kernels, bytes } = explainFor(target, fn, ...args()).totals;
+  return { workload: name, kernels, bytes };
+}
+
+/** Rounds over all workloads; of each the times of the round with the lowest median, the rest from the first round. */
+async function measureAll(
+  chosen: readonly TimedWorkload[],
+  repeat: number,
+  output: Output,
+): Promise<Measured[]> {
+  const best: Measured[] = [];
+  for (let round = 0; round < repeat; round++) {
+    for (const [i, workload] of chosen.entries()) {
+      output.live(`${workload.name}: ${workload.about}`);
+      const now = await measure(workload, defaultEffort, round === 0);
+      const before = best[i] ?? now;
+      const { ms, runs } = now.ms.median < before.ms.median ? now : before;
+      best[i] = { ...before, ms, runs };
+      output.mark(`${workload.name}: ${now.ms.median.toFixed(2)} ms`);
+    }
+  }
+  return best;
+}
+
+function showMs(ms: number): string {
+  return ms.toFixed(ms < 1 ? 3 : ms < 100 ? 2 : 0);
+}
+
+function measuredTable(budgets: readonly Budget[], measured: readonly Measured[]): string {
+  const head = ['workload', 'kernels', 'bytes', 'first ms', 'median ms', 'min', 'quartiles', 'runs', 'error'];
+  const rows = measured.map(({ first, ms, runs, error, ok }, i) => [
+    budgets[i]!.workload,
+    String(budgets[i]!.kernels),
+    showBytes(budgets[i]!.bytes),
+    showMs(first),
+    showMs(ms.median),
+    showMs(ms.min),
+    `${showMs(ms.lowerQuartile)}–${showMs(ms.upperQuartile)}`,
+    String(runs),
+    `${error.toExponential(1)}${ok ? '' : ' WRONG'}`,
+  ]);
+  return table(head, rows, [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+function comparisonTable(budgets: readonly Budget[], compared: readonly Comparison[]): string {
+  const names = [...new Set(compared.flatMap(({ others }) => others.map(({ peer }) => peer)))].sort();
+  const head = ['workload', 'kernels', 'bytes', 'ours ms', ...names, 'ratio', 'first ms', 'first ratio'];
+  const rows = compared.map(({ workload, ours, others, ratio, firstRatio }, i) => [
+    workload,
+    String(budgets[i]!.kernels),
+    showBytes(budgets[i]!.bytes),
+    ours === undefined ? '–' : showMs(ours.median),
+    ...names.map((name) => {
+      const figure = others.find(({ peer }) => peer === name);
+      return figure === undefined ? '–' : showMs(figure.median);
+    }),
+    ratio?.toFixed(2) ?? '–',
+    ours === undefined ? '–' : showMs(ours.first),
+    firstRatio?.toFixed(2) ?? '–',
+  ]);
+  const right = head.map((_, column) => column).slice(1);
+  const problems = compared.flatMap(({ workload, problems: list }) =>
+    list.map((what) => `${workload} ${what}`),
+  );
+  return [table(head, rows, right), ...(problems.length === 0 ? [] : ['', ...problems])].join('\n');
+}
