@@ -15,7 +15,7 @@ import { contractDomain, lineDomain, reducedAxes, rowDomain, scatterDomain, type
 import type { Indices } from './evaluate.ts';
 import { overflowCut, type Cut } from './overflow.ts';
 import { isThroughView, type AnchorKind, type Cluster, type Inline, type Place } from './place.ts';
-import type { Limit, Refusal, Refused } from './refusal.ts';
+import type { Limit, Overflow, Refusal, Refused } from './refusal.ts';
 import type { Target } from './target.ts';
 
 export interface Clustering {
@@ -26,7 +26,7 @@ export interface Clustering {
   /** Clusters that a node could have joined, and why it did not. */
   readonly refused: ReadonlyMap<Node, readonly Refused[]>;
   /** Free nodes that are stored because a kernel cannot hold what would come with them. */
-  readonly overflows: ReadonlyMap<Node, Limit>;
+  readonly overflows: ReadonlyMap<Node, Overflow>;
 }
 
 /** Expression nodes one kernel may hold: generated code stays readable, and pipelines compile in bounded time. */
@@ -97,7 +97,7 @@ class ClusterPass {
   readonly places = new Map<Node, Place>();
   readonly clusters: Cluster[] = [];
   readonly refused = new Map<Node, Refused[]>();
-  readonly overflows = new Map<Node, Limit>();
+  readonly overflows = new Map<Node, Overflow>();
   readonly #target: Target;
   readonly #scalars: ReadonlySet<Node>;
   readonly #outputs: ReadonlySet<Node>;
@@ -202,7 +202,7 @@ class ClusterPass {
   }
 
   /** What a kernel that computes this inline has too much of, if anything. */
-  #overflow({ closure, reads, contexts }: Inline): Limit | undefined {
+  #overflow({ closure, reads, contexts }: Inline): Overflow | undefined {
     const room = this.#target.limits.storageBuffers - 1;
     if (closure.size > kernelNodeLimit) return { rule: 'size', count: closure.size, limit: kernelNodeLimit };
     if (reads.size > room) return { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
@@ -211,7 +211,7 @@ class ClusterPass {
   }
 
   /** Has a free node stored; a view hands this on to what it views, for views cost nothing to repeat. */
-  #store(node: Node, overflow: Limit): void {
+  #store(node: Node, overflow: Overflow): void {
     const place = this.places.get(node)!;
     if (place.kind !== 'free' || place.closure.size === 0 || facts(node.op).class === 'source') return;
     this.overflows.set(node, overflow);

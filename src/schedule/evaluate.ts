@@ -51,7 +51,7 @@ export class Evaluator {
     const found = known.get(key);
     if (found !== undefined) return found;
     const made = this.#resolve(node, at) ?? this.#inline(node, at);
-    if (made.kind !== 'read') this.#inlined.add(node);
+    if (made.kind !== 'read' || made.node !== node) this.#inlined.add(node);
     known.set(key, made);
     return made;
   }

@@ -18,12 +18,15 @@ export type Refusal =
   | { readonly rule: 'unshared' }
   | Limit;
 
-/** More than a kernel may hold. */
-export type Limit =
-  | { readonly rule: 'bindings'; readonly count: number; readonly limit: number }
-  | { readonly rule: 'size'; readonly count: number; readonly limit: number }
-  /** Computed inline, something would be evaluated at too many different points. */
-  | { readonly rule: 'points'; readonly count: number; readonly limit: number };
+/** More buffers than a kernel may bind, or more nodes than it may hold. */
+export interface Limit {
+  readonly rule: 'bindings' | 'size';
+  readonly count: number;
+  readonly limit: number;
+}
+
+/** More than may be computed inline; `points`: something would be evaluated at too many different ones. */
+export type Overflow = Limit | { readonly rule: 'points'; readonly count: number; readonly limit: number };
 
 /** One cluster that refused a node. */
 export interface Refused {
@@ -50,4 +53,4 @@ export type Keeping =
       readonly stored: number;
       readonly kernels: number;
     }
-  | Limit;
+  | Overflow;

@@ -176,6 +176,7 @@ function attemptKernel(
     }
   }
   const written = [...plan.writes.keys()];
+  const nodes = [...new Set([...evaluator.computed, ...written])];
   const bytes = [...reads, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);
   return {
     name: '',
@@ -184,8 +185,8 @@ function attemptKernel(
     reads: [...reads],
     writes: body.kind === 'scatter' ? [{ node: body.node, index: body.index, value: body.operand }] : writes,
     pool: evaluator.pool,
-    nodes: [...evaluator.computed],
-    flops: [...evaluator.computed].reduce((sum, node) => sum + nodeFlops(node), 0),
+    nodes,
+    flops: nodes.reduce((sum, node) => sum + nodeFlops(node), 0),
     bytes,
   };
 }
