@@ -57,7 +57,7 @@ export const softwareTarget: Target = {
   name: 'wgsl:software',
   cooperative: false,
   parallelism: 512,
-  elementsPerInvocation: 32,
+  elementsPerInvocation: 256,
   workgroupSize: 16,
   launch: 11,
   bandwidth: 4_000,

@@ -24,10 +24,10 @@ fn exp_f32x4(x: vec4f) -> vec4f {
 
 @compute @workgroup_size(64, 1, 1)
 fn map_mul_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
-  let id = i32(workgroup_id.x) * 64 + i32(local_id.x);
-  let idx = id * 4;
+  let quad = i32(workgroup_id.x) * 64 + i32(local_id.x);
+  let idx = quad * 4;
   let x0 = in0[idx >> 2u];
-  let idx_1 = id % 8;
+  let idx_1 = quad % 8;
   let idx_2 = idx_1 * 4;
   let x1 = in1[idx_2 >> 2u];
   let add = x0 + x1;
