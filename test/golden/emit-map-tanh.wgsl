@@ -33,24 +33,24 @@ fn expm1_core_f32x4(r: vec4f) -> vec4f {
   return r + r * r * q;
 }
 
+fn expm1_wide_f32x4(x: vec4f) -> vec4f {
+  let n = nearest_f32x4(x * 1.4426950408889634);
+  let r = (x - vec4f(n) * 0.693359375) + vec4f(n) * 0.00021219444170128554;
+  let half = bitcast<vec4f>((n + 126) * 8388608);
+  return 2.0 * (half * expm1_core_f32x4(r) + (half - 0.5));
+}
+
+fn with_sign_f32x4(size: vec4f, sign: vec4f) -> vec4f {
+  return bitcast<vec4f>(bitcast<vec4u>(size) | (bitcast<vec4u>(sign) & vec4u(0x80000000u)));
+}
+
 fn is_nan_f32x4(x: vec4f) -> vec4<bool> {
   return (bitcast<vec4i>(x) & vec4i(0x7fffffff)) > vec4i(0x7f800000);
 }
 
-fn expm1_f32x4(x: vec4f) -> vec4f {
-  let inside = select(select(x, vec4f(89.0), x > vec4f(89.0)), vec4f(-20.0), x < vec4f(-20.0));
-  let n = nearest_f32x4(inside * 1.4426950408889634);
-  let r = (inside - vec4f(n) * 0.693359375) + vec4f(n) * 0.00021219444170128554;
-  let half = bitcast<vec4f>((n + 126) * 8388608);
-  return select(2.0 * (half * expm1_core_f32x4(r) + (half - 0.5)), x, is_nan_f32x4(x));
-}
-
-fn with_sign_f32x4(size: vec4f, sign: vec4f) -> vec4f {
-  return bitcast<vec4f>((bitcast<vec4u>(size) & vec4u(0x7fffffffu)) | (bitcast<vec4u>(sign) & vec4u(0x80000000u)));
-}
-
 fn tanh_f32x4(x: vec4f) -> vec4f {
-  let d = expm1_f32x4(select(2.0 * abs(x), vec4f(20.0), abs(x) > vec4f(10.0)));
+  let size = min(bitcast<vec4i>(x) & vec4i(0x7fffffff), vec4i(0x41200000));
+  let d = expm1_wide_f32x4(2.0 * bitcast<vec4f>(size));
   return select(with_sign_f32x4(d / (d + 2.0), x), x, is_nan_f32x4(x));
 }
 

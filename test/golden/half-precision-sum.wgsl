@@ -13,7 +13,7 @@ fn nearest_f32x4(x: vec4f) -> vec4i {
 }
 
 fn with_sign_f32x4(size: vec4f, sign: vec4f) -> vec4f {
-  return bitcast<vec4f>((bitcast<vec4u>(size) & vec4u(0x7fffffffu)) | (bitcast<vec4u>(sign) & vec4u(0x80000000u)));
+  return bitcast<vec4f>(bitcast<vec4u>(size) | (bitcast<vec4u>(sign) & vec4u(0x80000000u)));
 }
 
 fn round_f16_f32x4(x: vec4f) -> vec4f {

@@ -27,8 +27,24 @@ fn max_f32(a: f32, b: f32) -> f32 {
   return select(select(b, a, b < a), a + b, any_nan_f32(a, b));
 }
 
-fn high_f32x4(x: vec4f) -> vec4f {
-  return bitcast<vec4f>(bitcast<vec4u>(x) & vec4u(0xfffff000u));
+fn nearest_f32x4(x: vec4f) -> vec4i {
+  return bitcast<vec4i>(x + 12582912.0) - 0x4b400000;
+}
+
+fn expm1_core_f32x4(r: vec4f) -> vec4f {
+  let q = 0.4999999701976776 + r * (0.1666654646396637 + r * (0.04166744276881218 + r * (0.008366253226995468 + r * 0.0013869944959878922)));
+  return r + r * r * q;
+}
+
+fn exp_core_f32x4(x: vec4f) -> vec4f {
+  let n = nearest_f32x4(x * 1.4426950408889634);
+  let r = (x - vec4f(n) * 0.693359375) + vec4f(n) * 0.00021219444170128554;
+  let bits = bitcast<vec4i>(1.0 + expm1_core_f32x4(r)) + n * 8388608;
+  return bitcast<vec4f>(clamp(bits, vec4i(0), vec4i(0x7f800000)));
+}
+
+fn between_f32x4(x: vec4f, low: u32, high: i32) -> vec4f {
+  return bitcast<vec4f>(min(bitcast<vec4i>(min(bitcast<vec4u>(x), vec4u(low))), vec4i(high)));
 }
 
 fn is_nan_f32x4(x: vec4f) -> vec4<bool> {
@@ -36,11 +52,7 @@ fn is_nan_f32x4(x: vec4f) -> vec4<bool> {
 }
 
 fn exp_f32x4(x: vec4f) -> vec4f {
-  let t = x * 1.4426950408889634;
-  let y = exp2(t);
-  let head = high_f32x4(x);
-  let lost = ((head * 1.4423828125 - t) + (x - head) * 1.4423828125) + x * 0.00031222839606925845;
-  return select(select(y, y * (1.0 + lost * 0.6931471805599453), abs(x) < vec4f(88.7228)), x, is_nan_f32x4(x));
+  return select(exp_core_f32x4(between_f32x4(x, 0xc3480000u, 0x42b20000)), x, is_nan_f32x4(x));
 }
 
 @compute @workgroup_size(32, 1, 1)

@@ -22,8 +22,14 @@ export const mathFunctions: readonly string[] = [
   `fn not_finite_F(x: F) -> B {
   return (bitcast<I>(x) & I(0x7fffffff)) >= I(0x7f800000);
 }`,
+  // size ≥ 0.
   `fn with_sign_F(size: F, sign: F) -> F {
-  return bitcast<F>((bitcast<U>(size) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u)));
+  return bitcast<F>(bitcast<U>(size) | (bitcast<U>(sign) & U(0x80000000u)));
+}`,
+  // x between two bounds, the lower one negative and the upper one positive, both given as bits; NaN goes to one of them. As integers,
+  // floats of one sign are in order: two instructions, where comparing and selecting floats takes eight.
+  `fn between_F(x: F, low: u32, high: i32) -> F {
+  return bitcast<F>(min(bitcast<I>(min(bitcast<U>(x), U(low))), I(high)));
 }`,
   `fn sign_F(x: F) -> F {
   return F(x > F(0.0)) - F(x < F(0.0));
@@ -58,23 +64,26 @@ export const mathFunctions: readonly string[] = [
   `fn exp2_F(x: F) -> F {
   return select(exp2(x), x, is_nan_F(x));
 }`,
-  // e^x = 2^t with t = x·log2 e. What the rounding of t lost (the products of 12-bit halves are exact) is made up for to first
-  // order; where the result is finite, so that ∞ stays ∞.
-  `fn exp_F(x: F) -> F {
-  let t = x * 1.4426950408889634;
-  let y = exp2(t);
-  let head = high_F(x);
-  let lost = ((head * 1.4423828125 - t) + (x - head) * 1.4423828125) + x * 0.00031222839606925845;
-  return select(select(y, y * (1.0 + lost * 0.6931471805599453), abs(x) < F(88.7228)), x, is_nan_F(x));
+  // e^x = 2^n·e^r for x = n·ln 2 + r, −200 ≤ x ≤ 89. ln 2 in two parts, so that n times the first is exact. n is added to the
+  // exponent; what leaves its range then is 0 or ∞.
+  `fn exp_core_F(x: F) -> F {
+  let n = nearest_F(x * 1.4426950408889634);
+  let r = (x - F(n) * 0.693359375) + F(n) * 0.00021219444170128554;
+  let bits = bitcast<I>(1.0 + expm1_core_F(r)) + n * 8388608;
+  return bitcast<F>(clamp(bits, I(0), I(0x7f800000)));
 }`,
-  // 2^n·(e^r − 1) + (2^n − 1) for x = n·ln 2 + r, halved on the way so that 2^128 does not overflow. ln 2 in two parts, so that n
-  // times the first is exact.
-  `fn expm1_F(x: F) -> F {
-  let inside = select(select(x, F(89.0), x > F(89.0)), F(-20.0), x < F(-20.0));
-  let n = nearest_F(inside * 1.4426950408889634);
-  let r = (inside - F(n) * 0.693359375) + F(n) * 0.00021219444170128554;
+  `fn exp_F(x: F) -> F {
+  return select(exp_core_F(between_F(x, 0xc3480000u, 0x42b20000)), x, is_nan_F(x));
+}`,
+  // 2^n·(e^r − 1) + (2^n − 1) for x = n·ln 2 + r, −20 ≤ x ≤ 89, halved on the way so that 2^128 does not overflow.
+  `fn expm1_wide_F(x: F) -> F {
+  let n = nearest_F(x * 1.4426950408889634);
+  let r = (x - F(n) * 0.693359375) + F(n) * 0.00021219444170128554;
   let half = bitcast<F>((n + 126) * 8388608);
-  return select(2.0 * (half * expm1_core_F(r) + (half - 0.5)), x, is_nan_F(x));
+  return 2.0 * (half * expm1_core_F(r) + (half - 0.5));
+}`,
+  `fn expm1_F(x: F) -> F {
+  return select(expm1_wide_F(between_F(x, 0xc1a00000u, 0x42b20000)), x, is_nan_F(x));
 }`,
   // log(1 + f) for √½ ≤ 1 + f ≤ √2; 3.2e-8.
   `fn log_core_F(f: F) -> F {
@@ -124,32 +133,43 @@ export const mathFunctions: readonly string[] = [
   let quarter = nearest_F(x * 0.6366197723675814);
   let n = F(quarter);
   let near = (((x - n * 1.5703125) - n * 0.0004825592041015625) - n * 1.2665987014770508e-6) - n * 9.92093629470503e-10;
-  let far = abs(x) > F(65536.0);
-  if (!any(far)) { return angle_F(near, quarter); }
-  let turns = far_turns_F(x);
-  let rest = F(bitcast<I>(turns * 4u)) * 3.65729529994141e-10;
-  let turned = bitcast<I>((turns + 0x20000000u) >> U(30u));
-  let minus = x < F(0.0);
-  return angle_F(select(near, select(rest, -rest, minus), far), select(quarter, select(turned, -turned, minus), far));
+  let far = (bitcast<I>(x) & I(0x7fffffff)) > I(0x47800000);
+  var angle = angle_F(near, quarter);
+  // One lane at a time, in a loop that mostly does not run: an adapter without branches pays for its body once in any case.
+  for (var lane = select(LANES, 0, any(far)); lane < LANES; lane++) {
+    if (far[lane]) {
+      let other = far_angle(x[lane]);
+      angle.rest[lane] = other.rest;
+      angle.quarter[lane] = other.quarter;
+    }
+  }
+  return angle;
 }`,
   // Payne and Hanek: |x| · 2/π modulo 4, with 2 bits before the point, from those bits of 2/π that matter: a window of 64 bits that
   // starts at bit 'first' of 32 zeros and then 2/π. A shift by 32 − 0 in two steps is a shift by 32.
-  `fn word_F(at: U, d0: u32, d1: u32, d2: u32, d3: u32, d4: u32) -> U {
-  let low = select(select(U(d0), U(d1), at == U(1u)), U(d2), at == U(2u));
-  return select(select(low, U(d3), at == U(3u)), U(d4), at == U(4u));
+  `fn word_of(at: u32, d0: u32, d1: u32, d2: u32, d3: u32, d4: u32) -> u32 {
+  let low = select(select(d0, d1, at == 1u), d2, at == 2u);
+  return select(select(low, d3, at == 3u), d4, at == 4u);
 }`,
-  `fn far_turns_F(x: F) -> U {
-  let bits = bitcast<U>(x) & U(0x7fffffffu);
-  let first = clamp(bits >> U(23u), U(143u), U(254u)) - 120u;
-  let at = first >> U(5u);
-  let by = first & U(31u);
-  let a = word_F(at, 0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u);
-  let b = word_F(at, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u);
-  let c = word_F(at, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u);
-  let high = (a << by) | ((b >> U(1u)) >> (31u - by));
-  let low = (b << by) | ((c >> U(1u)) >> (31u - by));
-  let m = (bits & U(0x7fffffu)) | U(0x800000u);
-  return high * m + mulhi_U(low, m);
+  `fn far_turns(x: f32) -> u32 {
+  let bits = bitcast<u32>(x) & 0x7fffffffu;
+  let first = clamp(bits >> 23u, 143u, 254u) - 120u;
+  let at = first >> 5u;
+  let by = first & 31u;
+  let a = word_of(at, 0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u);
+  let b = word_of(at, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u);
+  let c = word_of(at, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u);
+  let high = (a << by) | ((b >> 1u) >> (31u - by));
+  let low = (b << by) | ((c >> 1u) >> (31u - by));
+  let m = (bits & 0x7fffffu) | 0x800000u;
+  return high * m + mulhi_u32(low, m);
+}`,
+  `fn far_angle(x: f32) -> angle_f32 {
+  let turns = far_turns(x);
+  let rest = f32(bitcast<i32>(turns * 4u)) * 3.65729529994141e-10;
+  let quarter = bitcast<i32>((turns + 0x20000000u) >> 30u);
+  let finite = angle_f32(select(rest, -rest, x < 0.0), select(quarter, -quarter, x < 0.0));
+  return angle_f32(select(finite.rest, nan_f32(), not_finite_f32(x)), finite.quarter);
 }`,
   // 3.7e-9 and 1.1e-10 for |r| ≤ π/4.
   `fn sin_core_F(r: F) -> F {
@@ -164,7 +184,7 @@ export const mathFunctions: readonly string[] = [
   let a = reduce_F(x);
   let quarter = a.quarter + ahead;
   let y = select(sin_core_F(a.rest), cos_core_F(a.rest), (quarter & I(1)) != I(0));
-  return select(select(y, -y, (quarter & I(2)) != I(0)), nan_F(), not_finite_F(x));
+  return bitcast<F>(bitcast<I>(y) ^ ((quarter & I(2)) * 1073741824));
 }`,
   `fn sin_F(x: F) -> F { return turn_F(x, 0); }`,
   `fn cos_F(x: F) -> F { return turn_F(x, 1); }`,
@@ -172,7 +192,8 @@ export const mathFunctions: readonly string[] = [
   let a = reduce_F(x);
   let s = sin_core_F(a.rest);
   let c = cos_core_F(a.rest);
-  return select(select(s / c, -c / s, (a.quarter & I(1)) != I(0)), nan_F(), not_finite_F(x));
+  let odd = (a.quarter & I(1)) != I(0);
+  return select(s, -c, odd) / select(c, s, odd);
 }`,
   // atan t for 0 ≤ t ≤ 1; 1.5e-8.
   `fn atan_core_F(t: F) -> F {
@@ -229,16 +250,17 @@ export const mathFunctions: readonly string[] = [
 }`,
   // tanh = d / (d + 2) with d = e^{2|x|} − 1; 1 from 9.02 on.
   `fn tanh_F(x: F) -> F {
-  let d = expm1_F(select(2.0 * abs(x), F(20.0), abs(x) > F(10.0)));
+  let size = min(bitcast<I>(x) & I(0x7fffffff), I(0x41200000));
+  let d = expm1_wide_F(2.0 * bitcast<F>(size));
   return select(with_sign_F(d / (d + 2.0), x), x, is_nan_F(x));
 }`,
   // x·P(x²) up to 0.94 (5.9e-8), then 1 − e^{−Q(x)} with Q fitted to −log erfc on [0.92, 4] (4.9e-11 of erf).
   `fn erf_F(x: F) -> F {
   let z = x * x;
   let inner = x * (1.1283791065216064 + z * (-0.37612295150756836 + z * (0.11280209571123123 + z * (-0.026718446984887123 + z * (0.004932328127324581 - z * 0.0005716579617001116)))));
-  let a = select(abs(x), F(4.0), abs(x) > F(4.0));
+  let a = bitcast<F>(min(bitcast<I>(x) & I(0x7fffffff), I(0x40800000)));
   let q = -0.00017468418809585273 + a * (1.1295149326324463 + a * (0.6333469152450562 + a * (0.10828004032373428 + a * (-0.025119353085756302 + a * (0.004171011969447136 + a * (-0.0004344460612628609 + a * 2.1093006580485962e-5))))));
-  return select(select(with_sign_F(1.0 - exp_F(-q), x), inner, abs(x) < F(0.94)), x, is_nan_F(x));
+  return select(select(with_sign_F(1.0 - exp_core_F(-q), x), inner, abs(x) < F(0.94)), x, is_nan_F(x));
 }`,
   `fn square_F(x: F) -> F { return x * x; }`,
   `fn cube_F(x: F) -> F { return x * x * x; }`,

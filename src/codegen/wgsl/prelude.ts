@@ -10,10 +10,12 @@ import { typeName } from './types.ts';
 const scalars = { F: 'f32', I: 'i32', U: 'u32', B: 'bool' } as const;
 const widths: readonly Width[] = [1, 2, 4];
 
-/** Spells types, names that end in one, and lists over the lanes, at one width. */
+/** Spells types, names that end in one, and lists and loops over the lanes, at one width. */
 function atWidth(text: string, width: Width): string {
   const lanes = width === 1 ? [''] : [...'xyzw'].slice(0, width).map((lane) => `.${lane}`);
-  return text
+  const looped = width === 1 ? text.replaceAll('[lane]', '') : text;
+  return looped
+    .replaceAll('LANES', String(width))
     .replace(/EACH\[(.*?)\]/g, (_, each: string) =>
       lanes.map((lane) => each.replaceAll('@', lane)).join(', '),
     )
