@@ -6,6 +6,7 @@ import type { Target } from '../schedule/target.ts';
 import type { Loop } from './loop.ts';
 import { signatureOf } from './signature.ts';
 import { contractLoop } from './template/contract.ts';
+import type { PinnedSchedules } from './template/contract-schedule.ts';
 import type { Bound, Frame } from './template/frame.ts';
 import { mapLoop } from './template/map.ts';
 import { rowLoop } from './template/row.ts';
@@ -22,18 +23,20 @@ export interface LoweredKernel {
 /** Loops made so far, by signature. */
 export type LoopCache = Map<string, Loop>;
 
-/** Lowers a kernel. `overwrites` names results that live in the buffer of a parameter. */
+/** Lowers a kernel. `overwrites` names results that live in the buffer of a parameter, `pinned` schedules that are not the
+ *  model's. */
 export function lowerKernel(
   kernel: Kernel,
   target: Target,
   overwrites: ReadonlyMap<Node, Node>,
   cache: LoopCache = new Map(),
+  pinned: PinnedSchedules = () => undefined,
 ): LoweredKernel {
   const bound = bindBuffers(kernel, overwrites);
   const signature = signatureOf(kernel, bound);
   const known = cache.get(signature);
   if (known !== undefined) return { kernel, loop: known, bound };
-  const loop = fillTemplate({ kernel, target, bound });
+  const loop = fillTemplate({ kernel, target, bound, pinned });
   cache.set(signature, loop);
   return { kernel, loop, bound };
 }

@@ -1,4 +1,4 @@
-// conv kernel; [1] 4x36 by 36x64, 2x4 a register tile
+// conv kernel; [1] 4x36 by 36x64, 1x4 a register tile
 // in0: f32[4,4,3,3], in1: f32[1,4,8,8], out0: f32[1,4,8,8]
 // 18432 flops, 2624 bytes
 
@@ -9,61 +9,49 @@
 @compute @workgroup_size(8, 1, 1)
 fn conv_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let id = i32(workgroup_id.x) * 8 + i32(local_id.x);
-  let tile_n = id % 16;
   let tile = id / 16;
-  let tile_m = tile % 2;
-  let batch = tile / 2;
-  let m = tile_m * 2;
-  let m_1 = tile_m * 2 + 1;
+  let tile_n = id % 16;
   var sum_0_0 = vec4f(0.0);
-  var sum_1_0 = vec4f(0.0);
-  let idx = m * 36;
-  let idx_2 = m_1 * 36;
-  let idx_4 = tile_n / 2;
-  let idx_8 = tile_n % 2;
-  let idx_10 = idx_8 * 4;
-  let idx_14 = -9 + tile_n * 4;
-  let idx_16 = -8 + tile_n * 4;
-  let idx_18 = -7 + tile_n * 4;
-  let idx_20 = -6 + tile_n * 4;
+  let idx = tile * 36;
+  let idx_2 = tile_n / 2;
+  let idx_6 = tile_n % 2;
+  let idx_8 = idx_6 * 4;
+  let idx_12 = -9 + tile_n * 4;
+  let idx_14 = -8 + tile_n * 4;
+  let idx_16 = -7 + tile_n * 4;
+  let idx_18 = -6 + tile_n * 4;
   for (var k = 0; k < 36; k++) {
     let idx_1 = idx + k;
     let x0 = in0[idx_1];
-    let idx_3 = idx_2 + k;
-    let x0_1 = in0[idx_3];
-    let idx_5 = k / 3;
-    let idx_6 = idx_5 % 3;
-    let idx_7 = idx_4 + idx_6;
-    let in = 1 <= idx_7;
-    let in_1 = idx_7 <= 8;
-    let idx_9 = k % 3;
-    let idx_11 = idx_10 + idx_9;
-    let idx_12 = vec4i(idx_11) + vec4i(0, 1, 2, 3);
-    let in_2 = vec4i(1) <= idx_12;
-    let in_3 = idx_12 <= vec4i(8);
+    let idx_3 = k / 3;
+    let idx_4 = idx_3 % 3;
+    let idx_5 = idx_2 + idx_4;
+    let in = 1 <= idx_5;
+    let in_1 = idx_5 <= 8;
+    let idx_7 = k % 3;
+    let idx_9 = idx_8 + idx_7;
+    let idx_10 = vec4i(idx_9) + vec4i(0, 1, 2, 3);
+    let in_2 = vec4i(1) <= idx_10;
+    let in_3 = idx_10 <= vec4i(8);
     let in_4 = vec4<bool>(in && in_1) & in_2 & in_3;
-    let idx_13 = k / 9;
-    let idx_15 = idx_14 + idx_13 * 64 + idx_6 * 8 + idx_9;
-    let at = max(min(idx_15, 259), 0);
+    let idx_11 = k / 9;
+    let idx_13 = idx_12 + idx_11 * 64 + idx_4 * 8 + idx_7;
+    let at = max(min(idx_13, 259), 0);
     let x1 = in1[at];
-    let idx_17 = idx_16 + idx_13 * 64 + idx_6 * 8 + idx_9;
-    let at_1 = max(min(idx_17, 259), 0);
+    let idx_15 = idx_14 + idx_11 * 64 + idx_4 * 8 + idx_7;
+    let at_1 = max(min(idx_15, 259), 0);
     let x1_1 = in1[at_1];
-    let idx_19 = idx_18 + idx_13 * 64 + idx_6 * 8 + idx_9;
-    let at_2 = max(min(idx_19, 259), 0);
+    let idx_17 = idx_16 + idx_11 * 64 + idx_4 * 8 + idx_7;
+    let at_2 = max(min(idx_17, 259), 0);
     let x1_2 = in1[at_2];
-    let idx_21 = idx_20 + idx_13 * 64 + idx_6 * 8 + idx_9;
-    let at_3 = max(min(idx_21, 259), 0);
+    let idx_19 = idx_18 + idx_11 * 64 + idx_4 * 8 + idx_7;
+    let at_3 = max(min(idx_19, 259), 0);
     let x1_3 = in1[at_3];
     let x1_4 = vec4f(x1, x1_1, x1_2, x1_3);
     let sel = select(vec4f(0.0), x1_4, in_4);
     sum_0_0 = fma(vec4f(x0), sel, sum_0_0);
-    sum_1_0 = fma(vec4f(x0_1), sel, sum_1_0);
   }
   let result = sum_0_0;
-  let idx_22 = m * 64 + tile_n * 4;
-  out0[idx_22 >> 2u] = result;
-  let result_1 = sum_1_0;
-  let idx_23 = m_1 * 64 + tile_n * 4;
-  out0[idx_23 >> 2u] = result_1;
+  let idx_20 = tile * 64 + tile_n * 4;
+  out0[idx_20 >> 2u] = result;
 }

@@ -1,12 +1,12 @@
-// dot kernel; [1] 64x64 by 64x64, 64x64x16 tiles in workgroup memory
-// in0: f32[64,64], in1: f32[64,64], in2: f32[64], out0: f32[64,64]
-// 532480 flops, 49408 bytes
+// dot kernel; [1] 512x512 by 512x512, 64x64x16 tiles in workgroup memory, 4x8 an invocation
+// in0: f32[512,512], in1: f32[512,512], in2: f32[512], out0: f32[512,512]
+// 268959744 flops, 3147776 bytes
 
-@group(0) @binding(0) var<storage, read> in0: array<vec4f, 1025>;
-@group(0) @binding(1) var<storage, read> in1: array<vec4f, 1025>;
-@group(0) @binding(2) var<storage, read> in2: array<vec4f, 17>;
-@group(0) @binding(3) var<storage, read_write> out0: array<vec4f, 1025>;
-var<workgroup> tile_lhs: array<f32, 1024>;
+@group(0) @binding(0) var<storage, read> in0: array<vec4f, 65537>;
+@group(0) @binding(1) var<storage, read> in1: array<vec4f, 65537>;
+@group(0) @binding(2) var<storage, read> in2: array<vec4f, 129>;
+@group(0) @binding(3) var<storage, read_write> out0: array<vec4f, 65537>;
+var<workgroup> tile_lhs: array<vec4f, 256>;
 var<workgroup> tile_rhs: array<vec4f, 256>;
 
 fn any_nan_f32x4(a: vec4f, b: vec4f) -> vec4<bool> {
@@ -17,76 +17,155 @@ fn max_f32x4(a: vec4f, b: vec4f) -> vec4f {
   return select(select(b, a, b < a), a + b, any_nan_f32x4(a, b));
 }
 
-@compute @workgroup_size(16, 16, 1)
+@compute @workgroup_size(8, 16, 1)
 fn dot_max_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
-  let local = i32(local_id.y) * 16 + i32(local_id.x);
+  let local = i32(local_id.y) * 8 + i32(local_id.x);
   let first_m = i32(workgroup_id.y) * 64;
   let first_n = i32(workgroup_id.x) * 64;
   var sum_0_0 = vec4f(0.0);
+  var sum_0_1 = vec4f(0.0);
   var sum_1_0 = vec4f(0.0);
+  var sum_1_1 = vec4f(0.0);
   var sum_2_0 = vec4f(0.0);
+  var sum_2_1 = vec4f(0.0);
   var sum_3_0 = vec4f(0.0);
-  let row = local / 4;
-  let place = local % 4;
-  let at = first_m + row;
-  let idx = at * 64;
-  let line = place * 4;
-  let line_1 = local / 16;
-  let place_1 = local % 16;
+  var sum_3_1 = vec4f(0.0);
+  let line = local / 16;
+  let place = local % 16;
+  let quad = first_n / 4 + place;
+  let idx_4 = quad * 4;
+  let unit = local + 128;
+  let line_1 = unit / 16;
+  let place_1 = unit % 16;
   let quad_1 = first_n / 4 + place_1;
-  let idx_2 = quad_1 * 4;
-  for (var k0 = 0; k0 < 64; k0 += 16) {
-    let quad = k0 / 4 + place;
-    let idx_1 = idx + quad * 4;
-    let x0 = in0[idx_1 >> 2u];
-    tile_lhs[line * 64 + row] = x0.x;
-    tile_lhs[(line + 1) * 64 + row] = x0.y;
-    tile_lhs[(line + 2) * 64 + row] = x0.z;
-    tile_lhs[(line + 3) * 64 + row] = x0.w;
-    let k = k0 + line_1;
-    let idx_3 = idx_2 + k * 64;
-    let x1 = in1[idx_3 >> 2u];
-    tile_rhs[line_1 * 16 + place_1] = x1;
+  let idx_6 = quad_1 * 4;
+  for (var k0 = 0; k0 < 512; k0 += 16) {
+    if (local < 64) {
+      let row = local / 4;
+      let column = local % 4;
+      let kquad = k0 / 4 + column;
+      let at = first_m + row * 4;
+      let idx = at * 512 + kquad * 4;
+      let x0 = in0[idx >> 2u];
+      let at_1 = first_m + (row * 4 + 1);
+      let idx_1 = at_1 * 512 + kquad * 4;
+      let x0_1 = in0[idx_1 >> 2u];
+      let at_2 = first_m + (row * 4 + 2);
+      let idx_2 = at_2 * 512 + kquad * 4;
+      let x0_2 = in0[idx_2 >> 2u];
+      let at_3 = first_m + (row * 4 + 3);
+      let idx_3 = at_3 * 512 + kquad * 4;
+      let x0_3 = in0[idx_3 >> 2u];
+      tile_lhs[column * 4 * 16 + row] = vec4f(x0.x, x0_1.x, x0_2.x, x0_3.x);
+      tile_lhs[(column * 4 + 1) * 16 + row] = vec4f(x0.y, x0_1.y, x0_2.y, x0_3.y);
+      tile_lhs[(column * 4 + 2) * 16 + row] = vec4f(x0.z, x0_1.z, x0_2.z, x0_3.z);
+      tile_lhs[(column * 4 + 3) * 16 + row] = vec4f(x0.w, x0_1.w, x0_2.w, x0_3.w);
+    }
+    let k = k0 + line;
+    let idx_5 = idx_4 + k * 512;
+    let x1 = in1[idx_5 >> 2u];
+    tile_rhs[line * 16 + place] = x1;
+    let k_1 = k0 + line_1;
+    let idx_7 = idx_6 + k_1 * 512;
+    let x1_1 = in1[idx_7 >> 2u];
+    tile_rhs[line_1 * 16 + place_1] = x1_1;
     workgroupBarrier();
-    for (var kk = 0; kk < 16; kk++) {
-      let line_2 = kk * 64;
-      let at_1 = line_2 + i32(local_id.y) * 4;
-      let lhs = vec4f(tile_lhs[at_1], tile_lhs[at_1 + 1], tile_lhs[at_1 + 2], tile_lhs[at_1 + 3]);
-      let rhs = tile_rhs[(line_2 + i32(local_id.x) * 4) >> 2u];
+    for (var kk = 0; kk < 16; kk += 4) {
+      let lhs = tile_lhs[kk * 16 + i32(local_id.y)];
+      let rhs = tile_rhs[kk * 16 + i32(local_id.x)];
+      let rhs_1 = tile_rhs[kk * 16 + (i32(local_id.x) + 8)];
       sum_0_0 = fma(vec4f(lhs.x), rhs, sum_0_0);
+      sum_0_1 = fma(vec4f(lhs.x), rhs_1, sum_0_1);
       sum_1_0 = fma(vec4f(lhs.y), rhs, sum_1_0);
+      sum_1_1 = fma(vec4f(lhs.y), rhs_1, sum_1_1);
       sum_2_0 = fma(vec4f(lhs.z), rhs, sum_2_0);
+      sum_2_1 = fma(vec4f(lhs.z), rhs_1, sum_2_1);
       sum_3_0 = fma(vec4f(lhs.w), rhs, sum_3_0);
+      sum_3_1 = fma(vec4f(lhs.w), rhs_1, sum_3_1);
+      let lhs_1 = tile_lhs[(kk + 1) * 16 + i32(local_id.y)];
+      let rhs_2 = tile_rhs[(kk + 1) * 16 + i32(local_id.x)];
+      let rhs_3 = tile_rhs[(kk + 1) * 16 + (i32(local_id.x) + 8)];
+      sum_0_0 = fma(vec4f(lhs_1.x), rhs_2, sum_0_0);
+      sum_0_1 = fma(vec4f(lhs_1.x), rhs_3, sum_0_1);
+      sum_1_0 = fma(vec4f(lhs_1.y), rhs_2, sum_1_0);
+      sum_1_1 = fma(vec4f(lhs_1.y), rhs_3, sum_1_1);
+      sum_2_0 = fma(vec4f(lhs_1.z), rhs_2, sum_2_0);
+      sum_2_1 = fma(vec4f(lhs_1.z), rhs_3, sum_2_1);
+      sum_3_0 = fma(vec4f(lhs_1.w), rhs_2, sum_3_0);
+      sum_3_1 = fma(vec4f(lhs_1.w), rhs_3, sum_3_1);
+      let lhs_2 = tile_lhs[(kk + 2) * 16 + i32(local_id.y)];
+      let rhs_4 = tile_rhs[(kk + 2) * 16 + i32(local_id.x)];
+      let rhs_5 = tile_rhs[(kk + 2) * 16 + (i32(local_id.x) + 8)];
+      sum_0_0 = fma(vec4f(lhs_2.x), rhs_4, sum_0_0);
+      sum_0_1 = fma(vec4f(lhs_2.x), rhs_5, sum_0_1);
+      sum_1_0 = fma(vec4f(lhs_2.y), rhs_4, sum_1_0);
+      sum_1_1 = fma(vec4f(lhs_2.y), rhs_5, sum_1_1);
+      sum_2_0 = fma(vec4f(lhs_2.z), rhs_4, sum_2_0);
+      sum_2_1 = fma(vec4f(lhs_2.z), rhs_5, sum_2_1);
+      sum_3_0 = fma(vec4f(lhs_2.w), rhs_4, sum_3_0);
+      sum_3_1 = fma(vec4f(lhs_2.w), rhs_5, sum_3_1);
+      let lhs_3 = tile_lhs[(kk + 3) * 16 + i32(local_id.y)];
+      let rhs_6 = tile_rhs[(kk + 3) * 16 + i32(local_id.x)];
+      let rhs_7 = tile_rhs[(kk + 3) * 16 + (i32(local_id.x) + 8)];
+      sum_0_0 = fma(vec4f(lhs_3.x), rhs_6, sum_0_0);
+      sum_0_1 = fma(vec4f(lhs_3.x), rhs_7, sum_0_1);
+      sum_1_0 = fma(vec4f(lhs_3.y), rhs_6, sum_1_0);
+      sum_1_1 = fma(vec4f(lhs_3.y), rhs_7, sum_1_1);
+      sum_2_0 = fma(vec4f(lhs_3.z), rhs_6, sum_2_0);
+      sum_2_1 = fma(vec4f(lhs_3.z), rhs_7, sum_2_1);
+      sum_3_0 = fma(vec4f(lhs_3.w), rhs_6, sum_3_0);
+      sum_3_1 = fma(vec4f(lhs_3.w), rhs_7, sum_3_1);
     }
     workgroupBarrier();
   }
   let quad_2 = i32(workgroup_id.x) * 16 + i32(local_id.x);
-  if (quad_2 < 16) {
-    let m = first_m + i32(local_id.y) * 4;
-    let result = sum_0_0;
-    let idx_4 = quad_2 * 4;
-    let x2 = in2[idx_4 >> 2u];
-    let add = result + x2;
-    let max_ = max_f32x4(add, vec4f(0.0));
-    let idx_5 = idx_4 + m * 64;
-    out0[idx_5 >> 2u] = max_;
-    let m_1 = first_m + i32(local_id.y) * 4 + 1;
-    let result_1 = sum_1_0;
-    let add_1 = result_1 + x2;
-    let max_1 = max_f32x4(add_1, vec4f(0.0));
-    let idx_6 = idx_4 + m_1 * 64;
-    out0[idx_6 >> 2u] = max_1;
-    let m_2 = first_m + i32(local_id.y) * 4 + 2;
-    let result_2 = sum_2_0;
-    let add_2 = result_2 + x2;
-    let max_2 = max_f32x4(add_2, vec4f(0.0));
-    let idx_7 = idx_4 + m_2 * 64;
-    out0[idx_7 >> 2u] = max_2;
-    let m_3 = first_m + i32(local_id.y) * 4 + 3;
-    let result_3 = sum_3_0;
-    let add_3 = result_3 + x2;
-    let max_3 = max_f32x4(add_3, vec4f(0.0));
-    let idx_8 = idx_4 + m_3 * 64;
-    out0[idx_8 >> 2u] = max_3;
-  }
+  let m = first_m + i32(local_id.y) * 4;
+  let result = sum_0_0;
+  let idx_8 = quad_2 * 4;
+  let x2 = in2[idx_8 >> 2u];
+  let add = result + x2;
+  let max_ = max_f32x4(add, vec4f(0.0));
+  let idx_9 = m * 512 + quad_2 * 4;
+  out0[idx_9 >> 2u] = max_;
+  let m_1 = first_m + (i32(local_id.y) * 4 + 1);
+  let result_1 = sum_1_0;
+  let add_1 = result_1 + x2;
+  let max_1 = max_f32x4(add_1, vec4f(0.0));
+  let idx_10 = m_1 * 512 + quad_2 * 4;
+  out0[idx_10 >> 2u] = max_1;
+  let m_2 = first_m + (i32(local_id.y) * 4 + 2);
+  let result_2 = sum_2_0;
+  let add_2 = result_2 + x2;
+  let max_2 = max_f32x4(add_2, vec4f(0.0));
+  let idx_11 = m_2 * 512 + quad_2 * 4;
+  out0[idx_11 >> 2u] = max_2;
+  let m_3 = first_m + (i32(local_id.y) * 4 + 3);
+  let result_3 = sum_3_0;
+  let add_3 = result_3 + x2;
+  let max_3 = max_f32x4(add_3, vec4f(0.0));
+  let idx_12 = m_3 * 512 + quad_2 * 4;
+  out0[idx_12 >> 2u] = max_3;
+  let quad_3 = i32(workgroup_id.x) * 16 + (i32(local_id.x) + 8);
+  let result_4 = sum_0_1;
+  let idx_13 = quad_3 * 4;
+  let x2_1 = in2[idx_13 >> 2u];
+  let add_4 = result_4 + x2_1;
+  let max_4 = max_f32x4(add_4, vec4f(0.0));
+  let idx_14 = m * 512 + quad_3 * 4;
+  out0[idx_14 >> 2u] = max_4;
+  let result_5 = sum_1_1;
+  let add_5 = result_5 + x2_1;
+  let max_5 = max_f32x4(add_5, vec4f(0.0));
+  let idx_15 = m_1 * 512 + quad_3 * 4;
+  out0[idx_15 >> 2u] = max_5;
+  let result_6 = sum_2_1;
+  let add_6 = result_6 + x2_1;
+  let max_6 = max_f32x4(add_6, vec4f(0.0));
+  let idx_16 = m_2 * 512 + quad_3 * 4;
+  out0[idx_16 >> 2u] = max_6;
+  let result_7 = sum_3_1;
+  let add_7 = result_7 + x2_1;
+  let max_7 = max_f32x4(add_7, vec4f(0.0));
+  let idx_17 = m_3 * 512 + quad_3 * 4;
+  out0[idx_17 >> 2u] = max_7;
 }

@@ -5,6 +5,7 @@ import { compileGraph, optimise } from '../../src/compile.ts';
 import { lowerKernel } from '../../src/codegen/kernel.ts';
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
 import { paddedSize } from '../../src/codegen/lower.ts';
+import type { PinnedSchedules } from '../../src/codegen/template/contract-schedule.ts';
 import { verifyLoop } from '../../src/codegen/verify-loop.ts';
 import { dtypeBytes, type DType } from '../../src/ir/dtype.ts';
 import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
@@ -48,7 +49,12 @@ export async function runOnDevice(
 }
 
 /** Runs the graph's Loops one after another on host arrays. */
-export function runLoops(target: Target, graph: Graph, inputs: readonly HostArray[]): HostArray[] {
+export function runLoops(
+  target: Target,
+  graph: Graph,
+  inputs: readonly HostArray[],
+  pinned?: PinnedSchedules,
+): HostArray[] {
   const optimised = optimise(graph, target, true);
   const { kernels } = scheduleGraph(optimised, target, new Map());
   const memory = new Map<Node, HostData>();
@@ -61,7 +67,7 @@ export function runLoops(target: Target, graph: Graph, inputs: readonly HostArra
   };
   optimised.parameters.forEach((parameter, i) => store(parameter as Node).set(inputs[i]!.data as never));
   for (const kernel of kernels) {
-    const { loop, bound } = lowerKernel(kernel, target, new Map());
+    const { loop, bound } = lowerKernel(kernel, target, new Map(), new Map(), pinned);
     verifyLoop(loop);
     interpretLoop(loop, new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)])), []);
   }

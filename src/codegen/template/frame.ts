@@ -8,6 +8,7 @@ import type { Target } from '../../schedule/target.ts';
 import { addInts, builtin, constant, LoopBuilder, mulInts } from '../builder.ts';
 import { paddedSize } from '../lower.ts';
 import type { Loop, LoopBuffer, Value } from '../loop.ts';
+import type { PinnedSchedules } from './contract-schedule.ts';
 
 /** A storage buffer as a kernel binds it. Nodes that share memory (in-place results) share a binding. */
 export interface Bound {
@@ -22,6 +23,7 @@ export interface Frame {
   readonly kernel: Kernel;
   readonly target: Target;
   readonly bound: readonly Bound[];
+  readonly pinned: PinnedSchedules;
 }
 
 /** A builder that knows which buffers change while the kernel runs. */

@@ -1,15 +1,13 @@
-// What the two forms of dot and conv share: accumulators, the multiply-add, and the evaluation of operands and epilogues at
-// points of a tile.
+// What the forms of dot and conv share: accumulators, the multiply-add, and the evaluation of operands and epilogues at points
+// of a tile.
 
 import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
-import type { Body } from '../../schedule/kernel.ts';
-import { constant, operation, splat, type LoopBuilder } from '../builder.ts';
+import { addInts, constant, less, mulInts, operation, splat, type LoopBuilder } from '../builder.ts';
 import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../lower.ts';
 import type { Value } from '../loop.ts';
+import type { Contract } from './contract-problem.ts';
 import { bufferName, type Frame } from './frame.ts';
 import { storeAt } from './store-value.ts';
-
-export type Contract = Extract<Body, { kind: 'contract' }>;
 
 /** A register of four sums for every row and quad of columns. */
 export function accumulators(b: LoopBuilder, body: Contract, rows: number, quads: number): Value[][] {
@@ -21,40 +19,83 @@ export function accumulators(b: LoopBuilder, body: Contract, rows: number, quads
 
 /** a·b + sum over four lanes. */
 export function multiplyAdd(a: Value, c: Value, sum: Value): Value {
-  if (sum.type === 'f32') return operation('fma', [a, c, sum], 'f32');
-  return operation('add', [operation('mul', [a, splat(c, 4)], sum.type), sum], sum.type);
+  if (sum.type === 'f32') return operation('fma', [splat(a, 4), splat(c, 4), sum], 'f32');
+  return operation('add', [operation('mul', [splat(a, 4), splat(c, 4)], sum.type), sum], sum.type);
 }
 
-/** Evaluates operands and epilogues at points of a tile: a row m, a quad of columns n = 4·quad + lane, a step k. */
+/** One lane of a vector; a scalar is the same in all. */
+export function laneOf(value: Value, lane: number): Value {
+  return value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
+}
+
+/** `count` positions that start at `first`; those past the end of the axis repeat the last one and are not stored. */
+export function span(
+  b: LoopBuilder,
+  first: Value,
+  count: number,
+  extent: number,
+  exact: boolean,
+  hint: string,
+): { index: Value; inside: Value }[] {
+  return Array.from({ length: count }, (_, i) => {
+    const place = b.let(addInts(first, constant(i)), hint);
+    if (exact) return { index: place, inside: constant(1, 'bool') };
+    return {
+      index: b.let(operation('min', [place, constant(extent - 1)], 'i32'), hint),
+      inside: less(place, constant(extent)),
+    };
+  });
+}
+
+/** Where a value is asked for. Absent axes do not occur in it. */
+export interface Point {
+  readonly row?: Value;
+  /** n as a vector, n = 4·quad + lane, or one column. */
+  readonly quad?: Value;
+  readonly column?: Value;
+  /** k, or four neighbouring steps of it: k = 4·stepQuad + lane. */
+  readonly step?: Value;
+  readonly stepQuad?: Value;
+}
+
+/** Evaluates operands and epilogues at points of a tile. */
 export class TileLowering {
   readonly #b: LoopBuilder;
   readonly #frame: Frame;
   readonly #body: Contract;
   readonly #group: Value;
-  readonly quadAtom: IndexExpr;
+  readonly #quad: IndexExpr;
+  readonly #stepQuad: IndexExpr;
 
   constructor(b: LoopBuilder, frame: Frame, body: Contract, group: Value) {
     this.#b = b;
     this.#frame = frame;
     this.#body = body;
     this.#group = group;
-    this.quadAtom = quadIndex('quad', body.n.extent);
+    this.#quad = quadIndex('quad', body.n.extent);
+    this.#stepQuad = quadIndex('kquad', body.k.extent);
   }
 
-  at(row: Value | undefined, quad: Value | undefined, step: Value | undefined): Lowering {
+  at({ row, quad, column, step, stepQuad }: Point): Lowering {
     const { batch, m, n, k } = this.#body;
     const atoms = new Map<IndexExpr, Value>([[batch.atom, this.#group]]);
+    const substitution = new Map<IndexExpr, IndexExpr>();
     if (row !== undefined) atoms.set(m.atom, row);
-    if (quad !== undefined) atoms.set(this.quadAtom, quad);
+    if (column !== undefined) atoms.set(n.atom, column);
     if (step !== undefined) atoms.set(k.atom, step);
-    const substitution = new Map([[n.atom, addIndex(scaleIndex(this.quadAtom, 4), laneAtom)]]);
+    const spread = (axis: IndexExpr, by: IndexExpr, value: Value): void => {
+      atoms.set(by, value);
+      substitution.set(axis, addIndex(scaleIndex(by, 4), laneAtom));
+    };
+    if (quad !== undefined) spread(n.atom, this.#quad, quad);
+    if (stepQuad !== undefined) spread(k.atom, this.#stepQuad, stepQuad);
     return new Lowering(this.#b, this.#frame.kernel.pool, { substitution, atoms }, bufferName(this.#frame));
   }
 
   /** The epilogue for one row and quad: every write of the kernel with the finished sum as its result. */
   write(row: Value, quad: Value, sum: Value): void {
     const { kernel } = this.#frame;
-    const lowering = this.at(row, quad, undefined);
+    const lowering = this.at({ row, quad });
     const result = this.#b.let(rounded(sum, this.#body.node.dtype), 'result');
     lowering.results.set(this.#body.node, result);
     const values = kernel.writes.map((write) => lowering.value(write.value));
@@ -62,4 +103,28 @@ export class TileLowering {
       storeAt(this.#b, lowering, bufferName(this.#frame)(write.node), write, values[i]!, this.#body.n);
     });
   }
+}
+
+/** Four elements of workgroup memory from an index that is a multiple of four. */
+export function sharedQuad(buffer: string, index: Value, sum: Value): Value {
+  return { kind: 'load', buffer, index, aligned: true, type: sum.type, width: 4 };
+}
+
+/** i32 quotient and remainder of a nonnegative value by a constant, and what to call them. */
+export function divideInts(
+  b: LoopBuilder,
+  value: Value,
+  by: number,
+  names: readonly [string, string],
+): readonly [Value, Value] {
+  if (by === 1) return [value, constant(0)];
+  return [
+    b.let(operation('div', [value, constant(by)], 'i32'), names[0]),
+    b.let(operation('mod', [value, constant(by)], 'i32'), names[1]),
+  ];
+}
+
+/** a·by + c */
+export function place(a: Value, by: number, c: Value): Value {
+  return addInts(mulInts(a, constant(by)), c);
 }

@@ -1,0 +1,126 @@
+// How long a schedule of a dot or conv is taken to run: rounds of k, times what a core spends on one round of the tiles it
+// has. Two machines are described: a GPU by the figures its makers give (in clocks), and the software adapter by
+// measurement (in nanoseconds). Only ratios matter.
+
+import type { Target } from '../../schedule/target.ts';
+import { flippedProblem, type ContractProblem } from './contract-problem.ts';
+import type { ContractSchedule } from './contract-schedule.ts';
+
+interface Machine {
+  readonly cores: number;
+  /** Invocations that run as one, and how many such groups a core runs at a time. */
+  readonly lanes: number;
+  readonly groups: number;
+  /** Invocations of a workgroup that only divides the work. */
+  readonly workgroup: number;
+  /** A multiply-add of every lane; a load of one element from memory, where neighbours lie together and where they do not,
+   *  and from workgroup memory. */
+  readonly multiplyAdd: number;
+  /** What each further sum of a tile adds to that: registers that do not suffice. */
+  readonly spill: number;
+  readonly load: number;
+  readonly scattered: number;
+  readonly shared: number;
+  /** Of one round of a tile, whatever its size. */
+  readonly overhead: number;
+  /** The same, where lines of the right side come from beyond the caches. */
+  readonly far: number;
+  /** What a round takes at least: a core with few tiles waits for memory. */
+  readonly latency: number;
+  readonly barrier: number;
+  /** Compiling one more statement, spread over the runs that a kernel is taken to have at least. */
+  readonly statement: number;
+}
+
+/** Statements of an unrolled tile: loads, sums, and the epilogue of each result. */
+export function statements(rows: number, columns: number, expressions: number): number {
+  const quads = (rows * columns) / 4;
+  return rows + columns / 4 + quads * (1 + Math.max(3, expressions));
+}
+
+/** 64 cores of 128 multiply-adds a clock: a mid-range GPU. */
+const gpu: Machine = {
+  cores: 64,
+  lanes: 32,
+  groups: 4,
+  workgroup: 64,
+  multiplyAdd: 1,
+  spill: 0,
+  load: 2,
+  scattered: 8,
+  shared: 0.5,
+  overhead: 4,
+  far: 0,
+  latency: 24,
+  barrier: 30,
+  statement: 0,
+};
+
+/** SwiftShader on two cores: a load costs as much as three multiply-adds, however its neighbours lie. */
+const software: Machine = {
+  cores: 2,
+  lanes: 4,
+  groups: 1,
+  workgroup: 8,
+  multiplyAdd: 2.2,
+  spill: 0.002,
+  load: 5.5,
+  scattered: 7,
+  shared: 7,
+  overhead: 10,
+  far: 90,
+  latency: 0,
+  barrier: 2000,
+  statement: 20_000,
+};
+
+/** Elements of an operand that stay near a core. */
+const nearElements = 2 ** 18;
+
+/** Modelled time of one run, without what every schedule of the problem has in common. */
+export function scheduleTime(schedule: ContractSchedule, problem: ContractProblem, target: Target): number {
+  const machine = target.cooperative ? gpu : software;
+  const { batch, m, n, k, rhs, expressions } = schedule.flip ? flippedProblem(problem) : problem;
+  const { rows, columns } = schedule;
+  const { cores, lanes, multiplyAdd, spill, shared, overhead, latency, barrier } = machine;
+  const tiles = (height: number, width: number): number =>
+    batch * Math.ceil(m / height) * Math.ceil(n / width);
+  // Turns that a core takes to run its share of so many workgroups once.
+  const turns = (workgroups: number, invocations: number): number =>
+    Math.ceil((Math.ceil(workgroups / cores) * Math.ceil(invocations / lanes)) / machine.groups);
+  const right = rhs === 'n' ? machine.load : machine.scattered;
+  const sums = rows * columns * (multiplyAdd + spill * rows * columns);
+  const isFar = rhs === 'n' && k * n > nearElements;
+  const direct = rows * machine.scattered + columns * right + sums + overhead + (isFar ? machine.far : 0);
+  switch (schedule.kind) {
+    case 'registers':
+      return (
+        k * Math.max(latency, turns(tiles(rows, columns) / machine.workgroup, machine.workgroup) * direct) +
+        machine.statement * statements(rows, columns, expressions)
+      );
+    case 'staged': {
+      const { tileM, tileN, tileK } = schedule;
+      const invocations = (tileM / rows) * (tileN / columns);
+      const filled = (machine.load * (tileM + tileN) * rows * columns) / (tileM * tileN);
+      const round = (rows + columns) * shared + sums + filled;
+      return (
+        Math.ceil(k / tileK) *
+        (tileK * Math.max(latency / 4, turns(tiles(tileM, tileN), invocations) * round) + 2 * barrier)
+      );
+    }
+    case 'slices': {
+      const { threads, slices, along } = schedule;
+      const groups = tiles(rows, columns * threads);
+      const steps = Math.ceil(k / (along === 'k' ? 4 * slices : slices));
+      // Along k a round is four steps of k, read as vectors.
+      const round = along === 'k' ? 4 * ((rows + columns) * machine.load + sums) + overhead : direct;
+      return (
+        steps * Math.max(latency, turns(groups, threads * slices) * round) +
+        barrier +
+        rows * columns * slices * 2
+      );
+    }
+    default:
+      return schedule satisfies never;
+  }
+}

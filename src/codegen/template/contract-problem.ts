@@ -1,0 +1,89 @@
+// What a schedule of a dot or conv kernel is chosen by: sizes, how the operands lie in memory, and how much the kernel
+// computes around the products. Plain data, so that equal problems have equal schedules and measurements can be kept.
+
+import { addIndex, coefficientOf, scaleIndex, substitute } from '../../ir/index-expr.ts';
+import type { DType } from '../../ir/dtype.ts';
+import { argsOf, type Expr } from '../../schedule/expr.ts';
+import type { Axis, Body, Kernel } from '../../schedule/kernel.ts';
+import { laneAtom, quadIndex } from '../lower.ts';
+
+export type Contract = Extract<Body, { kind: 'contract' }>;
+
+export interface ContractProblem {
+  readonly kind: 'dot' | 'conv';
+  readonly batch: number;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  /** The axis along which neighbouring elements of an operand are neighbours in memory, if there is one. */
+  readonly lhs: 'm' | 'k' | 'none';
+  readonly rhs: 'n' | 'k' | 'none';
+  readonly dtype: DType;
+  /** Expressions of the kernel: what prologue and epilogue add to every unrolled result. */
+  readonly expressions: number;
+}
+
+export function contractProblem(kernel: Kernel, body: Contract): ContractProblem {
+  const { batch, m, n, k, lhs, rhs } = body;
+  return {
+    kind: body.node.op === 'conv' ? 'conv' : 'dot',
+    batch: batch.extent,
+    m: m.extent,
+    n: n.extent,
+    k: k.extent,
+    lhs: directionOf(lhs, [
+      ['m', m],
+      ['k', k],
+    ]),
+    rhs: directionOf(rhs, [
+      ['n', n],
+      ['k', k],
+    ]),
+    dtype: body.node.dtype,
+    expressions: kernel.pool.size,
+  };
+}
+
+/** The axis along which most reads of an operand are contiguous; the first of equals. */
+function directionOf<Name extends string>(
+  operand: Expr,
+  axes: readonly (readonly [Name, Axis])[],
+): Name | 'none' {
+  let best: Name | 'none' = 'none';
+  let most = 0;
+  for (const [name, axis] of axes) {
+    const reads = axis.extent === 1 ? 0 : contiguousReads(operand, axis);
+    if (reads > most) [best, most] = [name, reads];
+  }
+  return best;
+}
+
+/** Reads of an operand that are contiguous along an axis. */
+export function contiguousReads(operand: Expr, axis: Axis): number {
+  const quad = quadIndex('probe', axis.extent);
+  const lane = new Map([[axis.atom, addIndex(scaleIndex(quad, 4), laneAtom)]]);
+  const seen = new Set<Expr>();
+  const visit = (expr: Expr): number => {
+    if (seen.has(expr)) return 0;
+    seen.add(expr);
+    const own = expr.kind === 'read' && coefficientOf(substitute(expr.index, lane), laneAtom) === 1 ? 1 : 0;
+    return argsOf(expr).reduce((sum, arg) => sum + visit(arg), own);
+  };
+  return visit(operand);
+}
+
+/** The same products with the sides exchanged: what ran along m runs along n. */
+export function flipped(body: Contract): Contract {
+  return { ...body, m: body.n, n: body.m, lhs: body.rhs, rhs: body.lhs };
+}
+
+export function flippedProblem(problem: ContractProblem): ContractProblem {
+  const turn = { m: 'n', n: 'm', k: 'k', none: 'none' } as const;
+  return {
+    ...problem,
+    m: problem.n,
+    n: problem.m,
+    lhs: turn[problem.rhs] as 'm' | 'k' | 'none',
+    rhs: turn[problem.lhs] as 'n' | 'k' | 'none',
+  };
+}

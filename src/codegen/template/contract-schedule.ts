@@ -1,0 +1,155 @@
+// How a dot or conv kernel is spread over the machine, as plain data: which schedules are legal for a problem, which one the
+// model takes, and the few that are worth measuring. The templates beside this file turn each into a Loop.
+
+import type { Target } from '../../schedule/target.ts';
+import { scheduleTime, statements } from './contract-model.ts';
+import { flippedProblem, type ContractProblem } from './contract-problem.ts';
+
+interface Tile {
+  /** The sides change places first: the vector axis is always n. */
+  readonly flip: boolean;
+  /** Sums an invocation keeps: rows of m, columns of n (in fours). */
+  readonly rows: number;
+  readonly columns: number;
+}
+
+export type ContractSchedule = Tile &
+  (
+    | {
+        /** Operands are read straight from memory; no barriers. */
+        readonly kind: 'registers';
+      }
+    | {
+        /** A workgroup stages tiles of both operands in its memory, tileK steps of k at a time. */
+        readonly kind: 'staged';
+        readonly tileM: number;
+        readonly tileN: number;
+        readonly tileK: number;
+      }
+    | {
+        /**
+         * The invocations of a workgroup share k: `threads` tiles along n, times `slices` of k whose sums are added in
+         * workgroup memory. Reads run along n, or along k where the right side lies that way.
+         */
+        readonly kind: 'slices';
+        readonly threads: number;
+        readonly slices: number;
+        readonly along: 'n' | 'k';
+      }
+  );
+
+/** Schedules chosen by measurement or by hand, where there are any. */
+export type PinnedSchedules = (problem: ContractProblem) => ContractSchedule | undefined;
+
+/** Statements a kernel may unroll to: pipelines compile in about 0.1 ms a statement on the software adapter. */
+const unrollLimit = 480;
+/** Candidates a kernel is measured with at most. */
+const mostCandidates = 8;
+
+/** Whether the templates can build this schedule for the problem within the target's limits. */
+export function isLegal(schedule: ContractSchedule, problem: ContractProblem, target: Target): boolean {
+  const { limits } = target;
+  const { m, n, batch, expressions } = schedule.flip ? flippedProblem(problem) : problem;
+  const { rows, columns } = schedule;
+  if (rows < 1 || columns < 4 || columns % 4 !== 0) return false;
+  if (rows > Math.max(1, m) || columns > 4 * Math.ceil(n / 4)) return false;
+  const smallest = rows === 1 && columns === 4;
+  if (!smallest && statements(rows, columns, expressions) > unrollLimit) return false;
+  switch (schedule.kind) {
+    case 'registers':
+      return true;
+    case 'staged': {
+      const { tileM, tileN, tileK } = schedule;
+      return (
+        target.cooperative &&
+        rows % 4 === 0 &&
+        tileK % 4 === 0 &&
+        tileM % rows === 0 &&
+        tileN % columns === 0 &&
+        (tileM / rows) * (tileN / columns) <= limits.workgroupInvocations &&
+        4 * tileK * (tileM + tileN) <= limits.workgroupBytes &&
+        Math.max(batch, Math.ceil(m / tileM), Math.ceil(n / tileN)) <= limits.workgroupsPerDimension
+      );
+    }
+    case 'slices': {
+      const { threads, slices } = schedule;
+      return (
+        target.cooperative &&
+        slices > 1 &&
+        threads * slices <= limits.workgroupInvocations &&
+        4 * rows * columns * threads * slices <= limits.workgroupBytes
+      );
+    }
+    default:
+      return schedule satisfies never;
+  }
+}
+
+/** The schedule that the model takes to be the fastest. */
+export function contractSchedule(problem: ContractProblem, target: Target): ContractSchedule {
+  return ranked(problem, target)[0]!;
+}
+
+/** What is worth measuring: the model's choice first, then the next best. */
+export function contractCandidates(problem: ContractProblem, target: Target): readonly ContractSchedule[] {
+  return ranked(problem, target).slice(0, mostCandidates);
+}
+
+/** Every schedule of the space that is legal here. */
+export function legalSchedules(problem: ContractProblem, target: Target): readonly ContractSchedule[] {
+  return [...everySchedule(problem)].filter((schedule) => isLegal(schedule, problem, target));
+}
+
+function ranked(problem: ContractProblem, target: Target): ContractSchedule[] {
+  const timed = legalSchedules(problem, target).map((schedule) => ({
+    schedule,
+    time: scheduleTime(schedule, problem, target),
+  }));
+  // Of equals the first: larger tiles come first, and read less.
+  return timed.toSorted((a, b) => a.time - b.time).map(({ schedule }) => schedule);
+}
+
+function* everySchedule(problem: ContractProblem): Generator<ContractSchedule> {
+  for (const [tileM, tileN, tileK, rows, columns] of stagedTiles)
+    yield { kind: 'staged', flip: false, rows, columns, tileM, tileN, tileK };
+  for (const flip of flips(problem)) {
+    for (const [rows, columns] of registerTiles) yield { kind: 'registers', flip, rows, columns };
+    const { rhs } = flip ? flippedProblem(problem) : problem;
+    const along = rhs === 'k' ? 'k' : 'n';
+    for (const [rows, columns, threads, slices] of slicedTiles)
+      yield { kind: 'slices', flip, rows, columns, threads, slices, along };
+  }
+}
+
+/** The vector axis follows memory: the sides change places where the right one is a column, or only the left contiguous. */
+function flips({ m, n, lhs, rhs }: ContractProblem): readonly boolean[] {
+  if (n < 4 && m > n) return [true];
+  return lhs === 'm' && rhs !== 'n' && m >= 4 ? [true, false] : [false];
+}
+
+const stagedTiles = [
+  [128, 128, 8, 8, 8],
+  [128, 64, 16, 8, 8],
+  [128, 64, 16, 8, 4],
+  [64, 64, 16, 8, 8],
+  [64, 64, 16, 4, 8],
+  [64, 64, 16, 4, 4],
+  [32, 64, 16, 4, 4],
+  [32, 32, 32, 4, 4],
+] as const;
+
+const registerTiles = [8, 4, 2, 1].flatMap((rows) =>
+  [64, 32, 16, 12, 8, 4]
+    .filter((columns) => rows * columns <= 128)
+    .map((columns) => [rows, columns] as const),
+);
+
+const slicedTiles = [
+  [4, 4, 16, 16],
+  [4, 4, 8, 8],
+  [4, 4, 4, 64],
+  [2, 4, 16, 16],
+  [1, 4, 16, 16],
+  [1, 4, 4, 64],
+  [1, 4, 1, 256],
+] as const;
