@@ -95,29 +95,39 @@ export class Failures {
 
   /**
    * Does `work` inside error scopes; whatever it throws or the GPU later reports is recorded as failing at `at`. The
-   * promise settles when both scopes have been heard, which is after those of all earlier operations.
+   * promise settles when both scopes have been heard, which is after those of all earlier operations: true if all was well.
    */
-  guard(at: number, describe: Describe, work: () => void): Promise<unknown> {
+  async guard(at: number, describe: Describe, work: () => void): Promise<boolean> {
     const gpu = this.#gpu;
     gpu.pushErrorScope('out-of-memory');
     gpu.pushErrorScope('validation');
+    const returned = this.attempt(at, describe, work);
+    const heard = (code: 'E_VALIDATION' | 'E_OOM'): Promise<boolean> =>
+      gpu.popErrorScope().then(
+        (error) => {
+          if (error !== null) this.record(at, describe(code, error.message));
+          return error === null;
+        },
+        // A scope that cannot be popped belongs to a lost device, which reports itself.
+        () => false,
+      );
+    const invalid = heard('E_VALIDATION');
+    const exhausted = heard('E_OOM');
+    const isValid = await invalid;
+    return (await exhausted) && isValid && returned;
+  }
+
+  /** Does `work` that the GPU has accepted before, so that only what it throws need be recorded; whether it returned. */
+  attempt(at: number, describe: Describe, work: () => void): boolean {
     try {
       work();
+      return true;
     } catch (error) {
       this.record(at, error instanceof DeviceError ? error : describe('E_VALIDATION', String(error)));
+      return false;
     }
-    const invalid = gpu.popErrorScope().then((error) => {
-      if (error !== null) this.record(at, describe('E_VALIDATION', error.message));
-    }, ignore);
-    // A scope that cannot be popped belongs to a lost device, which reports itself.
-    const exhausted = gpu.popErrorScope().then((error) => {
-      if (error !== null) this.record(at, describe('E_OOM', error.message));
-    }, ignore);
-    return invalid.then(() => exhausted);
   }
 }
-
-function ignore(): void {}
 
 /** Dawn's messages trail off in blank lines and bullet points; one paragraph is enough. */
 export function tidy(message: string): string {
