@@ -5,19 +5,9 @@ import { TensorError } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
+import { freshParameter } from './leaf.ts';
 import { giveUp, reclaimSoon } from './memory.ts';
-import {
-  addPending,
-  bindLeaf,
-  bindStorage,
-  builder,
-  distinct,
-  freshParameter,
-  gradEnabled,
-  here,
-  nodeFor,
-  settle,
-} from './recording.ts';
+import { addPending, bindLeaf, builder, distinct, gradEnabled, here, nodeFor, settle } from './recording.ts';
 import type { Storage } from './storage.ts';
 
 /** Moves `handle` on to the value of `value`. Throws E_SHAPE or E_DTYPE when their types differ. */
@@ -39,9 +29,7 @@ export function assignHandle(handle: Handle, value: Handle): void {
 /** Moves `handle` on to a computed value of its type; a leaf stays one, any other handle loses its history. */
 export function takeValue(handle: Handle, value: Storage): void {
   if (!handle.leaf) handle.requiresGrad = false;
-  const node = freshParameter(value.dtype, value.shape);
-  bindStorage(node, value);
-  moveOn(handle, node);
+  moveOn(handle, freshParameter(value, value));
 }
 
 function moveOn(at: Handle, node: Node): void {

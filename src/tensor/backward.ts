@@ -7,17 +7,8 @@ import { add, full } from '../ir/build.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import { sameShape, sizeOf } from '../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
-import {
-  builder,
-  canonical,
-  here,
-  isSpent,
-  leafOf,
-  nodeFor,
-  recordedHandle,
-  settle,
-  storageOf,
-} from './recording.ts';
+import { storageOf } from './leaf.ts';
+import { builder, canonical, here, isSpent, leafOf, nodeFor, recordedHandle, settle } from './recording.ts';
 import { gradOf, setGrad } from './slots.ts';
 
 /** The same value without history. */

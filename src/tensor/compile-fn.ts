@@ -4,6 +4,7 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import { showShape } from '../ir/shape.ts';
+import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
 import { Executable } from './executable.ts';
 import { execute } from './execute.ts';
 import { currentSeed, split, takeCounts } from './generator.ts';
@@ -15,19 +16,27 @@ import { asTensor } from './record.ts';
 import { currentTrace, gradEnabled, here, leafHandle } from './recording.ts';
 import { takeValue } from './assign.ts';
 import { Storage } from './storage.ts';
-import { handleOf, Tensor } from './tensor.ts';
+import { Tensor } from './tensor.ts';
 import type { Origin, ScalarOrigin } from './trace.ts';
 import { traceFlat, type Input, type Source, type Traced } from './trace-function.ts';
-import { flatten, showStructure, unflatten, type Flat } from './tree.ts';
+import { flatten, unflatten, type Flat } from './tree.ts';
 
 export interface CompileFunctionOptions {
   /** Arguments whose tensors are given up by a call, so that results may take their memory; using them later is an error. */
   readonly donate?: readonly number[];
 }
 
+/** A trace that holds for arguments like those it was made for. */
 interface Specialisation {
+  readonly fn: (...args: never[]) => unknown;
+  readonly face: Face;
+  readonly gradEnabled: boolean;
   readonly traced: Traced;
   readonly executable: Executable;
+  /** Leaves of the arguments that are donated. */
+  readonly donated: readonly number[];
+  /** Gradients reach through a call, so the function itself is called; not with a donation: that can be in no history. */
+  readonly isInlined: boolean;
 }
 
 /**
@@ -41,31 +50,52 @@ export function compile<A extends unknown[], R>(
 ): (...args: A) => R {
   expectFunction('compile', fn);
   const donate = donated(options);
-  const known = new Map<string, Specialisation[]>();
+  /** The most recently used first. */
+  const known: Specialisation[] = [];
   const callable = fn as unknown as (...args: never[]) => unknown;
   return (...args) => {
     for (const index of donate) {
       if (!(index in args))
         throw new TensorError('E_VALUE', 'compile', `there is no argument ${index} to donate`);
     }
+    const isTraced = currentTrace() !== undefined;
+    const recalled = isTraced ? undefined : recall(known, args);
+    if (recalled !== undefined) return call(...recalled) as R;
     const flat = flatten(args, 'compile');
-    const handles = flat.leaves.map((leaf) =>
-      leaf instanceof Tensor ? here(handleOf(leaf), 'compile') : undefined,
-    );
-    if (currentTrace() !== undefined) return inlined(callable, flat) as R;
-    const signature = signatureOf(flat, handles);
-    const bucket = known.get(signature) ?? [];
-    known.set(signature, bucket);
-    let found = bucket.find(({ traced }) => holds(traced, handles));
-    if (found === undefined) {
-      const traced = traceFlat(callable, flat);
-      found = { traced, executable: new Executable(traced.graph, optionsOf(traced, flat, donate)) };
-      bucket.push(found);
-    }
-    // A donated argument cannot be part of a history; elsewhere gradients reach through the call.
-    if (found.traced.tracked && donate.size === 0 && gradEnabled()) return inlined(callable, flat) as R;
-    return call(found, flat, handles, donate) as R;
+    const handles = handlesOf(flat.leaves);
+    if (isTraced) return inlined(callable, flat) as R;
+    const made = specialise(callable, flat, handles, donate);
+    known.unshift(made);
+    return call(made, flat.leaves, handles) as R;
   };
+}
+
+/** The specialisation for these arguments, with their leaves, if there is one; it becomes the most recently used. */
+function recall(known: Specialisation[], args: readonly unknown[]): Parameters<typeof call> | undefined {
+  for (let i = 0; i < known.length; i++) {
+    const found = known[i]!;
+    const leaves = found.gradEnabled === gradEnabled() ? leavesLike(found.face, args) : undefined;
+    if (leaves === undefined) continue;
+    const handles = handlesOf(leaves);
+    if (!holds(found.traced, handles)) continue;
+    if (i > 0) known.unshift(...known.splice(i, 1));
+    return [found, leaves, handles];
+  }
+  return undefined;
+}
+
+function specialise(
+  fn: (...args: never[]) => unknown,
+  flat: Flat,
+  handles: readonly (Handle | undefined)[],
+  donate: ReadonlySet<number>,
+): Specialisation {
+  const face = faceOf(flat, handles);
+  const traced = traceFlat(fn, flat);
+  const donated = flat.leaves.flatMap((_, leaf) => (isDonated(flat, leaf, donate) ? [leaf] : []));
+  const executable = new Executable(traced.graph, optionsOf(traced, new Set(donated)));
+  const isInlined = traced.tracked && donate.size === 0 && gradEnabled();
+  return { fn, face, gradEnabled: gradEnabled(), traced, executable, donated, isInlined };
 }
 
 function donated({ donate = [] }: CompileFunctionOptions): Set<number> {
@@ -77,25 +107,9 @@ function donated({ donate = [] }: CompileFunctionOptions): Set<number> {
 }
 
 /** Calls the function itself, numbers as tensors as they would be when traced. */
-function inlined(fn: (...args: never[]) => unknown, flat: Flat): unknown {
+function inlined(fn: (...args: never[]) => unknown, flat: Pick<Flat, 'structure' | 'leaves'>): unknown {
   const leaves = flat.leaves.map((leaf) => (typeof leaf === 'number' ? asTensor(leaf, 'f32') : leaf));
   return fn(...(unflatten(flat.structure, leaves) as never[]));
-}
-
-function signatureOf(flat: Flat, handles: readonly (Handle | undefined)[]): string {
-  const leaves = flat.leaves.map((leaf, i) => {
-    const handle = handles[i];
-    if (handle !== undefined) {
-      const grads = handle.leaf ? ' leaf' : handle.requiresGrad ? ' tracked' : '';
-      return `${showShape(handle.shape, handle.dtype)}${handle.weak ? ' weak' : ''}${grads}`;
-    }
-    if (typeof leaf === 'number') return 'number';
-    if (typeof leaf === 'function' || typeof leaf === 'symbol') {
-      throw new TensorError('E_VALUE', 'compile', `a ${typeof leaf} cannot be an argument${flat.paths[i]}`);
-    }
-    return `${typeof leaf} ${JSON.stringify(String(leaf))}`;
-  });
-  return `${gradEnabled() ? 'grad' : 'no grad'} ${showStructure(flat.structure)} ${leaves.join(';')}`;
 }
 
 /** The value from outside that an origin names at this call. */
@@ -118,8 +132,7 @@ function isDonated(flat: Flat, leaf: number, donate: ReadonlySet<number>): boole
 /** Pairs each donated input with an output of its type, each used once. */
 function optionsOf(
   traced: Traced,
-  flat: Flat,
-  donate: ReadonlySet<number>,
+  donated: ReadonlySet<number>,
 ): { scalars: ReadonlySet<number>; donate: ReadonlyMap<number, number> } {
   const pairs = new Map<number, number>();
   const taken = new Set<number>();
@@ -127,7 +140,7 @@ function optionsOf(
   const tensors = parameters.filter((_, i) => !traced.scalarIndices.has(i));
   tensors.forEach((parameter, i) => {
     const { origin, part } = traced.inputs[i]!;
-    if (origin.kind !== 'argument' || part !== 'value' || !isDonated(flat, origin.leaf, donate)) return;
+    if (origin.kind !== 'argument' || part !== 'value' || !donated.has(origin.leaf)) return;
     // An input that is also handed through keeps its memory.
     if (isHandedThrough(traced, i)) return;
     const type = showShape(parameter.shape, parameter.dtype);
@@ -148,32 +161,22 @@ function isHandedThrough(traced: Traced, input: number): boolean {
 }
 
 function call(
-  { traced, executable }: Specialisation,
-  flat: Flat,
+  { fn, face, traced, executable, donated, isInlined }: Specialisation,
+  leaves: readonly unknown[],
   handles: readonly (Handle | undefined)[],
-  donate: ReadonlySet<number>,
 ): unknown {
+  if (isInlined) return inlined(fn, { structure: face.structure, leaves });
   const inputs = traced.inputs.map((input) => inputStorage(input, handles));
-  const given = new Set<Handle>();
-  handles.forEach((handle, leaf) => {
-    if (handle !== undefined && isDonated(flat, leaf, donate)) given.add(handle);
-  });
-  const givenUp = new Set([...given].map(realise));
-  // What was recorded from a donated value before the call still gets the old value.
-  if (givenUp.size > 0 && [...readByPending()].some((storage) => givenUp.has(storage))) flushAll();
-  for (const handle of given) {
-    handle.storage!.unshare();
-    handle.storage = undefined;
-  }
+  const given = giveUp(donated, handles);
 
   const outputs = traced.graph.outputs.map(({ dtype, shape }) =>
     Storage.promised(dtype, shape as readonly number[]),
   );
   const counter = takeCounts(traced.counts);
-  const scalars = traced.scalars.map((origin) => scalarValue(origin, flat, counter));
+  const scalars = traced.scalars.map((origin) => scalarValue(origin, leaves, counter));
   const valueOf = (source: Source): Storage =>
     source.kind === 'output' ? outputs[source.index]! : inputs[source.index]!;
-  const leaves = traced.results.map((leaf) =>
+  const results = traced.results.map((leaf) =>
     leaf.kind === 'static' ? leaf.value : new Tensor(leafHandle(valueOf(leaf))),
   );
   for (const { origin, part, source } of traced.effects) {
@@ -182,13 +185,36 @@ function call(
     else if (source !== undefined) takeValue(handle, valueOf(source));
   }
   // One that the function assigned to has its new value.
-  for (const handle of given) if (handle.storage === undefined) handle.gone = 'donated';
+  for (const handle of given.keys()) if (handle.storage === undefined) handle.gone = 'donated';
   // Run last, when all that stands on an input is known: the run may write over donated values that nothing stands on.
   const count = traced.graph.parameters.length - traced.scalarIndices.size;
   if (outputs.length > 0) execute({ executable, inputs: inputs.slice(0, count), outputs, scalars });
-  for (const storage of givenUp) if (storage.owners <= 0) storage.lose('donated');
+  for (const storage of given.values()) if (storage.owners <= 0) storage.lose('donated');
   reclaimSoon();
-  return unflatten(traced.structure, leaves);
+  return unflatten(traced.structure, results);
+}
+
+const nothing: ReadonlyMap<Handle, Storage> = new Map();
+
+/** Takes the values of donated leaves from their handles. */
+function giveUp(
+  donated: readonly number[],
+  handles: readonly (Handle | undefined)[],
+): ReadonlyMap<Handle, Storage> {
+  if (donated.length === 0) return nothing;
+  const given = new Map<Handle, Storage>();
+  for (const leaf of donated) {
+    const handle = handles[leaf];
+    if (handle !== undefined) given.set(handle, realise(handle));
+  }
+  // What was recorded from a donated value before the call still gets the old value.
+  const needed = readByPending();
+  if (needed.size > 0 && [...given.values()].some((storage) => needed.has(storage))) flushAll();
+  for (const handle of given.keys()) {
+    handle.storage!.unshare();
+    handle.storage = undefined;
+  }
+  return given;
 }
 
 function inputStorage({ origin, part }: Input, handles: readonly (Handle | undefined)[]): Storage {
@@ -196,10 +222,10 @@ function inputStorage({ origin, part }: Input, handles: readonly (Handle | undef
   return realise(part === 'value' ? handle : handle.grad!);
 }
 
-function scalarValue(origin: ScalarOrigin, flat: Flat, counter: bigint): number {
+function scalarValue(origin: ScalarOrigin, leaves: readonly unknown[], counter: bigint): number {
   switch (origin.kind) {
     case 'number':
-      return flat.leaves[origin.leaf] as number;
+      return leaves[origin.leaf] as number;
     case 'seed':
       return split(currentSeed())[origin.high ? 1 : 0];
     case 'counter':

@@ -3,7 +3,22 @@
 import { compileGraph, type CompileOptions } from '../compile.ts';
 import type { Graph } from '../ir/graph.ts';
 import type { Device, LoadedProgram } from '../runtime/device.ts';
+import type { Program } from '../runtime/program.ts';
 import { targetOf } from '../schedule/target.ts';
+
+/** Where the memory of an output comes from at each run: an input or an earlier output that it repeats, or anew. */
+export type Place =
+  | { readonly from: 'input' | 'output'; readonly index: number }
+  | { readonly from: 'device'; readonly bytes: number };
+
+/** A program on a device, with what every run of it asks. */
+export interface Ready {
+  readonly loaded: LoadedProgram;
+  /** By input: whether the program may write over it. */
+  readonly donated: readonly boolean[];
+  /** By output. */
+  readonly places: readonly Place[];
+}
 
 let compiled = 0;
 
@@ -15,7 +30,7 @@ export function compileCount(): number {
 export class Executable {
   readonly graph: Graph;
   readonly options: CompileOptions;
-  readonly #loaded = new Map<Device, LoadedProgram>();
+  readonly #ready = new Map<Device, Ready>();
 
   constructor(graph: Graph, options: CompileOptions) {
     this.graph = graph;
@@ -23,21 +38,32 @@ export class Executable {
   }
 
   /** The program, ready on `device`. Throws what the compiler or the device has against it. */
-  on(device: Device): LoadedProgram {
-    let loaded = this.#loaded.get(device);
-    if (loaded === undefined) {
-      for (const [other] of this.#loaded) if (other.lost) this.#loaded.delete(other);
+  on(device: Device): Ready {
+    let ready = this.#ready.get(device);
+    if (ready === undefined) {
+      for (const [other] of this.#ready) if (other.lost) this.#ready.delete(other);
       compiled += 1;
       const { program, host } = compileGraph(this.graph, targetOf(device.facts), this.options);
-      loaded = device.load(program, host);
-      this.#loaded.set(device, loaded);
+      const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
+      ready = { loaded: device.load(program, host), donated, places: placesOf(program) };
+      this.#ready.set(device, ready);
     }
-    return loaded;
+    return ready;
   }
 
   /** Frees the programs; they are compiled again if it is run again. */
   destroy(): void {
-    for (const [device, loaded] of this.#loaded) if (!device.lost) loaded.destroy();
-    this.#loaded.clear();
+    for (const [device, { loaded }] of this.#ready) if (!device.lost) loaded.destroy();
+    this.#ready.clear();
   }
+}
+
+function placesOf({ inputs, outputs, buffers }: Program): Place[] {
+  return outputs.map((buffer, i): Place => {
+    const input = inputs.indexOf(buffer);
+    if (input >= 0) return { from: 'input', index: input };
+    const first = outputs.indexOf(buffer);
+    if (first < i) return { from: 'output', index: first };
+    return { from: 'device', bytes: buffers[buffer]!.bytes };
+  });
 }

@@ -2,10 +2,10 @@
 // is kept in the outputs and surfaces where they are read. Donated memory that something else stands on is copied first.
 
 import { SinterError } from '../errors.ts';
-import type { Device, LoadedProgram } from '../runtime/device.ts';
+import type { Device, DeviceBuffer } from '../runtime/device.ts';
 import { copied } from './copy.ts';
 import { submit, type Job } from './device.ts';
-import type { Executable } from './executable.ts';
+import type { Executable, Ready } from './executable.ts';
 import { evictAll, Resident } from './resident.ts';
 import type { Storage } from './storage.ts';
 
@@ -43,8 +43,8 @@ class ExecuteJob implements Job {
   run(device: Device): void {
     const { inputs, outputs, scalars } = this.#run;
     for (const input of inputs) if (input.failure !== undefined) throw input.failure;
-    const loaded = this.#executable.on(device);
-    const residents = orFreed(device, () => dispatch(device, loaded, inputs, scalars));
+    const ready = this.#executable.on(device);
+    const residents = orFreed(device, () => dispatch(device, ready, inputs, scalars));
     outputs.forEach((output, i) => output.fulfil(residents[i]!));
     this.#done();
   }
@@ -74,43 +74,26 @@ function orFreed<T>(device: Device, fn: () => T): T {
   }
 }
 
-/** Runs a loaded program; gives the device copy of each output. */
+/** Runs a program; gives the device copy of each output. */
 function dispatch(
   device: Device,
-  loaded: LoadedProgram,
+  { loaded, donated, places }: Ready,
   inputs: readonly Storage[],
   scalars: readonly number[],
 ): Resident[] {
-  const { program } = loaded;
   const held: Resident[] = [];
-  const made = new Map<number, Resident>();
   const outputs: Resident[] = [];
   try {
     // Held, so that bringing one input up cannot evict another.
-    const donated = new Set(program.donated.map(({ input }) => input));
-    inputs.forEach((input, i) => {
-      const memory = input.on(device)!;
-      held.push(donated.has(i) && !isSole(input, memory) ? copied(memory) : memory.share());
-    });
-    program.inputs.forEach((buffer, i) => {
-      if (!made.has(buffer)) made.set(buffer, held[i]!);
-    });
-    for (const buffer of program.outputs) {
-      const known = made.get(buffer);
-      if (known !== undefined) {
-        known.pinDown();
-        outputs.push(known.share());
-        continue;
-      }
-      const fresh = new Resident(device, device.allocate(program.buffers[buffer]!.bytes));
-      made.set(buffer, fresh);
-      outputs.push(fresh);
+    for (let i = 0; i < inputs.length; i++) {
+      const memory = inputs[i]!.on(device)!;
+      held.push(donated[i]! && !isSole(inputs[i]!, memory) ? copied(memory) : memory.share());
     }
-    loaded.run(
-      held.map((resident) => resident.buffer),
-      outputs.map((resident) => resident.buffer),
-      scalars,
-    );
+    for (const place of places) {
+      if (place.from === 'device') outputs.push(new Resident(device, device.allocate(place.bytes)));
+      else outputs.push(again((place.from === 'input' ? held : outputs)[place.index]!));
+    }
+    loaded.run(held.map(bufferOf), outputs.map(bufferOf), scalars);
   } catch (error) {
     for (const resident of outputs) resident.release();
     throw error;
@@ -118,4 +101,14 @@ function dispatch(
     for (const resident of held) resident.release();
   }
   return outputs;
+}
+
+/** The same memory for one more value. */
+function again(resident: Resident): Resident {
+  resident.pinDown();
+  return resident.share();
+}
+
+function bufferOf(resident: Resident): DeviceBuffer {
+  return resident.buffer;
 }

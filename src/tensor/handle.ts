@@ -5,7 +5,8 @@ import type { DType } from '../ir/dtype.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import { showShape, type FixedShape } from '../ir/shape.ts';
 import type { Entry } from './cache.ts';
-import type { Storage } from './storage.ts';
+import { freshParameter } from './leaf.ts';
+import { Storage } from './storage.ts';
 import type { Trace } from './trace.ts';
 
 /** Why a handle can no longer be used. */
@@ -16,10 +17,10 @@ export class Handle {
   readonly shape: FixedShape;
   /** The traced function this value exists in; undefined outside of `compile`. */
   readonly trace: Trace | undefined;
-  /** Stands for the value in recorded graphs. */
-  node: Node;
+  /** None yet where nothing was recorded from a computed value: most results of compiled functions never need one. */
+  #node: Node | undefined;
   /** The computed value; undefined while pending. */
-  storage: Storage | undefined = undefined;
+  storage: Storage | undefined;
   requiresGrad = false;
   /** Gradients are accumulated here (a leaf) rather than passed further back. */
   leaf = false;
@@ -40,11 +41,27 @@ export class Handle {
   /** Where an earlier flush computed this value without keeping it. */
   passed: { readonly entry: Entry; readonly position: number } | undefined = undefined;
 
-  constructor(node: Node, trace: Trace | undefined) {
-    this.node = node;
-    this.dtype = node.dtype;
-    this.shape = dims(node);
+  constructor(value: Node | Storage, trace: Trace | undefined) {
+    const isComputed = value instanceof Storage;
+    this.#node = isComputed ? undefined : value;
+    this.dtype = value.dtype;
+    this.shape = isComputed ? value.shape : dims(value);
     this.trace = trace;
+    this.storage = isComputed ? value : undefined;
+  }
+
+  /** Stands for the value in recorded graphs. */
+  get node(): Node {
+    return (this.#node ??= freshParameter(this, this.storage));
+  }
+
+  set node(node: Node) {
+    this.#node = node;
+  }
+
+  /** Whether it stands in graphs as a leaf, without a history. */
+  get isParameter(): boolean {
+    return this.#node === undefined || this.#node.op === 'parameter';
   }
 }
 

@@ -5,7 +5,8 @@
 import { showValue, TensorError } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
 import type { Handle } from './handle.ts';
-import { canonical, dropPending, pendingHandles, settle, storageOf } from './recording.ts';
+import { storageOf } from './leaf.ts';
+import { canonical, dropPending, pendingHandles, settle } from './recording.ts';
 import type { Lost, Storage } from './storage.ts';
 
 let givenUpBudget = 256 * 2 ** 20;

@@ -8,9 +8,9 @@ import { showType } from '../ir/infer.ts';
 import { entryFor } from './cache.ts';
 import { execute } from './execute.ts';
 import { showHandle, type Handle } from './handle.ts';
+import { bindStorage, storageOf } from './leaf.ts';
 import { reclaim } from './memory.ts';
 import {
-  bindStorage,
   builder,
   canonical,
   currentTrace,
@@ -22,7 +22,6 @@ import {
   renewBuilder,
   setPending,
   settle,
-  storageOf,
 } from './recording.ts';
 import { skeletonOf } from './skeleton.ts';
 import { Storage } from './storage.ts';

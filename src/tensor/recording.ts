@@ -2,11 +2,11 @@
 // nodes have been. A flush (realise.ts) turns pending values into realised ones and starts a new interning table.
 
 import { TensorError } from '../errors.ts';
-import type { DType } from '../ir/dtype.ts';
-import { GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
+import { GraphBuilder, type Node } from '../ir/graph.ts';
 import { isView } from '../ir/ops.ts';
-import { sameShape, type FixedShape } from '../ir/shape.ts';
+import { sameShape } from '../ir/shape.ts';
 import { Handle, showHandle } from './handle.ts';
+import { freshParameter, storageOf } from './leaf.ts';
 import type { Storage } from './storage.ts';
 import type { Trace } from './trace.ts';
 
@@ -26,10 +26,8 @@ const state: Recording = {
   trace: undefined,
 };
 
-const storages = new WeakMap<Node, Storage>();
 const leaves = new WeakMap<Node, Handle>();
 const spent = new WeakSet<Node>();
-let parameterCount = 0;
 
 /** The builder that operations are recorded with now. */
 export function builder(): GraphBuilder {
@@ -108,12 +106,6 @@ export function withGrad<T>(on: boolean, fn: () => T): T {
   }
 }
 
-/** A parameter node that no other value shares. */
-export function freshParameter(dtype: DType, shape: FixedShape): NodeOf<'parameter'> {
-  const index = parameterCount++;
-  return new GraphBuilder().add('parameter', [], { index, name: `t${index}`, dtype, shape });
-}
-
 /**
  * The same value under a node of its own: an identity reshape made outside the interning table. Derivatives with respect to
  * it see only the uses of this very node.
@@ -135,16 +127,6 @@ export function canonical(node: Node): Node {
   return at;
 }
 
-/** The computed value of a node, if some flush materialised it. */
-export function storageOf(node: Node): Storage | undefined {
-  return storages.get(node);
-}
-
-/** Records that `node` has been computed. */
-export function bindStorage(node: Node, storage: Storage): void {
-  storages.set(node, storage);
-}
-
 /** The gradient leaf that a node stands for, in this or an earlier version of its value. */
 export function leafOf(node: Node): Handle | undefined {
   return leaves.get(node);
@@ -161,9 +143,7 @@ export function isSpent(node: Node): boolean {
 
 /** A realised value that operations can read. */
 export function leafHandle(storage: Storage): Handle {
-  const node = freshParameter(storage.dtype, storage.shape);
-  bindStorage(node, storage);
-  const handle = new Handle(node, undefined);
+  const handle = new Handle(storage, undefined);
   attach(handle, storage);
   return handle;
 }
@@ -200,9 +180,8 @@ export function settle(handle: Handle): boolean {
     attach(handle, storage);
   }
   const tracked = handle.requiresGrad && !handle.released && !handle.leaf;
-  if (!tracked && handle.node.op !== 'parameter') {
-    handle.node = freshParameter(handle.dtype, handle.shape);
-    bindStorage(handle.node, handle.storage!);
+  if (!tracked && !handle.isParameter) {
+    handle.node = freshParameter(handle, handle.storage);
     if (handle.leaf) bindLeaf(handle.node, handle);
     if (handle.released) spent.add(handle.node);
   }

@@ -6,7 +6,8 @@ import { isFloat } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
-import { addPending, bindLeaf, builder, canonical, distinct, here, settle, storageOf } from './recording.ts';
+import { storageOf } from './leaf.ts';
+import { addPending, bindLeaf, builder, canonical, distinct, here, settle } from './recording.ts';
 
 /** Makes the value a leaf of its own, or cuts it off from gradients. */
 export function requireGrad(handle: Handle, on: boolean): void {

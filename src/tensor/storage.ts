@@ -20,6 +20,9 @@ export class Storage {
   #host: Uint8Array | undefined;
   #resident: Resident | undefined = undefined;
   #failure: unknown = undefined;
+  /** A queued run owes the value. */
+  #owed = false;
+  /** For those who wait for it; most values are there before anybody does. */
   #promise: { readonly done: Promise<void>; readonly settle: () => void } | undefined = undefined;
   #lost: Lost | undefined = undefined;
   #owners = 0;
@@ -42,9 +45,7 @@ export class Storage {
   /** A value that a queued run will produce: `fulfil` or `fail` follows. */
   static promised(dtype: DType, shape: FixedShape): Storage {
     const storage = new Storage(dtype, shape, undefined);
-    let settle = (): void => undefined;
-    const done = new Promise<void>((resolve) => (settle = resolve));
-    storage.#promise = { done, settle };
+    storage.#owed = true;
     return storage;
   }
 
@@ -79,9 +80,19 @@ export class Storage {
   }
 
   #settled(): void {
+    this.#owed = false;
     this.#promise?.settle();
     this.#promise = undefined;
     this.#freeIfDone();
+  }
+
+  #owedValue(): Promise<void> {
+    if (this.#promise === undefined) {
+      let settle = (): void => undefined;
+      const done = new Promise<void>((resolve) => (settle = resolve));
+      this.#promise = { done, settle };
+    }
+    return this.#promise.done;
   }
 
   /** The device copy, unless memory pressure dropped it. */
@@ -118,7 +129,7 @@ export class Storage {
 
   /** Brings the bytes to the host when only another device has them, so that `on` can upload them. */
   async toHost(): Promise<void> {
-    if (this.#promise !== undefined) await this.#promise.done;
+    if (this.#owed) await this.#owedValue();
     if (this.#host !== undefined || this.#failure !== undefined) return;
     const resident = this.#live()!;
     this.#host = await resident.device.read(resident.buffer, this.bytes);
@@ -135,7 +146,7 @@ export class Storage {
     }
     this.pin();
     try {
-      if (this.#promise !== undefined) await this.#promise.done;
+      if (this.#owed) await this.#owedValue();
       if (this.#failure !== undefined) throw this.#failure;
       if (this.#host !== undefined) return this.#host;
       const resident = this.#live()!;
@@ -183,7 +194,7 @@ export class Storage {
   }
 
   #freeIfDone(): void {
-    if (this.#lost === undefined || this.#pins > 0 || this.#promise !== undefined) return;
+    if (this.#lost === undefined || this.#pins > 0 || this.#owed) return;
     this.#host = undefined;
     const resident = this.#live();
     if (resident === undefined) return;

@@ -3,11 +3,11 @@
 // outputs that every call hands back. Random draws become run-time scalars.
 
 import type { DType } from '../ir/dtype.ts';
-import { GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
-import type { FixedShape } from '../ir/shape.ts';
+import { GraphBuilder, type Node } from '../ir/graph.ts';
 import { Handle } from './handle.ts';
 import type { RandomWords } from './generator.ts';
-import { bindLeaf, freshParameter } from './recording.ts';
+import { freshParameter } from './leaf.ts';
+import { bindLeaf } from './recording.ts';
 
 /** Whose value a slot takes at each call: an argument (by its position among the leaves) or a captured tensor. */
 export type Origin =
@@ -88,7 +88,7 @@ export class Trace {
     const slot = this.#ofStandIn.get(standIn);
     if (slot === undefined || slot.grad !== undefined || slot.gradWritten) return;
     const outside = slot.outsideGrad;
-    const parameter = outside === undefined ? undefined : parameterLike(outside.dtype, outside.shape);
+    const parameter = outside === undefined ? undefined : freshParameter(outside);
     slot.grad = { hadBefore: outside !== undefined, parameter };
     if (parameter !== undefined) standIn.grad = new Handle(parameter, this);
   }
@@ -100,7 +100,7 @@ export class Trace {
   }
 
   #slot(origin: Origin, like: Handle): Slot {
-    const parameter = parameterLike(like.dtype, like.shape);
+    const parameter = freshParameter(like);
     const standIn = new Handle(parameter, this);
     standIn.requiresGrad = like.requiresGrad;
     standIn.leaf = like.leaf;
@@ -120,12 +120,8 @@ export class Trace {
   }
 
   #scalar(origin: ScalarOrigin, dtype: DType): Node {
-    const parameter = parameterLike(dtype, []);
+    const parameter = freshParameter({ dtype, shape: [] });
     this.scalars.push({ origin, parameter });
     return parameter;
   }
-}
-
-function parameterLike(dtype: DType, shape: FixedShape): Node {
-  return freshParameter(dtype, shape) as NodeOf<'parameter'> as Node;
 }

@@ -39,6 +39,7 @@ export interface Flat {
 }
 
 const leaf: Structure = { kind: 'leaf' };
+const none: readonly string[] = [];
 
 /** The leaves of a tree and its structure. Throws E_VALUE at objects that are no plain data, such as class instances. */
 export function flatten(tree: unknown, op: string = 'tree'): Flat {
@@ -87,6 +88,52 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
   return { leaves, paths, structure };
 }
 
+/** The leaves of a tree that has this structure, settings included; undefined of any other value. */
+export function matchTree(structure: Structure, tree: unknown): unknown[] | undefined {
+  const leaves: unknown[] = [];
+  return collect(structure, tree, false, leaves) ? leaves : undefined;
+}
+
+function collect(at: Structure, value: unknown, owned: boolean, leaves: unknown[]): boolean {
+  switch (at.kind) {
+    case 'leaf':
+      if (!(value instanceof Tensor) && (owned || (typeof value === 'object' && value !== null)))
+        return false;
+      leaves.push(value);
+      return true;
+    case 'array': {
+      const { items } = at;
+      if (!Array.isArray(value) || value.length !== items.length) return false;
+      for (let i = 0; i < items.length; i++) if (!collect(items[i]!, value[i], owned, leaves)) return false;
+      return true;
+    }
+    case 'object': {
+      if (typeof value !== 'object' || value === null || value instanceof Tensor) return false;
+      const prototype: unknown = Object.getPrototypeOf(value);
+      const isPlain = prototype === Object.prototype || prototype === null;
+      if (at.prototype === undefined ? !isPlain : prototype !== at.prototype) return false;
+      const keys = Object.keys(value);
+      if (keys.length !== at.keys.length) return false;
+      const alone = value instanceof TreeNode ? value.buffers() : none;
+      const inside = owned || value instanceof TreeNode;
+      for (let i = 0; i < keys.length; i++) {
+        const key = keys[i]!;
+        const field = (value as Readonly<Record<string, unknown>>)[key];
+        const item = at.items[i]!;
+        if (key !== at.keys[i]) return false;
+        if (alone.includes(key)) {
+          if (item.kind !== 'setting' || !Object.is(field, item.value)) return false;
+        } else if (!collect(item, field, inside, leaves)) return false;
+      }
+      return true;
+    }
+    case 'setting':
+      return Object.is(value, at.value) && !(value instanceof Tensor);
+    default:
+      return at satisfies never;
+  }
+}
+
 /** The tree of this structure with these leaves; instances are made without calling their constructors. */
 export function unflatten(structure: Structure, leaves: readonly unknown[]): unknown {
   let next = 0;
@@ -110,25 +157,8 @@ export function unflatten(structure: Structure, leaves: readonly unknown[]): unk
   return build(structure);
 }
 
-/** A structure as text, e.g. `{w:*,b:*}`: equal texts are equal structures, settings and classes included. */
-export function showStructure(structure: Structure): string {
-  return show(structure, (value) => `=${showSetting(value)}`, identity);
-}
-
 /** As text for people, and for comparing trees that may differ in settings: `Linear{w:*,b:*}`. */
 function showOutline(structure: Structure): string {
-  return show(
-    structure,
-    () => undefined,
-    (prototype) => prototype.constructor.name,
-  );
-}
-
-function show(
-  structure: Structure,
-  setting: (value: unknown) => string | undefined,
-  nameOf: (prototype: object) => string,
-): string {
   const walk = (at: Structure): string | undefined => {
     switch (at.kind) {
       case 'leaf':
@@ -136,34 +166,17 @@ function show(
       case 'array':
         return `[${at.items.map((item) => walk(item) ?? '').join(',')}]`;
       case 'object': {
-        const name = at.prototype === undefined ? '' : nameOf(at.prototype);
         const shown = at.items.map((item, i) => [at.keys[i], walk(item)] as const);
         const fields = shown.filter(([, text]) => text !== undefined).map((field) => field.join(':'));
-        return `${name}{${fields.join(',')}}`;
+        return `${at.prototype?.constructor.name ?? ''}{${fields.join(',')}}`;
       }
       case 'setting':
-        return setting(at.value);
+        return undefined;
       default:
         return at satisfies never;
     }
   };
   return walk(structure) ?? '';
-}
-
-const identities = new WeakMap<object, number>();
-let identityCount = 0;
-
-/** `#3`: the same for the same object only. */
-function identity(value: object): string {
-  const known = identities.get(value) ?? identityCount++;
-  identities.set(value, known);
-  return `#${known}`;
-}
-
-function showSetting(value: unknown): string {
-  if (typeof value === 'function' || (typeof value === 'object' && value !== null)) return identity(value);
-  if (typeof value === 'string') return JSON.stringify(value);
-  return Object.is(value, -0) ? '-0' : `${typeof value === 'bigint' ? 'n' : ''}${String(value)}`;
 }
 
 /** The tensors of a tree, in order. */

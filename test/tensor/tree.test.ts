@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { flatten, treeLeaves, treeMap, unflatten } from '../../src/tensor/tree.ts';
+import { flatten, matchTree, TreeNode, treeLeaves, treeMap, unflatten } from '../../src/tensor/tree.ts';
 import { mul, spyDevice, vec } from './support.ts';
 
 const tree = fc.letrec((tie) => ({
@@ -20,6 +20,44 @@ test('unflatten undoes flatten', () => {
       expect(unflatten(structure, leaves)).toEqual(value);
     }),
   );
+});
+
+describe('matchTree', () => {
+  test('gives the leaves of any tree of the structure, and of no other', () => {
+    fc.assert(
+      fc.property(tree, tree, (a, b) => {
+        const [one, other] = [flatten(a), flatten(b)];
+        expect(matchTree(one.structure, a)).toEqual(one.leaves);
+        const isSame = JSON.stringify(one.structure) === JSON.stringify(other.structure);
+        expect(matchTree(one.structure, b)).toEqual(isSame ? other.leaves : undefined);
+      }),
+    );
+  });
+
+  class Scale extends TreeNode {
+    factor: ReturnType<typeof vec>;
+    power: number;
+    seen: ReturnType<typeof vec>;
+    constructor(factor: ReturnType<typeof vec>, power: number, seen: ReturnType<typeof vec>) {
+      super();
+      [this.factor, this.power, this.seen] = [factor, power, seen];
+    }
+    override buffers(): readonly string[] {
+      return ['seen'];
+    }
+  }
+  class Other extends Scale {}
+
+  test('settings and classes are part of the structure, tensors are not', () => {
+    const [a, b, seen] = [vec(1), vec(2), vec(3)];
+    const { structure } = flatten(new Scale(a, 2, seen));
+    expect(matchTree(structure, new Scale(b, 2, seen))).toEqual([b]);
+    expect(matchTree(structure, new Scale(b, 3, seen))).toBeUndefined();
+    expect(matchTree(structure, new Scale(b, 2, vec(3)))).toBeUndefined();
+    expect(matchTree(structure, new Other(b, 2, seen))).toBeUndefined();
+    expect(matchTree(structure, { factor: b, power: 2, seen })).toBeUndefined();
+    expect(matchTree(flatten({ w: a }).structure, { w: new Map() })).toBeUndefined();
+  });
 });
 
 describe('treeMap', () => {
