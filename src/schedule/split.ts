@@ -8,6 +8,7 @@ import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } 
 import type { Monoid } from '../ir/ops.ts';
 import { combineMonoid } from '../ir/scalar.ts';
 import { sizeOf } from '../ir/shape.ts';
+import { splitDot } from './split-dot.ts';
 import type { Target } from './target.ts';
 
 /** Terms a row must have before it is worth two kernels. */
@@ -15,11 +16,12 @@ const longRow = 8192;
 /** Length of a chunk of a scan. */
 const scanChunk = 1024;
 
-/** Splits reductions that leave most of the machine idle, and long scans. */
+/** Splits reductions and contractions that leave most of the machine idle, and long scans. */
 export function splitFolds(graph: Graph, target: Target): Graph {
   return rewrite(graph, (node, inputs, b) => {
     if (node.op === 'reduce') return splitReduce(node, inputs[0]!, b, target);
     if (node.op === 'scan') return splitScan(node, inputs[0]!, b);
+    if (node.op === 'dot') return splitDot(node, inputs, b, target);
     return undefined;
   });
 }

@@ -80,6 +80,52 @@ describe('splitFolds', () => {
   });
 });
 
+/** [1,k]·[k,n] over the middle of a batch, contracting two axes. */
+function product(dtype: 'f32' | 'f16', batch: number, outer: number, k: number, n: number): Graph {
+  const b = new GraphBuilder();
+  const shapes = [
+    [outer, batch, k],
+    [n, k, outer, batch],
+  ];
+  const parameters = shapes.map((shape, index) =>
+    b.add('parameter', [], { index, name: `x${index}`, dtype, shape }),
+  );
+  const attrs = { lhsBatch: [1], rhsBatch: [3], lhsContract: [2, 0], rhsContract: [1, 2], dtype };
+  return { parameters, outputs: [b.add('dot', parameters as unknown as Node[], attrs) as Node] };
+}
+
+describe('splitDot', () => {
+  test.each(['f32', 'f16'] as const)(
+    'splits a long %s product of few results and keeps its value',
+    (dtype) => {
+      const graph = product(dtype, 2, 3, 40_000, 1);
+      const split = splitFolds(graph, softwareTarget);
+      verify(split, 'splitFolds');
+      expect(count(split, 'reduce')).toBe(1);
+      const inputs = graph.parameters.map(({ shape }, i) => randomArray(dtype, shape as number[], i, 'tame'));
+      const [whole, parts] = [interpret(graph, inputs), interpret(split, inputs)];
+      expectClose(parts[0]!, whole[0]!, dtype === 'f16' ? 2e-3 : 1e-5);
+    },
+  );
+
+  test('sums the parts of halves in f32', () => {
+    const split = splitFolds(product('f16', 2, 3, 40_000, 1), softwareTarget);
+    const dots = topological(split.outputs).filter((node) => node.op === 'dot');
+    expect(dots.map(({ dtype }) => dtype)).toEqual(['f32']);
+  });
+
+  test('leaves products alone that fill the machine, are short, or do not divide', () => {
+    for (const target of [gpuTarget, softwareTarget]) {
+      for (const [batch, outer, k, n] of [
+        [64, 1, 4096, 64],
+        [1, 1, 300, 1],
+        [1, 1, 39_989, 1],
+      ] as const)
+        expect(count(splitFolds(product('f32', batch, outer, k, n), target), 'reduce')).toBe(0);
+    }
+  });
+});
+
 describe('legalise', () => {
   test('keeps the meaning of random programs', () => {
     const programs = randomProgram({ dtypes: ['f32', 'i32', 'u32', 'bool', 'f16', 'bf16'], values: 'tame' });
