@@ -16,6 +16,7 @@ import {
   substituteGuard,
   type Guard,
   type IndexExpr,
+  type SumExpr,
 } from '../ir/index-expr.ts';
 import { sizeOf } from '../ir/shape.ts';
 import type { Expr, ExprPool } from '../schedule/expr.ts';
@@ -258,24 +259,29 @@ export class Lowering {
         const op = index.kind === 'div' ? (floor ? 'floorDiv' : 'div') : floor ? 'floorMod' : 'mod';
         return b.let(operation(op, [of, constant(index.by)], 'i32'), 'idx');
       }
-      case 'sum': {
-        const terms = index.terms.map(({ factor, atom }) =>
-          mulInts(this.index(atom, lane), constant(factor)),
-        );
-        const ordered = terms
-          .map((term) => ({ term, depth: b.depthOf(term) }))
-          .sort((x, y) => x.depth - y.depth);
-        let sum: Value = constant(index.offset);
-        for (const [i, { term, depth }] of ordered.entries()) {
-          sum = addInts(sum, term);
-          const next = ordered[i + 1];
-          if (next !== undefined && next.depth > depth) sum = b.let(sum, 'idx');
-        }
-        return b.let(sum, 'idx');
-      }
+      case 'sum':
+        return this.#sum(index, lane);
       default:
         return index satisfies never;
     }
+  }
+
+  /** Terms known outside a loop are added there; those of one loop are named together, as other indices share them. */
+  #sum({ terms, offset }: SumExpr, lane: number | undefined): Value {
+    const b = this.#b;
+    const byDepth = new Map<number, Value[]>();
+    for (const { factor, atom } of terms) {
+      const term = mulInts(this.index(atom, lane), constant(factor));
+      const depth = b.depthOf(term);
+      byDepth.set(depth, [...(byDepth.get(depth) ?? []), term]);
+    }
+    let sum: Value = constant(offset);
+    for (const [depth, group] of [...byDepth].sort(([x], [y]) => x - y)) {
+      const shared = depth > 0 && !(sum.kind === 'constant' && sum.value === 0);
+      const part = group.reduce(addInts);
+      sum = b.let(shared ? addInts(sum, b.let(part, 'idx')) : group.reduce(addInts, sum), 'idx');
+    }
+    return sum;
   }
 
   /** An index that varies by lane, as a vector. */

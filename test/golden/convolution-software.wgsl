@@ -17,9 +17,9 @@ fn conv_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_
   let idx_6 = tile_n % 2;
   let idx_8 = idx_6 * 4;
   let idx_12 = -9 + tile_n * 4;
-  let idx_14 = -8 + tile_n * 4;
-  let idx_16 = -7 + tile_n * 4;
-  let idx_18 = -6 + tile_n * 4;
+  let idx_15 = -8 + tile_n * 4;
+  let idx_17 = -7 + tile_n * 4;
+  let idx_19 = -6 + tile_n * 4;
   for (var k = 0; k < 36; k++) {
     let idx_1 = idx + k;
     let x0 = in0[idx_1];
@@ -35,23 +35,24 @@ fn conv_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_
     let in_3 = idx_10 <= vec4i(8);
     let in_4 = vec4<bool>(in && in_1) & in_2 & in_3;
     let idx_11 = k / 9;
-    let idx_13 = idx_12 + idx_11 * 64 + idx_4 * 8 + idx_7;
-    let at = max(min(idx_13, 259), 0);
+    let idx_13 = idx_11 * 64 + idx_4 * 8 + idx_7;
+    let idx_14 = idx_12 + idx_13;
+    let at = max(min(idx_14, 259), 0);
     let x1 = in1[at];
-    let idx_15 = idx_14 + idx_11 * 64 + idx_4 * 8 + idx_7;
-    let at_1 = max(min(idx_15, 259), 0);
+    let idx_16 = idx_15 + idx_13;
+    let at_1 = max(min(idx_16, 259), 0);
     let x1_1 = in1[at_1];
-    let idx_17 = idx_16 + idx_11 * 64 + idx_4 * 8 + idx_7;
-    let at_2 = max(min(idx_17, 259), 0);
+    let idx_18 = idx_17 + idx_13;
+    let at_2 = max(min(idx_18, 259), 0);
     let x1_2 = in1[at_2];
-    let idx_19 = idx_18 + idx_11 * 64 + idx_4 * 8 + idx_7;
-    let at_3 = max(min(idx_19, 259), 0);
+    let idx_20 = idx_19 + idx_13;
+    let at_3 = max(min(idx_20, 259), 0);
     let x1_3 = in1[at_3];
     let x1_4 = vec4f(x1, x1_1, x1_2, x1_3);
     let sel = select(vec4f(0.0), x1_4, in_4);
     sum_0_0 = fma(vec4f(x0), sel, sum_0_0);
   }
   let result = sum_0_0;
-  let idx_20 = tile * 64 + tile_n * 4;
-  out0[idx_20 >> 2u] = result;
+  let idx_21 = tile * 64 + tile_n * 4;
+  out0[idx_21 >> 2u] = result;
 }

@@ -61,8 +61,9 @@ fn row_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocati
   var max_ = -inf_f32x4();
   let idx = unit * 256;
   for (var step = i32(local_id.x); step < 64; step += 32) {
-    let idx_1 = idx + step * 4;
-    let x0 = in0[idx_1 >> 2u];
+    let idx_1 = step * 4;
+    let idx_2 = idx + idx_1;
+    let x0 = in0[idx_2 >> 2u];
     max_ = max_f32x4(max_, x0);
   }
   let max_1 = max_;
@@ -109,8 +110,9 @@ fn row_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocati
   workgroupBarrier();
   var sum = vec4f(0.0);
   for (var step_1 = i32(local_id.x); step_1 < 64; step_1 += 32) {
-    let idx_2 = idx + step_1 * 4;
-    let x0_1 = in0[idx_2 >> 2u];
+    let idx_3 = step_1 * 4;
+    let idx_4 = idx + idx_3;
+    let x0_1 = in0[idx_4 >> 2u];
     let sub = x0_1 - vec4f(partial_10);
     let exp = exp_f32x4(sub);
     sum = sum + exp;
@@ -157,11 +159,12 @@ fn row_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocati
   let partial_21 = partial_f32[0];
   workgroupBarrier();
   for (var step_2 = i32(local_id.x); step_2 < 64; step_2 += 32) {
-    let idx_3 = idx + step_2 * 4;
-    let x0_2 = in0[idx_3 >> 2u];
+    let idx_5 = step_2 * 4;
+    let idx_6 = idx + idx_5;
+    let x0_2 = in0[idx_6 >> 2u];
     let sub_1 = x0_2 - vec4f(partial_10);
     let exp_1 = exp_f32x4(sub_1);
     let div = exp_1 / vec4f(partial_21);
-    out0[idx_3 >> 2u] = div;
+    out0[idx_6 >> 2u] = div;
   }
 }
