@@ -1,7 +1,7 @@
 // Builds Loop statements. A pure value named twice in sight of each other is one `let` (common subexpressions), placed in the
 // outermost loop that its operands allow (loop-invariant code motion), never outside an enclosing `if`.
 
-import type { LoopOp, RegisterType, Stmt, Value, Width } from './loop.ts';
+import type { AtomicOp, LoopOp, RegisterType, Stmt, Value, Width } from './loop.ts';
 
 interface Scope {
   readonly kind: 'root' | 'for' | 'if';
@@ -71,6 +71,10 @@ export class LoopBuilder {
 
   store(buffer: string, index: Value, value: Value, owned: boolean): void {
     this.#here.push({ kind: 'store', buffer, index, value, owned });
+  }
+
+  atomic(op: AtomicOp, buffer: string, index: Value, value: Value): void {
+    this.#here.push({ kind: 'atomic', op, buffer, index, value });
   }
 
   barrier(): void {

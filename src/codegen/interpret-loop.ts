@@ -4,18 +4,14 @@
 
 import { CompilerBug } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
-import { philox4x32 } from '../ir/random.ts';
 import { compileScalar } from '../ir/scalar.ts';
-import { emptyData, fromReal, roundBf16, roundF16, type HostData } from '../ir/value.ts';
+import { emptyData, fromReal, type HostData } from '../ir/value.ts';
+import { lanesOf, type Frame, type Lane } from './interpret-op.ts';
 import type { Loop, LoopBuffer, RegisterType, Stmt, Value, Width } from './loop.ts';
 import { printLoop, printStmt, printValue } from './print-loop.ts';
 import { Shadow, type Now } from './shadow.ts';
 import { checkTypes } from './verify-loop.ts';
 
-/** Registers of one invocation. */
-type Frame = Float64Array;
-/** One lane of a value. */
-type Lane = (frame: Frame) => number;
 type Action = (frame: Frame) => void;
 /** A statement with barriers inside hands control back at each of them. */
 type Task = (frame: Frame) => Generator<Stmt, void>;
@@ -172,6 +168,8 @@ class Interpreter {
         return { run: assign(scope.get(stmt.name)!.slot, this.#value(stmt.value, scope)) };
       case 'store':
         return { run: this.#store(stmt, scope) };
+      case 'atomic':
+        return { run: this.#atomic(stmt, scope) };
       case 'for':
         return this.#for(stmt, scope);
       case 'if':
@@ -258,6 +256,25 @@ class Interpreter {
     };
   }
 
+  #atomic(stmt: Extract<Stmt, { kind: 'atomic' }>, scope: ReadonlyMap<string, Register>): Action {
+    const { buffer, data, shadow } = this.#memory.get(stmt.buffer)!;
+    const [index] = this.#value(stmt.index, scope);
+    const [value] = this.#value(stmt.value, scope);
+    const { type } = stmt.value;
+    const fold = compileScalar(stmt.op, type, type) as (a: number, b: number) => number;
+    const text = printStmt(stmt);
+    return (frame) => {
+      const at = index!(frame);
+      const operand = value!(frame);
+      if (!(at >= 0 && at < buffer.size)) this.#outside(text, at, buffer);
+      this.#access = `${buffer.name}[${at}]`;
+      if (buffer.space === 'workgroup' && !shadow!.isWritten(at))
+        this.#fail(`${this.#access} is read but nobody wrote it`);
+      shadow!.atomic(at);
+      data[at] = fold(data[at] as number, operand);
+    };
+  }
+
   #outside(text: string, at: number, buffer: LoopBuffer): never {
     return this.#fail(`element ${at} is outside ${buffer.name}, which has ${buffer.size}: ${text}`);
   }
@@ -324,54 +341,8 @@ class Interpreter {
   }
 
   #op(value: Extract<Value, { kind: 'op' }>, scope: ReadonlyMap<string, Register>): readonly Lane[] {
-    const { op, type, width } = value;
     const args = value.args.map((arg) => this.#value(arg, scope));
-    const each = (make: (lane: number) => Lane): Lane[] => Array.from({ length: width }, (_, i) => make(i));
-    switch (op) {
-      case 'philox': {
-        const [[k0], [k1], [c0], [c1], [index]] = args as [Lane[], Lane[], Lane[], Lane[], Lane[]];
-        return each((lane) => (frame) => {
-          const at = index!(frame);
-          if (width > 1 && at % width !== 0)
-            this.#fail(`element ${at} is no multiple of 4: ${printValue(value)}`);
-          const low = c0!(frame) + Math.floor(at / 4);
-          const high = c1!(frame) + Math.floor(low / 2 ** 32);
-          const words = philox4x32([low >>> 0, high >>> 0, 0, 0], [k0!(frame), k1!(frame)]);
-          return words[(at + lane) & 3]!;
-        });
-      }
-      case 'roundF16':
-        return args[0]!.map((x) => (frame) => roundF16(x(frame)));
-      case 'roundBf16':
-        return args[0]!.map((x) => (frame) => roundBf16(x(frame)));
-      case 'floorDiv':
-        return each((i) => (frame) => Math.floor(args[0]![i]!(frame) / args[1]![i]!(frame)));
-      case 'floorMod':
-        return each((i) => (frame) => {
-          const [a, b] = [args[0]![i]!(frame), args[1]![i]!(frame)];
-          return a - b * Math.floor(a / b);
-        });
-      case 'where':
-        // Both choices are computed, as on a device.
-        return each((i) => {
-          const [condition, yes, no] = [args[0]![i]!, args[1]![i]!, args[2]![i]!];
-          return (frame) => {
-            const [a, b] = [yes(frame), no(frame)];
-            return condition(frame) === 0 ? b : a;
-          };
-        });
-      default: {
-        const from = value.args[op === 'cast' || op === 'bitcast' ? 0 : value.args.length - 1]!.type;
-        const f = compileScalar(op, from, type) as (a: number, b?: number, c?: number) => number;
-        if (args.length === 1) return args[0]!.map((x) => (frame) => f(x(frame)));
-        if (args.length === 2)
-          return each((i) => {
-            const [a, b] = [args[0]![i]!, args[1]![i]!];
-            return (frame) => f(a(frame), b(frame));
-          });
-        return each((i) => (frame) => f(args[0]![i]!(frame), args[1]![i]!(frame), args[2]![i]!(frame)));
-      }
-    }
+    return lanesOf(value, args, (problem) => this.#fail(problem));
   }
 }
 
@@ -407,7 +378,7 @@ function intoRegister(type: RegisterType, value: number): number {
 
 function storedBuffers(body: readonly Stmt[], found: Set<string> = new Set()): ReadonlySet<string> {
   for (const stmt of body) {
-    if (stmt.kind === 'store') found.add(stmt.buffer);
+    if (stmt.kind === 'store' || stmt.kind === 'atomic') found.add(stmt.buffer);
     if (stmt.kind === 'for') storedBuffers(stmt.body, found);
     if (stmt.kind === 'if') {
       storedBuffers(stmt.then, found);

@@ -14,9 +14,20 @@ export type Width = 1 | 2 | 4;
  * `roundF16`/`roundBf16` (f32 → nearest value of the narrow type, still in f32),
  * `philox` (args, all scalar: key lo, key hi, counter lo, counter hi, element index i32 → u32 word of that element; with
  * width 4 the index is a multiple of 4 and the result holds the words of four consecutive elements),
- * `floorDiv`/`floorMod` (i32 by a positive constant, rounding toward −∞).
+ * `floorDiv`/`floorMod` (i32 by a positive constant, rounding toward −∞),
+ * `popcount` (u32 → how many of its bits are set).
  */
-export type LoopOp = ElementwiseOp | 'roundF16' | 'roundBf16' | 'philox' | 'floorDiv' | 'floorMod';
+export type LoopOp =
+  | ElementwiseOp
+  | 'roundF16'
+  | 'roundBf16'
+  | 'philox'
+  | 'floorDiv'
+  | 'floorMod'
+  | 'popcount';
+
+/** What an atomic statement does with the element that is there. */
+export type AtomicOp = 'add' | 'mul' | 'min' | 'max' | 'and' | 'or';
 
 interface Typed {
   readonly type: RegisterType;
@@ -58,6 +69,15 @@ export type Stmt =
       readonly index: Value;
       readonly value: Value;
       readonly owned: boolean;
+    }
+  /** Folds a scalar into a 32-bit element, no other atomic between reading and writing it. Invocations take turns in no fixed
+   *  order: the result is one only where the order does not matter (integers), or where that is accepted. */
+  | {
+      readonly kind: 'atomic';
+      readonly op: AtomicOp;
+      readonly buffer: string;
+      readonly index: Value;
+      readonly value: Value;
     }
   /** Serial loop: `name` runs over [start, end) by `step` (a positive number). Bounds are i32 scalars. */
   | {

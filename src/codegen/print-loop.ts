@@ -33,6 +33,8 @@ export function printStmt(stmt: Stmt): string {
       const run = value.width === 1 ? '' : `:${value.width}`;
       return `${stmt.buffer}[${printValue(stmt.index)}${run}] ${stmt.owned ? '=' : '=merge'} ${printValue(value)}`;
     }
+    case 'atomic':
+      return `${stmt.buffer}[${printValue(stmt.index)}] atomic ${stmt.op} ${printValue(stmt.value)}`;
     case 'for': {
       const step = stmt.step === 1 ? '' : ` by ${stmt.step}`;
       return `for ${stmt.name} in ${printValue(stmt.start)} .. ${printValue(stmt.end)}${step}`;

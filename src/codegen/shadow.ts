@@ -22,6 +22,8 @@ export class Shadow {
   readonly #writer: Int32Array;
   readonly #writeGroup: Int32Array;
   readonly #writeEpoch: Int32Array;
+  /** 1 where the last write was atomic. */
+  readonly #writeAtomic: Uint8Array;
   readonly #reader: Int32Array;
   readonly #readGroup: Int32Array;
   readonly #readEpoch: Int32Array;
@@ -36,6 +38,7 @@ export class Shadow {
     this.#writer = filled();
     this.#writeGroup = filled();
     this.#writeEpoch = filled();
+    this.#writeAtomic = new Uint8Array(size);
     this.#reader = filled();
     this.#readGroup = filled();
     this.#readEpoch = filled();
@@ -69,15 +72,38 @@ export class Shadow {
     const { group, item, epoch } = this.#now;
     if (this.#clashes(this.#writeGroup[index]!, this.#writer[index]!, this.#writeEpoch[index]!))
       this.#report(`${this.#who(this.#writeGroup[index]!, this.#writer[index]!)} wrote it too`);
+    this.#afterReads(index);
+    this.#writer[index] = item;
+    this.#writeGroup[index] = group;
+    this.#writeEpoch[index] = epoch;
+    this.#writeAtomic[index] = 0;
+    if (this.#perWord > 1) this.#claim(Math.floor(index / this.#perWord), owned);
+  }
+
+  /** Atomic updates do not race with each other; what they left is no one's until a barrier, or the next kernel. */
+  atomic(index: number): void {
+    const { group, item, epoch } = this.#now;
+    const shared = this.#clashes(this.#writeGroup[index]!, this.#writer[index]!, this.#writeEpoch[index]!);
+    const plain = this.#writer[index] !== nobody && this.#writeAtomic[index] === 0;
+    if (shared && plain)
+      this.#report(`${this.#who(this.#writeGroup[index]!, this.#writer[index]!)} wrote it plainly`);
+    this.#afterReads(index);
+    // After its own plain write an invocation's atomic one hides nothing: others still meet the plain one.
+    const own = plain && this.#writeGroup[index] === group && this.#writeEpoch[index] === epoch;
+    this.#writeAtomic[index] = own ? 0 : 1;
+    this.#writer[index] = shared ? several : item;
+    this.#writeGroup[index] = shared && this.#writeGroup[index] !== group ? several : group;
+    this.#writeEpoch[index] = epoch;
+  }
+
+  /** Nobody may have read what is about to change unless a barrier lies between. */
+  #afterReads(index: number): void {
+    const { group, item, epoch } = this.#now;
     const readGroup = this.#readGroup[index]!;
     if (readGroup !== nobody && readGroup !== group) this.#report(`workgroup ${readGroup} read it`);
     const reader = this.#reader[index]!;
     if (reader !== nobody && this.#readEpoch[index] === epoch && reader !== item)
       this.#report(`${this.#who(group, reader)} read it, and no barrier orders the two`);
-    this.#writer[index] = item;
-    this.#writeGroup[index] = group;
-    this.#writeEpoch[index] = epoch;
-    if (this.#perWord > 1) this.#claim(Math.floor(index / this.#perWord), owned);
   }
 
   #claim(word: number, owned: boolean): void {

@@ -76,6 +76,7 @@ const signatures: Readonly<Record<Exclude<LoopOp, 'cast' | 'bitcast' | 'where' |
   le: ['any', 2],
   eq: ['any', 2],
   ne: ['any', 2],
+  popcount: ['integer', 1],
   shl: ['integer', 2],
   shr: ['integer', 2],
   mulhi: ['integer', 2],
@@ -184,6 +185,19 @@ class TypeCheck {
         this.#same(stmt.index, 'i32', 1);
         this.#value(stmt.value);
         this.#same(stmt.value, this.#widened(buffer), stmt.value.width);
+        return;
+      }
+      case 'atomic': {
+        const buffer = this.#buffer(stmt.buffer);
+        if (buffer.access !== 'read_write') this.#fail(`${stmt.buffer} is read-only`);
+        if (!families.number.includes(buffer.dtype as RegisterType))
+          this.#fail(`no atomics on ${buffer.dtype} of ${stmt.buffer}`);
+        this.#value(stmt.index);
+        this.#same(stmt.index, 'i32', 1);
+        this.#value(stmt.value);
+        this.#same(stmt.value, this.#widened(buffer), 1);
+        const bits = stmt.op === 'and' || stmt.op === 'or';
+        if (bits && buffer.dtype === 'f32') this.#fail(`${stmt.op} is not defined on f32`);
         return;
       }
       case 'for':

@@ -1,11 +1,12 @@
 // Loads and stores in WGSL: how elements are reached in each form of array (memory.ts chooses the forms).
 
 import { CompilerBug } from '../../errors.ts';
-import type { LoopBuffer, Stmt, Value } from '../loop.ts';
+import type { AtomicOp, LoopBuffer, Stmt, Value } from '../loop.ts';
 import { isMultiple, type Known } from './divisible.ts';
 import { perWord, type Form } from './memory.ts';
 import type { Names } from './names.ts';
 import type { Prelude } from './prelude.ts';
+import { spell } from './spelling.ts';
 import { call, component, infix, primary, subscript, type Term } from './term.ts';
 import { typeName } from './types.ts';
 
@@ -62,6 +63,10 @@ export function spellLoad(scribe: Scribe, value: Extract<Value, { kind: 'load' }
 
 function elementAt({ prelude }: Scribe, place: Place, index: Term): Term {
   const { array, form, buffer, packed } = place;
+  if (form === 'atomic' && packed === 1) {
+    const word = wordAt(place, index);
+    return buffer.dtype === 'f32' ? call('bitcast<f32>', [word]) : word;
+  }
   if (form === 'scalar') return subscript(array, index.text);
   if (form === 'quad') return subscript(subscript(array, shifted(index, 4).text), masked(index, 4).text);
   return call(prelude.use(`get_${buffer.dtype}`, 1), [wordAt(place, shifted(index, packed)), index]);
@@ -83,6 +88,14 @@ export function spellStore(scribe: Scribe, stmt: Extract<Stmt, { kind: 'store' }
   } else if (form === 'scalar' && value.width === 1) {
     const at = scribe.value(index).text;
     scribe.line(`${array.text}[${at}] = ${scribe.value(value).text};`);
+  } else if (form === 'atomic' && packed === 1) {
+    const at = scribe.atom(index, 'at');
+    const source = value.width === 1 ? scribe.value(value) : scribe.atom(value, 'value');
+    for (let i = 0; i < value.width; i++) {
+      const part = value.width === 1 ? source : component(source, i);
+      const word = place.buffer.dtype === 'f32' ? call('bitcast<u32>', [part]) : part;
+      scribe.line(`atomicStore(&${subscript(array, plus(at, i).text).text}, ${word.text});`);
+    }
   } else if (form === 'scalar') {
     const at = scribe.atom(index, 'at');
     const source = scribe.atom(value, 'value');
@@ -91,6 +104,47 @@ export function spellStore(scribe: Scribe, stmt: Extract<Stmt, { kind: 'store' }
   } else if (stmt.owned && value.width >= packed && isMultiple(index, value.width, scribe.known)) {
     storeWords(scribe, place, index, value);
   } else storeParts(scribe, place, index, value);
+}
+
+const integerAtomics: Readonly<Record<Exclude<AtomicOp, 'mul'>, string>> = {
+  add: 'atomicAdd',
+  min: 'atomicMin',
+  max: 'atomicMax',
+  and: 'atomicAnd',
+  or: 'atomicOr',
+};
+
+/** Writes the lines of an atomic statement: a builtin, or an exchange that is tried until nobody came between. */
+export function spellAtomic(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic' }>): void {
+  const { array, buffer } = placeOf(scribe, stmt.buffer);
+  const at = scribe.atom(stmt.index, 'at');
+  const target = `&${subscript(array, at.text).text}`;
+  const { op, value } = stmt;
+  if (buffer.dtype !== 'f32' && op !== 'mul') {
+    scribe.line(`${integerAtomics[op]}(${target}, ${scribe.value(value).text});`);
+    return;
+  }
+  const operand = scribe.atom(value, 'value');
+  const type = value.type === 'i32' ? 'i32' : 'u32';
+  const [old, next] = [scribe.names.fresh('old'), scribe.names.fresh('next')];
+  const before = primary(value.type === 'f32' ? `bitcast<f32>(${old})` : old);
+  const site = {
+    type: value.type,
+    width: 1,
+    from: value.type,
+    last: undefined,
+    prelude: scribe.prelude,
+  } as const;
+  const folded = spell(op, { ...site, args: [before, operand] });
+  scribe.line(`var ${old} = atomicLoad(${target});`);
+  scribe.line('loop {');
+  scribe.line(
+    `  let ${next} = ${value.type === 'f32' ? call(`bitcast<${type}>`, [folded]).text : folded.text};`,
+  );
+  scribe.line(`  let found = atomicCompareExchangeWeak(${target}, ${old}, ${next});`);
+  scribe.line(`  if (found.exchanged) { break; }`);
+  scribe.line(`  ${old} = found.old_value;`);
+  scribe.line('}');
 }
 
 /** Narrow elements that fill their words. */

@@ -3,7 +3,7 @@
 
 import { dtypeBytes } from '../../ir/dtype.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../loop.ts';
-import { spellLoad, spellStore, type Scribe } from './access.ts';
+import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
 import { divisors, type Known } from './divisible.ts';
 import { literal } from './literal.ts';
 import { chooseForms, readsItsOutput, type Form } from './memory.ts';
@@ -85,7 +85,7 @@ class Emitter implements Scribe {
       case 'word':
         return `array<u32, ${words}>`;
       case 'atomic':
-        return `array<atomic<u32>, ${words}>`;
+        return `array<atomic<${dtype === 'i32' ? 'i32' : 'u32'}>, ${words}>`;
     }
   }
 
@@ -123,6 +123,9 @@ class Emitter implements Scribe {
         return;
       case 'store':
         spellStore(this, stmt);
+        return;
+      case 'atomic':
+        spellAtomic(this, stmt);
         return;
       case 'for': {
         const name = this.names.variable(stmt.name);

@@ -22,7 +22,7 @@ export const perWord: Partial<Record<DType, 1 | 2 | 4>> = {
 };
 
 /** `scalar`: one 32-bit element an entry; `quad`: four; `word`: narrow elements packed in u32; `atomic`: such words that
- *  several invocations write parts of. */
+ *  several invocations write parts of, or 32-bit elements that atomic statements change. */
 export type Form = 'scalar' | 'quad' | 'word' | 'atomic';
 
 interface Access {
@@ -32,6 +32,7 @@ interface Access {
   readonly depth: number;
   /** Undefined for a load. */
   readonly owned?: boolean;
+  readonly atomic?: true;
 }
 
 /** The form of each buffer, from how the Loop accesses it. */
@@ -57,6 +58,7 @@ function formOf(buffer: LoopBuffer, loop: Loop, accesses: readonly Access[]): Fo
       `${loop.name}: buffer ${buffer.name} is ${buffer.dtype}, which WGSL kernels do not have\n  try: device 'interpreter', or cast to f32 or i32`,
     );
   }
+  if (accesses.some((access) => access.atomic)) return 'atomic';
   if (packed > 1) return accesses.some((access) => access.owned === false) ? 'atomic' : 'word';
   // Writing one component may rewrite the whole vector, which races with writers of the others (gpuweb#2112, seen on Metal and
   // D3D): vectors only where nothing less than a vector is written.
@@ -98,6 +100,11 @@ function* accessesOf(body: readonly Stmt[], known: Known, depth: number): Genera
         yield { buffer: stmt.buffer, width, aligned, depth, owned: stmt.owned };
         break;
       }
+      case 'atomic':
+        yield* loadsOf(stmt.index, depth);
+        yield* loadsOf(stmt.value, depth);
+        yield { buffer: stmt.buffer, width: 1, aligned: true, depth, owned: false, atomic: true };
+        break;
       case 'for':
         yield* loadsOf(stmt.start, depth);
         yield* loadsOf(stmt.end, depth);

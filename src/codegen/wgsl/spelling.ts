@@ -162,6 +162,7 @@ const table = {
   roundF16: helper('round_f16_F'),
   roundBf16: helper('round_bf16_F'),
   philox: helper('philox_U'),
+  popcount: builtin('countOneBits'),
   floorDiv: whenConstant(
     isPowerOfTwo,
     (site) => infix('>>', site.args[0]!, count({ ...site, last: Math.log2(site.last!) })),

@@ -1,0 +1,74 @@
+// What the operations of Loops do to lanes of registers: the scalar functions of the Graph IR, and those that only Loops have.
+
+import { philox4x32 } from '../ir/random.ts';
+import { compileScalar } from '../ir/scalar.ts';
+import { roundBf16, roundF16 } from '../ir/value.ts';
+import type { Value } from './loop.ts';
+import { printValue } from './print-loop.ts';
+
+/** Registers of one invocation. */
+export type Frame = Float64Array;
+/** One lane of a value. */
+export type Lane = (frame: Frame) => number;
+
+/** The lanes of an operation from those of its arguments. */
+export function lanesOf(
+  value: Extract<Value, { kind: 'op' }>,
+  args: readonly (readonly Lane[])[],
+  fail: (problem: string) => never,
+): readonly Lane[] {
+  const { op, type, width } = value;
+  const each = (make: (lane: number) => Lane): Lane[] => Array.from({ length: width }, (_, i) => make(i));
+  switch (op) {
+    case 'philox': {
+      const [[k0], [k1], [c0], [c1], [index]] = args as [Lane[], Lane[], Lane[], Lane[], Lane[]];
+      return each((lane) => (frame) => {
+        const at = index!(frame);
+        if (width > 1 && at % width !== 0) fail(`element ${at} is no multiple of 4: ${printValue(value)}`);
+        const low = c0!(frame) + Math.floor(at / 4);
+        const high = c1!(frame) + Math.floor(low / 2 ** 32);
+        const words = philox4x32([low >>> 0, high >>> 0, 0, 0], [k0!(frame), k1!(frame)]);
+        return words[(at + lane) & 3]!;
+      });
+    }
+    case 'roundF16':
+      return args[0]!.map((x) => (frame) => roundF16(x(frame)));
+    case 'roundBf16':
+      return args[0]!.map((x) => (frame) => roundBf16(x(frame)));
+    case 'popcount':
+      return args[0]!.map((x) => (frame) => countBits(x(frame)));
+    case 'floorDiv':
+      return each((i) => (frame) => Math.floor(args[0]![i]!(frame) / args[1]![i]!(frame)));
+    case 'floorMod':
+      return each((i) => (frame) => {
+        const [a, b] = [args[0]![i]!(frame), args[1]![i]!(frame)];
+        return a - b * Math.floor(a / b);
+      });
+    case 'where':
+      // Both choices are computed, as on a device.
+      return each((i) => {
+        const [condition, yes, no] = [args[0]![i]!, args[1]![i]!, args[2]![i]!];
+        return (frame) => {
+          const [a, b] = [yes(frame), no(frame)];
+          return condition(frame) === 0 ? b : a;
+        };
+      });
+    default: {
+      const from = value.args[op === 'cast' || op === 'bitcast' ? 0 : value.args.length - 1]!.type;
+      const f = compileScalar(op, from, type) as (a: number, b?: number, c?: number) => number;
+      if (args.length === 1) return args[0]!.map((x) => (frame) => f(x(frame)));
+      if (args.length === 2)
+        return each((i) => {
+          const [a, b] = [args[0]![i]!, args[1]![i]!];
+          return (frame) => f(a(frame), b(frame));
+        });
+      return each((i) => (frame) => f(args[0]![i]!(frame), args[1]![i]!(frame), args[2]![i]!(frame)));
+    }
+  }
+}
+
+function countBits(word: number): number {
+  let count = 0;
+  for (let bits = word >>> 0; bits !== 0; bits = (bits & (bits - 1)) >>> 0) count += 1;
+  return count;
+}
