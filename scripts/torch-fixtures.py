@@ -710,6 +710,34 @@ def index(out):
 
 
 @family
+def sort(out):
+    # Long lines with many equal elements: every length of line has its own kernels.
+    special = vec(0.0, NAN, -0.0, 1.0, -INF, 1e-40, INF, -1.0, NAN, -0.0, 3e38, 0.0, -1e-40, INF, -3e38, 1.0)
+    for descending in (False, True):
+        def stable(axis):
+            return lambda x: torch.sort(x, dim=axis, descending=descending, stable=True)
+
+        def case(x, axis=-1, grad=False):
+            out.case('sort', stable(axis), [x], grad=grad, axis=axis, descending=descending)
+
+        for length in (7, 64, 300):
+            case(ints([2, length], -5, 5, torch.float32))
+        case(ints([2, 600], -200, 200, torch.float32))
+        case(ints([270, 3], -40, 40), 0)
+        case(ints([2, 2, 90], -9, 9), 1)
+        case(bools([700]))
+        case(special)
+        for dtype in (torch.float16, torch.bfloat16):
+            case(special.to(dtype))
+            case(uniform([2, 90], -3, 3, dtype))
+        case(distinct([2, 64]), grad=True)
+        case(distinct([600, 2]), 0, grad=True)
+        for count, shape in ((3, [2, 64]), (8, [1, 900])):
+            out.case('topk', lambda x: torch.topk(x, count, 1, largest=descending), [distinct(shape)], k=count, axis=1, largest=descending)
+    out.case('topk', lambda x: torch.topk(x, 3, 0), [vec(1.0, NAN, INF, -2.0)], grad=False, k=3, axis=0, largest=True)
+
+
+@family
 def movement(out):
     x = [2, 3, 4]
     for axis in (0, 1, -1, [0, 2]):

@@ -19,7 +19,7 @@ import {
 } from '../ir/build.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Attrs, ScatterMode } from '../ir/ops.ts';
-import { sizeOf } from '../ir/shape.ts';
+import { sameShape, sizeOf } from '../ir/shape.ts';
 import { keepWhere, times, type Rule } from './cotangent.ts';
 import { shift } from './rules-view.ts';
 
@@ -134,6 +134,34 @@ function scanExtremumRule(b: GraphBuilder, node: NodeOf<'scan'>, g: Node): Node 
   return scatter(b, fullLike(b, x, 0), holder, arriving, axis, 'add');
 }
 
+/**
+ * Every read adds its cotangent to the place it read; reads beyond the axis gave 0 and add nothing. What a sort put in order
+ * was read once at most: element i gets the cotangent at its rank, which is where the inverse of the permutation says; ranks
+ * beyond a shortened result (the first k) read 0.
+ */
+function gatherRule(b: GraphBuilder, node: NodeOf<'gather'>, g: Node): Node {
+  const { axis } = node.attrs;
+  const [x, indices] = [node.inputs[0]!, node.inputs[1]!];
+  const order = orderBehind(indices, axis);
+  if (order === undefined || !sameShape(order.shape, x.shape))
+    return scatter(b, fullLike(b, x, 0), indices, g, axis, 'add');
+  const ranks = b.add('argSort', [order as Node], { axis, descending: false });
+  return gather(b, g, ranks as Node, axis);
+}
+
+/** The sort that the indices, or the first of them along the axis, are the result of. */
+function orderBehind(indices: Node, axis: number): NodeOf<'argSort'> | undefined {
+  let order = indices;
+  if (order.op === 'slice') {
+    const { start, step } = order.attrs;
+    const from = dims(order.inputs[0]!);
+    const whole = dims(order).every((size, i) => i === axis || size === from[i]);
+    if (!whole || start.some((first) => first !== 0) || step[axis] !== 1) return undefined;
+    order = order.inputs[0]!;
+  }
+  return order.op === 'argSort' && order.attrs.axis === axis ? order : undefined;
+}
+
 function scatterRule(
   b: GraphBuilder,
   node: NodeOf<'scatter'>,
@@ -196,18 +224,20 @@ function scatterFactorRule(b: GraphBuilder, node: NodeOf<'scatter'>, g: Node): N
 }
 
 type AnchorTable = {
-  readonly [K in 'reduce' | 'argReduce' | 'scan' | 'gather' | 'scatter']: Rule<K> | 'flat';
+  readonly [
+    K in 'reduce' | 'argReduce' | 'argSort' | 'digitRanks' | 'scan' | 'gather' | 'scatter' | 'disperse'
+  ]: Rule<K> | 'flat';
 };
 
 /** Rules of reductions, scans, gather and scatter. */
 export const anchorRules: AnchorTable = {
   reduce: (b, node, g) => [reduceRule(b, node, g)],
   argReduce: 'flat',
+  argSort: 'flat',
+  digitRanks: 'flat',
   scan: (b, node, g) => [scanRule(b, node, g)],
-  // Every read adds its cotangent to the place it read; reads beyond the axis gave 0 and add nothing.
-  gather: (b, { inputs: [x, indices], attrs: { axis } }, g) => [
-    scatter(b, fullLike(b, x!, 0), indices!, g, axis, 'add'),
-    undefined,
-  ],
+  gather: (b, node, g) => [gatherRule(b, node, g), undefined],
   scatter: scatterRule,
+  // Every value's cotangent lies where the value went.
+  disperse: (b, { inputs: [, places], attrs: { axis } }, g) => [gather(b, g, places!, axis), undefined],
 };

@@ -9,9 +9,11 @@ import { contractLoop } from './template/contract.ts';
 import type { PinnedSchedules } from './template/contract-schedule.ts';
 import type { Bound, Frame } from './template/frame.ts';
 import { mapLoop } from './template/map.ts';
+import { ranksLoop } from './template/ranks.ts';
 import { rowLoop } from './template/row.ts';
 import { scanLoop } from './template/scan.ts';
 import { scatterLoop } from './template/scatter.ts';
+import { sortLoop } from './template/sort.ts';
 
 /** A kernel's Loop (of its own name, or of an equal kernel's) and the stored nodes behind its bindings, in order. */
 export interface LoweredKernel {
@@ -72,6 +74,10 @@ function fillTemplate(frame: Frame): Loop {
       return scanLoop(frame);
     case 'scatter':
       return scatterLoop(frame);
+    case 'sort':
+      return sortLoop(frame);
+    case 'ranks':
+      return ranksLoop(frame);
     default:
       return body satisfies never;
   }

@@ -73,6 +73,12 @@ function bodyKey(body: Body, nameOf: (node: Node) => string): readonly (string |
         mode,
       ];
     }
+    case 'sort':
+    case 'ranks': {
+      const { node, line, position, key } = body;
+      const radix = node.op === 'digitRanks' ? [node.attrs.shift, node.attrs.digits, node.attrs.block] : [];
+      return [nameOf(node as Node), axisKey(line), axisKey(position), key.id, ...radix];
+    }
     default:
       return body satisfies never;
   }

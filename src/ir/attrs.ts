@@ -59,11 +59,14 @@ const forms = {
   randomBits: { shape },
   reduce: { monoid, axes: ints },
   argReduce: { monoid: oneOf(['min', 'max']), axis: int },
+  argSort: { axis: int, descending: flag },
+  digitRanks: { shift: int, digits: int, block: int },
   scan: { monoid, axis: int, reverse: flag, exclusive: flag },
   dot: { lhsBatch: ints, rhsBatch: ints, lhsContract: ints, rhsContract: ints, dtype },
   conv: { strides: ints, padLow: ints, padHigh: ints, lhsDilation: ints, rhsDilation: ints, groups: int },
   gather: { axis: int },
   scatter: { axis: int, mode: oneOf(scatterModes) },
+  disperse: { axis: int },
   customVjp: { rule: int },
 } as const satisfies { readonly [K in Op as keyof Attrs<K> extends never ? never : K]: FormsOf<K> };
 

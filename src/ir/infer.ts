@@ -236,6 +236,20 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
     if (shape[axis] === 0) fail(op, 'E_SHAPE', 'no extremum of an empty axis', inputs);
     return { dtype: 'i32', shape: shape.filter((_, i) => i !== axis) };
   },
+  argSort: (inputs, { axis }, op) => {
+    const { shape } = inputs[0]!;
+    checkAxis(op, axis, shape.length, inputs);
+    return { dtype: 'i32', shape };
+  },
+  digitRanks: (inputs, { shift, digits, block }, op) => {
+    const keys = inputs[0]!;
+    const shape = fixedShape(keys.shape, op);
+    if (keys.dtype !== 'u32' || shape.length !== 2) fail(op, 'E_DTYPE', 'expects u32 keys [lines,n]', inputs);
+    const width = Math.log2(digits);
+    if (!Number.isInteger(width) || shift < 0 || shift + width > 32 || !(block >= 1))
+      fail(op, 'E_VALUE', `no ${digits} digits at bit ${shift} in blocks of ${block}`, inputs);
+    return { dtype: 'i32', shape: [shape[0]!, Math.ceil(shape[1]! / block), digits + block] };
+  },
   scan: (inputs, { axis, monoid }, op) => {
     const { dtype, shape } = inputs[0]!;
     checkAxis(op, axis, shape.length, inputs);
@@ -306,6 +320,13 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
       fail(op, 'E_DTYPE', 'operand and updates must have one dtype', inputs);
     if (operand.dtype === 'bool' && mode !== 'set') fail(op, 'E_DTYPE', `${mode} expects numbers`, inputs);
     return { dtype: operand.dtype, shape: operand.shape };
+  },
+  disperse: (inputs, { axis }, op) => {
+    const [values, places] = [inputs[0]!, inputs[1]!];
+    checkIndexed(op, axis, values, places, inputs);
+    if (!sameShape(values.shape, places.shape))
+      fail(op, 'E_SHAPE', 'values and places must have one shape', inputs);
+    return values;
   },
   stopGradient: (inputs) => inputs[0]!,
   customVjp: (inputs) => inputs[0]!,

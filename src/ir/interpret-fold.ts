@@ -8,7 +8,8 @@ import { combineMonoid } from './scalar.ts';
 import { stridesOf, type FixedShape } from './shape.ts';
 import { castArray, emptyData, type HostArray } from './value.ts';
 
-interface Lines {
+/** Where folded elements lie. */
+export interface Lines {
   /** The shape without the folded axes, and the offset of each of its elements. */
   readonly shape: FixedShape;
   readonly starts: Int32Array;
@@ -16,7 +17,8 @@ interface Lines {
   readonly steps: Int32Array;
 }
 
-function linesAlong(shape: FixedShape, axes: readonly number[]): Lines {
+/** The lines of a shape along `axes`. */
+export function linesAlong(shape: FixedShape, axes: readonly number[]): Lines {
   const strides = stridesOf(shape);
   const kept = shape.map((_, axis) => axis).filter((axis) => !axes.includes(axis));
   return {

@@ -1,4 +1,4 @@
-// Indexed reads and writes in the reference interpreter: gather and its adjoint, scatter.
+// Indexed reads and writes in the reference interpreter: gather, its adjoint scatter, and its inverse disperse.
 
 import { foldingDtype } from './interpret-fold.ts';
 import { offsetsOf } from './interpret-view.ts';
@@ -52,4 +52,13 @@ export function scatter(
     if (at >= 0) data[at] = combine === undefined ? values[i]! : combine(data[at]!, values[i]!);
   }
   return castArray({ dtype, shape: operand.shape, data }, operand.dtype);
+}
+
+/** out[i, places[i,j,k], k] = values[i,j,k]; the places of each line are a permutation, so that nothing is left out. */
+export function disperse(values: HostArray, places: HostArray, axis: number): HostArray {
+  const { dtype, shape } = values;
+  const to = targets(shape, places, axis);
+  const data = emptyData(dtype, to.length);
+  for (let i = 0; i < to.length; i++) if (to[i]! >= 0) data[to[i]!] = values.data[i]!;
+  return { dtype, shape, data };
 }

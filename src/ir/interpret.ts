@@ -7,7 +7,8 @@ import { isWide } from './dtype.ts';
 import { countUses, dims, topological, type Graph, type Node } from './graph.ts';
 import { convolve, dotGeneral } from './interpret-contract.ts';
 import { argReduce, reduce, scan } from './interpret-fold.ts';
-import { gather, scatter } from './interpret-index.ts';
+import { disperse, gather, scatter } from './interpret-index.ts';
+import { argSort, digitRanks } from './interpret-sort.ts';
 import { broadcast, concat, pad, permute, slice, window } from './interpret-view.ts';
 import { isElementwise, type ElementwiseOp } from './ops.ts';
 import { randomWords } from './random.ts';
@@ -74,6 +75,10 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return reduce(first, node.attrs.monoid, node.attrs.axes);
     case 'argReduce':
       return argReduce(first, node.attrs.monoid, node.attrs.axis);
+    case 'argSort':
+      return argSort(first, node.attrs);
+    case 'digitRanks':
+      return digitRanks(first, node.attrs);
     case 'scan':
       return scan(first, node.attrs);
     case 'dot':
@@ -84,6 +89,8 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return gather(first, inputs[1]!, node.attrs.axis);
     case 'scatter':
       return scatter(first, inputs[1]!, inputs[2]!, node.attrs.axis, node.attrs.mode);
+    case 'disperse':
+      return disperse(first, inputs[1]!, node.attrs.axis);
     case 'stopGradient':
     case 'customVjp':
       return first;

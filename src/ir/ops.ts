@@ -63,7 +63,17 @@ export type ElementwiseOp = UnaryOp | BinaryOp | TernaryOp;
 /** Pure index maps: no arithmetic on values, never a kernel of their own unless an output asks for one. */
 export type ViewOp = 'reshape' | 'permute' | 'broadcast' | 'slice' | 'pad' | 'concat' | 'window';
 export type SourceOp = 'parameter' | 'constant' | 'iota' | 'randomBits';
-export type AnchorOp = 'reduce' | 'argReduce' | 'scan' | 'dot' | 'conv' | 'gather' | 'scatter';
+export type AnchorOp =
+  | 'reduce'
+  | 'argReduce'
+  | 'argSort'
+  | 'digitRanks'
+  | 'scan'
+  | 'dot'
+  | 'conv'
+  | 'gather'
+  | 'scatter'
+  | 'disperse';
 /** Markers that are the identity on values and mean something to autograd only. */
 export type MarkerOp = 'stopGradient' | 'customVjp';
 /** Every primitive. */
@@ -120,6 +130,13 @@ interface OwnAttrs {
   readonly reduce: { readonly monoid: Monoid; readonly axes: Ints };
   /** i32 index of the first extremum; a NaN counts as the extremum. The axis is removed. */
   readonly argReduce: { readonly monoid: 'min' | 'max'; readonly axis: number };
+  /** i32 indices that put an axis in ascending (or descending) order: stable in both directions, −0 equals 0, NaN counts as
+   *  the greatest. */
+  readonly argSort: { readonly axis: number; readonly descending: boolean };
+  /** One step of a radix sort, u32 [lines, n] → i32 [lines, blocks, digits + block]: each line is cut into blocks of `block`
+   *  keys; a block's row holds how often it has each digit `(key >> shift) mod digits`, then for each of its keys how many
+   *  before it in the block have its digit (0 past the end of the line). `digits` is a power of two. */
+  readonly digitRanks: { readonly shift: number; readonly digits: number; readonly block: number };
   readonly scan: {
     readonly monoid: Monoid;
     readonly axis: number;
@@ -151,6 +168,9 @@ interface OwnAttrs {
   /** Inputs operand, indices, updates (same shape as indices): a copy of operand with updates folded in at
    *  [i, indices[i,j,k], k]. Updates outside the axis are dropped. */
   readonly scatter: { readonly axis: number; readonly mode: ScatterMode };
+  /** Inputs values and places (i32 or u32, one shape): out[i, places[i,j,k], k] = values[i,j,k] for axis 1, where the places of
+   *  each line are a permutation of the axis: gather the other way round. */
+  readonly disperse: { readonly axis: number };
   /** Inputs: value, then the arguments that the rule returns cotangents for. `rule` names an entry of autograd's registry. */
   readonly customVjp: { readonly rule: number };
 }
@@ -248,6 +268,8 @@ export const ops: { readonly [K in Op]: OpFacts<keyof Attrs<K> & string> } = {
   randomBits: { class: 'source', arity: 4, attrs: ['shape'], flops: 40 },
   reduce: { class: 'anchor', arity: 1, attrs: ['monoid', 'axes'], flops: 1 },
   argReduce: { class: 'anchor', arity: 1, attrs: ['monoid', 'axis'], flops: 2 },
+  argSort: { class: 'anchor', arity: 1, attrs: ['axis', 'descending'], flops: 64 },
+  digitRanks: { class: 'anchor', arity: 1, attrs: ['shift', 'digits', 'block'], flops: 4 },
   scan: { class: 'anchor', arity: 1, attrs: ['monoid', 'axis', 'reverse', 'exclusive'], flops: 1 },
   dot: {
     class: 'anchor',
@@ -263,6 +285,7 @@ export const ops: { readonly [K in Op]: OpFacts<keyof Attrs<K> & string> } = {
   },
   gather: { class: 'anchor', arity: 2, attrs: ['axis'], flops: 0 },
   scatter: { class: 'anchor', arity: 3, attrs: ['axis', 'mode'], flops: 1 },
+  disperse: { class: 'anchor', arity: 2, attrs: ['axis'], flops: 0 },
   stopGradient: { class: 'marker', arity: 1, attrs: [], flops: 0 },
   customVjp: { class: 'marker', arity: 'variadic', attrs: ['rule'], flops: 0 },
 };

@@ -17,9 +17,9 @@ import {
   type IndexExpr,
 } from '../ir/index-expr.ts';
 import type { Cluster } from './place.ts';
-import type { Evaluator, Indices } from './evaluate.ts';
+import { dynamicAxis, type Evaluator, type Indices } from './evaluate.ts';
 import { argsOf, type Expr } from './expr.ts';
-import type { Axis, Body, RowStage } from './kernel.ts';
+import type { Axis, Body, RowStage, Write } from './kernel.ts';
 import type { Plan } from './plan.ts';
 
 export function buildBody(plan: Plan, evaluator: Evaluator): Body {
@@ -56,6 +56,11 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
     }
     case 'scatter':
       return scatterBody(anchor, cluster, evaluator);
+    case 'sort':
+    case 'ranks':
+      return keysBody(anchor, cluster, evaluator);
+    case 'disperse':
+      return { kind: 'map', axis: axis('axis') };
     default:
       return cluster.kind satisfies never;
   }
@@ -147,6 +152,27 @@ function convOperands(node: Node, cluster: Cluster, evaluator: Evaluator): { lhs
       ? value
       : pool.make({ kind: 'select', guard, yes: value, no: zero, dtype: node.dtype });
   return { lhs, rhs };
+}
+
+function keysBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
+  const [line, position] = [cluster.axes['line']!, cluster.axes['position']!];
+  const key = evaluator.value(node.inputs[0]!, [line.atom, position.atom]);
+  if (node.op === 'argSort') return { kind: 'sort', node, line, position, key };
+  if (node.op === 'digitRanks') return { kind: 'ranks', node, line, position, key };
+  throw new CompilerBug('schedule', `${node.op} sorts no keys`);
+}
+
+/** Values go where the data says; the place is kept inside the axis, whatever it is. */
+export function dispersedWrites(nodes: Iterable<Node>, cluster: Cluster, evaluator: Evaluator): Write[] {
+  return Array.from(nodes, (node) => {
+    if (node.op !== 'disperse') throw new CompilerBug('schedule', `${node.op} disperses nothing`);
+    const { axis } = node.attrs;
+    const from = cluster.members.get(node)!;
+    const place = evaluator.value(node.inputs[1]!, from);
+    const { atom } = dynamicAxis(evaluator.pool, place, dims(node)[axis]!);
+    const index = linearize(from.with(axis, atom), dims(node));
+    return { node, index, value: evaluator.value(node.inputs[0]!, from) };
+  });
 }
 
 function scatterBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {

@@ -7,12 +7,22 @@
 // depends on, so a cluster reads from lower ranks only. A free node depending on a member of rank r has rank r + ½.
 
 import { CompilerBug } from '../errors.ts';
-import { dims, topological, type Graph, type Node } from '../ir/graph.ts';
+import { dims, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
-import { contractDomain, lineDomain, reducedAxes, rowDomain, scatterDomain, type Domain } from './domain.ts';
+import {
+  contractDomain,
+  disperseDomain,
+  lineDomain,
+  ranksDomain,
+  reducedAxes,
+  rowDomain,
+  scatterDomain,
+  type Domain,
+} from './domain.ts';
 import type { Indices } from './evaluate.ts';
+import { isExact } from './exact.ts';
 import { overflowCut, type Cut } from './overflow.ts';
 import { isThroughView, type AnchorKind, type Cluster, type Inline, type Place } from './place.ts';
 import type { Limit, Overflow, Refusal, Refused } from './refusal.ts';
@@ -105,6 +115,8 @@ class ClusterPass {
   readonly #cuts: ReadonlyMap<Node, Cut>;
   /** Row clusters by the shape and axes they reduce. */
   readonly #rows = new Map<string, Cluster[]>();
+  /** Clusters that disperse values, by where these go. */
+  readonly #dispersed = new Map<Node, Cluster>();
 
   constructor(graph: Graph, target: Target, scalars: ReadonlySet<Node>, cuts: ReadonlyMap<Node, Cut>) {
     this.#target = target;
@@ -135,6 +147,13 @@ class ClusterPass {
         return this.#open(node, 'scan', lineDomain(node, node.attrs.axis, 'pos'));
       case 'scatter':
         return this.#open(node, 'scatter', scatterDomain(node));
+      case 'argSort':
+        return this.#open(node, 'sort', lineDomain(node, node.attrs.axis, 'pos'));
+      case 'digitRanks':
+        this.#settle(node.inputs[0]!);
+        return this.#open(node, 'ranks', ranksDomain(node));
+      case 'disperse':
+        return this.#joinDispersed(node) ?? this.#openDispersed(node);
       default:
         return this.#join(node) ?? this.#free(node);
     }
@@ -218,6 +237,25 @@ class ClusterPass {
     this.places.set(node, { kind: 'stored', rank: place.rank });
   }
 
+  /**
+   * Has what float arithmetic gives below a free node stored. Several kernels will compute the node, and must agree on every bit
+   * of it; compilers may contract or reorder float arithmetic, differently in each.
+   */
+  #settle(root: Node): void {
+    const exact: Node[] = [];
+    const stack = [root];
+    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+      if (this.places.get(node)!.kind !== 'free' || exact.includes(node)) continue;
+      if (!isExact(node)) {
+        this.#store(node, { rule: 'agreement' });
+        continue;
+      }
+      exact.push(node);
+      stack.push(...node.inputs);
+    }
+    for (const node of exact.sort((x, y) => x.id - y.id)) this.places.set(node, this.#inline(node));
+  }
+
   /** Tries to make an elementwise node or view a member of the highest-ranked cluster it depends on. */
   #join(node: Node): Place | undefined {
     let best: Cluster | undefined;
@@ -229,7 +267,7 @@ class ClusterPass {
     if (best === undefined) return undefined;
     const later = node.inputs.find((input) => this.rankOf(input) > best.rank);
     if (later !== undefined) return this.#refuse(node, best, { rule: 'order', needs: later });
-    if (best.kind === 'scatter') return this.#refuse(node, best, { rule: 'scatter' });
+    if (movesElements(best.kind)) return this.#refuse(node, best, { rule: 'scatter' });
     const at = align(node, best);
     if (at === undefined) return this.#refuse(node, best, { rule: 'alignment' });
     const limit = this.#admit(node, best);
@@ -298,6 +336,26 @@ class ClusterPass {
     return place;
   }
 
+  #openDispersed(node: NodeOf<'disperse'>): Place {
+    const place = this.#open(node as Node, 'disperse', disperseDomain(node as Node));
+    this.#dispersed.set(node.inputs[1]!, place.cluster);
+    return place;
+  }
+
+  /** Values that go to the places of a cluster's own are moved by the same kernel: the keys and the payload of a sort. */
+  #joinDispersed(node: NodeOf<'disperse'>): Place | undefined {
+    const [values, places] = node.inputs as readonly [Node, Node];
+    const cluster = this.#dispersed.get(places);
+    const first = cluster?.anchors[0];
+    if (cluster === undefined || first?.op !== 'disperse' || first.attrs.axis !== node.attrs.axis)
+      return undefined;
+    if (this.rankOf(values) >= cluster.rank) return undefined;
+    if (this.#admit(node as Node, cluster) !== undefined) return undefined;
+    cluster.members.set(node as Node, cluster.members.get(first)!);
+    cluster.anchors.push(node as Node);
+    return { kind: 'member', cluster };
+  }
+
   /** A reduction whose input is a member of (or shares reads with) a row cluster over the same shape and axes. */
   #joinRow(node: Node): Place | undefined {
     const input = node.inputs[0]!;
@@ -329,6 +387,11 @@ class ClusterPass {
     const shared = [...this.readsOf(input)].some((read) => cluster.reads.has(read) && sizeOf(dims(read)) > 1);
     return shared ? undefined : { rule: 'unshared' };
   }
+}
+
+/** Kernels that write where the data says, or elsewhere than at their point: nothing is aligned with their results. */
+function movesElements(kind: AnchorKind): boolean {
+  return kind === 'scatter' || kind === 'ranks' || kind === 'disperse';
 }
 
 function rowKey(shape: readonly number[], axes: readonly number[]): string {

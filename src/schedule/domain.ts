@@ -107,6 +107,17 @@ export function lineDomain(node: Node, along: number, name: string): Domain {
   return { axes: { line, position }, at };
 }
 
+/** The keys of a `digitRanks`: positions along lines. Its result lies elsewhere: no point of it is at hand. */
+export function ranksDomain(node: Node): Domain {
+  return { axes: lineDomain(node.inputs[0]!, 1, 'pos').axes, at: [] };
+}
+
+/** All values that are dispersed, by flat index; `at` is where they come from. */
+export function disperseDomain(node: Node): Domain {
+  const axis = makeAxis('i', sizeOf(dims(node)));
+  return { axes: { axis }, at: delinearize(axis.atom, dims(node)) };
+}
+
 /** Lines with slots that updates go to, and the updates of a line. */
 export function scatterDomain(node: Node): Domain {
   if (node.op !== 'scatter') throw new CompilerBug('domain', `${node.op} is no scatter`);

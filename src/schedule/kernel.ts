@@ -7,7 +7,7 @@ import type { Guard, IndexExpr } from '../ir/index-expr.ts';
 import type { Monoid, ScatterMode } from '../ir/ops.ts';
 import type { Expr, ExprPool } from './expr.ts';
 
-export type KernelKind = 'map' | 'row' | 'dot' | 'conv' | 'scan' | 'scatter';
+export type KernelKind = 'map' | 'row' | 'dot' | 'conv' | 'scan' | 'scatter' | 'sort' | 'ranks' | 'disperse';
 
 /** An iteration axis of a kernel: `atom` stands for it in every index expression. */
 export interface Axis {
@@ -20,7 +20,7 @@ export interface Axis {
 /** One element stored per point of the kernel's domain. */
 export interface Write {
   readonly node: Node;
-  /** Flat element of the stored node. */
+  /** Flat element of the stored node; data decides it where values are dispersed. */
   readonly index: IndexExpr;
   readonly value: Expr;
 }
@@ -80,6 +80,22 @@ export type Body =
       /** Holds where this line has updates at all (indices may be smaller than the operand). */
       readonly active: Guard;
       readonly mode: ScatterMode;
+    }
+  /** result[line, position] = the position in the line that stands there once the keys (u32) ascend. */
+  | {
+      readonly kind: 'sort';
+      readonly node: NodeOf<'argSort'>;
+      readonly line: Axis;
+      readonly position: Axis;
+      readonly key: Expr;
+    }
+  /** Of each block of a line: how often each digit of the keys (u32) occurs, then each key's rank among its equals. */
+  | {
+      readonly kind: 'ranks';
+      readonly node: NodeOf<'digitRanks'>;
+      readonly line: Axis;
+      readonly position: Axis;
+      readonly key: Expr;
     };
 
 export interface Kernel {

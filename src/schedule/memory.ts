@@ -73,12 +73,13 @@ function takeArena(arenas: number[], free: number[], bytes: number): number {
 /** Whether the kernel reads `parameter` solely at the index at which it writes `result`, once per element. */
 function readsOnlyWhereWritten(kernel: Kernel, parameter: Node, result: Node): boolean {
   const { body } = kernel;
-  if (body.kind === 'scatter') return false;
+  if (body.kind === 'scatter' || body.kind === 'ranks') return false;
   const own = kernel.writes.find((write) => write.node === result)!;
   const prologues: Expr[] = [];
   if (body.kind === 'contract') prologues.push(body.lhs, body.rhs);
   if (body.kind === 'row') prologues.push(...body.stages.map((stage) => stage.value));
   if (body.kind === 'scan') prologues.push(body.value);
+  if (body.kind === 'sort') prologues.push(body.key);
   // Prologues run at other times than the write (other tiles, earlier passes): the parameter must not be in them.
   const seen = new Set<Expr>();
   const touches = (expr: Expr, allow: boolean): boolean => {

@@ -2,7 +2,8 @@
 
 import { CompilerBug } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
-import type { Kernel } from './kernel.ts';
+import type { Op } from '../ir/ops.ts';
+import type { Kernel, KernelKind } from './kernel.ts';
 
 /**
  * Kahn's algorithm over "reads what another writes", earliest recorded first. A kernel whose result may overwrite a donated
@@ -60,12 +61,15 @@ export function orderKernels(kernels: readonly Kernel[], donations: ReadonlyMap<
   return ordered;
 }
 
+/** What a kind of kernel computes where it says no more than that. */
+const plainOps: Partial<Record<KernelKind, Op>> = { row: 'reduce', sort: 'argSort', ranks: 'digitRanks' };
+
 /** Names tell what a kernel computes: its anchor, then up to two ops of its epilogue, then its place in the program. */
 export function nameKernels(kernels: readonly Kernel[]): Kernel[] {
   return kernels.map((kernel, i) => {
     const last = kernel.writes[0]!.node;
-    const tail =
-      kernel.kind === last.op || (kernel.kind === 'row' && last.op === 'reduce') ? '' : `_${last.op}`;
+    const plain = last.op === kernel.kind || last.op === plainOps[kernel.kind];
+    const tail = plain ? '' : `_${last.op}`;
     return { ...kernel, name: `${kernel.kind}${tail}_${i}`.toLowerCase() };
   });
 }

@@ -4,7 +4,7 @@ import type { Node } from '../ir/graph.ts';
 import type { Indices } from './evaluate.ts';
 import type { Axis } from './kernel.ts';
 
-export type AnchorKind = 'row' | 'dot' | 'conv' | 'scan' | 'scatter';
+export type AnchorKind = 'row' | 'dot' | 'conv' | 'scan' | 'scatter' | 'sort' | 'ranks' | 'disperse';
 
 /** Nodes that share one kernel. */
 export interface Cluster {

@@ -8,7 +8,7 @@ import type { Cluster } from './place.ts';
 export type Refusal =
   /** It also needs a value that a later kernel computes. */
   | { readonly rule: 'order'; readonly needs: Node }
-  /** A scatter's slots are final only when every update is done. */
+  /** A scatter's slots are final only when every update is done; where the data decides what is written, nothing is aligned. */
   | { readonly rule: 'scatter' }
   /** Its own indices do not follow at the points of the cluster's loops. */
   | { readonly rule: 'alignment' }
@@ -25,8 +25,13 @@ export interface Limit {
   readonly limit: number;
 }
 
-/** More than may be computed inline; `points`: something would be evaluated at too many different ones. */
-export type Overflow = Limit | { readonly rule: 'points'; readonly count: number; readonly limit: number };
+/** Why a value is not computed inline. */
+export type Overflow =
+  | Limit
+  /** Something would be evaluated at too many different points. */
+  | { readonly rule: 'points'; readonly count: number; readonly limit: number }
+  /** The kernels of a sort compute from it, and must agree on every bit of it. */
+  | { readonly rule: 'agreement' };
 
 /** One cluster that refused a node. */
 export interface Refused {

@@ -3,14 +3,14 @@
 
 import { CompilerBug } from '../errors.ts';
 import { dims, type Graph, type Node } from '../ir/graph.ts';
-import { delinearize, linearize } from '../ir/index-expr.ts';
+import { constantIndex, delinearize, linearize } from '../ir/index-expr.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { buildBody } from './body.ts';
+import { buildBody, dispersedWrites } from './body.ts';
 import { clusterNodes, type Clustering } from './cluster.ts';
 import { nodeBytes, nodeFlops } from './cost.ts';
 import { makeAxis } from './domain.ts';
-import type { Indices } from './evaluate.ts';
-import type { Axis, Kernel, Write } from './kernel.ts';
+import type { Evaluator, Indices } from './evaluate.ts';
+import type { Axis, Body, Kernel, Write } from './kernel.ts';
 import { nameKernels, orderKernels } from './order.ts';
 import { kernelEvaluator, type Plan } from './plan.ts';
 import { chooseStorage, type Storage } from './store.ts';
@@ -169,12 +169,7 @@ function attemptKernel(
     reads.add(node);
   });
   const body = buildBody(plan, evaluator);
-  const writes: Write[] = [];
-  if (body.kind !== 'scatter') {
-    for (const [node, at] of plan.writes) {
-      writes.push({ node, index: linearize(at, dims(node)), value: evaluator.value(node, at) });
-    }
-  }
+  const writes = writesOf(plan, body, evaluator);
   const written = [...plan.writes.keys()];
   const nodes = [...new Set([...evaluator.computed, ...written])];
   const bytes = [...reads, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);
@@ -183,10 +178,22 @@ function attemptKernel(
     kind: plan.cluster?.kind ?? 'map',
     body,
     reads: [...reads],
-    writes: body.kind === 'scatter' ? [{ node: body.node, index: body.index, value: body.operand }] : writes,
+    writes,
     pool: evaluator.pool,
     nodes,
     flops: nodes.reduce((sum, node) => sum + nodeFlops(node), 0),
     bytes,
   };
+}
+
+/** What a kernel stores at each point; scatters and digit ranks write elsewhere than at their point, by their own template. */
+function writesOf(plan: Plan, body: Body, evaluator: Evaluator): Write[] {
+  if (body.kind === 'scatter') return [{ node: body.node, index: body.index, value: body.operand }];
+  if (body.kind === 'ranks') return [{ node: body.node as Node, index: constantIndex(0), value: body.key }];
+  if (plan.cluster?.kind === 'disperse') return dispersedWrites(plan.writes.keys(), plan.cluster, evaluator);
+  return Array.from(plan.writes, ([node, at]) => ({
+    node,
+    index: linearize(at, dims(node)),
+    value: evaluator.value(node, at),
+  }));
 }

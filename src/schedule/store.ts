@@ -191,7 +191,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       if (together) {
         // Readers outside look through views; what a dropped member's readers need is in `inherited`.
         if (isThroughView(user)) for (const [kernel, points] of uses.get(user)!) addUse(mine, kernel, points);
-      } else if (place.kind === 'member') addUse(mine, place.cluster, pointsOf(user, node));
+      } else if (place.kind === 'member') addUse(mine, place.cluster, pointsOf(user, node, target));
       else if (stored.has(user)) addUse(mine, user, sizeOf(dims(user)));
       else for (const [kernel, points] of uses.get(user) ?? []) addUse(mine, kernel, size === 1 ? 1 : points);
     }
@@ -225,9 +225,13 @@ function addUse(uses: Uses, kernel: Cluster | Node, points: number): void {
   uses.set(kernel, Math.max(uses.get(kernel) ?? 0, points));
 }
 
-/** Points at which a member evaluates an input from outside its cluster: a contraction re-reads each operand once per tile. */
-function pointsOf(user: Node, input: Node): number {
+/**
+ * Points at which a member evaluates an input from outside its cluster: a contraction re-reads each operand once per tile, a
+ * sort by counting each key once per element of its line.
+ */
+function pointsOf(user: Node, input: Node, target: Target): number {
   const size = sizeOf(dims(input));
+  if (user.op === 'argSort' && !target.cooperative) return size * dims(user)[user.attrs.axis]!;
   if (user.op !== 'dot' && user.op !== 'conv') return size === 1 ? 1 : Math.max(size, sizeOf(dims(user)));
   const { m, n } = contractExtents(user);
   const across = user.inputs[0] === input ? n : m;

@@ -294,6 +294,8 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
     };
   }),
   argReduce: notFloat,
+  argSort: notFloat,
+  digitRanks: notFloat,
   scan: trial(someShape, (outer, random) => {
     const monoid = pick(random, floatMonoids);
     const axis = axisOf(outer, random);
@@ -336,6 +338,20 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
       build: (b, inputs) => node(b, 'scatter', inputs, { axis, mode }),
       // Two updates of 0 to one place: the first derivative is exact, the one after it passes over their product.
       order: mode === 'mul' ? 1 : 2,
+    };
+  }),
+  disperse: trial(someShape, (shape, random) => {
+    const axis = axisOf(shape, random);
+    const places = shuffled(random, [...Array(shape[axis]!).keys()]);
+    return {
+      inputs: [values(shape, random)],
+      build: (b, inputs) => {
+        const line = shape.map((_, i) => (i === axis ? places.length : 1));
+        const each = places.map((place) => node(b, 'constant', [], { value: place, dtype: 'i32' }));
+        const parts = each.map((place) => node(b, 'reshape', [place], { shape: line.with(axis, 1) }));
+        const at = node(b, 'concat', parts, { axis });
+        return node(b, 'disperse', [inputs[0]!, node(b, 'broadcast', [at], { shape })], { axis });
+      },
     };
   }),
   stopGradient: 'that is what it is for',

@@ -65,6 +65,10 @@ export class Sketch {
     return this.b.add('scan', [x], { axis, monoid, reverse, exclusive }) as Node;
   }
 
+  argSort(x: Node, axis: number, descending = false): Node {
+    return this.b.add('argSort', [x], { axis, descending }) as Node;
+  }
+
   graph(outputs: readonly Node[]): Graph {
     return { parameters: this.parameters, outputs };
   }
@@ -169,6 +173,38 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
   },
   'a long running sum': (s) => [s.scan(s.input([3000, 2]), 0, 'sum', true, true)],
   'a long running maximum': (s) => [s.scan(s.input([5001]), 0, 'max')],
+  'short sorts of every dtype': (s) => [
+    s.argSort(s.input([5, 37]), 1),
+    s.argSort(s.input([300, 3], 'f16'), 0, true),
+    s.argSort(s.input([3, 4, 6], 'bf16'), 1),
+    s.argSort(s.input([2, 129], 'i32'), 1, true),
+    s.argSort(s.input([70, 2], 'u32'), 1),
+    s.argSort(s.input([1, 50], 'bool'), 1, true),
+  ],
+  'a sort with work on its keys and its places': (s) => {
+    const order = s.argSort(binary(s.b, 'mul', s.input([9, 50]), -0.5), 1);
+    return [binary(s.b, 'mul', order, 3), binary(s.b, 'lt', order, 20)];
+  },
+  'long sorts': (s) => {
+    const x = s.input([2, 3333]);
+    const order = s.argSort(x, 1, true);
+    return [
+      order,
+      s.b.add('gather', [x, order], { axis: 1 }) as Node,
+      s.argSort(order, 1),
+      s.argSort(s.input([2500, 2], 'bf16'), 0),
+      s.argSort(s.input([2100], 'bool'), 0, true),
+    ];
+  },
+  'a long sort of computed keys': (s) => [s.argSort(unary(s.b, 'exp', s.input([4100])), 0)],
+  'values dispersed over several axes': (s) => {
+    const order = s.argSort(s.input([3, 7, 5], 'i32'), 1);
+    return [
+      s.b.add('disperse', [s.input([3, 7, 5]), order], { axis: 1 }) as Node,
+      s.b.add('disperse', [s.input([3, 7, 5], 'f16'), order], { axis: 1 }) as Node,
+      s.b.add('disperse', [s.input([3, 7, 5], 'bool'), order], { axis: 1 }) as Node,
+    ];
+  },
   'scatter and gather': (s) => {
     const x = s.input([9, 6]);
     const rows = s.b.add('iota', [], { shape: [14, 6], axis: 0, dtype: 'i32' }) as Node;

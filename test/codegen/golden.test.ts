@@ -23,8 +23,17 @@ const programs: Readonly<Record<string, readonly [Target, (s: Sketch) => readonl
   'matmul-bias-relu-gpu': [gpuTarget, (s) => [biasRelu(s, 512, 512, 512)]],
   'convolution-software': [softwareTarget, (s) => [s.conv(s.input([1, 4, 8, 8]), s.input([4, 4, 3, 3]))]],
   'running-sum': [gpuTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
+  'sort-gpu': [gpuTarget, (s) => [s.argSort(s.input([40, 100], 'u32'), 1)]],
+  'sort-software': [softwareTarget, (s) => [s.argSort(s.input([40, 100], 'u32'), 1)]],
+  'digit-ranks-gpu': [gpuTarget, (s) => [digitRanks(s)]],
+  'digit-ranks-software': [softwareTarget, (s) => [digitRanks(s)]],
   'half-precision-sum': [gpuTarget, (s) => [add(s.b, s.input([64], 'f16'), s.input([64], 'f16'))]],
 };
+
+function digitRanks(s: Sketch): Node {
+  const keys = s.input([2, 8192], 'u32');
+  return s.b.add('digitRanks', [keys], { shift: 8, digits: 256, block: 4096 }) as Node;
+}
 
 function biasRelu(s: Sketch, m: number, k: number, n: number): Node {
   const y = s.matmul(s.input([m, k]), s.input([k, n]));

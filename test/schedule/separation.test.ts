@@ -7,6 +7,7 @@ import { add, broadcast, mul, reduce, reduceKeep, slice, sub, unary } from '../.
 import { dims, topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { isElementwise } from '../../src/ir/ops.ts';
 import { nodeBytes } from '../../src/schedule/cost.ts';
+import { isExact } from '../../src/schedule/exact.ts';
 import type { Keeping } from '../../src/schedule/refusal.ts';
 import { scheduleGraph, type Schedule } from '../../src/schedule/schedule.ts';
 import { loopsOf, separations, type Reason, type Separation } from '../../src/schedule/separation.ts';
@@ -91,6 +92,8 @@ function checkKept(kept: Keeping, value: Node, graph: Graph, target: Target): vo
     case 'size':
     case 'points':
       return expect(kept.count).toBeGreaterThan(kept.limit);
+    case 'agreement':
+      return expect(isExact(value)).toBe(false);
     default:
       return kept satisfies never;
   }
@@ -108,7 +111,7 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
       // The other value is not one of the first kernel's alone.
       return expect(computes(pair.first, reason.needs) && reason.kernel === undefined).toBe(false);
     case 'scatter':
-      return expect(first.kind).toBe('scatter');
+      return expect(['scatter', 'ranks', 'disperse']).toContain(first.kind);
     case 'alignment':
       // Aligned nodes are what a kernel of the first's kind could have taken in.
       return expect(schedule.clustering.places.get(reason.node)?.kind).not.toBe('leaf');
@@ -125,7 +128,9 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
     case 'size':
       return expect(reason.count).toBeGreaterThan(reason.limit);
     case 'own-loops':
-      return expect(['dot', 'conv', 'scan', 'scatter', 'sort']).toContain(reason.node.op);
+      return expect(['dot', 'conv', 'scan', 'scatter', 'argSort', 'digitRanks', 'disperse']).toContain(
+        reason.node.op,
+      );
     case 'no-rows':
       return expect(reason.loops.kind).not.toBe('row');
     case 'axes': {

@@ -37,6 +37,7 @@ export type StepKind =
   | 'window'
   | 'reduce'
   | 'argReduce'
+  | 'argSort'
   | 'scan'
   | 'dot'
   | 'conv'
@@ -386,6 +387,11 @@ export const steps: Readonly<Record<StepKind, Step>> = {
     const x = pick(draft, dice, (node) => hasAxis(node) && !node.shape.includes(0));
     const monoid = oneOf(dice, ['max', 'min'] as const);
     return draft.add('argReduce', [x], { monoid, axis: dice(x.shape.length) });
+  },
+  argSort: (draft, dice) => {
+    // Values that are the same to the last bit on every device: neighbours may be as close as that.
+    const x = pick(draft, dice, (node) => hasAxis(node) && (node.op === 'parameter' || !isFloatNode(node)));
+    return draft.add('argSort', [x], { axis: dice(x.shape.length), descending: dice(2) === 1 });
   },
   scan: (draft, dice) => {
     const x = pick(draft, dice, hasAxis);

@@ -1,6 +1,7 @@
 // Stores of computed values: vectors where the element index is contiguous over the lane, else lane by lane.
 
 import {
+  atomsOf,
   coefficientOf,
   constantIndex,
   interval,
@@ -42,6 +43,8 @@ export function storeAt(
     b.store(buffer, lowering.index(at(index, 0)), splat(value, 4), true);
     return;
   }
+  // Places that are data are computed for all lanes before any lane is left out.
+  if (atomsOf(index).some((atom) => atom.kind === 'dynamic')) lowering.index(at(index, 0), 0);
   for (const lane of [0, 1, 2, 3]) {
     const one: Value =
       value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };

@@ -14,7 +14,7 @@ import * as formula from './formula.ts';
 import { apply, checkCount, checkFloat, show } from './operand.ts';
 import { words, dropoutOf, normalOf, uniformOf } from './noise.ts';
 import { sliceAxis } from './layout.ts';
-import { orderOf } from './order.ts';
+import { orderOf } from './sort.ts';
 
 function floatType(op: string, options: CreateOptions): DType {
   expectOptions(op, options);
@@ -106,7 +106,7 @@ export function randint(
   });
 }
 
-/** 0 … n−1 in random order (i32): each number goes to the rank of its own random word (n² comparisons). */
+/** 0 … n−1 in random order (i32): a sort of as many random words. */
 export function randperm(n: number): Tensor {
   checkCount('randperm', 'n', n);
   return record([], (b) => orderOf(b, words(b, [n]), 0, false));

@@ -1,13 +1,12 @@
-// Sorted elements and their places along an axis, by the ranks of order.ts.
+// Sorted elements and their places along an axis: an argSort, and a gather by it.
 
 import { TensorError } from '../../errors.ts';
 import { reshape } from '../../ir/build.ts';
-import { type Node } from '../../ir/graph.ts';
+import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import { apply, show } from './operand.ts';
-import { orderOf } from './order.ts';
 import { sliceAxis } from './layout.ts';
 
 export interface SortOptions {
@@ -18,6 +17,11 @@ export interface SortOptions {
 /** Rank 0 sorts as one element. */
 function row(x: Tensor): readonly number[] {
   return x.rank === 0 ? [1] : x.shape;
+}
+
+/** i32 positions of the elements in order. */
+export function orderOf(b: GraphBuilder, x: Node, axis: number, descending: boolean): Node {
+  return b.add('argSort', [x], { axis, descending });
 }
 
 /** The elements along an axis in order, and their i32 positions; equal ones keep theirs, NaN counts as the greatest. */
