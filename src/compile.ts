@@ -21,7 +21,7 @@ import { verify } from './ir/verify.ts';
 import type { BufferRole, Program, ProgramBuffer, ProgramScalar } from './runtime/program.ts';
 import { legalise } from './schedule/legalise.ts';
 import { planMemory } from './schedule/memory.ts';
-import { scheduleGraph } from './schedule/schedule.ts';
+import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { splitSorts } from './schedule/sort.ts';
 import { splitFolds } from './schedule/split.ts';
 import type { Target } from './schedule/target.ts';
@@ -33,6 +33,8 @@ export interface CompileOptions {
   readonly donate?: ReadonlyMap<number, number>;
   /** Verify after every pass and every lowered kernel. */
   readonly check?: boolean;
+  /** Hand out the schedule as well. */
+  readonly inspect?: boolean;
 }
 
 /** What a kernel does, for reports. */
@@ -53,6 +55,14 @@ export interface Compiled {
   /** Functions of the program's `host` steps. */
   readonly host?: HostFunctions;
   readonly kernels: readonly KernelSummary[];
+  /** With `inspect`, where kernels are generated: the graph that was scheduled, and the schedule. */
+  readonly inside?: Inside;
+}
+
+/** What lies between graph and program. */
+export interface Inside {
+  readonly graph: Graph;
+  readonly schedule: Schedule;
 }
 
 /** A step of the pipeline from recorded graph to schedulable graph. */
@@ -108,7 +118,8 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
       to.op !== 'parameter';
     if (fits) donations.set(to, from);
   }
-  const { kernels } = scheduleGraph(graph, target, slots, donations);
+  const schedule = scheduleGraph(graph, target, slots, donations);
+  const { kernels } = schedule;
   const memory = planMemory(kernels, outputs, donations, storedBytes);
   const loops: LoopCache = new Map();
   const lowered = kernels.map((kernel) => lowerKernel(kernel, target, memory.overwrites, loops));
@@ -135,7 +146,8 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
     schedule: loop.header[0] ?? '',
     source: sources[i]!,
   }));
-  return { program, kernels: summaries };
+  const compiled = { program, kernels: summaries };
+  return options.inspect === true ? { ...compiled, inside: { graph, schedule } } : compiled;
 }
 
 /** The whole graph as one host function. */

@@ -1,13 +1,12 @@
-// explain: what a function or a pending tensor becomes, graph to kernels, without running it and without a device. Counts are
-// the compiler's own: arithmetic, and the bytes each kernel must move at least.
+// explain and lower: what a function or a pending tensor becomes, graph to kernels, without running it and without a device.
+// What there is to tell is gathered in explain/describe.ts.
 
-import { compileGraph, type KernelSummary } from './compile.ts';
-import { explanationPage } from './explain-html.ts';
+import { compileGraph } from './compile.ts';
 import { SinterError } from './errors.ts';
+import { describe } from './explain/describe.ts';
+import { Explanation } from './explain/explanation.ts';
+import { Origins } from './explain/origins.ts';
 import { rewrite, type Graph, type Node } from './ir/graph.ts';
-import { print } from './ir/print.ts';
-import type { Program } from './runtime/program.ts';
-import { nodeBytes } from './schedule/cost.ts';
 import { gpuTarget, softwareTarget, type Target } from './schedule/target.ts';
 import { expectFunction } from './tensor/expect.ts';
 import { storageOf } from './tensor/leaf.ts';
@@ -17,88 +16,21 @@ import { nodeOf } from './tensor/record.ts';
 import { Tensor } from './tensor/tensor.ts';
 import { traceFlat, type Traced } from './tensor/trace-function.ts';
 import { flatten } from './tensor/tree.ts';
-import { showBytes, showCount, table } from './table.ts';
 
-/** One kernel of an explanation, in the order the kernels run. */
-export type ExplainedKernel = KernelSummary;
-
-/** Sums over the kernels of an explanation. */
-export interface Totals {
-  readonly kernels: number;
-  readonly flops: number;
-  /** Every distinct element a kernel reads once, and every element it writes once, over all kernels. */
-  readonly bytes: number;
-  /** What one perfect kernel would move: each input read once, each output written once. */
-  readonly lowerBoundBytes: number;
-}
-
-/** Device memory of one run, in bytes. */
-export interface MemoryUse {
-  readonly inputs: number;
-  readonly outputs: number;
-  /** Intermediate values that reach memory, sharing what they can. */
-  readonly scratch: number;
-  readonly peak: number;
-}
-
-/** The plain data of an explanation. */
-export interface Explained {
-  readonly target: string;
-  /** The recorded graph as IR text, before any pass. */
-  readonly graph: string;
-  readonly kernels: readonly ExplainedKernel[];
-  readonly totals: Totals;
-  readonly memory: MemoryUse;
-}
-
-/** What a program will do: read its fields, print it, or write `toHTML()` to a file. */
-export class Explanation implements Explained {
-  readonly target: string;
-  readonly graph: string;
-  readonly kernels: readonly ExplainedKernel[];
-  readonly totals: Totals;
-  readonly memory: MemoryUse;
-
-  constructor({ target, graph, kernels, totals, memory }: Explained) {
-    this.target = target;
-    this.graph = graph;
-    this.kernels = kernels;
-    this.totals = totals;
-    this.memory = memory;
-  }
-
-  /** The graph, then a table of its kernels; sources are left to `kernels` and `toHTML`. */
-  toString(): string {
-    const { totals, memory } = this;
-    const rows = this.kernels.map((kernel, i) => [
-      String(i),
-      kernel.name,
-      kernel.kind,
-      kernel.reads.join(' '),
-      kernel.writes.join(' '),
-      showCount(kernel.flops),
-      showBytes(kernel.bytes),
-      kernel.schedule,
-    ]);
-    const sum =
-      `${totals.kernels} ${totals.kernels === 1 ? 'kernel' : 'kernels'} for ${this.target}: ` +
-      `${showCount(totals.flops)} flops, ${showBytes(totals.bytes)} moved, at least ${showBytes(totals.lowerBoundBytes)}; ` +
-      `memory ${showBytes(memory.peak)}, of it ${showBytes(memory.scratch)} scratch`;
-    const head = ['#', 'kernel', 'kind', 'reads', 'writes', 'flops', 'bytes', 'schedule'];
-    return [this.graph, ...(rows.length === 0 ? [] : [table(head, rows, [5, 6]), '']), sum].join('\n');
-  }
-
-  /** Plain data for `JSON.stringify`. */
-  toJSON(): Explained {
-    const { target, graph, kernels, totals, memory } = this;
-    return { target, graph, kernels, totals, memory };
-  }
-
-  /** One self-contained page: totals, kernels with their sources, graph. */
-  toHTML(): string {
-    return explanationPage(this);
-  }
-}
+export { Explanation } from './explain/explanation.ts';
+export type { TextOptions } from './explain/text.ts';
+export type {
+  CostModel,
+  Explained,
+  ExplainedAccess,
+  ExplainedKernel,
+  ExplainedNode,
+  ExplainedReason,
+  ExplainedSeparation,
+  ExplainedSource,
+  MemoryUse,
+  Totals,
+} from './explain/types.ts';
 
 /**
  * What computing `subject` would run: a function, traced on `args` (trees of tensors and numbers; only their shapes count), or
@@ -117,21 +49,11 @@ export function explainFor(
   subject: Tensor | ((...args: never[]) => unknown),
   ...args: readonly unknown[]
 ): Explanation {
-  const { graph, scalars } = subjectGraph(subject, args);
-  const { program, kernels } = compileGraph(graph, target, { scalars });
-  const moved = (pick: (kernel: KernelSummary) => number): number =>
-    kernels.reduce((sum, kernel) => sum + pick(kernel), 0);
-  return new Explanation({
-    target: target.name,
-    graph: print(graph),
-    kernels,
-    totals: {
-      kernels: kernels.length,
-      flops: moved((kernel) => kernel.flops),
-      bytes: moved((kernel) => kernel.bytes),
-      lowerBoundBytes: lowerBound(graph, scalars),
-    },
-    memory: memoryUse(program),
+  const origins = new Origins();
+  return origins.during(() => {
+    const { graph, scalars } = subjectGraph(subject, args);
+    const compiled = compileGraph(graph, target, { scalars, inspect: true });
+    return new Explanation(describe({ graph, scalars, compiled, origins, target }));
   });
 }
 
@@ -207,22 +129,4 @@ function withNames(traced: Traced, paths: readonly string[]): Graph {
     if (node.op !== 'parameter') return undefined;
     return b.add('parameter', [], { ...node.attrs, name: names[node.attrs.index]! }) as Node;
   });
-}
-
-function lowerBound({ parameters, outputs }: Graph, scalars: ReadonlySet<number>): number {
-  const read = parameters.filter((_, i) => !scalars.has(i)) as readonly Node[];
-  const written = [...new Set(outputs)].filter((node) => node.op !== 'parameter');
-  return [...read, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);
-}
-
-function memoryUse({ buffers, arenas, inputs, outputs }: Program): MemoryUse {
-  const bytesOf = (list: Iterable<number>): number =>
-    [...list].reduce((sum, buffer) => sum + buffers[buffer]!.bytes, 0);
-  const read = new Set(inputs);
-  const use = {
-    inputs: bytesOf(read),
-    outputs: bytesOf(new Set(outputs.filter((buffer) => !read.has(buffer)))),
-    scratch: arenas.reduce((sum, arena) => sum + arena, 0),
-  };
-  return { ...use, peak: use.inputs + use.outputs + use.scratch };
 }

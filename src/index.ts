@@ -30,9 +30,19 @@ export {
   explain,
   Explanation,
   lower,
+  type CostModel,
   type Explained,
+  type ExplainedAccess,
+  type ExplainedKernel,
+  type ExplainedNode,
+  type ExplainedReason,
+  type ExplainedSeparation,
+  type ExplainedSource,
+  type MemoryUse,
+  type Totals,
   type LoweredSource,
   type LowerOptions,
+  type TextOptions,
 } from './explain.ts';
 
 // Devices and memory

@@ -7,6 +7,7 @@ import { full, fullLike } from '../ir/build.ts';
 import { isFloat } from '../ir/dtype.ts';
 import { GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { showType, type TensorType } from '../ir/infer.ts';
+import { onBehalf } from '../ir/origin.ts';
 import { fixedShape, sameShape, sizeOf } from '../ir/shape.ts';
 import { foldUniform, plus } from './cotangent.ts';
 import { ruleFor } from './rules.ts';
@@ -70,7 +71,7 @@ export function cotangents(
     const wanted = wantedInputs(node, active);
     const rule = ruleFor(node.op);
     if (rule === 'flat' || !wanted.includes(true)) continue;
-    rule(builder, node as never, g, wanted).forEach((cotangent, k) => {
+    onBehalf('gradient', node, () => rule(builder, node as never, g, wanted)).forEach((cotangent, k) => {
       const input = node.inputs[k]!;
       if (cotangent === undefined || wanted[k] !== true) return;
       if (cotangent.dtype !== input.dtype || !sameShape(cotangent.shape, input.shape)) {

@@ -41,6 +41,8 @@ export interface Command {
   /** Paragraphs for `--help`, after the usage line. */
   readonly details: string;
   readonly options: Readonly<Record<string, Option>>;
+  /** What may stand beside the options; its value goes by this name. */
+  readonly operand?: { readonly name: string; readonly value: string; readonly about: string };
   readonly examples: readonly string[];
   readonly run: (values: Values, output: Output) => Promise<void>;
 }
@@ -62,8 +64,16 @@ export function parseOptions(command: Command, args: readonly string[]): Values 
     ]),
   );
   try {
-    return parseArgs({ args: [...args], options: types, strict: true, allowPositionals: false })
-      .values as Values;
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: types,
+      strict: true,
+      allowPositionals: command.operand !== undefined,
+    });
+    const [operand, extra] = positionals;
+    if (extra !== undefined) throw new Error(`Unexpected argument '${extra}'`);
+    const { name = '' } = command.operand ?? {};
+    return (operand === undefined ? values : { ...values, [name]: operand }) as Values;
   } catch (error) {
     const first = (error as Error).message.split('. ')[0]!;
     throw new UsageError(`${command.name}: ${first}\n  try: sinter ${command.name} --help`);
@@ -72,13 +82,17 @@ export function parseOptions(command: Command, args: readonly string[]): Values 
 
 /** The text of `sinter COMMAND --help`. */
 export function commandHelp(command: Command): string {
-  const rows = Object.entries({ ...command.options, ...commonOptions }).map(
-    ([name, option]) =>
-      [`--${name}${option.value === undefined ? '' : ` ${option.value}`}`, option.about] as const,
-  );
+  const { operand } = command;
+  const rows = [
+    ...(operand === undefined ? [] : [[operand.value, operand.about] as const]),
+    ...Object.entries({ ...command.options, ...commonOptions }).map(
+      ([name, option]) =>
+        [`--${name}${option.value === undefined ? '' : ` ${option.value}`}`, option.about] as const,
+    ),
+  ];
   const width = Math.max(...rows.map(([left]) => left.length));
   return [
-    `usage: sinter ${command.name} [options]`,
+    `usage: sinter ${command.name} ${operand === undefined ? '' : `[${operand.value}] `}[options]`,
     '',
     command.details,
     '',

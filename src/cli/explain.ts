@@ -1,40 +1,111 @@
-// `sinter explain`: what a workload becomes, from graph to kernels.
+// `sinter explain`: what a workload or a function of the user's becomes, from graph to kernels.
 
 import { writeFile } from 'node:fs/promises';
-import { explainFor } from '../explain.ts';
-import { gpuTarget, softwareTarget } from '../schedule/target.ts';
+import { SinterError } from '../errors.ts';
+import { explainFor, type Explanation } from '../explain.ts';
+import { kernelPage } from '../explain/text.ts';
+import { setDevice } from '../index.ts';
+import { gpuTarget, softwareTarget, targetOf, type Target } from '../schedule/target.ts';
+import { device } from '../tensor/device.ts';
 import { chosenWorkload } from './choice.ts';
-import { text, type Command } from './command.ts';
+import { text, UsageError, type Command, type Output, type Values } from './command.ts';
+import { programFile, type FileProgram } from './program-file.ts';
+
+/** Recorded graphs of more nodes are shown only when asked for. */
+const longGraph = 60;
 
 export const explainCommand: Command = {
   name: 'explain',
-  about: 'show what a workload becomes: graph, kernels, bytes',
+  about: 'show what a program becomes: graph, kernels, reasons, sources',
   details:
-    'Compiles a workload for a GPU, without one, and shows the recorded graph and the kernels it becomes:\n' +
-    'what each reads and writes, its arithmetic, the bytes it must move, and how it is spread over the machine.',
+    'Compiles a function for a GPU, without one, and shows the recorded graph and the kernels it becomes: what each\n' +
+    'computes, reads and writes, its arithmetic, the bytes it must move, what a model of the device makes of that, and\n' +
+    'why two kernels are not one.\n\n' +
+    'FILE is a module that exports a function (default, fn, or the one that --export names) and `inputs`, an array of\n' +
+    'arguments or a function that gives one; only their shapes count. TypeScript is read where Node or tsx can.\n' +
+    '--html writes one self-contained page with the graph drawn, which needs the package @dagrejs/dagre.',
+  operand: { name: 'file', value: 'FILE', about: 'a module with a function and inputs for it' },
   options: {
-    workload: { type: 'string', value: 'NAME', about: 'which one; an unknown name lists them' },
-    sources: { type: 'boolean', about: 'show the kernels’ sources too' },
-    software: { type: 'boolean', about: 'schedule for the software adapter instead of a GPU' },
+    workload: { type: 'string', value: 'NAME', about: 'a built-in one instead; an unknown name lists them' },
+    export: { type: 'string', value: 'NAME', about: 'which export of FILE' },
+    kernel: { type: 'string', value: 'NAME', about: 'everything about one kernel, by its name or number' },
+    graph: { type: 'boolean', about: `the recorded graph even when it has more than ${longGraph} nodes` },
+    sources: { type: 'boolean', about: 'the kernels’ sources too' },
+    device: { type: 'string', value: 'NAME', about: 'kernels for this device, see `sinter devices`' },
+    software: { type: 'boolean', about: 'kernels for the software adapter instead of a GPU' },
     html: { type: 'string', value: 'FILE', about: 'write one self-contained page' },
   },
   examples: [
-    'sinter explain --workload softmax',
-    'sinter explain --workload gptBlockForward --html block.html',
+    'sinter explain model.ts',
+    'sinter explain model.ts --export trainStep --html step.html',
+    'sinter explain --workload softmax --kernel 0',
+    'sinter explain --workload gptBlockForward --json',
   ],
   run: async (values, output) => {
-    const { fn, args } = chosenWorkload(text(values, 'workload'));
-    const target = values['software'] === true ? softwareTarget : gpuTarget;
-    const explanation = explainFor(target, fn, ...args());
+    const { name, subject, args } = await chosenProgram(values);
+    const explanation = explainFor(await chosenTarget(values), subject, ...args);
+    const kernel = chosenKernel(explanation, text(values, 'kernel'));
     const file = text(values, 'html');
     if (file !== undefined) {
-      await writeFile(file, explanation.toHTML());
+      await writeFile(file, await pageOf(explanation, name));
       output.note(`wrote ${file}`);
     }
-    if (values['json'] === true) output.line(JSON.stringify(explanation));
-    else if (file === undefined) output.line(explanation.toString());
-    if (values['sources'] === true && values['json'] !== true) {
-      for (const { source } of explanation.kernels) output.line(`\n${source.trimEnd()}`);
-    }
+    const { kernels } = explanation;
+    if (values['json'] === true)
+      output.line(JSON.stringify(kernel === undefined ? explanation : kernels[kernel]));
+    else if (kernel !== undefined) output.line(kernelPage(explanation, kernel, output.columns));
+    else if (file === undefined) show(explanation, values, output);
   },
 };
+
+function show(explanation: Explanation, values: Values, output: Output): void {
+  const nodes = explanation.graph.split('\n').length - 4;
+  const graph = values['graph'] === true || nodes <= longGraph;
+  if (!graph) output.note(`the recorded graph has ${nodes} nodes: --graph shows it`);
+  const sources = values['sources'] === true;
+  const columns = output.columns === undefined ? {} : { columns: output.columns };
+  output.line(explanation.toText({ graph, details: true, sources, ...columns }));
+}
+
+async function chosenProgram(values: Values): Promise<FileProgram> {
+  const [file, workload] = [text(values, 'file'), text(values, 'workload')];
+  if (file !== undefined && workload !== undefined)
+    throw new UsageError('explain takes a file or --workload, not both');
+  if (file !== undefined) return programFile(file, text(values, 'export'));
+  const { name, fn, args } = chosenWorkload(workload);
+  return { name, subject: fn, args: args() };
+}
+
+async function chosenTarget(values: Values): Promise<Target> {
+  const name = text(values, 'device');
+  if (name === undefined) return values['software'] === true ? softwareTarget : gpuTarget;
+  if (values['software'] === true) throw new UsageError('explain takes --device or --software, not both');
+  if (name === 'interpreter')
+    throw new UsageError('--device: the interpreter runs no kernels: see `sinter devices` for others');
+  setDevice(name);
+  return targetOf((await device()).facts);
+}
+
+/** Place of the kernel asked for. Throws UsageError listing what there is. */
+function chosenKernel({ kernels }: Explanation, asked: string | undefined): number | undefined {
+  if (asked === undefined) return undefined;
+  const place = kernels.findIndex(({ name }, i) => name === asked || String(i) === asked);
+  if (place >= 0) return place;
+  const names = kernels.map(({ name }, i) => `  ${i}  ${name}`);
+  throw new UsageError([`there is no kernel '${asked}': expected one of`, ...names].join('\n'));
+}
+
+async function pageOf(explanation: Explanation, title: string): Promise<string> {
+  try {
+    const { explanationPage } = await import('../explain/index.ts');
+    return explanationPage(explanation, { title });
+  } catch (error) {
+    const { code, message } = error as { code?: unknown; message?: unknown };
+    const missing = code === 'ERR_MODULE_NOT_FOUND' && String(message).includes('@dagrejs/dagre');
+    if (!missing) throw error;
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      'explain: drawing a page needs the package @dagrejs/dagre, which is not installed\n  try: npm install @dagrejs/dagre',
+    );
+  }
+}

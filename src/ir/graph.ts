@@ -4,6 +4,7 @@
 import { infer, type TensorType } from './infer.ts';
 import type { Attrs, Op } from './ops.ts';
 import type { DType } from './dtype.ts';
+import { announce, onBehalf } from './origin.ts';
 import { fixedShape, type FixedShape, type Shape } from './shape.ts';
 
 interface NodeFields<K extends Op> {
@@ -64,6 +65,7 @@ export class GraphBuilder {
     else if (Array.isArray(found)) found.push(node);
     else this.#table.set(hash, [found, node]);
     this.#size += 1;
+    announce(node);
     return node as unknown as NodeOf<K>;
   }
 }
@@ -105,7 +107,7 @@ export function rewrite(
   const made = new Map<Node, Node>();
   const build = (node: Node): Node => {
     const inputs = node.inputs.map((input) => made.get(input)!);
-    return change(node, inputs, builder) ?? rebuild(node, inputs, builder);
+    return onBehalf('rewrite', node, () => change(node, inputs, builder) ?? rebuild(node, inputs, builder));
   };
   for (const parameter of graph.parameters) made.set(parameter, build(parameter));
   for (const node of topological(graph.outputs)) if (!made.has(node)) made.set(node, build(node));

@@ -1,9 +1,10 @@
-// Counts that do not depend on a machine: arithmetic and bytes of nodes.
+// Counts that do not depend on a machine: arithmetic and bytes of nodes. And what a machine would take for them.
 
 import { dtypeBytes } from '../ir/dtype.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
+import type { Target } from './target.ts';
 
 /** Bytes of a node's value in packed storage. */
 export function nodeBytes(node: Node): number {
@@ -27,4 +28,19 @@ export function nodeFlops(node: Node): number {
     default:
       return facts(node.op).flops * size;
   }
+}
+
+/** What keeps a kernel from being faster, by the roofline model. */
+export type Bound = 'launch' | 'bandwidth' | 'arithmetic';
+
+/** µs that a dispatch takes at least (Williams et al., roofline): the launch, and then whichever of traffic and arithmetic is longer. */
+export function modelledTime(
+  { flops, bytes }: { readonly flops: number; readonly bytes: number },
+  target: Target,
+): { readonly time: number; readonly bound: Bound } {
+  const traffic = bytes / target.bandwidth;
+  const arithmetic = flops / target.arithmetic;
+  const longer = Math.max(traffic, arithmetic);
+  const bound = longer < target.launch ? 'launch' : traffic >= arithmetic ? 'bandwidth' : 'arithmetic';
+  return { time: target.launch + longer, bound };
 }

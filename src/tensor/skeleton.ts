@@ -6,6 +6,7 @@ import { SinterError } from '../errors.ts';
 import { constant, cast } from '../ir/build.ts';
 import type { DType } from '../ir/dtype.ts';
 import { GraphBuilder, hashValue, mix, sameAttrs, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
+import { onBehalf } from '../ir/origin.ts';
 import { isView, type Attrs, type Op } from '../ir/ops.ts';
 import { sameShape } from '../ir/shape.ts';
 import type { ProgramScalar } from '../runtime/program.ts';
@@ -240,8 +241,10 @@ export function graphOf(
         break;
       case 'literal': {
         const scalar = scalarOf(number);
-        if (scalar === undefined) made.push(constant(b, skeleton.literals[number]!, node.dtype));
-        else {
+        if (scalar === undefined) {
+          const value = skeleton.literals[number]!;
+          made.push(onBehalf('rewrite', node, () => constant(b, value, node.dtype)));
+        } else {
           const type = scalarType(node.dtype)!;
           made.push(cast(b, parameter(leafCount + scalar, `s${scalar}`, type, node), node.dtype));
         }
@@ -250,7 +253,7 @@ export function graphOf(
       case 'op': {
         const operandsMade = inputs.map((input) => made[input]!);
         const add = b.add as (op: Op, inputs: readonly Node[], attrs: Attrs) => Node;
-        made.push(add.call(b, node.op, operandsMade, node.attrs));
+        made.push(onBehalf('rewrite', node, () => add.call(b, node.op, operandsMade, node.attrs)));
       }
     }
   }

@@ -122,23 +122,6 @@ describe('lower', () => {
   });
 });
 
-describe('explain', () => {
-  test('shows the graph and the kernels', async () => {
-    const { out } = await sinter('explain', '--workload', 'softmax');
-    expect(out).toMatch(/^graph \{/);
-    expect(out).toMatch(/1 kernel for wgsl: .* 8.00 MiB moved, at least 8.00 MiB/);
-  });
-
-  test('writes a page that stands on its own', async () => {
-    const file = join(folder, 'page.html');
-    const { code, err } = await sinter('explain', '--workload', 'softmax', '--html', file);
-    expect([code, err]).toEqual([0, `wrote ${file}`]);
-    const page = await readFile(file, 'utf8');
-    expect(page).toMatch(/^<!doctype html>/);
-    expect(page).not.toMatch(/<script|(src|href)="http/);
-  });
-});
-
 describe('devices', () => {
   test('always finds the interpreter', async () => {
     const { code, out } = await sinter('devices', '--json');

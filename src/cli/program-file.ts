@@ -1,0 +1,97 @@
+// A program in a file of the user's: a module that exports a function, and inputs to trace it with. TypeScript is read where
+// Node or the project's tsx can.
+
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { SinterError } from '../errors.ts';
+import { Tensor } from '../index.ts';
+import { UsageError } from './command.ts';
+
+/** What a file asks to be explained. */
+export interface FileProgram {
+  readonly name: string;
+  readonly subject: Tensor | ((...args: never[]) => unknown);
+  readonly args: readonly unknown[];
+}
+
+type Exports = Readonly<Record<string, unknown>>;
+
+/** Names of the exports that are looked for when none is asked for. */
+const usual = ['default', 'fn', 'main', 'forward', 'step'];
+
+/**
+ * Loads `file` and takes its export `name` (else `default`, `fn`, `main`, `forward`, `step`, or its only function), with the
+ * export `inputs`: an array, or a function that gives one. Throws UsageError that says what the file exports.
+ */
+export async function programFile(file: string, name: string | undefined): Promise<FileProgram> {
+  const path = resolve(file);
+  if (!existsSync(path)) throw new UsageError(`there is no file ${file}`);
+  const found = await load(path, file);
+  const isProgram = (value: unknown): boolean => value instanceof Tensor || typeof value === 'function';
+  const programs = Object.keys(found).filter((key) => key !== 'inputs' && isProgram(found[key]));
+  const chosen =
+    name ?? usual.find((key) => programs.includes(key)) ?? (programs.length === 1 ? programs[0] : undefined);
+  const subject = chosen === undefined ? undefined : found[chosen];
+  if (!isProgram(subject)) {
+    const exported = Object.keys(found).sort().join(', ') || 'nothing';
+    const problem =
+      name === undefined
+        ? `${file} exports ${programs.length === 0 ? 'no function or tensor' : 'several functions'}`
+        : `${file} exports no function or tensor '${name}'`;
+    throw new UsageError(
+      `${problem}: it exports ${exported}\n  try: ${programs.length > 1 ? '--export NAME' : 'export const fn = (x) => …; export const inputs = [zeros([8, 8])];'}`,
+    );
+  }
+  const title = chosen === 'default' ? basename(file) : `${basename(file)}: ${chosen!}`;
+  if (subject instanceof Tensor) return { name: title, subject, args: [] };
+  return { name: title, subject: subject as FileProgram['subject'], args: await inputsOf(found, file) };
+}
+
+async function inputsOf(found: Exports, file: string): Promise<readonly unknown[]> {
+  const given = found['inputs'];
+  const inputs: unknown = typeof given === 'function' ? await (given as () => unknown)() : given;
+  if (inputs === undefined) return [];
+  if (!Array.isArray(inputs)) {
+    throw new UsageError(
+      `${file}: inputs must be an array of arguments, or a function that gives one, got ${typeof inputs}`,
+    );
+  }
+  const foreign = inputs.some(
+    (input) => Object(input).constructor?.name === 'Tensor' && !(input instanceof Tensor),
+  );
+  if (foreign) {
+    throw new SinterError(
+      'E_VALUE',
+      `${file} imports another copy of sinter than this command is of\n  try: npx sinter in the folder of its package.json`,
+    );
+  }
+  return inputs;
+}
+
+async function load(path: string, file: string): Promise<Exports> {
+  const url = pathToFileURL(path).href;
+  try {
+    return (await import(url)) as Exports;
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error;
+  }
+  // This Node reads no TypeScript: the project's tsx may.
+  let tsx: string;
+  try {
+    tsx = createRequire(path).resolve('tsx/esm/api');
+  } catch {
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      `${file}: Node ${process.versions.node} reads no TypeScript by itself\n  try: npm install --save-dev tsx, Node 22.18 or later, or a .js file`,
+    );
+  }
+  const { register } = (await import(pathToFileURL(tsx).href)) as { register: () => () => Promise<void> };
+  const unregister = register();
+  try {
+    return (await import(url)) as Exports;
+  } finally {
+    await unregister();
+  }
+}

@@ -1,0 +1,253 @@
+// A compiled graph as the plain data of an explanation: nodes under their recorded names, kernels with what they compute, read
+// and write, reasons in words. Everything is taken from the compiler's own results; nothing is decided here.
+
+import type { Compiled, Inside, KernelSummary } from '../compile.ts';
+import { topological, type Graph, type Node } from '../ir/graph.ts';
+import { showType } from '../ir/infer.ts';
+import { facts } from '../ir/ops.ts';
+import { print } from '../ir/print.ts';
+import type { Program } from '../runtime/program.ts';
+import { modelledTime, nodeBytes } from '../schedule/cost.ts';
+import type { Kernel } from '../schedule/kernel.ts';
+import { separations, type Separation } from '../schedule/separation.ts';
+import type { Target } from '../schedule/target.ts';
+import type { Origin, Origins } from './origins.ts';
+import { apartText, keptText } from './reasons.ts';
+import type {
+  Explained,
+  ExplainedAccess,
+  ExplainedKernel,
+  ExplainedNode,
+  ExplainedSeparation,
+  ExplainedSource,
+  MemoryUse,
+  Totals,
+} from './types.ts';
+
+/** What was compiled, and how. */
+export interface Subject {
+  /** As recorded, before any pass. */
+  readonly graph: Graph;
+  /** Places of the parameters that are run-time scalars. */
+  readonly scalars: ReadonlySet<number>;
+  readonly compiled: Compiled;
+  readonly origins: Origins;
+  readonly target: Target;
+}
+
+/** Everything there is to tell about a compiled graph. */
+export function describe(subject: Subject): Explained {
+  const { graph, scalars, compiled, target } = subject;
+  const { inside, program } = compiled;
+  const list = new NodeList(subject, inside);
+  const bounds = lowerBound(graph, scalars);
+  const raw = compiled.kernels.map((summary) => modelledTime(summary, target));
+  const time = raw.reduce((sum, kernel) => sum + kernel.time, 0);
+  const kernels = compiled.kernels.map((summary, i): ExplainedKernel => {
+    const kernel = inside?.schedule.kernels[i];
+    const { time: own, bound } = raw[i]!;
+    const { name, kind, flops, bytes, schedule, source } = summary;
+    return {
+      name,
+      kind,
+      schedule,
+      pipeline: pipelineOf(program, i),
+      ...rolesOf(kernel, list),
+      reads: (kernel?.reads ?? []).map((node) => list.access(node)),
+      writes: (kernel?.writes ?? []).map(({ node }) => list.access(node)),
+      flops,
+      bytes,
+      intensity: bytes === 0 ? 0 : flops / bytes,
+      time: own,
+      limitedBy: bound,
+      timeShare: own / time,
+      boundShare: bounds === 0 ? 0 : bytes / bounds,
+      source,
+    };
+  });
+  const { launch, bandwidth, arithmetic } = target;
+  return {
+    version: 1,
+    target: target.name,
+    model: { launch, bandwidth, arithmetic },
+    graph: print(graph),
+    nodes: list.nodes,
+    outputs: list.outputs,
+    kernels,
+    separations: inside === undefined ? [] : toldSeparations(inside, target, list),
+    totals: totalsOf(compiled.kernels, program, bounds, time, target),
+    memory: memoryUse(program),
+  };
+}
+
+/** The nodes of the scheduled graph under the names that people read. */
+class NodeList {
+  readonly nodes: readonly ExplainedNode[];
+  readonly outputs: readonly number[];
+  readonly #placeOf: ReadonlyMap<Node, number>;
+  readonly #results: ReadonlySet<Node>;
+
+  constructor({ graph, origins }: Subject, inside: Inside | undefined) {
+    const recorded = namesOf(graph);
+    const scheduled = inside?.graph ?? { parameters: [], outputs: [] };
+    const order = [
+      ...new Set([...(scheduled.parameters as readonly Node[]), ...topological(scheduled.outputs)]),
+    ];
+    this.#placeOf = new Map(order.map((node, i) => [node, i]));
+    this.#results = new Set(scheduled.outputs);
+    this.nodes = order.map((node, i): ExplainedNode => {
+      const origin = origins.of(node, (at) => recorded.has(at));
+      const source = sourceOf(origin);
+      return {
+        name: (origin.recorded === undefined ? undefined : recorded.get(origin.recorded)) ?? `#${i}`,
+        op: node.op,
+        label: labelOf(node),
+        inputs: node.inputs.map((input) => this.place(input)),
+        type: showType(node),
+        bytes: nodeBytes(node),
+        ...(source === undefined ? {} : { source }),
+      };
+    });
+    this.outputs = scheduled.outputs.map((node) => this.place(node));
+  }
+
+  place(node: Node): number {
+    return this.#placeOf.get(node) ?? -1;
+  }
+
+  /** `%12 (reduce max)`. */
+  readonly nameOf = (node: Node): string => {
+    const found = this.nodes[this.place(node)];
+    return found === undefined ? node.op : `${found.name} (${found.label})`;
+  };
+
+  access(node: Node): ExplainedAccess {
+    const role =
+      node.op === 'parameter' ? 'input' : this.#results.has(node) ? 'output' : ('intermediate' as const);
+    return { node: this.place(node), type: showType(node), bytes: nodeBytes(node), role };
+  }
+}
+
+/** The names that `print` gives. */
+function namesOf(graph: Graph): ReadonlyMap<Node, string> {
+  const names = new Map<Node, string>();
+  for (const node of [...(graph.parameters as readonly Node[]), ...topological(graph.outputs)])
+    if (!names.has(node)) names.set(node, `%${names.size}`);
+  return names;
+}
+
+function sourceOf({ call, gradient }: Origin): ExplainedSource | undefined {
+  if (call === undefined || (call.op ?? call.module ?? call.at) === undefined) return undefined;
+  return {
+    ...(call.op === undefined ? {} : { op: call.op }),
+    ...(call.module === undefined ? {} : { module: call.module }),
+    ...(call.at === undefined ? {} : { at: call.at }),
+    gradient,
+  };
+}
+
+/** The op with what tells it from others of its kind. */
+function labelOf(node: Node): string {
+  switch (node.op) {
+    case 'parameter':
+      return node.attrs.name;
+    case 'constant':
+      return String(node.attrs.value);
+    case 'reduce':
+      return `reduce ${node.attrs.monoid} [${node.attrs.axes.join(',')}]`;
+    case 'argReduce':
+      return `arg${node.attrs.monoid} [${node.attrs.axis}]`;
+    case 'scan':
+      return `scan ${node.attrs.monoid} [${node.attrs.axis}]`;
+    case 'scatter':
+      return `scatter ${node.attrs.mode} [${node.attrs.axis}]`;
+    case 'gather':
+    case 'concat':
+      return `${node.op} [${node.attrs.axis}]`;
+    case 'permute':
+      return `permute [${node.attrs.order.join(',')}]`;
+    case 'cast':
+      return `cast ${node.attrs.dtype}`;
+    default:
+      return node.op;
+  }
+}
+
+type Roles = Pick<ExplainedKernel, 'prologue' | 'body' | 'epilogue'>;
+
+/** What feeds the loops, what runs in them (all of it where there are none), and what only needs their results. */
+function rolesOf(kernel: Kernel | undefined, list: NodeList): Roles {
+  if (kernel === undefined) return { prologue: [], body: [], epilogue: [] };
+  const nodes = kernel.nodes.filter(({ op }) => op !== 'parameter').sort((a, b) => a.id - b.id);
+  const inside = new Set(nodes);
+  const anchors = nodes.filter((node) => facts(node.op).class === 'anchor' && node.op !== 'gather');
+  const after = new Set<Node>(anchors);
+  for (const node of nodes) if (node.inputs.some((input) => after.has(input))) after.add(node);
+  const before = new Set<Node>(anchors);
+  for (const node of nodes.toReversed()) {
+    if (before.has(node)) for (const input of node.inputs) if (inside.has(input)) before.add(input);
+  }
+  const roles = { prologue: [] as number[], body: [] as number[], epilogue: [] as number[] };
+  for (const node of nodes) {
+    const [needed, needing] = [before.has(node), after.has(node)];
+    const role = anchors.length === 0 || (needed && needing) ? 'body' : needed ? 'prologue' : 'epilogue';
+    roles[role].push(list.place(node));
+  }
+  return roles;
+}
+
+function toldSeparations({ graph, schedule }: Inside, target: Target, list: NodeList): ExplainedSeparation[] {
+  return separations(graph, schedule, target).map((pair: Separation): ExplainedSeparation => {
+    const { relation, first, second, value, kept } = pair;
+    const told = { relation, first, second, value: list.place(value) };
+    const apart = pair.apart.map((reason) => ({
+      rule: reason.rule,
+      text: apartText(reason, second, list.nameOf),
+    }));
+    if (kept === undefined) return { ...told, apart };
+    return { ...told, apart, kept: { rule: kept.rule, text: keptText(kept, value, list.nameOf) } };
+  });
+}
+
+function pipelineOf({ steps }: Program, kernel: number): number {
+  const dispatches = steps.filter((step) => step.kind === 'dispatch');
+  return dispatches[kernel]?.kernel ?? -1;
+}
+
+function lowerBound({ parameters, outputs }: Graph, scalars: ReadonlySet<number>): number {
+  const read = parameters.filter((_, i) => !scalars.has(i)) as readonly Node[];
+  const written = [...new Set(outputs)].filter((node) => node.op !== 'parameter');
+  return [...read, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);
+}
+
+function totalsOf(
+  kernels: readonly KernelSummary[],
+  program: Program,
+  lowerBoundBytes: number,
+  time: number,
+  target: Target,
+): Totals {
+  const flops = kernels.reduce((sum, kernel) => sum + kernel.flops, 0);
+  return {
+    kernels: kernels.length,
+    pipelines: program.kernels.length,
+    dispatches: program.steps.filter((step) => step.kind === 'dispatch').length,
+    flops,
+    bytes: kernels.reduce((sum, kernel) => sum + kernel.bytes, 0),
+    lowerBoundBytes,
+    time,
+    lowerBoundTime: kernels.length === 0 ? 0 : modelledTime({ flops, bytes: lowerBoundBytes }, target).time,
+  };
+}
+
+function memoryUse({ buffers, arenas, inputs, outputs }: Program): MemoryUse {
+  const bytesOf = (list: Iterable<number>): number =>
+    [...list].reduce((sum, buffer) => sum + buffers[buffer]!.bytes, 0);
+  const read = new Set(inputs);
+  const use = {
+    inputs: bytesOf(read),
+    outputs: bytesOf(new Set(outputs.filter((buffer) => !read.has(buffer)))),
+    scratch: arenas.reduce((sum, arena) => sum + arena, 0),
+  };
+  return { ...use, peak: use.inputs + use.outputs + use.scratch };
+}

@@ -1,0 +1,170 @@
+// The parts of the page that are text: what a kernel computes, what it reads and writes, why it is a kernel of its own, its
+// source; the table of kernels; the recorded graph.
+
+import { showBytes, showCount } from '../table.ts';
+import { hueOf } from './drawing.ts';
+import { colouredWgsl, escapeText } from './markup.ts';
+import { micros } from './reasons.ts';
+import { digits, percent, sourceText } from './text.ts';
+import type { Explained, ExplainedAccess, ExplainedKernel, ExplainedSeparation } from './types.ts';
+
+const roles = { prologue: 'before the loops', body: 'in the loops', epilogue: 'from their results' } as const;
+
+/** Everything about one kernel. */
+export function kernelSection(explained: Explained, place: number): string {
+  const kernel = explained.kernels[place]!;
+  const { name, kind, schedule, source } = kernel;
+  const hasLoops = kernel.prologue.length + kernel.epilogue.length > 0;
+  const parts = (Object.keys(roles) as (keyof typeof roles)[]).flatMap((role) => {
+    const list = nodesList(explained, kernel[role]);
+    if (list === '') return [];
+    return [`<h4>${role}${hasLoops ? ` <small>${roles[role]}</small>` : ''}</h4>${list}`];
+  });
+  return `<section class="about" id="kernel-${place}" aria-labelledby="title-${place}" style="--hue:${hueOf(kind)}">
+<h2 id="title-${place}"><span class="number">${place}</span> ${escapeText(name)} <small>${escapeText(kind)}</small></h2>
+<p class="schedule">${escapeText(schedule)}</p>
+${facts(explained, kernel)}
+<div class="halves">
+<div>
+<h3>Computes</h3>
+${parts.join('\n')}
+<h3>Memory</h3>
+${memoryTable(explained, kernel)}
+<h3>Why it is a kernel of its own</h3>
+${reasons(explained, place)}
+</div>
+<div class="code"><h3>Source <button type="button" class="copy">copy</button></h3><pre tabindex="0" aria-label="source of ${escapeText(name)}"><code>${colouredWgsl(source.trimEnd())}</code></pre></div>
+</div>
+</section>`;
+}
+
+function facts(explained: Explained, kernel: ExplainedKernel): string {
+  const { time, timeShare, flops, bytes, boundShare, intensity, limitedBy, pipeline } = kernel;
+  const twins = explained.kernels.flatMap((other, i) =>
+    other !== kernel && other.pipeline === pipeline ? [kernelLink(explained, i)] : [],
+  );
+  const list: (readonly [string, string])[] = [
+    ['time', `${micros(time)} <small>${percent(timeShare)} of all, limited by ${limitedBy}</small>`],
+    ['bytes', `${showBytes(bytes)} <small>${percent(boundShare)} of the program’s lower bound</small>`],
+    ['flops', `${showCount(flops)} <small>${digits(intensity)} a byte</small>`],
+    ...(twins.length === 0 ? [] : [['pipeline', `shared with ${twins.join(', ')}`] as const]),
+  ];
+  return definitions(list);
+}
+
+/** Names and what they stand for (markup). */
+export function definitions(list: readonly (readonly [string, string])[]): string {
+  return `<dl class="facts">${list.map(([head, text]) => `<div><dt>${head}</dt><dd>${text}</dd></div>`).join('')}</dl>`;
+}
+
+/** Nodes under the calls they come from; constants are left out. */
+function nodesList({ nodes }: Explained, places: readonly number[]): string {
+  const calls = new Map<string, string[]>();
+  for (const place of places) {
+    const { op, name, label, type, source } = nodes[place]!;
+    if (op === 'constant') continue;
+    const call = sourceText(source);
+    const chip = `<li data-node="${place}" title="${escapeText(type)}">${nodeName(name)} ${escapeText(label)}</li>`;
+    calls.set(call, [...(calls.get(call) ?? []), chip]);
+  }
+  return [...calls]
+    .map(([call, chips]) => `<p class="call">${escapeText(call)}</p><ul class="chips">${chips.join('')}</ul>`)
+    .join('');
+}
+
+/** A node's name, as a link to its line of the recorded graph. */
+function nodeName(name: string): string {
+  const line = /^%(\d+)$/.exec(name)?.[1];
+  return line === undefined ? escapeText(name) : `<a href="#ir-${line}">%${line}</a>`;
+}
+
+function memoryTable(explained: Explained, { reads, writes }: ExplainedKernel): string {
+  const row = (way: string, access: ExplainedAccess): string => {
+    const { name, label } = explained.nodes[access.node]!;
+    const cells = [way, `${nodeName(name)} ${escapeText(label)}`, `<code>${escapeText(access.type)}</code>`];
+    return `<tr data-node="${access.node}">${cells.map((cell) => `<td>${cell}</td>`).join('')}<td class="n">${showBytes(access.bytes)}</td><td>${otherEnd(explained, way, access)}</td></tr>`;
+  };
+  return (
+    '<table><thead><tr><th></th><th>value</th><th>type</th><th class="n">bytes</th><th></th></tr></thead><tbody>' +
+    `${reads.map((access) => row('reads', access)).join('')}${writes.map((access) => row('writes', access)).join('')}</tbody></table>`
+  );
+}
+
+/** Where a value comes from, or who needs it. */
+function otherEnd(explained: Explained, way: string, { node, role }: ExplainedAccess): string {
+  if (way === 'reads') {
+    if (role === 'input') return 'input';
+    const from = explained.kernels.findIndex(({ writes }) => writes.some((write) => write.node === node));
+    return from < 0 ? '' : `from ${kernelLink(explained, from)}`;
+  }
+  const readers = explained.kernels.flatMap(({ reads }, i) =>
+    reads.some((read) => read.node === node) ? [kernelLink(explained, i)] : [],
+  );
+  const result = role === 'output' ? ['a result'] : [];
+  return [...result, ...(readers.length === 0 ? [] : [`for ${readers.join(', ')}`])].join('; ');
+}
+
+function kernelLink({ kernels }: Explained, place: number): string {
+  return `<a href="#kernel-${place}" title="${escapeText(kernels[place]!.name)}">${place}</a>`;
+}
+
+function reasons(explained: Explained, place: number): string {
+  const own = explained.separations.filter(({ first, second }) => first === place || second === place);
+  if (explained.kernels.length === 1) return '<p>It is the only one.</p>';
+  if (own.length === 0) return '<p>No other kernel reads what it writes, or much of what it reads.</p>';
+  return `<ul class="reasons">${own.map((pair) => reason(explained, pair, place)).join('')}</ul>`;
+}
+
+function reason(explained: Explained, pair: ExplainedSeparation, place: number): string {
+  const { relation, first, second, value, apart, kept } = pair;
+  const other = first === place ? second : first;
+  const { name, label } = explained.nodes[value]!;
+  const link = `${kernelLink(explained, other)} ${escapeText(explained.kernels[other]!.name)}`;
+  const what = `${nodeName(name)} ${escapeText(label)}`;
+  const reader = first === place ? `${link} reads its ${what}` : `reads ${what} of ${link}`;
+  const head = relation === 'reads' ? reader : `reads ${what}, as ${link} does`;
+  const lines = [
+    ...apart.map(({ text }) => `<p><b>not one kernel:</b> ${linked(explained, text)}</p>`),
+    ...(kept === undefined ? [] : [`<p><b>stored:</b> ${linked(explained, kept.text)}</p>`]),
+  ];
+  return `<li><p class="pair">${head}</p>${lines.join('')}</li>`;
+}
+
+/** A sentence with the kernels and nodes it names as links. */
+function linked(explained: Explained, text: string): string {
+  return escapeText(text)
+    .replace(/kernel (\d+)\b/g, (whole, place: string) =>
+      explained.kernels[Number(place)] === undefined
+        ? whole
+        : `kernel ${kernelLink(explained, Number(place))}`,
+    )
+    .replace(/%\d+\b/g, nodeName);
+}
+
+/** One row a kernel; each leads to its section. */
+export function kernelsTable({ kernels }: Explained): string {
+  const most = Math.max(...kernels.map(({ timeShare }) => timeShare));
+  const head = ['', 'kernel', 'kind', 'flops', 'bytes', 'a byte', 'time', ''];
+  const rows = kernels.map((kernel, i) => {
+    const { name, kind, flops, bytes, intensity, time, timeShare } = kernel;
+    const figures = [showCount(flops), showBytes(bytes), digits(intensity), micros(time)];
+    return (
+      `<tr data-kernel="${i}" style="--hue:${hueOf(kind)}"><td class="n">${i}</td><td><a href="#kernel-${i}">${escapeText(name)}</a></td><td>${escapeText(kind)}</td>` +
+      `${figures.map((figure) => `<td class="n">${figure}</td>`).join('')}` +
+      `<td class="share"><span class="bar" style="width:${((60 * timeShare) / most).toFixed(1)}%"></span> ${percent(timeShare)}</td></tr>`
+    );
+  });
+  return `<table class="kernels"><thead><tr>${head.map((title) => `<th>${title}</th>`).join('')}</tr></thead><tbody>${rows.join('\n')}</tbody></table>`;
+}
+
+/** The recorded graph, every line under the name of its node. */
+export function recordedGraph({ graph }: Explained): string {
+  const lines = graph
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const name = /^\s*%(\d+) =/.exec(line)?.[1];
+      return name === undefined ? escapeText(line) : `<span id="ir-${name}">${escapeText(line)}</span>`;
+    });
+  return `<pre tabindex="0" aria-label="the recorded graph">${lines.join('\n')}</pre>`;
+}

@@ -1,0 +1,55 @@
+// An explanation: the plain data of what a program will do, with the ways to show it that need nothing else. The page is made by
+// `sinter/explain`, which draws.
+
+import { explanationText, type TextOptions } from './text.ts';
+import type {
+  CostModel,
+  Explained,
+  ExplainedKernel,
+  ExplainedNode,
+  ExplainedSeparation,
+  MemoryUse,
+  Totals,
+} from './types.ts';
+
+/** What a program will do: read its fields, print it, or make a page of it with `explanationPage` of `sinter/explain`. */
+export class Explanation implements Explained {
+  readonly version = 1;
+  readonly target: string;
+  readonly model: CostModel;
+  readonly graph: string;
+  readonly nodes: readonly ExplainedNode[];
+  readonly outputs: readonly number[];
+  readonly kernels: readonly ExplainedKernel[];
+  readonly separations: readonly ExplainedSeparation[];
+  readonly totals: Totals;
+  readonly memory: MemoryUse;
+
+  constructor(explained: Explained) {
+    this.target = explained.target;
+    this.model = explained.model;
+    this.graph = explained.graph;
+    this.nodes = explained.nodes;
+    this.outputs = explained.outputs;
+    this.kernels = explained.kernels;
+    this.separations = explained.separations;
+    this.totals = explained.totals;
+    this.memory = explained.memory;
+  }
+
+  /** The graph, a table of its kernels and what they come to; sources and reasons are left to the fields and `toText`. */
+  toString(): string {
+    return explanationText(this, { graph: true });
+  }
+
+  /** As text: choose the parts, and how wide lines may be. */
+  toText(options: TextOptions = {}): string {
+    return explanationText(this, options);
+  }
+
+  /** Plain data for `JSON.stringify`, version 1 of the schema of `Explained`. */
+  toJSON(): Explained {
+    const { version, target, model, graph, nodes, outputs, kernels, separations, totals, memory } = this;
+    return { version, target, model, graph, nodes, outputs, kernels, separations, totals, memory };
+  }
+}

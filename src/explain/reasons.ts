@@ -1,0 +1,135 @@
+// Reasons in words: one sentence per rule, with the figures that it went by.
+
+import type { Node } from '../ir/graph.ts';
+import { facts } from '../ir/ops.ts';
+import { showType } from '../ir/infer.ts';
+import type { Keeping } from '../schedule/refusal.ts';
+import type { Fold, Loops, Reason } from '../schedule/separation.ts';
+
+/** How nodes are called in a sentence, e.g. `%12 (reduce max)`. */
+export type NameOf = (node: Node) => string;
+
+/** Why the second kernel's work is not done in the first; kernels are called by their place. */
+export function apartText(reason: Reason, second: number, name: NameOf): string {
+  switch (reason.rule) {
+    case 'order': {
+      const { kernel } = reason;
+      const from =
+        kernel === second
+          ? `which follows from kernel ${kernel}'s own loops`
+          : `which comes from kernel ${kernel}`;
+      return `${name(reason.node)} also needs ${name(reason.needs)}${kernel === undefined ? '' : `, ${from}`}`;
+    }
+    case 'scatter':
+      return `data decides where elements are written, so no point of the kernel has what ${name(reason.node)} needs there`;
+    case 'alignment':
+      return alignmentText(reason.node, name);
+    case 'position':
+      return `${name(reason.node)} reduces a row whose elements the kernel computes at other positions`;
+    case 'unshared':
+      return `${name(reason.node)} reduces the same rows, but when it was placed nothing it read was read by that kernel`;
+    case 'bindings':
+      return `with ${name(reason.node)} the kernel would bind ${reason.count} buffers, limit ${reason.limit}`;
+    case 'size':
+      return `with ${name(reason.node)} the kernel would hold ${reason.count} nodes, limit ${reason.limit}`;
+    case 'own-loops':
+      return `${name(reason.node)} runs in loops of its own: no ${reason.node.op} is computed in another kernel's`;
+    case 'no-rows':
+      return `${name(reason.node)} has to run over whole rows, and the kernel runs over ${loopsText(reason.loops)}`;
+    case 'axes':
+      return `${name(reason.node)} reduces ${foldText(reason.own)}, the kernel's rows are ${foldText(reason.theirs)}`;
+    case 'joined':
+      return `${name(reason.node)} shares kernel ${reason.kernel}, which runs over the same rows`;
+    case 'latest':
+      return `more than a few kernels over the same rows were open when ${name(reason.node)} was placed`;
+    case 'loops':
+      return `they run over different points: ${loopsText(reason.first)}, and ${loopsText(reason.second)}`;
+    case 'points-differ':
+      return `the second needs ${name(reason.value)} at other points than the one it is computed at`;
+    case 'stage': {
+      const after = (kernel: number | undefined): string =>
+        kernel === undefined ? 'nothing' : `kernel ${kernel}`;
+      return `the first waits for ${after(reason.first)}, the second for ${after(reason.second)}`;
+    }
+    case 'grouped':
+      return 'both map as many elements, and another group of such maps was begun between them';
+    case 'between':
+      return `kernel ${reason.kernel} needs the first and is needed by the second`;
+    case 'merged-bindings':
+      return `one kernel would bind ${reason.count} buffers, limit ${reason.limit}`;
+    default:
+      return reason satisfies never;
+  }
+}
+
+/** Why a value is stored. */
+export function keptText(kept: Keeping, value: Node, name: NameOf): string {
+  const what = name(value);
+  switch (kept.rule) {
+    case 'output':
+      return `${what} is a result, so it is in memory anyway`;
+    case 'loops':
+      return `${what} takes loops to compute, which its reader would have to run again for every element`;
+    case 'source':
+      return `to compute ${what} again its reader would need ${name(kept.needs)}, which is not in memory`;
+    case 'work':
+      return `to compute ${what} again takes more than ${kept.limit} operations an element`;
+    case 'tiles':
+      return `its reader reads ${what} ${kept.tiles} times, once a tile, and would read ${kept.values} values that often to compute it`;
+    case 'cost': {
+      const readers = kept.kernels === 1 ? 'one kernel' : `${kept.kernels} kernels`;
+      return `computing ${what} again in ${readers} costs more than storing it (${micros(kept.again)} against ${micros(kept.stored)})`;
+    }
+    case 'bindings':
+      return `a kernel that computes ${what} again would bind ${kept.count} buffers, limit ${kept.limit}`;
+    case 'size':
+      return `a kernel that computes ${what} inline would hold ${kept.count} nodes, limit ${kept.limit}`;
+    case 'points':
+      return `inline, ${what} would lead to ${kept.count} evaluations of one value at different points, limit ${kept.limit}`;
+    case 'agreement':
+      return `several kernels of a sort compute from ${what} and must agree on every bit of it`;
+    default:
+      return kept satisfies never;
+  }
+}
+
+/** `a 64×32×16 product`, `64 rows of 32`. */
+export function loopsText({ kind, extents }: Loops): string {
+  const size = (axis: string): number => extents[axis] ?? 1;
+  const sizes = Object.values(extents);
+  switch (kind) {
+    case 'map':
+      return `${sizes[0] ?? 1} elements`;
+    case 'row':
+      return `${size('row')} rows of ${size('col')}`;
+    case 'dot':
+    case 'conv': {
+      const batch = size('batch') === 1 ? '' : `${size('batch')} of `;
+      return `${batch}${size('m')}×${size('n')} results of ${size('k')} terms`;
+    }
+    case 'scan':
+      return `${size('line')} lines of ${size('pos')}, in order`;
+    case 'scatter':
+      return `${size('line')} lines of ${size('slot')} slots`;
+    default:
+      return `${String(kind)} over ${sizes.join('×')}`;
+  }
+}
+
+function foldText({ shape, axes }: Fold): string {
+  return `[${shape.join(',')}] over ${axes.length === 1 ? 'axis' : 'axes'} ${axes.join(', ')}`;
+}
+
+function alignmentText(node: Node, name: NameOf): string {
+  if (node.op === 'broadcast')
+    return `${name(node)} spreads values over more points than the kernel runs over`;
+  if (facts(node.op).class === 'view' || node.op === 'gather')
+    return `${name(node)} moves elements: they are needed at other points than the kernel computes them at`;
+  return `${name(node)} reads values of the kernel at different positions (${showType(node)})`;
+}
+
+/** `12.3 µs`. */
+export function micros(time: number): string {
+  if (time >= 9950) return `${(time / 1000).toFixed(1)} ms`;
+  return `${time.toFixed(time < 9.95 ? 2 : time < 99.5 ? 1 : 0)} µs`;
+}

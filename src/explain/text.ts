@@ -1,0 +1,212 @@
+// An explanation as text for terminals: the recorded graph, a table of kernels, each kernel's parts, why kernels are separate,
+// and what it all comes to. Lines keep to the width given; a table that is wider loses its least columns first.
+
+import { showBytes, showCount, table } from '../table.ts';
+import { micros } from './reasons.ts';
+import type {
+  Explained,
+  ExplainedAccess,
+  ExplainedKernel,
+  ExplainedSeparation,
+  ExplainedSource,
+} from './types.ts';
+
+export interface TextOptions {
+  /** Width of lines; 100 by default. */
+  readonly columns?: number;
+  /** The recorded graph, before the table. */
+  readonly graph?: boolean;
+  /** For each kernel what it computes, reads and writes. */
+  readonly details?: boolean;
+  /** Why kernels are separate; true by default. */
+  readonly reasons?: boolean;
+  /** The generated sources. */
+  readonly sources?: boolean;
+}
+
+/** The whole explanation. */
+export function explanationText(explained: Explained, options: TextOptions = {}): string {
+  const width = Math.max(40, options.columns ?? 100);
+  const { kernels } = explained;
+  const parts: string[] = [];
+  if (options.graph === true) parts.push(explained.graph.trimEnd());
+  if (kernels.length > 0) parts.push(kernelTable(kernels, width));
+  if (options.details === true) for (const i of kernels.keys()) parts.push(kernelText(explained, i, width));
+  if (options.reasons !== false && explained.separations.length > 0)
+    parts.push(separationsText(explained, explained.separations, width));
+  if (options.sources === true) for (const { source } of kernels) parts.push(source.trimEnd());
+  parts.push(totalsText(explained));
+  return parts.join('\n\n');
+}
+
+/** One kernel with everything about it: its parts, why it is not one with its neighbours, its source. */
+export function kernelPage(explained: Explained, place: number, columns: number = 100): string {
+  const width = Math.max(40, columns);
+  const own = explained.separations.filter(({ first, second }) => first === place || second === place);
+  const reasons = own.length === 0 ? [] : [separationsText(explained, own, width)];
+  const source = explained.kernels[place]!.source.trimEnd();
+  return [kernelText(explained, place, width), ...reasons, source].join('\n\n');
+}
+
+interface Column {
+  readonly head: string;
+  readonly cell: (kernel: ExplainedKernel, place: number) => string;
+  readonly right?: true;
+  /** Columns of higher numbers go first where there is no room. */
+  readonly drop: number;
+}
+
+const columns: readonly Column[] = [
+  { head: '#', cell: (_, place) => String(place), right: true, drop: 0 },
+  { head: 'kernel', cell: ({ name }) => name, drop: 0 },
+  { head: 'kind', cell: ({ kind }) => kind, drop: 4 },
+  { head: 'nodes', cell: (kernel) => String(nodesOf(kernel).length), right: true, drop: 5 },
+  { head: 'flops', cell: ({ flops }) => showCount(flops), right: true, drop: 2 },
+  { head: 'bytes', cell: ({ bytes }) => showBytes(bytes), right: true, drop: 1 },
+  { head: '/bound', cell: ({ boundShare }) => percent(boundShare), right: true, drop: 3 },
+  { head: 'flops/B', cell: ({ intensity }) => digits(intensity), right: true, drop: 6 },
+  { head: 'time', cell: ({ time }) => micros(time), right: true, drop: 0 },
+  { head: 'share', cell: ({ timeShare }) => percent(timeShare), right: true, drop: 0 },
+  { head: 'limit', cell: ({ limitedBy }) => limitedBy, drop: 7 },
+];
+
+function kernelTable(kernels: readonly ExplainedKernel[], width: number): string {
+  for (let kept = columns; ;) {
+    const right = [...kept.keys()].filter((i) => kept[i]!.right === true);
+    const rows = kernels.map((kernel, place) => kept.map(({ cell }) => cell(kernel, place)));
+    const text = table(
+      kept.map(({ head }) => head),
+      rows,
+      right,
+    );
+    const least = Math.max(...kept.map(({ drop }) => drop));
+    if (least === 0 || text.split('\n')[1]!.length <= width) return text;
+    kept = kept.filter(({ drop }) => drop < least);
+  }
+}
+
+function kernelText(explained: Explained, place: number, width: number): string {
+  const kernel = explained.kernels[place]!;
+  const { time, timeShare, flops, bytes, intensity, boundShare, limitedBy, pipeline } = kernel;
+  const twins = explained.kernels.filter((other) => other.pipeline === pipeline).length - 1;
+  const counts = [
+    `${showCount(flops)} flops`,
+    `${showBytes(bytes)} moved (${percent(boundShare)} of the program's lower bound)`,
+    `${digits(intensity)} flops per byte`,
+    `${micros(time)} modelled (${percent(timeShare)}), most of it ${limitedBy}`,
+    ...(twins > 0 ? [`pipeline shared with ${twins} other ${twins === 1 ? 'kernel' : 'kernels'}`] : []),
+  ];
+  const rows: (readonly [string, string])[] = [
+    ['schedule', kernel.schedule],
+    ['counts', counts.join(', ')],
+    ...(['prologue', 'body', 'epilogue'] as const).flatMap((role) =>
+      nodesText(explained, kernel[role]).map((text, i) => [i === 0 ? role : '', text] as const),
+    ),
+    ...(['reads', 'writes'] as const).flatMap((way) =>
+      kernel[way].map((access, i) => [i === 0 ? way : '', accessText(explained, way, access)] as const),
+    ),
+  ];
+  const lines = rows.map(([head, text]) => `  ${head.padEnd(10)}${wrap(text, width, 12)}`);
+  return [`${place}  ${kernel.name}`, ...lines].join('\n');
+}
+
+/** One line per call of the user, with the nodes that come from it. */
+function nodesText({ nodes }: Explained, places: readonly number[]): string[] {
+  const calls = new Map<string, string[]>();
+  for (const place of places) {
+    const node = nodes[place]!;
+    if (node.op === 'constant') continue;
+    const call = sourceText(node.source);
+    calls.set(call, [...(calls.get(call) ?? []), joined(`${node.name} ${node.label}`)]);
+  }
+  return [...calls].map(([call, list]) => (call === '' ? list.join(', ') : `${call}: ${list.join(', ')}`));
+}
+
+/** `softmax (model.ts:3:20)`, `gradient of softmax (…)`. */
+export function sourceText(source: ExplainedSource | undefined): string {
+  if (source === undefined) return '';
+  const { op, module, at, gradient } = source;
+  const call = [module, op].filter((part) => part !== undefined).join(' ');
+  const place = at === undefined ? '' : ` (${at})`;
+  return `${gradient ? 'gradient of ' : ''}${call === '' ? 'code' : call}${place}`;
+}
+
+/** Keeps words on one line; `wrap` sets spaces again. */
+function joined(words: string): string {
+  return words.replaceAll(' ', '\u00a0');
+}
+
+function accessText(explained: Explained, way: 'reads' | 'writes', access: ExplainedAccess): string {
+  const { node, type, bytes, role } = access;
+  const { name, label } = explained.nodes[node]!;
+  const writer = explained.kernels.findIndex(({ writes }) => writes.some((write) => write.node === node));
+  const from = role === 'input' ? 'input' : writer < 0 ? '' : `from kernel ${writer}`;
+  return `${joined(`${name} ${label}`)}  ${type}  ${showBytes(bytes)}  ${way === 'reads' ? from : uses(explained, node, role)}`;
+}
+
+/** Who needs what a kernel writes. */
+function uses({ kernels }: Explained, node: number, role: ExplainedAccess['role']): string {
+  const readers = [...kernels.keys()].filter((i) => kernels[i]!.reads.some((read) => read.node === node));
+  const result = role === 'output' ? ['a result'] : [];
+  const many = readers.length === 1 ? 'kernel' : 'kernels';
+  return [...result, ...(readers.length === 0 ? [] : [`for ${many} ${readers.join(', ')}`])].join('; ');
+}
+
+function separationsText(explained: Explained, list: readonly ExplainedSeparation[], width: number): string {
+  const { kernels, nodes } = explained;
+  const blocks = list.map(({ relation, first, second, value, apart, kept }) => {
+    const { name, label, type } = nodes[value]!;
+    const [a, b] = [kernels[first]!.name, kernels[second]!.name];
+    const head =
+      relation === 'reads'
+        ? `${a} → ${b}: ${name} ${label} ${type}`
+        : `${a}, ${b}: both read ${name} ${label} ${type}`;
+    const why = apart.map(({ text }) => `not one kernel: ${text}`);
+    const stored = kept === undefined ? [] : [`stored: ${kept.text}`];
+    return [head, ...[...why, ...stored].map((line) => `  ${wrap(line, width, 4)}`)].join('\n');
+  });
+  return ['why kernels are separate', ...blocks].join('\n');
+}
+
+function totalsText({ totals, memory, target }: Explained): string {
+  const { kernels, pipelines, dispatches, flops, bytes, lowerBoundBytes, time, lowerBoundTime } = totals;
+  const many = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+  const ratio = lowerBoundBytes === 0 ? '' : ` (${digits(bytes / lowerBoundBytes)}×)`;
+  return [
+    `${many(kernels, 'kernel')} for ${target}: ${many(pipelines, 'pipeline')}, ${many(dispatches, 'dispatch').replace(/hs$/, 'hes')}`,
+    `${showCount(flops)} flops, ${showBytes(bytes)} moved, at least ${showBytes(lowerBoundBytes)}${ratio}; ` +
+      `${micros(time)} modelled, at least ${micros(lowerBoundTime)}`,
+    `memory ${showBytes(memory.peak)}: inputs ${showBytes(memory.inputs)}, outputs ${showBytes(memory.outputs)}, ` +
+      `scratch ${showBytes(memory.scratch)}`,
+  ].join('\n');
+}
+
+function nodesOf({ prologue, body, epilogue }: ExplainedKernel): readonly number[] {
+  return [...prologue, ...body, ...epilogue];
+}
+
+/** `3.2 %`, `87 %`. */
+export function percent(share: number): string {
+  const value = 100 * share;
+  return `${value.toFixed(value >= 9.95 ? 0 : 1)} %`;
+}
+
+/** Three digits. */
+export function digits(value: number): string {
+  if (value === 0) return '0';
+  return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+}
+
+/** Breaks a line between words; what follows the first line is indented. */
+export function wrap(text: string, width: number, indent: number): string {
+  const room = Math.max(20, width - indent);
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > room) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line].join(`\n${' '.repeat(indent)}`).replaceAll('\u00a0', ' ');
+}

@@ -1,0 +1,147 @@
+// The plain data of an explanation, as `toJSON` gives it: version 1 of a schema that only gains fields. Nodes, kernels and
+// pipelines are named by their places in the lists. Times are in µs by the target's figures, sizes in bytes.
+
+import type { Keeping } from '../schedule/refusal.ts';
+import type { Reason } from '../schedule/separation.ts';
+
+/** Everything an explanation tells. */
+export interface Explained {
+  readonly version: 1;
+  /** The profile kernels are made for: `wgsl`, `wgsl:software`. */
+  readonly target: string;
+  /** The figures of the profile that times are computed with. */
+  readonly model: CostModel;
+  /** The recorded graph as IR text, before any pass. */
+  readonly graph: string;
+  /** The graph that kernels were made from, inputs first. */
+  readonly nodes: readonly ExplainedNode[];
+  /** Nodes that are results of the program, in order. */
+  readonly outputs: readonly number[];
+  /** In the order they run. */
+  readonly kernels: readonly ExplainedKernel[];
+  /** Pairs of kernels that are not one, and why. */
+  readonly separations: readonly ExplainedSeparation[];
+  readonly totals: Totals;
+  readonly memory: MemoryUse;
+}
+
+/** What modelled times follow from. */
+export interface CostModel {
+  /** µs of a dispatch. */
+  readonly launch: number;
+  /** Bytes per µs. */
+  readonly bandwidth: number;
+  /** Arithmetic per µs. */
+  readonly arithmetic: number;
+}
+
+/** A node of the scheduled graph. */
+export interface ExplainedNode {
+  /** Its name in `graph`, e.g. `%12`; of a node that a pass made, the name of what it was made for. */
+  readonly name: string;
+  readonly op: string;
+  /** The op with what matters of its attributes, e.g. `reduce max [1]`; for a parameter, what it stands for. */
+  readonly label: string;
+  readonly inputs: readonly number[];
+  readonly type: string;
+  readonly bytes: number;
+  /** The call it was recorded in, where one is known. */
+  readonly source?: ExplainedSource;
+}
+
+/** The user's call that a node comes from. */
+export interface ExplainedSource {
+  /** The operation, e.g. `softmax`. */
+  readonly op?: string;
+  /** The module's method or the optimizer that called it, e.g. `Linear.forward`. */
+  readonly module?: string;
+  /** File, line and column, e.g. `model.ts:12:8`. */
+  readonly at?: string;
+  /** The node carries a gradient back through that call. */
+  readonly gradient: boolean;
+}
+
+/** A value that a kernel reads from memory or writes there. */
+export interface ExplainedAccess {
+  readonly node: number;
+  readonly type: string;
+  readonly bytes: number;
+  /** An input of the program, one of its results, or something between. */
+  readonly role: 'input' | 'output' | 'intermediate';
+}
+
+/** One kernel. */
+export interface ExplainedKernel {
+  /** Unique in the program. */
+  readonly name: string;
+  readonly kind: string;
+  /** How it is spread over the machine, in words. */
+  readonly schedule: string;
+  /** Kernels with equal source share a pipeline. */
+  readonly pipeline: number;
+  /** The nodes it computes: what feeds its loops, what needs them, and what follows from their results. */
+  readonly prologue: readonly number[];
+  readonly body: readonly number[];
+  readonly epilogue: readonly number[];
+  readonly reads: readonly ExplainedAccess[];
+  readonly writes: readonly ExplainedAccess[];
+  readonly flops: number;
+  /** Each distinct element read once, each element written once. */
+  readonly bytes: number;
+  /** Arithmetic per byte. */
+  readonly intensity: number;
+  /** The launch, and the longer of traffic and arithmetic. */
+  readonly time: number;
+  /** What takes longest of launch, traffic and arithmetic. */
+  readonly limitedBy: 'launch' | 'bandwidth' | 'arithmetic';
+  /** Part of the program's modelled time. */
+  readonly timeShare: number;
+  /** Bytes as a multiple of what the whole program must move at least. */
+  readonly boundShare: number;
+  readonly source: string;
+}
+
+/** Why something is not otherwise: the rule, and the rule in words with its figures. */
+export interface ExplainedReason {
+  readonly rule: Reason['rule'] | Keeping['rule'];
+  readonly text: string;
+}
+
+/** Two kernels that are not one. */
+export interface ExplainedSeparation {
+  /** `reads`: the second reads what the first writes; `siblings`: both read something large. */
+  readonly relation: 'reads' | 'siblings';
+  readonly first: number;
+  readonly second: number;
+  /** The value between them, or that both read. */
+  readonly value: number;
+  /** Why the second's work is not done in the first. */
+  readonly apart: readonly ExplainedReason[];
+  /** Why the value is stored rather than computed by the second; of `reads` only. */
+  readonly kept?: ExplainedReason;
+}
+
+/** Sums over the kernels of an explanation. */
+export interface Totals {
+  readonly kernels: number;
+  /** Distinct sources: what has to be compiled. */
+  readonly pipelines: number;
+  readonly dispatches: number;
+  readonly flops: number;
+  /** Every distinct element a kernel reads once, and every element it writes once, over all kernels. */
+  readonly bytes: number;
+  /** What one perfect kernel would move: each input read once, each output written once. */
+  readonly lowerBoundBytes: number;
+  readonly time: number;
+  /** What one perfect kernel would take: one launch, and the longer of least traffic and all arithmetic. */
+  readonly lowerBoundTime: number;
+}
+
+/** Device memory of one run, in bytes. */
+export interface MemoryUse {
+  readonly inputs: number;
+  readonly outputs: number;
+  /** Intermediate values that reach memory, sharing what they can. */
+  readonly scratch: number;
+  readonly peak: number;
+}
