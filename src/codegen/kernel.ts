@@ -5,6 +5,7 @@ import type { Kernel } from '../schedule/kernel.ts';
 import type { Target } from '../schedule/target.ts';
 import type { Loop } from './loop.ts';
 import { signatureOf } from './signature.ts';
+import { attentionLoop } from './template/attention.ts';
 import { contractLoop } from './template/contract.ts';
 import type { PinnedSchedules } from './template/contract-schedule.ts';
 import type { Bound, Frame } from './template/frame.ts';
@@ -70,6 +71,8 @@ function fillTemplate(frame: Frame): Loop {
       return rowLoop(frame);
     case 'contract':
       return contractLoop(frame);
+    case 'attention':
+      return attentionLoop(frame);
     case 'scan':
       return scanLoop(frame);
     case 'scatter':

@@ -4,7 +4,7 @@
 import type { Node } from '../ir/graph.ts';
 import { printGuard } from '../ir/index-expr.ts';
 import { showType } from '../ir/infer.ts';
-import type { Axis, Body, Kernel } from '../schedule/kernel.ts';
+import type { Axis, Body, Kernel, RowStage } from '../schedule/kernel.ts';
 import type { Bound } from './template/frame.ts';
 
 /** Equal for kernels that differ at most in their names and in the nodes behind their bindings. */
@@ -31,20 +31,34 @@ function axisKey({ atom, extent }: Axis): string {
   return `${atom.id}/${extent}`;
 }
 
+function stageKey(stage: RowStage, nameOf: (node: Node) => string): string {
+  const { node, monoid, arg, value, pass, dtype } = stage;
+  return `${nameOf(node as Node)} ${monoid} ${arg} ${value.id} ${pass} ${dtype}`;
+}
+
 function bodyKey(body: Body, nameOf: (node: Node) => string): readonly (string | number | boolean)[] {
   switch (body.kind) {
     case 'map':
       return [axisKey(body.axis)];
     case 'row': {
-      const stages = body.stages.map(
-        ({ node, monoid, arg, value, pass, dtype }) =>
-          `${nameOf(node as Node)} ${monoid} ${arg} ${value.id} ${pass} ${dtype}`,
-      );
+      const stages = body.stages.map((stage) => stageKey(stage, nameOf));
       return [axisKey(body.row), axisKey(body.column), ...stages];
     }
     case 'contract': {
       const axes = [body.batch, body.m, body.n, body.k].map(axisKey);
       return [nameOf(body.node), body.node.dtype, ...axes, body.lhs.id, body.rhs.id];
+    }
+    case 'attention': {
+      const axes = [body.batch, body.row, body.key].map(axisKey);
+      const inners = body.inners.map(
+        ({ node, depth, ofRow, ofKey }) =>
+          `${nameOf(node as Node)} ${node.dtype} ${axisKey(depth)} ${ofRow.id} ${ofKey.id}`,
+      );
+      const outers = body.outers.map(
+        ({ node, column, weight, value, pass }) =>
+          `${nameOf(node as Node)} ${node.dtype} ${axisKey(column)} ${weight.id} ${value.id} ${pass}`,
+      );
+      return [...axes, ...inners, ...body.stages.map((stage) => stageKey(stage, nameOf)), ...outers];
     }
     case 'scan': {
       const { node, line, position, value, monoid, reverse, exclusive } = body;

@@ -16,6 +16,7 @@ import {
   type Guard,
   type IndexExpr,
 } from '../ir/index-expr.ts';
+import { attentionBody } from './attention-body.ts';
 import type { Cluster } from './place.ts';
 import { dynamicAxis, type Evaluator, type Indices } from './evaluate.ts';
 import { argsOf, type Expr } from './expr.ts';
@@ -38,6 +39,10 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
           : convOperands(anchor, cluster, evaluator);
       const [batch, m, n, k] = ['batch', 'm', 'n', 'k'].map(axis);
       return { kind: 'contract', node: anchor, batch: batch!, m: m!, n: n!, k: k!, lhs, rhs };
+    }
+    case 'attention': {
+      if (cluster.group === undefined) throw new CompilerBug('schedule', 'attention needs its group');
+      return attentionBody(cluster, cluster.group, evaluator);
     }
     case 'scan': {
       if (anchor.op !== 'scan') throw new CompilerBug('schedule', 'a scan cluster needs a scan');

@@ -23,8 +23,16 @@ import {
 } from './domain.ts';
 import type { Indices } from './evaluate.ts';
 import { isExact } from './exact.ts';
+import { computedAgain, giveUp, groupNodes } from './group-order.ts';
 import { overflowCut, type Cut } from './overflow.ts';
-import { isThroughView, type AnchorKind, type Cluster, type Inline, type Place } from './place.ts';
+import {
+  isThroughView,
+  type AnchorKind,
+  type AttentionGroup,
+  type Cluster,
+  type Inline,
+  type Place,
+} from './place.ts';
 import type { Limit, Overflow, Refusal, Refused } from './refusal.ts';
 import type { Target } from './target.ts';
 
@@ -37,6 +45,8 @@ export interface Clustering {
   readonly refused: ReadonlyMap<Node, readonly Refused[]>;
   /** Free nodes that are stored because a kernel cannot hold what would come with them. */
   readonly overflows: ReadonlyMap<Node, Overflow>;
+  /** Attention kernels that compute a node again which belongs to an earlier one. */
+  readonly again: ReadonlyMap<Node, readonly Cluster[]>;
 }
 
 /** Expression nodes one kernel may hold: generated code stays readable, and pipelines compile in bounded time. */
@@ -65,9 +75,13 @@ export function clusterNodes(
   const users = usersOf(order);
   const outputs = new Set(graph.outputs);
   const cuts = new Map<Node, Cut>();
+  const split = new Map<Node, number>();
+  let grouped = groupNodes(order, users, outputs, split);
   for (let round = 0; round < 40; round++) {
-    const pass = new ClusterPass(graph, target, scalars, cuts);
-    for (const node of order) pass.visit(node);
+    const pass = new ClusterPass(graph, target, scalars, cuts, grouped.home);
+    for (const node of grouped.order) pass.visit(node);
+    const again = computedAgain(pass.clusters, pass.places);
+    const tooLarge: AttentionGroup[] = [];
     const before = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, cut) => sum + cut.last, 0);
     for (const cluster of pass.clusters) {
       const cut = overflowCut(
@@ -78,13 +92,23 @@ export function clusterNodes(
         pass.places,
         (node) => pass.readsOf(node),
         strict,
+        again,
       );
-      if (cut !== undefined) cuts.set(cluster.anchors[0]!, cut);
+      if (cut === undefined) continue;
+      const known = cuts.get(cluster.anchors[0]!);
+      cuts.set(cluster.anchors[0]!, cut);
+      if (cluster.group !== undefined && known?.last === cut.last) tooLarge.push(cluster.group);
+    }
+    if (tooLarge.length > 0) {
+      tooLarge.forEach((group) => giveUp(group, split));
+      grouped = groupNodes(order, users, outputs, split);
+      cuts.clear();
+      continue;
     }
     const after = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, cut) => sum + cut.last, 0);
     if (before === after) {
       const { places, clusters, refused, overflows } = pass;
-      return { order, users, places, clusters, refused, overflows };
+      return { order: grouped.order, users, places, clusters, refused, overflows, again };
     }
   }
   throw new CompilerBug('cluster', 'kernels do not settle within the binding limit');
@@ -113,16 +137,26 @@ class ClusterPass {
   readonly #outputs: ReadonlySet<Node>;
   /** Latest node that may join the cluster of an anchor: set where more would overflow its kernel. */
   readonly #cuts: ReadonlyMap<Node, Cut>;
+  /** The attention group that a node is computed in first, and the clusters opened so far. */
+  readonly #home: ReadonlyMap<Node, AttentionGroup>;
+  readonly #groups = new Map<AttentionGroup, Cluster>();
   /** Row clusters by the shape and axes they reduce. */
   readonly #rows = new Map<string, Cluster[]>();
   /** Clusters that disperse values, by where these go. */
   readonly #dispersed = new Map<Node, Cluster>();
 
-  constructor(graph: Graph, target: Target, scalars: ReadonlySet<Node>, cuts: ReadonlyMap<Node, Cut>) {
+  constructor(
+    graph: Graph,
+    target: Target,
+    scalars: ReadonlySet<Node>,
+    cuts: ReadonlyMap<Node, Cut>,
+    home: ReadonlyMap<Node, AttentionGroup>,
+  ) {
     this.#target = target;
     this.#scalars = scalars;
     this.#outputs = new Set(graph.outputs);
     this.#cuts = cuts;
+    this.#home = home;
   }
 
   visit(node: Node): void {
@@ -132,6 +166,9 @@ class ClusterPass {
   #place(node: Node): Place {
     // Nothing is computed for an empty tensor, and nothing can read from it.
     if (sizeOf(dims(node)) === 0) return { kind: 'free', rank: 0, closure: none, reads: none, contexts: 0 };
+    const group = this.#home.get(node);
+    if (group !== undefined)
+      return { kind: 'member', cluster: this.#groups.get(group) ?? this.#openGroup(group) };
     switch (node.op) {
       case 'parameter':
         return this.#scalars.has(node)
@@ -326,6 +363,33 @@ class ClusterPass {
     for (const input of node.inputs) for (const read of this.readsOf(input)) cluster.reads.add(read);
     this.clusters.push(cluster);
     return { kind: 'member', cluster };
+  }
+
+  /** All of a chain at once: what it reads from outside has been visited. */
+  #openGroup(group: AttentionGroup): Cluster {
+    const { batch, row, key, inners, stages, outers } = group;
+    const anchors = [...inners, ...stages, ...outers.map(({ node }) => node)] as Node[];
+    const cluster: Cluster = {
+      rank: this.clusters.length + 1,
+      kind: 'attention',
+      anchors,
+      axes: { batch, row, key },
+      members: new Map(group.members),
+      group,
+      hosted: new Set(),
+      reads: new Set(),
+    };
+    const outside = [...group.members.keys()].flatMap((node) =>
+      node.inputs.filter((input) => !group.members.has(input)),
+    );
+    const reads = new Set(outside.flatMap((input) => [...this.readsOf(input)]));
+    const room = this.#target.limits.storageBuffers - 1;
+    const overflow: Overflow = { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
+    if (reads.size > room) outside.forEach((input) => this.#store(input, overflow));
+    for (const input of outside) for (const read of this.readsOf(input)) cluster.reads.add(read);
+    this.clusters.push(cluster);
+    this.#groups.set(group, cluster);
+    return cluster;
   }
 
   #openRow(node: Node): Place {

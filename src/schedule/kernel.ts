@@ -6,8 +6,20 @@ import type { Node, NodeOf } from '../ir/graph.ts';
 import type { Guard, IndexExpr } from '../ir/index-expr.ts';
 import type { Monoid, ScatterMode } from '../ir/ops.ts';
 import type { Expr, ExprPool } from './expr.ts';
+import type { KeyRange } from './key-range.ts';
+import type { Online } from './online.ts';
 
-export type KernelKind = 'map' | 'row' | 'dot' | 'conv' | 'scan' | 'scatter' | 'sort' | 'ranks' | 'disperse';
+export type KernelKind =
+  | 'map'
+  | 'row'
+  | 'dot'
+  | 'conv'
+  | 'attention'
+  | 'scan'
+  | 'scatter'
+  | 'sort'
+  | 'ranks'
+  | 'disperse';
 
 /** An iteration axis of a kernel: `atom` stands for it in every index expression. */
 export interface Axis {
@@ -37,6 +49,24 @@ export interface RowStage {
   readonly dtype: DType;
 }
 
+/** Scores at (batch, row, key): Σ_depth of an operand that depends on the row times one that depends on the key. */
+export interface InnerProduct {
+  readonly node: NodeOf<'dot'>;
+  readonly depth: Axis;
+  readonly ofRow: Expr;
+  readonly ofKey: Expr;
+}
+
+/** result[batch, row, column] = Σ_key weight · value. */
+export interface OuterProduct {
+  readonly node: NodeOf<'dot'>;
+  readonly column: Axis;
+  readonly weight: Expr;
+  readonly value: Expr;
+  /** Sweeps over the keys that must be finished before this sum can start. */
+  readonly pass: number;
+}
+
 export type Body =
   /** Every write at every point of one flat axis. */
   | { readonly kind: 'map'; readonly axis: Axis }
@@ -52,6 +82,20 @@ export type Body =
       readonly k: Axis;
       readonly lhs: Expr;
       readonly rhs: Expr;
+    }
+  /** For each row, streaming over keys: scores, reductions over the keys, and sums of values weighted by functions of both. */
+  | {
+      readonly kind: 'attention';
+      readonly batch: Axis;
+      readonly row: Axis;
+      readonly key: Axis;
+      readonly inners: readonly InnerProduct[];
+      readonly stages: readonly RowStage[];
+      readonly outers: readonly OuterProduct[];
+      /** Keys that count, relative to the row. */
+      readonly range: KeyRange;
+      /** Present where one sweep over the keys does for all of it. */
+      readonly online?: Online;
     }
   /** result[line, position] = running combination of value along `position`. */
   | {

@@ -78,6 +78,11 @@ function readsOnlyWhereWritten(kernel: Kernel, parameter: Node, result: Node): b
   const prologues: Expr[] = [];
   if (body.kind === 'contract') prologues.push(body.lhs, body.rhs);
   if (body.kind === 'row') prologues.push(...body.stages.map((stage) => stage.value));
+  if (body.kind === 'attention') {
+    prologues.push(...body.inners.flatMap(({ ofRow, ofKey }) => [ofRow, ofKey]));
+    prologues.push(...body.stages.map((stage) => stage.value));
+    prologues.push(...body.outers.flatMap(({ weight, value }) => [weight, value]));
+  }
   if (body.kind === 'scan') prologues.push(body.value);
   if (body.kind === 'sort') prologues.push(body.key);
   // Prologues run at other times than the write (other tiles, earlier passes): the parameter must not be in them.

@@ -21,6 +21,7 @@ export function overflowCut(
   places: ReadonlyMap<Node, Place>,
   readsOf: (node: Node) => ReadonlySet<Node>,
   strict: ReadonlySet<Node>,
+  computedAgain: ReadonlyMap<Node, readonly Cluster[]>,
 ): Cut | undefined {
   const members = [...cluster.members.keys()].sort((a, b) => a.id - b.id);
   // The last node inside that needs a member's value; Infinity when one outside does. Views stand for what they view.
@@ -29,10 +30,15 @@ export function overflowCut(
     let last = outputs.has(member) ? Infinity : 0;
     for (const user of users.get(member) ?? []) {
       const inside = cluster.members.has(user);
+      const reads = (other: Cluster): boolean => other !== cluster && !other.members.has(member);
+      const home = places.get(user)!;
+      const elsewhere =
+        (computedAgain.get(user) ?? []).some(reads) ||
+        (home.kind === 'member' && home.cluster.group !== undefined ? reads(home.cluster) : !inside);
       last = Math.max(
         last,
-        inside ? user.id : Infinity,
-        inside && isThroughView(user) ? lastUse.get(user)! : 0,
+        elsewhere ? Infinity : inside ? user.id : 0,
+        inside && isThroughView(user) && !outputs.has(user) ? lastUse.get(user)! : 0,
       );
     }
     lastUse.set(member, last);

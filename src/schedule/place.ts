@@ -1,10 +1,39 @@
 // Where each node of a graph lives once kernels are formed: in memory, in a cluster that shares a kernel, or inline.
 
-import type { Node } from '../ir/graph.ts';
+import type { Node, NodeOf } from '../ir/graph.ts';
 import type { Indices } from './evaluate.ts';
 import type { Axis } from './kernel.ts';
 
-export type AnchorKind = 'row' | 'dot' | 'conv' | 'scan' | 'scatter' | 'sort' | 'ranks' | 'disperse';
+export type AnchorKind =
+  | 'row'
+  | 'dot'
+  | 'conv'
+  | 'attention'
+  | 'scan'
+  | 'scatter'
+  | 'sort'
+  | 'ranks'
+  | 'disperse';
+
+/** A dot over the keys: which of its inputs holds the weights, and its other free axes. */
+export interface OuterDot {
+  readonly node: NodeOf<'dot'>;
+  readonly side: 0 | 1;
+  readonly column: Axis;
+}
+
+export interface AttentionGroup {
+  readonly batch: Axis;
+  readonly row: Axis;
+  readonly key: Axis;
+  readonly outers: readonly OuterDot[];
+  /** Dots that give scores at (batch, row, key), in order. */
+  readonly inners: readonly NodeOf<'dot'>[];
+  /** Reductions of scores over the keys, in order. */
+  readonly stages: readonly NodeOf<'reduce'>[];
+  /** Everything from the inner dots to the outer ones, with its indices. */
+  readonly members: ReadonlyMap<Node, Indices>;
+}
 
 /** Nodes that share one kernel. */
 export interface Cluster {
@@ -21,6 +50,8 @@ export interface Cluster {
     readonly axes: readonly number[];
     readonly at: Indices;
   };
+  /** Attention clusters: the chain of operations they were opened for. */
+  readonly group?: AttentionGroup;
   /** Free nodes that are stored by this kernel, because it computes them at every one of their elements anyway. */
   readonly hosted: Set<Node>;
   /** Stored nodes that members read from outside. */

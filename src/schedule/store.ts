@@ -34,7 +34,7 @@ type Uses = Map<Cluster | Node, number>;
 
 /** Decides what is stored and by which kernel. */
 export function chooseStorage(graph: Graph, clustering: Clustering, target: Target): Storage {
-  const { order, places, users } = clustering;
+  const { order, places, users, again } = clustering;
   const outputs = new Set(graph.outputs);
   const clusterWrites = new Map<Cluster, Map<Node, Indices>>(
     clustering.clusters.map((cluster) => [cluster, new Map()]),
@@ -87,7 +87,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
     if (outputs.has(node)) return true;
     if (isThroughView(node)) return false;
     return (
-      (users.get(node) ?? []).some((user) => readsFromOutside(user, cluster)) ||
+      (users.get(node) ?? []).some((user) => readsFromOutside(user, node, cluster)) ||
       feedsEscapedView(node, cluster)
     );
   }
@@ -162,9 +162,12 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
     return place.kind === 'free' ? place.reads : new Set();
   }
 
-  function readsFromOutside(user: Node, cluster: Cluster): boolean {
+  /** Attention kernels compute the scores they share again, and read what else those are made of. */
+  function readsFromOutside(user: Node, node: Node, cluster: Cluster): boolean {
     const place = places.get(user)!;
-    return place.kind !== 'member' || place.cluster !== cluster;
+    if (place.kind !== 'member') return true;
+    const reads = (other: Cluster): boolean => other !== cluster && other.group?.members.has(node) !== true;
+    return reads(place.cluster) || (again.get(user) ?? []).some(reads);
   }
 
   /** A view inside the cluster whose readers outside look through it to this node. */
@@ -174,7 +177,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
     for (let view = stack.pop(); view !== undefined; view = stack.pop()) {
       if (outputs.has(view)) continue;
       for (const user of users.get(view) ?? []) {
-        if (readsFromOutside(user, cluster)) return true;
+        if (readsFromOutside(user, view, cluster)) return true;
         if (isThroughView(user)) stack.push(user);
       }
     }
@@ -187,11 +190,14 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
     const size = sizeOf(dims(node));
     for (const user of users.get(node) ?? []) {
       const place = places.get(user)!;
+      for (const other of again.get(user) ?? [])
+        if (!other.members.has(node)) addUse(mine, other, pointsOf(user, node, other, target));
       const together = place.kind === 'member' && home.kind === 'member' && place.cluster === home.cluster;
       if (together) {
         // Readers outside look through views; what a dropped member's readers need is in `inherited`.
         if (isThroughView(user)) for (const [kernel, points] of uses.get(user)!) addUse(mine, kernel, points);
-      } else if (place.kind === 'member') addUse(mine, place.cluster, pointsOf(user, node, target));
+      } else if (place.kind === 'member')
+        addUse(mine, place.cluster, pointsOf(user, node, place.cluster, target));
       else if (stored.has(user)) addUse(mine, user, sizeOf(dims(user)));
       else for (const [kernel, points] of uses.get(user) ?? []) addUse(mine, kernel, size === 1 ? 1 : points);
     }
@@ -204,6 +210,8 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       const place = places.get(user)!;
       if (place.kind !== 'member') continue;
       const { cluster } = place;
+      // Weights are evaluated at (row, key), where an attention kernel stores nothing.
+      if (cluster.group?.members.has(user) === true) continue;
       const at = evaluatedAt(user, node, cluster);
       const first = [...mine.keys()].every(
         (other) => other === cluster || rankOfKernel(other) > cluster.rank,
@@ -229,13 +237,14 @@ function addUse(uses: Uses, kernel: Cluster | Node, points: number): void {
  * Points at which a member evaluates an input from outside its cluster: a contraction re-reads each operand once per tile, a
  * sort by counting each key once per element of its line.
  */
-function pointsOf(user: Node, input: Node, target: Target): number {
+function pointsOf(user: Node, input: Node, cluster: Cluster, target: Target): number {
   const size = sizeOf(dims(input));
   if (user.op === 'argSort' && !target.cooperative) return size * dims(user)[user.attrs.axis]!;
   if (user.op !== 'dot' && user.op !== 'conv') return size === 1 ? 1 : Math.max(size, sizeOf(dims(user)));
   const { m, n } = contractExtents(user);
   const across = user.inputs[0] === input ? n : m;
-  return size * Math.max(1, Math.ceil(across / tileWidth));
+  // Every row of an attention kernel goes through the keys for itself.
+  return size * Math.max(1, Math.ceil(across / (cluster.group === undefined ? tileWidth : 1)));
 }
 
 /** Where the cluster evaluates `node` for its direct user, when that covers each element exactly once. */

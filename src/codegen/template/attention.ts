@@ -1,0 +1,144 @@
+// attention: scores, row statistics and weighted sums in one sweep over the keys (or one for each statistic that another
+// depends on), with nothing of score size in memory. A row is handled by `parts` invocations: each takes every parts-th quad of
+// keys when scores are computed, and every parts-th quad of columns when values are added. With one part there is neither
+// workgroup memory nor a barrier.
+
+import { CompilerBug } from '../../errors.ts';
+import type { Node } from '../../ir/graph.ts';
+import type { Expr } from '../../schedule/expr.ts';
+import type { RowStage } from '../../schedule/kernel.ts';
+import type { Online, Term } from '../../schedule/online.ts';
+import { constant, operation, splat } from '../builder.ts';
+import { registerOf, rounded, type Lowering } from '../lower.ts';
+import type { Loop, Value } from '../loop.ts';
+import { isOfProducts, Products } from './attention-products.ts';
+import { AttentionRows, attentionSchedule } from './attention-rows.ts';
+import { scoresAt } from './attention-scores.ts';
+import { bufferName, finish, type Frame } from './frame.ts';
+import { combine, combineLanes, identity } from './monoid.ts';
+import { storeAt } from './store-value.ts';
+
+/** The Loop of an attention kernel. */
+export function attentionLoop(frame: Frame): Loop {
+  const { body } = frame.kernel;
+  if (body.kind !== 'attention') throw new CompilerBug('attention template', `got a ${body.kind} kernel`);
+  const schedule = attentionSchedule(body, frame.target);
+  const rows = new AttentionRows(frame, body, schedule);
+  const products = new Products(rows);
+  rows.begin(() => {
+    if (body.online !== undefined) onlineSweep(rows, products, body.online);
+    else {
+      const last = Math.max(...[...body.stages, ...body.outers].map(({ pass }) => pass));
+      for (let pass = 0; pass <= last; pass++) sweep(rows, products, pass);
+    }
+    writeRows(rows);
+    products.write(frame.kernel.writes);
+  });
+  const shape = `[${body.batch.extent}] ${body.row.extent} rows over ${body.key.extent} keys`;
+  const note = `${shape}, ${schedule.parts} invocation(s) a row, ${schedule.rows} rows a workgroup`;
+  return finish(frame, rows.b, rows.grid, rows.workgroup, note, rows.shared);
+}
+
+/** Evaluation at a quad of keys, with their scores known. */
+function atScores(rows: AttentionRows, quad: Value): Lowering {
+  const scores = scoresAt(rows, quad);
+  const lowering = rows.atKeys(quad);
+  for (const [node, value] of scores) lowering.results.set(node, value);
+  return lowering;
+}
+
+/** One sweep over the keys: accumulates the stages and products whose dependencies earlier sweeps have settled. */
+function sweep(rows: AttentionRows, products: Products, pass: number): void {
+  const { b, body } = rows;
+  const stages = body.stages.filter((stage) => stage.pass === pass);
+  const outers = body.outers.flatMap((outer, i) => (outer.pass === pass ? [i] : []));
+  if (stages.length + outers.length === 0) return;
+  const folds = stages.map(({ monoid, dtype }) => b.var(monoid, identity(monoid, registerOf(dtype), 4)));
+  const sums = outers.map((outer) => products.open(outer));
+  rows.overKeys((first, quad, inside) => {
+    const at = atScores(rows, quad);
+    stages.forEach(({ monoid, value }, i) => {
+      const here = masked(at.value(value), inside, identity(monoid, 'f32', 4));
+      b.assign(folds[i]!, combine(monoid, folds[i]!, here));
+    });
+    const weights = outers.map((outer) => weightAt(rows, at, body.outers[outer]!.weight, inside));
+    products.add(first, sums, weights);
+    if (rows.parts > 1 && outers.length > 0) b.barrier();
+  });
+  stages.forEach((stage, i) => rows.results.set(stage.node as Node, total(rows, stage, folds[i]!)));
+  sums.forEach((sum) => products.close(sum));
+}
+
+/** Everything in one sweep: sums shrink by e^(old − new) whenever the maximum grows. */
+function onlineSweep(rows: AttentionRows, products: Products, online: Online): void {
+  const { b, body } = rows;
+  const max = b.var('max', constant(-Infinity, 'f32'));
+  const folds = online.stages.map(() => b.var('total', constant(0, 'f32', 4)));
+  const sums = body.outers.map((_, outer) => products.open(outer));
+  rows.overKeys((first, quad, inside) => {
+    const at = atScores(rows, quad);
+    const score = masked(at.value(online.max.value), inside, constant(-Infinity, 'f32', 4));
+    const here = rows.exchange(combineLanes(b, 'max', b.let(score, 'score'), 'block_max'), 'max');
+    const next = b.let(combine('max', max, here), 'new_max');
+    // While all scores are −∞ the shift is 0: e^(−∞ − 0) is the 0 that they count for.
+    const none = operation('eq', [next, constant(-Infinity, 'f32')], 'bool');
+    const shift = b.let(operation('where', [none, constant(0, 'f32'), next], 'f32'), 'shift');
+    const shrink = b.let(operation('exp', [operation('sub', [max, shift], 'f32')], 'f32'), 'shrink');
+    b.assign(max, next);
+    at.results.set(online.max.node as Node, shift);
+    const shrunk = (term: Term, sum: Value): Value =>
+      term.shifts ? operation('mul', [sum, shrink], 'f32') : sum;
+    online.stages.forEach((term, i) => {
+      const value = masked(at.value(term.core), inside, constant(0, 'f32', 4));
+      b.assign(folds[i]!, operation('add', [shrunk(term, folds[i]!), value], 'f32'));
+    });
+    const weights = online.outers.map((term) => weightAt(rows, at, term.core, inside));
+    b.if(operation('ne', [shrink, constant(1, 'f32')], 'bool'), () =>
+      online.outers.forEach((term, i) => {
+        if (term.shifts) for (const sum of sums[i]!.quads) b.assign(sum, shrunk(term, sum));
+      }),
+    );
+    products.add(first, sums, weights);
+    if (rows.parts > 1 && sums.length === 0) b.barrier();
+  });
+  rows.results.set(online.max.node as Node, b.let(rounded(max, online.max.dtype), 'row_max'));
+  online.stages.forEach(({ stage }, i) =>
+    rows.results.set(stage.node as Node, total(rows, stage, folds[i]!)),
+  );
+  sums.forEach((sum, i) => products.close(sum, online.outers[i]!.scales));
+}
+
+function masked(value: Value, inside: Value | undefined, otherwise: Value): Value {
+  const quad = splat(value, 4);
+  return inside === undefined ? quad : operation('where', [inside, quad, otherwise], quad.type);
+}
+
+function weightAt(rows: AttentionRows, at: Lowering, expr: Expr, inside: Value | undefined): Value {
+  return rows.b.let(masked(at.value(expr), inside, constant(0, 'f32', 4)), 'weight');
+}
+
+/** The whole row's value of a stage: over lanes, then over the invocations that share the row. */
+function total(rows: AttentionRows, stage: RowStage, fold: Value): Value {
+  const { b } = rows;
+  const own = combineLanes(b, stage.monoid, fold, stage.monoid);
+  const all = rows.exchange(own, stage.monoid);
+  if (rows.parts > 1) b.barrier();
+  return b.let(rounded(all, stage.dtype), `row_${stage.monoid}`);
+}
+
+/** Results of the row itself, by the first invocation that has it. */
+function writeRows(rows: AttentionRows): void {
+  const { b, body, frame } = rows;
+  const own = frame.kernel.writes.filter(
+    (write) => !body.outers.some(({ column, node }) => isOfProducts(write, column, new Set([node as Node]))),
+  );
+  if (own.length === 0) return;
+  const first = operation('eq', [rows.part, constant(0)], 'bool');
+  b.if(rows.parts === 1 ? rows.inside : operation('and', [rows.inside, first], 'bool'), () => {
+    const lowering = rows.lowering([]);
+    const values = own.map((write) => lowering.value(write.value));
+    own.forEach((write, i) => {
+      storeAt(b, lowering, bufferName(frame)(write.node), write, values[i]!, undefined);
+    });
+  });
+}
