@@ -1,0 +1,376 @@
+// The walk of clustering (see cluster.ts): gives each node a place as it comes, with what it needs already placed.
+
+import { dims, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
+import { facts, isElementwise } from '../ir/ops.ts';
+import { sizeOf } from '../ir/shape.ts';
+import { align, sameIndices } from './align.ts';
+import {
+  contractDomain,
+  disperseDomain,
+  lineDomain,
+  ranksDomain,
+  reducedAxes,
+  rowDomain,
+  scatterDomain,
+  type Domain,
+} from './domain.ts';
+import type { Indices } from './evaluate.ts';
+import { isExact } from './exact.ts';
+import type { Cut } from './overflow.ts';
+import {
+  isThroughView,
+  type AnchorKind,
+  type AttentionGroup,
+  type Cluster,
+  type Inline,
+  type Place,
+} from './place.ts';
+import type { Limit, Overflow, Refusal, Refused } from './refusal.ts';
+import type { Target } from './target.ts';
+
+/** Expression nodes one kernel may hold: generated code stays readable, and pipelines compile in bounded time. */
+export const kernelNodeLimit = 192;
+
+/** Latest row clusters over one shape and axes that a new reduction may join. */
+const siblings = 4;
+
+/** Different points one kernel may evaluate an inlined node at. */
+const contextLimit = 48;
+
+const none: ReadonlySet<Node> = new Set();
+
+/** One walk over the nodes; `cuts` bar what an earlier walk found too much. */
+export class ClusterPass {
+  readonly places: Map<Node, Place> = new Map();
+  readonly clusters: Cluster[] = [];
+  readonly refused: Map<Node, Refused[]> = new Map();
+  readonly overflows: Map<Node, Overflow> = new Map();
+  readonly #target: Target;
+  readonly #scalars: ReadonlySet<Node>;
+  readonly #outputs: ReadonlySet<Node>;
+  /** Latest node that may join the cluster of an anchor: set where more would overflow its kernel. */
+  readonly #cuts: ReadonlyMap<Node, Cut>;
+  /** The attention group that a node is computed in first, and the clusters opened so far. */
+  readonly #home: ReadonlyMap<Node, AttentionGroup>;
+  readonly #groups = new Map<AttentionGroup, Cluster>();
+  /** Row clusters by the shape and axes they reduce. */
+  readonly #rows = new Map<string, Cluster[]>();
+  /** Clusters that disperse values, by where these go. */
+  readonly #dispersed = new Map<Node, Cluster>();
+
+  constructor(
+    graph: Graph,
+    target: Target,
+    scalars: ReadonlySet<Node>,
+    cuts: ReadonlyMap<Node, Cut>,
+    home: ReadonlyMap<Node, AttentionGroup>,
+  ) {
+    this.#target = target;
+    this.#scalars = scalars;
+    this.#outputs = new Set(graph.outputs);
+    this.#cuts = cuts;
+    this.#home = home;
+  }
+
+  visit(node: Node): void {
+    this.places.set(node, this.#place(node));
+  }
+
+  #place(node: Node): Place {
+    // Nothing is computed for an empty tensor, and nothing can read from it.
+    if (sizeOf(dims(node)) === 0) return { kind: 'free', rank: 0, closure: none, reads: none, contexts: 0 };
+    const group = this.#home.get(node);
+    if (group !== undefined)
+      return { kind: 'member', cluster: this.#groups.get(group) ?? this.#openGroup(group) };
+    switch (node.op) {
+      case 'parameter':
+        return this.#scalars.has(node)
+          ? { kind: 'free', rank: 0, closure: none, reads: none, contexts: 0 }
+          : { kind: 'leaf' };
+      case 'reduce':
+      case 'argReduce':
+        return this.#joinRow(node) ?? this.#openRow(node);
+      case 'dot':
+      case 'conv':
+        return this.#open(node, node.op, contractDomain(node));
+      case 'scan':
+        return this.#open(node, 'scan', lineDomain(node, node.attrs.axis, 'pos'));
+      case 'scatter':
+        return this.#open(node, 'scatter', scatterDomain(node));
+      case 'argSort':
+        return this.#open(node, 'sort', lineDomain(node, node.attrs.axis, 'pos'));
+      case 'digitRanks':
+        this.#settle(node.inputs[0]!);
+        return this.#open(node, 'ranks', ranksDomain(node));
+      case 'disperse':
+        return this.#joinDispersed(node) ?? this.#openDispersed(node);
+      default:
+        return this.#join(node) ?? this.#free(node);
+    }
+  }
+
+  /** Rank of what a reader of `node` depends on. */
+  rankOf(node: Node): number {
+    const place = this.places.get(node)!;
+    switch (place.kind) {
+      case 'leaf':
+        return 0;
+      case 'member':
+        return place.cluster.rank;
+      case 'free':
+      case 'stored':
+        return place.rank;
+      default:
+        return place satisfies never;
+    }
+  }
+
+  /** The stored nodes that reading `node` inline touches. Views of members are looked through, never stored themselves. */
+  readsOf(node: Node): ReadonlySet<Node> {
+    const place = this.places.get(node)!;
+    if (place.kind === 'free') return place.reads;
+    if (place.kind === 'member' && isThroughView(node) && !this.#outputs.has(node))
+      return this.readsOf(node.inputs[0]!);
+    return new Set([node]);
+  }
+
+  #free(node: Node): Place {
+    let place = this.#inline(node);
+    const overflow = this.#overflow(place);
+    if (overflow !== undefined) {
+      // Too much for one kernel: the heaviest free inputs are stored until the rest fits.
+      const weight = (input: Node): number => {
+        const at = this.places.get(input)!;
+        return at.kind === 'free' ? at.closure.size + at.contexts + 64 * at.reads.size : 0;
+      };
+      for (const input of [...new Set(node.inputs)].sort((x, y) => weight(y) - weight(x))) {
+        this.#store(input, overflow);
+        place = this.#inline(node);
+        if (this.#overflow(place) === undefined) break;
+      }
+    }
+    return place;
+  }
+
+  /** What computing the node inline would drag along. */
+  #inline(node: Node): Inline {
+    let rank = 0;
+    let [pointwise, viewed] = [isElementwise(node.op) ? 1 : 0, 0];
+    const closure = new Set<Node>([node]);
+    const reads = new Set<Node>();
+    for (const input of new Set(node.inputs)) {
+      const place = this.places.get(input)!;
+      rank = Math.max(rank, place.kind === 'member' ? place.cluster.rank + 0.5 : this.rankOf(input));
+      for (const read of this.readsOf(input)) reads.add(read);
+      if (place.kind !== 'free') continue;
+      for (const inner of place.closure) closure.add(inner);
+      if (isElementwise(input.op)) pointwise = Math.max(pointwise, place.contexts);
+      else viewed += place.contexts;
+    }
+    return { kind: 'free', rank, closure, reads, contexts: pointwise + viewed };
+  }
+
+  /** What a kernel that computes this inline has too much of, if anything. */
+  #overflow({ closure, reads, contexts }: Inline): Overflow | undefined {
+    const room = this.#target.limits.storageBuffers - 1;
+    if (closure.size > kernelNodeLimit) return { rule: 'size', count: closure.size, limit: kernelNodeLimit };
+    if (reads.size > room) return { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
+    if (contexts > contextLimit) return { rule: 'points', count: contexts, limit: contextLimit };
+    return undefined;
+  }
+
+  /** Has a free node stored; a view hands this on to what it views, for views cost nothing to repeat. */
+  #store(node: Node, overflow: Overflow): void {
+    const place = this.places.get(node)!;
+    if (place.kind !== 'free' || place.closure.size === 0 || facts(node.op).class === 'source') return;
+    this.overflows.set(node, overflow);
+    this.places.set(node, { kind: 'stored', rank: place.rank });
+  }
+
+  /**
+   * Has what float arithmetic gives below a free node stored. Several kernels will compute the node, and must agree on every bit
+   * of it; compilers may contract or reorder float arithmetic, differently in each.
+   */
+  #settle(root: Node): void {
+    const exact: Node[] = [];
+    const stack = [root];
+    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+      if (this.places.get(node)!.kind !== 'free' || exact.includes(node)) continue;
+      if (!isExact(node)) {
+        this.#store(node, { rule: 'agreement' });
+        continue;
+      }
+      exact.push(node);
+      stack.push(...node.inputs);
+    }
+    for (const node of exact.sort((x, y) => x.id - y.id)) this.places.set(node, this.#inline(node));
+  }
+
+  /** Tries to make an elementwise node or view a member of the highest-ranked cluster it depends on. */
+  #join(node: Node): Place | undefined {
+    let best: Cluster | undefined;
+    for (const input of node.inputs) {
+      const place = this.places.get(input)!;
+      if (place.kind === 'member' && (best === undefined || place.cluster.rank > best.rank))
+        best = place.cluster;
+    }
+    if (best === undefined) return undefined;
+    const later = node.inputs.find((input) => this.rankOf(input) > best.rank);
+    if (later !== undefined) return this.#refuse(node, best, { rule: 'order', needs: later });
+    if (movesElements(best.kind)) return this.#refuse(node, best, { rule: 'scatter' });
+    const at = align(node, best);
+    if (at === undefined) return this.#refuse(node, best, { rule: 'alignment' });
+    const limit = this.#admit(node, best);
+    if (limit !== undefined) return this.#refuse(node, best, limit);
+    best.members.set(node, at);
+    return { kind: 'member', cluster: best };
+  }
+
+  #refuse(node: Node, cluster: Cluster, refusal: Refusal): undefined {
+    const list = this.refused.get(node);
+    if (list === undefined) this.refused.set(node, [{ cluster, refusal }]);
+    else list.push({ cluster, refusal });
+  }
+
+  /** The limit that the cluster's kernel would pass with `node` in it; if none, the node's outside reads are entered. */
+  #admit(node: Node, cluster: Cluster): Limit | undefined {
+    const reads = new Set(cluster.reads);
+    let size = cluster.members.size + 1;
+    for (const input of node.inputs) {
+      const place = this.places.get(input)!;
+      if (place.kind === 'member' && place.cluster === cluster) continue;
+      for (const read of this.readsOf(input)) reads.add(read);
+      if (place.kind === 'free') size += place.closure.size;
+    }
+    const limit = this.#target.limits.storageBuffers;
+    const cut = this.#cuts.get(cluster.anchors[0]!);
+    if (cut !== undefined && node.id > cut.last) return { rule: 'bindings', count: cut.bindings, limit };
+    if (size > kernelNodeLimit) return { rule: 'size', count: size, limit: kernelNodeLimit };
+    if (reads.size >= limit) return { rule: 'bindings', count: reads.size + 1, limit };
+    for (const read of reads) cluster.reads.add(read);
+    return undefined;
+  }
+
+  #open(
+    node: Node,
+    kind: AnchorKind,
+    { axes, at }: Domain,
+    full?: Cluster['full'],
+  ): Place & { kind: 'member' } {
+    const cluster: Cluster = {
+      rank: this.clusters.length + 1,
+      kind,
+      anchors: [node],
+      axes,
+      members: new Map([[node, at]]),
+      ...(full === undefined ? {} : { full }),
+      hosted: new Set(),
+      reads: new Set(),
+    };
+    // A prologue that would overflow the kernel's bindings is stored first.
+    const room = this.#target.limits.storageBuffers - 1;
+    const reads = new Set<Node>();
+    for (const input of node.inputs) for (const read of this.readsOf(input)) reads.add(read);
+    const overflow: Limit = { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
+    if (reads.size > room) node.inputs.forEach((input) => this.#store(input, overflow));
+    for (const input of node.inputs) for (const read of this.readsOf(input)) cluster.reads.add(read);
+    this.clusters.push(cluster);
+    return { kind: 'member', cluster };
+  }
+
+  /** All of a chain at once: what it reads from outside has been visited. */
+  #openGroup(group: AttentionGroup): Cluster {
+    const { batch, row, key, inners, stages, outers } = group;
+    const anchors = [...inners, ...stages, ...outers.map(({ node }) => node)] as Node[];
+    const cluster: Cluster = {
+      rank: this.clusters.length + 1,
+      kind: 'attention',
+      anchors,
+      axes: { batch, row, key },
+      members: new Map(group.members),
+      group,
+      hosted: new Set(),
+      reads: new Set(),
+    };
+    const outside = [...group.members.keys()].flatMap((node) =>
+      node.inputs.filter((input) => !group.members.has(input)),
+    );
+    const reads = new Set(outside.flatMap((input) => [...this.readsOf(input)]));
+    const room = this.#target.limits.storageBuffers - 1;
+    const overflow: Overflow = { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
+    if (reads.size > room) outside.forEach((input) => this.#store(input, overflow));
+    for (const input of outside) for (const read of this.readsOf(input)) cluster.reads.add(read);
+    this.clusters.push(cluster);
+    this.#groups.set(group, cluster);
+    return cluster;
+  }
+
+  #openRow(node: Node): Place {
+    const domain = rowDomain(node);
+    const place = this.#open(node, 'row', domain, domain.full);
+    const key = rowKey(domain.full.shape, domain.full.axes);
+    this.#rows.set(key, [...(this.#rows.get(key) ?? []), place.cluster].slice(-siblings));
+    return place;
+  }
+
+  #openDispersed(node: NodeOf<'disperse'>): Place {
+    const place = this.#open(node as Node, 'disperse', disperseDomain(node as Node));
+    this.#dispersed.set(node.inputs[1]!, place.cluster);
+    return place;
+  }
+
+  /** Values that go to the places of a cluster's own are moved by the same kernel: the keys and the payload of a sort. */
+  #joinDispersed(node: NodeOf<'disperse'>): Place | undefined {
+    const [values, places] = node.inputs as readonly [Node, Node];
+    const cluster = this.#dispersed.get(places);
+    const first = cluster?.anchors[0];
+    if (cluster === undefined || first?.op !== 'disperse' || first.attrs.axis !== node.attrs.axis)
+      return undefined;
+    if (this.rankOf(values) >= cluster.rank) return undefined;
+    if (this.#admit(node as Node, cluster) !== undefined) return undefined;
+    cluster.members.set(node as Node, cluster.members.get(first)!);
+    cluster.anchors.push(node as Node);
+    return { kind: 'member', cluster };
+  }
+
+  /** A reduction whose input is a member of (or shares reads with) a row cluster over the same shape and axes. */
+  #joinRow(node: Node): Place | undefined {
+    const input = node.inputs[0]!;
+    const place = this.places.get(input)!;
+    const shape = dims(input);
+    const axes = reducedAxes(node);
+    for (const cluster of (this.#rows.get(rowKey(shape, axes)) ?? []).toReversed()) {
+      const full = cluster.full!;
+      const isMember = place.kind === 'member' && place.cluster === cluster;
+      const refusal =
+        this.#otherRow(input, cluster, isMember ? full.at : undefined) ?? this.#admit(node, cluster);
+      if (refusal !== undefined) {
+        this.#refuse(node, cluster, refusal);
+        continue;
+      }
+      const kept = full.at.filter((_, axis) => !axes.includes(axis));
+      cluster.members.set(node, kept);
+      cluster.anchors.push(node);
+      return { kind: 'member', cluster };
+    }
+    return undefined;
+  }
+
+  /** Why a reduction of `input` does not run over the cluster's rows; `row` is where the input must be if it is a member. */
+  #otherRow(input: Node, cluster: Cluster, row: Indices | undefined): Refusal | undefined {
+    if (row !== undefined)
+      return sameIndices(cluster.members.get(input)!, row) ? undefined : { rule: 'position' };
+    if (this.rankOf(input) >= cluster.rank) return { rule: 'order', needs: input };
+    const shared = [...this.readsOf(input)].some((read) => cluster.reads.has(read) && sizeOf(dims(read)) > 1);
+    return shared ? undefined : { rule: 'unshared' };
+  }
+}
+
+/** Kernels that write where the data says, or elsewhere than at their point: nothing is aligned with their results. */
+function movesElements(kind: AnchorKind): boolean {
+  return kind === 'scatter' || kind === 'ranks' || kind === 'disperse';
+}
+
+function rowKey(shape: readonly number[], axes: readonly number[]): string {
+  return `${shape.join(',')}/${axes.join(',')}`;
+}
