@@ -72,6 +72,8 @@ async function inputsOf(found: Exports, file: string): Promise<readonly unknown[
 
 async function load(path: string, file: string): Promise<Exports> {
   const url = pathToFileURL(path).href;
+  // Calls are told by their lines in the file as it was written.
+  process.setSourceMapsEnabled(true);
   try {
     return (await import(url)) as Exports;
   } catch (error) {
@@ -80,7 +82,10 @@ async function load(path: string, file: string): Promise<Exports> {
   // This Node reads no TypeScript: the project's tsx may.
   let tsx: string;
   try {
-    tsx = createRequire(path).resolve('tsx/esm/api');
+    // Of its two builds the one for `require` cannot register itself.
+    tsx = createRequire(path)
+      .resolve('tsx/esm/api')
+      .replace(/\.cjs$/, '.mjs');
   } catch {
     throw new SinterError(
       'E_UNSUPPORTED',
@@ -90,7 +95,8 @@ async function load(path: string, file: string): Promise<Exports> {
   const { register } = (await import(pathToFileURL(tsx).href)) as { register: () => () => Promise<void> };
   const unregister = register();
   try {
-    return (await import(url)) as Exports;
+    // Node remembers that it could not load the address as it was.
+    return (await import(`${url}?typescript`)) as Exports;
   } finally {
     await unregister();
   }

@@ -1,11 +1,14 @@
 // `sinter explain` as its users see it: their own programs, one kernel, other targets, pages.
 
+import { spawnSync } from 'node:child_process';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
 import type { Explained, ExplainedKernel } from '../../src/index.ts';
+import { stagePackage } from '../support/bundle.ts';
 
 async function explain(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   const [out, err]: [string[], string[]] = [[], []];
@@ -136,5 +139,79 @@ describe('the page', () => {
     expect(page).toContain('<title>softmax</title>');
     const { out } = await explain('--workload', 'softmax', '--html', file, '--json');
     expect((JSON.parse(out) as Explained).kernels).toHaveLength(1);
+  });
+});
+
+describe('the published command, in a project of the user’s', { timeout: 60_000 }, () => {
+  let project = '';
+  let home = '';
+  const modules = join(import.meta.dirname, '../../node_modules');
+  const lines = [
+    "import { zeros, type Tensor } from 'sinter';",
+    'export const fn = (x: Tensor, w: Tensor): Tensor => x.matmul(w).softmax();',
+    'export const inputs = (): Tensor[] => [zeros([128, 64]), zeros([64, 32])];',
+  ];
+  const sinter = (...args: string[]): { code: number | null; out: string; err: string } => {
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [join(home, 'dist/cli/main.js'), ...args],
+      {
+        cwd: project,
+        encoding: 'utf8',
+        env: { ...process.env, NODE_OPTIONS: '' },
+      },
+    );
+    return { code: status, out: stdout, err: stderr };
+  };
+  beforeAll(() => {
+    project = join(folder, 'project');
+    home = stagePackage(project);
+    writeFileSync(join(project, 'model.ts'), lines.join('\n'));
+    const plain = lines.join('\n').replaceAll(/, type Tensor|: Tensor(?:\[\])?/g, '');
+    writeFileSync(join(project, 'model.js'), plain);
+  });
+
+  test('loads JavaScript, and names its lines', () => {
+    const { code, out } = sinter('explain', 'model.js');
+    expect(code).toBe(0);
+    expect(out).toContain('softmax (model.js:2:');
+  });
+
+  test('loads TypeScript where Node or the project’s tsx reads it, and else says how', () => {
+    const first = sinter('explain', 'model.ts');
+    if ('typescript' in process.features && process.features.typescript !== false) expect(first.code).toBe(0);
+    else {
+      expect(first.code).toBe(1);
+      expect(first.err).toMatch(/reads no TypeScript by itself\n {2}try: npm install --save-dev tsx/);
+    }
+    symlinkSync(join(modules, 'tsx'), join(project, 'node_modules/tsx'));
+    const second = sinter('explain', 'model.ts');
+    expect(second.code, second.err).toBe(0);
+    expect(second.out).toContain('softmax (model.ts:2:');
+  });
+
+  test('draws where the package for it is there, and else names it', () => {
+    const first = sinter('explain', 'model.js', '--html', 'page.html');
+    expect(first.code).toBe(1);
+    expect(first.err).toContain('@dagrejs/dagre, which is not installed\n  try: npm install @dagrejs/dagre');
+    symlinkSync(join(modules, '@dagrejs'), join(project, 'node_modules/@dagrejs'));
+    expect(sinter('explain', 'model.js', '--html', 'page.html').code).toBe(0);
+    expect(readFileSync(join(project, 'page.html'), 'utf8')).toMatch(/^<!doctype html>/);
+  });
+
+  test('tells a file of another copy from its own', () => {
+    cpSync(join(home, 'dist'), join(project, 'other'), { recursive: true });
+    writeFileSync(
+      join(project, 'foreign.js'),
+      lines
+        .join('\n')
+        .replace("'sinter'", "'./other/index.js'")
+        .replaceAll(/, type Tensor|: Tensor(?:\[\])?/g, ''),
+    );
+    const { code, err } = sinter('explain', 'foreign.js');
+    expect([code, err]).toEqual([
+      1,
+      'sinter: foreign.js imports another copy of sinter than this command is of\n  try: npx sinter in the folder of its package.json\n',
+    ]);
   });
 });
