@@ -3,6 +3,7 @@
 
 import { assemble, storedBytes } from './codegen/assemble.ts';
 import { lowerKernel, type LoopCache } from './codegen/kernel.ts';
+import type { PinnedSchedules } from './codegen/template/contract-schedule.ts';
 import { verifyLoop } from './codegen/verify-loop.ts';
 import { emitWgsl } from './codegen/wgsl/emit.ts';
 import { dims, type Graph, type Node } from './ir/graph.ts';
@@ -31,6 +32,8 @@ export interface CompileOptions {
   readonly scalars?: ReadonlySet<number>;
   /** Inputs that may be overwritten: parameter index → the output (of its dtype and shape) that may take its place. */
   readonly donate?: ReadonlyMap<number, number>;
+  /** Schedules to use instead of the model's. */
+  readonly schedules?: PinnedSchedules;
   /** Verify after every pass and every lowered kernel. */
   readonly check?: boolean;
   /** Hand out the schedule as well. */
@@ -122,7 +125,9 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
   const { kernels } = schedule;
   const memory = planMemory(kernels, outputs, donations, storedBytes);
   const loops: LoopCache = new Map();
-  const lowered = kernels.map((kernel) => lowerKernel(kernel, target, memory.overwrites, loops));
+  const lowered = kernels.map((kernel) =>
+    lowerKernel(kernel, target, memory.overwrites, loops, options.schedules),
+  );
   if (options.check) for (const loop of loops.values()) verifyLoop(loop);
   const { program, sources } = assemble({
     target: target.id,

@@ -130,7 +130,10 @@ export class Lowering {
       case 'read':
         return this.#read(expr.node, this.place(expr.index), guarded);
       case 'select': {
-        const condition = this.guard(substituteGuard(expr.guard, this.#binding.substitution));
+        const guard = substituteGuard(expr.guard, this.#binding.substitution);
+        if (guard === 'never') return this.#value(expr.no, guarded);
+        if (guard.length === 0) return this.#value(expr.yes, guarded);
+        const condition = this.guard(guard);
         const inner = condition.width === 4 || guarded === 'by lane' ? 'by lane' : 'whole';
         const yes = this.#value(expr.yes, inner);
         const no = this.#value(expr.no, guarded);

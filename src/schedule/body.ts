@@ -8,6 +8,8 @@ import {
   constantIndex,
   delinearize,
   divIndex,
+  dynamicIndex,
+  interval,
   linearize,
   modIndex,
   offsetIndex,
@@ -19,7 +21,7 @@ import {
 import { attentionBody } from './attention-body.ts';
 import type { Cluster } from './place.ts';
 import { dynamicAxis, type Evaluator, type Indices } from './evaluate.ts';
-import { argsOf, type Expr } from './expr.ts';
+import { argsOf, type Expr, type ExprPool } from './expr.ts';
 import type { Axis, Body, RowStage, Write } from './kernel.ts';
 import type { Plan } from './plan.ts';
 
@@ -147,7 +149,9 @@ function convOperands(node: Node, cluster: Cluster, evaluator: Evaluator): { lhs
     const index = offsetIndex(addIndex(scaleIndex(out, strides[i]!), offset), -padLow[i]!);
     guard = andGuards(guard, within(index, 0, (x[i + 2]! - 1) * spread));
     guard = andGuards(guard, within(modIndex(index, spread), 0, 0));
-    spatial.push(divIndex(index, spread));
+    // Lines are kept inside the input, so that the places read along them need no bounds of their own.
+    const isLine = i < position.length - 1;
+    spatial.push(isLine ? insideAxis(pool, index, x[i + 2]!, spread) : divIndex(index, spread));
   }
   const zero = pool.constant(0, node.dtype);
   if (guard === 'never') return { lhs, rhs: zero };
@@ -178,6 +182,21 @@ export function dispersedWrites(nodes: Iterable<Node>, cluster: Cluster, evaluat
     const index = linearize(from.with(axis, atom), dims(node));
     return { node, index, value: evaluator.value(node.inputs[0]!, from) };
   });
+}
+
+/** index / spread, kept within an axis; the index itself where its bounds show that it is. */
+function insideAxis(pool: ExprPool, index: IndexExpr, size: number, spread: number): IndexExpr {
+  const last = (size - 1) * spread;
+  const { lo, hi } = interval(index);
+  if ((lo >= 0 && hi <= last) || size === 1) return size === 1 ? constantIndex(0) : divIndex(index, spread);
+  const i32 = (value: number): Expr => pool.constant(value, 'i32');
+  const asked = pool.make({ kind: 'index', index, dtype: 'i32' });
+  const clamped = pool.op('min', [pool.op('max', [asked, i32(0)], 'i32'), i32(last)], 'i32');
+  const inside = spread === 1 ? clamped : pool.op('div', [clamped, i32(spread)], 'i32');
+  for (const [atom, expr] of pool.dynamics) if (expr === inside) return atom;
+  const atom = dynamicIndex(`at${pool.dynamics.size}`, 0, size - 1);
+  pool.dynamics.set(atom, inside);
+  return atom;
 }
 
 function scatterBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {

@@ -21,7 +21,10 @@ const programs: Readonly<Record<string, readonly [Target, (s: Sketch) => readonl
   'softmax-gpu': [gpuTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
   'matmul-bias-relu-software': [softwareTarget, (s) => [biasRelu(s, 64, 64, 64)]],
   'matmul-bias-relu-gpu': [gpuTarget, (s) => [biasRelu(s, 512, 512, 512)]],
-  'convolution-software': [softwareTarget, (s) => [s.conv(s.input([1, 4, 8, 8]), s.input([4, 4, 3, 3]))]],
+  'convolution-software': [
+    softwareTarget,
+    (s) => [s.conv(s.input([1, 16, 32, 32]), s.input([16, 16, 3, 3]))],
+  ],
   'running-sum': [gpuTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
   'sort-gpu': [gpuTarget, (s) => [s.argSort(s.input([40, 100], 'u32'), 1)]],
   'sort-software': [softwareTarget, (s) => [s.argSort(s.input([40, 100], 'u32'), 1)]],

@@ -3,7 +3,7 @@
 // measurement (in nanoseconds). Only ratios matter.
 
 import type { Target } from '../../schedule/target.ts';
-import { flippedProblem, type ContractProblem } from './contract-problem.ts';
+import { flippedProblem, type ContractProblem, type Window } from './contract-problem.ts';
 import type { ContractSchedule } from './contract-schedule.ts';
 
 interface Machine {
@@ -36,6 +36,22 @@ interface Machine {
 export function statements(rows: number, columns: number, expressions: number): number {
   const quads = (rows * columns) / 4;
   return rows + columns / 4 + quads * (1 + Math.max(3, expressions));
+}
+
+/** The same for a patch of a convolution. */
+export function windowStatements(rows: number, positions: number, taps: number, expressions: number): number {
+  return (rows + positions) * taps + (rows * positions * (taps + Math.max(3, expressions))) / 4;
+}
+
+/** Inputs that the taps of one round look at. */
+function windowInputs(
+  { columns, lines, taps }: { readonly columns: number; readonly lines: number; readonly taps: number },
+  window: Window,
+): number {
+  const along = Math.min(taps, window.taps);
+  const across = taps / along;
+  const reach = (window.stride * (columns - 1) + window.dilation * (along - 1) + 1) / window.spread;
+  return Math.min(columns * along, Math.ceil(reach)) * (across === 1 ? lines : lines + across - 1);
 }
 
 /** 64 cores of 128 multiply-adds a clock: a mid-range GPU. */
@@ -88,7 +104,8 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
   // Turns that a core takes to run its share of so many workgroups once.
   const turns = (workgroups: number, invocations: number): number =>
     Math.ceil((Math.ceil(workgroups / cores) * Math.ceil(invocations / lanes)) / machine.groups);
-  const right = rhs === 'n' ? machine.load : machine.scattered;
+  // A convolution's input is looked for and compared with its borders.
+  const right = (rhs === 'n' ? machine.load : machine.scattered) * (problem.window === undefined ? 1 : 2);
   const sums = rows * columns * (multiplyAdd + spill * rows * columns);
   const isFar = rhs === 'n' && k * n > nearElements;
   const direct = rows * machine.scattered + columns * right + sums + overhead + (isFar ? machine.far : 0);
@@ -118,6 +135,20 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
         steps * Math.max(latency, turns(groups, threads * slices) * round) +
         barrier +
         rows * columns * slices * 2
+      );
+    }
+    case 'window': {
+      const { lines, taps } = schedule;
+      const results = rows * columns * lines;
+      const inputs = windowInputs(schedule, problem.window!);
+      const busy = (results * taps * (multiplyAdd + (spill * results) / 2)) / problem.window!.spread;
+      const round = 2 * machine.load * inputs + machine.scattered * rows * taps + busy + 2 * overhead;
+      const groups =
+        (batch * Math.ceil(m / rows) * problem.window!.lines * Math.ceil(problem.window!.width / columns)) /
+        lines;
+      return (
+        (k / taps) * Math.max(latency, turns(groups / machine.workgroup, machine.workgroup) * round) +
+        machine.statement * windowStatements(rows, columns * lines, taps, expressions)
       );
     }
     default:

@@ -3,11 +3,27 @@
 
 import { addIndex, coefficientOf, scaleIndex, substitute } from '../../ir/index-expr.ts';
 import type { DType } from '../../ir/dtype.ts';
+import { dims } from '../../ir/graph.ts';
+import { sizeOf } from '../../ir/shape.ts';
 import { argsOf, type Expr } from '../../schedule/expr.ts';
 import type { Axis, Body, Kernel } from '../../schedule/kernel.ts';
 import { laneAtom, quadIndex } from '../lower.ts';
 
 export type Contract = Extract<Body, { kind: 'contract' }>;
+
+/** How the positions of a convolution overlap. */
+export interface Window {
+  /** Output positions of a line (the last spatial axis), and lines. */
+  readonly width: number;
+  readonly lines: number;
+  /** Taps along a line; lines of taps that lie together; and how far apart neighbouring outputs and taps look. */
+  readonly taps: number;
+  readonly tapLines: number;
+  readonly stride: number;
+  readonly dilation: number;
+  /** Elements of the input stand so far apart along a line: other positions hold nothing. */
+  readonly spread: number;
+}
 
 export interface ContractProblem {
   readonly kind: 'dot' | 'conv';
@@ -19,12 +35,14 @@ export interface ContractProblem {
   readonly lhs: 'm' | 'k' | 'none';
   readonly rhs: 'n' | 'k' | 'none';
   readonly dtype: DType;
-  /** Expressions of the kernel: what prologue and epilogue add to every unrolled result. */
+  readonly window?: Window;
+  /** Expressions of the epilogue: what every unrolled result adds to the kernel. */
   readonly expressions: number;
 }
 
 export function contractProblem(kernel: Kernel, body: Contract): ContractProblem {
   const { batch, m, n, k, lhs, rhs } = body;
+  const window = windowOf(body);
   return {
     kind: body.node.op === 'conv' ? 'conv' : 'dot',
     batch: batch.extent,
@@ -40,7 +58,36 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
       ['k', k],
     ]),
     dtype: body.node.dtype,
-    expressions: kernel.pool.size,
+    ...(window === undefined ? {} : { window }),
+    expressions: epilogueSize(kernel),
+  };
+}
+
+function epilogueSize({ writes }: Kernel): number {
+  const seen = new Set<Expr>();
+  const visit = (expr: Expr): void => {
+    if (seen.has(expr)) return;
+    seen.add(expr);
+    argsOf(expr).forEach(visit);
+  };
+  writes.forEach(({ value }) => visit(value));
+  return seen.size;
+}
+
+/** The overlap of a convolution's positions; undefined for other contractions. */
+export function windowOf({ node }: Contract): Window | undefined {
+  if (node.op !== 'conv' || node.shape.length < 3) return undefined;
+  const [spatial, kernel] = [dims(node).slice(2), dims(node.inputs[1]!).slice(2)];
+  const { strides, rhsDilation, lhsDilation } = node.attrs;
+  const width = spatial.at(-1)!;
+  return {
+    width,
+    lines: sizeOf(spatial) / width,
+    taps: kernel.at(-1)!,
+    tapLines: kernel.at(-2) ?? 1,
+    stride: strides.at(-1)!,
+    dilation: rhsDilation.at(-1)!,
+    spread: lhsDilation.at(-1)!,
   };
 }
 

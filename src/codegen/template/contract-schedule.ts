@@ -2,13 +2,13 @@
 // model takes, and the few that are worth measuring. The templates beside this file turn each into a Loop.
 
 import type { Target } from '../../schedule/target.ts';
-import { scheduleTime, statements } from './contract-model.ts';
-import { flippedProblem, type ContractProblem } from './contract-problem.ts';
+import { scheduleTime, statements, windowStatements } from './contract-model.ts';
+import { flippedProblem, type ContractProblem, type Window } from './contract-problem.ts';
 
 interface Tile {
   /** The sides change places first: the vector axis is always n. */
   readonly flip: boolean;
-  /** Sums an invocation keeps: rows of m, columns of n (in fours). */
+  /** Sums an invocation keeps: rows of m, columns of n (in fours, but for `window`). */
   readonly rows: number;
   readonly columns: number;
 }
@@ -36,6 +36,12 @@ export type ContractSchedule = Tile &
         readonly slices: number;
         readonly along: 'n' | 'k';
       }
+    | {
+        /** conv: patches of `lines` × columns output positions, `taps` steps of k a round, inputs shared among taps. */
+        readonly kind: 'window';
+        readonly lines: number;
+        readonly taps: number;
+      }
   );
 
 /** Schedules chosen by measurement or by hand, where there are any. */
@@ -51,8 +57,9 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
   const { limits } = target;
   const { m, n, batch, expressions } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
-  if (rows < 1 || columns < 4 || columns % 4 !== 0) return false;
-  if (rows > Math.max(1, m) || columns > 4 * Math.ceil(n / 4)) return false;
+  if (rows < 1 || rows > Math.max(1, m)) return false;
+  if (schedule.kind === 'window') return isLegalWindow(schedule, problem);
+  if (columns < 4 || columns % 4 !== 0 || columns > 4 * Math.ceil(n / 4)) return false;
   const smallest = rows === 1 && columns === 4;
   if (!smallest && statements(rows, columns, expressions) > unrollLimit) return false;
   switch (schedule.kind) {
@@ -85,6 +92,20 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
   }
 }
 
+function isLegalWindow(
+  { flip, rows, columns, lines, taps }: Extract<ContractSchedule, { kind: 'window' }>,
+  { window, k, expressions }: ContractProblem,
+): boolean {
+  if (window === undefined || flip) return false;
+  return (
+    columns >= 1 &&
+    columns <= window.width &&
+    window.lines % lines === 0 &&
+    k % taps === 0 &&
+    windowStatements(rows, columns * lines, taps, expressions) <= unrollLimit
+  );
+}
+
 /** The schedule that the model takes to be the fastest. */
 export function contractSchedule(problem: ContractProblem, target: Target): ContractSchedule {
   return ranked(problem, target)[0]!;
@@ -112,6 +133,7 @@ function ranked(problem: ContractProblem, target: Target): ContractSchedule[] {
 function* everySchedule(problem: ContractProblem): Generator<ContractSchedule> {
   for (const [tileM, tileN, tileK, rows, columns] of stagedTiles)
     yield { kind: 'staged', flip: false, rows, columns, tileM, tileN, tileK };
+  if (problem.window !== undefined) yield* patches(problem.window, problem.k);
   for (const flip of flips(problem)) {
     for (const [rows, columns] of registerTiles) yield { kind: 'registers', flip, rows, columns };
     const { rhs } = flip ? flippedProblem(problem) : problem;
@@ -125,6 +147,24 @@ function* everySchedule(problem: ContractProblem): Generator<ContractSchedule> {
 function flips({ m, n, lhs, rhs }: ContractProblem): readonly boolean[] {
   if (n < 4 && m > n) return [true];
   return lhs === 'm' && rhs !== 'n' && m >= 4 ? [true, false] : [false];
+}
+
+/** Patches whose columns divide the line, if any do: elsewhere the last one overlaps. */
+function* patches(window: Window, k: number): Generator<ContractSchedule> {
+  const { width, taps: line, tapLines } = window;
+  const divisors = (of: number, most: number): number[] =>
+    Array.from({ length: Math.min(of, most) }, (_, i) => i + 1).filter((count) => of % count === 0);
+  const even = divisors(width, 32).filter((columns) => columns >= 3 || columns === width);
+  const widths = even.length > 0 ? even : [8, 16].filter((columns) => columns < width);
+  const whole = line * tapLines;
+  const rounds =
+    line <= 7 ? [line, ...(whole <= 9 && whole > line ? [whole] : [])] : [divisors(line, 4).at(-1)!];
+  for (const taps of rounds.filter((count) => k % count === 0))
+    for (const rows of [8, 4, 2, 1])
+      for (const lines of divisors(window.lines, 8))
+        for (const columns of widths)
+          if (rows * columns * lines <= 128)
+            yield { kind: 'window', flip: false, rows, columns, lines, taps };
 }
 
 const stagedTiles = [

@@ -4,11 +4,12 @@
 
 import { CompilerBug } from '../../errors.ts';
 import type { Loop } from '../loop.ts';
-import { contractProblem, flipped, type Contract } from './contract-problem.ts';
+import { contractProblem, flipped, windowOf, type Contract } from './contract-problem.ts';
 import { registerLoop } from './contract-registers.ts';
 import { contractSchedule, isLegal, type ContractSchedule } from './contract-schedule.ts';
 import { slicedLoop } from './contract-slices.ts';
 import { stagedLoop } from './contract-staged.ts';
+import { windowLoop } from './contract-window.ts';
 import type { Frame } from './frame.ts';
 
 /** The Loop of a dot or conv kernel, by a pinned schedule or else the model's. */
@@ -32,6 +33,8 @@ function fill(frame: Frame, body: Contract, schedule: ContractSchedule): Loop {
       return stagedLoop(frame, body, schedule);
     case 'slices':
       return slicedLoop(frame, body, schedule);
+    case 'window':
+      return windowLoop(frame, body, windowOf(body)!, schedule);
     default:
       return schedule satisfies never;
   }

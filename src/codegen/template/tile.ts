@@ -17,10 +17,11 @@ export function accumulators(b: LoopBuilder, body: Contract, rows: number, quads
   );
 }
 
-/** a·b + sum over four lanes. */
+/** a·c + sum over the lanes of the sum. */
 export function multiplyAdd(a: Value, c: Value, sum: Value): Value {
-  if (sum.type === 'f32') return operation('fma', [splat(a, 4), splat(c, 4), sum], 'f32');
-  return operation('add', [operation('mul', [splat(a, 4), splat(c, 4)], sum.type), sum], sum.type);
+  const [left, right] = [splat(a, sum.width), splat(c, sum.width)];
+  if (sum.type === 'f32') return operation('fma', [left, right, sum], 'f32');
+  return operation('add', [operation('mul', [left, right], sum.type), sum], sum.type);
 }
 
 /** One lane of a vector; a scalar is the same in all. */
@@ -110,16 +111,16 @@ export function sharedQuad(buffer: string, index: Value, sum: Value): Value {
   return { kind: 'load', buffer, index, aligned: true, type: sum.type, width: 4 };
 }
 
-/** i32 quotient and remainder of a nonnegative value by a constant, and what to call them. */
+/** i32 quotient and remainder of a nonnegative value by a constant, and what to call them. The remainder is never a constant:
+ *  lanes that are constants are miscompiled by SwiftShader. */
 export function divideInts(
   b: LoopBuilder,
   value: Value,
   by: number,
   names: readonly [string, string],
 ): readonly [Value, Value] {
-  if (by === 1) return [value, constant(0)];
   return [
-    b.let(operation('div', [value, constant(by)], 'i32'), names[0]),
+    by === 1 ? value : b.let(operation('div', [value, constant(by)], 'i32'), names[0]),
     b.let(operation('mod', [value, constant(by)], 'i32'), names[1]),
   ];
 }
