@@ -4,7 +4,7 @@
 import { measureReplay, replaySizes, replayTable, type Replay } from '../src/cli/bench-replay.ts';
 import { setDevice } from '../src/index.ts';
 
-const [name = 'webgpu:software', calls = '2000'] = process.argv.slice(2);
+const [name = 'webgpu:software', calls = '400'] = process.argv.slice(2);
 setDevice(name);
 const lines: Replay[] = [];
 for (const kernels of replaySizes) lines.push(await measureReplay(kernels, Number(calls)));

@@ -34,7 +34,7 @@ export interface BenchResult {
 
 /** The replayed programs, as a name to choose them by. */
 const replayName = 'replay';
-const replayCalls = 1000;
+const replayCalls = 400;
 
 export const benchCommand: Command = {
   name: 'bench',
