@@ -13,13 +13,18 @@ import { Timeline } from './timeline.ts';
 /** GPUMapMode.READ; Node has no such global. */
 const MAP_READ = 1;
 
+/** How to wait for the GPU: what the promise gives, when it gives it. */
+export type Wait = <T>(promise: Promise<T>) => Promise<T>;
+
 /** Wraps a GPUDevice; it must have been made with the limits that `facts` name. */
 export class WebGpuDevice implements Device {
   readonly facts: DeviceFacts;
   readonly #engine: Engine;
+  readonly #wait: Wait;
 
-  constructor(gpu: GPUDevice, facts: DeviceFacts, budget: number) {
+  constructor(gpu: GPUDevice, facts: DeviceFacts, budget: number, wait: Wait = (promise) => promise) {
     this.facts = facts;
+    this.#wait = wait;
     const { name, limits } = facts;
     const timeline = new Timeline();
     const failures = new Failures(gpu, name);
@@ -74,7 +79,7 @@ export class WebGpuDevice implements Device {
     const length = Math.max(4, Math.ceil(bytes / 4) * 4);
     const staging = memory.stage(length);
     const at = failures.tickRead();
-    const mapped = await this.#copyOut(slab, staging, length, at);
+    const mapped = await this.#wait(this.#copyOut(slab, staging, length, at));
     try {
       failures.deliver(at);
       if (!mapped) throw memory.misuse(`a buffer of ${buffer.bytes} bytes could not be mapped`);
@@ -94,9 +99,10 @@ export class WebGpuDevice implements Device {
     const { gpu, failures, timeline } = this.#engine;
     failures.assertAlive();
     const at = failures.tickRead();
-    await timeline.drained();
+    await this.#wait(timeline.drained());
     // An empty scope is heard after all earlier ones.
-    await Promise.all([failures.guard(at, failures.describe, () => {}), gpu.queue.onSubmittedWorkDone()]);
+    const heard = failures.guard(at, failures.describe, () => {});
+    await this.#wait(Promise.all([heard, gpu.queue.onSubmittedWorkDone()]));
     failures.deliver(at);
   }
 

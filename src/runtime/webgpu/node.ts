@@ -16,6 +16,8 @@ import {
   type SoftwareDriver,
 } from './software.ts';
 
+export { patiently } from './patience.ts';
+
 // Nanosecond timestamps: by default Dawn rounds them to 65 µs.
 const FLAGS = ['disable-dawn-features=timestamp_quantization'];
 

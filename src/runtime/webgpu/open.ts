@@ -39,7 +39,8 @@ export async function openWebGpu(kind: Kind, options: WebGpuOptions = {}): Promi
   const gpu = await requestDevice(adapter, kind);
   node?.destroyAtExit(gpu);
   const budget = options.budget ?? (software && node !== undefined ? node.hostMemoryBudget() : Infinity);
-  return new WebGpuDevice(gpu, factsOf(kind, gpu, info, software), budget);
+  const wait = software ? node?.patiently : undefined;
+  return new WebGpuDevice(gpu, factsOf(kind, gpu, info, software), budget, wait);
 }
 
 /** Asked of every adapter that has them. */

@@ -1,0 +1,38 @@
+// Node only, for the software adapter: waiting without taking the processors from it. While a promise of Dawn's is pending,
+// Dawn asks for news at every turn of the event loop, and so keeps a whole core busy that the adapter computes with. Here
+// the thread sleeps between turns, for a small part of the time that it has waited already.
+
+/** Shorter waits are for the event loop alone: small kernels take less. */
+const AWAKE_MS = 0.25;
+/** A wait takes at most a sixteenth longer than it has to. */
+const PART = 1 / 16;
+/** Timers and sockets of the process wait for the nap too. */
+const LONGEST_MS = 1;
+
+const bell = new Int32Array(new SharedArrayBuffer(4));
+let waiting = 0;
+let since = 0;
+let isDozing = false;
+
+/** The promise's outcome; the thread sleeps between turns of the event loop until it is there. */
+export async function patiently<T>(promise: Promise<T>): Promise<T> {
+  since = performance.now();
+  waiting += 1;
+  if (!isDozing) doze();
+  try {
+    return await promise;
+  } finally {
+    waiting -= 1;
+    since = performance.now();
+  }
+}
+
+/** Sleeps a little, then lets the event loop turn, until nobody waits. */
+function doze(): void {
+  isDozing = waiting > 0;
+  if (!isDozing) return;
+  const waited = performance.now() - since;
+  if (waited > AWAKE_MS) Atomics.wait(bell, 0, 0, Math.min(LONGEST_MS, waited * PART));
+  // Unreferenced: this never keeps a process alive that Dawn would let end.
+  setImmediate(doze).unref();
+}
