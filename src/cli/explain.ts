@@ -2,7 +2,13 @@
 
 import { writeFile } from 'node:fs/promises';
 import { SinterError } from '../errors.ts';
-import { explainFor, type Explanation } from '../explain.ts';
+import {
+  explainFor,
+  type ExplainedKernel,
+  type ExplainedNode,
+  type ExplainedSeparation,
+  type Explanation,
+} from '../explain.ts';
 import { kernelPage } from '../explain/text.ts';
 import { setDevice } from '../index.ts';
 import { gpuTarget, softwareTarget, targetOf, type Target } from '../schedule/target.ts';
@@ -50,9 +56,8 @@ export const explainCommand: Command = {
       await writeFile(file, await pageOf(explanation, name));
       output.note(`wrote ${file}`);
     }
-    const { kernels } = explanation;
     if (values['json'] === true)
-      output.line(JSON.stringify(kernel === undefined ? explanation : kernels[kernel]));
+      output.line(JSON.stringify(kernel === undefined ? explanation : onlyKernel(explanation, kernel)));
     else if (kernel !== undefined) output.line(kernelPage(explanation, kernel, output.columns));
     else if (file === undefined) show(explanation, values, output);
   },
@@ -65,6 +70,26 @@ function show(explanation: Explanation, values: Values, output: Output): void {
   const sources = values['sources'] === true;
   const columns = output.columns === undefined ? {} : { columns: output.columns };
   output.line(explanation.toText({ graph, details: true, sources, ...columns }));
+}
+
+/** What `--kernel --json` prints: one kernel, the nodes that it names by place, and its separations. */
+export interface OneKernel {
+  readonly place: number;
+  readonly kernel: ExplainedKernel;
+  readonly nodes: Readonly<Record<number, ExplainedNode>>;
+  readonly separations: readonly ExplainedSeparation[];
+}
+
+function onlyKernel(explanation: Explanation, place: number): OneKernel {
+  const kernel = explanation.kernels[place]!;
+  const separations = explanation.separations.filter(
+    ({ first, second }) => first === place || second === place,
+  );
+  const { prologue, body, epilogue, reads, writes } = kernel;
+  const accessed = [...reads, ...writes].map(({ node }) => node);
+  const named = [...prologue, ...body, ...epilogue, ...accessed, ...separations.map(({ value }) => value)];
+  const nodes = Object.fromEntries(named.map((node) => [node, explanation.nodes[node]!]));
+  return { place, kernel, nodes, separations };
 }
 
 async function chosenProgram(values: Values): Promise<FileProgram> {

@@ -112,7 +112,7 @@ function edgeSvg(
 ): string {
   const { nodes, kernels } = explained;
   const bytes = values.reduce((sum, value) => sum + nodes[value]!.bytes, 0);
-  const width = 1.2 + 3 * Math.sqrt(Math.min(1, bytes / most));
+  const width = 1 + 2.2 * Math.sqrt(Math.min(1, bytes / most));
   const lines = values.map((value) => {
     const { name: called, label, type, bytes: own } = nodes[value]!;
     return `${called} ${label}  ${type}  ${showBytes(own)}`;

@@ -63,8 +63,9 @@ export class Origins {
   }
 }
 
-/** Folder of the package's modules: `…/src/` or `…/dist/`. */
-const home = new URL('..', import.meta.url).href;
+/** Folder of the package's modules: `…/src/` or `…/dist/`. Not in one expression, which bundlers take for a file to pack. */
+const here = import.meta.url;
+const home = new URL('..', here).href;
 
 /** Where operations are recorded; what calls them on the user's behalf; and the way there, which nobody called by name. */
 const operations = /^(?:tensor|ir|autograd|explain)\//;

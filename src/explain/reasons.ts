@@ -33,7 +33,7 @@ export function apartText(reason: Reason, second: number, name: NameOf): string 
     case 'size':
       return `with ${name(reason.node)} the kernel would hold ${reason.count} nodes, limit ${reason.limit}`;
     case 'own-loops':
-      return `${name(reason.node)} runs in loops of its own: no ${reason.node.op} is computed in another kernel's`;
+      return `${name(reason.node)} runs in loops made for it, and joins no others`;
     case 'no-rows':
       return `${name(reason.node)} has to run over whole rows, and the kernel runs over ${loopsText(reason.loops)}`;
     case 'axes':
@@ -107,12 +107,17 @@ export function loopsText({ kind, extents }: Loops): string {
       const batch = size('batch') === 1 ? '' : `${size('batch')} of `;
       return `${batch}${size('m')}×${size('n')} results of ${size('k')} terms`;
     }
+    case 'attention':
+      return `${size('batch') === 1 ? '' : `${size('batch')} of `}${size('row')} rows over ${size('key')} keys`;
+    case 'sort':
+      return `${size('line')} lines of ${size('pos')} keys`;
     case 'scan':
       return `${size('line')} lines of ${size('pos')}, in order`;
     case 'scatter':
       return `${size('line')} lines of ${size('slot')} slots`;
     default:
-      return `${String(kind)} over ${sizes.join('×')}`;
+      // Kinds that have no words of their own yet.
+      return `${kind} over ${sizes.join('×')}`;
   }
 }
 
