@@ -43,6 +43,7 @@ export function describe(subject: Subject): Explained {
   const bounds = lowerBound(graph, scalars);
   const raw = compiled.kernels.map((summary) => modelledTime(summary, target));
   const time = raw.reduce((sum, kernel) => sum + kernel.time, 0);
+  const dispatches = program.steps.filter((step) => step.kind === 'dispatch');
   const kernels = compiled.kernels.map((summary, i): ExplainedKernel => {
     const kernel = inside?.schedule.kernels[i];
     const { time: own, bound } = raw[i]!;
@@ -51,7 +52,7 @@ export function describe(subject: Subject): Explained {
       name,
       kind,
       schedule,
-      pipeline: pipelineOf(program, i),
+      pipeline: dispatches[i]?.kernel ?? -1,
       ...rolesOf(kernel, list),
       reads: (kernel?.reads ?? []).map((node) => list.access(node)),
       writes: (kernel?.writes ?? []).map(({ node }) => list.access(node)),
@@ -207,11 +208,6 @@ function toldSeparations({ graph, schedule }: Inside, target: Target, list: Node
     if (kept === undefined) return { ...told, apart };
     return { ...told, apart, kept: { rule: kept.rule, text: keptText(kept, value, list.nameOf) } };
   });
-}
-
-function pipelineOf({ steps }: Program, kernel: number): number {
-  const dispatches = steps.filter((step) => step.kind === 'dispatch');
-  return dispatches[kernel]?.kernel ?? -1;
 }
 
 function lowerBound({ parameters, outputs }: Graph, scalars: ReadonlySet<number>): number {

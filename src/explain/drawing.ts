@@ -24,8 +24,12 @@ const hues: Readonly<Record<string, number>> = {
   row: 150,
   dot: 214,
   conv: 248,
+  attention: 12,
   scan: 285,
   scatter: 345,
+  sort: 186,
+  ranks: 172,
+  disperse: 200,
 };
 
 export function hueOf(kind: string): number {

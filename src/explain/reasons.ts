@@ -52,7 +52,7 @@ export function apartText(reason: Reason, second: number, name: NameOf): string 
       return `the first waits for ${after(reason.first)}, the second for ${after(reason.second)}`;
     }
     case 'grouped':
-      return 'both map as many elements, and another group of such maps was begun between them';
+      return 'only the newest group of maps of one size takes in more, and the first was not the newest';
     case 'between':
       return `kernel ${reason.kernel} needs the first and is needed by the second`;
     case 'merged-bindings':
