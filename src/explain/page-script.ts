@@ -166,8 +166,11 @@ function follow() {
 addEventListener('hashchange', follow);
 document.addEventListener('click', (event) => {
   const link = event.target.closest('a[href^="#"]');
-  // The same link twice changes no hash.
-  if (link !== null && link.getAttribute('href') === location.hash) follow();
+  if (link !== null && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+    event.preventDefault();
+    history.pushState(null, '', link.getAttribute('href'));
+    follow();
+  }
   const copy = event.target.closest('.copy');
   if (copy !== null) navigator.clipboard?.writeText(one('pre', copy.closest('.code')).textContent).then(() => { copy.textContent = 'copied'; });
 });

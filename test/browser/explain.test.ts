@@ -9,9 +9,11 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { explain } from '../../src/explain.ts';
 import { explanationPage } from '../../src/explain/index.ts';
-import type { Explained } from '../../src/index.ts';
+import type { Explained, ExplainedSource } from '../../src/index.ts';
 import { workloads } from '../../src/workloads/all.ts';
+import { bundle, stagePackage } from '../support/bundle.ts';
 import { openChromium, type Chromium } from '../support/chromium.ts';
+import { serve } from './serve.ts';
 
 function explained(workload: string): Explained {
   const { fn, args } = workloads.find(({ name }) => name === workload)!;
@@ -20,6 +22,12 @@ function explained(workload: string): Explained {
 
 const shown = explained('gptBlockForward');
 const dearest = shown.kernels.reduce((best, { time }, i) => (time > shown.kernels[best]!.time ? i : best), 0);
+
+interface Told {
+  readonly text: string;
+  readonly page: string;
+  readonly sources: readonly (ExplainedSource | undefined)[];
+}
 
 let folder: string;
 let browser: Chromium;
@@ -246,6 +254,46 @@ test('without scripts everything is there, one after the other', async () => {
   await page.goto(url('plain.html'));
   expect(await visible()).toEqual([...shown.kernels.keys()]);
   expect(await page.locator('svg.drawing').first().isVisible()).toBe(true);
+});
+
+test('a page of one’s own explains and draws as well', { timeout: 60_000 }, async () => {
+  const project = path.join(folder, 'project');
+  const home = stagePackage(project);
+  const modules = path.join(import.meta.dirname, '../../node_modules/@dagrejs');
+  fs.symlinkSync(modules, path.join(home, '../@dagrejs'));
+  const program = [
+    "import { explain, zeros } from 'sinter';",
+    "import { explanationPage } from 'sinter/explain';",
+    'const shown = explain((x) => x.matmul(x).softmax(), zeros([64, 64]));',
+    'globalThis.told = { text: String(shown), page: explanationPage(shown), sources: shown.nodes.map((node) => node.source) };',
+  ];
+  fs.writeFileSync(path.join(project, 'program.js'), program.join('\n'));
+  const { files, imports } = await bundle(project, { program: path.join(project, 'program.js') });
+  expect(imports).toEqual([]);
+  const served = await serve((at) => {
+    const body = at === '/' ? '<script type="module" src="/program.js"></script>' : files.get(at.slice(1));
+    return body === undefined
+      ? undefined
+      : { body, headers: at === '/' ? { 'content-type': 'text/html' } : {} };
+  });
+  const other = await browser.context.newPage();
+  try {
+    const failures: string[] = [];
+    other.on('pageerror', (error) => failures.push(String(error)));
+    await other.goto(served.origin);
+    await other
+      .waitForFunction(() => 'told' in globalThis, undefined, { timeout: 10_000 })
+      .catch(() => undefined);
+    expect(failures).toEqual([]);
+    const told = await other.evaluate(() => (globalThis as unknown as { told: Told }).told);
+    expect(told.text).toContain('why kernels are separate');
+    expect(told.page).toMatch(/^<!doctype html>/);
+    // Minified, the stack tells the place of a call and nothing made up; what is one primitive has its name.
+    for (const source of told.sources) expect(source?.at ?? 'program.js:1:1').toMatch(/^[\w-]+\.js:\d+:\d+$/);
+  } finally {
+    await other.close();
+    await served.close();
+  }
 });
 
 test('nothing went wrong meanwhile', () => {
