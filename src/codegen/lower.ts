@@ -82,6 +82,8 @@ export class Lowering {
   readonly #bufferOf: (node: Node) => string;
   /** What the body has computed so far, per anchor node. */
   readonly results: Map<Node, Value> = new Map();
+  /** Values of this point that an earlier evaluation left somewhere. */
+  readonly held: Map<Expr, Value> = new Map();
   readonly #memo = new Map<string, Value>();
   readonly #dynamics = new Map<IndexExpr, Value>();
 
@@ -104,7 +106,7 @@ export class Lowering {
 
   #value(expr: Expr, guarded: Guarded): Value {
     const key = `${expr.id}/${guarded}`;
-    const known = this.#memo.get(key);
+    const known = this.held.get(expr) ?? this.#memo.get(key);
     if (known !== undefined) return known;
     const made = this.#lower(expr, guarded);
     this.#memo.set(key, made);

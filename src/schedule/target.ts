@@ -25,10 +25,25 @@ export interface Target {
   /** Floats an invocation of a map kernel handles. */
   readonly elementsPerInvocation: number;
   readonly workgroupSize: number;
+  readonly rows: RowProfile;
   /** Cost model: µs for a dispatch, bytes per µs, arithmetic per µs. */
   readonly launch: number;
   readonly bandwidth: number;
   readonly arithmetic: number;
+}
+
+/** How row kernels trade registers, workgroup memory and sweeps over memory. */
+export interface RowProfile {
+  /** Steps of a row (elements, or groups of four) that one invocation takes before it shares the row with others. */
+  readonly alone: number;
+  /** Invocations that share a row at least, when it is shared. */
+  readonly share: number;
+  /** Groups of four elements that an invocation keeps in registers between two sweeps. */
+  readonly registers: number;
+  /** Bytes of workgroup memory that keep what registers do not. */
+  readonly shared: number;
+  /** Elements from which on a row that is read anew by every sweep is worth fewer sweeps with more arithmetic. */
+  readonly fuse: number;
 }
 
 /** A mid-range GPU with the limits every WebGPU device offers. Budgets are counted on this one. */
@@ -46,6 +61,7 @@ export const gpuTarget: Target = {
   parallelism: 65_536,
   elementsPerInvocation: 4,
   workgroupSize: 64,
+  rows: { alone: 8, share: 8, registers: 16, shared: 12_288, fuse: 0 },
   launch: 5,
   bandwidth: 400_000,
   arithmetic: 8_000_000,
@@ -59,6 +75,7 @@ export const softwareTarget: Target = {
   parallelism: 512,
   elementsPerInvocation: 256,
   workgroupSize: 16,
+  rows: { alone: Infinity, share: 1, registers: 8, shared: 0, fuse: Infinity },
   launch: 11,
   bandwidth: 4_000,
   arithmetic: 10_000,

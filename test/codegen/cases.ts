@@ -17,6 +17,10 @@ export class Sketch {
     return node as Node;
   }
 
+  constant(value: number): Node {
+    return this.b.add('constant', [], { value, dtype: 'f32' }) as Node;
+  }
+
   /** Contracts the last axis of x with the second to last of y, over `batch` leading axes. */
   matmul(x: Node, y: Node, batch = 0): Node {
     const axes = Array.from({ length: batch }, (_, i) => i);

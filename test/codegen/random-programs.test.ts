@@ -11,6 +11,7 @@ import { gpuTarget, softwareTarget, targetOf } from '../../src/schedule/target.t
 import { runLoops, runOnDevice } from '../support/execute.ts';
 import { checkLaw, seed } from '../support/property.ts';
 import { expectClose, randomProgram } from '../support/random-graph.ts';
+import { rowTargets, smallBlocks } from '../support/targets.ts';
 
 const dtypes = ['f32', 'i32', 'u32', 'bool', 'f16', 'bf16'] as const;
 const programs = randomProgram({ dtypes: [...dtypes], values: 'tame' });
@@ -44,10 +45,12 @@ test.each([
   },
 );
 
+const targets = [gpuTarget, softwareTarget, smallBlocks, ...Object.values(rowTargets)];
+
 test('Loops of random programs run without races and equal the interpreter', { timeout: 120_000 }, () => {
   checkLaw(250, programs, ({ graph, inputs }) => {
     const expected = interpret(graph, inputs);
-    for (const target of [gpuTarget, softwareTarget]) {
+    for (const target of targets) {
       runLoops(target, graph, inputs).forEach((got, i) =>
         expectClose(got, expected[i]!, tolerance(got.dtype)),
       );

@@ -10,11 +10,14 @@ import { openDevice } from '../../src/runtime/registry.ts';
 import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../support/execute.ts';
 import { randomArray } from '../support/random-values.ts';
+import { rowTargets, smallBlocks } from '../support/targets.ts';
 import { cases, Sketch } from './cases.ts';
 
 const targets: Readonly<Record<string, Target>> = {
   'gpu schedules': gpuTarget,
   'software schedules': softwareTarget,
+  'small blocks': smallBlocks,
+  ...rowTargets,
 };
 
 function prepare(name: string): { graph: ReturnType<Sketch['graph']>; inputs: HostArray[] } {

@@ -1,23 +1,10 @@
-// row kernel; 64 rows of 256, lanes along column, 32 invocation(s) a row
+// row kernel; 64 rows of 256, lanes along column, 64 invocations a row, kept in registers
 // in0: f32[64,256], out0: f32[64,256]
 // 245760 flops, 131072 bytes
 
 @group(0) @binding(0) var<storage, read> in0: array<vec4f, 4097>;
 @group(0) @binding(1) var<storage, read_write> out0: array<vec4f, 4097>;
-var<workgroup> partial_f32: array<f32, 32>;
-
-fn inf_f32x4() -> vec4f {
-  var bits = vec4u(0x7f800000u);
-  return bitcast<vec4f>(bits);
-}
-
-fn any_nan_f32x4(a: vec4f, b: vec4f) -> vec4<bool> {
-  return max(bitcast<vec4i>(a) & vec4i(0x7fffffff), bitcast<vec4i>(b) & vec4i(0x7fffffff)) > vec4i(0x7f800000);
-}
-
-fn max_f32x4(a: vec4f, b: vec4f) -> vec4f {
-  return select(select(b, a, b < a), a + b, any_nan_f32x4(a, b));
-}
+var<workgroup> partial_f32: array<f32, 128>;
 
 fn any_nan_f32(a: f32, b: f32) -> bool {
   return max(bitcast<i32>(a) & 0x7fffffff, bitcast<i32>(b) & 0x7fffffff) > 0x7f800000;
@@ -55,116 +42,57 @@ fn exp_f32x4(x: vec4f) -> vec4f {
   return select(exp_core_f32x4(between_f32x4(x, 0xc3480000u, 0x42b20000)), x, is_nan_f32x4(x));
 }
 
-@compute @workgroup_size(32, 1, 1)
+@compute @workgroup_size(64, 1, 1)
 fn row_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let unit = i32(workgroup_id.x);
-  var max_ = -inf_f32x4();
-  let idx = unit * 256;
-  for (var step = i32(local_id.x); step < 64; step += 32) {
-    let idx_1 = step * 4;
-    let idx_2 = idx + idx_1;
-    let x0 = in0[idx_2 >> 2u];
-    max_ = max_f32x4(max_, x0);
-  }
-  let max_1 = max_;
-  let max_2 = max_f32(max_f32(max_1.x, max_1.y), max_f32(max_1.z, max_1.w));
-  let slot = i32(local_id.x);
-  partial_f32[slot] = max_2;
-  workgroupBarrier();
-  if (i32(local_id.x) < 16) {
-    let peer = i32(local_id.x) + 16;
-    let partial_ = partial_f32[slot];
-    let partial_1 = partial_f32[peer];
-    partial_f32[slot] = max_f32(partial_, partial_1);
-  }
+  let step = i32(local_id.x);
+  let idx = unit * 256 + step * 4;
+  let x0 = in0[idx >> 2u];
+  let max_ = max_f32(max_f32(x0.x, x0.y), max_f32(x0.z, x0.w));
+  partial_f32[step] = max_;
   workgroupBarrier();
   if (i32(local_id.x) < 8) {
-    let peer_1 = i32(local_id.x) + 8;
-    let partial_2 = partial_f32[slot];
-    let partial_3 = partial_f32[peer_1];
-    partial_f32[slot] = max_f32(partial_2, partial_3);
+    let partial_ = partial_f32[step];
+    var max_1 = partial_;
+    for (var other = i32(local_id.x) + 8; other < 64; other += 8) {
+      let partial_1 = partial_f32[other];
+      max_1 = max_f32(max_1, partial_1);
+    }
+    partial_f32[step] = max_1;
   }
   workgroupBarrier();
-  if (i32(local_id.x) < 4) {
-    let peer_2 = i32(local_id.x) + 4;
+  let partial_2 = partial_f32[0];
+  var max_2 = partial_2;
+  for (var other_1 = 1; other_1 < 8; other_1++) {
+    let partial_3 = partial_f32[other_1];
+    max_2 = max_f32(max_2, partial_3);
+  }
+  let max_3 = max_2;
+  let sub = x0 - vec4f(max_3);
+  let exp = exp_f32x4(sub);
+  let sum = exp.x + exp.y + (exp.z + exp.w);
+  let slot = i32(local_id.x) + 64;
+  partial_f32[slot] = sum;
+  workgroupBarrier();
+  if (i32(local_id.x) < 8) {
     let partial_4 = partial_f32[slot];
-    let partial_5 = partial_f32[peer_2];
-    partial_f32[slot] = max_f32(partial_4, partial_5);
+    var sum_1 = partial_4;
+    for (var other_2 = i32(local_id.x) + 8; other_2 < 64; other_2 += 8) {
+      let slot_1 = other_2 + 64;
+      let partial_5 = partial_f32[slot_1];
+      sum_1 = sum_1 + partial_5;
+    }
+    partial_f32[slot] = sum_1;
   }
   workgroupBarrier();
-  if (i32(local_id.x) < 2) {
-    let peer_3 = i32(local_id.x) + 2;
-    let partial_6 = partial_f32[slot];
-    let partial_7 = partial_f32[peer_3];
-    partial_f32[slot] = max_f32(partial_6, partial_7);
+  let partial_6 = partial_f32[64];
+  var sum_2 = partial_6;
+  for (var other_3 = 1; other_3 < 8; other_3++) {
+    let slot_2 = other_3 + 64;
+    let partial_7 = partial_f32[slot_2];
+    sum_2 = sum_2 + partial_7;
   }
-  workgroupBarrier();
-  if (i32(local_id.x) < 1) {
-    let peer_4 = i32(local_id.x) + 1;
-    let partial_8 = partial_f32[slot];
-    let partial_9 = partial_f32[peer_4];
-    partial_f32[slot] = max_f32(partial_8, partial_9);
-  }
-  workgroupBarrier();
-  let partial_10 = partial_f32[0];
-  workgroupBarrier();
-  var sum = vec4f(0.0);
-  for (var step_1 = i32(local_id.x); step_1 < 64; step_1 += 32) {
-    let idx_3 = step_1 * 4;
-    let idx_4 = idx + idx_3;
-    let x0_1 = in0[idx_4 >> 2u];
-    let sub = x0_1 - vec4f(partial_10);
-    let exp = exp_f32x4(sub);
-    sum = sum + exp;
-  }
-  let sum_1 = sum;
-  let sum_2 = sum_1.x + sum_1.y + (sum_1.z + sum_1.w);
-  partial_f32[slot] = sum_2;
-  workgroupBarrier();
-  if (i32(local_id.x) < 16) {
-    let peer_5 = i32(local_id.x) + 16;
-    let partial_11 = partial_f32[slot];
-    let partial_12 = partial_f32[peer_5];
-    partial_f32[slot] = partial_11 + partial_12;
-  }
-  workgroupBarrier();
-  if (i32(local_id.x) < 8) {
-    let peer_6 = i32(local_id.x) + 8;
-    let partial_13 = partial_f32[slot];
-    let partial_14 = partial_f32[peer_6];
-    partial_f32[slot] = partial_13 + partial_14;
-  }
-  workgroupBarrier();
-  if (i32(local_id.x) < 4) {
-    let peer_7 = i32(local_id.x) + 4;
-    let partial_15 = partial_f32[slot];
-    let partial_16 = partial_f32[peer_7];
-    partial_f32[slot] = partial_15 + partial_16;
-  }
-  workgroupBarrier();
-  if (i32(local_id.x) < 2) {
-    let peer_8 = i32(local_id.x) + 2;
-    let partial_17 = partial_f32[slot];
-    let partial_18 = partial_f32[peer_8];
-    partial_f32[slot] = partial_17 + partial_18;
-  }
-  workgroupBarrier();
-  if (i32(local_id.x) < 1) {
-    let peer_9 = i32(local_id.x) + 1;
-    let partial_19 = partial_f32[slot];
-    let partial_20 = partial_f32[peer_9];
-    partial_f32[slot] = partial_19 + partial_20;
-  }
-  workgroupBarrier();
-  let partial_21 = partial_f32[0];
-  workgroupBarrier();
-  for (var step_2 = i32(local_id.x); step_2 < 64; step_2 += 32) {
-    let idx_5 = step_2 * 4;
-    let idx_6 = idx + idx_5;
-    let x0_2 = in0[idx_6 >> 2u];
-    let sub_1 = x0_2 - vec4f(partial_10);
-    let exp_1 = exp_f32x4(sub_1);
-    let div = exp_1 / vec4f(partial_21);
-    out0[idx_6 >> 2u] = div;
-  }
+  let sum_3 = sum_2;
+  let div = exp / vec4f(sum_3);
+  out0[idx >> 2u] = div;
 }

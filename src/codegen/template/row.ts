@@ -1,99 +1,102 @@
-// row: reductions along a row, then values that need them, in one kernel (softmax, norms, cross-entropy). Each pass streams
-// the row once; reductions of the same depth share a pass. A row is handled by one invocation, or by a workgroup whose partial
-// results meet in a tree in workgroup memory. When the row's elements are not neighbours in memory but rows are (a column
-// reduction), four rows share the lanes of an invocation instead.
+// row: reductions along a row, then values that need them, in one kernel (softmax, norms, cross-entropy). A row is handled by one
+// invocation, or by several whose partial results meet in workgroup memory. Between two sweeps its elements wait in registers, in
+// workgroup memory, or where they came from (row-schedule.ts); which sweeps there are, row-plan.ts says. When the row's elements
+// are not neighbours in memory but rows are (a column reduction), four rows share the lanes of an invocation instead.
 
 import { CompilerBug } from '../../errors.ts';
+import type { Node } from '../../ir/graph.ts';
 import {
   addIndex,
   atomsOf,
   axisIndex,
-  coefficientOf,
+  constantIndex,
+  dynamicIndex,
   scaleIndex,
-  substitute,
   type IndexExpr,
 } from '../../ir/index-expr.ts';
-import { argsOf, type Expr } from '../../schedule/expr.ts';
-import type { Axis, Kernel, RowStage, Write } from '../../schedule/kernel.ts';
-import type { Node } from '../../ir/graph.ts';
+import type { Expr } from '../../schedule/expr.ts';
+import type { Axis, Kernel, Write } from '../../schedule/kernel.ts';
 import type { Target } from '../../schedule/target.ts';
-import { addInts, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
-import { laneAtom, Lowering, quadIndex, registerOf, rounded, type Binding } from '../lower.ts';
-import type { Loop, LoopBuffer, Value, Width } from '../loop.ts';
+import { addInts, both, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
+import { laneAtom, Lowering, quadIndex, rounded, type Binding } from '../lower.ts';
+import type { Loop, Value } from '../loop.ts';
 import { bufferName, finish, foldGrid, groupNumber, openBuilder, type Frame, type Grid } from './frame.ts';
-import { beats, combine, combineLanes, identity, type Best } from './monoid.ts';
+import { rowFacts, type RowFacts } from './row-facts.ts';
+import { extremum, laneOfState, placesOf, reduction, type Fold, type State, type Step } from './row-fold.ts';
+import { onlineSoftmax, runningMoments } from './row-fused.ts';
+import { Join, joinNames } from './row-join.ts';
+import { groupOf, KeptRows, keptNames } from './row-kept.ts';
+import { elementOf, planRow, type Item, type Pass, type Pick } from './row-plan.ts';
+import {
+  keptReads,
+  rowKeeping,
+  rowSpread,
+  stepsOf,
+  unitsOf,
+  widthOf,
+  type RowSchedule,
+} from './row-schedule.ts';
 import { storeAt } from './store-value.ts';
-
-/** How a row kernel is spread over invocations. */
-export interface RowSchedule {
-  /** Which axis the vector lanes run along; `none` for rows that are neither contiguous nor a multiple of four. */
-  readonly lanes: 'column' | 'row' | 'none';
-  /** Invocations that share one row; a power of two. */
-  readonly parts: number;
-  /** Rows (or quads of rows) per workgroup. */
-  readonly rows: number;
-}
 
 /** Sums longer than this many terms are summed in blocks, so that the rounding error grows with the square root only. */
 const blockedAbove = 64;
 
-/** The heuristic choice of schedule. */
-export function rowSchedule(kernel: Kernel, row: Axis, column: Axis, target: Target): RowSchedule {
-  const along = { column: countContiguous(kernel, column), row: countContiguous(kernel, row) };
-  if (along.row > along.column && row.extent >= 4) {
-    const parts = target.cooperative && column.extent >= 64 ? 16 : 1;
-    return { lanes: 'row', parts, rows: parts === 1 ? target.workgroupSize : 16 };
-  }
-  const lanes = column.extent % 4 === 0 ? 'column' : 'none';
-  const steps = column.extent / (lanes === 'column' ? 4 : 1);
-  if (!target.cooperative || steps <= 16) return { lanes, parts: 1, rows: target.workgroupSize };
-  let parts = 32;
-  while (parts < 256 && parts * 4 < steps) parts *= 2;
-  return { lanes, parts, rows: 1 };
+/** All that the template decides before it writes a statement. */
+interface RowPlan {
+  readonly schedule: RowSchedule;
+  readonly passes: readonly Pass[];
+  readonly perRow: readonly Write[];
+  readonly perElement: readonly Write[];
+  /** Reads that wait in workgroup memory. */
+  readonly kept: readonly Expr[];
+  readonly facts: RowFacts;
 }
 
-/** Reads whose element index grows by one along the axis, weighted towards per-element reads. */
-function countContiguous(kernel: Kernel, axis: Axis): number {
-  const lane = new Map([[axis.atom, addIndex(scaleIndex(quadIndex('quad', axis.extent), 4), laneAtom)]]);
-  const seen = new Set<Expr>();
-  let count = 0;
-  const visit = (expr: Expr): void => {
-    if (seen.has(expr)) return;
-    seen.add(expr);
-    if (expr.kind === 'read' && coefficientOf(substitute(expr.index, lane), laneAtom) === 1) count += 1;
-    argsOf(expr).forEach(visit);
+function planKernel(kernel: Kernel, target: Target): RowPlan {
+  if (kernel.body.kind !== 'row') throw new CompilerBug('row template', `got a ${kernel.body.kind} kernel`);
+  const { row, column, stages } = kernel.body;
+  const facts = rowFacts(kernel.pool, column.atom);
+  const isAlong = (write: Write): boolean => atomsOf(write.index).includes(column.atom as never);
+  const perElement = kernel.writes.filter(isAlong);
+  const perRow = kernel.writes.filter((write) => !isAlong(write));
+  const spread = rowSpread(kernel, row, column, target);
+  const plain = planRow(stages, column.atom, facts, false);
+  const sweeps = [
+    ...plain.map((pass) => pass.items.map(elementOf)),
+    perElement.map((write) => write.value),
+  ].filter((exprs) => exprs.length > 0);
+  const keeping = rowKeeping(spread, column, sweeps, facts, target);
+  const fuse = keeping === 'stream' && column.extent >= target.rows.fuse;
+  return {
+    schedule: { ...spread, keeping },
+    passes: fuse ? planRow(stages, column.atom, facts, true) : plain,
+    perRow,
+    perElement,
+    kept: keeping === 'workgroup' ? keptReads(sweeps, facts) : [],
+    facts,
   };
-  if (kernel.body.kind === 'row') kernel.body.stages.forEach((stage) => visit(stage.value));
-  kernel.writes.forEach((write) => visit(write.value));
-  return count;
 }
 
 /** The Loop of a row kernel. */
 export function rowLoop(frame: Frame): Loop {
-  const { kernel, target } = frame;
-  if (kernel.body.kind !== 'row') throw new CompilerBug('row template', `got a ${kernel.body.kind} kernel`);
-  const { row, column, stages } = kernel.body;
-  const schedule = rowSchedule(kernel, row, column, target);
-  const emitter = new RowEmitter(frame, row, column, schedule);
-  const passes = Math.max(0, ...stages.map((stage) => stage.pass + 1));
-  emitter.rows(() => {
-    for (let pass = 0; pass < passes; pass++) emitter.pass(stages.filter((stage) => stage.pass === pass));
-    emitter.writes(kernel.writes);
-  });
-  return emitter.finish();
+  const plan = planKernel(frame.kernel, frame.target);
+  return new RowEmitter(frame, plan).run();
 }
 
 class RowEmitter {
   readonly #frame: Frame;
+  readonly #plan: RowPlan;
   readonly #row: Axis;
   readonly #column: Axis;
-  readonly #schedule: RowSchedule;
   readonly #b: LoopBuilder;
-  readonly #shared: LoopBuffer[] = [];
+  readonly #join: Join;
+  readonly #kept: KeptRows;
   readonly #results = new Map<Node, Value>();
   readonly #grid: Grid;
   /** Rows, or quads of rows. */
   readonly #units: number;
+  /** Steps along a row: elements, or quads of elements. */
+  readonly #steps: number;
   readonly #rowAtom: IndexExpr;
   readonly #columnAtom: IndexExpr;
   readonly #part: Value;
@@ -101,65 +104,60 @@ class RowEmitter {
   #unit: Value = constant(0);
   #inside: Value = constant(1, 'bool');
 
-  constructor(frame: Frame, row: Axis, column: Axis, schedule: RowSchedule) {
+  constructor(frame: Frame, plan: RowPlan) {
+    const { body } = frame.kernel;
+    if (body.kind !== 'row') throw new CompilerBug('row template', `got a ${body.kind} kernel`);
+    const { row, column } = body;
+    const { lanes, parts, rows } = plan.schedule;
     this.#frame = frame;
+    this.#plan = plan;
     this.#row = row;
     this.#column = column;
-    this.#schedule = schedule;
-    this.#units = schedule.lanes === 'row' ? Math.ceil(row.extent / 4) : row.extent;
-    this.#grid = foldGrid(Math.ceil(this.#units / schedule.rows), frame.target);
-    this.#rowAtom = schedule.lanes === 'row' ? quadIndex('unit', row.extent) : axisIndex('unit', row.extent);
+    this.#units = unitsOf(row, lanes);
+    this.#steps = stepsOf(column, lanes);
+    this.#grid = foldGrid(Math.ceil(this.#units / rows), frame.target);
+    this.#rowAtom = lanes === 'row' ? quadIndex('unit', row.extent) : axisIndex('unit', row.extent);
     this.#columnAtom =
-      schedule.lanes === 'column' ? quadIndex('step', column.extent) : axisIndex('step', column.extent);
-    this.#part = schedule.parts === 1 ? constant(0) : builtin('local', schedule.rows === 1 ? 0 : 1);
-    this.#place = schedule.rows === 1 ? constant(0) : builtin('local', 0);
+      lanes === 'column' ? quadIndex('step', column.extent) : axisIndex('step', column.extent);
+    // Neighbouring invocations take neighbouring memory: of one row where elements are, else of neighbouring rows.
+    const together = lanes !== 'row' && parts > 1;
+    this.#part = parts === 1 ? constant(0) : builtin('local', together ? 0 : 1);
+    this.#place = rows === 1 ? constant(0) : builtin('local', together ? 1 : 0);
     // Declared before the body is built: the builder must know that what is loaded from them changes.
-    if (schedule.parts > 1 && frame.kernel.body.kind === 'row') {
-      const size = schedule.rows * schedule.parts * this.#width;
-      const partials = new Map(frame.kernel.body.stages.flatMap(partialsOf));
-      for (const [name, dtype] of partials) {
-        this.#shared.push({ name, space: 'workgroup', dtype, size, access: 'read_write' });
-      }
-    }
-    this.#b = openBuilder(
-      frame,
-      this.#shared.map((buffer) => buffer.name),
-    );
+    this.#b = openBuilder(frame, [...joinNames, ...keptNames(plan.kept)]);
+    this.#kept = new KeptRows(this.#b, plan.kept, plan.facts);
+    this.#join = new Join(this.#b, {
+      parts,
+      rows,
+      part: this.#part,
+      place: this.#place,
+      together,
+      width: lanes === 'row' ? 4 : 1,
+    });
   }
 
-  /** Steps along a row: elements, or quads of elements. */
-  get #steps(): number {
-    return this.#schedule.lanes === 'column' ? this.#column.extent / 4 : this.#column.extent;
-  }
-
-  /** Lanes of an accumulator after a pass: four rows, or one. */
-  get #width(): Width {
-    return this.#schedule.lanes === 'row' ? 4 : 1;
-  }
-
-  get #laneAxis(): Axis | undefined {
-    const { lanes } = this.#schedule;
-    return lanes === 'none' ? undefined : lanes === 'row' ? this.#row : this.#column;
-  }
-
-  #lowering(step: Value | undefined): Lowering {
-    const { lanes } = this.#schedule;
-    const spread = (atom: IndexExpr): IndexExpr => addIndex(scaleIndex(atom, 4), laneAtom);
-    const substitution = new Map<IndexExpr, IndexExpr>([
-      [this.#row.atom, lanes === 'row' ? spread(this.#rowAtom) : this.#rowAtom],
-      [this.#column.atom, lanes === 'column' ? spread(this.#columnAtom) : this.#columnAtom],
+  run(): Loop {
+    const { passes } = this.#plan;
+    this.#rows(() => {
+      for (const pass of passes) this.#pass(pass);
+      this.#writes();
+    });
+    const { lanes, parts, rows, keeping } = this.#plan.schedule;
+    const together = lanes !== 'row' && parts > 1;
+    const workgroup = together ? ([parts, rows, 1] as const) : ([rows, parts, 1] as const);
+    const who = parts === 1 ? '1 invocation' : `${parts} invocations`;
+    const kept =
+      keeping === 'stream' ? '' : `, kept in ${keeping === 'workgroup' ? 'workgroup memory' : keeping}`;
+    const note = `${this.#row.extent} rows of ${this.#column.extent}, lanes along ${lanes}, ${who} a row${kept}`;
+    return finish(this.#frame, this.#b, this.#grid, workgroup, note, [
+      ...this.#join.buffers,
+      ...this.#kept.buffers(rows * this.#steps, widthOf(lanes)),
     ]);
-    const atoms = new Map<IndexExpr, Value>([[this.#rowAtom, this.#unit]]);
-    if (step !== undefined) atoms.set(this.#columnAtom, step);
-    const binding: Binding = { substitution, atoms };
-    const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, bufferName(this.#frame));
-    for (const [node, value] of this.#results) lowering.results.set(node, value);
-    return lowering;
   }
 
   /** Runs `body` for this invocation's row. Shared rows must all reach the barriers, so rows past the end repeat the last. */
-  rows(body: () => void): void {
-    const { rows, parts } = this.#schedule;
+  #rows(body: () => void): void {
+    const { rows, parts } = this.#plan.schedule;
     const b = this.#b;
     const unit = b.let(addInts(mulInts(groupNumber(this.#grid), constant(rows)), this.#place), 'unit');
     const exact = this.#grid[0] * this.#grid[1] * rows === this.#units;
@@ -176,233 +174,220 @@ class RowEmitter {
     }
   }
 
-  /** One sweep over the row with an accumulator per stage. */
-  pass(stages: readonly RowStage[]): void {
-    const { parts, lanes } = this.#schedule;
-    const b = this.#b;
-    const width: Width = lanes === 'none' ? 1 : 4;
-    const trips = Math.ceil(this.#steps / parts);
-    const blocked = trips > blockedAbove && stages.some((stage) => !stage.arg && stage.monoid === 'sum');
-    const accumulators = stages.map((stage) => this.#open(stage, width));
-    if (!blocked) this.#sweep(stages, accumulators, this.#part, constant(this.#steps));
-    else {
-      // Blocks of about √trips terms: two short sums instead of one long one.
-      const block = parts * Math.ceil(Math.sqrt(trips));
-      b.for('block', this.#part, constant(this.#steps), block, (start) => {
-        const inner = stages.map((stage) => this.#open(stage, width));
-        const stop = b.let(
-          operation('min', [addInts(start, constant(block)), constant(this.#steps)], 'i32'),
-          'stop',
-        );
-        this.#sweep(stages, inner, start, stop);
-        stages.forEach((stage, i) => this.#merge(stage, accumulators[i]!, inner[i]!));
-      });
+  #bind(column: IndexExpr, atoms: ReadonlyMap<IndexExpr, Value>): Lowering {
+    const { lanes } = this.#plan.schedule;
+    const spread = (atom: IndexExpr): IndexExpr => addIndex(scaleIndex(atom, 4), laneAtom);
+    const substitution = new Map<IndexExpr, IndexExpr>([
+      [this.#row.atom, lanes === 'row' ? spread(this.#rowAtom) : this.#rowAtom],
+      [this.#column.atom, column],
+    ]);
+    const binding: Binding = { substitution, atoms: new Map([[this.#rowAtom, this.#unit], ...atoms]) };
+    const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, bufferName(this.#frame));
+    for (const [node, value] of this.#results) lowering.results.set(node, value);
+    return lowering;
+  }
+
+  /** Lowers per-row values. */
+  #perRow(): Lowering {
+    return this.#bind(this.#columnAtom, new Map());
+  }
+
+  /** Lowers values at a step of the row; `exprs` are those that this sweep evaluates. */
+  #at(step: Value, exprs: readonly Expr[]): Lowering {
+    const { lanes } = this.#plan.schedule;
+    const column =
+      lanes === 'column' ? addIndex(scaleIndex(this.#columnAtom, 4), laneAtom) : this.#columnAtom;
+    const lowering = this.#bind(column, new Map([[this.#columnAtom, step]]));
+    const group = groupOf(step, this.#place, this.#plan.schedule.rows);
+    this.#kept.exchange(lowering, group, widthOf(lanes), exprs);
+    return lowering;
+  }
+
+  /** One sweep over the row, then the totals. */
+  #pass({ picks, items }: Pass): void {
+    for (const pick of picks) this.#results.set(pick.stage.node, this.#picked(pick));
+    if (items.length === 0) return;
+    const exprs = items.map(elementOf);
+    const folds = items.map((item) => this.#foldOf(item));
+    const states =
+      this.#plan.schedule.keeping === 'registers'
+        ? this.#unrolledSweep(exprs, folds)
+        : this.#loopedSweep(exprs, folds, this.#stepsAtOnce(items));
+    this.#kept.swept(exprs);
+    this.#totals(
+      folds,
+      states.map((state, i) => this.#lanesTogether(folds[i]!, state)),
+    );
+  }
+
+  #foldOf(item: Item): Fold {
+    switch (item.kind) {
+      case 'fold': {
+        if (!item.stage.arg) return reduction(this.#b, item.stage);
+        const first = this.#plan.schedule.lanes === 'column' ? placesOf(this.#part) : this.#part;
+        return extremum(this.#b, item.stage, this.#column.atom, first);
+      }
+      case 'softmax':
+        return onlineSoftmax(this.#b, item);
+      case 'moments':
+        return this.#momentsOf(item);
+      default:
+        return item satisfies never;
     }
-    stages.forEach((stage, i) => this.#results.set(stage.node, this.#close(stage, accumulators[i]!)));
   }
 
-  #open(stage: RowStage, width: Width): Best {
-    const type = registerOf(stage.dtype);
-    const name = stage.arg ? 'best' : stage.monoid;
-    const value = this.#b.var(name, identity(stage.monoid, type, width));
-    if (!stage.arg) return { value, at: value };
-    // Before anything is seen, the position is the first this lane will see: an all-identity row gives the first index.
-    const { lanes } = this.#schedule;
-    const first = lanes === 'column' ? mulInts(this.#part, constant(4)) : this.#part;
-    const offsets: Value = {
-      kind: 'vector',
-      args: [0, 1, 2, 3].map((lane) => constant(lane)),
-      type: 'i32',
-      width: 4,
-    };
-    const at =
-      lanes === 'column'
-        ? addInts(first, offsets)
-        : operation('add', [first, constant(0, 'i32', width)], 'i32');
-    return { value, at: this.#b.var('best_at', at) };
+  #momentsOf(item: Extract<Item, { kind: 'moments' }>): Fold {
+    const origin = this.#bind(constantIndex(0), new Map()).value(item.sum.value);
+    return runningMoments(this.#b, item, this.#column.extent, origin);
   }
 
-  #sweep(stages: readonly RowStage[], accumulators: readonly Best[], start: Value, stop: Value): void {
+  #unrolledSweep(exprs: readonly Expr[], folds: readonly Fold[]): State[] {
+    const steps = [...this.#unrolled(exprs)].map(({ step, valid }): Step => ({
+      lowering: this.#at(step, exprs),
+      valid,
+    }));
+    return folds.map((fold) => fold.take(undefined, steps));
+  }
+
+  /** Several where loads should overlap, or where two reductions are one and each turn has its price. */
+  #stepsAtOnce(items: readonly Item[]): number {
+    const { keeping, parts } = this.#plan.schedule;
+    const several = this.#frame.target.cooperative || items.some((item) => item.kind !== 'fold');
+    // What waits in workgroup memory is left by the invocation that takes it again: no step may be repeated by others.
+    if (!several || keeping === 'workgroup') return 1;
+    return Math.min(4, Math.ceil(this.#steps / parts));
+  }
+
+  /** Runs over the row, `atOnce` steps a turn. */
+  #loopedSweep(exprs: readonly Expr[], folds: readonly Fold[], atOnce: number): State[] {
+    const { parts, lanes } = this.#plan.schedule;
     const b = this.#b;
-    b.for('step', start, stop, this.#schedule.parts, (step) => {
-      const lowering = this.#lowering(step);
-      stages.forEach((stage, i) => {
-        const value = lowering.value(stage.value);
-        const into = accumulators[i]!;
-        if (!stage.arg) {
-          b.assign(into.value, combine(stage.monoid, into.value, value));
-          return;
-        }
-        const at = lowering.index(lowering.place(this.#column.atom));
-        this.#take(stage, into, { value, at }, false);
+    const open = (): State[] => folds.map((fold) => fold.open(widthOf(lanes)));
+    const assign = (into: State, from: State): void => from.forEach((value, k) => b.assign(into[k]!, value));
+    const stride = parts * atOnce;
+    const loop = (into: readonly State[], start: Value, stop: Value): void =>
+      b.for('step', start, stop, stride, (step) => {
+        const steps = Array.from({ length: atOnce }, (_, j): Step => {
+          const always = j === 0 || this.#steps % stride === 0;
+          const place = this.#within(addInts(step, constant(j * parts)), always);
+          return { lowering: this.#at(place.step, exprs), valid: place.valid };
+        });
+        folds.forEach((fold, i) => assign(into[i]!, fold.take(into[i], steps)));
       });
+    const states = open();
+    const trips = Math.ceil(this.#steps / stride);
+    if (trips <= blockedAbove) {
+      loop(states, this.#part, constant(this.#steps));
+      return states;
+    }
+    // Blocks of about √trips steps, but not fewer than are summed in one go: two short sums instead of one long one.
+    const block = stride * Math.max(blockedAbove, Math.ceil(Math.sqrt(trips)));
+    b.for('block', this.#part, constant(this.#steps), block, (start) => {
+      const inner = open();
+      const end = addInts(start, constant(block));
+      const whole = this.#steps % block === 0;
+      const stop = b.let(whole ? end : operation('min', [end, constant(this.#steps)], 'i32'), 'stop');
+      loop(inner, start, stop);
+      folds.forEach((fold, i) => assign(states[i]!, fold.combine(states[i]!, inner[i]!)));
     });
+    return states;
   }
 
-  #take(stage: RowStage, into: Best, candidate: Best, earlier: boolean): void {
+  /** Steps of a row, one by one: what lies past the end repeats the last step. */
+  *#unrolled(exprs: readonly Expr[]): Generator<{ step: Value; valid: Value | undefined }> {
+    const { parts } = this.#plan.schedule;
     const b = this.#b;
-    const wins = beats(b, stage.monoid === 'min' ? 'min' : 'max', candidate, into, earlier);
-    b.assign(into.value, operation('where', [wins, candidate.value, into.value], into.value.type));
-    b.assign(into.at, operation('where', [wins, candidate.at, into.at], 'i32'));
+    const trips = Math.ceil(this.#steps / parts);
+    const counts = exprs.some((expr) => this.#plan.facts.countsPlaces(expr));
+    // Places in the row must not be constants, see quadIndex: this is 0.
+    const origin =
+      parts === 1 && counts
+        ? b.let(operation('min', [builtin('local', 0), constant(0)], 'i32'), 'origin')
+        : this.#part;
+    for (let trip = 0; trip < trips; trip++)
+      yield this.#within(addInts(origin, constant(trip * parts)), (trip + 1) * parts <= this.#steps);
   }
 
-  #merge(stage: RowStage, into: Best, from: Best): void {
-    if (stage.arg) this.#take(stage, into, from, true);
-    else this.#b.assign(into.value, combine(stage.monoid, into.value, from.value));
-  }
-
-  /** Lanes, then invocations, come together; gives the row's result (per row lane). */
-  #close(stage: RowStage, accumulator: Best): Value {
+  /** A step that may lie past the end. */
+  #within(step: Value, always: boolean): { step: Value; valid: Value | undefined } {
     const b = this.#b;
-    if (stage.arg) return this.#closeArg(stage, accumulator);
-    let value = b.let(accumulator.value, stage.monoid);
-    if (this.#schedule.lanes === 'column') value = combineLanes(b, stage.monoid, value, stage.monoid);
-    if (this.#schedule.parts > 1) {
-      [value] = this.#tree([partialOf(value)], ([mine], [other]) => [
-        combine(stage.monoid, mine!, other!),
-      ]) as [Value];
-    }
-    return b.let(rounded(value, stage.dtype), `row_${stage.monoid}`);
+    const named = b.let(step, 'step');
+    if (always) return { step: named, valid: undefined };
+    const last = constant(this.#steps - 1);
+    const valid = b.let(operation('le', [named, last], 'bool'), 'valid');
+    return { step: b.let(operation('min', [named, last], 'i32'), 'step'), valid };
   }
 
-  #closeArg(stage: RowStage, accumulator: Best): Value {
+  /** The registers of a fold as values, all lanes in one where they belong to one row. */
+  #lanesTogether(fold: Fold, state: State): State {
     const b = this.#b;
-    const pick = (a: Best, c: Best): Best => {
-      const wins = beats(b, stage.monoid === 'min' ? 'min' : 'max', c, a, true);
-      return {
-        value: b.let(operation('where', [wins, c.value, a.value], a.value.type), 'best'),
-        at: b.let(operation('where', [wins, c.at, a.at], 'i32'), 'best_at'),
-      };
-    };
-    let best: Best = { value: b.let(accumulator.value, 'best'), at: b.let(accumulator.at, 'best_at') };
-    if (this.#schedule.lanes === 'column') {
-      const lane = (v: Value, i: number): Value => ({
-        kind: 'lane',
-        arg: v,
-        lane: i,
-        type: v.type,
-        width: 1,
-      });
-      const quarter = (i: number): Best => ({ value: lane(best.value, i), at: lane(best.at, i) });
-      best = pick(pick(quarter(0), quarter(1)), pick(quarter(2), quarter(3)));
-    }
-    if (this.#schedule.parts > 1) {
-      const place: Partial = { buffer: positions, type: 'i32', value: best.at };
-      const [, at] = this.#tree([partialOf(best.value), place], ([v, i], [w, j]) => {
-        const winner = pick({ value: v!, at: i! }, { value: w!, at: j! });
-        return [winner.value, winner.at];
-      });
-      return at!;
-    }
-    return best.at;
+    const named = (values: State): State => values.map((value, i) => b.let(value, fold.names[i]!));
+    const whole = named(state);
+    if (this.#plan.schedule.lanes !== 'column') return whole;
+    const [x, y, z, w] = [0, 1, 2, 3].map((lane) => laneOfState(whole, lane));
+    return named(fold.combine(fold.combine(x!, y!), fold.combine(z!, w!)));
   }
 
-  /** Folds each invocation's values over the parts of its row, in a fixed tree, and gives everyone the total. */
-  #tree(
-    entries: readonly Partial[],
-    fold: (mine: readonly Value[], other: readonly Value[]) => readonly Value[],
-  ): Value[] {
-    const b = this.#b;
-    const { rows, parts } = this.#schedule;
-    const width = this.#width;
-    const slot = (part: Value): Value =>
-      b.let(mulInts(addInts(mulInts(part, constant(rows)), this.#place), constant(width)), 'slot');
-    const load = (i: number, part: Value): Value => {
-      const { buffer, type, value } = entries[i]!;
-      const raw: Value = { kind: 'load', buffer, index: slot(part), aligned: true, type, width };
-      return b.let(value.type === 'bool' ? operation('cast', [raw], 'bool') : raw, 'partial');
-    };
-    const store = (i: number, part: Value, value: Value): void => {
-      const { buffer, type } = entries[i]!;
-      b.store(buffer, slot(part), value.type === 'bool' ? operation('cast', [value], type) : value, true);
-    };
-    entries.forEach((entry, i) => store(i, this.#part, entry.value));
-    b.barrier();
-    for (let half = parts / 2; half >= 1; half /= 2) {
-      b.if(less(this.#part, constant(half)), () => {
-        const other = b.let(addInts(this.#part, constant(half)), 'peer');
-        const folded = fold(
-          entries.map((_, i) => load(i, this.#part)),
-          entries.map((_, i) => load(i, other)),
-        );
-        folded.forEach((value, i) => store(i, this.#part, value));
-      });
-      b.barrier();
+  /** Answers what the folds ask for, all in the same rounds, and keeps their results. */
+  #totals(folds: readonly Fold[], ends: readonly State[]): void {
+    const joins = folds.map((fold, i) => fold.join(ends[i]!, () => this.#perRow()));
+    let open = joins.map((join) => ({ join, step: join.next() }));
+    while (open.length > 0) {
+      for (const { step } of open)
+        if (step.done === true) for (const [node, value] of step.value) this.#results.set(node, value);
+      const asking = open.flatMap(({ join, step }) =>
+        step.done === true ? [] : [{ join, asks: step.value }],
+      );
+      const answers = [...this.#join.all(asking.flatMap(({ asks }) => asks))];
+      open = asking.map(({ join, asks }) => ({ join, step: join.next(answers.splice(0, asks.length)) }));
     }
-    const totals = entries.map((_, i) => load(i, constant(0)));
-    b.barrier();
-    return totals;
+  }
+
+  /** The one element of a one-hot row. */
+  #picked({ stage, at, value }: Pick): Value {
+    const b = this.#b;
+    const place = this.#perRow().value(at);
+    const last = constant(this.#column.extent - 1);
+    const inside = both(
+      operation('le', [constant(0), place], 'bool'),
+      operation('le', [place, last], 'bool'),
+    );
+    const clamped = operation('min', [operation('max', [place, constant(0)], 'i32'), last], 'i32');
+    const atom = dynamicIndex('picked', 0, this.#column.extent - 1);
+    const found = this.#bind(atom, new Map([[atom, b.let(clamped, 'at')]])).value(value);
+    const zero = constant(0, found.type);
+    return b.let(rounded(operation('where', [inside, found, zero], found.type), stage.dtype), 'picked');
   }
 
   /** Per-row results, then a sweep for per-element ones. */
-  writes(writes: readonly Write[]): void {
+  #writes(): void {
+    const { perRow, perElement, schedule } = this.#plan;
+    const { parts, lanes, keeping } = schedule;
     const b = this.#b;
-    const { parts, lanes } = this.#schedule;
-    const perElement = writes.filter((write) => atomsOf(write.index).includes(this.#column.atom as never));
-    const perRow = writes.filter((write) => !perElement.includes(write));
-    const name = bufferName(this.#frame);
     if (perRow.length > 0) {
-      const lowering = this.#lowering(undefined);
-      const store = (): void => {
-        const values = perRow.map((write) => lowering.value(write.value));
-        perRow.forEach((write, i) =>
-          storeAt(b, lowering, name(write.node), write, values[i]!, lanes === 'row' ? this.#row : undefined),
-        );
-      };
+      const lowering = this.#perRow();
+      const store = (): void => this.#store(perRow, lowering, lanes === 'row' ? this.#row : undefined);
       if (parts === 1) store();
-      else
-        b.if(
-          operation('and', [this.#inside, operation('eq', [this.#part, constant(0)], 'bool')], 'bool'),
-          store,
-        );
+      else b.if(both(this.#inside, operation('eq', [this.#part, constant(0)], 'bool')), store);
     }
     if (perElement.length === 0) return;
-    const sweep = (): void =>
-      b.for('step', this.#part, constant(this.#steps), parts, (step) => {
-        const lowering = this.#lowering(step);
-        const values = perElement.map((write) => lowering.value(write.value));
-        perElement.forEach((write, i) =>
-          storeAt(b, lowering, name(write.node), write, values[i]!, this.#laneAxis),
-        );
-      });
-    b.if(this.#inside, sweep);
+    const exprs = perElement.map((write) => write.value);
+    const axis = lanes === 'none' ? undefined : lanes === 'row' ? this.#row : this.#column;
+    b.if(this.#inside, () => {
+      if (keeping === 'registers') {
+        for (const { step, valid } of this.#unrolled(exprs))
+          b.if(valid ?? constant(1, 'bool'), () => this.#store(perElement, this.#at(step, exprs), axis));
+        return;
+      }
+      b.for('step', this.#part, constant(this.#steps), parts, (step) =>
+        this.#store(perElement, this.#at(step, exprs), axis),
+      );
+    });
   }
 
-  finish(): Loop {
-    const { lanes, parts, rows } = this.#schedule;
-    const workgroup = rows === 1 ? ([parts, 1, 1] as const) : ([rows, parts, 1] as const);
-    const note = `${this.#row.extent} rows of ${this.#column.extent}, lanes along ${lanes}, ${parts} invocation(s) a row`;
-    return finish(this.#frame, this.#b, this.#grid, workgroup, note, this.#shared);
+  #store(writes: readonly Write[], lowering: Lowering, lanes: Axis | undefined): void {
+    const name = bufferName(this.#frame);
+    const values = writes.map((write) => lowering.value(write.value));
+    writes.forEach((write, i) => storeAt(this.#b, lowering, name(write.node), write, values[i]!, lanes));
   }
-}
-
-type SharedType = 'f32' | 'i32' | 'u32';
-
-/** One invocation's share of a row's result, and the workgroup array it is folded in. */
-interface Partial {
-  readonly buffer: string;
-  readonly type: SharedType;
-  readonly value: Value;
-}
-
-function sharedType(type: Value['type']): SharedType {
-  return type === 'bool' ? 'u32' : type;
-}
-
-/** Workgroup arrays that a stage's partial results go through: values, and positions for an extremum's. */
-function partialsOf(stage: RowStage): [name: string, type: SharedType][] {
-  const type = sharedType(registerOf(stage.dtype));
-  const values: [string, SharedType] = [partialName(type), type];
-  return stage.arg ? [values, [positions, 'i32']] : [values];
-}
-
-const positions = 'partial_at';
-
-function partialOf(value: Value): Partial {
-  const type = sharedType(value.type);
-  return { buffer: partialName(type), type, value };
-}
-
-function partialName(type: SharedType): string {
-  return `partial_${type}`;
 }

@@ -1,0 +1,137 @@
+// Where the invocations that share a row bring their partial results together: everyone leaves its own in workgroup memory, and
+// after a barrier everyone combines them all, in one fixed order; many partials are combined in two rounds.
+
+import type { Monoid } from '../../ir/ops.ts';
+import { addInts, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
+import type { LoopBuffer, Value, Width } from '../loop.ts';
+import { combine } from './monoid.ts';
+
+/** A value that every invocation of a row has a part of. */
+export interface Ask {
+  readonly monoid: Monoid;
+  readonly value: Value;
+}
+
+/** How the invocations of a workgroup stand to its rows. */
+export interface Seats {
+  /** Invocations of a row. */
+  readonly parts: number;
+  /** Rows of a workgroup. */
+  readonly rows: number;
+  /** This invocation's number among those of its row. */
+  readonly part: Value;
+  /** This row's number in the workgroup. */
+  readonly place: Value;
+  /** Whether neighbouring invocations belong to one row (else to neighbouring rows). */
+  readonly together: boolean;
+  /** Elements of the widest value that is joined. */
+  readonly width: Width;
+}
+
+type SharedType = 'f32' | 'i32' | 'u32';
+const sharedTypes: readonly SharedType[] = ['f32', 'i32', 'u32'];
+const nameOf = (type: SharedType): string => `partial_${type}`;
+
+/** Names of the workgroup arrays that joins may use. */
+export const joinNames: readonly string[] = sharedTypes.map(nameOf);
+
+/** Above this many partials the combination takes two rounds. */
+const oneRound = 16;
+
+export class Join {
+  readonly #b: LoopBuilder;
+  readonly #seats: Seats;
+  /** Elements in use of each workgroup array. */
+  readonly #sizes = new Map<SharedType, number>();
+  #round = 0;
+
+  constructor(b: LoopBuilder, seats: Seats) {
+    this.#b = b;
+    this.#seats = seats;
+  }
+
+  /** The workgroup arrays used so far. */
+  get buffers(): readonly LoopBuffer[] {
+    return [...this.#sizes].map(([type, size]) => ({
+      name: nameOf(type),
+      space: 'workgroup',
+      dtype: type,
+      size,
+      access: 'read_write',
+    }));
+  }
+
+  /** Combines each value over the invocations of the row, and gives everyone the totals. Uniform control flow only. */
+  all(asks: readonly Ask[]): readonly Value[] {
+    const { parts, part } = this.#seats;
+    if (parts === 1 || asks.length === 0) return asks.map((ask) => ask.value);
+    const b = this.#b;
+    const cells = this.#reserve(asks);
+    asks.forEach((ask, i) => cells[i]!.store(part, ask.value));
+    b.barrier();
+    let left = parts;
+    if (parts > oneRound) {
+      left = 2 ** Math.floor(Math.log2(parts) / 2);
+      b.if(less(part, constant(left)), () => {
+        const sums = this.#gather(asks, cells, part, left, parts);
+        sums.forEach((sum, i) => cells[i]!.store(part, sum));
+      });
+      b.barrier();
+    }
+    const totals = this.#gather(asks, cells, constant(0), 1, left);
+    this.#round += 1;
+    return totals.map((total, i) => b.let(total, asks[i]!.monoid));
+  }
+
+  /** Combines the cells first, first + stride … below end. */
+  #gather(asks: readonly Ask[], cells: readonly Cell[], first: Value, stride: number, end: number): Value[] {
+    const b = this.#b;
+    const totals = cells.map((cell, i) => b.var(asks[i]!.monoid, cell.load(first)));
+    b.for('other', addInts(first, constant(stride)), constant(end), stride, (other) => {
+      totals.forEach((total, i) => b.assign(total, combine(asks[i]!.monoid, total, cells[i]!.load(other))));
+    });
+    return totals;
+  }
+
+  /**
+   * A cell an invocation for each ask. Rounds take turns between two sets of cells: when one is written again, the barrier of
+   * the round between has seen everyone finish reading it.
+   */
+  #reserve(asks: readonly Ask[]): readonly Cell[] {
+    const b = this.#b;
+    const { parts, rows, place, together, width: room } = this.#seats;
+    const counts = new Map<SharedType, number>();
+    return asks.map(({ value }): Cell => {
+      const type: SharedType = value.type === 'bool' ? 'u32' : value.type;
+      const count = counts.get(type) ?? 0;
+      counts.set(type, count + 1);
+      const { width } = value;
+      const size = parts * rows * room;
+      const base = (2 * count + (this.#round & 1)) * size;
+      this.#sizes.set(type, Math.max(this.#sizes.get(type) ?? 0, base + size));
+      const slot = (part: Value): Value => {
+        const seat = together
+          ? addInts(mulInts(place, constant(parts)), part)
+          : addInts(mulInts(part, constant(rows)), place);
+        return b.let(addInts(mulInts(seat, constant(room)), constant(base)), 'slot');
+      };
+      const buffer = nameOf(type);
+      return {
+        load: (part) => {
+          const raw: Value = { kind: 'load', buffer, index: slot(part), aligned: true, type, width };
+          return b.let(value.type === 'bool' ? operation('cast', [raw], 'bool') : raw, 'partial');
+        },
+        store: (part, given) => {
+          const stored = given.type === 'bool' ? operation('cast', [given], type) : given;
+          b.store(buffer, slot(part), stored, true);
+        },
+      };
+    });
+  }
+}
+
+/** One value of each invocation of a row, in workgroup memory. */
+interface Cell {
+  load(part: Value): Value;
+  store(part: Value, value: Value): void;
+}

@@ -1,0 +1,138 @@
+// How a row kernel is spread over invocations, and where the elements of a row wait between two sweeps: plain data, chosen from
+// sizes and the target.
+
+import { addIndex, coefficientOf, scaleIndex, substitute, type IndexExpr } from '../../ir/index-expr.ts';
+import { argsOf, type Expr } from '../../schedule/expr.ts';
+import type { Axis, Kernel } from '../../schedule/kernel.ts';
+import type { Target } from '../../schedule/target.ts';
+import { laneAtom, quadIndex } from '../lower.ts';
+import type { Width } from '../loop.ts';
+import type { RowFacts } from './row-facts.ts';
+
+/** Which axis the vector lanes run along; `none` for rows that are neither contiguous nor a multiple of four. */
+export type Lanes = 'column' | 'row' | 'none';
+
+/** Rows over invocations. */
+export interface RowSpread {
+  readonly lanes: Lanes;
+  /** Invocations that share one row (or quad of rows); a power of two. */
+  readonly parts: number;
+  /** Rows (or quads of rows) per workgroup. */
+  readonly rows: number;
+}
+
+/**
+ * `registers`: the sweeps are unrolled, so what one of them reads or computes the next ones still have; `workgroup`: each
+ * invocation leaves what it read in workgroup memory for itself; `stream`: every sweep reads the row again.
+ */
+export type Keeping = 'registers' | 'workgroup' | 'stream';
+
+export interface RowSchedule extends RowSpread {
+  readonly keeping: Keeping;
+}
+
+/** Steps along a row: elements, or groups of four. */
+export function stepsOf(column: Axis, lanes: Lanes): number {
+  return lanes === 'column' ? column.extent / 4 : column.extent;
+}
+
+/** Rows, or groups of four. */
+export function unitsOf(row: Axis, lanes: Lanes): number {
+  return lanes === 'row' ? Math.ceil(row.extent / 4) : row.extent;
+}
+
+/** Elements that one step of one invocation covers. */
+export function widthOf(lanes: Lanes): Width {
+  return lanes === 'none' ? 1 : 4;
+}
+
+/** Steps that are written out one by one. */
+const mostTrips = 8;
+/** Operations in an unrolled kernel: pipelines compile in time that grows with them. */
+const mostWork = 320;
+
+/** The heuristic choice of invocations. */
+export function rowSpread(kernel: Kernel, row: Axis, column: Axis, target: Target): RowSpread {
+  const along = { column: countContiguous(kernel, column), row: countContiguous(kernel, row) };
+  const lanes: Lanes =
+    along.row > along.column && row.extent >= 4 ? 'row' : column.extent % 4 === 0 ? 'column' : 'none';
+  const steps = stepsOf(column, lanes);
+  const units = unitsOf(row, lanes);
+  if (!target.cooperative) return { lanes, parts: 1, rows: smallGroup(units, target) };
+  if (steps <= target.rows.alone) return { lanes, parts: 1, rows: target.workgroupSize };
+  const most = powerWithin(target.limits.workgroupInvocations);
+  if (lanes === 'row') {
+    // Neighbours along the rows: 4 to 16 groups of four are 64 to 256 bytes in one piece.
+    let rows = Math.min(16, powerFor(units), most / 2);
+    while (rows > 4 && units * (most / rows) < target.parallelism) rows /= 2;
+    let parts = 2;
+    while (parts * rows < most && parts < steps) parts *= 2;
+    return { lanes, parts, rows };
+  }
+  let parts = Math.min(target.rows.share, most);
+  while (parts < most && parts * 4 < steps) parts *= 2;
+  while (parts < most && parts < steps && parts * units < target.parallelism) parts *= 2;
+  return { lanes, parts, rows: Math.max(1, Math.floor(target.workgroupSize / parts)) };
+}
+
+/** Few rows make small workgroups, so that every core has some. */
+function smallGroup(units: number, target: Target): number {
+  let rows = target.workgroupSize;
+  while (rows > 4 && (units / rows) * target.workgroupSize < target.parallelism) rows /= 2;
+  return rows;
+}
+
+/** Where a row's elements wait. `sweeps` are the expressions that each sweep evaluates at every element. */
+export function rowKeeping(
+  spread: RowSpread,
+  column: Axis,
+  sweeps: readonly (readonly Expr[])[],
+  facts: RowFacts,
+  target: Target,
+): Keeping {
+  const { lanes, parts, rows } = spread;
+  const trips = Math.ceil(stepsOf(column, lanes) / parts);
+  const kept = keptReads(sweeps, facts).length;
+  const work = trips * sweeps.reduce((sum, exprs) => sum + facts.work(exprs), 0);
+  const registers = trips * Math.max(1, kept);
+  if (trips <= mostTrips && registers <= target.rows.registers && work <= mostWork) return 'registers';
+  const bytes = kept * rows * parts * trips * widthOf(lanes) * 4;
+  return kept > 0 && bytes <= target.rows.shared ? 'workgroup' : 'stream';
+}
+
+/** Reads that more than one sweep makes. */
+export function keptReads(sweeps: readonly (readonly Expr[])[], facts: RowFacts): readonly Expr[] {
+  const counts = new Map<Expr, number>();
+  for (const exprs of sweeps)
+    for (const read of new Set(exprs.flatMap((expr) => [...facts.reads(expr)])))
+      counts.set(read, (counts.get(read) ?? 0) + 1);
+  return [...counts].filter(([, count]) => count > 1).map(([read]) => read);
+}
+
+/** Reads whose element index grows by one along the axis, weighted towards per-element reads. */
+function countContiguous(kernel: Kernel, axis: Axis): number {
+  const lane = new Map<IndexExpr, IndexExpr>([
+    [axis.atom, addIndex(scaleIndex(quadIndex('quad', axis.extent), 4), laneAtom)],
+  ]);
+  const seen = new Set<Expr>();
+  let count = 0;
+  const visit = (expr: Expr): void => {
+    if (seen.has(expr)) return;
+    seen.add(expr);
+    if (expr.kind === 'read' && coefficientOf(substitute(expr.index, lane), laneAtom) === 1) count += 1;
+    argsOf(expr).forEach(visit);
+  };
+  if (kernel.body.kind === 'row') kernel.body.stages.forEach((stage) => visit(stage.value));
+  kernel.writes.forEach((write) => visit(write.value));
+  return count;
+}
+
+/** The smallest power of two that is at least n. */
+function powerFor(n: number): number {
+  return 2 ** Math.ceil(Math.log2(n));
+}
+
+/** The largest power of two that is at most n. */
+function powerWithin(n: number): number {
+  return 2 ** Math.floor(Math.log2(n));
+}

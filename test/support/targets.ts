@@ -1,0 +1,33 @@
+// Targets for tests: the real profiles choose among schedules by size, and what fits a test is small. With these thresholds small
+// programs run through every variant.
+
+import { gpuTarget, softwareTarget, type RowProfile, type Target } from '../../src/schedule/target.ts';
+
+/** A GPU that shares even short rows among two invocations or more, with little to fill. */
+function sharing(name: string, rows: Partial<RowProfile>): Target {
+  return {
+    ...gpuTarget,
+    name,
+    parallelism: 8,
+    workgroupSize: 8,
+    rows: { alone: 1, share: 2, registers: 0, shared: 0, fuse: Infinity, ...rows },
+  };
+}
+
+/** Where the elements of a row wait between two sweeps, and how its invocations come together. */
+export const rowTargets: Readonly<Record<string, Target>> = {
+  'rows in registers': sharing('registers', { registers: 64 }),
+  'rows in workgroup memory': sharing('workgroup', { shared: 16_384 }),
+  'rows streamed': sharing('streamed', {}),
+  'rows streamed in fewer sweeps': sharing('fused', { fuse: 0 }),
+};
+
+/** The software adapter's schedules, with blocks of a few elements. */
+export const smallBlocks: Target = {
+  ...softwareTarget,
+  name: 'small blocks',
+  parallelism: 2,
+  elementsPerInvocation: 8,
+  workgroupSize: 2,
+  rows: { ...softwareTarget.rows, registers: 0, fuse: 0 },
+};
