@@ -5,7 +5,7 @@ import { infer, type TensorType } from './infer.ts';
 import type { Attrs, Op } from './ops.ts';
 import type { DType } from './dtype.ts';
 import { announce, onBehalf } from './origin.ts';
-import { fixedShape, type FixedShape, type Shape } from './shape.ts';
+import { fixedShape, sameShape, type FixedShape, type Shape } from './shape.ts';
 
 interface NodeFields<K extends Op> {
   readonly op: K;
@@ -15,8 +15,8 @@ interface NodeFields<K extends Op> {
   readonly shape: Shape;
   /** Unique over the process and larger than every input's, so ids are a topological order. */
   readonly id: number;
-  /** Structural hash, used by the interning table only. */
-  readonly hash: number;
+  /** Hash of op and attributes: the same for the node over other inputs. */
+  readonly salt: number;
 }
 
 /** A node of one op, with that op's attributes. */
@@ -50,7 +50,24 @@ export class GraphBuilder {
 
   /** The node of this op, checked by its type rule. Throws TensorError on a misfit. */
   add<K extends Op>(op: K, inputs: readonly Node[], attrs: Attrs<K>): NodeOf<K> {
-    const hash = hashNode(op, inputs, attrs);
+    return this.#intern(op, inputs, attrs, hashValue(hashValue(inputs.length, op), attrs), undefined);
+  }
+
+  /** The same op and attributes over other inputs; over inputs of the same types its type is known. */
+  copy(node: Node, inputs: readonly Node[]): Node {
+    const type = sameTypes(node.inputs, inputs) ? node : undefined;
+    return this.#intern(node.op, inputs, node.attrs, node.salt, type) as NodeFields<Op> as Node;
+  }
+
+  #intern<K extends Op>(
+    op: K,
+    inputs: readonly Node[],
+    attrs: Attrs<K>,
+    salt: number,
+    type: TensorType | undefined,
+  ): NodeOf<K> {
+    let hash = salt;
+    for (const input of inputs) hash = mix(hash, input.id);
     const found = this.#table.get(hash);
     if (found !== undefined) {
       for (const node of Array.isArray(found) ? found : [found]) {
@@ -58,9 +75,9 @@ export class GraphBuilder {
           return node as NodeOf<K>;
       }
     }
-    const { dtype, shape } = infer(op, inputs, attrs);
+    const { dtype, shape } = type ?? infer(op, inputs, attrs);
     lastId += 1;
-    const node = Object.freeze({ op, inputs, attrs, dtype, shape, id: lastId, hash }) as unknown as Node;
+    const node = Object.freeze({ op, inputs, attrs, dtype, shape, id: lastId, salt }) as unknown as Node;
     if (found === undefined) this.#table.set(hash, node);
     else if (Array.isArray(found)) found.push(node);
     else this.#table.set(hash, [found, node]);
@@ -119,12 +136,7 @@ export function rewrite(
 
 /** The same op and attributes over other inputs. */
 export function rebuild(node: Node, inputs: readonly Node[], builder: GraphBuilder): Node {
-  return (builder.add as (op: Op, inputs: readonly Node[], attrs: Attrs) => Node).call(
-    builder,
-    node.op,
-    inputs,
-    node.attrs,
-  );
+  return builder.copy(node, inputs);
 }
 
 /** Folds one 32-bit word into a hash. */
@@ -160,14 +172,15 @@ export function hashValue(hash: number, value: unknown): number {
   return out;
 }
 
-function hashNode(op: Op, inputs: readonly Node[], attrs: Attrs): number {
-  let hash = hashValue(inputs.length, op);
-  for (const input of inputs) hash = mix(hash, input.id);
-  return hashValue(hash, attrs);
-}
-
 function sameInputs(a: readonly Node[], b: readonly Node[]): boolean {
   return a.length === b.length && a.every((node, i) => node === b[i]);
+}
+
+function sameTypes(a: readonly Node[], b: readonly Node[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every((node, i) => node.dtype === b[i]!.dtype && sameShape(node.shape, b[i]!.shape))
+  );
 }
 
 /** Deep equality of attribute values; −0 and 0 differ, NaN equals NaN. */

@@ -55,7 +55,7 @@ export function sameDim(a: Dim, b: Dim): boolean {
 }
 
 export function sameShape(a: Shape, b: Shape): boolean {
-  return a.length === b.length && a.every((dim, axis) => sameDim(dim, b[axis]!));
+  return a === b || (a.length === b.length && a.every((dim, axis) => sameDim(dim, b[axis]!)));
 }
 
 export function showDim(dim: Dim): string {

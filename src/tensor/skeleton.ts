@@ -7,7 +7,7 @@ import { constant, cast } from '../ir/build.ts';
 import type { DType } from '../ir/dtype.ts';
 import { GraphBuilder, hashValue, mix, sameAttrs, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { onBehalf } from '../ir/origin.ts';
-import { isView, type Attrs, type Op } from '../ir/ops.ts';
+import { isView } from '../ir/ops.ts';
 import { sameShape } from '../ir/shape.ts';
 import type { ProgramScalar } from '../runtime/program.ts';
 import { canonical } from './recording.ts';
@@ -86,10 +86,9 @@ export function skeletonOf<L extends object>(
 
   const put = (kind: Part['kind'], node: Node, inputs: readonly number[], number: number): number => {
     // A leaf may stand on a node of any op: only its type counts.
-    hash = hashValue(hash, kind === 'op' ? node.op : kind);
+    if (kind === 'op') hash = mix(hash, node.salt);
+    else hash = hashValue(hashValue(hashValue(hash, kind), node.dtype), node.shape);
     for (const input of inputs) hash = mix(hash, input);
-    if (kind === 'op') hash = hashValue(hash, node.attrs);
-    else hash = hashValue(hashValue(hash, node.dtype), node.shape);
     return parts.push({ kind, node, inputs, number }) - 1;
   };
   const putLiteral = (top: Node): number => {
@@ -203,12 +202,12 @@ function samePart(a: Part, b: Part): boolean {
 /** The same structure without this time's leaves and nodes, so that keeping it keeps no data alive. */
 export function forget<L>(skeleton: Skeleton<L>): Skeleton<never> {
   const parts = skeleton.parts.map(({ kind, node, inputs, number }) => {
-    const { op, attrs, dtype, shape } = node;
+    const { op, attrs, dtype, shape, salt } = node;
     return {
       kind,
       inputs,
       number,
-      node: { op, attrs, dtype, shape, inputs: [], id: 0, hash: 0 } as unknown as Node,
+      node: { op, attrs, dtype, shape, inputs: [], id: 0, salt } as unknown as Node,
     };
   });
   return { ...skeleton, parts, leaves: [], position: () => undefined, leavesUnder: () => [] };
@@ -252,8 +251,7 @@ export function graphOf(
       }
       case 'op': {
         const operandsMade = inputs.map((input) => made[input]!);
-        const add = b.add as (op: Op, inputs: readonly Node[], attrs: Attrs) => Node;
-        made.push(onBehalf('rewrite', node, () => add.call(b, node.op, operandsMade, node.attrs)));
+        made.push(onBehalf('rewrite', node, () => b.copy(node, operandsMade)));
       }
     }
   }

@@ -167,30 +167,38 @@ export function gradients(
   });
   const found = cotangents(builder(), roots, starts, wrt.flat());
   checkAlive(found);
+  const untracked = new Set<Node>();
   let next = 0;
   return wrt.map((nodes, i) => {
     const parts = nodes.map(() => found[next++]).filter((part) => part !== undefined);
     const { shape, dtype } = inputs[i]!;
     const sum =
       parts.length === 0 ? full(builder(), shape, 0, dtype) : parts.reduce((a, b) => add(builder(), a, b));
-    return result(sum);
+    return result(sum, untracked);
   });
 }
 
-/** The result of a derivative: differentiable again as far as it depends on what is being differentiated. */
-function result(node: Node): Tensor {
-  const tracked = isTracked(node);
+/**
+ * The result of a derivative: differentiable again as far as it depends on what is being differentiated. `untracked` gathers
+ * nodes found to lead nowhere, for the results that share them.
+ */
+function result(node: Node, untracked: Set<Node>): Tensor {
+  const tracked = isTracked(node, untracked);
   if (!tracked || !gradEnabled()) return new Tensor(recordedHandle(tracked ? cut(node) : node, false));
   return new Tensor(recordedHandle(node, true));
 }
 
 /** Whether gradients of the node lead anywhere: to a leaf or to a derivative being taken. */
-function isTracked(root: Node): boolean {
+function isTracked(root: Node, untracked: Set<Node> = new Set()): boolean {
+  const visited: Node[] = [];
   let found = false;
   walkGradient([root], (node) => {
     found ||= leafOf(node) !== undefined || open.has(node);
-    return !found;
+    if (found || untracked.has(node)) return false;
+    visited.push(node);
+    return true;
   });
+  if (!found) for (const node of visited) untracked.add(node);
   return found;
 }
 
@@ -254,6 +262,7 @@ function pullback<A extends unknown[]>(
   }
   const pull: Pullback['pull'] = (outputs, seeds) => {
     const found = cotangents(builder(), outputs, seeds, wrt);
+    const untracked = new Set<Node>();
     let next = 0;
     return chosen.map((i) => {
       const flat = flats.get(i)!;
@@ -261,7 +270,7 @@ function pullback<A extends unknown[]>(
         if (!(leaf instanceof Tensor) && typeof leaf !== 'number') return leaf;
         const k = next++;
         const { shape, dtype } = asTensor(leaf, 'f32');
-        return result(found[k] ?? full(builder(), shape, 0, dtype));
+        return result(found[k] ?? full(builder(), shape, 0, dtype), untracked);
       });
       return unflatten(flat.structure, leaves);
     });
