@@ -135,7 +135,7 @@ class Out:
 
 
 INDEXED = {'gather', 'scatter', 'scatterAdd', 'scatterReduce', 'indexSelect', 'embedding', 'crossEntropy', 'nllLoss',
-           'oneHot'}
+           'oneHot', 'indexAdd'}
 # Ops whose result turns on the exact input type.
 NATIVE = {'cast', 'floorDivide'}
 
@@ -735,6 +735,28 @@ def sort(out):
         for count, shape in ((3, [2, 64]), (8, [1, 900])):
             out.case('topk', lambda x: torch.topk(x, count, 1, largest=descending), [distinct(shape)], k=count, axis=1, largest=descending)
     out.case('topk', lambda x: torch.topk(x, 3, 0), [vec(1.0, NAN, INF, -2.0)], grad=False, k=3, axis=0, largest=True)
+    bounds = vec(-INF, -1.0, 0.0, 0.0, 2.0, 2.0, 2.0, 5.5, INF)
+    for right in (False, True):
+        def search(x, v):
+            return torch.searchsorted(x, v, right=right)
+
+        out.case('searchsorted', search, [bounds, vec(-2.0, -1.0, -0.0, 0.0, 1.0, 2.0, 9.0, INF, -INF, NAN)], grad=False, right=right)
+        out.case('searchsorted', search, [bounds[:4], uniform([2, 5])], grad=False, right=right)
+        out.case('searchsorted', search, [torch.arange(0, 3000, 3, dtype=torch.int32), ints([40], -5, 3005)], right=right)
+
+
+@family
+def segments(out):
+    # Updates by the hundred: more than one kernel takes them.
+    for slots, width, updates in ((40, 3, 300), (90, 8, 120), (3, 1, 900)):
+        index = ints([updates], 0, slots)
+        rows = lambda x, i, s: x.index_add(0, i, s)
+        out.case('indexAdd', rows, [[slots, width], index, [updates, width]], axis=0)
+    out.case('scatterAdd', lambda t, j, s: t.scatter_add(1, j, s), [[2, 50], ints([2, 300], 0, 50), [2, 300]], axis=1)
+    out.case('embedding', F.embedding, [ints([2, 70], 0, 30), [30, 8]])
+    for reduction in ('prod', 'amax', 'amin'):
+        out.case('scatterReduce', lambda t, j, s: t.scatter_reduce(1, j, s, reduction, include_self=True),
+                 [[1, 100], ints([1, 300], 0, 100), uniform([1, 300], 0.5, 1.5)], grad=False, axis=1, reduce=reduction)
 
 
 @family

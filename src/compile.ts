@@ -23,6 +23,7 @@ import type { BufferRole, Program, ProgramBuffer, ProgramScalar } from './runtim
 import { legalise } from './schedule/legalise.ts';
 import { planMemory } from './schedule/memory.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
+import { splitScatters } from './schedule/scatter.ts';
 import { splitSorts } from './schedule/sort.ts';
 import { splitFolds } from './schedule/split.ts';
 import type { Target } from './schedule/target.ts';
@@ -84,6 +85,7 @@ export const passes: readonly Pass[] = [
   { name: 'simplify', guarantees: 'no operation that is exactly its operand', run: simplify },
   { name: 'shareSubexpressions', guarantees: 'equal nodes are one node', run: shareSubexpressions },
   { name: 'legalise', guarantees: 'dtypes the target has, no empty fold', run: legalise },
+  { name: 'splitScatters', guarantees: 'no scatter of many updates to many slots', run: splitScatters },
   { name: 'splitSorts', guarantees: 'no sort but of short lines of u32 keys', run: splitSorts },
   { name: 'splitFolds', guarantees: 'no fold longer than a kernel should run', run: splitFolds },
   { name: 'removeDeadCode', guarantees: 'only what outputs need', run: removeDeadCode },

@@ -13,6 +13,7 @@ import {
   permute,
   reduce,
   reshape,
+  slice,
   sub,
   unary,
   where,
@@ -223,9 +224,49 @@ function scatterFactorRule(b: GraphBuilder, node: NodeOf<'scatter'>, g: Node): N
   return keepWhere(b, binary(b, 'eq', otherZeros, 0), share);
 }
 
+/** The rule of the scatter that it stands for: an update goes to the last slot that starts at or before the update's rank. */
+function foldSegmentsRule(
+  b: GraphBuilder,
+  node: NodeOf<'foldSegments'>,
+  g: Node,
+  [operandWanted, , , updatesWanted]: readonly boolean[],
+): readonly (Node | undefined)[] {
+  const { axis, mode } = node.attrs;
+  const [operand, starts, order, updates] = node.inputs as readonly [Node, Node, Node, Node];
+  const shape = dims(order);
+  const last = [...shape.keys()].filter((other) => other !== axis).concat(axis);
+  const covered = slice(
+    b,
+    starts,
+    shape.map(() => 0),
+    shape.with(axis, dims(starts)[axis]!),
+  );
+  const ranks = b.add('argSort', [order], { axis, descending: false }) as Node;
+  const found = b.add('searchSorted', [permute(b, covered, last), permute(b, ranks, last)], { right: true });
+  const slots = permute(
+    b,
+    sub(b, found as Node, 1),
+    shape.map((_, i) => last.indexOf(i)),
+  );
+  const scattered = scatter(b, operand, slots, updates, axis, mode) as NodeOf<'scatter'>;
+  const wanted = [operandWanted === true, false, updatesWanted === true];
+  const [intoOperand, , intoUpdates] = scatterRule(b, scattered, g, wanted);
+  return [intoOperand, undefined, undefined, intoUpdates];
+}
+
 type AnchorTable = {
   readonly [
-    K in 'reduce' | 'argReduce' | 'argSort' | 'digitRanks' | 'scan' | 'gather' | 'scatter' | 'disperse'
+    K in
+      | 'reduce'
+      | 'argReduce'
+      | 'argSort'
+      | 'digitRanks'
+      | 'scan'
+      | 'gather'
+      | 'scatter'
+      | 'disperse'
+      | 'searchSorted'
+      | 'foldSegments'
   ]: Rule<K> | 'flat';
 };
 
@@ -238,6 +279,8 @@ export const anchorRules: AnchorTable = {
   scan: (b, node, g) => [scanRule(b, node, g)],
   gather: (b, node, g) => [gatherRule(b, node, g), undefined],
   scatter: scatterRule,
+  searchSorted: 'flat',
+  foldSegments: foldSegmentsRule,
   // Every value's cotangent lies where the value went.
   disperse: (b, { inputs: [, places], attrs: { axis } }, g) => [gather(b, g, places!, axis), undefined],
 };

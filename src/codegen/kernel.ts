@@ -14,6 +14,8 @@ import { ranksLoop } from './template/ranks.ts';
 import { rowLoop } from './template/row.ts';
 import { scanLoop } from './template/scan.ts';
 import { scatterLoop } from './template/scatter.ts';
+import { searchLoop } from './template/search.ts';
+import { segmentsLoop } from './template/segments.ts';
 import { sortLoop } from './template/sort.ts';
 
 /** A kernel's Loop (of its own name, or of an equal kernel's) and the stored nodes behind its bindings, in order. */
@@ -81,6 +83,10 @@ function fillTemplate(frame: Frame): Loop {
       return sortLoop(frame);
     case 'ranks':
       return ranksLoop(frame);
+    case 'search':
+      return searchLoop(frame);
+    case 'segments':
+      return segmentsLoop(frame);
     default:
       return body satisfies never;
   }

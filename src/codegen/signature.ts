@@ -93,6 +93,16 @@ function bodyKey(body: Body, nameOf: (node: Node) => string): readonly (string |
       const radix = node.op === 'digitRanks' ? [node.attrs.shift, node.attrs.digits, node.attrs.block] : [];
       return [nameOf(node as Node), axisKey(line), axisKey(position), key.id, ...radix];
     }
+    case 'search': {
+      const { node, axis, element, boundary, value } = body;
+      const keys = [axisKey(axis), axisKey(element), boundary.id, value.id];
+      return [nameOf(node as Node), ...keys, node.attrs.right];
+    }
+    case 'segments': {
+      const { node, outer, column, entry, operand, first, last, update } = body;
+      const parts = [operand, first, last, update].map(({ id }) => id);
+      return [nameOf(node as Node), ...[outer, column, entry].map(axisKey), ...parts, node.attrs.mode];
+    }
     default:
       return body satisfies never;
   }

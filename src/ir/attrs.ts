@@ -67,6 +67,8 @@ const forms = {
   gather: { axis: int },
   scatter: { axis: int, mode: oneOf(scatterModes) },
   disperse: { axis: int },
+  searchSorted: { right: flag },
+  foldSegments: { axis: int, mode: oneOf(scatterModes) },
   customVjp: { rule: int },
 } as const satisfies { readonly [K in Op as keyof Attrs<K> extends never ? never : K]: FormsOf<K> };
 

@@ -3,7 +3,7 @@
 
 import { TensorError, type ErrorCode } from '../errors.ts';
 import { dtypeBytes, isFloat, isInteger, type DType } from './dtype.ts';
-import { facts, givesBool, type Attrs, type ElementwiseOp, type Op } from './ops.ts';
+import { facts, givesBool, type Attrs, type ElementwiseOp, type Op, type ScatterMode } from './ops.ts';
 import {
   checkShape,
   fixedShape,
@@ -316,10 +316,7 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
     checkIndexed(op, axis, operand, indices, inputs);
     if (!sameShape(indices.shape, updates.shape))
       fail(op, 'E_SHAPE', 'indices and updates must have one shape', inputs);
-    if (updates.dtype !== operand.dtype)
-      fail(op, 'E_DTYPE', 'operand and updates must have one dtype', inputs);
-    if (operand.dtype === 'bool' && mode !== 'set') fail(op, 'E_DTYPE', `${mode} expects numbers`, inputs);
-    return { dtype: operand.dtype, shape: operand.shape };
+    return scattered(op, mode, operand, updates, inputs);
   },
   disperse: (inputs, { axis }, op) => {
     const [values, places] = [inputs[0]!, inputs[1]!];
@@ -328,9 +325,43 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
       fail(op, 'E_SHAPE', 'values and places must have one shape', inputs);
     return values;
   },
+  searchSorted: (inputs, _, op) => {
+    const [boundaries, values] = [inputs[0]!, inputs[1]!];
+    const lead = (type: TensorType): Shape => type.shape.slice(0, -1);
+    if (boundaries.dtype !== values.dtype) fail(op, 'E_DTYPE', 'operands must have one dtype', inputs);
+    if (boundaries.shape.length === 0 || !sameShape(lead(boundaries), lead(values)))
+      fail(op, 'E_SHAPE', 'expects [..,n] and [..,m]', inputs);
+    return { dtype: 'i32', shape: values.shape };
+  },
+  foldSegments: (inputs, { axis, mode }, op) => {
+    const [operand, starts, order, updates] = inputs as readonly TensorType[] as [
+      TensorType,
+      TensorType,
+      TensorType,
+      TensorType,
+    ];
+    checkIndexed(op, axis, operand, order, inputs);
+    const more = fixedShape(operand.shape, op).map((dim, i) => (i === axis ? dim + 1 : dim));
+    if (starts.dtype !== 'i32' || !sameShape(starts.shape, more) || !sameShape(order.shape, updates.shape))
+      fail(op, 'E_SHAPE', `expects starts of one more along axis ${axis}, and one order an update`, inputs);
+    return scattered(op, mode, operand, updates, inputs);
+  },
   stopGradient: (inputs) => inputs[0]!,
   customVjp: (inputs) => inputs[0]!,
 };
+
+/** What updates folded into an operand give. */
+function scattered(
+  op: Op,
+  mode: ScatterMode,
+  operand: TensorType,
+  updates: TensorType,
+  inputs: readonly TensorType[],
+): TensorType {
+  if (updates.dtype !== operand.dtype) fail(op, 'E_DTYPE', 'operand and updates must have one dtype', inputs);
+  if (operand.dtype === 'bool' && mode !== 'set') fail(op, 'E_DTYPE', `${mode} expects numbers`, inputs);
+  return { dtype: operand.dtype, shape: operand.shape };
+}
 
 function checkIndexed(
   op: Op,

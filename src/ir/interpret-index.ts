@@ -1,8 +1,9 @@
-// Indexed reads and writes in the reference interpreter: gather, its adjoint scatter, and its inverse disperse.
+// Indexed reads and writes in the reference interpreter: gather, its adjoint scatter, its inverse disperse, and scatters of
+// updates that lie sorted.
 
 import { foldingDtype } from './interpret-fold.ts';
 import { offsetsOf } from './interpret-view.ts';
-import type { ScatterMode } from './ops.ts';
+import type { Attrs, ScatterMode } from './ops.ts';
 import { compileScalar } from './scalar.ts';
 import { stridesOf, type FixedShape } from './shape.ts';
 import { castArray, emptyData, type HostArray } from './value.ts';
@@ -61,4 +62,41 @@ export function disperse(values: HostArray, places: HostArray, axis: number): Ho
   const data = emptyData(dtype, to.length);
   for (let i = 0; i < to.length; i++) if (to[i]! >= 0) data[to[i]!] = values.data[i]!;
   return { dtype, shape, data };
+}
+
+/** Each element of the operand with its segment of the updates folded in, in order. */
+export function foldSegments(
+  operand: HostArray,
+  starts: HostArray,
+  order: HostArray,
+  updates: HostArray,
+  { axis, mode }: Attrs<'foldSegments'>,
+): HostArray {
+  const dtype = foldingDtype(operand.dtype);
+  const data = castArray(operand, dtype).data.slice();
+  const values = castArray(updates, dtype).data;
+  const combine = mode === 'set' ? undefined : compileScalar(mode, dtype, dtype);
+  const [shape, size] = [operand.shape, order.shape[axis]!];
+  const alongAxis = (of: FixedShape): Int32Array => offsetsOf(shape, stridesOf(of).with(axis, 0));
+  const [startLines, updateLines] = [alongAxis(starts.shape), alongAxis(order.shape)];
+  const [slotStride, startStride, updateStride] = [shape, starts.shape, order.shape].map(
+    (of) => stridesOf(of)[axis]!,
+  );
+  const covered = (i: number): boolean =>
+    order.shape.every((dim, a) => a === axis || Math.floor(i / stridesOf(shape)[a]!) % shape[a]! < dim);
+  for (let i = 0; i < data.length; i++) {
+    if (!covered(i)) continue;
+    const slot = Math.floor(i / slotStride!) % shape[axis]!;
+    const first = startLines[i]! + slot * startStride!;
+    const last = Math.min(size, starts.data[first + startStride!] as number);
+    for (let entry = Math.max(0, starts.data[first] as number); entry < last; entry++) {
+      const from = Math.min(
+        size - 1,
+        Math.max(0, order.data[updateLines[i]! + entry * updateStride!] as number),
+      );
+      const value = values[updateLines[i]! + from * updateStride!]!;
+      data[i] = combine === undefined ? value : combine(data[i]!, value);
+    }
+  }
+  return castArray({ dtype, shape, data }, operand.dtype);
 }

@@ -1,4 +1,4 @@
-// Sorting in the reference interpreter: exact comparisons, and one step of a radix sort as its definition says.
+// Sorting and searching in the reference interpreter: exact comparisons, and one step of a radix sort as its definition says.
 
 import { linesAlong } from './interpret-fold.ts';
 import type { Attrs } from './ops.ts';
@@ -41,4 +41,25 @@ export function digitRanks(keys: HostArray, { shift, digits, block }: Attrs<'dig
     }
   }
   return { dtype: 'i32', shape: [lines, blocks, width], data };
+}
+
+/**
+ * How many boundaries lie below each value. The probes are those of the kernels, so that boundaries in no order give the same
+ * answers: halving reaches, each taken when the boundary before it is still below.
+ */
+export function searchSorted(boundaries: HostArray, values: HostArray, right: boolean): HostArray {
+  const [size, count] = [boundaries.shape.at(-1)!, values.shape.at(-1)!];
+  const data = emptyData('i32', values.data.length);
+  for (let i = 0; i < data.length; i++) {
+    const line = Math.floor(i / count) * size;
+    const value = values.data[i]!;
+    let place = 0;
+    for (let reach = 2 ** Math.floor(Math.log2(Math.max(1, size))); reach >= 1; reach /= 2) {
+      if (place + reach > size) continue;
+      const boundary = boundaries.data[line + place + reach - 1]!;
+      if (!(right ? value < boundary : value <= boundary)) place += reach;
+    }
+    data[i] = place;
+  }
+  return { dtype: 'i32', shape: values.shape, data };
 }

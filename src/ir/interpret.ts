@@ -7,8 +7,8 @@ import { isWide } from './dtype.ts';
 import { countUses, dims, topological, type Graph, type Node } from './graph.ts';
 import { convolve, dotGeneral } from './interpret-contract.ts';
 import { argReduce, reduce, scan } from './interpret-fold.ts';
-import { disperse, gather, scatter } from './interpret-index.ts';
-import { argSort, digitRanks } from './interpret-sort.ts';
+import { disperse, foldSegments, gather, scatter } from './interpret-index.ts';
+import { argSort, digitRanks, searchSorted } from './interpret-sort.ts';
 import { broadcast, concat, pad, permute, slice, window } from './interpret-view.ts';
 import { isElementwise, type ElementwiseOp } from './ops.ts';
 import { randomWords } from './random.ts';
@@ -91,6 +91,10 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return scatter(first, inputs[1]!, inputs[2]!, node.attrs.axis, node.attrs.mode);
     case 'disperse':
       return disperse(first, inputs[1]!, node.attrs.axis);
+    case 'searchSorted':
+      return searchSorted(first, inputs[1]!, node.attrs.right);
+    case 'foldSegments':
+      return foldSegments(first, inputs[1]!, inputs[2]!, inputs[3]!, node.attrs);
     case 'stopGradient':
     case 'customVjp':
       return first;

@@ -73,7 +73,9 @@ export type AnchorOp =
   | 'conv'
   | 'gather'
   | 'scatter'
-  | 'disperse';
+  | 'disperse'
+  | 'searchSorted'
+  | 'foldSegments';
 /** Markers that are the identity on values and mean something to autograd only. */
 export type MarkerOp = 'stopGradient' | 'customVjp';
 /** Every primitive. */
@@ -171,6 +173,13 @@ interface OwnAttrs {
   /** Inputs values and places (i32 or u32, one shape): out[i, places[i,j,k], k] = values[i,j,k] for axis 1, where the places of
    *  each line are a permutation of the axis: gather the other way round. */
   readonly disperse: { readonly axis: number };
+  /** Inputs boundaries [.., n], ascending along the last axis, and values [.., m]: how many boundaries of its line lie below each
+   *  value (or, `right`, not above it), as i32, by a binary search; NaN lies above everything. */
+  readonly searchSorted: { readonly right: boolean };
+  /** A scatter whose updates lie sorted by their place. Inputs operand, starts (i32, one more than the operand's along the
+   *  axis), order (i32) and updates of one shape: operand[i,j,k] with updates[i, order[i,e,k], k] folded in for every e from
+   *  starts[i,j,k] up to starts[i,j+1,k], in that order. */
+  readonly foldSegments: { readonly axis: number; readonly mode: ScatterMode };
   /** Inputs: value, then the arguments that the rule returns cotangents for. `rule` names an entry of autograd's registry. */
   readonly customVjp: { readonly rule: number };
 }
@@ -286,6 +295,8 @@ export const ops: { readonly [K in Op]: OpFacts<keyof Attrs<K> & string> } = {
   gather: { class: 'anchor', arity: 2, attrs: ['axis'], flops: 0 },
   scatter: { class: 'anchor', arity: 3, attrs: ['axis', 'mode'], flops: 1 },
   disperse: { class: 'anchor', arity: 2, attrs: ['axis'], flops: 0 },
+  searchSorted: { class: 'anchor', arity: 2, attrs: ['right'], flops: 20 },
+  foldSegments: { class: 'anchor', arity: 4, attrs: ['axis', 'mode'], flops: 1 },
   stopGradient: { class: 'marker', arity: 1, attrs: [], flops: 0 },
   customVjp: { class: 'marker', arity: 'variadic', attrs: ['rule'], flops: 0 },
 };

@@ -66,6 +66,10 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
     case 'sort':
     case 'ranks':
       return keysBody(anchor, cluster, evaluator);
+    case 'search':
+      return searchBody(anchor, cluster, evaluator);
+    case 'segments':
+      return segmentsBody(anchor, cluster, evaluator);
     case 'disperse':
       return { kind: 'map', axis: axis('axis') };
     default:
@@ -169,6 +173,41 @@ function keysBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
   if (node.op === 'argSort') return { kind: 'sort', node, line, position, key };
   if (node.op === 'digitRanks') return { kind: 'ranks', node, line, position, key };
   throw new CompilerBug('schedule', `${node.op} sorts no keys`);
+}
+
+function searchBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
+  if (node.op !== 'searchSorted') throw new CompilerBug('schedule', 'not a search');
+  const [axis, element] = [cluster.axes['axis']!, cluster.axes['element']!];
+  const at = cluster.members.get(node)!;
+  return {
+    kind: 'search',
+    node,
+    axis,
+    element,
+    boundary: evaluator.value(node.inputs[0]!, [...at.slice(0, -1), element.atom]),
+    value: evaluator.value(node.inputs[1]!, at),
+  };
+}
+
+function segmentsBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
+  if (node.op !== 'foldSegments') throw new CompilerBug('schedule', 'not a fold of segments');
+  const [operand, starts, order, updates] = node.inputs as readonly [Node, Node, Node, Node];
+  const [outer, column, entry] = ['outer', 'column', 'entry'].map((name) => cluster.axes[name]!);
+  const { axis } = node.attrs;
+  const at = cluster.members.get(node)!;
+  const from = evaluator.value(order, at.with(axis, entry!.atom));
+  const { atom } = dynamicAxis(evaluator.pool, from, entry!.extent);
+  return {
+    kind: 'segments',
+    node,
+    outer: outer!,
+    column: column!,
+    entry: entry!,
+    operand: evaluator.value(operand, at),
+    first: evaluator.value(starts, at),
+    last: evaluator.value(starts, at.with(axis, offsetIndex(at[axis]!, 1))),
+    update: evaluator.value(updates, at.with(axis, atom)),
+  };
 }
 
 /** Values go where the data says; the place is kept inside the axis, whatever it is. */

@@ -12,6 +12,8 @@ import {
   reducedAxes,
   rowDomain,
   scatterDomain,
+  searchDomain,
+  segmentsDomain,
   type Domain,
 } from './domain.ts';
 import type { Indices } from './evaluate.ts';
@@ -102,6 +104,10 @@ export class ClusterPass {
       case 'digitRanks':
         this.#settle(node.inputs[0]!);
         return this.#open(node, 'ranks', ranksDomain(node));
+      case 'searchSorted':
+        return this.#open(node, 'search', searchDomain(node));
+      case 'foldSegments':
+        return this.#open(node, 'segments', segmentsDomain(node));
       case 'disperse':
         return this.#joinDispersed(node) ?? this.#openDispersed(node);
       default:

@@ -23,8 +23,10 @@ export function nodeFlops(node: Node): number {
       return 2 * size * sizeOf(dims(node.inputs[1]!).slice(1));
     case 'reduce':
     case 'argReduce':
+      return facts(node.op).flops * sizeOf(dims(node.inputs[0]!));
     case 'scatter':
-      return facts(node.op).flops * sizeOf(dims(node.inputs[node.op === 'scatter' ? 2 : 0]!));
+    case 'foldSegments':
+      return facts(node.op).flops * sizeOf(dims(node.inputs.at(-1)!));
     default:
       return facts(node.op).flops * size;
   }

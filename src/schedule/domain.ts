@@ -1,7 +1,7 @@
 // Iteration domains: the axes a kernel runs over, and where its anchor's result stands at their current point.
 
 import { CompilerBug } from '../errors.ts';
-import { dims, type Node } from '../ir/graph.ts';
+import { dims, type Node, type NodeOf } from '../ir/graph.ts';
 import { axisIndex, constantIndex, delinearize, linearize } from '../ir/index-expr.ts';
 import { sizeOf } from '../ir/shape.ts';
 import type { Indices } from './evaluate.ts';
@@ -116,6 +116,43 @@ export function ranksDomain(node: Node): Domain {
 export function disperseDomain(node: Node): Domain {
   const axis = makeAxis('i', sizeOf(dims(node)));
   return { axes: { axis }, at: delinearize(axis.atom, dims(node)) };
+}
+
+/** All values that are looked for, by flat index, and the boundaries of a line. */
+export function searchDomain(node: Node): Domain {
+  const axis = makeAxis('i', sizeOf(dims(node)));
+  const element = makeAxis('el', dims(node.inputs[0]!).at(-1)!);
+  return { axes: { axis, element }, at: delinearize(axis.atom, dims(node)) };
+}
+
+/**
+ * The slots of a scatter by outer and inner axes, and the entries of their segments. Inner axes (`column`) are those after the
+ * slots along which segments and order do not differ: neighbours there share a walk.
+ */
+export function segmentsDomain(node: NodeOf<'foldSegments'>): Domain {
+  const shape = dims(node as Node);
+  const { axis } = node.attrs;
+  const [, starts, order] = node.inputs as readonly [Node, Node, Node, Node];
+  const isShared = (_: number, i: number): boolean =>
+    [starts, order].every((each) => spreadAlong(each, axis + 1 + i));
+  const inner = shape.slice(axis + 1).every(isShared) ? shape.slice(axis + 1) : [];
+  const outer = shape.slice(0, shape.length - inner.length);
+  const rows = makeAxis('outer', sizeOf(outer));
+  const column = makeAxis('col', sizeOf(inner));
+  const entry = makeAxis('entry', dims(order)[axis]!);
+  return {
+    axes: { outer: rows, column, entry },
+    at: [...delinearize(rows.atom, outer), ...delinearize(column.atom, inner)],
+  };
+}
+
+/** Whether a node has the same values all along an axis, because it is broadcast there. */
+export function spreadAlong(node: Node, axis: number): boolean {
+  if (node.shape[axis] === 1) return true;
+  if (node.op !== 'broadcast') return false;
+  const from = dims(node.inputs[0]!);
+  const at = axis - (node.shape.length - from.length);
+  return at < 0 || from[at] === 1;
 }
 
 /** Lines with slots that updates go to, and the updates of a line. */

@@ -19,7 +19,9 @@ export type KernelKind =
   | 'scatter'
   | 'sort'
   | 'ranks'
-  | 'disperse';
+  | 'disperse'
+  | 'search'
+  | 'segments';
 
 /** An iteration axis of a kernel: `atom` stands for it in every index expression. */
 export interface Axis {
@@ -140,6 +142,28 @@ export type Body =
       readonly line: Axis;
       readonly position: Axis;
       readonly key: Expr;
+    }
+  /** At each point, by halving: how many boundaries along `element` lie below the value (or not above it). */
+  | {
+      readonly kind: 'search';
+      readonly node: NodeOf<'searchSorted'>;
+      readonly axis: Axis;
+      readonly element: Axis;
+      readonly boundary: Expr;
+      readonly value: Expr;
+    }
+  /** result[outer, column] = operand with `update` folded in for each entry from `first` up to `last`, in order. */
+  | {
+      readonly kind: 'segments';
+      readonly node: NodeOf<'foldSegments'>;
+      readonly outer: Axis;
+      readonly column: Axis;
+      readonly entry: Axis;
+      readonly operand: Expr;
+      /** i32, the same in every column. */
+      readonly first: Expr;
+      readonly last: Expr;
+      readonly update: Expr;
     };
 
 export interface Kernel {

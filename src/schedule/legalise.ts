@@ -48,8 +48,11 @@ function withoutEmptyAxes(node: Node, inputs: readonly Node[], b: GraphBuilder):
     case 'dot':
     case 'conv':
       return empty(inputs[0]!) || empty(inputs[1]!) ? full(b, dims(node), 0, node.dtype) : undefined;
+    case 'searchSorted':
+      return empty(inputs[0]!) ? full(b, dims(node), 0, 'i32') : undefined;
     case 'scatter':
-      return empty(inputs[1]!) ? inputs[0]! : undefined;
+    case 'foldSegments':
+      return empty(inputs.at(-1)!) ? inputs[0]! : undefined;
     default:
       return undefined;
   }

@@ -85,6 +85,8 @@ function readsOnlyWhereWritten(kernel: Kernel, parameter: Node, result: Node): b
   }
   if (body.kind === 'scan') prologues.push(body.value);
   if (body.kind === 'sort') prologues.push(body.key);
+  if (body.kind === 'search') prologues.push(body.boundary, body.value);
+  if (body.kind === 'segments') prologues.push(body.first, body.last, body.update);
   // Prologues run at other times than the write (other tiles, earlier passes): the parameter must not be in them.
   const seen = new Set<Expr>();
   const touches = (expr: Expr, allow: boolean): boolean => {

@@ -62,7 +62,13 @@ export function orderKernels(kernels: readonly Kernel[], donations: ReadonlyMap<
 }
 
 /** What a kind of kernel computes where it says no more than that. */
-const plainOps: Partial<Record<KernelKind, Op>> = { row: 'reduce', sort: 'argSort', ranks: 'digitRanks' };
+const plainOps: Partial<Record<KernelKind, Op>> = {
+  row: 'reduce',
+  sort: 'argSort',
+  ranks: 'digitRanks',
+  search: 'searchSorted',
+  segments: 'foldSegments',
+};
 
 /** Names tell what a kernel computes: its anchor, then up to two ops of its epilogue, then its place in the program. */
 export function nameKernels(kernels: readonly Kernel[]): Kernel[] {

@@ -13,7 +13,9 @@ export type AnchorKind =
   | 'scatter'
   | 'sort'
   | 'ranks'
-  | 'disperse';
+  | 'disperse'
+  | 'search'
+  | 'segments';
 
 /** A dot over the keys: which of its inputs holds the weights, and its other free axes. */
 export interface OuterDot {

@@ -39,15 +39,32 @@ export function splitSorts(graph: Graph, target: Target): Graph {
   });
 }
 
+/** Kernels that sorting lines of keys below 2^bits takes, and roughly the bytes they move. */
+export function sortKernels(
+  lines: number,
+  length: number,
+  bits: number,
+  target: Target,
+): { readonly kernels: number; readonly traffic: number } {
+  const keys = lines * length;
+  if (length <= 1) return { kernels: 0, traffic: 0 };
+  if (isShort(lines, length, target)) return { kernels: 1, traffic: 8 * keys };
+  const passes = Math.ceil(bits / digitBits);
+  return { kernels: 5 * passes, traffic: 28 * passes * keys };
+}
+
+/** Whether one kernel sorts the lines. */
+function isShort(lines: number, length: number, target: Target): boolean {
+  // In workgroup memory: a key and a position for each element, rounded up to a power of two.
+  if (target.cooperative) return 8 * 2 ** Math.ceil(Math.log2(length)) <= target.limits.workgroupBytes;
+  return length <= longestCounted || lines * length * length <= mostCompared;
+}
+
 /** i32 positions that put each line of u32 keys [lines, n], all below 2^bits, in ascending order. */
 export function orderOfKeys(b: GraphBuilder, keys: Node, bits: number, target: Target): Node {
   const [lines, length] = dims(keys) as [number, number];
   if (length <= 1) return full(b, dims(keys), 0, 'i32');
-  // In workgroup memory: a key and a position for each element, rounded up to a power of two.
-  const inMemory = 8 * 2 ** Math.ceil(Math.log2(length)) <= target.limits.workgroupBytes;
-  const counted = length <= longestCounted || lines * length * length <= mostCompared;
-  const short = target.cooperative ? inMemory : counted;
-  return short
+  return isShort(lines, length, target)
     ? (b.add('argSort', [keys], { axis: 1, descending: false }) as Node)
     : radixOrder(b, keys, bits, target);
 }

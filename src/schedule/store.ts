@@ -235,11 +235,13 @@ function addUse(uses: Uses, kernel: Cluster | Node, points: number): void {
 
 /**
  * Points at which a member evaluates an input from outside its cluster: a contraction re-reads each operand once per tile, a
- * sort by counting each key once per element of its line.
+ * sort by counting each key once per element of its line, a search its boundaries once a step of each value.
  */
 function pointsOf(user: Node, input: Node, cluster: Cluster, target: Target): number {
   const size = sizeOf(dims(input));
   if (user.op === 'argSort' && !target.cooperative) return size * dims(user)[user.attrs.axis]!;
+  if (user.op === 'searchSorted' && user.inputs[0] === input)
+    return sizeOf(dims(user)) * Math.ceil(Math.log2(dims(input).at(-1)! + 1));
   if (user.op !== 'dot' && user.op !== 'conv') return size === 1 ? 1 : Math.max(size, sizeOf(dims(user)));
   const { m, n } = contractExtents(user);
   const across = user.inputs[0] === input ? n : m;

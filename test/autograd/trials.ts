@@ -295,6 +295,7 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
   }),
   argReduce: notFloat,
   argSort: notFloat,
+  searchSorted: notFloat,
   digitRanks: notFloat,
   scan: trial(someShape, (outer, random) => {
     const monoid = pick(random, floatMonoids);
@@ -338,6 +339,36 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
       build: (b, inputs) => node(b, 'scatter', inputs, { axis, mode }),
       // Two updates of 0 to one place: the first derivative is exact, the one after it passes over their product.
       order: mode === 'mul' ? 1 : 2,
+    };
+  }),
+  foldSegments: trial(someShape, (shape, random) => {
+    const axis = axisOf(shape, random);
+    const [slots, count] = [shape[axis]!, integer(random, 1, 5)];
+    const mode = pick<ScatterMode>(random, ['set', 'add', 'max']);
+    // Of several updates set in one slot all are given its cotangent, as by a scatter: one each, then.
+    const most = mode === 'set' ? 1 : 2;
+    const starts = [integer(random, 0, 1)];
+    for (let slot = 0; slot < slots; slot++)
+      starts.push(Math.min(count, starts.at(-1)! + integer(random, 0, most)));
+    const along = (list: readonly number[]): HostArray => {
+      const lined = shape.with(axis, list.length);
+      const stride = sizeOf(shape.slice(axis + 1));
+      const data = Array.from(
+        { length: sizeOf(lined) },
+        (_, i) => list[Math.floor(i / stride) % list.length]!,
+      );
+      return hostArray('i32', lined, data);
+    };
+    const updates = shape.with(axis, count);
+    const drawn = distinct([sizeOf(shape) + sizeOf(updates)], random).data as Float64Array;
+    return {
+      inputs: [
+        hostArray('f64', shape, drawn.slice(0, sizeOf(shape))),
+        along(starts.map((start) => Math.min(start, count))),
+        along(shuffled(random, [...Array(count).keys()])),
+        hostArray('f64', updates, drawn.slice(sizeOf(shape))),
+      ],
+      build: (b, inputs) => node(b, 'foldSegments', inputs, { axis, mode }),
     };
   }),
   disperse: trial(someShape, (shape, random) => {

@@ -209,6 +209,27 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
       s.b.add('disperse', [s.input([3, 7, 5], 'bool'), order], { axis: 1 }) as Node,
     ];
   },
+  'searches among boundaries': (s) => {
+    const x = s.input([3, 40]);
+    const sorted = s.b.add('gather', [x, s.argSort(x, 1)], { axis: 1 }) as Node;
+    const found = s.b.add('searchSorted', [sorted, s.input([3, 17])], { right: false }) as Node;
+    const other = s.b.add('searchSorted', [s.input([1], 'i32'), s.input([30], 'i32')], {
+      right: true,
+    }) as Node;
+    return [binary(s.b, 'mul', found, 2), other];
+  },
+  'updates sorted by slot': (s) => {
+    const order = s.argSort(s.input([30, 1], 'i32'), 0);
+    const rows = s.b.add('iota', [], { shape: [10, 1], axis: 0, dtype: 'i32' }) as Node;
+    const starts = broadcast(s.b, binary(s.b, 'mul', rows, 3), [10, 7]);
+    const spread = broadcast(s.b, order, [30, 7]);
+    const fold = (mode: 'add' | 'set' | 'max', dtype: DType = 'f32'): Node =>
+      s.b.add('foldSegments', [s.input([9, 7], dtype), starts, spread, s.input([30, 7], dtype)], {
+        axis: 0,
+        mode,
+      }) as Node;
+    return [binary(s.b, 'mul', fold('add'), 0.5), fold('set', 'bool'), fold('max', 'f16')];
+  },
   'scatter and gather': (s) => {
     const x = s.input([9, 6]);
     const rows = s.b.add('iota', [], { shape: [14, 6], axis: 0, dtype: 'i32' }) as Node;

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { DType } from '../../src/ir/dtype.ts';
 import type { Node } from '../../src/ir/graph.ts';
+import type { ScatterMode } from '../../src/ir/ops.ts';
 import { sizeOf } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray, type Scalar } from '../../src/ir/value.ts';
 import { checkLaw } from '../support/property.ts';
@@ -105,6 +106,63 @@ describe('digitRanks', () => {
         return own.slice(0, i).filter((digit) => digit === own[i]).length;
       });
       expectSame(ranked, expected);
+    });
+  });
+});
+
+describe('searchSorted', () => {
+  const lines = fc
+    .array(fc.integer({ min: -3, max: 3 }), { maxLength: 9 })
+    .map((list) => list.toSorted((a, b) => a - b));
+  const wanted = fc.array(fc.constantFrom(-4, -3, -0.5, -0, 0, 1, 2.5, 3, 9, NaN, Infinity), {
+    maxLength: 8,
+  });
+
+  test('counts the boundaries below each value, or not above it; every boundary is below NaN', () => {
+    checkLaw(300, fc.tuple(lines, wanted, fc.boolean()), ([boundaries, values, right]) => {
+      const found = run(
+        [hostArray('f32', [boundaries.length], boundaries), hostArray('f32', [values.length], values)],
+        (b, p, q) => b.add('searchSorted', [p!, q!], { right }) as Node,
+      );
+      const below = (value: number): number =>
+        boundaries.filter((limit) => Number.isNaN(value) || (right ? limit <= value : limit < value)).length;
+      expect([...found.data]).toEqual(values.map(below));
+    });
+  });
+
+  test('looks in its own line', () => {
+    const found = run(
+      [hostArray('i32', [2, 3], [1, 3, 5, 10, 30, 50]), hostArray('i32', [2, 2], [4, 9, 4, 30])],
+      (b, p, q) => b.add('searchSorted', [p!, q!], { right: false }) as Node,
+    );
+    expect([...found.data]).toEqual([2, 3, 0, 1]);
+  });
+});
+
+describe('foldSegments', () => {
+  test('is the scatter whose places the starts and the order stand for', () => {
+    const places = fc.array(fc.integer({ min: -1, max: 6 }), { minLength: 1, maxLength: 20 });
+    const modes = fc.constantFrom<ScatterMode>('set', 'add', 'mul', 'min', 'max');
+    checkLaw(200, fc.tuple(places, modes), ([at, mode]) => {
+      const count = at.length;
+      const slots = Array.from({ length: 6 }, (_, slot) => slot);
+      const inSlot = (slot: number): number[] => at.flatMap((place, i) => (place === slot ? [i] : []));
+      const order = slots.flatMap(inSlot);
+      const starts = [...slots, 6].map((slot) => at.filter((place) => place >= 0 && place < slot).length);
+      const operand = hostArray('i32', [6], [5, 4, 3, 2, 1, 7]);
+      const updates = hostArray(
+        'i32',
+        [count],
+        at.map((_, i) => ((i * 5) % 7) - 3),
+      );
+      const padded = [...order, ...Array.from({ length: count - order.length }, () => 0)];
+      const inputs = [operand, hostArray('i32', [7], starts), hostArray('i32', [count], padded), updates];
+      const folded = run(inputs, (b, ...nodes) => b.add('foldSegments', nodes, { axis: 0, mode }) as Node);
+      const scattered = run(
+        [operand, hostArray('i32', [count], at), updates],
+        (b, ...nodes) => b.add('scatter', nodes, { axis: 0, mode }) as Node,
+      );
+      expectSame(folded, scattered);
     });
   });
 });

@@ -128,9 +128,17 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
     case 'size':
       return expect(reason.count).toBeGreaterThan(reason.limit);
     case 'own-loops':
-      return expect(['dot', 'conv', 'scan', 'scatter', 'argSort', 'digitRanks', 'disperse']).toContain(
-        reason.node.op,
-      );
+      return expect([
+        'dot',
+        'conv',
+        'scan',
+        'scatter',
+        'argSort',
+        'digitRanks',
+        'disperse',
+        'searchSorted',
+        'foldSegments',
+      ]).toContain(reason.node.op);
     case 'no-rows':
       return expect(reason.loops.kind).not.toBe('row');
     case 'axes': {

@@ -38,6 +38,7 @@ export type StepKind =
   | 'reduce'
   | 'argReduce'
   | 'argSort'
+  | 'searchSorted'
   | 'scan'
   | 'dot'
   | 'conv'
@@ -392,6 +393,14 @@ export const steps: Readonly<Record<StepKind, Step>> = {
     // Values that are the same to the last bit on every device: neighbours may be as close as that.
     const x = pick(draft, dice, (node) => hasAxis(node) && (node.op === 'parameter' || !isFloatNode(node)));
     return draft.add('argSort', [x], { axis: dice(x.shape.length), descending: dice(2) === 1 });
+  },
+  searchSorted: (draft, dice) => {
+    // As for sorts; boundaries in no order have answers too.
+    const exact = (node: Node): boolean => node.op === 'parameter' || !isFloatNode(node);
+    const x = pick(draft, dice, (node) => hasAxis(node) && exact(node));
+    const shape = [...dims(x).slice(0, -1), oneOf(dice, [3, 1, 4, 0])];
+    const values = draft.parameter(randomArray(x.dtype, shape, dice(2 ** 20), draft.values));
+    return draft.add('searchSorted', [x, values], { right: dice(2) === 1 });
   },
   scan: (draft, dice) => {
     const x = pick(draft, dice, hasAxis);

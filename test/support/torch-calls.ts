@@ -182,6 +182,7 @@ const rows: Readonly<Record<string, Row>> = {
   hardswish: unary(sn.hardswish),
   hardtanh: ([x], args) => sn.hardtanh(x!, args.number('min'), args.number('max')),
   huberLoss: loss(sn.huberLoss, 'delta'),
+  indexAdd: ([x, index, source], args) => sn.indexAdd(x!, args.axis, index!, source!),
   indexSelect: ([x, index], args) => sn.indexSelect(x!, args.axis, index!),
   instanceNorm: ([x], args) => sn.instanceNorm(x!, undefined, undefined, args.some('eps')),
   isFinite: unary(sn.isFinite),
@@ -258,6 +259,7 @@ const rows: Readonly<Record<string, Row>> = {
   scatterAdd: ([x, index, source], args) => sn.scatterAdd(x!, args.axis, index!, source!),
   scatterReduce: ([x, index, source], args) =>
     sn.scatterReduce(x!, args.axis, index!, source!, args.text<sn.ScatterReduce>('reduce')!),
+  searchsorted: ([x, values], args) => sn.searchsorted(x!, values!, args.some('right')),
   selu: unary(sn.selu),
   sigmoid: unary(sn.sigmoid),
   sign: unary(sn.sign),

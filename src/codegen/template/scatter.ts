@@ -5,6 +5,7 @@
 import { CompilerBug } from '../../errors.ts';
 import type { IndexExpr } from '../../ir/index-expr.ts';
 import type { ScatterMode } from '../../ir/ops.ts';
+import { slotRanges } from '../../schedule/scatter.ts';
 import { addInts, both, constant, less, mulInts, operation } from '../builder.ts';
 import { Lowering, rounded } from '../lower.ts';
 import type { Loop, LoopOp, Value } from '../loop.ts';
@@ -25,10 +26,7 @@ export function scatterLoop(frame: Frame): Loop {
   if (body.kind !== 'scatter') throw new CompilerBug('scatter template', `got a ${body.kind} kernel`);
   const { line, slot, update, mode } = body;
   const b = openBuilder(frame);
-  const ranges = Math.max(
-    1,
-    Math.min(slot.extent, 256, Math.ceil(Math.min(target.parallelism, 4096) / line.extent)),
-  );
+  const ranges = slotRanges(slot.extent, line.extent, target);
   const width = Math.ceil(slot.extent / ranges);
   const total = line.extent * ranges;
   const size = target.workgroupSize;

@@ -235,3 +235,8 @@ export function normOf(b: GraphBuilder, x: Node, p: number, axes: readonly numbe
   const sumOfPowers = total(binary(b, 'pow', size, p));
   return binary(b, 'pow', sumOfPowers, 1 / p);
 }
+
+/** The i32 positions of the elements along an axis in order. */
+export function orderOf(b: GraphBuilder, x: Node, axis: number, descending: boolean): Node {
+  return b.add('argSort', [x], { axis, descending });
+}

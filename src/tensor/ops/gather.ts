@@ -2,7 +2,7 @@
 // give 0, writes outside are dropped.
 
 import { TensorError } from '../../errors.ts';
-import { binary, broadcast, cast, full, mul, reduce, reshape, slice, unary, where } from '../../ir/build.ts';
+import { binary, broadcast, cast, full, mul, reshape, slice, where } from '../../ir/build.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import type { ScatterMode } from '../../ir/ops.ts';
@@ -299,18 +299,15 @@ export interface SearchsortedOptions {
   readonly right?: boolean;
 }
 
-/** For each value, how many of the ascending boundaries lie below it (i32): where it would be inserted. NaN is last. */
+/** For each value, how many of the ascending boundaries lie below it (i32), by a binary search: where it would be inserted. NaN is last. */
 export function searchsorted(boundaries: Tensor, values: Tensor, options: SearchsortedOptions = {}): Tensor {
   checkRank('searchsorted', 'the boundaries', boundaries, 1);
   if (boundaries.dtype !== values.dtype) {
     throw new TensorError('E_DTYPE', 'searchsorted', `both must have one dtype: ${show(boundaries, values)}`);
   }
-  const shape = [...values.shape, boundaries.size];
   return apply([boundaries, values], (b, table, node) => {
-    const limits = broadcast(b, table, shape);
-    const value = broadcast(b, reshape(b, node, [...values.shape, 1]), shape);
-    // Not `value ≤ limit`, so that every boundary counts as below NaN.
-    const above = options.right === true ? binary(b, 'lt', value, limits) : binary(b, 'le', value, limits);
-    return reduce(b, 'sum', cast(b, unary(b, 'not', above), 'i32'), [values.rank]);
+    const line = reshape(b, node, [values.size]);
+    const found = b.add('searchSorted', [table, line], { right: options.right === true }) as Node;
+    return reshape(b, found, values.shape);
   });
 }

@@ -2,7 +2,7 @@
 // it, so neither laziness nor fusion changes what later draws give.
 
 import { TensorError } from '../../errors.ts';
-import { add, binary, broadcast, cast, mul, neg, reduce, reshape, unary } from '../../ir/build.ts';
+import { add, binary, broadcast, cast, mul, neg, unary } from '../../ir/build.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { toShape } from '../../ir/shape.ts';
@@ -14,7 +14,6 @@ import * as formula from './formula.ts';
 import { apply, checkCount, checkFloat, show } from './operand.ts';
 import { words, dropoutOf, normalOf, uniformOf } from './noise.ts';
 import { sliceAxis } from './layout.ts';
-import { orderOf } from './sort.ts';
 
 function floatType(op: string, options: CreateOptions): DType {
   expectOptions(op, options);
@@ -109,7 +108,7 @@ export function randint(
 /** 0 … n−1 in random order (i32): a sort of as many random words. */
 export function randperm(n: number): Tensor {
   checkCount('randperm', 'n', n);
-  return record([], (b) => orderOf(b, words(b, [n]), 0, false));
+  return record([], (b) => formula.orderOf(b, words(b, [n]), 0, false));
 }
 
 /** 1 with the probability that the element says, else 0. */
@@ -166,7 +165,7 @@ export function multinomial(weights: Tensor, count: number, options: Multinomial
     if (options.replacement === true) return cumulativeDraw(b, wide, [...lead, count]);
     const unit = add(b, uniformOf(b, weights.shape, wide.dtype), 2 ** -25);
     const noise = neg(b, unary(b, 'log', neg(b, unary(b, 'log', unit))));
-    const order = orderOf(b, add(b, unary(b, 'log', wide), noise), last, true);
+    const order = formula.orderOf(b, add(b, unary(b, 'log', wide), noise), last, true);
     return sliceAxis(b, order, last, 0, count);
   });
 }
@@ -183,13 +182,6 @@ function cumulativeDraw(b: GraphBuilder, weights: Node, shape: readonly number[]
   }) as Node;
   const total = sliceAxis(b, sums, last, size - 1, 1);
   const goal = mul(b, uniformOf(b, shape, weights.dtype), broadcast(b, total, shape));
-  const square = [...shape, size];
-  const reached = binary(
-    b,
-    'le',
-    broadcast(b, reshape(b, sums, [...from.slice(0, -1), 1, size]), square),
-    broadcast(b, reshape(b, goal, [...shape, 1]), square),
-  );
-  const place = reduce(b, 'sum', cast(b, reached, 'i32'), [shape.length]);
+  const place = b.add('searchSorted', [sums, goal], { right: true }) as Node;
   return binary(b, 'min', place, size - 1);
 }

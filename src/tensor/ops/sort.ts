@@ -2,10 +2,11 @@
 
 import { TensorError } from '../../errors.ts';
 import { reshape } from '../../ir/build.ts';
-import type { GraphBuilder, Node } from '../../ir/graph.ts';
+import type { Node } from '../../ir/graph.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
+import * as formula from './formula.ts';
 import { apply, show } from './operand.ts';
 import { sliceAxis } from './layout.ts';
 
@@ -19,11 +20,6 @@ function row(x: Tensor): readonly number[] {
   return x.rank === 0 ? [1] : x.shape;
 }
 
-/** i32 positions of the elements in order. */
-export function orderOf(b: GraphBuilder, x: Node, axis: number, descending: boolean): Node {
-  return b.add('argSort', [x], { axis, descending });
-}
-
 /** The elements along an axis in order, and their i32 positions; equal ones keep theirs, NaN counts as the greatest. */
 export function sort(x: Tensor, axis = -1, options: SortOptions = {}): [values: Tensor, indices: Tensor] {
   return sorted('sort', x, axis, options.descending === true, undefined);
@@ -33,7 +29,7 @@ export function sort(x: Tensor, axis = -1, options: SortOptions = {}): [values: 
 export function argsort(x: Tensor, axis = -1, options: SortOptions = {}): Tensor {
   const at = normalizeAxis('argsort', axis, Math.max(1, x.rank));
   return apply([x], (b, node) => {
-    const order = orderOf(b, reshape(b, node, row(x)), at, options.descending === true);
+    const order = formula.orderOf(b, reshape(b, node, row(x)), at, options.descending === true);
     return reshape(b, order, x.shape);
   });
 }
@@ -67,7 +63,7 @@ function sorted(
   const at = normalizeAxis(op, axis, Math.max(1, x.rank));
   const [values, indices] = recordMany([x], (b, [node]) => {
     const line = reshape(b, node!, row(x));
-    const order = orderOf(b, line, at, descending);
+    const order = formula.orderOf(b, line, at, descending);
     const places = count === undefined ? order : sliceAxis(b, order, at, 0, count);
     const chosen = b.add('gather', [line, places], { axis: at }) as Node;
     return x.rank === 0 && count !== 0
