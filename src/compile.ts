@@ -4,6 +4,7 @@
 import { assemble, storedBytes } from './codegen/assemble.ts';
 import { lowerKernel, type LoopCache } from './codegen/kernel.ts';
 import type { PinnedSchedules } from './codegen/template/contract-schedule.ts';
+
 import { verifyLoop } from './codegen/verify-loop.ts';
 import { emitWgsl } from './codegen/wgsl/emit.ts';
 import { dims, type Graph, type Node } from './ir/graph.ts';
@@ -27,6 +28,8 @@ import { splitScatters } from './schedule/scatter.ts';
 import { splitSorts } from './schedule/sort.ts';
 import { splitFolds } from './schedule/split.ts';
 import type { Target } from './schedule/target.ts';
+
+export type { PinnedSchedules };
 
 export interface CompileOptions {
   /** Indices of rank-0 parameters that are supplied as numbers at each run. */

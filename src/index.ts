@@ -24,6 +24,8 @@ export {
 
 // Compiling
 export { compile, type CompileFunctionOptions } from './tensor/compile-fn.ts';
+export { type Schedules } from './tune/book.ts';
+export { measuredSchedules, type TuneOptions } from './tune/tune.ts';
 
 // Looking inside
 export {

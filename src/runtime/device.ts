@@ -60,6 +60,8 @@ export interface Device {
   load(program: Program, host?: HostFunctions): LoadedProgram;
   /** Waits until all queued work is done; rejects with its first failure. */
   finish(): Promise<void>;
+  /** Calls `work`, and gives the nanoseconds that the device spent on the runs it queued; undefined where it has no clock. */
+  measure?(work: () => void): Promise<number | undefined>;
   /** Bytes held by live buffers, and by the pool of freed ones. */
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number };
   destroy(): void;

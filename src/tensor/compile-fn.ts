@@ -4,8 +4,10 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import { showShape } from '../ir/shape.ts';
+import { readBook, type Schedules } from '../tune/book.ts';
+import { schedulesFor, type TuneOptions } from '../tune/tune.ts';
 import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
-import { Executable } from './executable.ts';
+import { Executable, type FindSchedules } from './executable.ts';
 import { execute } from './execute.ts';
 import { currentSeed, split, takeCounts } from './generator.ts';
 import type { Handle } from './handle.ts';
@@ -24,6 +26,11 @@ import { flatten, unflatten, type Flat } from './tree.ts';
 export interface CompileFunctionOptions {
   /** Arguments whose tensors are given up by a call, so that results may take their memory; using them later is an error. */
   readonly donate?: readonly number[];
+  /** Measures a few ways to run each kernel that has a choice, once for a kind of kernel, its sizes and the device, and keeps
+   *  the best: see `TuneOptions`. The first call then waits in the background. */
+  readonly tune?: boolean | TuneOptions;
+  /** Choices to use instead, as `measuredSchedules` gave them. They hold for the device they were measured on. */
+  readonly schedules?: Schedules;
 }
 
 /** A trace that holds for arguments like those it was made for. */
@@ -50,6 +57,7 @@ export function compile<A extends unknown[], R>(
 ): (...args: A) => R {
   expectFunction('compile', fn);
   const donate = donated(options);
+  const find = findSchedules(options);
   /** The most recently used first. */
   const known: Specialisation[] = [];
   const callable = fn as unknown as (...args: never[]) => unknown;
@@ -64,7 +72,7 @@ export function compile<A extends unknown[], R>(
     const flat = flatten(args, 'compile');
     const handles = handlesOf(flat.leaves);
     if (isTraced) return inlined(callable, flat) as R;
-    const made = specialise(callable, flat, handles, donate);
+    const made = specialise(callable, flat, handles, donate, find);
     known.unshift(made);
     return call(made, flat.leaves, handles) as R;
   };
@@ -89,11 +97,12 @@ function specialise(
   flat: Flat,
   handles: readonly (Handle | undefined)[],
   donate: ReadonlySet<number>,
+  find: FindSchedules | undefined,
 ): Specialisation {
   const face = faceOf(flat, handles);
   const traced = traceFlat(fn, flat);
   const donated = flat.leaves.flatMap((_, leaf) => (isDonated(flat, leaf, donate) ? [leaf] : []));
-  const executable = new Executable(traced.graph, optionsOf(traced, new Set(donated)));
+  const executable = new Executable(traced.graph, optionsOf(traced, new Set(donated)), find);
   const isInlined = traced.tracked && donate.size === 0 && gradEnabled();
   return { fn, face, gradEnabled: gradEnabled(), traced, executable, donated, isInlined };
 }
@@ -104,6 +113,22 @@ function donated({ donate = [] }: CompileFunctionOptions): Set<number> {
     throw new TensorError('E_VALUE', 'compile', problem, 'donate: [0] for the first argument');
   }
   return new Set(donate);
+}
+
+function findSchedules({ tune = false, schedules }: CompileFunctionOptions): FindSchedules | undefined {
+  const isOptions = typeof tune === 'object' && tune !== null;
+  const store = isOptions ? tune.store : undefined;
+  if (
+    !(isOptions || typeof tune === 'boolean') ||
+    !(store === undefined || store === false || typeof store === 'string')
+  ) {
+    const problem = `tune must be a boolean or { store }, a path or false, got ${showValue(isOptions ? store : tune)}`;
+    throw new TensorError('E_VALUE', 'compile', problem, 'tune: true');
+  }
+  const book = schedules === undefined ? undefined : readBook('compile: schedules', schedules);
+  if (tune === false && book === undefined) return undefined;
+  const measured = tune === false ? undefined : tune === true ? {} : tune;
+  return (graph, device, options) => schedulesFor(graph, device, options, book, measured);
 }
 
 /** Calls the function itself, numbers as tensors as they would be when traced. */

@@ -1,6 +1,6 @@
 // Executable: a graph with its run-time scalars and donations, compiled for a device when it first runs there.
 
-import { compileGraph, type CompileOptions } from '../compile.ts';
+import { compileGraph, type CompileOptions, type PinnedSchedules } from '../compile.ts';
 import type { Graph } from '../ir/graph.ts';
 import type { Device, LoadedProgram } from '../runtime/device.ts';
 import type { Program } from '../runtime/program.ts';
@@ -27,14 +27,34 @@ export function compileCount(): number {
   return compiled;
 }
 
+/** Finds schedules for the kernels of a graph, which may take measurements. */
+export type FindSchedules = (
+  graph: Graph,
+  device: Device,
+  options: CompileOptions,
+) => Promise<PinnedSchedules>;
+
 export class Executable {
   readonly graph: Graph;
   readonly options: CompileOptions;
+  readonly #find: FindSchedules | undefined;
+  readonly #found = new Map<Device, PinnedSchedules>();
   readonly #ready = new Map<Device, Ready>();
 
-  constructor(graph: Graph, options: CompileOptions) {
+  constructor(graph: Graph, options: CompileOptions, find?: FindSchedules) {
     this.graph = graph;
     this.options = options;
+    this.#find = find;
+  }
+
+  /** Whether `on` may be called; else `settle` comes first. */
+  isSettled(device: Device): boolean {
+    return this.#find === undefined || this.#found.has(device);
+  }
+
+  async settle(device: Device): Promise<void> {
+    if (this.#find === undefined || this.#found.has(device)) return;
+    this.#found.set(device, await this.#find(this.graph, device, this.options));
   }
 
   /** The program, ready on `device`. Throws what the compiler or the device has against it. */
@@ -43,7 +63,10 @@ export class Executable {
     if (ready === undefined) {
       for (const [other] of this.#ready) if (other.lost) this.#ready.delete(other);
       compiled += 1;
-      const { program, host } = compileGraph(this.graph, targetOf(device.facts), this.options);
+      for (const [other] of this.#found) if (other.lost) this.#found.delete(other);
+      const schedules = this.#found.get(device);
+      const options = schedules === undefined ? this.options : { ...this.options, schedules };
+      const { program, host } = compileGraph(this.graph, targetOf(device.facts), options);
       const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
       ready = { loaded: device.load(program, host), donated, places: placesOf(program) };
       this.#ready.set(device, ready);

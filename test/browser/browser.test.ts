@@ -53,7 +53,7 @@ describe('a bundle for the browser', () => {
   test('holds nothing but Sinter: no Node module, no optional peer', () => {
     expect(whole.modules.length).toBeGreaterThan(100);
     expect(foreign(whole)).toEqual([standIn]);
-    const nodeOnly = /runtime\/webgpu\/(node|software)\.js$|io\/files\.js$|\/cli\//;
+    const nodeOnly = /runtime\/webgpu\/(node|software)\.js$|(io\/files|tune\/file)\.js$|\/cli\//;
     expect(whole.modules.filter((module) => nodeOnly.test(module))).toEqual([]);
     const code = [...whole.files.values()].join('\n');
     expect(code.match(/\b(?:koffi|ohm-js|sparticuz|createRequire)\b/g)).toBeNull();
@@ -149,6 +149,16 @@ describe('in Chromium', () => {
       await (await api()).evaluate((sinter, name) => sinter.computeInWorker(name), DEVICE),
       expected,
     );
+  });
+
+  test('a page keeps what it has measured in its database', async () => {
+    const { product, measured, kept } = await (
+      await api()
+    ).evaluate((sinter, name) => sinter.tune(name), DEVICE);
+    expect(product).toHaveLength(6);
+    expect(measured).toHaveLength(1);
+    expect(measured[0]).toMatch(/^dot 1x3x4x2 .* on webgpu:software: /);
+    expect(Object.keys((JSON.parse(kept) as { entries: object }).entries)).toEqual(measured);
   });
 
   test('the interpreter runs in a page as well', async () => {

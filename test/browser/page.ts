@@ -1,7 +1,7 @@
 // The page's side: hands the program to the test, to be called in the page itself or in a dedicated worker.
 
 import { devices } from '../../src/index.ts';
-import { compute, mistakes, type Numbers } from './program.ts';
+import { compute, mistakes, tune, type Numbers } from './program.ts';
 
 /** What the test finds on the page's global object. */
 export interface PageApi {
@@ -9,6 +9,7 @@ export interface PageApi {
   computeInWorker(device: string): Promise<Numbers>;
   readonly devices: typeof devices;
   readonly mistakes: typeof mistakes;
+  readonly tune: typeof tune;
 }
 
 function computeInWorker(device: string): Promise<Numbers> {
@@ -22,4 +23,4 @@ function computeInWorker(device: string): Promise<Numbers> {
   }).finally(() => worker.terminate());
 }
 
-(globalThis as { sinterTest?: PageApi }).sinterTest = { compute, computeInWorker, devices, mistakes };
+(globalThis as { sinterTest?: PageApi }).sinterTest = { compute, computeInWorker, devices, mistakes, tune };

@@ -8,6 +8,7 @@ import {
   linspace,
   manualSeed,
   matmul,
+  measuredSchedules,
   mseLoss,
   mul,
   rand,
@@ -25,6 +26,29 @@ import {
 import { readFile } from '../../src/io/index.ts';
 import { Linear, Sequential } from '../../src/nn/index.ts';
 import { adam, type OptimizerState } from '../../src/optim/index.ts';
+
+/** What a page measured, and what it keeps for the next one. */
+export interface Tuned {
+  readonly product: readonly number[];
+  readonly measured: readonly string[];
+  readonly kept: string;
+}
+
+/** Tunes a product on the device, and looks into the database. */
+export async function tune(name: string): Promise<Tuned> {
+  setDevice(name);
+  const [x, y] = [linspace(0, 1, 12).reshape([3, 4]), linspace(-1, 1, 8).reshape([4, 2])];
+  const product = await compile(matmul, { tune: true })(x, y).data();
+  const kept = await new Promise<string>((resolve, reject) => {
+    const asked = indexedDB.open('sinter');
+    asked.addEventListener('error', () => reject(asked.error ?? new Error('no database')));
+    asked.addEventListener('success', () => {
+      const record = asked.result.transaction('schedules').objectStore('schedules').get('book');
+      record.addEventListener('success', () => resolve(String(record.result)));
+    });
+  });
+  return { product: [...product].map(Number), measured: Object.keys(measuredSchedules().entries), kept };
+}
 
 export interface Numbers {
   /** exp(sin x)·x on 24 points. */

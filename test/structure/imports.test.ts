@@ -1,4 +1,4 @@
-// Imports run one way: cli → nn, optim, workloads, explain → tensor → compile.ts → codegen → schedule, autograd → ir. `runtime`
+// Imports run one way: cli → nn, optim, workloads, explain → tensor → tune → compile.ts → codegen → schedule, autograd → ir. `runtime`
 // stands beside that tower and knows nothing of it.
 
 import { describe, expect, test } from 'vitest';
@@ -14,13 +14,22 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   schedule: ['errors.ts', 'ir', 'type runtime'],
   codegen: ['errors.ts', 'ir', 'schedule', 'runtime/program.ts'],
   'compile.ts': ['errors.ts', 'ir', 'schedule', 'codegen', 'type runtime'],
-  tensor: ['errors.ts', 'ir', 'autograd', 'schedule/target.ts', 'compile.ts', 'runtime'],
+  tune: [
+    'errors.ts',
+    'ir',
+    'schedule',
+    'codegen',
+    'compile.ts',
+    'runtime/webgpu/software.ts',
+    'type runtime',
+  ],
+  tensor: ['errors.ts', 'ir', 'autograd', 'schedule/target.ts', 'compile.ts', 'tune', 'runtime'],
   explain: ['table.ts', 'ir', 'schedule', 'type compile.ts', 'type runtime'],
   'explain.ts': ['errors.ts', 'explain', 'ir', 'schedule', 'compile.ts', 'tensor', 'type runtime'],
   nn: ['errors.ts', 'ir', 'tensor'],
   optim: ['errors.ts', 'ir', 'tensor'],
   io: ['errors.ts', 'ir', 'tensor'],
-  'index.ts': ['errors.ts', 'explain.ts', 'tensor', 'type ir', 'type runtime'],
+  'index.ts': ['errors.ts', 'tune', 'explain.ts', 'tensor', 'type ir', 'type runtime'],
   workloads: ['errors.ts', 'index.ts', 'explain.ts', 'schedule/target.ts', 'nn', 'optim'],
   cli: [
     'errors.ts',

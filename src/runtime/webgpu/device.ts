@@ -8,6 +8,7 @@ import { loadProgram, type Engine } from './load.ts';
 import { GpuBuffer, Memory, type Slab } from './memory.ts';
 import { Pipelines } from './pipelines.ts';
 import { Scratch } from './scratch.ts';
+import { Stopwatch } from './stopwatch.ts';
 import { Timeline } from './timeline.ts';
 
 /** GPUMapMode.READ; Node has no such global. */
@@ -32,7 +33,8 @@ export class WebGpuDevice implements Device {
     const memory = new Memory(gpu, name, sizes, timeline, failures);
     const scratch = new Scratch(memory);
     const pipelines = new Pipelines(gpu, name, failures);
-    this.#engine = { gpu, facts, timeline, failures, memory, scratch, pipelines };
+    const stopwatch = new Stopwatch(gpu, timeline);
+    this.#engine = { gpu, facts, timeline, failures, memory, scratch, pipelines, stopwatch };
   }
 
   get lost(): boolean {
@@ -104,6 +106,11 @@ export class WebGpuDevice implements Device {
     const heard = failures.guard(at, failures.describe, () => {});
     await this.#wait(Promise.all([heard, gpu.queue.onSubmittedWorkDone()]));
     failures.deliver(at);
+  }
+
+  measure(work: () => void): Promise<number | undefined> {
+    this.#engine.failures.assertAlive();
+    return this.#engine.stopwatch.measure(work);
   }
 
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {

@@ -10,6 +10,7 @@ import type { Describe, Failures } from './failures.ts';
 import { GpuBuffer, sizeClass, type Memory, type Slab } from './memory.ts';
 import type { Compiled, Pipelines } from './pipelines.ts';
 import type { Scratch } from './scratch.ts';
+import type { Stopwatch } from './stopwatch.ts';
 import type { Gate, Timeline } from './timeline.ts';
 
 /** The parts of a device that its programs work with. */
@@ -21,6 +22,7 @@ export interface Engine {
   readonly memory: Memory;
   readonly scratch: Scratch;
   readonly pipelines: Pipelines;
+  readonly stopwatch: Stopwatch;
 }
 
 type Operation =
@@ -174,7 +176,7 @@ class WebGpuProgram implements LoadedProgram {
         encoder.copyBufferToBuffer(from.slab.gpu, from.offset, to.slab.gpu, to.offset, from.bytes);
         continue;
       }
-      pass ??= encoder.beginComputePass();
+      pass ??= encoder.beginComputePass(this.#engine.stopwatch.pass);
       if (operation.compiled !== current) {
         current = operation.compiled;
         pass.setPipeline(current.pipeline!);

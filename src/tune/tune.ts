@@ -1,0 +1,113 @@
+// The autotuner: the kernels of a graph that have a choice of schedules are measured on the device, a few candidates each, and
+// the best is kept under a key (key.ts) in a store (store.ts). Schedules that were pinned come first and are not measured.
+
+import { assemble } from '../codegen/assemble.ts';
+import { lowerKernel } from '../codegen/kernel.ts';
+import { contractProblem, type ContractProblem } from '../codegen/template/contract-problem.ts';
+import {
+  contractCandidates,
+  isLegal,
+  type ContractSchedule,
+  type PinnedSchedules,
+} from '../codegen/template/contract-schedule.ts';
+import { emitWgsl } from '../codegen/wgsl/emit.ts';
+import { compileGraph, type CompileOptions } from '../compile.ts';
+import type { Graph } from '../ir/graph.ts';
+import type { Device, DeviceFacts } from '../runtime/device.ts';
+import type { Program, ProgramScalar } from '../runtime/program.ts';
+import type { Kernel } from '../schedule/kernel.ts';
+import { targetOf, type Target } from '../schedule/target.ts';
+import { schedulesOf, type Book, type Schedules } from './book.ts';
+import { scheduleKey } from './key.ts';
+import { measurePrograms } from './measure.ts';
+import { everyBook, storeAt } from './store.ts';
+
+export interface TuneOptions {
+  /** Where measurements are kept: a file's path in Node, a database's name in a page, false for this process only. By
+   *  default `schedules.json` in the cache folder, and the database `sinter`. */
+  readonly store?: string | false;
+}
+
+/** Schedules for the graph's kernels on the device: pinned ones, and with `tune` those measured now or before. */
+export async function schedulesFor(
+  graph: Graph,
+  device: Device,
+  options: CompileOptions,
+  pinned: Book = new Map(),
+  tune?: TuneOptions,
+): Promise<PinnedSchedules> {
+  const { facts } = device;
+  if (tune === undefined || facts.name === 'interpreter') return lookUp([pinned], facts);
+  const store = await storeAt(tune.store);
+  await store.load();
+  const target = targetOf(facts);
+  const found = new Map<string, ContractSchedule>();
+  for (const choice of choicesIn(graph, target, options)) {
+    const key = scheduleKey(choice.problem, facts);
+    const known = pinned.get(key) ?? store.book.get(key) ?? found.get(key);
+    if (known !== undefined && isLegal(known, choice.problem, target)) continue;
+    // What went wrong before is told where this call's results are read, not taken for a candidate's.
+    if (found.size === 0) await device.finish();
+    const best = await bestOf(choice, device, target);
+    if (best !== undefined) found.set(key, best);
+  }
+  await store.add(found);
+  return lookUp([pinned, store.book], facts);
+}
+
+/** Looks schedules up by key, in the first book that has one. */
+export function lookUp(books: readonly Book[], facts: DeviceFacts): PinnedSchedules {
+  return (problem) => {
+    const key = scheduleKey(problem, facts);
+    return books.find((book) => book.has(key))?.get(key);
+  };
+}
+
+/** Every schedule measured or read by this process, to be pinned: plain JSON that `compile` takes as `schedules`. */
+export function measuredSchedules(): Schedules {
+  return schedulesOf(everyBook());
+}
+
+/** A kernel that can be spread in more than one way. */
+interface Choice {
+  readonly problem: ContractProblem;
+  readonly kernel: Kernel;
+  readonly scalars: readonly ProgramScalar[];
+}
+
+function choicesIn(graph: Graph, target: Target, options: CompileOptions): readonly Choice[] {
+  const { inside, program } = compileGraph(graph, target, { ...options, inspect: true });
+  const choices = new Map<string, Choice>();
+  for (const kernel of inside?.schedule.kernels ?? []) {
+    if (kernel.body.kind !== 'contract') continue;
+    const problem = contractProblem(kernel, kernel.body);
+    const key = JSON.stringify(problem);
+    if (!choices.has(key)) choices.set(key, { problem, kernel, scalars: program.scalars });
+  }
+  return [...choices.values()];
+}
+
+async function bestOf(choice: Choice, device: Device, target: Target): Promise<ContractSchedule | undefined> {
+  const candidates = contractCandidates(choice.problem, target);
+  if (candidates.length < 2) return candidates[0];
+  const times = await measurePrograms(
+    device,
+    candidates.map((schedule) => programOf(choice, schedule, target)),
+  );
+  const least = Math.min(...times);
+  return least === Infinity ? undefined : candidates[times.indexOf(least)];
+}
+
+/** The kernel alone, spread like this. */
+function programOf({ kernel, scalars }: Choice, schedule: ContractSchedule, target: Target): Program {
+  const lowered = lowerKernel(kernel, target, new Map(), new Map(), () => schedule);
+  return assemble({
+    target: target.id,
+    inputs: kernel.reads,
+    outputs: kernel.writes.map(({ node }) => node),
+    scalars,
+    kernels: [lowered],
+    memory: { arenaOf: new Map(), arenas: [], overwrites: new Map() },
+    emit: (loop) => emitWgsl(loop, { scalarSlots: scalars.length }),
+  }).program;
+}
