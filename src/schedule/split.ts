@@ -11,8 +11,6 @@ import { sizeOf } from '../ir/shape.ts';
 import { splitDot } from './split-dot.ts';
 import type { Target } from './target.ts';
 
-/** Terms a row must have before it is worth two kernels. */
-const longRow = 8192;
 /** Length of a chunk of a scan. */
 const scanChunk = 1024;
 
@@ -31,17 +29,23 @@ function splitReduce(node: NodeOf<'reduce'>, input: Node, b: GraphBuilder, targe
   const shape = dims(input);
   const row = sizeOf(axes.map((axis) => shape[axis]!));
   const rows = sizeOf(dims(node as Node));
-  const busy = target.cooperative ? 64 : 32;
-  if (row < longRow || rows === 0 || rows >= busy) return undefined;
-  // Reduced axes become one, last; then [rows, chunks, chunk], padded with the identity where it does not divide.
-  const kept = shape.map((_, axis) => axis).filter((axis) => !axes.includes(axis));
-  const moved = axes.length + kept.length === 0 ? input : permuted(b, input, [...kept, ...axes]);
-  const chunks = chunkCount(row, Math.ceil(Math.min(target.parallelism, 4096) / rows));
+  // Where the last axis stays, neighbours in memory are different rows, and four of them share an invocation.
+  const along = axes.includes(shape.length - 1);
+  const sharing = target.cooperative ? target.limits.workgroupInvocations / (along ? 1 : 4) : 1;
+  const invocations = (along ? rows : Math.ceil(rows / 4)) * sharing;
+  const trips = row / (along ? 4 : 1) / sharing;
+  if (rows === 0 || trips <= target.rows.split || invocations >= target.parallelism / 16) return undefined;
+  const chunks = chunkCount(row, Math.ceil(target.parallelism / invocations));
   const length = Math.ceil(row / chunks);
-  const flat = reshape(b, moved, [rows, row]);
-  const padded = padEnd(b, flat, 1, chunks * length - row, monoid);
-  const partial = reduce(b, monoid, reshape(b, padded, [rows, chunks, length]), [2]);
-  return reshape(b, reduce(b, monoid, partial, [1]), dims(node as Node));
+  const kept = shape.map((_, axis) => axis).filter((axis) => !axes.includes(axis));
+  const missing = chunks * length - row;
+  // [rows, chunks, length], or [chunks, length, rows], padded with the identity where chunks do not divide a row.
+  const order = along ? [...kept, ...axes] : [...axes, ...kept];
+  const flat = reshape(b, permuted(b, input, order), along ? [rows, row] : [row, rows]);
+  const padded = padEnd(b, flat, along ? 1 : 0, missing, monoid);
+  const split = reshape(b, padded, along ? [rows, chunks, length] : [chunks, length, rows]);
+  const partial = reduce(b, monoid, split, [along ? 2 : 1]);
+  return reshape(b, reduce(b, monoid, partial, [along ? 1 : 0]), dims(node as Node));
 }
 
 /** About √row chunks, at most `most`, preferring a count that divides the row. */

@@ -44,6 +44,8 @@ export interface RowProfile {
   readonly shared: number;
   /** Elements from which on a row that is read anew by every sweep is worth fewer sweeps with more arithmetic. */
   readonly fuse: number;
+  /** Steps of an invocation above which a row becomes partial results and their combination, if rows are few. */
+  readonly split: number;
 }
 
 /** A mid-range GPU with the limits every WebGPU device offers. Budgets are counted on this one. */
@@ -61,7 +63,7 @@ export const gpuTarget: Target = {
   parallelism: 65_536,
   elementsPerInvocation: 4,
   workgroupSize: 64,
-  rows: { alone: 8, share: 8, registers: 16, shared: 12_288, fuse: 0 },
+  rows: { alone: 8, share: 8, registers: 16, shared: 12_288, fuse: 0, split: 64 },
   launch: 5,
   bandwidth: 400_000,
   arithmetic: 8_000_000,
@@ -75,7 +77,7 @@ export const softwareTarget: Target = {
   parallelism: 512,
   elementsPerInvocation: 256,
   workgroupSize: 16,
-  rows: { alone: Infinity, share: 1, registers: 8, shared: 0, fuse: Infinity },
+  rows: { alone: Infinity, share: 1, registers: 8, shared: 0, fuse: Infinity, split: 2048 },
   launch: 11,
   bandwidth: 4_000,
   arithmetic: 10_000,

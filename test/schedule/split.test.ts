@@ -28,6 +28,7 @@ describe('splitFolds', () => {
   test.each([
     [[20_000], [0]],
     [[3, 9_001], [1]],
+    [[9_001, 6], [0]],
     [
       [100, 2, 101],
       [0, 2],
@@ -35,7 +36,7 @@ describe('splitFolds', () => {
   ])('splits a long reduction of %j over %j into two and keeps its value', (shape, axes) => {
     for (const monoid of ['sum', 'max', 'min', 'prod'] as const satisfies readonly Monoid[]) {
       const graph = oneInput(shape, (b, x) => reduce(b, monoid, x, axes));
-      const split = splitFolds(graph, gpuTarget);
+      const split = splitFolds(graph, softwareTarget);
       verify(split, 'splitFolds');
       expect(count(split, 'reduce')).toBe(2);
       const input = randomArray('f32', shape, 7, 'tame');
@@ -44,9 +45,26 @@ describe('splitFolds', () => {
   });
 
   test('leaves short rows and many rows alone', () => {
-    for (const shape of [[4096], [1024, 16_384]]) {
-      const graph = oneInput(shape, (b, x) => reduce(b, 'sum', x, [shape.length - 1]));
-      expect(count(splitFolds(graph, gpuTarget), 'reduce')).toBe(1);
+    for (const target of [gpuTarget, softwareTarget])
+      for (const [shape, axis] of [
+        [[4096], 0],
+        [[1024, 65_536], 1],
+        [[512, 256], 0],
+      ] as const) {
+        const graph = oneInput(shape, (b, x) => reduce(b, 'sum', x, [axis]));
+        expect(count(splitFolds(graph, target), 'reduce')).toBe(1);
+      }
+  });
+
+  test('a workgroup takes rows that are too long for one invocation', () => {
+    for (const [shape, axis, parts] of [
+      [[4, 65_536], 1, 1],
+      [[16_777_216], 0, 2],
+      [[4096, 64], 0, 1],
+      [[65_536, 64], 0, 2],
+    ] as const) {
+      const graph = oneInput(shape, (b, x) => reduce(b, 'sum', x, [axis]));
+      expect(count(splitFolds(graph, gpuTarget), 'reduce')).toBe(parts);
     }
   });
 

@@ -10,7 +10,7 @@ function sharing(name: string, rows: Partial<RowProfile>): Target {
     name,
     parallelism: 8,
     workgroupSize: 8,
-    rows: { alone: 1, share: 2, registers: 0, shared: 0, fuse: Infinity, ...rows },
+    rows: { alone: 1, share: 2, registers: 0, shared: 0, fuse: Infinity, split: 64, ...rows },
   };
 }
 

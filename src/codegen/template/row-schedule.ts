@@ -19,6 +19,8 @@ export interface RowSpread {
   readonly parts: number;
   /** Rows (or quads of rows) per workgroup. */
   readonly rows: number;
+  /** Whether neighbouring invocations share a row; else they have neighbouring rows. */
+  readonly together: boolean;
 }
 
 /**
@@ -58,21 +60,23 @@ export function rowSpread(kernel: Kernel, row: Axis, column: Axis, target: Targe
     along.row > along.column && row.extent >= 4 ? 'row' : column.extent % 4 === 0 ? 'column' : 'none';
   const steps = stepsOf(column, lanes);
   const units = unitsOf(row, lanes);
-  if (!target.cooperative) return { lanes, parts: 1, rows: smallGroup(units, target) };
-  if (steps <= target.rows.alone) return { lanes, parts: 1, rows: target.workgroupSize };
+  const alone = { lanes, parts: 1, together: false };
+  if (!target.cooperative) return { ...alone, rows: smallGroup(units, target) };
+  if (steps <= target.rows.alone) return { ...alone, rows: target.workgroupSize };
   const most = powerWithin(target.limits.workgroupInvocations);
-  if (lanes === 'row') {
-    // Neighbours along the rows: 4 to 16 groups of four are 64 to 256 bytes in one piece.
+  const together = lanes !== 'row' && along.column > 0;
+  if (!together) {
+    // Neighbours across rows: 4 to 16 groups of four are 64 to 256 bytes in one piece.
     let rows = Math.min(16, powerFor(units), most / 2);
     while (rows > 4 && units * (most / rows) < target.parallelism) rows /= 2;
     let parts = 2;
     while (parts * rows < most && parts < steps) parts *= 2;
-    return { lanes, parts, rows };
+    return { lanes, parts, rows, together };
   }
   let parts = Math.min(target.rows.share, most);
   while (parts < most && parts * 4 < steps) parts *= 2;
   while (parts < most && parts < steps && parts * units < target.parallelism) parts *= 2;
-  return { lanes, parts, rows: Math.max(1, Math.floor(target.workgroupSize / parts)) };
+  return { lanes, parts, rows: Math.max(1, Math.floor(target.workgroupSize / parts)), together };
 }
 
 /** Few rows make small workgroups, so that every core has some. */

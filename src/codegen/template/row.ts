@@ -108,7 +108,7 @@ class RowEmitter {
     const { body } = frame.kernel;
     if (body.kind !== 'row') throw new CompilerBug('row template', `got a ${body.kind} kernel`);
     const { row, column } = body;
-    const { lanes, parts, rows } = plan.schedule;
+    const { lanes, parts, rows, together } = plan.schedule;
     this.#frame = frame;
     this.#plan = plan;
     this.#row = row;
@@ -120,7 +120,6 @@ class RowEmitter {
     this.#columnAtom =
       lanes === 'column' ? quadIndex('step', column.extent) : axisIndex('step', column.extent);
     // Neighbouring invocations take neighbouring memory: of one row where elements are, else of neighbouring rows.
-    const together = lanes !== 'row' && parts > 1;
     this.#part = parts === 1 ? constant(0) : builtin('local', together ? 0 : 1);
     this.#place = rows === 1 ? constant(0) : builtin('local', together ? 1 : 0);
     // Declared before the body is built: the builder must know that what is loaded from them changes.
@@ -137,17 +136,17 @@ class RowEmitter {
   }
 
   run(): Loop {
-    const { passes } = this.#plan;
+    const { passes, perElement } = this.#plan;
     this.#rows(() => {
       for (const pass of passes) this.#pass(pass);
       this.#writes();
     });
-    const { lanes, parts, rows, keeping } = this.#plan.schedule;
-    const together = lanes !== 'row' && parts > 1;
+    const { lanes, parts, rows, keeping, together } = this.#plan.schedule;
     const workgroup = together ? ([parts, rows, 1] as const) : ([rows, parts, 1] as const);
     const who = parts === 1 ? '1 invocation' : `${parts} invocations`;
-    const kept =
-      keeping === 'stream' ? '' : `, kept in ${keeping === 'workgroup' ? 'workgroup memory' : keeping}`;
+    const once = passes.filter(({ items }) => items.length > 0).length + perElement.length < 2;
+    const where = keeping === 'workgroup' ? 'workgroup memory' : keeping;
+    const kept = once || keeping === 'stream' ? '' : `, kept in ${where}`;
     const note = `${this.#row.extent} rows of ${this.#column.extent}, lanes along ${lanes}, ${who} a row${kept}`;
     return finish(this.#frame, this.#b, this.#grid, workgroup, note, [
       ...this.#join.buffers,
