@@ -8,6 +8,7 @@ import {
   atomsOf,
   axisIndex,
   coefficientOf,
+  divIndex,
   constantIndex,
   interval,
   modIndex,
@@ -204,7 +205,8 @@ export class Lowering {
     const fromFirst = guarded === 'whole' || lo >= 0;
     const vector = coefficientOf(index, laneAtom) === 1 && !this.#gathered(index);
     if (vector && (hi < paddedSize(node) || guarded !== 'by lane') && fromFirst) {
-      return load(this.#inside(base, node, 4), 4, modIndex(base, 4) === constantIndex(0));
+      if (modIndex(base, 4) === constantIndex(0)) return load(this.#insideQuad(base, node), 4, true);
+      return load(this.#inside(base, node, 4), 4, false);
     }
     const lanes = eachLane.map((lane, i) => load(this.#inside(substitute(index, lane), node, 1, i), 1, true));
     return b.let({ kind: 'vector', args: lanes, type, width: 4 }, name);
@@ -221,6 +223,21 @@ export class Lowering {
     const high = hi <= last ? value : operation('min', [value, constant(last)], 'i32');
     const inside = lo >= 0 ? high : operation('max', [high, constant(0)], 'i32');
     return inside === value ? value : this.#b.let(inside, 'at');
+  }
+
+  /** As `#inside`, of a multiple of four. */
+  #insideQuad(index: IndexExpr, node: Node): Value {
+    const { lo, hi } = interval(index);
+    const last = paddedSize(node) / 4 - 1;
+    const value = this.index(divIndex(index, 4));
+    const high = hi <= 4 * last ? value : operation('min', [value, constant(last)], 'i32');
+    const inside = lo >= 0 ? high : operation('max', [high, constant(0)], 'i32');
+    return mulInts(inside === value ? value : this.#b.let(inside, 'at'), constant(4));
+  }
+
+  /** A multiple of four as a value: four times the number of its group, which is what a vector access needs. */
+  quad(index: IndexExpr): Value {
+    return mulInts(this.index(divIndex(index, 4)), constant(4));
   }
 
   /** A conjunction of index ranges as a bool, per lane where it depends on the lane. */

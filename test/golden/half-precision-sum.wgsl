@@ -47,11 +47,10 @@ fn pack_f16(x: vec2f) -> u32 {
 fn map_add_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let quad = i32(workgroup_id.x) * 64 + i32(local_id.x);
   if (quad < 16) {
-    let idx = quad * 4;
-    let x0 = vec4f(unpack_f16(in0[idx >> 1u]), unpack_f16(in0[(idx >> 1u) + 1]));
-    let x1 = vec4f(unpack_f16(in1[idx >> 1u]), unpack_f16(in1[(idx >> 1u) + 1]));
+    let x0 = vec4f(unpack_f16(in0[quad * 2]), unpack_f16(in0[quad * 2 + 1]));
+    let x1 = vec4f(unpack_f16(in1[quad * 2]), unpack_f16(in1[quad * 2 + 1]));
     let add = round_f16_f32x4(x0 + x1);
-    out0[idx >> 1u] = pack_f16(add.xy);
-    out0[(idx >> 1u) + 1] = pack_f16(add.zw);
+    out0[quad * 2] = pack_f16(add.xy);
+    out0[quad * 2 + 1] = pack_f16(add.zw);
   }
 }

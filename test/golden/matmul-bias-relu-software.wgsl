@@ -22,19 +22,18 @@ fn dot_max_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocati
   let tile_n = id % 16;
   var sum_0_0 = vec4f(0.0);
   let idx = tile * 64;
-  let idx_2 = tile_n * 4;
   for (var k = 0; k < 64; k++) {
     let idx_1 = idx + k;
     let x0 = in0[idx_1];
-    let idx_3 = k * 64;
-    let idx_4 = idx_2 + idx_3;
-    let x1 = in1[idx_4 >> 2u];
+    let idx_2 = k * 16;
+    let idx_3 = tile_n + idx_2;
+    let x1 = in1[idx_3];
     sum_0_0 = fma(vec4f(x0), x1, sum_0_0);
   }
   let result = sum_0_0;
-  let x2 = in2[idx_2 >> 2u];
+  let x2 = in2[tile_n];
   let add = result + x2;
   let max_ = max_f32x4(add, vec4f(0.0));
-  let idx_5 = tile * 64 + tile_n * 4;
-  out0[idx_5 >> 2u] = max_;
+  let idx_4 = tile * 16 + tile_n;
+  out0[idx_4] = max_;
 }

@@ -46,8 +46,8 @@ fn exp_f32x4(x: vec4f) -> vec4f {
 fn row_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let unit = i32(workgroup_id.x);
   let step = i32(local_id.x);
-  let idx = unit * 256 + step * 4;
-  let x0 = in0[idx >> 2u];
+  let idx = unit * 64 + step;
+  let x0 = in0[idx];
   let max_ = max_f32(max_f32(x0.x, x0.y), max_f32(x0.z, x0.w));
   partial_f32[step] = max_;
   workgroupBarrier();
@@ -94,5 +94,5 @@ fn row_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocati
   }
   let sum_3 = sum_2;
   let div = exp / vec4f(sum_3);
-  out0[idx >> 2u] = div;
+  out0[idx] = div;
 }

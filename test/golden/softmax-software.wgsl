@@ -58,35 +58,30 @@ fn exp_f32x4(x: vec4f) -> vec4f {
 fn row_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let unit = i32(workgroup_id.x) * 4 + i32(local_id.x);
   var max_ = -inf_f32x4();
-  let idx = unit * 256;
+  let idx = unit * 64;
   for (var step = 0; step < 64; step++) {
-    let idx_1 = step * 4;
-    let idx_2 = idx + idx_1;
-    let x0 = in0[idx_2 >> 2u];
-    let max_1 = max_f32x4(max_, x0);
-    max_ = max_1;
+    let idx_1 = idx + step;
+    let x0 = in0[idx_1];
+    max_ = max_f32x4(max_, x0);
   }
-  let max_2 = max_;
-  let max_3 = max_f32(max_f32(max_2.x, max_2.y), max_f32(max_2.z, max_2.w));
+  let max_1 = max_;
+  let max_2 = max_f32(max_f32(max_1.x, max_1.y), max_f32(max_1.z, max_1.w));
   var sum = vec4f(0.0);
   for (var step_1 = 0; step_1 < 64; step_1++) {
-    let idx_3 = step_1 * 4;
-    let idx_4 = idx + idx_3;
-    let x0_1 = in0[idx_4 >> 2u];
-    let sub = x0_1 - vec4f(max_3);
+    let idx_2 = idx + step_1;
+    let x0_1 = in0[idx_2];
+    let sub = x0_1 - vec4f(max_2);
     let exp = exp_f32x4(sub);
-    let sum_1 = sum + exp;
-    sum = sum_1;
+    sum = sum + exp;
   }
-  let sum_2 = sum;
-  let sum_3 = sum_2.x + sum_2.y + (sum_2.z + sum_2.w);
+  let sum_1 = sum;
+  let sum_2 = sum_1.x + sum_1.y + (sum_1.z + sum_1.w);
   for (var step_2 = 0; step_2 < 64; step_2++) {
-    let idx_5 = step_2 * 4;
-    let idx_6 = idx + idx_5;
-    let x0_2 = in0[idx_6 >> 2u];
-    let sub_1 = x0_2 - vec4f(max_3);
+    let idx_3 = idx + step_2;
+    let x0_2 = in0[idx_3];
+    let sub_1 = x0_2 - vec4f(max_2);
     let exp_1 = exp_f32x4(sub_1);
-    let div = exp_1 / vec4f(sum_3);
-    out0[idx_6 >> 2u] = div;
+    let div = exp_1 / vec4f(sum_2);
+    out0[idx_3] = div;
   }
 }

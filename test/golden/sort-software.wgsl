@@ -11,8 +11,8 @@ fn sort_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_
   if (id < 1000) {
     let line = id / 25;
     let quad = id % 25;
-    let idx = line * 100 + quad * 4;
-    let x0 = in0[idx >> 2u];
+    let idx = line * 25 + quad;
+    let x0 = in0[idx];
     let key = x0.x;
     let key_1 = x0.y;
     let key_2 = x0.z;
@@ -21,20 +21,18 @@ fn sort_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_
     var before_1 = vec4i(0);
     var before_2 = vec4i(0);
     var before_3 = vec4i(0);
-    let idx_1 = line * 100;
+    let idx_1 = line * 25;
     for (var quad_1 = 0; quad_1 < quad; quad_1++) {
-      let idx_2 = quad_1 * 4;
-      let idx_3 = idx_1 + idx_2;
-      let x0_1 = in0[idx_3 >> 2u];
+      let idx_2 = idx_1 + quad_1;
+      let x0_1 = in0[idx_2];
       before = before + vec4i(x0_1 <= vec4u(key));
       before_1 = before_1 + vec4i(x0_1 <= vec4u(key_1));
       before_2 = before_2 + vec4i(x0_1 <= vec4u(key_2));
       before_3 = before_3 + vec4i(x0_1 <= vec4u(key_3));
     }
     for (var quad_2 = quad + 1; quad_2 < 25; quad_2++) {
-      let idx_4 = quad_2 * 4;
-      let idx_5 = idx_1 + idx_4;
-      let x0_2 = in0[idx_5 >> 2u];
+      let idx_3 = idx_1 + quad_2;
+      let x0_2 = in0[idx_3];
       before = before + vec4i(x0_2 < vec4u(key));
       before_1 = before_1 + vec4i(x0_2 < vec4u(key_1));
       before_2 = before_2 + vec4i(x0_2 < vec4u(key_2));
@@ -66,19 +64,19 @@ fn sort_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_
     place_3 = place_3 + i32(key_2 <= key_3);
     let at = place;
     let from_ = quad * 4;
-    let idx_6 = line * 100 + at;
-    out0[idx_6] = from_;
+    let idx_4 = line * 100 + at;
+    out0[idx_4] = from_;
     let at_1 = place_1;
     let from_1 = quad * 4 + 1;
-    let idx_7 = line * 100 + at_1;
-    out0[idx_7] = from_1;
+    let idx_5 = line * 100 + at_1;
+    out0[idx_5] = from_1;
     let at_2 = place_2;
     let from_2 = quad * 4 + 2;
-    let idx_8 = line * 100 + at_2;
-    out0[idx_8] = from_2;
+    let idx_6 = line * 100 + at_2;
+    out0[idx_6] = from_2;
     let at_3 = place_3;
     let from_3 = quad * 4 + 3;
-    let idx_9 = line * 100 + at_3;
-    out0[idx_9] = from_3;
+    let idx_7 = line * 100 + at_3;
+    out0[idx_7] = from_3;
   }
 }

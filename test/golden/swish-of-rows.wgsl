@@ -37,16 +37,14 @@ fn exp_f32x4(x: vec4f) -> vec4f {
 @compute @workgroup_size(64, 1, 1)
 fn map_mul_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let quad = i32(workgroup_id.x) * 64 + i32(local_id.x);
-  let idx = quad * 4;
-  let x0 = in0[idx >> 2u];
-  let idx_1 = quad % 8;
-  let idx_2 = idx_1 * 4;
-  let x1 = in1[idx_2 >> 2u];
+  let x0 = in0[quad];
+  let idx = quad % 8;
+  let x1 = in1[idx];
   let add = x0 + x1;
   let neg = -add;
   let exp = exp_f32x4(neg);
   let add_1 = exp + vec4f(1.0);
   let recip = vec4f(1.0) / add_1;
   let mul = add * recip;
-  out0[idx >> 2u] = mul;
+  out0[quad] = mul;
 }

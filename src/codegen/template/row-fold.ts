@@ -55,7 +55,7 @@ export function reduction(b: LoopBuilder, stage: RowStage): Fold {
     take: (state, steps) => {
       const terms = steps.map((step) => termOf(b, step, stage));
       const all = state === undefined ? terms : [state[0]!, ...terms];
-      return [all.reduce((x, y) => b.let(combine(monoid, x, y), monoid))];
+      return [all.reduce((x, y, i) => combine(monoid, i === 1 ? x : b.let(x, monoid), y))];
     },
     combine: ([x], [y]) => [combine(monoid, x!, y!)],
     *join([value]) {

@@ -53,6 +53,16 @@ const mostTrips = 8;
 /** Operations in an unrolled kernel: pipelines compile in time that grows with them. */
 const mostWork = 320;
 
+/** Sums longer than this many terms are summed in blocks, so that the rounding error grows with the square root only. */
+export const blockedAbove = 64;
+
+/** Steps of a block, preferring a number that divides them all. */
+export function blockOf(trips: number): number {
+  const least = Math.max(blockedAbove, Math.ceil(Math.sqrt(trips)));
+  for (let steps = least; steps < 2 * least; steps++) if (trips % steps === 0) return steps;
+  return least;
+}
+
 /** The heuristic choice of invocations. */
 export function rowSpread(kernel: Kernel, row: Axis, column: Axis, target: Target): RowSpread {
   const along = { column: countContiguous(kernel, column), row: countContiguous(kernel, row) };

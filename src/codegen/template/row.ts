@@ -28,6 +28,8 @@ import { Join, joinNames } from './row-join.ts';
 import { groupOf, KeptRows, keptNames } from './row-kept.ts';
 import { elementOf, planRow, type Item, type Pass, type Pick } from './row-plan.ts';
 import {
+  blockedAbove,
+  blockOf,
   keptReads,
   rowKeeping,
   rowSpread,
@@ -37,9 +39,6 @@ import {
   type RowSchedule,
 } from './row-schedule.ts';
 import { storeAt } from './store-value.ts';
-
-/** Sums longer than this many terms are summed in blocks, so that the rounding error grows with the square root only. */
-const blockedAbove = 64;
 
 /** All that the template decides before it writes a statement. */
 interface RowPlan {
@@ -264,11 +263,12 @@ class RowEmitter {
     const open = (): State[] => folds.map((fold) => fold.open(widthOf(lanes)));
     const assign = (into: State, from: State): void => from.forEach((value, k) => b.assign(into[k]!, value));
     const stride = parts * atOnce;
-    const loop = (into: readonly State[], start: Value, stop: Value): void =>
-      b.for('step', start, stop, stride, (step) => {
+    const loop = (into: readonly State[], start: Value, stop: Value, base: Value = constant(0)): void =>
+      b.for('step', start, stop, stride, (counter) => {
+        const first = addInts(base, counter);
         const steps = Array.from({ length: atOnce }, (_, j): Step => {
           const always = j === 0 || this.#steps % stride === 0;
-          const place = this.#within(addInts(step, constant(j * parts)), always);
+          const place = this.#within(addInts(first, constant(j * parts)), always);
           return { lowering: this.#at(place.step, exprs), valid: place.valid };
         });
         folds.forEach((fold, i) => assign(into[i]!, fold.take(into[i], steps)));
@@ -280,13 +280,14 @@ class RowEmitter {
       return states;
     }
     // Blocks of about √trips steps, but not fewer than are summed in one go: two short sums instead of one long one.
-    const block = stride * Math.max(blockedAbove, Math.ceil(Math.sqrt(trips)));
+    const block = stride * blockOf(trips);
     b.for('block', this.#part, constant(this.#steps), block, (start) => {
       const inner = open();
-      const end = addInts(start, constant(block));
-      const whole = this.#steps % block === 0;
-      const stop = b.let(whole ? end : operation('min', [end, constant(this.#steps)], 'i32'), 'stop');
-      loop(inner, start, stop);
+      if (this.#steps % block === 0) loop(inner, constant(0), constant(block), start);
+      else {
+        const end = operation('min', [addInts(start, constant(block)), constant(this.#steps)], 'i32');
+        loop(inner, start, b.let(end, 'stop'));
+      }
       folds.forEach((fold, i) => assign(states[i]!, fold.combine(states[i]!, inner[i]!)));
     });
     return states;

@@ -40,7 +40,7 @@ export function storeAt(
   const whole = lanes.extent % 4 === 0 || index === along;
   const aligned = coefficientOf(index, laneAtom) === 1 && modIndex(at(index, 0), 4) === constantIndex(0);
   if (whole && aligned && interval(index).hi < paddedSize(write.node)) {
-    b.store(buffer, lowering.index(at(index, 0)), splat(value, 4), true);
+    b.store(buffer, lowering.quad(at(index, 0)), splat(value, 4), true);
     return;
   }
   // Places that are data are computed for all lanes before any lane is left out.

@@ -49,8 +49,8 @@ export function spellLoad(scribe: Scribe, value: Extract<Value, { kind: 'load' }
   if (packed > 1 && aligned && width >= packed) {
     const unpack = scribe.prelude.use(`unpack_${place.buffer.dtype}`, 1);
     if (width === packed) return call(unpack, [wordAt(place, quotient(scribe, value.index, packed))]);
-    const index = scribe.atom(value.index, 'at');
-    const words = [0, 1].map((i) => wordAt(place, plus(shifted(index, packed), i)));
+    const first = firstWord(scribe, value.index, packed);
+    const words = [0, 1].map((i) => wordAt(place, plus(first, i)));
     return call(
       typeName(type, width),
       words.map((word) => call(unpack, [word])),
@@ -160,9 +160,9 @@ function storeWords(scribe: Scribe, place: Place, index: Value, value: Value): v
     put(quotient(scribe, index, packed), scribe.value(value));
     return;
   }
-  const at = scribe.atom(index, 'at');
+  const first = firstWord(scribe, index, packed);
   const source = scribe.atom(value, 'value');
-  ['xy', 'zw'].forEach((half, i) => put(plus(shifted(at, packed), i), primary(`${source.text}.${half}`)));
+  ['xy', 'zw'].forEach((half, i) => put(plus(first, i), primary(`${source.text}.${half}`)));
 }
 
 /** Narrow elements that share words with others: the word's other bits stay. */
@@ -193,6 +193,13 @@ function storeParts(scribe: Scribe, place: Place, index: Value, value: Value): v
 function quotient(scribe: Scribe, value: Value, by: 1 | 2 | 4): Term {
   const divided = divideExactly(value, by);
   return divided === undefined ? shifted(scribe.value(value), by) : scribe.value(divided);
+}
+
+/** The word that the first of several elements lies in, as a text that may be written twice. */
+function firstWord(scribe: Scribe, index: Value, packed: 1 | 2 | 4): Term {
+  return divideExactly(index, packed) === undefined
+    ? shifted(scribe.atom(index, 'at'), packed)
+    : quotient(scribe, index, packed);
 }
 
 function divideExactly(value: Value, by: number): Value | undefined {
