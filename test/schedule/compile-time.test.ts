@@ -1,8 +1,10 @@
 // Recording, gradient, scheduling and source of large graphs: a second for 10,000 nodes, and growth close to linear.
-// `npx tsx bench/compile-time.ts` prints the figures up to 100,000.
+// `npx tsx bench/compile-time.ts` prints the figures up to 100,000. And what keeps a deep model's pipelines few: layers that
+// repeat have equal sources.
 
 import { expect, test } from 'vitest';
 
+import { measureStep } from '../../bench/compile-gpt.ts';
 import { measureCompile } from '../../bench/compile-time.ts';
 
 /** The best of a few: other tests share the machine. */
@@ -23,4 +25,13 @@ test('four times the nodes take at most seven times as long', { timeout: 120_000
   const large = best(32_000, 2);
   console.log(`8,000 nodes: ${small.toFixed(0)} ms, 32,000 nodes: ${large.toFixed(0)} ms`);
   expect(large / small).toBeLessThan(7);
+});
+
+test('a layer more adds dispatches to a train step, and no source', { timeout: 120_000 }, () => {
+  const [three, four, five] = [3, 4, 5].map((layers) =>
+    measureStep({ vocabulary: 64, context: 128, width: 64, heads: 4, layers }),
+  );
+  expect(four!.dispatches).toBeGreaterThan(three!.dispatches);
+  expect(five!.dispatches - four!.dispatches).toBe(four!.dispatches - three!.dispatches);
+  expect([four!.sources, five!.sources]).toEqual([three!.sources, three!.sources]);
 });
