@@ -48,6 +48,15 @@ export interface Comparison {
   readonly problems: readonly string[];
 }
 
+/** The libraries to compare with, of a comma-separated list; all that are known without one. Throws UsageError at others. */
+export function rivalsOf(names: string | undefined): readonly string[] {
+  if (names === undefined) return rivals;
+  const wanted = names.split(',').map((name) => name.trim());
+  const strange = wanted.find((name) => !rivals.includes(name));
+  if (strange === undefined) return wanted;
+  throw new UsageError(`--against: there is no '${strange}': expected some of ${rivals.join(', ')}`);
+}
+
 /** The driver of a folder. Throws UsageError when there is none. */
 export function driverIn(folder: string): string {
   const driver = resolve(folder, 'driver.mjs');
@@ -59,13 +68,14 @@ export function driverIn(folder: string): string {
 export async function compareWithPeers(
   driver: string,
   workloads: readonly string[],
+  against: readonly string[],
   repeat: number,
   output: Output,
 ): Promise<Comparison[]> {
   const scratch = await mkdtemp(join(tmpdir(), 'sinter-bench-'));
   try {
     const results = join(scratch, 'results.jsonl');
-    const peers = [ours, ...rivals].join();
+    const peers = [ours, ...against].join();
     const args = [
       '--peers',
       peers,

@@ -8,7 +8,7 @@ import { targetOf, type Target } from '../schedule/target.ts';
 import { showBytes, table } from '../table.ts';
 import { device } from '../tensor/device.ts';
 import { timedWorkloads, type TimedWorkload } from '../workloads/bench.ts';
-import { compareWithPeers, driverIn, geometricMean, type Comparison } from './bench-peers.ts';
+import { compareWithPeers, driverIn, geometricMean, rivalsOf, type Comparison } from './bench-peers.ts';
 import { measureReplay, replaySizes, replayTable, type Replay } from './bench-replay.ts';
 import { defaultEffort, measure, type Measured } from './bench-run.ts';
 import { text, UsageError, wholeNumber, type Command, type Output } from './command.ts';
@@ -50,17 +50,19 @@ export const benchCommand: Command = {
     device: { type: 'string', value: 'NAME', about: 'see `sinter devices`; the best one by default' },
     workload: { type: 'string', value: 'NAMES', about: 'these only, e.g. W1,W6 or replay' },
     peers: { type: 'string', value: 'DIR', about: 'beside the libraries whose runners lie in this folder' },
+    against: { type: 'string', value: 'NAMES', about: 'these libraries only, e.g. jax-webgpu' },
     repeat: { type: 'string', value: 'N', about: 'rounds over all workloads; the best is kept (default 1)' },
   },
   examples: [
     'sinter bench --device webgpu:software',
     'sinter bench --workload W6 --json',
-    'sinter bench --peers ../bench --repeat 2',
+    'sinter bench --peers ../bench --against jax-webgpu --repeat 2',
   ],
   run: async (values, output) => {
     const [chosen, withReplay] = chosenWorkloads(text(values, 'workload'));
     const repeat = wholeNumber(values, 'repeat', 1, 1);
     const folder = text(values, 'peers');
+    const against = rivalsOf(text(values, 'against'));
     const driver = folder === undefined ? undefined : driverIn(folder);
     const name = text(values, 'device');
     if (name !== undefined) setDevice(name);
@@ -77,7 +79,7 @@ export const benchCommand: Command = {
       if (chosen.length > 0) say(measuredTable(budgets, measured));
     } else {
       const names = chosen.map((workload) => workload.name);
-      const compared = await compareWithPeers(driver, names, repeat, output);
+      const compared = await compareWithPeers(driver, names, against, repeat, output);
       workloads = budgets.map((budget, i) => ({ ...budget, ...compared[i]! }));
       mean = geometricMean(compared.flatMap(({ ratio }) => ratio ?? []));
       say(comparisonTable(budgets, compared));

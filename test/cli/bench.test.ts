@@ -82,6 +82,7 @@ describe('mistakes exit with 2 and say what there is', () => {
   test.each([
     [['--workload', 'W99'], "there is no workload 'W99': expected replay, or some of\n  W1 "],
     [['--repeat', '0'], "--repeat: expects a whole number of at least 1, got '0'"],
+    [['--against', 'numpy'], "--against: there is no 'numpy': expected some of jax-webgpu, "],
     [['--peers', '/nowhere'], '--peers: there is no /nowhere/driver.mjs'],
     [['--speed', '3'], "bench: Unknown option '--speed'"],
   ])('%j', async (args, message) => {
@@ -138,6 +139,12 @@ describe('--peers', () => {
     const json = JSON.parse((await bench(...args, '--json')).out) as BenchResult;
     expect(json.geometricMean).toBeCloseTo(Math.sqrt(2), 12);
     expect(json.workloads.map((at) => 'ratio' in at && at.ratio)).toEqual([4, 0.5]);
+  });
+
+  test('asks for the libraries named only', async () => {
+    await writeFile(join(folder, 'driver.mjs'), driverOf([]));
+    const { err } = await bench('--peers', folder, '--against', 'tfjs-webgpu', '--workload', 'W2');
+    expect(err).toContain(`asked ${ours},tfjs-webgpu W2 1 `);
   });
 
   test('a driver that fails is a failure, with its last words', async () => {
