@@ -11,14 +11,11 @@ import { sizeOf } from '../ir/shape.ts';
 import { splitDot } from './split-dot.ts';
 import type { Target } from './target.ts';
 
-/** Length of a chunk of a scan. */
-const scanChunk = 1024;
-
 /** Splits reductions and contractions that leave most of the machine idle, and long scans. */
 export function splitFolds(graph: Graph, target: Target): Graph {
   return rewrite(graph, (node, inputs, b) => {
     if (node.op === 'reduce') return splitReduce(node, inputs[0]!, b, target);
-    if (node.op === 'scan') return splitScan(node, inputs[0]!, b);
+    if (node.op === 'scan') return splitScan(node, inputs[0]!, b, target);
     if (node.op === 'dot') return splitDot(node, inputs, b, target);
     return undefined;
   });
@@ -68,32 +65,59 @@ function padEnd(b: GraphBuilder, x: Node, axis: number, count: number, monoid: M
   return b.add('pad', [x], { low: none, high, interior: none, value }) as Node;
 }
 
-function splitScan(node: NodeOf<'scan'>, input: Node, b: GraphBuilder): Node | undefined {
+/**
+ * Elements of a chunk of a scan; undefined where whole lines keep the machine busy. A workgroup that shares a line takes a few
+ * thousand elements; invocations that walk lines alone want chunks enough for all of them, and short sums besides.
+ */
+function scanChunk(
+  { length, lines, inner }: { length: number; lines: number; inner: boolean },
+  target: Target,
+): number | undefined {
+  const shared = target.cooperative && inner;
+  if (shared && (length <= 4096 || lines >= 256)) return undefined;
+  const invocations = target.cooperative ? target.parallelism / 4 : target.parallelism;
+  const wanted = shared ? 2048 : Math.floor(invocations / lines);
+  const long = length > longestWalk;
+  if (!shared && !long && (wanted < 4 || length < (target.cooperative ? 512 : 2048))) return undefined;
+  const [least, most] = shared ? [1024, Infinity] : [64, 4096];
+  const chunk = Math.min(most, Math.max(least, 2 ** Math.ceil(Math.log2(length / Math.max(1, wanted)))));
+  // A length that divides needs no padding.
+  for (let near = chunk; near > chunk / 2; near -= 4) if (length % near === 0) return near;
+  return chunk;
+}
+
+/** Elements an invocation may walk alone: a sum of more loses digits. */
+const longestWalk = 16_384;
+
+function splitScan(node: NodeOf<'scan'>, input: Node, b: GraphBuilder, target: Target): Node | undefined {
   const { monoid, axis, reverse, exclusive } = node.attrs;
   const shape = dims(input);
   const length = shape[axis]!;
-  if (length < 2 * scanChunk || sizeOf(shape) === 0) return undefined;
-  const chunks = Math.ceil(length / scanChunk);
-  const extra = chunks * scanChunk - length;
+  if (sizeOf(shape) === 0) return undefined;
+  const lines = sizeOf(shape) / length;
+  const chunk = scanChunk({ length, lines, inner: axis === shape.length - 1 }, target);
+  if (chunk === undefined) return undefined;
+  const chunks = Math.ceil(length / chunk);
+  const extra = chunks * chunk - length;
   const padded = reverse ? padStart(b, input, axis, extra, monoid) : padEnd(b, input, axis, extra, monoid);
-  const split = [...shape.slice(0, axis), chunks, scanChunk, ...shape.slice(axis + 1)];
+  const split = [...shape.slice(0, axis), chunks, chunk, ...shape.slice(axis + 1)];
   const blocks = reshape(b, padded, split);
   const totals = reduce(b, monoid, blocks, [axis + 1]);
-  const before = scanNode(b, totals, { monoid, axis, reverse, exclusive: true });
+  const before = scanNode(b, totals, { monoid, axis, reverse, exclusive: true }, target);
   const inner = b.add('scan', [blocks], { monoid, axis: axis + 1, reverse, exclusive }) as Node;
   const one = dims(before).toSpliced(axis + 1, 0, 1);
   const offset = broadcast(b, reshape(b, before, one), split);
   const joined = b.add(combiner(monoid), [inner, offset], {}) as Node;
-  const whole = reshape(b, joined, shape.with(axis, chunks * scanChunk));
+  const whole = reshape(b, joined, shape.with(axis, chunks * chunk));
   if (extra === 0) return whole;
   const start = shape.map(() => 0).with(axis, reverse ? extra : 0);
   return b.add('slice', [whole], { start, size: shape, step: shape.map(() => 1) }) as Node;
 }
 
 /** The scan of chunk totals, split again when there are many. */
-function scanNode(b: GraphBuilder, input: Node, attrs: NodeOf<'scan'>['attrs']): Node {
+function scanNode(b: GraphBuilder, input: Node, attrs: NodeOf<'scan'>['attrs'], target: Target): Node {
   const node = b.add('scan', [input], attrs);
-  return splitScan(node, input, b) ?? (node as Node);
+  return splitScan(node, input, b, target) ?? (node as Node);
 }
 
 function padStart(b: GraphBuilder, x: Node, axis: number, count: number, monoid: Monoid): Node {

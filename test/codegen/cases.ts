@@ -5,6 +5,7 @@ import { add, binary, broadcast, reduce, reduceKeep, sub, unary, div } from '../
 import type { DType } from '../../src/ir/dtype.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../src/ir/graph.ts';
 import { dims } from '../../src/ir/graph.ts';
+import type { Monoid } from '../../src/ir/ops.ts';
 
 export class Sketch {
   readonly b: GraphBuilder = new GraphBuilder();
@@ -65,7 +66,7 @@ export class Sketch {
     return this.b.add('conv', [x, w], attrs) as Node;
   }
 
-  scan(x: Node, axis: number, monoid: 'sum' | 'max' | 'prod', reverse = false, exclusive = false): Node {
+  scan(x: Node, axis: number, monoid: Monoid, reverse = false, exclusive = false): Node {
     return this.b.add('scan', [x], { axis, monoid, reverse, exclusive }) as Node;
   }
 
@@ -174,6 +175,23 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
       s.scan(x, 1, 'max', false, true),
       s.scan(x, 1, 'sum', true, true),
     ];
+  },
+  'running folds of lines of every length': (s) => [
+    s.scan(s.input([70, 18]), 1, 'sum', true),
+    s.scan(s.input([3, 3001]), 1, 'sum', true, true),
+    s.scan(s.input([2, 2600], 'i32'), 1, 'max'),
+    s.scan(s.input([5, 131], 'bool'), 1, 'or'),
+    s.scan(s.input([300, 4], 'bool'), 0, 'and', true),
+    s.scan(s.input([7, 52], 'u32'), 1, 'prod', false, true),
+  ],
+  'running sums of neighbouring lines': (s) => [
+    s.scan(s.input([9, 130]), 0, 'sum'),
+    s.scan(s.input([4, 700, 67]), 1, 'sum', true, true),
+  ],
+  'a running sum with work before and after': (s) => {
+    const x = s.input([20, 44]);
+    const sum = s.scan(binary(s.b, 'mul', x, 0.5), 1, 'sum');
+    return [binary(s.b, 'max', add(s.b, sum, x), 0), sum];
   },
   'a long running sum': (s) => [s.scan(s.input([3000, 2]), 0, 'sum', true, true)],
   'a long running maximum': (s) => [s.scan(s.input([5001]), 0, 'max')],

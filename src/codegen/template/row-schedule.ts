@@ -65,7 +65,9 @@ export function blockOf(trips: number): number {
 
 /** The heuristic choice of invocations. */
 export function rowSpread(kernel: Kernel, row: Axis, column: Axis, target: Target): RowSpread {
-  const along = { column: countContiguous(kernel, column), row: countContiguous(kernel, row) };
+  const stages = kernel.body.kind === 'row' ? kernel.body.stages : [];
+  const values = [...stages, ...kernel.writes].map(({ value }) => value);
+  const along = { column: countContiguous(values, column), row: countContiguous(values, row) };
   const lanes: Lanes =
     along.row > along.column && row.extent >= 4 ? 'row' : column.extent % 4 === 0 ? 'column' : 'none';
   const steps = stepsOf(column, lanes);
@@ -124,25 +126,27 @@ export function keptReads(sweeps: readonly (readonly Expr[])[], facts: RowFacts)
 }
 
 /** Reads whose element index grows by one along the axis, weighted towards per-element reads. */
-function countContiguous(kernel: Kernel, axis: Axis): number {
-  const lane = new Map<IndexExpr, IndexExpr>([
-    [axis.atom, addIndex(scaleIndex(quadIndex('quad', axis.extent), 4), laneAtom)],
-  ]);
+export function countContiguous(exprs: readonly Expr[], axis: Axis): number {
   const seen = new Set<Expr>();
   let count = 0;
   const visit = (expr: Expr): void => {
     if (seen.has(expr)) return;
     seen.add(expr);
-    if (expr.kind === 'read' && coefficientOf(substitute(expr.index, lane), laneAtom) === 1) count += 1;
+    if (expr.kind === 'read' && isContiguous(expr.index, axis)) count += 1;
     argsOf(expr).forEach(visit);
   };
-  if (kernel.body.kind === 'row') kernel.body.stages.forEach((stage) => visit(stage.value));
-  kernel.writes.forEach((write) => visit(write.value));
+  exprs.forEach(visit);
   return count;
 }
 
+/** Whether an element index grows by one along the axis. */
+export function isContiguous(index: IndexExpr, axis: Axis): boolean {
+  const quad = addIndex(scaleIndex(quadIndex('quad', axis.extent), 4), laneAtom);
+  return coefficientOf(substitute(index, new Map([[axis.atom, quad]])), laneAtom) === 1;
+}
+
 /** The smallest power of two that is at least n. */
-function powerFor(n: number): number {
+export function powerFor(n: number): number {
   return 2 ** Math.ceil(Math.log2(n));
 }
 

@@ -1,14 +1,48 @@
-// scan: a running combination along one axis, one line per invocation. Long lines are split before scheduling (split.ts), so
-// that lines stay short and many.
+// scan: a running combination along one axis. Where elements of a line are neighbours in memory and barriers are cheap, a
+// workgroup takes a line (scan-shared.ts); else an invocation walks one, four elements at a time, or four neighbouring lines at
+// once where lines are neighbours. Long lines of few were split before (split.ts).
 
 import { CompilerBug } from '../../errors.ts';
-import type { IndexExpr } from '../../ir/index-expr.ts';
-import { constant, less, operation } from '../builder.ts';
-import { Lowering, registerOf, rounded } from '../lower.ts';
+import type { Node } from '../../ir/graph.ts';
+import { addIndex, axisIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
+import type { Axis, Kernel } from '../../schedule/kernel.ts';
+import type { Target } from '../../schedule/target.ts';
+import { constant, operation, splat } from '../builder.ts';
+import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../lower.ts';
 import type { Loop, Value } from '../loop.ts';
-import { bufferName, finish, foldGrid, invocation, openBuilder, type Frame } from './frame.ts';
+import { bufferName, finish, forUnits, openBuilder, type Frame } from './frame.ts';
 import { combine, identity } from './monoid.ts';
+import { countContiguous, isContiguous, powerFor } from './row-schedule.ts';
+import { sharedScanLoop } from './scan-shared.ts';
 import { storeAt } from './store-value.ts';
+
+export interface ScanSchedule {
+  /** The axis that vector lanes run along. */
+  readonly lanes: 'position' | 'line' | 'none';
+  /** Invocations that share a line: a power of two, or 1. */
+  readonly parts: number;
+}
+
+/** Lines that are enough for an invocation to take four of them. */
+const manyLines = 64;
+
+/** The heuristic choice. */
+export function scanSchedule(kernel: Kernel, line: Axis, position: Axis, target: Target): ScanSchedule {
+  const { body, writes } = kernel;
+  const values = [...(body.kind === 'scan' ? [body.value] : []), ...writes.map(({ value }) => value)];
+  const along = (axis: Axis): number =>
+    countContiguous(values, axis) + writes.filter(({ index }) => isContiguous(index, axis)).length;
+  const neighbours = along(line) > along(position) ? 'line' : 'position';
+  if (neighbours === 'line') {
+    // An invocation of a GPU takes one line: neighbours still read neighbouring memory.
+    const enough = line.extent >= (target.cooperative ? 4 * target.parallelism : manyLines);
+    return { lanes: enough ? 'line' : 'none', parts: 1 };
+  }
+  const quads = Math.ceil(position.extent / 4);
+  if (target.cooperative && quads > 1)
+    return { lanes: 'position', parts: Math.min(powerFor(quads), 256, target.limits.workgroupInvocations) };
+  return { lanes: position.extent % 4 === 0 ? 'position' : 'none', parts: 1 };
+}
 
 /** The Loop of a scan kernel. */
 export function scanLoop(frame: Frame): Loop {
@@ -16,34 +50,56 @@ export function scanLoop(frame: Frame): Loop {
   const { body } = kernel;
   if (body.kind !== 'scan') throw new CompilerBug('scan template', `got a ${body.kind} kernel`);
   const { line, position, monoid, reverse, exclusive } = body;
+  const { lanes, parts } = scanSchedule(kernel, line, position, target);
+  if (parts > 1) return sharedScanLoop(frame, parts);
   const b = openBuilder(frame);
-  const size = target.workgroupSize;
-  const grid = foldGrid(Math.ceil(line.extent / size), target);
-  const id = invocation(b, grid, size);
-  b.if(
-    grid[0] * grid[1] * size === line.extent ? constant(1, 'bool') : less(id, constant(line.extent)),
-    () => {
-      const running = b.var('running', identity(monoid, registerOf(body.node.dtype), 1));
-      b.for('step', constant(0), constant(position.extent), 1, (step) => {
-        const at = reverse
-          ? b.let(operation('sub', [constant(position.extent - 1), step], 'i32'), 'pos')
-          : step;
-        const atoms = new Map<IndexExpr, Value>([
-          [line.atom, id],
-          [position.atom, at],
-        ]);
-        const lowering = new Lowering(b, kernel.pool, { substitution: new Map(), atoms }, bufferName(frame));
-        const value = lowering.value(body.value);
-        const before = b.let(rounded(running, body.node.dtype), 'before');
-        b.assign(running, combine(monoid, running, value));
-        const after = exclusive ? before : b.let(rounded(running, body.node.dtype), 'after');
-        lowering.results.set(body.node, after);
-        const values = kernel.writes.map((write) => lowering.value(write.value));
-        kernel.writes.forEach((write, i) =>
-          storeAt(b, lowering, bufferName(frame)(write.node), write, values[i]!, undefined),
-        );
-      });
-    },
-  );
-  return finish(frame, b, grid, [size, 1, 1], `${line.extent} lines of ${position.extent}`);
+  const type = registerOf(body.node.dtype);
+  const units = lanes === 'line' ? Math.ceil(line.extent / 4) : line.extent;
+  const steps = lanes === 'position' ? position.extent / 4 : position.extent;
+  const spread = (name: string, axis: Axis, wide: boolean): readonly [atom: IndexExpr, place: IndexExpr] => {
+    const atom = wide ? quadIndex(name, axis.extent) : axisIndex(name, Math.max(2, axis.extent));
+    return [atom, wide ? addIndex(scaleIndex(atom, 4), laneAtom) : atom];
+  };
+  const [unitAtom, linePlace] = spread('unit', line, lanes === 'line');
+  const [stepAtom, positionPlace] = spread('step', position, lanes === 'position');
+  const substitution = new Map<IndexExpr, IndexExpr>();
+  if (line.extent > 1) substitution.set(line.atom, linePlace);
+  if (position.extent > 1) substitution.set(position.atom, positionPlace);
+  const round = (value: Value): Value => rounded(value, body.node.dtype);
+
+  const { grid } = forUnits(b, target, units, 'unit', (unit) => {
+    const running = b.var('running', identity(monoid, type, lanes === 'line' ? 4 : 1));
+    b.for('step', constant(0), constant(steps), 1, (step) => {
+      const at = reverse ? b.let(operation('sub', [constant(steps - 1), step], 'i32'), 'pos') : step;
+      const atoms = new Map<IndexExpr, Value>([
+        [unitAtom, unit],
+        [stepAtom, at],
+      ]);
+      const lowering = new Lowering(b, kernel.pool, { substitution, atoms }, bufferName(frame));
+      const value = lowering.value(body.value);
+      if (lanes === 'position') {
+        // Lane by lane, in the order of the scan: the same sums as one element at a time.
+        const found = b.let(splat(value, 4), 'quad');
+        const results: Value[] = [];
+        for (const lane of reverse ? [3, 2, 1, 0] : [0, 1, 2, 3]) {
+          if (exclusive) results[lane] = b.let(running, 'before');
+          b.assign(running, combine(monoid, running, { kind: 'lane', arg: found, lane, type, width: 1 }));
+          if (!exclusive) results[lane] = b.let(running, 'after');
+        }
+        const quad: Value = { kind: 'vector', args: results, type, width: 4 };
+        lowering.results.set(body.node as Node, b.let(round(quad), 'result'));
+      } else {
+        if (exclusive) lowering.results.set(body.node as Node, b.let(round(running), 'before'));
+        b.assign(running, splat(combine(monoid, running, value), running.width));
+        if (!exclusive) lowering.results.set(body.node as Node, b.let(round(running), 'after'));
+      }
+      const axis = lanes === 'none' ? undefined : lanes === 'line' ? line : position;
+      const values = kernel.writes.map((write) => lowering.value(write.value));
+      kernel.writes.forEach((write, i) =>
+        storeAt(b, lowering, bufferName(frame)(write.node), write, values[i]!, axis),
+      );
+    });
+  });
+  const note = `${line.extent} lines of ${position.extent}, lanes along ${lanes}`;
+  return finish(frame, b, grid, [target.workgroupSize, 1, 1], note);
 }
