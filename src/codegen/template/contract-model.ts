@@ -16,8 +16,6 @@ interface Machine {
   /** A multiply-add of every lane; a load of one element from memory, where neighbours lie together and where they do not,
    *  and from workgroup memory. */
   readonly multiplyAdd: number;
-  /** What each further sum of a tile adds to that: registers that do not suffice. */
-  readonly spill: number;
   readonly load: number;
   readonly scattered: number;
   readonly shared: number;
@@ -61,7 +59,6 @@ const gpu: Machine = {
   groups: 4,
   workgroup: 64,
   multiplyAdd: 1,
-  spill: 0,
   load: 2,
   scattered: 8,
   shared: 0.5,
@@ -79,7 +76,6 @@ const software: Machine = {
   groups: 1,
   workgroup: 8,
   multiplyAdd: 2.2,
-  spill: 0.002,
   load: 5.5,
   scattered: 7,
   shared: 7,
@@ -98,7 +94,7 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
   const machine = target.cooperative ? gpu : software;
   const { batch, m, n, k, rhs, expressions } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
-  const { cores, lanes, multiplyAdd, spill, shared, overhead, latency, barrier } = machine;
+  const { cores, lanes, multiplyAdd, shared, overhead, latency, barrier } = machine;
   const tiles = (height: number, width: number): number =>
     batch * Math.ceil(m / height) * Math.ceil(n / width);
   // Turns that a core takes to run its share of so many workgroups once.
@@ -106,7 +102,7 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
     Math.ceil((Math.ceil(workgroups / cores) * Math.ceil(invocations / lanes)) / machine.groups);
   // A convolution's input is looked for and compared with its borders.
   const right = (rhs === 'n' ? machine.load : machine.scattered) * (problem.window === undefined ? 1 : 2);
-  const sums = rows * columns * (multiplyAdd + spill * rows * columns);
+  const sums = rows * columns * multiplyAdd;
   const isFar = rhs === 'n' && k * n > nearElements;
   const direct = rows * machine.scattered + columns * right + sums + overhead + (isFar ? machine.far : 0);
   switch (schedule.kind) {
@@ -141,7 +137,7 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
       const { lines, taps } = schedule;
       const results = rows * columns * lines;
       const inputs = windowInputs(schedule, problem.window!);
-      const busy = (results * taps * (multiplyAdd + (spill * results) / 2)) / problem.window!.spread;
+      const busy = (results * taps * multiplyAdd) / problem.window!.spread;
       const round = 2 * machine.load * inputs + machine.scattered * rows * taps + busy + 2 * overhead;
       const groups =
         (batch * Math.ceil(m / rows) * problem.window!.lines * Math.ceil(problem.window!.width / columns)) /

@@ -35,10 +35,11 @@ export function registerLoop(
     const sums = accumulators(b, body, height, width);
     b.for('k', constant(0), constant(k.extent), 1, (step) => {
       const left = rows.map((row) => points.at({ row: row.index, step }).value(body.lhs));
-      const right = quads.map((quad) => points.at({ quad: quad.index, step }).value(body.rhs));
-      sums.forEach((line, i) =>
-        line.forEach((sum, j) => b.assign(sum, multiplyAdd(left[i]!, right[j]!, sum))),
-      );
+      // Column by column: a quad of the right side is used up before the next one is read.
+      quads.forEach((quad, j) => {
+        const right = points.at({ quad: quad.index, step }).value(body.rhs);
+        left.forEach((row, i) => b.assign(sums[i]![j]!, multiplyAdd(row, right, sums[i]![j]!)));
+      });
     });
     rows.forEach((row, i) => {
       b.if(row.inside, () =>

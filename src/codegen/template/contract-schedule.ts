@@ -48,7 +48,7 @@ export type ContractSchedule = Tile &
 export type PinnedSchedules = (problem: ContractProblem) => ContractSchedule | undefined;
 
 /** Statements a kernel may unroll to: pipelines compile in about 0.1 ms a statement on the software adapter. */
-const unrollLimit = 480;
+const unrollLimit = 320;
 /** Candidates a kernel is measured with at most. */
 const mostCandidates = 8;
 

@@ -44,10 +44,11 @@ export function windowLoop(frame: Frame, body: Contract, window: Window, schedul
     const round = (step: Value | undefined): void => {
       for (let tap = 0; tap < taps; tap++) {
         const left = rows.map((row) => patch.weight(row.index, step, tap));
-        patch.inputs(step, tap).forEach((input, j) => {
-          if (input === undefined) return;
+        for (let j = 0; j < patch.registers; j++) {
+          const input = patch.input(j, step, tap);
+          if (input === undefined) continue;
           sums.forEach((line, i) => b.assign(line[j]!, multiplyAdd(left[i]!, input, line[j]!)));
-        });
+        }
       }
     };
     if (k.extent === taps) round(undefined);
@@ -138,13 +139,16 @@ class PatchLowering {
     return this.#at(this.#body.lhs, step, tap, undefined, row);
   }
 
-  /** The inputs of every register; undefined where all are zero. */
-  inputs(step: Value | undefined, tap: number): (Value | undefined)[] {
-    return this.#registers.map((register) => {
-      const args = register.map((p) => this.#at(this.#body.rhs, step, tap, this.#positions[p], undefined));
-      if (args.every((arg) => arg.kind === 'constant' && arg.value === 0)) return undefined;
-      return this.#b.let(together(args), 'x');
-    });
+  get registers(): number {
+    return this.#registers.length;
+  }
+
+  /** The inputs of a register; undefined where all are zero. */
+  input(register: number, step: Value | undefined, tap: number): Value | undefined {
+    const positions = this.#registers[register]!;
+    const args = positions.map((p) => this.#at(this.#body.rhs, step, tap, this.#positions[p], undefined));
+    if (args.every((arg) => arg.kind === 'constant' && arg.value === 0)) return undefined;
+    return this.#b.let(together(args), 'x');
   }
 
   #at(
