@@ -138,3 +138,25 @@ describe.each([
     }
   });
 });
+
+test('a kernel of hundreds of nodes is drawn as far as its first results, and says so', () => {
+  const chains = (x: sn.Tensor): sn.Tensor[] =>
+    Array.from({ length: 5 }, (_, i) => {
+      let y = x.add(i + 0.5);
+      for (let k = 0; k < 60; k++) y = y.sin();
+      return y;
+    });
+  const shown = explain(chains, sn.zeros([64]));
+  expect(shown.kernels).toHaveLength(1);
+  const [kernel] = shown.kernels;
+  const [box] = drawNodes(shown).kernels;
+  expect(box!.nodes.length).toBeGreaterThan(60);
+  expect(box!.nodes.length).toBeLessThanOrEqual(160);
+  expectApart(box!.nodes);
+  const plain = kernel!.body.filter((node) => !['constant', 'broadcast'].includes(shown.nodes[node]!.op));
+  expect(box!.nodes.length + box!.omitted).toBe(plain.length + kernel!.reads.length);
+  const page = explanationPage(shown);
+  expect(page).toContain(`and ${box!.omitted} more nodes`);
+  expect(page).toContain('<li>and 260 more</li>');
+  expect(shown.toText({ details: true })).toContain('and 260 more');
+});

@@ -5,7 +5,7 @@ import { showBytes, showCount } from '../table.ts';
 import { hueOf } from './drawing.ts';
 import { colouredWgsl, escapeText } from './markup.ts';
 import { micros } from './reasons.ts';
-import { digits, percent, sourceText } from './text.ts';
+import { digits, longList, percent, shortened, sourceText } from './text.ts';
 import type { Explained, ExplainedAccess, ExplainedKernel, ExplainedSeparation } from './types.ts';
 
 const roles = { prologue: 'before the loops', body: 'in the loops', epilogue: 'from their results' } as const;
@@ -68,7 +68,10 @@ function nodesList({ nodes }: Explained, places: readonly number[]): string {
     calls.set(call, [...(calls.get(call) ?? []), chip]);
   }
   return [...calls]
-    .map(([call, chips]) => `<p class="call">${escapeText(call)}</p><ul class="chips">${chips.join('')}</ul>`)
+    .map(
+      ([call, chips]) =>
+        `<p class="call">${escapeText(call)}</p><ul class="chips">${shortened(chips, (rest) => `<li>and ${rest} more</li>`).join('')}</ul>`,
+    )
     .join('');
 }
 
@@ -84,9 +87,16 @@ function memoryTable(explained: Explained, { reads, writes }: ExplainedKernel): 
     const cells = [way, `${nodeName(name)} ${escapeText(label)}`, `<code>${escapeText(access.type)}</code>`];
     return `<tr data-node="${access.node}">${cells.map((cell) => `<td>${cell}</td>`).join('')}<td class="n">${showBytes(access.bytes)}</td><td>${otherEnd(explained, way, access)}</td></tr>`;
   };
+  const part = (way: string, list: readonly ExplainedAccess[]): string => {
+    const rest = list.slice(longList).reduce((sum, { bytes }) => sum + bytes, 0);
+    const rows = list.map((access) => row(way, access));
+    const note = (count: number): string =>
+      `<tr><td>${way}</td><td colspan="2">${count} more</td><td class="n">${showBytes(rest)}</td><td></td></tr>`;
+    return shortened(rows, note).join('');
+  };
   return (
     '<table><thead><tr><th></th><th>value</th><th>type</th><th class="n">bytes</th><th></th></tr></thead><tbody>' +
-    `${reads.map((access) => row('reads', access)).join('')}${writes.map((access) => row('writes', access)).join('')}</tbody></table>`
+    `${part('reads', reads)}${part('writes', writes)}</tbody></table>`
   );
 }
 

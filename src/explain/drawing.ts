@@ -71,6 +71,16 @@ export function nodesSvg(explained: Explained): string {
       `<line class="rule" x1="${round(box.x)}" x2="${round(box.x + box.width)}" y1="${round(box.y + headHeight - 2)}" y2="${round(box.y + headHeight - 2)}"/>`,
       ...box.edges.map((points) => `<path class="inner" d="${curve(points)}"/>`),
       ...box.nodes.map((node) => nodeSvg(explained, node)),
+      ...(box.omitted === 0
+        ? []
+        : [
+            text(
+              box.x + 12,
+              box.y + box.height - 12,
+              `and ${box.omitted} more nodes, of other results`,
+              'figures',
+            ),
+          ]),
     ];
   });
 }

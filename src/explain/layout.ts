@@ -31,6 +31,8 @@ export interface PlacedKernel extends Box {
   readonly nodes: readonly PlacedNode[];
   /** Inside the box, relative to the drawing like everything else. */
   readonly edges: readonly (readonly Point[])[];
+  /** Nodes that there was no room for: a kernel of many results is drawn as far as the first of them. */
+  readonly omitted: number;
 }
 
 /** A value that goes from one kernel to another through memory. */
@@ -55,6 +57,9 @@ const card = { width: 236, height: 74 };
 const nodeHeight = 34;
 const characters = { node: 6.7, head: 7.6 };
 const padding = 12;
+/** Height of the line that says what was left out, and nodes of a kernel from which on no further result is drawn. */
+const noteHeight = 22;
+const manyNodes = 160;
 
 /** Kernels as cards. */
 export function drawKernels({ kernels }: Explained): Drawing {
@@ -67,16 +72,16 @@ export function drawNodes({ kernels, nodes }: Explained): Drawing {
   const insides = kernels.map((kernel) => inside(kernel, nodes));
   const sizes = insides.map(({ width, height }, i) => ({
     width: Math.max(width + 2 * padding, headWidth(kernels[i]!, i)),
-    height: headHeight + height + padding,
+    height: headHeight + height + padding + (insides[i]!.omitted > 0 ? noteHeight : 0),
   }));
   const drawing = arrange(kernels, sizes, ({ from, to, values }, edge) => {
     for (const value of values) edge(from, to, [value]);
   });
   const placed = drawing.kernels.map((box, i): PlacedKernel => {
-    const { nodes: own, edges, width } = insides[i]!;
+    const { nodes: own, edges, width, omitted } = insides[i]!;
     const left = box.x + (box.width - width) / 2;
     const move = <T extends Point>(at: T): T => ({ ...at, x: at.x + left, y: at.y + box.y + headHeight });
-    return { ...box, nodes: own.map(move), edges: edges.map((points) => points.map(move)) };
+    return { ...box, nodes: own.map(move), edges: edges.map((points) => points.map(move)), omitted };
   });
   // From the node that is written to the one that is read; in between the way that was laid out around the boxes.
   const edges = drawing.edges.map((edge): PlacedEdge => {
@@ -128,7 +133,7 @@ function arrange(
   }));
   return {
     ...extent(graph),
-    kernels: boxes.map((box, i) => ({ ...box, kernel: i, nodes: [], edges: [] })),
+    kernels: boxes.map((box, i) => ({ ...box, kernel: i, nodes: [], edges: [], omitted: 0 })),
     edges: fanned(laid, boxes),
   };
 }
@@ -175,16 +180,43 @@ interface Inside {
   readonly height: number;
   readonly nodes: readonly PlacedNode[];
   readonly edges: readonly (readonly Point[])[];
+  readonly omitted: number;
+}
+
+/** What is drawn of a kernel: all of it, or what its first results need. */
+function drawnOf(kernel: ExplainedKernel, nodes: readonly ExplainedNode[]): ReadonlySet<number> {
+  const { reads, writes, prologue, body, epilogue } = kernel;
+  const read = new Set(reads.map(({ node }) => node));
+  const all = new Set([...read, ...prologue, ...body, ...epilogue, ...writes.map(({ node }) => node)]);
+  if (all.size <= manyNodes) return all;
+  const drawn = new Set<number>();
+  for (const { node } of writes) {
+    const needed = new Set(drawn).add(node);
+    for (const at of needed) {
+      if (read.has(at)) continue;
+      for (const input of nodes[at]!.inputs) if (all.has(input)) needed.add(input);
+    }
+    if (drawn.size > 0 && needed.size > manyNodes) break;
+    for (const at of needed) drawn.add(at);
+  }
+  return drawn;
 }
 
 /** The nodes of one kernel, from 0, 0. Constants are written into what uses them. */
 function inside(kernel: ExplainedKernel, nodes: readonly ExplainedNode[]): Inside {
+  const drawn = drawnOf(kernel, nodes);
   const graph = newGraph({ nodesep: 12, ranksep: 20, edgesep: 8, marginx: 0, marginy: 4 });
   const roles = new Map<number, PlacedNode['role']>();
-  for (const { node } of kernel.reads) roles.set(node, 'read');
-  for (const role of ['prologue', 'body', 'epilogue'] as const)
-    for (const node of kernel[role]) if (constantOf(nodes, node) === undefined) roles.set(node, role);
-  const written = new Set(kernel.writes.map(({ node }) => node));
+  for (const { node } of kernel.reads) if (drawn.has(node)) roles.set(node, 'read');
+  let omitted = kernel.reads.length - roles.size;
+  for (const role of ['prologue', 'body', 'epilogue'] as const) {
+    for (const node of kernel[role]) {
+      if (constantOf(nodes, node) !== undefined) continue;
+      if (drawn.has(node)) roles.set(node, role);
+      else omitted++;
+    }
+  }
+  const written = new Set(kernel.writes.map(({ node }) => node).filter((node) => drawn.has(node)));
   // What is written although it is a constant is drawn all the same.
   for (const node of written) if (!roles.has(node)) roles.set(node, 'body');
   for (const [node, role] of roles) {
@@ -220,6 +252,7 @@ function inside(kernel: ExplainedKernel, nodes: readonly ExplainedNode[]): Insid
   return {
     width,
     height: height - top + 4,
+    omitted,
     nodes: [...roles].map(([node, role]) => ({
       ...lift(boxOf(graph, String(node))),
       node,

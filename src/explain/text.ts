@@ -103,7 +103,7 @@ function kernelText(explained: Explained, place: number, width: number): string 
       nodesText(explained, kernel[role]).map((text, i) => [i === 0 ? role : '', text] as const),
     ),
     ...(['reads', 'writes'] as const).flatMap((way) =>
-      kernel[way].map((access, i) => [i === 0 ? way : '', accessText(explained, way, access)] as const),
+      accessesText(explained, way, kernel[way]).map((text, i) => [i === 0 ? way : '', text] as const),
     ),
   ];
   const lines = rows.map(([head, text]) => `  ${head.padEnd(10)}${wrap(text, width, 12)}`);
@@ -119,7 +119,19 @@ function nodesText({ nodes }: Explained, places: readonly number[]): string[] {
     const call = sourceText(node.source);
     calls.set(call, [...(calls.get(call) ?? []), joined(`${node.name} ${node.label}`)]);
   }
-  return [...calls].map(([call, list]) => (call === '' ? list.join(', ') : `${call}: ${list.join(', ')}`));
+  return [...calls].map(([call, list]) => {
+    const text = shortened(list, (rest) => joined(`and ${rest} more`)).join(', ');
+    return call === '' ? text : `${call}: ${text}`;
+  });
+}
+
+/** Most items of a list that is read: kernels over many tensors have thousands. */
+export const longList = 40;
+
+/** The first items of a list, and a note of how many more there are. */
+export function shortened(items: readonly string[], note: (rest: number) => string): readonly string[] {
+  if (items.length <= longList) return items;
+  return [...items.slice(0, longList), note(items.length - longList)];
 }
 
 /** `softmax (model.ts:3:20)`, `gradient of softmax (…)`. */
@@ -134,6 +146,16 @@ export function sourceText(source: ExplainedSource | undefined): string {
 /** Keeps words on one line; `wrap` sets spaces again. */
 function joined(words: string): string {
   return words.replaceAll(' ', '\u00a0');
+}
+
+function accessesText(
+  explained: Explained,
+  way: 'reads' | 'writes',
+  list: readonly ExplainedAccess[],
+): readonly string[] {
+  const rest = list.slice(longList).reduce((sum, { bytes }) => sum + bytes, 0);
+  const lines = list.map((access) => accessText(explained, way, access));
+  return shortened(lines, (count) => `${count} more  ${showBytes(rest)}`);
 }
 
 function accessText(explained: Explained, way: 'reads' | 'writes', access: ExplainedAccess): string {
