@@ -21,6 +21,7 @@ import { isExact } from './exact.ts';
 import type { Cut } from './overflow.ts';
 import {
   isThroughView,
+  keyOf,
   type AnchorKind,
   type AttentionGroup,
   type Cluster,
@@ -249,7 +250,7 @@ export class ClusterPass {
       if (place.kind === 'free') size += place.closure.size;
     }
     const limit = this.#target.limits.storageBuffers;
-    const cut = this.#cuts.get(cluster.anchors[0]!);
+    const cut = this.#cuts.get(keyOf(cluster));
     if (cut !== undefined && node.id > cut.last) return { rule: 'bindings', count: cut.bindings, limit };
     if (size > kernelNodeLimit) return { rule: 'size', count: size, limit: kernelNodeLimit };
     if (reads.size >= limit) return { rule: 'bindings', count: reads.size + 1, limit };

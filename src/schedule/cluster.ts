@@ -11,7 +11,7 @@ import { topological, type Graph, type Node } from '../ir/graph.ts';
 import { ClusterPass } from './cluster-walk.ts';
 import { computedAgain, giveUp, groupNodes } from './group-order.ts';
 import { overflowCut, type Cut } from './overflow.ts';
-import type { AttentionGroup, Cluster, Place } from './place.ts';
+import { keyOf, type AttentionGroup, type Cluster, type Place } from './place.ts';
 import type { Overflow, Refused } from './refusal.ts';
 import type { Target } from './target.ts';
 
@@ -63,8 +63,8 @@ export function clusterNodes(
         again,
       );
       if (cut === undefined) continue;
-      const known = cuts.get(cluster.anchors[0]!);
-      cuts.set(cluster.anchors[0]!, cut);
+      const known = cuts.get(keyOf(cluster));
+      cuts.set(keyOf(cluster), cut);
       if (cluster.group !== undefined && known?.last === cut.last) tooLarge.push(cluster.group);
     }
     if (tooLarge.length > 0) {

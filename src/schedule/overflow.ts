@@ -1,7 +1,7 @@
 // Kernels bind a limited number of buffers: how much of a cluster fits.
 
 import type { Node } from '../ir/graph.ts';
-import { isThroughView, type Cluster, type Place } from './place.ts';
+import { isThroughView, keyOf, type Cluster, type Place } from './place.ts';
 import { sourcesOf } from './rematerialise.ts';
 
 /** How much of a cluster its kernel takes. */
@@ -48,7 +48,7 @@ export function overflowCut(
     const last = members[count - 1]!.id;
     const leaves = (member: Node): boolean => lastUse.get(member)! > last;
     const again = (member: Node): boolean =>
-      !strict.has(cluster.anchors[0]!) &&
+      !strict.has(keyOf(cluster)) &&
       !outputs.has(member) &&
       sourcesOf(member, cluster, places, leaves) !== undefined;
     const reads = new Set<Node>();

@@ -60,6 +60,11 @@ export interface Cluster {
   readonly reads: Set<Node>;
 }
 
+/** The anchor by which a cluster is known when clustering is done again: attention kernels may share their scores' dots. */
+export function keyOf(cluster: Cluster): Node {
+  return cluster.group?.outers[0]?.node ?? cluster.anchors[0]!;
+}
+
 /** A node without a kernel of its own. */
 export interface Inline {
   readonly kind: 'free';

@@ -12,6 +12,7 @@ import { makeAxis } from './domain.ts';
 import type { Evaluator, Indices } from './evaluate.ts';
 import type { Axis, Body, Kernel, Write } from './kernel.ts';
 import { nameKernels, orderKernels } from './order.ts';
+import { keyOf } from './place.ts';
 import { kernelEvaluator, type Plan } from './plan.ts';
 import { chooseStorage, type Storage } from './store.ts';
 import type { Target } from './target.ts';
@@ -67,7 +68,7 @@ function settleStorage(
     const storage = chooseStorage(graph, clustering, target);
     const before = strict.size;
     for (const [cluster, writes] of storage.clusterWrites) {
-      if (cluster.reads.size + writes.size > target.limits.storageBuffers) strict.add(cluster.anchors[0]!);
+      if (cluster.reads.size + writes.size > target.limits.storageBuffers) strict.add(keyOf(cluster));
     }
     if (strict.size === before) return { clustering, storage };
   }
