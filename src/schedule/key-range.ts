@@ -1,5 +1,5 @@
-// Which keys matter to a row of an attention kernel. A causal mask makes weights 0 and scores the least possible beyond a
-// diagonal; keys there need not be visited at all.
+// Which keys matter to a row of an attention kernel. A causal mask makes weights 0 and scores a constant beyond a diagonal; keys
+// there need not be visited at all. Where their values are NaN or infinite the row is spared the NaN that 0 · ∞ would give it.
 
 import { addIndex, scaleIndex, type IndexExpr } from '../ir/index-expr.ts';
 import type { Expr } from './expr.ts';
@@ -10,9 +10,6 @@ export interface KeyRange {
   readonly first?: number;
   readonly last?: number;
 }
-
-/** Scores at or below this are masked: e^x of them is 0 next to any other. */
-const masked = -1e38;
 
 /** The range that all of a kernel's stages and products agree on. */
 export function keyRange(
@@ -68,7 +65,7 @@ class RangeFinder {
     const [a, b, c] = expr.args;
     switch (expr.op) {
       case 'where':
-        return constantBelow(c!, 0, 0) ? intersection(this.#condition(a!), this.vanishing(b!)) : {};
+        return constantOf(c!) === 0 ? intersection(this.#condition(a!), this.vanishing(b!)) : {};
       case 'mul':
         return intersection(this.vanishing(a!), this.vanishing(b!));
       case 'div':
@@ -76,23 +73,23 @@ class RangeFinder {
       case 'cast':
         return this.vanishing(a!);
       case 'exp': {
-        // e^(x − max x), where x is masked.
+        // e^(x − max x), where x is −∞; no finite score is 0 next to all others.
         if (a!.kind !== 'op' || a!.op !== 'sub') return {};
         const [x, max] = a!.args;
         const stage =
           max!.kind === 'result' ? this.#stages.find(({ node }) => node === max!.node) : undefined;
-        return stage?.monoid === 'max' && stage.value === x ? this.hidden(x!) : {};
+        const counts = stage?.monoid !== 'max' || stage.value !== x || maskOf(x) !== -Infinity;
+        return counts ? {} : this.hidden(x);
       }
       default:
         return {};
     }
   }
 
-  /** Keys outside the range give a score that is no maximum. */
+  /** Keys outside the range give one constant score, `maskOf` the expression. */
   hidden(expr: Expr): KeyRange {
-    if (expr.kind !== 'op' || expr.op !== 'where') return {};
-    const [condition, , otherwise] = expr.args;
-    return constantBelow(otherwise!, -Infinity, masked) ? this.#condition(condition!) : {};
+    if (expr.kind !== 'op' || maskOf(expr) === undefined) return {};
+    return this.#condition(expr.args[0]!);
   }
 
   /** Keys for which the condition can hold. */
@@ -123,6 +120,11 @@ class RangeFinder {
   }
 }
 
-function constantBelow(expr: Expr, low: number, high: number): boolean {
-  return expr.kind === 'constant' && Number(expr.value) >= low && Number(expr.value) <= high;
+/** The constant that a score has where it is masked. */
+export function maskOf(expr: Expr): number | undefined {
+  return expr.kind === 'op' && expr.op === 'where' ? constantOf(expr.args[2]!) : undefined;
+}
+
+function constantOf(expr: Expr): number | undefined {
+  return expr.kind === 'constant' ? Number(expr.value) : undefined;
 }

@@ -1,6 +1,7 @@
 // Online softmax (Milakov & Gimelshein, 2018): sums of terms e^(x − max) can be kept while the maximum is still being found, if
 // they are multiplied by e^(old − new) whenever it grows. This finds out which sums of a streaming kernel are of that form.
 
+import { isFloat } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
 import { atomsOf, type Guard, type IndexExpr } from '../ir/index-expr.ts';
 import { argsOf, type Expr, type ExprPool } from './expr.ts';
@@ -18,6 +19,8 @@ export interface Term {
   readonly scales: readonly Scale[];
   /** The term has the factor e^(x − max): the sum shrinks as the maximum grows. */
   readonly shifts: boolean;
+  /** Where the term is made of the maximum and the scales; at all keys by default, elsewhere it is 0 whatever those are. */
+  readonly guard?: Expr;
 }
 
 /** A kernel whose sums can all be kept in one sweep, together with the maximum that shifts them. */
@@ -68,13 +71,15 @@ class Splitter {
     this.#pool = pool;
   }
 
-  /** expr = core · scales, with the maximum only in e^(x − max), at most once as a factor. */
-  term(expr: Expr): Term | undefined {
+  /** expr = core · scales, with the maximum only in e^(x − max), at most once as a factor; `given` holds where it counts. */
+  term(expr: Expr, given?: Expr): Term | undefined {
     if (!this.#usesStage(expr)) return { core: expr, scales: [], shifts: false };
     if (expr.kind === 'select') {
       const yes = this.term(expr.yes);
       if (yes === undefined || !isZero(expr.no)) return undefined;
-      return { ...yes, core: this.#pool.make({ ...expr, yes: yes.core }) };
+      const [all, none] = [this.#pool.constant(1, 'bool'), this.#pool.constant(0, 'bool')];
+      const inside = this.#pool.make({ ...expr, yes: all, no: none, dtype: 'bool' });
+      return this.#guarded(yes, inside, this.#pool.make({ ...expr, yes: yes.core }));
     }
     if (expr.kind !== 'op') return undefined;
     const { op, args, dtype } = expr;
@@ -83,36 +88,72 @@ class Splitter {
       term && { ...term, core: this.#pool.op(op, inner(term.core), dtype) };
     switch (op) {
       case 'exp':
-        return this.#isShifted(a!) ? { core: expr, scales: [], shifts: true } : undefined;
+        return this.#isShifted(a!, given) ? { core: expr, scales: [], shifts: true } : undefined;
       case 'neg':
+        return wrap(this.term(a!, given), (core) => [core]);
       case 'cast':
-        return wrap(this.term(a!), (core) => [core]);
+        // To a whole number is a step, and does not commute with scales.
+        return isFloat(dtype) ? wrap(this.term(a!, given), (core) => [core]) : undefined;
       case 'div':
-        if (this.#isOfRow(b!)) return scaled(this.term(a!), { op: 'div', by: b! });
-        return this.#usesStage(b!) ? undefined : wrap(this.term(a!), (core) => [core, b!]);
+        if (this.#isOfRow(b!)) return scaled(this.term(a!, given), { op: 'div', by: b! });
+        return this.#usesStage(b!) ? undefined : wrap(this.term(a!, given), (core) => [core, b!]);
       case 'where': {
         if (this.#usesStage(a!)) return undefined;
-        if (isZero(c!)) return wrap(this.term(b!), (core) => [a!, core, c!]);
-        return isZero(b!) ? wrap(this.term(c!), (core) => [a!, b!, core]) : undefined;
+        const [kept, inner] = isZero(c!) ? [a!, this.term(b!, a!)] : [this.#not(a!), this.term(c!)];
+        if (inner === undefined || !(isZero(c!) || isZero(b!))) return undefined;
+        const args = isZero(c!) ? [a!, inner.core, c!] : [a!, b!, inner.core];
+        return this.#guarded(inner, kept, this.#pool.op(op, args, dtype));
       }
       case 'mul': {
-        if (this.#isOfRow(a!)) return scaled(this.term(b!), { op: 'mul', by: a! });
-        if (this.#isOfRow(b!)) return scaled(this.term(a!), { op: 'mul', by: b! });
-        const [x, y] = [this.term(a!), this.term(b!)];
+        if (this.#isOfRow(a!)) return scaled(this.term(b!, given), { op: 'mul', by: a! });
+        if (this.#isOfRow(b!)) return scaled(this.term(a!, given), { op: 'mul', by: b! });
+        const [x, y] = [this.term(a!, given), this.term(b!, given)];
         if (x === undefined || y === undefined || (x.shifts && y.shifts)) return undefined;
+        const guard = this.#both(x.guard, y.guard);
         const core = this.#pool.op('mul', [x.core, y.core], dtype);
-        return { core, scales: [...x.scales, ...y.scales], shifts: x.shifts || y.shifts };
+        const scales = [...x.scales, ...y.scales];
+        return { core, scales, shifts: x.shifts || y.shifts, ...(guard && { guard }) };
       }
       default:
         return undefined;
     }
   }
 
-  /** x − max, where x knows nothing of the row's results. */
-  #isShifted(expr: Expr): boolean {
+  /** A term that is selected by a condition, as `core`. */
+  #guarded(term: Term, condition: Expr, core: Expr): Term {
+    const hidden = this.#masked;
+    // Where such a maximum is −∞ no key is masked, and e^(x − max) is not 0 for free.
+    const always = term.scales.length === 0 && hidden?.when === condition && hidden.otherwise > -Infinity;
+    const guard = always ? undefined : this.#both(term.guard, condition);
+    const { scales, shifts } = term;
+    return { core, scales, shifts, ...(guard && { guard }) };
+  }
+
+  #both(a: Expr | undefined, b: Expr | undefined): Expr | undefined {
+    if (a === undefined || b === undefined || a === b) return a ?? b;
+    return this.#pool.op('and', [a, b], 'bool');
+  }
+
+  #not(condition: Expr): Expr {
+    return this.#pool.op('not', [condition], 'bool');
+  }
+
+  /** The maximum over x where a condition holds, and of a constant elsewhere. */
+  get #masked(): { readonly when: Expr; readonly x: Expr; readonly otherwise: number } | undefined {
+    const { value } = this.#max;
+    if (value.kind !== 'op' || value.op !== 'where') return undefined;
+    const [when, x, otherwise] = value.args;
+    if (otherwise!.kind !== 'constant') return undefined;
+    return { when: when!, x: x!, otherwise: Number(otherwise!.value) };
+  }
+
+  /** x − max, where the maximum is that of the very same x, at least where `given` holds: x is −∞ as long as that is. */
+  #isShifted(expr: Expr, given: Expr | undefined): boolean {
     if (expr.kind !== 'op' || expr.op !== 'sub') return false;
     const [x, max] = expr.args;
-    return max!.kind === 'result' && max!.node === this.#max.node && !this.#usesStage(x!);
+    if (max!.kind !== 'result' || max!.node !== this.#max.node) return false;
+    const masked = this.#masked;
+    return x === this.#max.value || (given !== undefined && masked?.when === given && masked.x === x);
   }
 
   #usesStage(expr: Expr): boolean {

@@ -5,7 +5,6 @@ import type { Node } from '../../ir/graph.ts';
 import { addIndex, atomsOf, scaleIndex } from '../../ir/index-expr.ts';
 import { argsOf, type Expr } from '../../schedule/expr.ts';
 import type { Axis, Write } from '../../schedule/kernel.ts';
-import type { Scale } from '../../schedule/online.ts';
 import { addInts, constant, less, operation, splat } from '../builder.ts';
 import { laneAtom, quadIndex, rounded, type Lowering } from '../lower.ts';
 import type { Value } from '../loop.ts';
@@ -20,10 +19,13 @@ export interface Sums {
   readonly quads: readonly Value[];
 }
 
+/** What is done to a finished sum, given the values of the row's expressions. */
+export type Finish = (sum: Value, value: (expr: Expr) => Value) => Value;
+
 export class Products {
   readonly #rows: AttentionRows;
-  /** Finished sums, with what they are still to be multiplied by. */
-  readonly #finished = new Map<number, { readonly sums: Sums; readonly scales: readonly Scale[] }>();
+  /** Finished sums, with what is still to be done to them. */
+  readonly #finished = new Map<number, { readonly sums: Sums; readonly finish: Finish }>();
 
   constructor(rows: AttentionRows) {
     this.#rows = rows;
@@ -36,8 +38,8 @@ export class Products {
     return { outer, quads };
   }
 
-  close(sums: Sums, scales: readonly Scale[] = []): void {
-    this.#finished.set(sums.outer, { sums, scales });
+  close(sums: Sums, finish: Finish = (sum) => sum): void {
+    this.#finished.set(sums.outer, { sums, finish });
   }
 
   /** sum += weight · value over a block of keys that starts at the quad `first`; `weights` are those of this invocation. */
@@ -131,13 +133,10 @@ export class Products {
           const { quad, exists } = this.#column(column, i);
           b.if(exists, () => {
             const lowering = this.#at(column, quad, undefined);
-            for (const { sums, scales } of own) {
+            for (const { sums, finish } of own) {
               const { node } = body.outers[sums.outer]!;
-              const scaled = scales.reduce<Value>(
-                (value, { op, by }) => operation(op, [value, lowering.value(by)], 'f32'),
-                sums.quads[i]!,
-              );
-              lowering.results.set(node as Node, b.let(rounded(scaled, node.dtype), 'result'));
+              const result = finish(sums.quads[i]!, (expr) => lowering.value(expr));
+              lowering.results.set(node as Node, b.let(rounded(result, node.dtype), 'result'));
             }
             const values = here.map((write) => lowering.value(write.value));
             here.forEach((write, w) => storeAt(b, lowering, name(write.node), write, values[w]!, column));

@@ -4,7 +4,8 @@
 import type { Node } from '../../ir/graph.ts';
 import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
 import type { Monoid } from '../../ir/ops.ts';
-import type { Body } from '../../schedule/kernel.ts';
+import { maskOf } from '../../schedule/key-range.ts';
+import type { Body, RowStage } from '../../schedule/kernel.ts';
 import type { Target } from '../../schedule/target.ts';
 import { addInts, both, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
 import { laneAtom, Lowering, quadIndex } from '../lower.ts';
@@ -194,6 +195,19 @@ export class AttentionRows {
       end = b.let(operation('min', [behind, constant(quads)], 'i32'), 'end_quad');
     }
     return [start, end];
+  }
+
+  /** What a maximum begins with: the score of the row's keys that are not visited, −∞ if all are. */
+  unvisited({ value }: RowStage): Value {
+    const { key, range } = this.body;
+    const score = maskOf(value) ?? -Infinity;
+    const cuts: Value[] = [];
+    const row = this.#row;
+    if (range.first !== undefined) cuts.push(less(constant(-range.first), row));
+    if (range.last !== undefined) cuts.push(less(row, constant(key.extent - 1 - range.last)));
+    if (score === -Infinity || cuts.length === 0) return constant(-Infinity, 'f32');
+    const some = cuts.reduce((a, b) => operation('or', [a, b], 'bool'));
+    return operation('where', [some, constant(score, 'f32'), constant(-Infinity, 'f32')], 'f32');
   }
 
   /** Combines a value over the invocations of a row, in order; all get the result. Another barrier must follow. */

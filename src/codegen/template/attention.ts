@@ -8,7 +8,7 @@ import type { Node } from '../../ir/graph.ts';
 import type { Expr } from '../../schedule/expr.ts';
 import type { RowStage } from '../../schedule/kernel.ts';
 import type { Online, Term } from '../../schedule/online.ts';
-import { constant, operation, splat } from '../builder.ts';
+import { both, constant, operation, splat } from '../builder.ts';
 import { registerOf, rounded, type Lowering } from '../lower.ts';
 import type { Loop, Value } from '../loop.ts';
 import { isOfProducts, Products } from './attention-products.ts';
@@ -53,7 +53,11 @@ function sweep(rows: AttentionRows, products: Products, pass: number): void {
   const stages = body.stages.filter((stage) => stage.pass === pass);
   const outers = body.outers.flatMap((outer, i) => (outer.pass === pass ? [i] : []));
   if (stages.length + outers.length === 0) return;
-  const folds = stages.map(({ monoid, dtype }) => b.var(monoid, identity(monoid, registerOf(dtype), 4)));
+  const folds = stages.map((stage) => {
+    const { monoid, dtype } = stage;
+    const none = identity(monoid, registerOf(dtype), 4);
+    return b.var(monoid, monoid === 'max' ? splat(rows.unvisited(stage), 4) : none);
+  });
   const sums = outers.map((outer) => products.open(outer));
   rows.overKeys((first, quad, inside) => {
     const at = atScores(rows, quad);
@@ -72,8 +76,11 @@ function sweep(rows: AttentionRows, products: Products, pass: number): void {
 /** Everything in one sweep: sums shrink by e^(old − new) whenever the maximum grows. */
 function onlineSweep(rows: AttentionRows, products: Products, online: Online): void {
   const { b, body } = rows;
-  const max = b.var('max', constant(-Infinity, 'f32'));
+  const max = b.var('max', rows.unvisited(online.max));
   const folds = online.stages.map(() => b.var('total', constant(0, 'f32', 4)));
+  const guards = new Map<Expr, Value>();
+  for (const { guard } of [...online.stages, ...online.outers])
+    if (guard !== undefined && !guards.has(guard)) guards.set(guard, b.var('any', constant(0, 'bool', 4)));
   const sums = body.outers.map((_, outer) => products.open(outer));
   rows.overKeys((first, quad, inside) => {
     const at = atScores(rows, quad);
@@ -92,6 +99,10 @@ function onlineSweep(rows: AttentionRows, products: Products, online: Online): v
       const value = masked(at.value(term.core), inside, constant(0, 'f32', 4));
       b.assign(folds[i]!, operation('add', [shrunk(term, folds[i]!), value], 'f32'));
     });
+    for (const [guard, flag] of guards) {
+      const holds = masked(at.value(guard), inside, constant(0, 'bool', 4));
+      b.assign(flag, operation('or', [flag, holds], 'bool'));
+    }
     const weights = online.outers.map((term) => weightAt(rows, at, term.core, inside));
     b.if(operation('ne', [shrink, constant(1, 'f32')], 'bool'), () =>
       online.outers.forEach((term, i) => {
@@ -102,10 +113,38 @@ function onlineSweep(rows: AttentionRows, products: Products, online: Online): v
     if (rows.parts > 1 && sums.length === 0) b.barrier();
   });
   rows.results.set(online.max.node as Node, b.let(rounded(max, online.max.dtype), 'row_max'));
-  online.stages.forEach(({ stage }, i) =>
-    rows.results.set(stage.node as Node, total(rows, stage, folds[i]!)),
-  );
-  sums.forEach((sum, i) => products.close(sum, online.outers[i]!.scales));
+  // A row of nothing but −∞ is −∞ − −∞ at each key.
+  const none = b.let(operation('eq', [max, constant(-Infinity, 'f32')], 'bool'), 'none');
+  const settled = ({ shifts }: Term, sum: Value, applies: Value): Value =>
+    shifts ? operation('where', [both(none, applies), constant(NaN, 'f32'), sum], 'f32') : sum;
+  const applies = (term: Term): Value =>
+    term.guard === undefined ? constant(1, 'bool') : anyOf(rows, guards.get(term.guard)!);
+  online.stages.forEach((term, i) => {
+    const sum = total(rows, term.stage, folds[i]!);
+    rows.results.set(term.stage.node as Node, b.let(settled(term, sum, applies(term)), 'row_sum'));
+  });
+  sums.forEach((sum, i) => {
+    const term = online.outers[i]!;
+    const anywhere = applies(term);
+    products.close(sum, (value, scale) => {
+      const scaled = term.scales.reduce<Value>(
+        (product, { op, by }) => operation(op, [product, scale(by)], 'f32'),
+        settled(term, value, anywhere),
+      );
+      return term.guard === undefined ? scaled : operation('where', [anywhere, scaled, value], 'f32');
+    });
+  });
+}
+
+/** Whether a flag of four lanes is set for any key of the row. */
+function anyOf(rows: AttentionRows, flag: Value): Value {
+  const { b } = rows;
+  const own = combineLanes(b, 'or', flag, 'any');
+  if (rows.parts === 1) return own;
+  const number = operation('where', [own, constant(1, 'f32'), constant(0, 'f32')], 'f32');
+  const all = rows.exchange(b.let(number, 'any'), 'max');
+  b.barrier();
+  return b.let(operation('eq', [all, constant(1, 'f32')], 'bool'), 'any');
 }
 
 function masked(value: Value, inside: Value | undefined, otherwise: Value): Value {

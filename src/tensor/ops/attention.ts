@@ -2,7 +2,20 @@
 // the pattern and streams over the keys, so that the scores never meet memory.
 
 import { TensorError } from '../../errors.ts';
-import { add, binary, broadcast, cast, fullLike, mul, permute, where } from '../../ir/build.ts';
+import {
+  add,
+  binary,
+  broadcast,
+  cast,
+  div,
+  fullLike,
+  mul,
+  permute,
+  reduceKeep,
+  sub,
+  unary,
+  where,
+} from '../../ir/build.ts';
 import { isFloat } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { broadcastShapes } from '../../ir/shape.ts';
@@ -94,18 +107,24 @@ function visible(b: GraphBuilder, scores: Node, mask: Node | undefined, isCausal
 }
 
 /**
- * Softmax over the visible keys. What is not visible takes the least finite score, so that no row is −∞ − −∞, and its weight
- * is then set to 0: a row that sees nothing gives zeros.
+ * Softmax over the visible keys: e^(x − m) / Σ e^(x − m), where only those count. The maximum takes the least finite score
+ * for others, so that no row is −∞ − −∞, and a sum of nothing counts as 1: a row that sees nothing gives zeros.
  */
 function weightsOf(b: GraphBuilder, scores: Node, mask: Node | undefined, isCausal: boolean): Node {
-  const last = dims(scores).length - 1;
+  const shape = dims(scores);
+  const last = shape.length - 1;
   const seen = visible(b, scores, mask, isCausal);
   if (seen === undefined) return formula.softmax(b, scores, [last]);
   const biased =
     mask === undefined || mask.dtype === 'bool'
       ? scores
-      : add(b, scores, broadcast(b, cast(b, mask, scores.dtype), dims(scores)));
+      : add(b, scores, broadcast(b, cast(b, mask, scores.dtype), shape));
   const least = fullLike(b, scores, -largest[scores.dtype]!);
-  const weights = formula.softmax(b, where(b, seen, biased, least), [last]);
-  return where(b, seen, weights, fullLike(b, weights, 0));
+  const shift = formula.shiftOf(b, where(b, seen, biased, least), [last]);
+  const terms = unary(b, 'exp', sub(b, biased, broadcast(b, shift, shape)));
+  const seenTerms = where(b, seen, terms, fullLike(b, terms, 0));
+  const total = reduceKeep(b, 'sum', seenTerms, [last]);
+  // Added, so that the derivative is that of the sum alone: the backward pass then keeps one number a row for both.
+  const nothing = formula.stopGradient(b, cast(b, binary(b, 'eq', total, 0), total.dtype));
+  return div(b, seenTerms, broadcast(b, add(b, total, nothing), shape));
 }

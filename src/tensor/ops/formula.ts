@@ -177,7 +177,7 @@ function overNothing(b: GraphBuilder, squares: Node): Node {
 }
 
 /** The maximum over `axes` without gradient; what exponentials are shifted by. */
-function shiftOf(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
+export function shiftOf(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   return stopGradient(b, reduceKeep(b, 'max', x, axes));
 }
 
