@@ -9,9 +9,9 @@ export function scheduleKey(problem: ContractProblem, facts: DeviceFacts): strin
   return `${problemKey(problem)} on ${machineKey(facts)}`;
 }
 
-function problemKey({ kind, batch, m, k, n, lhs, rhs, dtype, window, expressions }: ContractProblem): string {
+function problemKey({ kind, batch, m, k, n, lhs, rhs, dtype, window, epilogue }: ContractProblem): string {
   const sizes = [batch, m, k, n].map(roundedSize).join('x');
-  const parts = [kind, sizes, `lhs:${lhs}`, `rhs:${rhs}`, dtype, `e${roundedSize(expressions)}`];
+  const parts = [kind, sizes, `lhs:${lhs}`, `rhs:${rhs}`, dtype, `e${roundedSize(epilogue)}`];
   if (window !== undefined) {
     const { width, lines, taps, tapLines, stride, dilation, spread } = window;
     // Patches divide the line, so lines are told apart exactly.

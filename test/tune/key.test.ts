@@ -17,7 +17,7 @@ const problem: ContractProblem = {
   lhs: 'k',
   rhs: 'n',
   dtype: 'f32',
-  expressions: 4,
+  epilogue: 4,
 };
 
 const facts: DeviceFacts = {
@@ -63,7 +63,7 @@ test.each<[string, Partial<ContractProblem>, Partial<DeviceFacts>]>([
   ['a batch', { batch: 2 }, {}],
   ['a transposed operand', { rhs: 'k' }, {}],
   ['another dtype', { dtype: 'f16' }, {}],
-  ['a longer epilogue', { expressions: 12 }, {}],
+  ['a longer epilogue', { epilogue: 12 }, {}],
   ['a window', { kind: 'conv', window }, {}],
   ['another line', { kind: 'conv', window: { ...window, width: 55 } }, {}],
   ['another driver', {}, { description: 'Vendor chip driver 1.3' }],

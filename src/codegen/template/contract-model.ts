@@ -31,14 +31,14 @@ interface Machine {
 }
 
 /** Statements of an unrolled tile: loads, sums, and the epilogue of each result. */
-export function statements(rows: number, columns: number, expressions: number): number {
+export function statements(rows: number, columns: number, epilogue: number): number {
   const quads = (rows * columns) / 4;
-  return rows + columns / 4 + quads * (1 + Math.max(3, expressions));
+  return rows + columns / 4 + quads * (1 + epilogue);
 }
 
 /** The same for a patch of a convolution. */
-export function windowStatements(rows: number, positions: number, taps: number, expressions: number): number {
-  return (rows + positions) * taps + (rows * positions * (taps + Math.max(3, expressions))) / 4;
+export function windowStatements(rows: number, positions: number, taps: number, epilogue: number): number {
+  return (rows + positions) * taps + (rows * positions * (taps + epilogue)) / 4;
 }
 
 /** Inputs that the taps of one round look at. */
@@ -83,7 +83,7 @@ const software: Machine = {
   far: 90,
   latency: 0,
   barrier: 2000,
-  statement: 20_000,
+  statement: 15_000,
 };
 
 /** Elements of an operand that stay near a core. */
@@ -92,7 +92,7 @@ const nearElements = 2 ** 18;
 /** Modelled time of one run, without what every schedule of the problem has in common. */
 export function scheduleTime(schedule: ContractSchedule, problem: ContractProblem, target: Target): number {
   const machine = target.cooperative ? gpu : software;
-  const { batch, m, n, k, rhs, expressions } = schedule.flip ? flippedProblem(problem) : problem;
+  const { batch, m, n, k, rhs, epilogue } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
   const { cores, lanes, multiplyAdd, shared, overhead, latency, barrier } = machine;
   const tiles = (height: number, width: number): number =>
@@ -109,7 +109,7 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
     case 'registers':
       return (
         k * Math.max(latency, turns(tiles(rows, columns) / machine.workgroup, machine.workgroup) * direct) +
-        machine.statement * statements(rows, columns, expressions)
+        machine.statement * statements(rows, columns, epilogue)
       );
     case 'staged': {
       const { tileM, tileN, tileK } = schedule;
@@ -144,7 +144,7 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
         lines;
       return (
         (k / taps) * Math.max(latency, turns(groups / machine.workgroup, machine.workgroup) * round) +
-        machine.statement * windowStatements(rows, columns * lines, taps, expressions)
+        machine.statement * windowStatements(rows, columns * lines, taps, epilogue)
       );
     }
     default:

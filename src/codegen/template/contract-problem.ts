@@ -1,7 +1,7 @@
 // What a schedule of a dot or conv kernel is chosen by: sizes, how the operands lie in memory, and how much the kernel
 // computes around the products. Plain data, so that equal problems have equal schedules and measurements can be kept.
 
-import { addIndex, coefficientOf, scaleIndex, substitute } from '../../ir/index-expr.ts';
+import { addIndex, atomsOf, coefficientOf, scaleIndex, substitute } from '../../ir/index-expr.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { dims } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
@@ -36,8 +36,8 @@ export interface ContractProblem {
   readonly rhs: 'n' | 'k' | 'none';
   readonly dtype: DType;
   readonly window?: Window;
-  /** Expressions of the epilogue: what every unrolled result adds to the kernel. */
-  readonly expressions: number;
+  /** What every unrolled result adds to the kernel, in statements. */
+  readonly epilogue: number;
 }
 
 export function contractProblem(kernel: Kernel, body: Contract): ContractProblem {
@@ -59,19 +59,26 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
     ]),
     dtype: body.node.dtype,
     ...(window === undefined ? {} : { window }),
-    expressions: epilogueSize(kernel),
+    epilogue: epilogueSize(kernel, body),
   };
 }
 
-function epilogueSize({ writes }: Kernel): number {
+/** Expressions of the writes; those that reach memory for every single result weigh as much as they take to compile. */
+function epilogueSize({ writes }: Kernel, { m, n }: Contract): number {
+  const access = 3;
   const seen = new Set<Expr>();
+  let accesses = writes.length;
   const visit = (expr: Expr): void => {
     if (seen.has(expr)) return;
     seen.add(expr);
+    if (expr.kind === 'read') {
+      const atoms = atomsOf(expr.index);
+      if ([m, n].every(({ atom }) => atom.kind !== 'axis' || atoms.includes(atom))) accesses += 1;
+    }
     argsOf(expr).forEach(visit);
   };
   writes.forEach(({ value }) => visit(value));
-  return seen.size;
+  return seen.size + access * accesses;
 }
 
 /** The overlap of a convolution's positions; undefined for other contractions. */

@@ -48,20 +48,20 @@ export type ContractSchedule = Tile &
 export type PinnedSchedules = (problem: ContractProblem) => ContractSchedule | undefined;
 
 /** Statements a kernel may unroll to: pipelines compile in about 0.1 ms a statement on the software adapter. */
-const unrollLimit = 320;
+const unrollLimit = 360;
 /** Candidates a kernel is measured with at most. */
 const mostCandidates = 8;
 
 /** Whether the templates can build this schedule for the problem within the target's limits. */
 export function isLegal(schedule: ContractSchedule, problem: ContractProblem, target: Target): boolean {
   const { limits } = target;
-  const { m, n, batch, expressions } = schedule.flip ? flippedProblem(problem) : problem;
+  const { m, n, batch, epilogue } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
   if (rows < 1 || rows > Math.max(1, m)) return false;
   if (schedule.kind === 'window') return isLegalWindow(schedule, problem);
   if (columns < 4 || columns % 4 !== 0 || columns > 4 * Math.ceil(n / 4)) return false;
   const smallest = rows === 1 && columns === 4;
-  if (!smallest && statements(rows, columns, expressions) > unrollLimit) return false;
+  if (!smallest && statements(rows, columns, epilogue) > unrollLimit) return false;
   switch (schedule.kind) {
     case 'registers':
       return true;
@@ -94,7 +94,7 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
 
 function isLegalWindow(
   { flip, rows, columns, lines, taps }: Extract<ContractSchedule, { kind: 'window' }>,
-  { window, k, expressions }: ContractProblem,
+  { window, k, epilogue }: ContractProblem,
 ): boolean {
   if (window === undefined || flip) return false;
   return (
@@ -102,7 +102,7 @@ function isLegalWindow(
     columns <= window.width &&
     window.lines % lines === 0 &&
     k % taps === 0 &&
-    windowStatements(rows, columns * lines, taps, expressions) <= unrollLimit
+    windowStatements(rows, columns * lines, taps, epilogue) <= unrollLimit
   );
 }
 
