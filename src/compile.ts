@@ -2,7 +2,7 @@
 // and what it guarantees.
 
 import { assemble, storedBytes } from './codegen/assemble.ts';
-import { lowerKernel, type LoopCache } from './codegen/kernel.ts';
+import { lowerKernel, type LoopCache, type LoweredKernel } from './codegen/kernel.ts';
 import type { PinnedSchedules } from './codegen/template/contract-schedule.ts';
 
 import { verifyLoop } from './codegen/verify-loop.ts';
@@ -22,7 +22,7 @@ import type { HostFunctions } from './runtime/device.ts';
 import { verify } from './ir/verify.ts';
 import type { BufferRole, Program, ProgramBuffer, ProgramScalar } from './runtime/program.ts';
 import { legalise } from './schedule/legalise.ts';
-import { planMemory } from './schedule/memory.ts';
+import { planMemory, type MemoryPlan } from './schedule/memory.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { splitScatters } from './schedule/scatter.ts';
 import { splitSorts } from './schedule/sort.ts';
@@ -64,6 +64,8 @@ export interface Compiled {
   readonly kernels: readonly KernelSummary[];
   /** With `inspect`, where kernels are generated: the graph that was scheduled, and the schedule. */
   readonly inside?: Inside;
+  /** Most bytes of intermediates that are needed at once, which no memory plan can do without. */
+  readonly live: number;
 }
 
 /** What lies between graph and program. */
@@ -126,13 +128,7 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
       to.op !== 'parameter';
     if (fits) donations.set(to, from);
   }
-  const schedule = scheduleGraph(graph, target, slots, donations);
-  const { kernels } = schedule;
-  const memory = planMemory(kernels, outputs, donations, storedBytes);
-  const loops: LoopCache = new Map();
-  const lowered = kernels.map((kernel) =>
-    lowerKernel(kernel, target, memory.overwrites, loops, options.schedules),
-  );
+  const { schedule, memory, lowered, loops } = lowerGraph(graph, target, slots, donations, options.schedules);
   if (options.check) for (const loop of loops.values()) verifyLoop(loop);
   const { program, sources } = assemble({
     target: target.id,
@@ -143,6 +139,7 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
       dtype: dtype as ProgramScalar['dtype'],
     })),
     kernels: lowered,
+    packs: schedule.packs,
     memory,
     emit: (loop) => emitWgsl(loop, { scalarSlots: scalarNodes.length }),
   });
@@ -156,8 +153,32 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
     schedule: loop.header[0] ?? '',
     source: sources[i]!,
   }));
-  const compiled = { program, kernels: summaries };
+  const compiled = { program, kernels: summaries, live: memory.live };
   return options.inspect === true ? { ...compiled, inside: { graph, schedule } } : compiled;
+}
+
+/** Kernels with their memory. Results that are written over what they were donated for save a binding: those are counted on. */
+function lowerGraph(
+  graph: Graph,
+  target: Target,
+  slots: ReadonlyMap<Node, number>,
+  donations: ReadonlyMap<Node, Node>,
+  pinned?: PinnedSchedules,
+): { schedule: Schedule; memory: MemoryPlan; lowered: readonly LoweredKernel[]; loops: LoopCache } {
+  const outputs = new Set(graph.outputs);
+  const { bufferBytes: largestArena, storageBuffers } = target.limits;
+  for (let offered = donations; ;) {
+    const schedule = scheduleGraph(graph, target, slots, offered);
+    const { kernels, packs } = schedule;
+    const demand = { outputs, donations: offered, bytesOf: storedBytes, largestArena };
+    const memory = planMemory(kernels, packs, demand);
+    const loops: LoopCache = new Map();
+    const lowered = kernels.map((kernel) => lowerKernel(kernel, target, memory, loops, pinned));
+    const taken = new Map([...offered].filter(([result]) => memory.overwrites.has(result)));
+    const fits = lowered.every(({ bound }) => bound.length <= storageBuffers);
+    if (fits || taken.size === offered.size) return { schedule, memory, lowered, loops };
+    offered = taken;
+  }
 }
 
 /** The whole graph as one host function. */
@@ -184,6 +205,7 @@ function interpreted(graph: Graph, options: CompileOptions): Compiled {
     target: 'interpreter',
     kernels: [],
     buffers,
+    packs: [],
     arenas: [],
     steps: [{ kind: 'host', run: 'interpret', reads: inputs, writes: outputs }],
     inputs,
@@ -209,5 +231,5 @@ function interpreted(graph: Graph, options: CompileOptions): Compiled {
       });
     },
   };
-  return { program, host, kernels: [] };
+  return { program, host, kernels: [], live: 0 };
 }

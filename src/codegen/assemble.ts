@@ -9,11 +9,13 @@ import {
   type Program,
   type ProgramBuffer,
   type ProgramKernel,
+  type ProgramPack,
   type ProgramScalar,
   type ProgramStep,
   type TargetId,
 } from '../runtime/program.ts';
 import type { MemoryPlan } from '../schedule/memory.ts';
+import type { Pack, Packs } from '../schedule/pack.ts';
 import type { LoweredKernel } from './kernel.ts';
 import type { Loop } from './loop.ts';
 
@@ -23,6 +25,7 @@ export interface Assembly {
   readonly outputs: readonly Node[];
   readonly scalars: readonly ProgramScalar[];
   readonly kernels: readonly LoweredKernel[];
+  readonly packs: Packs;
   readonly memory: MemoryPlan;
   /** Spells a Loop. */
   readonly emit: (loop: Loop) => string;
@@ -38,9 +41,9 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
   const buffers: ProgramBuffer[] = [];
   const placeOf = new Map<Node, number>();
   const add = (node: Node, role: BufferRole, name: string): number => {
-    const arena = parts.memory.arenaOf.get(node);
+    const place = parts.memory.placeOf.get(node);
     const entry = { name, role, bytes: storedBytes(node), dtype: node.dtype, shape: dims(node) };
-    const index = buffers.push(arena === undefined ? entry : { ...entry, arena, offset: 0 }) - 1;
+    const index = buffers.push(place === undefined ? entry : { ...entry, ...place }) - 1;
     placeOf.set(node, index);
     return index;
   };
@@ -58,15 +61,30 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
     placeOf.set(node, inputs[input]!);
     return inputs[input]!;
   });
+  const packs: ProgramPack[] = [];
+  const addPack = (pack: Pack, name: string): void => {
+    const members = pack.members.map(({ node, offset }) => {
+      return { buffer: placeOf.get(node)!, offset: offset * dtypeBytes(node.dtype) };
+    });
+    const { role } = buffers[members[0]!.buffer]!;
+    packs.push({ buffer: add(pack.node, role, name), members });
+  };
+  for (const pack of parts.packs.values()) {
+    if (parts.memory.placeOf.has(pack.node)) add(pack.node, 'scratch', `pack${placeOf.size}`);
+    else if (!parts.memory.overwrites.has(pack.node)) addPack(pack, `pack${packs.length}`);
+  }
+  for (const [result, host] of parts.memory.overwrites) {
+    if (parts.packs.has(result)) placeOf.set(result, placeOf.get(host)!);
+  }
   const kernels: ProgramKernel[] = [];
   const indexOf = new Map<Loop, number>();
   const bySource = new Map<string, number>();
   const sources: string[] = [];
   const steps = parts.kernels.map((lowered): ProgramStep => {
-    for (const { node } of lowered.kernel.writes) {
-      if (!placeOf.has(node)) add(node, 'scratch', lowered.kernel.name);
+    const { loop, kernel, bound } = lowered;
+    for (const node of bound.flatMap(({ nodes }) => nodes)) {
+      if (!placeOf.has(node)) add(node, 'scratch', kernel.name);
     }
-    const { loop, kernel } = lowered;
     let index = indexOf.get(loop);
     if (index === undefined) {
       const source = parts.emit(loop);
@@ -81,7 +99,7 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
           kind: kernel.kind,
           source,
           workgroup: loop.workgroup,
-          bindings: lowered.bound.map((buffer) => buffer.access),
+          bindings: bound.map((buffer) => buffer.access),
           usesScalars: loop.usesScalars,
           flops: kernel.flops,
           bytes: kernel.bytes,
@@ -89,7 +107,7 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
       }
     }
     sources.push(kernels[index]!.source);
-    const bindings = lowered.bound.map(({ nodes }) => placeOf.get(nodes.at(-1)!)!);
+    const bindings = bound.map(({ nodes }) => placeOf.get(nodes.at(-1)!)!);
     return { kind: 'dispatch', kernel: index, buffers: bindings, grid: loop.grid };
   });
   const { arenas } = parts.memory;
@@ -98,6 +116,7 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
     target: parts.target,
     kernels,
     buffers,
+    packs,
     arenas,
     steps,
     inputs,

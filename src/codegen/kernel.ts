@@ -1,7 +1,7 @@
 // One scheduled kernel becomes a Loop: buffers are bound, and the template of its kind is filled.
 
-import type { Node } from '../ir/graph.ts';
 import type { Kernel } from '../schedule/kernel.ts';
+import type { MemoryPlan } from '../schedule/memory.ts';
 import type { Target } from '../schedule/target.ts';
 import type { Loop } from './loop.ts';
 import { signatureOf } from './signature.ts';
@@ -28,16 +28,20 @@ export interface LoweredKernel {
 /** Loops made so far, by signature. */
 export type LoopCache = Map<string, Loop>;
 
-/** Lowers a kernel. `overwrites` names results that live in the buffer of a parameter, `pinned` schedules that are not the
- *  model's. */
+/** Where values live, as far as bindings are concerned; without it each has a buffer of its own. */
+export type Homes = Pick<MemoryPlan, 'overwrites' | 'homeOf'>;
+
+const apart: Homes = { overwrites: new Map(), homeOf: (node) => node };
+
+/** Lowers a kernel. `pinned` are schedules that are not the model's. */
 export function lowerKernel(
   kernel: Kernel,
   target: Target,
-  overwrites: ReadonlyMap<Node, Node>,
+  homes: Homes = apart,
   cache: LoopCache = new Map(),
   pinned: PinnedSchedules = () => undefined,
 ): LoweredKernel {
-  const bound = bindBuffers(kernel, overwrites);
+  const bound = bindBuffers(kernel, homes);
   const signature = signatureOf(kernel, bound);
   const known = cache.get(signature);
   if (known !== undefined) return { kernel, loop: known, bound };
@@ -46,20 +50,25 @@ export function lowerKernel(
   return { kernel, loop, bound };
 }
 
-/** Names are positions (in0, out0), so that equal kernels of different layers have equal source and share a pipeline. */
-function bindBuffers(kernel: Kernel, overwrites: ReadonlyMap<Node, Node>): Bound[] {
-  const written = new Map<Node, Node>();
-  for (const { node } of kernel.writes) written.set(overwrites.get(node) ?? node, node);
+/**
+ * Names are positions (in0, out0), so that equal kernels of different layers have equal source and share a pipeline. WebGPU
+ * forbids binding one device buffer both ways in a dispatch, so what is only read from a buffer that the kernel writes elsewhere
+ * is bound `read_write` too.
+ */
+function bindBuffers(kernel: Kernel, { overwrites, homeOf }: Homes): Bound[] {
+  const results = [...new Set(kernel.writes.map(({ node }) => node))];
+  const overwritten = new Set(results.map((node) => overwrites.get(node)));
+  const written = new Set(results.map(homeOf));
   const bound: Bound[] = [];
-  let inputs = 0;
   for (const node of kernel.reads) {
-    const result = written.get(node);
-    if (result === undefined) bound.push({ name: `in${inputs++}`, access: 'read', nodes: [node] });
+    if (overwritten.has(node)) continue;
+    const access = written.has(homeOf(node)) ? 'read_write' : 'read';
+    bound.push({ name: `in${bound.length}`, access, nodes: [node], written: false });
   }
-  for (const [i, { node }] of kernel.writes.entries()) {
+  for (const [i, node] of results.entries()) {
     const host = overwrites.get(node);
     const nodes = host !== undefined && kernel.reads.includes(host) ? [host, node] : [node];
-    bound.push({ name: `out${i}`, access: 'read_write', nodes });
+    bound.push({ name: `out${i}`, access: 'read_write', nodes, written: true });
   }
   return bound;
 }

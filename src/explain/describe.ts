@@ -9,6 +9,7 @@ import { print } from '../ir/print.ts';
 import type { Program } from '../runtime/program.ts';
 import { modelledTime, nodeBytes } from '../schedule/cost.ts';
 import type { Kernel } from '../schedule/kernel.ts';
+import { unpacked } from '../schedule/pack.ts';
 import { separations, type Separation } from '../schedule/separation.ts';
 import type { Target } from '../schedule/target.ts';
 import type { Origin, Origins } from './origins.ts';
@@ -44,8 +45,9 @@ export function describe(subject: Subject): Explained {
   const raw = compiled.kernels.map((summary) => modelledTime(summary, target));
   const time = raw.reduce((sum, kernel) => sum + kernel.time, 0);
   const dispatches = program.steps.filter((step) => step.kind === 'dispatch');
+  const scheduled = inside?.schedule.kernels.map((kernel) => unpacked(kernel, inside.schedule.packs));
   const kernels = compiled.kernels.map((summary, i): ExplainedKernel => {
-    const kernel = inside?.schedule.kernels[i];
+    const kernel = scheduled?.[i];
     const { time: own, bound } = raw[i]!;
     const { name, kind, flops, bytes, schedule, source } = summary;
     return {
@@ -77,7 +79,7 @@ export function describe(subject: Subject): Explained {
     kernels,
     separations: inside === undefined ? [] : toldSeparations(inside, target, list),
     totals: totalsOf(compiled.kernels, program, bounds, time, target),
-    memory: memoryUse(program),
+    memory: memoryUse(program, compiled.live),
   };
 }
 
@@ -236,7 +238,7 @@ function totalsOf(
   };
 }
 
-function memoryUse({ buffers, arenas, inputs, outputs }: Program): MemoryUse {
+function memoryUse({ buffers, arenas, inputs, outputs }: Program, live: number): MemoryUse {
   const bytesOf = (list: Iterable<number>): number =>
     [...list].reduce((sum, buffer) => sum + buffers[buffer]!.bytes, 0);
   const read = new Set(inputs);
@@ -245,5 +247,6 @@ function memoryUse({ buffers, arenas, inputs, outputs }: Program): MemoryUse {
     outputs: bytesOf(new Set(outputs.filter((buffer) => !read.has(buffer)))),
     scratch: arenas.reduce((sum, arena) => sum + arena, 0),
   };
-  return { ...use, peak: use.inputs + use.outputs + use.scratch };
+  const ends = use.inputs + use.outputs;
+  return { ...use, peak: ends + use.scratch, lowerBound: ends + live };
 }

@@ -199,7 +199,8 @@ function totalsText({ totals, memory, target }: Explained): string {
     `${showCount(flops)} flops, ${showBytes(bytes)} moved, at least ${showBytes(lowerBoundBytes)}${ratio}; ` +
       `${micros(time)} modelled, at least ${micros(lowerBoundTime)}`,
     `memory ${showBytes(memory.peak)}: inputs ${showBytes(memory.inputs)}, outputs ${showBytes(memory.outputs)}, ` +
-      `scratch ${showBytes(memory.scratch)}`,
+      `scratch ${showBytes(memory.scratch)}` +
+      (memory.peak === memory.lowerBound ? '' : `; at least ${showBytes(memory.lowerBound)}`),
   ].join('\n');
 }
 

@@ -143,5 +143,8 @@ export interface MemoryUse {
   readonly outputs: number;
   /** Intermediate values that reach memory, sharing what they can. */
   readonly scratch: number;
+  /** All of these together. */
   readonly peak: number;
+  /** The least that these kernels in this order can do with: inputs, outputs, and the intermediates needed at once. */
+  readonly lowerBound: number;
 }

@@ -37,12 +37,17 @@ export function checkProgram(program: Program, target: TargetId, device: string)
     }
   }
 
+  checkPacks(program, invalid);
   const names = new Set<string>();
   for (const kernel of kernels) {
     if (names.has(kernel.name)) invalid('two kernels have this name', kernel.name);
     names.add(kernel.name);
   }
-  const bound = new Set([...program.inputs, ...program.outputs]);
+  const bound = new Set([
+    ...program.inputs,
+    ...program.outputs,
+    ...program.packs.map(({ buffer }) => buffer),
+  ]);
   program.steps.forEach((step, position) => {
     const { kernel, uses } = usesOf(step, program, position, invalid);
     for (const index of uses) {
@@ -56,6 +61,33 @@ export function checkProgram(program: Program, target: TargetId, device: string)
 }
 
 type Invalid = (problem: string, kernel?: string) => never;
+
+function checkPacks({ packs, buffers, inputs, outputs }: Program, invalid: Invalid): void {
+  const taken = new Set<number>();
+  packs.forEach(({ buffer, members }, position) => {
+    const whole = buffers[buffer] ?? invalid(`pack ${position} is buffer ${buffer} of ${buffers.length}`);
+    if (inputs.includes(buffer) || outputs.includes(buffer))
+      invalid(`pack ${position} is the ${whole.role} ${whole.name}`);
+    const list = whole.role === 'input' ? inputs : whole.role === 'output' ? outputs : [];
+    if (members.length === 0) invalid(`pack ${position} (${whole.name}) has no members`);
+    let end = 0;
+    for (const member of members) {
+      const part = buffers[member.buffer];
+      if (part === undefined || part.role !== whole.role || !list.includes(member.buffer))
+        invalid(`${whole.name} holds buffer ${member.buffer}, which is no ${whole.role}`);
+      else {
+        if (taken.has(member.buffer)) invalid(`${part.name} is in two packs, or twice in one`);
+        taken.add(member.buffer);
+        if (member.offset % 256 !== 0 || member.offset < end)
+          invalid(
+            `${part.name} is at offset ${member.offset} of ${whole.name}: not a multiple of 256 from ${end} on`,
+          );
+        end = member.offset + part.bytes;
+      }
+    }
+    if (end > whole.bytes) invalid(`the members of ${whole.name} end at ${end}, it has ${whole.bytes} bytes`);
+  });
+}
 
 function checkBuffer(buffer: ProgramBuffer, arenas: readonly number[], invalid: Invalid): void {
   const { name, bytes } = buffer;

@@ -11,10 +11,13 @@ export interface DeviceBuffer {
 /** A Program made ready on a device: pipelines compiled, scratch planned. */
 export interface LoadedProgram {
   readonly program: Program;
+  /** Fresh buffers, laid out as the program's packs ask, for the outputs that are no inputs: each distinct one once, in order. */
+  allocateOutputs(): DeviceBuffer[];
   /**
    * Queues one run and returns at once. `inputs` are the buffers of `program.inputs`, `outputs` those of
-   * `program.outputs` (for a donated pair the caller passes the input's buffer as the output too). `scalars` are values of
-   * `program.scalars`. A failure surfaces from `Device.read` or `Device.finish`, naming the kernel.
+   * `program.outputs` (for a donated pair the caller passes the input's buffer as the output too); buffers that do not lie as
+   * the program's packs ask are moved, with what they hold. `scalars` are values of `program.scalars`. A failure surfaces from
+   * `Device.read` or `Device.finish`, naming the kernel.
    */
   run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void;
   /** Frees scratch and pipelines. */

@@ -35,6 +35,26 @@ export interface ProgramBuffer {
   readonly offset?: number;
 }
 
+/**
+ * Inputs, or outputs, that lie one behind another in one device buffer, so that a kernel binds them all at once: where buffer
+ * `buffer` starts, and each member at its offset behind that. A device moves inputs that lie elsewhere when the program runs;
+ * what a program returns as a pack it takes as a pack of equal layout without moving anything. What lies in packs of scratch is
+ * placed by arena and offset alone.
+ */
+export interface ProgramPack {
+  /** Index of the buffer that spans the members; neither an input nor an output itself. */
+  readonly buffer: number;
+  /** In order, without overlap; buffers of the pack's role, each in this pack only. */
+  readonly members: readonly ProgramPackMember[];
+}
+
+export interface ProgramPackMember {
+  /** Index into `buffers`. */
+  readonly buffer: number;
+  /** Bytes from the start of the pack, a multiple of 256. */
+  readonly offset: number;
+}
+
 export type BindingAccess = 'read' | 'read_write';
 
 export interface ProgramKernel {
@@ -83,6 +103,7 @@ export interface Program {
   readonly target: TargetId;
   readonly kernels: readonly ProgramKernel[];
   readonly buffers: readonly ProgramBuffer[];
+  readonly packs: readonly ProgramPack[];
   /** Bytes of each scratch arena. */
   readonly arenas: readonly number[];
   readonly steps: readonly ProgramStep[];

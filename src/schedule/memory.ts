@@ -1,102 +1,286 @@
-// The memory plan: which buffer each stored value lives in. Intermediates share slots by liveness (first slot of sufficient
-// size that is free, as in linear-scan register allocation); a slot is a buffer of its own, so no kernel reads and writes the
-// same one. A donated parameter's buffer takes the result it was donated for when the kernel that writes it is the parameter's
-// last reader and reads each element only at the point where it writes it.
+// The memory plan: where each stored value lives. Intermediates lie at offsets in arenas, by their lifetimes (arena.ts): in two,
+// so that most kernels read from one and write to the other, unless one takes less. A value takes the place of one that the kernel which writes it reads for the last time, when it reads each element only at the
+// point where it writes it. In the same way a donated parameter's buffer takes the result that it was donated for.
 
 import type { Node } from '../ir/graph.ts';
+import { atomsOf } from '../ir/index-expr.ts';
+import { mostLive, placeBlocks, type Arenas, type Block, type Extent } from './arena.ts';
 import type { Expr } from './expr.ts';
 import { argsOf } from './expr.ts';
-import type { Kernel } from './kernel.ts';
+import type { Kernel, Write } from './kernel.ts';
+import { membersOf, slotsOf, type Pack, type PackSlot, type Packs } from './pack.ts';
 
 export interface MemoryPlan {
-  /** Arena index of each intermediate. */
-  readonly arenaOf: ReadonlyMap<Node, number>;
+  /** Where each intermediate lies, packs and their members included. */
+  readonly placeOf: ReadonlyMap<Node, { readonly arena: number; readonly offset: number }>;
   /** Bytes of each arena. */
   readonly arenas: readonly number[];
-  /** Results written over a donated parameter: result node → parameter. */
+  /** Most bytes of intermediates that are needed at once: no plan for this order of kernels takes less. */
+  readonly live: number;
+  /** Values that live in the memory of another: a parameter donated for them, or an intermediate that nobody needs any more. */
   readonly overwrites: ReadonlyMap<Node, Node>;
+  /** Stands for the device buffer that holds a value: an arena, a pack, or the value alone. */
+  readonly homeOf: (node: Node) => Node | number;
 }
 
-/** Plans buffers. `bytesOf` gives device bytes; `donations` pairs an output node with the parameter offered for it. */
-export function planMemory(
-  kernels: readonly Kernel[],
-  outputs: ReadonlySet<Node>,
-  donations: ReadonlyMap<Node, Node>,
-  bytesOf: (node: Node) => number,
-): MemoryPlan {
+/** What surrounds the kernels. */
+export interface MemoryDemand {
+  readonly outputs: ReadonlySet<Node>;
+  /** Pairs an output with the parameter offered for it. */
+  readonly donations: ReadonlyMap<Node, Node>;
+  /** Device bytes of a value. */
+  readonly bytesOf: (node: Node) => number;
+  /** Bytes of the largest arena. */
+  readonly largestArena: number;
+}
+
+/** What the offset of a binding is a multiple of. */
+const alignment = 256;
+
+/** Plans memory for kernels in the order in which they run. */
+export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryDemand): MemoryPlan {
+  const { outputs, bytesOf } = demand;
+  const slots = slotsOf(packs);
   const lastRead = new Map<Node, number>();
-  kernels.forEach((kernel, i) => kernel.reads.forEach((node) => lastRead.set(node, i)));
-  const arenas: number[] = [];
-  const free: number[] = [];
-  const arenaOf = new Map<Node, number>();
-  const expiring = new Map<number, number[]>();
+  kernels.forEach(({ reads }, i) =>
+    reads.forEach((read) => membersOf(read, packs).forEach((node) => lastRead.set(node, i))),
+  );
+  const overwrites = overDonated(kernels, packs, slots, lastRead, demand.donations);
+  const blocks = new Map<Pack | Chain, Extent[]>();
+  const chainOf = new Map<Node, Chain>();
+  kernels.forEach((kernel, i) => {
+    const taken = new Set<Node>();
+    for (const node of new Set(kernel.writes.flatMap((write) => membersOf(write.node, packs)))) {
+      if (outputs.has(node)) continue;
+      const to = Math.max(i, lastRead.get(node) ?? i);
+      const slot = slots.get(node);
+      if (slot !== undefined) {
+        const { pack, offset, bytes } = slot;
+        const extents = blocks.get(pack) ?? [];
+        blocks.set(pack, extents);
+        extents.push({ offset, bytes, from: i, to });
+        continue;
+      }
+      const bytes = bytesOf(node);
+      const old = kernel.reads.find(
+        (read) =>
+          lastRead.get(read) === i &&
+          chainOf.has(read) &&
+          !taken.has(read) &&
+          read.dtype === node.dtype &&
+          bytesOf(read) === bytes &&
+          readsOnlyWhereWritten(kernel, read, node),
+      );
+      const chain: Chain = old === undefined ? { bytes: aligned(bytes), nodes: [] } : chainOf.get(old)!;
+      const from = old === undefined ? i : blocks.get(chain)![0]!.from;
+      if (old !== undefined) {
+        taken.add(old);
+        overwrites.set(node, old);
+      }
+      chain.nodes.push(node);
+      chainOf.set(node, chain);
+      blocks.set(chain, [{ offset: 0, bytes: chain.bytes, from, to }]);
+    }
+  });
+
+  const holders = [...blocks.keys()];
+  const demands = holders.map((holder): Block => {
+    const bytes = 'members' in holder ? bytesOf(holder.node) : holder.bytes;
+    return { bytes, extents: blocks.get(holder)! };
+  });
+  const holderOf = (node: Node): Pack | Chain | undefined =>
+    chainOf.get(node) ?? packs.get(node) ?? slots.get(node)?.pack;
+  const colours = colourHolders(kernels, holderOf, holders);
+  const live = mostLive(demands);
+  const { places, sizes } = chooseArenas(demands, colours, demand.largestArena, live);
+  const placeOf = new Map<Node, { readonly arena: number; readonly offset: number }>();
+  holders.forEach((holder, i) => {
+    const place = places[i]!;
+    if ('members' in holder) {
+      placeOf.set(holder.node, place);
+      for (const { node } of holder.members)
+        placeOf.set(node, { ...place, offset: place.offset + slots.get(node)!.offset });
+    } else for (const node of holder.nodes) placeOf.set(node, place);
+  });
+  const homeOf = (node: Node): Node | number => {
+    const place = placeOf.get(node);
+    if (place !== undefined) return place.arena;
+    const host = overwrites.get(node) ?? node;
+    return slots.get(host)?.pack.node ?? host;
+  };
+  return { placeOf, arenas: sizes, live, overwrites, homeOf };
+}
+
+/** Values that take each other's place, the newest last. */
+interface Chain {
+  readonly bytes: number;
+  readonly nodes: Node[];
+}
+
+/**
+ * Parts what kernels write from what they read, in two: a kernel that finds both in one device buffer has to bind all of that
+ * for writing. Where both parts are read, what is written joins the lesser evil, the first.
+ */
+function colourHolders(
+  kernels: readonly Kernel[],
+  holderOf: (node: Node) => Pack | Chain | undefined,
+  holders: readonly (Pack | Chain)[],
+): number[] {
+  const colours = new Map<Pack | Chain, number>();
+  const colourOf = (node: Node): number | undefined => {
+    const holder = holderOf(node);
+    return holder && colours.get(holder);
+  };
+  for (const { reads, writes } of kernels) {
+    const read = new Set(reads.map((node) => colourOf(node)));
+    for (const { node } of writes) {
+      const holder = holderOf(node);
+      if (holder !== undefined && !colours.has(holder))
+        colours.set(holder, read.has(0) && !read.has(1) ? 1 : 0);
+    }
+  }
+  return holders.map((holder) => colours.get(holder) ?? 0);
+}
+
+/** How much more memory than is needed at once may be spent on parting reads from writes. */
+const partingCost = 1.1;
+
+/** Two rows of arenas by colour where they fit, else one. */
+function chooseArenas(
+  blocks: readonly Block[],
+  colours: readonly number[],
+  largest: number,
+  live: number,
+): Arenas {
+  const rows = [0, 1].map((colour) => {
+    const own = blocks.flatMap((_, i) => (colours[i] === colour ? [i] : []));
+    return {
+      own,
+      ...placeBlocks(
+        own.map((i) => blocks[i]!),
+        largest,
+      ),
+    };
+  });
+  const sizes = rows.flatMap((row) => row.sizes);
+  if (sum(sizes) > partingCost * live) {
+    const together = placeBlocks(blocks, largest);
+    if (sum(together.sizes) < sum(sizes)) return together;
+  }
+  const places = new Array<Arenas['places'][number]>(blocks.length);
+  let base = 0;
+  for (const row of rows) {
+    row.own.forEach((block, i) => {
+      const { arena, offset } = row.places[i]!;
+      places[block] = { arena: base + arena, offset };
+    });
+    base += row.sizes.length;
+  }
+  return { places, sizes };
+}
+
+function sum(list: readonly number[]): number {
+  return list.reduce((total, item) => total + item, 0);
+}
+
+function aligned(bytes: number): number {
+  return Math.ceil(bytes / alignment) * alignment;
+}
+
+/** Results that are written over a parameter donated for them, packs as a whole. */
+function overDonated(
+  kernels: readonly Kernel[],
+  packs: Packs,
+  slots: ReadonlyMap<Node, PackSlot>,
+  lastRead: ReadonlyMap<Node, number>,
+  donations: ReadonlyMap<Node, Node>,
+): Map<Node, Node> {
+  const overwrites = new Map<Node, Node>();
+  const taken = new Set<Node>();
   kernels.forEach((kernel, i) => {
     for (const { node } of kernel.writes) {
-      if (outputs.has(node)) continue;
-      const bytes = bytesOf(node);
-      const arena = takeArena(arenas, free, bytes);
-      arenaOf.set(node, arena);
-      const end = Math.max(i, lastRead.get(node) ?? i);
-      expiring.set(end, [...(expiring.get(end) ?? []), arena]);
+      const pack = packs.get(node);
+      const members = pack?.members ?? [{ node, offset: 0 }];
+      const donors = members.map((member) => donations.get(member.node));
+      const [first] = donors;
+      if (first === undefined || taken.has(first) || (pack === undefined && slots.has(node))) continue;
+      const from = pack === undefined ? undefined : slots.get(first)?.pack;
+      const over = from?.node ?? first;
+      if (pack !== undefined) {
+        const matches = from?.members.every(
+          (member, k) => member.node === donors[k] && member.offset === members[k]!.offset,
+        );
+        if (matches !== true || from!.members.length !== members.length) continue;
+      }
+      const last = Math.max(...donors.map((donor) => lastRead.get(donor!) ?? -1));
+      if (last > i || (last === i && !readsOnlyWhereWritten(kernel, over, node))) continue;
+      overwrites.set(node, over);
+      if (pack !== undefined) donors.forEach((donor, k) => overwrites.set(members[k]!.node, donor!));
+      for (const donor of donors) taken.add(donor!);
     }
-    free.push(...(expiring.get(i) ?? []));
   });
-  const overwrites = new Map<Node, Node>();
-  kernels.forEach((kernel, i) => {
-    for (const write of kernel.writes) {
-      const parameter = donations.get(write.node);
-      if (parameter === undefined || [...overwrites.values()].includes(parameter)) continue;
-      const last = lastRead.get(parameter) ?? -1;
-      if (last < i || (last === i && readsOnlyWhereWritten(kernel, parameter, write.node)))
-        overwrites.set(write.node, parameter);
-    }
-  });
-  return { arenaOf, arenas, overwrites };
+  return overwrites;
 }
 
-/** The smallest free arena that fits, else the largest free one grown, else a new one. */
-function takeArena(arenas: number[], free: number[], bytes: number): number {
-  let best = -1;
-  for (const [place, arena] of free.entries()) {
-    const size = arenas[arena]!;
-    const chosen = best < 0 ? -1 : arenas[free[best]!]!;
-    const better =
-      best < 0 || (size >= bytes ? chosen < bytes || size < chosen : chosen < bytes && size > chosen);
-    if (better) best = place;
-  }
-  if (best < 0) return arenas.push(bytes) - 1;
-  const [arena] = free.splice(best, 1) as [number];
-  arenas[arena] = Math.max(arenas[arena]!, bytes);
-  return arena;
-}
-
-/** Whether the kernel reads `parameter` solely at the index at which it writes `result`, once per element. */
-function readsOnlyWhereWritten(kernel: Kernel, parameter: Node, result: Node): boolean {
-  const { body } = kernel;
-  if (body.kind === 'scatter' || body.kind === 'ranks') return false;
-  const own = kernel.writes.find((write) => write.node === result)!;
-  const prologues: Expr[] = [];
-  if (body.kind === 'contract') prologues.push(body.lhs, body.rhs);
-  if (body.kind === 'row') prologues.push(...body.stages.map((stage) => stage.value));
-  if (body.kind === 'attention') {
-    prologues.push(...body.inners.flatMap(({ ofRow, ofKey }) => [ofRow, ofKey]));
-    prologues.push(...body.stages.map((stage) => stage.value));
-    prologues.push(...body.outers.flatMap(({ weight, value }) => [weight, value]));
-  }
-  if (body.kind === 'scan') prologues.push(body.value);
-  if (body.kind === 'sort') prologues.push(body.key);
-  if (body.kind === 'search') prologues.push(body.boundary, body.value);
-  if (body.kind === 'segments') prologues.push(body.first, body.last, body.update);
-  // Prologues run at other times than the write (other tiles, earlier passes): the parameter must not be in them.
-  const seen = new Set<Expr>();
-  const touches = (expr: Expr, allow: boolean): boolean => {
-    if (seen.has(expr)) return false;
-    seen.add(expr);
-    if (expr.kind === 'read' && expr.node === parameter) return !allow || expr.index !== own.index;
-    return argsOf(expr).some((arg) => touches(arg, allow));
+/** Whether the kernel reads `old` solely at the index at which it writes `result`, once per element and before it does so. */
+function readsOnlyWhereWritten(kernel: Kernel, old: Node, result: Node): boolean {
+  if (!kernel.reads.includes(old)) return false;
+  const [own, ...others] = kernel.writes.filter((write) => write.node === result);
+  if (own === undefined || others.length > 0) return false;
+  const sweeps = sweepsOf(kernel, own);
+  if (sweeps === undefined) return false;
+  const touches = (roots: Iterable<Expr>, allow: boolean): boolean => {
+    const seen = new Set<Expr>(roots);
+    for (const expr of seen) {
+      if (expr.kind === 'read' && expr.node === old && !(allow && expr.index === own.index)) return true;
+      for (const arg of argsOf(expr)) seen.add(arg);
+    }
+    return false;
   };
-  if (prologues.some((expr) => touches(expr, false))) return false;
-  for (const dynamic of kernel.pool.dynamics.values()) if (touches(dynamic, false)) return false;
-  seen.clear();
-  return !kernel.writes.some((write) => touches(write.value, true));
+  return !touches(sweeps.before, false) && !touches(sweeps.during, true) && !touches(sweeps.after, false);
+}
+
+/** What a kernel evaluates in other sweeps over its domain than that of a write, and in the same one, where reads come first. */
+interface Sweeps {
+  readonly before: Iterable<Expr>;
+  readonly during: readonly Expr[];
+  readonly after: readonly Expr[];
+}
+
+/** Undefined where elements are not read and written one by one, by one invocation each. */
+function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefined {
+  const values = writes.map((write) => write.value);
+  const indices = pool.dynamics.values();
+  switch (body.kind) {
+    case 'map':
+      // A single element is written by one invocation while all read it.
+      if (body.axis.extent > 1 && own.index.kind === 'const') return undefined;
+      return { before: indices, during: values, after: [] };
+    case 'contract':
+      return { before: [body.lhs, body.rhs, ...indices], during: values, after: [] };
+    case 'scan':
+      return { before: [body.value, ...indices], during: values, after: [] };
+    case 'row': {
+      // Results of whole rows are written before those of elements.
+      const isOfRow = (write: Write): boolean =>
+        !atomsOf(write.index).some((atom) => atom === body.column.atom);
+      const [during, after] = [true, false].map((same) =>
+        writes.filter((write) => (isOfRow(write) === isOfRow(own)) === same).map((write) => write.value),
+      );
+      return {
+        before: [...body.stages.map((stage) => stage.value), ...indices],
+        during: during!,
+        after: after!,
+      };
+    }
+    case 'attention':
+    case 'scatter':
+    case 'sort':
+    case 'ranks':
+    case 'search':
+    case 'segments':
+      return undefined;
+    default:
+      return body satisfies never;
+  }
 }

@@ -4,22 +4,36 @@ import { CompilerBug } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
 import type { Op } from '../ir/ops.ts';
 import type { Kernel, KernelKind } from './kernel.ts';
+import { membersOf, type Packs } from './pack.ts';
 
 /**
  * Kahn's algorithm over "reads what another writes", earliest recorded first. A kernel whose result may overwrite a donated
  * parameter waits, while anything else can run, until the parameter's other readers are done: only then is it safe.
  */
-export function orderKernels(kernels: readonly Kernel[], donations: ReadonlyMap<Node, Node>): Kernel[] {
+export function orderKernels(
+  kernels: readonly Kernel[],
+  donations: ReadonlyMap<Node, Node>,
+  packs: Packs = new Map(),
+): Kernel[] {
   const writer = new Map<Node, Kernel>();
   const readersLeft = new Map<Node, number>();
+  const reads = new Map<Kernel, ReadonlySet<Node>>();
+  const writes = new Map<Kernel, readonly Node[]>();
   for (const kernel of kernels) {
-    for (const write of kernel.writes) writer.set(write.node, kernel);
-    for (const read of kernel.reads) readersLeft.set(read, (readersLeft.get(read) ?? 0) + 1);
+    reads.set(kernel, new Set(kernel.reads.flatMap((node) => membersOf(node, packs))));
+    writes.set(
+      kernel,
+      kernel.writes.flatMap(({ node }) => membersOf(node, packs)),
+    );
+    for (const node of writes.get(kernel)!) writer.set(node, kernel);
+    for (const node of reads.get(kernel)!) readersLeft.set(node, (readersLeft.get(node) ?? 0) + 1);
   }
   const readers = new Map<Kernel, Kernel[]>();
   const waiting = new Map<Kernel, number>();
   for (const kernel of kernels) {
-    const sources = new Set(kernel.reads.map((node) => writer.get(node)).filter((k) => k !== undefined));
+    const sources = new Set(
+      [...reads.get(kernel)!].map((node) => writer.get(node)).filter((k) => k !== undefined),
+    );
     waiting.set(kernel, sources.size);
     for (const source of sources) {
       const list = readers.get(source);
@@ -28,10 +42,10 @@ export function orderKernels(kernels: readonly Kernel[], donations: ReadonlyMap<
     }
   }
   const overwritesEarly = (kernel: Kernel): boolean =>
-    kernel.writes.some(({ node }) => {
+    writes.get(kernel)!.some((node) => {
       const parameter = donations.get(node);
       if (parameter === undefined) return false;
-      return (readersLeft.get(parameter) ?? 0) > (kernel.reads.includes(parameter) ? 1 : 0);
+      return (readersLeft.get(parameter) ?? 0) > (reads.get(kernel)!.has(parameter) ? 1 : 0);
     });
   const age = (kernel: Kernel): number => Math.min(...kernel.writes.map((write) => write.node.id));
   const ready = kernels.filter((kernel) => waiting.get(kernel) === 0).sort((a, b) => age(a) - age(b));
@@ -39,7 +53,7 @@ export function orderKernels(kernels: readonly Kernel[], donations: ReadonlyMap<
   const held: Kernel[] = [];
   const run = (kernel: Kernel): void => {
     ordered.push(kernel);
-    for (const read of kernel.reads) readersLeft.set(read, readersLeft.get(read)! - 1);
+    for (const node of reads.get(kernel)!) readersLeft.set(node, readersLeft.get(node)! - 1);
     for (const reader of readers.get(kernel) ?? []) {
       waiting.set(reader, waiting.get(reader)! - 1);
       if (waiting.get(reader) === 0) ready.push(reader);
@@ -70,12 +84,18 @@ const plainOps: Partial<Record<KernelKind, Op>> = {
   segments: 'foldSegments',
 };
 
-/** Names tell what a kernel computes: its anchor, then up to two ops of its epilogue, then its place in the program. */
-export function nameKernels(kernels: readonly Kernel[]): Kernel[] {
+/**
+ * Names tell what a kernel computes: its anchor, of how many tensors at once, the op of its first result, then its place in
+ * the program.
+ */
+export function nameKernels(kernels: readonly Kernel[], packs: Packs = new Map()): Kernel[] {
   return kernels.map((kernel, i) => {
-    const last = kernel.writes[0]!.node;
-    const plain = last.op === kernel.kind || last.op === plainOps[kernel.kind];
-    const tail = plain ? '' : `_${last.op}`;
-    return { ...kernel, name: `${kernel.kind}${tail}_${i}`.toLowerCase() };
+    const [{ node, value }] = kernel.writes as [Kernel['writes'][0]];
+    const pack = packs.get(node);
+    const op = pack === undefined ? node.op : value.kind === 'op' ? value.op : value.kind;
+    const roles = kernel.writes.filter((write) => write.node === node).length;
+    const count = pack === undefined ? '' : `_x${pack.members.length / roles}`;
+    const tail = op === kernel.kind || op === plainOps[kernel.kind] ? '' : `_${op}`;
+    return { ...kernel, name: `${kernel.kind}${count}${tail}_${i}`.toLowerCase() };
   });
 }

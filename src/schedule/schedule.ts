@@ -1,5 +1,5 @@
 // The scheduler: a graph becomes an ordered list of kernels. Clustering decides what is computed together, storage what
-// reaches memory; here each kernel's expressions are built and the kernels put in dependency order.
+// reaches memory; here each kernel's expressions are built, small kernels merged, and all put in dependency order.
 
 import { CompilerBug } from '../errors.ts';
 import { dims, type Graph, type Node } from '../ir/graph.ts';
@@ -9,10 +9,12 @@ import { buildBody, dispersedWrites } from './body.ts';
 import { clusterNodes, type Clustering } from './cluster.ts';
 import { nodeBytes, nodeFlops } from './cost.ts';
 import { makeAxis } from './domain.ts';
-import type { Evaluator, Indices } from './evaluate.ts';
+import type { Evaluator } from './evaluate.ts';
+import { mergeMaps } from './horizontal.ts';
 import type { Axis, Body, Kernel, Write } from './kernel.ts';
 import { nameKernels, orderKernels } from './order.ts';
 import { keyOf } from './place.ts';
+import type { Packs } from './pack.ts';
 import { kernelEvaluator, type Plan } from './plan.ts';
 import { chooseStorage, type Storage } from './store.ts';
 import type { Target } from './target.ts';
@@ -20,10 +22,15 @@ import type { Target } from './target.ts';
 export interface Schedule {
   /** In an order that respects every dependency. */
   readonly kernels: readonly Kernel[];
+  /** Tensors that must lie together, because a kernel reads or writes them as one. */
+  readonly packs: Packs;
   /** Where each node lives, and what is in memory: the decisions behind the kernels. */
   readonly clustering: Clustering;
   readonly storage: Storage;
 }
+
+/** Nodes of a number that is computed wherever it is needed. */
+const scalarClosure = 8;
 
 /**
  * Kernels for every node that must reach memory. `scalars` are rank-0 parameters supplied as numbers at each run, by slot;
@@ -37,7 +44,8 @@ export function scheduleGraph(
 ): Schedule {
   const { clustering, storage } = settleStorage(graph, target, new Set(scalars.keys()));
   const inMemory = (node: Node): boolean =>
-    storage.stored.has(node) || (node.op === 'parameter' && !scalars.has(node));
+    (storage.stored.has(node) && !isCheapScalar(node, clustering)) ||
+    (node.op === 'parameter' && !scalars.has(node));
   const isFree = (node: Node): boolean => {
     const kind = clustering.places.get(node)?.kind;
     return kind === 'free' || kind === 'stored';
@@ -49,8 +57,20 @@ export function scheduleGraph(
   }
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
   plans.push(...groupMaps(computed, clustering, inMemory, scalars, target));
-  const kernels = plans.map((plan) => buildKernel(plan, inMemory, isFree, scalars, target));
-  return { kernels: nameKernels(orderKernels(kernels, donations)), clustering, storage };
+  const built = plans.map((plan) => buildKernel(plan, inMemory, isFree, scalars, target));
+  const { kernels, packs } = mergeMaps(built, { outputs: new Set(graph.outputs), donations }, target);
+  return { kernels: nameKernels(orderKernels(kernels, donations, packs), packs), packs, clustering, storage };
+}
+
+/** A number that takes a few operations on inputs: readers compute it again rather than wait for the kernel that stores it. */
+function isCheapScalar(node: Node, { places }: Clustering): boolean {
+  const place = places.get(node)!;
+  return (
+    place.kind === 'free' &&
+    dims(node).length === 0 &&
+    place.closure.size <= scalarClosure &&
+    [...place.reads].every((read) => read.op === 'parameter')
+  );
 }
 
 /**
@@ -74,7 +94,10 @@ function settleStorage(
   }
 }
 
-/** Map nodes of one size and rank share a kernel while it fits and each can be computed at the group's own point. */
+/**
+ * Map nodes of one size and rank share a kernel while it fits and each can be computed at the group's own point. Those that read
+ * a tensor in common stay together where they can, so that equal parts of a model get equal kernels.
+ */
 function groupMaps(
   nodes: readonly Node[],
   clustering: Clustering,
@@ -82,33 +105,76 @@ function groupMaps(
   scalars: ReadonlyMap<Node, number>,
   target: Target,
 ): Plan[] {
-  const groups = new Map<string, { axis: Axis; writes: Map<Node, Indices> }[]>();
-  const plans: Plan[] = [];
-  for (const node of nodes) {
+  const groups = new Map<string, MapPlan[]>();
+  const room = target.limits.storageBuffers;
+  const fits = (plan: MapPlan): boolean => {
+    const reads = readsOfMap(plan, inMemory, scalars);
+    return reads !== undefined && reads.size + plan.writes.size <= room;
+  };
+  const keyOf = (node: Node): string => {
     const place = clustering.places.get(node)!;
-    const size = sizeOf(dims(node));
     const rank = place.kind === 'free' || place.kind === 'stored' ? place.rank : 0;
-    const key = `${size}/${rank}`;
+    return `${isCheapScalar(node, clustering) ? 'scalar' : sizeOf(dims(node))}/${rank}`;
+  };
+  const plans: MapPlan[] = [];
+  const add = (part: readonly Node[]): void => {
+    const key = keyOf(part[0]!);
     const list = groups.get(key) ?? [];
     groups.set(key, list);
-    // Only the newest group may take the node: an older one could not see what the newer ones store.
+    // Only the newest group may take nodes: an older one could not see what the newer ones store.
     const open = list.at(-1);
-    const axis = open?.axis ?? makeAxis('i', size);
-    const writes = new Map(open?.writes);
-    writes.set(node, delinearize(axis.atom, dims(node)));
-    const merged =
-      open === undefined ? undefined : readsOfMap({ cluster: undefined, writes, axis }, inMemory, scalars);
-    const room = target.limits.storageBuffers;
-    if (open !== undefined && merged !== undefined && merged.size + writes.size <= room) {
-      open.writes.set(node, writes.get(node)!);
-      continue;
+    const joined = open && withNodes(open, part);
+    if (joined !== undefined && fits(joined)) {
+      list[list.length - 1] = joined;
+      plans[plans.indexOf(open!)] = joined;
+      return;
     }
-    const fresh = { axis: makeAxis('i', size), writes: new Map<Node, Indices>() };
-    fresh.writes.set(node, delinearize(fresh.axis.atom, dims(node)));
+    const fresh = withNodes(undefined, part);
     list.push(fresh);
-    plans.push({ cluster: undefined, writes: fresh.writes, axis: fresh.axis });
+    plans.push(fresh);
+  };
+  const mapped = new Set(nodes);
+  for (const part of partsOf(nodes, keyOf, (node) =>
+    readsOfMap(withNodes(undefined, [node]), inMemory, scalars),
+  )) {
+    const plan = withNodes(undefined, part);
+    const reads = part.length > 1 && fits(plan) ? readsOfMap(plan, inMemory, scalars)! : undefined;
+    // A part that waits for no other map kernel can be computed whole, before them all.
+    if (reads !== undefined && ![...reads].some((node) => mapped.has(node))) add(part);
+    else for (const node of part) add([node]);
   }
   return plans;
+}
+
+type MapPlan = Plan & { readonly axis: Axis };
+
+function withNodes(plan: MapPlan | undefined, nodes: readonly Node[]): MapPlan {
+  const axis = plan?.axis ?? makeAxis('i', sizeOf(dims(nodes[0]!)));
+  const writes = new Map(plan?.writes);
+  for (const node of nodes) writes.set(node, delinearize(axis.atom, dims(node)));
+  return { cluster: undefined, writes, axis };
+}
+
+/** Nodes of one key that read a tensor of their size in common, each part in order, the parts in the order of their first. */
+function partsOf(
+  nodes: readonly Node[],
+  keyOf: (node: Node) => string,
+  readsOf: (node: Node) => ReadonlySet<Node> | undefined,
+): Iterable<readonly Node[]> {
+  const parts = new Set<Node[]>();
+  const partOf = new Map<string, Node[]>();
+  for (const node of nodes) {
+    const size = sizeOf(dims(node));
+    const links = [...(readsOf(node) ?? [])]
+      .filter((read) => size > 1 && sizeOf(dims(read)) === size)
+      .map((read) => `${keyOf(node)} ${read.id}`);
+    const met = links.map((link) => partOf.get(link)).find((part) => part !== undefined);
+    const part = met ?? [];
+    part.push(node);
+    parts.add(part);
+    for (const link of links) if (!partOf.has(link)) partOf.set(link, part);
+  }
+  return parts;
 }
 
 /** What a map plan reads; undefined when it would compute one of its results again at another point. */

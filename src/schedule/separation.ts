@@ -10,6 +10,7 @@ import { nodeBytes } from './cost.ts';
 import { reducedAxes } from './domain.ts';
 import { argsOf, type Expr } from './expr.ts';
 import type { Kernel, KernelKind } from './kernel.ts';
+import { unpacked } from './pack.ts';
 import type { Cluster } from './place.ts';
 import type { Keeping, Refusal } from './refusal.ts';
 import type { Schedule } from './schedule.ts';
@@ -96,7 +97,8 @@ class View {
   readonly before: ReadonlySet<number>[] = [];
 
   constructor(graph: Graph, schedule: Schedule, target: Target) {
-    const { kernels, storage } = schedule;
+    const { storage, packs } = schedule;
+    const kernels = schedule.kernels.map((kernel) => unpacked(kernel, packs));
     this.kernels = kernels;
     this.schedule = schedule;
     this.target = target;

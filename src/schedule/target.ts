@@ -11,6 +11,8 @@ export interface Target {
   readonly limits: {
     /** Storage buffers a kernel may bind. */
     readonly storageBuffers: number;
+    /** Bytes of one device buffer. */
+    readonly bufferBytes: number;
     /** Bytes of one binding. */
     readonly bindingBytes: number;
     readonly workgroupBytes: number;
@@ -54,6 +56,7 @@ export const gpuTarget: Target = {
   name: 'wgsl',
   limits: {
     storageBuffers: 8,
+    bufferBytes: 268_435_456,
     bindingBytes: 134_217_728,
     workgroupBytes: 16_384,
     workgroupInvocations: 256,
@@ -88,10 +91,5 @@ export const interpreterTarget: Target = { ...gpuTarget, id: 'interpreter', name
 /** The profile for an open device, with the device's own limits. */
 export function targetOf(facts: DeviceFacts): Target {
   if (facts.name === 'interpreter') return interpreterTarget;
-  const { storageBuffers, bindingBytes, workgroupBytes, workgroupInvocations, workgroupsPerDimension } =
-    facts.limits;
-  return {
-    ...(facts.software ? softwareTarget : gpuTarget),
-    limits: { storageBuffers, bindingBytes, workgroupBytes, workgroupInvocations, workgroupsPerDimension },
-  };
+  return { ...(facts.software ? softwareTarget : gpuTarget), limits: { ...facts.limits } };
 }

@@ -38,6 +38,7 @@ function copyProgram(device: Device, bytes: number): Program {
     target: targetOf(device.facts).id,
     kernels: [],
     buffers: [buffer('from', 'input'), buffer('to', 'output')],
+    packs: [],
     arenas: [],
     steps: [{ kind: 'copy', from: 0, to: 1 }],
     inputs: [0],

@@ -6,10 +6,11 @@ import type { Device, LoadedProgram } from '../runtime/device.ts';
 import type { Program } from '../runtime/program.ts';
 import { targetOf } from '../schedule/target.ts';
 
-/** Where the memory of an output comes from at each run: an input or an earlier output that it repeats, or anew. */
-export type Place =
-  | { readonly from: 'input' | 'output'; readonly index: number }
-  | { readonly from: 'device'; readonly bytes: number };
+/** Where the memory of an output comes from at each run: an input or an earlier output that it repeats, or a fresh buffer. */
+export interface Place {
+  readonly from: 'input' | 'output' | 'device';
+  readonly index: number;
+}
 
 /** A program on a device, with what every run of it asks. */
 export interface Ready {
@@ -81,12 +82,13 @@ export class Executable {
   }
 }
 
-function placesOf({ inputs, outputs, buffers }: Program): Place[] {
+function placesOf({ inputs, outputs }: Program): Place[] {
+  let fresh = 0;
   return outputs.map((buffer, i): Place => {
     const input = inputs.indexOf(buffer);
     if (input >= 0) return { from: 'input', index: input };
     const first = outputs.indexOf(buffer);
     if (first < i) return { from: 'output', index: first };
-    return { from: 'device', bytes: buffers[buffer]!.bytes };
+    return { from: 'device', index: fresh++ };
   });
 }

@@ -83,6 +83,7 @@ function dispatch(
   scalars: readonly number[],
 ): Resident[] {
   const held: Resident[] = [];
+  const fresh: Resident[] = [];
   const outputs: Resident[] = [];
   try {
     // Held, so that bringing one input up cannot evict another.
@@ -90,13 +91,14 @@ function dispatch(
       const memory = inputs[i]!.on(device)!;
       held.push(donated[i]! && !isSole(inputs[i]!, memory) ? copied(memory) : memory.share());
     }
+    for (const buffer of loaded.allocateOutputs()) fresh.push(new Resident(device, buffer));
     for (const place of places) {
-      if (place.from === 'device') outputs.push(new Resident(device, device.allocate(place.bytes)));
+      if (place.from === 'device') outputs.push(fresh[place.index]!);
       else outputs.push(again((place.from === 'input' ? held : outputs)[place.index]!));
     }
     loaded.run(held.map(bufferOf), outputs.map(bufferOf), scalars);
   } catch (error) {
-    for (const resident of outputs) resident.release();
+    for (const resident of [...outputs, ...fresh]) resident.release();
     throw error;
   } finally {
     for (const resident of held) resident.release();

@@ -100,14 +100,15 @@ async function bestOf(choice: Choice, device: Device, target: Target): Promise<C
 
 /** The kernel alone, spread like this. */
 function programOf({ kernel, scalars }: Choice, schedule: ContractSchedule, target: Target): Program {
-  const lowered = lowerKernel(kernel, target, new Map(), new Map(), () => schedule);
+  const lowered = lowerKernel(kernel, target, undefined, new Map(), () => schedule);
   return assemble({
     target: target.id,
     inputs: kernel.reads,
-    outputs: kernel.writes.map(({ node }) => node),
-    scalars,
+    outputs: [...new Set(kernel.writes.map(({ node }) => node))],
+    scalars: scalars.map(({ name, dtype }) => ({ name, dtype })),
     kernels: [lowered],
-    memory: { arenaOf: new Map(), arenas: [], overwrites: new Map() },
+    packs: new Map(),
+    memory: { placeOf: new Map(), arenas: [], live: 0, overwrites: new Map(), homeOf: (node) => node },
     emit: (loop) => emitWgsl(loop, { scalarSlots: scalars.length }),
   }).program;
 }

@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest';
 
 import { compileGraph } from '../../src/compile.ts';
-import { add, binary, broadcast, mul, unary } from '../../src/ir/build.ts';
+import { add, binary, broadcast, div, mul, sub, unary } from '../../src/ir/build.ts';
 import type { Node } from '../../src/ir/graph.ts';
 import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
 import { Sketch } from './cases.ts';
@@ -27,6 +27,8 @@ const programs: Readonly<Record<string, readonly [Target, (s: Sketch) => readonl
   ],
   'running-sum-software': [softwareTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
   'running-sum-gpu': [gpuTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
+  // One kernel for three parameters of different sizes, and the step count with it.
+  'adam-of-three': [gpuTarget, adamOfThree],
   'sort-gpu': [gpuTarget, (s) => [s.argSort(s.input([40, 100], 'u32'), 1)]],
   'sort-software': [softwareTarget, (s) => [s.argSort(s.input([40, 100], 'u32'), 1)]],
   'digit-ranks-gpu': [gpuTarget, (s) => [digitRanks(s)]],
@@ -37,6 +39,21 @@ const programs: Readonly<Record<string, readonly [Target, (s: Sketch) => readonl
 function digitRanks(s: Sketch): Node {
   const keys = s.input([2, 8192], 'u32');
   return s.b.add('digitRanks', [keys], { shift: 8, digits: 256, block: 4096 }) as Node;
+}
+
+function adamOfThree(s: Sketch): readonly Node[] {
+  const { b } = s;
+  const step = add(b, s.input([], 'i32'), 1);
+  const count = b.add('cast', [step], { dtype: 'f32' }) as Node;
+  const mix = (x: Node, y: Node, keep: number): Node => add(b, mul(b, x, keep), mul(b, y, 1 - keep));
+  const updates = [[8, 3], [5], [64]].map((shape) => {
+    const [p, g, m, v] = [1, 2, 3, 4].map(() => s.input(shape)) as [Node, Node, Node, Node];
+    const [mean, square] = [mix(m, g, 0.9), mix(v, mul(b, g, g), 0.99)];
+    const rate = broadcast(b, unary(b, 'recip', count), shape);
+    const move = mul(b, div(b, mean, add(b, unary(b, 'sqrt', square), 1e-8)), rate);
+    return [sub(b, p, move), mean, square];
+  });
+  return [step, ...updates.flat()];
 }
 
 function biasRelu(s: Sketch, m: number, k: number, n: number): Node {

@@ -43,6 +43,7 @@ export function programOf(loop: Loop, scalars: Program['scalars'] = [], source?:
       },
     ],
     buffers,
+    packs: [],
     arenas: [],
     steps: [{ kind: 'dispatch', kernel: 0, buffers: global.map((_, i) => i), grid: loop.grid }],
     inputs: global.map((_, i) => i),

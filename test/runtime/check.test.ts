@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { checkProgram } from '../../src/runtime/check.ts';
-import type { Program } from '../../src/runtime/program.ts';
+import type { Program, ProgramPack } from '../../src/runtime/program.ts';
 import { dispatch, f32, kernel, program } from './programs.ts';
 
 const sound = program({
@@ -48,6 +48,44 @@ test.each<[Partial<Program>, string]>([
   [{ steps: [dispatch(0, [0, 1], -64)] }, 'the grid -1×1×1'],
   [{ steps: [{ ...dispatch(0, [0, 1], 64), grid: [1.5, 1, 1] } as never] }, 'the grid 1.5×1×1'],
   [{ ...buffer(2, { bytes: 128 }), steps: sound.steps.slice(1) }, 'step 0 copies 256 bytes onto 128'],
+  [{ packs: [{ buffer: 9, members: [] }] }, 'pack 0 is buffer 9 of 4'],
+  [{ packs: [{ buffer: 0, members: [{ buffer: 0, offset: 0 }] }] }, 'pack 0 is the input x'],
 ])('a malformed program is refused: case %#', (change, words) => {
   expect(() => checkProgram({ ...sound, ...change }, 'wgsl', 'd')).toThrow(words);
+});
+
+const whole = f32('pair', 'input', 128);
+const packed = program({
+  kernels: [kernel('k', 128, ['read', 'read_write'], 'b1[i] = b0[i];')],
+  buffers: [f32('x', 'input', 64), f32('y', 'input', 64), whole, f32('z', 'output', 128)],
+  inputs: [0, 1],
+  packs: [
+    {
+      buffer: 2,
+      members: [
+        { buffer: 0, offset: 0 },
+        { buffer: 1, offset: 256 },
+      ],
+    },
+  ],
+  steps: [dispatch(0, [2, 3], 128)],
+});
+
+test('a program with a pack passes', () => {
+  expect(() => checkProgram(packed, 'wgsl', 'd')).not.toThrow();
+});
+
+test.each<[ProgramPack['members'], string]>([
+  [[], 'pack 0 (pair) has no members'],
+  [[{ buffer: 3, offset: 0 }], 'pair holds buffer 3, which is no input'],
+  [[{ buffer: 0, offset: 128 }], 'x is at offset 128 of pair'],
+  [
+    [0, 1].map((buffer) => ({ buffer, offset: 0 })),
+    'y is at offset 0 of pair: not a multiple of 256 from 256 on',
+  ],
+  [[0, 256].map((offset) => ({ buffer: 0, offset })), 'x is in two packs, or twice in one'],
+  [[{ buffer: 0, offset: 512 }], 'the members of pair end at 768, it has 512 bytes'],
+])('a malformed pack is refused: case %#', (members, words) => {
+  const packs = [{ buffer: 2, members }];
+  expect(() => checkProgram({ ...packed, packs }, 'wgsl', 'd')).toThrow(words);
 });

@@ -65,6 +65,7 @@ export function program(parts: Partial<Program> & Pick<Program, 'buffers' | 'ste
     version: 1,
     target: 'wgsl',
     kernels: [],
+    packs: [],
     arenas: [],
     inputs: having('input'),
     outputs: having('output'),

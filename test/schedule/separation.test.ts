@@ -8,6 +8,7 @@ import { dims, topological, type Graph, type Node } from '../../src/ir/graph.ts'
 import { isElementwise } from '../../src/ir/ops.ts';
 import { nodeBytes } from '../../src/schedule/cost.ts';
 import { isExact } from '../../src/schedule/exact.ts';
+import { unpacked } from '../../src/schedule/pack.ts';
 import type { Keeping } from '../../src/schedule/refusal.ts';
 import { scheduleGraph, type Schedule } from '../../src/schedule/schedule.ts';
 import { loopsOf, separations, type Reason, type Separation } from '../../src/schedule/separation.ts';
@@ -28,7 +29,8 @@ function explained(recorded: Graph, target: Target, scalars: ReadonlySet<number>
   const graph = optimise(recorded, target);
   const named = graph.parameters.filter((_, i) => scalars.has(i));
   const schedule = scheduleGraph(graph, target, new Map(named.map((node, slot) => [node as Node, slot])));
-  return { graph, schedule, pairs: separations(graph, schedule, target) };
+  const kernels = schedule.kernels.map((kernel) => unpacked(kernel, schedule.packs));
+  return { graph, schedule: { ...schedule, kernels }, pairs: separations(graph, schedule, target) };
 }
 
 function tell(make: (s: Sketch) => readonly Node[], target: Target = gpuTarget): Told {

@@ -1,6 +1,7 @@
 // Runs a graph the two ways a compiled program can be run here: its generated WGSL on a device, and its Loops in the Loop
 // interpreter (which also reports races and accesses out of bounds).
 
+import { storedBytes } from '../../src/codegen/assemble.ts';
 import { compileGraph, optimise } from '../../src/compile.ts';
 import { lowerKernel } from '../../src/codegen/kernel.ts';
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
@@ -12,6 +13,7 @@ import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
 import { sizeOf } from '../../src/ir/shape.ts';
 import { emptyData, packBytes, unpackBytes, type HostArray, type HostData } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
+import { planMemory } from '../../src/schedule/memory.ts';
 import { scheduleGraph } from '../../src/schedule/schedule.ts';
 import type { Target } from '../../src/schedule/target.ts';
 
@@ -21,8 +23,9 @@ export async function runOnDevice(
   target: Target,
   graph: Graph,
   inputs: readonly HostArray[],
+  donate: ReadonlyMap<number, number> = new Map(),
 ): Promise<HostArray[]> {
-  const { program } = compileGraph(graph, target, { check: true });
+  const { program } = compileGraph(graph, target, { check: true, donate });
   const loaded = device.load(program);
   const buffers = program.buffers.map((buffer) =>
     buffer.role === 'scratch' ? undefined : device.allocate(buffer.bytes),
@@ -48,26 +51,44 @@ export async function runOnDevice(
   }
 }
 
-/** Runs the graph's Loops one after another on host arrays. */
+/** Runs the graph's Loops one after another on host arrays. `donate`: parameters that outputs may take the place of. */
 export function runLoops(
   target: Target,
   graph: Graph,
   inputs: readonly HostArray[],
   pinned?: PinnedSchedules,
+  donate: ReadonlyMap<number, number> = new Map(),
 ): HostArray[] {
   const optimised = optimise(graph, target, true);
-  const { kernels } = scheduleGraph(optimised, target, new Map());
+  const donations = new Map<Node, Node>();
+  for (const [parameter, output] of donate) {
+    const [from, to] = [optimised.parameters[parameter] as Node, optimised.outputs[output]!];
+    if (!optimised.outputs.includes(from) && to.op !== 'parameter') donations.set(to, from);
+  }
+  const { kernels, packs } = scheduleGraph(optimised, target, new Map(), donations);
+  const plan = planMemory(kernels, packs, {
+    outputs: new Set(optimised.outputs),
+    donations,
+    bytesOf: storedBytes,
+    largestArena: Infinity,
+  });
   const memory = new Map<Node, HostData>();
   const store = (node: Node): HostData => {
-    const known = memory.get(node);
+    const host = plan.overwrites.get(node);
+    const known = memory.get(node) ?? (host === undefined ? undefined : store(host));
     if (known !== undefined) return known;
     const fresh = emptyData(node.dtype, paddedSize(node));
     memory.set(node, fresh);
     return fresh;
   };
+  for (const pack of packs.values()) {
+    const whole = store(pack.node);
+    for (const { node, offset, elements } of pack.members)
+      memory.set(node, whole.subarray(offset, offset + elements) as HostData);
+  }
   optimised.parameters.forEach((parameter, i) => store(parameter as Node).set(inputs[i]!.data as never));
   for (const kernel of kernels) {
-    const { loop, bound } = lowerKernel(kernel, target, new Map(), new Map(), pinned);
+    const { loop, bound } = lowerKernel(kernel, target, plan, new Map(), pinned);
     verifyLoop(loop);
     interpretLoop(loop, new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)])), []);
   }

@@ -43,6 +43,11 @@ export function spyDevice(delay: Promise<void> = Promise.resolve()): Spy {
         const loaded = device.load(program, host);
         return {
           program,
+          allocateOutputs: () => {
+            const made = loaded.allocateOutputs();
+            count.allocate += made.length;
+            return made;
+          },
           run: (...args) => {
             count.run += 1;
             outputs.push(args[1].length);

@@ -16,6 +16,8 @@ export interface Bound {
   readonly access: 'read' | 'read_write';
   /** The nodes that live in it: one, or an input and the result written over it. */
   readonly nodes: readonly Node[];
+  /** Whether the kernel stores to it. */
+  readonly written: boolean;
 }
 
 /** Everything a template is filled with. */
@@ -28,7 +30,7 @@ export interface Frame {
 
 /** A builder that knows which buffers change while the kernel runs. */
 export function openBuilder(frame: Frame, shared: readonly string[] = []): LoopBuilder {
-  const written = frame.bound.filter((buffer) => buffer.access === 'read_write').map((buffer) => buffer.name);
+  const written = frame.bound.filter((buffer) => buffer.written).map((buffer) => buffer.name);
   return new LoopBuilder(new Set([...written, ...shared]));
 }
 

@@ -1,11 +1,13 @@
 // map: every output element once, in groups of four neighbouring elements (vector loads and stores). Where values are dispersed,
-// the index of a write is data.
+// the index of a write is data. Single elements that ride along are computed by the first invocation.
 
 import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
 import { CompilerBug } from '../../errors.ts';
+import { addInts, builtin, constant, mulInts, operation } from '../builder.ts';
 import { laneAtom, Lowering, quadIndex } from '../lower.ts';
+import type { Write } from '../../schedule/kernel.ts';
 import type { Loop, Value } from '../loop.ts';
-import { bufferName, finish, forUnits, openBuilder, type Frame } from './frame.ts';
+import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame } from './frame.ts';
 import { storeAt } from './store-value.ts';
 
 /** The Loop of a map kernel. */
@@ -15,16 +17,26 @@ export function mapLoop(frame: Frame): Loop {
   const { axis } = kernel.body;
   const b = openBuilder(frame);
   const quads = Math.ceil(axis.extent / 4);
+  const bufferOf = bufferName(frame);
+  const isSingle = (write: Write): boolean => write.index.kind === 'const';
+  const whole = kernel.writes.filter((write) => !isSingle(write));
   const quadAtom = quadIndex('quad', axis.extent);
   const place: IndexExpr = addIndex(scaleIndex(quadAtom, 4), laneAtom);
   const compute = (quad: Value): void => {
     const binding = { substitution: new Map([[axis.atom, place]]), atoms: new Map([[quadAtom, quad]]) };
-    const lowering = new Lowering(b, kernel.pool, binding, bufferName(frame));
-    const values = kernel.writes.map((write) => lowering.value(write.value));
-    kernel.writes.forEach((write, i) =>
-      storeAt(b, lowering, bufferName(frame)(write.node), write, values[i]!, axis),
-    );
+    const lowering = new Lowering(b, kernel.pool, binding, bufferOf);
+    const values = whole.map((write) => lowering.value(write.value));
+    whole.forEach((write, i) => storeAt(b, lowering, bufferOf(write.node), write, values[i]!, axis));
   };
   const { grid, perInvocation } = forUnits(b, target, quads, 'quad', compute);
+  const single = kernel.writes.filter(isSingle);
+  if (single.length > 0) {
+    const id = addInts(mulInts(groupNumber(grid), constant(target.workgroupSize)), builtin('local', 0));
+    b.if(operation('eq', [id, constant(0)], 'bool'), () => {
+      const lowering = new Lowering(b, kernel.pool, { substitution: new Map(), atoms: new Map() }, bufferOf);
+      const values = single.map((write) => lowering.value(write.value));
+      single.forEach((write, i) => storeAt(b, lowering, bufferOf(write.node), write, values[i]!, undefined));
+    });
+  }
   return finish(frame, b, grid, [target.workgroupSize, 1, 1], `${perInvocation} x 4 elements per invocation`);
 }

@@ -198,6 +198,7 @@ class InterpretedProgram implements LoadedProgram {
     this.#bind('input', program.inputs, inputs).forEach((memory, i) =>
       external.set(program.inputs[i]!, memory),
     );
+    this.#layOut(external);
     const memoryOf = (index: number): Uint8Array => {
       const { role, bytes, arena, offset } = program.buffers[index]!;
       if (role !== 'scratch') return external.get(index)!;
@@ -223,6 +224,26 @@ class InterpretedProgram implements LoadedProgram {
 
   destroy(): void {
     this.#arenas = undefined;
+  }
+
+  allocateOutputs(): DeviceBuffer[] {
+    const { buffers, outputs } = this.program;
+    const fresh = [...new Set(outputs)].filter((index) => buffers[index]!.role === 'output');
+    return fresh.map((index) => this.#device.allocate(buffers[index]!.bytes));
+  }
+
+  /** Lays the members of packs out behind one another for one run; results are copied back from there. */
+  #layOut(external: Map<number, Uint8Array>): void {
+    const { packs, buffers } = this.program;
+    for (const { buffer, members } of packs) {
+      const whole = new Uint8Array(buffers[buffer]!.bytes);
+      external.set(buffer, whole);
+      for (const member of members) {
+        const given = external.get(member.buffer)!;
+        whole.set(given, member.offset);
+        external.set(member.buffer, whole.subarray(member.offset, member.offset + given.length));
+      }
+    }
   }
 
   #bind(kind: string, indices: readonly number[], given: readonly DeviceBuffer[]): Uint8Array[] {

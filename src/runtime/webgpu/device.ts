@@ -5,7 +5,7 @@ import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device
 import type { Program } from '../program.ts';
 import { Failures } from './failures.ts';
 import { loadProgram, type Engine } from './load.ts';
-import { GpuBuffer, Memory, type Slab } from './memory.ts';
+import { GpuBuffer, Memory, type Place, type Slab } from './memory.ts';
 import { Pipelines } from './pipelines.ts';
 import { Scratch } from './scratch.ts';
 import { Stopwatch } from './stopwatch.ts';
@@ -49,7 +49,7 @@ export class WebGpuDevice implements Device {
   write(buffer: DeviceBuffer, bytes: Uint8Array): void {
     const { gpu, failures, memory, timeline } = this.#engine;
     failures.assertAlive();
-    const slab = this.#slab(buffer);
+    const place = this.#place(buffer);
     const padded = Math.ceil(bytes.length / 4) * 4;
     if (padded > buffer.bytes) {
       throw memory.misuse(`${bytes.length} bytes were written to a buffer of ${buffer.bytes}`);
@@ -58,7 +58,7 @@ export class WebGpuDevice implements Device {
     const upload = (data: Uint8Array): void => {
       if (failures.lost) return;
       void failures.guard(at, failures.describe, () => {
-        gpu.queue.writeBuffer(slab.gpu, 0, data as Uint8Array<ArrayBuffer>, 0, data.length);
+        gpu.queue.writeBuffer(place.slab.gpu, place.offset, data as Uint8Array<ArrayBuffer>, 0, data.length);
       });
     };
     // Dawn crashes on shared memory, and WebGPU writes whole words only.
@@ -74,14 +74,14 @@ export class WebGpuDevice implements Device {
   async read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array> {
     const { failures, memory } = this.#engine;
     failures.assertAlive();
-    const slab = this.#slab(buffer);
+    const place = this.#place(buffer);
     if (!(Number.isInteger(bytes) && bytes >= 0 && bytes <= buffer.bytes)) {
       throw memory.misuse(`${bytes} bytes were read from a buffer of ${buffer.bytes}`);
     }
     const length = Math.max(4, Math.ceil(bytes / 4) * 4);
     const staging = memory.stage(length);
     const at = failures.tickRead();
-    const mapped = await this.#wait(this.#copyOut(slab, staging, length, at));
+    const mapped = await this.#wait(this.#copyOut(place, staging, length, at));
     try {
       failures.deliver(at);
       if (!mapped) throw memory.misuse(`a buffer of ${buffer.bytes} bytes could not be mapped`);
@@ -122,21 +122,21 @@ export class WebGpuDevice implements Device {
     this.#engine.gpu.destroy();
   }
 
-  #slab(buffer: DeviceBuffer): Slab {
+  #place(buffer: DeviceBuffer): Place {
     const { memory } = this.#engine;
-    if (buffer instanceof GpuBuffer) return buffer.slab(memory);
+    if (buffer instanceof GpuBuffer) return buffer.place(memory);
     throw memory.misuse('a buffer of another device was used');
   }
 
   /** Copies into staging when its turn comes, and maps that; false when it could not be mapped. */
-  async #copyOut(from: Slab, staging: Slab, bytes: number, at: number): Promise<boolean> {
+  async #copyOut(from: Place, staging: Slab, bytes: number, at: number): Promise<boolean> {
     const { gpu, failures, timeline } = this.#engine;
     let mapping: Promise<boolean> | undefined;
     const heard = await new Promise<{ all: Promise<unknown> }>((resolve) => {
       timeline.push(() => {
         const all = failures.guard(at, failures.describe, () => {
           const encoder = gpu.createCommandEncoder();
-          encoder.copyBufferToBuffer(from.gpu, 0, staging.gpu, 0, bytes);
+          encoder.copyBufferToBuffer(from.slab.gpu, from.offset, staging.gpu, 0, bytes);
           gpu.queue.submit([encoder.finish()]);
           mapping = staging.gpu.mapAsync(MAP_READ, 0, bytes).then(
             () => true,

@@ -1,13 +1,15 @@
 // A Program made ready on a WebGPU device. `run` only queues: when its turn comes, all steps go into one command buffer, with
-// dispatches in as few passes as the copies allow, and one submit. Bind groups are kept by the buffers they bind, so a loop
+// dispatches in as few passes as the copies allow, and one submit. Bind groups are kept by the places they bind, so a loop
 // over the same buffers replays without building anything.
 
 import { DeviceError } from '../../errors.ts';
 import { checkProgram } from '../check.ts';
 import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
+import { Layout, type Settled } from './layout.ts';
+import { checkLimits, encodeScalars } from './limits.ts';
 import type { Program } from '../program.ts';
 import type { Describe, Failures } from './failures.ts';
-import { GpuBuffer, sizeClass, type Memory, type Slab } from './memory.ts';
+import { GpuBuffer, sizeClass, type Memory, type Place, type Slab } from './memory.ts';
 import type { Compiled, Pipelines } from './pipelines.ts';
 import type { Scratch } from './scratch.ts';
 import type { Stopwatch } from './stopwatch.ts';
@@ -34,15 +36,14 @@ type Operation =
     }
   | { readonly kind: 'copy'; readonly from: Region; readonly to: Region };
 
-interface Region {
-  readonly slab: Slab;
-  readonly offset: number;
+interface Region extends Place {
   readonly bytes: number;
 }
 
-/** The steps bound to one set of buffers: inputs, outputs and arenas, in this order. */
+/** The steps bound to one set of places, and one of arenas. */
 interface Plan {
-  readonly slabs: readonly Slab[];
+  readonly settled: Settled;
+  readonly arenas: readonly Slab[];
   readonly operations: readonly Operation[];
   /** The GPU has taken it once: it takes it again, so no error scope need listen. */
   isProven: boolean;
@@ -70,6 +71,7 @@ class WebGpuProgram implements LoadedProgram {
   #written: Int32Array<ArrayBuffer> | undefined;
   readonly #plans: Plan[] = [];
   readonly #groups = new Map<string, GPUBindGroup>();
+  readonly #layout: Layout;
   readonly #describe: Describe;
   #destroyed = false;
 
@@ -85,6 +87,7 @@ class WebGpuProgram implements LoadedProgram {
       : undefined;
     this.#compiled = program.kernels.map((kernel) => engine.pipelines.get(kernel));
     this.#gate = all(this.#compiled);
+    this.#layout = new Layout(engine, program);
     this.#describe = describeBy(program, engine.failures.describe, engine.facts.name);
   }
 
@@ -92,14 +95,14 @@ class WebGpuProgram implements LoadedProgram {
     const { failures, timeline } = this.#engine;
     failures.assertAlive();
     if (this.#destroyed) throw this.#misuse('E_STATE', 'a destroyed program was run');
-    const bound = [
-      ...this.#bind('input', this.program.inputs, inputs),
-      ...this.#bind('output', this.program.outputs, outputs),
-    ];
+    const settled = this.#settle([
+      ...this.#check('input', this.program.inputs, inputs),
+      ...this.#check('output', this.program.outputs, outputs),
+    ]);
     const words = encodeScalars(this.program, scalars, this.#engine.facts.name);
     const at = failures.tick();
     timeline.push(() => {
-      if (!failures.lost) this.#replay(bound, words, at);
+      if (!failures.lost) this.#replay(settled, words, at);
     }, this.#gate);
   }
 
@@ -116,7 +119,36 @@ class WebGpuProgram implements LoadedProgram {
     });
   }
 
-  #bind(kind: string, indices: readonly number[], given: readonly DeviceBuffer[]): Slab[] {
+  allocateOutputs(): DeviceBuffer[] {
+    const { program } = this;
+    const { memory, failures } = this.#engine;
+    failures.assertAlive();
+    const made = new Map<number, DeviceBuffer>();
+    for (const { buffer, members } of program.packs) {
+      if (program.buffers[buffer]!.role !== 'output') continue;
+      const parts = members.map((member) => {
+        return { offset: member.offset, bytes: program.buffers[member.buffer]!.bytes };
+      });
+      const handles = memory.allocateTogether(program.buffers[buffer]!.bytes, parts);
+      members.forEach((member, i) => made.set(member.buffer, handles[i]!));
+    }
+    for (const index of program.outputs) {
+      const { role, bytes } = program.buffers[index]!;
+      if (role === 'output' && !made.has(index)) made.set(index, memory.allocate(bytes));
+    }
+    return [...new Set(program.outputs)].flatMap((index) => made.get(index) ?? []);
+  }
+
+  /** Where everything lies, after what lay in the wrong place has been moved. */
+  #settle(given: readonly GpuBuffer[]): Settled {
+    const { memory } = this.#engine;
+    const known = this.#plans.find(({ settled: { places, lasting } }) => {
+      return lasting && given.every((buffer, i) => isSame(buffer.place(memory), places[i]!));
+    });
+    return known?.settled ?? this.#layout.settle(given);
+  }
+
+  #check(kind: string, indices: readonly number[], given: readonly DeviceBuffer[]): GpuBuffer[] {
     const { program } = this;
     if (given.length !== indices.length) {
       throw this.#misuse('E_VALIDATION', `${given.length} ${kind} buffers given: expected ${indices.length}`);
@@ -131,13 +163,13 @@ class WebGpuProgram implements LoadedProgram {
         const problem = `${kind} ${position} (${name}) needs ${bytes} bytes and was given ${buffer.bytes}`;
         throw this.#misuse('E_VALIDATION', problem);
       }
-      return buffer.slab(this.#engine.memory);
+      return buffer;
     });
   }
 
-  #replay(bound: readonly Slab[], words: Int32Array<ArrayBuffer>, at: number): void {
+  #replay(settled: Settled, words: Int32Array<ArrayBuffer>, at: number): void {
     const { failures } = this.#engine;
-    const known = this.#known(bound);
+    const known = this.#known(settled);
     if (known?.isProven === true) {
       failures.attempt(at, this.#describe, () => this.#submit(known, words));
       return;
@@ -145,7 +177,7 @@ class WebGpuProgram implements LoadedProgram {
     let plan = known;
     const work = (): void => {
       this.#checkCompiled();
-      plan ??= this.#plan(bound);
+      plan ??= this.#plan(settled);
       this.#submit(plan, words);
     };
     void failures.guard(at, this.#describe, work).then((isSound) => {
@@ -202,43 +234,40 @@ class WebGpuProgram implements LoadedProgram {
     );
   }
 
-  /** The plan for these buffers, when it is remembered. */
-  #known(bound: readonly Slab[]): Plan | undefined {
+  /** The plan for these places, when it is remembered. */
+  #known(settled: Settled): Plan | undefined {
     const plans = this.#plans;
     const { scratch } = this.#engine;
-    const arenas = this.#arenas;
-    const same = (plan: Plan): boolean => {
-      const { slabs } = plan;
-      for (let i = 0; i < bound.length; i++) if (slabs[i] !== bound[i]) return false;
-      for (let i = 0; i < arenas.length; i++) {
-        if (slabs[bound.length + i] !== scratch.slab(i)) return false;
-      }
-      return true;
-    };
-    const at = plans.findIndex(same);
+    const at = plans.findIndex((plan) => {
+      const { places } = plan.settled;
+      const same = plan.settled === settled || settled.places.every((place, k) => isSame(place, places[k]!));
+      return same && plan.arenas.every((slab, arena) => slab === scratch.slab(arena));
+    });
     if (at > 0) plans.unshift(...plans.splice(at, 1));
     return at < 0 ? undefined : plans[0];
   }
 
-  #plan(bound: readonly Slab[]): Plan {
+  #plan(settled: Settled): Plan {
     const { scratch } = this.#engine;
-    const slabs = [...bound, ...this.#arenas.map((_, i) => scratch.slab(i))];
-    const plan = { slabs, operations: this.#operations(slabs), isProven: false };
+    const arenas = this.#arenas.map((_, arena) => scratch.slab(arena));
+    const operations = this.#operations(settled.places, arenas);
+    const plan = { settled, arenas, operations, isProven: false };
     this.#plans.unshift(plan);
     if (this.#plans.length > PLANS) this.#plans.pop();
     return plan;
   }
 
-  #operations(slabs: readonly Slab[]): Operation[] {
-    const { inputs, outputs, buffers, kernels, steps } = this.program;
-    const arenaSlabs = slabs.slice(inputs.length + outputs.length);
-    const external = new Map<number, Slab>();
-    outputs.forEach((index, i) => external.set(index, slabs[inputs.length + i]!));
-    inputs.forEach((index, i) => external.set(index, slabs[i]!));
+  #operations(places: readonly Place[], arenas: readonly Slab[]): Operation[] {
+    const { inputs, outputs, packs, buffers, kernels, steps } = this.program;
+    const external = new Map<number, Place>();
+    packs.forEach(({ buffer }, i) => external.set(buffer, places[inputs.length + outputs.length + i]!));
+    outputs.forEach((index, i) => external.set(index, places[inputs.length + i]!));
+    inputs.forEach((index, i) => external.set(index, places[i]!));
     const region = (index: number): Region => {
-      const buffer = buffers[index]!;
-      const slab = buffer.role === 'scratch' ? arenaSlabs[buffer.arena!]! : external.get(index)!;
-      return { slab, offset: buffer.role === 'scratch' ? buffer.offset! : 0, bytes: buffer.bytes };
+      const { role, arena, offset, bytes } = buffers[index]!;
+      return role === 'scratch'
+        ? { slab: arenas[arena!]!, offset: offset!, bytes }
+        : { ...external.get(index)!, bytes };
     };
 
     const operations: Operation[] = [];
@@ -246,7 +275,7 @@ class WebGpuProgram implements LoadedProgram {
       if (from.slab !== to.slab) operations.push({ kind: 'copy', from, to });
       else if (from.offset !== to.offset) {
         // WebGPU forbids copies within one buffer.
-        const between = { slab: arenaSlabs.at(-1)!, offset: 0, bytes: from.bytes };
+        const between = { slab: arenas.at(-1)!, offset: 0, bytes: from.bytes };
         operations.push({ kind: 'copy', from, to: between }, { kind: 'copy', from: between, to });
       }
     };
@@ -256,7 +285,7 @@ class WebGpuProgram implements LoadedProgram {
       if (step.kind !== 'dispatch' || step.grid.includes(0)) return;
       const compiled = this.#compiled[step.kernel]!;
       const regions = step.buffers.map(region);
-      const key = `${position}:${regions.map(({ slab }) => slab.id).join()}`;
+      const key = `${position}:${regions.map(({ slab, offset }) => `${slab.id}+${offset}`).join()}`;
       let group = this.#groups.get(key);
       if (group === undefined) {
         this.#checkAliasing(step.kernel, step.buffers, regions);
@@ -267,8 +296,7 @@ class WebGpuProgram implements LoadedProgram {
     });
     // An output that is an input passed through, or another output once more, is copied unless it is the same buffer.
     outputs.forEach((index, i) => {
-      const given = slabs[inputs.length + i]!;
-      copy(region(index), { slab: given, offset: 0, bytes: buffers[index]!.bytes });
+      copy(region(index), { ...places[inputs.length + i]!, bytes: buffers[index]!.bytes });
     });
     return operations;
   }
@@ -319,6 +347,10 @@ class WebGpuProgram implements LoadedProgram {
   }
 }
 
+function isSame(a: Place, b: Place): boolean {
+  return a.slab === b.slab && a.offset === b.offset;
+}
+
 /** Open when every kernel has compiled or failed. */
 function all(compiled: readonly Compiled[]): Gate {
   const gate = { open: compiled.every(({ open }) => open), opened: Promise.resolve() };
@@ -341,53 +373,6 @@ function bounceBytes({ steps, buffers }: Program): number {
     if (within && from.offset !== to.offset) most = Math.max(most, from.bytes);
   }
   return most;
-}
-
-function checkLimits(program: Program, facts: DeviceFacts): void {
-  const { limits, name } = facts;
-  const exceed = (what: string, value: number, limit: number, kernel?: string): void => {
-    if (value <= limit) return;
-    const options = kernel === undefined ? {} : { kernel };
-    throw new DeviceError('E_LIMIT', name, `${what} ${value} exceeds the limit ${limit}`, options);
-  };
-  for (const kernel of program.kernels) {
-    exceed('the number of storage buffers', kernel.bindings.length, limits.storageBuffers, kernel.name);
-    const invocations = kernel.workgroup[0] * kernel.workgroup[1] * kernel.workgroup[2];
-    exceed('the workgroup size', invocations, limits.workgroupInvocations, kernel.name);
-  }
-  for (const step of program.steps) {
-    if (step.kind === 'host') {
-      throw new DeviceError('E_UNSUPPORTED', name, `host step ${step.run}: only the interpreter runs these`);
-    }
-    if (step.kind !== 'dispatch') continue;
-    const kernel = program.kernels[step.kernel]!;
-    for (const count of step.grid) {
-      exceed('the workgroup count', count, limits.workgroupsPerDimension, kernel.name);
-    }
-    for (const index of step.buffers) {
-      const { bytes, name } = program.buffers[index]!;
-      exceed(`the size of ${name}`, bytes, limits.bindingBytes, kernel.name);
-    }
-  }
-}
-
-function encodeScalars(
-  program: Program,
-  scalars: readonly number[],
-  device: string,
-): Int32Array<ArrayBuffer> {
-  const expected = program.scalars.length;
-  if (scalars.length !== expected) {
-    throw new DeviceError('E_VALIDATION', device, `${scalars.length} scalars given: expected ${expected}`);
-  }
-  const words = new Int32Array(expected);
-  const floats = new Float32Array(words.buffer);
-  program.scalars.forEach(({ dtype }, i) => {
-    const value = scalars[i]!;
-    if (dtype === 'f32') floats[i] = value;
-    else words[i] = dtype === 'bool' ? Number(value !== 0) : value;
-  });
-  return words;
 }
 
 /** Names the kernel whose label the GPU's message quotes, as its pipeline or its bind group carries it. */

@@ -1,6 +1,7 @@
 // GPU memory. A GPUBuffer costs next to nothing in the JS heap, so the collector never feels its weight: buffers are pooled
 // by size class, given back explicitly, trimmed above a bound, and above a high-water mark the collector is asked to find
-// handles that were dropped without `destroy`.
+// handles that were dropped without `destroy`. A handle stands for a whole GPUBuffer or for a part of one that it shares with
+// others, and may be moved from one to another.
 
 import { DeviceError } from '../../errors.ts';
 import type { DeviceBuffer } from '../device.ts';
@@ -13,6 +14,19 @@ export interface Slab {
   readonly gpu: GPUBuffer;
   /** The size of its class, at least what was asked for. */
   readonly bytes: number;
+}
+
+/** Where a handle's bytes start. */
+export interface Place {
+  readonly slab: Slab;
+  /** Bytes, a multiple of 256. */
+  readonly offset: number;
+}
+
+/** What is to lie `offset` bytes behind the start of a slab. */
+export interface Tenant {
+  readonly buffer: GpuBuffer;
+  readonly offset: number;
 }
 
 const MiB = 2 ** 20;
@@ -83,9 +97,9 @@ export class Pool {
   }
 }
 
-/** A handle's claim on a slab, apart from the handle so that it survives the handle's collection. */
+/** A handle's claim on memory, apart from the handle so that it survives the handle's collection. */
 interface Lease {
-  slab: Slab | undefined;
+  place: Place | undefined;
   readonly handle: WeakRef<GpuBuffer>;
 }
 
@@ -95,17 +109,22 @@ export class GpuBuffer implements DeviceBuffer {
   readonly #memory: Memory;
   readonly #lease: Lease;
 
-  constructor(bytes: number, slab: Slab, memory: Memory) {
+  constructor(bytes: number, place: Place, memory: Memory) {
     this.bytes = bytes;
     this.#memory = memory;
-    this.#lease = { slab, handle: new WeakRef(this) };
+    this.#lease = { place, handle: new WeakRef(this) };
     memory.adopt(this, this.#lease);
   }
 
-  /** Its slab on `memory`; throws when destroyed or when it belongs to another device. */
-  slab(memory: Memory): Slab {
+  /** Where it lies in `memory`; throws when destroyed or when it belongs to another device. */
+  place(memory: Memory): Place {
     if (memory !== this.#memory) throw memory.misuse('a buffer of another device was used');
-    return this.#lease.slab ?? memory.refuseDestroyed(this.bytes);
+    return this.#lease.place ?? memory.refuseDestroyed(this.bytes);
+  }
+
+  /** From now on it lies elsewhere; its bytes are copied by whoever moves it. */
+  move(to: Place): void {
+    this.#memory.move(this.#lease, to);
   }
 
   destroy(): void {
@@ -127,6 +146,8 @@ export class Memory {
   readonly #limits: MemoryLimits;
   readonly #failures: Failures;
   readonly #leases = new Set<Lease>();
+  /** The leases of slabs that several handles share. */
+  readonly #shared = new Map<Slab, Set<Lease>>();
   readonly #dropped = new FinalizationRegistry<Lease>((lease) => this.end(lease));
   readonly #collect: (() => void) | undefined = collector();
   #nextId = 0;
@@ -163,7 +184,48 @@ export class Memory {
     if (!(Number.isInteger(bytes / 4) && bytes >= 4)) {
       throw this.misuse(`a buffer of ${bytes} bytes was asked for: not a multiple of 4, at least 4`);
     }
-    return new GpuBuffer(bytes, this.scratch(bytes), this);
+    return new GpuBuffer(bytes, { slab: this.scratch(bytes), offset: 0 }, this);
+  }
+
+  /** Handles to parts of one new slab of `bytes`, in order; it goes back when the last of them ends. */
+  allocateTogether(
+    bytes: number,
+    parts: readonly { readonly offset: number; readonly bytes: number }[],
+  ): GpuBuffer[] {
+    const slab = this.#share(bytes);
+    return parts.map((part) => new GpuBuffer(part.bytes, { slab, offset: part.offset }, this));
+  }
+
+  /**
+   * Moves handles into one new slab of `bytes`; gives it, and where each was. A handle that comes twice is moved to the first
+   * of its places, for the others its bytes are copied. Their bytes are copied by the caller, at once.
+   */
+  gather(
+    bytes: number,
+    tenants: readonly Tenant[],
+  ): { readonly slab: Slab; readonly from: readonly Place[] } {
+    const from = tenants.map(({ buffer }) => buffer.place(this));
+    const slab = this.#share(bytes);
+    const moved = new Set<GpuBuffer>();
+    for (const { buffer, offset } of tenants) {
+      if (!moved.has(buffer)) buffer.move({ slab, offset });
+      moved.add(buffer);
+    }
+    return { slab, from };
+  }
+
+  /** Whether others than these many handles lie in a part of the slab. */
+  isCrowded(slab: Slab, offset: number, bytes: number, tenants: number): boolean {
+    const inside = [...(this.#shared.get(slab) ?? [])].filter(({ place }) => {
+      return place !== undefined && place.offset >= offset && place.offset < offset + bytes;
+    });
+    return inside.length > tenants;
+  }
+
+  #share(bytes: number): Slab {
+    const slab = this.scratch(bytes);
+    this.#shared.set(slab, new Set());
+    return slab;
   }
 
   /** A slab of storage without a handle, for a program's scratch; give it back with `recycle`. */
@@ -194,16 +256,27 @@ export class Memory {
 
   adopt(handle: GpuBuffer, lease: Lease): void {
     this.#leases.add(lease);
+    this.#shared.get(lease.place!.slab)?.add(lease);
     this.#dropped.register(handle, lease, lease);
   }
 
   end(lease: Lease): void {
-    const { slab } = lease;
-    if (slab === undefined) return;
-    lease.slab = undefined;
+    if (lease.place === undefined) return;
     this.#leases.delete(lease);
     this.#dropped.unregister(lease);
-    this.recycle(slab);
+    this.move(lease, undefined);
+  }
+
+  move(lease: Lease, to: Place | undefined): void {
+    const from = lease.place?.slab;
+    lease.place = to;
+    if (to !== undefined) this.#shared.get(to.slab)?.add(lease);
+    if (from === undefined || from === to?.slab) return;
+    const others = this.#shared.get(from);
+    others?.delete(lease);
+    if (others !== undefined && others.size > 0) return;
+    this.#shared.delete(from);
+    this.recycle(from);
   }
 
   misuse(problem: string): DeviceError {
