@@ -22,7 +22,9 @@ export function signatureOf(kernel: Kernel, bound: readonly Bound[]): string {
   const buffers = bound.map(
     ({ access, nodes }) => `${access} ${nodes.map((node) => showType(node)).join(' ')}`,
   );
-  const writes = kernel.writes.map((write) => `${nameOf(write.node)}[${write.index.id}]=${write.value.id}`);
+  const writes = kernel.writes.map(
+    ({ node, index, value, isPart = false }) => `${nameOf(node)}[${index.id}]=${value.id} ${isPart}`,
+  );
   const body = bodyKey(kernel.body, nameOf);
   return [kernel.kind, ...body, ...buffers, ...writes, kernel.flops, kernel.pool.signature(nameOf)].join('|');
 }

@@ -1,6 +1,7 @@
 // The walk of clustering (see cluster.ts): gives each node a place as it comes, with what it needs already placed.
 
 import { dims, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
+import { dtypeBytes } from '../ir/dtype.ts';
 import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
@@ -26,6 +27,7 @@ import {
   type AttentionGroup,
   type Cluster,
   type Inline,
+  type Piece,
   type Place,
 } from './place.ts';
 import type { Limit, Overflow, Refusal, Refused } from './refusal.ts';
@@ -42,6 +44,9 @@ const contextLimit = 48;
 
 const none: ReadonlySet<Node> = new Set();
 
+/** Kernels whose results are dear: nobody computes them again. */
+const products: ReadonlySet<AnchorKind> = new Set<AnchorKind>(['dot', 'conv', 'attention']);
+
 /** One walk over the nodes; `cuts` bar what an earlier walk found too much. */
 export class ClusterPass {
   readonly places: Map<Node, Place> = new Map();
@@ -55,6 +60,7 @@ export class ClusterPass {
   readonly #cuts: ReadonlyMap<Node, Cut>;
   /** The attention group that a node is computed in first, and the clusters opened so far. */
   readonly #home: ReadonlyMap<Node, AttentionGroup>;
+  readonly #users: ReadonlyMap<Node, readonly Node[]>;
   readonly #groups = new Map<AttentionGroup, Cluster>();
   /** Row clusters by the shape and axes they reduce. */
   readonly #rows = new Map<string, Cluster[]>();
@@ -67,12 +73,14 @@ export class ClusterPass {
     scalars: ReadonlySet<Node>,
     cuts: ReadonlyMap<Node, Cut>,
     home: ReadonlyMap<Node, AttentionGroup>,
+    users: ReadonlyMap<Node, readonly Node[]>,
   ) {
     this.#target = target;
     this.#scalars = scalars;
     this.#outputs = new Set(graph.outputs);
     this.#cuts = cuts;
     this.#home = home;
+    this.#users = users;
   }
 
   visit(node: Node): void {
@@ -111,8 +119,35 @@ export class ClusterPass {
         return this.#open(node, 'segments', segmentsDomain(node));
       case 'disperse':
         return this.#joinDispersed(node) ?? this.#openDispersed(node);
+      case 'concat':
+        return this.#assemble(node) ?? this.#free(node);
       default:
         return this.#join(node) ?? this.#free(node);
+    }
+  }
+
+  /** A concatenation of products that nothing else reads: their kernels write them where the whole lies. */
+  #assemble(node: NodeOf<'concat'>): Place | undefined {
+    const pieces: Piece[] = [];
+    let [rank, start] = [0, 0];
+    for (const part of node.inputs) {
+      const place = this.places.get(part)!;
+      if (place.kind !== 'member' || !this.#isOnlyReadBy(part, place.cluster)) return undefined;
+      if (dtypeBytes(part.dtype) < 4 || !products.has(place.cluster.kind)) return undefined;
+      pieces.push({ part, whole: node as Node, start, cluster: place.cluster });
+      rank = Math.max(rank, place.cluster.rank + 0.5);
+      start += dims(part)[node.attrs.axis]!;
+    }
+    return new Set(node.inputs).size === node.inputs.length ? { kind: 'stored', rank, pieces } : undefined;
+  }
+
+  /** Whether the value leaves its cluster by one reader at most, however it is viewed. */
+  #isOnlyReadBy(part: Node, cluster: Cluster): boolean {
+    for (let node = part; ; node = node.inputs[0]!) {
+      const readers = this.#users.get(node) ?? [];
+      if (this.#outputs.has(node) || readers.length !== 1) return false;
+      if (!isThroughView(node)) return true;
+      if (!cluster.members.has(node.inputs[0]!)) return false;
     }
   }
 

@@ -46,7 +46,7 @@ export function clusterNodes(
   const split = new Map<Node, number>();
   let grouped = groupNodes(order, users, outputs, split);
   for (let round = 0; round < 40; round++) {
-    const pass = new ClusterPass(graph, target, scalars, cuts, grouped.home);
+    const pass = new ClusterPass(graph, target, scalars, cuts, grouped.home, users);
     for (const node of grouped.order) pass.visit(node);
     const again = computedAgain(pass.clusters, pass.places);
     const tooLarge: AttentionGroup[] = [];

@@ -37,6 +37,8 @@ export interface Write {
   /** Flat element of the stored node; data decides it where values are dispersed. */
   readonly index: IndexExpr;
   readonly value: Expr;
+  /** Other kernels write other elements of the node: nothing past an axis's end may be touched. */
+  readonly isPart?: boolean;
 }
 
 /** A reduction over the row axis; its result is one value a row. */

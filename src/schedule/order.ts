@@ -15,7 +15,7 @@ export function orderKernels(
   donations: ReadonlyMap<Node, Node>,
   packs: Packs = new Map(),
 ): Kernel[] {
-  const writer = new Map<Node, Kernel>();
+  const writers = new Map<Node, Kernel[]>();
   const readersLeft = new Map<Node, number>();
   const reads = new Map<Kernel, ReadonlySet<Node>>();
   const writes = new Map<Kernel, readonly Node[]>();
@@ -25,15 +25,14 @@ export function orderKernels(
       kernel,
       kernel.writes.flatMap(({ node }) => membersOf(node, packs)),
     );
-    for (const node of writes.get(kernel)!) writer.set(node, kernel);
+    for (const node of new Set(writes.get(kernel)!))
+      writers.set(node, [...(writers.get(node) ?? []), kernel]);
     for (const node of reads.get(kernel)!) readersLeft.set(node, (readersLeft.get(node) ?? 0) + 1);
   }
   const readers = new Map<Kernel, Kernel[]>();
   const waiting = new Map<Kernel, number>();
   for (const kernel of kernels) {
-    const sources = new Set(
-      [...reads.get(kernel)!].map((node) => writer.get(node)).filter((k) => k !== undefined),
-    );
+    const sources = new Set([...reads.get(kernel)!].flatMap((node) => writers.get(node) ?? []));
     waiting.set(kernel, sources.size);
     for (const source of sources) {
       const list = readers.get(source);

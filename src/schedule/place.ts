@@ -84,8 +84,20 @@ export type Place =
   | { readonly kind: 'member'; readonly cluster: Cluster }
   /** Computed inline by whoever reads it. */
   | Inline
-  /** A free node that must be stored: a map kernel of its own computes it. */
-  | { readonly kind: 'stored'; readonly rank: number };
+  /**
+   * A free node that must be stored: a map kernel of its own computes it. With `pieces`, it is a concatenation whose parts the
+   * kernels that compute them write where the whole lies, and there is no such kernel.
+   */
+  | { readonly kind: 'stored'; readonly rank: number; readonly pieces?: readonly Piece[] };
+
+/** A part of a concatenation, and the cluster whose kernel writes it into the whole. */
+export interface Piece {
+  readonly part: Node;
+  readonly whole: Node;
+  /** Where the part begins along the axis of the concatenation. */
+  readonly start: number;
+  readonly cluster: Cluster;
+}
 
 /** Views that a reader outside looks through instead of having them stored. */
 export function isThroughView(node: Node): boolean {

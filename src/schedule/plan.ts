@@ -8,13 +8,15 @@ import { sameIndices } from './align.ts';
 import { Evaluator, type Indices } from './evaluate.ts';
 import { ExprPool, type Expr } from './expr.ts';
 import type { Axis } from './kernel.ts';
-import { isThroughView, type Cluster } from './place.ts';
+import { isThroughView, type Cluster, type Piece } from './place.ts';
 
 /** What one kernel computes, before its expressions exist. */
 export interface Plan {
   readonly cluster: Cluster | undefined;
   /** Nodes written, with their indices at the kernel's point. */
   readonly writes: ReadonlyMap<Node, Indices>;
+  /** Parts of concatenations, written where the whole lies. */
+  readonly pieces: readonly Piece[];
   /** Map plans: the flat axis. */
   readonly axis: Axis | undefined;
 }

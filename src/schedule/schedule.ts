@@ -3,7 +3,7 @@
 
 import { CompilerBug } from '../errors.ts';
 import { dims, type Graph, type Node } from '../ir/graph.ts';
-import { constantIndex, delinearize, linearize } from '../ir/index-expr.ts';
+import { constantIndex, delinearize, linearize, offsetIndex } from '../ir/index-expr.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { buildBody, dispersedWrites } from './body.ts';
 import { clusterNodes, type Clustering } from './cluster.ts';
@@ -16,6 +16,7 @@ import { nameKernels, orderKernels } from './order.ts';
 import { keyOf } from './place.ts';
 import type { Packs } from './pack.ts';
 import { kernelEvaluator, type Plan } from './plan.ts';
+import type { Piece } from './place.ts';
 import { chooseStorage, type Storage } from './store.ts';
 import type { Target } from './target.ts';
 
@@ -53,7 +54,8 @@ export function scheduleGraph(
   const plans: Plan[] = [];
   for (const cluster of clustering.clusters) {
     const writes = storage.clusterWrites.get(cluster)!;
-    if (writes.size > 0) plans.push({ cluster, writes, axis: undefined });
+    const pieces = storage.pieces.get(cluster) ?? [];
+    if (writes.size + pieces.length > 0) plans.push({ cluster, writes, pieces, axis: undefined });
   }
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
   plans.push(...groupMaps(computed, clustering, inMemory, scalars, target));
@@ -152,7 +154,7 @@ function withNodes(plan: MapPlan | undefined, nodes: readonly Node[]): MapPlan {
   const axis = plan?.axis ?? makeAxis('i', sizeOf(dims(nodes[0]!)));
   const writes = new Map(plan?.writes);
   for (const node of nodes) writes.set(node, delinearize(axis.atom, dims(node)));
-  return { cluster: undefined, writes, axis };
+  return { cluster: undefined, writes, pieces: [], axis };
 }
 
 /** Nodes of one key that read a tensor of their size in common, each part in order, the parts in the order of their first. */
@@ -211,7 +213,7 @@ function buildKernel(
   const again = new Set<Node>();
   for (;;) {
     const kernel = attemptKernel(plan, (node) => inMemory(node) && !again.has(node), scalars);
-    const bound = kernel.reads.length + plan.writes.size;
+    const bound = kernel.reads.length + new Set(kernel.writes.map(({ node }) => node)).size;
     if (bound <= room) return kernel;
     const candidate = kernel.reads.find((node) => isFree(node) && !again.has(node));
     if (candidate === undefined)
@@ -237,7 +239,7 @@ function attemptKernel(
   });
   const body = buildBody(plan, evaluator);
   const writes = writesOf(plan, body, evaluator);
-  const written = [...plan.writes.keys()];
+  const written = [...plan.writes.keys(), ...plan.pieces.map(({ part }) => part)];
   const nodes = [...new Set([...evaluator.computed, ...written])];
   const bytes = [...reads, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);
   return {
@@ -258,9 +260,24 @@ function writesOf(plan: Plan, body: Body, evaluator: Evaluator): Write[] {
   if (body.kind === 'scatter') return [{ node: body.node, index: body.index, value: body.operand }];
   if (body.kind === 'ranks') return [{ node: body.node as Node, index: constantIndex(0), value: body.key }];
   if (plan.cluster?.kind === 'disperse') return dispersedWrites(plan.writes.keys(), plan.cluster, evaluator);
-  return Array.from(plan.writes, ([node, at]) => ({
+  const writes = Array.from(plan.writes, ([node, at]): Write => ({
     node,
     index: linearize(at, dims(node)),
     value: evaluator.value(node, at),
   }));
+  return [...writes, ...plan.pieces.map((piece) => pieceWrite(piece, evaluator))];
+}
+
+/** A part of a concatenation at its own indices, stored behind the parts before it. */
+function pieceWrite({ part, whole, start, cluster }: Piece, evaluator: Evaluator): Write {
+  const at = cluster.members.get(part);
+  if (at === undefined || whole.op !== 'concat') throw new CompilerBug('schedule', 'a part has no place');
+  const { axis } = whole.attrs;
+  const inWhole = at.map((index, a) => (a === axis ? offsetIndex(index, start) : index));
+  return {
+    node: whole,
+    index: linearize(inWhole, dims(whole)),
+    value: evaluator.value(part, at),
+    isPart: true,
+  };
 }

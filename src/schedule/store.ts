@@ -9,7 +9,7 @@ import { sizeOf } from '../ir/shape.ts';
 import { nodeBytes } from './cost.ts';
 import { contractExtents } from './domain.ts';
 import type { Clustering } from './cluster.ts';
-import { isThroughView, type Cluster, type Place } from './place.ts';
+import { isThroughView, type Cluster, type Piece, type Place } from './place.ts';
 import type { Keeping } from './refusal.ts';
 import { sourcesOf } from './rematerialise.ts';
 import type { Indices } from './evaluate.ts';
@@ -18,6 +18,8 @@ import type { Target } from './target.ts';
 export interface Storage {
   /** Members and attached free nodes each cluster writes. */
   readonly clusterWrites: ReadonlyMap<Cluster, ReadonlyMap<Node, Indices>>;
+  /** Parts of concatenations that a cluster's kernel writes where the whole lies. */
+  readonly pieces: ReadonlyMap<Cluster, readonly Piece[]>;
   /** Free nodes that map kernels compute. */
   readonly mapped: readonly Node[];
   /** Every node in memory that a kernel computes. */
@@ -43,6 +45,9 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
   const stored = new Set<Node>();
   const kept = new Map<Node, Keeping>();
   const uses = new Map<Node, Uses>();
+  const pieces = new Map<Cluster, Piece[]>();
+  /** Concatenations that are put together where they lie: their parts need not be stored for them. */
+  const assembled = new Set<Node>();
 
   /** Members that a dropped value is computed from again, and the kernels that do so. */
   const inherited = new Map<Node, Uses>();
@@ -67,6 +72,13 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       stored.add(node);
       continue;
     }
+    if (place.kind === 'stored' && place.pieces !== undefined) {
+      stored.add(node);
+      assembled.add(node);
+      for (const piece of place.pieces)
+        pieces.set(piece.cluster, [...(pieces.get(piece.cluster) ?? []), piece]);
+      continue;
+    }
     const keeping = keepingOfFree(node, place, mine);
     if (keeping === undefined) continue;
     keep(node, keeping);
@@ -80,7 +92,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       host.cluster.hosted.add(node);
     }
   }
-  return { clusterWrites, mapped: mapped.reverse(), stored, kept };
+  return { clusterWrites, pieces, mapped: mapped.reverse(), stored, kept };
 
   /** A member that something outside reads, directly or by looking through views of it. */
   function leavesCluster(node: Node, cluster: Cluster): boolean {
@@ -164,6 +176,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
 
   /** Attention kernels compute the scores they share again, and read what else those are made of. */
   function readsFromOutside(user: Node, node: Node, cluster: Cluster): boolean {
+    if (assembled.has(user)) return false;
     const place = places.get(user)!;
     if (place.kind !== 'member') return true;
     const reads = (other: Cluster): boolean => other !== cluster && other.group?.members.has(node) !== true;

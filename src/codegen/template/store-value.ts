@@ -37,7 +37,7 @@ export function storeAt(
   const at = (expr: IndexExpr, lane: number): IndexExpr =>
     substitute(expr, new Map([[laneAtom, constantIndex(lane)]]));
   const along = lowering.place(lanes.atom);
-  const whole = lanes.extent % 4 === 0 || index === along;
+  const whole = lanes.extent % 4 === 0 || (index === along && write.isPart !== true);
   const aligned = coefficientOf(index, laneAtom) === 1 && modIndex(at(index, 0), 4) === constantIndex(0);
   if (whole && aligned && interval(index).hi < paddedSize(write.node)) {
     b.store(buffer, lowering.quad(at(index, 0)), splat(value, 4), true);

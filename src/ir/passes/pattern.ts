@@ -61,6 +61,16 @@ export function isNeverMinusZero(node: Node): boolean {
     case 'reduce':
       // A sum starts from 0, and sums of floats of one width do not underflow.
       return node.attrs.monoid === 'sum';
+    case 'dot':
+    case 'conv':
+      return true;
+    case 'concat':
+      return node.inputs.every(isNeverMinusZero);
+    case 'reshape':
+    case 'permute':
+    case 'slice':
+    case 'broadcast':
+      return node.inputs.length === 1 && isNeverMinusZero(node.inputs[0]!);
     case 'cast':
       return !isFloat(node.inputs[0]!.dtype);
     default: {

@@ -11,6 +11,7 @@ import { constantOf, held, isAllOnes, isConstant, isNeverMinusZero, spreadConsta
 import { rule, rulePass, type Rule } from './rules.ts';
 import { axisRules } from './simplify-axes.ts';
 import { castRules } from './simplify-casts.ts';
+import { padRules } from './simplify-pads.ts';
 
 /** The operands of a node, for destructuring. */
 const operandsOf = ({ inputs }: Node): [Node, Node, Node] => inputs as unknown as [Node, Node, Node];
@@ -242,6 +243,7 @@ export const simplifyRules: readonly Rule[] = [
   ...castRules,
   ...arithmetic,
   ...axisRules,
+  ...padRules,
 ];
 
 /** Applies the algebraic identities. */
