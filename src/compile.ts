@@ -7,7 +7,8 @@ import type { PinnedSchedules } from './codegen/template/contract-schedule.ts';
 
 import { verifyLoop } from './codegen/verify-loop.ts';
 import { emitWgsl } from './codegen/wgsl/emit.ts';
-import { dims, type Graph, type Node } from './ir/graph.ts';
+import type { DType } from './ir/dtype.ts';
+import { countUses, dims, type Graph, type Node } from './ir/graph.ts';
 import { showType } from './ir/infer.ts';
 import { interpret } from './ir/interpret.ts';
 import { canonicalise } from './ir/passes/canonicalise.ts';
@@ -22,6 +23,9 @@ import type { HostFunctions } from './runtime/device.ts';
 import { verify } from './ir/verify.ts';
 import type { BufferRole, Program, ProgramBuffer, ProgramScalar } from './runtime/program.ts';
 import { legalise } from './schedule/legalise.ts';
+import { nameKernels, orderKernels } from './schedule/order.ts';
+import { runTogether } from './schedule/together.ts';
+import { groupShape } from './codegen/together.ts';
 import { planMemory, type MemoryPlan } from './schedule/memory.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { splitScatters } from './schedule/scatter.ts';
@@ -110,13 +114,18 @@ export function compileGraph(graph: Graph, target: Target, options: CompileOptio
   return target.id === 'interpreter' ? interpreted(graph, options) : generated(graph, target, options);
 }
 
+/** Rank-0 inputs that are passed as scalars. */
+const singleLimit = 8;
+
 /** Generated kernels: optimise, schedule, plan memory, lower, spell. */
 function generated(recorded: Graph, target: Target, options: CompileOptions): Compiled {
   const graph = optimise(recorded, target, options.check);
   const scalarIndices = options.scalars ?? new Set<number>();
   const inputs: Node[] = graph.parameters.filter((_, i) => !scalarIndices.has(i)) as Node[];
   const scalarNodes = graph.parameters.filter((_, i) => scalarIndices.has(i));
-  const slots = new Map<Node, number>(scalarNodes.map((node, slot) => [node as Node, slot]));
+  const single = singleInputs(graph, scalarIndices);
+  const scalars = [...scalarNodes, ...single];
+  const slots = new Map<Node, number>(scalars.map((node, slot) => [node as Node, slot]));
   const outputs = new Set(graph.outputs);
   const donations = new Map<Node, Node>();
   for (const [parameter, output] of options.donate ?? []) {
@@ -134,14 +143,15 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
     target: target.id,
     inputs,
     outputs: graph.outputs,
-    scalars: scalarNodes.map(({ attrs, dtype }) => ({
-      name: attrs.name,
-      dtype: dtype as ProgramScalar['dtype'],
+    scalars: scalars.map((node) => ({
+      name: node.attrs.name,
+      dtype: node.dtype as ProgramScalar['dtype'],
+      ...(single.includes(node) && { input: inputs.indexOf(node as Node) }),
     })),
     kernels: lowered,
     packs: schedule.packs,
     memory,
-    emit: (loop) => emitWgsl(loop, { scalarSlots: scalarNodes.length }),
+    emit: (loop) => emitWgsl(loop, { scalarSlots: scalars.length }),
   });
   const summaries = lowered.map(({ kernel, loop }, i) => ({
     name: kernel.name,
@@ -157,6 +167,20 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
   return options.inspect === true ? { ...compiled, inside: { graph, schedule } } : compiled;
 }
 
+/** Rank-0 inputs that kernels read: as scalars they take no binding. A few, for they are copied at each run. */
+function singleInputs(graph: Graph, scalars: ReadonlySet<number>): Graph['parameters'] {
+  const dtypes: ReadonlySet<DType> = new Set<DType>(['f32', 'i32', 'u32']);
+  const uses = countUses(graph);
+  const single = graph.parameters.filter(
+    (node, i) =>
+      !scalars.has(i) &&
+      dtypes.has(node.dtype) &&
+      node.shape.length === 0 &&
+      (uses.get(node as Node) ?? 0) > 0,
+  );
+  return single.slice(0, singleLimit);
+}
+
 /** Kernels with their memory. Results that are written over what they were donated for save a binding: those are counted on. */
 function lowerGraph(
   graph: Graph,
@@ -169,14 +193,20 @@ function lowerGraph(
   const { bufferBytes: largestArena, storageBuffers } = target.limits;
   for (let offered = donations; ;) {
     const schedule = scheduleGraph(graph, target, slots, offered);
-    const { kernels, packs } = schedule;
+    const { packs } = schedule;
+    const shapes: LoopCache = new Map();
+    const shared = runTogether(schedule.kernels, packs, target, (kernel) =>
+      groupShape(lowerKernel(kernel, target, undefined, shapes).loop),
+    );
+    const kernels = nameKernels(orderKernels(shared, offered, packs), packs);
     const demand = { outputs, donations: offered, bytesOf: storedBytes, largestArena };
     const memory = planMemory(kernels, packs, demand);
     const loops: LoopCache = new Map();
     const lowered = kernels.map((kernel) => lowerKernel(kernel, target, memory, loops, pinned));
     const taken = new Map([...offered].filter(([result]) => memory.overwrites.has(result)));
     const fits = lowered.every(({ bound }) => bound.length <= storageBuffers);
-    if (fits || taken.size === offered.size) return { schedule, memory, lowered, loops };
+    if (fits || taken.size === offered.size)
+      return { schedule: { ...schedule, kernels }, memory, lowered, loops };
     offered = taken;
   }
 }

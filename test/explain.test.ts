@@ -182,8 +182,9 @@ describe('kernels are told in full', () => {
   test('equal kernels share a pipeline', () => {
     const twice = explain(
       (x: sn.Tensor, y: sn.Tensor) => [x.softmax(), y.softmax()],
-      sn.zeros([8, 16]),
-      sn.zeros([8, 16]),
+      // Large ones: small kernels would share a dispatch.
+      sn.zeros([1024, 1024]),
+      sn.zeros([1024, 1024]),
     );
     expect(twice.totals).toMatchObject({ kernels: 2, dispatches: 2, pipelines: 1 });
     expect(twice.kernels.map(({ pipeline }) => pipeline)).toEqual([0, 0]);

@@ -77,6 +77,11 @@ export class LoopBuilder {
     this.#here.push({ kind: 'atomic', op, buffer, index, value });
   }
 
+  /** Statements made elsewhere, as they are. */
+  append(stmts: readonly Stmt[]): void {
+    this.#here.push(...stmts);
+  }
+
   barrier(): void {
     this.#here.push({ kind: 'barrier' });
   }

@@ -1,14 +1,16 @@
 // One scheduled kernel becomes a Loop: buffers are bound, and the template of its kind is filled.
 
+import { CompilerBug } from '../errors.ts';
 import type { Kernel } from '../schedule/kernel.ts';
 import type { MemoryPlan } from '../schedule/memory.ts';
 import type { Target } from '../schedule/target.ts';
 import type { Loop } from './loop.ts';
 import { signatureOf } from './signature.ts';
+import { togetherLoop, type Part } from './together.ts';
 import { attentionLoop } from './template/attention.ts';
 import { contractLoop } from './template/contract.ts';
 import type { PinnedSchedules } from './template/contract-schedule.ts';
-import type { Bound, Frame } from './template/frame.ts';
+import { globalBuffer, type Bound, type Frame } from './template/frame.ts';
 import { mapLoop } from './template/map.ts';
 import { ranksLoop } from './template/ranks.ts';
 import { rowLoop } from './template/row.ts';
@@ -42,6 +44,10 @@ export function lowerKernel(
   pinned: PinnedSchedules = () => undefined,
 ): LoweredKernel {
   const bound = bindBuffers(kernel, homes);
+  if (kernel.body.kind === 'together') {
+    const parts = kernel.body.parts.map((part) => lowerKernel(part, target, homes, cache, pinned));
+    return { kernel, loop: loopTogether(kernel, target, parts, bound, cache), bound };
+  }
   const signature = signatureOf(kernel, bound);
   const known = cache.get(signature);
   if (known !== undefined) return { kernel, loop: known, bound };
@@ -73,9 +79,33 @@ function bindBuffers(kernel: Kernel, { overwrites, homeOf }: Homes): Bound[] {
   return bound;
 }
 
+/** One Loop of several; equal parts bound alike give equal Loops. */
+function loopTogether(
+  kernel: Kernel,
+  target: Target,
+  lowered: readonly LoweredKernel[],
+  bound: readonly Bound[],
+  cache: LoopCache,
+): Loop {
+  const nameOf = new Map(bound.flatMap(({ name, nodes }) => nodes.map((node) => [node, name] as const)));
+  const parts = lowered.map((part): Part => {
+    const names = part.bound.map(({ name, nodes }) => [name, nameOf.get(nodes.at(-1)!)!] as const);
+    return { loop: part.loop, names: new Map(names) };
+  });
+  const key = parts.map(({ loop, names }) => `${loop.name}(${[...names.values()].join()})`);
+  const signature = ['together', ...key, ...bound.map(({ access }) => access)].join(' ');
+  const known = cache.get(signature);
+  if (known !== undefined) return known;
+  const loop = togetherLoop(kernel, target, parts, bound.map(globalBuffer));
+  cache.set(signature, loop);
+  return loop;
+}
+
 function fillTemplate(frame: Frame): Loop {
   const { body } = frame.kernel;
   switch (body.kind) {
+    case 'together':
+      throw new CompilerBug('lower', 'kernels in one dispatch have no template of their own');
     case 'map':
       return mapLoop(frame);
     case 'row':

@@ -1,6 +1,7 @@
 // What a kernel computes, as a text: kernels with equal signatures lower to equal Loops. The layers of a model mostly repeat,
 // so most kernels need to be lowered and spelled only once.
 
+import { CompilerBug } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
 import { printGuard } from '../ir/index-expr.ts';
 import { showType } from '../ir/infer.ts';
@@ -40,6 +41,8 @@ function stageKey(stage: RowStage, nameOf: (node: Node) => string): string {
 
 function bodyKey(body: Body, nameOf: (node: Node) => string): readonly (string | number | boolean)[] {
   switch (body.kind) {
+    case 'together':
+      throw new CompilerBug('signature', 'kernels in one dispatch are told apart by their parts');
     case 'map':
       return [axisKey(body.axis)];
     case 'row': {

@@ -213,7 +213,8 @@ function toldSeparations({ graph, schedule }: Inside, target: Target, list: Node
 }
 
 function lowerBound({ parameters, outputs }: Graph, scalars: ReadonlySet<number>): number {
-  const read = parameters.filter((_, i) => !scalars.has(i)) as readonly Node[];
+  // Rank-0 inputs travel with the call, as numbers do.
+  const read = parameters.filter(({ shape }, i) => !scalars.has(i) && shape.length > 0) as readonly Node[];
   const written = [...new Set(outputs)].filter((node) => node.op !== 'parameter');
   return [...read, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);
 }

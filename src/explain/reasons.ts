@@ -38,6 +38,8 @@ export function apartText(reason: Reason, second: number, name: NameOf): string 
       return `${name(reason.node)} has to run over whole rows, and the kernel runs over ${loopsText(reason.loops)}`;
     case 'axes':
       return `${name(reason.node)} reduces ${foldText(reason.own)}, the kernel's rows are ${foldText(reason.theirs)}`;
+    case 'update':
+      return `${name(reason.node)} updates few elements after a reduction: all such updates share a kernel`;
     case 'joined':
       return `${name(reason.node)} shares kernel ${reason.kernel}, which runs over the same rows`;
     case 'latest':

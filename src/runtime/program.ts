@@ -92,10 +92,14 @@ export type ProgramStep =
       readonly writes: readonly number[];
     };
 
-/** A number supplied at each run: a learning rate, a step count, a word of random state. */
+/**
+ * A number supplied at each run: a learning rate, a step count, a word of random state. With `input`, the only element of that
+ * input (a position in `inputs`; not for bool), as it is when the run starts: it takes no storage binding of any kernel.
+ */
 export interface ProgramScalar {
   readonly name: string;
   readonly dtype: 'f32' | 'i32' | 'u32' | 'bool';
+  readonly input?: number;
 }
 
 export interface Program {
@@ -114,7 +118,7 @@ export interface Program {
   /** Inputs (positions in `inputs`) that the program overwrites: output position → input position. The output's buffer then
    *  is the input's buffer. */
   readonly donated: readonly { readonly output: number; readonly input: number }[];
-  /** Scalar `i` is word `i` of the scalar block. */
+  /** Scalar `i` is word `i` of the scalar block. Those with an `input` come last. */
   readonly scalars: readonly ProgramScalar[];
 }
 

@@ -53,6 +53,8 @@ export class ClusterPass {
   readonly clusters: Cluster[] = [];
   readonly refused: Map<Node, Refused[]> = new Map();
   readonly overflows: Map<Node, Overflow> = new Map();
+  /** Reductions that an update of parameters could follow. */
+  readonly updates: Set<Node> = new Set();
   readonly #target: Target;
   readonly #scalars: ReadonlySet<Node>;
   readonly #outputs: ReadonlySet<Node>;
@@ -61,6 +63,8 @@ export class ClusterPass {
   /** The attention group that a node is computed in first, and the clusters opened so far. */
   readonly #home: ReadonlyMap<Node, AttentionGroup>;
   readonly #users: ReadonlyMap<Node, readonly Node[]>;
+  /** Reductions whose results are left to a kernel that does all updates. */
+  readonly #apart: ReadonlySet<Node>;
   readonly #groups = new Map<AttentionGroup, Cluster>();
   /** Row clusters by the shape and axes they reduce. */
   readonly #rows = new Map<string, Cluster[]>();
@@ -74,6 +78,7 @@ export class ClusterPass {
     cuts: ReadonlyMap<Node, Cut>,
     home: ReadonlyMap<Node, AttentionGroup>,
     users: ReadonlyMap<Node, readonly Node[]>,
+    apart: ReadonlySet<Node>,
   ) {
     this.#target = target;
     this.#scalars = scalars;
@@ -81,6 +86,7 @@ export class ClusterPass {
     this.#cuts = cuts;
     this.#home = home;
     this.#users = users;
+    this.#apart = apart;
   }
 
   visit(node: Node): void {
@@ -262,10 +268,24 @@ export class ClusterPass {
     if (movesElements(best.kind)) return this.#refuse(node, best, { rule: 'scatter' });
     const at = align(node, best);
     if (at === undefined) return this.#refuse(node, best, { rule: 'alignment' });
+    const isApart = best.anchors.some((anchor) => this.#apart.has(anchor));
+    if (isApart && isElementwise(node.op)) return this.#refuse(node, best, { rule: 'update' });
+    if (this.#updatesRows(node, best)) this.updates.add(best.anchors[0]!);
     const limit = this.#admit(node, best);
     if (limit !== undefined) return this.#refuse(node, best, limit);
     best.members.set(node, at);
     return { kind: 'member', cluster: best };
+  }
+
+  /** Whether the node combines results of rows with parameters of that size, as an optimizer does for a bias or a norm's scale. */
+  #updatesRows(node: Node, cluster: Cluster): boolean {
+    const rows = cluster.axes['row']?.extent ?? 1;
+    if (cluster.kind !== 'row' || rows === 1 || sizeOf(dims(node)) !== rows) return false;
+    const isParameter = (read: Node): boolean =>
+      this.places.get(read)!.kind === 'leaf' && sizeOf(dims(read)) === rows && !cluster.reads.has(read);
+    return node.inputs.some(
+      (input) => !cluster.members.has(input) && [...this.readsOf(input)].some(isParameter),
+    );
   }
 
   #refuse(node: Node, cluster: Cluster, refusal: Refusal): undefined {

@@ -28,6 +28,9 @@ export interface Clustering {
   readonly again: ReadonlyMap<Node, readonly Cluster[]>;
 }
 
+/** Reductions whose results update parameters: with more, one kernel for all updates is cheaper than one in each. */
+const separateUpdates = 2;
+
 /**
  * Assigns every node reachable from the outputs a place. Nodes join freely first; where a kernel would then write more buffers
  * than it may bind, the latest joined are barred and the pass runs again. Values that readers can likely compute again do not
@@ -44,10 +47,15 @@ export function clusterNodes(
   const outputs = new Set(graph.outputs);
   const cuts = new Map<Node, Cut>();
   const split = new Map<Node, number>();
+  let apart: ReadonlySet<Node> = new Set();
   let grouped = groupNodes(order, users, outputs, split);
   for (let round = 0; round < 40; round++) {
-    const pass = new ClusterPass(graph, target, scalars, cuts, grouped.home, users);
+    const pass = new ClusterPass(graph, target, scalars, cuts, grouped.home, users, apart);
     for (const node of grouped.order) pass.visit(node);
+    if (apart.size === 0 && pass.updates.size > separateUpdates) {
+      apart = pass.updates;
+      continue;
+    }
     const again = computedAgain(pass.clusters, pass.places);
     const tooLarge: AttentionGroup[] = [];
     const before = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, cut) => sum + cut.last, 0);

@@ -10,6 +10,7 @@ import type { KeyRange } from './key-range.ts';
 import type { Online } from './online.ts';
 
 export type KernelKind =
+  | 'together'
   | 'map'
   | 'row'
   | 'dot'
@@ -72,6 +73,8 @@ export interface OuterProduct {
 }
 
 export type Body =
+  /** Independent kernels in one dispatch, each with its own workgroups. */
+  | { readonly kind: 'together'; readonly parts: readonly Kernel[] }
   /** Every write at every point of one flat axis. */
   | { readonly kind: 'map'; readonly axis: Axis }
   /** For each row: reductions over `column`, later ones may use earlier results; then per-row and per-element writes. */

@@ -51,7 +51,8 @@ export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: Mem
   kernels.forEach((kernel, i) => {
     const taken = new Set<Node>();
     for (const node of new Set(kernel.writes.flatMap((write) => membersOf(write.node, packs)))) {
-      if (outputs.has(node)) continue;
+      // What several kernels write parts of lies where the first put it.
+      if (outputs.has(node) || chainOf.has(node)) continue;
       const to = Math.max(i, lastRead.get(node) ?? i);
       const slot = slots.get(node);
       if (slot !== undefined) {
@@ -198,7 +199,9 @@ function overDonated(
   const overwrites = new Map<Node, Node>();
   const taken = new Set<Node>();
   kernels.forEach((kernel, i) => {
-    for (const { node } of kernel.writes) {
+    for (const { node, isPart = false } of kernel.writes) {
+      // Another kernel writes the rest at another time.
+      if (isPart) continue;
       const pack = packs.get(node);
       const members = pack?.members ?? [{ node, offset: 0 }];
       const donors = members.map((member) => donations.get(member.node));
@@ -224,9 +227,14 @@ function overDonated(
 
 /** Whether the kernel reads `old` solely at the index at which it writes `result`, once per element and before it does so. */
 function readsOnlyWhereWritten(kernel: Kernel, old: Node, result: Node): boolean {
+  const { body } = kernel;
+  if (body.kind === 'together') {
+    const [reader, ...others] = body.parts.filter((part) => part.reads.includes(old));
+    return reader !== undefined && others.length === 0 && readsOnlyWhereWritten(reader, old, result);
+  }
   if (!kernel.reads.includes(old)) return false;
   const [own, ...others] = kernel.writes.filter((write) => write.node === result);
-  if (own === undefined || others.length > 0) return false;
+  if (own === undefined || others.length > 0 || own.isPart === true) return false;
   const sweeps = sweepsOf(kernel, own);
   if (sweeps === undefined) return false;
   const touches = (roots: Iterable<Expr>, allow: boolean): boolean => {
@@ -273,6 +281,7 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
         after: after!,
       };
     }
+    case 'together':
     case 'attention':
     case 'scatter':
     case 'sort':

@@ -95,6 +95,9 @@ export function nameKernels(kernels: readonly Kernel[], packs: Packs = new Map()
     const roles = kernel.writes.filter((write) => write.node === node).length;
     const count = pack === undefined ? '' : `_x${pack.members.length / roles}`;
     const tail = op === kernel.kind || op === plainOps[kernel.kind] ? '' : `_${op}`;
-    return { ...kernel, name: `${kernel.kind}${count}${tail}_${i}`.toLowerCase() };
+    const name = `${kernel.kind}${count}${tail}_${i}`.toLowerCase();
+    if (kernel.body.kind !== 'together') return { ...kernel, name };
+    const parts = kernel.body.parts.map((part, p) => ({ ...part, name: `${name}_${p}` }));
+    return { ...kernel, name, body: { kind: 'together' as const, parts } };
   });
 }

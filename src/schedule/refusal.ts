@@ -14,6 +14,8 @@ export type Refusal =
   | { readonly rule: 'alignment' }
   /** A reduction whose input the kernel has, but at other positions than those of its row. */
   | { readonly rule: 'position' }
+  /** Several reductions are followed by a small update of their own: one kernel does all updates. */
+  | { readonly rule: 'update' }
   /** A reduction over the same rows that reads nothing the kernel reads. */
   | { readonly rule: 'unshared' }
   | Limit;

@@ -75,6 +75,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
     if (place.kind === 'stored' && place.pieces !== undefined) {
       stored.add(node);
       assembled.add(node);
+      keep(node, { rule: 'loops' });
       for (const piece of place.pieces)
         pieces.set(piece.cluster, [...(pieces.get(piece.cluster) ?? []), piece]);
       continue;

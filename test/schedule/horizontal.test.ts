@@ -185,11 +185,13 @@ test('a result and what is computed from it are never one kernel', () => {
   expectAll(runLoops(gpuTarget, graph, inputs), interpret(graph, inputs));
 });
 
-test('different functions stay apart', () => {
+test('different functions are no pack, but run together', () => {
   const s = new Sketch();
   const [x, y] = [s.input([30]), s.input([40])];
   const graph = s.graph([mul(s.b, x, 2), mul(s.b, y, 3)]);
-  expect(compileGraph(graph, gpuTarget).kernels.length).toBe(2);
+  const { program, kernels } = compileGraph(graph, gpuTarget);
+  expect(program.packs).toEqual([]);
+  expect(kernels.map(({ kind }) => kind)).toEqual(['together']);
 });
 
 test('operands of commutative operations may stand in any order', () => {

@@ -122,6 +122,8 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
     case 'latest':
       expect([first.kind, second.kind]).toContain('row');
       return expect(['reduce', 'argReduce']).toContain(reason.node.op);
+    case 'update':
+      return expect(first.kind).toBe('row');
     case 'joined':
       return expect(computes(reason.kernel, reason.node)).toBe(true);
     case 'bindings':

@@ -94,6 +94,12 @@ export function forUnits(
   return { grid, perInvocation };
 }
 
+/** A binding as a buffer of the Loop. */
+export function globalBuffer({ name, access, nodes }: Bound): LoopBuffer {
+  const size = Math.max(...nodes.map(paddedSize));
+  return { name, space: 'global', dtype: nodes[0]!.dtype, size, access };
+}
+
 /** The finished Loop around a body. */
 export function finish(
   frame: Frame,
@@ -104,10 +110,7 @@ export function finish(
   shared: readonly LoopBuffer[] = [],
 ): Loop {
   const { kernel, bound } = frame;
-  const global = bound.map(({ name, access, nodes }): LoopBuffer => {
-    const size = Math.max(...nodes.map(paddedSize));
-    return { name, space: 'global', dtype: nodes[0]!.dtype, size, access };
-  });
+  const global = bound.map(globalBuffer);
   const shapes = bound.map(({ name, nodes }) => `${name}: ${showType(nodes[0]!)}`).join(', ');
   return {
     name: kernel.name,

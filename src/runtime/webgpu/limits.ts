@@ -39,13 +39,14 @@ export function encodeScalars(
   scalars: readonly number[],
   device: string,
 ): Int32Array<ArrayBuffer> {
-  const expected = program.scalars.length;
+  const given = program.scalars.filter(({ input }) => input === undefined);
+  const expected = given.length;
   if (scalars.length !== expected) {
     throw new DeviceError('E_VALIDATION', device, `${scalars.length} scalars given: expected ${expected}`);
   }
   const words = new Int32Array(expected);
   const floats = new Float32Array(words.buffer);
-  program.scalars.forEach(({ dtype }, i) => {
+  given.forEach(({ dtype }, i) => {
     const value = scalars[i]!;
     if (dtype === 'f32') floats[i] = value;
     else words[i] = dtype === 'bool' ? Number(value !== 0) : value;

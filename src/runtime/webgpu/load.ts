@@ -223,6 +223,7 @@ class WebGpuProgram implements LoadedProgram {
   #writeScalars(words: Int32Array<ArrayBuffer>): void {
     if (this.#uniform === undefined) return;
     const written = this.#written;
+    if (words.length === 0) return;
     if (written !== undefined && words.every((word, i) => word === written[i])) return;
     this.#written = words;
     this.#engine.gpu.queue.writeBuffer(
@@ -258,7 +259,7 @@ class WebGpuProgram implements LoadedProgram {
   }
 
   #operations(places: readonly Place[], arenas: readonly Slab[]): Operation[] {
-    const { inputs, outputs, packs, buffers, kernels, steps } = this.program;
+    const { inputs, outputs, packs, buffers, kernels, steps, scalars } = this.program;
     const external = new Map<number, Place>();
     packs.forEach(({ buffer }, i) => external.set(buffer, places[inputs.length + outputs.length + i]!));
     outputs.forEach((index, i) => external.set(index, places[inputs.length + i]!));
@@ -279,6 +280,12 @@ class WebGpuProgram implements LoadedProgram {
         operations.push({ kind: 'copy', from, to: between }, { kind: 'copy', from: between, to });
       }
     };
+    const uniform = this.#uniform;
+    scalars.forEach(({ input }, slot) => {
+      if (input === undefined || uniform === undefined) return;
+      const to = { slab: uniform, offset: 4 * slot, bytes: 4 };
+      operations.push({ kind: 'copy', from: { ...region(inputs[input]!), bytes: 4 }, to });
+    });
     if (this.#groups.size > 16 * steps.length) this.#groups.clear();
     steps.forEach((step, position) => {
       if (step.kind === 'copy') copy(region(step.from), region(step.to));
