@@ -8,7 +8,7 @@ import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } 
 import type { Monoid } from '../ir/ops.ts';
 import { combineMonoid } from '../ir/scalar.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { splitDot } from './split-dot.ts';
+import { splitConv, splitDot } from './split-contraction.ts';
 import type { Target } from './target.ts';
 
 /** Splits reductions and contractions that leave most of the machine idle, and long scans. */
@@ -17,6 +17,7 @@ export function splitFolds(graph: Graph, target: Target): Graph {
     if (node.op === 'reduce') return splitReduce(node, inputs[0]!, b, target);
     if (node.op === 'scan') return splitScan(node, inputs[0]!, b, target);
     if (node.op === 'dot') return splitDot(node, inputs, b, target);
+    if (node.op === 'conv') return splitConv(node, inputs, b, target);
     return undefined;
   });
 }

@@ -112,7 +112,7 @@ function product(dtype: 'f32' | 'f16', batch: number, outer: number, k: number, 
   return { parameters, outputs: [b.add('dot', parameters as unknown as Node[], attrs) as Node] };
 }
 
-describe('splitDot', () => {
+describe('splitFolds of contractions', () => {
   test.each(['f32', 'f16'] as const)(
     'splits a long %s product of few results and keeps its value',
     (dtype) => {
@@ -130,6 +130,32 @@ describe('splitDot', () => {
     const split = splitFolds(product('f16', 2, 3, 40_000, 1), softwareTarget);
     const dots = topological(split.outputs).filter((node) => node.op === 'dot');
     expect(dots.map(({ dtype }) => dtype)).toEqual(['f32']);
+  });
+
+  test('splits the channels of a convolution with few results, group by group', () => {
+    const b = new GraphBuilder();
+    const shapes = [
+      [2, 2 * 96, 6, 7],
+      [2 * 3, 96, 5, 5],
+    ];
+    const parameters = shapes.map((shape, index) =>
+      b.add('parameter', [], { index, name: `x${index}`, dtype: 'f32', shape }),
+    );
+    const attrs = {
+      strides: [2, 1],
+      padLow: [0, 1],
+      padHigh: [1, 0],
+      lhsDilation: [1, 1],
+      rhsDilation: [1, 1],
+      groups: 2,
+    };
+    const result = b.add('conv', parameters as unknown as Node[], attrs) as Node;
+    const graph: Graph = { parameters, outputs: [result] };
+    const split = splitFolds(graph, softwareTarget);
+    verify(split, 'splitFolds');
+    expect(count(split, 'reduce')).toBe(1);
+    const inputs = shapes.map((shape, i) => randomArray('f32', shape, i, 'tame'));
+    expectClose(interpret(split, inputs)[0]!, interpret(graph, inputs)[0]!, 1e-5);
   });
 
   test('leaves products alone that fill the machine, are short, or do not divide', () => {
