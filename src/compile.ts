@@ -26,7 +26,7 @@ import { legalise } from './schedule/legalise.ts';
 import { nameKernels, orderKernels } from './schedule/order.ts';
 import { runTogether } from './schedule/together.ts';
 import { groupShape } from './codegen/together.ts';
-import { planMemory, type MemoryPlan } from './schedule/memory.ts';
+import { apart, planMemory, type MemoryPlan } from './schedule/memory.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { splitScatters } from './schedule/scatter.ts';
 import { splitSorts } from './schedule/sort.ts';
@@ -196,7 +196,7 @@ function lowerGraph(
     const { packs } = schedule;
     const shapes: LoopCache = new Map();
     const shared = runTogether(schedule.kernels, packs, target, (kernel) =>
-      groupShape(lowerKernel(kernel, target, undefined, shapes).loop),
+      groupShape(lowerKernel(kernel, target, apart, shapes).loop),
     );
     const kernels = nameKernels(orderKernels(shared, offered, packs), packs);
     const demand = { outputs, donations: offered, bytesOf: storedBytes, largestArena };

@@ -30,22 +30,17 @@ export interface LoweredKernel {
 /** Loops made so far, by signature. */
 export type LoopCache = Map<string, Loop>;
 
-/** Where values live, as far as bindings are concerned; without it each has a buffer of its own. */
-export type Homes = Pick<MemoryPlan, 'overwrites' | 'homeOf'>;
-
-const apart: Homes = { overwrites: new Map(), homeOf: (node) => node };
-
-/** Lowers a kernel. `pinned` are schedules that are not the model's. */
+/** Lowers a kernel whose values live where `memory` says. `pinned` are schedules that are not the model's. */
 export function lowerKernel(
   kernel: Kernel,
   target: Target,
-  homes: Homes = apart,
+  memory: MemoryPlan,
   cache: LoopCache = new Map(),
   pinned: PinnedSchedules = () => undefined,
 ): LoweredKernel {
-  const bound = bindBuffers(kernel, homes);
+  const bound = bindBuffers(kernel, memory);
   if (kernel.body.kind === 'together') {
-    const parts = kernel.body.parts.map((part) => lowerKernel(part, target, homes, cache, pinned));
+    const parts = kernel.body.parts.map((part) => lowerKernel(part, target, memory, cache, pinned));
     return { kernel, loop: loopTogether(kernel, target, parts, bound, cache), bound };
   }
   const signature = signatureOf(kernel, bound);
@@ -61,7 +56,7 @@ export function lowerKernel(
  * forbids binding one device buffer both ways in a dispatch, so what is only read from a buffer that the kernel writes elsewhere
  * is bound `read_write` too.
  */
-function bindBuffers(kernel: Kernel, { overwrites, homeOf }: Homes): Bound[] {
+function bindBuffers(kernel: Kernel, { overwrites, homeOf }: MemoryPlan): Bound[] {
   const results = [...new Set(kernel.writes.map(({ node }) => node))];
   const overwritten = new Set(results.map((node) => overwrites.get(node)));
   const written = new Set(results.map(homeOf));

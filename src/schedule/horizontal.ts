@@ -63,12 +63,15 @@ export function mergeMaps(
 
 /** The longest way from each kernel to one that nobody reads. */
 function heightsOf(kernels: readonly Kernel[]): Map<Kernel, number> {
-  const writer = new Map<Node, Kernel>();
-  for (const kernel of kernels) for (const { node } of kernel.writes) writer.set(node, kernel);
+  // Several kernels may write parts of one value.
+  const writers = new Map<Node, Set<Kernel>>();
+  for (const kernel of kernels) {
+    for (const { node } of kernel.writes) writers.set(node, (writers.get(node) ?? new Set()).add(kernel));
+  }
   const sources = new Map<Kernel, Set<Kernel>>();
   const readers = new Map<Kernel, number>();
   for (const kernel of kernels) {
-    const from = new Set(kernel.reads.map((node) => writer.get(node)).filter((k) => k !== undefined));
+    const from = new Set(kernel.reads.flatMap((node) => [...(writers.get(node) ?? [])]));
     sources.set(kernel, from);
     for (const source of from) readers.set(source, (readers.get(source) ?? 0) + 1);
   }

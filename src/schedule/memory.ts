@@ -7,7 +7,7 @@ import { atomsOf } from '../ir/index-expr.ts';
 import { mostLive, placeBlocks, type Arenas, type Block, type Extent } from './arena.ts';
 import type { Expr } from './expr.ts';
 import { argsOf } from './expr.ts';
-import type { Kernel, Write } from './kernel.ts';
+import type { Axis, Kernel, Write } from './kernel.ts';
 import { membersOf, slotsOf, type Pack, type PackSlot, type Packs } from './pack.ts';
 
 export interface MemoryPlan {
@@ -22,6 +22,15 @@ export interface MemoryPlan {
   /** Stands for the device buffer that holds a value: an arena, a pack, or the value alone. */
   readonly homeOf: (node: Node) => Node | number;
 }
+
+/** Every value in a buffer of its own. */
+export const apart: MemoryPlan = {
+  placeOf: new Map(),
+  arenas: [],
+  live: 0,
+  overwrites: new Map(),
+  homeOf: (node) => node,
+};
 
 /** What surrounds the kernels. */
 export interface MemoryDemand {
@@ -261,14 +270,18 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
   const indices = pool.dynamics.values();
   switch (body.kind) {
     case 'map':
-      // A single element is written by one invocation while all read it.
+      // A single element is written by one invocation while all read it; where data says what is written, any may read it.
       if (body.axis.extent > 1 && own.index.kind === 'const') return undefined;
+      if (atomsOf(own.index).some((atom) => atom.kind === 'dynamic')) return undefined;
       return { before: indices, during: values, after: [] };
     case 'contract':
+      if (!isWhole(body.n, own) || (body.batch.extent > 1 && !isWhole(body.m, own))) return undefined;
       return { before: [body.lhs, body.rhs, ...indices], during: values, after: [] };
     case 'scan':
       return { before: [body.value, ...indices], during: values, after: [] };
     case 'row': {
+      if (!isWhole(body.row, own) || (atomsOf(own.index).length > 1 && !isWhole(body.column, own)))
+        return undefined;
       // Results of whole rows are written before those of elements.
       const isOfRow = (write: Write): boolean =>
         !atomsOf(write.index).some((atom) => atom === body.column.atom);
@@ -292,4 +305,9 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
     default:
       return body satisfies never;
   }
+}
+
+/** Whether vectors along the axis hold elements of one invocation alone, or else padding. */
+function isWhole(axis: Axis, { index }: Write): boolean {
+  return axis.extent % 4 === 0 || index === axis.atom;
 }

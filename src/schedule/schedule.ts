@@ -13,8 +13,8 @@ import type { Evaluator } from './evaluate.ts';
 import { mergeMaps } from './horizontal.ts';
 import type { Axis, Body, Kernel, Write } from './kernel.ts';
 import { nameKernels, orderKernels } from './order.ts';
-import { keyOf } from './place.ts';
 import type { Packs } from './pack.ts';
+import { keyOf } from './place.ts';
 import { kernelEvaluator, type Plan } from './plan.ts';
 import type { Piece } from './place.ts';
 import { chooseStorage, type Storage } from './store.ts';
@@ -113,14 +113,14 @@ function groupMaps(
     const reads = readsOfMap(plan, inMemory, scalars);
     return reads !== undefined && reads.size + plan.writes.size <= room;
   };
-  const keyOf = (node: Node): string => {
+  const groupOf = (node: Node): string => {
     const place = clustering.places.get(node)!;
     const rank = place.kind === 'free' || place.kind === 'stored' ? place.rank : 0;
     return `${isCheapScalar(node, clustering) ? 'scalar' : sizeOf(dims(node))}/${rank}`;
   };
   const plans: MapPlan[] = [];
   const add = (part: readonly Node[]): void => {
-    const key = keyOf(part[0]!);
+    const key = groupOf(part[0]!);
     const list = groups.get(key) ?? [];
     groups.set(key, list);
     // Only the newest group may take nodes: an older one could not see what the newer ones store.
@@ -136,7 +136,7 @@ function groupMaps(
     plans.push(fresh);
   };
   const mapped = new Set(nodes);
-  for (const part of partsOf(nodes, keyOf, (node) =>
+  for (const part of partsOf(nodes, groupOf, (node) =>
     readsOfMap(withNodes(undefined, [node]), inMemory, scalars),
   )) {
     const plan = withNodes(undefined, part);
@@ -160,7 +160,7 @@ function withNodes(plan: MapPlan | undefined, nodes: readonly Node[]): MapPlan {
 /** Nodes of one key that read a tensor of their size in common, each part in order, the parts in the order of their first. */
 function partsOf(
   nodes: readonly Node[],
-  keyOf: (node: Node) => string,
+  groupOf: (node: Node) => string,
   readsOf: (node: Node) => ReadonlySet<Node> | undefined,
 ): Iterable<readonly Node[]> {
   const parts = new Set<Node[]>();
@@ -169,7 +169,7 @@ function partsOf(
     const size = sizeOf(dims(node));
     const links = [...(readsOf(node) ?? [])]
       .filter((read) => size > 1 && sizeOf(dims(read)) === size)
-      .map((read) => `${keyOf(node)} ${read.id}`);
+      .map((read) => `${groupOf(node)} ${read.id}`);
     const met = links.map((link) => partOf.get(link)).find((part) => part !== undefined);
     const part = met ?? [];
     part.push(node);

@@ -16,6 +16,7 @@ import type { Graph } from '../ir/graph.ts';
 import type { Device, DeviceFacts } from '../runtime/device.ts';
 import type { Program, ProgramScalar } from '../runtime/program.ts';
 import type { Kernel } from '../schedule/kernel.ts';
+import { apart } from '../schedule/memory.ts';
 import { targetOf, type Target } from '../schedule/target.ts';
 import { schedulesOf, type Book, type Schedules } from './book.ts';
 import { scheduleKey } from './key.ts';
@@ -100,15 +101,15 @@ async function bestOf(choice: Choice, device: Device, target: Target): Promise<C
 
 /** The kernel alone, spread like this. */
 function programOf({ kernel, scalars }: Choice, schedule: ContractSchedule, target: Target): Program {
-  const lowered = lowerKernel(kernel, target, undefined, new Map(), () => schedule);
+  const lowered = lowerKernel(kernel, target, apart, new Map(), () => schedule);
   return assemble({
     target: target.id,
     inputs: kernel.reads,
-    outputs: [...new Set(kernel.writes.map(({ node }) => node))],
-    scalars: scalars.map(({ name, dtype }) => ({ name, dtype })),
+    outputs: kernel.writes.map(({ node }) => node),
+    scalars,
     kernels: [lowered],
     packs: new Map(),
-    memory: { placeOf: new Map(), arenas: [], live: 0, overwrites: new Map(), homeOf: (node) => node },
+    memory: apart,
     emit: (loop) => emitWgsl(loop, { scalarSlots: scalars.length }),
   }).program;
 }
