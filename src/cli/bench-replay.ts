@@ -3,8 +3,10 @@
 // stops when the call returns, and the next call starts when the device is idle.
 
 import { SinterError } from '../errors.ts';
+import { explainFor } from '../explain.ts';
 import { synchronize, type Tensor } from '../index.ts';
 import { device } from '../tensor/device.ts';
+import { targetOf } from '../schedule/target.ts';
 import { showBytes, table } from '../table.ts';
 import { compileCount } from '../tensor/executable.ts';
 import { smallKernels } from '../workloads/bench-replay.ts';
@@ -22,10 +24,17 @@ export interface Replay {
 
 export const replaySizes = [1, 10, 100, 300] as const;
 
-/** Measures a program of so many kernels over `calls` calls, after as many that warm up. */
+/**
+ * Measures a program of so many kernels over `calls` calls, after as many that warm up. Throws where it is of another number
+ * of kernels, or the last result is not what it must be: a call that fails is fast.
+ */
 export async function measureReplay(kernels: number, calls: number): Promise<Replay> {
-  await device();
-  const { step, input } = smallKernels(kernels);
+  const { facts } = await device();
+  const { fn, weights, step, input, values } = smallKernels(kernels);
+  const found = explainFor(targetOf(facts), fn, input, ...weights).totals.kernels;
+  if (found !== kernels) {
+    throw new SinterError('E_STATE', `bench: a program meant to be ${kernels} kernels is ${found}`);
+  }
   let x: Tensor = step(input);
   await synchronize();
   const programs = compileCount();
@@ -50,6 +59,10 @@ export async function measureReplay(kernels: number, calls: number): Promise<Rep
     call();
     grown.push(process.memoryUsage().heapUsed - before);
   });
+  const last = (await x.data()) as Float32Array;
+  if (!last.every((value, i) => value === values[i])) {
+    throw new SinterError('E_STATE', `bench: a replayed run of ${kernels} kernels gives wrong results`);
+  }
   if (compileCount() !== programs) {
     throw new SinterError('E_STATE', `bench: a replayed run of ${kernels} kernels was compiled again`);
   }

@@ -11,7 +11,7 @@ import { errorOf } from '../workloads/bench-reference.ts';
 
 /** A workload with its inputs on the device. */
 export interface Prepared {
-  /** Computes it once; resolves when the device is done. */
+  /** Computes it once; resolves when the device is done, and rejects when the run failed: a failing run is fast. */
   readonly run: () => Promise<void>;
   /** The last result, flat. */
   readonly output: () => Promise<ArrayLike<number>>;
@@ -29,8 +29,9 @@ export async function prepare(workload: TimedWorkload): Promise<Prepared> {
     run: async () => {
       const result = step();
       // Queues what is only recorded, which is nothing where the step is compiled.
-      realise(handleOf(result));
+      const storage = realise(handleOf(result));
       await synchronize();
+      if (storage.failure !== undefined) throw storage.failure;
       last?.dispose();
       last = result;
     },

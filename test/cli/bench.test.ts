@@ -8,8 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compare, geometricMean, ours, rivals } from '../../src/cli/bench-peers.ts';
 import type { BenchResult } from '../../src/cli/bench.ts';
 import { measureReplay, replayTable } from '../../src/cli/bench-replay.ts';
-import { measure, spread } from '../../src/cli/bench-run.ts';
+import { measure, prepare, spread } from '../../src/cli/bench-run.ts';
 import { runCli } from '../../src/cli/run.ts';
+import * as sn from '../../src/index.ts';
 import { setDevice } from '../../src/index.ts';
 import { timedWorkloads } from '../../src/workloads/bench.ts';
 import { uniform } from '../../src/workloads/bench-data.ts';
@@ -76,6 +77,12 @@ describe('a run', () => {
       expect(runs).toBe(2);
     },
   );
+});
+
+test('a run that fails is an error, not a fast run', async () => {
+  const refused = (): sn.Tensor => sn.tensor([1, 2], { dtype: 'f64' }).add(1);
+  const { run } = await prepare({ ...timedWorkloads[0]!, args: () => [], start: () => refused });
+  await expect(run()).rejects.toThrow('f64[2] is not supported on wgsl:software');
 });
 
 describe('mistakes exit with 2 and say what there is', () => {
@@ -164,9 +171,9 @@ describe('--peers', () => {
 });
 
 describe('replay', () => {
-  test('measures calls of programs of as many kernels as asked for', async () => {
-    const replay = await measureReplay(3, 20);
-    expect(replay).toMatchObject({ kernels: 3, targetUs: 26 });
+  test.each([1, 2, 3, 10, 100])('measures calls of a program of %i kernels', async (kernels) => {
+    const replay = await measureReplay(kernels, 20);
+    expect(replay).toMatchObject({ kernels, targetUs: 20 + 2 * kernels });
     expect(replay.us.min).toBeGreaterThan(0);
     expect(replay.us.median).toBeGreaterThanOrEqual(replay.us.min);
     expect(replayTable([replay]).split('\n')).toHaveLength(3);
