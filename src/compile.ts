@@ -181,6 +181,22 @@ function singleInputs(graph: Graph, scalars: ReadonlySet<number>): Graph['parame
   return single.slice(0, singleLimit);
 }
 
+/** The schedule of a graph, with small kernels put together once it is known what shape they take. */
+export function scheduleKernels(
+  graph: Graph,
+  target: Target,
+  slots: ReadonlyMap<Node, number>,
+  donations: ReadonlyMap<Node, Node>,
+): Schedule {
+  const schedule = scheduleGraph(graph, target, slots, donations);
+  const { packs } = schedule;
+  const shapes: LoopCache = new Map();
+  const shared = runTogether(schedule.kernels, packs, target, (kernel) =>
+    groupShape(lowerKernel(kernel, target, apart, shapes).loop),
+  );
+  return { ...schedule, kernels: nameKernels(orderKernels(shared, donations, packs), packs) };
+}
+
 /** Kernels with their memory. Results that are written over what they were donated for save a binding: those are counted on. */
 function lowerGraph(
   graph: Graph,
@@ -192,21 +208,15 @@ function lowerGraph(
   const outputs = new Set(graph.outputs);
   const { bufferBytes: largestArena, storageBuffers } = target.limits;
   for (let offered = donations; ;) {
-    const schedule = scheduleGraph(graph, target, slots, offered);
-    const { packs } = schedule;
-    const shapes: LoopCache = new Map();
-    const shared = runTogether(schedule.kernels, packs, target, (kernel) =>
-      groupShape(lowerKernel(kernel, target, apart, shapes).loop),
-    );
-    const kernels = nameKernels(orderKernels(shared, offered, packs), packs);
+    const schedule = scheduleKernels(graph, target, slots, offered);
+    const { kernels, packs } = schedule;
     const demand = { outputs, donations: offered, bytesOf: storedBytes, largestArena };
     const memory = planMemory(kernels, packs, demand);
     const loops: LoopCache = new Map();
     const lowered = kernels.map((kernel) => lowerKernel(kernel, target, memory, loops, pinned));
     const taken = new Map([...offered].filter(([result]) => memory.overwrites.has(result)));
     const fits = lowered.every(({ bound }) => bound.length <= storageBuffers);
-    if (fits || taken.size === offered.size)
-      return { schedule: { ...schedule, kernels }, memory, lowered, loops };
+    if (fits || taken.size === offered.size) return { schedule, memory, lowered, loops };
     offered = taken;
   }
 }

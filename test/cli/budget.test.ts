@@ -15,13 +15,13 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   matmulBiasGelu: [1, 1],
   convBiasRelu: [1, 1],
   normMatmul: [2, 1.3],
-  attention: [3, 3],
+  attention: [1, 1],
   bigSum: [2, 1.01],
   cumsum: [3, 1.51],
   adam100: [1, 1],
-  mlpTrainAdam: [14, 1.7],
-  gptBlockForward: [12, 5.4],
-  gptBlockTrain: [40, 5.5],
+  mlpTrainAdam: [9, 1.3],
+  gptBlockForward: [7, 4],
+  gptBlockTrain: [22, 4],
 };
 
 const lines: ReadonlyMap<string, BudgetLine> = new Map(budget().map((line) => [line.workload, line]));

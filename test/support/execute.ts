@@ -2,7 +2,7 @@
 // interpreter (which also reports races and accesses out of bounds).
 
 import { storedBytes } from '../../src/codegen/assemble.ts';
-import { compileGraph, optimise } from '../../src/compile.ts';
+import { compileGraph, optimise, scheduleKernels } from '../../src/compile.ts';
 import { lowerKernel } from '../../src/codegen/kernel.ts';
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
 import { paddedSize } from '../../src/codegen/lower.ts';
@@ -14,7 +14,6 @@ import { sizeOf } from '../../src/ir/shape.ts';
 import { emptyData, packBytes, unpackBytes, type HostArray, type HostData } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { planMemory } from '../../src/schedule/memory.ts';
-import { scheduleGraph } from '../../src/schedule/schedule.ts';
 import type { Target } from '../../src/schedule/target.ts';
 
 /** Compiles for `target` with every verifier on, runs on `device`, and reads all outputs back. */
@@ -65,7 +64,7 @@ export function runLoops(
     const [from, to] = [optimised.parameters[parameter] as Node, optimised.outputs[output]!];
     if (!optimised.outputs.includes(from) && to.op !== 'parameter') donations.set(to, from);
   }
-  const { kernels, packs } = scheduleGraph(optimised, target, new Map(), donations);
+  const { kernels, packs } = scheduleKernels(optimised, target, new Map(), donations);
   const plan = planMemory(kernels, packs, {
     outputs: new Set(optimised.outputs),
     donations,

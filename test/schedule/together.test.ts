@@ -1,0 +1,165 @@
+// Small independent kernels in one dispatch, parts of concatenations written in place, rank-0 inputs as scalars: what saves
+// launches, copies and bindings beyond fusion. Counted without a device, computed by the Loop interpreter and on the device.
+
+import * as fc from 'fast-check';
+import { beforeAll, describe, expect, test } from 'vitest';
+
+import { compileGraph } from '../../src/compile.ts';
+import { add, broadcast, cast, mul, reduce, unary } from '../../src/ir/build.ts';
+import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
+import { interpret } from '../../src/ir/interpret.ts';
+import type { Device } from '../../src/runtime/device.ts';
+import { openDevice } from '../../src/runtime/registry.ts';
+import { gpuTarget, softwareTarget, targetOf } from '../../src/schedule/target.ts';
+import { Sketch } from '../codegen/cases.ts';
+import { runLoops, runOnDevice } from '../support/execute.ts';
+import { checkLaw } from '../support/property.ts';
+import { expectClose } from '../support/random-graph.ts';
+import { randomArray } from '../support/random-values.ts';
+
+function graphOf(make: (s: Sketch) => readonly Node[]): Graph {
+  const sketch = new Sketch();
+  return sketch.graph(make(sketch));
+}
+
+const kinds = (graph: Graph): string[] =>
+  compileGraph(graph, gpuTarget, { check: true }).kernels.map(({ kind }) => kind);
+
+function expectEqual(graph: Graph): void {
+  const inputs = graph.parameters.map(({ dtype, shape }, i) =>
+    randomArray(dtype, shape as number[], i + 1, 'tame'),
+  );
+  const expected = interpret(graph, inputs);
+  for (const target of [gpuTarget, softwareTarget]) {
+    runLoops(target, graph, inputs).forEach((got, i) => expectClose(got, expected[i]!, 1e-4));
+  }
+}
+
+const sumOf = (s: Sketch, shape: readonly number[], axes: readonly number[]): Node =>
+  reduce(s.b, 'sum', s.input(shape), axes);
+
+describe('together', () => {
+  test('reductions of different tensors share a dispatch', () => {
+    const graph = graphOf((s) => [sumOf(s, [64, 40], [0]), sumOf(s, [64, 72], [0]), sumOf(s, [64, 56], [0])]);
+    expect(kinds(graph)).toEqual(['together']);
+    expectEqual(graph);
+  });
+
+  test('what waits for another does not', () => {
+    const graph = graphOf((s) => {
+      const sum = sumOf(s, [64, 40], [0]);
+      return [sum, reduce(s.b, 'max', mul(s.b, broadcast(s.b, sum, [8, 40]), s.input([8, 40])), [1])];
+    });
+    expect(kinds(graph)).toEqual(['row', 'row']);
+    expectEqual(graph);
+  });
+
+  test('no more buffers are bound than a kernel may', () => {
+    const graph = graphOf((s) => Array.from({ length: 6 }, (_, i) => sumOf(s, [64, 40 + 4 * i], [0])));
+    const { program } = compileGraph(graph, gpuTarget);
+    expect(program.steps).toHaveLength(2);
+    for (const { bindings } of program.kernels) expect(bindings.length).toBeLessThanOrEqual(8);
+    expectEqual(graph);
+  });
+
+  test('large kernels stay alone', () => {
+    const graph = graphOf((s) => [sumOf(s, [4096, 1024], [1]), sumOf(s, [4096, 1024], [1])]);
+    expect(kinds(graph)).toEqual(['row', 'row']);
+  });
+
+  test('any mixture computes what its parts compute', { timeout: 120_000 }, () => {
+    const part = fc.record({
+      rows: fc.integer({ min: 1, max: 40 }),
+      columns: fc.integer({ min: 1, max: 40 }),
+      form: fc.constantFrom('rows', 'columns', 'all', 'map'),
+    });
+    checkLaw(40, fc.array(part, { minLength: 2, maxLength: 6 }), (parts) => {
+      const graph = graphOf((s) =>
+        parts.map(({ rows, columns, form }) => {
+          const x = s.input([rows, columns]);
+          if (form === 'map') return unary(s.b, 'exp', x);
+          return reduce(s.b, 'sum', x, form === 'rows' ? [1] : form === 'columns' ? [0] : [0, 1]);
+        }),
+      );
+      expectEqual(graph);
+    });
+  });
+});
+
+describe('concatenations', () => {
+  const joined = (s: Sketch, axis: number, sizes: readonly number[]): Node => {
+    const x = s.input([24, 16]);
+    const parts = sizes.map((size) => s.matmul(x, s.input([16, size])));
+    return s.b.add('concat', parts, { axis }) as Node;
+  };
+
+  test('products are written where the whole lies', () => {
+    const graph = graphOf((s) => [joined(s, 1, [20, 7, 32])]);
+    expect(kinds(graph)).toEqual(['dot', 'dot', 'dot']);
+    expectEqual(graph);
+  });
+
+  test('readers bind the whole once', () => {
+    const graph = graphOf((s) => [s.matmul(joined(s, 1, [8, 5, 11]), s.input([24, 9]))]);
+    const { program } = compileGraph(graph, gpuTarget);
+    expect(program.steps).toHaveLength(4);
+    const last = program.steps.at(-1)!;
+    expect(last.kind === 'dispatch' ? last.buffers.length : 0).toBe(3);
+    expectEqual(graph);
+  });
+
+  test('a part that is read elsewhere is stored for itself', () => {
+    const graph = graphOf((s) => {
+      const x = s.input([12, 16]);
+      const [p, q] = [s.matmul(x, s.input([16, 4])), s.matmul(x, s.input([16, 6]))];
+      return [s.b.add('concat', [p, q], { axis: 1 }) as Node, p];
+    });
+    expect(kinds(graph)).toEqual(['dot', 'dot', 'map']);
+    expectEqual(graph);
+  });
+
+  test('sums of padded products are concatenations', () => {
+    const graph = graphOf((s) => {
+      const x = s.input([6, 16]);
+      const [p, q] = [s.matmul(x, s.input([16, 4])), s.matmul(x, s.input([16, 4]))];
+      const pad = (node: Node, low: number): Node =>
+        s.b.add('pad', [node], { low: [low, 0], high: [6 - low, 0], interior: [0, 0], value: 0 }) as Node;
+      return [add(s.b, pad(p, 6), pad(q, 0))];
+    });
+    expect(kinds(graph)).toEqual(['dot', 'dot']);
+    expectEqual(graph);
+  });
+});
+
+describe('rank-0 inputs', () => {
+  const stepped = (): Graph =>
+    graphOf((s) => {
+      const [x, rate, step] = [s.input([30]), s.input([]), s.input([], 'i32')];
+      const next = add(s.b, step, 1);
+      const spread = (node: Node): Node => broadcast(s.b, node, dims(x));
+      return [mul(s.b, x, spread(mul(s.b, rate, cast(s.b, next, 'f32')))), next];
+    });
+  let device: Device;
+  beforeAll(async () => {
+    device = await openDevice('webgpu:software');
+  });
+
+  test('take no binding', () => {
+    const { program } = compileGraph(stepped(), gpuTarget);
+    expect(program.scalars.map(({ dtype, input }) => [dtype, input])).toEqual([
+      ['f32', 1],
+      ['i32', 2],
+    ]);
+    expect(program.kernels[0]!.bindings.length).toBeLessThanOrEqual(3);
+  });
+
+  test('are read as they are when the run starts', async () => {
+    const graph = stepped();
+    const inputs = graph.parameters.map(({ dtype, shape }, i) =>
+      randomArray(dtype, shape as number[], i + 5, 'tame'),
+    );
+    const expected = interpret(graph, inputs);
+    const got = await runOnDevice(device, targetOf(device.facts), graph, inputs);
+    got.forEach((array, i) => expectClose(array, expected[i]!, 1e-5));
+  });
+});
