@@ -374,6 +374,7 @@ export {
   type EmbeddingOptions,
   type IndexAddOptions,
   type OneHotOptions,
+  type ScatterAddOptions,
   type ScatterReduce,
   type SearchsortedOptions,
 } from './tensor/ops/gather.ts';

@@ -267,6 +267,7 @@ type AnchorTable = {
       | 'disperse'
       | 'searchSorted'
       | 'foldSegments'
+      | 'accumulate'
   ]: Rule<K> | 'flat';
 };
 
@@ -281,6 +282,8 @@ export const anchorRules: AnchorTable = {
   scatter: scatterRule,
   searchSorted: 'flat',
   foldSegments: foldSegmentsRule,
+  // Every update counts once in its place.
+  accumulate: (b, { inputs: [indices], attrs: { axis } }, g) => [undefined, gather(b, g, indices!, axis)],
   // Every value's cotangent lies where the value went.
   disperse: (b, { inputs: [, places], attrs: { axis } }, g) => [gather(b, g, places!, axis), undefined],
 };

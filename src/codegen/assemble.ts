@@ -80,7 +80,7 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
   const indexOf = new Map<Loop, number>();
   const bySource = new Map<string, number>();
   const sources: string[] = [];
-  const steps = parts.kernels.map((lowered): ProgramStep => {
+  const steps = parts.kernels.flatMap((lowered): ProgramStep[] => {
     const { loop, kernel, bound } = lowered;
     for (const node of bound.flatMap(({ nodes }) => nodes)) {
       if (!placeOf.has(node)) add(node, 'scratch', kernel.name);
@@ -108,7 +108,11 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
     }
     sources.push(kernels[index]!.source);
     const bindings = bound.map(({ nodes }) => placeOf.get(nodes.at(-1)!)!);
-    return { kind: 'dispatch', kernel: index, buffers: bindings, grid: loop.grid };
+    const dispatch: ProgramStep = { kind: 'dispatch', kernel: index, buffers: bindings, grid: loop.grid };
+    // What is added to must begin somewhere.
+    const { body } = kernel;
+    if (body.kind !== 'accumulate') return [dispatch];
+    return [{ kind: 'clear', buffer: placeOf.get(body.node as Node)! }, dispatch];
   });
   const { arenas } = parts.memory;
   const program: Program = {

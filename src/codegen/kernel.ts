@@ -8,6 +8,7 @@ import type { Loop } from './loop.ts';
 import { signatureOf } from './signature.ts';
 import { togetherLoop, type Part } from './together.ts';
 import { attentionLoop } from './template/attention.ts';
+import { accumulateLoop } from './template/accumulate.ts';
 import { contractLoop } from './template/contract.ts';
 import type { PinnedSchedules } from './template/contract-schedule.ts';
 import { globalBuffer, type Bound, type Frame } from './template/frame.ts';
@@ -119,6 +120,8 @@ function fillTemplate(frame: Frame): Loop {
       return ranksLoop(frame);
     case 'search':
       return searchLoop(frame);
+    case 'accumulate':
+      return accumulateLoop(frame);
     case 'segments':
       return segmentsLoop(frame);
     default:

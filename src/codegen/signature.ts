@@ -103,6 +103,10 @@ function bodyKey(body: Body, nameOf: (node: Node) => string): readonly (string |
       const keys = [axisKey(axis), axisKey(element), boundary.id, value.id];
       return [nameOf(node as Node), ...keys, node.attrs.right];
     }
+    case 'accumulate': {
+      const { node, axis, inside, index, value } = body;
+      return [nameOf(node as Node), axisKey(axis), inside.id, index.id, value.id];
+    }
     case 'segments': {
       const { node, outer, column, entry, operand, first, last, update } = body;
       const parts = [operand, first, last, update].map(({ id }) => id);

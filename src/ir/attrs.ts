@@ -69,6 +69,7 @@ const forms = {
   disperse: { axis: int },
   searchSorted: { right: flag },
   foldSegments: { axis: int, mode: oneOf(scatterModes) },
+  accumulate: { axis: int, size: int },
   customVjp: { rule: int },
 } as const satisfies { readonly [K in Op as keyof Attrs<K> extends never ? never : K]: FormsOf<K> };
 

@@ -333,6 +333,16 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
       fail(op, 'E_SHAPE', 'expects [..,n] and [..,m]', inputs);
     return { dtype: 'i32', shape: values.shape };
   },
+  accumulate: (inputs, { axis, size }, op) => {
+    const [indices, updates] = [inputs[0]!, inputs[1]!];
+    const shape = fixedShape(indices.shape, op).map((dim, i) => (i === axis ? size : dim));
+    checkShape(op, shape);
+    checkIndexed(op, axis, { dtype: updates.dtype, shape }, indices, inputs);
+    if (!sameShape(indices.shape, updates.shape))
+      fail(op, 'E_SHAPE', 'indices and updates must have one shape', inputs);
+    if (updates.dtype === 'bool') fail(op, 'E_DTYPE', 'expects numbers, not bool', inputs);
+    return { dtype: updates.dtype, shape };
+  },
   foldSegments: (inputs, { axis, mode }, op) => {
     const [operand, starts, order, updates] = inputs as readonly TensorType[] as [
       TensorType,

@@ -93,6 +93,10 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return disperse(first, inputs[1]!, node.attrs.axis);
     case 'searchSorted':
       return searchSorted(first, inputs[1]!, node.attrs.right);
+    case 'accumulate': {
+      const zeros = { dtype: node.dtype, shape, data: emptyData(node.dtype, sizeOf(shape)) };
+      return scatter(zeros, first, inputs[1]!, node.attrs.axis, 'add');
+    }
     case 'foldSegments':
       return foldSegments(first, inputs[1]!, inputs[2]!, inputs[3]!, node.attrs);
     case 'stopGradient':

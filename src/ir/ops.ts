@@ -75,7 +75,8 @@ export type AnchorOp =
   | 'scatter'
   | 'disperse'
   | 'searchSorted'
-  | 'foldSegments';
+  | 'foldSegments'
+  | 'accumulate';
 /** Markers that are the identity on values and mean something to autograd only. */
 export type MarkerOp = 'stopGradient' | 'customVjp';
 /** Every primitive. */
@@ -176,6 +177,9 @@ interface OwnAttrs {
   /** Inputs boundaries [.., n], ascending along the last axis, and values [.., m]: how many boundaries of its line lie below each
    *  value (or, `right`, not above it), as i32, by a binary search; NaN lies above everything. */
   readonly searchSorted: { readonly right: boolean };
+  /** Inputs indices (i32 or u32) and updates (one shape): the sum of the updates of each of `size` places along the axis, as if
+   *  scattered onto zeros, but added in no fixed order: on a device f32 sums may differ from run to run in their last bits. */
+  readonly accumulate: { readonly axis: number; readonly size: number };
   /** A scatter whose updates lie sorted by their place. Inputs operand, starts (i32, one more than the operand's along the
    *  axis), order (i32) and updates of one shape: operand[i,j,k] with updates[i, order[i,e,k], k] folded in for every e from
    *  starts[i,j,k] up to starts[i,j+1,k], in that order. */
@@ -297,6 +301,7 @@ export const ops: { readonly [K in Op]: OpFacts<keyof Attrs<K> & string> } = {
   disperse: { class: 'anchor', arity: 2, attrs: ['axis'], flops: 0 },
   searchSorted: { class: 'anchor', arity: 2, attrs: ['right'], flops: 20 },
   foldSegments: { class: 'anchor', arity: 4, attrs: ['axis', 'mode'], flops: 1 },
+  accumulate: { class: 'anchor', arity: 2, attrs: ['axis', 'size'], flops: 1 },
   stopGradient: { class: 'marker', arity: 1, attrs: [], flops: 0 },
   customVjp: { class: 'marker', arity: 'variadic', attrs: ['rule'], flops: 0 },
 };

@@ -128,6 +128,8 @@ function usesOf(
       if (from !== to) invalid(`step ${position} copies ${from} bytes onto ${to}`);
       return { uses: [step.from, step.to] };
     }
+    case 'clear':
+      return { uses: [step.buffer] };
     case 'host':
       return { uses: [...step.reads, ...step.writes] };
     default:

@@ -84,6 +84,8 @@ export type ProgramStep =
     }
   /** Whole-buffer copy. */
   | { readonly kind: 'copy'; readonly from: number; readonly to: number }
+  /** Every byte of a buffer becomes 0. */
+  | { readonly kind: 'clear'; readonly buffer: number }
   /** Interpreter target only: a function of the host, looked up in the table given when the program is loaded. */
   | {
       readonly kind: 'host';

@@ -68,6 +68,8 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
       return keysBody(anchor, cluster, evaluator);
     case 'search':
       return searchBody(anchor, cluster, evaluator);
+    case 'accumulate':
+      return accumulateBody(anchor, cluster, evaluator);
     case 'segments':
       return segmentsBody(anchor, cluster, evaluator);
     case 'disperse':
@@ -186,6 +188,21 @@ function searchBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
     element,
     boundary: evaluator.value(node.inputs[0]!, [...at.slice(0, -1), element.atom]),
     value: evaluator.value(node.inputs[1]!, at),
+  };
+}
+
+function accumulateBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
+  if (node.op !== 'accumulate') throw new CompilerBug('schedule', 'not an accumulation');
+  const { axis, size } = node.attrs;
+  const from = cluster.members.get(node)!;
+  const { atom, inside } = dynamicAxis(evaluator.pool, evaluator.value(node.inputs[0]!, from), size);
+  return {
+    kind: 'accumulate',
+    node,
+    axis: cluster.axes['axis']!,
+    inside,
+    index: linearize(from.with(axis, atom), dims(node)),
+    value: evaluator.value(node.inputs[1]!, from),
   };
 }
 

@@ -6,6 +6,7 @@ import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
 import {
+  accumulateDomain,
   contractDomain,
   disperseDomain,
   lineDomain,
@@ -121,6 +122,8 @@ export class ClusterPass {
         return this.#open(node, 'ranks', ranksDomain(node));
       case 'searchSorted':
         return this.#open(node, 'search', searchDomain(node));
+      case 'accumulate':
+        return this.#open(node, 'accumulate', accumulateDomain(node));
       case 'foldSegments':
         return this.#open(node, 'segments', segmentsDomain(node));
       case 'disperse':
@@ -430,7 +433,7 @@ export class ClusterPass {
 
 /** Kernels that write where the data says, or elsewhere than at their point: nothing is aligned with their results. */
 function movesElements(kind: AnchorKind): boolean {
-  return kind === 'scatter' || kind === 'ranks' || kind === 'disperse';
+  return kind === 'scatter' || kind === 'ranks' || kind === 'disperse' || kind === 'accumulate';
 }
 
 function rowKey(shape: readonly number[], axes: readonly number[]): string {

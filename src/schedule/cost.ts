@@ -26,6 +26,7 @@ export function nodeFlops(node: Node): number {
       return facts(node.op).flops * sizeOf(dims(node.inputs[0]!));
     case 'scatter':
     case 'foldSegments':
+    case 'accumulate':
       return facts(node.op).flops * sizeOf(dims(node.inputs.at(-1)!));
     default:
       return facts(node.op).flops * size;

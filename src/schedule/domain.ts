@@ -118,6 +118,13 @@ export function disperseDomain(node: Node): Domain {
   return { axes: { axis }, at: delinearize(axis.atom, dims(node)) };
 }
 
+/** All updates of an accumulation, by flat index; `at` is where they come from. */
+export function accumulateDomain(node: Node): Domain {
+  const shape = dims(node.inputs[1]!);
+  const axis = makeAxis('i', sizeOf(shape));
+  return { axes: { axis }, at: delinearize(axis.atom, shape) };
+}
+
 /** All values that are looked for, by flat index, and the boundaries of a line. */
 export function searchDomain(node: Node): Domain {
   const axis = makeAxis('i', sizeOf(dims(node)));

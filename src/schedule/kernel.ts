@@ -22,7 +22,8 @@ export type KernelKind =
   | 'ranks'
   | 'disperse'
   | 'search'
-  | 'segments';
+  | 'segments'
+  | 'accumulate';
 
 /** An iteration axis of a kernel: `atom` stands for it in every index expression. */
 export interface Axis {
@@ -155,6 +156,16 @@ export type Body =
       readonly axis: Axis;
       readonly element: Axis;
       readonly boundary: Expr;
+      readonly value: Expr;
+    }
+  /** Over all updates: the value is added to its place (`index`, data along one axis) where it has one. The result starts as
+   *  zeros. */
+  | {
+      readonly kind: 'accumulate';
+      readonly node: NodeOf<'accumulate'>;
+      readonly axis: Axis;
+      readonly inside: Expr;
+      readonly index: IndexExpr;
       readonly value: Expr;
     }
   /** result[outer, column] = operand with `update` folded in for each entry from `first` up to `last`, in order. */

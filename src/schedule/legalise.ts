@@ -50,6 +50,8 @@ function withoutEmptyAxes(node: Node, inputs: readonly Node[], b: GraphBuilder):
       return empty(inputs[0]!) || empty(inputs[1]!) ? full(b, dims(node), 0, node.dtype) : undefined;
     case 'searchSorted':
       return empty(inputs[0]!) ? full(b, dims(node), 0, 'i32') : undefined;
+    case 'accumulate':
+      return empty(inputs[0]!) ? full(b, dims(node), 0, node.dtype) : undefined;
     case 'scatter':
     case 'foldSegments':
       return empty(inputs.at(-1)!) ? inputs[0]! : undefined;
@@ -77,8 +79,12 @@ function concatTree(node: Node, inputs: readonly Node[], b: GraphBuilder, target
 
 /** 16-bit sums lose their low bits at every step: fold in f32, round once. */
 function wideScatter(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | undefined {
-  if (node.op !== 'scatter' || node.attrs.mode === 'set' || (node.dtype !== 'f16' && node.dtype !== 'bf16'))
-    return undefined;
+  if (node.dtype !== 'f16' && node.dtype !== 'bf16') return undefined;
+  if (node.op === 'accumulate') {
+    const sums = b.add('accumulate', [inputs[0]!, cast(b, inputs[1]!, 'f32')], node.attrs);
+    return cast(b, sums as Node, node.dtype);
+  }
+  if (node.op !== 'scatter' || node.attrs.mode === 'set') return undefined;
   const [operand, indices, updates] = inputs as readonly [Node, Node, Node];
   const wide = b.add('scatter', [cast(b, operand, 'f32'), indices, cast(b, updates, 'f32')], node.attrs);
   return cast(b, wide as Node, node.dtype);

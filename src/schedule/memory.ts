@@ -301,6 +301,7 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
     case 'ranks':
     case 'search':
     case 'segments':
+    case 'accumulate':
       return undefined;
     default:
       return body satisfies never;

@@ -15,7 +15,8 @@ export type AnchorKind =
   | 'ranks'
   | 'disperse'
   | 'search'
-  | 'segments';
+  | 'segments'
+  | 'accumulate';
 
 /** A dot over the keys: which of its inputs holds the weights, and its other free axes. */
 export interface OuterDot {

@@ -19,6 +19,7 @@ import type { Target } from './target.ts';
 /** Leaves scatters that one kernel does well. */
 export function splitScatters(graph: Graph, target: Target): Graph {
   return rewrite(graph, (node, inputs, b) => {
+    if (node.op === 'accumulate') return orderedWhereCheap(node, inputs, b, target);
     if (node.op !== 'scatter' || sizeOf(dims(node as Node)) === 0) return undefined;
     const { mode } = node.attrs;
     const sizes = sizesOf(node);
@@ -31,6 +32,22 @@ export function splitScatters(graph: Graph, target: Target): Graph {
       ? chunkedScatter(node, inputs, chunks, mode as Exclude<ScatterMode, 'set'>, b)
       : sortedScatter(node, inputs, b, target);
   });
+}
+
+/** An accumulation whose updates are so few that folding them in order is one kernel without zeros to begin with. */
+function orderedWhereCheap(
+  node: NodeOf<'accumulate'>,
+  inputs: readonly Node[],
+  b: GraphBuilder,
+  target: Target,
+): Node | undefined {
+  const { axis } = node.attrs;
+  const none = full(b, dims(node as Node), 0, node.dtype);
+  const scatter = b.add('scatter', [none, ...inputs], { axis, mode: 'add' });
+  const { slots, updates, lines, bytes } = sizesOf(scatter);
+  const moved = slots * lines * bytes + scattered * updates * lines * (4 + 2 * bytes);
+  const unordered = 2 * target.launch + moved / target.bandwidth;
+  return directTime(sizesOf(scatter), target) <= unordered ? (scatter as Node) : undefined;
 }
 
 /** Slots and updates of a line, lines (all other elements of an index), and how many of those have their own indices. */

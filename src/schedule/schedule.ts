@@ -258,6 +258,7 @@ function attemptKernel(
 /** What a kernel stores at each point; scatters and digit ranks write elsewhere than at their point, by their own template. */
 function writesOf(plan: Plan, body: Body, evaluator: Evaluator): Write[] {
   if (body.kind === 'scatter') return [{ node: body.node, index: body.index, value: body.operand }];
+  if (body.kind === 'accumulate') return [{ node: body.node as Node, index: body.index, value: body.value }];
   if (body.kind === 'ranks') return [{ node: body.node as Node, index: constantIndex(0), value: body.key }];
   if (plan.cluster?.kind === 'disperse') return dispersedWrites(plan.writes.keys(), plan.cluster, evaluator);
   const writes = Array.from(plan.writes, ([node, at]): Write => ({

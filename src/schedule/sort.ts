@@ -12,8 +12,8 @@ import type { Target } from './target.ts';
 const digitBits = 8;
 /** Where no workgroup sorts: places are counted by comparing every two keys of a line up to this length, or while that many
  *  comparisons take no longer than a dozen launches. */
-const longestCounted = 256;
-const mostCompared = 2 ** 19;
+const longestCounted = 128;
+const mostCompared = 2 ** 17;
 
 /** Leaves sorts of u32 keys, ascending, that one kernel sorts, and no other. */
 export function splitSorts(graph: Graph, target: Target): Graph {

@@ -341,6 +341,14 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
       order: mode === 'mul' ? 1 : 2,
     };
   }),
+  accumulate: trial(someShape, (shape, random) => {
+    const axis = axisOf(shape, random);
+    const indices = indicesInto(shape, axis, false, random);
+    return {
+      inputs: [indices, values(indices.shape, random)],
+      build: (b, inputs) => node(b, 'accumulate', inputs, { axis, size: shape[axis]! }),
+    };
+  }),
   foldSegments: trial(someShape, (shape, random) => {
     const axis = axisOf(shape, random);
     const [slots, count] = [shape[axis]!, integer(random, 1, 5)];

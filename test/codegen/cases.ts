@@ -248,6 +248,12 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
       }) as Node;
     return [binary(s.b, 'mul', fold('add'), 0.5), fold('set', 'bool'), fold('max', 'f16')];
   },
+  'sums in no fixed order': (s) => {
+    const at = binary(s.b, 'mod', s.input([40, 6], 'i32'), 9);
+    const sums = (dtype: DType): Node =>
+      s.b.add('accumulate', [at, s.input([40, 6], dtype)], { axis: 0, size: 7 }) as Node;
+    return [sums('f32'), sums('f16'), sums('u32'), binary(s.b, 'mul', sums('i32'), 2)];
+  },
   'scatter and gather': (s) => {
     const x = s.input([9, 6]);
     const rows = s.b.add('iota', [], { shape: [14, 6], axis: 0, dtype: 'i32' }) as Node;

@@ -47,7 +47,7 @@ function single(run: string, writes: readonly number[] = [1]): ReturnType<typeof
   });
 }
 
-test('host steps and copies run in order, through scratch', async () => {
+test('host steps, copies and clears run in order, through scratch', async () => {
   const loaded = device.load(
     program({
       target: 'interpreter',
@@ -63,6 +63,8 @@ test('host steps and copies run in order, through scratch', async () => {
       steps: [
         { kind: 'host', run: 'scale', reads: [0], writes: [1] },
         { kind: 'copy', from: 1, to: 2 },
+        { kind: 'host', run: 'add', reads: [1, 2], writes: [1] },
+        { kind: 'clear', buffer: 2 },
         { kind: 'host', run: 'add', reads: [1, 2], writes: [1] },
         { kind: 'host', run: 'split', reads: [1], writes: [3, 4] },
       ],

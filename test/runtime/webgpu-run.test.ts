@@ -120,7 +120,7 @@ test('more scalars than one 256-byte slot reach the kernel', async () => {
   expect(await values(y)).toEqual(ramp(count, 7));
 });
 
-test('steps see what earlier steps wrote, through arenas and copies', async () => {
+test('steps see what earlier steps wrote, through arenas, copies and clears', async () => {
   const add = kernel('add_one', N, ['read', 'read_write'], 'b1[i] = b0[i] + 1.0;');
   const sum = kernel('sum_of', N, ['read', 'read', 'read_write'], 'b2[i] = b0[i] + b1[i];');
   const loaded = device.load(
@@ -142,7 +142,8 @@ test('steps see what earlier steps wrote, through arenas and copies', async () =
         { kind: 'dispatch', kernel: 0, buffers: [2, 1], grid: [0, 1, 1] }, // nothing
         dispatch(0, [2, 1], N), // t0 = x + 3
         dispatch(1, [1, 3, 4], N), // y = t0 + t2 = 2x + 4
-        { kind: 'copy', from: 4, to: 5 },
+        { kind: 'clear', buffer: 3 },
+        dispatch(1, [4, 3, 5], N), // z = y + 0
       ],
     }),
   );

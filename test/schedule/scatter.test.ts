@@ -157,6 +157,20 @@ describe.each([
     expect(kinds(64, 1, 1 << 20, 'set')).toContain('segments');
   });
 
+  test('additions in no fixed order take one kernel, or the ordered one where that is no slower', () => {
+    const added = (size: number, count: number): string[] => {
+      const s = new Sketch();
+      const sums = s.b.add('accumulate', [s.input([count], 'i32'), s.input([count])], {
+        axis: 0,
+        size,
+      }) as Node;
+      const graph = optimise(s.graph([sums]), target, true);
+      return scheduleGraph(graph, target, new Map()).kernels.map(({ kind }) => kind);
+    };
+    expect(added(100_000, 100_000)).toEqual(['accumulate']);
+    expect(added(16, 10)).toEqual(['scatter']);
+  });
+
   test('what follows is computed with the fold', () => {
     const s = new Sketch();
     const count = 8192;

@@ -113,7 +113,7 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
       // The other value is not one of the first kernel's alone.
       return expect(computes(pair.first, reason.needs) && reason.kernel === undefined).toBe(false);
     case 'scatter':
-      return expect(['scatter', 'ranks', 'disperse']).toContain(first.kind);
+      return expect(['scatter', 'ranks', 'disperse', 'accumulate']).toContain(first.kind);
     case 'alignment':
       // Aligned nodes are what a kernel of the first's kind could have taken in.
       return expect(schedule.clustering.places.get(reason.node)?.kind).not.toBe('leaf');
@@ -141,6 +141,7 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
         'digitRanks',
         'disperse',
         'searchSorted',
+        'accumulate',
         'foldSegments',
       ]).toContain(reason.node.op);
     case 'no-rows':

@@ -59,8 +59,8 @@ describe('splitting a sort', () => {
     };
     expect(ops(2048, gpuTarget)).toContain('argSort');
     expect(ops(2049, gpuTarget)).not.toContain('argSort');
-    expect(ops(256, softwareTarget)).toContain('argSort');
-    expect(ops(257, softwareTarget)).not.toContain('argSort');
+    expect(ops(128, softwareTarget)).toContain('argSort');
+    expect(ops(129, softwareTarget)).not.toContain('argSort');
   });
 
   test('inverts a permutation without sorting it', () => {

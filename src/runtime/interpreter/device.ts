@@ -207,6 +207,7 @@ class InterpretedProgram implements LoadedProgram {
     try {
       for (const step of program.steps) {
         if (step.kind === 'copy') memoryOf(step.to).set(memoryOf(step.from));
+        if (step.kind === 'clear') memoryOf(step.buffer).fill(0);
         if (step.kind === 'host')
           this.#call(step.run, step.reads.map(memoryOf), step.writes.map(memoryOf), scalars);
       }

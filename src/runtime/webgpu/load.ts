@@ -34,7 +34,8 @@ type Operation =
       readonly group: GPUBindGroup;
       readonly grid: readonly [number, number, number];
     }
-  | { readonly kind: 'copy'; readonly from: Region; readonly to: Region };
+  | { readonly kind: 'copy'; readonly from: Region; readonly to: Region }
+  | { readonly kind: 'clear'; readonly region: Region };
 
 interface Region extends Place {
   readonly bytes: number;
@@ -201,11 +202,10 @@ class WebGpuProgram implements LoadedProgram {
     let pass: GPUComputePassEncoder | undefined;
     let current: Compiled | undefined;
     for (const operation of plan.operations) {
-      if (operation.kind === 'copy') {
+      if (operation.kind !== 'dispatch') {
         pass?.end();
         pass = current = undefined;
-        const { from, to } = operation;
-        encoder.copyBufferToBuffer(from.slab.gpu, from.offset, to.slab.gpu, to.offset, from.bytes);
+        encodeTransfer(encoder, operation);
         continue;
       }
       pass ??= encoder.beginComputePass(this.#engine.stopwatch.pass);
@@ -289,6 +289,7 @@ class WebGpuProgram implements LoadedProgram {
     if (this.#groups.size > 16 * steps.length) this.#groups.clear();
     steps.forEach((step, position) => {
       if (step.kind === 'copy') copy(region(step.from), region(step.to));
+      if (step.kind === 'clear') operations.push({ kind: 'clear', region: region(step.buffer) });
       if (step.kind !== 'dispatch' || step.grid.includes(0)) return;
       const compiled = this.#compiled[step.kernel]!;
       const regions = step.buffers.map(region);
@@ -367,6 +368,20 @@ function all(compiled: readonly Compiled[]): Gate {
     });
   }
   return gate;
+}
+
+/** What is not a dispatch stands outside compute passes. */
+function encodeTransfer(
+  encoder: GPUCommandEncoder,
+  operation: Exclude<Operation, { readonly kind: 'dispatch' }>,
+): void {
+  if (operation.kind === 'copy') {
+    const { from, to } = operation;
+    encoder.copyBufferToBuffer(from.slab.gpu, from.offset, to.slab.gpu, to.offset, from.bytes);
+  } else {
+    const { slab, offset, bytes } = operation.region;
+    encoder.clearBuffer(slab.gpu, offset, bytes);
+  }
 }
 
 /** The largest copy between two scratch buffers of one arena. */

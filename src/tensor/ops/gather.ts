@@ -1,14 +1,16 @@
 // Gather and scatter: reading and writing at positions that are data. Index tensors hold integers in [0, size); reads outside
 // give 0, writes outside are dropped.
 
-import { TensorError } from '../../errors.ts';
-import { binary, broadcast, cast, full, mul, reshape, slice, where } from '../../ir/build.ts';
+import { showValue, TensorError } from '../../errors.ts';
+import { add, binary, broadcast, cast, full, mul, reshape, slice, where } from '../../ir/build.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import type { ScatterMode } from '../../ir/ops.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
+import { expectOptions } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
+import { padConstant } from './layout.ts';
 import { apply, checkCount, checkInteger, checkRank, show } from './operand.ts';
 
 /** Indices as the graph takes them: 32 bits wide. */
@@ -29,6 +31,44 @@ function scatterNode(
   mode: ScatterMode,
 ): Node {
   return b.add('scatter', [x, narrowIndex(b, index), source], { axis, mode });
+}
+
+/** How values that meet in one place are added. */
+export interface ScatterAddOptions {
+  /** In a fixed order, so that the same inputs give the same bits; true by default. Otherwise a device may add them as they
+   *  come, by atomic additions: no sorting, for many values in many places, but f32 sums differ in their last bits. */
+  readonly deterministic?: boolean;
+}
+
+/** x with the source added at the index's places. */
+function addNode(
+  b: GraphBuilder,
+  x: Node,
+  index: Node,
+  source: Node,
+  axis: number,
+  options: ScatterAddOptions,
+): Node {
+  if (options.deterministic !== false) return scatterNode(b, x, index, source, axis, 'add');
+  const wide = formula.wideType(x.dtype);
+  const inputs = [narrowIndex(b, index), cast(b, source, wide)];
+  const sums = b.add('accumulate', inputs, { axis, size: dims(x)[axis]! });
+  const high = dims(x).map((dim, i) => dim - dims(sums)[i]!);
+  const spread = padConstant(
+    b,
+    sums,
+    high.map(() => 0),
+    high,
+    0,
+  );
+  return cast(b, add(b, cast(b, x, wide), spread), x.dtype);
+}
+
+function checkAddOptions(op: string, options: ScatterAddOptions): void {
+  expectOptions(op, options);
+  const { deterministic } = options;
+  if (deterministic !== undefined && typeof deterministic !== 'boolean')
+    throw new TensorError('E_VALUE', op, `deterministic is true or false: ${showValue(deterministic)}`);
 }
 
 /** The index must have x's rank and fit it outside the axis. */
@@ -140,11 +180,16 @@ function scatterWith(
   index: Tensor,
   source: Tensor | number,
   mode: ScatterMode,
+  options: ScatterAddOptions = {},
 ): Tensor {
   const at = checkIndex(op, x, axis, index);
+  const write = (b: GraphBuilder, node: Node, places: Node, values: Node): Node =>
+    mode === 'add'
+      ? addNode(b, node, places, values, at, options)
+      : scatterNode(b, node, places, values, at, mode);
   if (typeof source === 'number') {
     return apply([x, index], (b, node, places) =>
-      scatterNode(b, node, places, full(b, index.shape, source, x.dtype), at, mode),
+      write(b, node, places, full(b, index.shape, source, x.dtype)),
     );
   }
   if (source.rank !== x.rank || !index.shape.every((dim, i) => dim <= source.shape[i]!)) {
@@ -169,7 +214,7 @@ function scatterWith(
       index.shape.map(() => 0),
       index.shape,
     );
-    return scatterNode(b, node, places, used, at, mode);
+    return write(b, node, places, used);
   });
 }
 
@@ -178,9 +223,16 @@ export function scatter(x: Tensor, axis: number, index: Tensor, source: Tensor |
   return scatterWith('scatter', x, axis, index, source, 'set');
 }
 
-/** A copy of x with the source added at the index's places; all writes to one place add up, in a fixed order. */
-export function scatterAdd(x: Tensor, axis: number, index: Tensor, source: Tensor | number): Tensor {
-  return scatterWith('scatterAdd', x, axis, index, source, 'add');
+/** A copy of x with the source added at the index's places; all writes to one place add up. */
+export function scatterAdd(
+  x: Tensor,
+  axis: number,
+  index: Tensor,
+  source: Tensor | number,
+  options: ScatterAddOptions = {},
+): Tensor {
+  checkAddOptions('scatterAdd', options);
+  return scatterWith('scatterAdd', x, axis, index, source, 'add', options);
 }
 
 /** A copy of x with the source folded in at the index's places. */
@@ -210,8 +262,8 @@ function writeRows(
   axis: number,
   index: Tensor,
   source: Tensor,
-  mode: ScatterMode,
-  alpha = 1,
+  mode: 'set' | 'add',
+  { alpha = 1, ...options }: IndexAddOptions = {},
 ): Tensor {
   checkInteger(op, 'the index', index);
   checkRank(op, 'the index', index, 1);
@@ -234,11 +286,12 @@ function writeRows(
   }
   return apply([x, index, source], (b, node, places, values) => {
     const along = broadcast(b, formula.alongAxis(b, narrowIndex(b, places), x.rank, at), expected);
-    return scatterNode(b, node, along, alpha === 1 ? values : mul(b, values, alpha), at, mode);
+    if (mode === 'set') return scatterNode(b, node, along, values, at, mode);
+    return addNode(b, node, along, alpha === 1 ? values : mul(b, values, alpha), at, options);
   });
 }
 
-export interface IndexAddOptions {
+export interface IndexAddOptions extends ScatterAddOptions {
   /** Factor on the source, 1 by default. */
   readonly alpha?: number;
 }
@@ -251,7 +304,8 @@ export function indexAdd(
   source: Tensor,
   options: IndexAddOptions = {},
 ): Tensor {
-  return writeRows('indexAdd', x, axis, index, source, 'add', options.alpha);
+  checkAddOptions('indexAdd', options);
+  return writeRows('indexAdd', x, axis, index, source, 'add', options);
 }
 
 /** A copy of x whose slice `index[i]` along an axis is slice `i` of the source. */
@@ -260,7 +314,13 @@ export function indexCopy(x: Tensor, axis: number, index: Tensor, source: Tensor
 }
 
 /** Sums of the rows of each segment: row `e` of the source counts to segment `ids[e]`; empty segments are 0. */
-export function segmentSum(source: Tensor, ids: Tensor, segments: number): Tensor {
+export function segmentSum(
+  source: Tensor,
+  ids: Tensor,
+  segments: number,
+  options: ScatterAddOptions = {},
+): Tensor {
+  checkAddOptions('segmentSum', options);
   checkInteger('segmentSum', 'the segment ids', ids);
   checkCount('segmentSum', 'the number of segments', segments);
   if (source.rank === 0 || ids.rank !== 1 || ids.size !== source.shape[0]) {
@@ -273,7 +333,7 @@ export function segmentSum(source: Tensor, ids: Tensor, segments: number): Tenso
   return apply([source, ids], (b, rows, places) => {
     const sums = full(b, [segments, ...source.shape.slice(1)], 0, source.dtype);
     const along = formula.spreadTo(b, formula.alongAxis(b, narrowIndex(b, places), source.rank, 0), rows);
-    return scatterNode(b, sums, along, rows, 0, 'add');
+    return addNode(b, sums, along, rows, 0, options);
   });
 }
 

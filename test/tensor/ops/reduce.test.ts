@@ -1,7 +1,7 @@
 // Reductions, scans and sorts where PyTorch's figures do not reach.
 
 import * as fc from 'fast-check';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../../src/tensor/ops/all.ts';
 import { setDevice } from '../../../src/tensor/device.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
@@ -143,6 +143,43 @@ describe('sorting', () => {
     expect(await read(sn.searchsorted(limits, of(0, 1, 3, 4, 6, NaN), { right: true }))).toEqual([
       0, 1, 3, 3, 4, 4,
     ]);
+  });
+});
+
+describe.each(['interpreter', 'webgpu:software'])('additions in no fixed order, %s', (device) => {
+  beforeAll(() => setDevice(device));
+  afterAll(() => setDevice('interpreter'));
+
+  const count = 3000;
+  const places = Array.from({ length: count }, (_, i) => (i * i) % 700);
+  // Eighths: every order of additions is exact.
+  const values = Array.from({ length: count }, (_, i) => ((i * 37) % 41) / 8 - 2);
+  const loose = { deterministic: false } as const;
+
+  test('give what ordered ones give, where sums are exact, and its gradient', async () => {
+    const index = sn.tensor(places, { dtype: 'i32' });
+    for (const dtype of ['f32', 'i32', 'f16'] as const) {
+      const x = sn.full([700], 3, { dtype });
+      const source = sn.tensor(values, { dtype });
+      const ordered = await read(sn.scatterAdd(x, 0, index, source));
+      expect(await read(sn.scatterAdd(x, 0, index, source, loose))).toEqual(ordered);
+      expect(await read(sn.indexAdd(x, 0, index, source, loose))).toEqual(ordered);
+      expect(await read(sn.add(sn.segmentSum(source, index, 700, loose), x))).toEqual(ordered);
+    }
+    const grown = sn.scatterAdd(sn.zeros([2, 5]), 1, sn.tensor([[1, 1]], { dtype: 'i32' }), 2, loose);
+    expect(await read(grown)).toEqual([0, 4, 0, 0, 0, 0, 0, 0, 0, 0]);
+    const source = sn.tensor(values).requiresGrad_();
+    const weights = sn.cast(sn.arange(700), 'f32');
+    sn.sum(sn.mul(sn.scatterAdd(sn.zeros([700]), 0, index, source, loose), weights)).backward();
+    expect(await read(source.grad!)).toEqual(places);
+  });
+
+  test('are asked for by true or false', () => {
+    const [x, index] = [sn.zeros([3]), sn.tensor([1], { dtype: 'i32' })];
+    const wrong = { deterministic: 'no' } as unknown as { deterministic: boolean };
+    expect(() => sn.scatterAdd(x, 0, index, 1, wrong)).toThrow(
+      /^scatterAdd: deterministic is true or false: 'no'/,
+    );
   });
 });
 
