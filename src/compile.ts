@@ -138,7 +138,7 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
     if (fits) donations.set(to, from);
   }
   const { schedule, memory, lowered, loops } = lowerGraph(graph, target, slots, donations, options.schedules);
-  if (options.check) for (const loop of loops.values()) verifyLoop(loop);
+  if (options.check) for (const loop of loops.values()) verifyLoop(loop, target.limits);
   const { program, sources } = assemble({
     target: target.id,
     inputs,

@@ -88,7 +88,7 @@ export function runLoops(
   optimised.parameters.forEach((parameter, i) => store(parameter as Node).set(inputs[i]!.data as never));
   for (const kernel of kernels) {
     const { loop, bound } = lowerKernel(kernel, target, plan, new Map(), pinned);
-    verifyLoop(loop);
+    verifyLoop(loop, target.limits);
     interpretLoop(loop, new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)])), []);
   }
   return optimised.outputs.map((node) => {

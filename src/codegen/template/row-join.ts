@@ -2,8 +2,10 @@
 // after a barrier everyone combines them all, in one fixed order; many partials are combined in two rounds.
 
 import type { Monoid } from '../../ir/ops.ts';
+import type { RowStage } from '../../schedule/kernel.ts';
 import { addInts, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
-import type { LoopBuffer, Value, Width } from '../loop.ts';
+import { registerOf } from '../lower.ts';
+import type { LoopBuffer, RegisterType, Value, Width } from '../loop.ts';
 import { combine } from './monoid.ts';
 
 /** A value that every invocation of a row has a part of. */
@@ -26,14 +28,27 @@ export interface Seats {
   readonly together: boolean;
   /** Elements of the widest value that is joined. */
   readonly width: Width;
+  /** Values of every invocation that there is room for at once. */
+  readonly atOnce: number;
 }
 
 type SharedType = 'f32' | 'i32' | 'u32';
 const sharedTypes: readonly SharedType[] = ['f32', 'i32', 'u32'];
+const sharedType = (type: RegisterType): SharedType => (type === 'bool' ? 'u32' : type);
 const nameOf = (type: SharedType): string => `partial_${type}`;
 
 /** Names of the workgroup arrays that joins may use. */
 export const joinNames: readonly string[] = sharedTypes.map(nameOf);
+
+/** Workgroup memory for one value of every invocation, twice, in an array for each type that the stages accumulate. */
+export function joinBytes(
+  { parts, rows, width }: Pick<Seats, 'parts' | 'rows' | 'width'>,
+  stages: readonly RowStage[],
+): number {
+  const types = new Set(stages.map((stage) => sharedType(registerOf(stage.dtype))));
+  if (stages.some((stage) => stage.arg)) types.add('i32');
+  return types.size * 2 * parts * rows * width * 4;
+}
 
 /** Above this many partials the combination takes two rounds. */
 const oneRound = 16;
@@ -43,7 +58,7 @@ export class Join {
   readonly #seats: Seats;
   /** Elements in use of each workgroup array. */
   readonly #sizes = new Map<SharedType, number>();
-  #round = 0;
+  #rounds = 0;
 
   constructor(b: LoopBuilder, seats: Seats) {
     this.#b = b;
@@ -63,8 +78,15 @@ export class Join {
 
   /** Combines each value over the invocations of the row, and gives everyone the totals. Uniform control flow only. */
   all(asks: readonly Ask[]): readonly Value[] {
+    if (this.#seats.parts === 1) return asks.map((ask) => ask.value);
+    const { atOnce } = this.#seats;
+    const totals: Value[] = [];
+    for (let i = 0; i < asks.length; i += atOnce) totals.push(...this.#round(asks.slice(i, i + atOnce)));
+    return totals;
+  }
+
+  #round(asks: readonly Ask[]): readonly Value[] {
     const { parts, part } = this.#seats;
-    if (parts === 1 || asks.length === 0) return asks.map((ask) => ask.value);
     const b = this.#b;
     const cells = this.#reserve(asks);
     asks.forEach((ask, i) => cells[i]!.store(part, ask.value));
@@ -79,7 +101,7 @@ export class Join {
       b.barrier();
     }
     const totals = this.#gather(asks, cells, constant(0), 1, left);
-    this.#round += 1;
+    this.#rounds += 1;
     return totals.map((total, i) => b.let(total, asks[i]!.monoid));
   }
 
@@ -102,12 +124,12 @@ export class Join {
     const { parts, rows, place, together, width: room } = this.#seats;
     const counts = new Map<SharedType, number>();
     return asks.map(({ value }): Cell => {
-      const type: SharedType = value.type === 'bool' ? 'u32' : value.type;
+      const type = sharedType(value.type);
       const count = counts.get(type) ?? 0;
       counts.set(type, count + 1);
       const { width } = value;
       const size = parts * rows * room;
-      const base = (2 * count + (this.#round & 1)) * size;
+      const base = (2 * count + (this.#rounds & 1)) * size;
       this.#sizes.set(type, Math.max(this.#sizes.get(type) ?? 0, base + size));
       const slot = (part: Value): Value => {
         const seat = together

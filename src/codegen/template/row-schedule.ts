@@ -3,11 +3,14 @@
 
 import { addIndex, coefficientOf, scaleIndex, substitute, type IndexExpr } from '../../ir/index-expr.ts';
 import { argsOf, type Expr } from '../../schedule/expr.ts';
-import type { Axis, Kernel } from '../../schedule/kernel.ts';
+import type { Axis, Body, Kernel } from '../../schedule/kernel.ts';
 import type { Target } from '../../schedule/target.ts';
 import { laneAtom, quadIndex } from '../lower.ts';
 import type { Width } from '../loop.ts';
 import type { RowFacts } from './row-facts.ts';
+import { joinBytes } from './row-join.ts';
+
+export type RowBody = Extract<Body, { kind: 'row' }>;
 
 /** Which axis the vector lanes run along; `none` for rows that are neither contiguous nor a multiple of four. */
 export type Lanes = 'column' | 'row' | 'none';
@@ -48,6 +51,11 @@ export function widthOf(lanes: Lanes): Width {
   return lanes === 'none' ? 1 : 4;
 }
 
+/** Elements of a total: a lane for each row. */
+export function totalWidth(lanes: Lanes): Width {
+  return lanes === 'row' ? 4 : 1;
+}
+
 /** Steps that are written out one by one. */
 const mostTrips = 8;
 /** Operations in an unrolled kernel: pipelines compile in time that grows with them. */
@@ -64,7 +72,18 @@ export function blockOf(trips: number): number {
 }
 
 /** The heuristic choice of invocations. */
-export function rowSpread(kernel: Kernel, row: Axis, column: Axis, target: Target): RowSpread {
+export function rowSpread(kernel: Kernel, body: RowBody, target: Target): RowSpread {
+  const spread = widest(kernel, body, target);
+  let { parts } = spread;
+  while (
+    joinBytes({ ...spread, parts, width: totalWidth(spread.lanes) }, body.stages) >
+    target.limits.workgroupBytes
+  )
+    parts /= 2;
+  return { ...spread, parts };
+}
+
+function widest(kernel: Kernel, { row, column }: RowBody, target: Target): RowSpread {
   const stages = kernel.body.kind === 'row' ? kernel.body.stages : [];
   const values = [...stages, ...kernel.writes].map(({ value }) => value);
   const along = { column: countContiguous(values, column), row: countContiguous(values, row) };
@@ -101,19 +120,21 @@ function smallGroup(units: number, target: Target): number {
 /** Where a row's elements wait. `sweeps` are the expressions that each sweep evaluates at every element. */
 export function rowKeeping(
   spread: RowSpread,
-  column: Axis,
+  { column, stages }: RowBody,
   sweeps: readonly (readonly Expr[])[],
   facts: RowFacts,
   target: Target,
 ): Keeping {
   const { lanes, parts, rows } = spread;
+  const seats = { parts, rows, width: totalWidth(lanes) };
   const trips = Math.ceil(stepsOf(column, lanes) / parts);
   const kept = keptReads(sweeps, facts).length;
   const work = trips * sweeps.reduce((sum, exprs) => sum + facts.work(exprs), 0);
   const registers = trips * Math.max(1, kept);
   if (trips <= mostTrips && registers <= target.rows.registers && work <= mostWork) return 'registers';
   const bytes = kept * rows * parts * trips * widthOf(lanes) * 4;
-  return kept > 0 && bytes <= target.rows.shared ? 'workgroup' : 'stream';
+  const room = Math.min(target.rows.shared, target.limits.workgroupBytes - joinBytes(seats, stages));
+  return kept > 0 && bytes <= room ? 'workgroup' : 'stream';
 }
 
 /** Reads that more than one sweep makes. */

@@ -24,7 +24,7 @@ import { bufferName, finish, foldGrid, groupNumber, openBuilder, type Frame, typ
 import { rowFacts, type RowFacts } from './row-facts.ts';
 import { extremum, laneOfState, placesOf, reduction, type Fold, type State, type Step } from './row-fold.ts';
 import { onlineSoftmax, runningMoments } from './row-fused.ts';
-import { Join, joinNames } from './row-join.ts';
+import { Join, joinBytes, joinNames } from './row-join.ts';
 import { groupOf, KeptRows, keptNames } from './row-kept.ts';
 import { elementOf, planRow, type Item, type Pass, type Pick } from './row-plan.ts';
 import {
@@ -34,6 +34,7 @@ import {
   rowKeeping,
   rowSpread,
   stepsOf,
+  totalWidth,
   unitsOf,
   widthOf,
   type RowSchedule,
@@ -49,22 +50,26 @@ interface RowPlan {
   /** Reads that wait in workgroup memory. */
   readonly kept: readonly Expr[];
   readonly facts: RowFacts;
+  /** Totals that workgroup memory has room for at once. */
+  readonly joinsAtOnce: number;
 }
 
 function planKernel(kernel: Kernel, target: Target): RowPlan {
   if (kernel.body.kind !== 'row') throw new CompilerBug('row template', `got a ${kernel.body.kind} kernel`);
-  const { row, column, stages } = kernel.body;
+  const { column, stages } = kernel.body;
   const facts = rowFacts(kernel.pool, column.atom);
   const isAlong = (write: Write): boolean => atomsOf(write.index).includes(column.atom as never);
   const perElement = kernel.writes.filter(isAlong);
   const perRow = kernel.writes.filter((write) => !isAlong(write));
-  const spread = rowSpread(kernel, row, column, target);
+  const spread = rowSpread(kernel, kernel.body, target);
   const plain = planRow(stages, column.atom, facts, false);
   const sweeps = [
     ...plain.map((pass) => pass.items.map(elementOf)),
     perElement.map((write) => write.value),
   ].filter((exprs) => exprs.length > 0);
-  const keeping = rowKeeping(spread, column, sweeps, facts, target);
+  const keeping = rowKeeping(spread, kernel.body, sweeps, facts, target);
+  const seats = { ...spread, width: totalWidth(spread.lanes) };
+  const left = target.limits.workgroupBytes - (keeping === 'workgroup' ? target.rows.shared : 0);
   const fuse = keeping === 'stream' && column.extent >= target.rows.fuse;
   return {
     schedule: { ...spread, keeping },
@@ -72,6 +77,7 @@ function planKernel(kernel: Kernel, target: Target): RowPlan {
     perRow,
     perElement,
     kept: keeping === 'workgroup' ? keptReads(sweeps, facts) : [],
+    joinsAtOnce: Math.max(1, Math.floor(left / joinBytes(seats, stages))),
     facts,
   };
 }
@@ -130,7 +136,8 @@ class RowEmitter {
       part: this.#part,
       place: this.#place,
       together,
-      width: lanes === 'row' ? 4 : 1,
+      width: totalWidth(lanes),
+      atOnce: plan.joinsAtOnce,
     });
   }
 
