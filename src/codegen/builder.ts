@@ -1,6 +1,7 @@
 // Builds Loop statements. A pure value named twice in sight of each other is one `let` (common subexpressions), placed in the
 // outermost loop that its operands allow (loop-invariant code motion), never outside an enclosing `if`.
 
+import type { Monoid } from '../ir/ops.ts';
 import type { AtomicOp, LoopOp, RegisterType, Stmt, Value, Width } from './loop.ts';
 
 interface Scope {
@@ -82,6 +83,14 @@ export class LoopBuilder {
     this.#here.push(...stmts);
   }
 
+  /** Combines a value over the subgroup. */
+  subgroupReduce(monoid: Monoid, value: Value, hint: string): Value {
+    const name = this.name(hint);
+    this.#here.push({ kind: 'subgroupReduce', name, monoid, value });
+    this.#depths.set(name, this.#scopes.length - 1);
+    return { kind: 'variable', name, type: value.type, width: value.width };
+  }
+
   barrier(): void {
     this.#here.push({ kind: 'barrier' });
   }
@@ -153,6 +162,7 @@ export function operandsOf(value: Value): readonly Value[] {
     case 'constant':
     case 'variable':
     case 'builtin':
+    case 'subgroup':
     case 'scalar':
       return [];
     default:
@@ -170,6 +180,8 @@ function keyOf(value: Value): string {
       return value.name;
     case 'builtin':
       return `${value.of}.${value.axis}`;
+    case 'subgroup':
+      return `subgroup.${value.of}`;
     case 'scalar':
       return `scalar${value.slot}:${type}`;
     case 'op':
@@ -188,6 +200,11 @@ function keyOf(value: Value): string {
 
 export function constant(value: number, type: RegisterType = 'i32', width: Width = 1): Value {
   return { kind: 'constant', value, type, width };
+}
+
+/** Where the invocation stands among the subgroups of its workgroup. */
+export function subgroup(of: 'place' | 'number' | 'count'): Value {
+  return { kind: 'subgroup', of, type: 'i32', width: 1 };
 }
 
 export function builtin(of: 'workgroup' | 'local', axis: 0 | 1 | 2): Value {

@@ -3,13 +3,20 @@
 // and false promises (`aligned`, `owned`) are CompilerBugs with the Loop's text.
 
 import { CompilerBug } from '../errors.ts';
-import type { DType } from '../ir/dtype.ts';
 import { compileScalar } from '../ir/scalar.ts';
 import { emptyData, fromReal, type HostData } from '../ir/value.ts';
-import { lanesOf, type Frame, type Lane } from './interpret-op.ts';
-import type { Loop, LoopBuffer, RegisterType, Stmt, Value, Width } from './loop.ts';
+import {
+  assign,
+  intoRegister,
+  lanesOf,
+  reduceSubgroups,
+  storedBuffers,
+  type Frame,
+  type Lane,
+} from './interpret-op.ts';
+import type { Loop, LoopBuffer, Stmt, Value, Width } from './loop.ts';
 import { printLoop, printStmt, printValue } from './print-loop.ts';
-import { Shadow, type Now } from './shadow.ts';
+import { elementsPerWord, Shadow, type Now } from './shadow.ts';
 import { checkTypes } from './verify-loop.ts';
 
 type Action = (frame: Frame) => void;
@@ -25,15 +32,16 @@ interface Register {
 /**
  * Runs every workgroup. `buffers` hold the elements of each global buffer (f16 and bf16 as Float32Array, bool as Uint8Array)
  * and are written in place; they may be shorter than the buffer's size, whose rest then holds poison. `scalars` is the scalar
- * block.
+ * block. Subgroups have `subgroupSize` invocations.
  */
 export function interpretLoop(
   loop: Loop,
   buffers: ReadonlyMap<string, HostData>,
   scalars: readonly number[],
+  subgroupSize = 4,
 ): void {
   checkTypes(loop);
-  new Interpreter(loop, buffers, scalars).run();
+  new Interpreter(loop, buffers, scalars, subgroupSize).run();
 }
 
 interface Memory {
@@ -43,16 +51,6 @@ interface Memory {
   readonly shadow: Shadow | undefined;
 }
 
-const elementsPerWord: Partial<Record<DType, number>> = {
-  f16: 2,
-  bf16: 2,
-  i16: 2,
-  u16: 2,
-  i8: 4,
-  u8: 4,
-  bool: 4,
-};
-
 class Interpreter {
   readonly #loop: Loop;
   readonly #scalars: readonly number[];
@@ -60,10 +58,20 @@ class Interpreter {
   readonly #now: Now = { group: 0, item: 0, epoch: 0 };
   readonly #group = [0, 0, 0];
   readonly #local = [0, 0, 0];
+  /** Invocations of a subgroup. */
+  readonly #subgroupSize: number;
+  /** What happens when all invocations have reached a subgroup reduction. */
+  readonly #meetings = new Map<Stmt, (frames: readonly Frame[]) => void>();
   #slots = 0;
 
-  constructor(loop: Loop, buffers: ReadonlyMap<string, HostData>, scalars: readonly number[]) {
+  constructor(
+    loop: Loop,
+    buffers: ReadonlyMap<string, HostData>,
+    scalars: readonly number[],
+    subgroupSize: number,
+  ) {
     this.#loop = loop;
+    this.#subgroupSize = subgroupSize;
     this.#scalars = scalars;
     const stored = storedBuffers(loop.body);
     for (const buffer of loop.buffers) {
@@ -124,13 +132,15 @@ class Interpreter {
         const { done, value } = running.next();
         return done === true ? undefined : value;
       });
-      this.#now.epoch += 1;
+      const [first] = stops;
       stops.forEach((stop, item) => {
-        if (stop === stops[0]) return;
+        if (stop === first) return;
         this.#enter(item, frames[item]!);
         this.#fail('invocations of one workgroup do not reach the same barrier');
       });
-      if (stops[0] === undefined) return;
+      if (first === undefined) return;
+      if (first.kind === 'subgroupReduce') this.#meetings.get(first)!(frames);
+      else this.#now.epoch += 1;
     }
   }
 
@@ -157,6 +167,8 @@ class Interpreter {
 
   #stmt(stmt: Stmt, scope: Map<string, Register>): Step {
     switch (stmt.kind) {
+      case 'subgroupReduce':
+        return this.#reduce(stmt, scope);
       case 'let':
       case 'var': {
         const lanes = this.#value(stmt.value, scope);
@@ -184,6 +196,40 @@ class Interpreter {
         return { run: () => {} };
       default:
         return stmt satisfies never;
+    }
+  }
+
+  /** Leaves each invocation's value in its register, where the others find it when all have come. */
+  #reduce(stmt: Extract<Stmt, { kind: 'subgroupReduce' }>, scope: Map<string, Register>): Step {
+    const lanes = this.#value(stmt.value, scope);
+    const { type, width } = stmt.value;
+    const slot = this.#reserve(width);
+    const leave = assign(slot, lanes);
+    scope.set(stmt.name, { slot, width });
+    this.#meetings.set(stmt, (frames) => {
+      for (let lane = slot; lane < slot + width; lane++)
+        reduceSubgroups(frames, lane, stmt.monoid, type, this.#subgroupSize);
+    });
+    return {
+      *task(frame) {
+        leave(frame);
+        yield stmt;
+      },
+    };
+  }
+
+  #subgroup(of: Extract<Value, { kind: 'subgroup' }>['of']): Lane {
+    const size = this.#subgroupSize;
+    const [x, y, z] = this.#loop.workgroup;
+    switch (of) {
+      case 'place':
+        return () => this.#now.item % size;
+      case 'number':
+        return () => Math.floor(this.#now.item / size);
+      case 'count':
+        return () => Math.ceil((x * y * z) / size);
+      default:
+        return of satisfies never;
     }
   }
 
@@ -296,6 +342,8 @@ class Interpreter {
         const place = value.of === 'workgroup' ? this.#group : this.#local;
         return [() => place[value.axis]!];
       }
+      case 'subgroup':
+        return [this.#subgroup(value.of)];
       case 'scalar': {
         const given = this.#scalars[value.slot];
         if (given === undefined) this.#fail(`scalar ${value.slot} was not given`);
@@ -344,46 +392,4 @@ class Interpreter {
     const args = value.args.map((arg) => this.#value(arg, scope));
     return lanesOf(value, args, (problem) => this.#fail(problem));
   }
-}
-
-function assign(slot: number, lanes: readonly Lane[]): Action {
-  if (lanes.length === 1) {
-    const [only] = lanes;
-    return (frame) => {
-      frame[slot] = only!(frame);
-    };
-  }
-  // All lanes are computed before any is written: the value may use the old ones.
-  const values = new Float64Array(lanes.length);
-  return (frame) => {
-    for (let lane = 0; lane < lanes.length; lane++) values[lane] = lanes[lane]!(frame);
-    frame.set(values, slot);
-  };
-}
-
-function intoRegister(type: RegisterType, value: number): number {
-  switch (type) {
-    case 'f32':
-      return Math.fround(value);
-    case 'i32':
-      return value | 0;
-    case 'u32':
-      return value >>> 0;
-    case 'bool':
-      return value === 0 ? 0 : 1;
-    default:
-      return type satisfies never;
-  }
-}
-
-function storedBuffers(body: readonly Stmt[], found: Set<string> = new Set()): ReadonlySet<string> {
-  for (const stmt of body) {
-    if (stmt.kind === 'store' || stmt.kind === 'atomic') found.add(stmt.buffer);
-    if (stmt.kind === 'for') storedBuffers(stmt.body, found);
-    if (stmt.kind === 'if') {
-      storedBuffers(stmt.then, found);
-      storedBuffers(stmt.else ?? [], found);
-    }
-  }
-  return found;
 }

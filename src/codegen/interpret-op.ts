@@ -1,9 +1,10 @@
-// What the operations of Loops do to lanes of registers: the scalar functions of the Graph IR, and those that only Loops have.
+// What the statements and operations of Loops do to lanes of registers: the scalar functions of the Graph IR, and those that only Loops have.
 
 import { philox4x32 } from '../ir/random.ts';
-import { compileScalar } from '../ir/scalar.ts';
+import type { Monoid } from '../ir/ops.ts';
+import { combineMonoid, compileScalar } from '../ir/scalar.ts';
 import { roundBf16, roundF16 } from '../ir/value.ts';
-import type { Value } from './loop.ts';
+import type { RegisterType, Stmt, Value } from './loop.ts';
 import { printValue } from './print-loop.ts';
 
 /** Registers of one invocation. */
@@ -71,4 +72,65 @@ function countBits(word: number): number {
   let count = 0;
   for (let bits = word >>> 0; bits !== 0; bits = (bits & (bits - 1)) >>> 0) count += 1;
   return count;
+}
+
+/** Replaces a register of every invocation by its combination over the subgroup of `size` consecutive invocations. */
+export function reduceSubgroups(
+  frames: readonly Frame[],
+  slot: number,
+  monoid: Monoid,
+  type: RegisterType,
+  size: number,
+): void {
+  const combine = combineMonoid(monoid, type).combine as (a: number, b: number) => number;
+  for (let first = 0; first < frames.length; first += size) {
+    const group = frames.slice(first, first + size);
+    const total = group.map((frame) => frame[slot]!).reduce(combine);
+    for (const frame of group) frame[slot] = total;
+  }
+}
+
+/** Writes the lanes of a value into registers. */
+export function assign(slot: number, lanes: readonly Lane[]): (frame: Frame) => void {
+  if (lanes.length === 1) {
+    const [only] = lanes;
+    return (frame) => {
+      frame[slot] = only!(frame);
+    };
+  }
+  // All lanes are computed before any is written: the value may use the old ones.
+  const values = new Float64Array(lanes.length);
+  return (frame) => {
+    for (let lane = 0; lane < lanes.length; lane++) values[lane] = lanes[lane]!(frame);
+    frame.set(values, slot);
+  };
+}
+
+/** A number as a register holds it. */
+export function intoRegister(type: RegisterType, value: number): number {
+  switch (type) {
+    case 'f32':
+      return Math.fround(value);
+    case 'i32':
+      return value | 0;
+    case 'u32':
+      return value >>> 0;
+    case 'bool':
+      return value === 0 ? 0 : 1;
+    default:
+      return type satisfies never;
+  }
+}
+
+/** The buffers that a body writes. */
+export function storedBuffers(body: readonly Stmt[], found: Set<string> = new Set()): ReadonlySet<string> {
+  for (const stmt of body) {
+    if (stmt.kind === 'store' || stmt.kind === 'atomic') found.add(stmt.buffer);
+    if (stmt.kind === 'for') storedBuffers(stmt.body, found);
+    if (stmt.kind === 'if') {
+      storedBuffers(stmt.then, found);
+      storedBuffers(stmt.else ?? [], found);
+    }
+  }
+  return found;
 }

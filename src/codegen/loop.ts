@@ -2,7 +2,7 @@
 // GPU, emitters spell it. Buffers are addressed by element; how elements are packed into words is the emitter's affair.
 
 import type { DType } from '../ir/dtype.ts';
-import type { ElementwiseOp } from '../ir/ops.ts';
+import type { ElementwiseOp, Monoid } from '../ir/ops.ts';
 
 /** What a register holds. Storage dtypes are widened on load: f16 and bf16 to f32, i8…u16 to i32/u32. */
 export type RegisterType = 'f32' | 'i32' | 'u32' | 'bool';
@@ -41,6 +41,9 @@ export type Value = Typed &
     | { readonly kind: 'variable'; readonly name: string }
     /** Coordinate of the work-item: its workgroup in the grid, or its place in the workgroup. Always i32. */
     | { readonly kind: 'builtin'; readonly of: 'workgroup' | 'local'; readonly axis: 0 | 1 | 2 }
+    /** Where the work-item stands among subgroups: its place in its own, the number of that one in the workgroup, and how many
+     *  there are. Subgroups are consecutive invocations; how many make one, the device decides. Always i32. */
+    | { readonly kind: 'subgroup'; readonly of: 'place' | 'number' | 'count' }
     /** Elementwise over lanes: every argument has the result's width. `cast` converts the argument's type to `type`. */
     | { readonly kind: 'op'; readonly op: LoopOp; readonly args: readonly Value[] }
     /** `width` consecutive elements from element `index` (i32 scalar). `aligned`: index is a multiple of width. */
@@ -96,6 +99,13 @@ export type Stmt =
     }
   /** All work-items of the workgroup arrive; workgroup memory written before is visible after. Uniform control flow only. */
   | { readonly kind: 'barrier' }
+  /** Names the combination of `value` over the invocations of the subgroup. Uniform control flow only. */
+  | {
+      readonly kind: 'subgroupReduce';
+      readonly name: string;
+      readonly monoid: Monoid;
+      readonly value: Value;
+    }
   | { readonly kind: 'comment'; readonly text: string };
 
 export interface LoopBuffer {

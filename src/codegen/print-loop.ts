@@ -43,6 +43,10 @@ export function printStmt(stmt: Stmt): string {
       return `if ${printValue(stmt.condition)}`;
     case 'barrier':
       return 'barrier';
+    case 'subgroupReduce': {
+      const { type, width } = stmt.value;
+      return `let ${stmt.name}: ${printType(type, width)} = subgroup ${stmt.monoid} ${printValue(stmt.value)}`;
+    }
     case 'comment':
       return `// ${stmt.text}`;
     default:
@@ -63,6 +67,8 @@ export function printValue(value: Value): string {
       return value.name;
     case 'builtin':
       return `${value.of}.${'xyz'[value.axis]}`;
+    case 'subgroup':
+      return `subgroup.${value.of}`;
     case 'op':
       return `${value.op === 'cast' || value.op === 'bitcast' ? `${value.op}<${value.type}>` : value.op}(${args()})`;
     case 'load':

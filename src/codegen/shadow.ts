@@ -1,6 +1,19 @@
 // Shadow memory of the Loop interpreter: who touched each element last, and when. Two accesses of one element, one of them a
 // write, must come from one invocation or be ordered by a barrier; between workgroups nothing orders them.
 
+import type { DType } from '../ir/dtype.ts';
+
+/** Elements that share a word; one where nothing is said. */
+export const elementsPerWord: Partial<Record<DType, number>> = {
+  f16: 2,
+  bf16: 2,
+  i16: 2,
+  u16: 2,
+  i8: 4,
+  u8: 4,
+  bool: 4,
+};
+
 /** Says what clashed, e.g. `written by invocation 3 of workgroup 0 and read by invocation 1`. */
 export type Report = (problem: string) => never;
 

@@ -6,6 +6,7 @@ import type { DType } from '../ir/dtype.ts';
 import { operandsOf } from './builder.ts';
 import type { Loop, LoopBuffer, LoopOp, RegisterType, Stmt, Value, Width } from './loop.ts';
 import { printLoop, printStmt, printType, printValue } from './print-loop.ts';
+import { checkUniformity } from './uniformity.ts';
 
 /** Limits of a device that a Loop must keep. */
 export interface LoopLimits {
@@ -215,6 +216,16 @@ class TypeCheck {
         this.#body(stmt.then);
         this.#body(stmt.else ?? []);
         return;
+      case 'subgroupReduce': {
+        this.#value(stmt.value);
+        if (scope.has(stmt.name)) this.#fail(`${stmt.name} is defined twice`);
+        const { type, width } = stmt.value;
+        const bits = stmt.monoid === 'and' || stmt.monoid === 'or';
+        const fits = bits ? families.bits : families.number;
+        if (!fits.includes(type)) this.#fail(`${stmt.monoid} is not defined on ${type}`);
+        scope.set(stmt.name, { type, width, mutable: false });
+        return;
+      }
       case 'barrier':
       case 'comment':
         return;
@@ -260,6 +271,7 @@ class TypeCheck {
         return;
       }
       case 'builtin':
+      case 'subgroup':
         this.#same(value, 'i32', 1);
         return;
       case 'op':
@@ -328,62 +340,6 @@ class TypeCheck {
       }
     }
   }
-}
-
-/** Barriers must be reached by all invocations of a workgroup or by none. */
-function checkUniformity(loop: Loop): void {
-  const varying = new Set<string>();
-  const writable = new Set(
-    loop.buffers.filter((buffer) => buffer.access === 'read_write').map(({ name }) => name),
-  );
-  const varies = (value: Value): boolean => {
-    if (value.kind === 'builtin') return value.of === 'local';
-    if (value.kind === 'variable') return varying.has(value.name);
-    if (value.kind === 'load' && writable.has(value.buffer)) return true;
-    return operandsOf(value).some(varies);
-  };
-  const mark = (name: string, differs: boolean): boolean => {
-    if (!differs || varying.has(name)) return false;
-    varying.add(name);
-    return true;
-  };
-  // Variables assigned in a loop may vary because of a later statement: repeat until nothing new varies.
-  const spread = (body: readonly Stmt[], divergent: boolean): boolean => {
-    let changed = false;
-    for (const stmt of body) {
-      if (stmt.kind === 'let' || stmt.kind === 'var')
-        changed = mark(stmt.name, varies(stmt.value)) || changed;
-      if (stmt.kind === 'assign') changed = mark(stmt.name, divergent || varies(stmt.value)) || changed;
-      if (stmt.kind === 'for') {
-        const differs = varies(stmt.start) || varies(stmt.end);
-        changed = mark(stmt.name, differs) || changed;
-        changed = spread(stmt.body, divergent || differs) || changed;
-      }
-      if (stmt.kind === 'if') {
-        const differs = divergent || varies(stmt.condition);
-        changed = spread(stmt.then, differs) || changed;
-        changed = spread(stmt.else ?? [], differs) || changed;
-      }
-    }
-    return changed;
-  };
-  while (spread(loop.body, false));
-  const check = (body: readonly Stmt[], under: Stmt | undefined): void => {
-    for (const stmt of body) {
-      if (stmt.kind === 'barrier' && under !== undefined) {
-        const problem = `a barrier stands in non-uniform control flow\n  in: ${printStmt(under)}`;
-        throw new CompilerBug('verify-loop', problem, printLoop(loop));
-      }
-      if (stmt.kind === 'for')
-        check(stmt.body, under ?? (varies(stmt.start) || varies(stmt.end) ? stmt : undefined));
-      if (stmt.kind === 'if') {
-        const inner = under ?? (varies(stmt.condition) ? stmt : undefined);
-        check(stmt.then, inner);
-        check(stmt.else ?? [], inner);
-      }
-    }
-  };
-  check(loop.body, undefined);
 }
 
 function checkLimits(loop: Loop, limits: LoopLimits): void {

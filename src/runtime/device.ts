@@ -31,6 +31,8 @@ export interface DeviceFacts {
   readonly description: string;
   readonly software: boolean;
   readonly features: readonly string[];
+  /** Invocations of a subgroup, at least and at most, where there are subgroups. */
+  readonly subgroups?: { readonly min: number; readonly max: number };
   readonly limits: {
     readonly storageBuffers: number;
     readonly bufferBytes: number;

@@ -28,6 +28,8 @@ export interface Target {
   readonly elementsPerInvocation: number;
   readonly workgroupSize: number;
   readonly rows: RowProfile;
+  /** Invocations of a subgroup, at least and at most, where the device has subgroups and they pay. */
+  readonly subgroups?: { readonly min: number; readonly max: number };
   /** Cost model: µs for a dispatch, bytes per µs, arithmetic per µs. */
   readonly launch: number;
   readonly bandwidth: number;
@@ -91,5 +93,8 @@ export const interpreterTarget: Target = { ...gpuTarget, id: 'interpreter', name
 /** The profile for an open device, with the device's own limits. */
 export function targetOf(facts: DeviceFacts): Target {
   if (facts.name === 'interpreter') return interpreterTarget;
-  return { ...(facts.software ? softwareTarget : gpuTarget), limits: { ...facts.limits } };
+  const limits = { ...facts.limits };
+  // The software adapter has subgroups of four, which save no barrier that its schedules would have.
+  if (facts.software) return { ...softwareTarget, limits };
+  return { ...gpuTarget, limits, ...(facts.subgroups === undefined ? {} : { subgroups: facts.subgroups }) };
 }

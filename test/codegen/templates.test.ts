@@ -60,12 +60,17 @@ describe.each(Object.keys(targets))('%s', (profile) => {
     device = await openDevice('webgpu:software');
   });
 
-  test.each(Object.keys(cases))('Loops of %s compute the graph', (name) => {
+  // Variants of rows have nothing to say about other kernels.
+  const names = Object.keys(cases).filter(
+    (name) => !(profile in rowTargets) || /softmax|reduc|sum|extreme/.test(name),
+  );
+
+  test.each(names)('Loops of %s compute the graph', (name) => {
     const { graph, inputs } = prepare(name);
     expectNear(runLoops(target, graph, inputs), interpret(graph, inputs));
   });
 
-  test.each(Object.keys(cases))('kernels of %s compute the graph', async (name) => {
+  test.each(names)('kernels of %s compute the graph', async (name) => {
     const { graph, inputs } = prepare(name);
     expectNear(await runOnDevice(device, target, graph, inputs), interpret(graph, inputs));
   });

@@ -89,7 +89,8 @@ export function runLoops(
   for (const kernel of kernels) {
     const { loop, bound } = lowerKernel(kernel, target, plan, new Map(), pinned);
     verifyLoop(loop, target.limits);
-    interpretLoop(loop, new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)])), []);
+    const buffers = new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)]));
+    interpretLoop(loop, buffers, [], target.subgroups?.max);
   }
   return optimised.outputs.map((node) => {
     const shape = dims(node);

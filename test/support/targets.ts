@@ -20,6 +20,15 @@ export const rowTargets: Readonly<Record<string, Target>> = {
   'rows in workgroup memory': sharing('workgroup', { shared: 16_384 }),
   'rows streamed': sharing('streamed', {}),
   'rows streamed in fewer sweeps': sharing('fused', { fuse: 0 }),
+  // SwiftShader's subgroups have four invocations.
+  'rows joined by subgroups of 4': {
+    ...sharing('subgroups', { registers: 64 }),
+    subgroups: { min: 4, max: 4 },
+  },
+  'rows joined by subgroups of any size': {
+    ...sharing('unknown subgroups', { share: 4, fuse: 0 }),
+    subgroups: { min: 1, max: 4 },
+  },
 };
 
 /** The software adapter's schedules, with blocks of a few elements. */

@@ -3,7 +3,7 @@
 
 import type { Monoid } from '../../ir/ops.ts';
 import type { RowStage } from '../../schedule/kernel.ts';
-import { addInts, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
+import { addInts, constant, less, mulInts, operation, subgroup, type LoopBuilder } from '../builder.ts';
 import { registerOf } from '../lower.ts';
 import type { LoopBuffer, RegisterType, Value, Width } from '../loop.ts';
 import { combine } from './monoid.ts';
@@ -30,6 +30,8 @@ export interface Seats {
   readonly width: Width;
   /** Values of every invocation that there is room for at once. */
   readonly atOnce: number;
+  /** The row is the whole workgroup, and its subgroups have at least this many invocations, if they can reduce. */
+  readonly subgroup: number | undefined;
 }
 
 type SharedType = 'f32' | 'i32' | 'u32';
@@ -86,7 +88,8 @@ export class Join {
   }
 
   #round(asks: readonly Ask[]): readonly Value[] {
-    const { parts, part } = this.#seats;
+    const { parts, part, subgroup: smallest } = this.#seats;
+    if (smallest !== undefined) return this.#bySubgroups(asks, smallest);
     const b = this.#b;
     const cells = this.#reserve(asks);
     asks.forEach((ask, i) => cells[i]!.store(part, ask.value));
@@ -95,21 +98,37 @@ export class Join {
     if (parts > oneRound) {
       left = 2 ** Math.floor(Math.log2(parts) / 2);
       b.if(less(part, constant(left)), () => {
-        const sums = this.#gather(asks, cells, part, left, parts);
+        const sums = this.#gather(asks, cells, part, left, constant(parts));
         sums.forEach((sum, i) => cells[i]!.store(part, sum));
       });
       b.barrier();
     }
-    const totals = this.#gather(asks, cells, constant(0), 1, left);
+    const totals = this.#gather(asks, cells, constant(0), 1, constant(left));
+    this.#rounds += 1;
+    return totals.map((total, i) => b.let(total, asks[i]!.monoid));
+  }
+
+  /** Each subgroup first; then everyone combines those of all subgroups, however many there are. */
+  #bySubgroups(asks: readonly Ask[], smallest: number): readonly Value[] {
+    const b = this.#b;
+    const own = asks.map(({ monoid, value }) => b.subgroupReduce(monoid, value, monoid));
+    if (this.#seats.parts <= smallest) return own;
+    const cells = this.#reserve(asks);
+    b.if(operation('eq', [subgroup('place'), constant(0)], 'bool'), () => {
+      cells.forEach((cell, i) => cell.store(subgroup('number'), own[i]!));
+    });
+    b.barrier();
+    const count = b.let(subgroup('count'), 'subgroups');
+    const totals = this.#gather(asks, cells, constant(0), 1, count);
     this.#rounds += 1;
     return totals.map((total, i) => b.let(total, asks[i]!.monoid));
   }
 
   /** Combines the cells first, first + stride … below end. */
-  #gather(asks: readonly Ask[], cells: readonly Cell[], first: Value, stride: number, end: number): Value[] {
+  #gather(asks: readonly Ask[], cells: readonly Cell[], first: Value, stride: number, end: Value): Value[] {
     const b = this.#b;
     const totals = cells.map((cell, i) => b.var(asks[i]!.monoid, cell.load(first)));
-    b.for('other', addInts(first, constant(stride)), constant(end), stride, (other) => {
+    b.for('other', addInts(first, constant(stride)), end, stride, (other) => {
       totals.forEach((total, i) => b.assign(total, combine(asks[i]!.monoid, total, cells[i]!.load(other))));
     });
     return totals;

@@ -56,6 +56,9 @@ export function totalWidth(lanes: Lanes): Width {
   return lanes === 'row' ? 4 : 1;
 }
 
+/** Invocations of a subgroup on most GPUs. */
+const usualSubgroup = 32;
+
 /** Steps that are written out one by one. */
 const mostTrips = 8;
 /** Operations in an unrolled kernel: pipelines compile in time that grows with them. */
@@ -104,10 +107,15 @@ function widest(kernel: Kernel, { row, column }: RowBody, target: Target): RowSp
     while (parts * rows < most && parts < steps) parts *= 2;
     return { lanes, parts, rows, together };
   }
-  let parts = Math.min(target.rows.share, most);
+  // Subgroups reduce whole workgroups: a row that fills a subgroup has one or several for itself.
+  const { subgroups } = target;
+  const whole =
+    subgroups === undefined ? Infinity : Math.min(Math.max(subgroups.min, usualSubgroup), subgroups.max);
+  let parts = Math.min(steps >= whole ? whole : target.rows.share, most);
   while (parts < most && parts * 4 < steps) parts *= 2;
   while (parts < most && parts < steps && parts * units < target.parallelism) parts *= 2;
-  return { lanes, parts, rows: Math.max(1, Math.floor(target.workgroupSize / parts)), together };
+  const rows = parts >= whole ? 1 : Math.max(1, Math.floor(target.workgroupSize / parts));
+  return { lanes, parts, rows, together };
 }
 
 /** Few rows make small workgroups, so that every core has some. */

@@ -7,7 +7,6 @@ import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
 import {
   addIndex,
-  atomsOf,
   axisIndex,
   constantIndex,
   dynamicIndex,
@@ -15,82 +14,29 @@ import {
   type IndexExpr,
 } from '../../ir/index-expr.ts';
 import type { Expr } from '../../schedule/expr.ts';
-import type { Axis, Kernel, Write } from '../../schedule/kernel.ts';
-import type { Target } from '../../schedule/target.ts';
+import type { Axis, Write } from '../../schedule/kernel.ts';
 import { addInts, both, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
 import { laneAtom, Lowering, quadIndex, rounded, type Binding } from '../lower.ts';
 import type { Loop, Value } from '../loop.ts';
 import { bufferName, finish, foldGrid, groupNumber, openBuilder, type Frame, type Grid } from './frame.ts';
-import { rowFacts, type RowFacts } from './row-facts.ts';
+import { outlineRow, type RowOutline } from './row-outline.ts';
 import { extremum, laneOfState, placesOf, reduction, type Fold, type State, type Step } from './row-fold.ts';
 import { onlineSoftmax, runningMoments } from './row-fused.ts';
-import { Join, joinBytes, joinNames } from './row-join.ts';
+import { Join, joinNames } from './row-join.ts';
 import { groupOf, KeptRows, keptNames } from './row-kept.ts';
-import { elementOf, planRow, type Item, type Pass, type Pick } from './row-plan.ts';
-import {
-  blockedAbove,
-  blockOf,
-  keptReads,
-  rowKeeping,
-  rowSpread,
-  stepsOf,
-  totalWidth,
-  unitsOf,
-  widthOf,
-  type RowSchedule,
-} from './row-schedule.ts';
+import { elementOf, type Item, type Pass, type Pick } from './row-plan.ts';
+import { blockedAbove, blockOf, stepsOf, totalWidth, unitsOf, widthOf } from './row-schedule.ts';
 import { storeAt } from './store-value.ts';
-
-/** All that the template decides before it writes a statement. */
-interface RowPlan {
-  readonly schedule: RowSchedule;
-  readonly passes: readonly Pass[];
-  readonly perRow: readonly Write[];
-  readonly perElement: readonly Write[];
-  /** Reads that wait in workgroup memory. */
-  readonly kept: readonly Expr[];
-  readonly facts: RowFacts;
-  /** Totals that workgroup memory has room for at once. */
-  readonly joinsAtOnce: number;
-}
-
-function planKernel(kernel: Kernel, target: Target): RowPlan {
-  if (kernel.body.kind !== 'row') throw new CompilerBug('row template', `got a ${kernel.body.kind} kernel`);
-  const { column, stages } = kernel.body;
-  const facts = rowFacts(kernel.pool, column.atom);
-  const isAlong = (write: Write): boolean => atomsOf(write.index).includes(column.atom as never);
-  const perElement = kernel.writes.filter(isAlong);
-  const perRow = kernel.writes.filter((write) => !isAlong(write));
-  const spread = rowSpread(kernel, kernel.body, target);
-  const plain = planRow(stages, column.atom, facts, false);
-  const sweeps = [
-    ...plain.map((pass) => pass.items.map(elementOf)),
-    perElement.map((write) => write.value),
-  ].filter((exprs) => exprs.length > 0);
-  const keeping = rowKeeping(spread, kernel.body, sweeps, facts, target);
-  const seats = { ...spread, width: totalWidth(spread.lanes) };
-  const left = target.limits.workgroupBytes - (keeping === 'workgroup' ? target.rows.shared : 0);
-  const fuse = keeping === 'stream' && column.extent >= target.rows.fuse;
-  return {
-    schedule: { ...spread, keeping },
-    passes: fuse ? planRow(stages, column.atom, facts, true) : plain,
-    perRow,
-    perElement,
-    kept: keeping === 'workgroup' ? keptReads(sweeps, facts) : [],
-    joinsAtOnce: Math.max(1, Math.floor(left / joinBytes(seats, stages))),
-    facts,
-  };
-}
 
 /** The Loop of a row kernel. */
 export function rowLoop(frame: Frame): Loop {
-  const plan = planKernel(frame.kernel, frame.target);
+  const plan = outlineRow(frame.kernel, frame.target);
   return new RowEmitter(frame, plan).run();
 }
 
 class RowEmitter {
   readonly #frame: Frame;
-  readonly #plan: RowPlan;
+  readonly #plan: RowOutline;
   readonly #row: Axis;
   readonly #column: Axis;
   readonly #b: LoopBuilder;
@@ -109,7 +55,7 @@ class RowEmitter {
   #unit: Value = constant(0);
   #inside: Value = constant(1, 'bool');
 
-  constructor(frame: Frame, plan: RowPlan) {
+  constructor(frame: Frame, plan: RowOutline) {
     const { body } = frame.kernel;
     if (body.kind !== 'row') throw new CompilerBug('row template', `got a ${body.kind} kernel`);
     const { row, column } = body;
@@ -138,6 +84,7 @@ class RowEmitter {
       together,
       width: totalWidth(lanes),
       atOnce: plan.joinsAtOnce,
+      subgroup: together && rows === 1 ? frame.target.subgroups?.min : undefined,
     });
   }
 

@@ -10,6 +10,7 @@ import { chooseForms, readsItsOutput, type Form } from './memory.ts';
 import { nameTable, type Names } from './names.ts';
 import { Prelude } from './prelude.ts';
 import { spell } from './spelling.ts';
+import { spellSubgroup } from './subgroup.ts';
 import { atLeast, call, component, infix, level, primary, type Term } from './term.ts';
 import { typeLetter, typeName } from './types.ts';
 
@@ -20,6 +21,15 @@ export function emitWgsl(loop: Loop, options: { readonly scalarSlots: number }):
 
 /** Characters of an expression. */
 const longest = 240;
+
+/** Parameters of the entry point. */
+const builtins = {
+  workgroup: '@builtin(workgroup_id) workgroup_id: vec3u',
+  local: '@builtin(local_invocation_id) local_id: vec3u',
+  flat: '@builtin(local_invocation_index) local_index: u32',
+  subgroupPlace: '@builtin(subgroup_invocation_id) subgroup_place: u32',
+  subgroupSize: '@builtin(subgroup_size) subgroup_size: u32',
+} as const;
 
 const element = { f32: 'f', i32: 'i', u32: 'u' } as const;
 
@@ -32,7 +42,8 @@ class Emitter implements Scribe {
   readonly forms: ReadonlyMap<string, Form>;
   readonly buffers: ReadonlyMap<string, LoopBuffer>;
   readonly #lines: string[] = [];
-  readonly #builtins = new Set<'workgroup' | 'local'>();
+  readonly #builtins = new Set<keyof typeof builtins>();
+  #usesSubgroups = false;
   /** Whether invocations may hand each other values through storage. */
   readonly #communicates: boolean;
   #indent = '  ';
@@ -51,6 +62,7 @@ class Emitter implements Scribe {
     this.#body(this.#loop.body);
     const parts = [
       this.#loop.header.map((line) => `// ${line}`).join('\n'),
+      this.#usesSubgroups ? 'enable subgroups;' : '',
       this.#declarations().join('\n'),
       this.prelude.text,
       `${this.#entry()} {\n${this.#lines.join('\n')}\n}`,
@@ -90,10 +102,9 @@ class Emitter implements Scribe {
   }
 
   #entry(): string {
-    const params = [
-      this.#builtins.has('workgroup') ? '@builtin(workgroup_id) workgroup_id: vec3u' : '',
-      this.#builtins.has('local') ? '@builtin(local_invocation_id) local_id: vec3u' : '',
-    ].filter((param) => param !== '');
+    const params = (Object.keys(builtins) as (keyof typeof builtins)[])
+      .filter((name) => this.#builtins.has(name))
+      .map((name) => builtins[name]);
     const { name, workgroup } = this.#loop;
     return `@compute @workgroup_size(${workgroup.join(', ')})\nfn ${name}(${params.join(', ')})`;
   }
@@ -146,6 +157,12 @@ class Emitter implements Scribe {
         }
         this.line('}');
         return;
+      case 'subgroupReduce':
+        this.#usesSubgroups = true;
+        this.line(
+          `let ${this.names.variable(stmt.name)} = ${spellSubgroup(stmt.monoid, stmt.value, this.value(stmt.value), this.prelude).text};`,
+        );
+        return;
       case 'barrier':
         if (this.#communicates) this.line('storageBarrier();');
         this.line('workgroupBarrier();');
@@ -167,6 +184,8 @@ class Emitter implements Scribe {
       case 'builtin':
         this.#builtins.add(value.of);
         return primary(`i32(${value.of === 'workgroup' ? 'workgroup_id' : 'local_id'}.${'xyz'[value.axis]})`);
+      case 'subgroup':
+        return this.#subgroup(value.of);
       case 'op': {
         const terms = value.args.map((arg) => this.value(arg));
         // WGSL evaluates constant expressions itself and refuses those that overflow: hide one operand from it.
@@ -200,6 +219,22 @@ class Emitter implements Scribe {
       default:
         return value satisfies never;
     }
+  }
+
+  /** Subgroups are taken to be consecutive invocations, as devices form them of workgroups along one dimension. */
+  #subgroup(of: 'place' | 'number' | 'count'): Term {
+    this.#usesSubgroups = true;
+    if (of === 'place') {
+      this.#builtins.add('subgroupPlace');
+      return primary('i32(subgroup_place)');
+    }
+    this.#builtins.add('subgroupSize');
+    if (of === 'count') {
+      const [x, y, z] = this.#loop.workgroup;
+      return primary(`i32((${x * y * z - 1}u + subgroup_size) / subgroup_size)`);
+    }
+    this.#builtins.add('flat');
+    return primary('i32(local_index / subgroup_size)');
   }
 
   /** Names an expression that has grown long: lines stay readable, and WGSL limits how deep expressions nest. */

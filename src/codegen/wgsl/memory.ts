@@ -115,6 +115,9 @@ function* accessesOf(body: readonly Stmt[], known: Known, depth: number): Genera
         yield* accessesOf(stmt.then, known, depth);
         yield* accessesOf(stmt.else ?? [], known, depth);
         break;
+      case 'subgroupReduce':
+        yield* loadsOf(stmt.value, depth);
+        break;
       case 'barrier':
       case 'comment':
         break;

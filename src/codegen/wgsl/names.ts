@@ -21,7 +21,8 @@ virtual volatile wgsl where with writeonly yield
 atomic bool f16 f32 i32 u32 vec2 vec3 vec4 vec2f vec3f vec4f vec2i vec3i vec4i vec2u vec3u vec4u ptr
 abs any array atomicAnd atomicLoad atomicOr atomicStore bitcast ceil clamp exp2 extractBits floor fma insertBits inverseSqrt max
 min round select sign sqrt storageBarrier trunc unpack2x16float workgroupBarrier
-scalars workgroup_id local_id`;
+subgroupAdd subgroupAnd subgroupMax subgroupMin subgroupMul subgroupOr
+scalars workgroup_id local_id local_index subgroup_place subgroup_size`;
 const taken: ReadonlySet<string> = new Set(words.trim().split(/\s+/));
 
 /** Whether WGSL or the emitter gives a word another meaning. */
@@ -71,7 +72,7 @@ export function nameTable(loop: Loop): Names {
 
 function* declared(body: readonly Stmt[]): Generator<string> {
   for (const stmt of body) {
-    if (stmt.kind === 'let' || stmt.kind === 'var') yield stmt.name;
+    if (stmt.kind === 'let' || stmt.kind === 'var' || stmt.kind === 'subgroupReduce') yield stmt.name;
     if (stmt.kind === 'for') {
       yield stmt.name;
       yield* declared(stmt.body);

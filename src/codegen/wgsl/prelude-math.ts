@@ -44,6 +44,18 @@ export const mathFunctions: readonly string[] = [
   `fn max_F(a: F, b: F) -> F {
   return select(select(b, a, b < a), a + b, any_nan_F(a, b));
 }`,
+  // Integers in the order of floats, NaN last or first; and back.
+  `fn order_max_F(x: F) -> I {
+  let bits = bitcast<I>(x);
+  return select(select(bits, bits ^ I(0x7fffffff), bits < I(0)), I(0x7fffffff), is_nan_F(x));
+}`,
+  `fn order_min_F(x: F) -> I {
+  let bits = bitcast<I>(x);
+  return select(select(bits, bits ^ I(0x7fffffff), bits < I(0)), I(-2147483647 - 1), is_nan_F(x));
+}`,
+  `fn unorder_F(key: I) -> F {
+  return bitcast<F>(select(key, key ^ I(0x7fffffff), key < I(0)));
+}`,
   // x·2^n for −250 ≤ n ≤ 250, in two factors that are normal numbers.
   `fn scale_F(x: F, n: I) -> F {
   let most = clamp(n, I(-126), I(127));

@@ -94,6 +94,9 @@ function factsOf(kind: Kind, gpu: GPUDevice, info: GPUAdapterInfo, software: boo
     description: describe(info),
     software,
     features: FEATURES.filter((feature) => gpu.features.has(feature)),
+    ...(gpu.features.has('subgroups')
+      ? { subgroups: { min: info.subgroupMinSize ?? 4, max: info.subgroupMaxSize ?? 128 } }
+      : {}),
     limits: {
       storageBuffers: limits.maxStorageBuffersPerShaderStage,
       bufferBytes,

@@ -1,0 +1,52 @@
+// All that the row template decides before it writes a statement.
+
+import { CompilerBug } from '../../errors.ts';
+import { atomsOf } from '../../ir/index-expr.ts';
+import type { Expr } from '../../schedule/expr.ts';
+import type { Kernel, Write } from '../../schedule/kernel.ts';
+import type { Target } from '../../schedule/target.ts';
+import { rowFacts, type RowFacts } from './row-facts.ts';
+import { joinBytes } from './row-join.ts';
+import { elementOf, planRow, type Pass } from './row-plan.ts';
+import { keptReads, rowKeeping, rowSpread, totalWidth, type RowSchedule } from './row-schedule.ts';
+
+export interface RowOutline {
+  readonly schedule: RowSchedule;
+  readonly passes: readonly Pass[];
+  readonly perRow: readonly Write[];
+  readonly perElement: readonly Write[];
+  /** Reads that wait in workgroup memory. */
+  readonly kept: readonly Expr[];
+  readonly facts: RowFacts;
+  /** Totals that workgroup memory has room for at once. */
+  readonly joinsAtOnce: number;
+}
+
+/** Decides. */
+export function outlineRow(kernel: Kernel, target: Target): RowOutline {
+  if (kernel.body.kind !== 'row') throw new CompilerBug('row template', `got a ${kernel.body.kind} kernel`);
+  const { column, stages } = kernel.body;
+  const facts = rowFacts(kernel.pool, column.atom);
+  const isAlong = (write: Write): boolean => atomsOf(write.index).includes(column.atom as never);
+  const perElement = kernel.writes.filter(isAlong);
+  const perRow = kernel.writes.filter((write) => !isAlong(write));
+  const spread = rowSpread(kernel, kernel.body, target);
+  const plain = planRow(stages, column.atom, facts, false);
+  const sweeps = [
+    ...plain.map((pass) => pass.items.map(elementOf)),
+    perElement.map((write) => write.value),
+  ].filter((exprs) => exprs.length > 0);
+  const keeping = rowKeeping(spread, kernel.body, sweeps, facts, target);
+  const seats = { ...spread, width: totalWidth(spread.lanes) };
+  const left = target.limits.workgroupBytes - (keeping === 'workgroup' ? target.rows.shared : 0);
+  const fuse = keeping === 'stream' && column.extent >= target.rows.fuse;
+  return {
+    schedule: { ...spread, keeping },
+    passes: fuse ? planRow(stages, column.atom, facts, true) : plain,
+    perRow,
+    perElement,
+    kept: keeping === 'workgroup' ? keptReads(sweeps, facts) : [],
+    joinsAtOnce: Math.max(1, Math.floor(left / joinBytes(seats, stages))),
+    facts,
+  };
+}
