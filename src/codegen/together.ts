@@ -27,6 +27,7 @@ export function groupShape({ workgroup, buffers, body }: Loop): GroupShape {
 function hasBarrier(stmt: Stmt): boolean {
   switch (stmt.kind) {
     case 'barrier':
+    case 'subgroupReduce':
       return true;
     case 'for':
       return stmt.body.some(hasBarrier);
@@ -123,6 +124,7 @@ function renamed(stmt: Stmt, by: Renaming): Stmt {
     case 'let':
     case 'var':
     case 'assign':
+    case 'subgroupReduce':
       return { ...stmt, name: by.variable(stmt.name), value: value(stmt.value) };
     case 'store':
       return { ...stmt, buffer: by.buffer(stmt.buffer), index: value(stmt.index), value: value(stmt.value) };
@@ -156,6 +158,7 @@ function renamedValue(value: Value, by: Renaming): Value {
   switch (value.kind) {
     case 'constant':
     case 'scalar':
+    case 'subgroup':
       return value;
     case 'variable':
       return { ...value, name: by.variable(value.name) };
