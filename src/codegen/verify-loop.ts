@@ -3,6 +3,7 @@
 
 import { CompilerBug } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
+import type { Monoid } from '../ir/ops.ts';
 import { operandsOf } from './builder.ts';
 import type { Loop, LoopBuffer, LoopOp, RegisterType, Stmt, Value, Width } from './loop.ts';
 import { printLoop, printStmt, printType, printValue } from './print-loop.ts';
@@ -96,6 +97,15 @@ const registers: Partial<Record<DType, RegisterType>> = {
   u16: 'u32',
   u8: 'u32',
   bool: 'bool',
+};
+
+const monoidFamily: Readonly<Record<Monoid, Family>> = {
+  sum: 'number',
+  prod: 'number',
+  min: 'any',
+  max: 'any',
+  and: 'bits',
+  or: 'bits',
 };
 
 /** The register type that elements of a storage dtype are widened to; undefined for 64-bit dtypes. */
@@ -220,9 +230,8 @@ class TypeCheck {
         this.#value(stmt.value);
         if (scope.has(stmt.name)) this.#fail(`${stmt.name} is defined twice`);
         const { type, width } = stmt.value;
-        const bits = stmt.monoid === 'and' || stmt.monoid === 'or';
-        const fits = bits ? families.bits : families.number;
-        if (!fits.includes(type)) this.#fail(`${stmt.monoid} is not defined on ${type}`);
+        if (!families[monoidFamily[stmt.monoid]].includes(type))
+          this.#fail(`${stmt.monoid} is not defined on ${type}`);
         scope.set(stmt.name, { type, width, mutable: false });
         return;
       }

@@ -57,6 +57,8 @@ const rows: readonly (readonly [Monoid, RegisterType])[] = [
   ...(['sum', 'prod', 'min', 'max'] as const).flatMap((monoid) =>
     (['f32', 'i32', 'u32'] as const).map((type) => [monoid, type] as const),
   ),
+  ['min', 'bool'],
+  ['max', 'bool'],
   ['and', 'bool'],
   ['or', 'bool'],
   ['and', 'u32'],
