@@ -12,6 +12,7 @@ import { hostArray } from '../../src/ir/value.ts';
 import { verify } from '../../src/ir/verify.ts';
 import { randomProgram } from '../support/random-graph.ts';
 import { record } from './differences.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 
 const vector = (...values: number[]) => hostArray('f64', [values.length], values);
 const scalar = (value: number) => hostArray('f64', [], [value]);
@@ -202,9 +203,7 @@ function chain(steps: number): Graph {
 /** Milliseconds that differentiating the chain takes. */
 const time = (steps: number): number => {
   const graph = chain(steps);
-  const start = performance.now();
-  gradientGraph(graph, [0]);
-  return performance.now() - start;
+  return cpuTime(() => gradientGraph(graph, [0]));
 };
 
 describe('size', () => {

@@ -6,10 +6,11 @@ import { expect, test } from 'vitest';
 
 import { measureStep } from '../../bench/compile-gpt.ts';
 import { measureCompile } from '../../bench/compile-time.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 
-/** The best of a few: other tests share the machine. */
+/** The least processor time of a few: other tests share the machine. */
 function best(nodes: number, runs: number): number {
-  return Math.min(...Array.from({ length: runs }, () => measureCompile(nodes).totalMs));
+  return Math.min(...Array.from({ length: runs }, () => cpuTime(() => measureCompile(nodes))));
 }
 
 test('10,000 nodes compile in under 1.5 s', { timeout: 120_000 }, () => {
