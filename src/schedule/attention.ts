@@ -38,6 +38,13 @@ export function findAttention(
   for (;;) {
     const groups = candidates(order, barred);
     if (groups.length === 0) return groups;
+    // A product that one group ends with is in memory for the next, not computed there again.
+    const ends = new Set<Node>(groups.flatMap(({ outers }) => outers.map(({ node }) => node as Node)));
+    const chained = groups.filter(({ inners }) => inners.some((inner) => ends.has(inner as Node)));
+    if (chained.length > 0) {
+      for (const group of chained) barred.add(group.outers[0]!.node as Node);
+      continue;
+    }
     const escaping = groups.filter(
       (group) => !pays(group, groups) || scoresEscape(group, groups, users, outputs),
     );

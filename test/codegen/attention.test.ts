@@ -97,6 +97,17 @@ describe('recognition', () => {
     expect(kindsOf(graphOf(both, ...qkv()))).toEqual(['dot', 'row', 'dot']);
   });
 
+  test('of a chain, each product is in one kernel only', () => {
+    const chain = (x: Tensor, w: Tensor): Tensor =>
+      x.matmul(w).softmax().matmul(w).softmax().matmul(w).softmax().matmul(w);
+    const graph = graphOf(chain, sn.zeros([16, 16]), sn.zeros([16, 16]));
+    const inputs = valuesFor(graph, randomOf(3));
+    expect(kindsOf(graph)[0]).toBe('attention');
+    const [expected] = interpret(graph, inputs);
+    for (const target of [gpuTarget, softwareTarget])
+      expectClose(runLoops(target, graph, inputs)[0]!, expected!, 1e-5);
+  });
+
   test('a perceptron is no attention', () => {
     const net = (x: Tensor, w: Tensor, u: Tensor): Tensor => x.matmul(w).gelu().matmul(u);
     const graph = graphOf(net, sn.zeros([64, 64]), sn.zeros([64, 128]), sn.zeros([128, 64]));
