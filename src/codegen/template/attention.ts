@@ -93,8 +93,14 @@ function onlineSweep(rows: AttentionRows, products: Products, online: Online): v
     const shrink = b.let(operation('exp', [operation('sub', [max, shift], 'f32')], 'f32'), 'shrink');
     b.assign(max, next);
     at.results.set(online.max.node as Node, shift);
-    const shrunk = (term: Term, sum: Value): Value =>
-      term.shifts ? operation('mul', [sum, shrink], 'f32') : sum;
+    // A sum of nothing stays one, whatever the maximum is.
+    const odd = operation('isNan', [shrink], 'bool');
+    const spared =
+      guards.size === 0
+        ? shrink
+        : b.let(operation('where', [odd, constant(1, 'f32'), shrink], 'f32'), 'spared');
+    const shrunk = ({ shifts, guard }: Term, sum: Value): Value =>
+      shifts ? operation('mul', [sum, guard === undefined ? shrink : spared], 'f32') : sum;
     online.stages.forEach((term, i) => {
       const value = masked(at.value(term.core), inside, constant(0, 'f32', 4));
       b.assign(folds[i]!, operation('add', [shrunk(term, folds[i]!), value], 'f32'));
@@ -113,8 +119,12 @@ function onlineSweep(rows: AttentionRows, products: Products, online: Online): v
     if (rows.parts > 1 && sums.length === 0) b.barrier();
   });
   rows.results.set(online.max.node as Node, b.let(rounded(max, online.max.dtype), 'row_max'));
-  // A row of nothing but −∞ is −∞ − −∞ at each key.
-  const none = b.let(operation('eq', [max, constant(-Infinity, 'f32')], 'bool'), 'none');
+  // A row of nothing but −∞ is −∞ − −∞ at each key, and a row with NaN is NaN at each key.
+  const lost = [
+    operation('eq', [max, constant(-Infinity, 'f32')], 'bool'),
+    operation('isNan', [max], 'bool'),
+  ];
+  const none = b.let(operation('or', lost, 'bool'), 'none');
   const settled = ({ shifts }: Term, sum: Value, applies: Value): Value =>
     shifts ? operation('where', [both(none, applies), constant(NaN, 'f32'), sum], 'f32') : sum;
   const applies = (term: Term): Value =>
