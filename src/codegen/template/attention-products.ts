@@ -12,6 +12,9 @@ import type { AttentionRows } from './attention-rows.ts';
 import { bufferName } from './frame.ts';
 import { storeAt } from './store-value.ts';
 
+/** Products of four keys that are written out; more run in a loop over the keys, or pipelines take seconds to compile. */
+const unrolled = 128;
+
 /** One outer product while it is summed. */
 export interface Sums {
   /** Place among the body's outer products. */
@@ -71,23 +74,50 @@ export class Products {
   }
 
   #addQuad(quad: Value, all: readonly Sums[], weights: readonly Value[]): void {
-    const { b, body } = this.#rows;
-    for (const lane of [0, 1, 2, 3]) {
-      const { key, inside } = this.#rows.keyAt(quad, lane);
-      all.forEach(({ outer, quads }, place) => {
-        const { value, column } = body.outers[outer]!;
-        const weight: Value = { kind: 'lane', arg: weights[place]!, lane, type: 'f32', width: 1 };
-        quads.forEach((sum, i) => {
-          const read = splat(this.#at(column, this.#existing(column, i), key).value(value), 4);
-          // What lies behind the last key weighs 0, and must not be ∞ then.
-          const known =
-            inside.kind === 'constant'
-              ? read
-              : operation('where', [inside, read, constant(0, 'f32', 4)], 'f32');
-          b.assign(sum, operation('fma', [weight, known, sum], 'f32'));
-        });
-      });
+    const { b } = this.#rows;
+    const lane = (weight: Value, at: number): Value => {
+      return { kind: 'lane', arg: weight, lane: at, type: 'f32', width: 1 };
+    };
+    const statements = 4 * all.reduce((sum, { quads }) => sum + quads.length, 0);
+    if (statements <= unrolled) {
+      for (const at of [0, 1, 2, 3])
+        this.#addKey(
+          quad,
+          constant(at),
+          all,
+          weights.map((weight) => lane(weight, at)),
+        );
+      return;
     }
+    b.for('lane', constant(0), constant(4), 1, (at) => {
+      const chosen = weights.map((weight) => {
+        const either = (from: number): Value => {
+          const first = operation('eq', [at, constant(from)], 'bool');
+          return operation('where', [first, lane(weight, from), lane(weight, from + 1)], 'f32');
+        };
+        const low = operation('lt', [at, constant(2)], 'bool');
+        return b.let(operation('where', [low, either(0), either(2)], 'f32'), 'weight');
+      });
+      this.#addKey(quad, at, all, chosen);
+    });
+  }
+
+  /** sum += weight · value for the key at one lane of a quad. */
+  #addKey(quad: Value, lane: Value, all: readonly Sums[], weights: readonly Value[]): void {
+    const { b, body } = this.#rows;
+    const { key, inside } = this.#rows.keyAt(quad, lane);
+    all.forEach(({ outer, quads }, place) => {
+      const { value, column } = body.outers[outer]!;
+      quads.forEach((sum, i) => {
+        const read = splat(this.#at(column, this.#existing(column, i), key).value(value), 4);
+        // What lies behind the last key weighs 0, and must not be ∞ then.
+        const known =
+          inside.kind === 'constant'
+            ? read
+            : operation('where', [inside, read, constant(0, 'f32', 4)], 'f32');
+        b.assign(sum, operation('fma', [weights[place]!, known, sum], 'f32'));
+      });
+    });
   }
 
   /** The i-th quad of columns of this invocation, and whether the axis has it. */

@@ -144,9 +144,9 @@ export class AttentionRows {
   }
 
   /** The key at one lane of a quad; past the end it is the last. */
-  keyAt(quad: Value, lane: number): { readonly key: Value; readonly inside: Value } {
+  keyAt(quad: Value, lane: Value): { readonly key: Value; readonly inside: Value } {
     const { extent } = this.body.key;
-    const asked = this.b.let(addInts(mulInts(quad, constant(4)), constant(lane)), 'key');
+    const asked = this.b.let(addInts(mulInts(quad, constant(4)), lane), 'key');
     if (extent % 4 === 0) return { key: asked, inside: constant(1, 'bool') };
     const key = this.b.let(operation('min', [asked, constant(extent - 1)], 'i32'), 'key');
     return { key, inside: less(asked, constant(extent)) };

@@ -39,7 +39,7 @@ function alongDepth({ depth, ofRow, ofKey }: InnerProduct, key: Axis): boolean {
 
 function byDepth(rows: AttentionRows, inners: readonly InnerProduct[], depth: Axis, quad: Value): Value[] {
   const { b, body } = rows;
-  const keys = [0, 1, 2, 3].map((lane) => rows.keyAt(quad, lane).key);
+  const keys = [0, 1, 2, 3].map((lane) => rows.keyAt(quad, constant(lane)).key);
   const sums = inners.map(() => keys.map(() => b.var('dot', constant(0, 'f32', 4))));
   const step = quadIndex('depth_quad', depth.extent);
   const spread: [IndexExpr, IndexExpr] = [depth.atom, addIndex(scaleIndex(step, 4), laneAtom)];
