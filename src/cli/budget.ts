@@ -1,4 +1,4 @@
-// `sinter budget`: kernels and bytes of every workload, counted for a GPU without one.
+// `sinter budget`: kernels, bytes moved and peak memory of every workload, counted for a GPU without one.
 
 import { explain } from '../explain.ts';
 import { showBytes, table } from '../table.ts';
@@ -14,22 +14,29 @@ export interface BudgetLine {
   readonly bytes: number;
   /** What a single perfect kernel would move. */
   readonly lowerBoundBytes: number;
+  /** Device memory of a run: inputs, outputs and intermediates. */
+  readonly peakBytes: number;
+  /** The least that these kernels, in this order, can do with. */
+  readonly leastPeakBytes: number;
 }
 
-/** Kernels and bytes of these workloads; needs no device. */
+/** Kernels, bytes and memory of these workloads; needs no device. */
 export function budget(list: typeof workloads = workloads): BudgetLine[] {
   return list.map(({ name, fn, args }) => {
-    const { kernels, bytes, lowerBoundBytes } = explain(fn, ...args()).totals;
-    return { workload: name, kernels, bytes, lowerBoundBytes };
+    const { totals, memory } = explain(fn, ...args());
+    const { kernels, bytes, lowerBoundBytes } = totals;
+    const { peak: peakBytes, lowerBound: leastPeakBytes } = memory;
+    return { workload: name, kernels, bytes, lowerBoundBytes, peakBytes, leastPeakBytes };
   });
 }
 
 export const budgetCommand: Command = {
   name: 'budget',
-  about: 'count kernels and bytes of the workloads, without a device',
+  about: 'count kernels, bytes and memory of the workloads, without a device',
   details:
-    'Compiles every workload for a GPU and counts its kernels and the bytes they move. The lower bound\n' +
-    'is every input read once and every output written once.',
+    'Compiles every workload for a GPU and counts its kernels, the bytes they move, and the memory of a run.\n' +
+    'The lower bound of what is moved is every input read once and every output written once; that of the\n' +
+    'peak is what must be in memory at once when these kernels run in this order.',
   options: {
     workload: { type: 'string', value: 'NAME', about: 'this one only' },
   },
@@ -41,13 +48,16 @@ export const budgetCommand: Command = {
       output.line(JSON.stringify(lines));
       return;
     }
-    const rows = lines.map(({ workload, kernels, bytes, lowerBoundBytes }) => [
+    const rows = lines.map(({ workload, kernels, bytes, lowerBoundBytes, peakBytes, leastPeakBytes }) => [
       workload,
       String(kernels),
       showBytes(bytes),
       showBytes(lowerBoundBytes),
       (bytes / lowerBoundBytes).toFixed(2),
+      showBytes(peakBytes),
+      (peakBytes / leastPeakBytes).toFixed(2),
     ]);
-    output.line(table(['workload', 'kernels', 'moved', 'lower bound', 'ratio'], rows, [1, 2, 3, 4]));
+    const head = ['workload', 'kernels', 'moved', 'lower bound', 'ratio', 'peak', 'ratio'];
+    output.line(table(head, rows, [1, 2, 3, 4, 5, 6]));
   },
 };

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { budget, type BudgetLine } from '../../src/cli/budget.ts';
+import { explain } from '../../src/explain.ts';
 import { workloads } from '../../src/workloads/all.ts';
 
 /** Most kernels, and most bytes as a multiple of the lower bound. */
@@ -42,6 +43,17 @@ describe('the budget holds', () => {
 test('no workload moves less than the lower bound', () => {
   for (const { bytes, lowerBoundBytes } of lines.values())
     expect(bytes).toBeGreaterThanOrEqual(lowerBoundBytes);
+});
+
+test('memory stays close to what must be there at once', () => {
+  for (const [name, { peakBytes, leastPeakBytes }] of lines) {
+    expect(peakBytes).toBeGreaterThanOrEqual(leastPeakBytes);
+    expect(peakBytes / leastPeakBytes, name).toBeLessThanOrEqual(1.05);
+  }
+  for (const { name, fn, args } of workloads) {
+    const { inputs, outputs, scratch, lowerBound } = explain(fn, ...args()).memory;
+    expect(scratch, name).toBeLessThanOrEqual(1.15 * (lowerBound - inputs - outputs));
+  }
 });
 
 test('the lower bound is inputs once and outputs once', () => {

@@ -88,13 +88,14 @@ describe('budget', () => {
     expect(code).toBe(0);
     const lines = JSON.parse(out) as Record<string, unknown>[];
     expect(lines.map((line) => line['workload'])).toEqual(workloads.map(({ name }) => name));
-    expect(Object.keys(lines[0]!)).toEqual(['workload', 'kernels', 'bytes', 'lowerBoundBytes']);
+    const fields = ['workload', 'kernels', 'bytes', 'lowerBoundBytes', 'peakBytes', 'leastPeakBytes'];
+    expect(Object.keys(lines[0]!)).toEqual(fields);
   });
 
   test('the table has a line for each workload', async () => {
     const { out } = await sinter('budget', '--workload', 'softmax');
     expect(out.split('\n')).toHaveLength(3);
-    expect(out).toMatch(/softmax +1 +8.00 MiB +8.00 MiB +1.00$/);
+    expect(out).toMatch(/softmax +1 +8.00 MiB +8.00 MiB +1.00 +8.00 MiB +1.00$/);
   });
 });
 
