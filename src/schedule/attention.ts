@@ -38,18 +38,15 @@ export function findAttention(
   for (;;) {
     const groups = candidates(order, barred);
     if (groups.length === 0) return groups;
-    // A product that one group ends with is in memory for the next, not computed there again.
-    const ends = new Set<Node>(groups.flatMap(({ outers }) => outers.map(({ node }) => node as Node)));
-    const chained = groups.filter(({ inners }) => inners.some((inner) => ends.has(inner as Node)));
-    if (chained.length > 0) {
-      for (const group of chained) barred.add(group.outers[0]!.node as Node);
-      continue;
-    }
     const escaping = groups.filter(
       (group) => !pays(group, groups) || scoresEscape(group, groups, users, outputs),
     );
-    if (escaping.length === 0) return merged(groups, split);
-    for (const group of escaping) barred.add(group.outers[0]!.node);
+    // A product that one group ends with is in memory for the next, not computed there again.
+    const ends = new Set<Node>(groups.flatMap(({ outers }) => outers.map(({ node }) => node as Node)));
+    const chained = groups.filter(({ inners }) => inners.some((inner) => ends.has(inner as Node)));
+    const given = escaping.length > 0 ? escaping : chained;
+    if (given.length === 0) return merged(groups, split);
+    for (const group of given) barred.add(group.outers[0]!.node);
   }
 }
 
