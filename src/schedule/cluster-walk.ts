@@ -5,25 +5,14 @@ import { dtypeBytes } from '../ir/dtype.ts';
 import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
-import {
-  accumulateDomain,
-  contractDomain,
-  disperseDomain,
-  lineDomain,
-  ranksDomain,
-  reducedAxes,
-  rowDomain,
-  scatterDomain,
-  searchDomain,
-  segmentsDomain,
-  type Domain,
-} from './domain.ts';
+import { disperseDomain, ownLoops, reducedAxes, rowDomain, type Domain } from './domain.ts';
 import type { Indices } from './evaluate.ts';
 import { isExact } from './exact.ts';
 import type { Cut } from './overflow.ts';
 import {
   isThroughView,
   keyOf,
+  movesElements,
   type AnchorKind,
   type AttentionGroup,
   type Cluster,
@@ -100,6 +89,9 @@ export class ClusterPass {
     const group = this.#home.get(node);
     if (group !== undefined)
       return { kind: 'member', cluster: this.#groups.get(group) ?? this.#openGroup(group) };
+    if (node.op === 'digitRanks') this.#settle(node.inputs[0]!);
+    const own = ownLoops(node);
+    if (own !== undefined) return this.#open(node, own.kind, own.domain);
     switch (node.op) {
       case 'parameter':
         return this.#scalars.has(node)
@@ -108,24 +100,6 @@ export class ClusterPass {
       case 'reduce':
       case 'argReduce':
         return this.#joinRow(node) ?? this.#openRow(node);
-      case 'dot':
-      case 'conv':
-        return this.#open(node, node.op, contractDomain(node));
-      case 'scan':
-        return this.#open(node, 'scan', lineDomain(node, node.attrs.axis, 'pos'));
-      case 'scatter':
-        return this.#open(node, 'scatter', scatterDomain(node));
-      case 'argSort':
-        return this.#open(node, 'sort', lineDomain(node, node.attrs.axis, 'pos'));
-      case 'digitRanks':
-        this.#settle(node.inputs[0]!);
-        return this.#open(node, 'ranks', ranksDomain(node));
-      case 'searchSorted':
-        return this.#open(node, 'search', searchDomain(node));
-      case 'accumulate':
-        return this.#open(node, 'accumulate', accumulateDomain(node));
-      case 'foldSegments':
-        return this.#open(node, 'segments', segmentsDomain(node));
       case 'disperse':
         return this.#joinDispersed(node) ?? this.#openDispersed(node);
       case 'concat':
@@ -429,11 +403,6 @@ export class ClusterPass {
     const shared = [...this.readsOf(input)].some((read) => cluster.reads.has(read) && sizeOf(dims(read)) > 1);
     return shared ? undefined : { rule: 'unshared' };
   }
-}
-
-/** Kernels that write where the data says, or elsewhere than at their point: nothing is aligned with their results. */
-function movesElements(kind: AnchorKind): boolean {
-  return kind === 'scatter' || kind === 'ranks' || kind === 'disperse' || kind === 'accumulate';
 }
 
 function rowKey(shape: readonly number[], axes: readonly number[]): string {

@@ -6,6 +6,7 @@ import { axisIndex, constantIndex, delinearize, linearize } from '../ir/index-ex
 import { sizeOf } from '../ir/shape.ts';
 import type { Indices } from './evaluate.ts';
 import type { Axis } from './kernel.ts';
+import type { AnchorKind } from './place.ts';
 
 export interface Domain {
   readonly axes: Readonly<Record<string, Axis>>;
@@ -73,7 +74,7 @@ function dotRanks(node: Extract<Node, { op: 'dot' }>): [batch: number, m: number
   return [lhsBatch.length, node.inputs[0]!.shape.length - lhsBatch.length - lhsContract.length];
 }
 
-export function contractDomain(node: Node): Domain {
+function contractDomain(node: Node): Domain {
   const shape = dims(node);
   const extents = contractExtents(node);
   const batch = makeAxis('batch', extents.batch);
@@ -96,7 +97,7 @@ export function contractDomain(node: Node): Domain {
 }
 
 /** One axis walked in order (`name`), and lines over all others. */
-export function lineDomain(node: Node, along: number, name: string): Domain {
+function lineDomain(node: Node, along: number, name: string): Domain {
   const shape = dims(node);
   const rest = shape.filter((_, axis) => axis !== along);
   const line = makeAxis('line', sizeOf(rest));
@@ -108,7 +109,7 @@ export function lineDomain(node: Node, along: number, name: string): Domain {
 }
 
 /** The keys of a `digitRanks`: positions along lines. Its result lies elsewhere: no point of it is at hand. */
-export function ranksDomain(node: Node): Domain {
+function ranksDomain(node: Node): Domain {
   return { axes: lineDomain(node.inputs[0]!, 1, 'pos').axes, at: [] };
 }
 
@@ -119,14 +120,14 @@ export function disperseDomain(node: Node): Domain {
 }
 
 /** All updates of an accumulation, by flat index; `at` is where they come from. */
-export function accumulateDomain(node: Node): Domain {
+function accumulateDomain(node: Node): Domain {
   const shape = dims(node.inputs[1]!);
   const axis = makeAxis('i', sizeOf(shape));
   return { axes: { axis }, at: delinearize(axis.atom, shape) };
 }
 
 /** All values that are looked for, by flat index, and the boundaries of a line. */
-export function searchDomain(node: Node): Domain {
+function searchDomain(node: Node): Domain {
   const axis = makeAxis('i', sizeOf(dims(node)));
   const element = makeAxis('el', dims(node.inputs[0]!).at(-1)!);
   return { axes: { axis, element }, at: delinearize(axis.atom, dims(node)) };
@@ -136,7 +137,7 @@ export function searchDomain(node: Node): Domain {
  * The slots of a scatter by outer and inner axes, and the entries of their segments. Inner axes (`column`) are those after the
  * slots along which segments and order do not differ: neighbours there share a walk.
  */
-export function segmentsDomain(node: NodeOf<'foldSegments'>): Domain {
+function segmentsDomain(node: NodeOf<'foldSegments'>): Domain {
   const shape = dims(node as Node);
   const { axis } = node.attrs;
   const [, starts, order] = node.inputs as readonly [Node, Node, Node, Node];
@@ -163,10 +164,35 @@ export function spreadAlong(node: Node, axis: number): boolean {
 }
 
 /** Lines with slots that updates go to, and the updates of a line. */
-export function scatterDomain(node: Node): Domain {
+function scatterDomain(node: Node): Domain {
   if (node.op !== 'scatter') throw new CompilerBug('domain', `${node.op} is no scatter`);
   const { axis } = node.attrs;
   const { axes, at } = lineDomain(node, axis, 'slot');
   const update = makeAxis('upd', dims(node.inputs[1]!)[axis]!);
   return { axes: { line: axes['line']!, slot: axes['position']!, update }, at };
+}
+
+/** The loops of a node that none but itself can open, and that it always opens. */
+export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly domain: Domain } | undefined {
+  switch (node.op) {
+    case 'dot':
+    case 'conv':
+      return { kind: node.op, domain: contractDomain(node) };
+    case 'scan':
+      return { kind: 'scan', domain: lineDomain(node, node.attrs.axis, 'pos') };
+    case 'argSort':
+      return { kind: 'sort', domain: lineDomain(node, node.attrs.axis, 'pos') };
+    case 'digitRanks':
+      return { kind: 'ranks', domain: ranksDomain(node) };
+    case 'scatter':
+      return { kind: 'scatter', domain: scatterDomain(node) };
+    case 'accumulate':
+      return { kind: 'accumulate', domain: accumulateDomain(node) };
+    case 'searchSorted':
+      return { kind: 'search', domain: searchDomain(node) };
+    case 'foldSegments':
+      return { kind: 'segments', domain: segmentsDomain(node) };
+    default:
+      return undefined;
+  }
 }

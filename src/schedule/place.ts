@@ -104,3 +104,8 @@ export interface Piece {
 export function isThroughView(node: Node): boolean {
   return node.op === 'reshape' || node.op === 'permute' || node.op === 'broadcast';
 }
+
+/** Kernels that write where the data says, or elsewhere than at their point: nothing is aligned with their results. */
+export function movesElements(kind: AnchorKind): boolean {
+  return kind === 'scatter' || kind === 'ranks' || kind === 'disperse' || kind === 'accumulate';
+}
