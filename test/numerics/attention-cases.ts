@@ -11,7 +11,7 @@ import { recorded } from '../support/recorded.ts';
 import { wordsFrom } from '../support/random-values.ts';
 
 /** Numbers for one input from a seed, by flat place and by the place along the last axis. */
-type Fill = (next: () => number, column: number) => number;
+export type Fill = (next: () => number, column: number) => number;
 
 /** [-2, 2) in steps that f32 holds. */
 export const tame: Fill = (next) => next() * 4 - 2;
@@ -46,6 +46,9 @@ export function poisoned({ dtype, shape, data }: HostArray, at: Readonly<Record<
   for (const [place, value] of Object.entries(at)) values[Number(place)] = value;
   return hostArray(dtype, shape, values);
 }
+
+/** [-½, ½). */
+export const gentle: Fill = (next) => next() - 0.5;
 
 export const least = -3.4028234663852886e38;
 
@@ -112,7 +115,7 @@ export function attentionRun({ inputs, attend, scale, gradient = true }: Problem
  * mixes columns of v, and dv those of u; with weights of at most 1, dq and dk mix columns of k and q, times a score's gradient,
  * which is a product of u and v. Sums over many queries have errors that grow as the root of their number.
  */
-function magnitudes(inputs: readonly HostArray[], upstream: HostArray, scale: number): number[][] {
+export function magnitudes(inputs: readonly HostArray[], upstream: HostArray, scale: number): number[][] {
   const [q, k, v] = inputs as [HostArray, HostArray, HostArray];
   const rows = Math.sqrt(q.shape.at(-2)!);
   const slope = scale * largest(upstream) * largest(v) * Math.sqrt(v.shape.at(-1)!);
