@@ -79,7 +79,7 @@ export function slotRanges(slots: number, lines: number, target: Target): number
 }
 
 /** More kernels must promise to be this many times as fast: the model is rough. */
-const worthwhile = Number(process.env['W'] ?? 2);
+const worthwhile = 2;
 /** µs of one step of an invocation that walks: a dependent read or two, little to hide them behind. */
 const step = 0.02;
 /** Elements touched one by one cost this many times their bytes. */

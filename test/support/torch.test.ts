@@ -19,7 +19,7 @@ function check(tensor: TorchTensor): void {
 describe('PyTorch fixtures', () => {
   test.each(torchFamilies())('%s: every tensor holds as many values as its shape says', (family) => {
     const cases = torchCases(family);
-    expect(cases.length).toBeGreaterThan(10);
+    expect(cases.length).toBeGreaterThan(5);
     for (const one of cases) {
       for (const tensor of [...one.inputs, ...one.outputs]) check(tensor);
       if (one.upstream !== undefined) expect(one.upstream.shape).toEqual(one.outputs[0]!.shape);

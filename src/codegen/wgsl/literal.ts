@@ -1,4 +1,5 @@
-// Constants in WGSL. Its constant expressions must be finite, so infinities and NaN come from functions of the prelude.
+// Constants in WGSL. Its constant expressions must be finite, so infinities and NaN come from functions of the
+// prelude, and so does −0.
 
 import type { RegisterType, Width } from '../loop.ts';
 import type { Prelude } from './prelude.ts';
@@ -11,6 +12,8 @@ export function literal(value: number, type: RegisterType, width: Width, prelude
     const name = `${prelude.use(Number.isNaN(value) ? 'nan_F' : 'inf_F', width)}()`;
     return value < 0 ? { text: `-${name}`, level: level.unary } : primary(name);
   }
+  if (type === 'f32' && Object.is(Math.fround(value), -0))
+    return primary(`${prelude.use('minus_zero_F', width)}()`);
   const text = scalarLiteral(value, type);
   if (width > 1) return primary(`${typeName(type, width)}(${text})`);
   return text.startsWith('-') ? { text, level: level.unary } : primary(text);
@@ -29,8 +32,6 @@ function scalarLiteral(value: number, type: RegisterType): string {
       // The digits of the double that the f32 is: shorter ones may round past the largest f32.
       const exact = Math.fround(value);
       const digits = String(Math.abs(exact));
-      // A literal -0.0 loses its sign on the way to the adapter.
-      if (Object.is(exact, -0)) return 'bitcast<f32>(0x80000000u)';
       const sign = exact < 0 ? '-' : '';
       return `${sign}${/[.e]/.test(digits) ? digits : `${digits}.0`}${/e/.test(digits) ? 'f' : ''}`;
     }

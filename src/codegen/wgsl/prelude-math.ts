@@ -12,6 +12,11 @@ export const mathFunctions: readonly string[] = [
   var bits = U(0x7f800000u);
   return bitcast<F>(bits);
 }`,
+  // As a constant, −0 loses its sign on the way to the adapter.
+  `fn minus_zero_F() -> F {
+  var bits = U(0x80000000u);
+  return bitcast<F>(bits);
+}`,
   `fn nan_F() -> F {
   var bits = U(0x7fc00000u);
   return bitcast<F>(bits);
