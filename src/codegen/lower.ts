@@ -12,6 +12,7 @@ import {
   constantIndex,
   interval,
   modIndex,
+  offsetIndex,
   printIndex,
   substitute,
   substituteGuard,
@@ -76,8 +77,15 @@ export interface Binding {
   readonly atoms: ReadonlyMap<IndexExpr, Value>;
 }
 
+export interface LoweringOptions {
+  /** Elements that each lane reads for itself are loaded in aligned groups of four, where it is known which of the four each is:
+   *  for points whose neighbours, lowered with the same builder, read the others. */
+  readonly shareGroups?: boolean;
+}
+
 export class Lowering {
   readonly #b: LoopBuilder;
+  readonly #shareGroups: boolean;
   readonly #pool: ExprPool;
   readonly #binding: Binding;
   readonly #bufferOf: (node: Node) => string;
@@ -88,7 +96,14 @@ export class Lowering {
   readonly #memo = new Map<string, Value>();
   readonly #dynamics = new Map<IndexExpr, Value>();
 
-  constructor(b: LoopBuilder, pool: ExprPool, binding: Binding, bufferOf: (node: Node) => string) {
+  constructor(
+    b: LoopBuilder,
+    pool: ExprPool,
+    binding: Binding,
+    bufferOf: (node: Node) => string,
+    options: LoweringOptions = {},
+  ) {
+    this.#shareGroups = options.shareGroups === true;
     this.#b = b;
     this.#pool = pool;
     this.#binding = binding;
@@ -186,7 +201,12 @@ export class Lowering {
       modIndex(base, 4) === constantIndex(0)
     )
       return at(base, 4);
-    const args4 = eachLane.map((lane, i) => at(substitute(index, lane), 1, i));
+    // A block of Philox has four words: lanes may find theirs in the same one.
+    const args4 = eachLane.map((lane, i) => {
+      const one = substitute(index, lane);
+      const word = placeInGroup(one);
+      return word === undefined ? at(one, 1, i) : laneOf(at(offsetIndex(one, -word), 4), word);
+    });
     return b.let({ kind: 'vector', args: args4, type: 'u32', width: 4 }, 'bits');
   }
 
@@ -208,7 +228,12 @@ export class Lowering {
       if (modIndex(base, 4) === constantIndex(0)) return load(this.#insideQuad(base, node), 4, true);
       return load(this.#inside(base, node, 4), 4, false);
     }
-    const lanes = eachLane.map((lane, i) => load(this.#inside(substitute(index, lane), node, 1, i), 1, true));
+    const lanes = eachLane.map((lane, i) => {
+      const one = substitute(index, lane);
+      const at = this.#shareGroups ? placeInGroup(one) : undefined;
+      if (at === undefined) return load(this.#inside(one, node, 1, i), 1, true);
+      return laneOf(load(this.#insideQuad(offsetIndex(one, -at), node), 4, true), at);
+    });
     return b.let({ kind: 'vector', args: lanes, type, width: 4 }, name);
   }
 
@@ -337,6 +362,12 @@ export class Lowering {
   #gathered(index: IndexExpr): boolean {
     return atomsOf(index).some((atom) => atom.kind === 'dynamic' && this.#atom(atom).width === 4);
   }
+}
+
+/** Which of an aligned group of four an index is, where that is the same at every point. */
+function placeInGroup(index: IndexExpr): number | undefined {
+  const place = modIndex(index, 4);
+  return place.kind === 'const' ? place.value : undefined;
 }
 
 function laneOf(value: Value, lane: number): Value {

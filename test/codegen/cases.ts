@@ -84,6 +84,27 @@ const whole = (shape: readonly number[]): number[] => shape.map(() => 1);
 export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
   'add of a broadcast row': (s) => [add(s.b, s.input([37, 5]), broadcast(s.b, s.input([5]), [37, 5]))],
   'a permuted copy': (s) => [s.b.add('permute', [s.input([9, 3, 10])], { order: [2, 0, 1] }) as Node],
+  'a transpose of whole blocks': (s) => {
+    const turned = s.b.add('permute', [s.input([32, 48])], { order: [1, 0] }) as Node;
+    return [add(s.b, turned, broadcast(s.b, s.input([32]), [48, 32]))];
+  },
+  'heads split and joined with what lies straight': (s) => {
+    const turned = s.b.add('permute', [s.input([3, 12, 8, 20])], { order: [0, 2, 3, 1] }) as Node;
+    return [binary(s.b, 'mul', turned, s.input([3, 8, 20, 12])), unary(s.b, 'neg', turned)];
+  },
+  'a transpose of halves': (s) => {
+    const turned = s.b.add('permute', [s.input([16, 40], 'f16')], { order: [1, 0] }) as Node;
+    return [unary(s.b, 'neg', turned)];
+  },
+  'a shifted transpose': (s) => {
+    const padded = s.b.add('pad', [s.input([23, 32])], {
+      low: [1, 0],
+      high: [0, 0],
+      interior: [0, 0],
+      value: 2,
+    });
+    return [unary(s.b, 'neg', s.b.add('permute', [padded as Node], { order: [1, 0] }) as Node)];
+  },
   'two outputs of one size': (s) => {
     const [x, y] = [s.input([7, 6]), s.input([7, 6])];
     return [add(s.b, x, y), binary(s.b, 'mul', x, y)];

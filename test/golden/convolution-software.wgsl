@@ -9,8 +9,8 @@
 @compute @workgroup_size(8, 1, 1)
 fn conv_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let id = i32(workgroup_id.x) * 8 + i32(local_id.x);
-  let tile = id / 256;
-  let tile_n = id % 256;
+  let tile = id >> 8u;
+  let tile_n = id & 255;
   let m = tile * 8;
   let m_1 = tile * 8 + 1;
   let m_2 = tile * 8 + 2;
@@ -35,8 +35,8 @@ fn conv_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_
   let idx_10 = m_5 * 144;
   let idx_12 = m_6 * 144;
   let idx_14 = m_7 * 144;
-  let idx_16 = tile_n / 8;
-  let idx_20 = tile_n % 8;
+  let idx_16 = tile_n >> 3u;
+  let idx_20 = tile_n & 7;
   let idx_22 = idx_20 * 4;
   let idx_25 = -1 + idx_16;
   let idx_28 = -1 + idx_20 * 4;

@@ -14,12 +14,12 @@ fn shl_u32(a: u32, count: u32) -> u32 {
 @compute @workgroup_size(256, 1, 1)
 fn ranks_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let group = i32(workgroup_id.x);
-  let line = group / 2;
-  let first = group % 2 * 4096;
+  let line = group >> 1u;
+  let first = (group & 1) * 4096;
   let counts = group * 4352;
   let ranks = counts + 256;
-  let own = i32(local_id.x) / 32;
-  let bit = shl_u32(1u, u32(i32(local_id.x) % 32));
+  let own = i32(local_id.x) >> 5u;
+  let bit = shl_u32(1u, u32(i32(local_id.x) & 31));
   let below = bit - 1u;
   for (var i = i32(local_id.x); i < 2048; i += 256) {
     atomicStore(&masks[i], 0u);

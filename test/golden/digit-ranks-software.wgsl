@@ -9,8 +9,8 @@
 fn ranks_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let id = i32(workgroup_id.x) * 16 + i32(local_id.x);
   if (id < 4) {
-    let line = id / 2;
-    let first = id % 2 * 4096;
+    let line = id >> 1u;
+    let first = (id & 1) * 4096;
     let counts = id * 4352;
     let ranks = counts + 256;
     for (var d = 0; d < 256; d++) {

@@ -30,18 +30,18 @@ fn dot_max_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocati
   var sum_2_1 = vec4f(0.0);
   var sum_3_0 = vec4f(0.0);
   var sum_3_1 = vec4f(0.0);
-  let line = local / 16;
-  let place = local % 16;
-  let quad = first_n / 4 + place;
+  let line = local >> 4u;
+  let place = local & 15;
+  let quad = (first_n >> 2u) + place;
   let unit = local + 128;
-  let line_1 = unit / 16;
-  let place_1 = unit % 16;
-  let quad_1 = first_n / 4 + place_1;
+  let line_1 = unit >> 4u;
+  let place_1 = unit & 15;
+  let quad_1 = (first_n >> 2u) + place_1;
   for (var k0 = 0; k0 < 512; k0 += 16) {
     if (local < 64) {
-      let row = local / 4;
-      let column = local % 4;
-      let kquad = k0 / 4 + column;
+      let row = local >> 2u;
+      let column = local & 3;
+      let kquad = (k0 >> 2u) + column;
       let at = first_m + row * 4;
       let idx = at * 128 + kquad;
       let x0 = in0[idx];

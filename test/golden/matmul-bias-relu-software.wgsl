@@ -18,8 +18,8 @@ fn max_f32x4(a: vec4f, b: vec4f) -> vec4f {
 @compute @workgroup_size(8, 1, 1)
 fn dot_max_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let id = i32(workgroup_id.x) * 8 + i32(local_id.x);
-  let tile = id / 16;
-  let tile_n = id % 16;
+  let tile = id >> 4u;
+  let tile_n = id & 15;
   var sum_0_0 = vec4f(0.0);
   let idx = tile * 64;
   for (var k = 0; k < 64; k++) {

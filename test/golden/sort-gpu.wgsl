@@ -15,8 +15,8 @@ fn shl_i32(a: i32, count: i32) -> i32 {
 fn sort_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let first = i32(workgroup_id.x) * 4;
   for (var e = i32(local_id.x); e < 512; e += 256) {
-    let line = first + e / 128;
-    let pos = e % 128;
+    let line = first + (e >> 7u);
+    let pos = e & 127;
     let inside = pos < 100;
     var key = 4294967295u;
     if (inside) {
@@ -51,8 +51,8 @@ fn sort_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_
   }
   workgroupBarrier();
   for (var e_1 = i32(local_id.x); e_1 < 512; e_1 += 256) {
-    let line_1 = first + e_1 / 128;
-    let pos_1 = e_1 % 128;
+    let line_1 = first + (e_1 >> 7u);
+    let pos_1 = e_1 & 127;
     let inside_1 = pos_1 < 100;
     if (inside_1) {
       let place = order[e_1];

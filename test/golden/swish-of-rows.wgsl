@@ -38,7 +38,7 @@ fn exp_f32x4(x: vec4f) -> vec4f {
 fn map_mul_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let quad = i32(workgroup_id.x) * 64 + i32(local_id.x);
   let x0 = in0[quad];
-  let idx = quad % 8;
+  let idx = quad & 7;
   let x1 = in1[idx];
   let add = x0 + x1;
   let neg = -add;

@@ -8,6 +8,7 @@ import { laneAtom, Lowering, quadIndex } from '../lower.ts';
 import type { Write } from '../../schedule/kernel.ts';
 import type { Loop, Value } from '../loop.ts';
 import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame } from './frame.ts';
+import { blocksOf, computeBlock } from './map-block.ts';
 import { storeAt } from './store-value.ts';
 
 /** The Loop of a map kernel. */
@@ -28,7 +29,13 @@ export function mapLoop(frame: Frame): Loop {
     const values = whole.map((write) => lowering.value(write.value));
     whole.forEach((write, i) => storeAt(b, lowering, bufferOf(write.node), write, values[i]!, axis));
   };
-  const { grid, perInvocation } = forUnits(b, target, quads, 'quad', compute);
+  const blocks = blocksOf(kernel, axis, whole, target);
+  const { grid, perInvocation } =
+    blocks === undefined
+      ? forUnits(b, target, quads, 'quad', compute)
+      : forUnits(b, target, blocks.count, 'block', (block) =>
+          computeBlock(b, frame, axis, whole, blocks, block),
+        );
   const single = kernel.writes.filter(isSingle);
   if (single.length > 0) {
     const id = addInts(mulInts(groupNumber(grid), constant(target.workgroupSize)), builtin('local', 0));
@@ -38,5 +45,7 @@ export function mapLoop(frame: Frame): Loop {
       single.forEach((write, i) => storeAt(b, lowering, bufferOf(write.node), write, values[i]!, undefined));
     });
   }
-  return finish(frame, b, grid, [target.workgroupSize, 1, 1], `${perInvocation} x 4 elements per invocation`);
+  const unit = blocks === undefined ? '4' : '4 x 4';
+  const note = `${perInvocation} x ${unit} elements per invocation`;
+  return finish(frame, b, grid, [target.workgroupSize, 1, 1], note);
 }

@@ -2,14 +2,15 @@
 // Nothing is scheduled or hoisted here; memory.ts says how buffers are laid out, spelling.ts how operations are written.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
-import type { Loop, LoopBuffer, Stmt, Value } from '../loop.ts';
+import type { Loop, LoopBuffer, LoopOp, Stmt, Value } from '../loop.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
 import { divisors, type Known } from './divisible.ts';
 import { literal } from './literal.ts';
 import { chooseForms, readsItsOutput, type Form } from './memory.ts';
 import { nameTable, type Names } from './names.ts';
 import { Prelude } from './prelude.ts';
-import { spell } from './spelling.ts';
+import { isNonnegative, rangesOf, type Ranges } from './ranges.ts';
+import { isPowerOfTwo, spell } from './spelling.ts';
 import { spellSubgroup } from './subgroup.ts';
 import { atLeast, call, component, infix, level, primary, type Term } from './term.ts';
 import { typeLetter, typeName } from './types.ts';
@@ -39,6 +40,7 @@ class Emitter implements Scribe {
   readonly prelude = new Prelude();
   readonly names: Names;
   readonly known: Known;
+  readonly #ranges: Ranges;
   readonly forms: ReadonlyMap<string, Form>;
   readonly buffers: ReadonlyMap<string, LoopBuffer>;
   readonly #lines: string[] = [];
@@ -53,6 +55,7 @@ class Emitter implements Scribe {
     this.#scalarSlots = scalarSlots;
     this.names = nameTable(loop);
     this.known = divisors(loop);
+    this.#ranges = rangesOf(loop);
     this.forms = chooseForms(loop, this.known);
     this.#communicates = readsItsOutput(loop);
     this.buffers = new Map(loop.buffers.map((buffer) => [buffer.name, buffer]));
@@ -196,7 +199,14 @@ class Emitter implements Scribe {
         const { type, width } = value;
         const last = end?.kind === 'constant' ? end.value : undefined;
         return this.#short(
-          spell(value.op, { type, width, args: terms, from: first!.type, last, prelude: this.prelude }),
+          spell(this.#opOf(value), {
+            type,
+            width,
+            args: terms,
+            from: first!.type,
+            last,
+            prelude: this.prelude,
+          }),
         );
       }
       case 'load':
@@ -219,6 +229,15 @@ class Emitter implements Scribe {
       default:
         return value satisfies never;
     }
+  }
+
+  /** Rounding makes no difference where nothing is negative: down, a power of two divides by a shift. */
+  #opOf({ op, args, type }: Extract<Value, { kind: 'op' }>): LoopOp {
+    if (type !== 'i32' || (op !== 'div' && op !== 'mod')) return op;
+    const by = args[1]!;
+    if (by.kind !== 'constant' || !isPowerOfTwo(by.value)) return op;
+    if (!isNonnegative(args[0]!, this.#loop, this.#ranges)) return op;
+    return op === 'div' ? 'floorDiv' : 'floorMod';
   }
 
   /** Subgroups are taken to be consecutive invocations, as devices form them of workgroups along one dimension. */

@@ -60,7 +60,8 @@ const whenConstant =
   (site) =>
     (site.last !== undefined && safe(site.last) ? plain : guarded)(site);
 const positive = (last: number): boolean => last > 0;
-const isPowerOfTwo = (last: number): boolean => last > 0 && (last & (last - 1)) === 0;
+/** Whether a constant divisor is one that shifts and masks can replace. */
+export const isPowerOfTwo = (last: number): boolean => last > 0 && (last & (last - 1)) === 0;
 const inWord = (last: number): boolean => last >= 0 && last < 32;
 
 const count = (site: Site): Term => splat({ ...site, from: 'u32' }, `${site.last}u`);

@@ -1,0 +1,113 @@
+// Which i32 values cannot be negative, by following names to their definitions with intervals: there a division by a power of two
+// is a shift, which every compiler would find if it knew.
+
+import type { Loop, Stmt, Value } from '../loop.ts';
+
+/** All values between the two, ends included. */
+type Range = readonly [lo: number, hi: number];
+
+/** What is known of each immutable i32 variable. */
+export type Ranges = ReadonlyMap<string, Range>;
+
+const largest = 2147483647;
+
+/** Follows every `let` and loop counter of the Loop. */
+export function rangesOf(loop: Loop): Ranges {
+  const known = new Map<string, Range>();
+  const note = (name: string, range: Range | undefined): void => {
+    if (range !== undefined) known.set(name, range);
+  };
+  const visit = (body: readonly Stmt[]): void => {
+    for (const stmt of body) {
+      if (stmt.kind === 'let' && stmt.value.type === 'i32') note(stmt.name, rangeOf(stmt.value, loop, known));
+      if (stmt.kind === 'for') {
+        const start = rangeOf(stmt.start, loop, known);
+        const end = rangeOf(stmt.end, loop, known);
+        if (start !== undefined && end !== undefined)
+          note(stmt.name, [start[0], Math.max(start[0], end[1] - 1)]);
+        visit(stmt.body);
+      }
+      if (stmt.kind === 'if') {
+        visit(stmt.then);
+        visit(stmt.else ?? []);
+      }
+    }
+  };
+  visit(loop.body);
+  return known;
+}
+
+/** Whether no lane of an i32 value is ever below 0. */
+export function isNonnegative(value: Value, loop: Loop, known: Ranges): boolean {
+  const range = rangeOf(value, loop, known);
+  return range !== undefined && range[0] >= 0;
+}
+
+function rangeOf(value: Value, loop: Loop, known: Ranges): Range | undefined {
+  const of = (inner: Value): Range | undefined => rangeOf(inner, loop, known);
+  switch (value.kind) {
+    case 'constant':
+      return [value.value, value.value];
+    case 'variable':
+      return known.get(value.name);
+    case 'builtin':
+      return [0, (value.of === 'workgroup' ? loop.grid : loop.workgroup)[value.axis] - 1];
+    case 'subgroup':
+      return [0, loop.workgroup[0] * loop.workgroup[1] * loop.workgroup[2]];
+    case 'splat':
+    case 'lane':
+      return of(value.arg);
+    case 'vector': {
+      const ranges = value.args.map(of);
+      return ranges.reduce((a, b) => (a === undefined || b === undefined ? undefined : hull(a, b)));
+    }
+    case 'op':
+      return value.type === 'i32' ? resultOf(value, of) : undefined;
+    case 'load':
+    case 'scalar':
+      return undefined;
+    default:
+      return value satisfies never;
+  }
+}
+
+function resultOf(
+  { op, args }: Extract<Value, { kind: 'op' }>,
+  of: (value: Value) => Range | undefined,
+): Range | undefined {
+  const [a, b] = args.map(of);
+  if (op === 'max' && a !== undefined && b === undefined) return [a[0], largest];
+  if (op === 'max' && a === undefined && b !== undefined) return [b[0], largest];
+  if (a === undefined || b === undefined) return undefined;
+  switch (op) {
+    case 'add':
+      return inWord([a[0] + b[0], a[1] + b[1]]);
+    case 'sub':
+      return inWord([a[0] - b[1], a[1] - b[0]]);
+    case 'mul': {
+      const ends = [a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1]];
+      return inWord([Math.min(...ends), Math.max(...ends)]);
+    }
+    case 'div':
+    case 'floorDiv':
+      return a[0] >= 0 && b[0] > 0 ? [Math.floor(a[0] / b[1]), Math.floor(a[1] / b[0])] : undefined;
+    case 'mod':
+    case 'floorMod':
+      return a[0] >= 0 && b[0] > 0 ? [0, Math.min(a[1], b[1] - 1)] : undefined;
+    case 'min':
+      return [Math.min(a[0], b[0]), Math.min(a[1], b[1])];
+    case 'max':
+      return [Math.max(a[0], b[0]), Math.max(a[1], b[1])];
+    default:
+      return undefined;
+  }
+}
+
+/** A result that may wrap around could be anything. */
+function inWord(range: Range): Range | undefined {
+  return range[0] >= -largest && range[1] <= largest ? range : undefined;
+}
+
+function hull(a: Range, b: Range): Range {
+  return [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
+}

@@ -1,0 +1,103 @@
+// What is known of the signs of indices: intervals hold every value that a Loop computes, and divisions by powers of two become
+// shifts only where that changes nothing.
+
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { builtin, constant, LoopBuilder, operation } from '../../src/codegen/builder.ts';
+import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
+import type { Loop, LoopOp, Value } from '../../src/codegen/loop.ts';
+import { emitWgsl } from '../../src/codegen/wgsl/emit.ts';
+import { rangesOf } from '../../src/codegen/wgsl/ranges.ts';
+import { emptyData } from '../../src/ir/value.ts';
+import { checkLaw } from '../support/property.ts';
+
+const ops = ['add', 'sub', 'mul', 'div', 'mod', 'min', 'max', 'floorDiv', 'floorMod'] as const;
+const constants = [0, 1, -1, 3, 8, -5, 1000, 70_000, 2147483647];
+
+/** Steps of a program: an operation, two earlier values or constants. */
+const program = fc.array(
+  fc.record({ op: fc.constantFrom(...ops), a: fc.nat({ max: 40 }), b: fc.nat({ max: 40 }) }),
+  { minLength: 1, maxLength: 8 },
+);
+
+/** A Loop over 2 workgroups of 4 invocations and a counter below 3, which stores one value a step of the counter. */
+function loopOf(
+  steps: { op: LoopOp; a: number; b: number }[],
+  stored: number,
+): { loop: Loop; names: string[] } {
+  const b = new LoopBuilder(new Set(['out']));
+  const names: string[] = [];
+  b.for('k', constant(0), constant(3), 1, (counter) => {
+    const values: Value[] = [builtin('workgroup', 0), builtin('local', 0), counter];
+    const pick = (i: number): Value => {
+      const all = [...values, ...constants.map((value) => constant(value))];
+      return all[i % all.length]!;
+    };
+    for (const { op, a, b: second } of steps) {
+      const rounds = op === 'floorDiv' || op === 'floorMod';
+      const right = rounds
+        ? constant(8)
+        : op === 'div' || op === 'mod'
+          ? constant([3, 8][second % 2]!)
+          : pick(second);
+      values.push(b.let(operation(op, [pick(a), right], 'i32'), 'v'));
+      const made = values.at(-1)!;
+      if (made.kind === 'variable') names.push(made.name);
+    }
+    const made = values[3 + (stored % steps.length)]!;
+    const item = operation(
+      'add',
+      [operation('mul', [builtin('workgroup', 0), constant(4)], 'i32'), builtin('local', 0)],
+      'i32',
+    );
+    b.store(
+      'out',
+      operation('add', [operation('mul', [item, constant(3)], 'i32'), counter], 'i32'),
+      made,
+      true,
+    );
+  });
+  const loop: Loop = {
+    name: 'ranges',
+    kind: 'map',
+    header: [],
+    buffers: [{ name: 'out', space: 'global', dtype: 'i32', size: 24, access: 'read_write' }],
+    usesScalars: false,
+    grid: [2, 1, 1],
+    workgroup: [4, 1, 1],
+    body: b.body,
+  };
+  return { loop, names };
+}
+
+test('every value lies in its range', () => {
+  checkLaw(400, program, (steps) => {
+    for (let i = 0; i < steps.length; i++) {
+      const { loop, names } = loopOf(steps, i);
+      const out = emptyData('i32', 24);
+      interpretLoop(loop, new Map([['out', out]]), []);
+      const range = rangesOf(loop).get(names[i]!);
+      if (range === undefined) continue;
+      for (const value of out) {
+        expect(Number(value)).toBeGreaterThanOrEqual(range[0]);
+        expect(Number(value)).toBeLessThanOrEqual(range[1]);
+      }
+    }
+  });
+});
+
+test('a quotient by a power of two is a shift where nothing is negative', () => {
+  const textOf = (op: 'div' | 'mod', value: Value, by: number): string => {
+    const b = new LoopBuilder(new Set(['out']));
+    b.store('out', builtin('local', 0), operation(op, [value, constant(by)], 'i32'), true);
+    return emitWgsl({ ...loopOf([], 0).loop, body: b.body }, { scalarSlots: 0 });
+  };
+  const local = builtin('local', 0);
+  const below = operation('sub', [local, constant(1)], 'i32');
+  const large = operation('mul', [local, constant(2_000_000_000)], 'i32');
+  expect(textOf('div', local, 8)).toContain('>> 3u');
+  expect(textOf('mod', local, 8)).toContain('& 7');
+  for (const value of [below, large]) expect(textOf('div', value, 8)).not.toContain('>>');
+  expect(textOf('div', local, 3)).toContain('/ 3');
+});
