@@ -214,7 +214,7 @@ class WebGpuProgram implements LoadedProgram {
         pass.setPipeline(current.pipeline!);
       }
       pass.setBindGroup(0, operation.group);
-      pass.dispatchWorkgroups(operation.grid[0], operation.grid[1], operation.grid[2]);
+      dispatch(pass, operation.grid);
     }
     pass?.end();
     gpu.queue.submit([encoder.finish()]);
@@ -368,6 +368,13 @@ function all(compiled: readonly Compiled[]): Gate {
     });
   }
   return gate;
+}
+
+/** Arguments that have their default cost a call into native code as much as others: they are left out. */
+function dispatch(pass: GPUComputePassEncoder, [x, y, z]: readonly [number, number, number]): void {
+  if (z !== 1) pass.dispatchWorkgroups(x, y, z);
+  else if (y !== 1) pass.dispatchWorkgroups(x, y);
+  else pass.dispatchWorkgroups(x);
 }
 
 /** What is not a dispatch stands outside compute passes. */
