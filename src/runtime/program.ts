@@ -17,7 +17,7 @@ export type ElementType =
   | 'f32'
   | 'f64';
 
-export type TargetId = 'wgsl' | 'interpreter';
+export type TargetId = 'wgsl' | 'cuda' | 'interpreter';
 
 export type BufferRole = 'input' | 'output' | 'scratch' | 'constant';
 
@@ -67,6 +67,8 @@ export interface ProgramKernel {
   readonly bindings: readonly BindingAccess[];
   /** The scalar block (a uniform of 16-byte rows) is bound after the storage bindings. */
   readonly usesScalars: boolean;
+  /** CUDA only: bytes of dynamic shared memory a launch asks for, where static shared memory is too small. */
+  readonly sharedBytes?: number;
   readonly flops: number;
   /** Bytes each run must move at least: every distinct input element once, every output element once. */
   readonly bytes: number;

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
-import { cacheFolder } from '../runtime/webgpu/software.ts';
+import { cacheFolder } from '../runtime/cache.ts';
 import type { Shelf } from './store.ts';
 
 /** The file at `given`, else `schedules.json` in the cache folder. */

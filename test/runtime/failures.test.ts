@@ -2,11 +2,10 @@
 
 import { expect, test } from 'vitest';
 import { DeviceError } from '../../src/errors.ts';
-import { Failures } from '../../src/runtime/webgpu/failures.ts';
+import { Failures } from '../../src/runtime/failures.ts';
 
 function failures(): Failures {
-  const gpu = { addEventListener: () => {}, lost: new Promise(() => {}) };
-  return new Failures(gpu as unknown as GPUDevice, 'd');
+  return new Failures('d');
 }
 
 function fail(log: Failures, at: number): void {

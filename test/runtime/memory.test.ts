@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Pool, sizeClass, type Slab } from '../../src/runtime/webgpu/memory.ts';
+import { Pool, sizeClass, type Slab } from '../../src/runtime/memory.ts';
 
 test('a size class holds its size, wastes at most a quarter, and is a multiple of 256', () => {
   fc.assert(
@@ -29,7 +29,7 @@ test('a pool gives back freed slabs of the class, and trims the one freed longes
   let made = 0;
   const retired: number[] = [];
   const pool = new Pool(
-    (bytes): Slab => ({ id: made++, gpu: undefined as unknown as GPUBuffer, bytes }),
+    (bytes): Slab<undefined> => ({ id: made++, gpu: undefined, bytes }),
     (slab) => retired.push(slab.id),
   );
   const [a, b, c] = [pool.acquire(256), pool.acquire(512), pool.acquire(256)];
@@ -58,9 +58,9 @@ test('a pool never loses or doubles a byte', () => {
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
       let made = 0;
       let retired = 0;
-      const held: Slab[] = [];
+      const held: Slab<undefined>[] = [];
       const pool = new Pool(
-        (bytes): Slab => ({ id: made++, gpu: undefined as unknown as GPUBuffer, bytes }),
+        (bytes): Slab<undefined> => ({ id: made++, gpu: undefined, bytes }),
         () => (retired += 1),
       );
       for (const { take, pick, trim } of commands) {

@@ -6,14 +6,10 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DeviceError } from '../../src/errors.ts';
+import { cacheFolder } from '../../src/runtime/cache.ts';
+import { resolveFromProject } from '../../src/runtime/packages.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
-import {
-  cacheFolder,
-  findArchive,
-  readTar,
-  resolveFromProject,
-  unpackDriver,
-} from '../../src/runtime/webgpu/software.ts';
+import { findArchive, readTar, unpackDriver } from '../../src/runtime/webgpu/software.ts';
 
 let root: string;
 beforeAll(() => {

@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Timeline, type Gate } from '../../src/runtime/webgpu/timeline.ts';
+import { Timeline, type Gate } from '../../src/runtime/timeline.ts';
 
 function latch(): Gate & { unlock: () => void } {
   let unlock = (): void => {};

@@ -8,7 +8,8 @@ import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { brotliDecompressSync } from 'node:zlib';
 import { chromium, type BrowserContext } from 'playwright-core';
-import { cacheFolder, findArchive, readTar, unpackOnce } from '../../src/runtime/webgpu/software.ts';
+import { cacheFolder } from '../../src/runtime/cache.ts';
+import { findArchive, readTar, unpackOnce } from '../../src/runtime/webgpu/software.ts';
 
 /** A running browser. */
 export interface Chromium {

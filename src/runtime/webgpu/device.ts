@@ -2,14 +2,15 @@
 // pipelines. Writes and runs return at once; reads wait for what came before them.
 
 import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
+import { GpuBuffer } from '../memory.ts';
 import type { Program } from '../program.ts';
-import { Failures } from './failures.ts';
+import { GpuFailures } from './failures.ts';
 import { loadProgram, type Engine } from './load.ts';
-import { GpuBuffer, Memory, type Place, type Slab } from './memory.ts';
+import { GpuMemory, type GpuPlace, type GpuSlab } from './memory.ts';
 import { Pipelines } from './pipelines.ts';
-import { Scratch } from './scratch.ts';
+import { Scratch } from '../scratch.ts';
 import { Stopwatch } from './stopwatch.ts';
-import { Timeline } from './timeline.ts';
+import { Timeline } from '../timeline.ts';
 
 /** GPUMapMode.READ; Node has no such global. */
 const MAP_READ = 1;
@@ -28,9 +29,9 @@ export class WebGpuDevice implements Device {
     this.#wait = wait;
     const { name, limits } = facts;
     const timeline = new Timeline();
-    const failures = new Failures(gpu, name);
+    const failures = new GpuFailures(gpu, name);
     const sizes = { bufferBytes: limits.bufferBytes, budget };
-    const memory = new Memory(gpu, name, sizes, timeline, failures);
+    const memory = new GpuMemory(gpu, name, sizes, timeline, failures);
     const scratch = new Scratch(memory);
     const pipelines = new Pipelines(gpu, name, failures);
     const stopwatch = new Stopwatch(gpu, timeline);
@@ -122,14 +123,14 @@ export class WebGpuDevice implements Device {
     this.#engine.gpu.destroy();
   }
 
-  #place(buffer: DeviceBuffer): Place {
+  #place(buffer: DeviceBuffer): GpuPlace {
     const { memory } = this.#engine;
     if (buffer instanceof GpuBuffer) return buffer.place(memory);
     throw memory.misuse('a buffer of another device was used');
   }
 
   /** Copies into staging when its turn comes, and maps that; false when it could not be mapped. */
-  async #copyOut(from: Place, staging: Slab, bytes: number, at: number): Promise<boolean> {
+  async #copyOut(from: GpuPlace, staging: GpuSlab, bytes: number, at: number): Promise<boolean> {
     const { gpu, failures, timeline } = this.#engine;
     let mapping: Promise<boolean> | undefined;
     const heard = await new Promise<{ all: Promise<unknown> }>((resolve) => {

@@ -3,26 +3,28 @@
 // over the same buffers replays without building anything.
 
 import { DeviceError } from '../../errors.ts';
+import { givenBuffers, outputBuffers } from '../binding.ts';
 import { checkProgram } from '../check.ts';
 import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
-import { Layout, type Settled } from './layout.ts';
-import { checkLimits, encodeScalars } from './limits.ts';
+import { Layout, type Mover, type Settled } from '../layout.ts';
+import { checkLimits, encodeScalars } from '../limits.ts';
 import type { Program } from '../program.ts';
-import type { Describe, Failures } from './failures.ts';
-import { GpuBuffer, sizeClass, type Memory, type Place, type Slab } from './memory.ts';
+import { sizeClass, type GpuBuffer } from '../memory.ts';
+import type { Describe, GpuFailures } from './failures.ts';
+import type { GpuMemory, GpuPlace, GpuSlab } from './memory.ts';
 import type { Compiled, Pipelines } from './pipelines.ts';
-import type { Scratch } from './scratch.ts';
+import type { Scratch } from '../scratch.ts';
 import type { Stopwatch } from './stopwatch.ts';
-import type { Gate, Timeline } from './timeline.ts';
+import type { Gate, Timeline } from '../timeline.ts';
 
 /** The parts of a device that its programs work with. */
 export interface Engine {
   readonly gpu: GPUDevice;
   readonly facts: DeviceFacts;
   readonly timeline: Timeline;
-  readonly failures: Failures;
-  readonly memory: Memory;
-  readonly scratch: Scratch;
+  readonly failures: GpuFailures;
+  readonly memory: GpuMemory;
+  readonly scratch: Scratch<GPUBuffer>;
   readonly pipelines: Pipelines;
   readonly stopwatch: Stopwatch;
 }
@@ -37,14 +39,14 @@ type Operation =
   | { readonly kind: 'copy'; readonly from: Region; readonly to: Region }
   | { readonly kind: 'clear'; readonly region: Region };
 
-interface Region extends Place {
+interface Region extends GpuPlace {
   readonly bytes: number;
 }
 
 /** The steps bound to one set of places, and one of arenas. */
 interface Plan {
-  readonly settled: Settled;
-  readonly arenas: readonly Slab[];
+  readonly settled: Settled<GPUBuffer>;
+  readonly arenas: readonly GpuSlab[];
   readonly operations: readonly Operation[];
   /** The GPU has taken it once: it takes it again, so no error scope need listen. */
   isProven: boolean;
@@ -67,12 +69,12 @@ class WebGpuProgram implements LoadedProgram {
   readonly #gate: Gate;
   /** The program's arenas, and one more to copy through when both ends of a copy lie in the same arena. */
   readonly #arenas: readonly number[];
-  readonly #uniform: Slab | undefined;
+  readonly #uniform: GpuSlab | undefined;
   /** The scalar block as the GPU has it. */
   #written: Int32Array<ArrayBuffer> | undefined;
   readonly #plans: Plan[] = [];
   readonly #groups = new Map<string, GPUBindGroup>();
-  readonly #layout: Layout;
+  readonly #layout: Layout<GPUBuffer>;
   readonly #describe: Describe;
   #destroyed = false;
 
@@ -88,18 +90,17 @@ class WebGpuProgram implements LoadedProgram {
       : undefined;
     this.#compiled = program.kernels.map((kernel) => engine.pipelines.get(kernel));
     this.#gate = all(this.#compiled);
-    this.#layout = new Layout(engine, program);
+    this.#layout = new Layout(moverOf(engine), program);
     this.#describe = describeBy(program, engine.failures.describe, engine.facts.name);
   }
 
   run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void {
     const { failures, timeline } = this.#engine;
     failures.assertAlive();
-    if (this.#destroyed) throw this.#misuse('E_STATE', 'a destroyed program was run');
-    const settled = this.#settle([
-      ...this.#check('input', this.program.inputs, inputs),
-      ...this.#check('output', this.program.outputs, outputs),
-    ]);
+    if (this.#destroyed) {
+      throw new DeviceError('E_STATE', this.#engine.facts.name, 'a destroyed program was run');
+    }
+    const settled = this.#settle(givenBuffers(this.program, this.#engine.facts.name, inputs, outputs));
     const words = encodeScalars(this.program, scalars, this.#engine.facts.name);
     const at = failures.tick();
     timeline.push(() => {
@@ -121,27 +122,13 @@ class WebGpuProgram implements LoadedProgram {
   }
 
   allocateOutputs(): DeviceBuffer[] {
-    const { program } = this;
     const { memory, failures } = this.#engine;
     failures.assertAlive();
-    const made = new Map<number, DeviceBuffer>();
-    for (const { buffer, members } of program.packs) {
-      if (program.buffers[buffer]!.role !== 'output') continue;
-      const parts = members.map((member) => {
-        return { offset: member.offset, bytes: program.buffers[member.buffer]!.bytes };
-      });
-      const handles = memory.allocateTogether(program.buffers[buffer]!.bytes, parts);
-      members.forEach((member, i) => made.set(member.buffer, handles[i]!));
-    }
-    for (const index of program.outputs) {
-      const { role, bytes } = program.buffers[index]!;
-      if (role === 'output' && !made.has(index)) made.set(index, memory.allocate(bytes));
-    }
-    return [...new Set(program.outputs)].flatMap((index) => made.get(index) ?? []);
+    return outputBuffers(this.program, memory);
   }
 
   /** Where everything lies, after what lay in the wrong place has been moved. */
-  #settle(given: readonly GpuBuffer[]): Settled {
+  #settle(given: readonly GpuBuffer<GPUBuffer>[]): Settled<GPUBuffer> {
     const { memory } = this.#engine;
     const known = this.#plans.find(({ settled: { places, lasting } }) => {
       return lasting && given.every((buffer, i) => isSame(buffer.place(memory), places[i]!));
@@ -149,26 +136,7 @@ class WebGpuProgram implements LoadedProgram {
     return known?.settled ?? this.#layout.settle(given);
   }
 
-  #check(kind: string, indices: readonly number[], given: readonly DeviceBuffer[]): GpuBuffer[] {
-    const { program } = this;
-    if (given.length !== indices.length) {
-      throw this.#misuse('E_VALIDATION', `${given.length} ${kind} buffers given: expected ${indices.length}`);
-    }
-    return indices.map((index, position) => {
-      const buffer = given[position]!;
-      const { bytes, name } = program.buffers[index]!;
-      if (!(buffer instanceof GpuBuffer)) {
-        throw this.#misuse('E_VALIDATION', `${kind} ${position} (${name}) is not a buffer of this device`);
-      }
-      if (buffer.bytes < bytes) {
-        const problem = `${kind} ${position} (${name}) needs ${bytes} bytes and was given ${buffer.bytes}`;
-        throw this.#misuse('E_VALIDATION', problem);
-      }
-      return buffer;
-    });
-  }
-
-  #replay(settled: Settled, words: Int32Array<ArrayBuffer>, at: number): void {
+  #replay(settled: Settled<GPUBuffer>, words: Int32Array<ArrayBuffer>, at: number): void {
     const { failures } = this.#engine;
     const known = this.#known(settled);
     if (known?.isProven === true) {
@@ -236,7 +204,7 @@ class WebGpuProgram implements LoadedProgram {
   }
 
   /** The plan for these places, when it is remembered. */
-  #known(settled: Settled): Plan | undefined {
+  #known(settled: Settled<GPUBuffer>): Plan | undefined {
     const plans = this.#plans;
     const { scratch } = this.#engine;
     const at = plans.findIndex((plan) => {
@@ -248,7 +216,7 @@ class WebGpuProgram implements LoadedProgram {
     return at < 0 ? undefined : plans[0];
   }
 
-  #plan(settled: Settled): Plan {
+  #plan(settled: Settled<GPUBuffer>): Plan {
     const { scratch } = this.#engine;
     const arenas = this.#arenas.map((_, arena) => scratch.slab(arena));
     const operations = this.#operations(settled.places, arenas);
@@ -258,9 +226,9 @@ class WebGpuProgram implements LoadedProgram {
     return plan;
   }
 
-  #operations(places: readonly Place[], arenas: readonly Slab[]): Operation[] {
+  #operations(places: readonly GpuPlace[], arenas: readonly GpuSlab[]): Operation[] {
     const { inputs, outputs, packs, buffers, kernels, steps, scalars } = this.program;
-    const external = new Map<number, Place>();
+    const external = new Map<number, GpuPlace>();
     packs.forEach(({ buffer }, i) => external.set(buffer, places[inputs.length + outputs.length + i]!));
     outputs.forEach((index, i) => external.set(index, places[inputs.length + i]!));
     inputs.forEach((index, i) => external.set(index, places[i]!));
@@ -349,13 +317,27 @@ class WebGpuProgram implements LoadedProgram {
       }
     });
   }
-
-  #misuse(code: 'E_STATE' | 'E_VALIDATION', problem: string): DeviceError {
-    return new DeviceError(code, this.#engine.facts.name, problem);
-  }
 }
 
-function isSame(a: Place, b: Place): boolean {
+/** How handles are moved: copies in one command buffer, inside error scopes. */
+function moverOf({ gpu, timeline, failures, memory }: Engine): Mover<GPUBuffer> {
+  return {
+    timeline,
+    failures,
+    memory,
+    mayShareSlabs: false,
+    copy: (at, copies) =>
+      void failures.guard(at, failures.describe, () => {
+        const encoder = gpu.createCommandEncoder();
+        for (const { from, to, bytes } of copies) {
+          encoder.copyBufferToBuffer(from.slab.gpu, from.offset, to.slab.gpu, to.offset, bytes);
+        }
+        gpu.queue.submit([encoder.finish()]);
+      }),
+  };
+}
+
+function isSame(a: GpuPlace, b: GpuPlace): boolean {
   return a.slab === b.slab && a.offset === b.offset;
 }
 

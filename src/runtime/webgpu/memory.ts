@@ -1,378 +1,57 @@
-// GPU memory. A GPUBuffer costs next to nothing in the JS heap, so the collector never feels its weight: buffers are pooled
-// by size class, given back explicitly, trimmed above a bound, and above a high-water mark the collector is asked to find
-// handles that were dropped without `destroy`. A handle stands for a whole GPUBuffer or for a part of one that it shares with
-// others, and may be moved from one to another.
+// The memory of a GPUDevice: slabs are GPUBuffers, of storage, of scalars, and of staging for reads.
 
 import { DeviceError } from '../../errors.ts';
-import type { DeviceBuffer } from '../device.ts';
-import type { Failures } from './failures.ts';
-import type { Timeline } from './timeline.ts';
+import { Memory, type MemoryLimits, type Place, type Pool, type Slab, type Source } from '../memory.ts';
+import type { Timeline } from '../timeline.ts';
+import type { GpuFailures } from './failures.ts';
 
-/** One GPUBuffer. `id` is never used again, so caches may key on it. */
-export interface Slab {
-  readonly id: number;
-  readonly gpu: GPUBuffer;
-  /** The size of its class, at least what was asked for. */
-  readonly bytes: number;
-}
+export type GpuSlab = Slab<GPUBuffer>;
+export type GpuPlace = Place<GPUBuffer>;
 
-/** Where a handle's bytes start. */
-export interface Place {
-  readonly slab: Slab;
-  /** Bytes, a multiple of 256. */
-  readonly offset: number;
-}
-
-/** What is to lie `offset` bytes behind the start of a slab. */
-export interface Tenant {
-  readonly buffer: GpuBuffer;
-  readonly offset: number;
-}
-
-const MiB = 2 ** 20;
-/** Free slabs kept however little is in use. */
-const POOL_FLOOR = 64 * MiB;
 /** Staging kept for the next reads. */
-const STAGING_KEPT = 64 * MiB;
-/** Below this, dropped handles are left to the collector's own pace. */
-const HIGH_WATER_FLOOR = 256 * MiB;
-/** As many handles count as high water too: a small GPUBuffer costs kilobytes in the driver. */
-const CROWD_FLOOR = 4096;
-
-/** Rounds up to a size class: four to an octave, so at most a quarter is wasted, and multiples of 256. */
-export function sizeClass(bytes: number): number {
-  if (bytes <= 1024) return Math.max(256, Math.ceil(bytes / 256) * 256);
-  const step = 2 ** (Math.floor(Math.log2(bytes - 1)) - 2);
-  return Math.ceil(bytes / step) * step;
-}
-
-/** Free slabs of one usage, by size class; the one freed longest ago is destroyed first. */
-export class Pool {
-  readonly #create: (bytes: number) => Slab;
-  readonly #retire: (slab: Slab) => void;
-  readonly #byClass = new Map<number, Slab[]>();
-  readonly #byAge = new Set<Slab>();
-  free = 0;
-
-  constructor(create: (bytes: number) => Slab, retire: (slab: Slab) => void) {
-    this.#create = create;
-    this.#retire = retire;
-  }
-
-  get count(): number {
-    return this.#byAge.size;
-  }
-
-  /** A free slab of exactly this class, when there is one. */
-  reuse(size: number): Slab | undefined {
-    const slab = this.#byClass.get(size)?.pop();
-    if (slab === undefined) return undefined;
-    this.#byAge.delete(slab);
-    this.free -= slab.bytes;
-    return slab;
-  }
-
-  acquire(size: number): Slab {
-    return this.reuse(size) ?? this.#create(size);
-  }
-
-  release(slab: Slab): void {
-    const peers = this.#byClass.get(slab.bytes);
-    if (peers === undefined) this.#byClass.set(slab.bytes, [slab]);
-    else peers.push(slab);
-    this.#byAge.add(slab);
-    this.free += slab.bytes;
-  }
-
-  /** Destroys free slabs, oldest first, until at most `keep` bytes of them are left. */
-  trim(keep: number): void {
-    for (const slab of this.#byAge) {
-      if (this.free <= keep) return;
-      const peers = this.#byClass.get(slab.bytes)!;
-      peers.splice(peers.indexOf(slab), 1);
-      this.#byAge.delete(slab);
-      this.free -= slab.bytes;
-      this.#retire(slab);
-    }
-  }
-}
-
-/** A handle's claim on memory, apart from the handle so that it survives the handle's collection. */
-interface Lease {
-  place: Place | undefined;
-  readonly handle: WeakRef<GpuBuffer>;
-}
-
-/** What the tensor layer holds: memory of one tensor. */
-export class GpuBuffer implements DeviceBuffer {
-  readonly bytes: number;
-  readonly #memory: Memory;
-  readonly #lease: Lease;
-
-  constructor(bytes: number, place: Place, memory: Memory) {
-    this.bytes = bytes;
-    this.#memory = memory;
-    this.#lease = { place, handle: new WeakRef(this) };
-    memory.adopt(this, this.#lease);
-  }
-
-  /** Where it lies in `memory`; throws when destroyed or when it belongs to another device. */
-  place(memory: Memory): Place {
-    if (memory !== this.#memory) throw memory.misuse('a buffer of another device was used');
-    return this.#lease.place ?? memory.refuseDestroyed(this.bytes);
-  }
-
-  /** From now on it lies elsewhere; its bytes are copied by whoever moves it. */
-  move(to: Place): void {
-    this.#memory.move(this.#lease, to);
-  }
-
-  destroy(): void {
-    this.#memory.end(this.#lease);
-  }
-}
-
-export interface MemoryLimits {
-  /** Largest single buffer. */
-  readonly bufferBytes: number;
-  /** All buffers together, free ones included. */
-  readonly budget: number;
-}
-
-/** All buffers of one device: tensors', programs' scratch and scalars, and staging for reads. */
-export class Memory {
-  readonly #gpu: GPUDevice;
-  readonly #device: string;
-  readonly #limits: MemoryLimits;
-  readonly #failures: Failures;
-  readonly #leases = new Set<Lease>();
-  /** The leases of slabs that several handles share. */
-  readonly #shared = new Map<Slab, Set<Lease>>();
-  readonly #dropped = new FinalizationRegistry<Lease>((lease) => this.end(lease));
-  readonly #collect: (() => void) | undefined = collector();
-  #nextId = 0;
-  #held = 0;
-  #highWater = HIGH_WATER_FLOOR;
-  #crowd = CROWD_FLOOR;
-
-  readonly storage: Pool;
-  readonly uniform: Pool;
-  readonly #staging: Pool;
-
-  constructor(gpu: GPUDevice, device: string, limits: MemoryLimits, timeline: Timeline, failures: Failures) {
-    this.#gpu = gpu;
-    this.#device = device;
-    this.#limits = limits;
-    this.#failures = failures;
-    const pool = (usage: number): Pool =>
-      new Pool(
-        (size) => this.#create(size, usage),
-        (slab) => {
-          this.#held -= slab.bytes;
-          // In its place in the order: earlier work may still be waiting to use it.
-          timeline.push(() => slab.gpu.destroy());
-        },
-      );
-    const { STORAGE, UNIFORM, COPY_SRC, COPY_DST, MAP_READ } = USAGE;
-    this.storage = pool(STORAGE | COPY_SRC | COPY_DST);
-    this.uniform = pool(UNIFORM | COPY_DST);
-    this.#staging = pool(MAP_READ | COPY_DST);
-  }
-
-  /** A handle to at least `bytes` of storage; throws E_LIMIT, or E_OOM when the budget is spent. */
-  allocate(bytes: number): GpuBuffer {
-    if (!(Number.isInteger(bytes / 4) && bytes >= 4)) {
-      throw this.misuse(`a buffer of ${bytes} bytes was asked for: not a multiple of 4, at least 4`);
-    }
-    return new GpuBuffer(bytes, { slab: this.scratch(bytes), offset: 0 }, this);
-  }
-
-  /** Handles to parts of one new slab of `bytes`, in order; it goes back when the last of them ends. */
-  allocateTogether(
-    bytes: number,
-    parts: readonly { readonly offset: number; readonly bytes: number }[],
-  ): GpuBuffer[] {
-    const slab = this.#share(bytes);
-    return parts.map((part) => new GpuBuffer(part.bytes, { slab, offset: part.offset }, this));
-  }
-
-  /**
-   * Moves handles into one new slab of `bytes`; gives it, and where each was. A handle that comes twice is moved to the first
-   * of its places, for the others its bytes are copied. Their bytes are copied by the caller, at once.
-   */
-  gather(
-    bytes: number,
-    tenants: readonly Tenant[],
-  ): { readonly slab: Slab; readonly from: readonly Place[] } {
-    const from = tenants.map(({ buffer }) => buffer.place(this));
-    const slab = this.#share(bytes);
-    const moved = new Set<GpuBuffer>();
-    for (const { buffer, offset } of tenants) {
-      if (!moved.has(buffer)) buffer.move({ slab, offset });
-      moved.add(buffer);
-    }
-    return { slab, from };
-  }
-
-  /** Whether others than these many handles lie in a part of the slab. */
-  isCrowded(slab: Slab, offset: number, bytes: number, tenants: number): boolean {
-    const inside = [...(this.#shared.get(slab) ?? [])].filter(({ place }) => {
-      return place !== undefined && place.offset >= offset && place.offset < offset + bytes;
-    });
-    return inside.length > tenants;
-  }
-
-  #share(bytes: number): Slab {
-    const slab = this.scratch(bytes);
-    this.#shared.set(slab, new Set());
-    return slab;
-  }
-
-  /** A slab of storage without a handle, for a program's scratch; give it back with `recycle`. */
-  scratch(bytes: number): Slab {
-    return this.storage.acquire(this.#sizeOf(bytes));
-  }
-
-  /** Takes a slab of storage back into the pool, and trims the pool when it outgrows what is in use. */
-  recycle(slab: Slab): void {
-    this.storage.release(slab);
-    this.storage.trim(Math.max(POOL_FLOOR, this.#live()));
-  }
-
-  /** A slab that can be mapped, for one read; give it back with `unstage`. */
-  stage(bytes: number): Slab {
-    return this.#staging.acquire(this.#sizeOf(bytes));
-  }
-
-  /** Takes a slab back from a read; too many free ones, or one whose state is in doubt, are destroyed. */
-  unstage(slab: Slab, sound: boolean): void {
-    this.#staging.release(slab);
-    this.#staging.trim(sound ? STAGING_KEPT : 0);
-  }
-
-  report(): { live: number; pooled: number; buffers: number } {
-    return { live: this.#live(), pooled: this.#pooled(), buffers: this.#leases.size };
-  }
-
-  adopt(handle: GpuBuffer, lease: Lease): void {
-    this.#leases.add(lease);
-    this.#shared.get(lease.place!.slab)?.add(lease);
-    this.#dropped.register(handle, lease, lease);
-  }
-
-  end(lease: Lease): void {
-    if (lease.place === undefined) return;
-    this.#leases.delete(lease);
-    this.#dropped.unregister(lease);
-    this.move(lease, undefined);
-  }
-
-  move(lease: Lease, to: Place | undefined): void {
-    const from = lease.place?.slab;
-    lease.place = to;
-    if (to !== undefined) this.#shared.get(to.slab)?.add(lease);
-    if (from === undefined || from === to?.slab) return;
-    const others = this.#shared.get(from);
-    others?.delete(lease);
-    if (others !== undefined && others.size > 0) return;
-    this.#shared.delete(from);
-    this.recycle(from);
-  }
-
-  misuse(problem: string): DeviceError {
-    return new DeviceError('E_VALIDATION', this.#device, problem);
-  }
-
-  refuseDestroyed(bytes: number): never {
-    throw new DeviceError('E_STATE', this.#device, `a destroyed buffer of ${bytes} bytes was used`);
-  }
-
-  #live(): number {
-    return this.#held - this.#pooled();
-  }
-
-  #pooled(): number {
-    return this.storage.free + this.uniform.free + this.#staging.free;
-  }
-
-  #sizeOf(bytes: number): number {
-    const { bufferBytes } = this.#limits;
-    if (bytes > bufferBytes) {
-      throw new DeviceError(
-        'E_LIMIT',
-        this.#device,
-        `a buffer of ${bytes} bytes was asked for: the largest is ${bufferBytes}`,
-      );
-    }
-    return Math.min(sizeClass(bytes), bufferBytes);
-  }
-
-  #create(size: number, usage: number): Slab {
-    this.#makeRoom(size);
-    let gpu: GPUBuffer | undefined;
-    const describe = (code: 'E_VALIDATION' | 'E_OOM', message: string): DeviceError =>
-      new DeviceError(code, this.#device, `a buffer of ${size} bytes: ${message}`);
-    const at = this.#failures.tick();
-    void this.#failures.guard(at, describe, () => {
-      gpu = this.#gpu.createBuffer({ size, usage });
-    });
-    if (gpu === undefined) throw describe('E_OOM', 'the device refused it');
-    this.#held += size;
-    return { id: this.#nextId++, gpu, bytes: size };
-  }
-
-  /** Makes the budget hold `size` more bytes: by trimming the pools, then by finding dropped handles. */
-  #makeRoom(size: number): void {
-    const { budget } = this.#limits;
-    if (this.#live() + size > this.#highWater || this.#leases.size > this.#crowd) {
-      this.#findDropped();
-      this.#highWater = Math.max(HIGH_WATER_FLOOR, 2 * this.#live());
-      this.#crowd = Math.max(CROWD_FLOOR, 2 * this.#leases.size);
-    }
-    if (this.#held + size <= budget) return;
-    this.#trim(budget - size - this.#live());
-    if (this.#held + size <= budget) return;
-    this.#findDropped();
-    this.#trim(budget - size - this.#live());
-    if (this.#held + size <= budget) return;
-    throw new DeviceError(
-      'E_OOM',
-      this.#device,
-      `${size} bytes were asked for with ${this.#live()} in ${this.#leases.size} live buffers: the budget is ${budget}`,
-      { hint: 'dispose of tensors you no longer need, or take smaller batches' },
-    );
-  }
-
-  #trim(keep: number): void {
-    this.#staging.trim(0);
-    this.uniform.trim(0);
-    this.storage.trim(Math.max(0, keep));
-  }
-
-  /** Finalizers only run between tasks, but a WeakRef tells at once that its target is gone. */
-  #findDropped(): void {
-    this.#collect?.();
-    for (const lease of this.#leases) if (lease.handle.deref() === undefined) this.end(lease);
-  }
-}
+const STAGING_KEPT = 64 * 2 ** 20;
 
 /** GPUBufferUsage's numbers; Node has no such global. */
 const USAGE = { MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128 } as const;
 
-/** A function that runs the garbage collector, where the engine lets us have one. */
-function collector(): (() => void) | undefined {
-  const exposed = (globalThis as { gc?: () => void }).gc;
-  if (exposed !== undefined) return () => exposed();
-  const builtin = globalThis.process?.getBuiltinModule;
-  const v8 = builtin?.('node:v8');
-  const vm = builtin?.('node:vm');
-  if (v8 === undefined || vm === undefined) return undefined;
-  let collect: (() => void) | undefined;
-  return () => {
-    if (collect === undefined) {
-      v8.setFlagsFromString('--expose-gc');
-      collect = vm.runInNewContext('gc') as () => void;
-    }
-    collect();
-  };
+export class GpuMemory extends Memory<GPUBuffer> {
+  readonly uniform: Pool<GPUBuffer>;
+  readonly #staging: Pool<GPUBuffer>;
+
+  constructor(
+    gpu: GPUDevice,
+    device: string,
+    limits: MemoryLimits,
+    timeline: Timeline,
+    failures: GpuFailures,
+  ) {
+    const { STORAGE, UNIFORM, COPY_SRC, COPY_DST, MAP_READ } = USAGE;
+    const source = (usage: number): Source<GPUBuffer> => ({
+      create(size) {
+        let made: GPUBuffer | undefined;
+        const describe = (code: 'E_VALIDATION' | 'E_OOM', message: string): DeviceError =>
+          new DeviceError(code, device, `a buffer of ${size} bytes: ${message}`);
+        void failures.guard(failures.tick(), describe, () => {
+          made = gpu.createBuffer({ size, usage });
+        });
+        if (made === undefined) throw describe('E_OOM', 'the device refused it');
+        return made;
+      },
+      destroy: (buffer) => buffer.destroy(),
+    });
+    super(device, limits, timeline, source(STORAGE | COPY_SRC | COPY_DST));
+    this.uniform = this.pool(source(UNIFORM | COPY_DST));
+    this.#staging = this.pool(source(MAP_READ | COPY_DST));
+  }
+
+  /** A slab that can be mapped, for one read; give it back with `unstage`. */
+  stage(bytes: number): GpuSlab {
+    return this.#staging.acquire(this.sizeOf(bytes));
+  }
+
+  /** Takes a slab back from a read; too many free ones, or one whose state is in doubt, are destroyed. */
+  unstage(slab: GpuSlab, sound: boolean): void {
+    this.#staging.release(slab);
+    this.#staging.trim(sound ? STAGING_KEPT : 0);
+  }
 }

@@ -5,16 +5,10 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { DeviceError } from '../../errors.ts';
-import {
-  cacheFolder,
-  findArchive,
-  resolveFromProject,
-  unpackDriver,
-  type Resolve,
-  type SoftwareDriver,
-} from './software.ts';
+import { cacheFolder } from '../cache.ts';
+import { importFrom, resolveFromProject, type Resolve } from '../packages.ts';
+import { findArchive, unpackDriver, type SoftwareDriver } from './software.ts';
 
 export { patiently } from './patience.ts';
 
@@ -81,7 +75,7 @@ export function hostMemoryBudget(): number {
 
 async function createGpu(device: string, resolve: Resolve): Promise<GPU> {
   try {
-    const dawn = await load<typeof import('webgpu')>(resolve('webgpu'));
+    const dawn = await importFrom<typeof import('webgpu')>(resolve('webgpu'));
     const gpu = dawn.create(FLAGS);
     held.push(gpu);
     return gpu;
@@ -98,7 +92,7 @@ async function createGpu(device: string, resolve: Resolve): Promise<GPU> {
 async function pointLoaderAt(driver: SoftwareDriver, resolve: Resolve): Promise<() => void> {
   let koffi: typeof import('koffi');
   try {
-    koffi = await load<typeof import('koffi')>(resolve('koffi'));
+    koffi = await importFrom<typeof import('koffi')>(resolve('koffi'));
     // Dawn opens `libvulkan.so.1` by name and gets this one when the system has none.
     held.push(koffi.load(driver.loader));
   } catch (cause) {
@@ -125,12 +119,6 @@ async function pointLoaderAt(driver: SoftwareDriver, resolve: Resolve): Promise<
       else set(name, value, 1);
     }
   };
-}
-
-/** Imports a module by its path; of a CommonJS one, what it exports. */
-async function load<Module>(file: string): Promise<Module> {
-  const module = (await import(pathToFileURL(file).href)) as Module & { default?: Module };
-  return module.default ?? module;
 }
 
 /** Whether any driver manifest lies where the Vulkan loader looks; asked first because Dawn complains on the console. */

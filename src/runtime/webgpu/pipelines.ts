@@ -3,8 +3,8 @@
 
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';
-import { tidy, type Failures } from './failures.ts';
-import type { Gate } from './timeline.ts';
+import { tidy, type GpuFailures } from './failures.ts';
+import type { Gate } from '../timeline.ts';
 
 /** A kernel that compiles, has compiled, or has failed to. */
 export interface Compiled extends Gate {
@@ -26,11 +26,11 @@ const COMPUTE = 4;
 export class Pipelines {
   readonly #gpu: GPUDevice;
   readonly #device: string;
-  readonly #failures: Failures;
+  readonly #failures: GpuFailures;
   readonly #compiled = new Map<string, Compiled>();
   readonly #layouts = new Map<string, Layout>();
 
-  constructor(gpu: GPUDevice, device: string, failures: Failures) {
+  constructor(gpu: GPUDevice, device: string, failures: GpuFailures) {
     this.#gpu = gpu;
     this.#device = device;
     this.#failures = failures;

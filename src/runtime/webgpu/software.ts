@@ -4,11 +4,10 @@
 
 import { randomUUID } from 'node:crypto';
 import * as fs from 'node:fs';
-import { createRequire } from 'node:module';
-import * as os from 'node:os';
 import * as path from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { DeviceError } from '../../errors.ts';
+import { resolveFromProject, type Resolve } from '../packages.ts';
 
 const DEVICE = 'webgpu:software';
 const PACKAGE = '@sparticuz/chromium';
@@ -23,9 +22,6 @@ export interface SoftwareDriver {
   readonly loader: string;
   readonly manifest: string;
 }
-
-/** Finds a package from Sinter's own folder, then from the working directory; throws when neither has it. */
-export type Resolve = (specifier: string) => string;
 
 /** The packed driver's path and version; throws E_DEVICE, saying what to install, when the package is absent. */
 export function findArchive(resolve: Resolve = resolveFromProject): { file: string; version: string } {
@@ -57,29 +53,6 @@ export function findArchive(resolve: Resolve = resolveFromProject): { file: stri
   }
   throw new DeviceError('E_DEVICE', DEVICE, `${entry} has no bin/swiftshader.tar.br beside it`, {
     hint: `npm install ${PACKAGE}@147`,
-  });
-}
-
-/** Where Sinter keeps files between runs: `SINTER_CACHE`, else the user's cache folder, else the temporary one. */
-export function cacheFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
-  const home = env['XDG_CACHE_HOME'] ?? path.join(env['HOME'] ?? os.homedir(), '.cache');
-  const explicit = env['SINTER_CACHE'];
-  const candidates = explicit === undefined || explicit === '' ? [path.join(home, 'sinter')] : [explicit];
-  const user = process.getuid?.() ?? 0;
-  const temporary = path.join(os.tmpdir(), `sinter-${user}`);
-  candidates.push(temporary);
-  for (const folder of candidates) {
-    try {
-      fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-      fs.accessSync(folder, fs.constants.W_OK);
-      // Anyone may make a folder in the temporary one: never load libraries out of another user's.
-      if (folder !== temporary || fs.statSync(folder).uid === user) return folder;
-    } catch {
-      // Not writable: try the next one.
-    }
-  }
-  throw new DeviceError('E_DEVICE', DEVICE, `no writable cache folder among ${candidates.join(', ')}`, {
-    hint: 'set SINTER_CACHE to a writable folder',
   });
 }
 
@@ -172,15 +145,6 @@ function isComplete(folder: string, names: readonly string[]): boolean {
     return names.every((name) => fs.statSync(path.join(folder, name)).size === sizes.get(name));
   } catch {
     return false;
-  }
-}
-
-/** Resolves a package as Sinter itself would, then as the program in the working directory would. */
-export function resolveFromProject(specifier: string): string {
-  try {
-    return createRequire(import.meta.url).resolve(specifier);
-  } catch {
-    return createRequire(path.join(process.cwd(), 'package.json')).resolve(specifier);
   }
 }
 

@@ -1,7 +1,7 @@
 // How long the device works, by its own clock: while a measurement is under way, every pass notes when it begins and ends.
 // In: work that queues runs; out: the nanoseconds of their passes together.
 
-import type { Timeline } from './timeline.ts';
+import type { Timeline } from '../timeline.ts';
 
 /** GPUMapMode.READ, GPUBufferUsage.COPY_SRC | QUERY_RESOLVE, and COPY_DST | MAP_READ: Node has no such globals. */
 const MAP_READ = 1;

@@ -1,8 +1,8 @@
 // What a device's limits say of a program, and the block of scalars that a run is given.
 
-import { DeviceError } from '../../errors.ts';
-import type { DeviceFacts } from '../device.ts';
-import type { Program } from '../program.ts';
+import { DeviceError } from '../errors.ts';
+import type { DeviceFacts } from './device.ts';
+import type { Program } from './program.ts';
 
 /** Throws E_LIMIT, naming limit, value and kernel. */
 export function checkLimits(program: Program, facts: DeviceFacts): void {

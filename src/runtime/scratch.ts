@@ -4,12 +4,12 @@
 import type { Memory, Slab } from './memory.ts';
 
 /** The shared arenas of one device. */
-export class Scratch {
-  readonly #memory: Memory;
+export class Scratch<Gpu> {
+  readonly #memory: Memory<Gpu>;
   readonly #claims = new Set<readonly number[]>();
-  readonly #slabs: (Slab | undefined)[] = [];
+  readonly #slabs: (Slab<Gpu> | undefined)[] = [];
 
-  constructor(memory: Memory) {
+  constructor(memory: Memory<Gpu>) {
     this.#memory = memory;
   }
 
@@ -38,7 +38,7 @@ export class Scratch {
   }
 
   /** Arena `i` as it is now; a run asks when it is encoded, not when it is queued. */
-  slab(i: number): Slab {
+  slab(i: number): Slab<Gpu> {
     return this.#slabs[i]!;
   }
 }

@@ -1,18 +1,27 @@
-// Where the inputs and outputs of a program must lie: packs one behind another, and apart in different GPUBuffers what a kernel
-// binds both ways. What lies elsewhere is moved when the program is asked to run: handles get new places, and their bytes are
+// Where the inputs and outputs of a program must lie: packs one behind another, and apart what a kernel binds both ways (in
+// different slabs, where a device binds whole ones). What lies elsewhere is moved when the program is asked to run: handles get new places, and their bytes are
 // copied in the order of the device. In a loop that happens once.
 
-import type { Program } from '../program.ts';
+import type { Program } from './program.ts';
 import type { Failures } from './failures.ts';
-import type { GpuBuffer, Memory, Place, Slab } from './memory.ts';
+import type { GpuBuffer, Memory, Place } from './memory.ts';
 import type { Timeline } from './timeline.ts';
 
 /** The parts of a device that moving takes. */
-export interface Mover {
-  readonly gpu: GPUDevice;
+export interface Mover<Gpu> {
   readonly timeline: Timeline;
   readonly failures: Failures;
-  readonly memory: Memory;
+  readonly memory: Memory<Gpu>;
+  /** Whether a kernel may read and write different parts of one slab. */
+  readonly mayShareSlabs: boolean;
+  /** Copies bytes, now; `at` is the place of the copies in the order. They overlap nothing. */
+  copy(at: number, copies: readonly Move<Gpu>[]): void;
+}
+
+export interface Move<Gpu> {
+  readonly from: Place<Gpu>;
+  readonly to: Place<Gpu>;
+  readonly bytes: number;
 }
 
 interface Member {
@@ -25,9 +34,9 @@ interface Member {
 }
 
 /** What lies where when a program runs. */
-export interface Settled {
+export interface Settled<Gpu> {
   /** Of inputs, then outputs, then the starts of packs. */
-  readonly places: readonly Place[];
+  readonly places: readonly Place<Gpu>[];
   /** As long as the buffers stay where they are, the packs are there too: none holds a mere copy of a buffer that is given twice. */
   readonly lasting: boolean;
 }
@@ -44,13 +53,13 @@ interface Unit {
 }
 
 /** The layout of one program, settled anew for every set of buffers. */
-export class Layout {
-  readonly #mover: Mover;
+export class Layout<Gpu> {
+  readonly #mover: Mover<Gpu>;
   readonly #packs: readonly Unit[];
-  /** Units that must not share a GPUBuffer. */
+  /** Units that must not share a slab, or overlap in one. */
   readonly #apart: readonly (readonly [Unit, Unit])[];
 
-  constructor(mover: Mover, program: Program) {
+  constructor(mover: Mover<Gpu>, program: Program) {
     this.#mover = mover;
     const { packs, unitOf } = unitsOf(program);
     this.#packs = packs;
@@ -58,14 +67,14 @@ export class Layout {
   }
 
   /** Moves what lies in the wrong place. `given` are the inputs, then the outputs. */
-  settle(given: readonly GpuBuffer[]): Settled {
-    const starts = new Map<Unit, Place>();
+  settle(given: readonly GpuBuffer<Gpu>[]): Settled<Gpu> {
+    const starts = new Map<Unit, Place<Gpu>>();
     // Those that are overwritten last: of a buffer in two packs, that is the place that counts afterwards.
     for (const pack of [...this.#packs].sort((a, b) => Number(a.isWritten) - Number(b.isWritten))) {
       starts.set(pack, this.#inPlace(pack, given) ?? this.#gather(pack, given));
     }
     for (const [one, other] of this.#apart) {
-      if (this.#slabOf(one, given, starts) !== this.#slabOf(other, given, starts)) continue;
+      if (!this.#clash(one, other, given, starts)) continue;
       // One buffer given twice cannot be parted; binding it both ways is refused later.
       const own = new Set(one.members.map(({ position }) => given[position]));
       if (other.members.some(({ position }) => own.has(given[position]))) continue;
@@ -82,16 +91,26 @@ export class Layout {
     return { places: [...places, ...this.#packs.map((pack) => starts.get(pack)!)], lasting };
   }
 
-  #slabOf(unit: Unit, given: readonly GpuBuffer[], starts: ReadonlyMap<Unit, Place>): Slab {
-    return (starts.get(unit) ?? this.#placeOf(unit.members[0]!.position, given)).slab;
+  #clash(
+    one: Unit,
+    other: Unit,
+    given: readonly GpuBuffer<Gpu>[],
+    starts: ReadonlyMap<Unit, Place<Gpu>>,
+  ): boolean {
+    const [a, b] = [one, other].map((unit) => {
+      return starts.get(unit) ?? this.#placeOf(unit.members[0]!.position, given);
+    }) as [Place<Gpu>, Place<Gpu>];
+    if (a.slab !== b.slab) return false;
+    const overlap = a.offset < b.offset + other.bytes && b.offset < a.offset + one.bytes;
+    return overlap || !this.#mover.mayShareSlabs;
   }
 
-  #placeOf(position: number, given: readonly GpuBuffer[]): Place {
+  #placeOf(position: number, given: readonly GpuBuffer<Gpu>[]): Place<Gpu> {
     return given[position]!.place(this.#mover.memory);
   }
 
   /** The start of a pack whose members lie as it asks. */
-  #inPlace({ members, bytes, isWritten }: Unit, given: readonly GpuBuffer[]): Place | undefined {
+  #inPlace({ members, bytes, isWritten }: Unit, given: readonly GpuBuffer<Gpu>[]): Place<Gpu> | undefined {
     const first = this.#placeOf(members[0]!.position, given);
     const { slab } = first;
     const offset = first.offset - members[0]!.offset;
@@ -105,9 +124,9 @@ export class Layout {
     return { slab, offset };
   }
 
-  /** Puts a unit into a GPUBuffer of its own. */
-  #gather(unit: Unit, given: readonly GpuBuffer[]): Place {
-    const { gpu, timeline, failures, memory } = this.#mover;
+  /** Puts a unit into a slab of its own. */
+  #gather(unit: Unit, given: readonly GpuBuffer<Gpu>[]): Place<Gpu> {
+    const { timeline, failures, memory } = this.#mover;
     const tenants = unit.members.map(({ position, offset, bytes, name }) => {
       const buffer = given[position]!;
       if (unit.isPack && buffer.bytes !== bytes) {
@@ -119,15 +138,11 @@ export class Layout {
     const { slab, from } = memory.gather(unit.isPack ? unit.bytes : tenants[0]!.buffer.bytes, tenants);
     if (unit.isInput) {
       const at = failures.tick();
+      const copies = tenants.map(({ buffer, offset }, i) => {
+        return { from: from[i]!, to: { slab, offset }, bytes: buffer.bytes };
+      });
       timeline.push(() => {
-        if (failures.lost) return;
-        void failures.guard(at, failures.describe, () => {
-          const encoder = gpu.createCommandEncoder();
-          tenants.forEach(({ buffer, offset }, i) => {
-            encoder.copyBufferToBuffer(from[i]!.slab.gpu, from[i]!.offset, slab.gpu, offset, buffer.bytes);
-          });
-          gpu.queue.submit([encoder.finish()]);
-        });
+        if (!failures.lost) this.#mover.copy(at, copies);
       });
     }
     return { slab, offset: 0 };

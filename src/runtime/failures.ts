@@ -1,0 +1,90 @@
+// What went wrong, and who is told. Devices report failures late and out of band; each operation has a place in the order, and
+// the first failure is handed to the reads that came after it.
+
+import { DeviceError } from '../errors.ts';
+
+interface Failure {
+  readonly at: number;
+  readonly error: DeviceError;
+}
+
+interface ReportedFailure extends Failure {
+  /** Reads issued up to here get it too: they were already waiting when it was first reported. */
+  readonly until: number;
+}
+
+/** The failures of one device, in the order of the operations that caused them. */
+export class Failures {
+  readonly device: string;
+  #clock = 0;
+  /** Places of the reads under way, ascending. */
+  #reads: number[] = [];
+  /** At most one before each of those reads, the first there, and one after them all. */
+  #pending: Failure[] = [];
+  #reported: ReportedFailure | undefined;
+  #lost: DeviceError | undefined;
+
+  constructor(device: string) {
+    this.device = device;
+  }
+
+  get lost(): boolean {
+    return this.#lost !== undefined;
+  }
+
+  /** A place in the order of operations, for `record`. */
+  tick(): number {
+    return ++this.#clock;
+  }
+
+  /** The place of the last operation. */
+  get now(): number {
+    return this.#clock;
+  }
+
+  /** The place of an operation that will report what failed before it; `deliver` must follow. */
+  tickRead(): number {
+    this.#reads.push(++this.#clock);
+    return this.#clock;
+  }
+
+  /** Keeps a failure for the next read after it, unless an earlier one is kept for that read. */
+  record(at: number, error: DeviceError): void {
+    const reader = this.#readerOf(at);
+    const rival = this.#pending.findIndex((failure) => this.#readerOf(failure.at) === reader);
+    if (rival < 0) this.#pending.push({ at, error });
+    else if (at < this.#pending[rival]!.at) this.#pending[rival] = { at, error };
+  }
+
+  lose(reason: string, cause?: DeviceError): void {
+    this.#lost ??= new DeviceError('E_DEVICE_LOST', this.device, reason, {
+      hint: 'open the device again',
+      ...(cause?.kernel === undefined ? {} : { kernel: cause.kernel }),
+      cause,
+    });
+  }
+
+  /** Throws E_DEVICE_LOST once the device is gone. */
+  assertAlive(): void {
+    if (this.#lost !== undefined) throw this.#lost;
+  }
+
+  /** Throws what failed up to the read `at`; once that has reported it, the device counts as recovered. */
+  deliver(at: number): void {
+    this.#reads = this.#reads.filter((read) => read !== at);
+    this.assertAlive();
+    const [first, ...others] = this.#pending.filter((failure) => failure.at <= at);
+    if (first !== undefined) {
+      this.#pending = this.#pending.filter((failure) => failure.at > at);
+      const earliest = others.reduce((one, other) => (other.at < one.at ? other : one), first);
+      this.#reported = { ...earliest, until: this.#clock };
+      throw earliest.error;
+    }
+    const reported = this.#reported;
+    if (reported !== undefined && reported.at <= at && at <= reported.until) throw reported.error;
+  }
+
+  #readerOf(at: number): number {
+    return this.#reads.find((read) => read >= at) ?? Infinity;
+  }
+}

@@ -1,0 +1,368 @@
+// GPU memory, whatever the GPU calls it (`Gpu`: a GPUBuffer, an address). It costs next to nothing in the JS heap, so the
+// collector never feels its weight: slabs are pooled by size class, given back explicitly, trimmed above a bound, and above a
+// high-water mark the collector is asked to find handles that were dropped without `destroy`. A handle stands for a whole slab
+// or for a part of one that it shares with others, and may be moved from one to another.
+
+import { DeviceError } from '../errors.ts';
+import type { DeviceBuffer } from './device.ts';
+import type { Timeline } from './timeline.ts';
+
+/** One allocation of the device. `id` is never used again, so caches may key on it. */
+export interface Slab<Gpu> {
+  readonly id: number;
+  readonly gpu: Gpu;
+  /** The size of its class, at least what was asked for. */
+  readonly bytes: number;
+}
+
+/** Where a handle's bytes start. */
+export interface Place<Gpu> {
+  readonly slab: Slab<Gpu>;
+  /** Bytes, a multiple of 256. */
+  readonly offset: number;
+}
+
+/** What is to lie `offset` bytes behind the start of a slab. */
+export interface Tenant<Gpu> {
+  readonly buffer: GpuBuffer<Gpu>;
+  readonly offset: number;
+}
+
+const MiB = 2 ** 20;
+/** Free slabs kept however little is in use. */
+const POOL_FLOOR = 64 * MiB;
+/** Below this, dropped handles are left to the collector's own pace. */
+const HIGH_WATER_FLOOR = 256 * MiB;
+/** As many handles count as high water too: a small GPUBuffer costs kilobytes in the driver. */
+const CROWD_FLOOR = 4096;
+
+/** Rounds up to a size class: four to an octave, so at most a quarter is wasted, and multiples of 256. */
+export function sizeClass(bytes: number): number {
+  if (bytes <= 1024) return Math.max(256, Math.ceil(bytes / 256) * 256);
+  const step = 2 ** (Math.floor(Math.log2(bytes - 1)) - 2);
+  return Math.ceil(bytes / step) * step;
+}
+
+/** Free slabs of one usage, by size class; the one freed longest ago is destroyed first. */
+export class Pool<Gpu> {
+  readonly #create: (bytes: number) => Slab<Gpu>;
+  readonly #retire: (slab: Slab<Gpu>) => void;
+  readonly #byClass = new Map<number, Slab<Gpu>[]>();
+  readonly #byAge = new Set<Slab<Gpu>>();
+  free = 0;
+
+  constructor(create: (bytes: number) => Slab<Gpu>, retire: (slab: Slab<Gpu>) => void) {
+    this.#create = create;
+    this.#retire = retire;
+  }
+
+  get count(): number {
+    return this.#byAge.size;
+  }
+
+  /** A free slab of exactly this class, when there is one. */
+  reuse(size: number): Slab<Gpu> | undefined {
+    const slab = this.#byClass.get(size)?.pop();
+    if (slab === undefined) return undefined;
+    this.#byAge.delete(slab);
+    this.free -= slab.bytes;
+    return slab;
+  }
+
+  acquire(size: number): Slab<Gpu> {
+    return this.reuse(size) ?? this.#create(size);
+  }
+
+  release(slab: Slab<Gpu>): void {
+    const peers = this.#byClass.get(slab.bytes);
+    if (peers === undefined) this.#byClass.set(slab.bytes, [slab]);
+    else peers.push(slab);
+    this.#byAge.add(slab);
+    this.free += slab.bytes;
+  }
+
+  /** Destroys free slabs, oldest first, until at most `keep` bytes of them are left. */
+  trim(keep: number): void {
+    for (const slab of this.#byAge) {
+      if (this.free <= keep) return;
+      const peers = this.#byClass.get(slab.bytes)!;
+      peers.splice(peers.indexOf(slab), 1);
+      this.#byAge.delete(slab);
+      this.free -= slab.bytes;
+      this.#retire(slab);
+    }
+  }
+}
+
+/** A handle's claim on memory, apart from the handle so that it survives the handle's collection. */
+interface Lease<Gpu> {
+  place: Place<Gpu> | undefined;
+  readonly handle: WeakRef<GpuBuffer<Gpu>>;
+}
+
+/** What the tensor layer holds: memory of one tensor. */
+export class GpuBuffer<Gpu> implements DeviceBuffer {
+  readonly bytes: number;
+  readonly #memory: Memory<Gpu>;
+  readonly #lease: Lease<Gpu>;
+
+  constructor(bytes: number, place: Place<Gpu>, memory: Memory<Gpu>) {
+    this.bytes = bytes;
+    this.#memory = memory;
+    this.#lease = { place, handle: new WeakRef(this) };
+    memory.adopt(this, this.#lease);
+  }
+
+  /** Where it lies in `memory`; throws when destroyed or when it belongs to another device. */
+  place(memory: Memory<Gpu>): Place<Gpu> {
+    if (memory !== this.#memory) throw memory.misuse('a buffer of another device was used');
+    return this.#lease.place ?? memory.refuseDestroyed(this.bytes);
+  }
+
+  /** From now on it lies elsewhere; its bytes are copied by whoever moves it. */
+  move(to: Place<Gpu>): void {
+    this.#memory.move(this.#lease, to);
+  }
+
+  destroy(): void {
+    this.#memory.end(this.#lease);
+  }
+}
+
+export interface MemoryLimits {
+  /** Largest single buffer. */
+  readonly bufferBytes: number;
+  /** All buffers together, free ones included. */
+  readonly budget: number;
+}
+
+/** How the device makes a slab, and takes it back; `create` throws E_OOM when there is no more. */
+export interface Source<Gpu> {
+  create(bytes: number): Gpu;
+  destroy(gpu: Gpu): void;
+}
+
+/** All buffers of one device: tensors', programs' scratch and scalars, and what a backend pools besides. */
+export class Memory<Gpu> {
+  readonly #device: string;
+  readonly #limits: MemoryLimits;
+  readonly #timeline: Timeline;
+  readonly #pools: Pool<Gpu>[] = [];
+  readonly #leases = new Set<Lease<Gpu>>();
+  /** The leases of slabs that several handles share. */
+  readonly #shared = new Map<Slab<Gpu>, Set<Lease<Gpu>>>();
+  readonly #dropped = new FinalizationRegistry<Lease<Gpu>>((lease) => this.end(lease));
+  readonly #collect: (() => void) | undefined = collector();
+  #nextId = 0;
+  #held = 0;
+  #highWater = HIGH_WATER_FLOOR;
+  #crowd = CROWD_FLOOR;
+
+  readonly storage: Pool<Gpu>;
+
+  constructor(device: string, limits: MemoryLimits, timeline: Timeline, source: Source<Gpu>) {
+    this.#device = device;
+    this.#limits = limits;
+    this.#timeline = timeline;
+    this.storage = this.pool(source);
+  }
+
+  /** One more pool, counted and trimmed with the others. */
+  protected pool(source: Source<Gpu>): Pool<Gpu> {
+    const pool = new Pool<Gpu>(
+      (size) => this.#create(size, source),
+      (slab) => {
+        this.#held -= slab.bytes;
+        // In its place in the order: earlier work may still be waiting to use it.
+        this.#timeline.push(() => source.destroy(slab.gpu));
+      },
+    );
+    this.#pools.push(pool);
+    return pool;
+  }
+
+  /** A handle to at least `bytes` of storage; throws E_LIMIT, or E_OOM when the budget is spent. */
+  allocate(bytes: number): GpuBuffer<Gpu> {
+    if (!(Number.isInteger(bytes / 4) && bytes >= 4)) {
+      throw this.misuse(`a buffer of ${bytes} bytes was asked for: not a multiple of 4, at least 4`);
+    }
+    return new GpuBuffer(bytes, { slab: this.scratch(bytes), offset: 0 }, this);
+  }
+
+  /** Handles to parts of one new slab of `bytes`, in order; it goes back when the last of them ends. */
+  allocateTogether(
+    bytes: number,
+    parts: readonly { readonly offset: number; readonly bytes: number }[],
+  ): GpuBuffer<Gpu>[] {
+    const slab = this.#share(bytes);
+    return parts.map((part) => new GpuBuffer(part.bytes, { slab, offset: part.offset }, this));
+  }
+
+  /**
+   * Moves handles into one new slab of `bytes`; gives it, and where each was. A handle that comes twice is moved to the first
+   * of its places, for the others its bytes are copied. Their bytes are copied by the caller, at once.
+   */
+  gather(
+    bytes: number,
+    tenants: readonly Tenant<Gpu>[],
+  ): { readonly slab: Slab<Gpu>; readonly from: readonly Place<Gpu>[] } {
+    const from = tenants.map(({ buffer }) => buffer.place(this));
+    const slab = this.#share(bytes);
+    const moved = new Set<GpuBuffer<Gpu>>();
+    for (const { buffer, offset } of tenants) {
+      if (!moved.has(buffer)) buffer.move({ slab, offset });
+      moved.add(buffer);
+    }
+    return { slab, from };
+  }
+
+  /** Whether others than these many handles lie in a part of the slab. */
+  isCrowded(slab: Slab<Gpu>, offset: number, bytes: number, tenants: number): boolean {
+    const inside = [...(this.#shared.get(slab) ?? [])].filter(({ place }) => {
+      return place !== undefined && place.offset >= offset && place.offset < offset + bytes;
+    });
+    return inside.length > tenants;
+  }
+
+  #share(bytes: number): Slab<Gpu> {
+    const slab = this.scratch(bytes);
+    this.#shared.set(slab, new Set());
+    return slab;
+  }
+
+  /** A slab of storage without a handle, for a program's scratch; give it back with `recycle`. */
+  scratch(bytes: number): Slab<Gpu> {
+    return this.storage.acquire(this.sizeOf(bytes));
+  }
+
+  /** Takes a slab of storage back into the pool, and trims the pool when it outgrows what is in use. */
+  recycle(slab: Slab<Gpu>): void {
+    this.storage.release(slab);
+    this.storage.trim(Math.max(POOL_FLOOR, this.#live()));
+  }
+
+  report(): { live: number; pooled: number; buffers: number } {
+    return { live: this.#live(), pooled: this.#pooled(), buffers: this.#leases.size };
+  }
+
+  adopt(handle: GpuBuffer<Gpu>, lease: Lease<Gpu>): void {
+    this.#leases.add(lease);
+    this.#shared.get(lease.place!.slab)?.add(lease);
+    this.#dropped.register(handle, lease, lease);
+  }
+
+  end(lease: Lease<Gpu>): void {
+    if (lease.place === undefined) return;
+    this.#leases.delete(lease);
+    this.#dropped.unregister(lease);
+    this.move(lease, undefined);
+  }
+
+  move(lease: Lease<Gpu>, to: Place<Gpu> | undefined): void {
+    const from = lease.place?.slab;
+    lease.place = to;
+    if (to !== undefined) this.#shared.get(to.slab)?.add(lease);
+    if (from === undefined || from === to?.slab) return;
+    const others = this.#shared.get(from);
+    others?.delete(lease);
+    if (others !== undefined && others.size > 0) return;
+    this.#shared.delete(from);
+    this.recycle(from);
+  }
+
+  misuse(problem: string): DeviceError {
+    return new DeviceError('E_VALIDATION', this.#device, problem);
+  }
+
+  refuseDestroyed(bytes: number): never {
+    throw new DeviceError('E_STATE', this.#device, `a destroyed buffer of ${bytes} bytes was used`);
+  }
+
+  #live(): number {
+    return this.#held - this.#pooled();
+  }
+
+  #pooled(): number {
+    return this.#pools.reduce((free, pool) => free + pool.free, 0);
+  }
+
+  /** The size class, within what one buffer may have; throws E_LIMIT. */
+  protected sizeOf(bytes: number): number {
+    const { bufferBytes } = this.#limits;
+    if (bytes > bufferBytes) {
+      throw new DeviceError(
+        'E_LIMIT',
+        this.#device,
+        `a buffer of ${bytes} bytes was asked for: the largest is ${bufferBytes}`,
+      );
+    }
+    return Math.min(sizeClass(bytes), bufferBytes);
+  }
+
+  #create(size: number, source: Source<Gpu>): Slab<Gpu> {
+    this.#makeRoom(size);
+    const slab = (): Slab<Gpu> => ({ id: this.#nextId++, gpu: source.create(size), bytes: size });
+    let made: Slab<Gpu>;
+    try {
+      made = slab();
+    } catch (error) {
+      if (!(error instanceof DeviceError && error.code === 'E_OOM')) throw error;
+      this.#findDropped();
+      this.#trim(0);
+      made = slab();
+    }
+    this.#held += size;
+    return made;
+  }
+
+  /** Makes the budget hold `size` more bytes: by trimming the pools, then by finding dropped handles. */
+  #makeRoom(size: number): void {
+    const { budget } = this.#limits;
+    if (this.#live() + size > this.#highWater || this.#leases.size > this.#crowd) {
+      this.#findDropped();
+      this.#highWater = Math.max(HIGH_WATER_FLOOR, 2 * this.#live());
+      this.#crowd = Math.max(CROWD_FLOOR, 2 * this.#leases.size);
+    }
+    if (this.#held + size <= budget) return;
+    this.#trim(budget - size - this.#live());
+    if (this.#held + size <= budget) return;
+    this.#findDropped();
+    this.#trim(budget - size - this.#live());
+    if (this.#held + size <= budget) return;
+    throw new DeviceError(
+      'E_OOM',
+      this.#device,
+      `${size} bytes were asked for with ${this.#live()} in ${this.#leases.size} live buffers: the budget is ${budget}`,
+      { hint: 'dispose of tensors you no longer need, or take smaller batches' },
+    );
+  }
+
+  #trim(keep: number): void {
+    for (const pool of this.#pools) if (pool !== this.storage) pool.trim(0);
+    this.storage.trim(Math.max(0, keep));
+  }
+
+  /** Finalizers only run between tasks, but a WeakRef tells at once that its target is gone. */
+  #findDropped(): void {
+    this.#collect?.();
+    for (const lease of this.#leases) if (lease.handle.deref() === undefined) this.end(lease);
+  }
+}
+
+/** A function that runs the garbage collector, where the engine lets us have one. */
+function collector(): (() => void) | undefined {
+  const exposed = (globalThis as { gc?: () => void }).gc;
+  if (exposed !== undefined) return () => exposed();
+  const builtin = globalThis.process?.getBuiltinModule;
+  const v8 = builtin?.('node:v8');
+  const vm = builtin?.('node:vm');
+  if (v8 === undefined || vm === undefined) return undefined;
+  let collect: (() => void) | undefined;
+  return () => {
+    if (collect === undefined) {
+      v8.setFlagsFromString('--expose-gc');
+      collect = vm.runInNewContext('gc') as () => void;
+    }
+    collect();
+  };
+}

@@ -1,0 +1,23 @@
+// Node only: optional packages, found where Sinter or the program that uses it has them, and imported when they are needed.
+
+import { createRequire } from 'node:module';
+import * as path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** Finds a package from Sinter's own folder, then from the working directory; throws when neither has it. */
+export type Resolve = (specifier: string) => string;
+
+/** Resolves a package as Sinter itself would, then as the program in the working directory would. */
+export function resolveFromProject(specifier: string): string {
+  try {
+    return createRequire(import.meta.url).resolve(specifier);
+  } catch {
+    return createRequire(path.join(process.cwd(), 'package.json')).resolve(specifier);
+  }
+}
+
+/** Imports a module by its path; of a CommonJS one, what it exports. */
+export async function importFrom<Module>(file: string): Promise<Module> {
+  const module = (await import(pathToFileURL(file).href)) as Module & { default?: Module };
+  return module.default ?? module;
+}
