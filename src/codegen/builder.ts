@@ -2,7 +2,7 @@
 // outermost loop that its operands allow (loop-invariant code motion), never outside an enclosing `if`.
 
 import type { Monoid } from '../ir/ops.ts';
-import type { AtomicOp, LoopOp, RegisterType, Stmt, Value, Width } from './loop.ts';
+import type { AtomicOp, LoopOp, MatrixType, RegisterType, Stmt, Value, Width } from './loop.ts';
 
 interface Scope {
   readonly kind: 'root' | 'for' | 'if';
@@ -87,6 +87,39 @@ export class LoopBuilder {
   subgroupReduce(monoid: Monoid, value: Value, hint: string): Value {
     const name = this.name(hint);
     this.#here.push({ kind: 'subgroupReduce', name, monoid, value });
+    this.#depths.set(name, this.#scopes.length - 1);
+    return { kind: 'variable', name, type: value.type, width: value.width };
+  }
+
+  /** Four 8×8 matrices from workgroup memory. */
+  loadMatrix(buffer: string, index: Value, transposed: boolean, hint: string): Value {
+    const name = this.name(hint);
+    this.#here.push({ kind: 'loadMatrix', name, buffer, index, transposed });
+    this.#depths.set(name, this.#scopes.length - 1);
+    return { kind: 'variable', name, type: 'u32', width: 4 };
+  }
+
+  /** Adds a product of fragments to a register of sums. */
+  mma(sum: Value, operand: MatrixType, lhs: Value, rhs: Value): void {
+    if (sum.kind === 'variable') this.#here.push({ kind: 'mma', name: sum.name, operand, lhs, rhs });
+  }
+
+  asyncCopy(buffer: string, index: Value, from: string, at: Value, inside: Value): void {
+    this.#here.push({ kind: 'asyncCopy', buffer, index, from, at, inside });
+  }
+
+  asyncCommit(): void {
+    this.#here.push({ kind: 'asyncCommit' });
+  }
+
+  asyncWait(pending: number): void {
+    this.#here.push({ kind: 'asyncWait', pending });
+  }
+
+  /** The value of the neighbour in the subgroup. */
+  shuffle(value: Value, mask: number, hint: string): Value {
+    const name = this.name(hint);
+    this.#here.push({ kind: 'shuffle', name, value, mask });
     this.#depths.set(name, this.#scopes.length - 1);
     return { kind: 'variable', name, type: value.type, width: value.width };
   }

@@ -14,7 +14,8 @@ import {
   type Frame,
   type Lane,
 } from './interpret-op.ts';
-import type { Loop, LoopBuffer, Stmt, Value, Width } from './loop.ts';
+import { AsyncCopies, matrixStep, type Memory, type Worker } from './interpret-matrix.ts';
+import type { Loop, LoopBuffer, MatrixStmt, Stmt, Value, Width } from './loop.ts';
 import { printLoop, printStmt, printValue } from './print-loop.ts';
 import { elementsPerWord, Shadow, type Now } from './shadow.ts';
 import { checkTypes } from './verify-loop.ts';
@@ -44,13 +45,6 @@ export function interpretLoop(
   new Interpreter(loop, buffers, scalars, subgroupSize).run();
 }
 
-interface Memory {
-  readonly buffer: LoopBuffer;
-  readonly data: HostData;
-  /** Absent for buffers the kernel never writes. */
-  readonly shadow: Shadow | undefined;
-}
-
 class Interpreter {
   readonly #loop: Loop;
   readonly #scalars: readonly number[];
@@ -60,7 +54,15 @@ class Interpreter {
   readonly #local = [0, 0, 0];
   /** Invocations of a subgroup. */
   readonly #subgroupSize: number;
-  /** What happens when all invocations have reached a subgroup reduction. */
+  readonly #copies = new AsyncCopies();
+  readonly #worker: Worker = {
+    enter: (item) => void this.#enter(item),
+    touch: (access) => {
+      this.#access = access;
+    },
+    fail: (problem) => this.#fail(problem),
+  };
+  /** What happens when all invocations have reached a statement that they execute together. */
   readonly #meetings = new Map<Stmt, (frames: readonly Frame[]) => void>();
   #slots = 0;
 
@@ -106,21 +108,25 @@ class Interpreter {
           this.#group.splice(0, 3, x, y, z);
           this.#now.group = group;
           this.#now.epoch += 1;
+          this.#copies.clear();
           for (const { buffer, shadow } of this.#memory.values())
             if (buffer.space === 'workgroup') shadow?.clear();
-          if ('run' in step) for (let item = 0; item < items; item++) step.run(this.#enter(item, frames[0]!));
+          if ('run' in step)
+            for (let item = 0; item < items; item++) {
+              this.#enter(item);
+              step.run(frames[0]!);
+            }
           else this.#lockStep(step.task, frames);
         }
   }
 
   /** Makes `item` the running invocation. */
-  #enter(item: number, frame: Frame): Frame {
+  #enter(item: number): void {
     const [x, y] = this.#loop.workgroup;
     this.#now.item = item;
     this.#local[0] = item % x;
     this.#local[1] = Math.floor(item / x) % y;
     this.#local[2] = Math.floor(item / (x * y));
-    return frame;
   }
 
   /** Runs each invocation to its next barrier, then all to the one after. */
@@ -128,19 +134,19 @@ class Interpreter {
     const tasks = frames.map((frame) => task(frame));
     for (;;) {
       const stops = tasks.map((running, item) => {
-        this.#enter(item, frames[item]!);
+        this.#enter(item);
         const { done, value } = running.next();
         return done === true ? undefined : value;
       });
       const [first] = stops;
       stops.forEach((stop, item) => {
         if (stop === first) return;
-        this.#enter(item, frames[item]!);
+        this.#enter(item);
         this.#fail('invocations of one workgroup do not reach the same barrier');
       });
       if (first === undefined) return;
-      if (first.kind === 'subgroupReduce') this.#meetings.get(first)!(frames);
-      else this.#now.epoch += 1;
+      if (first.kind === 'barrier') this.#now.epoch += 1;
+      else this.#meetings.get(first)!(frames);
     }
   }
 
@@ -195,8 +201,36 @@ class Interpreter {
       case 'comment':
         return { run: () => {} };
       default:
-        return stmt satisfies never;
+        return this.#matrix(stmt, scope);
     }
+  }
+
+  #matrix(stmt: MatrixStmt, scope: Map<string, Register>): Step {
+    const { leave, meet, run } = matrixStep(stmt, {
+      memory: (name) => this.#memory.get(name)!,
+      lane: (value) => this.#value(value, scope)[0]!,
+      registers: (name) => scope.get(name)!.slot,
+      define: (name, width) => {
+        const slot = this.#reserve(width);
+        scope.set(name, { slot, width });
+        return slot;
+      },
+      keep: (value) => {
+        const slot = this.#reserve(value.width);
+        return { slot, leave: assign(slot, this.#value(value, scope)) };
+      },
+      copies: this.#copies,
+      item: () => this.#now.item,
+      worker: this.#worker,
+    });
+    if (run !== undefined) return { run };
+    this.#meetings.set(stmt, meet);
+    return {
+      *task(frame) {
+        for (const action of leave) action(frame);
+        yield stmt;
+      },
+    };
   }
 
   /** Leaves each invocation's value in its register, where the others find it when all have come. */

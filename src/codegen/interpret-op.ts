@@ -125,7 +125,7 @@ export function intoRegister(type: RegisterType, value: number): number {
 /** The buffers that a body writes. */
 export function storedBuffers(body: readonly Stmt[], found: Set<string> = new Set()): ReadonlySet<string> {
   for (const stmt of body) {
-    if (stmt.kind === 'store' || stmt.kind === 'atomic') found.add(stmt.buffer);
+    if (stmt.kind === 'store' || stmt.kind === 'atomic' || stmt.kind === 'asyncCopy') found.add(stmt.buffer);
     if (stmt.kind === 'for') storedBuffers(stmt.body, found);
     if (stmt.kind === 'if') {
       storedBuffers(stmt.then, found);

@@ -106,12 +106,56 @@ export type Stmt =
       readonly monoid: Monoid;
       readonly value: Value;
     }
+  | MatrixStmt
   | { readonly kind: 'comment'; readonly text: string };
+
+/** Element types of matrices that matrix units multiply; sums are f32. */
+export type MatrixType = 'f16' | 'bf16';
+
+/**
+ * What matrix units (tensor cores) need, on targets that have them: subgroups of 32 invocations which act as one, and tiles of
+ * 16-bit elements that come to workgroup memory while others are multiplied. All but `asyncCopy` in uniform control flow only.
+ * Which invocation holds which element is as the PTX ISA lays it down for `mma.m16n8k16` and `ldmatrix`.
+ */
+export type MatrixStmt =
+  /** Names a u32 vector of four: four 8×8 matrices of 16-bit elements from workgroup memory, two elements a word. Invocation i
+   *  says where row i % 8 of matrix ⌊i / 8⌋ begins (a multiple of 8). `transposed`: rows and columns change places. */
+  | {
+      readonly kind: 'loadMatrix';
+      readonly name: string;
+      readonly buffer: string;
+      readonly index: Value;
+      readonly transposed: boolean;
+    }
+  /** Adds a 16×16 matrix (u32×4) times a 16×8 one (u32×2) to the 16×8 sums of `name` (a var, f32×4). */
+  | {
+      readonly kind: 'mma';
+      readonly name: string;
+      readonly operand: MatrixType;
+      readonly lhs: Value;
+      readonly rhs: Value;
+    }
+  /** Names the value that the invocation whose place in the subgroup differs by the bits of `mask` has. */
+  | { readonly kind: 'shuffle'; readonly name: string; readonly value: Value; readonly mask: number }
+  /** Begins to copy 8 elements of 16 bits from global memory (`from`, at `at`) to workgroup memory, both multiples of 8;
+   *  zeros where `inside` is false. They may be read after an `asyncWait` and a barrier. */
+  | {
+      readonly kind: 'asyncCopy';
+      readonly buffer: string;
+      readonly index: Value;
+      readonly from: string;
+      readonly at: Value;
+      readonly inside: Value;
+    }
+  /** Puts the copies that this invocation began since the last time into one group. */
+  | { readonly kind: 'asyncCommit' }
+  /** Waits until at most `pending` groups of this invocation's are under way, the youngest. */
+  | { readonly kind: 'asyncWait'; readonly pending: number };
 
 export interface LoopBuffer {
   readonly name: string;
   readonly space: 'global' | 'workgroup';
-  /** Storage dtype of an element (workgroup memory: f32, i32, u32). */
+  /** Storage dtype of an element (workgroup memory: f32, i32, u32; f16 and bf16 where there are matrix units). */
   readonly dtype: DType;
   /** Elements. */
   readonly size: number;

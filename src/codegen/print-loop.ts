@@ -47,6 +47,22 @@ export function printStmt(stmt: Stmt): string {
       const { type, width } = stmt.value;
       return `let ${stmt.name}: ${printType(type, width)} = subgroup ${stmt.monoid} ${printValue(stmt.value)}`;
     }
+    case 'loadMatrix': {
+      const turned = stmt.transposed ? ' transposed' : '';
+      return `let ${stmt.name}: u32x4 = matrices ${stmt.buffer}[${printValue(stmt.index)}]${turned}`;
+    }
+    case 'mma':
+      return `${stmt.name} += mma ${stmt.operand} ${printValue(stmt.lhs)}, ${printValue(stmt.rhs)}`;
+    case 'shuffle': {
+      const { type, width } = stmt.value;
+      return `let ${stmt.name}: ${printType(type, width)} = shuffle ${stmt.mask} ${printValue(stmt.value)}`;
+    }
+    case 'asyncCopy':
+      return `${stmt.buffer}[${printValue(stmt.index)}:8] <- ${stmt.from}[${printValue(stmt.at)}:8] if ${printValue(stmt.inside)}`;
+    case 'asyncCommit':
+      return 'commit copies';
+    case 'asyncWait':
+      return `wait for copies but ${stmt.pending}`;
     case 'comment':
       return `// ${stmt.text}`;
     default:

@@ -61,6 +61,7 @@ export class Shadow {
   /** Forgets everything: workgroup memory at the start of a workgroup. */
   clear(): void {
     for (const array of [this.#writer, this.#writeGroup, this.#reader, this.#readGroup]) array.fill(nobody);
+    this.#words.clear();
   }
 
   isWritten(index: number): boolean {

@@ -28,6 +28,11 @@ function hasBarrier(stmt: Stmt): boolean {
   switch (stmt.kind) {
     case 'barrier':
     case 'subgroupReduce':
+    case 'loadMatrix':
+    case 'mma':
+    case 'shuffle':
+    case 'asyncCommit':
+    case 'asyncWait':
       return true;
     case 'for':
       return stmt.body.some(hasBarrier);
@@ -145,6 +150,24 @@ function renamed(stmt: Stmt, by: Renaming): Stmt {
       };
     case 'atomic':
       return { ...stmt, buffer: by.buffer(stmt.buffer), index: value(stmt.index), value: value(stmt.value) };
+    case 'loadMatrix':
+      return {
+        ...stmt,
+        name: by.variable(stmt.name),
+        buffer: by.buffer(stmt.buffer),
+        index: value(stmt.index),
+      };
+    case 'mma':
+      return { ...stmt, name: by.variable(stmt.name), lhs: value(stmt.lhs), rhs: value(stmt.rhs) };
+    case 'shuffle':
+      return { ...stmt, name: by.variable(stmt.name), value: value(stmt.value) };
+    case 'asyncCopy': {
+      const [buffer, from] = [by.buffer(stmt.buffer), by.buffer(stmt.from)];
+      const { index, at, inside } = stmt;
+      return { ...stmt, buffer, from, index: value(index), at: value(at), inside: value(inside) };
+    }
+    case 'asyncCommit':
+    case 'asyncWait':
     case 'barrier':
     case 'comment':
       return stmt;

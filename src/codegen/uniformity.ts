@@ -6,6 +6,17 @@ import { operandsOf } from './builder.ts';
 import type { Loop, Stmt, Value } from './loop.ts';
 import { printLoop, printStmt } from './print-loop.ts';
 
+/** Statements that invocations execute together, or in step with the others. */
+const meetings: ReadonlySet<Stmt['kind']> = new Set<Stmt['kind']>([
+  'barrier',
+  'subgroupReduce',
+  'loadMatrix',
+  'mma',
+  'shuffle',
+  'asyncCommit',
+  'asyncWait',
+]);
+
 /** Barriers and subgroup reductions must be reached by all invocations of a workgroup or by none. */
 export function checkUniformity(loop: Loop): void {
   const varying = new Set<string>();
@@ -31,7 +42,8 @@ export function checkUniformity(loop: Loop): void {
       if (stmt.kind === 'let' || stmt.kind === 'var')
         changed = mark(stmt.name, varies(stmt.value)) || changed;
       // One value a subgroup, and there may be several.
-      if (stmt.kind === 'subgroupReduce') changed = mark(stmt.name, true) || changed;
+      if (stmt.kind === 'subgroupReduce' || stmt.kind === 'loadMatrix' || stmt.kind === 'shuffle')
+        changed = mark(stmt.name, true) || changed;
       if (stmt.kind === 'assign') changed = mark(stmt.name, divergent || varies(stmt.value)) || changed;
       if (stmt.kind === 'for') {
         const differs = varies(stmt.start) || varies(stmt.end);
@@ -49,7 +61,7 @@ export function checkUniformity(loop: Loop): void {
   while (spread(loop.body, false));
   const check = (body: readonly Stmt[], under: Stmt | undefined): void => {
     for (const stmt of body) {
-      const meets = stmt.kind === 'barrier' || stmt.kind === 'subgroupReduce';
+      const meets = meetings.has(stmt.kind);
       if (meets && under !== undefined) {
         const problem = `a ${stmt.kind} stands in non-uniform control flow\n  in: ${printStmt(under)}`;
         throw new CompilerBug('verify-loop', problem, printLoop(loop));

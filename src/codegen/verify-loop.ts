@@ -2,10 +2,10 @@
 // barriers stand in uniform control flow, and the launch fits the device. A violation is a CompilerBug with the Loop's text.
 
 import { CompilerBug } from '../errors.ts';
-import type { DType } from '../ir/dtype.ts';
+import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import type { Monoid } from '../ir/ops.ts';
 import { operandsOf } from './builder.ts';
-import type { Loop, LoopBuffer, LoopOp, RegisterType, Stmt, Value, Width } from './loop.ts';
+import type { Loop, LoopBuffer, LoopOp, MatrixType, RegisterType, Stmt, Value, Width } from './loop.ts';
 import { printLoop, printStmt, printType, printValue } from './print-loop.ts';
 import { checkUniformity } from './uniformity.ts';
 
@@ -113,6 +113,10 @@ export function widened(dtype: DType): RegisterType | undefined {
   return registers[dtype];
 }
 
+function isMatrixType(dtype: DType): dtype is MatrixType {
+  return dtype === 'f16' || dtype === 'bf16';
+}
+
 /** Checks a Loop; with `limits`, also that a device of these limits can run it. */
 export function verifyLoop(loop: Loop, limits?: LoopLimits): void {
   checkTypes(loop);
@@ -152,7 +156,9 @@ class TypeCheck {
       if (this.#buffers.has(buffer.name)) this.#fail(`two buffers are called ${buffer.name}`);
       if (!Number.isInteger(buffer.size) || buffer.size < 1)
         this.#fail(`buffer ${buffer.name} has ${buffer.size} elements`);
-      if (buffer.space === 'workgroup' && !families.number.includes(buffer.dtype as RegisterType))
+      const isShareable =
+        families.number.includes(buffer.dtype as RegisterType) || isMatrixType(buffer.dtype);
+      if (buffer.space === 'workgroup' && !isShareable)
         this.#fail(`workgroup memory ${buffer.name} cannot be ${buffer.dtype}`);
       this.#buffers.set(buffer.name, buffer);
     }
@@ -235,12 +241,61 @@ class TypeCheck {
         scope.set(stmt.name, { type, width, mutable: false });
         return;
       }
+      case 'loadMatrix': {
+        const buffer = this.#buffer(stmt.buffer);
+        if (buffer.space !== 'workgroup' || !isMatrixType(buffer.dtype))
+          this.#fail(`matrices are not read from ${buffer.space} ${buffer.dtype} ${stmt.buffer}`);
+        this.#value(stmt.index);
+        this.#same(stmt.index, 'i32', 1);
+        this.#define(stmt.name, scope, 'u32', 4);
+        return;
+      }
+      case 'mma': {
+        this.#value(stmt.lhs);
+        this.#same(stmt.lhs, 'u32', 4);
+        this.#value(stmt.rhs);
+        this.#same(stmt.rhs, 'u32', 2);
+        const { type, width, mutable } = this.#lookup(stmt.name);
+        if (!mutable || type !== 'f32' || width !== 4) this.#fail(`${stmt.name} is no var of f32x4`);
+        return;
+      }
+      case 'shuffle':
+        this.#value(stmt.value);
+        if (!(Number.isInteger(stmt.mask) && stmt.mask > 0 && stmt.mask < 32))
+          this.#fail(`no invocation of a subgroup differs by ${stmt.mask}`);
+        this.#define(stmt.name, scope, stmt.value.type, stmt.value.width);
+        return;
+      case 'asyncCopy': {
+        const [to, from] = [this.#buffer(stmt.buffer), this.#buffer(stmt.from)];
+        if (to.space !== 'workgroup' || from.space !== 'global' || from.access !== 'read')
+          this.#fail('copies go from global memory that is only read to workgroup memory');
+        if (to.dtype !== from.dtype || !isMatrixType(to.dtype))
+          this.#fail(`${from.dtype} is not copied to ${to.dtype}`);
+        for (const index of [stmt.index, stmt.at]) {
+          this.#value(index);
+          this.#same(index, 'i32', 1);
+        }
+        this.#value(stmt.inside);
+        this.#same(stmt.inside, 'bool', 1);
+        return;
+      }
+      case 'asyncCommit':
+        return;
+      case 'asyncWait':
+        if (!(Number.isInteger(stmt.pending) && stmt.pending >= 0))
+          this.#fail(`${stmt.pending} groups cannot be under way`);
+        return;
       case 'barrier':
       case 'comment':
         return;
       default:
         stmt satisfies never;
     }
+  }
+
+  #define(name: string, scope: Map<string, Binding>, type: RegisterType, width: Width): void {
+    if (scope.has(name)) this.#fail(`${name} is defined twice`);
+    scope.set(name, { type, width, mutable: false });
   }
 
   #buffer(name: string): LoopBuffer {
@@ -365,7 +420,10 @@ function checkLimits(loop: Loop, limits: LoopLimits): void {
   most('invocations in a workgroup', x * y * z, limits.workgroupInvocations);
   most('deep workgroup', z, 64);
   const shared = loop.buffers.filter((buffer) => buffer.space === 'workgroup');
-  const bytes = shared.reduce((sum, buffer) => sum + 16 * Math.ceil(buffer.size / 4), 0);
+  const bytes = shared.reduce(
+    (sum, { dtype, size }) => sum + 16 * Math.ceil((dtypeBytes(dtype) * size) / 16),
+    0,
+  );
   most('bytes of workgroup memory', bytes, limits.workgroupBytes);
   most('storage buffers', loop.buffers.length - shared.length, limits.storageBuffers);
 }

@@ -30,6 +30,8 @@ export interface Target {
   readonly rows: RowProfile;
   /** Invocations of a subgroup, at least and at most, where the device has subgroups and they pay. */
   readonly subgroups?: { readonly min: number; readonly max: number };
+  /** Types that matrix units multiply (tensor cores), where there are any: by subgroups of 32 invocations, with sums of f32. */
+  readonly matrixUnits?: readonly ('f16' | 'bf16')[];
   /** Cost model: µs for a dispatch, bytes per µs, arithmetic per µs. */
   readonly launch: number;
   readonly bandwidth: number;

@@ -16,6 +16,7 @@ export type Book = ReadonlyMap<string, ContractSchedule>;
 const fields: Readonly<Record<ContractSchedule['kind'], readonly string[]>> = {
   registers: [],
   staged: ['tileM', 'tileN', 'tileK'],
+  tensor: ['tileM', 'tileN', 'tileK', 'stages'],
   slices: ['threads', 'slices', 'along'],
   window: ['lines', 'taps'],
 };

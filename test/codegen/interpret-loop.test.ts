@@ -499,8 +499,8 @@ describe('the verifier refuses', () => {
       /bool has no bits/,
     );
     refuses(
-      makeLoop([], { buffers: [{ ...global('s', 4, 'f16'), space: 'workgroup' }] }),
-      /workgroup memory s cannot be f16/,
+      makeLoop([], { buffers: [{ ...global('s', 4, 'bool'), space: 'workgroup' }] }),
+      /workgroup memory s cannot be bool/,
     );
   });
 

@@ -121,6 +121,16 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
         (tileK * Math.max(latency / 4, turns(tiles(tileM, tileN), invocations) * round) + 2 * barrier)
       );
     }
+    case 'tensor': {
+      const { tileM, tileN, tileK, stages } = schedule;
+      // A core's matrix units do 512 multiply-adds a clock; what they read comes 16 bytes at a time.
+      const fragments = (tileM * tileN) / 512;
+      const staged = ((tileM + tileN) * machine.load) / (lanes * machine.groups);
+      const read = ((tileM * tileN) / rows + (tileM * tileN) / columns) / 64;
+      const groups = Math.ceil(tiles(tileM, tileN) / cores);
+      const round = tileK * (fragments + staged + read) + barrier / stages;
+      return Math.ceil(k / tileK) * Math.max(latency, groups * round) + 2 * stages * latency;
+    }
     case 'slices': {
       const { threads, slices, along } = schedule;
       const groups = tiles(rows, columns * threads);

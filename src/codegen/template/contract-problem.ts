@@ -7,6 +7,7 @@ import { dims } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { argsOf, type Expr } from '../../schedule/expr.ts';
 import type { Axis, Body, Kernel } from '../../schedule/kernel.ts';
+import type { MatrixType } from '../loop.ts';
 import { laneAtom, quadIndex } from '../lower.ts';
 
 export type Contract = Extract<Body, { kind: 'contract' }>;
@@ -35,6 +36,8 @@ export interface ContractProblem {
   readonly lhs: 'm' | 'k' | 'none';
   readonly rhs: 'n' | 'k' | 'none';
   readonly dtype: DType;
+  /** What matrix units would multiply: both operands are of this type, and sums of f32 are what is asked for. */
+  readonly matrix?: MatrixType;
   readonly window?: Window;
   /** What every unrolled result adds to the kernel, in statements. */
   readonly epilogue: number;
@@ -43,6 +46,7 @@ export interface ContractProblem {
 export function contractProblem(kernel: Kernel, body: Contract): ContractProblem {
   const { batch, m, n, k, lhs, rhs } = body;
   const window = windowOf(body);
+  const matrix = matrixOperands(body);
   return {
     kind: body.node.op === 'conv' ? 'conv' : 'dot',
     batch: batch.extent,
@@ -58,9 +62,16 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
       ['k', k],
     ]),
     dtype: body.node.dtype,
+    ...(matrix === undefined ? {} : { matrix }),
     ...(window === undefined ? {} : { window }),
     epilogue: epilogueSize(kernel, body),
   };
+}
+
+/** The 16-bit type of both operands, if they are of one. */
+export function matrixOperands({ lhs, rhs }: Contract): MatrixType | undefined {
+  const { dtype } = lhs;
+  return (dtype === 'f16' || dtype === 'bf16') && rhs.dtype === dtype ? dtype : undefined;
 }
 
 /** Expressions of the writes; those that reach memory for every single result weigh as much as they take to compile. */

@@ -27,6 +27,14 @@ export type ContractSchedule = Tile &
         readonly tileK: number;
       }
     | {
+        /** Subgroups multiply tiles of 16-bit operands on matrix units, `stages` of them in workgroup memory. */
+        readonly kind: 'tensor';
+        readonly tileM: number;
+        readonly tileN: number;
+        readonly tileK: number;
+        readonly stages: number;
+      }
+    | {
         /**
          * The invocations of a workgroup share k: `threads` tiles along n, times `slices` of k whose sums are added in
          * workgroup memory. Reads run along n, or along k where the right side lies that way.
@@ -49,6 +57,8 @@ export type PinnedSchedules = (problem: ContractProblem) => ContractSchedule | u
 
 /** Statements a kernel may unroll to: pipelines compile in about 0.1 ms a statement on the software adapter. */
 const unrollLimit = 360;
+/** The same on matrix units, for compilers of GPUs. */
+const matrixLimit = 2000;
 /** Candidates a kernel is measured with at most. */
 const mostCandidates = 8;
 
@@ -57,6 +67,7 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
   const { limits } = target;
   const { m, n, batch, epilogue } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
+  if (schedule.kind === 'tensor') return isLegalTensor(schedule, problem, target);
   if (rows < 1 || rows > Math.max(1, m)) return false;
   if (schedule.kind === 'window') return isLegalWindow(schedule, problem);
   if (columns < 4 || columns % 4 !== 0 || columns > 4 * Math.ceil(n / 4)) return false;
@@ -90,6 +101,34 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
     default:
       return schedule satisfies never;
   }
+}
+
+function isLegalTensor(
+  { flip, rows, columns, tileM, tileN, tileK, stages }: Extract<ContractSchedule, { kind: 'tensor' }>,
+  { m, n, batch, matrix, epilogue }: ContractProblem,
+  { limits, matrixUnits = [] }: Target,
+): boolean {
+  const subgroups = (tileM / rows) * (tileN / columns);
+  return (
+    !flip &&
+    matrix !== undefined &&
+    matrixUnits.includes(matrix) &&
+    rows % 16 === 0 &&
+    columns % 16 === 0 &&
+    tileK % 16 === 0 &&
+    tileM % rows === 0 &&
+    tileN % columns === 0 &&
+    stages >= 2 &&
+    32 * subgroups <= limits.workgroupInvocations &&
+    // Lines may lie either way, and are eight elements longer than they need be.
+    2 *
+      stages *
+      (Math.max(tileM * (tileK + 8), (tileM + 8) * tileK) +
+        Math.max(tileN * (tileK + 8), (tileN + 8) * tileK)) <=
+      limits.workgroupBytes &&
+    ((rows * columns) / 128) * (1 + epilogue) <= matrixLimit &&
+    Math.max(Math.ceil(m / tileM) * Math.ceil(n / tileN), batch) <= limits.workgroupsPerDimension
+  );
 }
 
 function isLegalWindow(
@@ -131,6 +170,9 @@ function ranked(problem: ContractProblem, target: Target): ContractSchedule[] {
 }
 
 function* everySchedule(problem: ContractProblem): Generator<ContractSchedule> {
+  if (problem.matrix !== undefined)
+    for (const [tileM, tileN, tileK, rows, columns, stages] of tensorTiles)
+      yield { kind: 'tensor', flip: false, rows, columns, tileM, tileN, tileK, stages };
   for (const [tileM, tileN, tileK, rows, columns] of stagedTiles)
     yield { kind: 'staged', flip: false, rows, columns, tileM, tileN, tileK };
   if (problem.window !== undefined) yield* patches(problem.window, problem.k);
@@ -166,6 +208,20 @@ function* patches(window: Window, k: number): Generator<ContractSchedule> {
           if (rows * columns * lines <= 128)
             yield { kind: 'window', flip: false, rows, columns, lines, taps };
 }
+
+const tensorTiles = [
+  [128, 256, 64, 64, 64, 3],
+  [256, 128, 64, 64, 64, 3],
+  [128, 128, 64, 64, 64, 3],
+  [128, 128, 32, 64, 32, 4],
+  [128, 128, 32, 64, 32, 2],
+  [128, 64, 32, 64, 32, 3],
+  [64, 128, 32, 32, 64, 3],
+  [64, 64, 64, 32, 32, 3],
+  [64, 64, 32, 32, 32, 3],
+  [32, 64, 32, 16, 32, 3],
+  [16, 64, 32, 16, 16, 3],
+] as const;
 
 const stagedTiles = [
   [128, 128, 8, 8, 8],

@@ -1,4 +1,4 @@
-// dot and conv: result[b,m,n] = Σ_k lhs(b,m,k)·rhs(b,k,n). The schedule (contract-schedule.ts) says which of three shapes of
+// dot and conv: result[b,m,n] = Σ_k lhs(b,m,k)·rhs(b,k,n). The schedule (contract-schedule.ts) says which of the shapes of
 // this computation is built. Operands are expressions, so casts, scalings and a convolution's padded window are read in
 // place.
 
@@ -9,6 +9,7 @@ import { registerLoop } from './contract-registers.ts';
 import { contractSchedule, isLegal, type ContractSchedule } from './contract-schedule.ts';
 import { slicedLoop } from './contract-slices.ts';
 import { stagedLoop } from './contract-staged.ts';
+import { tensorLoop } from './contract-tensor.ts';
 import { windowLoop } from './contract-window.ts';
 import type { Frame } from './frame.ts';
 
@@ -31,6 +32,8 @@ function fill(frame: Frame, body: Contract, schedule: ContractSchedule): Loop {
       return registerLoop(frame, body, schedule);
     case 'staged':
       return stagedLoop(frame, body, schedule);
+    case 'tensor':
+      return tensorLoop(frame, body, schedule);
     case 'slices':
       return slicedLoop(frame, body, schedule);
     case 'window':

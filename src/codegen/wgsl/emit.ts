@@ -1,10 +1,12 @@
 // Loop → WGSL text that is meant to be read: one statement a line, the Loop's own names, parentheses only where needed.
 // Nothing is scheduled or hoisted here; memory.ts says how buffers are laid out, spelling.ts how operations are written.
 
+import { CompilerBug } from '../../errors.ts';
 import { dtypeBytes } from '../../ir/dtype.ts';
 import type { Loop, LoopBuffer, LoopOp, Stmt, Value } from '../loop.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
 import { divisors, type Known } from './divisible.ts';
+import { printStmt } from '../print-loop.ts';
 import { literal } from './literal.ts';
 import { chooseForms, readsItsOutput, type Form } from './memory.ts';
 import { nameTable, type Names } from './names.ts';
@@ -170,6 +172,13 @@ class Emitter implements Scribe {
         if (this.#communicates) this.line('storageBarrier();');
         this.line('workgroupBarrier();');
         return;
+      case 'loadMatrix':
+      case 'mma':
+      case 'shuffle':
+      case 'asyncCopy':
+      case 'asyncCommit':
+      case 'asyncWait':
+        throw new CompilerBug('emit-wgsl', `WGSL has no ${stmt.kind}\n  in: ${printStmt(stmt)}`);
       case 'comment':
         for (const line of stmt.text.split('\n')) this.line(`// ${line}`);
         return;

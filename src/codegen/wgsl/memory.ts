@@ -116,8 +116,14 @@ function* accessesOf(body: readonly Stmt[], known: Known, depth: number): Genera
         yield* accessesOf(stmt.else ?? [], known, depth);
         break;
       case 'subgroupReduce':
+      case 'shuffle':
         yield* loadsOf(stmt.value, depth);
         break;
+      case 'loadMatrix':
+      case 'mma':
+      case 'asyncCopy':
+      case 'asyncCommit':
+      case 'asyncWait':
       case 'barrier':
       case 'comment':
         break;

@@ -72,7 +72,8 @@ export function nameTable(loop: Loop): Names {
 
 function* declared(body: readonly Stmt[]): Generator<string> {
   for (const stmt of body) {
-    if (stmt.kind === 'let' || stmt.kind === 'var' || stmt.kind === 'subgroupReduce') yield stmt.name;
+    if ('name' in stmt && stmt.kind !== 'assign' && stmt.kind !== 'mma' && stmt.kind !== 'for')
+      yield stmt.name;
     if (stmt.kind === 'for') {
       yield stmt.name;
       yield* declared(stmt.body);

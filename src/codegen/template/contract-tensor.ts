@@ -1,0 +1,164 @@
+// The form of dot and conv for matrix units (tensor cores): a workgroup computes a tileM × tileN tile, its subgroups blocks of
+// rows × columns of that, in fragments of 16 × 8 sums. Tiles of both operands travel through `stages` slots of workgroup memory
+// (tensor-stage.ts), so that the next ones are on their way while one is multiplied. Sums leave as quads of neighbouring columns:
+// invocations exchange halves with their neighbour, and the epilogue is the same as for every other form. Workgroups are numbered
+// in bands of tile rows, so that those which run at a time share operands in the cache.
+
+import { CompilerBug } from '../../errors.ts';
+import { addInts, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
+import type { Loop, Value } from '../loop.ts';
+import type { Contract } from './contract-problem.ts';
+import { matrixOperands } from './contract-problem.ts';
+import type { ContractSchedule } from './contract-schedule.ts';
+import { finish, openBuilder, type Frame } from './frame.ts';
+import { Stage } from './tensor-stage.ts';
+import { divideInts, laneOf, place, TileLowering } from './tile.ts';
+
+type Tensor = Extract<ContractSchedule, { kind: 'tensor' }>;
+
+/** Sizes of one multiplication of a subgroup: `mma.m16n8k16`. */
+export const fragment = { m: 16, n: 8, k: 16 } as const;
+/** Invocations of a subgroup. */
+const lanes = 32;
+/** Tile rows of a band. */
+const band = 8;
+
+export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop {
+  const { batch, m, n, k } = body;
+  const { rows, columns, tileM, tileN, tileK, stages } = schedule;
+  const operand = matrixOperands(body);
+  if (operand === undefined) throw new CompilerBug('tensor template', 'operands are not of 16 bits');
+  const [acrossM, acrossN] = [tileM / rows, tileN / columns];
+  const [tilesM, tilesN] = [Math.ceil(m.extent / tileM), Math.ceil(n.extent / tileN)];
+  const rounds = Math.ceil(k.extent / tileK);
+
+  const b = openBuilder(frame, ['tile_lhs', 'tile_rhs']);
+  const group: Value = batch.extent === 1 ? constant(0) : builtin('workgroup', 1);
+  const [tileRow, tileColumn] = tileAt(b, tilesM, tilesN);
+  const firstM = b.let(mulInts(tileRow, constant(tileM)), 'first_m');
+  const firstN = b.let(mulInts(tileColumn, constant(tileN)), 'first_n');
+  const lane = builtin('local', 0);
+  const [warpM, warpN] = divideInts(b, builtin('local', 1), acrossN, ['warp_m', 'warp_n']);
+  const stage = new Stage(b, frame, body, {
+    operand,
+    group,
+    local: b.let(place(builtin('local', 1), lanes, lane), 'local'),
+    threads: lanes * acrossM * acrossN,
+    depth: tileK,
+    slots: stages,
+  });
+  const left = stage.side('tile_lhs', body.lhs, m, tileM, firstM);
+  const right = stage.side('tile_rhs', body.rhs, n, tileN, firstN);
+  const sums = Array.from({ length: rows / fragment.m }, (_, i) =>
+    Array.from({ length: columns / fragment.n }, (_, j) => b.var(`sum_${i}_${j}`, constant(0, 'f32', 4))),
+  );
+
+  for (let early = 0; early < stages - 1; early++)
+    stage.bring([left, right], constant(early), constant(early), early < rounds);
+  b.for('tile', constant(0), constant(rounds), 1, (tile) => {
+    stage.await();
+    b.barrier();
+    const ahead = b.let(addInts(tile, constant(stages - 1)), 'ahead');
+    const slot = (of: Value, hint: string): Value =>
+      stages === 1 ? constant(0) : b.let(operation('mod', [of, constant(stages)], 'i32'), hint);
+    stage.bring([left, right], ahead, slot(ahead, 'next_slot'), less(ahead, constant(rounds)));
+    const here = slot(tile, 'slot');
+    b.for('step', constant(0), constant(tileK), fragment.k, (step) => {
+      const lhs = sums.map((_, i) =>
+        stage.lhs(left, here, step, addInts(mulInts(warpM, constant(rows)), constant(fragment.m * i)), lane),
+      );
+      const rhs = Array.from({ length: columns / 16 }, (_, j) =>
+        stage.rhs(right, here, step, addInts(mulInts(warpN, constant(columns)), constant(16 * j)), lane),
+      );
+      sums.forEach((line, i) =>
+        line.forEach((sum, j) => {
+          const pair = rhs[j >> 1]!;
+          const args = [laneOf(pair, 2 * (j & 1)), laneOf(pair, 2 * (j & 1) + 1)];
+          b.mma(sum, operand, lhs[i]!, { kind: 'vector', args, type: 'u32', width: 2 });
+        }),
+      );
+    });
+  });
+
+  const points = new TileLowering(b, frame, body, group);
+  const isOdd = b.let(
+    operation('ne', [operation('mod', [lane, constant(2)], 'i32'), constant(0)], 'bool'),
+    'odd',
+  );
+  const quads = Math.ceil(n.extent / 4);
+  // Of a fragment, an invocation has two columns in each of two rows, 8 apart; of its pair, even ones take the upper row.
+  const inRow = b.let(
+    addInts(
+      operation('div', [lane, constant(4)], 'i32'),
+      operation('where', [isOdd, constant(8), constant(0)], 'i32'),
+    ),
+    'in_row',
+  );
+  const inQuad = b.let(
+    operation('div', [operation('mod', [lane, constant(4)], 'i32'), constant(2)], 'i32'),
+    'in_quad',
+  );
+  sums.forEach((line, i) => {
+    const row = b.let(
+      addInts(addInts(firstM, mulInts(warpM, constant(rows))), addInts(inRow, constant(fragment.m * i))),
+      'm',
+    );
+    line.forEach((sum, j) => {
+      const quad = b.let(
+        addInts(
+          addInts(operation('div', [firstN, constant(4)], 'i32'), mulInts(warpN, constant(columns / 4))),
+          addInts(inQuad, constant((fragment.n / 4) * j)),
+        ),
+        'quad',
+      );
+      const whole = exchanged(b, sum, isOdd);
+      b.if(m.extent % tileM === 0 ? constant(1, 'bool') : less(row, constant(m.extent)), () =>
+        b.if(n.extent % tileN === 0 ? constant(1, 'bool') : less(quad, constant(quads)), () =>
+          points.write(row, quad, whole),
+        ),
+      );
+    });
+  });
+  const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent} on matrix units (${operand}), ${tileM}x${tileN}x${tileK} tiles in ${stages} stages, ${rows}x${columns} a subgroup`;
+  return finish(
+    frame,
+    b,
+    [tilesM * tilesN, batch.extent, 1],
+    [lanes, acrossM * acrossN, 1],
+    note,
+    stage.memory([left, right]),
+  );
+}
+
+/** Which tile the workgroup computes: bands of rows, in each column by column. */
+function tileAt(b: LoopBuilder, tilesM: number, tilesN: number): readonly [row: Value, column: Value] {
+  const number = builtin('workgroup', 0);
+  if (tilesM === 1) return [constant(0), number];
+  const height = Math.min(band, tilesM);
+  const [which, inBand] = divideInts(b, number, height * tilesN, ['band', 'in_band']);
+  const first = b.let(mulInts(which, constant(height)), 'first_row');
+  const rest = addInts(constant(tilesM), operation('neg', [first], 'i32'));
+  const high =
+    tilesM % height === 0
+      ? constant(height)
+      : b.let(operation('min', [rest, constant(height)], 'i32'), 'height');
+  return [
+    b.let(addInts(first, operation('mod', [inBand, high], 'i32')), 'tile_m'),
+    b.let(operation('div', [inBand, high], 'i32'), 'tile_n'),
+  ];
+}
+
+/** Four neighbouring columns of one row, from the two of each row that an invocation and its neighbour have. */
+function exchanged(b: LoopBuilder, sum: Value, isOdd: Value): Value {
+  const pick = (...lanes: readonly Value[]): Value => ({
+    kind: 'vector',
+    args: lanes,
+    type: 'f32',
+    width: lanes.length === 2 ? 2 : 4,
+  });
+  const [x, y, z, w] = [0, 1, 2, 3].map((lane) => laneOf(sum, lane)) as [Value, Value, Value, Value];
+  const given = b.let(operation('where', [isOdd, pick(x, y), pick(z, w)], 'f32'), 'given');
+  const taken = b.shuffle(given, 1, 'taken');
+  const [p, q] = [laneOf(taken, 0), laneOf(taken, 1)];
+  return b.let(operation('where', [isOdd, pick(p, q, z, w), pick(x, y, p, q)], 'f32'), 'sum');
+}
