@@ -205,7 +205,7 @@ export class Lowering {
     const args4 = eachLane.map((lane, i) => {
       const one = substitute(index, lane);
       const word = placeInGroup(one);
-      return word === undefined ? at(one, 1, i) : laneOf(at(offsetIndex(one, -word), 4), word);
+      return word === undefined ? at(one, 1, i) : laneOf(at(offsetIndex(one, -word), 4, i), word);
     });
     return b.let({ kind: 'vector', args: args4, type: 'u32', width: 4 }, 'bits');
   }
@@ -232,7 +232,7 @@ export class Lowering {
       const one = substitute(index, lane);
       const at = this.#shareGroups ? placeInGroup(one) : undefined;
       if (at === undefined) return load(this.#inside(one, node, 1, i), 1, true);
-      return laneOf(load(this.#insideQuad(offsetIndex(one, -at), node), 4, true), at);
+      return laneOf(load(this.#insideQuad(offsetIndex(one, -at), node, i), 4, true), at);
     });
     return b.let({ kind: 'vector', args: lanes, type, width: 4 }, name);
   }
@@ -251,10 +251,10 @@ export class Lowering {
   }
 
   /** As `#inside`, of a multiple of four. */
-  #insideQuad(index: IndexExpr, node: Node): Value {
+  #insideQuad(index: IndexExpr, node: Node, lane?: number): Value {
     const { lo, hi } = interval(index);
     const last = paddedSize(node) / 4 - 1;
-    const value = this.index(divIndex(index, 4));
+    const value = this.index(divIndex(index, 4), lane);
     const high = hi <= 4 * last ? value : operation('min', [value, constant(last)], 'i32');
     const inside = lo >= 0 ? high : operation('max', [high, constant(0)], 'i32');
     return mulInts(inside === value ? value : this.#b.let(inside, 'at'), constant(4));
