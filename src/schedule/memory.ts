@@ -3,7 +3,7 @@
 // point where it writes it. In the same way a donated parameter's buffer takes the result that it was donated for.
 
 import type { Node } from '../ir/graph.ts';
-import { atomsOf } from '../ir/index-expr.ts';
+import { atomsOf, coefficientOf } from '../ir/index-expr.ts';
 import { mostLive, placeBlocks, type Arenas, type Block, type Extent } from './arena.ts';
 import type { Expr } from './expr.ts';
 import { argsOf } from './expr.ts';
@@ -278,6 +278,9 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
       if (!isWhole(body.n, own) || (body.batch.extent > 1 && !isWhole(body.m, own))) return undefined;
       return { before: [body.lhs, body.rhs, ...indices], during: values, after: [] };
     case 'scan':
+      // Vectors run along the positions, or along lines that are neighbours.
+      if (!isWhole(body.position, own)) return undefined;
+      if (coefficientOf(own.index, body.line.atom) === 1 && !isWhole(body.line, own)) return undefined;
       return { before: [body.value, ...indices], during: values, after: [] };
     case 'row': {
       if (!isWhole(body.row, own) || (atomsOf(own.index).length > 1 && !isWhole(body.column, own)))
