@@ -3,15 +3,15 @@
 
 import { CompilerBug } from '../errors.ts';
 import { dims, type Graph, type Node } from '../ir/graph.ts';
-import { constantIndex, delinearize, linearize, offsetIndex } from '../ir/index-expr.ts';
+import { constantIndex, linearize, offsetIndex } from '../ir/index-expr.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { buildBody, dispersedWrites } from './body.ts';
 import { clusterNodes, type Clustering } from './cluster.ts';
 import { nodeBytes, nodeFlops } from './cost.ts';
-import { makeAxis } from './domain.ts';
 import type { Evaluator } from './evaluate.ts';
 import { mergeMaps } from './horizontal.ts';
-import type { Axis, Body, Kernel, Write } from './kernel.ts';
+import type { Body, Kernel, Write } from './kernel.ts';
+import { groupMaps, isCheapScalar } from './maps.ts';
 import { nameKernels, orderKernels } from './order.ts';
 import type { Packs } from './pack.ts';
 import { keyOf } from './place.ts';
@@ -29,9 +29,6 @@ export interface Schedule {
   readonly clustering: Clustering;
   readonly storage: Storage;
 }
-
-/** Nodes of a number that is computed wherever it is needed. */
-const scalarClosure = 8;
 
 /**
  * Kernels for every node that must reach memory. `scalars` are rank-0 parameters supplied as numbers at each run, by slot;
@@ -64,17 +61,6 @@ export function scheduleGraph(
   return { kernels: nameKernels(orderKernels(kernels, donations, packs), packs), packs, clustering, storage };
 }
 
-/** A number that takes a few operations on inputs: readers compute it again rather than wait for the kernel that stores it. */
-function isCheapScalar(node: Node, { places }: Clustering): boolean {
-  const place = places.get(node)!;
-  return (
-    place.kind === 'free' &&
-    dims(node).length === 0 &&
-    place.closure.size <= scalarClosure &&
-    [...place.reads].every((read) => read.op === 'parameter')
-  );
-}
-
 /**
  * Clusters and storage that fit the binding limit. Clustering bets on values being recomputed by their readers; where that
  * does not come true and a kernel overflows, its cluster is formed again without the bet.
@@ -94,108 +80,6 @@ function settleStorage(
     }
     if (strict.size === before) return { clustering, storage };
   }
-}
-
-/**
- * Map nodes of one size and rank share a kernel while it fits and each can be computed at the group's own point. Those that read
- * a tensor in common stay together where they can, so that equal parts of a model get equal kernels.
- */
-function groupMaps(
-  nodes: readonly Node[],
-  clustering: Clustering,
-  inMemory: (node: Node) => boolean,
-  scalars: ReadonlyMap<Node, number>,
-  target: Target,
-): Plan[] {
-  const groups = new Map<string, MapPlan[]>();
-  const room = target.limits.storageBuffers;
-  const fits = (plan: MapPlan): boolean => {
-    const reads = readsOfMap(plan, inMemory, scalars);
-    return reads !== undefined && reads.size + plan.writes.size <= room;
-  };
-  const groupOf = (node: Node): string => {
-    const place = clustering.places.get(node)!;
-    const rank = place.kind === 'free' || place.kind === 'stored' ? place.rank : 0;
-    return `${isCheapScalar(node, clustering) ? 'scalar' : sizeOf(dims(node))}/${rank}`;
-  };
-  const plans: MapPlan[] = [];
-  const add = (part: readonly Node[]): void => {
-    const key = groupOf(part[0]!);
-    const list = groups.get(key) ?? [];
-    groups.set(key, list);
-    // Only the newest group may take nodes: an older one could not see what the newer ones store.
-    const open = list.at(-1);
-    const joined = open && withNodes(open, part);
-    if (joined !== undefined && fits(joined)) {
-      list[list.length - 1] = joined;
-      plans[plans.indexOf(open!)] = joined;
-      return;
-    }
-    const fresh = withNodes(undefined, part);
-    list.push(fresh);
-    plans.push(fresh);
-  };
-  const mapped = new Set(nodes);
-  for (const part of partsOf(nodes, groupOf, (node) =>
-    readsOfMap(withNodes(undefined, [node]), inMemory, scalars),
-  )) {
-    const plan = withNodes(undefined, part);
-    const reads = part.length > 1 && fits(plan) ? readsOfMap(plan, inMemory, scalars)! : undefined;
-    // A part that waits for no other map kernel can be computed whole, before them all.
-    if (reads !== undefined && ![...reads].some((node) => mapped.has(node))) add(part);
-    else for (const node of part) add([node]);
-  }
-  return plans;
-}
-
-type MapPlan = Plan & { readonly axis: Axis };
-
-function withNodes(plan: MapPlan | undefined, nodes: readonly Node[]): MapPlan {
-  const axis = plan?.axis ?? makeAxis('i', sizeOf(dims(nodes[0]!)));
-  const writes = new Map(plan?.writes);
-  for (const node of nodes) writes.set(node, delinearize(axis.atom, dims(node)));
-  return { cluster: undefined, writes, pieces: [], axis };
-}
-
-/** Nodes of one key that read a tensor of their size in common, each part in order, the parts in the order of their first. */
-function partsOf(
-  nodes: readonly Node[],
-  groupOf: (node: Node) => string,
-  readsOf: (node: Node) => ReadonlySet<Node> | undefined,
-): Iterable<readonly Node[]> {
-  const parts = new Set<Node[]>();
-  const partOf = new Map<string, Node[]>();
-  for (const node of nodes) {
-    const size = sizeOf(dims(node));
-    const links = [...(readsOf(node) ?? [])]
-      .filter((read) => size > 1 && sizeOf(dims(read)) === size)
-      .map((read) => `${groupOf(node)} ${read.id}`);
-    const met = links.map((link) => partOf.get(link)).find((part) => part !== undefined);
-    const part = met ?? [];
-    part.push(node);
-    parts.add(part);
-    for (const link of links) if (!partOf.has(link)) partOf.set(link, part);
-  }
-  return parts;
-}
-
-/** What a map plan reads; undefined when it would compute one of its results again at another point. */
-function readsOfMap(
-  plan: Plan,
-  inMemory: (node: Node) => boolean,
-  scalars: ReadonlyMap<Node, number>,
-): ReadonlySet<Node> | undefined {
-  const reads = new Set<Node>();
-  let repeats = false;
-  const evaluator = kernelEvaluator(
-    plan,
-    inMemory,
-    scalars,
-    (node) => reads.add(node),
-    () => (repeats = true),
-  );
-  for (const [node, at] of plan.writes) evaluator.value(node, at);
-  return repeats ? undefined : reads;
 }
 
 /**
