@@ -121,7 +121,9 @@ export class ClusterPass {
       rank = Math.max(rank, place.cluster.rank + 0.5);
       start += dims(part)[node.attrs.axis]!;
     }
-    return new Set(node.inputs).size === node.inputs.length ? { kind: 'stored', rank, pieces } : undefined;
+    return new Set(node.inputs).size === node.inputs.length
+      ? { kind: 'stored', rank, reads: new Set(), pieces }
+      : undefined;
   }
 
   /** Whether the value leaves its cluster by one reader at most, however it is viewed. */
@@ -209,7 +211,7 @@ export class ClusterPass {
     const place = this.places.get(node)!;
     if (place.kind !== 'free' || place.closure.size === 0 || facts(node.op).class === 'source') return;
     this.overflows.set(node, overflow);
-    this.places.set(node, { kind: 'stored', rank: place.rank });
+    this.places.set(node, { kind: 'stored', rank: place.rank, reads: place.reads });
   }
 
   /**

@@ -50,7 +50,7 @@ export function overflowCut(
     const again = (member: Node): boolean =>
       !strict.has(keyOf(cluster)) &&
       !outputs.has(member) &&
-      sourcesOf(member, cluster, places, leaves) !== undefined;
+      sourcesOf(member, cluster, places, outputs, leaves) !== undefined;
     const reads = new Set<Node>();
     let writes = 0;
     for (const member of members.slice(0, count)) {

@@ -89,7 +89,13 @@ export type Place =
    * A free node that must be stored: a map kernel of its own computes it. With `pieces`, it is a concatenation whose parts the
    * kernels that compute them write where the whole lies, and there is no such kernel.
    */
-  | { readonly kind: 'stored'; readonly rank: number; readonly pieces?: readonly Piece[] };
+  | {
+      readonly kind: 'stored';
+      readonly rank: number;
+      /** What computing it reads. */
+      readonly reads: ReadonlySet<Node>;
+      readonly pieces?: readonly Piece[];
+    };
 
 /** A part of a concatenation, and the cluster whose kernel writes it into the whole. */
 export interface Piece {

@@ -25,6 +25,7 @@ export function sourcesOf(
   node: Node,
   cluster: Cluster,
   places: ReadonlyMap<Node, Place>,
+  outputs: ReadonlySet<Node>,
   kept: (member: Node) => boolean,
   onRefusal: (keeping: Keeping) => void = () => {},
 ): Sources | undefined {
@@ -48,7 +49,9 @@ export function sourcesOf(
     }
     const own = place.cluster === cluster;
     const small = nodeBytes(input) * 8 <= nodeBytes(node);
-    if (!isThroughView(input) && (!own || small || kept(input))) {
+    // Views are looked through, but where they are results themselves.
+    const lies = !isThroughView(input) || outputs.has(input);
+    if (lies && (!own || small || kept(input))) {
       nodes.add(input);
       continue;
     }

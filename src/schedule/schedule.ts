@@ -73,7 +73,7 @@ function settleStorage(
   const strict = new Set<Node>();
   for (;;) {
     const clustering = clusterNodes(graph, target, scalars, strict);
-    const storage = chooseStorage(graph, clustering, target);
+    const storage = chooseStorage(graph, clustering, target, strict);
     const before = strict.size;
     for (const [cluster, writes] of storage.clusterWrites) {
       if (cluster.reads.size + writes.size > target.limits.storageBuffers) strict.add(keyOf(cluster));
@@ -84,7 +84,7 @@ function settleStorage(
 
 /**
  * Builds a kernel. Stored free nodes are read rather than computed, unless that makes the kernel bind more buffers than the
- * target allows: then it computes some of them again from what it reads anyway.
+ * target allows: then it computes some of them again, first those that it reads most of the sources of anyway.
  */
 function buildKernel(
   plan: Plan,
@@ -94,16 +94,20 @@ function buildKernel(
   target: Target,
 ): Kernel {
   const room = target.limits.storageBuffers;
-  const again = new Set<Node>();
-  for (;;) {
+  const attempt = (again: ReadonlySet<Node>): { kernel: Kernel; bound: number; again: ReadonlySet<Node> } => {
     const kernel = attemptKernel(plan, (node) => inMemory(node) && !again.has(node), scalars);
     const bound = kernel.reads.length + new Set(kernel.writes.map(({ node }) => node)).size;
-    if (bound <= room) return kernel;
-    const candidate = kernel.reads.find((node) => isFree(node) && !again.has(node));
-    if (candidate === undefined)
+    return { kernel, bound, again };
+  };
+  let best = attempt(new Set());
+  while (best.bound > room) {
+    const { kernel, bound, again } = best;
+    const trials = kernel.reads.filter(isFree).map((node) => attempt(new Set([...again, node])));
+    if (trials.length === 0)
       throw new CompilerBug('schedule', `a kernel binds ${bound} buffers, more than ${room}`);
-    again.add(candidate);
+    best = trials.reduce((a, b) => (b.bound < a.bound ? b : a));
   }
+  return best.kernel;
 }
 
 function attemptKernel(

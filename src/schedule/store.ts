@@ -9,7 +9,7 @@ import { sizeOf } from '../ir/shape.ts';
 import { nodeBytes } from './cost.ts';
 import { contractExtents } from './domain.ts';
 import type { Clustering } from './cluster.ts';
-import { isThroughView, type Cluster, type Piece, type Place } from './place.ts';
+import { isThroughView, keyOf, type Cluster, type Piece, type Place } from './place.ts';
 import type { Keeping } from './refusal.ts';
 import { sourcesOf } from './rematerialise.ts';
 import type { Indices } from './evaluate.ts';
@@ -34,8 +34,13 @@ const tileWidth = 8;
 /** Kernels that evaluate a node from outside its cluster, with the number of points each evaluates it at. */
 type Uses = Map<Cluster | Node, number>;
 
-/** Decides what is stored and by which kernel. */
-export function chooseStorage(graph: Graph, clustering: Clustering, target: Target): Storage {
+/** Decides what is stored and by which kernel. The clusters of `strict` anchors must not store more than they have room for. */
+export function chooseStorage(
+  graph: Graph,
+  clustering: Clustering,
+  target: Target,
+  strict: ReadonlySet<Node> = new Set(),
+): Storage {
   const { order, places, users, again } = clustering;
   const outputs = new Set(graph.outputs);
   const clusterWrites = new Map<Cluster, Map<Node, Indices>>(
@@ -49,6 +54,10 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
   /** Concatenations that are put together where they lie: their parts need not be stored for them. */
   const assembled = new Set<Node>();
 
+  /** The clusters that compute stored free nodes. */
+  const hosts = new Map<Node, Cluster>();
+  /** What map kernels read, by the node they compute. */
+  const mapReads = new Map<Node, Set<Node>>();
   /** Members that a dropped value is computed from again, and the kernels that do so. */
   const inherited = new Map<Node, Uses>();
   const writeBound = new Map<Cluster, number>();
@@ -87,10 +96,14 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
     const host = outputs.has(node) && mine.size === 0 ? undefined : hostFor(node, mine);
     if (host === undefined) mapped.push(node);
     else {
-      clusterWrites.get(host.cluster)!.set(node, host.at);
-      writeBound.set(host.cluster, writeBound.get(host.cluster)! + 1);
-      host.cluster.members.set(node, host.at);
-      host.cluster.hosted.add(node);
+      const { cluster, at, reads } = host;
+      clusterWrites.get(cluster)!.set(node, at);
+      writeBound.set(cluster, writeBound.get(cluster)! + 1);
+      cluster.members.set(node, at);
+      cluster.hosted.add(node);
+      cluster.reads.delete(node);
+      for (const read of reads) cluster.reads.add(read);
+      hosts.set(node, cluster);
     }
   }
   return { clusterWrites, pieces, mapped: mapped.reverse(), stored, kept };
@@ -116,10 +129,19 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       node,
       cluster,
       places,
+      outputs,
       (member) => leavesCluster(member, cluster),
       (keeping) => keep(node, keeping),
     );
     if (sources === undefined) return false;
+    // What it is computed from is stored in its place.
+    const instead = [...sources.nodes].filter(
+      (source) => cluster.members.has(source) && !leavesCluster(source, cluster) && !inherited.has(source),
+    );
+    const writes = writeBound.get(cluster)! + instead.length - 1;
+    const bindings = cluster.reads.size + writes;
+    if (strict.has(keyOf(cluster)) && bindings > target.limits.storageBuffers)
+      return keep(node, { rule: 'bindings', count: bindings, limit: target.limits.storageBuffers });
     const bytes = nodeBytes(node);
     const size = Math.max(1, sizeOf(dims(node)));
     let extra = 0;
@@ -128,7 +150,7 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       const reads = readsOfKernel(reader);
       const fresh = [...sources.nodes].filter((source) => !reads.has(source));
       const bound = 'op' in reader ? 1 : writeBound.get(reader)!;
-      const count = reads.size - 1 + fresh.length + bound;
+      const count = reads.size - (reads.has(node) ? 1 : 0) + fresh.length + bound;
       const limit = target.limits.storageBuffers;
       if (count > limit) return keep(node, { rule: 'bindings', count, limit });
       // A contraction reads its operands once a tile.
@@ -141,11 +163,11 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
     }
     if (extra >= saved)
       return keep(node, { rule: 'cost', again: extra, stored: saved, kernels: readers.size });
+    if (strict.has(keyOf(cluster))) writeBound.set(cluster, writes);
     for (const [reader, points] of readers) {
-      if (!('op' in reader)) {
-        reader.reads.delete(node);
-        for (const source of sources.nodes) reader.reads.add(source);
-      }
+      const reads = readsOfKernel(reader);
+      reads.delete(node);
+      for (const source of sources.nodes) reads.add(source);
       for (const source of sources.nodes) {
         const into = inherited.get(source) ?? new Map();
         inherited.set(source, into);
@@ -169,10 +191,15 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
     return store < inline ? { rule: 'cost', again: inline, stored: store, kernels: readers.size } : undefined;
   }
 
-  function readsOfKernel(reader: Cluster | Node): ReadonlySet<Node> {
+  /** What a cluster, or the map kernel of a free node, reads: kept as values are dropped. */
+  function readsOfKernel(reader: Cluster | Node): Set<Node> {
     if (!('op' in reader)) return reader.reads;
+    const known = mapReads.get(reader);
+    if (known !== undefined) return known;
     const place = places.get(reader)!;
-    return place.kind === 'free' ? place.reads : new Set();
+    const reads = new Set(place.kind === 'free' || place.kind === 'stored' ? place.reads : []);
+    mapReads.set(reader, reads);
+    return reads;
   }
 
   /** Attention kernels compute the scores they share again, and read what else those are made of. */
@@ -212,14 +239,20 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
         if (isThroughView(user)) for (const [kernel, points] of uses.get(user)!) addUse(mine, kernel, points);
       } else if (place.kind === 'member')
         addUse(mine, place.cluster, pointsOf(user, node, place.cluster, target));
-      else if (stored.has(user)) addUse(mine, user, sizeOf(dims(user)));
+      else if (stored.has(user)) addUse(mine, hosts.get(user) ?? user, sizeOf(dims(user)));
       else for (const [kernel, points] of uses.get(user) ?? []) addUse(mine, kernel, size === 1 ? 1 : points);
     }
     return mine;
   }
 
   /** A cluster that evaluates the node at every one of its elements and runs before all its other readers. */
-  function hostFor(node: Node, mine: Uses): { cluster: Cluster; at: Indices } | undefined {
+  function hostFor(
+    node: Node,
+    mine: Uses,
+  ): { cluster: Cluster; at: Indices; reads: ReadonlySet<Node> } | undefined {
+    const overflow = clustering.overflows.get(node);
+    if (overflow !== undefined && overflow.rule !== 'bindings') return undefined;
+    const own = readsOfKernel(node);
     for (const user of users.get(node) ?? []) {
       const place = places.get(user)!;
       if (place.kind !== 'member') continue;
@@ -230,8 +263,10 @@ export function chooseStorage(graph: Graph, clustering: Clustering, target: Targ
       const first = [...mine.keys()].every(
         (other) => other === cluster || rankOfKernel(other) > cluster.rank,
       );
-      const room = cluster.reads.size + writeBound.get(cluster)! + 1 < target.limits.storageBuffers;
-      if (at !== undefined && first && room) return { cluster, at };
+      const reads = new Set([...cluster.reads, ...own]);
+      reads.delete(node);
+      const room = reads.size + writeBound.get(cluster)! + 1 < target.limits.storageBuffers;
+      if (at !== undefined && first && room) return { cluster, at, reads };
     }
     return undefined;
   }
