@@ -1,0 +1,2 @@
+// Hopper (mbarriers, TMA, wgmma) is not modelled yet.
+#pragma once

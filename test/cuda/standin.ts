@@ -1,0 +1,72 @@
+// The stand-in for NVRTC and the CUDA driver: a library built from test/cuda/shim by the host's C++ compiler, once for its sources,
+// into a cache folder. It runs generated CUDA C on the CPU.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { cpus, tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const folder = fileURLToPath(new URL('shim', import.meta.url));
+
+/** The first C++ compiler that answers: `CXX`, then the usual names. */
+function findCompiler(): string | undefined {
+  const given = process.env['CXX'];
+  const names = given === undefined || given === '' ? ['g++', 'c++', 'clang++'] : [given];
+  return names.find((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0);
+}
+
+function sourcesIn(path: string): string[] {
+  return readdirSync(path, { withFileTypes: true })
+    .flatMap((entry) => (entry.isDirectory() ? sourcesIn(join(path, entry.name)) : [join(path, entry.name)]))
+    .filter((file) => /\.(?:cpp|h)$/.test(file))
+    .sort();
+}
+
+function buildLibrary(compiler: string): string {
+  const files = sourcesIn(folder);
+  const version = execFileSync(compiler, ['--version'], { encoding: 'utf8' });
+  const hash = createHash('sha256').update(version);
+  for (const file of files) hash.update(`\0${file}\0`).update(readFileSync(file));
+  const key = hash.digest('hex').slice(0, 24);
+  const cache = join(tmpdir(), `sinter-cuda-standin-${userInfo().uid}`);
+  const library = join(cache, `libstandin-${key}.so`);
+  if (existsSync(library)) return library;
+  mkdirSync(cache, { recursive: true, mode: 0o700 });
+  // Workers may build at once: each in a folder of its own, and the last one's library stays.
+  const mine = mkdtempSync(join(cache, 'build-'));
+  const defines = Object.entries({ HEADERS: join(folder, 'device'), COMPILER: compiler, KEY: key });
+  const flags = ['-std=c++17', '-O2', '-fPIC', '-fvisibility=hidden', '-Wall', '-Wextra'];
+  const compile = [...flags, ...defines.map(([name, value]) => `-DSTANDIN_${name}="${value}"`)];
+  const units = files.filter((file) => file.endsWith('.cpp')).join('\n');
+  const parallel = ['-P', `${cpus().length}`, '-n', '1', compiler, ...compile, '-c'];
+  const stdio = ['pipe', 'inherit', 'inherit'] as const;
+  execFileSync('xargs', parallel, { cwd: mine, input: units, stdio: [...stdio] });
+  const objects = readdirSync(mine).filter((file) => file.endsWith('.o'));
+  const built = join(mine, 'libstandin.so');
+  execFileSync(compiler, ['-shared', '-o', built, ...objects, '-ldl'], { cwd: mine, stdio: [...stdio] });
+  renameSync(built, library);
+  rmSync(mine, { recursive: true });
+  return library;
+}
+
+export type StandIn =
+  | { readonly available: true; readonly library: string }
+  | { readonly available: false; readonly reason: string };
+
+let found: StandIn | undefined;
+
+/** The stand-in's library; or why there is none: a machine without a host compiler, or one it is not written for. */
+export function standIn(): StandIn {
+  if (found !== undefined) return found;
+  const here = `${process.platform} ${process.arch}`;
+  if (!['linux x64', 'linux arm64'].includes(here)) {
+    return (found = { available: false, reason: `the CUDA stand-in runs on Linux, not on ${here}` });
+  }
+  const compiler = findCompiler();
+  if (compiler === undefined) {
+    return (found = { available: false, reason: 'no host C++ compiler: tried CXX, g++, c++, clang++' });
+  }
+  return (found = { available: true, library: buildLibrary(compiler) });
+}
