@@ -56,12 +56,12 @@ export class Failures {
     else if (at < this.#pending[rival]!.at) this.#pending[rival] = { at, error };
   }
 
-  lose(reason: string, cause?: DeviceError): void {
-    this.#lost ??= new DeviceError('E_DEVICE_LOST', this.device, reason, {
-      hint: 'open the device again',
-      ...(cause?.kernel === undefined ? {} : { kernel: cause.kernel }),
-      cause,
-    });
+  /** From now on every call fails with this reason, or this very error. */
+  lose(reason: string | DeviceError): void {
+    this.#lost ??=
+      typeof reason === 'string'
+        ? new DeviceError('E_DEVICE_LOST', this.device, reason, { hint: 'open the device again' })
+        : reason;
   }
 
   /** Throws E_DEVICE_LOST once the device is gone. */

@@ -2,15 +2,19 @@
 // `DEFAULT_ORDER` that this machine has, unless `SINTER_DEVICE` names another.
 
 import { DeviceError } from '../errors.ts';
+import { cudaBackend, cudaBackendOf } from './cuda/open.ts';
 import type { Backend, Device } from './device.ts';
 import { interpreterBackend } from './interpreter/device.ts';
 import { webgpuBackend, webgpuSoftwareBackend } from './webgpu/open.ts';
 
 /** Tried in order when no device is named. */
-const DEFAULT_ORDER: readonly string[] = ['webgpu'];
+const DEFAULT_ORDER: readonly string[] = ['cuda', 'webgpu'];
 
 const backends = new Map<string, Backend>(
-  [webgpuBackend, webgpuSoftwareBackend, interpreterBackend].map((backend) => [backend.name, backend]),
+  [cudaBackend, webgpuBackend, webgpuSoftwareBackend, interpreterBackend].map((backend) => [
+    backend.name,
+    backend,
+  ]),
 );
 const opened = new Map<string, Promise<Device>>();
 
@@ -23,6 +27,15 @@ export function registerBackend(backend: Backend): void {
 /** The names that `openDevice` knows, in the order they were registered. */
 export function deviceNames(): readonly string[] {
   return [...backends.keys()];
+}
+
+/** Whether `openDevice` knows the name: one of `deviceNames`, or `cuda:1` for the machine's second CUDA device. */
+export function isDeviceName(name: string): boolean {
+  return backendOf(name) !== undefined;
+}
+
+function backendOf(name: string): Backend | undefined {
+  return backends.get(name) ?? cudaBackendOf(name);
 }
 
 /** What `SINTER_DEVICE` says, where there is an environment. */
@@ -50,8 +63,9 @@ export async function openDevice(name: string | undefined = deviceFromEnvironmen
   });
 }
 
-async function openNamed(name: string): Promise<Device> {
-  const backend = backends.get(name);
+async function openNamed(called: string): Promise<Device> {
+  const name = called === 'cuda:0' ? 'cuda' : called;
+  const backend = backendOf(name);
   if (backend === undefined) {
     throw new DeviceError('E_DEVICE', name, `there is no such device: expected ${deviceNames().join(', ')}`);
   }

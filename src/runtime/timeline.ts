@@ -7,6 +7,17 @@ export interface Gate {
   readonly opened: Promise<void>;
 }
 
+/** Open when all of them are. */
+export function gateOf(gates: readonly Gate[]): Gate {
+  const gate = { open: gates.every(({ open }) => open), opened: Promise.resolve() };
+  if (!gate.open) {
+    gate.opened = Promise.all(gates.map(({ opened }) => opened)).then(() => {
+      gate.open = true;
+    });
+  }
+  return gate;
+}
+
 interface Task {
   readonly work: () => void;
   readonly gate: Gate | undefined;

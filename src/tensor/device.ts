@@ -8,6 +8,7 @@ import {
   deviceFromEnvironment,
   deviceNames,
   discover,
+  isDeviceName,
   openDevice,
   type DeviceReport,
 } from '../runtime/registry.ts';
@@ -18,12 +19,12 @@ let opening: Promise<Device> | undefined;
 let queue: Promise<void> | undefined;
 
 /**
- * Chooses the device for what is computed from now on: `webgpu`, `webgpu:software` or `interpreter`; undefined for the
- * default. Values on another device move when they are used. Throws E_DEVICE at other names; that the machine lacks the
+ * Chooses the device for what is computed from now on: `cuda` (`cuda:1` for the second), `webgpu`, `webgpu:software` or
+ * `interpreter`; undefined for the default. Values on another device move when they are used. Throws E_DEVICE at other names; that the machine lacks the
  * device shows when data is read.
  */
 export function setDevice(name: string | undefined): void {
-  if (name !== undefined && !deviceNames().includes(name)) {
+  if (name !== undefined && !isDeviceName(name)) {
     const names = deviceNames().map((known) => `'${known}'`);
     throw new DeviceError('E_DEVICE', 'setDevice', `there is no device ${showValue(name)}`, {
       hint: `${names.join(', ')}, or undefined for the default`,
@@ -60,26 +61,23 @@ export function device(): Promise<Device> {
 }
 
 /**
- * What `setDevice` or `SINTER_DEVICE` name, else a hardware GPU, else the software adapter: without a GPU it is the fastest
+ * What `setDevice` or `SINTER_DEVICE` name, else a GPU, by CUDA or by WebGPU, else the software adapter: without a GPU it is the fastest
  * that there is.
  */
 async function openChosen(): Promise<Device> {
   const name = chosen ?? deviceFromEnvironment();
   if (name !== undefined) return openDevice(name).catch((error) => advise(name, error));
-  try {
-    return await openDevice('webgpu');
-  } catch (hardware) {
+  const reasons: string[] = [];
+  for (const candidate of ['cuda', 'webgpu', 'webgpu:software']) {
     try {
-      return await openDevice('webgpu:software');
-    } catch (software) {
-      const reasons = [hardware, software].map(
-        (error) => `\n  ${error instanceof Error ? error.message : error}`,
-      );
-      throw new DeviceError('E_DEVICE', 'default', `no device was found:${reasons.join('')}`, {
-        hint: "setDevice('interpreter'), which is slow and runs anywhere",
-      });
+      return await openDevice(candidate);
+    } catch (error) {
+      reasons.push(`\n  ${error instanceof Error ? error.message : error}`);
     }
   }
+  throw new DeviceError('E_DEVICE', 'default', `no device was found:${reasons.join('')}`, {
+    hint: "setDevice('interpreter'), which is slow and runs anywhere",
+  });
 }
 
 /** The error with words on what to do, where it has none. */

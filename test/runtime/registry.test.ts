@@ -9,6 +9,7 @@ let registry: Registry;
 beforeEach(async () => {
   vi.resetModules(); // A registry of its own for each test.
   vi.stubEnv('SINTER_DEVICE', '');
+  vi.stubEnv('SINTER_CUDA_DRIVER', '/no/driver'); // Machines with CUDA count as machines without.
   registry = await import('../../src/runtime/registry.ts');
 });
 afterEach(() => vi.unstubAllEnvs());
@@ -89,8 +90,25 @@ test('without any device the error says what was tried and what to do', async ()
 
 test('an unknown name is refused with the names there are', async () => {
   await expect(registry.openDevice('abacus')).rejects.toThrow(
-    'abacus: there is no such device: expected webgpu, webgpu:software, interpreter',
+    'abacus: there is no such device: expected cuda, webgpu, webgpu:software, interpreter',
   );
+});
+
+test('CUDA devices go by number, and CUDA comes before WebGPU', async () => {
+  const [cuda, webgpu] = [fake('cuda'), fake('webgpu')];
+  registry.registerBackend(cuda);
+  registry.registerBackend(webgpu);
+  const first = await registry.openDevice();
+  expect(first.facts.description).toBe('cuda device');
+  expect(await registry.openDevice('cuda:0')).toBe(first);
+  expect([cuda.opened, webgpu.opened]).toEqual([1, 0]);
+  expect(['cuda', 'cuda:7', 'cuda:x', 'cuda:'].map(registry.isDeviceName)).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+  await expect(registry.openDevice('cuda:7')).rejects.toThrow('cuda:7: no CUDA driver on this machine');
 });
 
 test('SINTER_DEVICE chooses the default and nothing else', async () => {
@@ -110,14 +128,15 @@ test('discover tells for every device what it is or why it is not there', async 
   await registry.openDevice('kept');
   const reports = await registry.discover();
   expect(reports.map(({ name, available }) => [name, available])).toEqual([
+    ['cuda', false],
     ['webgpu', false],
     ['webgpu:software', true],
     ['interpreter', true],
     ['kept', true],
     ['passing', true],
   ]);
-  expect(reports[0]).toEqual({ name: 'webgpu', available: false, reason: 'webgpu: no driver here' });
-  expect(reports[1]).toMatchObject({
+  expect(reports[1]).toEqual({ name: 'webgpu', available: false, reason: 'webgpu: no driver here' });
+  expect(reports[2]).toMatchObject({
     software: true,
     description: expect.stringMatching(/swiftshader/i) as string,
   });

@@ -117,8 +117,8 @@ describe('a page that imports', () => {
     expect(packagesFrom('src/explain/index.ts')).toEqual(['src/explain/layout.ts: @dagrejs/dagre']);
   });
 
-  test('a runtime alone loads nothing of the compiler', () => {
-    const rooms = reachable('src/runtime/webgpu/open.ts', () => true).map(roomOf);
+  test.each(['webgpu', 'cuda'])('the %s runtime alone loads nothing of the compiler', (name) => {
+    const rooms = reachable(`src/runtime/${name}/open.ts`, () => true).map(roomOf);
     expect([...new Set(rooms)].sort()).toEqual(['errors.ts', 'runtime']);
   });
 });

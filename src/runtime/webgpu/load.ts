@@ -15,7 +15,7 @@ import type { GpuMemory, GpuPlace, GpuSlab } from './memory.ts';
 import type { Compiled, Pipelines } from './pipelines.ts';
 import type { Scratch } from '../scratch.ts';
 import type { Stopwatch } from './stopwatch.ts';
-import type { Gate, Timeline } from '../timeline.ts';
+import { gateOf, type Gate, type Timeline } from '../timeline.ts';
 
 /** The parts of a device that its programs work with. */
 export interface Engine {
@@ -89,7 +89,7 @@ class WebGpuProgram implements LoadedProgram {
       ? engine.memory.uniform.acquire(sizeClass(4 * program.scalars.length))
       : undefined;
     this.#compiled = program.kernels.map((kernel) => engine.pipelines.get(kernel));
-    this.#gate = all(this.#compiled);
+    this.#gate = gateOf(this.#compiled);
     this.#layout = new Layout(moverOf(engine), program);
     this.#describe = describeBy(program, engine.failures.describe, engine.facts.name);
   }
@@ -339,17 +339,6 @@ function moverOf({ gpu, timeline, failures, memory }: Engine): Mover<GPUBuffer> 
 
 function isSame(a: GpuPlace, b: GpuPlace): boolean {
   return a.slab === b.slab && a.offset === b.offset;
-}
-
-/** Open when every kernel has compiled or failed. */
-function all(compiled: readonly Compiled[]): Gate {
-  const gate = { open: compiled.every(({ open }) => open), opened: Promise.resolve() };
-  if (!gate.open) {
-    gate.opened = Promise.all(compiled.map(({ opened }) => opened)).then(() => {
-      gate.open = true;
-    });
-  }
-  return gate;
 }
 
 /** Arguments that have their default cost a call into native code as much as others: they are left out. */

@@ -1,0 +1,222 @@
+// A CUDA device behind the Device contract: one stream for everything that must keep its order, one memory, one cache of kernels.
+// Writes and runs return at once; reads wait for what came before them.
+
+import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
+import { Failures } from '../failures.ts';
+import type { Move } from '../layout.ts';
+import { GpuBuffer, Memory, type Place } from '../memory.ts';
+import type { Program } from '../program.ts';
+import { Scratch } from '../scratch.ts';
+import { Timeline } from '../timeline.ts';
+import { Clock } from './clock.ts';
+import type { Compiler } from './compiler.ts';
+import { Context } from './context.ts';
+import type { Cubins } from './cubins.ts';
+import type { Driver } from './driver.ts';
+import { Fences } from './fences.ts';
+import { loadProgram, type Engine } from './load.ts';
+import { Marshal } from './marshal.ts';
+import { Modules } from './modules.ts';
+import { DeviceMemory } from './source.ts';
+import { Staging } from './staging.ts';
+
+/** What a device is made of. */
+export interface CudaParts {
+  readonly driver: Driver;
+  /** The driver's handle. */
+  readonly device: number;
+  readonly facts: DeviceFacts;
+  readonly compiler: Compiler;
+  readonly cubins: Cubins;
+  /** Bytes all buffers together may take, beyond what the driver refuses itself. */
+  readonly budget: number;
+  /** Whether memory comes from the driver's stream-ordered pool. */
+  readonly hasPools: boolean;
+  readonly isSynchronous: boolean;
+}
+
+export class CudaDevice implements Device {
+  readonly facts: DeviceFacts;
+  readonly #engine: Engine;
+  readonly #source: DeviceMemory;
+  readonly #clock: Clock;
+  #closing = false;
+
+  constructor({ driver, device, facts, compiler, cubins, budget, hasPools, isSynchronous }: CudaParts) {
+    this.facts = facts;
+    const { name, limits } = facts;
+    const timeline = new Timeline();
+    const failures = new Failures(name);
+    const context = new Context(driver, name, failures, device);
+    context.onLost = () => void this.#close();
+    const fences = new Fences(context);
+    const staging = new Staging(context, fences);
+    this.#source = new DeviceMemory(context, hasPools);
+    const sizes = { bufferBytes: limits.bufferBytes, budget };
+    const memory = new Memory<number>(name, sizes, timeline, this.#source);
+    const mover = {
+      timeline,
+      failures,
+      memory,
+      mayShareSlabs: true,
+      copy: (at: number, copies: readonly Move<number>[]) => this.#copy(at, copies),
+    };
+    this.#clock = new Clock(context, fences, timeline);
+    this.#engine = {
+      context,
+      facts,
+      timeline,
+      fences,
+      staging,
+      memory,
+      scratch: new Scratch(memory),
+      modules: new Modules(context, compiler, cubins),
+      marshal: new Marshal(driver),
+      mover,
+      isSynchronous,
+    };
+  }
+
+  get lost(): boolean {
+    return this.#engine.context.failures.lost;
+  }
+
+  allocate(bytes: number): DeviceBuffer {
+    this.#engine.context.failures.assertAlive();
+    return this.#engine.memory.allocate(bytes);
+  }
+
+  write(buffer: DeviceBuffer, bytes: Uint8Array): void {
+    const { context, memory, timeline, staging } = this.#engine;
+    const { failures } = context;
+    failures.assertAlive();
+    const { slab, offset } = this.#place(buffer);
+    if (bytes.length > buffer.bytes) {
+      throw memory.misuse(`${bytes.length} bytes were written to a buffer of ${buffer.bytes}`);
+    }
+    const at = failures.tick();
+    const upload = (data: Uint8Array): void => {
+      if (!failures.lost) context.attempt(at, () => staging.upload(slab.gpu + offset, data));
+    };
+    if (timeline.idle) upload(bytes);
+    else {
+      const copy = bytes.slice();
+      timeline.push(() => upload(copy));
+    }
+  }
+
+  async read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array> {
+    const { context, memory, timeline, fences, staging } = this.#engine;
+    const { failures } = context;
+    failures.assertAlive();
+    const { slab, offset } = this.#place(buffer);
+    if (!(Number.isInteger(bytes) && bytes >= 0 && bytes <= buffer.bytes)) {
+      throw memory.misuse(`${bytes} bytes were read from a buffer of ${buffer.bytes}`);
+    }
+    const at = failures.tickRead();
+    const copied = await new Promise<{ epoch: number; result?: () => Uint8Array }>((resolve) => {
+      timeline.push(() => {
+        if (failures.lost || bytes === 0) return resolve({ epoch: fences.latest });
+        let result: (() => Uint8Array) | undefined;
+        context.attempt(at, () => {
+          const piece = staging.acquire(bytes);
+          const { driver, stream } = context;
+          const { address } = piece.gpu;
+          const given = driver.cu.cuMemcpyDtoHAsync_v2(address, slab.gpu + offset, bytes, stream);
+          context.check(given, 'cuMemcpyDtoHAsync_v2', `reading ${bytes} bytes`);
+          result = () => {
+            const taken = piece.gpu.bytes.slice(0, bytes);
+            staging.release(piece);
+            return taken;
+          };
+        });
+        const epoch = fences.mark();
+        return resolve(result === undefined ? { epoch } : { epoch, result });
+      });
+    });
+    await this.#wait(at, copied.epoch);
+    const taken = copied.result?.();
+    failures.deliver(at);
+    return taken ?? new Uint8Array(0);
+  }
+
+  load(program: Program): LoadedProgram {
+    this.#engine.context.failures.assertAlive();
+    return loadProgram(this.#engine, program);
+  }
+
+  async finish(): Promise<void> {
+    const { context, timeline, fences } = this.#engine;
+    const { failures } = context;
+    failures.assertAlive();
+    const at = failures.tickRead();
+    await timeline.drained();
+    await this.#wait(at, fences.latest);
+    failures.deliver(at);
+  }
+
+  measure(work: () => void): Promise<number | undefined> {
+    this.#engine.context.failures.assertAlive();
+    return this.#clock.measure(work);
+  }
+
+  memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {
+    return this.#engine.memory.report();
+  }
+
+  destroy(): void {
+    this.#engine.context.failures.lose('the device was destroyed');
+    void this.#close();
+  }
+
+  /** Gives everything back once what is queued has ended. */
+  async #close(): Promise<void> {
+    if (this.#closing) return;
+    this.#closing = true;
+    const { context, fences, staging, modules, timeline } = this.#engine;
+    try {
+      await timeline.drained();
+      await fences.idle();
+    } catch {
+      // A context that failed is given back as it is.
+    }
+    context.driver.cu.cuCtxSetCurrent(context.handle);
+    this.#clock.destroy();
+    this.#source.close();
+    staging.destroy();
+    fences.destroy();
+    modules.destroy();
+    context.close();
+  }
+
+  /** Waits for an epoch; what fails meanwhile is recorded as failing at `at`. */
+  async #wait(at: number, epoch: number): Promise<void> {
+    const { context, fences } = this.#engine;
+    try {
+      if (!context.failures.lost) await fences.wait(epoch);
+    } catch (error) {
+      context.attempt(at, () => {
+        throw error;
+      });
+    }
+  }
+
+  #copy(at: number, copies: readonly Move<number>[]): void {
+    const { context, fences } = this.#engine;
+    const { driver, stream } = context;
+    context.attempt(at, () => {
+      for (const { from, to, bytes } of copies) {
+        const [source, target] = [from, to].map(({ slab, offset }) => slab.gpu + offset) as [number, number];
+        const result = driver.cu.cuMemcpyDtoDAsync_v2(target, source, bytes, stream);
+        context.check(result, 'cuMemcpyDtoDAsync_v2', `moving ${bytes} bytes`);
+      }
+      fences.mark();
+    });
+  }
+
+  #place(buffer: DeviceBuffer): Place<number> {
+    const { memory } = this.#engine;
+    if (buffer instanceof GpuBuffer) return buffer.place(memory);
+    throw memory.misuse('a buffer of another device was used');
+  }
+}

@@ -1,0 +1,316 @@
+// A Program made ready on a CUDA device. `run` only queues: the first run over a set of buffers goes to the stream step by step, from
+// the second one on it is a graph and one call of the driver. Graphs are kept for a few sets of buffers; when there are more, the
+// one used longest ago gets the new addresses.
+
+import { DeviceError } from '../../errors.ts';
+import { givenBuffers, outputBuffers } from '../binding.ts';
+import { checkProgram } from '../check.ts';
+import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
+import { Layout, type Mover, type Settled } from '../layout.ts';
+import { checkLimits, encodeScalars } from '../limits.ts';
+import type { GpuBuffer, Memory, Place, Slab } from '../memory.ts';
+import type { Program } from '../program.ts';
+import type { Scratch } from '../scratch.ts';
+import { gateOf, type Gate, type Timeline } from '../timeline.ts';
+import type { Context } from './context.ts';
+import type { Fences } from './fences.ts';
+import { Graph, type Dependencies } from './graph.ts';
+import type { Marshal, Operation } from './marshal.ts';
+import type { Compiled, Modules } from './modules.ts';
+import { checkAliasing, overlaps, type Range } from './ranges.ts';
+import { dependenciesOf, inOrder, recipeOf, slotsOf, type RecipeStep } from './recipe.ts';
+import { Scalars } from './scalars.ts';
+import type { Staging } from './staging.ts';
+
+/** The parts of a device that its programs work with. */
+export interface Engine {
+  readonly context: Context;
+  readonly facts: DeviceFacts;
+  readonly timeline: Timeline;
+  readonly fences: Fences;
+  readonly staging: Staging;
+  readonly memory: Memory<number>;
+  readonly scratch: Scratch<number>;
+  readonly modules: Modules;
+  readonly marshal: Marshal;
+  readonly mover: Mover<number>;
+  /** Each kernel is waited for, so that one that fails is named. */
+  readonly isSynchronous: boolean;
+}
+
+/** What a run does with buffers that lie in one way to each other. */
+interface Form {
+  readonly recipe: readonly RecipeStep[];
+  readonly dependencies: Dependencies;
+}
+
+/** The operations over one set of places, and one of arenas. */
+interface Plan {
+  readonly settled: Settled<number>;
+  readonly arenas: readonly Slab<number>[];
+  readonly form: Form;
+  readonly operations: readonly Operation[];
+  graph: Graph | undefined;
+}
+
+/** Sets of buffers remembered whole: enough for a loop that swaps two or three generations of its state. */
+const PLANS = 4;
+
+/** Loads a program; throws what can be told at once (E_VALIDATION, E_LIMIT, E_OOM), the rest comes with the first read. */
+export function loadProgram(engine: Engine, program: Program): LoadedProgram {
+  checkProgram(program, 'cuda', engine.facts.name);
+  checkLimits(program, engine.facts);
+  return new CudaProgram(engine, program);
+}
+
+class CudaProgram implements LoadedProgram {
+  readonly program: Program;
+  readonly #engine: Engine;
+  readonly #compiled: readonly Compiled[];
+  readonly #gate: Gate;
+  readonly #arenas: readonly number[];
+  readonly #layout: Layout<number>;
+  readonly #forms = new Map<string, Form>();
+  readonly #plans: Plan[] = [];
+  /** The scalar block on the device, and what the runs put into it. */
+  readonly #block: Slab<number> | undefined;
+  readonly #scalars: Scalars | undefined;
+  #destroyed = false;
+
+  constructor(engine: Engine, program: Program) {
+    this.program = program;
+    this.#engine = engine;
+    const { scratch, memory, staging, fences, modules, mover } = engine;
+    this.#arenas = program.arenas.map((bytes) => Math.max(bytes, 4));
+    scratch.claim(this.#arenas);
+    if (program.kernels.some((kernel) => kernel.usesScalars)) {
+      this.#block = memory.scratch(4 * Math.max(1, program.scalars.length));
+      const given = program.scalars.filter(({ input }) => input === undefined).length;
+      if (given > 0) this.#scalars = new Scalars(staging, fences, given);
+    }
+    this.#compiled = modules.get(program.kernels);
+    this.#gate = gateOf(this.#compiled);
+    this.#layout = new Layout(mover, program);
+  }
+
+  run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void {
+    const { context, facts, timeline } = this.#engine;
+    const { failures } = context;
+    failures.assertAlive();
+    if (this.#destroyed) throw new DeviceError('E_STATE', facts.name, 'a destroyed program was run');
+    const settled = this.#settle(givenBuffers(this.program, facts.name, inputs, outputs));
+    const words = encodeScalars(this.program, scalars, facts.name);
+    const at = failures.tick();
+    timeline.push(() => {
+      if (!failures.lost) context.attempt(at, () => this.#replay(settled, words));
+    }, this.#gate);
+  }
+
+  destroy(): void {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    const { scratch, memory, timeline, context } = this.#engine;
+    // Behind the runs still waiting, which take their arenas only when their turn comes.
+    timeline.push(() => {
+      // A lost device takes back everything itself.
+      if (context.failures.lost) return;
+      context.use();
+      for (const { graph } of this.#plans) graph?.destroy();
+      this.#plans.length = 0;
+      this.#scalars?.destroy();
+      scratch.release(this.#arenas);
+      if (this.#block !== undefined) memory.recycle(this.#block);
+    });
+  }
+
+  allocateOutputs(): DeviceBuffer[] {
+    const { memory, context } = this.#engine;
+    context.failures.assertAlive();
+    return outputBuffers(this.program, memory);
+  }
+
+  /** Where everything lies, after what lay in the wrong place has been moved. */
+  #settle(given: readonly GpuBuffer<number>[]): Settled<number> {
+    const { memory } = this.#engine;
+    const known = this.#plans.find(({ settled: { places, lasting } }) => {
+      return lasting && given.every((buffer, i) => isSame(buffer.place(memory), places[i]!));
+    });
+    return known?.settled ?? this.#layout.settle(given);
+  }
+
+  #replay(settled: Settled<number>, words: Int32Array): void {
+    const { context, fences, isSynchronous } = this.#engine;
+    this.#checkCompiled();
+    const known = this.#known(settled);
+    const plan = known ?? this.#plan(settled);
+    const source = this.#scalars?.place(words) ?? 0;
+    context.flying.add(this.program);
+    try {
+      // One operation is one call either way.
+      if (known !== undefined && plan.graph === undefined && plan.operations.length > 1 && !isSynchronous) {
+        const { operations, form } = plan;
+        plan.graph = new Graph(context, this.#engine.marshal, operations, form.dependencies, source);
+      }
+      if (plan.graph === undefined) this.#walk(plan, source);
+      else plan.graph.launch(source);
+    } finally {
+      this.#scalars?.used(fences.mark());
+    }
+  }
+
+  #checkCompiled(): void {
+    for (const [i, { failure }] of this.#compiled.entries()) {
+      if (failure !== undefined) throw failure(this.program.kernels[i]!.name);
+    }
+  }
+
+  /** Queues the operations one by one. */
+  #walk({ operations }: Plan, source: number): void {
+    const { context, marshal, isSynchronous } = this.#engine;
+    const { driver, stream } = context;
+    const { cu } = driver;
+    for (const operation of operations) {
+      const doing = `running a program of ${this.program.kernels.length} kernels`;
+      switch (operation.kind) {
+        case 'launch': {
+          const { func, grid, block, sharedBytes, kernel } = operation;
+          const args = marshal.arguments(operation);
+          const result = cu.cuLaunchKernel(func, ...grid, ...block, sharedBytes, stream, args, 0);
+          context.check(result, 'cuLaunchKernel', 'launching it', kernel);
+          break;
+        }
+        case 'copy': {
+          const { from, to, bytes } = operation;
+          context.check(cu.cuMemcpyDtoDAsync_v2(to, from, bytes, stream), 'cuMemcpyDtoDAsync_v2', doing);
+          break;
+        }
+        case 'upload': {
+          const { to, bytes } = operation;
+          context.check(cu.cuMemcpyHtoDAsync_v2(to, source, bytes, stream), 'cuMemcpyHtoDAsync_v2', doing);
+          break;
+        }
+        case 'clear': {
+          const { at, bytes } = operation;
+          context.check(cu.cuMemsetD32Async(at, 0, bytes / 4, stream), 'cuMemsetD32Async', doing);
+          break;
+        }
+        default:
+          operation satisfies never;
+      }
+      if (!isSynchronous) continue;
+      const kernel = operation.kind === 'launch' ? operation.kernel : undefined;
+      context.check(cu.cuStreamSynchronize(stream), 'cuStreamSynchronize', 'running it', kernel);
+    }
+  }
+
+  /** The plan for these places, when it is remembered. */
+  #known(settled: Settled<number>): Plan | undefined {
+    const plans = this.#plans;
+    const { scratch } = this.#engine;
+    const at = plans.findIndex((plan) => {
+      const { places } = plan.settled;
+      const same = plan.settled === settled || settled.places.every((place, k) => isSame(place, places[k]!));
+      return same && plan.arenas.every((slab, arena) => slab === scratch.slab(arena));
+    });
+    if (at > 0) plans.unshift(...plans.splice(at, 1));
+    return at < 0 ? undefined : plans[0];
+  }
+
+  #plan(settled: Settled<number>): Plan {
+    const { scratch } = this.#engine;
+    const arenas = this.#arenas.map((_, arena) => scratch.slab(arena));
+    const ranges = this.#ranges(settled.places, arenas);
+    const form = this.#form(ranges);
+    const operations = form.recipe.map((step) => this.#operation(step, ranges));
+    const plan: Plan = { settled, arenas, form, operations, graph: undefined };
+    const last = this.#plans.length === PLANS ? this.#plans.pop() : undefined;
+    this.#plans.unshift(plan);
+    if (last?.graph === undefined) return plan;
+    if (last.form === form) {
+      last.graph.update(operations);
+      plan.graph = last.graph;
+    } else last.graph.destroy();
+    return plan;
+  }
+
+  /** The bytes of each slot, by number. */
+  #ranges(places: readonly Place<number>[], arenas: readonly Slab<number>[]): Map<number, Range> {
+    const { inputs, outputs, packs, buffers, scalars } = this.program;
+    const slots = slotsOf(this.program);
+    const ranges = new Map<number, Range>();
+    const put = (slot: number, { slab, offset }: Place<number>, bytes: number): void => {
+      ranges.set(slot, { start: slab.gpu + offset, bytes });
+    };
+    buffers.forEach(({ role, arena, offset, bytes }, i) => {
+      if (role === 'scratch') put(i, { slab: arenas[arena!]!, offset: offset! }, bytes);
+    });
+    packs.forEach(({ buffer }, i) => {
+      if (buffers[buffer]!.role === 'scratch') return;
+      put(buffer, places[inputs.length + outputs.length + i]!, buffers[buffer]!.bytes);
+    });
+    outputs.forEach((index, i) => put(index, places[inputs.length + i]!, buffers[index]!.bytes));
+    inputs.forEach((index, i) => put(index, places[i]!, buffers[index]!.bytes));
+    outputs.forEach((index, i) => {
+      put(slots.output(i), places[inputs.length + i]!, buffers[index]!.bytes);
+    });
+    if (this.#block !== undefined) {
+      ranges.set(slots.scalars, { start: this.#block.gpu, bytes: 4 * scalars.length });
+    }
+    return ranges;
+  }
+
+  /** What the run does, given which outputs lie apart from what they repeat, and what overlaps. */
+  #form(ranges: ReadonlyMap<number, Range>): Form {
+    const { program } = this;
+    const slots = slotsOf(program);
+    const isCopied = program.outputs.map((index, i) => {
+      return ranges.get(index)!.start !== ranges.get(slots.output(i))!.start;
+    });
+    const isEntangled = overlaps(program, ranges);
+    const key = `${isCopied.map(Number).join('')}${isEntangled ? '!' : ''}`;
+    let form = this.#forms.get(key);
+    if (form === undefined) {
+      const recipe = recipeOf(program, isCopied);
+      form = { recipe, dependencies: isEntangled ? inOrder(recipe) : dependenciesOf(program, recipe) };
+      this.#forms.set(key, form);
+    }
+    return form;
+  }
+
+  #operation(step: RecipeStep, ranges: ReadonlyMap<number, Range>): Operation {
+    const at = (slot: number): number => ranges.get(slot)!.start;
+    const block = this.#block?.gpu ?? 0;
+    switch (step.kind) {
+      case 'launch': {
+        const kernel = this.program.kernels[step.kernel]!;
+        checkAliasing(this.program, kernel, step.slots, ranges, this.#engine.facts.name);
+        const { func } = this.#compiled[step.kernel]!;
+        const { name, workgroup, sharedBytes = 0 } = kernel;
+        if (sharedBytes > 0) this.#allowShared(func, sharedBytes, name);
+        const args = step.slots.map(at);
+        return { kind: 'launch', kernel: name, func, grid: step.grid, block: workgroup, sharedBytes, args };
+      }
+      case 'copy':
+        return { kind: 'copy', from: at(step.from), to: at(step.to), bytes: step.bytes };
+      case 'clear':
+        return { kind: 'clear', at: at(step.slot), bytes: step.bytes };
+      case 'upload':
+        return { kind: 'upload', to: block, bytes: step.bytes };
+      case 'scalar':
+        return { kind: 'copy', from: at(step.from), to: block + 4 * step.word, bytes: 4 };
+      default:
+        return step satisfies never;
+    }
+  }
+
+  #allowShared(func: number, bytes: number, kernel: string): void {
+    const { context } = this.#engine;
+    const MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
+    const result = context.driver.cu.cuFuncSetAttribute(func, MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
+    context.check(result, 'cuFuncSetAttribute', `giving it ${bytes} bytes of shared memory`, kernel);
+  }
+}
+
+function isSame(a: Place<number>, b: Place<number>): boolean {
+  return a.slab === b.slab && a.offset === b.offset;
+}

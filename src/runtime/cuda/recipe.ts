@@ -1,0 +1,183 @@
+// What a run of a program does, before addresses are known: steps over slots (the program's buffers, its scalar block, and the buffers
+// that repeated outputs are copied to), and which steps must wait for which. In: a program; out: steps and dependencies, the same
+// for every set of buffers.
+
+import type { Program } from '../program.ts';
+import type { Dependencies } from './graph.ts';
+
+/** A slot is a number: a buffer of the program, or one of those that `Slots` names. */
+export type RecipeStep =
+  | {
+      readonly kind: 'launch';
+      readonly kernel: number;
+      readonly grid: readonly [number, number, number];
+      readonly slots: readonly number[];
+    }
+  | { readonly kind: 'copy'; readonly from: number; readonly to: number; readonly bytes: number }
+  | { readonly kind: 'clear'; readonly slot: number; readonly bytes: number }
+  /** Scalars given by the caller go to the scalar block. */
+  | { readonly kind: 'upload'; readonly bytes: number }
+  /** A scalar that is the element of an input. */
+  | { readonly kind: 'scalar'; readonly from: number; readonly word: number };
+
+/** Slots besides the program's buffers. */
+export interface Slots {
+  readonly scalars: number;
+  /** Of output `i`, where it repeats an input or an output before it. */
+  output(i: number): number;
+}
+
+export function slotsOf({ buffers }: Program): Slots {
+  return { scalars: buffers.length, output: (i) => buffers.length + 1 + i };
+}
+
+/** The steps of a run; `isCopied` says which outputs lie elsewhere than the buffers they repeat. */
+export function recipeOf(program: Program, isCopied: readonly boolean[]): RecipeStep[] {
+  const { buffers, inputs, outputs, scalars, steps, kernels } = program;
+  const recipe: RecipeStep[] = [];
+  const slots = slotsOf(program);
+  if (kernels.some(({ usesScalars }) => usesScalars)) {
+    const given = scalars.filter(({ input }) => input === undefined).length;
+    if (given > 0) recipe.push({ kind: 'upload', bytes: 4 * given });
+    scalars.forEach(({ input }, word) => {
+      if (input !== undefined) recipe.push({ kind: 'scalar', from: inputs[input]!, word });
+    });
+  }
+  for (const step of steps) {
+    switch (step.kind) {
+      case 'dispatch':
+        if (!step.grid.includes(0)) {
+          const { kernel, grid, buffers: bound } = step;
+          const extra = kernels[kernel]!.usesScalars ? [slots.scalars] : [];
+          recipe.push({ kind: 'launch', kernel, grid, slots: [...bound, ...extra] });
+        }
+        break;
+      case 'copy':
+        recipe.push({ kind: 'copy', from: step.from, to: step.to, bytes: buffers[step.from]!.bytes });
+        break;
+      case 'clear':
+        recipe.push({ kind: 'clear', slot: step.buffer, bytes: buffers[step.buffer]!.bytes });
+        break;
+      case 'host':
+        break;
+      default:
+        step satisfies never;
+    }
+  }
+  outputs.forEach((buffer, i) => {
+    if (!isCopied[i]) return;
+    recipe.push({ kind: 'copy', from: buffer, to: slots.output(i), bytes: buffers[buffer]!.bytes });
+  });
+  return recipe;
+}
+
+/** Each step after the last one: what to do when buffers overlap that the program takes for different ones. */
+export function inOrder(recipe: readonly RecipeStep[]): Dependencies {
+  return recipe.map((_, i) => (i === 0 ? [] : [i - 1]));
+}
+
+/** Each step after those whose results it reads, and after those that used what it overwrites; none that follow from others. */
+export function dependenciesOf(program: Program, recipe: readonly RecipeStep[]): Dependencies {
+  const neighbours = overlapping(program);
+  const writers = new Map<number, number>();
+  const readers = new Map<number, number[]>();
+  /** Steps before which each step certainly comes, itself included. */
+  const ancestors: Uint32Array[] = [];
+  const words = Math.ceil(recipe.length / 32);
+  return recipe.map((step, i) => {
+    const { reads, writes } = accesses(program, step);
+    const wanted = new Set<number>();
+    const afterWriters = (slot: number): void => {
+      for (const other of neighbours(slot)) {
+        const writer = writers.get(other);
+        if (writer !== undefined) wanted.add(writer);
+      }
+    };
+    for (const slot of reads) afterWriters(slot);
+    for (const slot of writes) {
+      afterWriters(slot);
+      for (const other of neighbours(slot)) for (const reader of readers.get(other) ?? []) wanted.add(reader);
+    }
+    const known = new Uint32Array(words);
+    const kept: number[] = [];
+    for (const earlier of [...wanted].sort((a, b) => b - a)) {
+      if ((known[earlier >>> 5]! >>> (earlier & 31)) & 1) continue;
+      kept.push(earlier);
+      ancestors[earlier]!.forEach((word, k) => (known[k]! |= word));
+    }
+    known[i >>> 5]! |= 1 << (i & 31);
+    ancestors.push(known);
+    for (const slot of reads) {
+      const list = readers.get(slot);
+      if (list === undefined) readers.set(slot, [i]);
+      else list.push(i);
+    }
+    for (const slot of writes) {
+      writers.set(slot, i);
+      readers.set(slot, []);
+    }
+    return kept;
+  });
+}
+
+function accesses(
+  program: Program,
+  step: RecipeStep,
+): { readonly reads: readonly number[]; readonly writes: readonly number[] } {
+  const { scalars } = slotsOf(program);
+  switch (step.kind) {
+    case 'launch': {
+      const { bindings } = program.kernels[step.kernel]!;
+      return { reads: step.slots, writes: step.slots.filter((_, i) => bindings[i] === 'read_write') };
+    }
+    case 'copy':
+      return { reads: [step.from], writes: [step.to] };
+    case 'clear':
+      return { reads: [], writes: [step.slot] };
+    case 'upload':
+      return { reads: [], writes: [scalars] };
+    case 'scalar':
+      return { reads: [step.from], writes: [scalars] };
+    default:
+      return step satisfies never;
+  }
+}
+
+/** For each slot the slots that share bytes with it, itself included: places in an arena, members of a pack, donated pairs. */
+function overlapping(program: Program): (slot: number) => readonly number[] {
+  const { buffers, packs, donated, inputs, outputs } = program;
+  const lists = new Map<number, Set<number>>();
+  const note = (one: number, other: number): void => {
+    const list = lists.get(one);
+    if (list === undefined) lists.set(one, new Set([one, other]));
+    else list.add(other);
+  };
+  const both = (one: number, other: number): void => {
+    note(one, other);
+    note(other, one);
+  };
+  const byArena = new Map<number, number[]>();
+  buffers.forEach(({ role, arena }, i) => {
+    if (role !== 'scratch') return;
+    const peers = byArena.get(arena!);
+    if (peers === undefined) byArena.set(arena!, [i]);
+    else peers.push(i);
+  });
+  for (const peers of byArena.values()) {
+    peers.sort((a, b) => buffers[a]!.offset! - buffers[b]!.offset!);
+    peers.forEach((one, k) => {
+      const end = buffers[one]!.offset! + buffers[one]!.bytes;
+      for (let n = k + 1; n < peers.length && buffers[peers[n]!]!.offset! < end; n++) both(one, peers[n]!);
+    });
+  }
+  for (const { buffer, members } of packs) for (const member of members) both(buffer, member.buffer);
+  // What is donated lies where its output does; so do the packs that hold the two, and all that they hold.
+  for (const { input, output } of donated) {
+    const [from, to] = [inputs[input]!, outputs[output]!];
+    if (from === to) continue;
+    for (const one of [from, ...(lists.get(from) ?? [])]) {
+      for (const other of [to, ...(lists.get(to) ?? [])]) both(one, other);
+    }
+  }
+  return (slot) => [...(lists.get(slot) ?? [slot])];
+}
