@@ -133,11 +133,12 @@ describe('in Chromium', () => {
   test('the page has WebGPU, on a software adapter', async () => {
     const reports = await (await api()).evaluate((sinter) => sinter.devices());
     expect(reports.map(({ name, available }) => [name, available])).toEqual([
+      ['cuda', false],
       ['webgpu', false],
       [DEVICE, true],
       ['interpreter', true],
     ]);
-    expect(JSON.stringify(reports[1])).toMatch(/swiftshader/i);
+    expect(JSON.stringify(reports[2])).toMatch(/swiftshader/i);
   });
 
   test('a page computes and trains as Node does', async () => {
