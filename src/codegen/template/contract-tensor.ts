@@ -39,29 +39,37 @@ export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop
   const firstN = b.let(mulInts(tileColumn, constant(tileN)), 'first_n');
   const lane = builtin('local', 0);
   const [warpM, warpN] = divideInts(b, builtin('local', 1), acrossN, ['warp_m', 'warp_n']);
-  const stage = new Stage(b, frame, body, {
+  const stage = new Stage(b, frame, {
     operand,
-    group,
+    atoms: [[batch.atom, group]],
     local: b.let(place(builtin('local', 1), lanes, lane), 'local'),
     threads: lanes * acrossM * acrossN,
-    depth: tileK,
-    slots: stages,
   });
-  const left = stage.side('tile_lhs', body.lhs, m, tileM, firstM);
-  const right = stage.side('tile_rhs', body.rhs, n, tileN, firstN);
+  const deep = { k, depth: tileK, slots: stages };
+  const left = stage.side('tile_lhs', body.lhs, { free: m, tile: tileM, ...deep });
+  const right = stage.side('tile_rhs', body.rhs, { free: n, tile: tileN, ...deep });
+  const bring = (round: Value, slot: Value, isWanted: Value): void => {
+    b.if(isWanted, () => {
+      const k0 = b.let(mulInts(round, constant(tileK)), 'k0');
+      stage.bring(left, firstM, k0, slot);
+      stage.bring(right, firstN, k0, slot);
+    });
+    stage.commit();
+  };
   const sums = Array.from({ length: rows / fragment.m }, (_, i) =>
     Array.from({ length: columns / fragment.n }, (_, j) => b.var(`sum_${i}_${j}`, constant(0, 'f32', 4))),
   );
 
   for (let early = 0; early < stages - 1; early++)
-    stage.bring([left, right], constant(early), constant(early), early < rounds);
+    bring(constant(early), constant(early), constant(early < rounds ? 1 : 0, 'bool'));
   b.for('tile', constant(0), constant(rounds), 1, (tile) => {
-    stage.await();
+    // All but the groups of later rounds.
+    stage.await(stages - 2);
     b.barrier();
     const ahead = b.let(addInts(tile, constant(stages - 1)), 'ahead');
     const slot = (of: Value, hint: string): Value =>
       stages === 1 ? constant(0) : b.let(operation('mod', [of, constant(stages)], 'i32'), hint);
-    stage.bring([left, right], ahead, slot(ahead, 'next_slot'), less(ahead, constant(rounds)));
+    bring(ahead, slot(ahead, 'next_slot'), less(ahead, constant(rounds)));
     const here = slot(tile, 'slot');
     b.for('step', constant(0), constant(tileK), fragment.k, (step) => {
       const lhs = sums.map((_, i) =>
@@ -126,7 +134,7 @@ export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop
     [tilesM * tilesN, batch.extent, 1],
     [lanes, acrossM * acrossN, 1],
     note,
-    stage.memory([left, right]),
+    stage.memory,
   );
 }
 

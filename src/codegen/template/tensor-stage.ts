@@ -20,7 +20,7 @@ import type { Axis } from '../../schedule/kernel.ts';
 import { addInts, constant, less, mulInts, operation, splat, type LoopBuilder } from '../builder.ts';
 import { laneAtom, Lowering, quadIndex } from '../lower.ts';
 import type { LoopBuffer, MatrixType, Value } from '../loop.ts';
-import { contiguousReads, type Contract } from './contract-problem.ts';
+import { contiguousReads } from './contract-problem.ts';
 import { bufferName, type Frame } from './frame.ts';
 import { divideInts, place } from './tile.ts';
 
@@ -31,23 +31,26 @@ const padding = 8;
 
 export interface Staging {
   readonly operand: MatrixType;
-  readonly group: Value;
+  /** Values of the axes that no side runs along. */
+  readonly atoms: readonly (readonly [IndexExpr, Value])[];
   /** Number of the invocation in its workgroup, and how many there are. */
   readonly local: Value;
   readonly threads: number;
-  /** Steps of k in a tile. */
+}
+
+/** Axes of an operand: products are summed along `k`; `tile` and `depth` of each are staged at a time. */
+export interface SideShape {
+  readonly free: Axis;
+  readonly tile: number;
+  readonly k: Axis;
   readonly depth: number;
   readonly slots: number;
 }
 
 /** One operand and the tile it is copied to. */
-export interface Side {
+export interface Side extends SideShape {
   readonly buffer: string;
   readonly operand: Expr;
-  readonly free: Axis;
-  readonly tile: number;
-  /** First position of the workgroup on the free axis. */
-  readonly first: Value;
   /** Lines run along k, else along the free axis. */
   readonly alongK: boolean;
   /** Elements from one line to the next, and of a slot. */
@@ -57,59 +60,59 @@ export interface Side {
   readonly isPlain: boolean;
 }
 
+/** Where a tile begins, on the free axis and along k. */
+type Origin = readonly [first: Value, k0: Value];
+
 /** An octet atom takes the place of the axis: axis = 8·octet + lane. */
 const octetLane = axisIndex('octet_lane', run);
 
 export class Stage {
   readonly #b: LoopBuilder;
   readonly #frame: Frame;
-  readonly #body: Contract;
   readonly #by: Staging;
-  #copies = false;
+  readonly #sides: Side[] = [];
 
-  constructor(b: LoopBuilder, frame: Frame, body: Contract, by: Staging) {
+  constructor(b: LoopBuilder, frame: Frame, by: Staging) {
     this.#b = b;
     this.#frame = frame;
-    this.#body = body;
     this.#by = by;
   }
 
-  side(buffer: string, operand: Expr, free: Axis, tile: number, first: Value): Side {
-    const { k } = this.#body;
-    const { depth } = this.#by;
+  side(buffer: string, operand: Expr, shape: SideShape): Side {
+    const { free, tile, k, depth } = shape;
     const alongK = contiguousReads(operand, k) > contiguousReads(operand, free);
     const [line, lines] = alongK ? [depth, tile] : [tile, depth];
     const isPlain = this.#isPlain(operand, alongK ? k : free);
-    this.#copies ||= isPlain;
     const pitch = line + padding;
-    return { buffer, operand, free, tile, first, alongK, pitch, size: pitch * lines, isPlain };
+    const side = { ...shape, buffer, operand, alongK, pitch, size: pitch * lines, isPlain };
+    this.#sides.push(side);
+    return side;
   }
 
-  memory(sides: readonly Side[]): readonly LoopBuffer[] {
-    const { operand, slots } = this.#by;
-    return sides.map(({ buffer, size }) => ({
+  /** Workgroup memory of all sides. */
+  get memory(): readonly LoopBuffer[] {
+    return this.#sides.map(({ buffer, size, slots }) => ({
       name: buffer,
       space: 'workgroup',
-      dtype: operand,
+      dtype: this.#by.operand,
       size: size * slots,
       access: 'read_write',
     }));
   }
 
-  /** Brings tile `round` of both operands to a slot, where `wanted`; every call is one group of copies. */
-  bring(sides: readonly Side[], round: Value, slot: Value, wanted: Value | boolean): void {
-    const b = this.#b;
-    const condition = typeof wanted === 'boolean' ? constant(wanted ? 1 : 0, 'bool') : wanted;
-    b.if(condition, () => {
-      const k0 = b.let(mulInts(round, constant(this.#by.depth)), 'k0');
-      for (const side of sides) this.#fillSide(side, k0, slot);
-    });
-    if (this.#copies) b.asyncCommit();
+  /** Whether anything is copied without waiting. */
+  get copies(): boolean {
+    return this.#sides.some(({ isPlain }) => isPlain);
   }
 
-  /** Waits until the tile of this round is there: all but the groups of later rounds. */
-  await(): void {
-    if (this.#copies) this.#b.asyncWait(Math.max(0, this.#by.slots - 2));
+  /** Closes a group of copies. */
+  commit(): void {
+    if (this.copies) this.#b.asyncCommit();
+  }
+
+  /** Waits until at most so many groups are under way. */
+  await(pending: number): void {
+    if (this.copies) this.#b.asyncWait(pending);
   }
 
   /** The 16 × 16 fragment of the left operand at row `m` and step `k` of its tile: rows 0, rows 8, then those for k + 8. */
@@ -143,9 +146,11 @@ export class Stage {
     return b.loadMatrix(side.buffer, b.let(addInts(base, at), 'matrix'), !side.alongK, hint);
   }
 
-  #fillSide(side: Side, k0: Value, slot: Value): void {
+  /** Brings the tile at `first` on the free axis and `k0` to a slot; both are multiples of eight. */
+  bring(side: Side, first: Value, k0: Value, slot: Value): void {
     const b = this.#b;
-    const { local, threads, depth } = this.#by;
+    const { local, threads } = this.#by;
+    const { depth } = side;
     const line = side.alongK ? depth : side.tile;
     const units = ((side.alongK ? side.tile : depth) * line) / run;
     for (let taken = 0; taken < units; taken += threads) {
@@ -157,31 +162,30 @@ export class Stage {
           addInts(mulInts(slot, constant(side.size)), place(at, side.pitch, mulInts(octet, constant(run)))),
           'to',
         );
-        if (side.isPlain) this.#copy(side, k0, at, octet, to);
-        else for (const half of [0, 1]) this.#compute(side, k0, at, octet, half, to);
+        if (side.isPlain) this.#copy(side, [first, k0], at, octet, to);
+        else for (const half of [0, 1]) this.#compute(side, [first, k0], at, octet, half, to);
       });
     }
   }
 
   /** Eight elements as they lie in memory; zeros behind the last step of k. */
-  #copy(side: Side, k0: Value, line: Value, octet: Value, to: Value): void {
+  #copy(side: Side, [first, k0]: Origin, line: Value, octet: Value, to: Value): void {
     const b = this.#b;
-    const { alongK, operand, free, first } = side;
-    const { k } = this.#body;
+    const { alongK, operand, free, k, depth } = side;
     if (operand.kind !== 'read') return;
     const axis = alongK ? k : free;
     const octets = axisIndex('octet', Math.max(2, axis.extent / run));
     const start = operation('div', [alongK ? k0 : first, constant(run)], 'i32');
     const asked = b.let(addInts(start, octet), 'octet');
     const across = b.let(addInts(alongK ? first : k0, line), alongK ? 'at' : 'k');
-    const isExact = k.extent % this.#by.depth === 0;
+    const isExact = k.extent % depth === 0;
     const inside = isExact
       ? constant(1, 'bool')
       : alongK
         ? less(asked, constant(k.extent / run))
         : less(across, constant(k.extent));
     const atoms = new Map<IndexExpr, Value>([
-      [this.#body.batch.atom, this.#by.group],
+      ...this.#by.atoms,
       [octets, this.#within(asked, axis.extent / run, axis, side, 'octet')],
     ]);
     const other = alongK ? free : k;
@@ -196,10 +200,9 @@ export class Stage {
   }
 
   /** Four elements that are computed; zeros behind the last step of k. */
-  #compute(side: Side, k0: Value, line: Value, octet: Value, half: number, to: Value): void {
+  #compute(side: Side, [first, k0]: Origin, line: Value, octet: Value, half: number, to: Value): void {
     const b = this.#b;
-    const { alongK, operand, free, first } = side;
-    const { k } = this.#body;
+    const { alongK, operand, free, k } = side;
     const axis = alongK ? k : free;
     const quads = quadIndex(alongK ? 'kquad' : 'quad', axis.extent);
     const start = operation('div', [alongK ? k0 : first, constant(4)], 'i32');
@@ -207,7 +210,7 @@ export class Stage {
     const across = b.let(addInts(alongK ? first : k0, line), alongK ? 'at' : 'k');
     const other = alongK ? free : k;
     const atoms = new Map<IndexExpr, Value>([
-      [this.#body.batch.atom, this.#by.group],
+      ...this.#by.atoms,
       [quads, this.#within(asked, Math.ceil(axis.extent / 4), axis, side, 'quad')],
       [other.atom, this.#within(across, other.extent, other, side, 'at')],
     ]);
@@ -215,15 +218,15 @@ export class Stage {
     const { pool } = this.#frame.kernel;
     const lowering = new Lowering(b, pool, { substitution, atoms }, bufferName(this.#frame));
     const value = splat(lowering.value(operand), 4);
-    const kept = this.#zeroBehind(value, alongK ? asked : across, alongK);
+    const kept = this.#zeroBehind(side, value, alongK ? asked : across);
     b.store(side.buffer, addInts(to, constant(4 * half)), kept, true);
   }
 
   /** Steps past the end of k must not count, whatever lies there. `at`: a step, or a quad of them. */
-  #zeroBehind(value: Value, at: Value, isQuad: boolean): Value {
-    const { extent } = this.#body.k;
-    if (extent % this.#by.depth === 0) return value;
-    const steps: Value = isQuad
+  #zeroBehind({ k, depth, alongK }: Side, value: Value, at: Value): Value {
+    const { extent } = k;
+    if (extent % depth === 0) return value;
+    const steps: Value = alongK
       ? {
           kind: 'vector',
           args: [0, 1, 2, 3].map((lane) => place(at, 4, constant(lane))),
@@ -237,7 +240,7 @@ export class Stage {
 
   /** A place past the end of an axis becomes the last one. */
   #within(asked: Value, count: number, axis: Axis, side: Side, hint: string): Value {
-    const size = axis === this.#body.k ? this.#by.depth : side.tile;
+    const size = axis === side.k ? side.depth : side.tile;
     if (axis.extent % size === 0) return asked;
     return this.#b.let(operation('min', [asked, constant(count - 1)], 'i32'), hint);
   }
