@@ -3,7 +3,7 @@
 import { philox4x32 } from '../ir/random.ts';
 import type { Monoid } from '../ir/ops.ts';
 import { combineMonoid, compileScalar } from '../ir/scalar.ts';
-import { roundBf16, roundF16 } from '../ir/value.ts';
+import { bf16ToBits, f16ToBits, roundBf16, roundF16 } from '../ir/value.ts';
 import type { RegisterType, Stmt, Value } from './loop.ts';
 import { printValue } from './print-loop.ts';
 
@@ -36,6 +36,14 @@ export function lanesOf(
       return args[0]!.map((x) => (frame) => roundF16(x(frame)));
     case 'roundBf16':
       return args[0]!.map((x) => (frame) => roundBf16(x(frame)));
+    case 'packF16':
+    case 'packBf16': {
+      const toBits = op === 'packF16' ? f16ToBits : bf16ToBits;
+      return each((i) => {
+        const [low, high] = [args[0]![i]!, args[1]![i]!];
+        return (frame) => (toBits(low(frame)) | (toBits(high(frame)) << 16)) >>> 0;
+      });
+    }
     case 'popcount':
       return args[0]!.map((x) => (frame) => countBits(x(frame)));
     case 'floorDiv':

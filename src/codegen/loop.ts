@@ -15,7 +15,8 @@ export type Width = 1 | 2 | 4;
  * `philox` (args, all scalar: key lo, key hi, counter lo, counter hi, element index i32 → u32 word of that element; with
  * width 4 the index is a multiple of 4 and the result holds the words of four consecutive elements),
  * `floorDiv`/`floorMod` (i32 by a positive constant, rounding toward −∞),
- * `popcount` (u32 → how many of its bits are set).
+ * `popcount` (u32 → how many of its bits are set),
+ * `packF16`/`packBf16` (two f32 → u32: the first as 16 bits in the low half, the second in the high half).
  */
 export type LoopOp =
   | ElementwiseOp
@@ -24,7 +25,9 @@ export type LoopOp =
   | 'philox'
   | 'floorDiv'
   | 'floorMod'
-  | 'popcount';
+  | 'popcount'
+  | 'packF16'
+  | 'packBf16';
 
 /** What an atomic statement does with the element that is there. */
 export type AtomicOp = 'add' | 'mul' | 'min' | 'max' | 'and' | 'or';

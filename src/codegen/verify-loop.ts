@@ -79,6 +79,8 @@ const signatures: Readonly<Record<Exclude<LoopOp, 'cast' | 'bitcast' | 'where' |
   eq: ['any', 2],
   ne: ['any', 2],
   popcount: ['integer', 1],
+  packF16: binaryFloat,
+  packBf16: binaryFloat,
   shl: ['integer', 2],
   shr: ['integer', 2],
   mulhi: ['integer', 2],
@@ -397,7 +399,8 @@ class TypeCheck {
         if (!families[family].includes(operand)) this.#fail(`${op} is not defined on ${operand}`);
         takes(Array<RegisterType>(arity).fill(operand));
         const tests = op === 'lt' || op === 'le' || op === 'eq' || op === 'ne' || op === 'isNan';
-        this.#same(value, tests ? 'bool' : operand, width);
+        const packs = op === 'packF16' || op === 'packBf16';
+        this.#same(value, tests ? 'bool' : packs ? 'u32' : operand, width);
         const by = args[1];
         if ((op === 'floorDiv' || op === 'floorMod') && !(by?.kind === 'constant' && by.value > 0))
           this.#fail(`${op} takes a positive constant divisor`);

@@ -291,7 +291,7 @@ describe.each([
   const inputs = [filled([2, 9, 8], gentle, 1, dtype), filled([2, 11, 8], gentle, 2, dtype)];
   inputs.push(filled([2, 11, 8], gentle, 3, dtype));
 
-  test('scores and weights stay wide', () => {
+  test('scores stay wide, and weights are rounded once', () => {
     check({ inputs, attend: (q, k, v) => sn.scaledDotProductAttention(q, k, v) }, step);
     const { mask, attend } = masking('causal and bool', 9, 11);
     check({ inputs: [...inputs, ...mask], attend }, step);

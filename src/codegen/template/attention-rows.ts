@@ -6,34 +6,42 @@ import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
 import type { Monoid } from '../../ir/ops.ts';
 import { maskOf } from '../../schedule/key-range.ts';
 import type { Body, RowStage } from '../../schedule/kernel.ts';
-import type { Target } from '../../schedule/target.ts';
-import { addInts, both, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
+import { addInts, both, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
 import { laneAtom, Lowering, quadIndex } from '../lower.ts';
-import type { LoopBuffer, Value } from '../loop.ts';
+import type { Value } from '../loop.ts';
 import { bufferName, foldGrid, groupNumber, openBuilder, type Frame, type Grid } from './frame.ts';
 import { combine } from './monoid.ts';
 
 export type Attention = Extract<Body, { kind: 'attention' }>;
 
-/** How rows are spread over invocations. */
-export interface AttentionSchedule {
+/** How the rows of a workgroup are spread over its invocations. */
+export interface Seats {
   /** Rows a workgroup handles. */
   readonly rows: number;
   /** Invocations that share a row; a power of two. */
   readonly parts: number;
+  /** Which of the rows is this invocation's, and which part of it. */
+  readonly place: Value;
+  readonly part: Value;
+  readonly workgroup: readonly [number, number, number];
+  /** Quads of keys that an invocation takes at a time: every parts-th of a block. */
+  readonly quads: number;
+  /** Invocations of a row exchange values through workgroup memory, or with their neighbour `mask` away in the subgroup. */
+  readonly mask?: number;
 }
 
-/** The heuristic choice of schedule. */
-export function attentionSchedule(body: Attention, target: Target): AttentionSchedule {
-  if (!target.cooperative) return { rows: Math.min(8, target.workgroupSize), parts: 1 };
-  const columns = Math.max(...body.outers.map(({ column }) => column.extent));
-  const rows = body.batch.extent * body.row.extent;
-  // Enough invocations to fill the machine, none of them idle: neither over the keys nor over the columns.
-  const most = Math.min(Math.ceil(columns / 4), Math.ceil(body.key.extent / 4), 8);
-  let parts = 1;
-  while (parts < 4 && parts * 2 <= most) parts *= 2;
-  while (parts * 2 <= most && rows * parts < target.parallelism) parts *= 2;
-  return { rows: Math.max(1, Math.min(128 / parts, body.row.extent)), parts };
+/** An invocation's keys of a block. */
+export interface KeyBlock {
+  /** First quad of the block. */
+  readonly first: Value;
+  /** This invocation's quads, and which of their lanes hold a key (undefined: all). */
+  readonly quads: readonly { readonly quad: Value; readonly inside: Value | undefined }[];
+}
+
+/** Told of a walk over blocks of keys: before the first, and at the beginning of each. Quads `from` up to `end` are walked over. */
+export interface Feed {
+  readonly open: (from: Value, end: Value) => void;
+  readonly each: (first: Value, end: Value) => void;
 }
 
 export class AttentionRows {
@@ -43,59 +51,57 @@ export class AttentionRows {
   readonly parts: number;
   readonly part: Value;
   readonly grid: Grid;
-  readonly shared: readonly LoopBuffer[];
+  readonly workgroup: readonly [number, number, number];
+  feed: Feed | undefined;
   /** What is known of the row so far, by node. */
   readonly results: Map<Node, Value> = new Map();
   /** The quad of keys that lanes run along. */
   readonly keyQuad: IndexExpr;
   /** Whether this invocation's row exists. */
   inside: Value = constant(1, 'bool');
-  readonly #rows: number;
-  readonly #place: Value;
+  readonly #seats: Seats;
   #batch: Value = constant(0);
   #row: Value = constant(0);
   /** First and last row of the workgroup, or of the invocation where rows are its own. */
   #span: readonly [Value, Value] = [constant(0), constant(0)];
 
-  constructor(frame: Frame, body: Attention, { rows, parts }: AttentionSchedule) {
+  /** `shared` names the workgroup memory of the kernel. */
+  constructor(frame: Frame, body: Attention, seats: Seats, shared: readonly string[]) {
     this.frame = frame;
     this.body = body;
-    this.parts = parts;
-    this.#rows = rows;
-    this.grid = foldGrid(body.batch.extent * Math.ceil(body.row.extent / rows), frame.target);
-    this.part = parts === 1 ? constant(0) : builtin('local', 0);
-    this.#place = rows === 1 ? constant(0) : builtin('local', parts === 1 ? 0 : 1);
+    this.parts = seats.parts;
+    this.part = seats.part;
+    this.workgroup = seats.workgroup;
+    this.#seats = seats;
+    this.grid = foldGrid(body.batch.extent * Math.ceil(body.row.extent / seats.rows), frame.target);
     this.keyQuad = quadIndex('key_quad', body.key.extent);
-    const share = (name: string, each: number): LoopBuffer => {
-      return { name, space: 'workgroup', dtype: 'f32', size: rows * parts * each, access: 'read_write' };
-    };
-    this.shared =
-      parts === 1
-        ? []
-        : [
-            ...(body.stages.length > 0 ? [share('partial', 1)] : []),
-            ...body.outers.map((_, i) => share(`weights_${i}`, 4)),
-          ];
-    this.b = openBuilder(
-      frame,
-      this.shared.map(({ name }) => name),
-    );
+    this.b = openBuilder(frame, shared);
   }
 
-  get workgroup(): readonly [number, number, number] {
-    return this.parts === 1 ? [this.#rows, 1, 1] : [this.parts, this.#rows, 1];
+  get batch(): Value {
+    return this.#batch;
+  }
+
+  /** First row of the workgroup. */
+  get firstRow(): Value {
+    return this.#span[0];
+  }
+
+  /** Quads of keys in a block. */
+  get blockQuads(): number {
+    return this.#seats.quads * this.parts;
   }
 
   /** Runs `body` at this invocation's row. Rows past the end repeat the last: all of a workgroup must reach the barriers. */
   begin(body: () => void): void {
     const { b } = this;
     const { batch, row } = this.body;
-    const rows = this.#rows;
+    const { rows } = this.#seats;
     const tiles = Math.ceil(row.extent / rows);
     const group = b.let(groupNumber(this.grid), 'group');
     const tile = tiles === 1 ? constant(0) : b.let(operation('mod', [group, constant(tiles)], 'i32'), 'tile');
     const first = b.let(mulInts(tile, constant(rows)), 'first_row');
-    const place = b.let(addInts(first, this.#place), 'row');
+    const place = b.let(addInts(first, this.#seats.place), 'row');
     const image =
       batch.extent === 1 ? constant(0) : b.let(operation('div', [group, constant(tiles)], 'i32'), 'batch');
     const exact = this.grid[0] * this.grid[1] === batch.extent * tiles;
@@ -152,32 +158,39 @@ export class AttentionRows {
     return { key, inside: less(asked, constant(extent)) };
   }
 
-  /**
-   * Walks over blocks of keys that count for the workgroup's rows. `body` gets the block's first quad, this invocation's own,
-   * and which of its lanes hold a key (undefined: all).
-   */
-  overKeys(body: (first: Value, quad: Value, inside: Value | undefined) => void): void {
-    const { b, parts } = this;
+  /** Walks over blocks of keys that count for the workgroup's rows. */
+  overKeys(body: (block: KeyBlock) => void): void {
+    const { b, parts, blockQuads, feed } = this;
     const { extent } = this.body.key;
     const quads = Math.ceil(extent / 4);
     const [start, end] = this.#bounds(quads);
-    b.for('block', start, end, parts, (first) => {
-      const asked = b.let(addInts(first, this.part), 'quad');
-      const quad =
-        quads % parts === 0 ? asked : b.let(operation('min', [asked, constant(quads - 1)], 'i32'), 'quad');
-      let inside: Value | undefined;
-      if (extent % (4 * parts) !== 0) {
-        const args = [0, 1, 2, 3].map((lane) => constant(lane));
-        const key = addInts(mulInts(asked, constant(4)), { kind: 'vector', args, type: 'i32', width: 4 });
-        inside = b.let(operation('lt', [key, constant(extent)], 'bool'), 'inside_key');
-      }
-      body(first, quad, inside);
+    feed?.open(start, end);
+    b.for('block', start, end, blockQuads, (first) => {
+      feed?.each(first, end);
+      const own = Array.from({ length: this.#seats.quads }, (_, i) => {
+        const asked = b.let(addInts(first, addInts(this.part, constant(i * parts))), 'quad');
+        const quad =
+          quads % blockQuads === 0
+            ? asked
+            : b.let(operation('min', [asked, constant(quads - 1)], 'i32'), 'quad');
+        return { quad, inside: this.#inside(asked) };
+      });
+      body({ first, quads: own });
     });
+  }
+
+  /** Which lanes of a quad hold a key; undefined where all do. */
+  #inside(quad: Value): Value | undefined {
+    const { extent } = this.body.key;
+    if (extent % (4 * this.blockQuads) === 0) return undefined;
+    const args = [0, 1, 2, 3].map((lane) => constant(lane));
+    const key = addInts(mulInts(quad, constant(4)), { kind: 'vector', args, type: 'i32', width: 4 });
+    return this.b.let(operation('lt', [key, constant(extent)], 'bool'), 'inside_key');
   }
 
   /** The quads of keys from the first to behind the last that any row of the workgroup looks at. */
   #bounds(quads: number): [Value, Value] {
-    const { b, parts } = this;
+    const { b, blockQuads } = this;
     const { range } = this.body;
     const quadOf = (row: Value, offset: number): Value =>
       operation(
@@ -187,8 +200,8 @@ export class AttentionRows {
       );
     let [start, end]: [Value, Value] = [constant(0), constant(quads)];
     if (range.first !== undefined) {
-      const block = operation('div', [quadOf(this.#span[0], range.first), constant(parts)], 'i32');
-      start = b.let(mulInts(block, constant(parts)), 'first_quad');
+      const block = operation('div', [quadOf(this.#span[0], range.first), constant(blockQuads)], 'i32');
+      start = b.let(mulInts(block, constant(blockQuads)), 'first_quad');
     }
     if (range.last !== undefined) {
       const behind = addInts(quadOf(this.#span[1], range.last), constant(1));
@@ -210,11 +223,13 @@ export class AttentionRows {
     return operation('where', [some, constant(score, 'f32'), constant(-Infinity, 'f32')], 'f32');
   }
 
-  /** Combines a value over the invocations of a row, in order; all get the result. Another barrier must follow. */
+  /** Combines a value over the invocations of a row, in order; all get the result. `meet` must follow. */
   exchange(own: Value, monoid: Monoid): Value {
     const { b, parts } = this;
+    const { mask, place } = this.#seats;
     if (parts === 1) return own;
-    const slot = (part: Value): Value => b.let(addInts(mulInts(this.#place, constant(parts)), part), 'slot');
+    if (mask !== undefined) return b.let(combine(monoid, own, b.shuffle(own, mask, 'other')), monoid);
+    const slot = (part: Value): Value => b.let(addInts(mulInts(place, constant(parts)), part), 'slot');
     b.store('partial', slot(this.part), own, true);
     b.barrier();
     const one = (part: number): Value => {
@@ -229,10 +244,15 @@ export class AttentionRows {
     return b.let(total, monoid);
   }
 
+  /** Ends the use of what was exchanged through workgroup memory. */
+  meet(): void {
+    if (this.parts > 1 && this.#seats.mask === undefined) this.b.barrier();
+  }
+
   /** Where the weights of a part's four keys stand in workgroup memory. */
   weightSlot(part: Value): Value {
     const { b, parts } = this;
-    const slot = addInts(mulInts(this.#place, constant(parts)), part);
+    const slot = addInts(mulInts(this.#seats.place, constant(parts)), part);
     return b.let(mulInts(slot, constant(4)), 'slot');
   }
 }

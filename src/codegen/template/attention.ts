@@ -1,7 +1,7 @@
 // attention: scores, row statistics and weighted sums in one sweep over the keys (or one for each statistic that another
 // depends on), with nothing of score size in memory. A row is handled by `parts` invocations: each takes every parts-th quad of
-// keys when scores are computed, and every parts-th quad of columns when values are added. With one part there is neither
-// workgroup memory nor a barrier.
+// keys when scores are computed, and every parts-th quad of columns when values are added. Who computes the products of a block
+// of keys is told by its units: lanes (attention-lanes.ts), or matrix units (attention-tensor.ts).
 
 import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
@@ -11,9 +11,10 @@ import type { Online, Term } from '../../schedule/online.ts';
 import { both, constant, operation, splat } from '../builder.ts';
 import { registerOf, rounded, type Lowering } from '../lower.ts';
 import type { Loop, Value } from '../loop.ts';
-import { isOfProducts, Products } from './attention-products.ts';
-import { AttentionRows, attentionSchedule } from './attention-rows.ts';
-import { scoresAt } from './attention-scores.ts';
+import { laneMemory, laneSchedule, laneSeats, LaneUnits } from './attention-lanes.ts';
+import { isOfProducts, Products, type AttentionUnits } from './attention-products.ts';
+import { AttentionRows, type Attention, type KeyBlock } from './attention-rows.ts';
+import { tensorAttention } from './attention-tensor.ts';
 import { bufferName, finish, type Frame } from './frame.ts';
 import { combine, combineLanes, identity } from './monoid.ts';
 import { storeAt } from './store-value.ts';
@@ -22,33 +23,64 @@ import { storeAt } from './store-value.ts';
 export function attentionLoop(frame: Frame): Loop {
   const { body } = frame.kernel;
   if (body.kind !== 'attention') throw new CompilerBug('attention template', `got a ${body.kind} kernel`);
-  const schedule = attentionSchedule(body, frame.target);
-  const rows = new AttentionRows(frame, body, schedule);
-  const products = new Products(rows);
+  const { rows, units, note } = staffed(frame, body);
+  const work: Work = { rows, units, products: new Products(rows, units) };
   rows.begin(() => {
-    if (body.online !== undefined) onlineSweep(rows, products, body.online);
+    if (body.online !== undefined) onlineSweep(work, body.online);
     else {
       const last = Math.max(...[...body.stages, ...body.outers].map(({ pass }) => pass));
-      for (let pass = 0; pass <= last; pass++) sweep(rows, products, pass);
+      for (let pass = 0; pass <= last; pass++) sweep(work, pass);
     }
     writeRows(rows);
-    products.write(frame.kernel.writes);
+    work.products.write(frame.kernel.writes);
   });
   const shape = `[${body.batch.extent}] ${body.row.extent} rows over ${body.key.extent} keys`;
-  const note = `${shape}, ${schedule.parts} invocation(s) a row, ${schedule.rows} rows a workgroup`;
-  return finish(frame, rows.b, rows.grid, rows.workgroup, note, rows.shared);
+  return finish(frame, rows.b, rows.grid, rows.workgroup, `${shape}, ${note}`, units.memory);
 }
 
-/** Evaluation at a quad of keys, with their scores known. */
-function atScores(rows: AttentionRows, quad: Value): Lowering {
-  const scores = scoresAt(rows, quad);
-  const lowering = rows.atKeys(quad);
-  for (const [node, value] of scores) lowering.results.set(node, value);
-  return lowering;
+/** Where invocations stand, what they do with keys, and what is made of that. */
+interface Work {
+  readonly rows: AttentionRows;
+  readonly units: AttentionUnits;
+  readonly products: Products;
+}
+
+function staffed(
+  frame: Frame,
+  body: Attention,
+): { readonly rows: AttentionRows; readonly units: AttentionUnits; readonly note: string } {
+  const tensor = tensorAttention(frame, body);
+  if (tensor !== undefined) return tensor;
+  const schedule = laneSchedule(body, frame.target);
+  const memory = laneMemory(body, schedule);
+  const names = memory.map(({ name }) => name);
+  const rows = new AttentionRows(frame, body, laneSeats(schedule), names);
+  const note = `${schedule.parts} invocation(s) a row, ${schedule.rows} rows a workgroup`;
+  return { rows, units: new LaneUnits(rows, memory), note };
+}
+
+/** Evaluation at each quad of a block of keys, with their scores known. */
+function atScores({ rows, units }: Work, block: KeyBlock): readonly Lowering[] {
+  const scores = units.scores(block);
+  return block.quads.map(({ quad }, i) => {
+    const lowering = rows.atKeys(quad);
+    for (const [node, value] of scores[i]!) lowering.results.set(node, value);
+    return lowering;
+  });
+}
+
+/** Of a block's quads, those that this invocation has, one after the other. */
+function eachQuad(
+  block: KeyBlock,
+  at: readonly Lowering[],
+  visit: (at: Lowering, inside: Value | undefined) => Value,
+): Value[] {
+  return block.quads.map(({ inside }, i) => visit(at[i]!, inside));
 }
 
 /** One sweep over the keys: accumulates the stages and products whose dependencies earlier sweeps have settled. */
-function sweep(rows: AttentionRows, products: Products, pass: number): void {
+function sweep(work: Work, pass: number): void {
+  const { rows, units, products } = work;
   const { b, body } = rows;
   const stages = body.stages.filter((stage) => stage.pass === pass);
   const outers = body.outers.flatMap((outer, i) => (outer.pass === pass ? [i] : []));
@@ -58,65 +90,79 @@ function sweep(rows: AttentionRows, products: Products, pass: number): void {
     const none = identity(monoid, registerOf(dtype), 4);
     return b.var(monoid, monoid === 'max' ? splat(rows.unvisited(stage), 4) : none);
   });
-  const sums = outers.map((outer) => products.open(outer));
-  rows.overKeys((first, quad, inside) => {
-    const at = atScores(rows, quad);
+  const sums = outers.map((outer) => units.open(outer));
+  rows.overKeys((block) => {
+    const lowerings = atScores(work, block);
     stages.forEach(({ monoid, value }, i) => {
-      const here = masked(at.value(value), inside, identity(monoid, 'f32', 4));
-      b.assign(folds[i]!, combine(monoid, folds[i]!, here));
+      for (const here of eachQuad(block, lowerings, (at, inside) =>
+        masked(at.value(value), inside, identity(monoid, 'f32', 4)),
+      ))
+        b.assign(folds[i]!, combine(monoid, folds[i]!, here));
     });
-    const weights = outers.map((outer) => weightAt(rows, at, body.outers[outer]!.weight, inside));
-    products.add(first, sums, weights);
-    if (rows.parts > 1 && outers.length > 0) b.barrier();
+    const weights = outers.map((outer) =>
+      eachQuad(block, lowerings, (at, inside) => weightAt(rows, at, body.outers[outer]!.weight, inside)),
+    );
+    units.add(block, sums, weights);
+    if (outers.length > 0) rows.meet();
   });
   stages.forEach((stage, i) => rows.results.set(stage.node as Node, total(rows, stage, folds[i]!)));
   sums.forEach((sum) => products.close(sum));
 }
 
 /** Everything in one sweep: sums shrink by e^(old − new) whenever the maximum grows. */
-function onlineSweep(rows: AttentionRows, products: Products, online: Online): void {
+function onlineSweep(work: Work, online: Online): void {
+  const { rows, units, products } = work;
   const { b, body } = rows;
   const max = b.var('max', rows.unvisited(online.max));
   const folds = online.stages.map(() => b.var('total', constant(0, 'f32', 4)));
   const guards = new Map<Expr, Value>();
   for (const { guard } of [...online.stages, ...online.outers])
     if (guard !== undefined && !guards.has(guard)) guards.set(guard, b.var('any', constant(0, 'bool', 4)));
-  const sums = body.outers.map((_, outer) => products.open(outer));
-  rows.overKeys((first, quad, inside) => {
-    const at = atScores(rows, quad);
-    const score = masked(at.value(online.max.value), inside, constant(-Infinity, 'f32', 4));
-    const here = rows.exchange(combineLanes(b, 'max', b.let(score, 'score'), 'block_max'), 'max');
+  const sums = body.outers.map((_, outer) => units.open(outer));
+  rows.overKeys((block) => {
+    const lowerings = atScores(work, block);
+    const scores = eachQuad(block, lowerings, (at, inside) =>
+      b.let(masked(at.value(online.max.value), inside, constant(-Infinity, 'f32', 4)), 'score'),
+    );
+    const highest = scores.reduce((a, c) => b.let(combine('max', a, c), 'highest'));
+    const here = rows.exchange(combineLanes(b, 'max', highest, 'block_max'), 'max');
     const next = b.let(combine('max', max, here), 'new_max');
     // While all scores are −∞ the shift is 0: e^(−∞ − 0) is the 0 that they count for.
     const none = operation('eq', [next, constant(-Infinity, 'f32')], 'bool');
     const shift = b.let(operation('where', [none, constant(0, 'f32'), next], 'f32'), 'shift');
     const shrink = b.let(operation('exp', [operation('sub', [max, shift], 'f32')], 'f32'), 'shrink');
     b.assign(max, next);
-    at.results.set(online.max.node as Node, shift);
+    for (const at of lowerings) at.results.set(online.max.node as Node, shift);
     // A sum of nothing stays one, whatever the maximum is.
     const odd = operation('isNan', [shrink], 'bool');
     const spared =
       guards.size === 0
         ? shrink
         : b.let(operation('where', [odd, constant(1, 'f32'), shrink], 'f32'), 'spared');
-    const shrunk = ({ shifts, guard }: Term, sum: Value): Value =>
-      shifts ? operation('mul', [sum, guard === undefined ? shrink : spared], 'f32') : sum;
+    const factor = ({ guard }: Term): Value => (guard === undefined ? shrink : spared);
     online.stages.forEach((term, i) => {
-      const value = masked(at.value(term.core), inside, constant(0, 'f32', 4));
-      b.assign(folds[i]!, operation('add', [shrunk(term, folds[i]!), value], 'f32'));
+      const values = eachQuad(block, lowerings, (at, inside) =>
+        masked(at.value(term.core), inside, constant(0, 'f32', 4)),
+      );
+      const sum = term.shifts ? operation('mul', [folds[i]!, factor(term)], 'f32') : folds[i]!;
+      b.assign(
+        folds[i]!,
+        values.reduce((total, value) => operation('add', [total, value], 'f32'), sum),
+      );
     });
-    for (const [guard, flag] of guards) {
-      const holds = masked(at.value(guard), inside, constant(0, 'bool', 4));
-      b.assign(flag, operation('or', [flag, holds], 'bool'));
-    }
-    const weights = online.outers.map((term) => weightAt(rows, at, term.core, inside));
-    b.if(operation('ne', [shrink, constant(1, 'f32')], 'bool'), () =>
-      online.outers.forEach((term, i) => {
-        if (term.shifts) for (const sum of sums[i]!.quads) b.assign(sum, shrunk(term, sum));
-      }),
+    for (const [guard, flag] of guards)
+      for (const holds of eachQuad(block, lowerings, (at, inside) =>
+        masked(at.value(guard), inside, constant(0, 'bool', 4)),
+      ))
+        b.assign(flag, operation('or', [flag, holds], 'bool'));
+    const weights = online.outers.map((term) =>
+      eachQuad(block, lowerings, (at, inside) => weightAt(rows, at, term.core, inside)),
     );
-    products.add(first, sums, weights);
-    if (rows.parts > 1 && sums.length === 0) b.barrier();
+    const shifting = sums.filter((_, i) => online.outers[i]!.shifts);
+    const factors = online.outers.filter(({ shifts }) => shifts).map(factor);
+    units.shrink(shifting, factors, operation('ne', [shrink, constant(1, 'f32')], 'bool'));
+    units.add(block, sums, weights);
+    if (sums.length === 0) rows.meet();
   });
   rows.results.set(online.max.node as Node, b.let(rounded(max, online.max.dtype), 'row_max'));
   // A row of nothing but −∞ is −∞ − −∞ at each key, and a row with NaN is NaN at each key.
@@ -153,7 +199,7 @@ function anyOf(rows: AttentionRows, flag: Value): Value {
   if (rows.parts === 1) return own;
   const number = operation('where', [own, constant(1, 'f32'), constant(0, 'f32')], 'f32');
   const all = rows.exchange(b.let(number, 'any'), 'max');
-  b.barrier();
+  rows.meet();
   return b.let(operation('eq', [all, constant(1, 'f32')], 'bool'), 'any');
 }
 
@@ -171,7 +217,7 @@ function total(rows: AttentionRows, stage: RowStage, fold: Value): Value {
   const { b } = rows;
   const own = combineLanes(b, stage.monoid, fold, stage.monoid);
   const all = rows.exchange(own, stage.monoid);
-  if (rows.parts > 1) b.barrier();
+  rows.meet();
   return b.let(rounded(all, stage.dtype), `row_${stage.monoid}`);
 }
 

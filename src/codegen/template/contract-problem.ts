@@ -70,8 +70,22 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
 
 /** The 16-bit type of both operands, if they are of one. */
 export function matrixOperands({ lhs, rhs }: Contract): MatrixType | undefined {
-  const { dtype } = lhs;
-  return (dtype === 'f16' || dtype === 'bf16') && rhs.dtype === dtype ? dtype : undefined;
+  const dtype = matrixType(lhs);
+  return dtype === matrixType(rhs) ? dtype : undefined;
+}
+
+/** The 16-bit type that holds every value of an expression exactly: its own, or that of what is only widened. */
+export function matrixType(expr: Expr): MatrixType | undefined {
+  const { dtype } = expr;
+  if (dtype === 'f16' || dtype === 'bf16') return dtype;
+  if (dtype !== 'f32' || expr.kind !== 'op' || expr.op !== 'cast') return undefined;
+  return matrixType(expr.args[0]!);
+}
+
+/** The expression without widening casts: what is staged. */
+export function narrowed(expr: Expr): Expr {
+  const isWide = expr.dtype === 'f32' && expr.kind === 'op' && expr.op === 'cast';
+  return isWide && matrixType(expr) !== undefined ? narrowed(expr.args[0]!) : expr;
 }
 
 /** Expressions of the writes; those that reach memory for every single result weigh as much as they take to compile. */

@@ -8,18 +8,15 @@ import { CompilerBug } from '../../errors.ts';
 import { addInts, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
 import type { Loop, Value } from '../loop.ts';
 import type { Contract } from './contract-problem.ts';
-import { matrixOperands } from './contract-problem.ts';
+import { matrixOperands, narrowed } from './contract-problem.ts';
 import type { ContractSchedule } from './contract-schedule.ts';
+import { exchanged, fragment, isOddLane, lanes, pairOf } from './fragment.ts';
 import { finish, openBuilder, type Frame } from './frame.ts';
 import { Stage } from './tensor-stage.ts';
-import { divideInts, laneOf, place, TileLowering } from './tile.ts';
+import { divideInts, place, TileLowering } from './tile.ts';
 
 type Tensor = Extract<ContractSchedule, { kind: 'tensor' }>;
 
-/** Sizes of one multiplication of a subgroup: `mma.m16n8k16`. */
-export const fragment = { m: 16, n: 8, k: 16 } as const;
-/** Invocations of a subgroup. */
-const lanes = 32;
 /** Tile rows of a band. */
 const band = 8;
 
@@ -46,8 +43,8 @@ export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop
     threads: lanes * acrossM * acrossN,
   });
   const deep = { k, depth: tileK, slots: stages };
-  const left = stage.side('tile_lhs', body.lhs, { free: m, tile: tileM, ...deep });
-  const right = stage.side('tile_rhs', body.rhs, { free: n, tile: tileN, ...deep });
+  const left = stage.side('tile_lhs', narrowed(body.lhs), { free: m, tile: tileM, ...deep });
+  const right = stage.side('tile_rhs', narrowed(body.rhs), { free: n, tile: tileN, ...deep });
   const bring = (round: Value, slot: Value, isWanted: Value): void => {
     b.if(isWanted, () => {
       const k0 = b.let(mulInts(round, constant(tileK)), 'k0');
@@ -80,19 +77,14 @@ export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop
       );
       sums.forEach((line, i) =>
         line.forEach((sum, j) => {
-          const pair = rhs[j >> 1]!;
-          const args = [laneOf(pair, 2 * (j & 1)), laneOf(pair, 2 * (j & 1) + 1)];
-          b.mma(sum, operand, lhs[i]!, { kind: 'vector', args, type: 'u32', width: 2 });
+          b.mma(sum, operand, lhs[i]!, pairOf(rhs[j >> 1]!, j & 1));
         }),
       );
     });
   });
 
   const points = new TileLowering(b, frame, body, group);
-  const isOdd = b.let(
-    operation('ne', [operation('mod', [lane, constant(2)], 'i32'), constant(0)], 'bool'),
-    'odd',
-  );
+  const isOdd = isOddLane(b);
   const quads = Math.ceil(n.extent / 4);
   // Of a fragment, an invocation has two columns in each of two rows, 8 apart; of its pair, even ones take the upper row.
   const inRow = b.let(
@@ -154,19 +146,4 @@ function tileAt(b: LoopBuilder, tilesM: number, tilesN: number): readonly [row: 
     b.let(addInts(first, operation('mod', [inBand, high], 'i32')), 'tile_m'),
     b.let(operation('div', [inBand, high], 'i32'), 'tile_n'),
   ];
-}
-
-/** Four neighbouring columns of one row, from the two of each row that an invocation and its neighbour have. */
-function exchanged(b: LoopBuilder, sum: Value, isOdd: Value): Value {
-  const pick = (...lanes: readonly Value[]): Value => ({
-    kind: 'vector',
-    args: lanes,
-    type: 'f32',
-    width: lanes.length === 2 ? 2 : 4,
-  });
-  const [x, y, z, w] = [0, 1, 2, 3].map((lane) => laneOf(sum, lane)) as [Value, Value, Value, Value];
-  const given = b.let(operation('where', [isOdd, pick(x, y), pick(z, w)], 'f32'), 'given');
-  const taken = b.shuffle(given, 1, 'taken');
-  const [p, q] = [laneOf(taken, 0), laneOf(taken, 1)];
-  return b.let(operation('where', [isOdd, pick(p, q, z, w), pick(x, y, p, q)], 'f32'), 'sum');
 }

@@ -1,6 +1,7 @@
 // How each operation is written in WGSL: an operator, a builtin, or a function of the prelude where the builtin is missing or
 // wrong on special values. A missing row is a type error. The meaning is the interpreter's (ir/scalar.ts).
 
+import { CompilerBug } from '../../errors.ts';
 import type { LoopOp, RegisterType, Width } from '../loop.ts';
 import type { Prelude } from './prelude.ts';
 import { call, infix, prefix, primary, type BinaryOperator, type Term } from './term.ts';
@@ -28,6 +29,10 @@ const builtin =
   (name: string): Spelling =>
   ({ args }) =>
     call(name, args);
+/** Only kernels for matrix units ask for it, which WGSL has none of. */
+const onMatrixUnits: Spelling = () => {
+  throw new CompilerBug('emit-wgsl', 'WGSL has no operands of matrix units');
+};
 /** A function of the prelude at the site's width. */
 const helper =
   (name: string): Spelling =>
@@ -164,6 +169,8 @@ const table = {
   roundBf16: helper('round_bf16_F'),
   philox: helper('philox_U'),
   popcount: builtin('countOneBits'),
+  packF16: onMatrixUnits,
+  packBf16: onMatrixUnits,
   floorDiv: whenConstant(
     isPowerOfTwo,
     (site) => infix('>>', site.args[0]!, count({ ...site, last: Math.log2(site.last!) })),

@@ -112,7 +112,7 @@ function sitePackages(env: Environment): string[] {
     if (!root) return [];
     const lib = path.join(root, 'lib');
     return list(lib)
-      .filter((name) => /^python3/.test(name))
+      .filter((name) => name.startsWith('python3'))
       .flatMap((name) => ['site-packages', 'dist-packages'].map((last) => path.join(lib, name, last)));
   });
   return [...found, '/usr/lib/python3/dist-packages'];

@@ -66,12 +66,13 @@ export function scaledDotProductAttention(
   return apply([q, k, v, mask], (b, query, key, value, m) => {
     const axes = k.shape.map((_, axis) => axis);
     const turned = permute(b, cast(b, key, dtype), [...axes.slice(0, -2), k.rank - 1, k.rank - 2]);
-    // Scores and weights of 16-bit floats stay in f32: the dot gives its accumulator.
+    // Scores of 16-bit floats stay in f32, and the softmax of them: the dot gives its accumulator.
     const wide = formula.wideType(dtype);
     const scores = mul(b, matmulNodes(b, cast(b, query, dtype), turned, wide), scale);
     const weights = weightsOf(b, scores, m, isCausal);
     const kept = dropout === 0 ? weights : dropoutOf(b, weights, dropout);
-    return cast(b, matmulNodes(b, kept, cast(b, value, wide)), dtype);
+    // Matrix units multiply what is as narrow as the values: weights are rounded to that, sums are not.
+    return cast(b, matmulNodes(b, cast(b, kept, dtype), cast(b, value, dtype), wide), dtype);
   });
 }
 
