@@ -2,11 +2,11 @@
 // and what it guarantees.
 
 import { assemble, storedBytes } from './codegen/assemble.ts';
+import { emitterOf } from './codegen/emit.ts';
 import { lowerKernel, type LoopCache, type LoweredKernel } from './codegen/kernel.ts';
 import type { PinnedSchedules } from './codegen/template/contract-schedule.ts';
 
 import { verifyLoop } from './codegen/verify-loop.ts';
-import { emitWgsl } from './codegen/wgsl/emit.ts';
 import type { DType } from './ir/dtype.ts';
 import { countUses, dims, type Graph, type Node } from './ir/graph.ts';
 import { showType } from './ir/infer.ts';
@@ -139,6 +139,7 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
   }
   const { schedule, memory, lowered, loops } = lowerGraph(graph, target, slots, donations, options.schedules);
   if (options.check) for (const loop of loops.values()) verifyLoop(loop, target.limits);
+  const emit = emitterOf(target.id);
   const { program, sources } = assemble({
     target: target.id,
     inputs,
@@ -151,7 +152,7 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
     kernels: lowered,
     packs: schedule.packs,
     memory,
-    emit: (loop) => emitWgsl(loop, { scalarSlots: scalars.length }),
+    emit: (loop) => emit(loop, { scalarSlots: scalars.length }),
   });
   const summaries = lowered.map(({ kernel, loop }, i) => ({
     name: kernel.name,

@@ -7,7 +7,7 @@ import { describe } from './explain/describe.ts';
 import { Explanation } from './explain/explanation.ts';
 import { Origins } from './explain/origins.ts';
 import { rewrite, type Graph, type Node } from './ir/graph.ts';
-import { gpuTarget, softwareTarget, type Target } from './schedule/target.ts';
+import { cudaTarget, gpuTarget, softwareTarget, type Target } from './schedule/target.ts';
 import { expectFunction } from './tensor/expect.ts';
 import { storageOf } from './tensor/leaf.ts';
 import { canonical } from './tensor/recording.ts';
@@ -65,9 +65,9 @@ export interface LoweredSource {
 }
 
 export interface LowerOptions {
-  /** Which language; `wgsl` is the only one so far. */
+  /** Which language: `wgsl` (the default) or `cuda`. */
   readonly target?: string;
-  /** Schedules kernels for a software adapter instead of a GPU. */
+  /** Schedules kernels for a software adapter instead of a GPU; WGSL only. */
   readonly software?: boolean;
 }
 
@@ -80,13 +80,18 @@ export function lower(
   args: readonly unknown[] = [],
   options: LowerOptions = {},
 ): LoweredSource[] {
-  const { target = 'wgsl', software = false } = options;
-  if (target !== 'wgsl') {
-    throw new SinterError('E_UNSUPPORTED', `lower: there is no target ${target}: expected wgsl`);
-  }
+  const target = loweringTarget(options);
   const { graph, scalars } = subjectGraph(fn, args);
-  const { kernels } = compileGraph(graph, software ? softwareTarget : gpuTarget, { scalars });
+  const { kernels } = compileGraph(graph, target, { scalars });
   return kernels.map(({ name, kind, source }) => ({ name, kind, source }));
+}
+
+function loweringTarget({ target = 'wgsl', software = false }: LowerOptions): Target {
+  if (target !== 'wgsl' && target !== 'cuda')
+    throw new SinterError('E_UNSUPPORTED', `lower: there is no target ${target}: expected wgsl or cuda`);
+  if (target === 'wgsl') return software ? softwareTarget : gpuTarget;
+  if (!software) return cudaTarget;
+  throw new SinterError('E_UNSUPPORTED', 'lower: CUDA has no software adapter\n  try: target wgsl');
 }
 
 interface SubjectGraph {

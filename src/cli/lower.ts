@@ -10,15 +10,19 @@ export const lowerCommand: Command = {
   name: 'lower',
   about: 'write the generated kernels of a workload',
   details:
-    'Generates the kernels of a workload without a device: one file each, NN-name.wgsl, in the order they\n' +
-    'run. Without --out the sources go to stdout.',
+    'Generates the kernels of a workload without a device: one file each, NN-name.wgsl or NN-name.cu, in the order\n' +
+    'they run. Without --out the sources go to stdout.',
   options: {
     workload: { type: 'string', value: 'NAME', about: 'which one; an unknown name lists them' },
-    target: { type: 'string', value: 'TARGET', about: 'the language: wgsl (the default)' },
+    target: { type: 'string', value: 'TARGET', about: 'the language: wgsl (the default) or cuda' },
     software: { type: 'boolean', about: 'schedule for the software adapter instead of a GPU' },
     out: { type: 'string', value: 'DIR', about: 'the folder to write to; made when missing' },
   },
-  examples: ['sinter lower --workload softmax', 'sinter lower --workload gptBlockTrain --out kernels'],
+  examples: [
+    'sinter lower --workload softmax',
+    'sinter lower --workload gptBlockTrain --out kernels',
+    'sinter lower --workload softmax --target cuda',
+  ],
   run: async (values, output) => {
     const { fn, args } = chosenWorkload(text(values, 'workload'));
     const target = text(values, 'target') ?? 'wgsl';
@@ -29,11 +33,12 @@ export const lowerCommand: Command = {
       else for (const { source } of kernels) output.line(`${source.trimEnd()}\n`);
       return;
     }
+    const suffix = target === 'cuda' ? 'cu' : target;
     await mkdir(folder, { recursive: true });
     const width = Math.max(2, String(kernels.length - 1).length);
     const files: { name: string; kind: string; file: string }[] = [];
     for (const [i, { name, kind, source }] of kernels.entries()) {
-      const file = join(folder, `${String(i).padStart(width, '0')}-${name}.${target}`);
+      const file = join(folder, `${String(i).padStart(width, '0')}-${name}.${suffix}`);
       await writeFile(file, source);
       files.push({ name, kind, file });
       if (values['json'] !== true) output.line(`wrote ${file}`);

@@ -16,6 +16,7 @@ import {
 } from '../runtime/program.ts';
 import type { MemoryPlan } from '../schedule/memory.ts';
 import type { Pack, Packs } from '../schedule/pack.ts';
+import type { Emitted } from './emit.ts';
 import type { LoweredKernel } from './kernel.ts';
 import type { Loop } from './loop.ts';
 
@@ -28,7 +29,7 @@ export interface Assembly {
   readonly packs: Packs;
   readonly memory: MemoryPlan;
   /** Spells a Loop. */
-  readonly emit: (loop: Loop) => string;
+  readonly emit: (loop: Loop) => Emitted;
 }
 
 /** Bytes of a stored node on a device. */
@@ -87,7 +88,7 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
     }
     let index = indexOf.get(loop);
     if (index === undefined) {
-      const source = parts.emit(loop);
+      const { source, sharedBytes } = parts.emit(loop);
       // The name is the only difference between equal kernels: compare without it.
       const key = source.replaceAll(loop.name, 'kernel');
       index = bySource.get(key) ?? kernels.length;
@@ -101,6 +102,7 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
           workgroup: loop.workgroup,
           bindings: bound.map((buffer) => buffer.access),
           usesScalars: loop.usesScalars,
+          ...(sharedBytes === undefined ? {} : { sharedBytes }),
           flops: kernel.flops,
           bytes: kernel.bytes,
         });

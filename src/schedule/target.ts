@@ -6,7 +6,7 @@ import type { TargetId } from '../runtime/program.ts';
 
 export interface Target {
   readonly id: TargetId;
-  /** Names the profile in reports: `wgsl`, `wgsl:software`, `interpreter`. */
+  /** Names the profile in reports: `wgsl`, `wgsl:software`, `cuda`, `interpreter`. */
   readonly name: string;
   readonly limits: {
     /** Storage buffers a kernel may bind. */
@@ -90,13 +90,40 @@ export const softwareTarget: Target = {
   arithmetic: 10_000,
 };
 
+/** An H200 or H100, by its data sheet and the copy bandwidth measured on one. Kernels declare their workgroup memory. */
+export const cudaTarget: Target = {
+  ...gpuTarget,
+  id: 'cuda',
+  name: 'cuda',
+  limits: {
+    // Pointers are cheap, dozens would do: eight is what the rules for putting kernels together were weighed with.
+    storageBuffers: 8,
+    bufferBytes: 2 ** 40,
+    bindingBytes: 2 ** 40,
+    workgroupBytes: 49_152,
+    workgroupInvocations: 1024,
+    workgroupsPerDimension: 65_535,
+  },
+  parallelism: 270_336,
+  subgroups: { min: 32, max: 32 },
+  matrixUnits: ['f16', 'bf16'],
+  launch: 3,
+  bandwidth: 4_300_000,
+  arithmetic: 50_000_000,
+};
+
 export const interpreterTarget: Target = { ...gpuTarget, id: 'interpreter', name: 'interpreter' };
 
 /** The profile for an open device, with the device's own limits. */
 export function targetOf(facts: DeviceFacts): Target {
   if (facts.name === 'interpreter') return interpreterTarget;
   const limits = { ...facts.limits };
+  const subgroups = facts.subgroups === undefined ? {} : { subgroups: facts.subgroups };
+  if (/^cuda(?::\d+)?$/.test(facts.name)) {
+    const { storageBuffers } = cudaTarget.limits;
+    return { ...cudaTarget, limits: { ...limits, storageBuffers }, ...subgroups };
+  }
   // The software adapter has subgroups of four, which save no barrier that its schedules would have.
   if (facts.software) return { ...softwareTarget, limits };
-  return { ...gpuTarget, limits, ...(facts.subgroups === undefined ? {} : { subgroups: facts.subgroups }) };
+  return { ...gpuTarget, limits, ...subgroups };
 }

@@ -10,7 +10,7 @@ import {
   type ContractSchedule,
   type PinnedSchedules,
 } from '../codegen/template/contract-schedule.ts';
-import { emitWgsl } from '../codegen/wgsl/emit.ts';
+import { emitterOf } from '../codegen/emit.ts';
 import { compileGraph, type CompileOptions } from '../compile.ts';
 import type { Graph } from '../ir/graph.ts';
 import type { Device, DeviceFacts } from '../runtime/device.ts';
@@ -102,6 +102,7 @@ async function bestOf(choice: Choice, device: Device, target: Target): Promise<C
 /** The kernel alone, spread like this. */
 function programOf({ kernel, scalars }: Choice, schedule: ContractSchedule, target: Target): Program {
   const lowered = lowerKernel(kernel, target, apart, new Map(), () => schedule);
+  const emit = emitterOf(target.id);
   return assemble({
     target: target.id,
     inputs: kernel.reads,
@@ -110,6 +111,6 @@ function programOf({ kernel, scalars }: Choice, schedule: ContractSchedule, targ
     kernels: [lowered],
     packs: new Map(),
     memory: apart,
-    emit: (loop) => emitWgsl(loop, { scalarSlots: scalars.length }),
+    emit: (loop) => emit(loop, { scalarSlots: scalars.length }),
   }).program;
 }

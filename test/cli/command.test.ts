@@ -68,8 +68,8 @@ describe('mistakes exit with 2 and say what there is', () => {
 
 describe('failures exit with 1', () => {
   test('a target without a generator', async () => {
-    const { code, err } = await sinter('lower', '--workload', 'gelu', '--target', 'cuda');
-    expect([code, err]).toEqual([1, 'sinter: lower: there is no target cuda: expected wgsl']);
+    const { code, err } = await sinter('lower', '--workload', 'gelu', '--target', 'metal');
+    expect([code, err]).toEqual([1, 'sinter: lower: there is no target metal: expected wgsl or cuda']);
   });
 
   test('a file that is not there; the stack only with --debug', async () => {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { compileGraph } from '../../src/compile.ts';
 import { add, binary, broadcast, div, mul, sub, unary } from '../../src/ir/build.ts';
 import type { Node } from '../../src/ir/graph.ts';
-import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
+import { cudaTarget, gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
 import { Sketch } from './cases.ts';
 
 const programs: Readonly<Record<string, readonly [Target, (s: Sketch) => readonly Node[]]>> = {
@@ -33,8 +33,17 @@ const programs: Readonly<Record<string, readonly [Target, (s: Sketch) => readonl
   'sort-software': [softwareTarget, (s) => [s.argSort(s.input([40, 100], 'u32'), 1)]],
   'digit-ranks-gpu': [gpuTarget, (s) => [digitRanks(s)]],
   'digit-ranks-software': [softwareTarget, (s) => [digitRanks(s)]],
-  'half-precision-sum': [gpuTarget, (s) => [add(s.b, s.input([64], 'f16'), s.input([64], 'f16'))]],
+  'half-precision-sum': [gpuTarget, (s) => [halfSum(s)]],
+  'softmax-cuda': [cudaTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
+  'matmul-bias-relu-cuda': [cudaTarget, (s) => [biasRelu(s, 512, 512, 512)]],
+  'running-sum-cuda': [cudaTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
+  'adam-of-three-cuda': [cudaTarget, adamOfThree],
+  'half-precision-sum-cuda': [cudaTarget, (s) => [halfSum(s)]],
 };
+
+function halfSum(s: Sketch): Node {
+  return add(s.b, s.input([64], 'f16'), s.input([64], 'f16'));
+}
 
 function digitRanks(s: Sketch): Node {
   const keys = s.input([2, 8192], 'u32');
@@ -67,5 +76,6 @@ test.each(Object.keys(programs))('source of %s', async (name) => {
   const { kernels } = compileGraph(sketch.graph(make(sketch)), target, { check: true });
   const text = kernels.map((kernel) => kernel.source).join('\n');
   expect(kernels.length).toBe(1);
-  await expect(text).toMatchFileSnapshot(`../golden/${name}.wgsl`);
+  const file = target.id === 'cuda' ? `${name.replace(/-cuda$/, '')}.cu` : `${name}.wgsl`;
+  await expect(text).toMatchFileSnapshot(`../golden/${file}`);
 });

@@ -8,7 +8,7 @@ import { builtin, constant, LoopBuilder, operation } from '../../src/codegen/bui
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
 import type { Loop, LoopOp, Value } from '../../src/codegen/loop.ts';
 import { emitWgsl } from '../../src/codegen/wgsl/emit.ts';
-import { rangesOf } from '../../src/codegen/wgsl/ranges.ts';
+import { rangesOf } from '../../src/codegen/ranges.ts';
 import { emptyData } from '../../src/ir/value.ts';
 import { checkLaw } from '../support/property.ts';
 

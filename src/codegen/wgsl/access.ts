@@ -2,12 +2,12 @@
 
 import { CompilerBug } from '../../errors.ts';
 import type { AtomicOp, LoopBuffer, Stmt, Value } from '../loop.ts';
-import { isMultiple, type Known } from './divisible.ts';
+import { isMultiple, type Known } from '../divisible.ts';
 import { perWord, type Form } from './memory.ts';
-import type { Names } from './names.ts';
+import type { Names } from '../names.ts';
 import type { Prelude } from './prelude.ts';
 import { spell } from './spelling.ts';
-import { call, component, infix, primary, subscript, type Term } from './term.ts';
+import { call, component, infix, primary, subscript, type Term } from '../term.ts';
 import { typeName } from './types.ts';
 
 /** What the emitter lends to the spelling of accesses. */

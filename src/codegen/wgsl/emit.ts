@@ -3,18 +3,19 @@
 
 import { CompilerBug } from '../../errors.ts';
 import { dtypeBytes } from '../../ir/dtype.ts';
-import type { Loop, LoopBuffer, LoopOp, Stmt, Value } from '../loop.ts';
+import { nameTable, type Names } from '../names.ts';
+import type { Loop, LoopBuffer, Stmt, Value } from '../loop.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
-import { divisors, type Known } from './divisible.ts';
+import { divisors, type Known } from '../divisible.ts';
 import { printStmt } from '../print-loop.ts';
 import { literal } from './literal.ts';
 import { chooseForms, readsItsOutput, type Form } from './memory.ts';
-import { nameTable, type Names } from './names.ts';
+import { isTaken } from './names.ts';
 import { Prelude } from './prelude.ts';
-import { isNonnegative, rangesOf, type Ranges } from './ranges.ts';
-import { isPowerOfTwo, spell } from './spelling.ts';
+import { rangesOf, withShifts, type Ranges } from '../ranges.ts';
+import { spell } from './spelling.ts';
 import { spellSubgroup } from './subgroup.ts';
-import { atLeast, call, component, infix, level, primary, type Term } from './term.ts';
+import { atLeast, call, component, infix, level, primary, type Term } from '../term.ts';
 import { typeLetter, typeName } from './types.ts';
 
 /** The WGSL module of one kernel. `scalarSlots`: words of the program's scalar block. */
@@ -55,7 +56,7 @@ class Emitter implements Scribe {
   constructor(loop: Loop, scalarSlots: number) {
     this.#loop = loop;
     this.#scalarSlots = scalarSlots;
-    this.names = nameTable(loop);
+    this.names = nameTable(loop, isTaken);
     this.known = divisors(loop);
     this.#ranges = rangesOf(loop);
     this.forms = chooseForms(loop, this.known);
@@ -208,7 +209,7 @@ class Emitter implements Scribe {
         const { type, width } = value;
         const last = end?.kind === 'constant' ? end.value : undefined;
         return this.#short(
-          spell(this.#opOf(value), {
+          spell(withShifts(value, this.#loop, this.#ranges), {
             type,
             width,
             args: terms,
@@ -238,15 +239,6 @@ class Emitter implements Scribe {
       default:
         return value satisfies never;
     }
-  }
-
-  /** Rounding makes no difference where nothing is negative: down, a power of two divides by a shift. */
-  #opOf({ op, args, type }: Extract<Value, { kind: 'op' }>): LoopOp {
-    if (type !== 'i32' || (op !== 'div' && op !== 'mod')) return op;
-    const by = args[1]!;
-    if (by.kind !== 'constant' || !isPowerOfTwo(by.value)) return op;
-    if (!isNonnegative(args[0]!, this.#loop, this.#ranges)) return op;
-    return op === 'div' ? 'floorDiv' : 'floorMod';
   }
 
   /** Subgroups are taken to be consecutive invocations, as devices form them of workgroups along one dimension. */

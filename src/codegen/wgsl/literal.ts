@@ -3,7 +3,7 @@
 
 import type { RegisterType, Width } from '../loop.ts';
 import type { Prelude } from './prelude.ts';
-import { level, primary, type Term } from './term.ts';
+import { level, primary, type Term } from '../term.ts';
 import { typeName } from './types.ts';
 
 /** A constant in every lane. */

@@ -5,7 +5,7 @@ import { SinterError } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { operandsOf } from '../builder.ts';
 import type { Loop, LoopBuffer, Stmt, Value, Width } from '../loop.ts';
-import { isMultiple, type Known } from './divisible.ts';
+import { isMultiple, type Known } from '../divisible.ts';
 
 /** Elements per 32-bit word. */
 export const perWord: Partial<Record<DType, 1 | 2 | 4>> = {

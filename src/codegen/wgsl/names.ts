@@ -1,7 +1,5 @@
-// Identifiers that WGSL accepts: names of a Loop that clash with its words, with what the emitter itself uses, or with a
-// buffer, get a trailing underscore.
+// The words that a Loop's names must not be in WGSL.
 
-import type { Loop, Stmt } from '../loop.ts';
 import { preludeNames } from './prelude.ts';
 
 /** Keywords, reserved words, and the predeclared types and functions that generated code calls by name. */
@@ -28,59 +26,4 @@ const taken: ReadonlySet<string> = new Set(words.trim().split(/\s+/));
 /** Whether WGSL or the emitter gives a word another meaning. */
 export function isTaken(name: string): boolean {
   return taken.has(name) || preludeNames.has(name);
-}
-
-/** Spellings of a Loop's buffers, variables and entry point. */
-export interface Names {
-  buffer(name: string): string;
-  variable(name: string): string;
-  /** A variable of the emitter's own, unlike all others. */
-  fresh(hint: string): string;
-}
-
-/** Gives every name of the Loop a spelling of its own; buffers first, so that they keep theirs. */
-export function nameTable(loop: Loop): Names {
-  const used = new Set<string>();
-  const claim = (name: string): string => {
-    let safe = /^_+[^_]/.test(name) ? name.replace(/^_+/, '_') : name.replace(/^_+$/, 'blank');
-    while (isTaken(safe) || used.has(safe)) safe += '_';
-    used.add(safe);
-    return safe;
-  };
-  const fresh = (hint: string): string => {
-    let name = hint;
-    for (let i = 1; used.has(name) || isTaken(name); i++) name = `${hint}_${i}`;
-    used.add(name);
-    return name;
-  };
-  const spelled = (names: Iterable<string>): Map<string, string> => {
-    const map = new Map<string, string>();
-    for (const name of names) if (!map.has(name)) map.set(name, claim(name));
-    return map;
-  };
-  // Variables may have the entry point's name, which nothing else refers to.
-  used.add(loop.name);
-  const buffers = spelled(loop.buffers.map((buffer) => buffer.name));
-  used.delete(loop.name);
-  const variables = spelled(declared(loop.body));
-  return {
-    buffer: (name) => buffers.get(name) ?? name,
-    variable: (name) => variables.get(name) ?? name,
-    fresh,
-  };
-}
-
-function* declared(body: readonly Stmt[]): Generator<string> {
-  for (const stmt of body) {
-    if ('name' in stmt && stmt.kind !== 'assign' && stmt.kind !== 'mma' && stmt.kind !== 'for')
-      yield stmt.name;
-    if (stmt.kind === 'for') {
-      yield stmt.name;
-      yield* declared(stmt.body);
-    }
-    if (stmt.kind === 'if') {
-      yield* declared(stmt.then);
-      yield* declared(stmt.else ?? []);
-    }
-  }
 }

@@ -3,8 +3,9 @@
 
 import { CompilerBug } from '../../errors.ts';
 import type { LoopOp, RegisterType, Width } from '../loop.ts';
+import { isPowerOfTwo } from '../ranges.ts';
 import type { Prelude } from './prelude.ts';
-import { call, infix, prefix, primary, type BinaryOperator, type Term } from './term.ts';
+import { call, infix, prefix, primary, type BinaryOperator, type Term } from '../term.ts';
 import { typeName } from './types.ts';
 
 /** One use of an operation. */
@@ -65,8 +66,6 @@ const whenConstant =
   (site) =>
     (site.last !== undefined && safe(site.last) ? plain : guarded)(site);
 const positive = (last: number): boolean => last > 0;
-/** Whether a constant divisor is one that shifts and masks can replace. */
-export const isPowerOfTwo = (last: number): boolean => last > 0 && (last & (last - 1)) === 0;
 const inWord = (last: number): boolean => last >= 0 && last < 32;
 
 const count = (site: Site): Term => splat({ ...site, from: 'u32' }, `${site.last}u`);

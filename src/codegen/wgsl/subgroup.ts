@@ -4,7 +4,7 @@
 import type { Monoid } from '../../ir/ops.ts';
 import type { Value } from '../loop.ts';
 import type { Prelude } from './prelude.ts';
-import { call, infix, primary, type Term } from './term.ts';
+import { call, infix, primary, type Term } from '../term.ts';
 import { typeName } from './types.ts';
 
 const builtins: Readonly<Record<Monoid, string>> = {

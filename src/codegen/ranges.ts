@@ -1,7 +1,7 @@
 // Which i32 values cannot be negative, by following names to their definitions with intervals: there a division by a power of two
 // is a shift, which every compiler would find if it knew.
 
-import type { Loop, Stmt, Value } from '../loop.ts';
+import type { Loop, LoopOp, Stmt, Value } from './loop.ts';
 
 /** All values between the two, ends included. */
 type Range = readonly [lo: number, hi: number];
@@ -41,6 +41,29 @@ export function rangesOf(loop: Loop): Ranges {
 export function isNonnegative(value: Value, loop: Loop, known: Ranges): boolean {
   const range = rangeOf(value, loop, known);
   return range !== undefined && range[0] >= 0;
+}
+
+/** Whether an i32 value is known not to have wrapped around where it was computed. */
+export function isBounded(value: Value, loop: Loop, known: Ranges): boolean {
+  return rangeOf(value, loop, known) !== undefined;
+}
+
+/** Whether a number is one whose quotients are shifts and whose remainders are masks. */
+export function isPowerOfTwo(value: number): boolean {
+  return value > 0 && (value & (value - 1)) === 0;
+}
+
+/** The operation, with rounding chosen freely where nothing is negative: down, a power of two divides by a shift. */
+export function withShifts(
+  { op, args, type }: Extract<Value, { kind: 'op' }>,
+  loop: Loop,
+  known: Ranges,
+): LoopOp {
+  if (type !== 'i32' || (op !== 'div' && op !== 'mod')) return op;
+  const by = args[1]!;
+  if (by.kind !== 'constant' || !isPowerOfTwo(by.value)) return op;
+  if (!isNonnegative(args[0]!, loop, known)) return op;
+  return op === 'div' ? 'floorDiv' : 'floorMod';
 }
 
 function rangeOf(value: Value, loop: Loop, known: Ranges): Range | undefined {

@@ -1,7 +1,7 @@
 // Which indices are multiples of 2 or 4, by following names to their definitions. Stores carry no alignment flag: a vector is
 // written whole only where this proves it may be.
 
-import type { Loop, Stmt, Value } from '../loop.ts';
+import type { Loop, Stmt, Value } from './loop.ts';
 
 /** The largest power of two (up to 16) known to divide each immutable variable. */
 export type Known = ReadonlyMap<string, number>;

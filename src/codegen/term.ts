@@ -1,15 +1,17 @@
-// A piece of WGSL expression text that knows how tightly it binds, so that parentheses go only where the grammar asks. WGSL's
-// grammar is stricter than C's: shift and bit operators take unary operands, `&&` and `||` do not mix.
+// A piece of expression text that knows how tightly it binds, so that parentheses go only where the grammar asks. The grammar is
+// WGSL's, which is stricter than C's: shift and bit operators take unary operands, `&&` and `||` do not mix. So it reads alike in both.
 
 /** How tightly a text binds; operands are parenthesised below the level their operator asks for. */
 export const level = {
-  logic: 0,
-  relational: 1,
-  shift: 2,
-  additive: 3,
-  multiplicative: 4,
-  unary: 5,
-  primary: 6,
+  /** C's `condition ? a : b`. */
+  choice: 0,
+  logic: 1,
+  relational: 2,
+  shift: 3,
+  additive: 4,
+  multiplicative: 5,
+  unary: 6,
+  primary: 7,
 } as const;
 export type Level = (typeof level)[keyof typeof level];
 
@@ -46,6 +48,12 @@ export function subscript(base: Term, index: string): Term {
 
 export function component(base: Term, lane: number): Term {
   return primary(`${atLeast(base, level.primary)}.${'xyzw'[lane]}`);
+}
+
+/** `condition ? yes : no`, as C has it. */
+export function choice(condition: Term, yes: Term, no: Term): Term {
+  const [test, first, second] = [condition, yes, no].map((term) => atLeast(term, level.logic));
+  return { text: `${test} ? ${first} : ${second}`, level: level.choice };
 }
 
 export type UnaryOperator = '-' | '!' | '~';

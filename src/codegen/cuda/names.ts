@@ -1,0 +1,26 @@
+// The words that a Loop's names must not be in CUDA C: keywords of C++, words of CUDA, and what generated code calls by name.
+
+import { definitions } from './prelude-functions.ts';
+
+const words = `
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl concept const
+consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do double dynamic_cast else
+enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr
+operator or or_eq private protected public register reinterpret_cast requires return short signed sizeof static static_assert
+static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void
+volatile wchar_t while xor xor_eq NULL INFINITY NAN
+threadIdx blockIdx blockDim gridDim warpSize scalars dynamic_memory main
+float2 float3 float4 int2 int3 int4 uint2 uint3 uint4 double2 double4 dim3 uchar4 char4 short4 ushort4 size_t
+fabsf floorf ceilf rintf truncf expf exp2f expm1f logf log2f log1pf sinf cosf tanf asinf acosf atanf sinhf coshf tanhf erff sqrtf
+rsqrtf fmodf powf fminf fmaxf atan2f fmaf
+fabs floor ceil rint trunc exp exp2 expm1 log log2 log1p sin cos tan asin acos atan sinh cosh tanh erf sqrt rsqrt fmod pow fmin
+fmax atan2 fma isnan min max abs
+atomicAdd atomicMin atomicMax atomicAnd atomicOr atomicCAS`;
+const taken: ReadonlySet<string> = new Set(words.trim().split(/\s+/));
+
+/** Whether CUDA C or the emitter gives a word another meaning. */
+export function isTaken(name: string): boolean {
+  return (
+    taken.has(name) || definitions.has(name) || /^warp_|_(?:f|bf|i|u|bool)\d*x[24]$|\w[24]_of$/.test(name)
+  );
+}

@@ -1,0 +1,30 @@
+// Which language a target's kernels are written in: the one table from targets to emitters.
+
+import { CompilerBug } from '../errors.ts';
+import type { TargetId } from '../runtime/program.ts';
+import { emitCuda } from './cuda/emit.ts';
+import type { Loop } from './loop.ts';
+import { emitWgsl } from './wgsl/emit.ts';
+
+/** A kernel as text, and what its launch needs besides. */
+export interface Emitted {
+  readonly source: string;
+  /** Bytes of workgroup memory that the launch gives. */
+  readonly sharedBytes?: number;
+}
+
+/** Spells a Loop of a program whose scalar block has `scalarSlots` words. */
+export type Emitter = (loop: Loop, options: { readonly scalarSlots: number }) => Emitted;
+
+const emitters: Readonly<Record<TargetId, Emitter>> = {
+  wgsl: (loop, options) => ({ source: emitWgsl(loop, options) }),
+  cuda: (loop) => emitCuda(loop),
+  interpreter: (loop) => {
+    throw new CompilerBug('emit', `${loop.name}: the interpreter runs graphs, not kernels`);
+  },
+};
+
+/** The emitter of a target's language. */
+export function emitterOf(target: TargetId): Emitter {
+  return emitters[target];
+}
