@@ -2,7 +2,15 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { addInts, builtin, constant, less, LoopBuilder, mulInts } from '../../src/codegen/builder.ts';
+import {
+  addInts,
+  builtin,
+  constant,
+  less,
+  LoopBuilder,
+  mulInts,
+  operation,
+} from '../../src/codegen/builder.ts';
 import { emitCuda } from '../../src/codegen/cuda/emit.ts';
 import { isTaken } from '../../src/codegen/cuda/names.ts';
 import { definitions } from '../../src/codegen/cuda/prelude-functions.ts';
@@ -76,6 +84,7 @@ describe('operations', () => {
     expect(spelled('round', ['f32'], 'f32')).toBe('rintf(v0);');
     expect(spelled('mod', ['f32', 'f32'], 'f32')).toBe('fmodf(v0, v1);');
     expect(spelled('where', ['bool', 'f32', 'f32'], 'f32')).toBe('v0 ? v1 : v2;');
+    expect(spelled('packBf16', ['f32', 'f32'], 'u32')).toBe('pack_bf16(v0, v1);');
     expect(spelled('bitcast', ['f32'], 'u32')).toBe('__float_as_uint(v0);');
   });
 
@@ -231,6 +240,19 @@ describe('a module', () => {
     'takes no name %s',
     (word) => expect(isTaken(word)).toBe(true),
   );
+});
+
+test('names that are taken get another', () => {
+  const loop = loopOf([buffer('warp_sum_f32', 'f32', 'read_write')], (b) => {
+    const register = b.let(operation('neg', [load('warp_sum_f32', local, 'f32')], 'f32'), 'register');
+    const row = b.let(operation('neg', [register], 'f32'), 'warp_row');
+    b.store('warp_sum_f32', local, row, true);
+  });
+  expect(bodyOf(emitCuda(loop).source)).toEqual([
+    'const float register_ = -warp_sum_f32_[int(threadIdx.x)];',
+    'const float warp_row = -register_;',
+    'warp_sum_f32_[int(threadIdx.x)] = warp_row;',
+  ]);
 });
 
 test.each(workloads)('$name has the kernels on CUDA that it has in WGSL', ({ fn, args }) => {

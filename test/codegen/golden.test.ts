@@ -38,6 +38,10 @@ const programs: Readonly<Record<string, readonly [Target, (s: Sketch) => readonl
   'matmul-bias-relu-cuda': [cudaTarget, (s) => [biasRelu(s, 512, 512, 512)]],
   'running-sum-cuda': [cudaTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
   'adam-of-three-cuda': [cudaTarget, adamOfThree],
+  'matmul-bf16-cuda': [
+    cudaTarget,
+    (s) => [s.matmul(s.input([512, 256], 'bf16'), s.input([256, 512], 'bf16'))],
+  ],
   'half-precision-sum-cuda': [cudaTarget, (s) => [halfSum(s)]],
 };
 

@@ -9,7 +9,7 @@ using f16 = unsigned short;
 struct __align__(8) f16x4 { f16 x, y, z, w; };
 
 #ifndef SINTER_HOST
-__device__ __forceinline__ float half_value(unsigned short bits) {
+__device__ __forceinline__ float cuda_f16_to_f32(unsigned short bits) {
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
   return x;
@@ -17,7 +17,7 @@ __device__ __forceinline__ float half_value(unsigned short bits) {
 #endif
 
 __device__ __forceinline__ float f16_to_float(f16 x) {
-  return half_value(x);
+  return cuda_f16_to_f32(x);
 }
 
 __device__ __forceinline__ float4 load_f16x4(const f16 *from) {
@@ -30,23 +30,23 @@ __device__ __forceinline__ float4 operator+(float4 a, float4 b) {
 }
 
 #ifndef SINTER_HOST
-__device__ __forceinline__ unsigned short half_bits(float x) {
+__device__ __forceinline__ unsigned short cuda_f32_to_f16(float x) {
   unsigned short bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
 }
 #endif
 
+__device__ __forceinline__ f16 float_to_f16(float x) {
+  return cuda_f32_to_f16(x);
+}
+
 __device__ __forceinline__ float round_f16(float x) {
-  return half_value(half_bits(x));
+  return f16_to_float(float_to_f16(x));
 }
 
 __device__ __forceinline__ float4 round_f16_f32x4(float4 a) {
   return float4{round_f16(a.x), round_f16(a.y), round_f16(a.z), round_f16(a.w)};
-}
-
-__device__ __forceinline__ f16 float_to_f16(float x) {
-  return half_bits(x);
 }
 
 __device__ __forceinline__ void store_f16x4(f16 *to, float4 value) {

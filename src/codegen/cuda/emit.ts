@@ -7,7 +7,7 @@ import { divisors, type Known } from '../divisible.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../loop.ts';
 import { nameTable, type Names } from '../names.ts';
 import { rangesOf, isBounded, withShifts, type Ranges } from '../ranges.ts';
-import { atLeast, call, component, infix, level, primary, type Term } from '../term.ts';
+import { atLeast, call, choice, component, infix, level, primary, type Term } from '../term.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
 import { spellMatrix } from './matrix.ts';
 import { literal } from './literal.ts';
@@ -177,6 +177,12 @@ class Emitter implements Scribe {
         return this.#subgroup(value.of);
       case 'op': {
         const last = value.args.at(-1);
+        const [test] = value.args;
+        // One condition for all lanes chooses whole vectors.
+        if (value.op === 'where' && test?.kind === 'splat') {
+          const [yes, no] = value.args.slice(1).map((arg) => this.value(arg));
+          return this.#short(choice(this.value(test.arg), yes!, no!), value);
+        }
         const site: Site = {
           type: value.type,
           width: value.width,

@@ -126,6 +126,9 @@ const table: Readonly<Record<string, string>> = {
   return word == 0 ? block.x : word == 1 ? block.y : word == 2 ? block.z : block.w;
 }`,
 
+  pack_f16: packed('f16'),
+  pack_bf16: packed('bf16'),
+
   ...matrixFunctions,
 
   // Atomics that CUDA lacks: an exchange that is tried until nobody came between.
@@ -139,6 +142,19 @@ const table: Readonly<Record<string, string>> = {
     ].map(([op, type, folded]) => [`atomic_${op}_${type}`, exchange(`atomic_${op}_${type}`, type!, folded!)]),
   ),
 };
+
+/** Two floats in a word, rounded by one instruction. */
+function packed(type: 'f16' | 'bf16'): string {
+  return `__device__ __forceinline__ unsigned pack_${type}(float low, float high) {
+#ifdef SINTER_HOST
+  return unsigned(cuda_f32_to_${type}(low)) | unsigned(cuda_f32_to_${type}(high)) << 16;
+#else
+  unsigned word;
+  asm("cvt.rn.${type}x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+#endif
+}`;
+}
 
 function exchange(name: string, type: string, folded: string): string {
   const [c, into, from] = {

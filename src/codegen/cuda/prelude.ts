@@ -167,7 +167,7 @@ export class Prelude {
   }
 
   get text(): string {
-    return [...this.#texts.values()].join('\n\n');
+    return [...this.#texts.values()].join('\n\n').replaceAll('#endif\n\n#ifndef SINTER_HOST\n', '\n');
   }
 
   #pack(dtype: DType, width: 2 | 4): string {

@@ -178,6 +178,8 @@ const table = {
   fma: builtin('fmaf'),
   roundF16: helper('round_f16'),
   roundBf16: helper('round_bf16'),
+  packF16: helper('pack_f16'),
+  packBf16: helper('pack_bf16'),
   philox: helper('philox_word'),
   popcount: ({ args, type }) => call(typeName(type, 1), [call('__popc', args)]),
   floorDiv: whenConstant(
@@ -246,6 +248,8 @@ const words: Partial<Record<LoopOp, string>> = {
   isNan: 'is_nan',
   roundF16: 'round_f16',
   roundBf16: 'round_bf16',
+  packF16: 'pack_f16',
+  packBf16: 'pack_bf16',
   floorDiv: 'floor_div',
   floorMod: 'floor_mod',
 };

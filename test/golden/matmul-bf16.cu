@@ -1,0 +1,302 @@
+// dot kernel; [1] 512x256 by 256x512 on matrix units (bf16), 64x64x32 tiles in 3 stages, 32x32 a subgroup
+// in0: bf16[512,256], in1: bf16[256,512], out0: bf16[512,512]
+// 134217728 flops, 1048576 bytes
+
+namespace dot_0_module {
+
+using bf16 = unsigned short;
+
+__device__ __forceinline__ float4 float4_of(float x) {
+  return float4{x, x, x, x};
+}
+
+#ifndef SINTER_HOST
+__device__ __forceinline__ unsigned shared_address(const void *at) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(at));
+}
+
+__device__ __forceinline__ void cp_async16(void *shared, const void *source, int valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :: "r"(shared_address(shared)), "l"(source), "r"(valid) : "memory");
+}
+
+__device__ __forceinline__ void cp_async_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+template <int groups>
+__device__ __forceinline__ void cp_async_wait() {
+  asm volatile("cp.async.wait_group %0;" :: "n"(groups) : "memory");
+}
+
+__device__ __forceinline__ void ldmatrix_x4(unsigned (&r)[4], const void *row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+}
+#endif
+
+__device__ __forceinline__ uint4 load_matrix(const void *row) {
+  unsigned r[4];
+  ldmatrix_x4(r, row);
+  return uint4{r[0], r[1], r[2], r[3]};
+}
+
+#ifndef SINTER_HOST
+__device__ __forceinline__ void ldmatrix_x4_trans(unsigned (&r)[4], const void *row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+}
+#endif
+
+__device__ __forceinline__ uint4 load_matrix_trans(const void *row) {
+  unsigned r[4];
+  ldmatrix_x4_trans(r, row);
+  return uint4{r[0], r[1], r[2], r[3]};
+}
+
+#ifndef SINTER_HOST
+__device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#endif
+
+__device__ __forceinline__ void multiply_bf16(float4 &sum, uint4 lhs, uint2 rhs) {
+  float d[4] = {sum.x, sum.y, sum.z, sum.w};
+  const unsigned a[4] = {lhs.x, lhs.y, lhs.z, lhs.w};
+  const unsigned b[2] = {rhs.x, rhs.y};
+  mma_m16n8k16_bf16(d, a, b);
+  sum = float4{d[0], d[1], d[2], d[3]};
+}
+
+__device__ __forceinline__ int add_i32(int a, int b) {
+  return int(unsigned(a) + unsigned(b));
+}
+
+__device__ __forceinline__ float bf16_to_float(bf16 x) {
+  return __uint_as_float(unsigned(x) << 16);
+}
+
+#ifndef SINTER_HOST
+__device__ __forceinline__ unsigned short cuda_f32_to_bf16(float x) {
+  unsigned short bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+#endif
+
+__device__ __forceinline__ bf16 float_to_bf16(float x) {
+  return cuda_f32_to_bf16(x);
+}
+
+__device__ __forceinline__ float round_bf16(float x) {
+  return bf16_to_float(float_to_bf16(x));
+}
+
+__device__ __forceinline__ float4 round_bf16_f32x4(float4 a) {
+  return float4{round_bf16(a.x), round_bf16(a.y), round_bf16(a.z), round_bf16(a.w)};
+}
+
+__device__ __forceinline__ int mul_i32(int a, int b) {
+  return int(unsigned(a) * unsigned(b));
+}
+
+struct __align__(8) bf16x4 { bf16 x, y, z, w; };
+
+__device__ __forceinline__ void store_bf16x4(bf16 *to, float4 value) {
+  *reinterpret_cast<bf16x4 *>(to) = bf16x4{float_to_bf16(value.x), float_to_bf16(value.y), float_to_bf16(value.z), float_to_bf16(value.w)};
+}
+
+extern "C" __global__ void __launch_bounds__(128)
+dot_0(const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, bf16 *out0) {
+  __shared__ __align__(16) bf16 tile_lhs[7680];
+  __shared__ __align__(16) bf16 tile_rhs[6912];
+  const int band = int(blockIdx.x) >> 6;
+  const int in_band = int(blockIdx.x) & 63;
+  const int first_row = band * 8;
+  const int tile_m = first_row + (in_band & 7);
+  const int tile_n = in_band >> 3;
+  const int first_m = tile_m * 64;
+  const int first_n = tile_n * 64;
+  const int warp_m = int(threadIdx.y) >> 1;
+  const int warp_n = int(threadIdx.y) & 1;
+  const int local = int(threadIdx.y) * 32 + int(threadIdx.x);
+  float4 sum_0_0 = float4_of(0.0f);
+  float4 sum_0_1 = float4_of(0.0f);
+  float4 sum_0_2 = float4_of(0.0f);
+  float4 sum_0_3 = float4_of(0.0f);
+  float4 sum_1_0 = float4_of(0.0f);
+  float4 sum_1_1 = float4_of(0.0f);
+  float4 sum_1_2 = float4_of(0.0f);
+  float4 sum_1_3 = float4_of(0.0f);
+  const int line = local >> 2;
+  const int octet = local & 3;
+  const int to = line * 40 + octet * 8;
+  const int octet_1 = (0 >> 3) + octet;
+  const int at = first_m + line;
+  const int idx = at * 32 + octet_1;
+  const int from = idx * 8;
+  cp_async16(tile_lhs + to, in0 + from, 16);
+  const int unit = local + 128;
+  const int line_1 = unit >> 2;
+  const int octet_2 = unit & 3;
+  const int to_1 = line_1 * 40 + octet_2 * 8;
+  const int octet_3 = (0 >> 3) + octet_2;
+  const int at_1 = first_m + line_1;
+  const int idx_1 = at_1 * 32 + octet_3;
+  const int from_1 = idx_1 * 8;
+  cp_async16(tile_lhs + to_1, in0 + from_1, 16);
+  const int line_2 = local >> 3;
+  const int octet_4 = local & 7;
+  const int to_2 = line_2 * 72 + octet_4 * 8;
+  const int octet_5 = (first_n >> 3) + octet_4;
+  const int idx_2 = line_2 * 64 + octet_5;
+  const int from_2 = idx_2 * 8;
+  cp_async16(tile_rhs + to_2, in1 + from_2, 16);
+  const int line_3 = unit >> 3;
+  const int octet_6 = unit & 7;
+  const int to_3 = line_3 * 72 + octet_6 * 8;
+  const int octet_7 = (first_n >> 3) + octet_6;
+  const int idx_3 = line_3 * 64 + octet_7;
+  const int from_3 = idx_3 * 8;
+  cp_async16(tile_rhs + to_3, in1 + from_3, 16);
+  cp_async_commit();
+  const int to_4 = 2560 + (line * 40 + octet * 8);
+  const int octet_8 = (32 >> 3) + octet;
+  const int idx_4 = at * 32 + octet_8;
+  const int from_4 = idx_4 * 8;
+  cp_async16(tile_lhs + to_4, in0 + from_4, 16);
+  const int to_5 = 2560 + (line_1 * 40 + octet_2 * 8);
+  const int octet_9 = (32 >> 3) + octet_2;
+  const int idx_5 = at_1 * 32 + octet_9;
+  const int from_5 = idx_5 * 8;
+  cp_async16(tile_lhs + to_5, in0 + from_5, 16);
+  const int to_6 = 2304 + (line_2 * 72 + octet_4 * 8);
+  const int k = 32 + line_2;
+  const int idx_6 = k * 64 + octet_5;
+  const int from_6 = idx_6 * 8;
+  cp_async16(tile_rhs + to_6, in1 + from_6, 16);
+  const int to_7 = 2304 + (line_3 * 72 + octet_6 * 8);
+  const int k_1 = 32 + line_3;
+  const int idx_7 = k_1 * 64 + octet_7;
+  const int from_7 = idx_7 * 8;
+  cp_async16(tile_rhs + to_7, in1 + from_7, 16);
+  cp_async_commit();
+  const int high = (int(threadIdx.x) >> 4) * 8;
+  const int low = ((int(threadIdx.x) >> 3) & 1) * 8;
+  const int row = int(threadIdx.x) & 7;
+  for (int tile = 0; tile < 8; tile++) {
+    cp_async_wait<1>();
+    __syncthreads();
+    const int ahead = tile + 2;
+    const int next_slot = ahead % 3;
+    if (ahead < 8) {
+      const int k0 = ahead * 32;
+      const int to_8 = next_slot * 2560 + (line * 40 + octet * 8);
+      const int octet_10 = (k0 >> 3) + octet;
+      const int idx_8 = at * 32;
+      const int idx_9 = idx_8 + octet_10;
+      const int from_8 = idx_9 * 8;
+      cp_async16(tile_lhs + to_8, in0 + from_8, 16);
+      const int to_9 = next_slot * 2560 + (line_1 * 40 + octet_2 * 8);
+      const int octet_11 = (k0 >> 3) + octet_2;
+      const int idx_10 = at_1 * 32;
+      const int idx_11 = idx_10 + octet_11;
+      const int from_9 = idx_11 * 8;
+      cp_async16(tile_lhs + to_9, in0 + from_9, 16);
+      const int to_10 = next_slot * 2304 + (line_2 * 72 + octet_4 * 8);
+      const int k_2 = k0 + line_2;
+      const int idx_12 = k_2 * 64;
+      const int idx_13 = octet_5 + idx_12;
+      const int from_10 = idx_13 * 8;
+      cp_async16(tile_rhs + to_10, in1 + from_10, 16);
+      const int to_11 = next_slot * 2304 + (line_3 * 72 + octet_6 * 8);
+      const int k_3 = k0 + line_3;
+      const int idx_14 = k_3 * 64;
+      const int idx_15 = octet_7 + idx_14;
+      const int from_11 = idx_15 * 8;
+      cp_async16(tile_rhs + to_11, in1 + from_11, 16);
+    }
+    cp_async_commit();
+    const int slot = tile % 3;
+    for (int step = 0; step < 32; step += 16) {
+      const int matrix = slot * 2560 + ((warp_m * 32 + low + row) * 40 + (step + high));
+      const uint4 lhs = load_matrix(tile_lhs + matrix);
+      const int matrix_1 = slot * 2560 + ((warp_m * 32 + 16 + low + row) * 40 + (step + high));
+      const uint4 lhs_1 = load_matrix(tile_lhs + matrix_1);
+      const int matrix_2 = slot * 2304 + ((step + low + row) * 72 + (warp_n * 32 + high));
+      const uint4 rhs = load_matrix_trans(tile_rhs + matrix_2);
+      const int matrix_3 = slot * 2304 + ((step + low + row) * 72 + (warp_n * 32 + 16 + high));
+      const uint4 rhs_1 = load_matrix_trans(tile_rhs + matrix_3);
+      multiply_bf16(sum_0_0, lhs, uint2{rhs.x, rhs.y});
+      multiply_bf16(sum_0_1, lhs, uint2{rhs.z, rhs.w});
+      multiply_bf16(sum_0_2, lhs, uint2{rhs_1.x, rhs_1.y});
+      multiply_bf16(sum_0_3, lhs, uint2{rhs_1.z, rhs_1.w});
+      multiply_bf16(sum_1_0, lhs_1, uint2{rhs.x, rhs.y});
+      multiply_bf16(sum_1_1, lhs_1, uint2{rhs.z, rhs.w});
+      multiply_bf16(sum_1_2, lhs_1, uint2{rhs_1.x, rhs_1.y});
+      multiply_bf16(sum_1_3, lhs_1, uint2{rhs_1.z, rhs_1.w});
+    }
+  }
+  const bool odd = (int(threadIdx.x) & 1) != 0;
+  const int in_row = add_i32((int(threadIdx.x) >> 2), odd ? 8 : 0);
+  const int in_quad = (int(threadIdx.x) & 3) >> 1;
+  const int m = add_i32(first_m + warp_m * 32, in_row);
+  const int quad = (first_n >> 2) + warp_n * 8 + in_quad;
+  const float2 given = odd ? float2{sum_0_0.x, sum_0_0.y} : float2{sum_0_0.z, sum_0_0.w};
+  const float2 taken = float2{__shfl_xor_sync(0xffffffffu, given.x, 1), __shfl_xor_sync(0xffffffffu, given.y, 1)};
+  const float4 sum = odd ? float4{taken.x, taken.y, sum_0_0.z, sum_0_0.w} : float4{sum_0_0.x, sum_0_0.y, taken.x, taken.y};
+  const float4 result = round_bf16_f32x4(sum);
+  const int idx_16 = add_i32(mul_i32(m, 128), quad);
+  store_bf16x4(out0 + mul_i32(idx_16, 4), result);
+  const int quad_1 = (first_n >> 2) + warp_n * 8 + (in_quad + 2);
+  const float2 given_1 = odd ? float2{sum_0_1.x, sum_0_1.y} : float2{sum_0_1.z, sum_0_1.w};
+  const float2 taken_1 = float2{__shfl_xor_sync(0xffffffffu, given_1.x, 1), __shfl_xor_sync(0xffffffffu, given_1.y, 1)};
+  const float4 sum_1 = odd ? float4{taken_1.x, taken_1.y, sum_0_1.z, sum_0_1.w} : float4{sum_0_1.x, sum_0_1.y, taken_1.x, taken_1.y};
+  const float4 result_1 = round_bf16_f32x4(sum_1);
+  const int idx_17 = add_i32(mul_i32(m, 128), quad_1);
+  store_bf16x4(out0 + mul_i32(idx_17, 4), result_1);
+  const int quad_2 = (first_n >> 2) + warp_n * 8 + (in_quad + 4);
+  const float2 given_2 = odd ? float2{sum_0_2.x, sum_0_2.y} : float2{sum_0_2.z, sum_0_2.w};
+  const float2 taken_2 = float2{__shfl_xor_sync(0xffffffffu, given_2.x, 1), __shfl_xor_sync(0xffffffffu, given_2.y, 1)};
+  const float4 sum_2 = odd ? float4{taken_2.x, taken_2.y, sum_0_2.z, sum_0_2.w} : float4{sum_0_2.x, sum_0_2.y, taken_2.x, taken_2.y};
+  const float4 result_2 = round_bf16_f32x4(sum_2);
+  const int idx_18 = add_i32(mul_i32(m, 128), quad_2);
+  store_bf16x4(out0 + mul_i32(idx_18, 4), result_2);
+  const int quad_3 = (first_n >> 2) + warp_n * 8 + (in_quad + 6);
+  const float2 given_3 = odd ? float2{sum_0_3.x, sum_0_3.y} : float2{sum_0_3.z, sum_0_3.w};
+  const float2 taken_3 = float2{__shfl_xor_sync(0xffffffffu, given_3.x, 1), __shfl_xor_sync(0xffffffffu, given_3.y, 1)};
+  const float4 sum_3 = odd ? float4{taken_3.x, taken_3.y, sum_0_3.z, sum_0_3.w} : float4{sum_0_3.x, sum_0_3.y, taken_3.x, taken_3.y};
+  const float4 result_3 = round_bf16_f32x4(sum_3);
+  const int idx_19 = add_i32(mul_i32(m, 128), quad_3);
+  store_bf16x4(out0 + mul_i32(idx_19, 4), result_3);
+  const int m_1 = add_i32(first_m + warp_m * 32, add_i32(in_row, 16));
+  const float2 given_4 = odd ? float2{sum_1_0.x, sum_1_0.y} : float2{sum_1_0.z, sum_1_0.w};
+  const float2 taken_4 = float2{__shfl_xor_sync(0xffffffffu, given_4.x, 1), __shfl_xor_sync(0xffffffffu, given_4.y, 1)};
+  const float4 sum_4 = odd ? float4{taken_4.x, taken_4.y, sum_1_0.z, sum_1_0.w} : float4{sum_1_0.x, sum_1_0.y, taken_4.x, taken_4.y};
+  const float4 result_4 = round_bf16_f32x4(sum_4);
+  const int idx_20 = add_i32(mul_i32(m_1, 128), quad);
+  store_bf16x4(out0 + mul_i32(idx_20, 4), result_4);
+  const float2 given_5 = odd ? float2{sum_1_1.x, sum_1_1.y} : float2{sum_1_1.z, sum_1_1.w};
+  const float2 taken_5 = float2{__shfl_xor_sync(0xffffffffu, given_5.x, 1), __shfl_xor_sync(0xffffffffu, given_5.y, 1)};
+  const float4 sum_5 = odd ? float4{taken_5.x, taken_5.y, sum_1_1.z, sum_1_1.w} : float4{sum_1_1.x, sum_1_1.y, taken_5.x, taken_5.y};
+  const float4 result_5 = round_bf16_f32x4(sum_5);
+  const int idx_21 = add_i32(mul_i32(m_1, 128), quad_1);
+  store_bf16x4(out0 + mul_i32(idx_21, 4), result_5);
+  const float2 given_6 = odd ? float2{sum_1_2.x, sum_1_2.y} : float2{sum_1_2.z, sum_1_2.w};
+  const float2 taken_6 = float2{__shfl_xor_sync(0xffffffffu, given_6.x, 1), __shfl_xor_sync(0xffffffffu, given_6.y, 1)};
+  const float4 sum_6 = odd ? float4{taken_6.x, taken_6.y, sum_1_2.z, sum_1_2.w} : float4{sum_1_2.x, sum_1_2.y, taken_6.x, taken_6.y};
+  const float4 result_6 = round_bf16_f32x4(sum_6);
+  const int idx_22 = add_i32(mul_i32(m_1, 128), quad_2);
+  store_bf16x4(out0 + mul_i32(idx_22, 4), result_6);
+  const float2 given_7 = odd ? float2{sum_1_3.x, sum_1_3.y} : float2{sum_1_3.z, sum_1_3.w};
+  const float2 taken_7 = float2{__shfl_xor_sync(0xffffffffu, given_7.x, 1), __shfl_xor_sync(0xffffffffu, given_7.y, 1)};
+  const float4 sum_7 = odd ? float4{taken_7.x, taken_7.y, sum_1_3.z, sum_1_3.w} : float4{sum_1_3.x, sum_1_3.y, taken_7.x, taken_7.y};
+  const float4 result_7 = round_bf16_f32x4(sum_7);
+  const int idx_23 = add_i32(mul_i32(m_1, 128), quad_3);
+  store_bf16x4(out0 + mul_i32(idx_23, 4), result_7);
+}
+
+}
