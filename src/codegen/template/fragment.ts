@@ -32,7 +32,7 @@ export function exchanged(b: LoopBuilder, sum: Value, isOdd: Value): Value {
   const given = b.let(operation('where', [isOdd, pick(x, y), pick(z, w)], 'f32'), 'given');
   const taken = b.shuffle(given, 1, 'taken');
   const [p, q] = [laneOf(taken, 0), laneOf(taken, 1)];
-  return b.let(operation('where', [isOdd, pick(p, q, z, w), pick(x, y, p, q)], 'f32'), 'quad');
+  return b.let(operation('where', [isOdd, pick(p, q, z, w), pick(x, y, p, q)], 'f32'), 'whole');
 }
 
 /** One of the two 16 × 8 right operands that were loaded together. */
