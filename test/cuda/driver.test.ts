@@ -4,7 +4,7 @@
 import koffi from 'koffi';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Driver, parameterBlock, type Address } from './driver.ts';
-import { standIn } from './standin.ts';
+import { standIn, titled } from './standin.ts';
 
 const found = standIn();
 let driver: Driver;
@@ -66,7 +66,7 @@ function pinned(count: number): { readonly address: Address; readonly data: Floa
   return { address, data: new Float32Array(koffi.view(BigInt(address), 4 * count)) };
 }
 
-describe.skipIf(!found.available)(`the stand-in${found.available ? '' : ` (${found.reason})`}`, () => {
+describe.skipIf(!found.available)(titled('the stand-in'), () => {
   describe('for NVRTC', () => {
     test('gives the log with lines of the source', () => {
       const { code, log, image } = driver.compile('__global__ void k() {\n  int x = y;\n}\n');

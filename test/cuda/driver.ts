@@ -8,10 +8,6 @@ const { alloc, load, view } = koffi;
 type Library = ReturnType<typeof load>;
 type Foreign = ReturnType<Library['func']>;
 
-/** Threads of a block run in this order. */
-export const orders = { forward: 0, reverse: 1, random: 2, warpPriority: 3 } as const;
-export type Order = keyof typeof orders;
-
 /** Thrown for a result that is not CUDA_SUCCESS. */
 export class DriverFailure extends Error {
   readonly code: number;

@@ -1,8 +1,8 @@
 // Every class of mistake that the stand-in claims to find is planted in a kernel that is right without it, and found.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Driver, type Dimensions, type Order, orders, type Parameter } from './driver.ts';
-import { standIn } from './standin.ts';
+import { Driver, type Dimensions, type Parameter } from './driver.ts';
+import { orders, standIn, titled, type Order } from './standin.ts';
 import { attentive, matmulBf16, product, reduceRows } from './kernels.ts';
 
 const found = standIn();
@@ -67,7 +67,7 @@ function ramp(size: number): Float32Array {
   return Float32Array.from({ length: size }, (_, i) => (i % 17) - 3);
 }
 
-describe.skipIf(!found.available)(`planted mistakes${found.available ? '' : ` (${found.reason})`}`, () => {
+describe.skipIf(!found.available)(titled('planted mistakes'), () => {
   describe('a sum over rows', () => {
     test.each(['forward', 'reverse', 'random', 'warpPriority'] as const)(
       'is right in the %s order',

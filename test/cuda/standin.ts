@@ -8,6 +8,10 @@ import { cpus, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+/** Threads of a block run in this order: as numbered, backwards, shuffled, or one warp as far as it can before the next. */
+export const orders = { forward: 0, reverse: 1, random: 2, warpPriority: 3 } as const;
+export type Order = keyof typeof orders;
+
 const folder = fileURLToPath(new URL('shim', import.meta.url));
 
 /** The first C++ compiler that answers: `CXX`, then the usual names. */
@@ -69,4 +73,24 @@ export function standIn(): StandIn {
     return (found = { available: false, reason: 'no host C++ compiler: tried CXX, g++, c++, clang++' });
   }
   return (found = { available: true, library: buildLibrary(compiler) });
+}
+
+/** The name of what follows, with the reason where it cannot run here. */
+export function titled(title: string): string {
+  const found = standIn();
+  return found.available ? title : `${title} (${found.reason})`;
+}
+
+/**
+ * From here on the device `cuda` of this process is the stand-in; false where there is none. `check`: kernels are built with the
+ * checks of the checker.
+ */
+export function useStandIn(options: { readonly check?: boolean; readonly order?: Order } = {}): boolean {
+  const found = standIn();
+  if (!found.available) return false;
+  process.env['SINTER_CUDA_DRIVER'] = found.library;
+  process.env['NVRTC_PATH'] = found.library;
+  const { check = false, order = 'forward' } = options;
+  process.env['STANDIN_SETTINGS'] = `check=${Number(check)},order=${orders[order]}`;
+  return true;
 }

@@ -18,8 +18,8 @@ struct Settings {
   long long devices = 1;
   /** 90 for compute capability 9.0. */
   long long capability = 90;
-  /** CUDA version of the driver, and of NVRTC. */
-  long long driver_version = 13000, nvrtc_version = 13000;
+  /** CUDA version of the driver, and of NVRTC: one that there is not, so that nobody mistakes its images for machine code. */
+  long long driver_version = 13000, nvrtc_version = 13990;
   long long device_bytes = 2ll << 30;
 };
 
