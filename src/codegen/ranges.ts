@@ -98,7 +98,9 @@ function resultOf(
   { op, args }: Extract<Value, { kind: 'op' }>,
   of: (value: Value) => Range | undefined,
 ): Range | undefined {
-  const [a, b] = args.map(of);
+  const [a, b, c] = args.map(of);
+  if (op === 'where') return b === undefined || c === undefined ? undefined : hull(b, c);
+  if (op === 'neg' && a !== undefined) return inWord([-a[1], -a[0]]);
   if (op === 'max' && a !== undefined && b === undefined) return [a[0], largest];
   if (op === 'max' && a === undefined && b !== undefined) return [b[0], largest];
   if (a === undefined || b === undefined) return undefined;

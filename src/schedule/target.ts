@@ -121,8 +121,11 @@ export function targetOf(facts: DeviceFacts): Target {
   const limits = { ...facts.limits };
   const subgroups = facts.subgroups === undefined ? {} : { subgroups: facts.subgroups };
   if (/^cuda(?::\d+)?$/.test(facts.name)) {
+    const { matrixUnits, ...simple } = cudaTarget;
     const { storageBuffers } = cudaTarget.limits;
-    return { ...cudaTarget, limits: { ...limits, storageBuffers }, ...subgroups };
+    // What kernels for matrix units are made of begins with compute capability 8.
+    const units = facts.features.includes('sm_80') && matrixUnits !== undefined ? { matrixUnits } : {};
+    return { ...simple, ...units, limits: { ...limits, storageBuffers }, ...subgroups };
   }
   // The software adapter has subgroups of four, which save no barrier that its schedules would have.
   if (facts.software) return { ...softwareTarget, limits };

@@ -268,11 +268,15 @@ test('lower names the targets there are', () => {
 
 test('devices called cuda are scheduled for as such, with their own limits', () => {
   const { limits } = cudaTarget;
-  const facts = { description: '', software: false, features: ['sm_80'], subgroups: { min: 32, max: 32 } };
-  const target = targetOf({
-    ...facts,
+  const facts = {
     name: 'cuda:1',
-    limits: { ...limits, workgroupBytes: 232_448, storageBuffers: 512 },
-  });
-  expect(target).toEqual({ ...cudaTarget, limits: { ...limits, workgroupBytes: 232_448 } });
+    description: '',
+    software: false,
+    subgroups: { min: 32, max: 32 },
+    limits: { ...limits, workgroupBytes: 232_448, storageBuffers: 511 },
+  };
+  const expected = { ...cudaTarget, limits: { ...limits, workgroupBytes: 232_448 } };
+  expect(targetOf({ ...facts, features: ['sm_75', 'sm_80'] })).toEqual(expected);
+  const { matrixUnits: _, ...older } = expected;
+  expect(targetOf({ ...facts, features: ['sm_75'] })).toEqual(older);
 });

@@ -71,10 +71,6 @@ __device__ __forceinline__ void multiply_bf16(float4 &sum, uint4 lhs, uint2 rhs)
   sum = float4{d[0], d[1], d[2], d[3]};
 }
 
-__device__ __forceinline__ int add_i32(int a, int b) {
-  return int(unsigned(a) + unsigned(b));
-}
-
 __device__ __forceinline__ float bf16_to_float(bf16 x) {
   return __uint_as_float(unsigned(x) << 16);
 }
@@ -97,10 +93,6 @@ __device__ __forceinline__ float round_bf16(float x) {
 
 __device__ __forceinline__ float4 round_bf16_f32x4(float4 a) {
   return float4{round_bf16(a.x), round_bf16(a.y), round_bf16(a.z), round_bf16(a.w)};
-}
-
-__device__ __forceinline__ int mul_i32(int a, int b) {
-  return int(unsigned(a) * unsigned(b));
 }
 
 struct __align__(8) bf16x4 { bf16 x, y, z, w; };
@@ -298,62 +290,62 @@ dot_0(const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, bf16 *out0) {
     }
   }
   const bool odd = (int(threadIdx.x) & 1) != 0;
-  const int in_row = add_i32((int(threadIdx.x) >> 2), odd ? 8 : 0);
+  const int in_row = (int(threadIdx.x) >> 2) + (odd ? 8 : 0);
   const int in_quad = (int(threadIdx.x) & 3) >> 1;
-  const int m = add_i32(first_m + warp_m * 32, in_row);
+  const int m = first_m + warp_m * 32 + in_row;
   const int quad = (first_n >> 2) + warp_n * 8 + in_quad;
   const float2 given = odd ? float2{sum_0_0.x, sum_0_0.y} : float2{sum_0_0.z, sum_0_0.w};
   const float2 taken = float2{__shfl_xor_sync(0xffffffffu, given.x, 1), __shfl_xor_sync(0xffffffffu, given.y, 1)};
   const float4 whole = odd ? float4{taken.x, taken.y, sum_0_0.z, sum_0_0.w} : float4{sum_0_0.x, sum_0_0.y, taken.x, taken.y};
   const float4 result = round_bf16_f32x4(whole);
-  const int idx_32 = add_i32(mul_i32(m, 128), quad);
-  store_bf16x4(out0 + mul_i32(idx_32, 4), result);
+  const int idx_32 = m * 128 + quad;
+  store_bf16x4(out0 + idx_32 * 4, result);
   const int quad_1 = (first_n >> 2) + warp_n * 8 + (in_quad + 2);
   const float2 given_1 = odd ? float2{sum_0_1.x, sum_0_1.y} : float2{sum_0_1.z, sum_0_1.w};
   const float2 taken_1 = float2{__shfl_xor_sync(0xffffffffu, given_1.x, 1), __shfl_xor_sync(0xffffffffu, given_1.y, 1)};
   const float4 whole_1 = odd ? float4{taken_1.x, taken_1.y, sum_0_1.z, sum_0_1.w} : float4{sum_0_1.x, sum_0_1.y, taken_1.x, taken_1.y};
   const float4 result_1 = round_bf16_f32x4(whole_1);
-  const int idx_33 = add_i32(mul_i32(m, 128), quad_1);
-  store_bf16x4(out0 + mul_i32(idx_33, 4), result_1);
+  const int idx_33 = m * 128 + quad_1;
+  store_bf16x4(out0 + idx_33 * 4, result_1);
   const int quad_2 = (first_n >> 2) + warp_n * 8 + (in_quad + 4);
   const float2 given_2 = odd ? float2{sum_0_2.x, sum_0_2.y} : float2{sum_0_2.z, sum_0_2.w};
   const float2 taken_2 = float2{__shfl_xor_sync(0xffffffffu, given_2.x, 1), __shfl_xor_sync(0xffffffffu, given_2.y, 1)};
   const float4 whole_2 = odd ? float4{taken_2.x, taken_2.y, sum_0_2.z, sum_0_2.w} : float4{sum_0_2.x, sum_0_2.y, taken_2.x, taken_2.y};
   const float4 result_2 = round_bf16_f32x4(whole_2);
-  const int idx_34 = add_i32(mul_i32(m, 128), quad_2);
-  store_bf16x4(out0 + mul_i32(idx_34, 4), result_2);
+  const int idx_34 = m * 128 + quad_2;
+  store_bf16x4(out0 + idx_34 * 4, result_2);
   const int quad_3 = (first_n >> 2) + warp_n * 8 + (in_quad + 6);
   const float2 given_3 = odd ? float2{sum_0_3.x, sum_0_3.y} : float2{sum_0_3.z, sum_0_3.w};
   const float2 taken_3 = float2{__shfl_xor_sync(0xffffffffu, given_3.x, 1), __shfl_xor_sync(0xffffffffu, given_3.y, 1)};
   const float4 whole_3 = odd ? float4{taken_3.x, taken_3.y, sum_0_3.z, sum_0_3.w} : float4{sum_0_3.x, sum_0_3.y, taken_3.x, taken_3.y};
   const float4 result_3 = round_bf16_f32x4(whole_3);
-  const int idx_35 = add_i32(mul_i32(m, 128), quad_3);
-  store_bf16x4(out0 + mul_i32(idx_35, 4), result_3);
-  const int m_1 = add_i32(first_m + warp_m * 32, add_i32(in_row, 16));
+  const int idx_35 = m * 128 + quad_3;
+  store_bf16x4(out0 + idx_35 * 4, result_3);
+  const int m_1 = first_m + warp_m * 32 + (in_row + 16);
   const float2 given_4 = odd ? float2{sum_1_0.x, sum_1_0.y} : float2{sum_1_0.z, sum_1_0.w};
   const float2 taken_4 = float2{__shfl_xor_sync(0xffffffffu, given_4.x, 1), __shfl_xor_sync(0xffffffffu, given_4.y, 1)};
   const float4 whole_4 = odd ? float4{taken_4.x, taken_4.y, sum_1_0.z, sum_1_0.w} : float4{sum_1_0.x, sum_1_0.y, taken_4.x, taken_4.y};
   const float4 result_4 = round_bf16_f32x4(whole_4);
-  const int idx_36 = add_i32(mul_i32(m_1, 128), quad);
-  store_bf16x4(out0 + mul_i32(idx_36, 4), result_4);
+  const int idx_36 = m_1 * 128 + quad;
+  store_bf16x4(out0 + idx_36 * 4, result_4);
   const float2 given_5 = odd ? float2{sum_1_1.x, sum_1_1.y} : float2{sum_1_1.z, sum_1_1.w};
   const float2 taken_5 = float2{__shfl_xor_sync(0xffffffffu, given_5.x, 1), __shfl_xor_sync(0xffffffffu, given_5.y, 1)};
   const float4 whole_5 = odd ? float4{taken_5.x, taken_5.y, sum_1_1.z, sum_1_1.w} : float4{sum_1_1.x, sum_1_1.y, taken_5.x, taken_5.y};
   const float4 result_5 = round_bf16_f32x4(whole_5);
-  const int idx_37 = add_i32(mul_i32(m_1, 128), quad_1);
-  store_bf16x4(out0 + mul_i32(idx_37, 4), result_5);
+  const int idx_37 = m_1 * 128 + quad_1;
+  store_bf16x4(out0 + idx_37 * 4, result_5);
   const float2 given_6 = odd ? float2{sum_1_2.x, sum_1_2.y} : float2{sum_1_2.z, sum_1_2.w};
   const float2 taken_6 = float2{__shfl_xor_sync(0xffffffffu, given_6.x, 1), __shfl_xor_sync(0xffffffffu, given_6.y, 1)};
   const float4 whole_6 = odd ? float4{taken_6.x, taken_6.y, sum_1_2.z, sum_1_2.w} : float4{sum_1_2.x, sum_1_2.y, taken_6.x, taken_6.y};
   const float4 result_6 = round_bf16_f32x4(whole_6);
-  const int idx_38 = add_i32(mul_i32(m_1, 128), quad_2);
-  store_bf16x4(out0 + mul_i32(idx_38, 4), result_6);
+  const int idx_38 = m_1 * 128 + quad_2;
+  store_bf16x4(out0 + idx_38 * 4, result_6);
   const float2 given_7 = odd ? float2{sum_1_3.x, sum_1_3.y} : float2{sum_1_3.z, sum_1_3.w};
   const float2 taken_7 = float2{__shfl_xor_sync(0xffffffffu, given_7.x, 1), __shfl_xor_sync(0xffffffffu, given_7.y, 1)};
   const float4 whole_7 = odd ? float4{taken_7.x, taken_7.y, sum_1_3.z, sum_1_3.w} : float4{sum_1_3.x, sum_1_3.y, taken_7.x, taken_7.y};
   const float4 result_7 = round_bf16_f32x4(whole_7);
-  const int idx_39 = add_i32(mul_i32(m_1, 128), quad_3);
-  store_bf16x4(out0 + mul_i32(idx_39, 4), result_7);
+  const int idx_39 = m_1 * 128 + quad_3;
+  store_bf16x4(out0 + idx_39 * 4, result_7);
 }
 
 }

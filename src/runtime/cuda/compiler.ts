@@ -46,7 +46,8 @@ export class Compiler {
     this.#driver = driver;
     this.#arch = arch;
     this.#device = device;
-    this.options = [`--gpu-architecture=${arch.name}`, '--std=c++17', ...extra];
+    // Products are fused into sums where a kernel says fma, and nowhere else.
+    this.options = [`--gpu-architecture=${arch.name}`, '--std=c++17', '--fmad=false', ...extra];
   }
 
   /** What, besides the source, the image depends on. */
