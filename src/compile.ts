@@ -22,6 +22,7 @@ import { hostArray, packBytes, unpackBytes } from './ir/value.ts';
 import type { HostFunctions } from './runtime/device.ts';
 import { verify } from './ir/verify.ts';
 import type { BufferRole, Program, ProgramBuffer, ProgramScalar } from './runtime/program.ts';
+import { pairDonations } from './schedule/donate.ts';
 import { legalise } from './schedule/legalise.ts';
 import { nameKernels, orderKernels } from './schedule/order.ts';
 import { runTogether } from './schedule/together.ts';
@@ -127,7 +128,7 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
   const scalars = [...scalarNodes, ...single];
   const slots = new Map<Node, number>(scalars.map((node, slot) => [node as Node, slot]));
   const outputs = new Set(graph.outputs);
-  const donations = new Map<Node, Node>();
+  const offered = new Map<Node, Node>();
   for (const [parameter, output] of options.donate ?? []) {
     const [from, to] = [graph.parameters[parameter]! as Node, graph.outputs[output]!];
     const fits =
@@ -135,9 +136,15 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
       sameShape(from.shape, to.shape) &&
       !outputs.has(from) &&
       to.op !== 'parameter';
-    if (fits) donations.set(to, from);
+    if (fits) offered.set(to, from);
   }
-  const { schedule, memory, lowered, loops } = lowerGraph(graph, target, slots, donations, options.schedules);
+  const { schedule, memory, lowered, loops } = lowerGraph(
+    graph,
+    target,
+    slots,
+    pairDonations(offered),
+    options.schedules,
+  );
   if (options.check) for (const loop of loops.values()) verifyLoop(loop, target.limits);
   const emit = emitterOf(target.id);
   const { program, sources } = assemble({

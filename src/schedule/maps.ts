@@ -117,26 +117,36 @@ function withNodes(plan: MapPlan | undefined, nodes: readonly Node[]): MapPlan {
   return { cluster: undefined, writes, pieces: [], axis };
 }
 
-/** Nodes of one key that read a tensor of their size in common, each part in order, the parts in the order of their first. */
+/**
+ * Nodes of one group that read each other, or a tensor of their size in common; each part in order, the parts in the order of
+ * their first.
+ */
 function partsOf(
   nodes: readonly Node[],
   groupOf: (node: Node) => string,
   readsOf: (node: Node) => ReadonlySet<Node> | undefined,
-): Iterable<readonly Node[]> {
+): readonly Node[][] {
+  const places = new Map(nodes.map((node, i) => [node, i]));
   const parts = new Set<Node[]>();
   const partOf = new Map<string, Node[]>();
   for (const node of nodes) {
-    const size = sizeOf(dims(node));
-    const links = [...(readsOf(node) ?? [])]
+    const [size, group] = [sizeOf(dims(node)), groupOf(node)];
+    const links = [...(readsOf(node) ?? []), node]
       .filter((read) => size > 1 && sizeOf(dims(read)) === size)
-      .map((read) => `${groupOf(node)} ${read.id}`);
-    const met = links.map((link) => partOf.get(link)).find((part) => part !== undefined);
-    const part = met ?? [];
+      .map((read) => `${group} ${read.id}`);
+    const [part = [], ...others] = new Set(
+      links.map((link) => partOf.get(link)).filter((found) => found !== undefined),
+    );
+    for (const other of others) {
+      part.push(...other);
+      parts.delete(other);
+      for (const [link, found] of partOf) if (found === other) partOf.set(link, part);
+    }
     part.push(node);
     parts.add(part);
-    for (const link of links) if (!partOf.has(link)) partOf.set(link, part);
+    for (const link of links) partOf.set(link, part);
   }
-  return parts;
+  return [...parts].map((part) => part.sort((x, y) => places.get(x)! - places.get(y)!));
 }
 
 /** What a map plan reads; undefined when it would compute one of its results again at another point. */
