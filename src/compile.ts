@@ -206,7 +206,7 @@ export function scheduleKernels(
 }
 
 /** Kernels with their memory. Results that are written over what they were donated for save a binding: those are counted on. */
-function lowerGraph(
+export function lowerGraph(
   graph: Graph,
   target: Target,
   slots: ReadonlyMap<Node, number>,

@@ -10,7 +10,7 @@ import { CompilerBug } from '../errors.ts';
 import { topological, type Graph, type Node } from '../ir/graph.ts';
 import { ClusterPass } from './cluster-walk.ts';
 import { computedAgain, giveUp, groupNodes } from './group-order.ts';
-import { overflowCut, type Cut } from './overflow.ts';
+import { overflowCut, type Cut, type Donations } from './overflow.ts';
 import { keyOf, type AttentionGroup, type Cluster, type Place } from './place.ts';
 import type { Overflow, Refused } from './refusal.ts';
 import type { Target } from './target.ts';
@@ -41,6 +41,7 @@ export function clusterNodes(
   target: Target,
   scalars: ReadonlySet<Node>,
   strict: ReadonlySet<Node> = new Set(),
+  donations: Donations = new Map(),
 ): Clustering {
   const order = topological(graph.outputs);
   const users = usersOf(order);
@@ -69,6 +70,7 @@ export function clusterNodes(
         (node) => pass.readsOf(node),
         strict,
         again,
+        donations,
       );
       if (cut === undefined) continue;
       const known = cuts.get(keyOf(cluster));

@@ -100,6 +100,9 @@ function overwritten({ reads }: Instance, { node }: Write, { donations }: Ends):
   return donor === undefined ? -1 : reads.indexOf(donor);
 }
 
+/** What a copy of a small buffer takes of the time of a launch: copies need not wait for each other. */
+const moving = 1 / 4;
+
 /** Members of one pack live in one kind of memory, and are overwritten alike. */
 function memoryKey(instance: Instance, ends: Ends): string {
   const reads = instance.reads.map((node) => kindOf(node, ends)[0]);
@@ -189,7 +192,7 @@ class Merging {
     const time = instanceBytes(instance) / bandwidth;
     let cost = (slotElements(extent, this.#narrowest(instance)) / extent - 1) * time;
     for (const [dtype, number] of strays) {
-      if (number > 0) cost += number * (launch / 2 + (2 * extent * dtypeBytes(dtype)) / bandwidth);
+      if (number > 0) cost += number * (moving * launch + (2 * extent * dtypeBytes(dtype)) / bandwidth);
     }
     // A large gradient would have to wait in memory for all the others, and a launch is little next to its update.
     const waits = reads.some((node) => kindOf(node, this.#ends) === 'scratch');

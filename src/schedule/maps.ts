@@ -6,6 +6,7 @@ import { sizeOf } from '../ir/shape.ts';
 import type { Clustering } from './cluster.ts';
 import { makeAxis } from './domain.ts';
 import type { Axis } from './kernel.ts';
+import { bindingsOf, type Donations } from './overflow.ts';
 import { kernelEvaluator, type Plan } from './plan.ts';
 import type { Target } from './target.ts';
 
@@ -34,6 +35,7 @@ export function groupMaps(
   clustering: Clustering,
   inMemory: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
+  donations: Donations,
   target: Target,
 ): Plan[] {
   const room = target.limits.storageBuffers;
@@ -46,7 +48,7 @@ export function groupMaps(
     [...(alone.get(node) ?? [])].filter((read) => mapped.has(read) && read !== node);
   const fits = (plan: MapPlan): boolean => {
     const reads = readsOfMap(plan, inMemory, scalars);
-    return reads !== undefined && reads.size + plan.writes.size <= room;
+    return reads !== undefined && bindingsOf(reads, plan.writes.keys(), donations) <= room;
   };
   const groupOf = (node: Node): string => {
     const place = clustering.places.get(node)!;

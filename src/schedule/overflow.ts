@@ -4,6 +4,19 @@ import type { Node } from '../ir/graph.ts';
 import { isThroughView, keyOf, type Cluster, type Place } from './place.ts';
 import { sourcesOf } from './rematerialise.ts';
 
+/** Results that may be written over an input that they update. */
+export type Donations = ReadonlyMap<Node, Node>;
+
+/** Buffers that a kernel binds: a result takes none of its own when it is written over what it is computed from. */
+export function bindingsOf(reads: ReadonlySet<Node>, writes: Iterable<Node>, donations: Donations): number {
+  let count = reads.size;
+  for (const node of writes) {
+    const donor = donations.get(node);
+    if (donor === undefined || !reads.has(donor)) count += 1;
+  }
+  return count;
+}
+
 /** How much of a cluster its kernel takes. */
 export interface Cut {
   /** Id of the last member that may stay. */
@@ -22,6 +35,7 @@ export function overflowCut(
   readsOf: (node: Node) => ReadonlySet<Node>,
   strict: ReadonlySet<Node>,
   computedAgain: ReadonlyMap<Node, readonly Cluster[]>,
+  donations: Donations,
 ): Cut | undefined {
   const members = [...cluster.members.keys()].sort((a, b) => a.id - b.id);
   // The last node inside that needs a member's value; Infinity when one outside does. Views stand for what they view.
@@ -52,15 +66,17 @@ export function overflowCut(
       !outputs.has(member) &&
       sourcesOf(member, cluster, places, outputs, leaves) !== undefined;
     const reads = new Set<Node>();
-    let writes = 0;
+    const writes: Node[] = [];
     for (const member of members.slice(0, count)) {
       for (const input of member.inputs) {
         if (!cluster.members.has(input)) for (const read of readsOf(input)) reads.add(read);
       }
-      if ((!isThroughView(member) || outputs.has(member)) && leaves(member)) writes += again(member) ? 0 : 1;
+      const isStored = (!isThroughView(member) || outputs.has(member)) && leaves(member);
+      if (isStored && !again(member)) writes.push(member);
     }
-    if (reads.size + writes <= room) return count === members.length ? undefined : { last, bindings };
-    bindings = reads.size + writes;
+    const bound = bindingsOf(reads, writes, donations);
+    if (bound <= room) return count === members.length ? undefined : { last, bindings };
+    bindings = bound;
   }
   return { last: cluster.anchors[0]!.id, bindings };
 }

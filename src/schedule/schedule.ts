@@ -13,6 +13,7 @@ import { mergeMaps } from './horizontal.ts';
 import type { Body, Kernel, Write } from './kernel.ts';
 import { groupMaps, isCheapScalar } from './maps.ts';
 import { nameKernels, orderKernels } from './order.ts';
+import { bindingsOf, type Donations } from './overflow.ts';
 import type { Packs } from './pack.ts';
 import { keyOf } from './place.ts';
 import { kernelEvaluator, type Plan } from './plan.ts';
@@ -38,9 +39,9 @@ export function scheduleGraph(
   graph: Graph,
   target: Target,
   scalars: ReadonlyMap<Node, number>,
-  donations: ReadonlyMap<Node, Node> = new Map(),
+  donations: Donations = new Map(),
 ): Schedule {
-  const { clustering, storage } = settleStorage(graph, target, new Set(scalars.keys()));
+  const { clustering, storage } = settleStorage(graph, target, new Set(scalars.keys()), donations);
   const inMemory = (node: Node): boolean =>
     (storage.stored.has(node) && !isCheapScalar(node, clustering)) ||
     (node.op === 'parameter' && !scalars.has(node));
@@ -55,8 +56,8 @@ export function scheduleGraph(
     if (writes.size + pieces.length > 0) plans.push({ cluster, writes, pieces, axis: undefined });
   }
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
-  plans.push(...groupMaps(computed, clustering, inMemory, scalars, target));
-  const built = plans.map((plan) => buildKernel(plan, inMemory, isFree, scalars, target));
+  plans.push(...groupMaps(computed, clustering, inMemory, scalars, donations, target));
+  const built = plans.map((plan) => buildKernel(plan, inMemory, isFree, scalars, donations, target));
   const { kernels, packs } = mergeMaps(built, { outputs: new Set(graph.outputs), donations }, target);
   return { kernels: nameKernels(orderKernels(kernels, donations, packs), packs), packs, clustering, storage };
 }
@@ -69,14 +70,16 @@ function settleStorage(
   graph: Graph,
   target: Target,
   scalars: ReadonlySet<Node>,
+  donations: Donations,
 ): { clustering: Clustering; storage: Storage } {
   const strict = new Set<Node>();
   for (;;) {
-    const clustering = clusterNodes(graph, target, scalars, strict);
+    const clustering = clusterNodes(graph, target, scalars, strict, donations);
     const storage = chooseStorage(graph, clustering, target, strict);
     const before = strict.size;
     for (const [cluster, writes] of storage.clusterWrites) {
-      if (cluster.reads.size + writes.size > target.limits.storageBuffers) strict.add(keyOf(cluster));
+      const bound = bindingsOf(cluster.reads, writes.keys(), donations);
+      if (bound > target.limits.storageBuffers) strict.add(keyOf(cluster));
     }
     if (strict.size === before) return { clustering, storage };
   }
@@ -91,12 +94,14 @@ function buildKernel(
   inMemory: (node: Node) => boolean,
   isFree: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
+  donations: Donations,
   target: Target,
 ): Kernel {
   const room = target.limits.storageBuffers;
   const attempt = (again: ReadonlySet<Node>): { kernel: Kernel; bound: number; again: ReadonlySet<Node> } => {
     const kernel = attemptKernel(plan, (node) => inMemory(node) && !again.has(node), scalars);
-    const bound = kernel.reads.length + new Set(kernel.writes.map(({ node }) => node)).size;
+    const written = new Set(kernel.writes.map(({ node }) => node));
+    const bound = bindingsOf(new Set(kernel.reads), written, donations);
     return { kernel, bound, again };
   };
   let best = attempt(new Set());

@@ -1,9 +1,7 @@
 // Runs a graph the two ways a compiled program can be run here: its generated WGSL on a device, and its Loops in the Loop
 // interpreter (which also reports races and accesses out of bounds).
 
-import { storedBytes } from '../../src/codegen/assemble.ts';
-import { compileGraph, optimise, scheduleKernels } from '../../src/compile.ts';
-import { lowerKernel } from '../../src/codegen/kernel.ts';
+import { compileGraph, lowerGraph, optimise } from '../../src/compile.ts';
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
 import { paddedSize } from '../../src/codegen/lower.ts';
 import type { PinnedSchedules } from '../../src/codegen/template/contract-schedule.ts';
@@ -13,7 +11,7 @@ import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
 import { sizeOf } from '../../src/ir/shape.ts';
 import { emptyData, packBytes, unpackBytes, type HostArray, type HostData } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
-import { planMemory } from '../../src/schedule/memory.ts';
+import { pairDonations } from '../../src/schedule/donate.ts';
 import type { Target } from '../../src/schedule/target.ts';
 
 /** Compiles for `target` with every verifier on, runs on `device`, and reads all outputs back. */
@@ -64,13 +62,9 @@ export function runLoops(
     const [from, to] = [optimised.parameters[parameter] as Node, optimised.outputs[output]!];
     if (!optimised.outputs.includes(from) && to.op !== 'parameter') donations.set(to, from);
   }
-  const { kernels, packs } = scheduleKernels(optimised, target, new Map(), donations);
-  const plan = planMemory(kernels, packs, {
-    outputs: new Set(optimised.outputs),
-    donations,
-    bytesOf: storedBytes,
-    largestArena: Infinity,
-  });
+  const paired = pairDonations(donations);
+  const { schedule, memory: plan, lowered } = lowerGraph(optimised, target, new Map(), paired, pinned);
+  const { packs } = schedule;
   const memory = new Map<Node, HostData>();
   const store = (node: Node): HostData => {
     const host = plan.overwrites.get(node);
@@ -86,8 +80,7 @@ export function runLoops(
       memory.set(node, whole.subarray(offset, offset + elements) as HostData);
   }
   optimised.parameters.forEach((parameter, i) => store(parameter as Node).set(inputs[i]!.data as never));
-  for (const kernel of kernels) {
-    const { loop, bound } = lowerKernel(kernel, target, plan, new Map(), pinned);
+  for (const { loop, bound } of lowered) {
     verifyLoop(loop, target.limits);
     const buffers = new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)]));
     interpretLoop(loop, buffers, [], target.subgroups?.max);
