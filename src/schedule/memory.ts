@@ -2,8 +2,9 @@
 // so that most kernels read from one and write to the other, unless one takes less. A value takes the place of one that the kernel which writes it reads for the last time, when it reads each element only at the
 // point where it writes it. In the same way a donated parameter's buffer takes the result that it was donated for.
 
-import type { Node } from '../ir/graph.ts';
+import { dims, type Node } from '../ir/graph.ts';
 import { atomsOf, coefficientOf } from '../ir/index-expr.ts';
+import { sizeOf } from '../ir/shape.ts';
 import { mostLive, placeBlocks, type Arenas, type Block, type Extent } from './arena.ts';
 import type { Expr } from './expr.ts';
 import { argsOf } from './expr.ts';
@@ -275,7 +276,8 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
       if (atomsOf(own.index).some((atom) => atom.kind === 'dynamic')) return undefined;
       return { before: indices, during: values, after: [] };
     case 'contract':
-      if (!isWhole(body.n, own) || (body.batch.extent > 1 && !isWhole(body.m, own))) return undefined;
+      // Vectors run along one side or the other.
+      if (!isWhole(body.n, own) || !isWhole(body.m, own)) return undefined;
       return { before: [body.lhs, body.rhs, ...indices], during: values, after: [] };
     case 'scan':
       // Vectors run along the positions, or along lines that are neighbours.
@@ -312,6 +314,8 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
 }
 
 /** Whether vectors along the axis hold elements of one invocation alone, or else padding. */
-function isWhole(axis: Axis, { index }: Write): boolean {
-  return axis.extent % 4 === 0 || index === axis.atom;
+function isWhole(axis: Axis, { index, node }: Write): boolean {
+  if (axis.extent === 1 || axis.extent % 4 === 0) return true;
+  // Behind the end of the outermost axis there is nothing more.
+  return (coefficientOf(index, axis.atom) ?? 0) * axis.extent === sizeOf(dims(node));
 }

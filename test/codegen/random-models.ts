@@ -7,7 +7,8 @@ import * as fc from 'fast-check';
 
 import * as sn from '../../src/index.ts';
 import type { Tensor } from '../../src/index.ts';
-import type { Graph } from '../../src/ir/graph.ts';
+import type { Graph, Node } from '../../src/ir/graph.ts';
+import { showType } from '../../src/ir/infer.ts';
 import { print } from '../../src/ir/print.ts';
 import { sizeOf } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
@@ -62,6 +63,8 @@ export interface Description {
 export interface Model {
   readonly graph: Graph;
   readonly inputs: readonly HostArray[];
+  /** Inputs that results of their type may be written over: by a training step, what it updates. */
+  readonly donate: ReadonlyMap<number, number>;
   readonly description: Description;
 }
 
@@ -246,7 +249,20 @@ export function modelOf(description: Description): Model {
   const args = [parameters, data, state];
   const { graph, leaves } = recorded(run, args, seed % 1000);
   const arrays = argumentsOf(args, supply.arrays, seed);
-  return { graph, inputs: leaves.map((leaf) => arrays[leaf]!), description };
+  const donate = mode === 'step' ? donationsOf(graph) : new Map<number, number>();
+  return { graph, inputs: leaves.map((leaf) => arrays[leaf]!), donate, description };
+}
+
+/** Each input offered to a result of its type, in their order. */
+function donationsOf({ parameters, outputs }: Graph): Map<number, number> {
+  const free = new Map<string, number[]>();
+  outputs.forEach((node, i) => free.set(showType(node), [...(free.get(showType(node)) ?? []), i]));
+  const donate = new Map<number, number>();
+  parameters.forEach((node, i) => {
+    const output = free.get(showType(node as Node))?.shift();
+    if (output !== undefined) donate.set(i, output);
+  });
+  return donate;
 }
 
 /** Numbers for every leaf of parameters, data and state. */
