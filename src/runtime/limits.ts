@@ -16,6 +16,7 @@ export function checkLimits(program: Program, facts: DeviceFacts): void {
     exceed('the number of storage buffers', kernel.bindings.length, limits.storageBuffers, kernel.name);
     const invocations = kernel.workgroup[0] * kernel.workgroup[1] * kernel.workgroup[2];
     exceed('the workgroup size', invocations, limits.workgroupInvocations, kernel.name);
+    exceed('the shared memory', kernel.sharedBytes ?? 0, limits.workgroupBytes, kernel.name);
   }
   for (const step of program.steps) {
     if (step.kind === 'host') {

@@ -1,10 +1,12 @@
 // Packs at run time: buffers that lie as a program asks are bound where they are, others are moved once, and whoever holds them
-// notices nothing. On the interpreter and on software WebGPU alike.
+// notices nothing. On the interpreter, on software WebGPU, and on the stand-in for CUDA alike.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test as vitest } from 'vitest';
 import type { Device, DeviceBuffer, HostFunctions, LoadedProgram } from '../../src/runtime/device.ts';
 import { interpreterBackend } from '../../src/runtime/interpreter/device.ts';
 import type { Program, ProgramBuffer, ProgramPack } from '../../src/runtime/program.ts';
+import { Machine, reasonWithout } from '../cuda/machine.ts';
+import { inCuda } from '../cuda/programs.ts';
 import { openWithGpu } from './devices.ts';
 import { bytesOf, dispatch, f32, floatsOf, kernel, program, ramp } from './programs.ts';
 
@@ -80,7 +82,7 @@ function onHost(source: Program): { program: Program; host: HostFunctions } {
 
 interface Place {
   readonly device: Device;
-  /** GPUBuffers made so far; 0 on the interpreter. */
+  /** GPUBuffers made so far, or buffers that the driver holds; 0 on the interpreter. */
   readonly made: () => number;
 }
 
@@ -92,15 +94,36 @@ async function software(): Promise<Place> {
   return { device, made: () => made };
 }
 
-describe.each(['interpreter', 'webgpu:software'])('on %s', (name) => {
+async function cuda(): Promise<Place> {
+  const machine = new Machine();
+  const device = await machine.open({ cubins: false });
+  return { device, made: () => machine.get('live_buffers') };
+}
+
+const places: Readonly<Record<string, () => Promise<Place>>> = {
+  interpreter: async () => ({ device: await interpreterBackend.open(), made: () => 0 }),
+  'webgpu:software': software,
+  cuda,
+};
+
+describe.each(Object.keys(places))('on %s', (name) => {
+  const missing = name === 'cuda' ? reasonWithout() : undefined;
   let place: Place;
   beforeAll(async () => {
-    place =
-      name === 'interpreter' ? { device: await interpreterBackend.open(), made: () => 0 } : await software();
+    if (missing === undefined) place = await places[name]!();
   });
-  afterAll(() => place.device.destroy());
+  afterAll(() => {
+    if (missing === undefined) place.device.destroy();
+  });
+  const test = (law: string, work: () => Promise<void>): void => {
+    vitest(law, async (context) => {
+      if (missing !== undefined) context.skip(missing);
+      await work();
+    });
+  };
 
   const load = (source: Program): LoadedProgram => {
+    if (name === 'cuda') return place.device.load(inCuda(source));
     if (name !== 'interpreter') return place.device.load(source);
     const { program: hosted, host } = onHost(source);
     return place.device.load(hosted, host);
@@ -252,7 +275,7 @@ describe.each(['interpreter', 'webgpu:software'])('on %s', (name) => {
   });
 });
 
-test('a buffer of another size than its slot is refused', async () => {
+vitest('a buffer of another size than its slot is refused', async () => {
   const { device } = await software();
   const loaded = device.load(twice(2, false));
   const xs = [device.allocate(4 * count), device.allocate(8 * count)];
@@ -261,7 +284,7 @@ test('a buffer of another size than its slot is refused', async () => {
   device.destroy();
 });
 
-test('a lost device is reported by a run that would have to move', async () => {
+vitest('a lost device is reported by a run that would have to move', async () => {
   const { device } = await software();
   const loaded = device.load(twice(2, false));
   const xs = [device.allocate(4 * count), device.allocate(4 * count)];

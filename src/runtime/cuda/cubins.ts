@@ -66,7 +66,11 @@ export class Cubins {
       fs.renameSync(fresh, path.join(this.#folder, name));
       return true;
     } catch {
-      fs.rmSync(fresh, { force: true });
+      try {
+        fs.rmSync(fresh, { force: true });
+      } catch {
+        // It was never there.
+      }
       return false;
     }
   }

@@ -181,6 +181,11 @@ export async function openDriver(device: string, options: DriverOptions = {}): P
   cu.cuDriverGetVersion(cell.address);
   const version = cell.int();
   const major = Math.floor(version / 1000);
+  if (major < firstVersion) {
+    const minor = Math.floor((version % 1000) / 10);
+    const problem = `the CUDA driver is for CUDA ${major}.${minor}: ${firstVersion} is the oldest`;
+    throw new DeviceError('E_DEVICE', device, problem);
+  }
   let nvrtcVersion: readonly [number, number] = [0, 0];
   const refuse = (library: Library): string | undefined => {
     const calls = bind<typeof NVRTC>(koffi, library, NVRTC, device);

@@ -154,7 +154,8 @@ class CudaProgram implements LoadedProgram {
       if (plan.graph === undefined) this.#walk(plan, source);
       else plan.graph.launch(source);
     } finally {
-      this.#scalars?.used(fences.mark());
+      const epoch = fences.mark();
+      this.#scalars?.used(epoch);
     }
   }
 

@@ -10,7 +10,6 @@ import { Cubins } from './cubins.ts';
 import { CudaDevice } from './device.ts';
 import { openDriver, type Driver, type DriverOptions } from './driver.ts';
 import { mostArguments } from './marshal.ts';
-import { firstVersion } from './search.ts';
 
 export interface CudaOptions extends DriverOptions {
   /** Bytes all buffers together may take. Default: what the driver gives. */
@@ -63,11 +62,7 @@ export async function openCudaDevice(ordinal: number, options: CudaOptions = {})
 }
 
 function choose(driver: Driver, ordinal: number, name: string): { device: number; count: number } {
-  const { cu, cell, version } = driver;
-  if (version < 1000 * firstVersion) {
-    const problem = `the CUDA driver is for CUDA ${version / 1000}: ${firstVersion} is the oldest`;
-    throw new DeviceError('E_DEVICE', name, problem);
-  }
+  const { cu, cell } = driver;
   cu.cuDeviceGetCount(cell.address);
   const count = cell.int();
   if (ordinal >= count) {
