@@ -2,7 +2,16 @@
 // outermost loop that its operands allow (loop-invariant code motion), never outside an enclosing `if`.
 
 import type { Monoid } from '../ir/ops.ts';
-import type { AtomicOp, LoopOp, MatrixType, RegisterType, Stmt, Value, Width } from './loop.ts';
+import type {
+  AtomicOp,
+  LoopOp,
+  MatrixType,
+  RegisterType,
+  Stmt,
+  Value,
+  WarpgroupStmt,
+  Width,
+} from './loop.ts';
 
 interface Scope {
   readonly kind: 'root' | 'for' | 'if';
@@ -128,6 +137,11 @@ export class LoopBuilder {
     this.#here.push({ kind: 'barrier' });
   }
 
+  /** A statement that defines no name. */
+  add(stmt: WarpgroupStmt): void {
+    this.#here.push(stmt);
+  }
+
   comment(text: string): void {
     this.#here.push({ kind: 'comment', text });
   }
@@ -143,16 +157,22 @@ export class LoopBuilder {
     this.#here.push({ kind: 'for', name, start, end, step, body: scope.stmts });
   }
 
-  if(condition: Value, then: () => void): void {
+  if(condition: Value, then: () => void, otherwise: () => void = () => {}): void {
     if (condition.kind === 'constant') {
       if (condition.value !== 0) then();
+      else otherwise();
       return;
     }
-    const scope: Scope = { kind: 'if', stmts: [], named: new Map() };
-    this.#scopes.push(scope);
-    then();
-    this.#scopes.pop();
-    if (scope.stmts.length > 0) this.#here.push({ kind: 'if', condition, then: scope.stmts });
+    const branch = (fill: () => void): readonly Stmt[] => {
+      const scope: Scope = { kind: 'if', stmts: [], named: new Map() };
+      this.#scopes.push(scope);
+      fill();
+      this.#scopes.pop();
+      return scope.stmts;
+    };
+    const [yes, no] = [branch(then), branch(otherwise)];
+    if (yes.length > 0 || no.length > 0)
+      this.#here.push({ kind: 'if', condition, then: yes, ...(no.length > 0 && { else: no }) });
   }
 
   get #here(): Stmt[] {

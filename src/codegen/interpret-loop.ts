@@ -3,26 +3,24 @@
 // and false promises (`aligned`, `owned`) are CompilerBugs with the Loop's text.
 
 import { CompilerBug } from '../errors.ts';
-import { compileScalar } from '../ir/scalar.ts';
-import { emptyData, fromReal, type HostData } from '../ir/value.ts';
+import type { HostData } from '../ir/value.ts';
+import { assign, intoRegister, lanesOf, reduceSubgroups, type Frame, type Lane } from './interpret-op.ts';
 import {
-  assign,
-  intoRegister,
-  lanesOf,
-  reduceSubgroups,
-  storedBuffers,
-  type Frame,
-  type Lane,
-} from './interpret-op.ts';
-import { AsyncCopies, matrixStep, type Memory, type Worker } from './interpret-matrix.ts';
-import type { Loop, LoopBuffer, MatrixStmt, Stmt, Value, Width } from './loop.ts';
-import { printLoop, printStmt, printValue } from './print-loop.ts';
-import { elementsPerWord, Shadow, type Now } from './shadow.ts';
+  AsyncCopies,
+  matrixStep,
+  matrixSubgroup,
+  type Surroundings,
+  type Worker,
+} from './interpret-matrix.ts';
+import { MemoryOfLoop } from './interpret-memory.ts';
+import { runWorkgroup, type Meeting, type Task } from './interpret-schedule.ts';
+import { Warpgroups, warpgroupStep } from './interpret-warpgroup.ts';
+import type { Loop, MatrixStmt, Stmt, Value, WarpgroupStmt, Width } from './loop.ts';
+import { printLoop } from './print-loop.ts';
+import type { Now } from './shadow.ts';
 import { checkTypes } from './verify-loop.ts';
 
 type Action = (frame: Frame) => void;
-/** A statement with barriers inside hands control back at each of them. */
-type Task = (frame: Frame) => Generator<Stmt, void>;
 type Step = { readonly run: Action } | { readonly task: Task };
 
 interface Register {
@@ -48,7 +46,7 @@ export function interpretLoop(
 class Interpreter {
   readonly #loop: Loop;
   readonly #scalars: readonly number[];
-  readonly #memory = new Map<string, Memory>();
+  readonly #memory: MemoryOfLoop;
   readonly #now: Now = { group: 0, item: 0, epoch: 0 };
   readonly #group = [0, 0, 0];
   readonly #local = [0, 0, 0];
@@ -57,13 +55,13 @@ class Interpreter {
   readonly #copies = new AsyncCopies();
   readonly #worker: Worker = {
     enter: (item) => void this.#enter(item),
-    touch: (access) => {
-      this.#access = access;
-    },
+    touch: (access) => this.#memory.touch(access),
     fail: (problem) => this.#fail(problem),
   };
-  /** What happens when all invocations have reached a statement that they execute together. */
-  readonly #meetings = new Map<Stmt, (frames: readonly Frame[]) => void>();
+  readonly #invocations: number;
+  readonly #warpgroups: Warpgroups;
+  /** Where invocations wait for each other, and what happens then. */
+  readonly #meetings = new Map<Stmt, Meeting>();
   #slots = 0;
 
   constructor(
@@ -75,22 +73,11 @@ class Interpreter {
     this.#loop = loop;
     this.#subgroupSize = subgroupSize;
     this.#scalars = scalars;
-    const stored = storedBuffers(loop.body);
-    for (const buffer of loop.buffers) {
-      const { name, space, dtype, size } = buffer;
-      const data = space === 'workgroup' ? emptyData(dtype, size) : buffers.get(name);
-      if (data === undefined) this.#fail(`buffer ${name} was not given`);
-      const shadow = stored.has(name)
-        ? new Shadow(size, elementsPerWord[dtype] ?? 1, this.#now, (problem) =>
-            this.#fail(`race on ${this.#access}: ${problem}`),
-          )
-        : undefined;
-      this.#memory.set(name, { buffer, data, shadow });
-    }
+    const [x, y, z] = loop.workgroup;
+    this.#invocations = x * y * z;
+    this.#warpgroups = new Warpgroups(this.#invocations, this.#worker);
+    this.#memory = new MemoryOfLoop(loop, buffers, this.#now, (problem) => this.#fail(problem));
   }
-
-  /** The element being accessed, for reports. */
-  #access = '';
 
   #fail(problem: string): never {
     const place = `invocation ${this.#now.item} (${this.#local.join(',')}) of workgroup ${this.#group.join(',')}`;
@@ -98,9 +85,9 @@ class Interpreter {
   }
 
   run(): void {
-    const { grid, workgroup, body } = this.#loop;
+    const { grid, body, mbarriers } = this.#loop;
     const step = this.#body(body, new Map());
-    const items = workgroup[0] * workgroup[1] * workgroup[2];
+    const items = this.#invocations;
     const frames = Array.from({ length: 'run' in step ? 1 : items }, () => new Float64Array(this.#slots));
     for (let z = 0, group = 0; z < grid[2]; z++)
       for (let y = 0; y < grid[1]; y++)
@@ -109,14 +96,22 @@ class Interpreter {
           this.#now.group = group;
           this.#now.epoch += 1;
           this.#copies.clear();
-          for (const { buffer, shadow } of this.#memory.values())
-            if (buffer.space === 'workgroup') shadow?.clear();
+          if (mbarriers !== undefined) this.#warpgroups.clear();
+          this.#memory.forgetShared();
           if ('run' in step)
             for (let item = 0; item < items; item++) {
               this.#enter(item);
               step.run(frames[0]!);
             }
-          else this.#lockStep(step.task, frames);
+          else {
+            runWorkgroup(step.task, frames, {
+              meetings: this.#meetings,
+              enter: (item) => this.#enter(item),
+              happen: () => this.#warpgroups.land(),
+              fail: (problem) => this.#fail(problem),
+            });
+            this.#warpgroups.finish();
+          }
         }
   }
 
@@ -127,27 +122,6 @@ class Interpreter {
     this.#local[0] = item % x;
     this.#local[1] = Math.floor(item / x) % y;
     this.#local[2] = Math.floor(item / (x * y));
-  }
-
-  /** Runs each invocation to its next barrier, then all to the one after. */
-  #lockStep(task: Task, frames: readonly Frame[]): void {
-    const tasks = frames.map((frame) => task(frame));
-    for (;;) {
-      const stops = tasks.map((running, item) => {
-        this.#enter(item);
-        const { done, value } = running.next();
-        return done === true ? undefined : value;
-      });
-      const [first] = stops;
-      stops.forEach((stop, item) => {
-        if (stop === first) return;
-        this.#enter(item);
-        this.#fail('invocations of one workgroup do not reach the same barrier');
-      });
-      if (first === undefined) return;
-      if (first.kind === 'barrier') this.#now.epoch += 1;
-      else this.#meetings.get(first)!(frames);
-    }
   }
 
   #body(body: readonly Stmt[], outer: ReadonlyMap<string, Register>): Step {
@@ -185,29 +159,66 @@ class Interpreter {
       case 'assign':
         return { run: assign(scope.get(stmt.name)!.slot, this.#value(stmt.value, scope)) };
       case 'store':
-        return { run: this.#store(stmt, scope) };
+        return { run: this.#memory.store(stmt, (value) => this.#value(value, scope)) };
       case 'atomic':
-        return { run: this.#atomic(stmt, scope) };
+        return { run: this.#memory.atomic(stmt, (value) => this.#value(value, scope)) };
       case 'for':
         return this.#for(stmt, scope);
       case 'if':
         return this.#if(stmt, scope);
       case 'barrier':
-        return {
-          *task() {
-            yield stmt;
+        return this.#meet(stmt, [], {
+          size: this.#invocations,
+          act: () => {
+            this.#now.epoch += 1;
+            this.#warpgroups.barriers.meet();
           },
-        };
+        });
       case 'comment':
         return { run: () => {} };
-      default:
+      case 'loadMatrix':
+      case 'mma':
+      case 'shuffle':
+      case 'asyncCopy':
+      case 'asyncCommit':
+      case 'asyncWait':
         return this.#matrix(stmt, scope);
+      default:
+        return this.#warpgroup(stmt, scope);
     }
   }
 
+  /** Each invocation leaves what the others need, and waits. */
+  #meet(stmt: Stmt, leave: readonly Action[], meeting: Meeting): Step {
+    this.#meetings.set(stmt, meeting);
+    return {
+      *task(frame) {
+        for (const action of leave) action(frame);
+        yield stmt;
+      },
+    };
+  }
+
   #matrix(stmt: MatrixStmt, scope: Map<string, Register>): Step {
-    const { leave, meet, run } = matrixStep(stmt, {
-      memory: (name) => this.#memory.get(name)!,
+    const { leave, meet, run } = matrixStep(stmt, this.#around(scope));
+    return run === undefined ? this.#meet(stmt, leave, { size: matrixSubgroup, act: meet }) : { run };
+  }
+
+  #warpgroup(stmt: WarpgroupStmt, scope: Map<string, Register>): Step {
+    const { tileMaps = [], mbarriers = [] } = this.#loop;
+    const step = warpgroupStep(stmt, {
+      ...this.#around(scope),
+      warpgroups: this.#warpgroups,
+      map: (name) => tileMaps.find((map) => map.name === name)!,
+      barriers: (name) => mbarriers.find((array) => array.name === name)!,
+    });
+    return step.run === undefined ? this.#meet(stmt, [step.leave], step.meeting) : { run: step.run };
+  }
+
+  /** What statements of matrix units are made of. */
+  #around(scope: Map<string, Register>): Surroundings {
+    return {
+      memory: (name) => this.#memory.of(name),
       lane: (value) => this.#value(value, scope)[0]!,
       registers: (name) => scope.get(name)!.slot,
       define: (name, width) => {
@@ -222,14 +233,6 @@ class Interpreter {
       copies: this.#copies,
       item: () => this.#now.item,
       worker: this.#worker,
-    });
-    if (run !== undefined) return { run };
-    this.#meetings.set(stmt, meet);
-    return {
-      *task(frame) {
-        for (const action of leave) action(frame);
-        yield stmt;
-      },
     };
   }
 
@@ -240,16 +243,13 @@ class Interpreter {
     const slot = this.#reserve(width);
     const leave = assign(slot, lanes);
     scope.set(stmt.name, { slot, width });
-    this.#meetings.set(stmt, (frames) => {
-      for (let lane = slot; lane < slot + width; lane++)
-        reduceSubgroups(frames, lane, stmt.monoid, type, this.#subgroupSize);
-    });
-    return {
-      *task(frame) {
-        leave(frame);
-        yield stmt;
+    return this.#meet(stmt, [leave], {
+      size: this.#invocations,
+      act: (frames) => {
+        for (let lane = slot; lane < slot + width; lane++)
+          reduceSubgroups(frames, lane, stmt.monoid, type, this.#subgroupSize);
       },
-    };
+    });
   }
 
   #subgroup(of: Extract<Value, { kind: 'subgroup' }>['of']): Lane {
@@ -317,48 +317,6 @@ class Interpreter {
     };
   }
 
-  #store(stmt: Extract<Stmt, { kind: 'store' }>, scope: ReadonlyMap<string, Register>): Action {
-    const { buffer, data, shadow } = this.#memory.get(stmt.buffer)!;
-    const [index] = this.#value(stmt.index, scope);
-    const lanes = this.#value(stmt.value, scope);
-    const round = fromReal(buffer.dtype) as (x: number) => number;
-    const values = new Float64Array(lanes.length);
-    const text = printStmt(stmt);
-    return (frame) => {
-      const at = index!(frame);
-      for (let lane = 0; lane < lanes.length; lane++) values[lane] = lanes[lane]!(frame);
-      if (!(at >= 0 && at + lanes.length <= buffer.size)) this.#outside(text, at, buffer);
-      for (let lane = 0; lane < lanes.length; lane++) {
-        this.#access = `${buffer.name}[${at + lane}]`;
-        shadow!.write(at + lane, stmt.owned);
-        data[at + lane] = round(values[lane]!);
-      }
-    };
-  }
-
-  #atomic(stmt: Extract<Stmt, { kind: 'atomic' }>, scope: ReadonlyMap<string, Register>): Action {
-    const { buffer, data, shadow } = this.#memory.get(stmt.buffer)!;
-    const [index] = this.#value(stmt.index, scope);
-    const [value] = this.#value(stmt.value, scope);
-    const { type } = stmt.value;
-    const fold = compileScalar(stmt.op, type, type) as (a: number, b: number) => number;
-    const text = printStmt(stmt);
-    return (frame) => {
-      const at = index!(frame);
-      const operand = value!(frame);
-      if (!(at >= 0 && at < buffer.size)) this.#outside(text, at, buffer);
-      this.#access = `${buffer.name}[${at}]`;
-      if (buffer.space === 'workgroup' && !shadow!.isWritten(at))
-        this.#fail(`${this.#access} is read but nobody wrote it`);
-      shadow!.atomic(at);
-      data[at] = fold(data[at] as number, operand);
-    };
-  }
-
-  #outside(text: string, at: number, buffer: LoopBuffer): never {
-    return this.#fail(`element ${at} is outside ${buffer.name}, which has ${buffer.size}: ${text}`);
-  }
-
   /** The lanes of a value. */
   #value(value: Value, scope: ReadonlyMap<string, Register>): readonly Lane[] {
     const each = (make: (lane: number) => Lane): Lane[] =>
@@ -393,33 +351,12 @@ class Interpreter {
       case 'lane':
         return [this.#value(value.arg, scope)[value.lane]!];
       case 'load':
-        return this.#load(value, scope);
+        return this.#memory.load(value, this.#value(value.index, scope)[0]!);
       case 'op':
         return this.#op(value, scope);
       default:
         return value satisfies never;
     }
-  }
-
-  #load(value: Extract<Value, { kind: 'load' }>, scope: ReadonlyMap<string, Register>): readonly Lane[] {
-    const { buffer, data, shadow } = this.#memory.get(value.buffer)!;
-    const [index] = this.#value(value.index, scope);
-    const { width, aligned } = value;
-    const isShared = buffer.space === 'workgroup';
-    const poison = value.type === 'f32' ? NaN : value.type === 'bool' ? 1 : 0x7fffffff;
-    return Array.from({ length: width }, (_, lane) => (frame: Frame): number => {
-      const at = index!(frame);
-      if (!(at >= 0 && at + width <= buffer.size)) this.#outside(printValue(value), at, buffer);
-      if (aligned && at % width !== 0)
-        this.#fail(`element ${at} is not aligned to ${width}: ${printValue(value)}`);
-      const place = at + lane;
-      if (shadow !== undefined) {
-        this.#access = `${buffer.name}[${place}]`;
-        if (isShared && !shadow.isWritten(place)) this.#fail(`${this.#access} is read but nobody wrote it`);
-        shadow.read(place);
-      } else if (isShared) this.#fail(`${buffer.name} is read but never written`);
-      return place < data.length ? (data[place] as number) : poison;
-    });
   }
 
   #op(value: Extract<Value, { kind: 'op' }>, scope: ReadonlyMap<string, Register>): readonly Lane[] {

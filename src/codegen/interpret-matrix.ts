@@ -30,10 +30,11 @@ export interface Worker {
 
 /**
  * `ldmatrix.x4`: every invocation's register `index` says where a row begins; registers `to` … `to + 3` become its part of four
- * matrices, a pair of neighbours in a row (in a column, if transposed) each, the first in the low half.
+ * matrices, a pair of neighbours in a row (in a column, if transposed) each, the first in the low half. The first of `frames` is invocation `start`.
  */
 export function loadMatrices(
   frames: readonly Frame[],
+  start: number,
   { buffer, data, shadow }: Memory,
   index: number,
   to: number,
@@ -42,7 +43,7 @@ export function loadMatrices(
 ): void {
   const toBits = buffer.dtype === 'f16' ? f16ToBits : bf16ToBits;
   const row = (item: number): number[] => {
-    enter(item);
+    enter(start + item);
     const at = frames[item]![index]!;
     if (at % edge !== 0) fail(`row ${at} of a matrix in ${buffer.name} is not aligned to ${edge} elements`);
     if (!(at >= 0 && at + edge <= buffer.size))
@@ -196,7 +197,7 @@ export type MatrixStep =
   | {
       readonly run?: undefined;
       readonly leave: readonly Action[];
-      readonly meet: (frames: readonly Frame[]) => void;
+      readonly meet: (frames: readonly Frame[], first: number) => void;
     };
 
 export function matrixStep(stmt: MatrixStmt, around: Surroundings): MatrixStep {
@@ -207,7 +208,10 @@ export function matrixStep(stmt: MatrixStmt, around: Surroundings): MatrixStep {
       const { slot, leave } = keep(stmt.index);
       const to = define(stmt.name, 4);
       const { transposed } = stmt;
-      return { leave: [leave], meet: (frames) => loadMatrices(frames, from, slot, to, transposed, worker) };
+      return {
+        leave: [leave],
+        meet: (frames, first) => loadMatrices(frames, first, from, slot, to, transposed, worker),
+      };
     }
     case 'mma': {
       const [lhs, rhs, sum] = [keep(stmt.lhs), keep(stmt.rhs), registers(stmt.name)];

@@ -110,6 +110,7 @@ export type Stmt =
       readonly value: Value;
     }
   | MatrixStmt
+  | WarpgroupStmt
   | { readonly kind: 'comment'; readonly text: string };
 
 /** Element types of matrices that matrix units multiply; sums are f32. */
@@ -155,6 +156,80 @@ export type MatrixStmt =
   /** Waits until at most `pending` groups of this invocation's are under way, the youngest. */
   | { readonly kind: 'asyncWait'; readonly pending: number };
 
+/** Sixteen steps of k of one operand in tiled memory, from element `index`: lines of 64 elements run along k, or along the free
+ *  axis in panels of 64 that begin `panel` elements apart. */
+export interface TileOperand {
+  readonly buffer: string;
+  readonly index: Value;
+  readonly alongK: boolean;
+  readonly panel: number;
+}
+
+/**
+ * What Hopper's matrix units need beyond that: warp groups of 128 consecutive invocations that multiply tiles straight from
+ * workgroup memory, and tiles that one invocation has copied while others multiply. Who waits for whom is said by mbarriers: a
+ * phase of one ends when `count` invocations have arrived and all bytes that they announced have come; then the next begins.
+ */
+export type WarpgroupStmt =
+  /** One invocation makes an mbarrier, in phase 0; a workgroup's barrier comes before its use. */
+  | {
+      readonly kind: 'initBarrier';
+      readonly barrier: string;
+      readonly index: Value;
+      readonly count: number;
+    }
+  /** This invocation arrives, and announces bytes that copies will bring. */
+  | { readonly kind: 'arrive'; readonly barrier: string; readonly index: Value; readonly bytes: number }
+  /** This invocation waits until the phase of this parity (0 or 1) is over. What was done before the arrivals, and what the
+   *  copies brought, is visible after. */
+  | { readonly kind: 'awaitBarrier'; readonly barrier: string; readonly index: Value; readonly parity: Value }
+  /** Begins to copy the box at coordinates `at` (in the order of the map's sizes) to tiled memory, line by line from element
+   *  `index`; zeros where the box leaves the tensor. Its bytes are announced to an mbarrier. */
+  | {
+      readonly kind: 'copyTile';
+      readonly buffer: string;
+      readonly index: Value;
+      readonly map: string;
+      readonly at: readonly Value[];
+      readonly barrier: string;
+      readonly slot: Value;
+    }
+  /** A warp group begins to add a 64×16 matrix times a 16×8n one to `sums`, n vars of f32×4: each holds eight columns, of which
+   *  warp w of the group has rows 16w to 16w + 15 as in `mma`. Nobody may touch them before a wait. */
+  | {
+      readonly kind: 'wgmma';
+      readonly sums: readonly string[];
+      readonly operand: MatrixType;
+      readonly lhs: TileOperand;
+      readonly rhs: TileOperand;
+    }
+  /** Sums that were written since the last wait may be added to. */
+  | { readonly kind: 'wgmmaFence' }
+  /** Puts the multiplications that the warp group began since the last time into one group. */
+  | { readonly kind: 'wgmmaCommit' }
+  /** Waits until at most `pending` groups of the warp group's are under way, the youngest. */
+  | { readonly kind: 'wgmmaWait'; readonly pending: number }
+  /** The warp group's invocations keep at most `count` registers, more or fewer than before. Means nothing to what is computed. */
+  | { readonly kind: 'setRegisters'; readonly count: number; readonly grow: boolean };
+
+/** A global buffer as a tensor of which boxes are copied; the axis along which elements are neighbours comes first. */
+export interface TileMap {
+  readonly name: string;
+  readonly buffer: string;
+  /** Elements before the first. */
+  readonly offset: number;
+  readonly sizes: readonly number[];
+  /** Elements from one index to the next along every axis; 1 along the first. */
+  readonly strides: readonly number[];
+  readonly box: readonly number[];
+}
+
+/** A row of mbarriers in workgroup memory. */
+export interface BarrierArray {
+  readonly name: string;
+  readonly size: number;
+}
+
 export interface LoopBuffer {
   readonly name: string;
   readonly space: 'global' | 'workgroup';
@@ -163,6 +238,9 @@ export interface LoopBuffer {
   /** Elements. */
   readonly size: number;
   readonly access: 'read' | 'read_write';
+  /** Workgroup memory of lines of 64 elements that only `copyTile` writes and only `wgmma` reads: how elements lie in it is
+   *  their affair. */
+  readonly tiled?: true;
 }
 
 /** One kernel, ready to be spelled. Global buffers come in binding order. */
@@ -173,6 +251,8 @@ export interface Loop {
   /** Lines of the header comment: shapes, flops, bytes, schedule. */
   readonly header: readonly string[];
   readonly buffers: readonly LoopBuffer[];
+  readonly tileMaps?: readonly TileMap[];
+  readonly mbarriers?: readonly BarrierArray[];
   readonly usesScalars: boolean;
   /** Workgroups along x, y, z. */
   readonly grid: readonly [number, number, number];

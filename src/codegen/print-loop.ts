@@ -1,7 +1,7 @@
 // Loop IR as short text for reports and bug messages: `let y: f32x4 = mul(x[at:4], 2)`. Meant for eyes, not for parsing.
 
 import { operandsOf } from './builder.ts';
-import type { Loop, RegisterType, Stmt, Value, Width } from './loop.ts';
+import type { Loop, RegisterType, Stmt, TileOperand, Value, Width } from './loop.ts';
 
 /** The whole kernel, one statement a line. */
 export function printLoop(loop: Loop): string {
@@ -11,8 +11,13 @@ export function printLoop(loop: Loop): string {
     ...loop.header.map((line) => `  // ${line}`),
     ...loop.buffers.map(
       (buffer) =>
-        `  ${buffer.space} ${buffer.name}: ${buffer.dtype}[${buffer.size}]${buffer.access === 'read' ? ' read' : ''}`,
+        `  ${buffer.space} ${buffer.name}: ${buffer.dtype}[${buffer.size}]${buffer.tiled ? ' tiled' : ''}${buffer.access === 'read' ? ' read' : ''}`,
     ),
+    ...(loop.tileMaps ?? []).map(
+      ({ name: map, buffer, offset, sizes, strides, box }) =>
+        `  map ${map}: ${buffer}[${offset}] sizes ${sizes.join('x')} strides ${strides.join(',')} box ${box.join('x')}`,
+    ),
+    ...(loop.mbarriers ?? []).map(({ name: barrier, size }) => `  mbarriers ${barrier}: ${size}`),
   ];
   printBody(loop.body, '  ', lines);
   return lines.join('\n');
@@ -63,11 +68,37 @@ export function printStmt(stmt: Stmt): string {
       return 'commit copies';
     case 'asyncWait':
       return `wait for copies but ${stmt.pending}`;
+    case 'initBarrier':
+      return `${stmt.barrier}[${printValue(stmt.index)}] begins, for ${stmt.count}`;
+    case 'arrive':
+      return `arrive ${stmt.barrier}[${printValue(stmt.index)}]${stmt.bytes === 0 ? '' : ` with ${stmt.bytes} bytes`}`;
+    case 'awaitBarrier':
+      return `await ${stmt.barrier}[${printValue(stmt.index)}] phase ${printValue(stmt.parity)}`;
+    case 'copyTile': {
+      const at = stmt.at.map(printValue).join(', ');
+      return `${stmt.buffer}[${printValue(stmt.index)}] <- ${stmt.map}(${at}) for ${stmt.barrier}[${printValue(stmt.slot)}]`;
+    }
+    case 'wgmma': {
+      const many = stmt.sums.length > 1 ? `${stmt.sums[0]}..${stmt.sums.at(-1)}` : stmt.sums[0];
+      return `${many} += wgmma ${stmt.operand} ${printTile(stmt.lhs)}, ${printTile(stmt.rhs)}`;
+    }
+    case 'wgmmaFence':
+      return 'fence sums';
+    case 'wgmmaCommit':
+      return 'commit products';
+    case 'wgmmaWait':
+      return `wait for products but ${stmt.pending}`;
+    case 'setRegisters':
+      return `${stmt.grow ? 'grow' : 'shrink'} to ${stmt.count} registers`;
     case 'comment':
       return `// ${stmt.text}`;
     default:
       return stmt satisfies never;
   }
+}
+
+function printTile({ buffer, index, alongK }: TileOperand): string {
+  return `${buffer}[${printValue(index)}]${alongK ? '' : ' transposed'}`;
 }
 
 export function printType(type: RegisterType, width: Width): string {

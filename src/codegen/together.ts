@@ -3,6 +3,7 @@
 import type { Kernel } from '../schedule/kernel.ts';
 import type { GroupShape } from '../schedule/together.ts';
 import type { Target } from '../schedule/target.ts';
+import { CompilerBug } from '../errors.ts';
 import { dtypeBytes } from '../ir/dtype.ts';
 import { addInts, builtin, constant, less, LoopBuilder, operation } from './builder.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from './loop.ts';
@@ -33,6 +34,15 @@ function hasBarrier(stmt: Stmt): boolean {
     case 'shuffle':
     case 'asyncCommit':
     case 'asyncWait':
+    case 'initBarrier':
+    case 'arrive':
+    case 'awaitBarrier':
+    case 'copyTile':
+    case 'wgmma':
+    case 'wgmmaFence':
+    case 'wgmmaCommit':
+    case 'wgmmaWait':
+    case 'setRegisters':
       return true;
     case 'for':
       return stmt.body.some(hasBarrier);
@@ -171,6 +181,16 @@ function renamed(stmt: Stmt, by: Renaming): Stmt {
     case 'barrier':
     case 'comment':
       return stmt;
+    case 'initBarrier':
+    case 'arrive':
+    case 'awaitBarrier':
+    case 'copyTile':
+    case 'wgmma':
+    case 'wgmmaFence':
+    case 'wgmmaCommit':
+    case 'wgmmaWait':
+    case 'setRegisters':
+      throw new CompilerBug('together', `a kernel of warp groups has its dispatch to itself: ${stmt.kind}`);
     default:
       return stmt satisfies never;
   }

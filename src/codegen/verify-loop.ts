@@ -2,20 +2,14 @@
 // barriers stand in uniform control flow, and the launch fits the device. A violation is a CompilerBug with the Loop's text.
 
 import { CompilerBug } from '../errors.ts';
-import { dtypeBytes, type DType } from '../ir/dtype.ts';
+import type { DType } from '../ir/dtype.ts';
 import type { Monoid } from '../ir/ops.ts';
 import { operandsOf } from './builder.ts';
 import type { Loop, LoopBuffer, LoopOp, MatrixType, RegisterType, Stmt, Value, Width } from './loop.ts';
+import { checkLimits, type LoopLimits } from './loop-limits.ts';
 import { printLoop, printStmt, printType, printValue } from './print-loop.ts';
 import { checkUniformity } from './uniformity.ts';
-
-/** Limits of a device that a Loop must keep. */
-export interface LoopLimits {
-  readonly storageBuffers: number;
-  readonly workgroupBytes: number;
-  readonly workgroupInvocations: number;
-  readonly workgroupsPerDimension: number;
-}
+import { checkTiled, checkTileMaps, checkWarpgroup, type Checker } from './verify-warpgroup.ts';
 
 type Family = 'float' | 'integer' | 'number' | 'bits' | 'any';
 const families: Readonly<Record<Family, readonly RegisterType[]>> = {
@@ -142,6 +136,15 @@ class TypeCheck {
   readonly #buffers = new Map<string, LoopBuffer>();
   readonly #scopes: Map<string, Binding>[] = [];
   #at = '';
+  readonly #checker: Checker = {
+    fail: (problem) => this.#fail(problem),
+    typed: (value, type, width) => {
+      this.#value(value);
+      this.#same(value, type, width);
+    },
+    buffer: (name) => this.#buffer(name),
+    variable: (name) => this.#lookup(name),
+  };
 
   constructor(loop: Loop) {
     this.#loop = loop;
@@ -164,6 +167,7 @@ class TypeCheck {
         this.#fail(`workgroup memory ${buffer.name} cannot be ${buffer.dtype}`);
       this.#buffers.set(buffer.name, buffer);
     }
+    checkTileMaps(this.#loop, (problem) => this.#fail(problem));
     this.#body(this.#loop.body);
   }
 
@@ -181,6 +185,7 @@ class TypeCheck {
 
   #stmt(stmt: Stmt, scope: Map<string, Binding>): void {
     this.#at = printStmt(stmt);
+    checkTiled(stmt, this.#checker);
     switch (stmt.kind) {
       case 'let':
       case 'var': {
@@ -200,8 +205,7 @@ class TypeCheck {
       case 'store': {
         const buffer = this.#buffer(stmt.buffer);
         if (buffer.access !== 'read_write') this.#fail(`${stmt.buffer} is read-only`);
-        this.#value(stmt.index);
-        this.#same(stmt.index, 'i32', 1);
+        this.#checker.typed(stmt.index, 'i32', 1);
         this.#value(stmt.value);
         this.#same(stmt.value, this.#widened(buffer), stmt.value.width);
         return;
@@ -211,8 +215,7 @@ class TypeCheck {
         if (buffer.access !== 'read_write') this.#fail(`${stmt.buffer} is read-only`);
         if (!families.number.includes(buffer.dtype as RegisterType))
           this.#fail(`no atomics on ${buffer.dtype} of ${stmt.buffer}`);
-        this.#value(stmt.index);
-        this.#same(stmt.index, 'i32', 1);
+        this.#checker.typed(stmt.index, 'i32', 1);
         this.#value(stmt.value);
         this.#same(stmt.value, this.#widened(buffer), 1);
         const bits = stmt.op === 'and' || stmt.op === 'or';
@@ -221,16 +224,14 @@ class TypeCheck {
       }
       case 'for':
         for (const bound of [stmt.start, stmt.end]) {
-          this.#value(bound);
-          this.#same(bound, 'i32', 1);
+          this.#checker.typed(bound, 'i32', 1);
         }
         if (!Number.isInteger(stmt.step) || stmt.step < 1)
           this.#fail(`step ${stmt.step} is no positive integer`);
         this.#body(stmt.body, stmt.name);
         return;
       case 'if':
-        this.#value(stmt.condition);
-        this.#same(stmt.condition, 'bool', 1);
+        this.#checker.typed(stmt.condition, 'bool', 1);
         this.#body(stmt.then);
         this.#body(stmt.else ?? []);
         return;
@@ -247,16 +248,13 @@ class TypeCheck {
         const buffer = this.#buffer(stmt.buffer);
         if (buffer.space !== 'workgroup' || !isMatrixType(buffer.dtype))
           this.#fail(`matrices are not read from ${buffer.space} ${buffer.dtype} ${stmt.buffer}`);
-        this.#value(stmt.index);
-        this.#same(stmt.index, 'i32', 1);
+        this.#checker.typed(stmt.index, 'i32', 1);
         this.#define(stmt.name, scope, 'u32', 4);
         return;
       }
       case 'mma': {
-        this.#value(stmt.lhs);
-        this.#same(stmt.lhs, 'u32', 4);
-        this.#value(stmt.rhs);
-        this.#same(stmt.rhs, 'u32', 2);
+        this.#checker.typed(stmt.lhs, 'u32', 4);
+        this.#checker.typed(stmt.rhs, 'u32', 2);
         const { type, width, mutable } = this.#lookup(stmt.name);
         if (!mutable || type !== 'f32' || width !== 4) this.#fail(`${stmt.name} is no var of f32x4`);
         return;
@@ -274,11 +272,9 @@ class TypeCheck {
         if (to.dtype !== from.dtype || !isMatrixType(to.dtype))
           this.#fail(`${from.dtype} is not copied to ${to.dtype}`);
         for (const index of [stmt.index, stmt.at]) {
-          this.#value(index);
-          this.#same(index, 'i32', 1);
+          this.#checker.typed(index, 'i32', 1);
         }
-        this.#value(stmt.inside);
-        this.#same(stmt.inside, 'bool', 1);
+        this.#checker.typed(stmt.inside, 'bool', 1);
         return;
       }
       case 'asyncCommit':
@@ -291,7 +287,7 @@ class TypeCheck {
       case 'comment':
         return;
       default:
-        stmt satisfies never;
+        checkWarpgroup(stmt, this.#loop, this.#checker);
     }
   }
 
@@ -346,6 +342,7 @@ class TypeCheck {
       case 'load':
         this.#same(value.index, 'i32', 1);
         this.#same(value, this.#widened(this.#buffer(value.buffer)), width);
+        if (this.#buffer(value.buffer).tiled) this.#fail(`${value.buffer} is read by matrix units only`);
         return;
       case 'scalar':
         this.#same(value, type, 1);
@@ -407,26 +404,4 @@ class TypeCheck {
       }
     }
   }
-}
-
-function checkLimits(loop: Loop, limits: LoopLimits): void {
-  const most = (what: string, value: number, limit: number): void => {
-    if (value > limit)
-      throw new CompilerBug(
-        'verify-loop',
-        `${loop.name}: ${value} ${what}, at most ${limit}`,
-        printLoop(loop),
-      );
-  };
-  for (const groups of loop.grid) most('workgroups in one dimension', groups, limits.workgroupsPerDimension);
-  const [x, y, z] = loop.workgroup;
-  most('invocations in a workgroup', x * y * z, limits.workgroupInvocations);
-  most('deep workgroup', z, 64);
-  const shared = loop.buffers.filter((buffer) => buffer.space === 'workgroup');
-  const bytes = shared.reduce(
-    (sum, { dtype, size }) => sum + 16 * Math.ceil((dtypeBytes(dtype) * size) / 16),
-    0,
-  );
-  most('bytes of workgroup memory', bytes, limits.workgroupBytes);
-  most('storage buffers', loop.buffers.length - shared.length, limits.storageBuffers);
 }

@@ -32,6 +32,8 @@ export interface Target {
   readonly subgroups?: { readonly min: number; readonly max: number };
   /** Types that matrix units multiply (tensor cores), where there are any: by subgroups of 32 invocations, with sums of f32. */
   readonly matrixUnits?: readonly ('f16' | 'bf16')[];
+  /** Whether warp groups multiply tiles that the device copies on its own (sm_90a), and how many multiprocessors do. */
+  readonly warpgroups?: { readonly multiprocessors: number };
   /** Cost model: µs for a dispatch, bytes per µs, arithmetic per µs. */
   readonly launch: number;
   readonly bandwidth: number;

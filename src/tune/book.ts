@@ -17,6 +17,7 @@ const fields: Readonly<Record<ContractSchedule['kind'], readonly string[]>> = {
   registers: [],
   staged: ['tileM', 'tileN', 'tileK'],
   tensor: ['tileM', 'tileN', 'tileK', 'stages'],
+  warpgroup: ['tileM', 'tileN', 'tileK', 'stages'],
   slices: ['threads', 'slices', 'along'],
   window: ['lines', 'taps'],
 };

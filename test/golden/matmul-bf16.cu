@@ -321,7 +321,7 @@ dot_0(const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, bf16 *out0) {
   const float4 result_3 = round_bf16_f32x4(whole_3);
   const int idx_35 = m * 128 + quad_3;
   store_bf16x4(out0 + idx_35 * 4, result_3);
-  const int m_1 = first_m + warp_m * 32 + (in_row + 16);
+  const int m_1 = first_m + (warp_m * 32 + 16) + in_row;
   const float2 given_4 = odd ? float2{sum_1_0.x, sum_1_0.y} : float2{sum_1_0.z, sum_1_0.w};
   const float2 taken_4 = float2{__shfl_xor_sync(0xffffffffu, given_4.x, 1), __shfl_xor_sync(0xffffffffu, given_4.y, 1)};
   const float4 whole_4 = odd ? float4{taken_4.x, taken_4.y, sum_1_0.z, sum_1_0.w} : float4{sum_1_0.x, sum_1_0.y, taken_4.x, taken_4.y};

@@ -3,9 +3,11 @@
 // many kernels can follow each other in one program. Nothing is scheduled here. Meant for --fmad=false: what a kernel fuses
 // into one rounding is then what its Loop says, whatever was put into the kernel.
 
+import { CompilerBug } from '../../errors.ts';
 import { divisors, type Known } from '../divisible.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../loop.ts';
 import { nameTable, type Names } from '../names.ts';
+import { printStmt } from '../print-loop.ts';
 import { rangesOf, isBounded, withShifts, type Ranges } from '../ranges.ts';
 import { atLeast, call, choice, component, infix, level, primary, type Term } from '../term.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
@@ -160,6 +162,16 @@ class Emitter implements Scribe {
       case 'asyncWait':
         spellMatrix(this, stmt);
         return;
+      case 'initBarrier':
+      case 'arrive':
+      case 'awaitBarrier':
+      case 'copyTile':
+      case 'wgmma':
+      case 'wgmmaFence':
+      case 'wgmmaCommit':
+      case 'wgmmaWait':
+      case 'setRegisters':
+        throw new CompilerBug('emit-cuda', `CUDA C has no ${stmt.kind} yet\n  in: ${printStmt(stmt)}`);
       default:
         stmt satisfies never;
     }

@@ -131,6 +131,17 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
       const round = tileK * (fragments + staged + read) + barrier / stages;
       return Math.ceil(k / tileK) * Math.max(latency, groups * round) + 2 * stages * latency;
     }
+    case 'warpgroup': {
+      const { tileM, tileN, tileK, stages } = schedule;
+      const multiprocessors = target.warpgroups?.multiprocessors ?? cores;
+      // 2048 multiply-adds a clock where a side is long enough that reading it is hidden; copies pass by no invocation.
+      const multiplied = (tileM * tileN) / (tileN < 128 ? 1024 : 2048);
+      const staged = (tileM + tileN) / (2 * lanes);
+      const round = tileK * Math.max(multiplied, staged) + 4 * latency;
+      const groups = Math.ceil(tiles(tileM, tileN) / multiprocessors);
+      const written = (tileM * tileN) / (2 * lanes);
+      return groups * (Math.ceil(k / tileK) * round + written) + 2 * stages * latency;
+    }
     case 'slices': {
       const { threads, slices, along } = schedule;
       const groups = tiles(rows, columns * threads);

@@ -9,6 +9,7 @@ import { argsOf, type Expr } from '../../schedule/expr.ts';
 import type { Axis, Body, Kernel } from '../../schedule/kernel.ts';
 import type { MatrixType } from '../loop.ts';
 import { laneAtom, quadIndex } from '../lower.ts';
+import { tiledOperand } from './tile-map.ts';
 
 export type Contract = Extract<Body, { kind: 'contract' }>;
 
@@ -38,6 +39,8 @@ export interface ContractProblem {
   readonly dtype: DType;
   /** What matrix units would multiply: both operands are of this type, and sums of f32 are what is asked for. */
   readonly matrix?: MatrixType;
+  /** Both operands, of 16 bits, can be copied by tiles. */
+  readonly tiled?: true;
   readonly window?: Window;
   /** What every unrolled result adds to the kernel, in statements. */
   readonly epilogue: number;
@@ -47,6 +50,10 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
   const { batch, m, n, k, lhs, rhs } = body;
   const window = windowOf(body);
   const matrix = matrixOperands(body);
+  const isTiled =
+    matrix !== undefined &&
+    tiledOperand(narrowed(lhs), m, body) !== undefined &&
+    tiledOperand(narrowed(rhs), n, body) !== undefined;
   return {
     kind: body.node.op === 'conv' ? 'conv' : 'dot',
     batch: batch.extent,
@@ -63,6 +70,7 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
     ]),
     dtype: body.node.dtype,
     ...(matrix === undefined ? {} : { matrix }),
+    ...(isTiled && { tiled: true }),
     ...(window === undefined ? {} : { window }),
     epilogue: epilogueSize(kernel, body),
   };

@@ -35,6 +35,14 @@ export type ContractSchedule = Tile &
         readonly stages: number;
       }
     | {
+        /** Warp groups multiply tiles of 16-bit operands, which one of them has copied: `rows` of tileM and all of tileN each. */
+        readonly kind: 'warpgroup';
+        readonly tileM: number;
+        readonly tileN: number;
+        readonly tileK: number;
+        readonly stages: number;
+      }
+    | {
         /**
          * The invocations of a workgroup share k: `threads` tiles along n, times `slices` of k whose sums are added in
          * workgroup memory. Reads run along n, or along k where the right side lies that way.
@@ -68,6 +76,7 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
   const { m, n, batch, epilogue } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
   if (schedule.kind === 'tensor') return isLegalTensor(schedule, problem, target);
+  if (schedule.kind === 'warpgroup') return isLegalWarpgroup(schedule, problem, target);
   if (rows < 1 || rows > Math.max(1, m)) return false;
   if (schedule.kind === 'window') return isLegalWindow(schedule, problem);
   if (columns < 4 || columns % 4 !== 0 || columns > 4 * Math.ceil(n / 4)) return false;
@@ -131,6 +140,31 @@ function isLegalTensor(
   );
 }
 
+function isLegalWarpgroup(
+  { flip, rows, columns, tileM, tileN, tileK, stages }: Extract<ContractSchedule, { kind: 'warpgroup' }>,
+  { tiled, matrix, epilogue }: ContractProblem,
+  { limits, matrixUnits = [], warpgroups }: Target,
+): boolean {
+  return (
+    !flip &&
+    warpgroups !== undefined &&
+    tiled === true &&
+    matrix !== undefined &&
+    matrixUnits.includes(matrix) &&
+    columns === tileN &&
+    [rows, tileM, tileN].every((size) => size % 64 === 0 && size <= 256) &&
+    tileK === 64 &&
+    tileM % rows === 0 &&
+    stages >= 2 &&
+    // Half of an invocation's registers hold sums, at most.
+    rows * columns <= 128 * 128 &&
+    128 * (tileM / rows + 1) <= limits.workgroupInvocations &&
+    // What is copied begins at a multiple of 1024 bytes.
+    2 * stages * tileK * (tileM + tileN) + 16 * stages + 1024 <= limits.workgroupBytes &&
+    ((rows * columns) / 512) * (1 + epilogue) <= matrixLimit
+  );
+}
+
 function isLegalWindow(
   { flip, rows, columns, lines, taps }: Extract<ContractSchedule, { kind: 'window' }>,
   { window, k, epilogue }: ContractProblem,
@@ -170,6 +204,9 @@ function ranked(problem: ContractProblem, target: Target): ContractSchedule[] {
 }
 
 function* everySchedule(problem: ContractProblem): Generator<ContractSchedule> {
+  if (problem.tiled)
+    for (const [tileM, tileN, rows, stages] of warpgroupTiles)
+      yield { kind: 'warpgroup', flip: false, rows, columns: tileN, tileM, tileN, tileK: 64, stages };
   if (problem.matrix !== undefined)
     for (const [tileM, tileN, tileK, rows, columns, stages] of tensorTiles)
       yield { kind: 'tensor', flip: false, rows, columns, tileM, tileN, tileK, stages };
@@ -221,6 +258,17 @@ const tensorTiles = [
   [64, 64, 32, 32, 32, 3],
   [32, 64, 32, 16, 32, 3],
   [16, 64, 32, 16, 16, 3],
+] as const;
+
+const warpgroupTiles = [
+  [128, 256, 64, 4],
+  [256, 128, 128, 4],
+  [128, 192, 64, 5],
+  [128, 128, 64, 6],
+  [128, 64, 64, 8],
+  [64, 256, 64, 5],
+  [64, 128, 64, 8],
+  [64, 64, 64, 8],
 ] as const;
 
 const stagedTiles = [

@@ -5,14 +5,15 @@
 // in bands of tile rows, so that those which run at a time share operands in the cache.
 
 import { CompilerBug } from '../../errors.ts';
-import { addInts, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
+import { addInts, builtin, constant, less, mulInts, operation } from '../builder.ts';
 import type { Loop, Value } from '../loop.ts';
 import type { Contract } from './contract-problem.ts';
 import { matrixOperands, narrowed } from './contract-problem.ts';
 import type { ContractSchedule } from './contract-schedule.ts';
-import { exchanged, fragment, isOddLane, lanes, pairOf } from './fragment.ts';
+import { fragment, lanes, pairOf } from './fragment.ts';
 import { finish, openBuilder, type Frame } from './frame.ts';
 import { Stage } from './tensor-stage.ts';
+import { FragmentWriter, tileAt } from './tile-write.ts';
 import { divideInts, place, TileLowering } from './tile.ts';
 
 type Tensor = Extract<ContractSchedule, { kind: 'tensor' }>;
@@ -31,7 +32,7 @@ export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop
 
   const b = openBuilder(frame, ['tile_lhs', 'tile_rhs']);
   const group: Value = batch.extent === 1 ? constant(0) : builtin('workgroup', 1);
-  const [tileRow, tileColumn] = tileAt(b, tilesM, tilesN);
+  const [tileRow, tileColumn] = tileAt(b, builtin('workgroup', 0), tilesM, tilesN, band);
   const firstM = b.let(mulInts(tileRow, constant(tileM)), 'first_m');
   const firstN = b.let(mulInts(tileColumn, constant(tileN)), 'first_n');
   const lane = builtin('local', 0);
@@ -84,40 +85,11 @@ export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop
   });
 
   const points = new TileLowering(b, frame, body, group);
-  const isOdd = isOddLane(b);
-  const quads = Math.ceil(n.extent / 4);
-  // Of a fragment, an invocation has two columns in each of two rows, 8 apart; of its pair, even ones take the upper row.
-  const inRow = b.let(
-    addInts(
-      operation('div', [lane, constant(4)], 'i32'),
-      operation('where', [isOdd, constant(8), constant(0)], 'i32'),
-    ),
-    'in_row',
-  );
-  const inQuad = b.let(
-    operation('div', [operation('mod', [lane, constant(4)], 'i32'), constant(2)], 'i32'),
-    'in_quad',
-  );
+  const writer = new FragmentWriter(b, body, points, lane, { m: tileM, n: tileN });
+  const quad = addInts(operation('div', [firstN, constant(4)], 'i32'), mulInts(warpN, constant(columns / 4)));
   sums.forEach((line, i) => {
-    const row = b.let(
-      addInts(addInts(firstM, mulInts(warpM, constant(rows))), addInts(inRow, constant(fragment.m * i))),
-      'm',
-    );
-    line.forEach((sum, j) => {
-      const quad = b.let(
-        addInts(
-          addInts(operation('div', [firstN, constant(4)], 'i32'), mulInts(warpN, constant(columns / 4))),
-          addInts(inQuad, constant((fragment.n / 4) * j)),
-        ),
-        'quad',
-      );
-      const whole = exchanged(b, sum, isOdd);
-      b.if(m.extent % tileM === 0 ? constant(1, 'bool') : less(row, constant(m.extent)), () =>
-        b.if(n.extent % tileN === 0 ? constant(1, 'bool') : less(quad, constant(quads)), () =>
-          points.write(row, quad, whole),
-        ),
-      );
-    });
+    const inTile = addInts(mulInts(warpM, constant(rows)), constant(fragment.m * i));
+    writer.write(line, addInts(firstM, inTile), quad);
   });
   const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent} on matrix units (${operand}), ${tileM}x${tileN}x${tileK} tiles in ${stages} stages, ${rows}x${columns} a subgroup`;
   return finish(
@@ -128,22 +100,4 @@ export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop
     note,
     stage.memory,
   );
-}
-
-/** Which tile the workgroup computes: bands of rows, in each column by column. */
-function tileAt(b: LoopBuilder, tilesM: number, tilesN: number): readonly [row: Value, column: Value] {
-  const number = builtin('workgroup', 0);
-  if (tilesM === 1) return [constant(0), number];
-  const height = Math.min(band, tilesM);
-  const [which, inBand] = divideInts(b, number, height * tilesN, ['band', 'in_band']);
-  const first = b.let(mulInts(which, constant(height)), 'first_row');
-  const rest = addInts(constant(tilesM), operation('neg', [first], 'i32'));
-  const high =
-    tilesM % height === 0
-      ? constant(height)
-      : b.let(operation('min', [rest, constant(height)], 'i32'), 'height');
-  return [
-    b.let(addInts(first, operation('mod', [inBand, high], 'i32')), 'tile_m'),
-    b.let(operation('div', [inBand, high], 'i32'), 'tile_n'),
-  ];
 }

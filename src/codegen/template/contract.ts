@@ -4,12 +4,19 @@
 
 import { CompilerBug } from '../../errors.ts';
 import type { Loop } from '../loop.ts';
-import { contractProblem, flipped, windowOf, type Contract } from './contract-problem.ts';
+import {
+  contractProblem,
+  flipped,
+  windowOf,
+  type Contract,
+  type ContractProblem,
+} from './contract-problem.ts';
 import { registerLoop } from './contract-registers.ts';
 import { contractSchedule, isLegal, type ContractSchedule } from './contract-schedule.ts';
 import { slicedLoop } from './contract-slices.ts';
 import { stagedLoop } from './contract-staged.ts';
 import { tensorLoop } from './contract-tensor.ts';
+import { warpgroupLoop } from './contract-warpgroup.ts';
 import { windowLoop } from './contract-window.ts';
 import type { Frame } from './frame.ts';
 
@@ -18,12 +25,20 @@ export function contractLoop(frame: Frame): Loop {
   const { kernel, target } = frame;
   const { body } = kernel;
   if (body.kind !== 'contract') throw new CompilerBug('contract template', `got a ${body.kind} kernel`);
-  const problem = contractProblem(kernel, body);
+  const problem = onlyRead(frame, contractProblem(kernel, body));
   const pinned = frame.pinned(problem);
   // What was pinned elsewhere need not fit here.
   const fits = pinned !== undefined && isLegal(pinned, problem, target);
   const schedule = fits ? pinned : contractSchedule(problem, target);
   return fill(frame, schedule.flip ? flipped(body) : body, schedule);
+}
+
+/** What a kernel writes into a buffer that an operand lies in, copies of tiles must not meet. */
+function onlyRead({ bound, kernel }: Frame, problem: ContractProblem): ContractProblem {
+  const reads = bound.filter(({ nodes }) => nodes.some((node) => kernel.reads.includes(node)));
+  if (reads.every(({ access }) => access === 'read')) return problem;
+  const { tiled: _, ...rest } = problem;
+  return rest;
 }
 
 function fill(frame: Frame, body: Contract, schedule: ContractSchedule): Loop {
@@ -34,6 +49,8 @@ function fill(frame: Frame, body: Contract, schedule: ContractSchedule): Loop {
       return stagedLoop(frame, body, schedule);
     case 'tensor':
       return tensorLoop(frame, body, schedule);
+    case 'warpgroup':
+      return warpgroupLoop(frame, body, schedule);
     case 'slices':
       return slicedLoop(frame, body, schedule);
     case 'window':

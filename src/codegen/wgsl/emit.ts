@@ -179,6 +179,15 @@ class Emitter implements Scribe {
       case 'asyncCopy':
       case 'asyncCommit':
       case 'asyncWait':
+      case 'initBarrier':
+      case 'arrive':
+      case 'awaitBarrier':
+      case 'copyTile':
+      case 'wgmma':
+      case 'wgmmaFence':
+      case 'wgmmaCommit':
+      case 'wgmmaWait':
+      case 'setRegisters':
         throw new CompilerBug('emit-wgsl', `WGSL has no ${stmt.kind}\n  in: ${printStmt(stmt)}`);
       case 'comment':
         for (const line of stmt.text.split('\n')) this.line(`// ${line}`);

@@ -124,6 +124,15 @@ function* accessesOf(body: readonly Stmt[], known: Known, depth: number): Genera
       case 'asyncCopy':
       case 'asyncCommit':
       case 'asyncWait':
+      case 'initBarrier':
+      case 'arrive':
+      case 'awaitBarrier':
+      case 'copyTile':
+      case 'wgmma':
+      case 'wgmmaFence':
+      case 'wgmmaCommit':
+      case 'wgmmaWait':
+      case 'setRegisters':
       case 'barrier':
       case 'comment':
         break;
