@@ -176,6 +176,12 @@ describe('a GPU reads a row', () => {
     expect(scheduleOf('standardised', 64, 8192, gpuTarget)).toContain('kept in registers');
   });
 
+  test('in smaller shares where it computes much with what it reads', () => {
+    const small = { ...gpuTarget, rows: { ...gpuTarget.rows, registers: 2 } };
+    expect(scheduleOf('softmax', 4096, 1024, gpuTarget)).toContain('64 invocations a row, kept in registers');
+    expect(scheduleOf('softmax', 4096, 1024, small)).toContain('128 invocations a row, kept in registers');
+  });
+
   test('twice, not three times, where it is too long', () => {
     for (const recipe of ['softmax', 'standardised']) expect(sweepsOf(recipe, 64, 65_536, gpuTarget)).toBe(2);
   });

@@ -8,7 +8,17 @@ import type { Target } from '../../schedule/target.ts';
 import { rowFacts, type RowFacts } from './row-facts.ts';
 import { joinBytes } from './row-join.ts';
 import { elementOf, planRow, type Pass } from './row-plan.ts';
-import { keptReads, rowKeeping, rowSpread, totalWidth, type RowSchedule } from './row-schedule.ts';
+import {
+  keptReads,
+  rowKeeping,
+  rowSpread,
+  shareMore,
+  totalWidth,
+  type Keeping,
+  type RowBody,
+  type RowSchedule,
+  type RowSpread,
+} from './row-schedule.ts';
 
 export interface RowOutline {
   readonly schedule: RowSchedule;
@@ -30,13 +40,12 @@ export function outlineRow(kernel: Kernel, target: Target): RowOutline {
   const isAlong = (write: Write): boolean => atomsOf(write.index).includes(column.atom as never);
   const perElement = kernel.writes.filter(isAlong);
   const perRow = kernel.writes.filter((write) => !isAlong(write));
-  const spread = rowSpread(kernel, kernel.body, target);
   const plain = planRow(stages, column.atom, facts, false);
   const sweeps = [
     ...plain.map((pass) => pass.items.map(elementOf)),
     perElement.map((write) => write.value),
   ].filter((exprs) => exprs.length > 0);
-  const keeping = rowKeeping(spread, kernel.body, sweeps, facts, target);
+  const { spread, keeping } = settle(kernel, kernel.body, sweeps, facts, target);
   const seats = { ...spread, width: totalWidth(spread.lanes) };
   const left = target.limits.workgroupBytes - (keeping === 'workgroup' ? target.rows.shared : 0);
   const fuse = keeping === 'stream' && column.extent >= target.rows.fuse;
@@ -49,4 +58,25 @@ export function outlineRow(kernel: Kernel, target: Target): RowOutline {
     joinsAtOnce: Math.max(1, Math.floor(left / joinBytes(seats, stages))),
     facts,
   };
+}
+
+/** Invocations and where elements wait: more share a row where then its elements fit into registers. */
+function settle(
+  kernel: Kernel,
+  body: RowBody,
+  sweeps: readonly (readonly Expr[])[],
+  facts: RowFacts,
+  target: Target,
+): { spread: RowSpread; keeping: Keeping } {
+  const spread = rowSpread(kernel, body, target);
+  const keeping = rowKeeping(spread, body, sweeps, facts, target);
+  if (keeping === 'registers' || sweeps.length < 2) return { spread, keeping };
+  for (
+    let wider = shareMore(spread, body, target);
+    wider !== undefined;
+    wider = shareMore(wider, body, target)
+  )
+    if (rowKeeping(wider, body, sweeps, facts, target) === 'registers')
+      return { spread: wider, keeping: 'registers' };
+  return { spread, keeping };
 }

@@ -118,6 +118,21 @@ function widest(kernel: Kernel, { row, column }: RowBody, target: Target): RowSp
   return { lanes, parts, rows, together };
 }
 
+/** Twice as many invocations for each row, where a row is shared, still has a step for all of them, and they can come together. */
+export function shareMore(
+  spread: RowSpread,
+  { column, stages }: RowBody,
+  target: Target,
+): RowSpread | undefined {
+  const { limits } = target;
+  const parts = 2 * spread.parts;
+  if (!spread.together || parts > stepsOf(column, spread.lanes)) return undefined;
+  if (parts > powerWithin(limits.workgroupInvocations)) return undefined;
+  const wider = { ...spread, parts, rows: Math.max(1, Math.floor(spread.rows / 2)) };
+  const fits = joinBytes({ ...wider, width: totalWidth(spread.lanes) }, stages) <= limits.workgroupBytes;
+  return fits ? wider : undefined;
+}
+
 /** Few rows make small workgroups, so that every core has some. */
 function smallGroup(units: number, target: Target): number {
   let rows = target.workgroupSize;
