@@ -1,114 +1,19 @@
 // Every operation against PyTorch's figures, forward and backward, as tests for a device.
 
 import { beforeAll, describe, expect, test } from 'vitest';
-import { isFloat, type DType } from '../../../src/ir/dtype.ts';
 import { setDevice } from '../../../src/tensor/device.ts';
-import { fromHost } from '../../../src/tensor/record.ts';
-import { mul, sum } from '../../../src/tensor/ops/all.ts';
-import { hostArray, type HostData, type Scalar } from '../../../src/ir/value.ts';
-import type { Tensor } from '../../../src/tensor/tensor.ts';
-import { torchCall } from '../../support/torch-calls.ts';
-import { torchCases, torchFamilies, type TorchCase, type TorchTensor } from '../../support/torch.ts';
-
-/** Trained with, not called: tested by optim. */
-const elsewhere = new Set(['optim', 'schedule']);
-/** Pure movement, selection and whole-number arithmetic: results (not gradients, which may be sums) equal to the last bit. */
-const exactFamilies = new Set(['movement', 'cast', 'integer']);
-
-/** PyTorch's f64 kernels keep a constant in f32 here, or (softplus) leave out e⁻²⁰. */
-const roughInTorch = new Set(['celu', 'hardsigmoid', 'softplus']);
-
-function toTensor({ dtype, shape, data }: TorchTensor): Tensor {
-  return fromHost(hostArray(dtype, shape, data as ArrayLike<Scalar>).data, shape, dtype);
-}
-
-/** Relative to the value, and absolute relative to the largest value: rounding of intermediate results scales with both. */
-const tolerances: Readonly<Record<string, readonly [relative: number, absolute: number]>> = {
-  f64: [1e-11, 1e-12],
-  f32: [2e-6, 1e-6],
-  // One unit in the last place.
-  f16: [2 ** -10, 6e-8],
-  bf16: [2 ** -7, 1e-38],
-};
-
-type Bound = readonly [relative: number, absolute: number];
-
-function boundOf(one: TorchCase, exact: boolean, dtype: DType): Bound {
-  if (exact || !isFloat(dtype)) return [0, 0];
-  return tolerances[dtype === 'f64' && roughInTorch.has(one.op) ? 'f32' : dtype]!;
-}
-
-function expectClose(
-  what: string,
-  found: HostData,
-  expected: TorchTensor,
-  [relative, absolute]: Bound,
-): void {
-  expect(found.length, what).toBe(expected.data.length);
-  const finite = [...expected.data].map(Number).filter(Number.isFinite);
-  const largest = Math.min(1e6, Math.max(1, ...finite.map(Math.abs)));
-  for (let i = 0; i < found.length; i++) {
-    const [got, want] = [found[i]!, expected.data[i]!];
-    if (typeof got === 'bigint' || typeof want === 'bigint') {
-      expect(BigInt(got), `${what}[${i}]`).toBe(BigInt(want));
-      continue;
-    }
-    if (Object.is(got, want) || got === want) continue;
-    const error = Math.abs(got - want);
-    const allowed = relative * Math.abs(want) + absolute * largest;
-    if (!(error <= allowed)) throw new Error(`${what}[${i}]: got ${got}, PyTorch ${want}, off by ${error}`);
-  }
-}
-
-/** Positions are i32 here, i64 in PyTorch. */
-function expectedDType(one: TorchCase, expected: TorchTensor): DType {
-  const isPlace = expected.dtype === 'i64' && one.inputs.every((input) => input.dtype !== 'i64');
-  return isPlace && one.op !== 'cast' ? 'i32' : expected.dtype;
-}
-
-async function check(one: TorchCase, exact: boolean): Promise<void> {
-  const inputs = one.inputs.map((input) => {
-    const x = toTensor(input);
-    return one.grads !== undefined && isFloat(input.dtype) ? x.requiresGrad_() : x;
-  });
-  const outputs = torchCall(one, inputs);
-  expect(outputs.length).toBe(one.outputs.length);
-  if (one.upstream !== undefined) sum(mul(outputs[0]!, toTensor(one.upstream))).backward();
-  for (const [i, expected] of one.outputs.entries()) {
-    const found = outputs[i]!;
-    expect(found.dtype).toBe(expectedDType(one, expected));
-    expect(found.shape).toEqual(expected.shape);
-    expectClose(`output ${i}`, await found.data(), expected, boundOf(one, exact, found.dtype));
-  }
-  for (const [i, expected] of (one.grads ?? []).entries()) {
-    if (expected === null) continue;
-    const grad = inputs[i]!.grad;
-    // What the result does not depend on has no gradient here, and one of zeros in PyTorch's figures.
-    const data = grad === undefined ? new Float64Array(expected.data.length) : await grad.data();
-    expectClose(`gradient of input ${i}`, data, expected, boundOf(one, false, expected.dtype));
-  }
-}
-
-/** WGSL has these; the interpreter has all. */
-const wgslDTypes: ReadonlySet<DType> = new Set(['f32', 'f16', 'bf16', 'i32', 'u32', 'bool']);
-
-function supported(one: TorchCase, device: string): boolean {
-  const dtypes = [
-    ...one.inputs.map((input) => input.dtype),
-    ...one.outputs.map((output) => expectedDType(one, output)),
-  ];
-  return device === 'interpreter' || dtypes.every((dtype) => wgslDTypes.has(dtype));
-}
+import { torchCases } from '../../support/torch.ts';
+import { calledFamilies, checkCase, isSupported } from './torch-check.ts';
 
 /** Declares a test for every case, with `device` chosen. */
 export function agreesWithTorch(device: string): void {
   beforeAll(() => setDevice(device));
 
-  for (const family of torchFamilies().filter((name) => !elsewhere.has(name))) {
+  for (const family of calledFamilies()) {
     describe(`${family} agrees with PyTorch`, () => {
       for (const one of torchCases(family)) {
-        const run = (): Promise<void> => check(one, exactFamilies.has(family) && one.op !== 'div');
-        if (supported(one, device)) test(one.name, run);
+        const run = (): Promise<void> => checkCase(family, one);
+        if (isSupported(one, device)) test(one.name, run);
         else test(`${one.name} is refused`, () => expect(run()).rejects.toThrow(/is not supported on/));
       }
     });

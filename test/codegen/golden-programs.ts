@@ -1,0 +1,72 @@
+// Small programs whose generated kernels are kept as files, test/golden/: on each target those that are told apart there.
+
+import { add, binary, broadcast, div, mul, sub, unary } from '../../src/ir/build.ts';
+import type { Node } from '../../src/ir/graph.ts';
+import { cudaTarget, gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
+import { Sketch } from './cases.ts';
+
+/** By the names of their files; each is one kernel. */
+export const goldenPrograms: Readonly<Record<string, readonly [Target, (s: Sketch) => readonly Node[]]>> = {
+  'swish-of-rows': [
+    gpuTarget,
+    (s) => {
+      const x = add(s.b, s.input([64, 32]), broadcast(s.b, s.input([32]), [64, 32]));
+      return [mul(s.b, x, unary(s.b, 'recip', add(s.b, unary(s.b, 'exp', unary(s.b, 'neg', x)), 1)))];
+    },
+  ],
+  'softmax-software': [softwareTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
+  'softmax-gpu': [gpuTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
+  'matmul-bias-relu-software': [softwareTarget, (s) => [biasRelu(s, 64, 64, 64)]],
+  'matmul-bias-relu-gpu': [gpuTarget, (s) => [biasRelu(s, 512, 512, 512)]],
+  'convolution-software': [
+    softwareTarget,
+    (s) => [s.conv(s.input([1, 16, 32, 32]), s.input([16, 16, 3, 3]))],
+  ],
+  'running-sum-software': [softwareTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
+  'running-sum-gpu': [gpuTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
+  // One kernel for three parameters of different sizes, and the step count with it.
+  'adam-of-three': [gpuTarget, adamOfThree],
+  'sort-gpu': [gpuTarget, (s) => [s.argSort(s.input([40, 100], 'u32'), 1)]],
+  'sort-software': [softwareTarget, (s) => [s.argSort(s.input([40, 100], 'u32'), 1)]],
+  'digit-ranks-gpu': [gpuTarget, (s) => [digitRanks(s)]],
+  'digit-ranks-software': [softwareTarget, (s) => [digitRanks(s)]],
+  'half-precision-sum': [gpuTarget, (s) => [halfSum(s)]],
+  'softmax-cuda': [cudaTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
+  'matmul-bias-relu-cuda': [cudaTarget, (s) => [biasRelu(s, 512, 512, 512)]],
+  'running-sum-cuda': [cudaTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
+  'adam-of-three-cuda': [cudaTarget, adamOfThree],
+  'matmul-bf16-cuda': [
+    cudaTarget,
+    (s) => [s.matmul(s.input([512, 256], 'bf16'), s.input([256, 512], 'bf16'))],
+  ],
+  'half-precision-sum-cuda': [cudaTarget, (s) => [halfSum(s)]],
+};
+
+function halfSum(s: Sketch): Node {
+  return add(s.b, s.input([64], 'f16'), s.input([64], 'f16'));
+}
+
+function digitRanks(s: Sketch): Node {
+  const keys = s.input([2, 8192], 'u32');
+  return s.b.add('digitRanks', [keys], { shift: 8, digits: 256, block: 4096 }) as Node;
+}
+
+function adamOfThree(s: Sketch): readonly Node[] {
+  const { b } = s;
+  const step = add(b, s.input([], 'i32'), 1);
+  const count = b.add('cast', [step], { dtype: 'f32' }) as Node;
+  const mix = (x: Node, y: Node, keep: number): Node => add(b, mul(b, x, keep), mul(b, y, 1 - keep));
+  const updates = [[8, 3], [5], [64]].map((shape) => {
+    const [p, g, m, v] = [1, 2, 3, 4].map(() => s.input(shape)) as [Node, Node, Node, Node];
+    const [mean, square] = [mix(m, g, 0.9), mix(v, mul(b, g, g), 0.99)];
+    const rate = broadcast(b, unary(b, 'recip', count), shape);
+    const move = mul(b, div(b, mean, add(b, unary(b, 'sqrt', square), 1e-8)), rate);
+    return [sub(b, p, move), mean, square];
+  });
+  return [step, ...updates.flat()];
+}
+
+function biasRelu(s: Sketch, m: number, k: number, n: number): Node {
+  const y = s.matmul(s.input([m, k]), s.input([k, n]));
+  return binary(s.b, 'max', add(s.b, y, broadcast(s.b, s.input([n]), [m, n])), 0);
+}

@@ -1,0 +1,54 @@
+// `npm run test:gpu`: the suite for GPUs as a command. Prints one line of JSON, what was going on before it on the error stream, and fails when
+// anything failed. See --help.
+
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { runSuite } from './suite.ts';
+
+const help = `usage: npm run test:gpu -- [options]
+
+Runs every operation against PyTorch's figures, and the golden kernels against the interpreter, on a device. Prints a report as JSON:
+device, description, passed, refused, failed (name and error of each), seconds. The exit status is 1 when anything failed.
+
+  --device NAME    the device (default: SINTER_DEVICE, or cuda)
+  --family NAMES   these families of operations only, comma separated
+  --golden NAMES   these golden kernels only, comma separated; none for none
+  --out FILE       writes the report there too
+  --help           this text
+
+Under compute-sanitizer, with source lines of the generated kernels:
+  SINTER_CUDA_OPTIONS=-lineinfo compute-sanitizer --tool memcheck npm run test:gpu -- --family softmax,norm
+  SINTER_CUDA_OPTIONS=-lineinfo compute-sanitizer --tool racecheck npm run test:gpu -- --family none
+A kernel that faults is named with SINTER_CUDA_SYNC=1.`;
+
+const { values } = parseArgs({
+  options: {
+    device: { type: 'string' },
+    family: { type: 'string' },
+    golden: { type: 'string' },
+    out: { type: 'string' },
+    help: { type: 'boolean' },
+  },
+});
+
+/** `a,b` as a list, `none` as none, nothing as all. */
+function listOf(names: string | undefined): { readonly list?: readonly string[] } {
+  if (names === undefined) return {};
+  return { list: names === 'none' ? [] : names.split(',') };
+}
+
+if (values.help === true) console.log(help);
+else {
+  const families = listOf(values.family).list;
+  const golden = listOf(values.golden).list;
+  const name = values.device ?? (process.env['SINTER_DEVICE'] || 'cuda');
+  const report = await runSuite(name, {
+    ...(families === undefined ? {} : { families }),
+    ...(golden === undefined ? {} : { golden }),
+    say: (line) => console.error(line),
+  });
+  const text = JSON.stringify(report);
+  if (values.out !== undefined) writeFileSync(values.out, `${text}\n`);
+  console.log(text);
+  process.exitCode = report.failed.length > 0 ? 1 : 0;
+}

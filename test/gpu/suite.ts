@@ -1,0 +1,142 @@
+// What a GPU must get right, without a test framework, for machines that have none: every operation against PyTorch's figures, and the
+// golden kernels against the interpreter. Comes in: a device's name; goes out: a report that is plain data.
+
+import { interpret } from '../../src/ir/interpret.ts';
+import { dims, type Graph } from '../../src/ir/graph.ts';
+import { isFloat } from '../../src/ir/dtype.ts';
+import { sizeOf } from '../../src/ir/shape.ts';
+import { hostArray, type HostArray } from '../../src/ir/value.ts';
+import type { Device } from '../../src/runtime/device.ts';
+import { targetOf } from '../../src/schedule/target.ts';
+import { device as chosenDevice, setDevice } from '../../src/tensor/device.ts';
+import { Sketch } from '../codegen/cases.ts';
+import { goldenPrograms } from '../codegen/golden-programs.ts';
+import { runOnDevice } from '../support/execute.ts';
+import { torchCases } from '../support/torch.ts';
+import { calledFamilies, checkCase, isSupported } from '../tensor/ops/torch-check.ts';
+
+export interface SuiteChoice {
+  /** Families of operations; all without. */
+  readonly families?: readonly string[];
+  /** Names of golden kernels; all of the device's target without. */
+  readonly golden?: readonly string[];
+  /** Told of each part when it is done. */
+  readonly say?: (line: string) => void;
+}
+
+export interface SuiteReport {
+  readonly device: string;
+  readonly description: string;
+  readonly passed: number;
+  /** Cases whose dtypes the device lacks, and that were refused as they should be. */
+  readonly refused: number;
+  readonly failed: readonly { readonly name: string; readonly error: string }[];
+  readonly seconds: number;
+}
+
+/** Runs what was chosen on the device; rejects when there is no such device, else whatever fails is in the report. */
+export async function runSuite(name: string, choice: SuiteChoice = {}): Promise<SuiteReport> {
+  const since = performance.now();
+  setDevice(name);
+  const { facts } = await chosenDevice();
+  const failed: { name: string; error: string }[] = [];
+  let passed = 0;
+  let refused = 0;
+  const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+      passed += 1;
+    } catch (error) {
+      failed.push({ name: what, error: messageOf(error) });
+    }
+  };
+  const known = calledFamilies();
+  const families = choice.families ?? known;
+  const strange = families.find((family) => !known.includes(family));
+  if (strange !== undefined) throw new Error(`there is no family ${strange}: expected ${known.join(', ')}`);
+  for (const family of families) {
+    for (const one of torchCases(family)) {
+      if (isSupported(one, name)) await attempt(one.name, () => checkCase(family, one));
+      else if (await isRefused(() => checkCase(family, one))) refused += 1;
+      else failed.push({ name: one.name, error: 'has a dtype that the device lacks, and was not refused' });
+    }
+    choice.say?.(`${family}: ${passed} passed, ${failed.length} failed, ${refused} refused so far`);
+  }
+  for (const golden of choice.golden ?? goldenOf(facts.name)) {
+    await attempt(`golden ${golden}`, async () => checkGolden(golden, await chosenDevice()));
+    choice.say?.(`golden ${golden}: done`);
+  }
+  const seconds = Math.round((performance.now() - since) / 100) / 10;
+  return { device: facts.name, description: facts.description, passed, refused, failed, seconds };
+}
+
+/** Golden kernels of the device's target. */
+function goldenOf(device: string): string[] {
+  const id = device.startsWith('cuda') ? 'cuda' : 'wgsl';
+  return Object.keys(goldenPrograms).filter((name) => goldenPrograms[name]![0].id === id);
+}
+
+/** How far results may be off, relative to all of them together. */
+const tolerances: Readonly<Record<string, number>> = { f64: 1e-10, f32: 1e-4, f16: 5e-3, bf16: 2e-2 };
+
+/** Runs a golden program as the device would have it, and with the very kernel of its file. */
+async function checkGolden(name: string, device: Device): Promise<void> {
+  const golden = goldenPrograms[name];
+  if (golden === undefined) throw new Error('there is no such golden kernel');
+  const [target, make] = golden;
+  const sketch = new Sketch();
+  const graph = sketch.graph(make(sketch));
+  const inputs = inputsOf(graph);
+  const expected = interpret(graph, inputs);
+  for (const as of [targetOf(device.facts), target]) {
+    const found = await runOnDevice(device, as, graph, inputs);
+    found.forEach((output, i) => checkOutput(`output ${i} as ${as.name}`, output, expected[i]!));
+  }
+}
+
+function checkOutput(what: string, found: HostArray, expected: HostArray): void {
+  const allowed = isFloat(expected.dtype) ? tolerances[expected.dtype]! : 0;
+  let error = 0;
+  let size = 0;
+  for (let i = 0; i < expected.data.length; i++) {
+    const [got, want] = [Number(found.data[i]), Number(expected.data[i])];
+    if (Object.is(got, want) || got === want) {
+      if (Number.isFinite(want)) size += want * want;
+      continue;
+    }
+    error += (got - want) ** 2;
+    size += want * want;
+  }
+  const off = Math.sqrt(error / Math.max(size, Number.MIN_VALUE));
+  if (!(error === 0 || off <= allowed)) throw new Error(`${what} is off by ${off}, relative to all of it`);
+}
+
+/** Numbers between -1 and 1, or whole ones, the same each time. */
+function inputsOf(graph: Graph): HostArray[] {
+  let state = 12_345;
+  const next = (): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+  return graph.parameters.map((node) => {
+    const shape = dims(node);
+    const isWhole = !isFloat(node.dtype);
+    const values = Array.from({ length: sizeOf(shape) }, () =>
+      isWhole ? Math.floor(16 * next()) : 2 * next() - 1,
+    );
+    return hostArray(node.dtype, shape, values);
+  });
+}
+
+async function isRefused(work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work();
+    return false;
+  } catch (error) {
+    return messageOf(error).includes('is not supported on');
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
