@@ -10,6 +10,7 @@ import type { Tensor } from '../../src/index.ts';
 import type { HostArray } from '../../src/ir/value.ts';
 import { fromHost } from '../../src/tensor/record.ts';
 import { filled, gentle, magnitudes, maskOf, poisoned, scoresOf, steep, tame } from './attention-cases.ts';
+import { everyDevice } from '../support/devices.ts';
 
 type Three<T> = readonly [T, T, T];
 
@@ -61,7 +62,7 @@ function attend(one: StoredCase, q: Tensor, keys: Tensor, values: Tensor, mask: 
 
 const tensorOf = ({ data, shape, dtype }: HostArray): Tensor => fromHost(data, shape, dtype);
 
-describe.each(['interpreter', 'webgpu:software'])('on %s', (device) => {
+describe.each(everyDevice)('on %s', (device) => {
   beforeAll(() => sn.setDevice(device));
   afterAll(() => sn.setDevice(undefined));
 

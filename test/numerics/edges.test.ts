@@ -4,10 +4,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import * as sn from '../../src/index.ts';
+import { everyDevice } from '../support/devices.ts';
 
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
 
-describe.each(['interpreter', 'webgpu:software'])('on %s', (device) => {
+describe.each(everyDevice)('on %s', (device) => {
   beforeAll(() => sn.setDevice(device));
   afterAll(() => sn.setDevice(undefined));
 

@@ -21,8 +21,10 @@ export async function runOnDevice(
   graph: Graph,
   inputs: readonly HostArray[],
   donate: ReadonlyMap<number, number> = new Map(),
+  pinned?: PinnedSchedules,
 ): Promise<HostArray[]> {
-  const { program } = compileGraph(graph, target, { check: true, donate });
+  const schedules = pinned === undefined ? {} : { schedules: pinned };
+  const { program } = compileGraph(graph, target, { check: true, donate, ...schedules });
   const loaded = device.load(program);
   const buffers = program.buffers.map((buffer) =>
     buffer.role === 'scratch' ? undefined : device.allocate(buffer.bytes),

@@ -10,6 +10,7 @@ import { tensor } from '../../src/tensor/ops/creation.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { noGrad } from '../../src/tensor/transform.ts';
 import { seed } from '../support/property.ts';
+import { everyDevice } from '../support/devices.ts';
 
 /** Two of each size, so that one can be added to the other. */
 const sizes = [1, 1, 3, 3, 64, 64, 257, 257, 20, 20];
@@ -120,7 +121,7 @@ async function follow(commands: readonly Command[]): Promise<void> {
   for (const old of [...ps, ...vs, ...kept.map((one) => one.tensor)]) old.dispose();
 }
 
-describe.each(['interpreter', 'webgpu:software'])('on %s', (name) => {
+describe.each(everyDevice)('on %s', (name) => {
   beforeAll(() => setDevice(name));
   afterAll(() => setDevice(undefined));
 

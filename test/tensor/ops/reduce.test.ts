@@ -6,6 +6,7 @@ import * as sn from '../../../src/tensor/ops/all.ts';
 import { setDevice } from '../../../src/tensor/device.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { holds, read, toTensor } from './support.ts';
+import { everyDevice } from '../../support/devices.ts';
 
 beforeAll(() => setDevice('interpreter'));
 
@@ -146,7 +147,7 @@ describe('sorting', () => {
   });
 });
 
-describe.each(['interpreter', 'webgpu:software'])('additions in no fixed order, %s', (device) => {
+describe.each(everyDevice)('additions in no fixed order, %s', (device) => {
   beforeAll(() => setDevice(device));
   afterAll(() => setDevice('interpreter'));
 

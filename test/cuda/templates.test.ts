@@ -1,0 +1,41 @@
+// Every template on every edge case as CUDA C, checked and on the strict device: what a GPU would run, and schedules that real
+// sizes choose, at sizes that fit a test. Threads run in the orders that show most.
+
+import { describe, expect, test } from 'vitest';
+import { interpret } from '../../src/ir/interpret.ts';
+import { cudaTarget, type Target } from '../../src/schedule/target.ts';
+import { cases } from '../codegen/cases.ts';
+import { expectNear, prepare } from '../codegen/template-cases.ts';
+import { runOnDevice } from '../support/execute.ts';
+import { rowTargets, smallBlocks } from '../support/targets.ts';
+import { titled, useStandIn } from './standin.ts';
+import { strictDevice } from './strict.ts';
+
+const { id, limits, subgroups } = cudaTarget;
+const asCuda = (target: Target): Target => ({ ...target, id, limits, subgroups: subgroups! });
+const variants = Object.entries({ smallBlocks, ...rowTargets }).map(
+  ([name, target]) => [name, asCuda(target)] as const,
+);
+
+describe.skipIf(!useStandIn())(titled('CUDA C on the stand-in'), () => {
+  describe.each([['as on a GPU', cudaTarget] as const, ...variants])('%s', (profile, target) => {
+    // Variants of rows have nothing to say about other kernels.
+    const names = Object.keys(cases).filter(
+      (name) => !(profile in rowTargets) || /softmax|reduc|sum|extreme/.test(name),
+    );
+    const orders =
+      target === cudaTarget ? (['random', 'warpPriority'] as const) : (['warpPriority'] as const);
+
+    test.each(names)('%s', async (name) => {
+      const { graph, inputs } = prepare(name);
+      const expected = interpret(graph, inputs);
+      const results = [];
+      for (const order of orders) {
+        const found = await runOnDevice(strictDevice({ order }), target, graph, inputs);
+        expectNear(found, expected);
+        results.push(found.map(({ data }) => data));
+      }
+      for (const result of results) expect(result).toEqual(results[0]);
+    });
+  });
+});

@@ -1,0 +1,10 @@
+// The devices that tests of behaviour run on: the interpreter, software WebGPU, and CUDA over its stand-in where the machine has a
+// host compiler.
+
+import { useStandIn } from '../cuda/standin.ts';
+
+export const everyDevice: readonly string[] = [
+  'interpreter',
+  'webgpu:software',
+  ...(useStandIn() ? ['cuda'] : []),
+];
