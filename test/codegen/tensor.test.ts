@@ -1,21 +1,13 @@
 // Contractions on matrix units: every schedule of random products and convolutions of 16-bit operands, whichever way they lie,
 // computes what the reference does, without a race between copies and readers.
 
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
 import { lowerKernel } from '../../src/codegen/kernel.ts';
 import { addInts, constant } from '../../src/codegen/builder.ts';
 import type { Loop, Stmt, Value } from '../../src/codegen/loop.ts';
-import { contractProblem, type ContractProblem } from '../../src/codegen/template/contract-problem.ts';
-import {
-  contractSchedule,
-  legalSchedules,
-  type ContractSchedule,
-} from '../../src/codegen/template/contract-schedule.ts';
-import { add, binary, broadcast, cast } from '../../src/ir/build.ts';
-import { dims, type Graph } from '../../src/ir/graph.ts';
+import { contractSchedule, type ContractSchedule } from '../../src/codegen/template/contract-schedule.ts';
 import { interpret } from '../../src/ir/interpret.ts';
 import { emptyData, type HostArray } from '../../src/ir/value.ts';
 import { apart } from '../../src/schedule/memory.ts';
@@ -24,8 +16,8 @@ import { gpuTarget, type Target } from '../../src/schedule/target.ts';
 import { runLoops } from '../support/execute.ts';
 import { checkLaw } from '../support/property.ts';
 import { expectClose } from '../support/random-graph.ts';
-import { randomArray } from '../support/random-values.ts';
 import { Sketch } from './cases.ts';
+import { graphOf, inputsOf, problemOf, product, tensorSchedules } from './tensor-cases.ts';
 
 const target: Target = {
   ...gpuTarget,
@@ -34,67 +26,11 @@ const target: Target = {
   limits: { ...gpuTarget.limits, workgroupBytes: 160 * 1024, workgroupInvocations: 1024 },
 };
 
-interface Product {
-  readonly dtype: 'f16' | 'bf16';
-  readonly batch: number;
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  readonly turnLhs: boolean;
-  readonly turnRhs: boolean;
-  /** Where an operand comes from: as it lies, computed from it, or narrowed from f32. */
-  readonly from: 'memory' | 'prologue' | 'f32';
-  readonly epilogue: boolean;
-  readonly pick: number;
-}
-
-/** Around the edges of fragments, copies and tiles. */
-const size = fc.oneof(fc.constantFrom(1, 8, 16, 24, 32, 40, 64, 72), fc.integer({ min: 1, max: 80 }));
-const product: fc.Arbitrary<Product> = fc.record({
-  dtype: fc.constantFrom('f16', 'bf16'),
-  batch: fc.integer({ min: 1, max: 2 }),
-  m: size,
-  n: size,
-  k: size,
-  turnLhs: fc.boolean(),
-  turnRhs: fc.boolean(),
-  from: fc.constantFrom('memory', 'prologue', 'f32'),
-  epilogue: fc.boolean(),
-  pick: fc.nat(),
-});
-
-function graphOf({ dtype, batch, m, n, k, turnLhs, turnRhs, from, epilogue }: Product): Graph {
-  const s = new Sketch();
-  const source = from === 'f32' ? 'f32' : dtype;
-  const x = s.input([batch, ...(turnLhs ? [k, m] : [m, k])], source);
-  const y = s.input([batch, ...(turnRhs ? [n, k] : [k, n])], dtype);
-  const lhs = from === 'f32' ? cast(s.b, x, dtype) : from === 'prologue' ? binary(s.b, 'mul', x, 0.5) : x;
-  const z = s.dot(lhs, y, [0], [0], [turnLhs ? 1 : 2], [turnRhs ? 2 : 1]);
-  if (!epilogue) return s.graph([z]);
-  const biased = add(s.b, cast(s.b, z, 'f32'), broadcast(s.b, s.input([n]), dims(z)));
-  return s.graph([binary(s.b, 'max', biased, 0)]);
-}
-
-function problemOf(graph: Graph): ContractProblem {
-  const { kernels } = scheduleGraph(graph, target, new Map());
-  const kernel = kernels.find(({ body }) => body.kind === 'contract')!;
-  if (kernel.body.kind !== 'contract') throw new Error('no contraction');
-  return contractProblem(kernel, kernel.body);
-}
-
-function tensorSchedules(graph: Graph): readonly ContractSchedule[] {
-  return legalSchedules(problemOf(graph), target).filter(({ kind }) => kind === 'tensor');
-}
-
-function inputsOf(graph: Graph): HostArray[] {
-  return graph.parameters.map(({ dtype, shape }, i) => randomArray(dtype, shape as number[], i + 1, 'tame'));
-}
-
 test('every schedule of a product on matrix units computes it', { timeout: 240_000 }, () => {
   checkLaw(60, product, (sizes) => {
     const graph = graphOf(sizes);
     const inputs = inputsOf(graph);
-    const schedules = tensorSchedules(graph);
+    const schedules = tensorSchedules(graph, target);
     const schedule = schedules[sizes.pick % schedules.length]!;
     const results = runLoops(target, graph, inputs, () => schedule);
     interpret(graph, inputs).forEach((want, i) => expectClose(results[i]!, want, 1e-2));
@@ -107,7 +43,7 @@ test('so does every schedule of a convolution', { timeout: 240_000 }, () => {
   const graph = s.graph([s.conv(x, w)]);
   const inputs = inputsOf(graph);
   const [want] = interpret(graph, inputs);
-  const schedules = tensorSchedules(graph);
+  const schedules = tensorSchedules(graph, target);
   expect(schedules.length).toBeGreaterThan(5);
   for (const schedule of schedules)
     expectClose(runLoops(target, graph, inputs, () => schedule)[0]!, want!, 1e-2);
@@ -117,7 +53,7 @@ describe('the model', () => {
   const chosen = (m: number, k: number, n: number, dtype: 'f32' | 'bf16'): ContractSchedule => {
     const s = new Sketch();
     const graph = s.graph([s.matmul(s.input([m, k], dtype), s.input([k, n], dtype))]);
-    return contractSchedule(problemOf(graph), target);
+    return contractSchedule(problemOf(graph, target), target);
   };
 
   test('takes matrix units for products of 16-bit operands, in tiles that fill the machine', () => {

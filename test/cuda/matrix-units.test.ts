@@ -1,0 +1,95 @@
+// Products, convolutions and attention on matrix units as CUDA C: mma, ldmatrix and cp.async by the stand-in's models of them, in
+// checked builds on the strict device, equal the reference; in every order of threads bit for bit.
+
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import * as sn from '../../src/index.ts';
+import type { Graph } from '../../src/ir/graph.ts';
+import { interpret } from '../../src/ir/interpret.ts';
+import type { HostArray } from '../../src/ir/value.ts';
+import type { PinnedSchedules } from '../../src/codegen/template/contract-schedule.ts';
+import { cudaTarget } from '../../src/schedule/target.ts';
+import { Sketch } from '../codegen/cases.ts';
+import { graphOf, inputsOf, product, tensorSchedules, type Product } from '../codegen/tensor-cases.ts';
+import { attentionRun, expectSame, filled, maskOf, tame, type Attend } from '../numerics/attention-cases.ts';
+import { runOnDevice } from '../support/execute.ts';
+import { seed } from '../support/property.ts';
+import { expectClose } from '../support/random-graph.ts';
+import { orders, titled, useStandIn, type Order } from './standin.ts';
+import { strictDevice } from './strict.ts';
+
+/** Results in one order of threads, after those in the others were found equal. */
+async function inEveryOrder(
+  graph: Graph,
+  inputs: readonly HostArray[],
+  pinned?: PinnedSchedules,
+): Promise<HostArray[]> {
+  let first: HostArray[] | undefined;
+  for (const order of Object.keys(orders) as Order[]) {
+    const found = await runOnDevice(strictDevice({ order }), cudaTarget, graph, inputs, new Map(), pinned);
+    first ??= found;
+    expect(
+      found.map(({ data }) => data),
+      order,
+    ).toEqual(first.map(({ data }) => data));
+  }
+  return first!;
+}
+
+const plain: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v);
+const causal: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v, { isCausal: true });
+const masked: Attend = (q, k, v, mask) => sn.scaledDotProductAttention(q, k, v, { mask: mask! });
+
+describe.skipIf(!useStandIn())(titled('matrix units on the stand-in'), () => {
+  test('every schedule of a product computes it', { timeout: 300_000 }, async () => {
+    console.log(`seed ${seed}`);
+    const law = async (sizes: Product): Promise<void> => {
+      const graph = graphOf(sizes);
+      const inputs = inputsOf(graph);
+      const schedules = tensorSchedules(graph, cudaTarget);
+      const schedule = schedules[sizes.pick % schedules.length]!;
+      const found = await inEveryOrder(graph, inputs, () => schedule);
+      interpret(graph, inputs).forEach((want, i) => expectClose(found[i]!, want, 1e-2));
+    };
+    await fc.assert(fc.asyncProperty(product, law), { numRuns: 25, seed });
+  });
+
+  test('every schedule of a convolution computes it', { timeout: 300_000 }, async () => {
+    const s = new Sketch();
+    const [x, w] = [s.input([2, 8, 9, 7], 'bf16'), s.input([24, 8, 3, 3], 'bf16')];
+    const graph = s.graph([s.conv(x, w)]);
+    const inputs = inputsOf(graph);
+    const [want] = interpret(graph, inputs);
+    const schedules = tensorSchedules(graph, cudaTarget);
+    expect(schedules.length).toBeGreaterThan(5);
+    for (const schedule of schedules) {
+      const device = strictDevice({ order: 'warpPriority' });
+      const [found] = await runOnDevice(device, cudaTarget, graph, inputs, new Map(), () => schedule);
+      expectClose(found!, want!, 1e-2);
+    }
+  });
+
+  describe.each(['f16', 'bf16'] as const)('attention in %s', (dtype) => {
+    test.each([
+      ['no mask', plain, 16, 16, 16, 16],
+      ['no mask', plain, 40, 70, 24, 40],
+      ['no mask', plain, 130, 33, 8, 64],
+      ['causal', causal, 70, 70, 32, 16],
+      ['causal', causal, 33, 65, 40, 9],
+      ['bool', masked, 24, 40, 16, 16],
+    ] as const)('%s, case %#', { timeout: 120_000 }, async (_, attend, queries, keys, depth, columns) => {
+      const input = (shape: number[], from: number): HostArray => filled(shape, tame, from, dtype);
+      const run = attentionRun({
+        inputs: [
+          input([1, 2, queries, depth], 1),
+          input([1, 2, keys, depth], 2),
+          input([1, 2, keys, columns], 3),
+          ...(attend === masked ? [maskOf('bool', queries, keys)] : []),
+        ],
+        attend,
+      });
+      const found = await inEveryOrder(run.graph, run.inputs);
+      expectSame(found, interpret(run.graph, run.inputs), run, dtype === 'f16' ? 5e-3 : 4e-2);
+    });
+  });
+});
