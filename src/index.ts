@@ -49,6 +49,7 @@ export {
 
 // Devices and memory
 export { devices, setDevice, synchronize } from './tensor/device.ts';
+export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 export type { DeviceReport } from './runtime/registry.ts';
 export { setGivenUpBudget } from './tensor/memory.ts';
 export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';

@@ -1,6 +1,7 @@
 // What the statements of matrix units do in the Loop interpreter: fragments lie among the 32 invocations of a subgroup as the PTX
 // ISA lays them down ("Warp Level Matrix Instructions"), and what is copied without waiting is poison until it was waited for.
 
+import { dtypeBytes } from '../ir/dtype.ts';
 import { bf16FromBits, bf16ToBits, f16FromBits, f16ToBits, type HostData } from '../ir/value.ts';
 import type { Frame, Lane } from './interpret-op.ts';
 import type { LoopBuffer, MatrixStmt, MatrixType, Value, Width } from './loop.ts';
@@ -8,7 +9,7 @@ import type { Shadow } from './shadow.ts';
 
 /** Invocations of a subgroup that acts as one. */
 export const matrixSubgroup = 32;
-/** Rows and columns of the matrices that memory holds, and elements of a copy. */
+/** Rows and columns of the matrices that memory holds. */
 const edge = 8;
 
 /** A buffer, with what the interpreter knows of its accesses. */
@@ -69,7 +70,23 @@ export function loadMatrices(
     }
 }
 
-/** `mma.m16n8k16`: adds the product of two fragments to the sums in registers `sum` … `sum + 3`, rounded to f32 once. */
+const single = new Float32Array(1);
+const bits = new Uint32Array(single.buffer);
+
+/** The nearest f32 with 10 bits of fraction, ties away from zero (`cvt.rna.tf32`). */
+export function roundTf32(x: number): number {
+  single[0] = x;
+  if (Number.isFinite(x)) bits[0] = (bits[0]! + 0x1000) & 0xffffe000;
+  return single[0];
+}
+
+/** The value of the upper 19 bits of a word. */
+function tf32FromBits(word: number): number {
+  bits[0] = word & 0xffffe000;
+  return single[0]!;
+}
+
+/** `mma.m16n8k8` for tf32, otherwise `mma.m16n8k16`: adds the product of two fragments to the sums in registers `sum` … `sum + 3`, rounded to f32 once. */
 export function multiplyMatrices(
   frames: readonly Frame[],
   operand: MatrixType,
@@ -77,14 +94,18 @@ export function multiplyMatrices(
   lhs: number,
   rhs: number,
 ): void {
+  const steps = operand === 'tf32' ? 8 : 16;
   const value = operand === 'f16' ? f16FromBits : bf16FromBits;
   const half = (word: number, k: number): number => value(k % 2 === 0 ? word & 0xffff : word >>> 16);
   for (let first = 0; first < frames.length; first += matrixSubgroup) {
     const left = (m: number, k: number): number => {
+      if (operand === 'tf32')
+        return tf32FromBits(frames[first + 4 * (m % 8) + (k % 4)]![lhs + (m >> 3) + 2 * (k >> 2)]!);
       const lane = 4 * (m % 8) + ((k % 8) >> 1);
       return half(frames[first + lane]![lhs + (m >> 3) + 2 * (k >> 3)]!, k);
     };
     const right = (k: number, n: number): number => {
+      if (operand === 'tf32') return tf32FromBits(frames[first + 4 * n + (k % 4)]![rhs + (k >> 2)]!);
       const lane = 4 * n + ((k % 8) >> 1);
       return half(frames[first + lane]![rhs + (k >> 3)]!, k);
     };
@@ -93,7 +114,7 @@ export function multiplyMatrices(
         const frame = frames[first + 4 * (m % 8) + (n >> 1)]!;
         const at = sum + (n & 1) + 2 * (m >> 3);
         let total = frame[at]!;
-        for (let k = 0; k < 16; k++) total += left(m, k) * right(k, n);
+        for (let k = 0; k < steps; k++) total += left(m, k) * right(k, n);
         frame[at] = Math.fround(total);
       }
   }
@@ -132,17 +153,18 @@ export class AsyncCopies {
     inside: boolean,
     worker: Worker,
   ): void {
+    const count = 16 / dtypeBytes(to.buffer.dtype);
     for (const [place, { buffer }] of [
       [source, from],
       [at, to],
     ] as const) {
-      if (place % edge !== 0) worker.fail(`element ${place} of ${buffer.name} is not aligned to ${edge}`);
-      if (!(place >= 0 && place + edge <= buffer.size))
+      if (place % count !== 0) worker.fail(`element ${place} of ${buffer.name} is not aligned to ${count}`);
+      if (!(place >= 0 && place + count <= buffer.size))
         worker.fail(
-          `elements ${place} to ${place + edge} are outside ${buffer.name}, which has ${buffer.size}`,
+          `elements ${place} to ${place + count} are outside ${buffer.name}, which has ${buffer.size}`,
         );
     }
-    const values = Array.from({ length: edge }, (_, i) => (inside ? Number(from.data[source + i]) : 0));
+    const values = Array.from({ length: count }, (_, i) => (inside ? Number(from.data[source + i]) : 0));
     const copy: Copy = { to, at, values };
     this.#write(copy, () => Number.NaN, worker);
     const open = this.#open.get(item);
@@ -163,8 +185,8 @@ export class AsyncCopies {
     for (const copy of done.flat()) this.#write(copy, (i) => copy.values[i]!, worker);
   }
 
-  #write({ to, at }: Copy, value: (i: number) => number, { touch }: Worker): void {
-    for (let i = 0; i < edge; i++) {
+  #write({ to, at, values }: Copy, value: (i: number) => number, { touch }: Worker): void {
+    for (const i of values.keys()) {
       touch(`${to.buffer.name}[${at + i}]`);
       to.shadow!.write(at + i, true);
       to.data[at + i] = value(i);

@@ -4,6 +4,7 @@ import { philox4x32 } from '../ir/random.ts';
 import type { Monoid } from '../ir/ops.ts';
 import { combineMonoid, compileScalar } from '../ir/scalar.ts';
 import { bf16ToBits, f16ToBits, roundBf16, roundF16 } from '../ir/value.ts';
+import { roundTf32 } from './interpret-matrix.ts';
 import type { RegisterType, Stmt, Value } from './loop.ts';
 import { printValue } from './print-loop.ts';
 
@@ -36,6 +37,8 @@ export function lanesOf(
       return args[0]!.map((x) => (frame) => roundF16(x(frame)));
     case 'roundBf16':
       return args[0]!.map((x) => (frame) => roundBf16(x(frame)));
+    case 'roundTf32':
+      return args[0]!.map((x) => (frame) => roundTf32(x(frame)));
     case 'packF16':
     case 'packBf16': {
       const toBits = op === 'packF16' ? f16ToBits : bf16ToBits;

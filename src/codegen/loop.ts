@@ -15,6 +15,7 @@ export type Width = 1 | 2 | 4;
  * `philox` (args, all scalar: key lo, key hi, counter lo, counter hi, element index i32 → u32 word of that element; with
  * width 4 the index is a multiple of 4 and the result holds the words of four consecutive elements),
  * `floorDiv`/`floorMod` (i32 by a positive constant, rounding toward −∞),
+ * `roundTf32` (f32 → the nearest value with 10 bits of fraction, ties away from zero),
  * `popcount` (u32 → how many of its bits are set),
  * `packF16`/`packBf16` (two f32 → u32: the first as 16 bits in the low half, the second in the high half).
  */
@@ -25,6 +26,7 @@ export type LoopOp =
   | 'philox'
   | 'floorDiv'
   | 'floorMod'
+  | 'roundTf32'
   | 'popcount'
   | 'packF16'
   | 'packBf16';
@@ -113,13 +115,13 @@ export type Stmt =
   | WarpgroupStmt
   | { readonly kind: 'comment'; readonly text: string };
 
-/** Element types of matrices that matrix units multiply; sums are f32. */
-export type MatrixType = 'f16' | 'bf16';
+/** Element types of matrices that matrix units multiply; sums are f32. A tf32 is a f32 of which the upper 19 bits count. */
+export type MatrixType = 'f16' | 'bf16' | 'tf32';
 
 /**
  * What matrix units (tensor cores) need, on targets that have them: subgroups of 32 invocations which act as one, and tiles of
  * 16-bit elements that come to workgroup memory while others are multiplied. All but `asyncCopy` in uniform control flow only.
- * Which invocation holds which element is as the PTX ISA lays it down for `mma.m16n8k16` and `ldmatrix`.
+ * Which invocation holds which element is as the PTX ISA lays it down for `mma.m16n8k16` (tf32: `mma.m16n8k8`) and `ldmatrix`.
  */
 export type MatrixStmt =
   /** Names a u32 vector of four: four 8×8 matrices of 16-bit elements from workgroup memory, two elements a word. Invocation i
@@ -131,7 +133,7 @@ export type MatrixStmt =
       readonly index: Value;
       readonly transposed: boolean;
     }
-  /** Adds a 16×16 matrix (u32×4) times a 16×8 one (u32×2) to the 16×8 sums of `name` (a var, f32×4). */
+  /** Adds a 16×16 matrix (u32×4; of tf32 16×8) times a 16×8 one (u32×2; 8×8) to the 16×8 sums of `name` (a var, f32×4). */
   | {
       readonly kind: 'mma';
       readonly name: string;
@@ -141,7 +143,7 @@ export type MatrixStmt =
     }
   /** Names the value that the invocation whose place in the subgroup differs by the bits of `mask` has. */
   | { readonly kind: 'shuffle'; readonly name: string; readonly value: Value; readonly mask: number }
-  /** Begins to copy 8 elements of 16 bits from global memory (`from`, at `at`) to workgroup memory, both multiples of 8;
+  /** Begins to copy 16 bytes of elements from global memory (`from`, at `at`) to workgroup memory, both aligned to that;
    *  zeros where `inside` is false. They may be read after an `asyncWait` and a barrier. */
   | {
       readonly kind: 'asyncCopy';

@@ -5,7 +5,7 @@ import { CompilerBug } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
 import type { Monoid } from '../ir/ops.ts';
 import { operandsOf } from './builder.ts';
-import type { Loop, LoopBuffer, LoopOp, MatrixType, RegisterType, Stmt, Value, Width } from './loop.ts';
+import type { Loop, LoopBuffer, LoopOp, RegisterType, Stmt, Value, Width } from './loop.ts';
 import { checkLimits, type LoopLimits } from './loop-limits.ts';
 import { printLoop, printStmt, printType, printValue } from './print-loop.ts';
 import { checkUniformity } from './uniformity.ts';
@@ -73,6 +73,7 @@ const signatures: Readonly<Record<Exclude<LoopOp, 'cast' | 'bitcast' | 'where' |
   eq: ['any', 2],
   ne: ['any', 2],
   popcount: ['integer', 1],
+  roundTf32: unaryFloat,
   packF16: binaryFloat,
   packBf16: binaryFloat,
   shl: ['integer', 2],
@@ -109,7 +110,7 @@ export function widened(dtype: DType): RegisterType | undefined {
   return registers[dtype];
 }
 
-function isMatrixType(dtype: DType): dtype is MatrixType {
+function isNarrow(dtype: DType): boolean {
   return dtype === 'f16' || dtype === 'bf16';
 }
 
@@ -161,8 +162,7 @@ class TypeCheck {
       if (this.#buffers.has(buffer.name)) this.#fail(`two buffers are called ${buffer.name}`);
       if (!Number.isInteger(buffer.size) || buffer.size < 1)
         this.#fail(`buffer ${buffer.name} has ${buffer.size} elements`);
-      const isShareable =
-        families.number.includes(buffer.dtype as RegisterType) || isMatrixType(buffer.dtype);
+      const isShareable = families.number.includes(buffer.dtype as RegisterType) || isNarrow(buffer.dtype);
       if (buffer.space === 'workgroup' && !isShareable)
         this.#fail(`workgroup memory ${buffer.name} cannot be ${buffer.dtype}`);
       this.#buffers.set(buffer.name, buffer);
@@ -246,7 +246,7 @@ class TypeCheck {
       }
       case 'loadMatrix': {
         const buffer = this.#buffer(stmt.buffer);
-        if (buffer.space !== 'workgroup' || !isMatrixType(buffer.dtype))
+        if (buffer.space !== 'workgroup' || !isNarrow(buffer.dtype))
           this.#fail(`matrices are not read from ${buffer.space} ${buffer.dtype} ${stmt.buffer}`);
         this.#checker.typed(stmt.index, 'i32', 1);
         this.#define(stmt.name, scope, 'u32', 4);
@@ -269,7 +269,7 @@ class TypeCheck {
         const [to, from] = [this.#buffer(stmt.buffer), this.#buffer(stmt.from)];
         if (to.space !== 'workgroup' || from.space !== 'global' || from.access !== 'read')
           this.#fail('copies go from global memory that is only read to workgroup memory');
-        if (to.dtype !== from.dtype || !isMatrixType(to.dtype))
+        if (to.dtype !== from.dtype || !(isNarrow(to.dtype) || to.dtype === 'f32'))
           this.#fail(`${from.dtype} is not copied to ${to.dtype}`);
         for (const index of [stmt.index, stmt.at]) {
           this.#checker.typed(index, 'i32', 1);

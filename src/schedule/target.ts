@@ -30,8 +30,9 @@ export interface Target {
   readonly rows: RowProfile;
   /** Invocations of a subgroup, at least and at most, where the device has subgroups and they pay. */
   readonly subgroups?: { readonly min: number; readonly max: number };
-  /** Types that matrix units multiply (tensor cores), where there are any: by subgroups of 32 invocations, with sums of f32. */
-  readonly matrixUnits?: readonly ('f16' | 'bf16')[];
+  /** Types that matrix units multiply (tensor cores), where there are any: by subgroups of 32 invocations, with sums of f32.
+   *  tf32 takes the place of f32, and is there only where it is asked for. */
+  readonly matrixUnits?: readonly ('f16' | 'bf16' | 'tf32')[];
   /** Whether warp groups multiply tiles that the device copies on its own (sm_90a), and how many multiprocessors do. */
   readonly warpgroups?: { readonly multiprocessors: number };
   /** Cost model: µs for a dispatch, bytes per µs, arithmetic per µs. */
@@ -98,8 +99,8 @@ export const cudaTarget: Target = {
   id: 'cuda',
   name: 'cuda',
   limits: {
-    // Pointers are cheap, dozens would do: eight is what the rules for putting kernels together were weighed with.
-    storageBuffers: 8,
+    // Pointers are cheap; a masked attention's gradients take ten.
+    storageBuffers: 16,
     bufferBytes: 2 ** 40,
     bindingBytes: 2 ** 40,
     // 227 KiB, of which launches must ask for what is beyond 48.
@@ -132,4 +133,11 @@ export function targetOf(facts: DeviceFacts): Target {
   // The software adapter has subgroups of four, which save no barrier that its schedules would have.
   if (facts.software) return { ...softwareTarget, limits };
   return { ...gpuTarget, limits, ...subgroups };
+}
+
+/** The target for a precision of products of f32: as they are, or in tf32 where the device has matrix units for it. */
+export function withPrecision(target: Target, precision: 'f32' | 'tf32'): Target {
+  const { matrixUnits } = target;
+  if (precision === 'f32' || matrixUnits === undefined || matrixUnits.includes('tf32')) return target;
+  return { ...target, matrixUnits: [...matrixUnits, 'tf32'] };
 }

@@ -4,7 +4,8 @@ import { compileGraph, type CompileOptions, type PinnedSchedules } from '../comp
 import type { Graph } from '../ir/graph.ts';
 import type { Device, LoadedProgram } from '../runtime/device.ts';
 import type { Program } from '../runtime/program.ts';
-import { targetOf } from '../schedule/target.ts';
+import { targetOf, withPrecision } from '../schedule/target.ts';
+import { matmulPrecision, type MatmulPrecision } from './precision.ts';
 
 /** Where the memory of an output comes from at each run: an input or an earlier output that it repeats, or a fresh buffer. */
 export interface Place {
@@ -40,7 +41,7 @@ export class Executable {
   readonly options: CompileOptions;
   readonly #find: FindSchedules | undefined;
   readonly #found = new Map<Device, PinnedSchedules>();
-  readonly #ready = new Map<Device, Ready>();
+  readonly #ready = new Map<Device, Map<MatmulPrecision, Ready>>();
 
   constructor(graph: Graph, options: CompileOptions, find?: FindSchedules) {
     this.graph = graph;
@@ -60,24 +61,31 @@ export class Executable {
 
   /** The program, ready on `device`. Throws what the compiler or the device has against it. */
   on(device: Device): Ready {
-    let ready = this.#ready.get(device);
+    const precision = matmulPrecision();
+    let ready = this.#ready.get(device)?.get(precision);
     if (ready === undefined) {
       for (const [other] of this.#ready) if (other.lost) this.#ready.delete(other);
       compiled += 1;
       for (const [other] of this.#found) if (other.lost) this.#found.delete(other);
       const schedules = this.#found.get(device);
       const options = schedules === undefined ? this.options : { ...this.options, schedules };
-      const { program, host } = compileGraph(this.graph, targetOf(device.facts), options);
+      const { program, host } = compileGraph(
+        this.graph,
+        withPrecision(targetOf(device.facts), precision),
+        options,
+      );
       const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
       ready = { loaded: device.load(program, host), donated, places: placesOf(program) };
-      this.#ready.set(device, ready);
+      const known = this.#ready.get(device) ?? new Map<MatmulPrecision, Ready>();
+      this.#ready.set(device, known.set(precision, ready));
     }
     return ready;
   }
 
   /** Frees the programs; they are compiled again if it is run again. */
   destroy(): void {
-    for (const [device, { loaded }] of this.#ready) if (!device.lost) loaded.destroy();
+    for (const [device, known] of this.#ready)
+      if (!device.lost) for (const { loaded } of known.values()) loaded.destroy();
     this.#ready.clear();
   }
 }

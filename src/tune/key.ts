@@ -9,9 +9,11 @@ export function scheduleKey(problem: ContractProblem, facts: DeviceFacts): strin
   return `${problemKey(problem)} on ${machineKey(facts)}`;
 }
 
-function problemKey({ kind, batch, m, k, n, lhs, rhs, dtype, window, epilogue }: ContractProblem): string {
+function problemKey(problem: ContractProblem): string {
+  const { kind, batch, m, k, n, lhs, rhs, dtype, matrix, window, epilogue } = problem;
   const sizes = [batch, m, k, n].map(roundedSize).join('x');
-  const parts = [kind, sizes, `lhs:${lhs}`, `rhs:${rhs}`, dtype, `e${roundedSize(epilogue)}`];
+  const narrow = matrix === undefined || matrix === 'tf32' ? [] : [matrix];
+  const parts = [kind, sizes, `lhs:${lhs}`, `rhs:${rhs}`, dtype, ...narrow, `e${roundedSize(epilogue)}`];
   if (window !== undefined) {
     const { width, lines, taps, tapLines, stride, dilation, spread } = window;
     // Patches divide the line, so lines are told apart exactly.

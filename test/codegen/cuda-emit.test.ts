@@ -255,8 +255,10 @@ test('names that are taken get another', () => {
   ]);
 });
 
-test.each(workloads)('$name has as many kernels on CUDA as in WGSL', ({ fn, args }) => {
-  expect(lower(fn, args(), { target: 'cuda' }).length).toBe(lower(fn, args(), { target: 'wgsl' }).length);
+test.each(workloads)('$name has no more kernels on CUDA than in WGSL', ({ fn, args }) => {
+  const count = (target: string): number => lower(fn, args(), { target }).length;
+  // Kernels may take more arguments than WebGPU has bindings.
+  expect(count('cuda')).toBeLessThanOrEqual(count('wgsl'));
 });
 
 test('lower names the targets there are', () => {

@@ -13,7 +13,7 @@ import { randomArray } from '../support/random-values.ts';
 import { Sketch } from './cases.ts';
 
 export interface Product {
-  readonly dtype: 'f16' | 'bf16';
+  readonly dtype: 'f16' | 'bf16' | 'f32';
   readonly batch: number;
   readonly m: number;
   readonly n: number;
@@ -29,7 +29,7 @@ export interface Product {
 /** Around the edges of fragments, copies and tiles. */
 const size = fc.oneof(fc.constantFrom(1, 8, 16, 24, 32, 40, 64, 72), fc.integer({ min: 1, max: 80 }));
 export const product: fc.Arbitrary<Product> = fc.record({
-  dtype: fc.constantFrom('f16', 'bf16'),
+  dtype: fc.constantFrom('f16', 'bf16', 'f32'),
   batch: fc.integer({ min: 1, max: 2 }),
   m: size,
   n: size,

@@ -1,4 +1,4 @@
-// Contractions on matrix units: every schedule of random products and convolutions of 16-bit operands, whichever way they lie,
+// Contractions on matrix units: every schedule of random products and convolutions, whichever way they lie,
 // computes what the reference does, without a race between copies and readers.
 
 import { describe, expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import { lowerKernel } from '../../src/codegen/kernel.ts';
 import { addInts, constant } from '../../src/codegen/builder.ts';
 import type { Loop, Stmt, Value } from '../../src/codegen/loop.ts';
 import { contractSchedule, type ContractSchedule } from '../../src/codegen/template/contract-schedule.ts';
+import type { Graph } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret.ts';
 import { emptyData, type HostArray } from '../../src/ir/value.ts';
 import { apart } from '../../src/schedule/memory.ts';
@@ -22,7 +23,7 @@ import { graphOf, inputsOf, problemOf, product, tensorSchedules } from './tensor
 const target: Target = {
   ...gpuTarget,
   subgroups: { min: 32, max: 32 },
-  matrixUnits: ['f16', 'bf16'],
+  matrixUnits: ['f16', 'bf16', 'tf32'],
   limits: { ...gpuTarget.limits, workgroupBytes: 160 * 1024, workgroupInvocations: 1024 },
 };
 
@@ -50,16 +51,22 @@ test('so does every schedule of a convolution', { timeout: 240_000 }, () => {
 });
 
 describe('the model', () => {
+  const squares = (dtype: 'f32' | 'bf16'): Graph => {
+    const s = new Sketch();
+    return s.graph([s.matmul(s.input([4096, 4096], dtype), s.input([4096, 4096], dtype))]);
+  };
   const chosen = (m: number, k: number, n: number, dtype: 'f32' | 'bf16'): ContractSchedule => {
     const s = new Sketch();
     const graph = s.graph([s.matmul(s.input([m, k], dtype), s.input([k, n], dtype))]);
     return contractSchedule(problemOf(graph, target), target);
   };
 
-  test('takes matrix units for products of 16-bit operands, in tiles that fill the machine', () => {
+  test('takes matrix units for products of operands that they have, in tiles that fill the machine', () => {
     expect(chosen(4096, 4096, 4096, 'bf16')).toMatchObject({ kind: 'tensor', rows: 64, columns: 64 });
     expect(chosen(256, 256, 256, 'bf16')).toMatchObject({ kind: 'tensor' });
-    expect(chosen(4096, 4096, 4096, 'f32').kind).toBe('staged');
+    expect(chosen(4096, 4096, 4096, 'f32')).toMatchObject({ kind: 'tensor' });
+    const { kind } = contractSchedule(problemOf(squares('f32'), gpuTarget), gpuTarget);
+    expect(kind).toBe('staged');
   });
 
   test('shares k where there are few results', () => {

@@ -8,7 +8,7 @@ import type { Graph } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret.ts';
 import type { HostArray } from '../../src/ir/value.ts';
 import type { PinnedSchedules } from '../../src/codegen/template/contract-schedule.ts';
-import { cudaTarget } from '../../src/schedule/target.ts';
+import { cudaTarget, withPrecision } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { graphOf, inputsOf, product, tensorSchedules, type Product } from '../codegen/tensor-cases.ts';
 import { attentionRun, expectSame, filled, maskOf, tame, type Attend } from '../numerics/attention-cases.ts';
@@ -18,6 +18,9 @@ import { expectClose } from '../support/random-graph.ts';
 import { orders, titled, useStandIn, type Order } from './standin.ts';
 import { strictDevice } from './strict.ts';
 
+/** With products of f32 as tf32. */
+const target = withPrecision(cudaTarget, 'tf32');
+
 /** Results in one order of threads, after those in the others were found equal. */
 async function inEveryOrder(
   graph: Graph,
@@ -26,7 +29,7 @@ async function inEveryOrder(
 ): Promise<HostArray[]> {
   let first: HostArray[] | undefined;
   for (const order of Object.keys(orders) as Order[]) {
-    const found = await runOnDevice(strictDevice({ order }), cudaTarget, graph, inputs, new Map(), pinned);
+    const found = await runOnDevice(strictDevice({ order }), target, graph, inputs, new Map(), pinned);
     first ??= found;
     expect(
       found.map(({ data }) => data),
@@ -46,7 +49,7 @@ describe.skipIf(!useStandIn())(titled('matrix units on the stand-in'), () => {
     const law = async (sizes: Product): Promise<void> => {
       const graph = graphOf(sizes);
       const inputs = inputsOf(graph);
-      const schedules = tensorSchedules(graph, cudaTarget);
+      const schedules = tensorSchedules(graph, target);
       const schedule = schedules[sizes.pick % schedules.length]!;
       const found = await inEveryOrder(graph, inputs, () => schedule);
       interpret(graph, inputs).forEach((want, i) => expectClose(found[i]!, want, 1e-2));
@@ -60,13 +63,32 @@ describe.skipIf(!useStandIn())(titled('matrix units on the stand-in'), () => {
     const graph = s.graph([s.conv(x, w)]);
     const inputs = inputsOf(graph);
     const [want] = interpret(graph, inputs);
-    const schedules = tensorSchedules(graph, cudaTarget);
+    const schedules = tensorSchedules(graph, target);
     expect(schedules.length).toBeGreaterThan(5);
     for (const schedule of schedules) {
       const device = strictDevice({ order: 'warpPriority' });
-      const [found] = await runOnDevice(device, cudaTarget, graph, inputs, new Map(), () => schedule);
+      const [found] = await runOnDevice(device, target, graph, inputs, new Map(), () => schedule);
       expectClose(found!, want!, 1e-2);
     }
+  });
+
+  test('take f32 as tf32 where that is chosen, and only there', { timeout: 120_000 }, async () => {
+    sn.setDevice('cuda');
+    const a = sn
+      .tensor([1 + 2 ** -12, 2])
+      .reshape([1, 2])
+      .broadcastTo([256, 2])
+      .tile([1, 128]);
+    const first = sn.compile((x: sn.Tensor, y: sn.Tensor) =>
+      sn.slice(sn.slice(x.matmul(y), 0, 0, 1), 1, 0, 1),
+    );
+    const exact = 128 * (3 + 2 ** -12);
+    const result = async (): Promise<number> => Number(await first(a, sn.ones([256, 256])).item());
+    expect(await result()).toBeCloseTo(exact, 4);
+    sn.setMatmulPrecision('tf32');
+    expect(await result()).toBe(128 * 3);
+    sn.setMatmulPrecision('f32');
+    expect(await result()).toBeCloseTo(exact, 4);
   });
 
   describe.each(['f16', 'bf16'] as const)('attention in %s', (dtype) => {
@@ -92,4 +114,10 @@ describe.skipIf(!useStandIn())(titled('matrix units on the stand-in'), () => {
       expectSame(found, interpret(run.graph, run.inputs), run, dtype === 'f16' ? 5e-3 : 4e-2);
     });
   });
+});
+
+test('the precision of products is one of two', () => {
+  expect(() => sn.setMatmulPrecision('bf16' as 'f32')).toThrow(
+    /setMatmulPrecision: expects 'f32' or 'tf32': bf16/,
+  );
 });

@@ -1,6 +1,11 @@
 // Functions for matrix units and for copies that are waited for: thin wrappers of PTX, and what turns the vectors of generated code
 // into the registers that they take.
 
+import type { MatrixType } from '../loop.ts';
+
+/** What one multiplication takes. */
+const shapeOf = (type: MatrixType): string => (type === 'tf32' ? 'm16n8k8' : 'm16n8k16');
+
 /** A function that disappears into its callers. */
 export const inline = (signature: string, ...lines: readonly string[]): string =>
   `__device__ __forceinline__ ${signature} {\n${lines.map((line) => `  ${line}`).join('\n')}\n}`;
@@ -19,16 +24,18 @@ const rows = (transposed: boolean): string => {
   );
 };
 
-const products = (type: 'f16' | 'bf16'): string =>
-  device(
+const products = (type: MatrixType): string => {
+  const shape = shapeOf(type);
+  return device(
     inline(
-      `void mma_m16n8k16_${type}(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2])`,
-      `asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.${type}.${type}.f32 "`,
+      `void mma_${shape}_${type}(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2])`,
+      `asm volatile("mma.sync.aligned.${shape}.row.col.f32.${type}.${type}.f32 "`,
       '             "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"',
       '             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])',
       '             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));',
     ),
   );
+};
 
 const loadMatrix = (transposed: boolean): string => {
   const suffix = transposed ? '_trans' : '';
@@ -40,13 +47,13 @@ const loadMatrix = (transposed: boolean): string => {
   );
 };
 
-const multiply = (type: 'f16' | 'bf16'): string =>
+const multiply = (type: MatrixType): string =>
   inline(
     `void multiply_${type}(float4 &sum, uint4 lhs, uint2 rhs)`,
     'float d[4] = {sum.x, sum.y, sum.z, sum.w};',
     'const unsigned a[4] = {lhs.x, lhs.y, lhs.z, lhs.w};',
     'const unsigned b[2] = {rhs.x, rhs.y};',
-    `mma_m16n8k16_${type}(d, a, b);`,
+    `mma_${shapeOf(type)}_${type}(d, a, b);`,
     'sum = float4{d[0], d[1], d[2], d[3]};',
   );
 
@@ -64,8 +71,21 @@ export const matrixFunctions: Readonly<Record<string, string>> = {
   load_matrix_trans: loadMatrix(true),
   mma_m16n8k16_f16: products('f16'),
   mma_m16n8k16_bf16: products('bf16'),
+  mma_m16n8k8_tf32: products('tf32'),
   multiply_f16: multiply('f16'),
   multiply_bf16: multiply('bf16'),
+  multiply_tf32: multiply('tf32'),
+  // To the nearest, ties away from zero; infinities and NaN stay.
+  round_tf32: inline(
+    'float round_tf32(float x)',
+    'unsigned bits = __float_as_uint(x);',
+    '#ifndef SINTER_HOST',
+    'asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));',
+    '#else',
+    'if ((bits & 0x7f800000u) != 0x7f800000u) bits = (bits + 0x1000u) & 0xffffe000u;',
+    '#endif',
+    'return __uint_as_float(bits);',
+  ),
   // The first `valid` bytes of 16, zeros behind them.
   cp_async16: device(
     inline(

@@ -123,10 +123,11 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
     }
     case 'tensor': {
       const { tileM, tileN, tileK, stages } = schedule;
-      // A core's matrix units do 512 multiply-adds a clock; what they read comes 16 bytes at a time.
-      const fragments = (tileM * tileN) / 512;
+      // A core's matrix units do 512 multiply-adds of 16 bits a clock; what they read comes 16 bytes at a time.
+      const wide = problem.matrix === 'tf32' ? 2 : 1;
+      const fragments = (wide * tileM * tileN) / 512;
       const staged = ((tileM + tileN) * machine.load) / (lanes * machine.groups);
-      const read = ((tileM * tileN) / rows + (tileM * tileN) / columns) / 64;
+      const read = (wide * ((tileM * tileN) / rows + (tileM * tileN) / columns)) / 64;
       const groups = Math.ceil(tiles(tileM, tileN) / cores);
       const round = tileK * (fragments + staged + read) + barrier / stages;
       return Math.ceil(k / tileK) * Math.max(latency, groups * round) + 2 * stages * latency;

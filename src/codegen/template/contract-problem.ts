@@ -37,7 +37,7 @@ export interface ContractProblem {
   readonly lhs: 'm' | 'k' | 'none';
   readonly rhs: 'n' | 'k' | 'none';
   readonly dtype: DType;
-  /** What matrix units would multiply: both operands are of this type, and sums of f32 are what is asked for. */
+  /** What matrix units would multiply. */
   readonly matrix?: MatrixType;
   /** Both operands, of 16 bits, can be copied by tiles. */
   readonly tiled?: true;
@@ -76,10 +76,11 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
   };
 }
 
-/** The 16-bit type of both operands, if they are of one. */
-export function matrixOperands({ lhs, rhs }: Contract): MatrixType | undefined {
+/** The 16-bit type of both operands, if they are of one; tf32 for other products of f32, where that is asked for. */
+export function matrixOperands({ node, lhs, rhs }: Contract): MatrixType | undefined {
   const dtype = matrixType(lhs);
-  return dtype === matrixType(rhs) ? dtype : undefined;
+  if (dtype !== undefined && dtype === matrixType(rhs)) return dtype;
+  return node.dtype === 'f32' && lhs.dtype === 'f32' && rhs.dtype === 'f32' ? 'tf32' : undefined;
 }
 
 /** The 16-bit type that holds every value of an expression exactly: its own, or that of what is only widened. */

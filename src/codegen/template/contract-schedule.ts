@@ -130,7 +130,7 @@ function isLegalTensor(
     stages >= 2 &&
     32 * subgroups <= limits.workgroupInvocations &&
     // Lines may lie either way, and are eight elements longer than they need be.
-    2 *
+    (matrix === 'tf32' ? 4 : 2) *
       stages *
       (Math.max(tileM * (tileK + 8), (tileM + 8) * tileK) +
         Math.max(tileN * (tileK + 8), (tileN + 8) * tileK)) <=
@@ -150,6 +150,7 @@ function isLegalWarpgroup(
     warpgroups !== undefined &&
     tiled === true &&
     matrix !== undefined &&
+    matrix !== 'tf32' &&
     matrixUnits.includes(matrix) &&
     columns === tileN &&
     [rows, tileM, tileN].every((size) => size % 64 === 0 && size <= 256) &&

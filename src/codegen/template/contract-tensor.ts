@@ -5,6 +5,7 @@
 // in bands of tile rows, so that those which run at a time share operands in the cache.
 
 import { CompilerBug } from '../../errors.ts';
+import type { Expr } from '../../schedule/expr.ts';
 import { addInts, builtin, constant, less, mulInts, operation } from '../builder.ts';
 import type { Loop, Value } from '../loop.ts';
 import type { Contract } from './contract-problem.ts';
@@ -25,7 +26,8 @@ export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop
   const { batch, m, n, k } = body;
   const { rows, columns, tileM, tileN, tileK, stages } = schedule;
   const operand = matrixOperands(body);
-  if (operand === undefined) throw new CompilerBug('tensor template', 'operands are not of 16 bits');
+  if (operand === undefined) throw new CompilerBug('tensor template', 'no matrix unit has such operands');
+  const steps = operand === 'tf32' ? 8 : fragment.k;
   const [acrossM, acrossN] = [tileM / rows, tileN / columns];
   const [tilesM, tilesN] = [Math.ceil(m.extent / tileM), Math.ceil(n.extent / tileN)];
   const rounds = Math.ceil(k.extent / tileK);
@@ -43,9 +45,10 @@ export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop
     local: b.let(place(builtin('local', 1), lanes, lane), 'local'),
     threads: lanes * acrossM * acrossN,
   });
+  const staged = (expr: Expr): Expr => (operand === 'tf32' ? expr : narrowed(expr));
   const deep = { k, depth: tileK, slots: stages };
-  const left = stage.side('tile_lhs', narrowed(body.lhs), { free: m, tile: tileM, ...deep });
-  const right = stage.side('tile_rhs', narrowed(body.rhs), { free: n, tile: tileN, ...deep });
+  const left = stage.side('tile_lhs', staged(body.lhs), { free: m, tile: tileM, ...deep });
+  const right = stage.side('tile_rhs', staged(body.rhs), { free: n, tile: tileN, ...deep });
   const bring = (round: Value, slot: Value, isWanted: Value): void => {
     b.if(isWanted, () => {
       const k0 = b.let(mulInts(round, constant(tileK)), 'k0');
@@ -69,7 +72,7 @@ export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop
       stages === 1 ? constant(0) : b.let(operation('mod', [of, constant(stages)], 'i32'), hint);
     bring(ahead, slot(ahead, 'next_slot'), less(ahead, constant(rounds)));
     const here = slot(tile, 'slot');
-    b.for('step', constant(0), constant(tileK), fragment.k, (step) => {
+    b.for('step', constant(0), constant(tileK), steps, (step) => {
       const lhs = sums.map((_, i) =>
         stage.lhs(left, here, step, addInts(mulInts(warpM, constant(rows)), constant(fragment.m * i)), lane),
       );

@@ -13,6 +13,7 @@ import { fragment } from './fragment.ts';
 import { bufferName, finish, openBuilder, type Frame } from './frame.ts';
 import { boxAt, tiledOperand, tileMapOf } from './tile-map.ts';
 import { FragmentWriter, tileAt } from './tile-write.ts';
+import { stagedType } from './tensor-stage.ts';
 import { divideInts, TileLowering } from './tile.ts';
 
 type Warpgroup = Extract<ContractSchedule, { kind: 'warpgroup' }>;
@@ -108,7 +109,7 @@ class WarpgroupTemplate {
     const memory = this.#sides.map(({ buffer, size }): LoopBuffer => ({
       name: buffer,
       space: 'workgroup',
-      dtype: operand,
+      dtype: stagedType(operand),
       size: size * stages,
       access: 'read_write',
       tiled: true,

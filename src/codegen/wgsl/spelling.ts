@@ -168,6 +168,7 @@ const table = {
   roundBf16: helper('round_bf16_F'),
   philox: helper('philox_U'),
   popcount: builtin('countOneBits'),
+  roundTf32: onMatrixUnits,
   packF16: onMatrixUnits,
   packBf16: onMatrixUnits,
   floorDiv: whenConstant(
