@@ -1,6 +1,8 @@
-// The command for GPU machines, run as it is run there, on the stand-in and a part of the suite.
+// The commands for GPU machines, run as they are run there, on the stand-in and in small; and the archive that goes there.
 
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { standIn } from '../cuda/standin.ts';
@@ -9,21 +11,30 @@ import type { SuiteReport } from './suite.ts';
 
 const found = standIn();
 
-function run(...args: readonly string[]): {
+interface Outcome {
   readonly status: number | null;
   readonly out: string;
   readonly notes: string;
-} {
+}
+
+/** Runs a command with the stand-in as this machine's CUDA, and with nothing else to go by when `isBare`. */
+function start(command: string, args: readonly string[], isBare = false): Outcome {
   const library = found.available ? found.library : '';
-  const env = { ...process.env, SINTER_CUDA_DRIVER: library, NVRTC_PATH: library, SINTER_DEVICE: '' };
-  const command = ['--import', 'tsx', join(root, 'test/gpu/main.ts'), ...args];
-  const { status, stdout, stderr } = spawnSync(process.execPath, command, {
-    cwd: root,
-    env,
-    encoding: 'utf8',
-  });
+  const bare = { PATH: '/usr/bin:/bin', HOME: process.env['HOME'] };
+  const env = {
+    ...(isBare ? bare : process.env),
+    SINTER_CUDA_DRIVER: library,
+    NVRTC_PATH: library,
+    SINTER_DEVICE: '',
+  };
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, env, encoding: 'utf8' });
   return { status, out: stdout, notes: stderr };
 }
+
+const run = (...args: readonly string[]): Outcome =>
+  start(process.execPath, ['--import', 'tsx', join(root, 'test/gpu/main.ts'), ...args]);
+const bench = (...args: readonly string[]): Outcome =>
+  start(process.execPath, ['--import', 'tsx', join(root, 'bench/gpu.ts'), ...args]);
 
 test('the suite passes on the stand-in, and says so as JSON', async (context) => {
   if (!found.available) context.skip(found.reason);
@@ -50,6 +61,54 @@ test('a machine without the device fails with the reason', () => {
   const { status, notes } = run('--device', 'cuda:9', '--family', 'none');
   expect(status).toBe(1);
   expect(notes).toMatch(/cuda:9: (?:there are 1 CUDA devices|no CUDA driver)/);
+});
+
+test('the benchmark times what is right, as JSON, and knows its workloads', async (context) => {
+  if (!found.available) context.skip(found.reason);
+  const { status, out, notes } = bench('--small', '--rounds', '1');
+  expect(status, notes).toBe(0);
+  const report = JSON.parse(out) as {
+    readonly copyGBs: number;
+    readonly workloads: readonly { readonly name: string; readonly ms: number; readonly ok: boolean }[];
+  };
+  expect(report.copyGBs).toBeGreaterThan(0);
+  expect(report.workloads.map(({ name }) => name)).toEqual([
+    'elementwise',
+    'softmax',
+    'layerNorm',
+    'adam',
+    'matmul-f32-64',
+    'matmul-bf16-64',
+    'matmul-f16-64',
+    'matmul-bias-gelu-bf16-64',
+    'attention',
+  ]);
+  expect(report.workloads.filter(({ ms, ok }) => !ok || !(ms > 0))).toEqual([]);
+  const unknown = bench('--small', '--workload', 'sleep');
+  expect(unknown.status).toBe(1);
+  expect(unknown.notes).toContain('there is no workload sleep: expected elementwise, softmax');
+});
+
+test('what is packed runs with nothing of this machine but the libraries of CUDA', async (context) => {
+  if (!found.available) context.skip(found.reason);
+  const parent = mkdtempSync(join(tmpdir(), 'sinter-packed-'));
+  try {
+    const folder = join(parent, 'sinter-gpu');
+    const script = join(root, 'scripts/pack-gpu.ts');
+    const packed = start(process.execPath, ['--import', 'tsx', script, '--folder', '--out', folder]);
+    expect(packed.status, packed.notes).toBe(0);
+    const there = (...args: readonly string[]): Outcome => start(join(folder, 'run.sh'), args, true);
+    expect(there('devices').out).toMatch(/cuda +yes +CUDA stand-in/);
+    const tested = there('test', '--family', 'softmax', '--golden', 'softmax-cuda');
+    expect(tested.status, tested.notes).toBe(0);
+    expect(JSON.parse(tested.out)).toMatchObject({ device: 'cuda', failed: [] });
+    const timed = there('bench', '--small', '--rounds', '1', '--workload', 'softmax');
+    expect(timed.status, timed.notes).toBe(0);
+    expect(JSON.parse(timed.out)).toMatchObject({ workloads: [{ name: 'softmax', ok: true }] });
+    expect(there('dance')).toMatchObject({ status: 2 });
+  } finally {
+    rmSync(parent, { recursive: true });
+  }
 });
 
 test('--help says what there is', () => {
