@@ -5,6 +5,7 @@ import koffi from 'koffi';
 import { standIn } from './standin.ts';
 
 const { alloc, load, view } = koffi;
+const P = 'uintptr_t';
 type Library = ReturnType<typeof load>;
 type Foreign = ReturnType<Library['func']>;
 
@@ -55,7 +56,7 @@ export class Driver {
   open(): void {
     this.call('cuInit', ['uint32_t'], 0);
     this.call('cuDevicePrimaryCtxReset_v2', ['int'], 0);
-    this.call('cuCtxSetCurrent', ['uintptr_t'], this.out('cuDevicePrimaryCtxRetain', ['int'], 0));
+    this.call('cuCtxSetCurrent', [P], this.out('cuDevicePrimaryCtxRetain', ['int'], 0));
   }
 
   /** Calls a function of this C signature and gives its result, whatever it is. */
@@ -107,12 +108,12 @@ export class Driver {
   } {
     const create = ['str', 'str', 'int', 'void *', 'void *'];
     const program = this.out('nvrtcCreateProgram', create, source, 'test.cu', 0, null, null);
-    const list = ['uintptr_t', 'int', 'str *'];
+    const list = [P, 'int', 'str *'];
     const code = this.result('nvrtcCompileProgram', list, program, options.length, [...options]);
     const read = (what: string): Uint8Array => {
-      this.call(`nvrtcGet${what}Size`, ['uintptr_t', 'void *'], program, this.#cell);
+      this.call(`nvrtcGet${what}Size`, [P, 'void *'], program, this.#cell);
       const bytes = new Uint8Array(Number(this.#words[0]));
-      if (bytes.length > 0) this.call(`nvrtcGet${what}`, ['uintptr_t', 'void *'], program, bytes);
+      if (bytes.length > 0) this.call(`nvrtcGet${what}`, [P, 'void *'], program, bytes);
       return bytes;
     };
     const log = Buffer.from(read('ProgramLog')).toString().replace(/\0$/, '');
@@ -127,24 +128,58 @@ export class Driver {
     const { image, log } = this.compile(source);
     if (image === undefined) throw new Error(log);
     const module = this.out('cuModuleLoadData', ['void *'], image);
-    const found = names.map((name) => [
-      name,
-      this.out('cuModuleGetFunction', ['uintptr_t', 'str'], module, name),
-    ]);
+    const found = names.map((name) => [name, this.out('cuModuleGetFunction', [P, 'str'], module, name)]);
     return Object.fromEntries(found) as Record<Name, Address>;
   }
 
   /** Device memory that holds these elements. */
   upload(data: ArrayBufferView): Address {
     const address = this.out('cuMemAlloc_v2', ['size_t'], data.byteLength);
-    this.call('cuMemcpyHtoD_v2', ['uintptr_t', 'void *', 'size_t'], address, data, data.byteLength);
+    this.call('cuMemcpyHtoD_v2', [P, 'void *', 'size_t'], address, data, data.byteLength);
     return address;
   }
 
   /** Fills `into` from device memory. */
   download<T extends ArrayBufferView>(address: Address, into: T): T {
-    this.call('cuMemcpyDtoH_v2', ['void *', 'uintptr_t', 'size_t'], into, address, into.byteLength);
+    this.call('cuMemcpyDtoH_v2', ['void *', P, 'size_t'], into, address, into.byteLength);
     return into;
+  }
+
+  /** Encodes a map of lines of 128 bytes; where it lies, for a parameter. */
+  map({ dtype, start, sizes, strides, box }: TensorMap): { readonly map: Address } {
+    // 128 bytes at a multiple of 64.
+    const memory = alloc('uint64_t', 24);
+    const address = Math.ceil(Number(koffi.address(memory)) / 64) * 64;
+    const words = (values: readonly number[]): BigUint64Array => BigUint64Array.from(values, BigInt);
+    const [type, swizzle128, promote128] = [dtype === 'f16' ? 6 : 9, 3, 2];
+    const types = [
+      P,
+      'int',
+      'uint32_t',
+      P,
+      'void *',
+      'void *',
+      'void *',
+      'void *',
+      'int',
+      'int',
+      'int',
+      'int',
+    ];
+    const [shape, steps] = [Uint32Array.from(box), new Uint32Array(sizes.length).fill(1)];
+    const rest = [shape, steps, 0, swizzle128, promote128, 0];
+    this.call(
+      'cuTensorMapEncodeTiled',
+      types,
+      address,
+      type,
+      sizes.length,
+      start,
+      words(sizes),
+      words(strides),
+      ...rest,
+    );
+    return { map: address };
   }
 
   /** Launches on the default stream and waits. Parameters: pointers as numbers, i32 as `{ i32 }`, f32 as `{ f32 }`. */
@@ -155,13 +190,27 @@ export class Driver {
   ): void {
     const block64 = parameterBlock(parameters);
     const sizes = [...three(grid), ...three(block), dynamic];
-    const types = ['uintptr_t', ...sizes.map(() => 'uint32_t'), 'uintptr_t', 'uintptr_t', 'uintptr_t'];
+    const types = [P, ...sizes.map(() => 'uint32_t'), P, P, P];
     this.call('cuLaunchKernel', types, kernel, ...sizes, 0, block64.address, 0);
     this.call('cuCtxSynchronize', []);
   }
 }
 
-export type Parameter = Address | { readonly i32: number } | { readonly f32: number };
+export type Parameter =
+  | Address
+  | { readonly i32: number }
+  | { readonly f32: number }
+  | { readonly map: Address };
+
+/** A tensor in global memory whose boxes kernels copy: `sizes` from the axis along which elements are neighbours. */
+export interface TensorMap {
+  readonly dtype: 'f16' | 'bf16';
+  readonly start: Address;
+  readonly sizes: readonly number[];
+  /** Bytes from one index to the next, along all axes but the first. */
+  readonly strides: readonly number[];
+  readonly box: readonly number[];
+}
 
 /** An array of addresses of parameters, and behind it the parameters, in memory that stays where it is. */
 export function parameterBlock(parameters: readonly Parameter[]): { readonly address: Address } {
@@ -171,10 +220,12 @@ export function parameterBlock(parameters: readonly Parameter[]): { readonly add
   const words = new DataView(view(memory, 16 * count));
   parameters.forEach((value, i) => {
     const at = 8 * (count + i);
-    words.setBigUint64(8 * i, BigInt(address + at), true);
+    // A map is memory of its own already.
+    const place = typeof value === 'object' && 'map' in value ? value.map : address + at;
+    words.setBigUint64(8 * i, BigInt(place), true);
     if (typeof value === 'number') words.setBigUint64(at, BigInt(value), true);
     else if ('i32' in value) words.setInt32(at, value.i32, true);
-    else words.setFloat32(at, value.f32, true);
+    else if ('f32' in value) words.setFloat32(at, value.f32, true);
   });
   return { address };
 }

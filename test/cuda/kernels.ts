@@ -82,6 +82,62 @@ extern "C" __global__ void __launch_bounds__(128) k(const bf16 *__restrict__ a, 
 }
 `;
 
+/**
+ * c[m,64] (f32) = a[m,k] (bf16) · b[64,k]ᵀ (bf16): workgroups that stay, one warp group that copies tiles of 64 steps of k into two
+ * slots, two that multiply 64 rows each.
+ */
+export const matmulTiles = `#define STAGES 2
+namespace k_module {
+extern "C" __global__ void __launch_bounds__(384) k(const __grid_constant__ TileMap map_a, const __grid_constant__ TileMap map_b, float *c, int tiles, int rounds) {
+  extern __shared__ __align__(1024) unsigned short memory[];
+  __shared__ __align__(8) unsigned long long full[STAGES], empty[STAGES];
+  unsigned short *a = memory, *b = memory + STAGES * 128 * 64;
+  const int group = threadIdx.x / 128, lane = threadIdx.x % 128;
+  if (threadIdx.x == 0)
+    for (int i = 0; i < STAGES; i++) {
+      mbarrier_init(full + i, 1);
+      mbarrier_init(empty + i, 8);
+    }
+  __syncthreads();
+  int slot = 0, parity = 0;
+  if (group == 0) {
+    if (lane == 0)
+      for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x)
+        for (int round = 0; round < rounds; round++) {
+          mbarrier_wait(empty + slot, parity ^ 1);
+          mbarrier_arrive_with(full + slot, (128 + 64) * 64 * 2);
+          copy_tile_2d(a + slot * 128 * 64, map_a, full + slot, round * 64, tile * 128);
+          copy_tile_2d(b + slot * 64 * 64, map_b, full + slot, round * 64, 0);
+          if (++slot == STAGES) slot = 0, parity ^= 1;
+        }
+    return;
+  }
+  for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    float4 d0 = make_float4(0, 0, 0, 0), d1 = d0, d2 = d0, d3 = d0, d4 = d0, d5 = d0, d6 = d0, d7 = d0;
+    for (int round = 0; round < rounds; round++) {
+      mbarrier_wait(full + slot, parity);
+      settle(d0, d1, d2, d3, d4, d5, d6, d7);
+      wgmma_fence();
+      for (int k = 0; k < 64; k += 16)
+        wgmma_n64_bf16<0, 0, 0>(a + (slot * 128 + (group - 1) * 64) * 64 + k, b + slot * 64 * 64 + k, d0, d1, d2, d3, d4, d5, d6, d7);
+      wgmma_commit();
+      wgmma_wait<0>();
+      settle(d0, d1, d2, d3, d4, d5, d6, d7);
+      if (lane % 32 == 0) mbarrier_arrive(empty + slot);
+      if (++slot == STAGES) slot = 0, parity ^= 1;
+    }
+    const int row = tile * 128 + (group - 1) * 64 + lane / 32 * 16 + lane % 32 / 4;
+    const float4 parts[8] = {d0, d1, d2, d3, d4, d5, d6, d7};
+    for (int part = 0; part < 8; part++) {
+      float *at = c + row * 64 + part * 8 + lane % 4 * 2;
+      *reinterpret_cast<float2 *>(at) = make_float2(parts[part].x, parts[part].y);
+      *reinterpret_cast<float2 *>(at + 8 * 64) = make_float2(parts[part].z, parts[part].w);
+    }
+  }
+}
+}
+`;
+
 /** Upper halves of floats, as bf16. */
 export function toBf16(values: Float32Array): Uint16Array {
   return Uint16Array.from(new Uint32Array(values.buffer.slice(0)), (bits) => bits >>> 16);
@@ -89,6 +145,29 @@ export function toBf16(values: Float32Array): Uint16Array {
 
 export function fromBf16(bits: Uint16Array): Float32Array {
   return new Float32Array(Uint32Array.from(bits, (half) => half << 16).buffer);
+}
+
+/** Sines, as bf16. */
+function wave(size: number, by: number): Uint16Array {
+  return toBf16(Float32Array.from({ length: size }, (_, i) => Math.sin(i * by)));
+}
+
+/** Inputs for `matmulTiles`, and what it must give. */
+export function tileProduct(
+  m: number,
+  n: number,
+  depth: number,
+): { readonly a: Uint16Array; readonly b: Uint16Array; readonly expected: Float32Array } {
+  const [a, b] = [wave(m * depth, 0.37), wave(n * depth, 0.71)];
+  const [fa, fb] = [fromBf16(a), fromBf16(b)];
+  const expected = new Float32Array(m * n);
+  for (let i = 0; i < m; i++)
+    for (let j = 0; j < n; j++) {
+      let sum = 0;
+      for (let k = 0; k < depth; k++) sum += fa[i * depth + k]! * fb[j * depth + k]!;
+      expected[i * n + j] = sum;
+    }
+  return { a, b, expected };
 }
 
 /** Inputs for `matmulBf16`, its launch, and what it must give. */
@@ -102,8 +181,6 @@ export function product(): {
   readonly expected: Float32Array;
 } {
   const [m, n, depth] = [64, 64, 96];
-  const wave = (size: number, by: number): Uint16Array =>
-    toBf16(Float32Array.from({ length: size }, (_, i) => Math.sin(i * by)));
   const [a, b] = [wave(m * depth, 0.37), wave(depth * n, 0.71)];
   const [fa, fb] = [fromBf16(a), fromBf16(b)];
   const expected = new Float32Array(m * n);

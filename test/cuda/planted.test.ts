@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Driver, type Dimensions, type Parameter } from './driver.ts';
 import { orders, standIn, titled, type Order } from './standin.ts';
-import { attentive, matmulBf16, product, reduceRows } from './kernels.ts';
+import { attentive, matmulBf16, matmulTiles, product, reduceRows, tileProduct } from './kernels.ts';
 
 const found = standIn();
 let driver: Driver;
@@ -210,6 +210,94 @@ describe.skipIf(!found.available)(titled('planted mistakes'), () => {
     test('with a transpose forgotten', () => {
       const source = plant(matmulBf16, 'ldmatrix_x4_trans(', 'ldmatrix_x4(');
       expect(close(run(source, launch))).toBe(false);
+    });
+  });
+
+  describe('a product of warp groups', () => {
+    const [m, n, depth] = [256, 64, 160];
+    const { a, b, expected } = tileProduct(m, n, depth);
+
+    const multiply = (
+      source: string,
+      { order = 'forward', check = false }: Plan = {},
+    ): Float32Array | string => {
+      driver.open();
+      driver.set('check', check ? 1 : 0);
+      driver.set('order', orders[order]);
+      try {
+        const { k } = driver.kernels(source, 'k');
+        const dynamic = 2 * (128 + 64) * 64 * 2;
+        driver.call('cuFuncSetAttribute', ['uintptr_t', 'int', 'int'], k, 8, dynamic);
+        const map = (data: Uint16Array, rows: number, box: number): Parameter =>
+          driver.map({
+            dtype: 'bf16',
+            start: driver.upload(data),
+            sizes: [depth, rows],
+            strides: [2 * depth],
+            box: [64, box],
+          });
+        const c = driver.upload(new Float32Array(m * n));
+        const maps = [map(a, m, 128), map(b, n, 64)];
+        driver.launch(
+          k,
+          { block: [384], dynamic },
+          ...maps,
+          c,
+          { i32: m / 128 },
+          { i32: Math.ceil(depth / 64) },
+        );
+        return driver.download(c, new Float32Array(m * n));
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    const close = (result: Float32Array | string): boolean =>
+      typeof result !== 'string' && result.every((value, i) => Math.abs(value - expected[i]!) < 1e-3);
+
+    test.each(['forward', 'reverse', 'random', 'warpPriority'] as const)(
+      'is right in the %s order',
+      (order) => {
+        for (const check of [false, true]) expect(close(multiply(matmulTiles, { order, check }))).toBe(true);
+      },
+    );
+
+    test('that announces too few bytes, or too many', () => {
+      for (const by of ['(128 + 64) * 64 * 2 - 256', '(128 + 64) * 64 * 2 + 256'])
+        expect(multiply(plant(matmulTiles, '(128 + 64) * 64 * 2', by))).toMatch(/deadlock/);
+    });
+
+    test('that expects the wrong number of arrivals', () => {
+      expect(multiply(plant(matmulTiles, 'empty + i, 8', 'empty + i, 9'))).toMatch(/deadlock/);
+      expect(
+        close(multiply(plant(matmulTiles, 'empty + i, 8', 'empty + i, 4'), { order: 'warpPriority' })),
+      ).toBe(false);
+    });
+
+    test('that waits for the wrong phase', () => {
+      const source = plant(
+        matmulTiles,
+        'mbarrier_wait(full + slot, parity)',
+        'mbarrier_wait(full + slot, parity ^ 1)',
+      );
+      expect(close(multiply(source))).toBe(false);
+    });
+
+    test('that gives a slot back before its products are done', () => {
+      const source = plant(matmulTiles, 'wgmma_wait<0>();', 'wgmma_wait<1>();');
+      expect(close(multiply(source))).toBe(false);
+    });
+
+    test('without a fence', () => {
+      expect(multiply(plant(matmulTiles, 'wgmma_fence();'))).toMatch(/before a fence/);
+    });
+
+    test('whose steps along k are too long', () => {
+      expect(close(multiply(plant(matmulTiles, 'k += 16)', 'k += 32)')))).toBe(false);
+    });
+
+    test('without the barrier behind what makes mbarriers', () => {
+      const source = plant(matmulTiles, '__syncthreads();');
+      expect(multiply(source, { order: 'reverse' })).toMatch(/an mbarrier is used that was not made/);
     });
   });
 

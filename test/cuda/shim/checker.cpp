@@ -16,7 +16,7 @@ namespace standin {
 
 namespace {
 
-const unsigned many = 0xffffffff, nobody = 0;
+const unsigned nobody = 0;
 
 struct Moment {
   /** Thread + 1. */
@@ -24,14 +24,21 @@ struct Moment {
   unsigned epoch, step, clock;
 };
 
+/** The last reader of a warp. */
+struct Read {
+  unsigned who, step, clock;
+  /** Other lanes read at the same step. */
+  bool lanes;
+};
+
 struct Cell {
   unsigned long long block;
-  Moment written, read;
+  Moment written;
+  /** Warps that have read since, all in this epoch. */
+  unsigned readers, read_epoch;
   /** An asynchronous copy into it has not been waited for. */
   bool pending;
   bool atomic;
-  /** Other lanes of the reader's warp read at the same step. */
-  bool lanes;
 };
 
 struct ThreadTime {
@@ -43,11 +50,14 @@ struct Region {
   size_t bytes;
   std::string name;
   std::vector<Cell> cells;
+  /** Where its cells' reads begin: 32 for each, as far as the cell's readers say. */
+  size_t reads;
 };
 
 bool checking;
 unsigned long long block_number;
 std::vector<Region> regions;
+std::vector<Read> all_reads;
 std::vector<ThreadTime> times;
 /** How far warp a has seen warp b, at [a * 32 + b]; its own place is its clock. */
 unsigned seen[32 * 32];
@@ -60,7 +70,6 @@ bool is_ordered(const Moment &then, unsigned thread) {
   if (then.who == thread + 1) return true;
   const ThreadTime &now = times[thread];
   if (then.epoch < now.epoch) return true;
-  if (then.who == many) return false;
   unsigned warp = thread / 32, other = (then.who - 1) / 32;
   if (other == warp) return then.step < now.step;
   return then.clock < seen[warp * 32 + other];
@@ -83,7 +92,7 @@ std::string line_of(const void *caller) {
   return " at line " + line.substr(colon + 1, end - colon - 1);
 }
 
-std::string who(unsigned mark) { return mark == many ? "several threads" : "thread " + std::to_string(mark - 1); }
+std::string who(unsigned mark) { return "thread " + std::to_string(mark - 1); }
 
 [[noreturn]] void complain(int code, const std::string &what, const void *caller) { abandon(code, what + line_of(caller)); }
 
@@ -92,11 +101,37 @@ std::string element(const Region &region, const void *address) {
   return region.name + " + " + std::to_string(offset) + " bytes";
 }
 
-void touch_cell(Region &region, Cell &cell, const void *address, Access access, const void *caller) {
+void note_read(Cell &cell, Read *reads, unsigned thread) {
+  const ThreadTime &time = times[thread];
+  unsigned warp = thread / 32;
+  if (cell.read_epoch != time.epoch) cell.readers = 0;
+  cell.read_epoch = time.epoch;
+  Read &read = reads[warp];
+  bool again = (cell.readers >> warp & 1) != 0 && read.step == time.step;
+  bool lanes = again && (read.lanes || read.who != thread + 1);
+  read = {thread + 1, time.step, seen[warp * 33], lanes};
+  cell.readers |= 1u << warp;
+}
+
+/** A reader that a write by this thread would race with; null without one. */
+const Read *unordered_read(const Cell &cell, const Read *reads, unsigned thread) {
+  const ThreadTime &time = times[thread];
+  if (cell.readers == 0 || cell.read_epoch < time.epoch) return nullptr;
+  for (unsigned warp = 0; warp < 32; warp++) {
+    if ((cell.readers >> warp & 1) == 0) continue;
+    const Read &read = reads[warp];
+    bool ordered = warp == thread / 32 ? read.step < time.step || (read.who == thread + 1 && !read.lanes) : read.clock < seen[thread / 32 * 32 + warp];
+    if (!ordered) return &read;
+  }
+  return nullptr;
+}
+
+void touch_cell(Region &region, size_t place, const void *address, Access access, const void *caller) {
   unsigned thread = cuda_machine.linear, warp = thread / 32;
   const ThreadTime &time = times[thread];
-  if (cell.block != block_number) cell = Cell{block_number, {}, {}, false, false, false};
-  Moment now = {thread + 1, time.epoch, time.step, seen[warp * 32 + warp]};
+  Cell &cell = region.cells[place];
+  Read *cell_reads = &all_reads[region.reads + 32 * place];
+  if (cell.block != block_number) cell = Cell{block_number, {}, 0, 0, false, false};
   bool together = access == updates && cell.atomic;
   if (cell.written.who != nobody && !together && !is_ordered(cell.written, thread))
     complain(719, "shared-memory race on " + element(region, address) + ": a " + (access == reads ? "read" : "write") +
@@ -105,26 +140,13 @@ void touch_cell(Region &region, Cell &cell, const void *address, Access access, 
     complain(719, "read of " + element(region, address) + ", into which an asynchronous copy was not waited for", caller);
   if (access != writes && cell.written.who == nobody)
     complain(719, "read of shared memory that nothing wrote in this block: " + element(region, address), caller);
-  if (access == reads) {
-    Moment &read = cell.read;
-    if (read.who == many && read.epoch == time.epoch) return;
-    bool joins = read.who != nobody && read.who != thread + 1 && !is_ordered(read, thread);
-    bool lanes = joins && (read.who - 1) / 32 == warp;
-    unsigned mark = joins && !lanes ? many : thread + 1;
-    cell.lanes = lanes || (cell.lanes && read.who == thread + 1 && read.epoch == time.epoch && read.step == time.step);
-    read = now;
-    read.who = mark;
-    return;
-  }
-  const Moment &read = cell.read;
-  bool mine = read.who == thread + 1 && !(cell.lanes && read.epoch == time.epoch && read.step == time.step);
-  bool ordered = read.who == nobody || mine || (read.who != thread + 1 && is_ordered(read, thread));
-  if (!ordered && !together)
-    complain(719, "shared-memory race on " + element(region, address) + ": a write after a read by " +
-                      (cell.lanes ? "other lanes" : who(read.who)) + " with no barrier between", caller);
-  cell.written = now;
-  cell.read = Moment{};
-  cell.lanes = false;
+  if (access == reads) return note_read(cell, cell_reads, thread);
+  const Read *other = together ? nullptr : unordered_read(cell, cell_reads, thread);
+  if (other != nullptr)
+    complain(719, "shared-memory race on " + element(region, address) + ": a write after a read by " + who(other->who) +
+                      (other->lanes ? " and others" : "") + " with no barrier between", caller);
+  cell.written = {thread + 1, time.epoch, time.step, seen[warp * 33]};
+  cell.readers = 0;
   cell.atomic = access == updates;
 }
 
@@ -138,7 +160,7 @@ void touch_shared(Region &region, const unsigned char *address, unsigned bytes, 
   size_t first = address - region.start, last = first + bytes - 1;
   if (last >= region.bytes)
     complain(700, "access past the end of " + region.name + ", of " + std::to_string(region.bytes) + " bytes", caller);
-  for (size_t i = first / 2; i <= last / 2; i++) touch_cell(region, region.cells[i], address, access, caller);
+  for (size_t i = first / 2; i <= last / 2; i++) touch_cell(region, i, address, access, caller);
 }
 
 void touch_global(uint64_t address, unsigned bytes, Access access, const void *caller) {
@@ -160,10 +182,14 @@ void begin_launch_checks(const Launch &launch) {
   if (!checking) return;
   buffer_bytes = 0;
   regions.clear();
-  for (const SharedVariable &variable : launch.kernel->shared)
-    regions.push_back({variable.start, variable.bytes, variable.name, std::vector<Cell>(variable.bytes / 2 + 1)});
-  if (launch.dynamic > 0)
-    regions.push_back({cuda_dynamic_shared, launch.dynamic, "dynamic shared memory", std::vector<Cell>(launch.dynamic / 2 + 1)});
+  size_t cells = 0;
+  auto add = [&](const unsigned char *start, size_t bytes, const std::string &name) {
+    regions.push_back({start, bytes, name, std::vector<Cell>(bytes / 2 + 1), 32 * cells});
+    cells += bytes / 2 + 1;
+  };
+  for (const SharedVariable &variable : launch.kernel->shared) add(variable.start, variable.bytes, variable.name);
+  if (launch.dynamic > 0) add(cuda_dynamic_shared, launch.dynamic, "dynamic shared memory");
+  if (all_reads.size() < 32 * cells) all_reads.resize(32 * cells);
   times.resize(launch.block.x * launch.block.y * launch.block.z);
 }
 
@@ -218,6 +244,20 @@ void note_copy(const void *shared, unsigned bytes, bool arrived) {
   touch_shared(*region, address, bytes, writes, nullptr);
   size_t first = (address - region->start) / 2;
   for (size_t i = first; i <= first + (bytes - 1) / 2; i++) region->cells[i].pending = !arrived;
+}
+
+void note_tile(const void *shared, unsigned bytes, unsigned long long barrier, unsigned thread) {
+  if (!checking) return;
+  auto address = static_cast<const unsigned char *>(shared);
+  unsigned warp = thread / 32;
+  if (Region *region = region_of(address)) {
+    Moment now = {thread + 1, times[thread].epoch, times[thread].step, seen[warp * 33]};
+    size_t first = (address - region->start) / 2;
+    for (size_t i = first; i <= first + (bytes - 1) / 2; i++) region->cells[i] = Cell{block_number, now, 0, 0, false, false};
+  }
+  auto &clocks = released[barrier];
+  clocks.resize(32);
+  clocks[warp] = ++seen[warp * 33];
 }
 
 void check_copy(const void *shared, const void *source, unsigned bytes, unsigned valid) {

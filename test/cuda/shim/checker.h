@@ -20,6 +20,8 @@ void note_barrier(unsigned thread, int id, bool whole);
 void note_exchange(unsigned thread, bool whole);
 /** An asynchronous copy was issued, or arrived. */
 void note_copy(const void *shared, unsigned bytes, bool arrived);
+/** A tile that the thread asked for arrived: who waits for the mbarrier may read it. */
+void note_tile(const void *shared, unsigned bytes, unsigned long long barrier, unsigned thread);
 void check_copy(const void *shared, const void *source, unsigned bytes, unsigned valid);
 
 enum Access { reads, writes, updates };

@@ -1,6 +1,7 @@
 // Streams and events. Work waits in its stream until something waits for it: a missing synchronisation shows, since what is read
 // too early is not there yet. Streams that do not wait for each other run in the order they are asked for.
 
+#include <algorithm>
 #include <cstring>
 
 #include "arena.h"
@@ -14,6 +15,10 @@ Stream default_stream;
 namespace {
 
 const int capture_relaxed = 2;
+
+struct alignas(64) Parameter {
+  unsigned char bytes[64];
+};
 
 CUresult finish(Entry &entry) {
   for (const Work &work : entry.work)
@@ -72,8 +77,19 @@ CUresult Work::run() const {
   }
   counters.launches++;
   if (int result = injected("kernel")) return static_cast<CUresult>(result);
+  // Each where any type may begin.
+  std::vector<Parameter> copies;
+  for (const auto &parameter : parameters)
+    for (size_t at = 0; at < parameter.size(); at += sizeof(Parameter)) {
+      copies.emplace_back();
+      std::memcpy(copies.back().bytes, parameter.data() + at, std::min(sizeof(Parameter), parameter.size() - at));
+    }
   std::vector<void *> addresses;
-  for (const auto &parameter : parameters) addresses.push_back(const_cast<unsigned char *>(parameter.data()));
+  size_t next = 0;
+  for (const auto &parameter : parameters) {
+    addresses.push_back(copies[next].bytes);
+    next += (parameter.size() + sizeof(Parameter) - 1) / sizeof(Parameter);
+  }
   Outcome outcome = execute({function->kernel, grid, block, dynamic, addresses.data()});
   if (outcome.code != 0) tell("kernel " + function->kernel->name + ": " + outcome.story);
   return static_cast<CUresult>(outcome.code);

@@ -10,6 +10,8 @@
 #include "control.h"
 #include "copies.h"
 #include "fiber.h"
+#include "products.h"
+#include "tiles.h"
 #include "traps.h"
 #include "waiting.h"
 
@@ -133,7 +135,8 @@ bool run_in_rounds() {
     if (settings.order == random_order) shuffle(round);
     bool moved = false;
     if (!resume_ready(round, moved)) return false;
-    if (!moved) return outcome = {702, deadlock()}, false;
+    if (!moved && !land_tile()) return outcome = {702, deadlock()}, false;
+    if (settings.order == random_order && next_random() % 8 == 0) land_tile();
   }
   return true;
 }
@@ -160,6 +163,7 @@ bool run_by_priority() {
       if (!start_batch()) return false;
       continue;
     }
+    if (best == nullptr && land_tile()) continue;
     if (best == nullptr) return outcome = {702, deadlock()}, false;
     unsigned warp = best->thread / 32;
     auto middle = std::stable_partition(waiting.begin(), waiting.end(), [&](Fiber *f) { return f->thread / 32 != warp; });
@@ -176,10 +180,15 @@ bool run_block() {
   finished = 0;
   begin_waiting(threads);
   begin_copies(threads);
+  begin_tiles();
+  begin_products(threads);
   for (const SharedVariable &variable : current_launch->kernel->shared) std::memset(variable.start, 0xff, variable.bytes);
   std::memset(cuda_dynamic_shared, 0xff, current_launch->dynamic);
   begin_block_checks();
-  return settings.order == warp_priority ? run_by_priority() : run_in_rounds();
+  if (!(settings.order == warp_priority ? run_by_priority() : run_in_rounds())) return false;
+  if (tiles_are_done()) return true;
+  outcome = {719, "the block ends while tiles are being copied"};
+  return false;
 }
 
 /** After an abandoned launch no fiber goes on where it was. */

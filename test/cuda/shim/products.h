@@ -1,0 +1,8 @@
+// Products that warp groups have under way.
+#pragma once
+
+namespace standin {
+
+void begin_products(unsigned threads);
+
+}  // namespace standin
