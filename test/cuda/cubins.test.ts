@@ -124,10 +124,23 @@ describe('a device', () => {
     machine.set('capability', 80);
     expect(await compiled(two)).toEqual([1, 23]);
     machine.set('capability', 90);
+    const version = machine.get('nvrtc_version');
     machine.set('nvrtc_version', 12_080);
     expect(await compiled(two)).toEqual([1, 23]);
-    machine.set('nvrtc_version', 13_000);
+    machine.set('nvrtc_version', version);
     expect(await compiled(two)).toEqual([0, 23]);
+  });
+
+  law('compiles PTX for a GPU that is younger than NVRTC', async () => {
+    machine.set('capability', 250);
+    const device = await machine.open();
+    expect(device.facts.description).toMatch(/, compute_\d+, /);
+    expect(device.facts.features).not.toContain('sm_90a');
+    device.destroy();
+    const two = cudaChain('younger', 64, [41, 42]);
+    expect(await compiled(two)).toEqual([1, 83]);
+    expect(await compiled(two)).toEqual([0, 83]);
+    machine.set('capability', 90);
   });
 
   law('compiles anew what is broken on disk', async () => {

@@ -68,7 +68,7 @@ export class Clock {
   #between([start, end]: readonly [number, number]): number | undefined {
     const { cu, cell } = this.#context.driver;
     this.#context.use();
-    if (cu.cuEventElapsedTime(cell.address, start, end) !== 0) return undefined;
+    if (cu.cuEventElapsedTime_v2(cell.address, start, end) !== 0) return undefined;
     return cell.float() * 1e6;
   }
 }

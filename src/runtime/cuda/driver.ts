@@ -60,7 +60,7 @@ const DRIVER = {
   cuEventRecord: ['address', 'address'],
   cuEventQuery: ['address'],
   cuEventSynchronize: ['address'],
-  cuEventElapsedTime: ['address', 'address', 'address'],
+  cuEventElapsedTime_v2: ['address', 'address', 'address'],
   cuEventDestroy_v2: ['address'],
   cuModuleLoadData: ['address', 'bytes'],
   cuModuleUnload: ['address'],
@@ -92,6 +92,9 @@ const DRIVER = {
   cuGraphExecDestroy: ['address'],
   cuGraphDestroy: ['address'],
 } as const;
+
+/** Names of before, where the present ones are younger than the oldest CUDA that will do; the same in all but name. */
+const FORMER: Readonly<Record<string, string>> = { cuEventElapsedTime_v2: 'cuEventElapsedTime' };
 
 const NVRTC = {
   nvrtcVersion: ['address', 'address'],
@@ -294,15 +297,18 @@ function bind<Table extends Signatures>(
     texts: koffi.pointer('str'),
     bytes: 'void *',
   } as const satisfies Readonly<Record<Kind, unknown>>;
+  const find = (name: string, kinds: readonly Kind[]): unknown =>
+    library.func(
+      name,
+      'int32_t',
+      kinds.map((kind) => types[kind]),
+    );
   const calls = Object.entries(table).map(([name, kinds]) => {
     try {
-      const call: unknown = library.func(
-        name,
-        'int32_t',
-        kinds.map((kind) => types[kind]),
-      );
-      return [name, call] as const;
+      return [name, find(name, kinds)] as const;
     } catch (cause) {
+      const former = FORMER[name];
+      if (former !== undefined) return [name, find(former, kinds)] as const;
       throw new DeviceError('E_DEVICE', device, `the CUDA libraries lack ${name}: version 12 is the oldest`, {
         cause,
       });

@@ -77,6 +77,12 @@ export class Marshal {
     struct.address64(48, isFromHost ? 0 : from);
     struct.word(120, DEVICE);
     struct.address64(136, to);
+    // Pitch and height of one row, which drivers ask for; beyond 31 bits a pitch is refused.
+    const pitch = bytes < 2 ** 31 ? bytes : 0;
+    for (const side of [72, 160]) {
+      struct.address64(side, pitch);
+      struct.address64(side + 8, 1);
+    }
     struct.address64(176, bytes);
     struct.address64(184, 1);
     struct.address64(192, 1);
