@@ -163,10 +163,10 @@ export interface DriverOptions {
   readonly resolve?: Resolve;
 }
 
-// A library is unloaded once its handle is collected, so handles are held; on globalThis because a module may be dropped
+// A library is unloaded once its handle is collected, so handles are held, by file; on globalThis because a module may be dropped
 // (test runners reset them) while its devices live on.
 const heldKey = Symbol.for('sinter.cuda.held');
-const held: Library[] = ((globalThis as { [heldKey]?: Library[] })[heldKey] ??= []);
+const held = ((globalThis as { [heldKey]?: Map<string, Library> })[heldKey] ??= new Map<string, Library>());
 
 /** Opens driver and NVRTC; rejects with E_DEVICE, and what was searched, where there is none. */
 export async function openDriver(device: string, options: DriverOptions = {}): Promise<Driver> {
@@ -249,10 +249,10 @@ function openFirst(
     }
     try {
       if (isFile) preloadBuiltins(koffi, file);
-      const library = koffi.load(file);
+      const library = held.get(file) ?? koffi.load(file);
       const problem = refuse(library);
       if (problem === undefined) {
-        held.push(library);
+        held.set(file, library);
         return library;
       }
       tried.push({ file, problem: problem + because });
@@ -273,8 +273,9 @@ function preloadBuiltins(koffi: Koffi, file: string): void {
   const pattern = new RegExp(`^(?:lib)?nvrtc-builtins(?:\\.so\\.|64_)${major}`);
   for (const entry of fs.readdirSync(folder)) {
     if (!pattern.test(entry) || entry.includes('.alt.')) continue;
+    const builtins = path.join(folder, entry);
     try {
-      held.push(koffi.load(path.join(folder, entry)));
+      if (!held.has(builtins)) held.set(builtins, koffi.load(builtins));
     } catch {
       // NVRTC itself will say what it lacks.
     }

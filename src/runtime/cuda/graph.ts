@@ -10,7 +10,6 @@ export type Dependencies = readonly (readonly number[])[];
 export class Graph {
   readonly #context: Context;
   readonly #marshal: Marshal;
-  readonly dependencies: Dependencies;
   #operations: readonly Operation[];
   /** Handles of the nodes belong to the graph that the executable one was made from. */
   readonly #template: number;
@@ -30,7 +29,6 @@ export class Graph {
     this.#context = context;
     this.#marshal = marshal;
     this.#operations = operations;
-    this.dependencies = dependencies;
     this.#source = source;
     const { cu, cell } = context.driver;
     context.check(cu.cuGraphCreate(cell.address, 0), 'cuGraphCreate', 'building a graph');

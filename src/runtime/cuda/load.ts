@@ -41,7 +41,10 @@ export interface Engine {
 /** What a run does with buffers that lie in one way to each other. */
 interface Form {
   readonly recipe: readonly RecipeStep[];
-  readonly dependencies: Dependencies;
+  /** Buffers overlap that the program takes for different ones. */
+  readonly isEntangled: boolean;
+  /** Asked for by the first graph: most programs of a session run once. */
+  dependencies: Dependencies | undefined;
 }
 
 /** The operations over one set of places, and one of arenas. */
@@ -148,8 +151,7 @@ class CudaProgram implements LoadedProgram {
     try {
       // One operation is one call either way.
       if (known !== undefined && plan.graph === undefined && plan.operations.length > 1 && !isSynchronous) {
-        const { operations, form } = plan;
-        plan.graph = new Graph(context, this.#engine.marshal, operations, form.dependencies, source);
+        plan.graph = this.#graph(plan, source);
       }
       if (plan.graph === undefined) this.#walk(plan, source);
       else plan.graph.launch(source);
@@ -157,6 +159,12 @@ class CudaProgram implements LoadedProgram {
       const epoch = fences.mark();
       this.#scalars?.used(epoch);
     }
+  }
+
+  #graph({ form, operations }: Plan, source: number): Graph {
+    const { recipe, isEntangled } = form;
+    form.dependencies ??= isEntangled ? inOrder(recipe) : dependenciesOf(this.program, recipe);
+    return new Graph(this.#engine.context, this.#engine.marshal, operations, form.dependencies, source);
   }
 
   #checkCompiled(): void {
@@ -272,7 +280,7 @@ class CudaProgram implements LoadedProgram {
     let form = this.#forms.get(key);
     if (form === undefined) {
       const recipe = recipeOf(program, isCopied);
-      form = { recipe, dependencies: isEntangled ? inOrder(recipe) : dependenciesOf(program, recipe) };
+      form = { recipe, isEntangled, dependencies: undefined };
       this.#forms.set(key, form);
     }
     return form;

@@ -179,5 +179,6 @@ function overlapping(program: Program): (slot: number) => readonly number[] {
       for (const other of [to, ...(lists.get(to) ?? [])]) both(one, other);
     }
   }
-  return (slot) => [...(lists.get(slot) ?? [slot])];
+  const arrays = new Map([...lists].map(([slot, list]) => [slot, [...list]]));
+  return (slot) => arrays.get(slot) ?? [slot];
 }
