@@ -228,7 +228,7 @@ function keyOf(value: Value): string {
   const type = `${value.type}x${value.width}`;
   switch (value.kind) {
     case 'constant':
-      return `${Object.is(value.value, -0) ? '-0' : value.value}:${type}`;
+      return `${Object.is(value.value, -0) ? '-0' : (value.exact ?? value.value)}:${type}`;
     case 'variable':
       return value.name;
     case 'builtin':
@@ -251,8 +251,9 @@ function keyOf(value: Value): string {
   }
 }
 
-export function constant(value: number, type: RegisterType = 'i32', width: Width = 1): Value {
-  return { kind: 'constant', value, type, width };
+export function constant(value: number | bigint, type: RegisterType = 'i32', width: Width = 1): Value {
+  if (typeof value === 'number') return { kind: 'constant', value, type, width };
+  return { kind: 'constant', value: Number(value), exact: value, type, width };
 }
 
 /** Where the invocation stands among the subgroups of its workgroup. */

@@ -88,7 +88,9 @@ class Interpreter {
     const { grid, body, mbarriers } = this.#loop;
     const step = this.#body(body, new Map());
     const items = this.#invocations;
-    const frames = Array.from({ length: 'run' in step ? 1 : items }, () => new Float64Array(this.#slots));
+    const frames = Array.from({ length: 'run' in step ? 1 : items }, () =>
+      Array.from({ length: this.#slots }, () => 0),
+    );
     for (let z = 0, group = 0; z < grid[2]; z++)
       for (let y = 0; y < grid[1]; y++)
         for (let x = 0; x < grid[0]; x++, group++) {
@@ -323,7 +325,7 @@ class Interpreter {
       Array.from({ length: value.width }, (_, i) => make(i));
     switch (value.kind) {
       case 'constant': {
-        const exact = intoRegister(value.type, value.value);
+        const exact = intoRegister(value.type, value.exact ?? value.value);
         return each(() => () => exact);
       }
       case 'variable': {

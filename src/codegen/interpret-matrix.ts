@@ -123,7 +123,11 @@ export function multiplyMatrices(
 /** Gives every invocation the registers of the one whose place differs by the bits of `mask`. */
 export function shuffleRegisters(frames: readonly Frame[], slot: number, width: number, mask: number): void {
   const values = frames.map((frame) => frame.slice(slot, slot + width));
-  frames.forEach((frame, item) => frame.set(values[item ^ mask] ?? values[item]!, slot));
+  frames.forEach((frame, item) => {
+    (values[item ^ mask] ?? values[item]!).forEach((value, lane) => {
+      frame[slot + lane] = value;
+    });
+  });
 }
 
 interface Copy {

@@ -2,9 +2,10 @@
 // shadow memory, races.
 
 import { compileScalar } from '../ir/scalar.ts';
+import { isWide } from '../ir/dtype.ts';
 import { emptyData, fromReal, type HostData } from '../ir/value.ts';
 import type { Memory } from './interpret-matrix.ts';
-import { storedBuffers, type Frame, type Lane } from './interpret-op.ts';
+import { intoRegister, storedBuffers, type Frame, type Lane } from './interpret-op.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from './loop.ts';
 import { printStmt, printValue } from './print-loop.ts';
 import { elementsPerWord, Shadow, type Now } from './shadow.ts';
@@ -58,8 +59,11 @@ export class MemoryOfLoop {
     const { buffer, data, shadow } = this.of(stmt.buffer);
     const [index] = lanesOf(stmt.index);
     const lanes = lanesOf(stmt.value);
-    const round = fromReal(buffer.dtype) as (x: number) => number;
-    const values = new Float64Array(lanes.length);
+    // Registers of 64-bit integers hold what memory does.
+    const round = isWide(buffer.dtype)
+      ? (x: number): number => x
+      : (fromReal(buffer.dtype) as (x: number) => number);
+    const values: number[] = Array.from(lanes, () => 0);
     const text = printStmt(stmt);
     return (frame) => {
       const at = index!(frame);
@@ -97,7 +101,8 @@ export class MemoryOfLoop {
     const { buffer, data, shadow } = this.of(value.buffer);
     const { width, aligned } = value;
     const isShared = buffer.space === 'workgroup';
-    const poison = value.type === 'f32' ? NaN : value.type === 'bool' ? 1 : 0x7fffffff;
+    const isFloat = value.type === 'f32' || value.type === 'f64';
+    const poison = isFloat ? NaN : intoRegister(value.type, value.type === 'bool' ? 1 : 0x7fffffff);
     return Array.from({ length: width }, (_, lane) => (frame: Frame): number => {
       const at = index(frame);
       if (!(at >= 0 && at + width <= buffer.size)) this.#outside(printValue(value), at, buffer);

@@ -3,13 +3,16 @@
 import { philox4x32 } from '../ir/random.ts';
 import type { Monoid } from '../ir/ops.ts';
 import { combineMonoid, compileScalar } from '../ir/scalar.ts';
-import { bf16ToBits, f16ToBits, roundBf16, roundF16 } from '../ir/value.ts';
+import { bf16ToBits, f16ToBits, roundBf16, roundF16, type Scalar } from '../ir/value.ts';
 import { roundTf32 } from './interpret-matrix.ts';
 import type { RegisterType, Stmt, Value } from './loop.ts';
 import { printValue } from './print-loop.ts';
 
-/** Registers of one invocation. */
-export type Frame = Float64Array;
+/**
+ * Registers of one invocation: numbers, but bigints in those of i64 and u64. Only operations know of these, and find out by the
+ * register's type; whatever else a Loop does with registers (addresses, conditions, counters), it does with numbers.
+ */
+export type Frame = number[];
 /** One lane of a value. */
 export type Lane = (frame: Frame) => number;
 
@@ -110,16 +113,25 @@ export function assign(slot: number, lanes: readonly Lane[]): (frame: Frame) => 
     };
   }
   // All lanes are computed before any is written: the value may use the old ones.
-  const values = new Float64Array(lanes.length);
+  const values: number[] = Array.from(lanes, () => 0);
   return (frame) => {
     for (let lane = 0; lane < lanes.length; lane++) values[lane] = lanes[lane]!(frame);
-    frame.set(values, slot);
+    for (let lane = 0; lane < lanes.length; lane++) frame[slot + lane] = values[lane]!;
   };
 }
 
-/** A number as a register holds it. */
-export function intoRegister(type: RegisterType, value: number): number {
+/** A number as a register holds it (see `Frame`). */
+export function intoRegister(type: RegisterType, value: number | bigint): number {
+  return scalarOf(type, value) as number;
+}
+
+function scalarOf(type: RegisterType, given: number | bigint): Scalar {
+  if (type === 'i64') return BigInt.asIntN(64, BigInt(given));
+  if (type === 'u64') return BigInt.asUintN(64, BigInt(given));
+  const value = Number(given);
   switch (type) {
+    case 'f64':
+      return value;
     case 'f32':
       return Math.fround(value);
     case 'i32':

@@ -214,7 +214,9 @@ export class Warpgroups {
       for (const slot of sums) {
         const values = group.flight.get(slot);
         if (busy.has(slot) || values === undefined) continue;
-        frames.forEach((frame, item) => frame.set(values.subarray(4 * item, 4 * item + 4), slot));
+        frames.forEach((frame, item) => {
+          for (let i = 0; i < 4; i++) frame[slot + i] = values[4 * item + i]!;
+        });
         group.flight.delete(slot);
       }
     }
@@ -269,7 +271,7 @@ export class Warpgroups {
 
 function registersOf(frames: readonly Frame[], slot: number): Float64Array {
   const values = new Float64Array(4 * frames.length);
-  frames.forEach((frame, item) => values.set(frame.subarray(slot, slot + 4), 4 * item));
+  frames.forEach((frame, item) => values.set(frame.slice(slot, slot + 4), 4 * item));
   return values;
 }
 

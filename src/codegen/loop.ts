@@ -4,8 +4,9 @@
 import type { DType } from '../ir/dtype.ts';
 import type { ElementwiseOp, Monoid } from '../ir/ops.ts';
 
-/** What a register holds. Storage dtypes are widened on load: f16 and bf16 to f32, i8…u16 to i32/u32. */
-export type RegisterType = 'f32' | 'i32' | 'u32' | 'bool';
+/** What a register holds. Storage dtypes are widened on load: f16 and bf16 to f32, i8…u16 to i32/u32. Those of 64 bits are for targets
+ *  that have them (`Target.dtypes`). */
+export type RegisterType = 'f32' | 'i32' | 'u32' | 'bool' | 'f64' | 'i64' | 'u64';
 /** Elements a register holds: a scalar or a short vector. */
 export type Width = 1 | 2 | 4;
 
@@ -40,8 +41,9 @@ interface Typed {
 }
 
 export type Value = Typed &
+  /** `exact`: an i64 or u64 that a number is only near to. */
   (
-    | { readonly kind: 'constant'; readonly value: number }
+    | { readonly kind: 'constant'; readonly value: number; readonly exact?: bigint }
     /** A `let`, a `var` or a loop counter. */
     | { readonly kind: 'variable'; readonly name: string }
     /** Coordinate of the work-item: its workgroup in the grid, or its place in the workgroup. Always i32. */

@@ -1,8 +1,8 @@
 // Expressions and indices become register values. One kernel axis may be spread over vector lanes: then indices carry a `lane`
 // atom, contiguous reads become vector loads, and whatever does not depend on the lane stays scalar and is shared.
 
-import { CompilerBug, SinterError } from '../errors.ts';
-import type { DType } from '../ir/dtype.ts';
+import { CompilerBug } from '../errors.ts';
+import { dtypeBytes, integerRange, isFloat, type DType } from '../ir/dtype.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import {
   atomsOf,
@@ -24,6 +24,7 @@ import { sizeOf } from '../ir/shape.ts';
 import type { Expr, ExprPool } from '../schedule/expr.ts';
 import { addInts, both, constant, mulInts, operation, type LoopBuilder } from './builder.ts';
 import type { RegisterType, Value, Width } from './loop.ts';
+import { widened } from './verify-loop.ts';
 
 /** The lane of a vectorised axis. */
 export const laneAtom: IndexExpr = axisIndex('lane', 4);
@@ -32,24 +33,8 @@ const eachLane = [0, 1, 2, 3].map(
   (lane): ReadonlyMap<IndexExpr, IndexExpr> => new Map([[laneAtom, constantIndex(lane)]]),
 );
 
-const registers: Partial<Record<DType, RegisterType>> = {
-  f32: 'f32',
-  f16: 'f32',
-  bf16: 'f32',
-  i32: 'i32',
-  u32: 'u32',
-  bool: 'bool',
-};
-
-/** The register type that holds a dtype; throws E_UNSUPPORTED for dtypes this code generator has no arithmetic for. */
-export function registerOf(dtype: DType): RegisterType {
-  const register = registers[dtype];
-  if (register !== undefined) return register;
-  throw new SinterError(
-    'E_UNSUPPORTED',
-    `${dtype} is not supported on this device\n  try: device 'interpreter', or cast to f32 or i32`,
-  );
-}
+/** The register type that holds a dtype. Which dtypes a target has, legalise.ts sees to. */
+export const registerOf: (dtype: DType) => RegisterType = widened;
 
 /**
  * Elements a kernel may address in a stored node. Four more than the last group of four: a vector that starts inside the
@@ -133,7 +118,7 @@ export class Lowering {
     const b = this.#b;
     switch (expr.kind) {
       case 'constant':
-        return constant(Number(expr.value), registerOf(expr.dtype));
+        return constant(expr.value, registerOf(expr.dtype));
       case 'scalar':
         return { kind: 'scalar', slot: expr.slot, type: registerOf(expr.dtype), width: 1 };
       case 'result': {
@@ -178,10 +163,17 @@ export class Lowering {
     if (expr.op === 'cast') {
       const from = expr.args[0]!.dtype;
       const value = args[0]!;
-      // Widening and equal register types need no instruction; narrowing to 16 bits rounds.
+      // Widening and equal register types need no instruction; narrowing rounds or wraps.
       const plain = value.type === type ? value : operation('cast', [value], type);
-      const exact = expr.dtype !== 'f16' && expr.dtype !== 'bf16';
-      return exact || from === expr.dtype ? b.let(plain, 'cast') : b.let(rounded(plain, expr.dtype), 'cast');
+      if (!isNarrow(expr.dtype) || from === expr.dtype || from === 'bool') return b.let(plain, 'cast');
+      const saturates = isFloat(from) && !isFloat(expr.dtype);
+      return b.let(saturates ? clamped(plain, expr.dtype) : rounded(plain, expr.dtype), 'cast');
+    }
+    // The upper half of a narrow product lies in its register.
+    if (expr.op === 'mulhi' && isNarrow(expr.dtype)) {
+      const product = operation('mul', args, type);
+      const bits = constant(8 * dtypeBytes(expr.dtype), type);
+      return b.let(operation('shr', [product, bits], type), 'mulhi');
     }
     return b.let(rounded(operation(expr.op, args, type), expr.dtype), expr.op.toLowerCase());
   }
@@ -374,11 +366,42 @@ function laneOf(value: Value, lane: number): Value {
   return { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
 }
 
-/** Rounds a value computed in f32 to a narrow storage type; every other type is kept as it is. */
+/** Brings a value computed in 32 bits into a narrow storage type: floats round, integers wrap. Every other type is kept as it is. */
 export function rounded(value: Value, dtype: DType): Value {
-  if (dtype === 'f16') return operation('roundF16', [value], 'f32');
-  if (dtype === 'bf16') return operation('roundBf16', [value], 'f32');
-  return value;
+  const { type } = value;
+  switch (dtype) {
+    case 'f16':
+      return operation('roundF16', [value], 'f32');
+    case 'bf16':
+      return operation('roundBf16', [value], 'f32');
+    case 'i8':
+    case 'i16': {
+      const spare = constant(32 - 8 * dtypeBytes(dtype), type);
+      return operation('shr', [operation('shl', [value, spare], type), spare], type);
+    }
+    case 'u8':
+    case 'u16':
+      return operation('and', [value, constant(2 ** (8 * dtypeBytes(dtype)) - 1, type)], type);
+    case 'f32':
+    case 'f64':
+    case 'i32':
+    case 'i64':
+    case 'u32':
+    case 'u64':
+    case 'bool':
+      return value;
+    default:
+      return dtype satisfies never;
+  }
+}
+
+/** Whether a register is wider than the elements of the type are, so that results have to be brought back. */
+const isNarrow = (dtype: DType): boolean => dtypeBytes(dtype) < 4 && dtype !== 'bool';
+
+/** A float as a narrow integer: the register's conversion truncates and saturates, at bounds that are wider. */
+function clamped(value: Value, dtype: DType): Value {
+  const [low, high] = integerRange(dtype).map((bound) => constant(Number(bound), value.type));
+  return operation('max', [operation('min', [value, high!], value.type), low!], value.type);
 }
 
 function convert(value: Value, type: RegisterType, dtype: DType): Value {

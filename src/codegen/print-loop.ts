@@ -109,7 +109,7 @@ export function printValue(value: Value): string {
   const args = (): string => operandsOf(value).map(printValue).join(', ');
   switch (value.kind) {
     case 'constant':
-      return Object.is(value.value, -0) ? '-0' : String(value.value);
+      return Object.is(value.value, -0) ? '-0' : String(value.exact ?? value.value);
     case 'variable':
       return value.name;
     case 'builtin':

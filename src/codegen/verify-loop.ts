@@ -11,13 +11,14 @@ import { printLoop, printStmt, printType, printValue } from './print-loop.ts';
 import { checkUniformity } from './uniformity.ts';
 import { checkTiled, checkTileMaps, checkWarpgroup, type Checker } from './verify-warpgroup.ts';
 
-type Family = 'float' | 'integer' | 'number' | 'bits' | 'any';
+type Family = 'single' | 'float' | 'integer' | 'number' | 'bits' | 'any';
 const families: Readonly<Record<Family, readonly RegisterType[]>> = {
-  float: ['f32'],
-  integer: ['i32', 'u32'],
-  number: ['f32', 'i32', 'u32'],
-  bits: ['i32', 'u32', 'bool'],
-  any: ['f32', 'i32', 'u32', 'bool'],
+  single: ['f32'],
+  float: ['f32', 'f64'],
+  integer: ['i32', 'u32', 'i64', 'u64'],
+  number: ['f32', 'i32', 'u32', 'f64', 'i64', 'u64'],
+  bits: ['i32', 'u32', 'bool', 'i64', 'u64'],
+  any: ['f32', 'i32', 'u32', 'bool', 'f64', 'i64', 'u64'],
 };
 
 /** Operand family and arity of ops whose operands share one type. */
@@ -52,8 +53,8 @@ const signatures: Readonly<Record<Exclude<LoopOp, 'cast' | 'bitcast' | 'where' |
   rsqrt: unaryFloat,
   recip: unaryFloat,
   isNan: unaryFloat,
-  roundF16: unaryFloat,
-  roundBf16: unaryFloat,
+  roundF16: ['single', 1],
+  roundBf16: ['single', 1],
   pow: binaryFloat,
   atan2: binaryFloat,
   fma: ['float', 3],
@@ -73,9 +74,9 @@ const signatures: Readonly<Record<Exclude<LoopOp, 'cast' | 'bitcast' | 'where' |
   eq: ['any', 2],
   ne: ['any', 2],
   popcount: ['integer', 1],
-  roundTf32: unaryFloat,
-  packF16: binaryFloat,
-  packBf16: binaryFloat,
+  roundTf32: ['single', 1],
+  packF16: ['single', 2],
+  packBf16: ['single', 2],
   shl: ['integer', 2],
   shr: ['integer', 2],
   mulhi: ['integer', 2],
@@ -83,7 +84,7 @@ const signatures: Readonly<Record<Exclude<LoopOp, 'cast' | 'bitcast' | 'where' |
   floorMod: ['integer', 2],
 };
 
-const registers: Partial<Record<DType, RegisterType>> = {
+const registers: Readonly<Record<DType, RegisterType>> = {
   f32: 'f32',
   f16: 'f32',
   bf16: 'f32',
@@ -94,6 +95,9 @@ const registers: Partial<Record<DType, RegisterType>> = {
   u16: 'u32',
   u8: 'u32',
   bool: 'bool',
+  f64: 'f64',
+  i64: 'i64',
+  u64: 'u64',
 };
 
 const monoidFamily: Readonly<Record<Monoid, Family>> = {
@@ -105,8 +109,8 @@ const monoidFamily: Readonly<Record<Monoid, Family>> = {
   or: 'bits',
 };
 
-/** The register type that elements of a storage dtype are widened to; undefined for 64-bit dtypes. */
-export function widened(dtype: DType): RegisterType | undefined {
+/** The register type that elements of a storage dtype are widened to. */
+export function widened(dtype: DType): RegisterType {
   return registers[dtype];
 }
 
@@ -207,7 +211,7 @@ class TypeCheck {
         if (buffer.access !== 'read_write') this.#fail(`${stmt.buffer} is read-only`);
         this.#checker.typed(stmt.index, 'i32', 1);
         this.#value(stmt.value);
-        this.#same(stmt.value, this.#widened(buffer), stmt.value.width);
+        this.#same(stmt.value, widened(buffer.dtype), stmt.value.width);
         return;
       }
       case 'atomic': {
@@ -217,9 +221,10 @@ class TypeCheck {
           this.#fail(`no atomics on ${buffer.dtype} of ${stmt.buffer}`);
         this.#checker.typed(stmt.index, 'i32', 1);
         this.#value(stmt.value);
-        this.#same(stmt.value, this.#widened(buffer), 1);
+        this.#same(stmt.value, widened(buffer.dtype), 1);
         const bits = stmt.op === 'and' || stmt.op === 'or';
-        if (bits && buffer.dtype === 'f32') this.#fail(`${stmt.op} is not defined on f32`);
+        if (bits && !families.bits.includes(stmt.value.type))
+          this.#fail(`${stmt.op} is not defined on ${buffer.dtype}`);
         return;
       }
       case 'for':
@@ -300,10 +305,6 @@ class TypeCheck {
     return this.#buffers.get(name) ?? this.#fail(`there is no buffer ${name}`);
   }
 
-  #widened(buffer: LoopBuffer): RegisterType {
-    return widened(buffer.dtype) ?? this.#fail(`no register holds ${buffer.dtype} of ${buffer.name}`);
-  }
-
   #lookup(name: string): Binding {
     for (let i = this.#scopes.length - 1; i >= 0; i--) {
       const found = this.#scopes[i]!.get(name);
@@ -324,7 +325,7 @@ class TypeCheck {
     const { type, width } = value;
     switch (value.kind) {
       case 'constant':
-        if (type !== 'f32' && !Number.isInteger(value.value))
+        if (type !== 'f32' && type !== 'f64' && !Number.isInteger(value.value))
           this.#fail(`${value.value} is no ${type} constant`);
         return;
       case 'variable': {
@@ -341,7 +342,7 @@ class TypeCheck {
         return;
       case 'load':
         this.#same(value.index, 'i32', 1);
-        this.#same(value, this.#widened(this.#buffer(value.buffer)), width);
+        this.#same(value, widened(this.#buffer(value.buffer).dtype), width);
         if (this.#buffer(value.buffer).tiled) this.#fail(`${value.buffer} is read by matrix units only`);
         return;
       case 'scalar':

@@ -4,7 +4,7 @@
 // outer products. Backward passes have the same form (dV and dK stream over queries, dQ over keys), with the statistics of the
 // forward pass read back (Dao et al., FlashAttention, 2022).
 
-import { isFloat } from '../ir/dtype.ts';
+import { isFloat, type DType } from '../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../ir/graph.ts';
 import { atomsOf, delinearize, interval, type IndexExpr } from '../ir/index-expr.ts';
 import { isElementwise } from '../ir/ops.ts';
@@ -50,13 +50,16 @@ export function findAttention(
   }
 }
 
+/** Floats that are computed with in f32, as this kernel does. */
+const isSingle = (dtype: DType): boolean => isFloat(dtype) && dtype !== 'f64';
+
 /** A group for every dot that can be the end of one. A reduction belongs to the first group that computes it. */
 function candidates(order: readonly Node[], barred: ReadonlySet<Node>): AttentionGroup[] {
   const { scores, statistics } = reaches(order);
   // Without statistics in between, only batches of products and what shares scores with an attention can pay.
   const worthwhile = (weights: Node, node: NodeOf<'dot'>): boolean =>
     statistics.has(weights) || (node.attrs.lhsBatch.length > 0 && scores.has(weights));
-  const dots = order.filter((node) => node.op === 'dot' && !barred.has(node) && isFloat(node.dtype));
+  const dots = order.filter((node) => node.op === 'dot' && !barred.has(node) && isSingle(node.dtype));
   const attempt = (wanted: (weights: Node, node: NodeOf<'dot'>) => boolean): AttentionGroup[] => {
     const groups: AttentionGroup[] = [];
     const owned = new Set<Node>();
@@ -193,7 +196,7 @@ class Trace {
     const left = dims(node.inputs[0]!);
     const depth = sizeOf(lhsContract.map((axis) => left[axis]!));
     const whole = this.#batch.extent * this.#row.extent * this.#key.extent;
-    if (sizeOf(dims(node)) !== whole || depth > widest || !isFloat(node.dtype)) return false;
+    if (sizeOf(dims(node)) !== whole || depth > widest || !isSingle(node.dtype)) return false;
     const rank = left.length - lhsContract.length;
     const batch = at.slice(0, lhsBatch.length);
     const m = at.slice(lhsBatch.length, rank);
@@ -214,7 +217,7 @@ class Trace {
 
   /** A reduction over exactly the keys, of something made of scores. */
   #stage(node: NodeOf<'reduce'>, at: Indices): boolean {
-    if (this.#owned.has(node as Node) || !isFloat(node.dtype)) return false;
+    if (this.#owned.has(node as Node) || !isSingle(node.dtype)) return false;
     const input = node.inputs[0]!;
     const shape = dims(input);
     const axes = reducedAxes(node as Node);

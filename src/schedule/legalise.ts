@@ -2,27 +2,25 @@
 // dtype is one the target has arithmetic for.
 
 import { SinterError } from '../errors.ts';
-import { cast, full } from '../ir/build.ts';
-import type { DType } from '../ir/dtype.ts';
+import { binary, cast, full } from '../ir/build.ts';
+import { dtypeBytes, dtypeKind, integerRange, isInteger } from '../ir/dtype.ts';
 import { dims, rewrite, topological, type Graph, type GraphBuilder, type Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import { combineMonoid } from '../ir/scalar.ts';
 import { sizeOf } from '../ir/shape.ts';
 import type { Target } from './target.ts';
 
-const wgslDTypes: ReadonlySet<DType> = new Set<DType>(['f32', 'f16', 'bf16', 'i32', 'u32', 'bool']);
-
 /** Refuses dtypes the target cannot compute with, then rewrites what templates leave out. */
 export function legalise(graph: Graph, target: Target): Graph {
   const nodes = topological(graph.outputs);
   for (const node of nodes) {
-    if (wgslDTypes.has(node.dtype)) continue;
+    if (target.dtypes.includes(node.dtype)) continue;
     // A value from outside is no operation of the user's: what first reads it is.
     const isSource = node.op === 'parameter' || node.op === 'constant';
     const { op } = (isSource ? nodes.find((reader) => reader.inputs.includes(node)) : undefined) ?? node;
     throw new SinterError(
       'E_UNSUPPORTED',
-      `${op}: ${showType(node)} is not supported on ${target.name}, which has ${[...wgslDTypes].join(', ')}\n` +
+      `${op}: ${showType(node)} is not supported on ${target.name}, which has ${target.dtypes.join(', ')}\n` +
         `  try: setDevice('interpreter'), which has every dtype, or cast to f32 or i32`,
     );
   }
@@ -30,6 +28,7 @@ export function legalise(graph: Graph, target: Target): Graph {
     graph,
     (node, inputs, b) =>
       withoutEmptyAxes(node, inputs, b) ??
+      wideFold(node, inputs, b) ??
       wideScatter(node, inputs, b) ??
       concatTree(node, inputs, b, target),
   );
@@ -75,6 +74,22 @@ function concatTree(node: Node, inputs: readonly Node[], b: GraphBuilder, target
     );
   }
   return parts[0]!;
+}
+
+/** Integers narrower than a register fold in one, whose identities are beyond their range, and are cut once. */
+function wideFold(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | undefined {
+  if (node.op !== 'reduce' && node.op !== 'scan') return undefined;
+  if (!isInteger(node.dtype) || dtypeBytes(node.dtype) >= 4) return undefined;
+  const register = dtypeKind(node.dtype) === 'int' ? 'i32' : 'u32';
+  const wide = cast(b, inputs[0]!, register);
+  if (node.op === 'reduce') return cast(b, b.add('reduce', [wide], node.attrs) as Node, node.dtype);
+  const scanned = b.add('scan', [wide], node.attrs) as Node;
+  const { monoid } = node.attrs;
+  if (monoid !== 'min' && monoid !== 'max') return cast(b, scanned, node.dtype);
+  // Before the first element stands the identity.
+  const [low, high] = integerRange(node.dtype);
+  const least = binary(b, 'max', binary(b, 'min', scanned, Number(high)), Number(low));
+  return cast(b, least, node.dtype);
 }
 
 /** 16-bit sums lose their low bits at every step: fold in f32, round once. */

@@ -29,8 +29,8 @@ export function splitSorts(graph: Graph, target: Target): Graph {
     const rest = shape.flatMap((_, i) => (i === axis ? [] : [i]));
     const length = shape[axis]!;
     const moved = permute(b, x, [...rest, axis]);
-    const { keys, bits } = ascendingKeys(b, reshape(b, moved, [sizeOf(shape) / length, length]), descending);
-    const order = reshape(b, orderOfKeys(b, keys, bits, target), dims(moved));
+    const lines = reshape(b, moved, [sizeOf(shape) / length, length]);
+    const order = reshape(b, orderOfWords(b, ascendingKeys(b, lines, descending), target), dims(moved));
     return permute(
       b,
       order,
@@ -69,42 +69,82 @@ export function orderOfKeys(b: GraphBuilder, keys: Node, bits: number, target: T
     : radixOrder(b, keys, bits, target);
 }
 
+/** Of keys in several words, the low ones are sorted first: sorting is stable, so their order survives where high ones are equal. */
+function orderOfWords(b: GraphBuilder, words: readonly Key[], target: Target): Node {
+  const gathered = (from: Node, order: Node): Node => b.add('gather', [from, order], { axis: 1 }) as Node;
+  let order: Node | undefined;
+  for (const { keys, bits } of words) {
+    const next = orderOfKeys(b, order === undefined ? keys : gathered(keys, order), bits, target);
+    order = order === undefined ? next : gathered(order, next);
+  }
+  return order!;
+}
+
+/** A word of keys, below 2^bits. */
+interface Key {
+  readonly keys: Node;
+  readonly bits: number;
+}
+
 /**
- * u32 keys in the order of the elements, below 2^bits: floats by their bits (a sign flips the order of all others), −0 level
+ * Words of u32 keys in the order of the elements, the lowest first: floats by their bits (a sign flips the order of all others), −0 level
  * with 0, NaN above everything; descending keys are complements, so that equal elements keep their order. Integer arithmetic
  * only: comparisons of denormals are not the same on every device.
  */
-function ascendingKeys(b: GraphBuilder, x: Node, descending: boolean): { keys: Node; bits: number } {
+function ascendingKeys(b: GraphBuilder, x: Node, descending: boolean): readonly Key[] {
   const turned = (keys: Node): Node => (descending ? unary(b, 'not', keys) : keys);
   switch (x.dtype) {
     case 'bool':
-      return { keys: cast(b, descending ? unary(b, 'not', x) : x, 'u32'), bits: 1 };
+      return [{ keys: cast(b, descending ? unary(b, 'not', x) : x, 'u32'), bits: 1 }];
     case 'u32':
-      return { keys: turned(x), bits: 32 };
+      return [{ keys: turned(x), bits: 32 }];
+    case 'u8':
+    case 'u16':
+      return ascendingKeys(b, cast(b, x, 'u32'), descending);
     case 'i32':
-      return { keys: turned(unsignedKeys(b, x)), bits: 32 };
-    default: {
+      return [{ keys: turned(unsignedKeys(b, x)), bits: 32 }];
+    case 'i8':
+    case 'i16':
+      return ascendingKeys(b, cast(b, x, 'i32'), descending);
+    case 'u64':
+      return [x, binary(b, 'shr', x, 32)].map((word) => ({ keys: turned(cast(b, word, 'u32')), bits: 32 }));
+    case 'i64':
+      return ascendingKeys(b, unsignedKeys(b, x), descending);
+    case 'f64':
+      return ascendingKeys(b, floatKeys(b, x), descending);
+    case 'f16':
+    case 'bf16':
+    case 'f32': {
       const keys = turned(floatKeys(b, cast(b, x, 'f32')));
       // The low bits of widened 16-bit floats are 0 (or 1, in complements): they tell nothing apart.
       const idle = x.dtype === 'bf16' ? 16 : x.dtype === 'f16' ? 13 : 0;
-      return { keys: idle === 0 ? keys : binary(b, 'shr', keys, idle), bits: 32 - idle };
+      return [{ keys: idle === 0 ? keys : binary(b, 'shr', keys, idle), bits: 32 - idle }];
     }
+    default:
+      return x.dtype satisfies never;
   }
 }
 
-/** The magnitude's bits, negated below zero: two's complement has one zero, as wanted. NaN is the greatest i32. */
+/** The magnitude's bits, negated below zero: two's complement has one zero, as wanted. NaN is the greatest integer. */
 function floatKeys(b: GraphBuilder, x: Node): Node {
-  const all = (value: number): Node => full(b, dims(x), value, 'i32');
-  const bits = b.add('bitcast', [x], { dtype: 'i32' }) as Node;
-  const size = binary(b, 'and', bits, 0x7fffffff);
-  const signed = where(b, binary(b, 'lt', bits, all(0)), neg(b, size), size);
-  const isNan = binary(b, 'lt', all(0x7f800000), size);
-  return unsignedKeys(b, where(b, isNan, all(0x7fffffff), signed));
+  const long = x.dtype === 'f64';
+  const dtype = long ? 'i64' : 'i32';
+  const all = (value: number | bigint): Node => full(b, dims(x), value, dtype);
+  const [most, infinity] = long
+    ? ([2n ** 63n - 1n, 0x7ff0_0000_0000_0000n] as const)
+    : ([0x7fffffff, 0x7f800000] as const);
+  const bits = b.add('bitcast', [x], { dtype }) as Node;
+  const size = binary(b, 'and', bits, all(most));
+  const signed = where(b, binary(b, 'lt', bits, all(long ? 0n : 0)), neg(b, size), size);
+  const isNan = binary(b, 'lt', all(infinity), size);
+  return unsignedKeys(b, where(b, isNan, all(most), signed));
 }
 
-/** i32 in order as u32. */
+/** Signed integers in order as unsigned ones. */
 function unsignedKeys(b: GraphBuilder, x: Node): Node {
-  return binary(b, 'xor', b.add('bitcast', [x], { dtype: 'u32' }) as Node, 0x80000000);
+  const dtype = x.dtype === 'i64' ? 'u64' : 'u32';
+  const sign = full(b, dims(x), dtype === 'u64' ? 2n ** 63n : 0x80000000, dtype);
+  return binary(b, 'xor', b.add('bitcast', [x], { dtype }) as Node, sign);
 }
 
 /**

@@ -1,6 +1,7 @@
 // What the scheduler and the templates may know of a machine: limits that must hold and a cost profile. Plain data, so that a
 // budget can be computed for a GPU on a machine that has none.
 
+import { dtypes, type DType } from '../ir/dtype.ts';
 import type { DeviceFacts } from '../runtime/device.ts';
 import type { TargetId } from '../runtime/program.ts';
 
@@ -8,6 +9,8 @@ export interface Target {
   readonly id: TargetId;
   /** Names the profile in reports: `wgsl`, `wgsl:software`, `cuda`, `interpreter`. */
   readonly name: string;
+  /** Element types that kernels compute with. */
+  readonly dtypes: readonly DType[];
   readonly limits: {
     /** Storage buffers a kernel may bind. */
     readonly storageBuffers: number;
@@ -61,6 +64,7 @@ export interface RowProfile {
 export const gpuTarget: Target = {
   id: 'wgsl',
   name: 'wgsl',
+  dtypes: ['f32', 'f16', 'bf16', 'i32', 'u32', 'bool'],
   limits: {
     storageBuffers: 8,
     bufferBytes: 268_435_456,
@@ -98,6 +102,7 @@ export const cudaTarget: Target = {
   ...gpuTarget,
   id: 'cuda',
   name: 'cuda',
+  dtypes,
   limits: {
     // Pointers are cheap; a masked attention's gradients take ten.
     storageBuffers: 16,
@@ -116,7 +121,7 @@ export const cudaTarget: Target = {
   arithmetic: 50_000_000,
 };
 
-export const interpreterTarget: Target = { ...gpuTarget, id: 'interpreter', name: 'interpreter' };
+export const interpreterTarget: Target = { ...gpuTarget, id: 'interpreter', name: 'interpreter', dtypes };
 
 /** The profile for an open device, with the device's own limits. */
 export function targetOf(facts: DeviceFacts): Target {

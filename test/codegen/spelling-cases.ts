@@ -3,7 +3,8 @@
 
 import type { LoopOp, RegisterType, Width } from '../../src/codegen/loop.ts';
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
-import { emptyData, type HostData } from '../../src/ir/value.ts';
+import { isWide } from '../../src/ir/dtype.ts';
+import { emptyData, type HostData, type Scalar } from '../../src/ir/value.ts';
 import { mapLoop } from './run-loop.ts';
 import { randomInt, randomReal, randomUnit } from './values.ts';
 
@@ -137,7 +138,7 @@ const otherCases: readonly Case[] = [
 ];
 
 const tiny = 2 ** -126;
-const special: Readonly<Record<RegisterType, readonly number[]>> = {
+const special: Readonly<Record<RegisterType, readonly Scalar[]>> = {
   f32: [
     0,
     -0,
@@ -174,9 +175,37 @@ const special: Readonly<Record<RegisterType, readonly number[]>> = {
   i32: [0, 1, -1, 2, 3, -3, 5, 31, 32, 33, -31, -32, 65535, 65536, 2147483647, -2147483647, -2147483648],
   u32: [0, 1, 2, 3, 5, 31, 32, 33, 65535, 65536, 2147483647, 2147483648, 4294967294, 4294967295],
   bool: [0, 1],
+  f64: [
+    0,
+    -0,
+    1,
+    -1,
+    0.5,
+    -1.5,
+    2.5,
+    -3,
+    1e-300,
+    1e5,
+    16777217,
+    2147483647.5,
+    2147483648,
+    -2147483648.5,
+    -2147483649,
+    2 ** 53 + 2,
+    2 ** 63,
+    -(2 ** 63),
+    2 ** 64,
+    1e300,
+    -1e300,
+    Infinity,
+    -Infinity,
+    NaN,
+  ],
+  i64: [0n, 1n, -1n, 2n, -3n, 31n, 32n, 63n, 64n, -64n, 2n ** 31n, 2n ** 32n, 2n ** 63n - 1n, -(2n ** 63n)],
+  u64: [0n, 1n, 2n, 3n, 31n, 32n, 63n, 64n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 63n, 2n ** 64n - 1n],
 };
 
-const arrayOf = (type: RegisterType, values: readonly number[]): HostData => {
+const arrayOf = (type: RegisterType, values: readonly Scalar[]): HostData => {
   const data = emptyData(type, Math.ceil(values.length / 4) * 4);
   values.forEach((value, i) => {
     data[i] = value;
@@ -186,9 +215,16 @@ const arrayOf = (type: RegisterType, values: readonly number[]): HostData => {
 
 const randomCount = 600;
 
-function randomOf(type: RegisterType, reach: number | undefined): number {
+function randomOf(type: RegisterType, reach: number | undefined): Scalar {
   if (type === 'bool') return randomInt(2);
-  if (type === 'f32')
+  if (isWide(type)) {
+    const short = randomInt(3) === 0;
+    const word = short
+      ? BigInt(randomInt(100))
+      : (BigInt(randomInt(2 ** 32)) << 32n) | BigInt(randomInt(2 ** 32));
+    return type === 'i64' ? BigInt.asIntN(64, word) : word;
+  }
+  if (type === 'f32' || type === 'f64')
     return reach === undefined ? randomReal() : (2 * randomInt(2) - 1) * reach * randomUnit();
   const word = randomInt(3) === 0 ? randomInt(100) : randomInt(2 ** 32);
   return type === 'i32' ? word | 0 : word;
@@ -197,7 +233,7 @@ function randomOf(type: RegisterType, reach: number | undefined): number {
 /** Arguments: every combination of special values, then random ones. */
 export function argumentsOf({ args, reach, last }: Case): HostData[] {
   const loaded = last === undefined ? args : args.slice(0, -1);
-  let rows: number[][] = [[]];
+  let rows: Scalar[][] = [[]];
   for (const type of loaded) {
     const values = loaded.length === 3 && type !== 'bool' ? special[type].slice(0, 12) : special[type];
     rows = rows.flatMap((row) => values.map((value) => [...row, value]));
@@ -245,20 +281,59 @@ export function disagreements(
     const host = new Map(inputs.map((data, k) => [`x${k}`, flushed(data, denormal)]));
     host.set('out', emptyData(row.result, size));
     interpretLoop(loop, host, []);
-    return host.get('out')! as Float32Array;
+    return host.get('out')!;
   });
   const wrong: string[] = [];
   for (let i = 0; i < size; i++) {
-    const got = actual[i] as number;
-    const fits = meanings.some(
-      (expected) =>
-        near(got, expected[i]!, row.tolerance) ||
-        (row.op !== 'bitcast' && flush(expected[i]!) === 0 && flush(got) === 0),
-    );
+    const got = actual[i]!;
+    const fits = meanings.some((expected) => {
+      const meant = expected[i]!;
+      if (typeof got === 'bigint' || typeof meant === 'bigint') return got === meant;
+      if (near(got, meant, row.tolerance)) return true;
+      return row.op !== 'bitcast' && row.result !== 'f64' && flush(meant) === 0 && flush(got) === 0;
+    });
     if (!fits) wrong.push(`(${inputs.map((data) => data[i]).join(', ')}) = ${got}, not ${meanings[0]![i]}`);
   }
   return wrong;
 }
 
-/** All of them. */
+/** All that every target has. */
 export const spellingCases: readonly Case[] = [...floatCases, ...otherCases];
+
+const longs: readonly RegisterType[] = ['f64', 'i64', 'u64'];
+const longIntegers: readonly RegisterType[] = ['i64', 'u64'];
+/** C's functions on doubles are near to JavaScript's, which themselves are not the nearest. */
+const close: Tolerance = { rel: 4e-15, abs: 1e-15 };
+
+/** Those on registers of 64 bits. */
+export const longCases: readonly Case[] = [
+  ...floatCases
+    .filter(({ op }) => op !== 'roundF16' && op !== 'roundBf16')
+    .map((row): Case => ({
+      ...row,
+      args: row.args.map(() => 'f64'),
+      result: row.result === 'f32' ? 'f64' : row.result,
+      tolerance: row.tolerance === exact ? exact : close,
+      reach: (row.reach ?? []).filter((most) => most <= 1e5),
+    })),
+  ...(['neg', 'abs', 'sign', 'not'] as const).flatMap((op) => longIntegers.map((type) => same(op, type, 1))),
+  ...(
+    ['and', 'or', 'xor', 'add', 'sub', 'mul', 'div', 'mod', 'shl', 'shr', 'mulhi', 'min', 'max'] as const
+  ).flatMap((op) => longIntegers.map((type) => same(op, type, 2))),
+  ...(['div', 'mod', 'shl', 'shr'] as const).flatMap((op) =>
+    longIntegers.flatMap((type) => constantLast(op, type, 0, 7, 40, 64)),
+  ),
+  ...(['lt', 'le', 'eq', 'ne'] as const).flatMap((op) => longs.map((type) => test2(op, type))),
+  ...longs.map((type): Case => ({ op: 'where', args: ['bool', type, type], result: type, tolerance: exact })),
+  ...longs.flatMap((long) =>
+    [...types, ...longs].flatMap((other): Case[] => {
+      const row = (from: RegisterType, result: RegisterType): Case => {
+        return { op: 'cast', args: [from], result, tolerance: exact, reach: [10, 1e9, 1e11, 1e20] };
+      };
+      return [row(long, other), row(other, long)];
+    }),
+  ),
+  ...longs.flatMap((from) =>
+    longs.map((result): Case => ({ op: 'bitcast', args: [from], result, tolerance: exact })),
+  ),
+];

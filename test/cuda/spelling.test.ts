@@ -14,7 +14,7 @@ import {
 } from '../../src/runtime/program.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
 import { mapLoop } from '../codegen/run-loop.ts';
-import { argumentsOf, disagreements, nameOf, spellingCases } from '../codegen/spelling-cases.ts';
+import { argumentsOf, disagreements, longCases, nameOf, spellingCases } from '../codegen/spelling-cases.ts';
 import { titled, useStandIn } from './standin.ts';
 
 interface Trial {
@@ -91,17 +91,19 @@ async function run(trials: readonly Trial[]): Promise<HostData[]> {
   return results;
 }
 
+const cases = [...spellingCases, ...longCases];
+
 describe.skipIf(!useStandIn())(titled('operations as CUDA C'), () => {
   test.each([1, 2, 4] as const)(
     'at width %i equal the interpreter',
     { timeout: 120_000 },
     async (width: Width) => {
-      const trials = spellingCases.map((row, i): Trial => {
+      const trials = cases.map((row, i): Trial => {
         const inputs = argumentsOf(row);
         return { inputs, loop: { ...mapLoop(row, width, inputs[0]!.length), name: `apply_${i}` } };
       });
       const results = await run(trials);
-      const wrong = spellingCases.flatMap((row, i) => {
+      const wrong = cases.flatMap((row, i) => {
         const found = disagreements(row, width, trials[i]!.inputs, results[i]!);
         return found.length === 0
           ? []

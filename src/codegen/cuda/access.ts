@@ -7,6 +7,7 @@ import type { LoopBuffer, Stmt, Value, Width } from '../loop.ts';
 import type { Names } from '../names.ts';
 import { call, component, infix, primary, subscript, type Term } from '../term.ts';
 import type { Prelude } from './prelude.ts';
+import { isLong } from './types.ts';
 
 /** What the emitter lends to the spelling of accesses. */
 export interface Scribe {
@@ -74,9 +75,9 @@ export function spellAtomic(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic'
   const { array } = placeOf(scribe, stmt.buffer);
   const { op, value } = stmt;
   const at = primary(`&${subscript(array, scribe.value(stmt.index).text).text}`);
-  const isFloat = value.type === 'f32';
-  const own = op === 'mul' || (isFloat && op !== 'add');
-  const name = own ? scribe.prelude.use(`atomic_${op}_${value.type}`) : builtins[op];
+  const { type } = value;
+  const own = op === 'add' ? type === 'i64' || type === 'u64' : type === 'f32' || isLong(type);
+  const name = own || op === 'mul' ? scribe.prelude.use(`atomic_${op}_${type}`) : builtins[op];
   scribe.line(`${call(name, [at, scribe.value(value)]).text};`);
 }
 

@@ -180,7 +180,7 @@ class Emitter implements Scribe {
   value(value: Value): Term {
     switch (value.kind) {
       case 'constant':
-        return literal(value.value, value.type, value.width, this.prelude);
+        return literal(value, this.prelude);
       case 'variable':
         return primary(this.names.variable(value.name));
       case 'builtin':

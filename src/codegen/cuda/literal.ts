@@ -1,17 +1,21 @@
 // Constants in CUDA C. NVRTC has no names for infinity and NaN without headers: they are made of their bits.
 
-import type { RegisterType, Width } from '../loop.ts';
+import type { RegisterType, Value } from '../loop.ts';
 import { level, primary, type Term } from '../term.ts';
 import type { Prelude } from './prelude.ts';
+import { isLong } from './types.ts';
 
 /** A constant in every lane. */
-export function literal(value: number, type: RegisterType, width: Width, prelude: Prelude): Term {
-  const text = scalarLiteral(value, type);
+export function literal(
+  { value, type, width, exact }: Extract<Value, { kind: 'constant' }>,
+  prelude: Prelude,
+): Term {
+  const text = isLong(type) ? longLiteral(value, type, exact) : scalarLiteral(value, type);
   if (width > 1) return primary(`${prelude.splat(type, width)}(${text})`);
   return text.startsWith('-') ? { text, level: level.unary } : primary(text);
 }
 
-function scalarLiteral(value: number, type: RegisterType): string {
+function scalarLiteral(value: number, type: Exclude<RegisterType, 'f64' | 'i64' | 'u64'>): string {
   switch (type) {
     case 'bool':
       return value === 0 ? 'false' : 'true';
@@ -25,6 +29,21 @@ function scalarLiteral(value: number, type: RegisterType): string {
     default:
       return type satisfies never;
   }
+}
+
+function longLiteral(value: number, type: 'f64' | 'i64' | 'u64', exact: bigint | undefined): string {
+  if (type !== 'f64') {
+    const whole = exact ?? BigInt(value);
+    if (type === 'u64') return `${BigInt.asUintN(64, whole)}ULL`;
+    // 2⁶³ is no long long, so its negation cannot be written.
+    const signed = BigInt.asIntN(64, whole);
+    return signed === -(2n ** 63n) ? '(-9223372036854775807LL - 1LL)' : `${signed}LL`;
+  }
+  if (Number.isNaN(value)) return '__longlong_as_double(0x7ff8000000000000LL)';
+  const sign = value < 0 || Object.is(value, -0) ? '-' : '';
+  if (!Number.isFinite(value)) return `${sign}__longlong_as_double(0x7ff0000000000000LL)`;
+  const digits = String(Math.abs(value));
+  return `${sign}${/[.e]/.test(digits) ? digits : `${digits}.0`}`;
 }
 
 /** The digits of the double that the f32 is: shorter ones may round past the largest f32. */

@@ -2,7 +2,32 @@
 // values, and where C says nothing about overflow. What is PTX stands under SINTER_HOST's absence: a compiler for the
 // host brings functions of the same names.
 
+import { floatFunctions, integerFunctions } from './prelude-arithmetic.ts';
 import { device, inline, matrixFunctions } from './prelude-matrix.ts';
+
+type Atomic = 'f32' | 'i32' | 'u32' | 'f64' | 'i64' | 'u64';
+
+/** What a fold makes of `old` and `x`. */
+function folds(type: Atomic): Readonly<Record<string, string>> {
+  const isFloat = type === 'f32' || type === 'f64';
+  const isSigned = type === 'i32' || type === 'i64';
+  return {
+    add: isSigned ? `add_${type}(old, x)` : 'old + x',
+    mul: isSigned ? `mul_${type}(old, x)` : 'old * x',
+    min: `min_${type}(old, x)`,
+    max: `max_${type}(old, x)`,
+    ...(isFloat ? {} : { and: 'old & x', or: 'old | x' }),
+  };
+}
+
+const words: Readonly<Record<Atomic, readonly [c: string, word: string, into: string, from: string]>> = {
+  f32: ['float', 'unsigned', '__float_as_uint', '__uint_as_float'],
+  i32: ['int', 'unsigned', 'unsigned', 'int'],
+  u32: ['unsigned', 'unsigned', 'unsigned', 'unsigned'],
+  f64: ['double', 'u64', '__double_as_longlong', '__longlong_as_double'],
+  i64: ['i64', 'u64', 'u64', 'i64'],
+  u64: ['u64', 'u64', 'u64', 'u64'],
+};
 
 const table: Readonly<Record<string, string>> = {
   f16: 'using f16 = unsigned short;',
@@ -45,60 +70,23 @@ const table: Readonly<Record<string, string>> = {
   round_f16: inline('float round_f16(float x)', 'return f16_to_float(float_to_f16(x));'),
   round_bf16: inline('float round_bf16(float x)', 'return bf16_to_float(float_to_bf16(x));'),
 
-  // NaN wins; a + b is one when either is.
-  min_f32: inline('float min_f32(float a, float b)', 'return a != a || b != b ? a + b : fminf(a, b);'),
-  max_f32: inline('float max_f32(float a, float b)', 'return a != a || b != b ? a + b : fmaxf(a, b);'),
-  sign_f32: inline('float sign_f32(float x)', 'return float(x > 0.0f) - float(x < 0.0f);'),
-  square_f32: inline('float square_f32(float x)', 'return x * x;'),
-  cube_f32: inline('float cube_f32(float x)', 'return x * x * x;'),
-  // Truncates, saturates, NaN to 0.
-  float_to_int: inline(
-    'int float_to_int(float x)',
-    'if (x >= 2147483648.0f) return 2147483647;',
-    'if (x <= -2147483648.0f) return -2147483647 - 1;',
-    'return x == x ? int(x) : 0;',
+  ...floatFunctions('f32', 'float', 'f'),
+  ...floatFunctions('f64', 'double', ''),
+  ...integerFunctions('32', 'int', 'unsigned'),
+  ...integerFunctions('64', 'i64', 'u64'),
+  mulhi_i32: inline('int mulhi_i32(int a, int b)', 'return int(((long long)a * b) >> 32);'),
+  mulhi_u32: inline(
+    'unsigned mulhi_u32(unsigned a, unsigned b)',
+    'return unsigned(((unsigned long long)a * b) >> 32);',
   ),
-  float_to_uint: inline(
-    'unsigned float_to_uint(float x)',
-    'if (x >= 4294967296.0f) return 4294967295u;',
-    'return x > 0.0f ? unsigned(x) : 0u;',
-  ),
-
-  // Signed arithmetic that wraps around, which C leaves undefined.
-  add_i32: inline('int add_i32(int a, int b)', 'return int(unsigned(a) + unsigned(b));'),
-  sub_i32: inline('int sub_i32(int a, int b)', 'return int(unsigned(a) - unsigned(b));'),
-  mul_i32: inline('int mul_i32(int a, int b)', 'return int(unsigned(a) * unsigned(b));'),
-  neg_i32: inline('int neg_i32(int x)', 'return int(0u - unsigned(x));'),
-  abs_i32: inline('int abs_i32(int x)', 'return x < 0 ? neg_i32(x) : x;'),
-  sign_i32: inline('int sign_i32(int x)', 'return int(x > 0) - int(x < 0);'),
-  min_i32: inline('int min_i32(int a, int b)', 'return a < b ? a : b;'),
-  max_i32: inline('int max_i32(int a, int b)', 'return a < b ? b : a;'),
-  min_u32: inline('unsigned min_u32(unsigned a, unsigned b)', 'return a < b ? a : b;'),
-  max_u32: inline('unsigned max_u32(unsigned a, unsigned b)', 'return a < b ? b : a;'),
-  // x / 0 = x, x mod 0 = 0, INT_MIN / −1 = INT_MIN.
-  div_i32: inline('int div_i32(int a, int b)', 'return b == 0 ? a : b == -1 ? neg_i32(a) : a / b;'),
-  mod_i32: inline('int mod_i32(int a, int b)', 'return b == 0 || b == -1 ? 0 : a % b;'),
-  div_u32: inline('unsigned div_u32(unsigned a, unsigned b)', 'return b == 0u ? a : a / b;'),
-  mod_u32: inline('unsigned mod_u32(unsigned a, unsigned b)', 'return b == 0u ? 0u : a % b;'),
+  mulhi_i64: inline('i64 mulhi_i64(i64 a, i64 b)', 'return __mul64hi(a, b);'),
+  mulhi_u64: inline('u64 mulhi_u64(u64 a, u64 b)', 'return __umul64hi(a, b);'),
   // ⌊a / b⌋ for positive b: ~a = −a − 1.
   floor_div_i32: inline('int floor_div_i32(int a, int b)', 'return a < 0 ? ~(~a / b) : a / b;'),
   floor_mod_i32: inline(
     'int floor_mod_i32(int a, int b)',
     'const int rest = a % b;',
     'return rest < 0 ? rest + b : rest;',
-  ),
-  // A count below 0 or past 31 shifts everything out.
-  shl_i32: inline(
-    'int shl_i32(int a, int count)',
-    'return unsigned(count) > 31u ? 0 : int(unsigned(a) << count);',
-  ),
-  shl_u32: inline('unsigned shl_u32(unsigned a, unsigned count)', 'return count > 31u ? 0u : a << count;'),
-  shr_i32: inline('int shr_i32(int a, int count)', 'return a >> (unsigned(count) > 31u ? 31 : count);'),
-  shr_u32: inline('unsigned shr_u32(unsigned a, unsigned count)', 'return count > 31u ? 0u : a >> count;'),
-  mulhi_i32: inline('int mulhi_i32(int a, int b)', 'return int(((long long)a * b) >> 32);'),
-  mulhi_u32: inline(
-    'unsigned mulhi_u32(unsigned a, unsigned b)',
-    'return unsigned(((unsigned long long)a * b) >> 32);',
   ),
   // Philox 4x32-10 (Salmon et al. 2011): the four words of element i's block.
   philox_block: `__device__ inline uint4 philox_block(unsigned key_low, unsigned key_high, unsigned low, unsigned high, int i) {
@@ -131,15 +119,14 @@ const table: Readonly<Record<string, string>> = {
 
   ...matrixFunctions,
 
-  // Atomics that CUDA lacks: an exchange that is tried until nobody came between.
+  // Atomics that CUDA lacks, or has for unsigned long long only.
   ...Object.fromEntries(
-    [
-      ['mul', 'f32', 'old * x'],
-      ['min', 'f32', 'min_f32(old, x)'],
-      ['max', 'f32', 'max_f32(old, x)'],
-      ['mul', 'i32', 'mul_i32(old, x)'],
-      ['mul', 'u32', 'old * x'],
-    ].map(([op, type, folded]) => [`atomic_${op}_${type}`, exchange(`atomic_${op}_${type}`, type!, folded!)]),
+    (['f32', 'i32', 'u32', 'f64', 'i64', 'u64'] as const).flatMap((type) =>
+      Object.entries(folds(type)).map(([op, folded]) => {
+        const name = `atomic_${op}_${type}`;
+        return [name, exchange(name, type, folded)] as const;
+      }),
+    ),
   ),
 };
 
@@ -156,16 +143,13 @@ function packed(type: 'f16' | 'bf16'): string {
 }`;
 }
 
-function exchange(name: string, type: string, folded: string): string {
-  const [c, into, from] = {
-    f32: ['float', '__float_as_uint', '__uint_as_float'],
-    i32: ['int', 'unsigned', 'int'],
-    u32: ['unsigned', 'unsigned', 'unsigned'],
-  }[type] as [string, string, string];
+/** An exchange that is tried until nobody came between. */
+function exchange(name: string, type: Atomic, folded: string): string {
+  const [c, word, into, from] = words[type];
   return `__device__ inline void ${name}(${c} *at, ${c} x) {
-  unsigned *word = reinterpret_cast<unsigned *>(at);
-  unsigned seen = *word;
-  unsigned before;
+  ${word} *word = reinterpret_cast<${word} *>(at);
+  ${word} seen = *word;
+  ${word} before;
   do {
     before = seen;
     const ${c} old = ${from}(before);

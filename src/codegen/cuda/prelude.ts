@@ -4,7 +4,7 @@
 import type { DType } from '../../ir/dtype.ts';
 import type { RegisterType, Width } from '../loop.ts';
 import { definitions } from './prelude-functions.ts';
-import { elementName, lanes, packName, typeName } from './types.ts';
+import { elementName, isLong, lanes, packName, typeName } from './types.ts';
 
 const inline = '__device__ __forceinline__';
 
@@ -21,6 +21,7 @@ export class Prelude {
   /** The name of a register type. */
   type(type: RegisterType, width: Width): string {
     const name = typeName(type, width);
+    if (isLong(type)) return width === 1 ? this.element(type) : this.#pack(type, width);
     if (type === 'bool' && width > 1)
       this.#add(name, `struct ${name} { bool ${lanes.slice(0, width).join(', ')}; };`);
     return name;
@@ -56,7 +57,7 @@ export class Prelude {
     const type = this.type(of, width);
     const name = `${type}_of`;
     const parts = Array.from({ length: width }, () => 'x').join(', ');
-    this.#add(name, `${inline} ${type} ${name}(${typeName(of, 1)} x) {\n  return ${type}{${parts}};\n}`);
+    this.#add(name, `${inline} ${type} ${name}(${this.type(of, 1)} x) {\n  return ${type}{${parts}};\n}`);
     return name;
   }
 
@@ -138,7 +139,7 @@ export class Prelude {
   /** The function that gives a scalar's combination, `combine` of `x` and `other`, over a warp: one of 32 lanes, or of those that
    *  the block has left. */
   warp(monoid: string, of: RegisterType, combine: string, whole: boolean): string {
-    const type = typeName(of, 1);
+    const type = this.type(of, 1);
     const name = `warp_${whole ? '' : 'part_'}${monoid}_${of}`;
     // What a warp exchanges has 32 bits at least.
     const [give, take] = of === 'bool' ? ['int(x)', ' != 0'] : ['x', ''];

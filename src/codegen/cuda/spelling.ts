@@ -6,7 +6,7 @@ import type { LoopOp, RegisterType, Width } from '../loop.ts';
 import { isPowerOfTwo } from '../ranges.ts';
 import { call, choice, infix, prefix, primary, type BinaryOperator, type Term } from '../term.ts';
 import type { Prelude } from './prelude.ts';
-import { typeName } from './types.ts';
+import { isLong } from './types.ts';
 
 /** One use of an operation. */
 export interface Site {
@@ -39,155 +39,172 @@ const helper =
   ({ prelude, args }) =>
     call(prelude.use(name), args);
 
-/** One spelling per type of the first argument. */
-const byType =
-  (rows: Partial<Record<RegisterType | 'other', Spelling>>): Spelling =>
-  (site) =>
-    (rows[site.types[0]!] ?? rows.other)!(site);
+/** C's function on floats of either size. */
+const math =
+  (name: string): Spelling =>
+  ({ types, args }) =>
+    call(types[0] === 'f64' ? name : `${name}f`, args);
+/** A function of the prelude that there is for every type of the first argument. */
+const own =
+  (name: string): Spelling =>
+  ({ types, prelude, args }) =>
+    call(prelude.use(`${name}_${types[0]}`), args);
 
-/** Constant divisors above 0 and constant counts below 32 cannot go wrong. */
+const isUnsigned = (type: RegisterType): boolean => type === 'u32' || type === 'u64';
+const isFloat = (type: RegisterType): boolean => type === 'f32' || type === 'f64';
+
+/** Floats, integers and bools apart. */
+const byKind =
+  (rows: { readonly float?: Spelling; readonly integer?: Spelling; readonly bool?: Spelling }): Spelling =>
+  (site) => {
+    const [type] = site.types;
+    return (isFloat(type!) ? rows.float : type === 'bool' ? rows.bool : rows.integer)!(site);
+  };
+
+/** A constant last argument that cannot go wrong takes the operator. */
 const whenConstant =
-  (safe: (last: number) => boolean, plain: Spelling, guarded: Spelling): Spelling =>
+  (safe: (last: number, type: RegisterType) => boolean, plain: Spelling, guarded: Spelling): Spelling =>
   (site) =>
-    (site.last !== undefined && safe(site.last) ? plain : guarded)(site);
+    (site.last !== undefined && safe(site.last, site.types[0]!) ? plain : guarded)(site);
 const positive = (last: number): boolean => last > 0;
-const inWord = (last: number): boolean => last >= 0 && last < 32;
+const inWord = (last: number, type: RegisterType): boolean => last >= 0 && last < (isLong(type) ? 64 : 32);
 
-/** The operator where the result is known to fit, else a function that wraps around. */
-const wrapping =
-  (plain: Spelling, name: string): Spelling =>
-  (site) =>
-    (site.bounded ? plain : helper(name))(site);
-
+/** Signed integers wrap around by a function, unless the result is known to fit. */
 const arithmetic = (op: '+' | '-' | '*', name: 'add' | 'sub' | 'mul'): Spelling =>
-  byType({ i32: wrapping(operator(op), `${name}_i32`), other: operator(op) });
+  byKind({
+    float: operator(op),
+    integer: (site) => (site.bounded || isUnsigned(site.type) ? operator(op) : own(name))(site),
+  });
 
 const same: Spelling = ({ args }) => args[0]!;
-const by =
-  (text: (last: number) => string): Spelling =>
-  (site) =>
-    infix('>>', site.args[0]!, primary(text(site.last!)));
+const shifted: Spelling = ({ args, last }) => infix('>>', args[0]!, primary(String(Math.log2(last!))));
 const differ = operator('!=');
 
-const cast: Spelling = ({ type, types, args, prelude }) => {
-  const [from] = types;
-  if (type === from) return args[0]!;
-  if (type === 'bool')
-    return infix('!=', args[0]!, primary(from === 'f32' ? '0.0f' : from === 'u32' ? '0u' : '0'));
-  if (from === 'f32') return call(prelude.use(type === 'i32' ? 'float_to_int' : 'float_to_uint'), args);
-  return call(typeName(type, 1), args);
+const zeros: Readonly<Record<RegisterType, string>> = {
+  f32: '0.0f',
+  f64: '0.0',
+  i32: '0',
+  u32: '0u',
+  i64: '0LL',
+  u64: '0ULL',
+  bool: 'false',
 };
 
-const bitcast: Spelling = ({ type, types, args }) => {
-  const [from] = types;
+const cast: Spelling = ({ type, types, args, prelude }) => {
+  const from = types[0]!;
   if (type === from) return args[0]!;
-  if (type === 'f32') return call(from === 'i32' ? '__int_as_float' : '__uint_as_float', args);
-  if (from === 'f32') return call(type === 'i32' ? '__float_as_int' : '__float_as_uint', args);
-  return call(typeName(type, 1), args);
+  if (type === 'bool') return infix('!=', args[0]!, primary(zeros[from]));
+  if (isFloat(from) && !isFloat(type)) return call(prelude.use(`${type}_of_${from}`), args);
+  return call(prelude.type(type, 1), args);
+};
+
+/** What takes a float's bits, as the signed integer of its size, and what makes a float of them. */
+const bits = {
+  f32: { signed: 'i32', take: '__float_as_int', make: '__int_as_float' },
+  f64: { signed: 'i64', take: '__double_as_longlong', make: '__longlong_as_double' },
+} as const;
+
+const bitcast: Spelling = ({ type, types, args, prelude }) => {
+  const from = types[0]!;
+  if (type === from) return args[0]!;
+  if (from === 'f32' && type === 'u32') return call('__float_as_uint', args);
+  if (from === 'u32' && type === 'f32') return call('__uint_as_float', args);
+  if (type === 'f32' || type === 'f64') {
+    const { signed, make } = bits[type];
+    return call(make, from === signed ? args : [call(prelude.type(signed, 1), args)]);
+  }
+  if (from !== 'f32' && from !== 'f64') return call(prelude.type(type, 1), args);
+  const { signed, take } = bits[from];
+  return type === signed ? call(take, args) : call(prelude.type(type, 1), [call(take, args)]);
 };
 
 const table = {
-  neg: byType({
-    f32: ({ args }) => prefix('-', args[0]!),
-    i32: wrapping(({ args }) => prefix('-', args[0]!), 'neg_i32'),
-    u32: ({ args }) => infix('-', primary('0u'), args[0]!),
+  neg: byKind({
+    float: ({ args }) => prefix('-', args[0]!),
+    integer: (site) => {
+      const { args, type, bounded } = site;
+      if (isUnsigned(type)) return infix('-', primary(zeros[type]), args[0]!);
+      return bounded ? prefix('-', args[0]!) : own('neg')(site);
+    },
   }),
-  abs: byType({ f32: builtin('fabsf'), i32: helper('abs_i32'), u32: same }),
-  sign: byType({
-    f32: helper('sign_f32'),
-    i32: helper('sign_i32'),
-    u32: ({ args, prelude }) => call(prelude.use('min_u32'), [args[0]!, primary('1u')]),
-  }),
-  floor: builtin('floorf'),
-  ceil: builtin('ceilf'),
-  round: builtin('rintf'),
-  trunc: builtin('truncf'),
-  exp: builtin('expf'),
-  exp2: builtin('exp2f'),
-  expm1: builtin('expm1f'),
-  log: builtin('logf'),
-  log2: builtin('log2f'),
-  log1p: builtin('log1pf'),
-  sin: builtin('sinf'),
-  cos: builtin('cosf'),
-  tan: builtin('tanf'),
-  asin: builtin('asinf'),
-  acos: builtin('acosf'),
-  atan: builtin('atanf'),
-  sinh: builtin('sinhf'),
-  cosh: builtin('coshf'),
-  tanh: builtin('tanhf'),
-  erf: builtin('erff'),
-  sqrt: builtin('sqrtf'),
-  rsqrt: builtin('rsqrtf'),
-  recip: ({ args }) => infix('/', primary('1.0f'), args[0]!),
+  abs: byKind({ float: math('fabs'), integer: (site) => (isUnsigned(site.type) ? same : own('abs'))(site) }),
+  sign: (site) => {
+    const { type, args, prelude } = site;
+    if (!isUnsigned(type)) return own('sign')(site);
+    return call(prelude.use(`min_${type}`), [args[0]!, primary('1u')]);
+  },
+  floor: math('floor'),
+  ceil: math('ceil'),
+  round: math('rint'),
+  trunc: math('trunc'),
+  exp: math('exp'),
+  exp2: math('exp2'),
+  expm1: math('expm1'),
+  log: math('log'),
+  log2: math('log2'),
+  log1p: math('log1p'),
+  sin: math('sin'),
+  cos: math('cos'),
+  tan: math('tan'),
+  asin: math('asin'),
+  acos: math('acos'),
+  atan: math('atan'),
+  sinh: math('sinh'),
+  cosh: math('cosh'),
+  tanh: math('tanh'),
+  erf: math('erf'),
+  sqrt: math('sqrt'),
+  rsqrt: math('rsqrt'),
+  recip: ({ args, type }) => infix('/', primary(type === 'f64' ? '1.0' : '1.0f'), args[0]!),
   not: ({ args, types }) => prefix(types[0] === 'bool' ? '!' : '~', args[0]!),
-  isNan: ({ args }) => call('isnan', args),
+  isNan: builtin('isnan'),
   cast,
   bitcast,
   add: arithmetic('+', 'add'),
   sub: arithmetic('-', 'sub'),
   mul: arithmetic('*', 'mul'),
-  div: byType({
-    f32: operator('/'),
-    i32: whenConstant(positive, operator('/'), helper('div_i32')),
-    u32: whenConstant(positive, operator('/'), helper('div_u32')),
-  }),
-  mod: byType({
-    f32: builtin('fmodf'),
-    i32: whenConstant(positive, operator('%'), helper('mod_i32')),
-    u32: whenConstant(positive, operator('%'), helper('mod_u32')),
-  }),
+  div: byKind({ float: operator('/'), integer: whenConstant(positive, operator('/'), own('div')) }),
+  mod: byKind({ float: math('fmod'), integer: whenConstant(positive, operator('%'), own('mod')) }),
   pow: (site) => {
     const base = { ...site, args: site.args.slice(0, 1) };
-    if (site.last === 2) return helper('square_f32')(base);
-    if (site.last === 3) return helper('cube_f32')(base);
-    return builtin('powf')(site);
+    if (site.last === 2) return own('square')(base);
+    if (site.last === 3) return own('cube')(base);
+    return math('pow')(site);
   },
-  min: byType({
-    f32: helper('min_f32'),
-    i32: helper('min_i32'),
-    u32: helper('min_u32'),
-    bool: operator('&&'),
-  }),
-  max: byType({
-    f32: helper('max_f32'),
-    i32: helper('max_i32'),
-    u32: helper('max_u32'),
-    bool: operator('||'),
-  }),
-  atan2: builtin('atan2f'),
-  and: byType({ bool: operator('&&'), other: operator('&') }),
-  or: byType({ bool: operator('||'), other: operator('|') }),
-  xor: byType({ bool: differ, other: operator('^') }),
-  shl: byType({
-    i32: helper('shl_i32'),
-    u32: whenConstant(inWord, operator('<<'), helper('shl_u32')),
-  }),
-  shr: byType({
-    i32: whenConstant(inWord, operator('>>'), helper('shr_i32')),
-    u32: whenConstant(inWord, operator('>>'), helper('shr_u32')),
-  }),
-  mulhi: byType({ i32: helper('mulhi_i32'), u32: helper('mulhi_u32') }),
+  min: byKind({ float: own('min'), integer: own('min'), bool: operator('&&') }),
+  max: byKind({ float: own('max'), integer: own('max'), bool: operator('||') }),
+  atan2: math('atan2'),
+  and: byKind({ integer: operator('&'), bool: operator('&&') }),
+  or: byKind({ integer: operator('|'), bool: operator('||') }),
+  xor: byKind({ integer: operator('^'), bool: differ }),
+  // To the left, only unsigned integers shift without more ado.
+  shl: whenConstant((last, type) => isUnsigned(type) && inWord(last, type), operator('<<'), own('shl')),
+  shr: whenConstant(inWord, operator('>>'), own('shr')),
+  mulhi: own('mulhi'),
   // false < true.
-  lt: byType({ bool: ({ args }) => infix('&&', prefix('!', args[0]!), args[1]!), other: operator('<') }),
-  le: byType({ bool: ({ args }) => infix('||', prefix('!', args[0]!), args[1]!), other: operator('<=') }),
+  lt: byKind({
+    float: operator('<'),
+    integer: operator('<'),
+    bool: ({ args }) => infix('&&', prefix('!', args[0]!), args[1]!),
+  }),
+  le: byKind({
+    float: operator('<='),
+    integer: operator('<='),
+    bool: ({ args }) => infix('||', prefix('!', args[0]!), args[1]!),
+  }),
   eq: operator('=='),
   ne: differ,
   where: ({ args }) => choice(args[0]!, args[1]!, args[2]!),
-  fma: builtin('fmaf'),
+  fma: math('fma'),
   roundF16: helper('round_f16'),
   roundBf16: helper('round_bf16'),
   roundTf32: helper('round_tf32'),
   packF16: helper('pack_f16'),
   packBf16: helper('pack_bf16'),
   philox: helper('philox_word'),
-  popcount: ({ args, type }) => call(typeName(type, 1), [call('__popc', args)]),
-  floorDiv: whenConstant(
-    isPowerOfTwo,
-    by((last) => String(Math.log2(last))),
-    helper('floor_div_i32'),
-  ),
+  popcount: ({ args, type, prelude }) =>
+    call(prelude.type(type, 1), [call(isLong(type) ? '__popcll' : '__popc', args)]),
+  floorDiv: whenConstant(isPowerOfTwo, shifted, helper('floor_div_i32')),
   floorMod: whenConstant(
     isPowerOfTwo,
     ({ args, last }) => infix('&', args[0]!, primary(String(last! - 1))),

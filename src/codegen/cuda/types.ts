@@ -8,14 +8,23 @@ const scalars: Readonly<Record<RegisterType, string>> = {
   i32: 'int',
   u32: 'unsigned',
   bool: 'bool',
+  f64: 'double',
+  i64: 'i64',
+  u64: 'u64',
 };
 
 /** Vectors that CUDA itself has; the others are structs of the prelude. */
 const vectors: Partial<Record<RegisterType, string>> = { f32: 'float', i32: 'int', u32: 'uint' };
 
-/** `float`, `float4`, `bool2`. */
+/** Whether a register has 64 bits. */
+export function isLong(type: RegisterType): type is 'f64' | 'i64' | 'u64' {
+  return type === 'f64' || type === 'i64' || type === 'u64';
+}
+
+/** `float`, `float4`, `bool2`, `f64x4`. */
 export function typeName(type: RegisterType, width: Width): string {
-  return width === 1 ? scalars[type] : `${vectors[type] ?? type}${width}`;
+  if (width === 1) return scalars[type];
+  return isLong(type) ? packName(type, width) : `${vectors[type] ?? type}${width}`;
 }
 
 /** What an element is in memory: 16-bit floats are their bits, bools are bytes. */

@@ -13,15 +13,18 @@ const combining: Readonly<Record<Monoid, LoopOp>> = {
   or: 'or',
 };
 
-const extremes: Readonly<Record<RegisterType, readonly [number, number]>> = {
+const extremes: Readonly<Record<RegisterType, readonly [number | bigint, number | bigint]>> = {
   f32: [-Infinity, Infinity],
+  f64: [-Infinity, Infinity],
+  i64: [-(2n ** 63n), 2n ** 63n - 1n],
+  u64: [0, 2n ** 64n - 1n],
   i32: [-2147483648, 2147483647],
   u32: [0, 4294967295],
   bool: [0, 1],
 };
 
 export function identity(monoid: Monoid, type: RegisterType, width: Width): Value {
-  const values: Readonly<Record<Monoid, number>> = {
+  const values: Readonly<Record<Monoid, number | bigint>> = {
     sum: 0,
     prod: 1,
     min: extremes[type][1],
@@ -60,7 +63,7 @@ export function beats(
 ): Value {
   const [low, high] = monoid === 'max' ? [best.value, candidate.value] : [candidate.value, best.value];
   let wins = operation('lt', [low, high], 'bool');
-  const isFloat = candidate.value.type === 'f32';
+  const isFloat = candidate.value.type === 'f32' || candidate.value.type === 'f64';
   const nan = (value: Value): Value => operation('isNan', [value], 'bool');
   if (isFloat)
     wins = operation(

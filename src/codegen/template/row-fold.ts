@@ -96,7 +96,7 @@ export function extremum(b: LoopBuilder, stage: RowStage, column: IndexExpr, fir
     *join([value, at]) {
       const [top] = yield [{ monoid, value: value! }];
       let holds = operation('eq', [value!, top!], 'bool');
-      if (type === 'f32') {
+      if (type === 'f32' || type === 'f64') {
         const nan = (x: Value): Value => operation('isNan', [x], 'bool');
         holds = operation('or', [holds, operation('and', [nan(value!), nan(top!)], 'bool')], 'bool');
       }

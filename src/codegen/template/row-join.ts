@@ -2,6 +2,7 @@
 // after a barrier everyone combines them all, in one fixed order; many partials are combined in two rounds.
 
 import type { Monoid } from '../../ir/ops.ts';
+import { dtypeBytes } from '../../ir/dtype.ts';
 import type { RowStage } from '../../schedule/kernel.ts';
 import { addInts, constant, less, mulInts, operation, subgroup, type LoopBuilder } from '../builder.ts';
 import { registerOf } from '../lower.ts';
@@ -34,8 +35,8 @@ export interface Seats {
   readonly subgroup: number | undefined;
 }
 
-type SharedType = 'f32' | 'i32' | 'u32';
-const sharedTypes: readonly SharedType[] = ['f32', 'i32', 'u32'];
+type SharedType = Exclude<RegisterType, 'bool'>;
+const sharedTypes: readonly SharedType[] = ['f32', 'i32', 'u32', 'f64', 'i64', 'u64'];
 const sharedType = (type: RegisterType): SharedType => (type === 'bool' ? 'u32' : type);
 const nameOf = (type: SharedType): string => `partial_${type}`;
 
@@ -49,7 +50,7 @@ export function joinBytes(
 ): number {
   const types = new Set(stages.map((stage) => sharedType(registerOf(stage.dtype))));
   if (stages.some((stage) => stage.arg)) types.add('i32');
-  return types.size * 2 * parts * rows * width * 4;
+  return [...types].reduce((sum, type) => sum + 2 * parts * rows * width * dtypeBytes(type), 0);
 }
 
 /** Above this many partials the combination takes two rounds. */

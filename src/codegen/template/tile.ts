@@ -20,7 +20,7 @@ export function accumulators(b: LoopBuilder, body: Contract, rows: number, quads
 /** a·c + sum over the lanes of the sum. */
 export function multiplyAdd(a: Value, c: Value, sum: Value): Value {
   const [left, right] = [splat(a, sum.width), splat(c, sum.width)];
-  if (sum.type === 'f32') return operation('fma', [left, right, sum], 'f32');
+  if (sum.type === 'f32' || sum.type === 'f64') return operation('fma', [left, right, sum], sum.type);
   return operation('add', [operation('mul', [left, right], sum.type), sum], sum.type);
 }
 

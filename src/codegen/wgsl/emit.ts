@@ -213,7 +213,7 @@ class Emitter implements Scribe {
         // WGSL evaluates constant expressions itself and refuses those that overflow: hide one operand from it.
         const [first] = value.args;
         if (first !== undefined && value.args.every(isConstant))
-          terms[0] = call(this.prelude.use(`opaque_${typeLetter[first.type]}`, first.width), [terms[0]!]);
+          terms[0] = call(this.prelude.use(`opaque_${typeLetter(first.type)}`, first.width), [terms[0]!]);
         const end = value.args[value.args.length - 1];
         const { type, width } = value;
         const last = end?.kind === 'constant' ? end.value : undefined;

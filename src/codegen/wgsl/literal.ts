@@ -4,7 +4,7 @@
 import type { RegisterType, Width } from '../loop.ts';
 import type { Prelude } from './prelude.ts';
 import { level, primary, type Term } from '../term.ts';
-import { typeName } from './types.ts';
+import { narrow, typeName, type NarrowType } from './types.ts';
 
 /** A constant in every lane. */
 export function literal(value: number, type: RegisterType, width: Width, prelude: Prelude): Term {
@@ -14,12 +14,12 @@ export function literal(value: number, type: RegisterType, width: Width, prelude
   }
   if (type === 'f32' && Object.is(Math.fround(value), -0))
     return primary(`${prelude.use('minus_zero_F', width)}()`);
-  const text = scalarLiteral(value, type);
+  const text = scalarLiteral(value, narrow(type));
   if (width > 1) return primary(`${typeName(type, width)}(${text})`);
   return text.startsWith('-') ? { text, level: level.unary } : primary(text);
 }
 
-function scalarLiteral(value: number, type: RegisterType): string {
+function scalarLiteral(value: number, type: NarrowType): string {
   switch (type) {
     case 'bool':
       return value === 0 ? 'false' : 'true';

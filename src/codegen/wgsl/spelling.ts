@@ -6,7 +6,7 @@ import type { LoopOp, RegisterType, Width } from '../loop.ts';
 import { isPowerOfTwo } from '../ranges.ts';
 import type { Prelude } from './prelude.ts';
 import { call, infix, prefix, primary, type BinaryOperator, type Term } from '../term.ts';
-import { typeName } from './types.ts';
+import { narrow, typeName } from './types.ts';
 
 /** One use of an operation. */
 export interface Site {
@@ -48,7 +48,8 @@ const byType =
 
 const splat = ({ from, width }: Site, text: string): Term =>
   primary(width === 1 ? text : `${typeName(from, width)}(${text})`);
-const zero = (site: Site): Term => splat(site, { f32: '0.0', i32: '0', u32: '0u', bool: 'false' }[site.from]);
+const zero = (site: Site): Term =>
+  splat(site, { f32: '0.0', i32: '0', u32: '0u', bool: 'false' }[narrow(site.from)]);
 const not: Spelling = ({ args, from }) => prefix(from === 'bool' ? '!' : '~', args[0]!);
 /** Not `!=`: on NaN that is false on SwiftShader, where it must be true. */
 const differ: Spelling = (site) =>
