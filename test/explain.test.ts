@@ -387,8 +387,8 @@ describe('lower', () => {
   });
 
   test('a language without a generator is refused by name', () => {
-    expect(() => lower(f, [sn.zeros([16, 64])], { target: 'cuda' })).toThrow(
-      'lower: there is no target cuda: expected wgsl',
+    expect(() => lower(f, [sn.zeros([16, 64])], { target: 'metal' })).toThrow(
+      'lower: there is no target metal: expected wgsl or cuda',
     );
   });
 });
