@@ -8,6 +8,7 @@ import { dims, rewrite, topological, type Graph, type GraphBuilder, type Node } 
 import { showType } from '../ir/infer.ts';
 import { combineMonoid } from '../ir/scalar.ts';
 import { sizeOf } from '../ir/shape.ts';
+import { shortBitcast } from './bitcast.ts';
 import type { Target } from './target.ts';
 
 /** Refuses dtypes the target cannot compute with, then rewrites what templates leave out. */
@@ -28,6 +29,7 @@ export function legalise(graph: Graph, target: Target): Graph {
     graph,
     (node, inputs, b) =>
       withoutEmptyAxes(node, inputs, b) ??
+      shortBitcast(node as Node, inputs, b) ??
       wideFold(node, inputs, b) ??
       wideScatter(node, inputs, b) ??
       concatTree(node, inputs, b, target),

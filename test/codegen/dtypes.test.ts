@@ -5,9 +5,17 @@ import { expect, test } from 'vitest';
 
 import { interpret } from '../../src/ir/interpret.ts';
 import { cast, reduce, unary } from '../../src/ir/build.ts';
-import { dtypes, integerRange, isInteger, isWide, type DType } from '../../src/ir/dtype.ts';
+import {
+  dtypeBytes,
+  dtypes,
+  integerRange,
+  isFloat,
+  isInteger,
+  isWide,
+  type DType,
+} from '../../src/ir/dtype.ts';
 import type { Node } from '../../src/ir/graph.ts';
-import { emptyData, fromReal, type HostArray, type Scalar } from '../../src/ir/value.ts';
+import { emptyData, fromReal, unpackBytes, type HostArray, type Scalar } from '../../src/ir/value.ts';
 import { cudaTarget, gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
 import { runLoops } from '../support/execute.ts';
 import { checkLaw } from '../support/property.ts';
@@ -101,5 +109,23 @@ test.each(dtypes.flatMap((from) => dtypes.map((to) => [from, to] as const)))(
     const short = to === 'f16' || to === 'bf16';
     if (short && (from === 'f64' || isInteger(from))) return;
     agree(cudaTarget, [x], (s, [node]) => cast(s.b, node!, to));
+  },
+);
+
+const ofTwoBytes = dtypes.filter((dtype) => dtypeBytes(dtype) === 2);
+
+test.each(ofTwoBytes.flatMap((from) => ofTwoBytes.map((to) => [from, to] as const)))(
+  'every %s that is a number has the bits of the %s it is read as',
+  (from, to) => {
+    const bits = Uint16Array.from({ length: 2 ** 16 }, (_, i) => i);
+    const all = unpackBytes(new Uint8Array(bits.buffer), from, [2 ** 16]);
+    const numbers = [...(all.data as Float32Array)].filter((x) => !Number.isNaN(x));
+    const data = emptyData(from, numbers.length);
+    data.set(numbers as never);
+    const targets = isFloat(from) && isFloat(to) ? [cudaTarget, gpuTarget] : [cudaTarget];
+    for (const target of targets)
+      agree(target, [{ dtype: from, shape: [numbers.length], data }], (s, [x]) => {
+        return s.b.add('bitcast', [x!], { dtype: to }) as Node;
+      });
   },
 );

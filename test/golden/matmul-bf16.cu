@@ -77,9 +77,14 @@ __device__ __forceinline__ float bf16_to_float(bf16 x) {
 
 #ifndef SINTER_HOST
 __device__ __forceinline__ unsigned short cuda_f32_to_bf16(float x) {
+#if __CUDA_ARCH__ >= 800
   unsigned short bits;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
+#else
+  const unsigned bits = __float_as_uint(x);
+  return static_cast<unsigned short>((x == x ? bits + 0x7fffu + ((bits >> 16) & 1u) : bits | 0x400000u) >> 16);
+#endif
 }
 #endif
 

@@ -58,9 +58,14 @@ const table: Readonly<Record<string, string>> = {
   cuda_f32_to_bf16: device(
     inline(
       'unsigned short cuda_f32_to_bf16(float x)',
+      '#if __CUDA_ARCH__ >= 800',
       'unsigned short bits;',
       'asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));',
       'return bits;',
+      '#else',
+      'const unsigned bits = __float_as_uint(x);',
+      'return static_cast<unsigned short>((x == x ? bits + 0x7fffu + ((bits >> 16) & 1u) : bits | 0x400000u) >> 16);',
+      '#endif',
     ),
   ),
   f16_to_float: inline('float f16_to_float(f16 x)', 'return cuda_f16_to_f32(x);'),
