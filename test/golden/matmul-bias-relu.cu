@@ -25,7 +25,13 @@ __device__ __forceinline__ float4 operator+(float4 a, float4 b) {
 }
 
 __device__ __forceinline__ float max_f32(float a, float b) {
+#if __CUDA_ARCH__ >= 800 && !defined(SINTER_HOST)
+  float x;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(x) : "f"(a), "f"(b));
+  return x;
+#else
   return a != a || b != b ? a + b : fmaxf(a, b);
+#endif
 }
 
 __device__ __forceinline__ float4 max_f32x4(float4 a, float4 b) {

@@ -9,7 +9,13 @@ __device__ __forceinline__ float4 load_f32x4(const float *from) {
 }
 
 __device__ __forceinline__ float max_f32(float a, float b) {
+#if __CUDA_ARCH__ >= 800 && !defined(SINTER_HOST)
+  float x;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(x) : "f"(a), "f"(b));
+  return x;
+#else
   return a != a || b != b ? a + b : fmaxf(a, b);
+#endif
 }
 
 __device__ __forceinline__ float warp_max_f32(float x) {

@@ -25,16 +25,26 @@ export function floatFunctions(
       `return x > ${number('0.0')} ? ${name}(x) : 0;`,
     );
   const longest = '9223372036854775807LL';
+  const extreme = (name: 'min' | 'max'): string => {
+    const portable = `return a != a || b != b ? a + b : f${name}${suffix}(a, b);`;
+    const declared = `${c} ${name}_${type}(${c} a, ${c} b)`;
+    if (type === 'f64') return inline(declared, portable);
+    // One instruction from compute capability 8 on.
+    return inline(
+      declared,
+      '#if __CUDA_ARCH__ >= 800 && !defined(SINTER_HOST)',
+      'float x;',
+      `asm("${name}.NaN.f32 %0, %1, %2;" : "=f"(x) : "f"(a), "f"(b));`,
+      'return x;',
+      '#else',
+      portable,
+      '#endif',
+    );
+  };
   return {
     // NaN wins; a + b is one when either is.
-    [`min_${type}`]: inline(
-      `${c} min_${type}(${c} a, ${c} b)`,
-      `return a != a || b != b ? a + b : fmin${suffix}(a, b);`,
-    ),
-    [`max_${type}`]: inline(
-      `${c} max_${type}(${c} a, ${c} b)`,
-      `return a != a || b != b ? a + b : fmax${suffix}(a, b);`,
-    ),
+    [`min_${type}`]: extreme('min'),
+    [`max_${type}`]: extreme('max'),
     [`sign_${type}`]: inline(
       `${c} sign_${type}(${c} x)`,
       `return ${c}(x > ${number('0.0')}) - ${c}(x < ${number('0.0')});`,
