@@ -112,6 +112,18 @@ describe('lower', () => {
     for (const file of files) expect(await readFile(join(out, file), 'utf8')).toContain('@compute');
   });
 
+  test('writes CUDA C for its compilers to take', async () => {
+    const out = join(folder, 'cuda');
+    const run = await sinter('lower', '--workload', 'normMatmul', '--target', 'cuda', '--out', out);
+    expect(run.code).toBe(0);
+    const files = (await readdir(out)).sort();
+    expect(files.map((file) => file.replace(/^(\d+-[a-z]+)_.*(\.cu)$/, '$1$2'))).toEqual([
+      '00-row.cu',
+      '01-dot.cu',
+    ]);
+    for (const file of files) expect(await readFile(join(out, file), 'utf8')).toContain('__global__');
+  });
+
   test('gives the same sources on stdout and as JSON', async () => {
     const [plain, json] = [
       await sinter('lower', '--workload', 'gelu'),
