@@ -88,9 +88,9 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
     }
     let index = indexOf.get(loop);
     if (index === undefined) {
-      const { source, sharedBytes } = parts.emit(loop);
+      const { source, ...needs } = parts.emit(loop);
       // The name is the only difference between equal kernels: compare without it.
-      const key = source.replaceAll(loop.name, 'kernel');
+      const key = source.replaceAll(loop.name, 'kernel') + JSON.stringify(needs.tileMaps ?? []);
       index = bySource.get(key) ?? kernels.length;
       bySource.set(key, index);
       indexOf.set(loop, index);
@@ -102,7 +102,7 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
           workgroup: loop.workgroup,
           bindings: bound.map((buffer) => buffer.access),
           usesScalars: loop.usesScalars,
-          ...(sharedBytes === undefined ? {} : { sharedBytes }),
+          ...needs,
           flops: kernel.flops,
           bytes: kernel.bytes,
         });

@@ -1,7 +1,7 @@
 // Which language a target's kernels are written in: the one table from targets to emitters.
 
 import { CompilerBug } from '../errors.ts';
-import type { TargetId } from '../runtime/program.ts';
+import type { ProgramTileMap, TargetId } from '../runtime/program.ts';
 import { emitCuda } from './cuda/emit.ts';
 import type { Loop } from './loop.ts';
 import { emitWgsl } from './wgsl/emit.ts';
@@ -11,6 +11,8 @@ export interface Emitted {
   readonly source: string;
   /** Bytes of workgroup memory that the launch gives. */
   readonly sharedBytes?: number;
+  /** Tensor maps that the launch passes. */
+  readonly tileMaps?: readonly ProgramTileMap[];
 }
 
 /** Spells a Loop of a program whose scalar block has `scalarSlots` words. */

@@ -207,12 +207,12 @@ export type WarpgroupStmt =
       readonly lhs: TileOperand;
       readonly rhs: TileOperand;
     }
-  /** Sums that were written since the last wait may be added to. */
-  | { readonly kind: 'wgmmaFence' }
+  /** These sums, which were written since the last wait, may be added to. */
+  | { readonly kind: 'wgmmaFence'; readonly sums: readonly string[] }
   /** Puts the multiplications that the warp group began since the last time into one group. */
   | { readonly kind: 'wgmmaCommit' }
-  /** Waits until at most `pending` groups of the warp group's are under way, the youngest. */
-  | { readonly kind: 'wgmmaWait'; readonly pending: number }
+  /** Waits until at most `pending` groups of the warp group's are under way, the youngest; after that these sums are read. */
+  | { readonly kind: 'wgmmaWait'; readonly pending: number; readonly sums: readonly string[] }
   /** The warp group's invocations keep at most `count` registers, more or fewer than before. Means nothing to what is computed. */
   | { readonly kind: 'setRegisters'; readonly count: number; readonly grow: boolean };
 

@@ -5,6 +5,7 @@ import type { Loop, Stmt } from './loop.ts';
 
 /** Spellings of a Loop's buffers, variables and entry point. */
 export interface Names {
+  /** Of a buffer, a tile map or a row of mbarriers. */
   buffer(name: string): string;
   variable(name: string): string;
   /** A variable of the emitter's own, unlike all others. */
@@ -33,7 +34,8 @@ export function nameTable(loop: Loop, isTaken: (name: string) => boolean): Names
   };
   // Variables may have the entry point's name, which nothing else refers to.
   used.add(loop.name);
-  const buffers = spelled(loop.buffers.map((buffer) => buffer.name));
+  const { buffers: arrays, tileMaps = [], mbarriers = [] } = loop;
+  const buffers = spelled([...arrays, ...tileMaps, ...mbarriers].map(({ name }) => name));
   used.delete(loop.name);
   const variables = spelled(declared(loop.body));
   return {

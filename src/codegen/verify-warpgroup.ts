@@ -88,6 +88,13 @@ export function checkWarpgroup(stmt: WarpgroupStmt, loop: Loop, by: Checker): vo
     const found = buffer(name);
     return found.tiled ? found : fail(`${name} is not tiled`);
   };
+  const checkSums = (sums: readonly string[]): void => {
+    if (new Set(sums).size !== sums.length) fail('sums are named twice');
+    for (const name of sums) {
+      const { type, width, mutable } = variable(name);
+      if (!mutable || type !== 'f32' || width !== 4) fail(`${name} is no var of f32x4`);
+    }
+  };
   switch (stmt.kind) {
     case 'initBarrier':
       barrier(stmt.barrier, stmt.index);
@@ -123,22 +130,21 @@ export function checkWarpgroup(stmt: WarpgroupStmt, loop: Loop, by: Checker): vo
       side(stmt.rhs);
       if (stmt.sums.length < 1 || stmt.sums.length > 32) fail(`${8 * stmt.sums.length} columns of sums`);
       if (!stmt.rhs.alongK && stmt.sums.length % 8 !== 0) fail('the last panel is not whole');
-      if (new Set(stmt.sums).size !== stmt.sums.length) fail('sums are named twice');
-      for (const name of stmt.sums) {
-        const { type, width, mutable } = variable(name);
-        if (!mutable || type !== 'f32' || width !== 4) fail(`${name} is no var of f32x4`);
-      }
+      checkSums(stmt.sums);
       return;
     }
     case 'wgmmaWait':
       if (!(Number.isInteger(stmt.pending) && stmt.pending >= 0))
         fail(`${stmt.pending} groups cannot be under way`);
+      checkSums(stmt.sums);
       return;
     case 'setRegisters':
       if (!(stmt.count >= 24 && stmt.count <= 256 && stmt.count % 8 === 0))
         fail(`${stmt.count} registers are no multiple of 8 from 24 to 256`);
       return;
     case 'wgmmaFence':
+      checkSums(stmt.sums);
+      return;
     case 'wgmmaCommit':
       return;
     default:

@@ -69,9 +69,28 @@ export interface ProgramKernel {
   readonly usesScalars: boolean;
   /** CUDA only: bytes of dynamic shared memory a launch asks for, where static shared memory is too small. */
   readonly sharedBytes?: number;
+  /** CUDA only: tensor maps that a launch passes by value after all pointers, in order. */
+  readonly tileMaps?: readonly ProgramTileMap[];
   readonly flops: number;
   /** Bytes each run must move at least: every distinct input element once, every output element once. */
   readonly bytes: number;
+}
+
+/**
+ * A bound buffer as a tensor of which a kernel has boxes copied to workgroup memory, in lines of 128 bytes whose pieces of 16 lie in
+ * the order that the device calls a swizzle of 128 bytes; zeros where a box leaves the tensor. The axis of neighbours comes
+ * first, with a stride of 1.
+ */
+export interface ProgramTileMap {
+  /** Index into the kernel's bindings. */
+  readonly binding: number;
+  readonly dtype: 'f16' | 'bf16';
+  /** Elements before the first. */
+  readonly offset: number;
+  readonly sizes: readonly number[];
+  /** Elements from one index to the next. */
+  readonly strides: readonly number[];
+  readonly box: readonly number[];
 }
 
 export type ProgramStep =

@@ -284,7 +284,7 @@ describe('the Loop interpreter finds', () => {
     const parted: Stmt = {
       kind: 'if',
       condition: operation('lt', [lane, constant(32)], 'bool'),
-      then: [{ kind: 'wgmmaFence' }],
+      then: [{ kind: 'wgmmaFence', sums: [] }],
     };
     expect(() => verifyLoop({ ...loop, body: [parted] })).toThrow(/parts a warp group/);
   });

@@ -3,11 +3,10 @@
 // many kernels can follow each other in one program. Nothing is scheduled here. Meant for --fmad=false: what a kernel fuses
 // into one rounding is then what its Loop says, whatever was put into the kernel.
 
-import { CompilerBug } from '../../errors.ts';
+import type { ProgramTileMap } from '../../runtime/program.ts';
 import { divisors, type Known } from '../divisible.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../loop.ts';
 import { nameTable, type Names } from '../names.ts';
-import { printStmt } from '../print-loop.ts';
 import { rangesOf, isBounded, withShifts, type Ranges } from '../ranges.ts';
 import { atLeast, call, choice, component, infix, level, primary, type Term } from '../term.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
@@ -18,19 +17,26 @@ import { Prelude } from './prelude.ts';
 import { layShared, type SharedPlan } from './shared.ts';
 import { spell, type Site } from './spelling.ts';
 import { flatThread, spellWarp } from './warp.ts';
+import { spellWarpgroup, tileMapsOf } from './warpgroup.ts';
 
 /** A kernel's text, and the workgroup memory that its launch must ask for. */
 export interface CudaKernel {
   readonly source: string;
   /** Bytes of dynamic shared memory, where the static limit is passed. */
   readonly sharedBytes?: number;
+  /** The tensor maps that the launch passes. */
+  readonly tileMaps?: readonly ProgramTileMap[];
 }
 
 /** The CUDA C of one kernel. */
 export function emitCuda(loop: Loop): CudaKernel {
   const shared = layShared(loop);
   const source = new Emitter(loop, shared).module();
-  return shared.dynamicBytes === 0 ? { source } : { source, sharedBytes: shared.dynamicBytes };
+  return {
+    source,
+    ...(shared.dynamicBytes > 0 && { sharedBytes: shared.dynamicBytes }),
+    ...(loop.tileMaps !== undefined && { tileMaps: tileMapsOf(loop) }),
+  };
 }
 
 /** Characters of an expression, and of a line of parameters. */
@@ -73,7 +79,7 @@ class Emitter implements Scribe {
   }
 
   #entry(): string {
-    const { buffers, name, usesScalars, workgroup } = this.#loop;
+    const { buffers, name, usesScalars, workgroup, tileMaps = [], mbarriers } = this.#loop;
     const params = buffers
       .filter(({ space }) => space === 'global')
       .map((buffer) => {
@@ -82,8 +88,12 @@ class Emitter implements Scribe {
         return buffer.access === 'read' ? `const ${type} *__restrict__ ${spelled}` : `${type} *${spelled}`;
       });
     if (usesScalars) params.push('const unsigned *__restrict__ scalars');
+    for (const { name: map } of tileMaps)
+      params.push(`const __grid_constant__ ${this.prelude.use('TileMap')} ${this.names.buffer(map)}`);
     const threads = workgroup[0] * workgroup[1] * workgroup[2];
-    const head = `extern "C" __global__ void __launch_bounds__(${threads})`;
+    // Warp groups share out the registers of a whole multiprocessor.
+    const bounds = mbarriers === undefined ? String(threads) : `${threads}, 1`;
+    const head = `extern "C" __global__ void __launch_bounds__(${bounds})`;
     const line = `${name}(${params.join(', ')})`;
     return `${head}\n${line.length <= widest ? line : `${name}(\n    ${params.join(',\n    ')})`}`;
   }
@@ -171,7 +181,8 @@ class Emitter implements Scribe {
       case 'wgmmaCommit':
       case 'wgmmaWait':
       case 'setRegisters':
-        throw new CompilerBug('emit-cuda', `CUDA C has no ${stmt.kind} yet\n  in: ${printStmt(stmt)}`);
+        spellWarpgroup(this, stmt);
+        return;
       default:
         stmt satisfies never;
     }

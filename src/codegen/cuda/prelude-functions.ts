@@ -4,6 +4,7 @@
 
 import { floatFunctions, integerFunctions } from './prelude-arithmetic.ts';
 import { device, inline, matrixFunctions } from './prelude-matrix.ts';
+import { warpgroupFunctions } from './prelude-warpgroup.ts';
 
 type Atomic = 'f32' | 'i32' | 'u32' | 'f64' | 'i64' | 'u64';
 
@@ -123,6 +124,7 @@ const table: Readonly<Record<string, string>> = {
   pack_bf16: packed('bf16'),
 
   ...matrixFunctions,
+  ...warpgroupFunctions,
 
   // Atomics that CUDA lacks, or has for unsigned long long only.
   ...Object.fromEntries(

@@ -2,8 +2,9 @@
 // (prelude-functions.ts); those on short vectors are made of them lane by lane.
 
 import type { DType } from '../../ir/dtype.ts';
-import type { RegisterType, Width } from '../loop.ts';
+import type { MatrixType, RegisterType, Width } from '../loop.ts';
 import { definitions } from './prelude-functions.ts';
+import { wgmmaFunction, wgmmaName } from './prelude-warpgroup.ts';
 import { elementName, isLong, lanes, packName, typeName } from './types.ts';
 
 const inline = '__device__ __forceinline__';
@@ -164,6 +165,13 @@ export class Prelude {
   return __shfl_sync(all, ${give}, 0)${take};
 }`;
     this.#add(name, text);
+    return name;
+  }
+
+  /** The function by which a warp group multiplies 64 rows with `columns` columns. */
+  wgmma(operand: MatrixType, columns: number): string {
+    const name = wgmmaName(operand, columns);
+    this.#add(name, wgmmaFunction(operand, columns));
     return name;
   }
 

@@ -1,11 +1,13 @@
 // Workgroup memory in CUDA: arrays of the kernel's own up to 48 KiB in all, and one block beyond, whose size the launch gives.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
-import type { Loop, LoopBuffer } from '../loop.ts';
+import type { Loop } from '../loop.ts';
 import type { Prelude } from './prelude.ts';
 
 /** Bytes of shared memory that a kernel may declare with their size. */
 const staticBytes = 49_152;
+/** Bytes after which the order in copied tiles repeats: eight lines of 128. */
+const tileBytes = 1024;
 
 export interface SharedPlan {
   /** What the launch must ask for; 0 where the kernel declares arrays. */
@@ -14,36 +16,68 @@ export interface SharedPlan {
   declarations(spelled: (name: string) => string, prelude: Prelude): readonly string[];
 }
 
-/** Where the Loop's workgroup buffers lie: each aligned for accesses of 16 bytes. */
+/** What is declared: an array, and at which multiple of bytes it begins. */
+interface Region {
+  readonly name: string;
+  readonly type: (prelude: Prelude) => string;
+  readonly elements: number;
+  readonly bytes: number;
+  readonly alignment: number;
+}
+
+/** Where the Loop's workgroup buffers and mbarriers lie: buffers aligned for accesses of 16 bytes, tiles for how they are copied. */
 export function layShared(loop: Loop): SharedPlan {
-  const buffers = loop.buffers.filter(({ space }) => space === 'workgroup');
-  const bytes = buffers.reduce((sum, buffer) => sum + bytesOf(buffer), 0);
+  const regions = regionsOf(loop);
+  const bytes = regions.reduce((sum, region) => sum + region.bytes, 0);
   if (bytes <= staticBytes) {
     return {
       dynamicBytes: 0,
       declarations: (spelled, prelude) =>
-        buffers.map((buffer) => {
-          const elements = bytesOf(buffer) / dtypeBytes(buffer.dtype);
-          return `__shared__ __align__(16) ${prelude.element(buffer.dtype)} ${spelled(buffer.name)}[${elements}];`;
-        }),
+        regions.map(
+          ({ name, type, elements, alignment }) =>
+            `__shared__ __align__(${alignment}) ${type(prelude)} ${spelled(name)}[${elements}];`,
+        ),
     };
   }
+  const alignment = Math.max(...regions.map((region) => region.alignment));
   return {
     dynamicBytes: bytes,
     declarations: (spelled, prelude) => {
       let offset = 0;
-      const lines = buffers.map((buffer) => {
-        const type = prelude.element(buffer.dtype);
+      const lines = regions.map(({ name, type, bytes: taken }) => {
+        const spelling = type(prelude);
         const at = offset === 0 ? 'dynamic_memory' : `dynamic_memory + ${offset}`;
-        offset += bytesOf(buffer);
-        return `${type} *const ${spelled(buffer.name)} = reinterpret_cast<${type} *>(${at});`;
+        offset += taken;
+        return `${spelling} *const ${spelled(name)} = reinterpret_cast<${spelling} *>(${at});`;
       });
-      return ['extern __shared__ __align__(16) unsigned char dynamic_memory[];', ...lines];
+      return [`extern __shared__ __align__(${alignment}) unsigned char dynamic_memory[];`, ...lines];
     },
   };
 }
 
-/** Whole groups of 16 bytes, as the limits of workgroup memory are counted. */
-function bytesOf({ dtype, size }: LoopBuffer): number {
-  return 16 * Math.ceil((dtypeBytes(dtype) * size) / 16);
+/** What is aligned most comes first; each takes whole groups of what it is aligned to. */
+function regionsOf({ buffers, mbarriers = [] }: Loop): readonly Region[] {
+  const arrays = buffers
+    .filter(({ space }) => space === 'workgroup')
+    .map(({ name, dtype, size, tiled }): Region => {
+      // As the limits of workgroup memory are counted.
+      const bytes = 16 * Math.ceil((dtypeBytes(dtype) * size) / 16);
+      return {
+        name,
+        type: (prelude) => prelude.element(dtype),
+        elements: bytes / dtypeBytes(dtype),
+        bytes,
+        alignment: tiled ? tileBytes : 16,
+      };
+    });
+  const barriers = mbarriers.map(
+    ({ name, size }): Region => ({
+      name,
+      type: () => 'unsigned long long',
+      elements: size,
+      bytes: 8 * size,
+      alignment: 8,
+    }),
+  );
+  return [...arrays, ...barriers].toSorted((a, b) => b.alignment - a.alignment);
 }

@@ -45,6 +45,10 @@ function bandOf(workgroups: number, { tileM, tileN }: Warpgroup): number {
   return Math.max(1, Math.round(Math.sqrt((workgroups * tileN) / tileM)));
 }
 
+function namesOf(sums: readonly Value[]): readonly string[] {
+  return sums.flatMap((sum) => (sum.kind === 'variable' ? [sum.name] : []));
+}
+
 class WarpgroupTemplate {
   readonly #b: LoopBuilder;
   readonly #frame: Frame;
@@ -217,20 +221,21 @@ class WarpgroupTemplate {
       const sums = Array.from({ length: rows / wgmmaRows }, (_, i) =>
         Array.from({ length: columns / fragment.n }, (_, j) => b.var(`sum_${i}_${j}`, constant(0, 'f32', 4))),
       );
+      const names = sums.flatMap(namesOf);
       // One round stays under way while the next one is waited for; then its slot is free.
       const last = b.var('last', constant(0));
       b.for('round', constant(0), constant(this.#rounds), 1, (round) => {
         const [slot, parity] = this.#slotOf(turn);
         b.add({ kind: 'awaitBarrier', barrier: 'full', index: slot, parity });
-        b.add({ kind: 'wgmmaFence' });
+        b.add({ kind: 'wgmmaFence', sums: names });
         this.#multiply(sums, slot, ownRow);
         b.add({ kind: 'wgmmaCommit' });
-        b.add({ kind: 'wgmmaWait', pending: 1 });
+        b.add({ kind: 'wgmmaWait', pending: 1, sums: [] });
         b.if(operation('lt', [constant(0), round], 'bool'), () => release(last));
         b.assign(last, slot);
         b.assign(turn, addInts(turn, constant(1)));
       });
-      b.add({ kind: 'wgmmaWait', pending: 0 });
+      b.add({ kind: 'wgmmaWait', pending: 0, sums: names });
       release(last);
       const points = new TileLowering(b, this.#frame, this.#body, group);
       const writer = new FragmentWriter(b, this.#body, points, inWarp, { m: tileM, n: tileN });
@@ -260,7 +265,7 @@ class WarpgroupTemplate {
       sums.forEach((line, i) =>
         b.add({
           kind: 'wgmma',
-          sums: line.flatMap((sum) => (sum.kind === 'variable' ? [sum.name] : [])),
+          sums: namesOf(line),
           operand,
           lhs: side(left, step, addInts(ownRow, constant(wgmmaRows * i))),
           rhs: side(right, step, constant(0)),
