@@ -203,7 +203,7 @@ export type WarpgroupStmt =
   | {
       readonly kind: 'wgmma';
       readonly sums: readonly string[];
-      readonly operand: MatrixType;
+      readonly operand: 'f16' | 'bf16';
       readonly lhs: TileOperand;
       readonly rhs: TileOperand;
     }

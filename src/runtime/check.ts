@@ -2,7 +2,7 @@
 // inside its arena. What the compiler guarantees is asked again here because programs also come from files.
 
 import { DeviceError } from '../errors.ts';
-import type { Program, ProgramBuffer, ProgramStep, TargetId } from './program.ts';
+import type { Program, ProgramBuffer, ProgramStep, ProgramTileMap, TargetId } from './program.ts';
 
 /** Throws DeviceError E_VALIDATION, naming the kernel or buffer, unless the program is well formed for `target`. */
 export function checkProgram(program: Program, target: TargetId, device: string): void {
@@ -120,6 +120,10 @@ function usesOf(
       if (step.grid.some((count) => !(Number.isInteger(count) && count >= 0))) {
         invalid(`step ${position} has the grid ${step.grid.join('×')}`, kernel.name);
       }
+      for (const map of kernel.tileMaps ?? [])
+        checkTileMap(map, program.buffers[step.buffers[map.binding] ?? -1], (problem) =>
+          invalid(`step ${position}: ${problem}`, kernel.name),
+        );
       return { kernel: kernel.name, uses: step.buffers };
     }
     case 'copy': {
@@ -135,4 +139,19 @@ function usesOf(
     default:
       return step satisfies never;
   }
+}
+
+/** Copies of boxes are not checked by the device, so what they can reach is checked here. */
+function checkTileMap(
+  { binding, dtype, offset, sizes, strides, box }: ProgramTileMap,
+  buffer: ProgramBuffer | undefined,
+  invalid: (problem: string) => never,
+): void {
+  if (buffer === undefined) return invalid(`a tile map of binding ${binding}, which there is not`);
+  if (buffer.dtype !== dtype) invalid(`a tile map takes ${buffer.name} for ${dtype}, it is ${buffer.dtype}`);
+  if (strides.length !== sizes.length || box.length !== sizes.length)
+    invalid(`a tile map has ${sizes.length} sizes, ${strides.length} strides and a box of ${box.length}`);
+  const last = sizes.reduce((at, size, axis) => at + (size - 1) * strides[axis]!, offset);
+  if (!(offset >= 0 && 2 * (last + 1) <= buffer.bytes))
+    invalid(`a tile map reaches element ${last} of ${buffer.name}, which has ${buffer.bytes} bytes`);
 }

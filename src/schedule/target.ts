@@ -133,7 +133,11 @@ export function targetOf(facts: DeviceFacts): Target {
     const { storageBuffers } = cudaTarget.limits;
     // What kernels for matrix units are made of begins with compute capability 8.
     const units = facts.features.includes('sm_80') && matrixUnits !== undefined ? { matrixUnits } : {};
-    return { ...simple, ...units, limits: { ...limits, storageBuffers }, ...subgroups };
+    // Warp groups multiply with instructions that this architecture alone has.
+    const { features, multiprocessors } = facts;
+    const warpgroups =
+      features.includes('sm_90a') && multiprocessors !== undefined ? { warpgroups: { multiprocessors } } : {};
+    return { ...simple, ...units, ...warpgroups, limits: { ...limits, storageBuffers }, ...subgroups };
   }
   // The software adapter has subgroups of four, which save no barrier that its schedules would have.
   if (facts.software) return { ...softwareTarget, limits };

@@ -1,22 +1,16 @@
 // Products by warp groups: every schedule of random products whose operands can be copied by tiles, whichever way they lie,
 // computes what the reference does, by mbarriers that leave nothing to chance; and each fault of such a protocol is found.
 
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { addInts, constant, operation } from '../../src/codegen/builder.ts';
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
 import { lowerKernel } from '../../src/codegen/kernel.ts';
 import type { Loop, Stmt, Value, WarpgroupStmt } from '../../src/codegen/loop.ts';
-import { contractProblem, type ContractProblem } from '../../src/codegen/template/contract-problem.ts';
-import {
-  contractSchedule,
-  legalSchedules,
-  type ContractSchedule,
-} from '../../src/codegen/template/contract-schedule.ts';
+import { contractSchedule, type ContractSchedule } from '../../src/codegen/template/contract-schedule.ts';
 import { verifyLoop } from '../../src/codegen/verify-loop.ts';
-import { add, binary, broadcast, cast, slice } from '../../src/ir/build.ts';
-import { dims, type Graph } from '../../src/ir/graph.ts';
+import { binary, slice } from '../../src/ir/build.ts';
+import type { Graph } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret.ts';
 import { emptyData, type HostArray } from '../../src/ir/value.ts';
 import { apart } from '../../src/schedule/memory.ts';
@@ -25,8 +19,9 @@ import { gpuTarget, type Target } from '../../src/schedule/target.ts';
 import { runLoops } from '../support/execute.ts';
 import { checkLaw } from '../support/property.ts';
 import { expectClose } from '../support/random-graph.ts';
-import { randomArray } from '../support/random-values.ts';
 import { Sketch } from './cases.ts';
+import { inputsOf } from './tensor-cases.ts';
+import { graphOf, problemOf, product, warpgroupSchedules } from './warpgroup-cases.ts';
 
 /** Few multiprocessors, so that each has several tiles. */
 const target: Target = {
@@ -38,67 +33,11 @@ const target: Target = {
 };
 const hopper: Target = { ...target, warpgroups: { multiprocessors: 132 } };
 
-interface Product {
-  readonly dtype: 'f16' | 'bf16';
-  readonly batch: number;
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  readonly turnLhs: boolean;
-  readonly turnRhs: boolean;
-  readonly sharedRhs: boolean;
-  readonly epilogue: boolean;
-  readonly pick: number;
-}
-
-/** Around the edges of lines and tiles; strides are multiples of 16 bytes. */
-const size = fc.constantFrom(8, 16, 56, 64, 72, 128, 136, 200);
-const product: fc.Arbitrary<Product> = fc.record({
-  dtype: fc.constantFrom('f16', 'bf16'),
-  batch: fc.integer({ min: 1, max: 2 }),
-  m: size,
-  n: size,
-  k: size,
-  turnLhs: fc.boolean(),
-  turnRhs: fc.boolean(),
-  sharedRhs: fc.boolean(),
-  epilogue: fc.boolean(),
-  pick: fc.nat(),
-});
-
-function graphOf({ dtype, batch, m, n, k, turnLhs, turnRhs, sharedRhs, epilogue }: Product): Graph {
-  const s = new Sketch();
-  const x = s.input([batch, ...(turnLhs ? [k, m] : [m, k])], dtype);
-  const right = turnRhs ? [n, k] : [k, n];
-  const y = sharedRhs
-    ? broadcast(s.b, s.input(right, dtype), [batch, ...right])
-    : s.input([batch, ...right], dtype);
-  const z = s.dot(x, y, [0], [0], [turnLhs ? 1 : 2], [turnRhs ? 2 : 1]);
-  if (!epilogue) return s.graph([z]);
-  const biased = add(s.b, cast(s.b, z, 'f32'), broadcast(s.b, s.input([n]), dims(z)));
-  return s.graph([binary(s.b, 'max', biased, 0)]);
-}
-
-function problemOf(graph: Graph): ContractProblem {
-  const { kernels } = scheduleGraph(graph, target, new Map());
-  const kernel = kernels.find(({ body }) => body.kind === 'contract')!;
-  if (kernel.body.kind !== 'contract') throw new Error('no contraction');
-  return contractProblem(kernel, kernel.body);
-}
-
-function warpgroupSchedules(problem: ContractProblem): readonly ContractSchedule[] {
-  return legalSchedules(problem, target).filter(({ kind }) => kind === 'warpgroup');
-}
-
-function inputsOf(graph: Graph): HostArray[] {
-  return graph.parameters.map(({ dtype, shape }, i) => randomArray(dtype, shape as number[], i + 1, 'tame'));
-}
-
 test('every schedule of a product by warp groups computes it', { timeout: 240_000 }, () => {
   checkLaw(24, product, (sizes) => {
     const graph = graphOf(sizes);
     const inputs = inputsOf(graph);
-    const schedules = warpgroupSchedules(problemOf(graph));
+    const schedules = warpgroupSchedules(graph, target);
     expect(schedules.length).toBeGreaterThan(5);
     const schedule = schedules[sizes.pick % schedules.length]!;
     const results = runLoops(target, graph, inputs, () => schedule);
@@ -107,7 +46,7 @@ test('every schedule of a product by warp groups computes it', { timeout: 240_00
 });
 
 describe('operands that are copied by tiles', () => {
-  const tiled = (make: (s: Sketch) => Graph): boolean => problemOf(make(new Sketch())).tiled === true;
+  const tiled = (make: (s: Sketch) => Graph): boolean => problemOf(make(new Sketch()), target).tiled === true;
 
   test('lie along k or along the free axis, at strides of 16 bytes', () => {
     const shapes = (m: number, k: number, n: number) => (s: Sketch) =>
@@ -144,7 +83,7 @@ describe('the model', () => {
   const chosen = (m: number, k: number, n: number, by: Target): ContractSchedule => {
     const s = new Sketch();
     const graph = s.graph([s.matmul(s.input([m, k], 'bf16'), s.input([k, n], 'bf16'))]);
-    return contractSchedule(problemOf(graph), by);
+    return contractSchedule(problemOf(graph, by), by);
   };
 
   test('takes warp groups for large products, in tiles that fill the machine', () => {

@@ -99,6 +99,7 @@ extern "C" __global__ void __launch_bounds__(384) k(const __grid_constant__ Tile
       mbarrier_init(empty + i, 8);
     }
   __syncthreads();
+  auto tile_at = [](const void *at) { return (unsigned long long)shared_address(at) >> 4 | 64ull << 32 | 1ull << 62; };
   int slot = 0, parity = 0;
   if (group == 0) {
     if (lane == 0)
@@ -119,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(384) k(const __grid_constant__ Tile
       settle(d0, d1, d2, d3, d4, d5, d6, d7);
       wgmma_fence();
       for (int k = 0; k < 64; k += 16)
-        wgmma_n64_bf16<0, 0, 0>(a + (slot * 128 + (group - 1) * 64) * 64 + k, b + slot * 64 * 64 + k, d0, d1, d2, d3, d4, d5, d6, d7);
+        wgmma_n64_bf16<0, 0>(tile_at(a + (slot * 128 + (group - 1) * 64) * 64 + k), tile_at(b + slot * 64 * 64 + k), d0, d1, d2, d3, d4, d5, d6, d7);
       wgmma_commit();
       wgmma_wait<0>();
       settle(d0, d1, d2, d3, d4, d5, d6, d7);

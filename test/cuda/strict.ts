@@ -5,7 +5,7 @@
 import { DeviceError } from '../../src/errors.ts';
 import { checkProgram } from '../../src/runtime/check.ts';
 import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../../src/runtime/device.ts';
-import type { Program } from '../../src/runtime/program.ts';
+import type { Program, ProgramTileMap } from '../../src/runtime/program.ts';
 import { Driver, type Address, type Parameter } from './driver.ts';
 import { orders, type Order } from './standin.ts';
 
@@ -179,7 +179,14 @@ function runProgram(
     switch (step.kind) {
       case 'dispatch': {
         const kernel = program.kernels[step.kernel]!;
-        const parameters: Parameter[] = [...step.buffers.map(at), ...(kernel.usesScalars ? [block] : [])];
+        const maps = (kernel.tileMaps ?? []).map((map) =>
+          tensorMapOf(driver, map, at(step.buffers[map.binding]!)),
+        );
+        const parameters: Parameter[] = [
+          ...step.buffers.map(at),
+          ...(kernel.usesScalars ? [block] : []),
+          ...maps,
+        ];
         const dynamic = kernel.sharedBytes ?? 0;
         const handle = kernels[kernel.name]!;
         if (dynamic > 0) driver.call('cuFuncSetAttribute', [P, 'int', 'int'], handle, 8, dynamic);
@@ -205,6 +212,16 @@ function runProgram(
   for (const [i, index] of program.outputs.entries())
     if (at(index) !== outputs[i]) copy(outputs[i]!, at(index), buffers[index]!.bytes);
   for (const address of taken) driver.call('cuMemFree_v2', [P], address);
+}
+
+/** What a launch passes for a program's tile map of a buffer. */
+export function tensorMapOf(
+  driver: Driver,
+  { dtype, offset, sizes, strides, box }: ProgramTileMap,
+  address: Address,
+): Parameter {
+  const apart = strides.slice(1).map((stride) => 2 * stride);
+  return driver.map({ dtype, start: address + 2 * offset, sizes, strides: apart, box });
 }
 
 function writeScalars(

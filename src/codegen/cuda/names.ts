@@ -18,7 +18,7 @@ fmax atan2 fma isnan min max abs
 atomicAdd atomicMin atomicMax atomicAnd atomicOr atomicCAS`;
 const taken: ReadonlySet<string> = new Set(words.trim().split(/\s+/));
 
-/** Names that the prelude makes as they are needed, of functions on vectors and over warps and of warp groups. */
+/** Names that the prelude makes as they are needed, of functions on vectors, over warps and of warp groups. */
 const made =
   /^(?:wgmma_n\d+_b?f16|warp(?:_part)?_[a-z]+_[fiub][a-z\d]+|\w+_(?:f|bf|i|u|bool)\d*x[24]|\w+[24]_of|(?:f|bf|i|u)\d+x[24])$/;
 

@@ -74,17 +74,18 @@ export const warpgroupFunctions: Readonly<Record<string, string>> = {
   ...Object.fromEntries([2, 3, 4, 5].map((axes) => [`copy_tile_${axes}d`, copyTile(axes)])),
   // Lines of 128 bytes, whose pieces of 16 change places as copies leave them. Eight lines are 1024 bytes; where lines run along
   // the free axis, panels of them are `panel` bytes apart.
-  tile_descriptor: device(
-    inline(
-      'unsigned long long tile_descriptor(const void *at, int panel)',
-      'const unsigned long long start = (shared_address(at) & 0x3ffffu) >> 4;',
-      'return start | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;',
-    ),
+  tile_descriptor: inline(
+    'unsigned long long tile_descriptor(const void *at, int panel)',
+    'const unsigned long long start = (shared_address(at) & 0x3ffffu) >> 4;',
+    'return start | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;',
   ),
   // What was written to registers before stays before, and what is read after them after: compilers know of no other ties between
   // registers and instructions that use them later.
   settle_one: device(
-    inline('void settle_one(float4 &x)', 'asm volatile("" : "+f"(x.x), "+f"(x.y), "+f"(x.z), "+f"(x.w) :: "memory");'),
+    inline(
+      'void settle_one(float4 &x)',
+      'asm volatile("" : "+f"(x.x), "+f"(x.y), "+f"(x.z), "+f"(x.w) :: "memory");',
+    ),
   ),
   settle: device(
     `template <class... Registers>\n${inline('void settle(Registers &...registers)', '(settle_one(registers), ...);')}`,
@@ -125,13 +126,15 @@ export function wgmmaFunction(operand: MatrixType, columns: number): string {
     8,
   ).map((line) => line.join(', '));
   return device(
-    `template <int lhs_across, int rhs_across, int panel>\n${inline(
-      `void ${wgmmaName(operand, columns)}(const void *lhs, const void *rhs,\n    ${parameters.join(',\n    ')})`,
+    `template <int lhs_across, int rhs_across>\n${inline(
+      `void ${wgmmaName(operand, columns)}(unsigned long long lhs, unsigned long long rhs,\n    ${parameters.join(',\n    ')})`,
       `asm volatile("wgmma.mma_async.sync.aligned.m64n${columns}k16.f32.${operand}.${operand} {"`,
       ...sums.map((line, i) => `             "${line}${i < sums.length - 1 ? ',' : ''} "`),
       `             "}, %${at}, %${at + 1}, 1, 1, 1, %${at + 2}, %${at + 3};"`,
-      ...bound.map((line, i) => `             ${i === 0 ? ':' : ' '} ${line}${i < bound.length - 1 ? ',' : ''}`),
-      `             : "l"(tile_descriptor(lhs, panel)), "l"(tile_descriptor(rhs, panel)), "n"(lhs_across), "n"(rhs_across));`,
+      ...bound.map(
+        (line, i) => `             ${i === 0 ? ':' : ' '} ${line}${i < bound.length - 1 ? ',' : ''}`,
+      ),
+      `             : "l"(lhs), "l"(rhs), "n"(lhs_across), "n"(rhs_across));`,
     )}`,
   );
 }

@@ -29,7 +29,8 @@ interface Region {
 export function layShared(loop: Loop): SharedPlan {
   const regions = regionsOf(loop);
   const bytes = regions.reduce((sum, region) => sum + region.bytes, 0);
-  if (bytes <= staticBytes) {
+  // Tiles begin where descriptors can say it: in the block whose start is known.
+  if (bytes <= staticBytes && !loop.buffers.some(({ tiled }) => tiled)) {
     return {
       dynamicBytes: 0,
       declarations: (spelled, prelude) =>
@@ -70,14 +71,12 @@ function regionsOf({ buffers, mbarriers = [] }: Loop): readonly Region[] {
         alignment: tiled ? tileBytes : 16,
       };
     });
-  const barriers = mbarriers.map(
-    ({ name, size }): Region => ({
-      name,
-      type: () => 'unsigned long long',
-      elements: size,
-      bytes: 8 * size,
-      alignment: 8,
-    }),
-  );
+  const barriers = mbarriers.map(({ name, size }): Region => ({
+    name,
+    type: () => 'unsigned long long',
+    elements: size,
+    bytes: 8 * size,
+    alignment: 8,
+  }));
   return [...arrays, ...barriers].toSorted((a, b) => b.alignment - a.alignment);
 }

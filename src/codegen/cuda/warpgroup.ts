@@ -12,8 +12,7 @@ export function spellWarpgroup(scribe: Scribe, stmt: WarpgroupStmt): void {
   const { prelude, names } = scribe;
   const place = (name: string, index: Value): Term =>
     infix('+', primary(names.buffer(name)), scribe.value(index));
-  const line = (name: string, args: readonly Term[]): void =>
-    scribe.line(`${call(name, args).text};`);
+  const line = (name: string, args: readonly Term[]): void => scribe.line(`${call(name, args).text};`);
   const settle = (sums: readonly string[]): void => {
     if (sums.length === 0) return;
     line(
@@ -44,12 +43,12 @@ export function spellWarpgroup(scribe: Scribe, stmt: WarpgroupStmt): void {
     case 'wgmma': {
       const { sums, operand, lhs, rhs } = stmt;
       const across = ({ alongK }: TileOperand): string => (alongK ? '0' : '1');
-      // Only of an operand whose lines run along the free axis does it matter how far apart panels are.
-      const panel = 2 * (lhs.alongK ? rhs.panel : lhs.panel);
+      const side = ({ buffer, index, panel }: TileOperand): Term =>
+        call(prelude.use('tile_descriptor'), [place(buffer, index), primary(String(2 * panel))]);
       const multiply = prelude.wgmma(operand, 8 * sums.length);
-      line(`${multiply}<${across(lhs)}, ${across(rhs)}, ${panel}>`, [
-        place(lhs.buffer, lhs.index),
-        place(rhs.buffer, rhs.index),
+      line(`${multiply}<${across(lhs)}, ${across(rhs)}>`, [
+        side(lhs),
+        side(rhs),
         ...sums.map((name) => primary(names.variable(name))),
       ]);
       return;

@@ -51,7 +51,7 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
   const window = windowOf(body);
   const matrix = matrixOperands(body);
   const isTiled =
-    matrix !== undefined &&
+    (matrix === 'f16' || matrix === 'bf16') &&
     tiledOperand(narrowed(lhs), m, body) !== undefined &&
     tiledOperand(narrowed(rhs), n, body) !== undefined;
   return {

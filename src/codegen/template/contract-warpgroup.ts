@@ -13,7 +13,6 @@ import { fragment } from './fragment.ts';
 import { bufferName, finish, openBuilder, type Frame } from './frame.ts';
 import { boxAt, tiledOperand, tileMapOf } from './tile-map.ts';
 import { FragmentWriter, tileAt } from './tile-write.ts';
-import { stagedType } from './tensor-stage.ts';
 import { divideInts, TileLowering } from './tile.ts';
 
 type Warpgroup = Extract<ContractSchedule, { kind: 'warpgroup' }>;
@@ -54,6 +53,7 @@ class WarpgroupTemplate {
   readonly #frame: Frame;
   readonly #body: Contract;
   readonly #schedule: Warpgroup;
+  readonly #operand: 'f16' | 'bf16';
   readonly #consumers: number;
   readonly #sides: readonly [Side, Side];
   readonly #tilesM: number;
@@ -65,6 +65,10 @@ class WarpgroupTemplate {
   constructor(frame: Frame, body: Contract, schedule: Warpgroup) {
     const { batch, m, n, k } = body;
     const { tileM, tileN, tileK, rows } = schedule;
+    const operand = matrixOperands(body);
+    if (operand !== 'f16' && operand !== 'bf16')
+      throw new CompilerBug('warp group template', 'operands are not of 16 bits');
+    this.#operand = operand;
     this.#b = openBuilder(frame, ['tile_lhs', 'tile_rhs']);
     this.#frame = frame;
     this.#body = body;
@@ -108,12 +112,12 @@ class WarpgroupTemplate {
         this.#multiplies(addInts(role, constant(-1)), lane);
       },
     );
-    const operand = matrixOperands(this.#body)!;
+    const operand = this.#operand;
     const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent} on matrix units of warp groups (${operand}), ${tileM}x${tileN}x${tileK} tiles in ${stages} stages, ${this.#consumers} warp groups of ${rows} rows`;
     const memory = this.#sides.map(({ buffer, size }): LoopBuffer => ({
       name: buffer,
       space: 'workgroup',
-      dtype: stagedType(operand),
+      dtype: operand,
       size: size * stages,
       access: 'read_write',
       tiled: true,
@@ -254,7 +258,6 @@ class WarpgroupTemplate {
   #multiply(sums: readonly (readonly Value[])[], slot: Value, ownRow: Value): void {
     const b = this.#b;
     const { tileK } = this.#schedule;
-    const operand = matrixOperands(this.#body)!;
     const [left, right] = this.#sides;
     const side = ({ buffer, size, alongK }: Side, step: number, free: Value): TileOperand => {
       const inSlot = addInts(mulInts(free, constant(tileK)), constant(alongK ? step : step * tileLine));
@@ -266,7 +269,7 @@ class WarpgroupTemplate {
         b.add({
           kind: 'wgmma',
           sums: namesOf(line),
-          operand,
+          operand: this.#operand,
           lhs: side(left, step, addInts(ownRow, constant(wgmmaRows * i))),
           rhs: side(right, step, constant(0)),
         }),

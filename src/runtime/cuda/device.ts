@@ -19,6 +19,7 @@ import { Marshal } from './marshal.ts';
 import { Modules } from './modules.ts';
 import { DeviceMemory } from './source.ts';
 import { Staging } from './staging.ts';
+import { TileMaps } from './tile-maps.ts';
 
 /** What a device is made of. */
 export interface CudaParts {
@@ -72,6 +73,7 @@ export class CudaDevice implements Device {
       scratch: new Scratch(memory),
       modules: new Modules(context, compiler, cubins),
       marshal: new Marshal(driver),
+      tileMaps: new TileMaps(context),
       mover,
       isSynchronous,
     };

@@ -21,6 +21,7 @@ import { checkAliasing, overlaps, type Range } from './ranges.ts';
 import { dependenciesOf, inOrder, recipeOf, slotsOf, type RecipeStep } from './recipe.ts';
 import { Scalars } from './scalars.ts';
 import type { Staging } from './staging.ts';
+import type { TileMaps } from './tile-maps.ts';
 
 /** The parts of a device that its programs work with. */
 export interface Engine {
@@ -33,6 +34,7 @@ export interface Engine {
   readonly scratch: Scratch<number>;
   readonly modules: Modules;
   readonly marshal: Marshal;
+  readonly tileMaps: TileMaps;
   readonly mover: Mover<number>;
   /** Each kernel is waited for, so that one that fails is named. */
   readonly isSynchronous: boolean;
@@ -288,25 +290,26 @@ class CudaProgram implements LoadedProgram {
 
   #operation(step: RecipeStep, ranges: ReadonlyMap<number, Range>): Operation {
     const at = (slot: number): number => ranges.get(slot)!.start;
-    const block = this.#block?.gpu ?? 0;
+    const scalars = this.#block?.gpu ?? 0;
     switch (step.kind) {
       case 'launch': {
         const kernel = this.program.kernels[step.kernel]!;
         checkAliasing(this.program, kernel, step.slots, ranges, this.#engine.facts.name);
         const { func } = this.#compiled[step.kernel]!;
-        const { name, workgroup, sharedBytes = 0 } = kernel;
+        const { name, workgroup: block, sharedBytes = 0, tileMaps = [] } = kernel;
         if (sharedBytes > 0) this.#allowShared(func, sharedBytes, name);
         const args = step.slots.map(at);
-        return { kind: 'launch', kernel: name, func, grid: step.grid, block: workgroup, sharedBytes, args };
+        const maps = tileMaps.map((map) => this.#engine.tileMaps.encode(map, args[map.binding]!, name));
+        return { kind: 'launch', kernel: name, func, grid: step.grid, block, sharedBytes, args, maps };
       }
       case 'copy':
         return { kind: 'copy', from: at(step.from), to: at(step.to), bytes: step.bytes };
       case 'clear':
         return { kind: 'clear', at: at(step.slot), bytes: step.bytes };
       case 'upload':
-        return { kind: 'upload', to: block, bytes: step.bytes };
+        return { kind: 'upload', to: scalars, bytes: step.bytes };
       case 'scalar':
-        return { kind: 'copy', from: at(step.from), to: block + 4 * step.word, bytes: 4 };
+        return { kind: 'copy', from: at(step.from), to: scalars + 4 * step.word, bytes: 4 };
       default:
         return step satisfies never;
     }

@@ -2,6 +2,7 @@
 // given before it returns. Offsets are those of cuda.h on 64-bit machines.
 
 import type { Block, Driver } from './driver.ts';
+import { tileMapBytes } from './tile-maps.ts';
 
 /** One thing that the stream is asked to do, with addresses. */
 export type Operation =
@@ -12,8 +13,10 @@ export type Operation =
       readonly grid: readonly [number, number, number];
       readonly block: readonly [number, number, number];
       readonly sharedBytes: number;
-      /** All parameters are pointers. */
+      /** Parameters that are pointers. */
       readonly args: readonly number[];
+      /** Tensor maps behind them; the same wherever the pointers are. */
+      readonly maps: readonly Uint8Array[];
     }
   | { readonly kind: 'copy'; readonly from: number; readonly to: number; readonly bytes: number }
   | { readonly kind: 'clear'; readonly at: number; readonly bytes: number }
@@ -25,6 +28,9 @@ export type Launch = Extract<Operation, { readonly kind: 'launch' }>;
 /** Parameters that a kernel can have: 4 KiB of pointers. */
 export const mostArguments = 512;
 
+/** Tensor maps that a kernel can have. */
+export const mostMaps = 8;
+
 /** CUmemorytype. */
 const HOST = 1;
 const DEVICE = 2;
@@ -32,6 +38,8 @@ const DEVICE = 2;
 export class Marshal {
   readonly #args: Block;
   readonly #slots: Uint32Array;
+  /** The same for launches with tensor maps, and the maps. */
+  readonly #mapped: Block;
   readonly #kernel: Struct;
   readonly #copy: Struct;
   readonly #clear: Struct;
@@ -44,15 +52,33 @@ export class Marshal {
     for (let i = 0; i < mostArguments; i++) {
       put(pointers, 2 * i, this.#args.address + 8 * (mostArguments + i));
     }
+    this.#mapped = driver.block(16 * mostArguments + mostMaps * tileMapBytes);
     this.#kernel = new Struct(driver, 72);
     this.#copy = new Struct(driver, 200);
     this.#clear = new Struct(driver, 40);
   }
 
   /** The address of what a launch takes as `kernelParams`. */
-  arguments({ args }: Launch): number {
+  arguments({ args, maps }: Launch): number {
+    if (maps.length > 0) return this.#withMaps(args, maps);
     for (let i = 0; i < args.length; i++) put(this.#slots, 2 * i, args[i]!);
     return this.#args.address;
+  }
+
+  #withMaps(args: readonly number[], maps: readonly Uint8Array[]): number {
+    const { address, memory } = this.#mapped;
+    const words = new Uint32Array(memory);
+    const slots = 8 * mostArguments;
+    args.forEach((arg, i) => {
+      put(words, 2 * i, address + slots + 8 * i);
+      put(words, (slots + 8 * i) / 4, arg);
+    });
+    maps.forEach((map, i) => {
+      const at = 2 * slots + tileMapBytes * i;
+      put(words, 2 * (args.length + i), address + at);
+      new Uint8Array(memory).set(map, at);
+    });
+    return address;
   }
 
   /** A CUDA_KERNEL_NODE_PARAMS. */

@@ -102,6 +102,7 @@ function factsOf(
       ...(arch.name.endsWith('a') ? [arch.name] : []),
     ],
     subgroups: { min: 32, max: 32 },
+    multiprocessors: ask('multiprocessors'),
     limits: {
       // One parameter is the scalar block's.
       storageBuffers: mostArguments - 1,

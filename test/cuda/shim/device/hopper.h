@@ -55,12 +55,24 @@ template <int groups> static inline void wgmma_wait(CUDA_LINE) { cuda_product_wa
 template <int registers> static inline void grow_registers() {}
 template <int registers> static inline void shrink_registers() {}
 
+/** Shared addresses begin where dynamic shared memory does. */
+static inline unsigned shared_address(const void *at) { return (unsigned)(static_cast<const unsigned char *>(at) - cuda_dynamic_shared); }
+
+/** Where the descriptor of a matrix says that it begins. Its groups of eight lines are 1024 bytes apart, pieces of them swizzled. */
+CUDA_MACHINE const void *cuda_described(unsigned long long descriptor) {
+  if (descriptor >> 62 != 1) cuda_fail("wgmma: a descriptor says no swizzle of 128 bytes");
+  if ((descriptor >> 32 & 0x3fff) << 4 != 1024) cuda_fail("wgmma: a descriptor says that groups of eight lines are not 1024 bytes apart");
+  return cuda_dynamic_shared + ((descriptor & 0x3fff) << 4);
+}
+/** Bytes between panels, which a descriptor calls the leading dimension. */
+static inline int cuda_panel(unsigned long long descriptor) { return (int)(descriptor >> 16 & 0x3fff) << 4; }
+
 #define CUDA_PRODUCT(columns, operand, is_bf16) \
-  template <int lhs_across, int rhs_across, int panel, class... Sums> \
-  static inline void wgmma_n##columns##_##operand(const void *lhs, const void *rhs, Sums &...sums) { \
+  template <int lhs_across, int rhs_across, class... Sums> \
+  static inline void wgmma_n##columns##_##operand(unsigned long long lhs, unsigned long long rhs, Sums &...sums) { \
     static_assert(sizeof...(Sums) == columns / 8, "eight columns a register"); \
     float4 *const all[] = {&sums...}; \
-    cuda_product(lhs, rhs, lhs_across != 0, rhs_across != 0, panel, is_bf16, all, sizeof...(Sums)); \
+    cuda_product(cuda_described(lhs), cuda_described(rhs), lhs_across != 0, rhs_across != 0, cuda_panel(rhs), is_bf16, all, sizeof...(Sums)); \
   }
 #define CUDA_PRODUCTS(columns) CUDA_PRODUCT(columns, f16, false) CUDA_PRODUCT(columns, bf16, true)
 CUDA_PRODUCTS(8) CUDA_PRODUCTS(16) CUDA_PRODUCTS(24) CUDA_PRODUCTS(32) CUDA_PRODUCTS(40) CUDA_PRODUCTS(48) CUDA_PRODUCTS(56) CUDA_PRODUCTS(64)

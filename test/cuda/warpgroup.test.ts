@@ -1,0 +1,177 @@
+// Products of warp groups as CUDA C: tensor maps encoded by the stand-in's driver, copies, mbarriers and wgmma by its models, which
+// decode what the kernel says by the manual's rules. Equal to the reference in every order of threads; and mistakes planted in
+// the source are found.
+
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { emitCuda } from '../../src/codegen/cuda/emit.ts';
+import { lowerKernel } from '../../src/codegen/kernel.ts';
+import type { PinnedSchedules, ContractSchedule } from '../../src/codegen/template/contract-schedule.ts';
+import type { Graph } from '../../src/ir/graph.ts';
+import { interpret } from '../../src/ir/interpret.ts';
+import { packBytes, unpackBytes, type HostArray } from '../../src/ir/value.ts';
+import type { Device } from '../../src/runtime/device.ts';
+import { deviceBytes } from '../../src/runtime/program.ts';
+import { apart } from '../../src/schedule/memory.ts';
+import { scheduleGraph } from '../../src/schedule/schedule.ts';
+import { cudaTarget, targetOf, type Target } from '../../src/schedule/target.ts';
+import { Sketch } from '../codegen/cases.ts';
+import { inputsOf } from '../codegen/tensor-cases.ts';
+import { graphOf, product, warpgroupSchedules, type Product } from '../codegen/warpgroup-cases.ts';
+import { runOnDevice } from '../support/execute.ts';
+import { seed } from '../support/property.ts';
+import { expectClose } from '../support/random-graph.ts';
+import { Driver } from './driver.ts';
+import { Machine } from './machine.ts';
+import { orders, titled, useStandIn, type Order } from './standin.ts';
+import { strictDevice, tensorMapOf } from './strict.ts';
+
+/** Few multiprocessors, so that each has several tiles. */
+const target: Target = { ...cudaTarget, warpgroups: { multiprocessors: 3 } };
+
+const small: ContractSchedule = {
+  kind: 'warpgroup',
+  flip: false,
+  rows: 64,
+  columns: 64,
+  tileM: 128,
+  tileN: 64,
+  tileK: 64,
+  stages: 3,
+};
+
+/** Results in one order of threads, after those in the others were found equal. */
+async function inEveryOrder(
+  graph: Graph,
+  inputs: readonly HostArray[],
+  pinned: PinnedSchedules,
+): Promise<HostArray[]> {
+  let first: HostArray[] | undefined;
+  for (const order of Object.keys(orders) as Order[]) {
+    const found = await runOnDevice(strictDevice({ order }), target, graph, inputs, new Map(), pinned);
+    first ??= found;
+    expect(
+      found.map(({ data }) => data),
+      order,
+    ).toEqual(first.map(({ data }) => data));
+  }
+  return first!;
+}
+
+describe.skipIf(!useStandIn())(titled('warp groups on the stand-in'), () => {
+  test('every schedule of a product computes it', { timeout: 300_000 }, async () => {
+    console.log(`seed ${seed}`);
+    const law = async (sizes: Product): Promise<void> => {
+      const graph = graphOf(sizes);
+      const inputs = inputsOf(graph);
+      const schedules = warpgroupSchedules(graph, target);
+      const schedule = schedules[sizes.pick % schedules.length]!;
+      const found = await inEveryOrder(graph, inputs, () => schedule);
+      interpret(graph, inputs).forEach((want, i) => expectClose(found[i]!, want, 1e-2));
+    };
+    await fc.assert(fc.asyncProperty(product, law), { numRuns: 10, seed });
+  });
+
+  describe('a device of sm_90a', () => {
+    let machine: Machine;
+    let device: Device;
+    beforeAll(async () => {
+      machine = new Machine();
+      device = await machine.open();
+    });
+    afterAll(() => {
+      device.destroy();
+      machine.close();
+    });
+
+    test('multiplies by warp groups, at first and from a graph, wherever operands lie', async () => {
+      const own = targetOf(device.facts);
+      expect(own.warpgroups?.multiprocessors).toBeGreaterThan(0);
+      const s = new Sketch();
+      const [x, y, z] = [
+        s.input([192, 320], 'bf16'),
+        s.input([320, 128], 'bf16'),
+        s.input([128, 64], 'bf16'),
+      ];
+      const graph = s.graph([s.matmul(s.matmul(x, y), z)]);
+      const inputs = inputsOf(graph);
+      const [want] = interpret(graph, inputs);
+      for (let turn = 0; turn < 3; turn++) {
+        const [found] = await runOnDevice(device, own, graph, inputs, new Map(), () => small);
+        expectClose(found!, want!, 1e-2);
+      }
+    });
+  });
+
+  describe('a mistake is found', () => {
+    let driver: Driver;
+    beforeAll(() => {
+      driver = new Driver();
+    });
+
+    const s = new Sketch();
+    const graph = s.graph([s.matmul(s.input([192, 320], 'bf16'), s.input([320, 128], 'bf16'))]);
+    const inputs = inputsOf(graph);
+    const [want] = interpret(graph, inputs);
+    const [kernel] = scheduleGraph(graph, target, new Map()).kernels;
+    const { loop } = lowerKernel(kernel!, target, apart, new Map(), () => small);
+    const { source, sharedBytes = 0, tileMaps = [] } = emitCuda(loop);
+
+    /** The result, or what the launch failed with. */
+    const run = (text: string, order: Order): HostArray | string => {
+      driver.open();
+      driver.set('check', 0);
+      driver.set('order', orders[order]);
+      driver.set('seed', 7);
+      const handle = driver.kernels(text, loop.name)[loop.name]!;
+      driver.call('cuFuncSetAttribute', ['uintptr_t', 'int', 'int'], handle, 8, sharedBytes);
+      const addresses = inputs.map((input) => driver.upload(packBytes(input)));
+      const out = driver.upload(new Uint8Array(deviceBytes(2, 192 * 128)).fill(0xff));
+      const maps = tileMaps.map((map) => tensorMapOf(driver, map, addresses[map.binding]!));
+      const { grid, workgroup: block } = loop;
+      try {
+        driver.launch(handle, { grid, block, dynamic: sharedBytes }, ...addresses, out, ...maps);
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return unpackBytes(driver.download(out, new Uint8Array(2 * 192 * 128)), 'bf16', [192, 128]);
+    };
+    /** Whether some order of threads shows it: by failing, or by a wrong result. */
+    const shows = (text: string): boolean =>
+      (Object.keys(orders) as Order[]).some((order) => {
+        const found = run(text, order);
+        if (typeof found === 'string') return true;
+        try {
+          expectClose(found, want!, 1e-2);
+          return false;
+        } catch {
+          return true;
+        }
+      });
+    const plant = (piece: string | RegExp, by: string): string => {
+      expect(source).toMatch(piece);
+      return source.replace(piece, by);
+    };
+
+    test('where there is none, nothing is', () => {
+      expect(shows(source)).toBe(false);
+    });
+
+    test.each([
+      ['no wait for copies', /mbarrier_wait\(full [^;]*;/, ''],
+      ['no wait for an empty slot', /mbarrier_wait\(empty [^;]*;/, ''],
+      ['the wrong phase', /(mbarrier_wait\(full \+ \w+), parity\w*/, '$1, 0'],
+      ['too few bytes', /mbarrier_arrive_with\((.*), 24576\)/, 'mbarrier_arrive_with($1, 16384)'],
+      ['too many bytes', /mbarrier_arrive_with\((.*), 24576\)/, 'mbarrier_arrive_with($1, 24592)'],
+      ['too many arrivals', /mbarrier_init\(empty \+ slot, 8\)/, 'mbarrier_init(empty + slot, 9)'],
+      ['too few arrivals', /mbarrier_init\(empty \+ slot, 8\)/, 'mbarrier_init(empty + slot, 4)'],
+      ['no fence', /wgmma_fence\(\);/, ''],
+      ['no wait for products', /wgmma_wait<0>\(\);/, ''],
+      ['an operand turned', /wgmma_n64_bf16<0, 1>/, 'wgmma_n64_bf16<0, 0>'],
+      ['a descriptor without swizzle', /64ull << 32 \| 1ull << 62/, '64ull << 32'],
+      ['lines further apart', /64ull << 32/, '32ull << 32'],
+    ])('%s', (_, piece, by) => {
+      expect(shows(plant(piece, by))).toBe(true);
+    });
+  });
+});
