@@ -50,6 +50,15 @@ export function lanesOf(
         return (frame) => (toBits(low(frame)) | (toBits(high(frame)) << 16)) >>> 0;
       });
     }
+    case 'pmin':
+    case 'pmax':
+      return each((i) => {
+        const [x, bound] = [args[0]![i]!, args[1]![i]!];
+        return (frame) => {
+          const [a, b] = [x(frame), bound(frame)];
+          return (op === 'pmin' ? b < a : a < b) ? b : a;
+        };
+      });
     case 'popcount':
       return args[0]!.map((x) => (frame) => countBits(x(frame)));
     case 'floorDiv':

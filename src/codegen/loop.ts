@@ -17,6 +17,7 @@ export type Width = 1 | 2 | 4;
  * width 4 the index is a multiple of 4 and the result holds the words of four consecutive elements),
  * `floorDiv`/`floorMod` (i32 by a positive constant, rounding toward −∞),
  * `roundTf32` (f32 → the nearest value with 10 bits of fraction, ties away from zero),
+ * `pmin`/`pmax` (f32; `pmin(x, c)` is `c < x ? c : x`, `pmax(x, c)` is `x < c ? c : x`: x where one of them is NaN),
  * `popcount` (u32 → how many of its bits are set),
  * `packF16`/`packBf16` (two f32 → u32: the first as 16 bits in the low half, the second in the high half).
  */
@@ -28,6 +29,8 @@ export type LoopOp =
   | 'floorDiv'
   | 'floorMod'
   | 'roundTf32'
+  | 'pmin'
+  | 'pmax'
   | 'popcount'
   | 'packF16'
   | 'packBf16';

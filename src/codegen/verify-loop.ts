@@ -73,6 +73,8 @@ const signatures: Readonly<Record<Exclude<LoopOp, 'cast' | 'bitcast' | 'where' |
   le: ['any', 2],
   eq: ['any', 2],
   ne: ['any', 2],
+  pmin: binaryFloat,
+  pmax: binaryFloat,
   popcount: ['integer', 1],
   roundTf32: ['single', 1],
   packF16: ['single', 2],

@@ -92,6 +92,8 @@ const floatCases: readonly Case[] = [
   { ...same('pow', 'f32', 2, { rel: 2e-7 }), last: 3, reach: [10, 1e10] },
   same('min', 'f32', 2),
   same('max', 'f32', 2),
+  same('pmin', 'f32', 2),
+  same('pmax', 'f32', 2),
   { ...same('atan2', 'f32', 2, { rel: 4e-7 }), reach: [1, 1e4, 1e30] },
   // Fused or not.
   { ...same('fma', 'f32', 3, { rel: 1.2e-7, abs: 1e-5 }), reach: [10] },

@@ -202,6 +202,8 @@ const table = {
   packF16: helper('pack_f16'),
   packBf16: helper('pack_bf16'),
   philox: helper('philox_word'),
+  pmin: ({ args }) => choice(infix('<', args[1]!, args[0]!), args[1]!, args[0]!),
+  pmax: ({ args }) => choice(infix('<', args[0]!, args[1]!), args[1]!, args[0]!),
   popcount: ({ args, type, prelude }) =>
     call(prelude.type(type, 1), [call(isLong(type) ? '__popcll' : '__popc', args)]),
   floorDiv: whenConstant(isPowerOfTwo, shifted, helper('floor_div_i32')),

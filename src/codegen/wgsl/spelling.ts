@@ -168,6 +168,8 @@ const table = {
   roundF16: helper('round_f16_F'),
   roundBf16: helper('round_bf16_F'),
   philox: helper('philox_U'),
+  pmin: ({ args }) => call('select', [args[0]!, args[1]!, infix('<', args[1]!, args[0]!)]),
+  pmax: ({ args }) => call('select', [args[0]!, args[1]!, infix('<', args[0]!, args[1]!)]),
   popcount: builtin('countOneBits'),
   roundTf32: onMatrixUnits,
   packF16: onMatrixUnits,

@@ -1,0 +1,190 @@
+// Rewrites a Loop for WebAssembly, which has no functions beyond the square root: operations on floats become sequences of those
+// that it has an instruction for, the same at every width, so that a scalar and a vector give the same bits. Shared parts are
+// named; constants stay constants. A `fma` becomes a product and a sum, both rounded: WebAssembly has no other that is the same
+// on all machines.
+
+import type { Loop, LoopOp, RegisterType, Stmt, Value } from '../loop.ts';
+import { operandsOf } from '../builder.ts';
+import { acos, asin, atan, atan2, cos, reduceAngle, sin, tan } from './math-angle.ts';
+import { cosh, erf, exp, exp2, expm1, sinh, tanh } from './math-exp.ts';
+import { log, log1p, log2, pow } from './math-log.ts';
+import { mod, roundBf16, roundF16, sign } from './math-round.ts';
+import { Draft, Terms, withOperands } from './terms.ts';
+
+type Unary = (m: Terms, x: Value) => Value;
+type Angle = ReturnType<typeof reduceAngle>;
+
+const unary: Partial<Record<LoopOp, Unary>> = {
+  exp,
+  exp2,
+  expm1,
+  log,
+  log2,
+  log1p,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  tanh,
+  erf,
+  sign,
+  roundF16,
+  roundBf16,
+  rsqrt: (m, x) => m.div(1, m.sqrt(x)),
+  recip: (m, x) => m.div(1, x),
+  isNan: (m, x) => m.isNan(x),
+};
+const binary: Partial<Record<LoopOp, (m: Terms, a: Value, b: Value) => Value>> = { pow, atan2 };
+const ofAngle: Partial<Record<LoopOp, (m: Terms, angle: Angle) => Value>> = { sin, cos, tan };
+
+/** Those that are the same on doubles. */
+const onDoubles: ReadonlySet<LoopOp> = new Set(['rsqrt', 'recip', 'isNan', 'fma']);
+
+/** Whether `expandMath` replaces the operation on operands of this type. */
+export function isExpanded(op: LoopOp, type: RegisterType): boolean {
+  if (op === 'sign') return type === 'f32' || type === 'i32' || type === 'u32';
+  if (type === 'f64') return onDoubles.has(op);
+  if (type !== 'f32') return false;
+  return op === 'mod' || op === 'fma' || op in unary || op in binary || op in ofAngle;
+}
+
+/** The outermost operation in a value that is replaced. */
+function expandedIn(value: Value): LoopOp | undefined {
+  if (value.kind === 'op' && isExpanded(value.op, value.args[0]?.type ?? value.type)) return value.op;
+  for (const operand of operandsOf(value)) {
+    const found = expandedIn(operand);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The Loop without functions. */
+export function expandMath(loop: Loop): Loop {
+  const taken = new Set<string>(loop.buffers.map(({ name }) => name));
+  const mutable = new Set<string>();
+  gather(loop.body, taken, mutable);
+  return { ...loop, body: new Expansion(taken, mutable).body(loop.body, new Map()) };
+}
+
+function gather(body: readonly Stmt[], taken: Set<string>, mutable: Set<string>): void {
+  for (const stmt of body) {
+    if ('name' in stmt) taken.add(stmt.name);
+    if (stmt.kind === 'var') mutable.add(stmt.name);
+    if (stmt.kind === 'for') gather(stmt.body, taken, mutable);
+    if (stmt.kind === 'if') {
+      gather(stmt.then, taken, mutable);
+      gather(stmt.else ?? [], taken, mutable);
+    }
+  }
+}
+
+class Expansion {
+  readonly #taken: Set<string>;
+  readonly #mutable: ReadonlySet<string>;
+  readonly #counts = new Map<string, number>();
+
+  constructor(taken: Set<string>, mutable: ReadonlySet<string>) {
+    this.#taken = taken;
+    this.#mutable = mutable;
+  }
+
+  /** `angles`: what was reduced before, by the name of the angle. */
+  body(body: readonly Stmt[], outer: ReadonlyMap<string, Angle>): readonly Stmt[] {
+    const angles = new Map(outer);
+    return body.flatMap((stmt) => this.#stmt(stmt, angles));
+  }
+
+  #name = (hint: string): string => {
+    for (;;) {
+      const count = this.#counts.get(hint) ?? 0;
+      this.#counts.set(hint, count + 1);
+      const name = count === 0 ? hint : `${hint}_${count}`;
+      if (this.#taken.has(name)) continue;
+      this.#taken.add(name);
+      return name;
+    }
+  };
+
+  #stmt(stmt: Stmt, angles: Map<string, Angle>): readonly Stmt[] {
+    switch (stmt.kind) {
+      case 'let':
+      case 'var':
+      case 'assign':
+      case 'subgroupReduce':
+        return this.#with([stmt.value], angles, ([value]) => ({ ...stmt, value: value! }));
+      case 'store':
+      case 'atomic':
+        return this.#with([stmt.index, stmt.value], angles, ([index, value]) => ({
+          ...stmt,
+          index: index!,
+          value: value!,
+        }));
+      case 'for': {
+        const body = this.body(stmt.body, angles);
+        return this.#with([stmt.start, stmt.end], angles, ([start, end]) => ({
+          ...stmt,
+          start: start!,
+          end: end!,
+          body,
+        }));
+      }
+      case 'if': {
+        const then = this.body(stmt.then, angles);
+        const otherwise = stmt.else && this.body(stmt.else, angles);
+        return this.#with([stmt.condition], angles, ([condition]) => ({
+          ...stmt,
+          condition: condition!,
+          then,
+          ...(otherwise !== undefined && { else: otherwise }),
+        }));
+      }
+      default:
+        // Barriers, comments, and statements of matrix units, which take no functions.
+        return [stmt];
+    }
+  }
+
+  /** The statement with its values rewritten, after what they need. */
+  #with(
+    values: readonly Value[],
+    angles: Map<string, Angle>,
+    make: (values: readonly Value[]) => Stmt,
+  ): readonly Stmt[] {
+    const first = values.map(expandedIn).find((op) => op !== undefined);
+    if (first === undefined) return [make(values)];
+    const draft = new Draft(this.#name);
+    const nodes = values.map((value) => this.#value(value, draft, angles));
+    const written = draft.written(nodes, first);
+    return [...draft.stmts, make(written)];
+  }
+
+  #value(value: Value, draft: Draft, angles: Map<string, Angle>): Value {
+    if (expandedIn(value) === undefined) return draft.node(value);
+    if (value.kind !== 'op') {
+      const operands = operandsOf(value).map((operand) => this.#value(operand, draft, angles));
+      return draft.node(withOperands(value, operands));
+    }
+    const args = value.args.map((arg) => this.#value(arg, draft, angles));
+    const { op, width } = value;
+    const [a, b, c] = args;
+    if (!isExpanded(op, a!.type)) return draft.node({ ...value, args });
+    const m = new Terms(draft, width, op);
+    const [one, two, turn] = [unary[op], binary[op], ofAngle[op]];
+    if (one !== undefined) return one(m, a!);
+    if (two !== undefined) return two(m, a!, b!);
+    if (turn !== undefined) return turn(m, this.#angle(a!, draft, angles));
+    if (op === 'mod') return mod(draft, op, a!, b!);
+    return m.add(m.mul(a!, b!), c!);
+  }
+
+  /** An angle that has a name is reduced once. */
+  #angle(x: Value, draft: Draft, angles: Map<string, Angle>): Angle {
+    const name = x.kind === 'variable' && !this.#mutable.has(x.name) ? x.name : undefined;
+    const known = name === undefined ? undefined : angles.get(name);
+    if (known !== undefined) return { rest: draft.node(known.rest), quarter: draft.node(known.quarter) };
+    const angle = reduceAngle(draft, 'angle', x);
+    if (name !== undefined) angles.set(name, angle);
+    return angle;
+  }
+}
