@@ -3,7 +3,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
 import { plot } from '../../src/cli/plot.ts';
 import { workloads } from '../../src/workloads/all.ts';
@@ -142,6 +142,17 @@ describe('devices', () => {
     const reports = JSON.parse(out) as { name: string; available: boolean }[];
     expect(reports.find(({ name }) => name === 'interpreter')).toMatchObject({ available: true });
     expect((await sinter('devices')).out).toContain('reference interpreter');
+  });
+
+  test('says in one line where CUDA was looked for', async () => {
+    vi.stubEnv('SINTER_CUDA_DRIVER', '/no/libcuda.so.1');
+    const { code, out } = await sinter('devices');
+    vi.unstubAllEnvs();
+    expect(code).toBe(0);
+    const line = out.split('\n').find((text) => text.startsWith('cuda '));
+    expect(line).toContain(
+      'no CUDA driver on this machine: /no/libcuda.so.1 is not there (SINTER_CUDA_DRIVER)',
+    );
   });
 });
 

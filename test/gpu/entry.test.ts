@@ -43,8 +43,7 @@ test('the suite passes on the stand-in, and says so as JSON', async (context) =>
   const report = JSON.parse(out) as SuiteReport;
   expect(report).toMatchObject({ device: 'cuda', failed: [] });
   expect(report.description).toContain('stand-in');
-  expect(report.passed).toBeGreaterThan(15);
-  expect(report.refused).toBeGreaterThan(5);
+  expect(report.passed).toBeGreaterThan(25);
 });
 
 test('what fails is named, and the command fails', async (context) => {

@@ -95,7 +95,7 @@ export async function checkCase(family: string, one: TorchCase): Promise<void> {
   }
 }
 
-/** WGSL has these; the interpreter has all. */
+/** WGSL has these; CUDA and the interpreter have all. */
 const wgslDTypes: ReadonlySet<DType> = new Set(['f32', 'f16', 'bf16', 'i32', 'u32', 'bool']);
 
 /** Whether the device has the dtypes of a case; where it has not, the case must be refused. */
@@ -104,5 +104,5 @@ export function isSupported(one: TorchCase, device: string): boolean {
     ...one.inputs.map((input) => input.dtype),
     ...one.outputs.map((output) => expectedDType(one, output)),
   ];
-  return device === 'interpreter' || dtypes.every((dtype) => wgslDTypes.has(dtype));
+  return !device.startsWith('webgpu') || dtypes.every((dtype) => wgslDTypes.has(dtype));
 }
