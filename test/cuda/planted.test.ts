@@ -301,6 +301,50 @@ describe.skipIf(!found.available)(titled('planted mistakes'), () => {
     });
   });
 
+  describe('blocks that know nothing of each other', () => {
+    const shift = `extern "C" __global__ void k(float *y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float next = i + 1 < n ? y[i + 1] : 0.0f;
+  __syncthreads();
+  if (i < n) y[i] = next;
+}`;
+    const start = ramp(128);
+    const shifted = Float32Array.from(start, (_, i) => start[i + 1] ?? 0);
+
+    test('may change memory in place in one block', () => {
+      const one = { block: [128], buffers: [start], rest: [{ i32: 128 }] } as const;
+      for (const order of ['forward', 'reverse', 'random'] as const)
+        expect(run(shift, one, { order, check: true })).toEqual(shifted);
+    });
+
+    test('without the barrier there', () => {
+      const one = { block: [128], buffers: [start], rest: [{ i32: 128 }] } as const;
+      const source = plant(shift, '__syncthreads();');
+      expect(run(source, one, { check: true })).toMatch(
+        /race in device memory: .* by thread \d+ with no barrier/,
+      );
+    });
+
+    test('but not in two', () => {
+      const two = { grid: [2], block: [64], buffers: [start], rest: [{ i32: 128 }] } as const;
+      expect(run(shift, two)).toEqual(shifted);
+      expect(run(shift, two, { order: 'reverse' })).not.toEqual(shifted);
+      expect(run(shift, two, { check: true })).toMatch(/race in device memory: .* by another block/);
+    });
+
+    test('nor add up without atomics', () => {
+      const add = `extern "C" __global__ void k(const float *x, float *y) { atomicAdd(y, x[blockIdx.x * 32 + threadIdx.x]); }`;
+      const sum = { grid: [4], block: [32], buffers: [start, new Float32Array(1)] } as const;
+      expect(run(add, sum, { check: true })).toEqual(Float32Array.of(start.reduce((a, b) => a + b)));
+      const plain = plant(
+        add,
+        'atomicAdd(y, x[blockIdx.x * 32 + threadIdx.x])',
+        '*y += x[blockIdx.x * 32 + threadIdx.x]',
+      );
+      expect(run(plain, sum, { check: true })).toMatch(/race in device memory/);
+    });
+  });
+
   test('warps that meet at a named barrier of the wrong count', () => {
     const launch = { block: [64], buffers: [new Float32Array(64)] } as const;
     expect(run(attentive, launch, { check: true })).toEqual(

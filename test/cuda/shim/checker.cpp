@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "control.h"
+#include "global-races.h"
 #include "program.h"
 
 namespace standin {
@@ -173,6 +174,10 @@ void touch_global(uint64_t address, unsigned bytes, Access access, const void *c
   }
   if (access != writes) counters.bytes_read += bytes;
   if (access != reads) counters.bytes_written += bytes;
+  unsigned thread = cuda_machine.linear;
+  GlobalAccess now = {block_number, thread, times[thread].epoch, times[thread].step, access};
+  std::string race = global_race(buffer_start, buffer_bytes, address, bytes, now);
+  if (!race.empty()) complain(719, race + ", " + describe_address(address), caller);
 }
 
 }  // namespace
@@ -181,6 +186,7 @@ void begin_launch_checks(const Launch &launch) {
   checking = launch.kernel->checked;
   if (!checking) return;
   buffer_bytes = 0;
+  begin_global_checks(block_number + 1);
   regions.clear();
   size_t cells = 0;
   auto add = [&](const unsigned char *start, size_t bytes, const std::string &name) {

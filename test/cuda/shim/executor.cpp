@@ -4,7 +4,9 @@
 #include "executor.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <numeric>
 
 #include "checker.h"
 #include "control.h"
@@ -191,6 +193,24 @@ bool run_block() {
   return false;
 }
 
+/** Which block runs next: blocks have no order among each other, so that each order of threads has one of its own. */
+class BlockOrder {
+ public:
+  explicit BlockOrder(uint64_t count) : count(count), step(1), start(0) {
+    if (settings.order == forward) return;
+    step = count - 1;
+    start = count - 1;
+    if (settings.order == reverse || count < 3) return;
+    start = next_random() % count;
+    do step = 1 + next_random() % (count - 1);
+    while (std::gcd(step, count) != 1);
+  }
+  uint64_t of(uint64_t i) const { return static_cast<uint64_t>((static_cast<unsigned __int128>(i) * step + start) % count); }
+
+ private:
+  uint64_t count, step, start;
+};
+
 /** After an abandoned launch no fiber goes on where it was. */
 void reset_fibers() {
   waiting.clear();
@@ -233,12 +253,16 @@ Outcome execute(const Launch &launch) {
   cuda_machine.block_size = dim3(launch.block.x, launch.block.y, launch.block.z);
   cuda_machine.grid_size = dim3(launch.grid.x, launch.grid.y, launch.grid.z);
   begin_launch_checks(launch);
-  uint3 &block = cuda_machine.block;
+  uint64_t blocks = static_cast<uint64_t>(launch.grid.x) * launch.grid.y * launch.grid.z;
+  BlockOrder place(blocks);
   bool whole = true;
-  for (block.z = 0; whole && block.z < launch.grid.z; block.z++)
-    for (block.y = 0; whole && block.y < launch.grid.y; block.y++)
-      for (block.x = 0; whole && block.x < launch.grid.x; block.x++)
-        if (!(whole = run_block())) break;
+  for (uint64_t i = 0; whole && i < blocks; i++) {
+    uint64_t number = place.of(i), row = number / launch.grid.x;
+    cuda_machine.block.x = static_cast<unsigned>(number % launch.grid.x);
+    cuda_machine.block.y = static_cast<unsigned>(row % launch.grid.y);
+    cuda_machine.block.z = static_cast<unsigned>(row / launch.grid.y);
+    whole = run_block();
+  }
   if (!whole) reset_fibers();
   end_launch_checks();
   current_launch = nullptr;
