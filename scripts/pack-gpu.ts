@@ -23,12 +23,13 @@ There:
   ./run.sh devices                 what the machine has
   ./run.sh test  > test.json      as npm run test:gpu; options as there
   ./run.sh bench > bench.json     as npm run bench:gpu
+  ./run.sh torch > torch.json     the same in PyTorch, where Python has it
   ./run.sh node FILE.js           anything else, with Node on the path
 NVRTC_PATH, CUDA_HOME and SINTER_CUDA_DRIVER say where libraries lie that are not found. Under compute-sanitizer:
   SINTER_CUDA_OPTIONS=-lineinfo compute-sanitizer --tool memcheck ./run.sh test --family softmax,norm,matmul`;
 
 const runner = `#!/bin/sh
-# What was packed, run from any folder: ./run.sh devices | test | bench | node, and options.
+# What was packed, run from any folder: ./run.sh devices | test | bench | torch | node, and options.
 here=$(cd "$(dirname "$0")" && pwd)
 PATH="$here/bin:$PATH"
 export PATH
@@ -38,8 +39,9 @@ case $what in
   devices) exec node "$here/src/cli/main.js" devices "$@" ;;
   test) exec node "$here/test/gpu/main.js" "$@" ;;
   bench) exec node "$here/bench/gpu.js" "$@" ;;
+  torch) exec python3 "$here/bench/gpu-torch.py" "$@" ;;
   node) exec node "$@" ;;
-  *) echo "run.sh: expected devices, test, bench or node, not $what" >&2; exit 2 ;;
+  *) echo "run.sh: expected devices, test, bench, torch or node, not $what" >&2; exit 2 ;;
 esac
 `;
 
@@ -84,6 +86,8 @@ function fill(folder: string): void {
   build(folder);
   const fixtures = path.join('test', 'fixtures', 'torch');
   fs.cpSync(path.join(root, fixtures), path.join(folder, fixtures), { recursive: true });
+  const peer = path.join('bench', 'gpu-torch.py');
+  fs.copyFileSync(path.join(root, peer), path.join(folder, peer));
   const node = path.join(folder, 'bin', 'node');
   fs.copyFileSync(fs.realpathSync(process.execPath), node);
   // Debug information is an eighth of it; a machine without `strip` packs it whole.
