@@ -19,8 +19,7 @@ const logTail = [
 interface Split {
   /** k, a whole number. */
   readonly power: Value;
-  /** m − 1. */
-  readonly fraction: Value;
+  readonly mantissa: Value;
 }
 
 /** Takes a positive finite number apart. */
@@ -29,9 +28,9 @@ function split(m: Terms, x: Value, mayBeDenormal: boolean): Split {
   const scaled = mayBeDenormal ? m.where(isSmall, m.mul(x, 2 ** 23), x) : x;
   const bits = m.bits(scaled);
   const power = m.shr(m.sub(bits, 0x3f3504f3), 23);
-  const fraction = m.sub(m.real(m.sub(bits, m.shl(power, 23))), 1);
+  const mantissa = m.real(m.sub(bits, m.shl(power, 23)));
   const k = m.toReal(power);
-  return { power: mayBeDenormal ? m.sub(k, m.where(isSmall, 23, 0)) : k, fraction };
+  return { power: mayBeDenormal ? m.sub(k, m.where(isSmall, 23, 0)) : k, mantissa };
 }
 
 /** f³·P(f) − f²/2 + `more`: with f added, log(1 + f). */
@@ -52,12 +51,13 @@ function natural(m: Terms, k: Value, f: Value): Value {
 }
 
 export function log(m: Terms, x: Value): Value {
-  const { power, fraction } = split(m, x, true);
-  return withEdges(m, x, natural(m, power, fraction));
+  const { power, mantissa } = split(m, x, true);
+  return withEdges(m, x, natural(m, power, m.sub(mantissa, 1)));
 }
 
 export function log2(m: Terms, x: Value): Value {
-  const { power, fraction } = split(m, x, true);
+  const { power, mantissa } = split(m, x, true);
+  const fraction = m.sub(mantissa, 1);
   const y = m.add(
     fraction,
     beyondFirst(m, fraction, (tail) => tail),
@@ -69,42 +69,54 @@ export function log2(m: Terms, x: Value): Value {
 export function log1p(m: Terms, x: Value): Value {
   const u = m.add(x, 1);
   const isNear = m.lt(m.abs(x), 0.28);
-  const { power, fraction } = split(m, u, false);
-  const y = natural(m, m.where(isNear, 0, power), m.where(isNear, x, fraction));
+  const { power, mantissa } = split(m, u, false);
+  const y = natural(m, m.where(isNear, 0, power), m.where(isNear, x, m.sub(mantissa, 1)));
   return m.withSign(withEdges(m, u, y), x);
 }
 
-/** (log(1 + f) − f + f²/2) / f³ to 7e-10, for powers. */
-const powTail = [
-  0.3333331048488617, -0.24999986588954926, 0.20002225041389465, -0.16669249534606934, 0.1421867161989212,
-  -0.12384390085935593, 0.11873012036085129, -0.11789526045322418, 0.06914743036031723,
-];
+/** (log(1 + f) − f + f²/2) / f³, for powers: −0.125 ≤ f ≤ 0.14. */
+const powTail = [0.333333343, -0.249999732, 0.199981719, -0.166737959, 0.145705462, -0.122532092];
+/** Multiples of m that are nearer to 1, and the logarithms to base 2 of what they are divided by then, in two parts. */
+const below = { factor: 1.25, high: -0.3218994140625, low: -2.868082486234787e-5 };
+const above = { factor: 0.78125, high: 0.3560791015625, low: 6.470866277530426e-5 };
 
 interface Pair {
   readonly high: Value;
   readonly low: Value;
 }
 
+/** a + b and what rounding loses, where a is 0 or the greater. */
+function sumOf(m: Terms, a: Value, b: Value): Pair {
+  const high = m.add(a, b);
+  return { high, low: m.sub(b, m.sub(high, a)) };
+}
+
 /** log₂ of a positive number with twice f32's digits: products of the halves of 12 bits are exact. */
 function log2Pair(m: Terms, size: Value): Pair {
-  const { power: k, fraction: f } = split(m, size, true);
+  const { power: k, mantissa } = split(m, size, true);
+  const isBelow = m.lt(mantissa, 0.875);
+  const isAbove = m.lt(1.14, mantissa);
+  const either = (field: keyof typeof below, otherwise: number): Value =>
+    m.where(isBelow, below[field], m.where(isAbove, above[field], otherwise));
+  const factor = either('factor', 1);
+  const coarse = m.high(mantissa);
+  const fine = m.mul(m.sub(mantissa, coarse), factor);
+  const { high: f, low: beyond } = sumOf(m, m.sub(m.mul(coarse, factor), 1), fine);
   const fh = m.high(f);
   const square = m.mul(m.mul(fh, 0.5), fh);
   const logHigh = m.sub(f, square);
   const lost = m.sub(m.sub(f, logHigh), square);
   const cross = m.mul(m.mul(m.add(f, fh), 0.5), m.sub(f, fh));
-  const logLow = m.add(m.sub(lost, cross), m.mul(m.mul(m.mul(f, f), f), m.polynomial(f, powTail)));
+  const cubic = m.mul(m.mul(m.mul(f, f), f), m.polynomial(f, powTail));
+  const logLow = m.add(m.add(m.sub(lost, cross), m.sub(beyond, m.mul(beyond, f))), cubic);
   // log₂ e in two parts.
   const head = m.high(logHigh);
-  const lead = m.mul(head, 1.4423828125);
   const tail = m.add(
     m.add(m.mul(head, 0.00031222839606925845), m.mul(m.sub(logHigh, head), Math.LOG2E)),
     m.mul(logLow, Math.LOG2E),
   );
-  const sum = m.add(k, lead);
-  const rest = m.add(m.sub(lead, m.sub(sum, k)), tail);
-  const high = m.add(sum, rest);
-  return { high, low: m.sub(rest, m.sub(high, sum)) };
+  const whole = sumOf(m, m.add(k, either('high', 0)), m.mul(head, 1.4423828125));
+  return sumOf(m, whole.high, m.add(whole.low, m.add(tail, either('low', 0))));
 }
 
 /** x·2^n for −252 ≤ n ≤ 254, in two factors that are normal numbers. */
