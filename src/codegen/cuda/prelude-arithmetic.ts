@@ -45,6 +45,8 @@ export function floatFunctions(
     // NaN wins; a + b is one when either is.
     [`min_${type}`]: extreme('min'),
     [`max_${type}`]: extreme('max'),
+    // NVRTC's isnan gives an int.
+    [`is_nan_${type}`]: inline(`bool is_nan_${type}(${c} x)`, 'return x != x;'),
     [`sign_${type}`]: inline(
       `${c} sign_${type}(${c} x)`,
       `return ${c}(x > ${number('0.0')}) - ${c}(x < ${number('0.0')});`,

@@ -29,10 +29,6 @@ const operator =
   (op: BinaryOperator): Spelling =>
   ({ args }) =>
     infix(op, args[0]!, args[1]!);
-const builtin =
-  (name: string): Spelling =>
-  ({ args }) =>
-    call(name, args);
 /** A function of the prelude. */
 const helper =
   (name: string): Spelling =>
@@ -157,7 +153,7 @@ const table = {
   rsqrt: math('rsqrt'),
   recip: ({ args, type }) => infix('/', primary(type === 'f64' ? '1.0' : '1.0f'), args[0]!),
   not: ({ args, types }) => prefix(types[0] === 'bool' ? '!' : '~', args[0]!),
-  isNan: builtin('isnan'),
+  isNan: own('is_nan'),
   cast,
   bitcast,
   add: arithmetic('+', 'add'),
