@@ -1,30 +1,19 @@
 // Products for warp groups, at sizes around the edges of lines and tiles, and the schedules that there are for them.
 
 import * as fc from 'fast-check';
-import { contractProblem, type ContractProblem } from '../../src/codegen/template/contract-problem.ts';
 import { legalSchedules, type ContractSchedule } from '../../src/codegen/template/contract-schedule.ts';
-import { add, binary, broadcast, cast } from '../../src/ir/build.ts';
-import { dims, type Graph } from '../../src/ir/graph.ts';
-import { scheduleGraph } from '../../src/schedule/schedule.ts';
+import type { Graph } from '../../src/ir/graph.ts';
 import type { Target } from '../../src/schedule/target.ts';
-import { Sketch } from './cases.ts';
+import { problemOf, type Product } from './product-graph.ts';
 
-export interface Product {
-  readonly dtype: 'f16' | 'bf16';
-  readonly batch: number;
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  readonly turnLhs: boolean;
-  readonly turnRhs: boolean;
-  readonly sharedRhs: boolean;
-  readonly epilogue: boolean;
+/** And which of its schedules. */
+export interface PickedProduct extends Product {
   readonly pick: number;
 }
 
 /** Around the edges of lines and tiles; strides are multiples of 16 bytes. */
 const size = fc.constantFrom(8, 16, 56, 64, 72, 128, 136, 200);
-export const product: fc.Arbitrary<Product> = fc.record({
+export const product: fc.Arbitrary<PickedProduct> = fc.record({
   dtype: fc.constantFrom('f16', 'bf16'),
   batch: fc.integer({ min: 1, max: 2 }),
   m: size,
@@ -36,26 +25,6 @@ export const product: fc.Arbitrary<Product> = fc.record({
   epilogue: fc.boolean(),
   pick: fc.nat(),
 });
-
-export function graphOf({ dtype, batch, m, n, k, turnLhs, turnRhs, sharedRhs, epilogue }: Product): Graph {
-  const s = new Sketch();
-  const x = s.input([batch, ...(turnLhs ? [k, m] : [m, k])], dtype);
-  const right = turnRhs ? [n, k] : [k, n];
-  const y = sharedRhs
-    ? broadcast(s.b, s.input(right, dtype), [batch, ...right])
-    : s.input([batch, ...right], dtype);
-  const z = s.dot(x, y, [0], [0], [turnLhs ? 1 : 2], [turnRhs ? 2 : 1]);
-  if (!epilogue) return s.graph([z]);
-  const biased = add(s.b, cast(s.b, z, 'f32'), broadcast(s.b, s.input([n]), dims(z)));
-  return s.graph([binary(s.b, 'max', biased, 0)]);
-}
-
-export function problemOf(graph: Graph, target: Target): ContractProblem {
-  const { kernels } = scheduleGraph(graph, target, new Map());
-  const kernel = kernels.find(({ body }) => body.kind === 'contract')!;
-  if (kernel.body.kind !== 'contract') throw new Error('no contraction');
-  return contractProblem(kernel, kernel.body);
-}
 
 export function warpgroupSchedules(graph: Graph, target: Target): readonly ContractSchedule[] {
   return legalSchedules(problemOf(graph, target), target).filter(({ kind }) => kind === 'warpgroup');

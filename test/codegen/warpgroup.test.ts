@@ -21,7 +21,8 @@ import { checkLaw } from '../support/property.ts';
 import { expectClose } from '../support/random-graph.ts';
 import { Sketch } from './cases.ts';
 import { inputsOf } from './tensor-cases.ts';
-import { graphOf, problemOf, product, warpgroupSchedules } from './warpgroup-cases.ts';
+import { graphOf, problemOf } from './product-graph.ts';
+import { product, warpgroupSchedules } from './warpgroup-cases.ts';
 
 /** Few multiprocessors, so that each has several tiles. */
 const target: Target = {

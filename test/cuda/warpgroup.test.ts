@@ -17,7 +17,8 @@ import { scheduleGraph } from '../../src/schedule/schedule.ts';
 import { cudaTarget, targetOf, type Target } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { inputsOf } from '../codegen/tensor-cases.ts';
-import { graphOf, product, warpgroupSchedules, type Product } from '../codegen/warpgroup-cases.ts';
+import { graphOf } from '../codegen/product-graph.ts';
+import { product, warpgroupSchedules, type PickedProduct } from '../codegen/warpgroup-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
 import { expectClose } from '../support/random-graph.ts';
@@ -61,7 +62,7 @@ async function inEveryOrder(
 describe.skipIf(!useStandIn())(titled('warp groups on the stand-in'), () => {
   test('every schedule of a product computes it', { timeout: 300_000 }, async () => {
     console.log(`seed ${seed}`);
-    const law = async (sizes: Product): Promise<void> => {
+    const law = async (sizes: PickedProduct): Promise<void> => {
       const graph = graphOf(sizes);
       const inputs = inputsOf(graph);
       const schedules = warpgroupSchedules(graph, target);

@@ -38,7 +38,8 @@ const bench = (...args: readonly string[]): Outcome =>
 
 test('the suite passes on the stand-in, and says so as JSON', async (context) => {
   if (!found.available) context.skip(found.reason);
-  const { status, out, notes } = run('--family', 'softmax', '--golden', 'softmax-cuda,adam-of-three-cuda');
+  const small = ['--family', 'softmax', '--golden', 'softmax-cuda,adam-of-three-cuda'];
+  const { status, out, notes } = run(...small, '--products', 'tn warpgroup 64x64');
   expect(status, notes).toBe(0);
   const report = JSON.parse(out) as SuiteReport;
   expect(report).toMatchObject({ device: 'cuda', failed: [] });
@@ -48,7 +49,14 @@ test('the suite passes on the stand-in, and says so as JSON', async (context) =>
 
 test('what fails is named, and the command fails', async (context) => {
   if (!found.available) context.skip(found.reason);
-  const { status, out } = run('--family', 'none', '--golden', 'softmax-cuda,no-such-kernel');
+  const { status, out } = run(
+    '--family',
+    'none',
+    '--products',
+    'none',
+    '--golden',
+    'softmax-cuda,no-such-kernel',
+  );
   expect(status).toBe(1);
   expect(JSON.parse(out)).toMatchObject({
     passed: 1,
@@ -98,7 +106,7 @@ test('what is packed runs with nothing of this machine but the libraries of CUDA
     expect(packed.status, packed.notes).toBe(0);
     const there = (...args: readonly string[]): Outcome => start(join(folder, 'run.sh'), args, true);
     expect(there('devices').out).toMatch(/cuda +yes +CUDA stand-in/);
-    const tested = there('test', '--family', 'softmax', '--golden', 'softmax-cuda');
+    const tested = there('test', '--family', 'softmax', '--golden', 'softmax-cuda', '--products', 'none');
     expect(tested.status, tested.notes).toBe(0);
     expect(JSON.parse(tested.out)).toMatchObject({ device: 'cuda', failed: [] });
     const timed = there('bench', '--small', '--rounds', '1', '--workload', 'softmax');

@@ -7,12 +7,14 @@ import { runSuite } from './suite.ts';
 
 const help = `usage: npm run test:gpu -- [options]
 
-Runs every operation against PyTorch's figures, and the golden kernels against the interpreter, on a device. Prints a report as JSON:
+Runs every operation against PyTorch's figures, and the golden kernels and every schedule of products on matrix units against the
+interpreter, on a device. Prints a report as JSON:
 device, description, passed, refused, failed (name and error of each), seconds. The exit status is 1 when anything failed.
 
   --device NAME    the device (default: SINTER_DEVICE, or cuda)
   --family NAMES   these families of operations only, comma separated
   --golden NAMES   these golden kernels only, comma separated; none for none
+  --products TEXT  these schedules of products only, whose names contain TEXT ('nt warpgroup 128'); none for none
   --out FILE       writes the report there too
   --help           this text
 
@@ -26,6 +28,7 @@ const { values } = parseArgs({
     device: { type: 'string' },
     family: { type: 'string' },
     golden: { type: 'string' },
+    products: { type: 'string' },
     out: { type: 'string' },
     help: { type: 'boolean' },
   },
@@ -45,6 +48,7 @@ else {
   const report = await runSuite(name, {
     ...(families === undefined ? {} : { families }),
     ...(golden === undefined ? {} : { golden }),
+    ...(values.products === undefined ? {} : { products: values.products }),
     say: (line) => console.error(line),
   });
   const text = JSON.stringify(report);

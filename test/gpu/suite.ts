@@ -1,5 +1,5 @@
 // What a GPU must get right, without a test framework, for machines that have none: every operation against PyTorch's figures, and the
-// golden kernels against the interpreter. Comes in: a device's name; goes out: a report that is plain data.
+// golden kernels and products on matrix units against the interpreter. Comes in: a device's name; goes out: a report that is plain data.
 
 import { interpret } from '../../src/ir/interpret.ts';
 import { dims, type Graph } from '../../src/ir/graph.ts';
@@ -14,12 +14,15 @@ import { goldenPrograms } from '../codegen/golden-programs.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { torchCases } from '../support/torch.ts';
 import { calledFamilies, checkCase, isSupported } from '../tensor/ops/torch-check.ts';
+import { productChecks, withFewWorkgroups } from './products.ts';
 
 export interface SuiteChoice {
   /** Families of operations; all without. */
   readonly families?: readonly string[];
   /** Names of golden kernels; all of the device's target without. */
   readonly golden?: readonly string[];
+  /** Schedules of products on matrix units: those whose names contain this, `none` for none; all without. */
+  readonly products?: string;
   /** Told of each part when it is done. */
   readonly say?: (line: string) => void;
 }
@@ -40,6 +43,7 @@ export async function runSuite(name: string, choice: SuiteChoice = {}): Promise<
   setDevice(name);
   const { facts } = await chosenDevice();
   const failed: { name: string; error: string }[] = [];
+  const results = new Map<Graph, readonly HostArray[]>();
   let passed = 0;
   let refused = 0;
   const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
@@ -65,6 +69,20 @@ export async function runSuite(name: string, choice: SuiteChoice = {}): Promise<
   for (const golden of choice.golden ?? goldenOf(facts.name)) {
     await attempt(`golden ${golden}`, async () => checkGolden(golden, await chosenDevice()));
     choice.say?.(`golden ${golden}: done`);
+  }
+  if (choice.products !== 'none') {
+    const device = await chosenDevice();
+    const target = withFewWorkgroups(targetOf(device.facts));
+    const wanted = productChecks(target).filter((check) => check.name.includes(choice.products ?? ''));
+    for (const { name: product, graph, schedule } of wanted)
+      await attempt(`product ${product}`, async () => {
+        const inputs = inputsOf(graph);
+        const expected = results.get(graph) ?? interpret(graph, inputs);
+        results.set(graph, expected);
+        const found = await runOnDevice(device, target, graph, inputs, new Map(), () => schedule);
+        found.forEach((output, i) => checkOutput(`output ${i}`, output, expected[i]!));
+      });
+    choice.say?.(`${wanted.length} schedules of products: done`);
   }
   const seconds = Math.round((performance.now() - since) / 100) / 10;
   return { device: facts.name, description: facts.description, passed, refused, failed, seconds };

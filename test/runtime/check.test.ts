@@ -21,6 +21,22 @@ const buffer = (index: number, change: object): Partial<Program> => ({
   buffers: sound.buffers.map((old, i) => (i === index ? { ...old, ...change } : old)),
 });
 
+/** The kernel with a tile map of its first binding. */
+const mapped = (change: object): Partial<Program> => {
+  const map = {
+    binding: 0,
+    dtype: 'bf16',
+    offset: 0,
+    sizes: [16, 8],
+    strides: [1, 16],
+    box: [64, 64],
+  } as const;
+  return {
+    ...buffer(0, { dtype: 'bf16' }),
+    kernels: [{ ...sound.kernels[0]!, tileMaps: [{ ...map, ...change }] }],
+  };
+};
+
 test('a sound program passes', () => {
   expect(() => checkProgram(sound, 'wgsl', 'd')).not.toThrow();
 });
@@ -41,6 +57,10 @@ test.each<[Partial<Program>, string]>([
     'donated x has 256 bytes, its output y has 128',
   ],
   [{ kernels: [sound.kernels[0]!, sound.kernels[0]!] }, 'in kernel k: two kernels have this name'],
+  [mapped({ binding: 2 }), 'in kernel k: step 0: a tile map of binding 2, which there is not'],
+  [mapped({ dtype: 'f16' }), 'a tile map takes x for f16, it is bf16'],
+  [mapped({ box: [64] }), 'a tile map has 2 sizes, 2 strides and a box of 1'],
+  [mapped({ sizes: [16, 9] }), 'a tile map reaches element 143 of x, which has 256 bytes'],
   [{ steps: [dispatch(3, [], 1)] }, 'step 0 runs kernel 3: there is none'],
   [{ steps: [dispatch(0, [0], 1)] }, 'in kernel k: step 0 gives 1 buffers for 2 bindings'],
   [{ steps: [dispatch(0, [0, 7], 1)] }, 'in kernel k: step 0 uses buffer 7 of 4'],
