@@ -7,7 +7,7 @@ import { describe } from './explain/describe.ts';
 import { Explanation } from './explain/explanation.ts';
 import { Origins } from './explain/origins.ts';
 import { rewrite, type Graph, type Node } from './ir/graph.ts';
-import { cudaTarget, gpuTarget, softwareTarget, type Target } from './schedule/target.ts';
+import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from './schedule/target.ts';
 import { expectFunction } from './tensor/expect.ts';
 import { storageOf } from './tensor/leaf.ts';
 import { canonical } from './tensor/recording.ts';
@@ -65,7 +65,7 @@ export interface LoweredSource {
 }
 
 export interface LowerOptions {
-  /** Which language: `wgsl` (the default) or `cuda`. */
+  /** Which language: `wgsl` (the default), `cuda`, or `wasm`, whose modules come as text (WAT). */
   readonly target?: string;
   /** Schedules kernels for a software adapter instead of a GPU; WGSL only. */
   readonly software?: boolean;
@@ -86,12 +86,18 @@ export function lower(
   return kernels.map(({ name, kind, source }) => ({ name, kind, source }));
 }
 
+/** The machine that kernels of a language are lowered for. */
+const lowerings: Readonly<Record<string, Target>> = { wgsl: gpuTarget, cuda: cudaTarget, wasm: wasmTarget };
+
 function loweringTarget({ target = 'wgsl', software = false }: LowerOptions): Target {
-  if (target !== 'wgsl' && target !== 'cuda')
-    throw new SinterError('E_UNSUPPORTED', `lower: there is no target ${target}: expected wgsl or cuda`);
-  if (target === 'wgsl') return software ? softwareTarget : gpuTarget;
-  if (!software) return cudaTarget;
-  throw new SinterError('E_UNSUPPORTED', 'lower: CUDA has no software adapter\n  try: target wgsl');
+  const profile = Object.hasOwn(lowerings, target) ? lowerings[target] : undefined;
+  if (profile === undefined) {
+    const known = Object.keys(lowerings).join(', ');
+    throw new SinterError('E_UNSUPPORTED', `lower: there is no target ${target}: expected one of ${known}`);
+  }
+  if (!software) return profile;
+  if (target === 'wgsl') return softwareTarget;
+  throw new SinterError('E_UNSUPPORTED', `lower: ${target} has no software adapter\n  try: target wgsl`);
 }
 
 interface SubjectGraph {

@@ -388,7 +388,7 @@ describe('lower', () => {
 
   test('a language without a generator is refused by name', () => {
     expect(() => lower(f, [sn.zeros([16, 64])], { target: 'metal' })).toThrow(
-      'lower: there is no target metal: expected wgsl or cuda',
+      'lower: there is no target metal: expected one of wgsl, cuda, wasm',
     );
   });
 });

@@ -6,15 +6,18 @@ import { lower } from '../explain.ts';
 import { chosenWorkload } from './choice.ts';
 import { text, type Command } from './command.ts';
 
+/** What files of a language end with. */
+const suffixes: Readonly<Record<string, string>> = { wgsl: 'wgsl', cuda: 'cu', wasm: 'wat' };
+
 export const lowerCommand: Command = {
   name: 'lower',
   about: 'write the generated kernels of a workload',
   details:
-    'Generates the kernels of a workload without a device: one file each, NN-name.wgsl or NN-name.cu, in the order\n' +
+    'Generates the kernels of a workload without a device: one file each, NN-name.wgsl, .cu or .wat, in the order\n' +
     'they run. Without --out the sources go to stdout.',
   options: {
     workload: { type: 'string', value: 'NAME', about: 'which one; an unknown name lists them' },
-    target: { type: 'string', value: 'TARGET', about: 'the language: wgsl (the default) or cuda' },
+    target: { type: 'string', value: 'TARGET', about: 'the language: wgsl (the default), cuda or wasm' },
     software: { type: 'boolean', about: 'schedule for the software adapter instead of a GPU' },
     out: { type: 'string', value: 'DIR', about: 'the folder to write to; made when missing' },
   },
@@ -33,7 +36,7 @@ export const lowerCommand: Command = {
       else for (const { source } of kernels) output.line(`${source.trimEnd()}\n`);
       return;
     }
-    const suffix = target === 'cuda' ? 'cu' : target;
+    const suffix = suffixes[target] ?? target;
     await mkdir(folder, { recursive: true });
     const width = Math.max(2, String(kernels.length - 1).length);
     const files: { name: string; kind: string; file: string }[] = [];

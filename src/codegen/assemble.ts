@@ -81,6 +81,8 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
   const indexOf = new Map<Loop, number>();
   const bySource = new Map<string, number>();
   const sources: string[] = [];
+  /** Of kernels, to be read. */
+  const texts: string[] = [];
   const steps = parts.kernels.flatMap((lowered): ProgramStep[] => {
     const { loop, kernel, bound } = lowered;
     for (const node of bound.flatMap(({ nodes }) => nodes)) {
@@ -88,13 +90,14 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
     }
     let index = indexOf.get(loop);
     if (index === undefined) {
-      const { source, ...needs } = parts.emit(loop);
+      const { source, text = source, ...needs } = parts.emit(loop);
       // The name is the only difference between equal kernels: compare without it.
       const key = source.replaceAll(loop.name, 'kernel') + JSON.stringify(needs.tileMaps ?? []);
       index = bySource.get(key) ?? kernels.length;
       bySource.set(key, index);
       indexOf.set(loop, index);
       if (index === kernels.length) {
+        texts.push(text);
         kernels.push({
           name: loop.name,
           kind: kernel.kind,
@@ -108,7 +111,7 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
         });
       }
     }
-    sources.push(kernels[index]!.source);
+    sources.push(texts[index]!);
     const bindings = bound.map(({ nodes }) => placeOf.get(nodes.at(-1)!)!);
     const dispatch: ProgramStep = { kind: 'dispatch', kernel: index, buffers: bindings, grid: loop.grid };
     // What is added to must begin somewhere.

@@ -4,11 +4,14 @@ import { CompilerBug } from '../errors.ts';
 import type { ProgramTileMap, TargetId } from '../runtime/program.ts';
 import { emitCuda } from './cuda/emit.ts';
 import type { Loop } from './loop.ts';
+import { emitWasm } from './wasm/emit.ts';
 import { emitWgsl } from './wgsl/emit.ts';
 
 /** A kernel as text, and what its launch needs besides. */
 export interface Emitted {
   readonly source: string;
+  /** The same to be read, where the source is bytes. */
+  readonly text?: string;
   /** Bytes of workgroup memory that the launch gives. */
   readonly sharedBytes?: number;
   /** Tensor maps that the launch passes. */
@@ -21,6 +24,10 @@ export type Emitter = (loop: Loop, options: { readonly scalarSlots: number }) =>
 const emitters: Readonly<Record<TargetId, Emitter>> = {
   wgsl: (loop, options) => ({ source: emitWgsl(loop, options) }),
   cuda: (loop) => emitCuda(loop),
+  wasm: (loop) => {
+    const { bytes, text } = emitWasm(loop);
+    return { source: btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')), text };
+  },
   interpreter: (loop) => {
     throw new CompilerBug('emit', `${loop.name}: the interpreter runs graphs, not kernels`);
   },

@@ -21,24 +21,3 @@ export async function importFrom<Module>(file: string): Promise<Module> {
   const module = (await import(pathToFileURL(file).href)) as Module & { default?: Module };
   return module.default ?? module;
 }
-
-/** Stacks of native calls: what koffi gives by itself (2 MiB, and 128 KiB for asynchronous calls) is too small for compilers. */
-const STACK_BYTES = 16 * 2 ** 20;
-
-/** The package koffi, with large stacks where nothing else in the process has loaded a library by it before. */
-export async function importKoffi(resolve: Resolve): Promise<typeof import('koffi')> {
-  const koffi = await importFrom<typeof import('koffi')>(resolve('koffi'));
-  if (!hasLargeStacks(koffi)) {
-    try {
-      koffi.config({ sync_stack_size: STACK_BYTES, async_stack_size: STACK_BYTES });
-    } catch {
-      // Too late: whoever calls deep functions asks for the sizes.
-    }
-  }
-  return koffi;
-}
-
-/** Whether asynchronous calls may go deep. */
-export function hasLargeStacks(koffi: typeof import('koffi')): boolean {
-  return (koffi.config().async_stack_size ?? 0) >= STACK_BYTES;
-}

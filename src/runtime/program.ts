@@ -17,7 +17,7 @@ export type ElementType =
   | 'f32'
   | 'f64';
 
-export type TargetId = 'wgsl' | 'cuda' | 'interpreter';
+export type TargetId = 'wgsl' | 'cuda' | 'wasm' | 'interpreter';
 
 export type BufferRole = 'input' | 'output' | 'scratch' | 'constant';
 

@@ -5,13 +5,14 @@ import { DeviceError } from '../errors.ts';
 import { cudaBackend, cudaBackendOf } from './cuda/open.ts';
 import type { Backend, Device } from './device.ts';
 import { interpreterBackend } from './interpreter/device.ts';
+import { wasmBackend } from './wasm/device.ts';
 import { webgpuBackend, webgpuSoftwareBackend } from './webgpu/open.ts';
 
 /** Tried in order when no device is named. */
 const DEFAULT_ORDER: readonly string[] = ['cuda', 'webgpu'];
 
 const backends = new Map<string, Backend>(
-  [cudaBackend, webgpuBackend, webgpuSoftwareBackend, interpreterBackend].map((backend) => [
+  [cudaBackend, webgpuBackend, webgpuSoftwareBackend, wasmBackend, interpreterBackend].map((backend) => [
     backend.name,
     backend,
   ]),

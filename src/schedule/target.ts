@@ -121,6 +121,24 @@ export const cudaTarget: Target = {
   arithmetic: 50_000_000,
 };
 
+/** WebAssembly SIMD on one thread: invocations run in turn, and a kernel costs next to nothing to start. */
+export const wasmTarget: Target = {
+  ...softwareTarget,
+  id: 'wasm',
+  name: 'wasm',
+  limits: {
+    storageBuffers: 64,
+    bufferBytes: 2 ** 31,
+    bindingBytes: 2 ** 31,
+    workgroupBytes: 16_384,
+    workgroupInvocations: 1024,
+    workgroupsPerDimension: 2 ** 30,
+  },
+  launch: 1,
+  bandwidth: 20_000,
+  arithmetic: 30_000,
+};
+
 export const interpreterTarget: Target = { ...gpuTarget, id: 'interpreter', name: 'interpreter', dtypes };
 
 /** The profile for an open device, with the device's own limits. */
@@ -139,6 +157,7 @@ export function targetOf(facts: DeviceFacts): Target {
       features.includes('sm_90a') && multiprocessors !== undefined ? { warpgroups: { multiprocessors } } : {};
     return { ...simple, ...units, ...warpgroups, limits: { ...limits, storageBuffers }, ...subgroups };
   }
+  if (facts.name === 'wasm') return { ...wasmTarget, limits };
   // The software adapter has subgroups of four, which save no barrier that its schedules would have.
   if (facts.software) return { ...softwareTarget, limits };
   return { ...gpuTarget, limits, ...subgroups };

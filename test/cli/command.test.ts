@@ -69,7 +69,10 @@ describe('mistakes exit with 2 and say what there is', () => {
 describe('failures exit with 1', () => {
   test('a target without a generator', async () => {
     const { code, err } = await sinter('lower', '--workload', 'gelu', '--target', 'metal');
-    expect([code, err]).toEqual([1, 'sinter: lower: there is no target metal: expected wgsl or cuda']);
+    expect([code, err]).toEqual([
+      1,
+      'sinter: lower: there is no target metal: expected one of wgsl, cuda, wasm',
+    ]);
   });
 
   test('a file that is not there; the stack only with --debug', async () => {

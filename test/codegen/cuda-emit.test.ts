@@ -263,7 +263,7 @@ test.each(workloads)('$name has no more kernels on CUDA than in WGSL', ({ fn, ar
 
 test('lower names the targets there are', () => {
   expect(() => lower(() => undefined, [], { target: 'metal' })).toThrow(
-    /no target metal: expected wgsl or cuda/,
+    /no target metal: expected one of wgsl, cuda, wasm/,
   );
   expect(() => lower(() => undefined, [], { target: 'cuda', software: true })).toThrow(/no software adapter/);
 });

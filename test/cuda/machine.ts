@@ -3,14 +3,13 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
+import koffi from 'koffi';
 import type { CudaOptions } from '../../src/runtime/cuda/node.ts';
 import { openCuda } from '../../src/runtime/cuda/open.ts';
 import type { Device } from '../../src/runtime/device.ts';
-import { importKoffi, resolveFromProject } from '../../src/runtime/packages.ts';
 import { standIn } from './standin.ts';
 
-// As the runtime imports it: whoever loads a library first decides how large the stacks of calls are.
-const { config, load } = await importKoffi(resolveFromProject);
+const { load } = koffi;
 
 /** Why there is no such machine; undefined where there is. */
 export function reasonWithout(): string | undefined {
@@ -42,11 +41,6 @@ export class Machine {
 
   set(setting: string, value: number): void {
     if (this.#set(setting, value) !== 0) throw new Error(`no setting ${setting}`);
-  }
-
-  /** Bytes of stack that an asynchronous native call has. */
-  get stackBytes(): number {
-    return config().async_stack_size ?? 0;
   }
 
   get(counter: string): number {

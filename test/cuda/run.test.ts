@@ -46,18 +46,6 @@ describe('programs on CUDA', () => {
     expect(device.facts.limits.workgroupInvocations).toBe(1024);
   });
 
-  law(
-    'NVRTC has room to go deep: expressions nested a hundredfold overflow the stacks that koffi gives',
-    async () => {
-      expect(machine.stackBytes).toBe(16 * 2 ** 20);
-      const nested = ramp(400).reduce((inner) => `(${inner} + 1.0f)`, 'v');
-      const loaded = device.load(cudaMap('nested', N, nested));
-      const y = device.allocate(4 * N);
-      loaded.run([upload(ramp(N))], [y], []);
-      expect(await values(y)).toEqual(ramp(N, 400));
-    },
-  );
-
   law('what is written is read back, at every length, in pieces too', async () => {
     for (const bytes of [1, 3, 4, 5, 1023, 65_537, 40_000_003]) {
       const expected = new Uint8Array(bytes).map((_, i) => i % 251);

@@ -1,4 +1,4 @@
-// The devices that tests of behaviour run on: the interpreter, software WebGPU, and CUDA over its stand-in where the machine has a
+// The devices that tests of behaviour run on: the interpreter, software WebGPU, WebAssembly, and CUDA over its stand-in where the machine has a
 // host compiler.
 
 import { useStandIn } from '../cuda/standin.ts';
@@ -6,5 +6,6 @@ import { useStandIn } from '../cuda/standin.ts';
 export const everyDevice: readonly string[] = [
   'interpreter',
   'webgpu:software',
+  'wasm',
   ...(useStandIn() ? ['cuda'] : []),
 ];

@@ -62,7 +62,12 @@ export class Compiler {
     this.#check(nvrtc.nvrtcCreateProgram(cell.address, source, 'sinter.cu', 0, 0, 0), 'nvrtcCreateProgram');
     const program = cell.number();
     try {
-      const result = await this.#driver.compile(program, this.options);
+      const result = await new Promise<number>((resolve, reject) => {
+        nvrtc.nvrtcCompileProgram.async(program, this.options.length, this.options, (error, given) => {
+          if (error === null) resolve(given);
+          else reject(error);
+        });
+      });
       const COMPILATION = 6;
       if (result === 0) return { image: this.#image(program) };
       const log = this.#log(program);

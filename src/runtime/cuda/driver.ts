@@ -8,7 +8,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { DeviceError } from '../../errors.ts';
-import { hasLargeStacks, importKoffi, resolveFromProject, type Resolve } from '../packages.ts';
+import { importFrom, resolveFromProject, type Resolve } from '../packages.ts';
 import { driverPlaces, firstVersion, nvrtcPlaces, triedInWords, type SearchPlace } from './search.ts';
 
 type Koffi = typeof import('koffi');
@@ -161,11 +161,6 @@ export interface Driver {
   readonly cu: DriverCalls;
   readonly nvrtc: NvrtcCalls;
   readonly cell: Cell;
-  /**
-   * nvrtcCompileProgram on a thread of libuv's, or on this one where something else used koffi before and left its other
-   * stacks too small for a compiler.
-   */
-  compile(program: number, options: readonly string[]): Promise<number>;
   /** Zeroed memory, for as long as the driver is open. */
   block(bytes: number): Block;
   /** The bytes at an address that something else owns. */
@@ -222,22 +217,10 @@ export async function openDriver(device: string, options: DriverOptions = {}): P
     const missing = `no NVRTC ${firstVersion} to ${major} (the CUDA driver is there)`;
     throw absent(device, missing, library, 'NVRTC_PATH');
   }
-  const nvrtc = bind<typeof NVRTC>(koffi, library, NVRTC, device);
-  const compile = nvrtc.nvrtcCompileProgram;
   return {
     cu,
-    nvrtc,
+    nvrtc: bind<typeof NVRTC>(koffi, library, NVRTC, device),
     cell,
-    compile: (program, options) =>
-      new Promise((resolve, reject) => {
-        if (!hasLargeStacks(koffi)) resolve(compile(program, options.length, options));
-        else {
-          compile.async(program, options.length, options, (error, result) => {
-            if (error === null) resolve(result);
-            else reject(error);
-          });
-        }
-      }),
     block: (bytes) => makeBlock(koffi, bytes),
     view: (address, bytes) => koffi.view(BigInt(address), bytes),
     explain: (result) => explainBy(koffi, cu, cell, result),
@@ -248,7 +231,7 @@ export async function openDriver(device: string, options: DriverOptions = {}): P
 
 async function loadKoffi(device: string, resolve: Resolve): Promise<Koffi> {
   try {
-    return await importKoffi(resolve);
+    return await importFrom<Koffi>(resolve('koffi'));
   } catch (cause) {
     const problem = 'the package koffi, which opens the CUDA driver, is missing';
     throw new DeviceError('E_DEVICE', device, problem, { hint: 'npm install koffi', cause });

@@ -7,7 +7,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { DeviceError } from '../../errors.ts';
 import { cacheFolder } from '../cache.ts';
-import { importFrom, importKoffi, resolveFromProject, type Resolve } from '../packages.ts';
+import { importFrom, resolveFromProject, type Resolve } from '../packages.ts';
 import { findArchive, unpackDriver, type SoftwareDriver } from './software.ts';
 
 export { patiently } from './patience.ts';
@@ -92,7 +92,7 @@ async function createGpu(device: string, resolve: Resolve): Promise<GPU> {
 async function pointLoaderAt(driver: SoftwareDriver, resolve: Resolve): Promise<() => void> {
   let koffi: typeof import('koffi');
   try {
-    koffi = await importKoffi(resolve);
+    koffi = await importFrom<typeof import('koffi')>(resolve('koffi'));
     // Dawn opens `libvulkan.so.1` by name and gets this one when the system has none.
     held.push(koffi.load(driver.loader));
   } catch (cause) {

@@ -6,4 +6,7 @@ import { agreesWithTorch } from './torch-cases.ts';
 
 const named = process.env['SINTER_TEST_DEVICE'];
 
-describe.each(named === undefined ? ['interpreter', 'webgpu:software'] : [named])('%s', agreesWithTorch);
+describe.each(named === undefined ? ['interpreter', 'webgpu:software', 'wasm'] : [named])(
+  '%s',
+  agreesWithTorch,
+);

@@ -1,0 +1,173 @@
+// Elements of buffers as WebAssembly reads and writes them: any address, any alignment. Narrow elements lie as they are, and are
+// widened as they are read; stores keep the low bits, floats rounded to the nearest.
+
+import { CompilerBug } from '../../errors.ts';
+import { dtypeBytes, type DType } from '../../ir/dtype.ts';
+import type { Stmt, Value } from '../loop.ts';
+import type { Emitter } from './emit.ts';
+import type { InstructionName } from './instructions.ts';
+
+type Load = Extract<Value, { kind: 'load' }>;
+type Store = Extract<Stmt, { kind: 'store' }>;
+
+/** Leaves the address of an element on the stack; gives what must be added to it as an offset. */
+function address(to: Emitter, buffer: string, index: Value, bytes: number): number {
+  const { f } = to;
+  f.get(to.pointer(buffer));
+  const isSum = index.kind === 'op' && index.op === 'add';
+  const [base, by] = isSum ? index.args : [];
+  // Offsets do not wrap: they may be added only to what is not below 0.
+  const folds = base !== undefined && by?.kind === 'constant' && by.value > 0 && to.isNonnegative(base);
+  if (index.kind === 'constant' && index.value >= 0) return index.value * bytes;
+  to.value(folds ? base : index);
+  if (bytes > 1) {
+    f.int(Math.log2(bytes));
+    f.op('i32.shl');
+  }
+  f.op('i32.add');
+  return folds ? by.value * bytes : 0;
+}
+
+const scalarLoads: Partial<Record<DType, InstructionName>> = {
+  f32: 'f32.load',
+  i32: 'i32.load',
+  u32: 'i32.load',
+  i16: 'i32.load16_s',
+  u16: 'i32.load16_u',
+  f16: 'i32.load16_u',
+  bf16: 'i32.load16_u',
+  i8: 'i32.load8_s',
+  u8: 'i32.load8_u',
+  bool: 'i32.load8_u',
+};
+
+/** Leaves loaded elements on the stack, as a register holds them. */
+export function loadValue(to: Emitter, { buffer, index, width, type }: Load): void {
+  const { f } = to;
+  const { dtype } = to.buffers.get(buffer)!;
+  const offset = address(to, buffer, index, dtypeBytes(dtype));
+  if (width === 1) {
+    f.op(scalarLoads[dtype] ?? refuse(dtype), offset);
+    if (dtype === 'bf16') {
+      f.int(16);
+      f.op('i32.shl');
+      f.op('f32.reinterpret_i32');
+    }
+    if (dtype === 'f16') {
+      f.op('i32x4.splat');
+      to.call('f16_to_f32');
+      f.op('f32x4.extract_lane', 0);
+    }
+    return;
+  }
+  switch (dtype) {
+    case 'f32':
+    case 'i32':
+    case 'u32':
+      f.op(width === 4 ? 'v128.load' : 'v128.load64_zero', offset);
+      return;
+    case 'i16':
+      f.op('v128.load16x4_s', offset);
+      return;
+    case 'u16':
+    case 'f16':
+    case 'bf16':
+      f.op('v128.load16x4_u', offset);
+      if (dtype === 'f16') to.call('f16_to_f32');
+      if (dtype === 'bf16') {
+        f.int(16);
+        f.op('i32x4.shl');
+      }
+      return;
+    case 'i8':
+    case 'u8':
+    case 'bool': {
+      const sign = dtype === 'i8' ? 's' : 'u';
+      f.op('v128.load32_zero', offset);
+      f.op(`i16x8.extend_low_i8x16_${sign}`);
+      f.op(`i32x4.extend_low_i16x8_${sign}`);
+      if (type === 'bool') {
+        f.splat(0);
+        f.op('i32x4.ne');
+      }
+      return;
+    }
+    default:
+      refuse(dtype);
+  }
+}
+
+const scalarStores: Partial<Record<DType, InstructionName>> = {
+  f32: 'f32.store',
+  i32: 'i32.store',
+  u32: 'i32.store',
+  i16: 'i32.store16',
+  u16: 'i32.store16',
+  f16: 'i32.store16',
+  bf16: 'i32.store16',
+  i8: 'i32.store8',
+  u8: 'i32.store8',
+  bool: 'i32.store8',
+};
+
+/** Bytes 0, 2, … of each lane's low half, or 0, 4, …: four narrow elements side by side. */
+const halves = [0, 1, 4, 5, 8, 9, 12, 13, 0, 0, 0, 0, 0, 0, 0, 0];
+const bytes = [0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+export function storeValue(to: Emitter, { buffer, index, value }: Store): void {
+  const { f } = to;
+  const { dtype } = to.buffers.get(buffer)!;
+  const offset = address(to, buffer, index, dtypeBytes(dtype));
+  to.value(value);
+  if (value.width === 1) {
+    if (dtype === 'f16' || dtype === 'bf16') {
+      f.op('f32x4.splat');
+      to.call(dtype === 'f16' ? 'f32_to_f16' : 'f32_to_bf16');
+      f.op('i32x4.extract_lane', 0);
+    }
+    f.op(scalarStores[dtype] ?? refuse(dtype), offset);
+    return;
+  }
+  switch (dtype) {
+    case 'f32':
+    case 'i32':
+    case 'u32':
+      if (value.width === 4) f.op('v128.store', offset);
+      else f.op('v128.store64_lane', offset, 0);
+      return;
+    case 'f16':
+    case 'bf16':
+    case 'i16':
+    case 'u16': {
+      if (dtype === 'f16') to.call('f32_to_f16');
+      if (dtype === 'bf16') to.call('f32_to_bf16');
+      const narrow = f.local('narrow', 'v128');
+      f.tee(narrow);
+      f.get(narrow);
+      f.op('i8x16.shuffle', ...halves);
+      if (value.width === 4) f.op('v128.store64_lane', offset, 0);
+      else f.op('v128.store32_lane', offset, 0);
+      return;
+    }
+    case 'i8':
+    case 'u8':
+    case 'bool': {
+      if (dtype === 'bool') {
+        f.splat(1);
+        f.op('v128.and');
+      }
+      const narrow = f.local('narrow', 'v128');
+      f.tee(narrow);
+      f.get(narrow);
+      f.op('i8x16.shuffle', ...bytes);
+      f.op(value.width === 4 ? 'v128.store32_lane' : 'v128.store16_lane', offset, 0);
+      return;
+    }
+    default:
+      refuse(dtype);
+  }
+}
+
+function refuse(dtype: DType): never {
+  throw new CompilerBug('emit-wasm', `${dtype} has no registers here`);
+}

@@ -1,0 +1,158 @@
+// Modules as bytes: the sections of the binary format that kernels need (types, one imported memory, functions, one export, code),
+// with numbers in LEB128. WebAssembly core specification, "Binary Format".
+
+import { codingOf, type BlockType, type Instruction, type ValueType } from './instructions.ts';
+
+/** A function; its parameters are the first of its locals. */
+export interface WasmFunction {
+  readonly name: string;
+  readonly params: readonly ValueType[];
+  readonly results: readonly ValueType[];
+  /** Locals behind the parameters. */
+  readonly locals: readonly ValueType[];
+  readonly body: readonly Instruction[];
+}
+
+/** Functions over an imported memory (`env.memory`), of which the last is exported as `run`. */
+export interface WasmModule {
+  readonly functions: readonly WasmFunction[];
+  /** The memory is shared among threads: its greatest size, in pages, must then be the importer's. */
+  readonly sharedPages?: number;
+}
+
+const types: Readonly<Record<ValueType, number>> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b };
+const blockTypes: Readonly<Record<BlockType, number>> = { none: 0x40, ...types };
+
+/** What modules begin with: a magic number, and the version. */
+const preamble = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
+
+export function encodeModule({ functions, sharedPages }: WasmModule): Uint8Array<ArrayBuffer> {
+  const signature = ({ params, results }: WasmFunction): string => `${params.join()}>${results.join()}`;
+  const signatures = [...new Set(functions.map(signature))];
+  const typeSection = signatures.map((text) => {
+    const [params, results] = text.split('>').map((side) => (side === '' ? [] : side.split(',')));
+    return [0x60, ...vector(params!.map(typeCode)), ...vector(results!.map(typeCode))];
+  });
+  const limits =
+    sharedPages === undefined ? [0x00, ...unsigned(0)] : [0x03, ...unsigned(0), ...unsigned(sharedPages)];
+  const memory = [...text('env'), ...text('memory'), 0x02, ...limits];
+  const bytes = [
+    ...preamble,
+    ...section(1, vector(typeSection)),
+    ...section(2, vector([memory])),
+    ...section(3, vector(functions.map((one) => unsigned(signatures.indexOf(signature(one)))))),
+    ...section(7, vector([[...text('run'), 0x00, ...unsigned(functions.length - 1)]])),
+    ...section(10, vector(functions.map(codeOf))),
+  ];
+  return Uint8Array.from(bytes);
+}
+
+function typeCode(name: string): number[] {
+  return [types[name as ValueType]];
+}
+
+function codeOf({ locals, body }: WasmFunction): number[] {
+  const runs: { count: number; readonly type: ValueType }[] = [];
+  for (const type of locals) {
+    const last = runs.at(-1);
+    if (last?.type === type) last.count += 1;
+    else runs.push({ count: 1, type });
+  }
+  const bytes = [...vector(runs.map(({ count, type }) => [...unsigned(count), types[type]]))];
+  for (const instruction of body) encode(instruction, bytes);
+  bytes.push(0x0b);
+  return [...unsigned(bytes.length), ...bytes];
+}
+
+function encode({ name, immediates, block }: Instruction, bytes: number[]): void {
+  const [prefix, code, takes] = codingOf(name);
+  if (prefix === 0) bytes.push(code);
+  else bytes.push(prefix, ...unsigned(code));
+  const [first = 0, second = 0] = immediates;
+  switch (takes) {
+    case 'none':
+      return;
+    case 'local':
+    case 'function':
+    case 'label':
+      bytes.push(...unsigned(first));
+      return;
+    case 'block':
+      bytes.push(blockTypes[block ?? 'none']);
+      return;
+    case 'memory':
+      // Alignment is a hint; none is promised.
+      bytes.push(0, ...unsigned(first));
+      return;
+    case 'i32':
+      bytes.push(...signed(first));
+      return;
+    case 'f32':
+      bytes.push(...words(Float32Array.of(first)));
+      return;
+    case 'v128':
+      bytes.push(...words(Uint32Array.from(immediates)));
+      return;
+    case 'lane':
+      bytes.push(first);
+      return;
+    case 'lanes':
+      bytes.push(...immediates);
+      return;
+    case 'memory lane':
+      bytes.push(0, ...unsigned(first), second);
+      return;
+    case 'bulk':
+      bytes.push(0);
+      return;
+    default:
+      takes satisfies never;
+  }
+}
+
+function words(data: Float32Array | Uint32Array): Uint8Array {
+  const view = new DataView(new ArrayBuffer(data.byteLength));
+  data.forEach((word, i) => {
+    if (data instanceof Float32Array) view.setFloat32(4 * i, word, true);
+    else view.setUint32(4 * i, word, true);
+  });
+  return new Uint8Array(view.buffer);
+}
+
+function section(id: number, content: readonly number[]): number[] {
+  return [id, ...unsigned(content.length), ...content];
+}
+
+function vector(items: readonly (readonly number[])[]): number[] {
+  return [...unsigned(items.length), ...items.flat()];
+}
+
+function text(name: string): number[] {
+  const bytes = [...new TextEncoder().encode(name)];
+  return [...unsigned(bytes.length), ...bytes];
+}
+
+/** LEB128 of a number from 0 to 2³². */
+function unsigned(value: number): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  do {
+    const low = rest % 128;
+    rest = Math.floor(rest / 128);
+    bytes.push(rest > 0 ? low | 0x80 : low);
+  } while (rest > 0);
+  return bytes;
+}
+
+/** Signed LEB128 of a 32-bit number. */
+function signed(value: number): number[] {
+  const bytes: number[] = [];
+  let rest = value | 0;
+  for (;;) {
+    const low = rest & 0x7f;
+    rest >>= 7;
+    const done = (rest === 0 && (low & 0x40) === 0) || (rest === -1 && (low & 0x40) !== 0);
+    bytes.push(done ? low : low | 0x80);
+    if (done) return bytes;
+  }
+}

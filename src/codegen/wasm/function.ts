@@ -1,0 +1,120 @@
+// Builds one WebAssembly function: instructions in order, locals by name, and vector constants, which are set once at the start:
+// engines would make them anew in every turn of a loop.
+
+import type { WasmFunction } from './encode.ts';
+import type { BlockType, Instruction, InstructionName, ValueType } from './instructions.ts';
+
+export class FunctionBuilder {
+  readonly name: string;
+  readonly #params: readonly ValueType[];
+  readonly #results: readonly ValueType[];
+  readonly #locals: ValueType[] = [];
+  readonly #names: string[] = [];
+  readonly #used = new Map<string, number>();
+  readonly #constants = new Map<string, number>();
+  readonly #preamble: Instruction[] = [];
+  readonly #body: Instruction[] = [];
+
+  constructor(
+    name: string,
+    params: readonly (readonly [name: string, type: ValueType])[],
+    results: readonly ValueType[] = [],
+  ) {
+    this.name = name;
+    this.#params = params.map(([, type]) => type);
+    this.#results = results;
+    for (const [param] of params) this.#names.push(this.#fresh(param));
+  }
+
+  /** The finished function. */
+  get function(): WasmFunction {
+    return {
+      name: this.name,
+      params: this.#params,
+      results: this.#results,
+      locals: this.#locals,
+      body: [...this.#preamble, ...this.#body],
+    };
+  }
+
+  /** Names of parameters and locals, for reading. */
+  get localNames(): readonly string[] {
+    return this.#names;
+  }
+
+  #fresh(hint: string): string {
+    const count = this.#used.get(hint) ?? 0;
+    this.#used.set(hint, count + 1);
+    return count === 0 ? hint : `${hint}_${count}`;
+  }
+
+  /** A new local. */
+  local(hint: string, type: ValueType): number {
+    this.#names.push(this.#fresh(hint));
+    return this.#params.length + this.#locals.push(type) - 1;
+  }
+
+  op(name: InstructionName, ...immediates: readonly number[]): void {
+    this.#body.push({ name, immediates });
+  }
+
+  get(local: number): void {
+    this.op('local.get', local);
+  }
+
+  set(local: number): void {
+    this.op('local.set', local);
+  }
+
+  tee(local: number): void {
+    this.op('local.tee', local);
+  }
+
+  int(value: number): void {
+    this.op('i32.const', value | 0);
+  }
+
+  /** Four words, from a local that is set at the start. */
+  vector(words: readonly [number, number, number, number]): void {
+    const key = words.map((word) => word >>> 0).join();
+    let local = this.#constants.get(key);
+    if (local === undefined) {
+      local = this.local('c', 'v128');
+      this.#constants.set(key, local);
+      this.#preamble.push(
+        { name: 'v128.const', immediates: words.map((word) => word >>> 0) },
+        { name: 'local.set', immediates: [local] },
+      );
+    }
+    this.get(local);
+  }
+
+  /** The same word in all four lanes. */
+  splat(word: number): void {
+    this.vector([word, word, word, word]);
+  }
+
+  block(kind: 'block' | 'loop' | 'if', inside: () => void, type: BlockType = 'none'): void {
+    this.#body.push({ name: kind, immediates: [], block: type });
+    inside();
+    this.op('end');
+  }
+
+  /** An `if` with both branches; the condition lies on the stack. */
+  either(then: () => void, otherwise: () => void, type: BlockType = 'none'): void {
+    this.#body.push({ name: 'if', immediates: [], block: type });
+    then();
+    this.op('else');
+    otherwise();
+    this.op('end');
+  }
+}
+
+const single = new Float32Array(1);
+const bits = new Uint32Array(single.buffer);
+
+/** The 32 bits of a float. */
+export function wordOf(value: number): number {
+  single[0] = value;
+  return bits[0]!;
+}

@@ -1,0 +1,174 @@
+// A Program made ready as WebAssembly: each kernel a module over the device's memory. A run is over when `run` returns; what is queued
+// elsewhere is the order of the device all the same.
+
+import { DeviceError } from '../../errors.ts';
+import { givenBuffers, outputBuffers } from '../binding.ts';
+import { checkProgram } from '../check.ts';
+import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
+import type { Failures } from '../failures.ts';
+import { Layout, type Mover, type Settled } from '../layout.ts';
+import { checkLimits, encodeScalars } from '../limits.ts';
+import type { GpuBuffer, Memory, Place, Slab } from '../memory.ts';
+import type { Program } from '../program.ts';
+import type { Scratch } from '../scratch.ts';
+import type { Heap } from './heap.ts';
+import type { Modules, Run } from './modules.ts';
+
+/** The parts of a device that its programs work with. */
+export interface Engine {
+  readonly facts: DeviceFacts;
+  readonly failures: Failures;
+  readonly heap: Heap;
+  readonly memory: Memory<number>;
+  readonly scratch: Scratch<number>;
+  readonly modules: Modules;
+  readonly mover: Mover<number>;
+}
+
+type Operation =
+  | { readonly kind: 'run'; readonly kernel: string; readonly run: Run; readonly args: readonly number[] }
+  | { readonly kind: 'copy'; readonly from: number; readonly to: number; readonly bytes: number }
+  | { readonly kind: 'clear'; readonly at: number; readonly bytes: number };
+
+/** The steps over one set of places, and one of arenas. */
+interface Plan {
+  readonly settled: Settled<number>;
+  readonly arenas: readonly Slab<number>[];
+  readonly operations: readonly Operation[];
+}
+
+/** Sets of buffers remembered whole: enough for a loop that swaps two or three generations of its state. */
+const PLANS = 4;
+
+/** Loads a program; throws what is wrong with it (E_VALIDATION, E_LIMIT, E_OOM). */
+export function loadProgram(engine: Engine, program: Program): LoadedProgram {
+  checkProgram(program, 'wasm', engine.facts.name);
+  checkLimits(program, engine.facts);
+  return new WasmProgram(engine, program);
+}
+
+class WasmProgram implements LoadedProgram {
+  readonly program: Program;
+  readonly #engine: Engine;
+  readonly #runs: readonly Run[];
+  readonly #arenas: readonly number[];
+  readonly #block: Slab<number> | undefined;
+  readonly #layout: Layout<number>;
+  readonly #plans: Plan[] = [];
+  #destroyed = false;
+
+  constructor(engine: Engine, program: Program) {
+    this.program = program;
+    this.#engine = engine;
+    this.#runs = program.kernels.map((kernel) => engine.modules.get(kernel));
+    this.#arenas = program.arenas.map((bytes) => Math.max(bytes, 4));
+    engine.scratch.claim(this.#arenas);
+    if (program.kernels.some(({ usesScalars }) => usesScalars))
+      this.#block = engine.memory.scratch(4 * Math.max(1, program.scalars.length));
+    this.#layout = new Layout(engine.mover, program);
+  }
+
+  run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void {
+    const { facts, failures, heap } = this.#engine;
+    failures.assertAlive();
+    if (this.#destroyed) throw new DeviceError('E_STATE', facts.name, 'a destroyed program was run');
+    const given = givenBuffers<number>(this.program, facts.name, inputs, outputs);
+    const words = encodeScalars(this.program, scalars, facts.name);
+    const at = failures.tick();
+    const plan = this.#planFor(given);
+    if (this.#block !== undefined) heap.bytes.set(new Uint8Array(words.buffer), this.#block.gpu);
+    for (const operation of plan.operations) {
+      if (operation.kind === 'run') {
+        try {
+          operation.run(...operation.args);
+        } catch (error) {
+          const problem = error instanceof Error ? error.message : String(error);
+          failures.record(
+            at,
+            new DeviceError('E_VALIDATION', facts.name, problem, { kernel: operation.kernel }),
+          );
+          return;
+        }
+      } else if (operation.kind === 'copy') {
+        const { from, to, bytes } = operation;
+        heap.bytes.copyWithin(to, from, from + bytes);
+      } else heap.bytes.fill(0, operation.at, operation.at + operation.bytes);
+    }
+  }
+
+  destroy(): void {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    const { scratch, memory, failures } = this.#engine;
+    this.#plans.length = 0;
+    if (failures.lost) return;
+    scratch.release(this.#arenas);
+    if (this.#block !== undefined) memory.recycle(this.#block);
+  }
+
+  allocateOutputs(): DeviceBuffer[] {
+    this.#engine.failures.assertAlive();
+    return outputBuffers(this.program, this.#engine.memory);
+  }
+
+  /** The steps over these buffers, after what lay in the wrong place has been moved. */
+  #planFor(given: readonly GpuBuffer<number>[]): Plan {
+    const { memory, scratch } = this.#engine;
+    const plans = this.#plans;
+    const at = plans.findIndex(({ settled: { places, lasting }, arenas }) => {
+      const same = lasting && given.every((buffer, i) => isSame(buffer.place(memory), places[i]!));
+      return same && arenas.every((slab, arena) => slab === scratch.slab(arena));
+    });
+    if (at > 0) plans.unshift(...plans.splice(at, 1));
+    if (at >= 0) return plans[0]!;
+    const settled = this.#layout.settle(given);
+    const arenas = this.#arenas.map((_, arena) => scratch.slab(arena));
+    const plan = { settled, arenas, operations: this.#operations(settled.places, arenas) };
+    plans.unshift(plan);
+    if (plans.length > PLANS) plans.pop();
+    return plan;
+  }
+
+  #operations(places: readonly Place<number>[], arenas: readonly Slab<number>[]): Operation[] {
+    const { inputs, outputs, packs, buffers, kernels, steps, scalars } = this.program;
+    const addressOf = ({ slab, offset }: Place<number>): number => slab.gpu + offset;
+    const external = new Map<number, number>();
+    packs.forEach(({ buffer }, i) =>
+      external.set(buffer, addressOf(places[inputs.length + outputs.length + i]!)),
+    );
+    outputs.forEach((index, i) => external.set(index, addressOf(places[inputs.length + i]!)));
+    inputs.forEach((index, i) => external.set(index, addressOf(places[i]!)));
+    const address = (index: number): number => {
+      const { role, arena, offset } = buffers[index]!;
+      return role === 'scratch' ? arenas[arena!]!.gpu + offset! : external.get(index)!;
+    };
+    const operations: Operation[] = [];
+    const copy = (from: number, to: number, bytes: number): void => {
+      if (from !== to) operations.push({ kind: 'copy', from, to, bytes });
+    };
+    const block = this.#block?.gpu ?? 0;
+    scalars.forEach(({ input }, slot) => {
+      if (input !== undefined && block !== 0) copy(address(inputs[input]!), block + 4 * slot, 4);
+    });
+    for (const step of steps) {
+      if (step.kind === 'copy') copy(address(step.from), address(step.to), buffers[step.from]!.bytes);
+      if (step.kind === 'clear')
+        operations.push({ kind: 'clear', at: address(step.buffer), bytes: buffers[step.buffer]!.bytes });
+      if (step.kind !== 'dispatch') continue;
+      const groups = step.grid[0] * step.grid[1] * step.grid[2];
+      if (groups === 0) continue;
+      const { name, usesScalars } = kernels[step.kernel]!;
+      const args = [0, groups, ...step.buffers.map(address), ...(usesScalars ? [block] : [])];
+      operations.push({ kind: 'run', kernel: name, run: this.#runs[step.kernel]!, args });
+    }
+    // An output that is an input passed through, or another output once more, is copied unless it is the same buffer.
+    outputs.forEach((index, i) => {
+      copy(address(index), addressOf(places[inputs.length + i]!), buffers[index]!.bytes);
+    });
+    return operations;
+  }
+}
+
+function isSame(a: Place<number>, b: Place<number>): boolean {
+  return a.slab === b.slab && a.offset === b.offset;
+}
