@@ -7,7 +7,12 @@ import { addInts, constant, operation } from '../../src/codegen/builder.ts';
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
 import { lowerKernel } from '../../src/codegen/kernel.ts';
 import type { Loop, Stmt, Value, WarpgroupStmt } from '../../src/codegen/loop.ts';
-import { contractSchedule, type ContractSchedule } from '../../src/codegen/template/contract-schedule.ts';
+import type { ContractProblem } from '../../src/codegen/template/contract-problem.ts';
+import {
+  contractSchedule,
+  legalSchedules,
+  type ContractSchedule,
+} from '../../src/codegen/template/contract-schedule.ts';
 import { verifyLoop } from '../../src/codegen/verify-loop.ts';
 import { binary, slice } from '../../src/ir/build.ts';
 import type { Graph } from '../../src/ir/graph.ts';
@@ -78,6 +83,25 @@ describe('operands that are copied by tiles', () => {
       tiled((s) => s.graph([s.conv(s.input([2, 8, 9, 7], 'bf16'), s.input([24, 8, 3, 3], 'bf16'))])),
     ).toBe(false);
   });
+});
+
+test('a result may take the place of what the epilogue reads, not of an operand', () => {
+  const s = new Sketch();
+  const [x, y] = [s.input([192, 192], 'bf16'), s.input([192, 192], 'bf16')];
+  const old = s.input([192, 192], 'bf16');
+  const graph = s.graph([binary(s.b, 'add', s.matmul(x, y), old)]);
+  const inputs = inputsOf(graph);
+  const [want] = interpret(graph, inputs);
+  const kinds: string[] = [];
+  const pinned = (problem: ContractProblem): ContractSchedule | undefined => {
+    kinds.push(problem.tiled === true ? 'tiled' : 'staged');
+    return legalSchedules(problem, target)[0];
+  };
+  for (const parameter of [0, 2]) {
+    const [found] = runLoops(target, graph, inputs, pinned, new Map([[parameter, 0]]));
+    expectClose(found!, want!, 1e-2);
+  }
+  expect(kinds.at(-1)).toBe('tiled');
 });
 
 describe('the model', () => {

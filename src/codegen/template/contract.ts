@@ -3,10 +3,12 @@
 // place.
 
 import { CompilerBug } from '../../errors.ts';
+import type { Expr } from '../../schedule/expr.ts';
 import type { Loop } from '../loop.ts';
 import {
   contractProblem,
   flipped,
+  narrowed,
   windowOf,
   type Contract,
   type ContractProblem,
@@ -25,7 +27,7 @@ export function contractLoop(frame: Frame): Loop {
   const { kernel, target } = frame;
   const { body } = kernel;
   if (body.kind !== 'contract') throw new CompilerBug('contract template', `got a ${body.kind} kernel`);
-  const problem = onlyRead(frame, contractProblem(kernel, body));
+  const problem = onlyRead(frame, body, contractProblem(kernel, body));
   const pinned = frame.pinned(problem);
   // What was pinned elsewhere need not fit here.
   const fits = pinned !== undefined && isLegal(pinned, problem, target);
@@ -33,10 +35,16 @@ export function contractLoop(frame: Frame): Loop {
   return fill(frame, schedule.flip ? flipped(body) : body, schedule);
 }
 
-/** What a kernel writes into a buffer that an operand lies in, copies of tiles must not meet. */
-function onlyRead({ bound, kernel }: Frame, problem: ContractProblem): ContractProblem {
-  const reads = bound.filter(({ nodes }) => nodes.some((node) => kernel.reads.includes(node)));
-  if (reads.every(({ access }) => access === 'read')) return problem;
+/** Tiles are copied from what no one writes meanwhile: an operand whose memory takes a result is none. */
+function onlyRead({ bound }: Frame, { lhs, rhs }: Contract, problem: ContractProblem): ContractProblem {
+  const isRead = (operand: Expr): boolean => {
+    const read = narrowed(operand);
+    return (
+      read.kind === 'read' &&
+      bound.some(({ nodes, access }) => access === 'read' && nodes.includes(read.node))
+    );
+  };
+  if (problem.tiled === undefined || (isRead(lhs) && isRead(rhs))) return problem;
   const { tiled: _, ...rest } = problem;
   return rest;
 }
