@@ -1,13 +1,13 @@
 // Atomic statements as CUDA C, on every type that has them, in global and in workgroup memory: on numbers whose folds are exact, in
 // whichever order threads come.
 
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { builtin, constant, less, LoopBuilder, operation } from '../../src/codegen/builder.ts';
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
 import type { AtomicOp, Loop, LoopBuffer, RegisterType, Value } from '../../src/codegen/loop.ts';
 import { isWide } from '../../src/ir/dtype.ts';
 import { emptyData, type HostData } from '../../src/ir/value.ts';
-import { titled, useStandIn } from './standin.ts';
+import { onStandIn } from './on-standin.ts';
 import { runTrials } from './trials.ts';
 
 type Type = Exclude<RegisterType, 'bool'>;
@@ -76,7 +76,7 @@ function elementsOf({ op, type }: Case): HostData {
   return data;
 }
 
-describe.skipIf(!useStandIn())(titled('atomics as CUDA C'), () => {
+onStandIn('atomics as CUDA C', () => {
   test('fold as in the interpreter', { timeout: 120_000 }, async () => {
     const trials = cases.map((row, i) => ({ loop: loopOf(row, i), inputs: [elementsOf(row)] }));
     const results = await runTrials(trials);

@@ -4,19 +4,9 @@
 import koffi from 'koffi';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Driver, parameterBlock, type Address } from './driver.ts';
-import { standIn, titled } from './standin.ts';
+import { onStandIn } from './on-standin.ts';
 
-const found = standIn();
 let driver: Driver;
-beforeAll(() => {
-  if (found.available) driver = new Driver();
-});
-beforeEach(() => {
-  if (!found.available) return;
-  driver.open();
-  driver.heal();
-  for (const [name, value] of Object.entries({ check: 0, order: 0, capability: 90 })) driver.set(name, value);
-});
 
 const P = 'uintptr_t';
 const scale = `extern "C" __global__ void __launch_bounds__(64) scale(const float *x, float *y, float by) {
@@ -66,7 +56,17 @@ function pinned(count: number): { readonly address: Address; readonly data: Floa
   return { address, data: new Float32Array(koffi.view(BigInt(address), 4 * count)) };
 }
 
-describe.skipIf(!found.available)(titled('the stand-in'), () => {
+onStandIn('the stand-in', () => {
+  beforeAll(() => {
+    driver = new Driver();
+  });
+  beforeEach(() => {
+    driver.open();
+    driver.heal();
+    for (const [name, value] of Object.entries({ check: 0, order: 0, capability: 90 }))
+      driver.set(name, value);
+  });
+
   describe('for NVRTC', () => {
     test('gives the log with lines of the source', () => {
       const { code, log, image } = driver.compile('__global__ void k() {\n  int x = y;\n}\n');

@@ -15,7 +15,8 @@ import { attentionRun, expectSame, filled, maskOf, tame, type Attend } from '../
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
 import { expectClose } from '../support/random-graph.ts';
-import { orders, titled, useStandIn, type Order } from './standin.ts';
+import { onStandIn } from './on-standin.ts';
+import { orders, type Order } from './standin.ts';
 import { strictDevice } from './strict.ts';
 
 /** With products of f32 as tf32. */
@@ -43,7 +44,7 @@ const plain: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v);
 const causal: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v, { isCausal: true });
 const masked: Attend = (q, k, v, mask) => sn.scaledDotProductAttention(q, k, v, { mask: mask! });
 
-describe.skipIf(!useStandIn())(titled('matrix units on the stand-in'), () => {
+onStandIn('matrix units on the stand-in', () => {
   test('every schedule of a product computes it', { timeout: 300_000 }, async () => {
     console.log(`seed ${seed}`);
     const law = async (sizes: Product): Promise<void> => {

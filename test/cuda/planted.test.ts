@@ -2,15 +2,11 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Driver, type Dimensions, type Parameter } from './driver.ts';
-import { orders, standIn, titled, type Order } from './standin.ts';
+import { onStandIn } from './on-standin.ts';
+import { orders, type Order } from './standin.ts';
 import { attentive, matmulBf16, matmulTiles, product, reduceRows, tileProduct } from './kernels.ts';
 
-const found = standIn();
 let driver: Driver;
-beforeAll(() => {
-  if (found.available) driver = new Driver();
-});
-afterAll(() => driver?.set('check', 0));
 
 interface Run extends Dimensions {
   /** Floats of each buffer, in the order of the parameters; the last is the result. */
@@ -67,7 +63,12 @@ function ramp(size: number): Float32Array {
   return Float32Array.from({ length: size }, (_, i) => (i % 17) - 3);
 }
 
-describe.skipIf(!found.available)(titled('planted mistakes'), () => {
+onStandIn('planted mistakes', () => {
+  beforeAll(() => {
+    driver = new Driver();
+  });
+  afterAll(() => driver.set('check', 0));
+
   describe('a sum over rows', () => {
     test.each(['forward', 'reverse', 'random', 'warpPriority'] as const)(
       'is right in the %s order',

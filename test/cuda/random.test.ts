@@ -13,7 +13,7 @@ import { randomModel } from '../codegen/random-models.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
 import { expectClose, randomProgram } from '../support/random-graph.ts';
-import { titled, useStandIn } from './standin.ts';
+import { onStandIn } from './on-standin.ts';
 import { strictDevice } from './strict.ts';
 
 const programs = randomProgram({ dtypes, values: 'tame' });
@@ -33,7 +33,7 @@ const devices: readonly (readonly [
   ['forward, through the runtime', () => openDevice('cuda'), 40, 8],
 ];
 
-describe.skipIf(!useStandIn())(titled('CUDA C on the stand-in'), () => {
+onStandIn('CUDA C on the stand-in', () => {
   describe.each(devices)('%s', (_, open, programRuns, modelRuns) => {
     test('random programs equal the interpreter', { timeout: 300_000 }, async () => {
       console.log(`seed ${seed}`);

@@ -1,16 +1,16 @@
 // Every operation on every register type at every width as CUDA C, against the interpreter's meaning of it: one program a width, of
 // a kernel for each operation. The stand-in's functions are the host's: on a GPU the same test judges CUDA's own.
 
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Width } from '../../src/codegen/loop.ts';
 import { mapLoop } from '../codegen/run-loop.ts';
 import { argumentsOf, disagreements, longCases, nameOf, spellingCases } from '../codegen/spelling-cases.ts';
-import { titled, useStandIn } from './standin.ts';
+import { onStandIn } from './on-standin.ts';
 import { runTrials, type Trial } from './trials.ts';
 
 const cases = [...spellingCases, ...longCases];
 
-describe.skipIf(!useStandIn())(titled('operations as CUDA C'), () => {
+onStandIn('operations as CUDA C', () => {
   test.each([1, 2, 4] as const)(
     'at width %i equal the interpreter',
     { timeout: 120_000 },

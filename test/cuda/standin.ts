@@ -75,17 +75,16 @@ export function standIn(): StandIn {
   return (found = { available: true, library: buildLibrary(compiler) });
 }
 
-/** The name of what follows, with the reason where it cannot run here. */
-export function titled(title: string): string {
-  const found = standIn();
-  return found.available ? title : `${title} (${found.reason})`;
+export interface StandInOptions {
+  /** Kernels are built with the checks of the checker. */
+  readonly check?: boolean;
+  readonly order?: Order;
 }
 
 /**
- * From here on the device `cuda` of this process is the stand-in; false where there is none. `check`: kernels are built with the
- * checks of the checker.
+ * From here on the device `cuda` of this process is the stand-in; false where there is none.
  */
-export function useStandIn(options: { readonly check?: boolean; readonly order?: Order } = {}): boolean {
+export function useStandIn(options: StandInOptions = {}): boolean {
   const found = standIn();
   if (!found.available) return false;
   process.env['SINTER_CUDA_DRIVER'] = found.library;

@@ -8,7 +8,7 @@ import { cases } from '../codegen/cases.ts';
 import { expectNear, prepare } from '../codegen/template-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { rowTargets, smallBlocks } from '../support/targets.ts';
-import { titled, useStandIn } from './standin.ts';
+import { onStandIn } from './on-standin.ts';
 import { strictDevice } from './strict.ts';
 
 const { id, limits, subgroups } = cudaTarget;
@@ -17,7 +17,7 @@ const variants = Object.entries({ smallBlocks, ...rowTargets }).map(
   ([name, target]) => [name, asCuda(target)] as const,
 );
 
-describe.skipIf(!useStandIn())(titled('CUDA C on the stand-in'), () => {
+onStandIn('CUDA C on the stand-in', () => {
   describe.each([['as on a GPU', cudaTarget] as const, ...variants])('%s', (profile, target) => {
     // Variants of rows have nothing to say about other kernels.
     const names = Object.keys(cases).filter(

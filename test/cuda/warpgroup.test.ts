@@ -24,7 +24,8 @@ import { seed } from '../support/property.ts';
 import { expectClose } from '../support/random-graph.ts';
 import { Driver } from './driver.ts';
 import { Machine } from './machine.ts';
-import { orders, titled, useStandIn, type Order } from './standin.ts';
+import { onStandIn } from './on-standin.ts';
+import { orders, type Order } from './standin.ts';
 import { strictDevice, tensorMapOf } from './strict.ts';
 
 /** Few multiprocessors, so that each has several tiles. */
@@ -59,7 +60,7 @@ async function inEveryOrder(
   return first!;
 }
 
-describe.skipIf(!useStandIn())(titled('warp groups on the stand-in'), () => {
+onStandIn('warp groups on the stand-in', () => {
   test('every schedule of a product computes it', { timeout: 300_000 }, async () => {
     console.log(`seed ${seed}`);
     const law = async (sizes: PickedProduct): Promise<void> => {

@@ -1,19 +1,19 @@
 // The workloads whose kernels are counted, at their full sizes, as CUDA C in checked builds: nothing to complain of, and the same bits
 // whichever way blocks and threads run.
 
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { cudaTarget } from '../../src/schedule/target.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { randomArray } from '../support/random-values.ts';
 import { recorded } from '../support/recorded.ts';
-import { titled, useStandIn } from './standin.ts';
+import { onStandIn } from './on-standin.ts';
 import { strictDevice } from './strict.ts';
 
 /** Half a minute each: their kernels are those of a block's forward pass, at other sizes. */
 const long = new Set(['gptBlockTrain']);
 
-describe.skipIf(!useStandIn())(titled('workloads on the stand-in'), () => {
+onStandIn('workloads on the stand-in', () => {
   const names = workloads.map(({ name }) => name).filter((name) => !long.has(name));
 
   test.each(names)('%s', { timeout: 300_000 }, async (name) => {
@@ -27,7 +27,9 @@ describe.skipIf(!useStandIn())(titled('workloads on the stand-in'), () => {
     const otherwise = strictDevice({ order: 'warpPriority', check: false });
     const again = await runOnDevice(otherwise, cudaTarget, graph, inputs);
     found.forEach(({ data }, i) => {
-      const [one, other] = [data, again[i]!.data].map((x) => Buffer.from(x.buffer, x.byteOffset, x.byteLength));
+      const [one, other] = [data, again[i]!.data].map((x) =>
+        Buffer.from(x.buffer, x.byteOffset, x.byteLength),
+      );
       expect(one!.equals(other!), `result ${i}`).toBe(true);
     });
   });
