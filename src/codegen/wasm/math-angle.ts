@@ -1,4 +1,4 @@
-// Sine, cosine, tangent and their inverses. Angles up to 2^16 are reduced to |r| ≤ π/4 by subtracting multiples of π/2 in four parts
+// Sine, cosine, tangent and their inverses. Angles up to 2^13 are reduced to |r| ≤ π/4 by subtracting multiples of π/2 in four parts
 // (Cody and Waite); greater ones, where there are any, by multiplying with the bits of 2/π that matter (Payne and Hanek).
 
 import type { Value } from '../loop.ts';
@@ -13,18 +13,18 @@ interface Angle {
 
 const twoOverPi = 0.6366197723675814;
 const halfPi = 1.5707963267948966;
-/** π/2 in three parts of 8 bits, of which up to 2^16 multiples are exact, and the rest. */
-const halfPiParts = [1.5703125, 0.0004825592041015625, 1.2665987014770508e-6, 9.92093629470503e-10];
-const nearBound = 65536;
+/** π/2 in three parts of 11 bits, which times numbers of 13 bits are exact, and the rest. */
+const halfPiParts = [1.5703125, 0.0004837512969970703, 7.549533620476723e-8, 2.563344151594519e-12];
+const nearBound = 8192;
 
 /** The first 224 bits of 2/π. */
 const twoOverPiBits = 0xa2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abn;
-const windows = 15;
+const windows = 16;
 
-/** 32 bits of 2/π · 2^(8(q − 1)) modulo 4, from bit `from` on, for every q; the first bit counts 2. */
+/** 32 bits of 2/π · 2^(8(q − 2)) modulo 4, from bit `from` on, for every q; the first bit counts 2. */
 const windowWords = (from: number): readonly number[] =>
   Array.from({ length: windows }, (_, q) =>
-    Number(((twoOverPiBits << BigInt(8 * q)) >> BigInt(8 + 224 - 30 - from)) & 0xffffffffn),
+    Number(((twoOverPiBits << BigInt(8 * q)) >> BigInt(16 + 224 - 30 - from)) & 0xffffffffn),
   );
 
 /** The upper word of a product of words, by halves. */
@@ -36,10 +36,10 @@ function highProduct(m: Terms, a: Value, b: Value): Value {
   return m.add(m.add(m.mul(ah, bh), m.shr(first, 16)), m.shr(second, 16));
 }
 
-/** |x| = M·2^(8(q − 1)) with a whole M below 2^31. The window of 2/π that q chooses times M, modulo 4, is the angle in quarters. */
+/** |x| = M·2^(8(q − 2)) with a whole M below 2^31. The window of 2/π that q chooses times M, modulo 4, is the angle in quarters. */
 function farAngle(m: Terms, x: Value): Angle {
   const bits = m.and(m.word(x), 0x7fffffff);
-  const place = m.sub(m.shr(bits, 23), 142);
+  const place = m.sub(m.shr(bits, 23), 134);
   const q = m.shr(place, 3);
   // M: the fraction with such an exponent that the number is whole.
   const exponent = m.shl(m.add(m.and(place, 7), 150), 23);
