@@ -67,11 +67,12 @@ onStandIn('warp groups on the stand-in', () => {
       const graph = graphOf(sizes);
       const inputs = inputsOf(graph);
       const schedules = warpgroupSchedules(graph, target);
+      if (schedules.length === 0) return;
       const schedule = schedules[sizes.pick % schedules.length]!;
       const found = await inEveryOrder(graph, inputs, () => schedule);
       interpret(graph, inputs).forEach((want, i) => expectClose(found[i]!, want, 1e-2));
     };
-    await fc.assert(fc.asyncProperty(product, law), { numRuns: 10, seed });
+    await fc.assert(fc.asyncProperty(product, law), { numRuns: 14, seed });
   });
 
   describe('a device of sm_90a', () => {

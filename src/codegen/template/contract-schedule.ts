@@ -142,13 +142,15 @@ function isLegalTensor(
 
 function isLegalWarpgroup(
   { flip, rows, columns, tileM, tileN, tileK, stages }: Extract<ContractSchedule, { kind: 'warpgroup' }>,
-  { tiled, matrix, epilogue }: ContractProblem,
+  { n, tiled, matrix, epilogue }: ContractProblem,
   { limits, matrixUnits = [], warpgroups }: Target,
 ): boolean {
   return (
     !flip &&
     warpgroups !== undefined &&
     tiled === true &&
+    // Where there is one column, the lanes of a quad all write it: what is copied would have to repeat it.
+    n > 1 &&
     matrix !== undefined &&
     matrix !== 'tf32' &&
     matrixUnits.includes(matrix) &&

@@ -58,10 +58,10 @@ export function tileMapOf(
   tile: number,
 ): TileMap {
   const { alongK, offset } = operand;
-  // Whatever the stride of an axis with one index is, a device wants a stride.
-  const stride = (own: number): number => (own === 0 ? tileAlignment : own);
-  const across = alongK ? stride(operand.free) : stride(operand.k);
   const [line, lines] = alongK ? [k, free] : [free, k];
+  const own = alongK ? operand.free : operand.k;
+  // An axis with one index has no stride, but a device wants one: as if lines followed each other.
+  const across = own === 0 ? tileAlignment * Math.ceil(line.extent / tileAlignment) : own;
   const isBatched = batch.extent > 1 && operand.batch !== 0;
   return {
     name,
