@@ -3,7 +3,16 @@
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { cpus, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,11 +45,13 @@ function buildLibrary(compiler: string): string {
   const key = hash.digest('hex').slice(0, 24);
   const cache = join(tmpdir(), `sinter-cuda-standin-${userInfo().uid}`);
   const library = join(cache, `libstandin-${key}.so`);
+  const programs = join(cache, `programs-${key}`);
+  prune(programs);
   if (existsSync(library)) return library;
   mkdirSync(cache, { recursive: true, mode: 0o700 });
   // Workers may build at once: each in a folder of its own, and the last one's library stays.
   const mine = mkdtempSync(join(cache, 'build-'));
-  const defines = Object.entries({ HEADERS: join(folder, 'device'), COMPILER: compiler, KEY: key });
+  const defines = Object.entries({ HEADERS: join(folder, 'device'), COMPILER: compiler, PROGRAMS: programs });
   const flags = ['-std=c++17', '-O2', '-fPIC', '-fvisibility=hidden', '-Wall', '-Wextra'];
   const compile = [...flags, ...defines.map(([name, value]) => `-DSTANDIN_${name}="${value}"`)];
   const units = files.filter((file) => file.endsWith('.cpp')).join('\n');
@@ -53,6 +64,19 @@ function buildLibrary(compiler: string): string {
   renameSync(built, library);
   rmSync(mine, { recursive: true });
   return library;
+}
+
+/** Random tests make programs that nobody asks for again: of too many, those go that no running test can be about to load. */
+function prune(programs: string): void {
+  if (!existsSync(programs)) return;
+  const files = readdirSync(programs);
+  if (files.length < 10_000) return;
+  const old = Date.now() - 3_600_000;
+  for (const file of files) {
+    const path = join(programs, file);
+    const { mtimeMs = old } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    if (mtimeMs < old) rmSync(path, { force: true });
+  }
 }
 
 export type StandIn =

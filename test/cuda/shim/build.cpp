@@ -1,5 +1,5 @@
-// Builds programs by the host's compiler into a folder that outlives the process: a program is built once for its text, its options
-// and these headers. Several processes may build at once; a file appears whole or not at all.
+// Builds programs by the host's compiler into a folder that outlives the process, one for each version of these sources: a program is
+// built once for its text and its options. Several processes may build at once; a file appears whole or not at all.
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,8 +17,8 @@
 #ifndef STANDIN_COMPILER
 #define STANDIN_COMPILER "c++"
 #endif
-#ifndef STANDIN_KEY
-#define STANDIN_KEY ""
+#ifndef STANDIN_PROGRAMS
+#define STANDIN_PROGRAMS "/tmp/sinter-cuda-programs"
 #endif
 
 namespace standin {
@@ -36,10 +36,8 @@ std::string digest(const std::string &text) {
 }
 
 std::string folder() {
-  const char *given = std::getenv("STANDIN_CACHE"), *temporary = std::getenv("TMPDIR");
-  std::string path = given != nullptr ? given : std::string(temporary != nullptr ? temporary : "/tmp") + "/sinter-cuda-programs-" + std::to_string(getuid());
-  mkdir(path.c_str(), 0700);
-  return path;
+  mkdir(STANDIN_PROGRAMS, 0700);
+  return STANDIN_PROGRAMS;
 }
 
 std::string read_file(const std::string &path) {
@@ -65,7 +63,7 @@ Built build(const std::string &text, const std::string &name, const std::vector<
   std::string flags = plain_flags;
   if (checked) flags += check_flags;
   for (const std::string &option : options) flags += " " + quoted(option);
-  std::string stem = folder() + "/" + digest(text + "\n" + name + "\n" + flags + "\n" STANDIN_COMPILER "\n" STANDIN_KEY);
+  std::string stem = folder() + "/" + digest(text + "\n" + name + "\n" + flags + "\n" STANDIN_COMPILER);
   std::string object = stem + ".so", log = stem + ".log", errors = stem + ".errors";
   counters.compiles++;
   if (access(object.c_str(), R_OK) == 0) return {object, read_file(log)};
