@@ -136,6 +136,7 @@ describe('in Chromium', () => {
       ['cuda', false],
       ['webgpu', false],
       [DEVICE, true],
+      ['wasm', true],
       ['interpreter', true],
     ]);
     expect(JSON.stringify(reports[2])).toMatch(/swiftshader/i);

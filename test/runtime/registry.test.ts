@@ -90,7 +90,7 @@ test('without any device the error says what was tried and what to do', async ()
 
 test('an unknown name is refused with the names there are', async () => {
   await expect(registry.openDevice('abacus')).rejects.toThrow(
-    'abacus: there is no such device: expected cuda, webgpu, webgpu:software, interpreter',
+    'abacus: there is no such device: expected cuda, webgpu, webgpu:software, wasm, interpreter',
   );
 });
 
@@ -131,6 +131,7 @@ test('discover tells for every device what it is or why it is not there', async 
     ['cuda', false],
     ['webgpu', false],
     ['webgpu:software', true],
+    ['wasm', true],
     ['interpreter', true],
     ['kept', true],
     ['passing', true],

@@ -8,7 +8,8 @@ import { checkProgram } from '../check.ts';
 import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
 import { Layout, type Mover, type Settled } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
-import type { GpuBuffer, Memory, Place, Slab } from '../memory.ts';
+import type { Memory, Place, Slab } from '../memory.ts';
+import { Plans, type Fitted } from '../plans.ts';
 import type { Program } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
 import { gateOf, type Gate, type Timeline } from '../timeline.ts';
@@ -50,16 +51,11 @@ interface Form {
 }
 
 /** The operations over one set of places, and one of arenas. */
-interface Plan {
-  readonly settled: Settled<number>;
-  readonly arenas: readonly Slab<number>[];
+interface Plan extends Fitted<number> {
   readonly form: Form;
   readonly operations: readonly Operation[];
   graph: Graph | undefined;
 }
-
-/** Sets of buffers remembered whole: enough for a loop that swaps two or three generations of its state. */
-const PLANS = 4;
 
 /** Loads a program; throws what can be told at once (E_VALIDATION, E_LIMIT, E_OOM), the rest comes with the first read. */
 export function loadProgram(engine: Engine, program: Program): LoadedProgram {
@@ -76,7 +72,7 @@ class CudaProgram implements LoadedProgram {
   readonly #arenas: readonly number[];
   readonly #layout: Layout<number>;
   readonly #forms = new Map<string, Form>();
-  readonly #plans: Plan[] = [];
+  readonly #plans: Plans<number, Plan>;
   /** The scalar block on the device, and what the runs put into it. */
   readonly #block: Slab<number> | undefined;
   readonly #scalars: Scalars | undefined;
@@ -96,6 +92,7 @@ class CudaProgram implements LoadedProgram {
     this.#compiled = modules.get(program.kernels);
     this.#gate = gateOf(this.#compiled);
     this.#layout = new Layout(mover, program);
+    this.#plans = new Plans(memory, scratch);
   }
 
   run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void {
@@ -103,7 +100,9 @@ class CudaProgram implements LoadedProgram {
     const { failures } = context;
     failures.assertAlive();
     if (this.#destroyed) throw new DeviceError('E_STATE', facts.name, 'a destroyed program was run');
-    const settled = this.#settle(givenBuffers(this.program, facts.name, inputs, outputs));
+    const given = givenBuffers<number>(this.program, facts.name, inputs, outputs);
+    // What lies in the wrong place is moved.
+    const settled = this.#plans.settled(given) ?? this.#layout.settle(given);
     const words = encodeScalars(this.program, scalars, facts.name);
     const at = failures.tick();
     timeline.push(() => {
@@ -121,7 +120,7 @@ class CudaProgram implements LoadedProgram {
       if (context.failures.lost) return;
       context.use();
       for (const { graph } of this.#plans) graph?.destroy();
-      this.#plans.length = 0;
+      this.#plans.clear();
       this.#scalars?.destroy();
       scratch.release(this.#arenas);
       if (this.#block !== undefined) memory.recycle(this.#block);
@@ -134,19 +133,10 @@ class CudaProgram implements LoadedProgram {
     return outputBuffers(this.program, memory);
   }
 
-  /** Where everything lies, after what lay in the wrong place has been moved. */
-  #settle(given: readonly GpuBuffer<number>[]): Settled<number> {
-    const { memory } = this.#engine;
-    const known = this.#plans.find(({ settled: { places, lasting } }) => {
-      return lasting && given.every((buffer, i) => isSame(buffer.place(memory), places[i]!));
-    });
-    return known?.settled ?? this.#layout.settle(given);
-  }
-
   #replay(settled: Settled<number>, words: Int32Array): void {
     const { context, fences, isSynchronous } = this.#engine;
     this.#checkCompiled();
-    const known = this.#known(settled);
+    const known = this.#plans.known(settled);
     const plan = known ?? this.#plan(settled);
     const source = this.#scalars?.place(words) ?? 0;
     context.flying.add(this.program);
@@ -214,19 +204,6 @@ class CudaProgram implements LoadedProgram {
     }
   }
 
-  /** The plan for these places, when it is remembered. */
-  #known(settled: Settled<number>): Plan | undefined {
-    const plans = this.#plans;
-    const { scratch } = this.#engine;
-    const at = plans.findIndex((plan) => {
-      const { places } = plan.settled;
-      const same = plan.settled === settled || settled.places.every((place, k) => isSame(place, places[k]!));
-      return same && plan.arenas.every((slab, arena) => slab === scratch.slab(arena));
-    });
-    if (at > 0) plans.unshift(...plans.splice(at, 1));
-    return at < 0 ? undefined : plans[0];
-  }
-
   #plan(settled: Settled<number>): Plan {
     const { scratch } = this.#engine;
     const arenas = this.#arenas.map((_, arena) => scratch.slab(arena));
@@ -234,8 +211,7 @@ class CudaProgram implements LoadedProgram {
     const form = this.#form(ranges);
     const operations = form.recipe.map((step) => this.#operation(step, ranges));
     const plan: Plan = { settled, arenas, form, operations, graph: undefined };
-    const last = this.#plans.length === PLANS ? this.#plans.pop() : undefined;
-    this.#plans.unshift(plan);
+    const last = this.#plans.add(plan);
     if (last?.graph === undefined) return plan;
     if (last.form === form) {
       last.graph.update(operations);
@@ -321,8 +297,4 @@ class CudaProgram implements LoadedProgram {
     const result = context.driver.cu.cuFuncSetAttribute(func, MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
     context.check(result, 'cuFuncSetAttribute', `giving it ${bytes} bytes of shared memory`, kernel);
   }
-}
-
-function isSame(a: Place<number>, b: Place<number>): boolean {
-  return a.slab === b.slab && a.offset === b.offset;
 }

@@ -6,9 +6,10 @@ import { givenBuffers, outputBuffers } from '../binding.ts';
 import { checkProgram } from '../check.ts';
 import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
 import type { Failures } from '../failures.ts';
-import { Layout, type Mover, type Settled } from '../layout.ts';
+import { Layout, type Mover } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
 import type { GpuBuffer, Memory, Place, Slab } from '../memory.ts';
+import { Plans, type Fitted } from '../plans.ts';
 import type { Program } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
 import type { Heap } from './heap.ts';
@@ -31,14 +32,9 @@ type Operation =
   | { readonly kind: 'clear'; readonly at: number; readonly bytes: number };
 
 /** The steps over one set of places, and one of arenas. */
-interface Plan {
-  readonly settled: Settled<number>;
-  readonly arenas: readonly Slab<number>[];
+interface Plan extends Fitted<number> {
   readonly operations: readonly Operation[];
 }
-
-/** Sets of buffers remembered whole: enough for a loop that swaps two or three generations of its state. */
-const PLANS = 4;
 
 /** Loads a program; throws what is wrong with it (E_VALIDATION, E_LIMIT, E_OOM). */
 export function loadProgram(engine: Engine, program: Program): LoadedProgram {
@@ -54,7 +50,7 @@ class WasmProgram implements LoadedProgram {
   readonly #arenas: readonly number[];
   readonly #block: Slab<number> | undefined;
   readonly #layout: Layout<number>;
-  readonly #plans: Plan[] = [];
+  readonly #plans: Plans<number, Plan>;
   #destroyed = false;
 
   constructor(engine: Engine, program: Program) {
@@ -66,6 +62,7 @@ class WasmProgram implements LoadedProgram {
     if (program.kernels.some(({ usesScalars }) => usesScalars))
       this.#block = engine.memory.scratch(4 * Math.max(1, program.scalars.length));
     this.#layout = new Layout(engine.mover, program);
+    this.#plans = new Plans(engine.memory, engine.scratch);
   }
 
   run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void {
@@ -100,7 +97,7 @@ class WasmProgram implements LoadedProgram {
     if (this.#destroyed) return;
     this.#destroyed = true;
     const { scratch, memory, failures } = this.#engine;
-    this.#plans.length = 0;
+    this.#plans.clear();
     if (failures.lost) return;
     scratch.release(this.#arenas);
     if (this.#block !== undefined) memory.recycle(this.#block);
@@ -113,19 +110,12 @@ class WasmProgram implements LoadedProgram {
 
   /** The steps over these buffers, after what lay in the wrong place has been moved. */
   #planFor(given: readonly GpuBuffer<number>[]): Plan {
-    const { memory, scratch } = this.#engine;
-    const plans = this.#plans;
-    const at = plans.findIndex(({ settled: { places, lasting }, arenas }) => {
-      const same = lasting && given.every((buffer, i) => isSame(buffer.place(memory), places[i]!));
-      return same && arenas.every((slab, arena) => slab === scratch.slab(arena));
-    });
-    if (at > 0) plans.unshift(...plans.splice(at, 1));
-    if (at >= 0) return plans[0]!;
-    const settled = this.#layout.settle(given);
-    const arenas = this.#arenas.map((_, arena) => scratch.slab(arena));
+    const settled = this.#plans.settled(given) ?? this.#layout.settle(given);
+    const known = this.#plans.known(settled);
+    if (known !== undefined) return known;
+    const arenas = this.#arenas.map((_, arena) => this.#engine.scratch.slab(arena));
     const plan = { settled, arenas, operations: this.#operations(settled.places, arenas) };
-    plans.unshift(plan);
-    if (plans.length > PLANS) plans.pop();
+    this.#plans.add(plan);
     return plan;
   }
 
@@ -167,8 +157,4 @@ class WasmProgram implements LoadedProgram {
     });
     return operations;
   }
-}
-
-function isSame(a: Place<number>, b: Place<number>): boolean {
-  return a.slab === b.slab && a.offset === b.offset;
 }

@@ -8,8 +8,9 @@ import { checkProgram } from '../check.ts';
 import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
 import { Layout, type Mover, type Settled } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
+import { Plans, type Fitted } from '../plans.ts';
 import type { Program } from '../program.ts';
-import { sizeClass, type GpuBuffer } from '../memory.ts';
+import { sizeClass } from '../memory.ts';
 import type { Describe, GpuFailures } from './failures.ts';
 import type { GpuMemory, GpuPlace, GpuSlab } from './memory.ts';
 import type { Compiled, Pipelines } from './pipelines.ts';
@@ -44,16 +45,11 @@ interface Region extends GpuPlace {
 }
 
 /** The steps bound to one set of places, and one of arenas. */
-interface Plan {
-  readonly settled: Settled<GPUBuffer>;
-  readonly arenas: readonly GpuSlab[];
+interface Plan extends Fitted<GPUBuffer> {
   readonly operations: readonly Operation[];
   /** The GPU has taken it once: it takes it again, so no error scope need listen. */
   isProven: boolean;
 }
-
-/** Sets of buffers remembered whole: enough for a loop that swaps two or three generations of its state. */
-const PLANS = 4;
 
 /** Loads a program; throws what can be told at once (E_VALIDATION, E_LIMIT, E_OOM), the rest comes with the first read. */
 export function loadProgram(engine: Engine, program: Program): LoadedProgram {
@@ -72,7 +68,7 @@ class WebGpuProgram implements LoadedProgram {
   readonly #uniform: GpuSlab | undefined;
   /** The scalar block as the GPU has it. */
   #written: Int32Array<ArrayBuffer> | undefined;
-  readonly #plans: Plan[] = [];
+  readonly #plans: Plans<GPUBuffer, Plan>;
   readonly #groups = new Map<string, GPUBindGroup>();
   readonly #layout: Layout<GPUBuffer>;
   readonly #describe: Describe;
@@ -91,6 +87,7 @@ class WebGpuProgram implements LoadedProgram {
     this.#compiled = program.kernels.map((kernel) => engine.pipelines.get(kernel));
     this.#gate = gateOf(this.#compiled);
     this.#layout = new Layout(moverOf(engine), program);
+    this.#plans = new Plans(engine.memory, engine.scratch);
     this.#describe = describeBy(program, engine.failures.describe, engine.facts.name);
   }
 
@@ -100,7 +97,9 @@ class WebGpuProgram implements LoadedProgram {
     if (this.#destroyed) {
       throw new DeviceError('E_STATE', this.#engine.facts.name, 'a destroyed program was run');
     }
-    const settled = this.#settle(givenBuffers(this.program, this.#engine.facts.name, inputs, outputs));
+    const given = givenBuffers<GPUBuffer>(this.program, this.#engine.facts.name, inputs, outputs);
+    // What lies in the wrong place is moved.
+    const settled = this.#plans.settled(given) ?? this.#layout.settle(given);
     const words = encodeScalars(this.program, scalars, this.#engine.facts.name);
     const at = failures.tick();
     timeline.push(() => {
@@ -112,7 +111,7 @@ class WebGpuProgram implements LoadedProgram {
     if (this.#destroyed) return;
     this.#destroyed = true;
     const { scratch, memory, timeline } = this.#engine;
-    this.#plans.length = 0;
+    this.#plans.clear();
     this.#groups.clear();
     // Behind the runs still waiting, which take their arenas only when their turn comes.
     timeline.push(() => {
@@ -127,18 +126,9 @@ class WebGpuProgram implements LoadedProgram {
     return outputBuffers(this.program, memory);
   }
 
-  /** Where everything lies, after what lay in the wrong place has been moved. */
-  #settle(given: readonly GpuBuffer<GPUBuffer>[]): Settled<GPUBuffer> {
-    const { memory } = this.#engine;
-    const known = this.#plans.find(({ settled: { places, lasting } }) => {
-      return lasting && given.every((buffer, i) => isSame(buffer.place(memory), places[i]!));
-    });
-    return known?.settled ?? this.#layout.settle(given);
-  }
-
   #replay(settled: Settled<GPUBuffer>, words: Int32Array<ArrayBuffer>, at: number): void {
     const { failures } = this.#engine;
-    const known = this.#known(settled);
+    const known = this.#plans.known(settled);
     if (known?.isProven === true) {
       failures.attempt(at, this.#describe, () => this.#submit(known, words));
       return;
@@ -203,26 +193,12 @@ class WebGpuProgram implements LoadedProgram {
     );
   }
 
-  /** The plan for these places, when it is remembered. */
-  #known(settled: Settled<GPUBuffer>): Plan | undefined {
-    const plans = this.#plans;
-    const { scratch } = this.#engine;
-    const at = plans.findIndex((plan) => {
-      const { places } = plan.settled;
-      const same = plan.settled === settled || settled.places.every((place, k) => isSame(place, places[k]!));
-      return same && plan.arenas.every((slab, arena) => slab === scratch.slab(arena));
-    });
-    if (at > 0) plans.unshift(...plans.splice(at, 1));
-    return at < 0 ? undefined : plans[0];
-  }
-
   #plan(settled: Settled<GPUBuffer>): Plan {
     const { scratch } = this.#engine;
     const arenas = this.#arenas.map((_, arena) => scratch.slab(arena));
     const operations = this.#operations(settled.places, arenas);
     const plan = { settled, arenas, operations, isProven: false };
-    this.#plans.unshift(plan);
-    if (this.#plans.length > PLANS) this.#plans.pop();
+    this.#plans.add(plan);
     return plan;
   }
 
@@ -335,10 +311,6 @@ function moverOf({ gpu, timeline, failures, memory }: Engine): Mover<GPUBuffer> 
         gpu.queue.submit([encoder.finish()]);
       }),
   };
-}
-
-function isSame(a: GpuPlace, b: GpuPlace): boolean {
-  return a.slab === b.slab && a.offset === b.offset;
 }
 
 /** Arguments that have their default cost a call into native code as much as others: they are left out. */

@@ -1,0 +1,66 @@
+// What a program does over the sets of buffers it was run with last, so that a loop which swaps two or three generations of its state
+// prepares nothing. A set is known again when everything lies where it lay: the buffers, and the program's arenas.
+
+import type { Settled } from './layout.ts';
+import type { GpuBuffer, Memory, Place, Slab } from './memory.ts';
+import type { Scratch } from './scratch.ts';
+
+/** The part of a plan that tells whether it fits. */
+export interface Fitted<Gpu> {
+  readonly settled: Settled<Gpu>;
+  readonly arenas: readonly Slab<Gpu>[];
+}
+
+/** Sets remembered. */
+const most = 4;
+
+export class Plans<Gpu, Plan extends Fitted<Gpu>> {
+  readonly #memory: Memory<Gpu>;
+  readonly #scratch: Scratch<Gpu>;
+  /** The one used last comes first. */
+  readonly #plans: Plan[] = [];
+
+  constructor(memory: Memory<Gpu>, scratch: Scratch<Gpu>) {
+    this.#memory = memory;
+    this.#scratch = scratch;
+  }
+
+  [Symbol.iterator](): Iterator<Plan> {
+    return this.#plans[Symbol.iterator]();
+  }
+
+  /** Where these buffers were found to lie before, if nothing moved since. */
+  settled(given: readonly GpuBuffer<Gpu>[]): Settled<Gpu> | undefined {
+    const known = this.#plans.find(({ settled: { places, lasting } }) => {
+      return lasting && given.every((buffer, i) => isSame(buffer.place(this.#memory), places[i]!));
+    });
+    return known?.settled;
+  }
+
+  /** The plan for these places and the arenas as they are now. */
+  known(settled: Settled<Gpu>): Plan | undefined {
+    const plans = this.#plans;
+    const at = plans.findIndex((plan) => {
+      const { places } = plan.settled;
+      const same = plan.settled === settled || settled.places.every((place, i) => isSame(place, places[i]!));
+      return same && plan.arenas.every((slab, arena) => slab === this.#scratch.slab(arena));
+    });
+    if (at > 0) plans.unshift(...plans.splice(at, 1));
+    return at < 0 ? undefined : plans[0];
+  }
+
+  /** Remembers a plan; gives the one that is forgotten for it, if any. */
+  add(plan: Plan): Plan | undefined {
+    const last = this.#plans.length === most ? this.#plans.pop() : undefined;
+    this.#plans.unshift(plan);
+    return last;
+  }
+
+  clear(): void {
+    this.#plans.length = 0;
+  }
+}
+
+function isSame<Gpu>(a: Place<Gpu>, b: Place<Gpu>): boolean {
+  return a.slab === b.slab && a.offset === b.offset;
+}
