@@ -163,8 +163,9 @@ describe('in Chromium', () => {
     expect(Object.keys((JSON.parse(kept) as { entries: object }).entries)).toEqual(measured);
   });
 
-  test('the interpreter runs in a page as well', async () => {
-    expectClose(await (await api()).evaluate((sinter) => sinter.compute('interpreter')), expected, 1e-3);
+  test.each(['interpreter', 'wasm'] as const)('%s runs in a page as well', async (name) => {
+    const page = await api();
+    expectClose(await page.evaluate((sinter, device) => sinter.compute(device), name), expected, 1e-3);
   });
 
   test('errors in a minified page have their names, codes and hints', async () => {
@@ -220,7 +221,9 @@ const PACKAGE = '/node_modules/sinter/';
 /** Under a policy that allows neither inline code nor `eval`. */
 const BUNDLED = {
   body: '<!doctype html><title>Sinter</title><script type="module" src="/page.js"></script>',
-  headers: { 'content-security-policy': "default-src 'none'; script-src 'self'; img-src 'self'" },
+  headers: {
+    'content-security-policy': "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self'",
+  },
 };
 
 /** Every list of numbers, element by element, within a share of the larger of 1e-2 and the value. */
