@@ -26,7 +26,7 @@ export interface Replay {
 export const replaySizes = [1, 10, 100, 300] as const;
 
 /** Calls that are queued before the device is waited for. */
-const queued = 8;
+const queued = 16;
 
 /**
  * Measures a program of so many kernels over `calls` calls, after as many that warm up. Throws where it is of another number

@@ -86,6 +86,9 @@ const software: Machine = {
   statement: 15_000,
 };
 
+/** What an expression of the epilogue takes to compile, next to a multiply-add: its loads, bounds and stores come with it. */
+const epilogueWeight = 3;
+
 /** Elements of an operand that stay near a core. */
 const nearElements = 2 ** 18;
 
@@ -109,7 +112,7 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
     case 'registers':
       return (
         k * Math.max(latency, turns(tiles(rows, columns) / machine.workgroup, machine.workgroup) * direct) +
-        machine.statement * statements(rows, columns, epilogue)
+        machine.statement * statements(rows, columns, epilogueWeight * epilogue)
       );
     case 'staged': {
       const { tileM, tileN, tileK } = schedule;
