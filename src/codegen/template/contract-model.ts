@@ -86,8 +86,13 @@ const software: Machine = {
   statement: 15_000,
 };
 
-/** What an expression of the epilogue takes to compile, next to a multiply-add: its loads, bounds and stores come with it. */
-const epilogueWeight = 3;
+/** An epilogue that only stores, in statements. */
+const plainStore = 4;
+
+/** What an epilogue takes to compile, next to a multiply-add: loads, bounds and functions come with its expressions. */
+function toCompile(epilogue: number): number {
+  return epilogue + 4 * Math.max(0, epilogue - plainStore);
+}
 
 /** Elements of an operand that stay near a core. */
 const nearElements = 2 ** 18;
@@ -112,7 +117,7 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
     case 'registers':
       return (
         k * Math.max(latency, turns(tiles(rows, columns) / machine.workgroup, machine.workgroup) * direct) +
-        machine.statement * statements(rows, columns, epilogueWeight * epilogue)
+        machine.statement * statements(rows, columns, toCompile(epilogue))
       );
     case 'staged': {
       const { tileM, tileN, tileK } = schedule;
