@@ -26,6 +26,7 @@ export interface Peer {
 /** Sinter on each kind of device, by the name that the driver uses. */
 export const peers: Readonly<Record<string, () => Promise<Peer>>> = {
   'ours-webgpu': () => onWebGpu(process.env['BENCH_HARDWARE_GPU'] ? 'webgpu' : 'webgpu:software'),
+  'ours-wasm-1t': onWasm,
 };
 
 async function onWebGpu(name: string): Promise<Peer> {
@@ -33,6 +34,12 @@ async function onWebGpu(name: string): Promise<Peer> {
   setDevice(name);
   const { facts } = await device();
   return { device: `${facts.name}: ${facts.description}`, counts, workloads: all() };
+}
+
+async function onWasm(): Promise<Peer> {
+  setDevice('wasm');
+  const { facts } = await device();
+  return { device: `${facts.name}: ${facts.description}`, workloads: all() };
 }
 
 function all(): Peer['workloads'] {

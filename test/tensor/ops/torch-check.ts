@@ -95,8 +95,8 @@ export async function checkCase(family: string, one: TorchCase): Promise<void> {
   }
 }
 
-/** WGSL has these; CUDA and the interpreter have all. */
-const wgslDTypes: ReadonlySet<DType> = new Set(['f32', 'f16', 'bf16', 'i32', 'u32', 'bool']);
+/** WebGPU and WebAssembly have these; CUDA and the interpreter have all. */
+const narrowDTypes: ReadonlySet<DType> = new Set(['f32', 'f16', 'bf16', 'i32', 'u32', 'bool']);
 
 /** Whether the device has the dtypes of a case; where it has not, the case must be refused. */
 export function isSupported(one: TorchCase, device: string): boolean {
@@ -104,5 +104,6 @@ export function isSupported(one: TorchCase, device: string): boolean {
     ...one.inputs.map((input) => input.dtype),
     ...one.outputs.map((output) => expectedDType(one, output)),
   ];
-  return !device.startsWith('webgpu') || dtypes.every((dtype) => wgslDTypes.has(dtype));
+  const hasAll = !device.startsWith('webgpu') && device !== 'wasm';
+  return hasAll || dtypes.every((dtype) => narrowDTypes.has(dtype));
 }
