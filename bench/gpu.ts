@@ -5,8 +5,8 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Device } from '../src/runtime/device.ts';
-import type { Program } from '../src/runtime/program.ts';
 import { setDevice, synchronize } from '../src/index.ts';
+import { copyProgram } from '../src/tensor/copy.ts';
 import { device as chosenDevice } from '../src/tensor/device.ts';
 import { fullSizes, gpuWorkloads, smallSizes, type GpuWorkload } from './gpu-workloads.ts';
 
@@ -80,24 +80,7 @@ async function run(): Promise<void> {
 
 /** GB/s, bytes read and written, of the device's own copy. */
 async function copyBandwidth(device: Device, bytes: number, rounds: number): Promise<number> {
-  const buffer = { bytes, dtype: 'f32', shape: [bytes / 4] } as const;
-  const program: Program = {
-    version: 1,
-    target: device.facts.name.startsWith('cuda') ? 'cuda' : 'wgsl',
-    kernels: [],
-    buffers: [
-      { name: 'x', role: 'input', ...buffer },
-      { name: 'y', role: 'output', ...buffer },
-    ],
-    packs: [],
-    arenas: [],
-    steps: [{ kind: 'copy', from: 0, to: 1 }],
-    inputs: [0],
-    outputs: [1],
-    donated: [],
-    scalars: [],
-  };
-  const loaded = device.load(program);
+  const loaded = device.load(copyProgram(device, bytes));
   const [x, y] = [device.allocate(bytes), device.allocate(bytes)];
   device.write(x, new Uint8Array(bytes));
   const repeat = 10;

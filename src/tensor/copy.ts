@@ -29,7 +29,8 @@ function copier(device: Device, bytes: number): LoadedProgram {
   return loaded;
 }
 
-function copyProgram(device: Device, bytes: number): Program {
+/** A program that copies a buffer of so many bytes. */
+export function copyProgram(device: Device, bytes: number): Program {
   const buffer = (name: string, role: 'input' | 'output'): ProgramBuffer => {
     return { name, role, bytes, dtype: 'u32', shape: [bytes / 4] };
   };

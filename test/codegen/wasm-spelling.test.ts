@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Width } from '../../src/codegen/loop.ts';
+import { emitWasm } from '../../src/codegen/wasm/emit.ts';
 import { mapLoop, type Arrays } from './run-loop.ts';
 import { runWasm } from './run-wasm.ts';
 import { argumentsOf, disagreements, nameOf, spellingCases } from './spelling-cases.ts';
@@ -17,4 +18,9 @@ describe.each([1, 2, 4] as const)('width %i', (width: Width) => {
     const counted = wrong.filter((line) => !row.op.startsWith('exp') || !/= 0, not \d\.\d+e-38$/.test(line));
     expect(counted.slice(0, 8), `${name}: ${counted.length} of ${size} wrong`).toEqual([]);
   });
+});
+
+test('whether any of four lanes is far from 0 is one instruction', () => {
+  const { text } = emitWasm(mapLoop({ op: 'sin', args: ['f32'], result: 'f32' }, 4, 256));
+  expect(text).toContain('v128.any_true');
 });

@@ -69,7 +69,7 @@ export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop
     b.barrier();
     const ahead = b.let(addInts(tile, constant(stages - 1)), 'ahead');
     const slot = (of: Value, hint: string): Value =>
-      stages === 1 ? constant(0) : b.let(operation('mod', [of, constant(stages)], 'i32'), hint);
+      b.let(operation('mod', [of, constant(stages)], 'i32'), hint);
     bring(ahead, slot(ahead, 'next_slot'), less(ahead, constant(rounds)));
     const here = slot(tile, 'slot');
     b.for('step', constant(0), constant(tileK), steps, (step) => {

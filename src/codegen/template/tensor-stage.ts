@@ -195,19 +195,19 @@ export class Stage {
       const unit = b.let(addInts(local, constant(taken)), 'unit');
       const mine = units - taken < threads ? less(unit, constant(units)) : constant(1, 'bool');
       b.if(mine, () => {
-        const [at, at_run] = divideInts(b, unit, line / run, ['line', 'run']);
+        const [at, runAt] = divideInts(b, unit, line / run, ['line', 'run']);
         const to = b.let(
-          addInts(mulInts(slot, constant(side.size)), place(at, side.pitch, mulInts(at_run, constant(run)))),
+          addInts(mulInts(slot, constant(side.size)), place(at, side.pitch, mulInts(runAt, constant(run)))),
           'to',
         );
-        if (side.isPlain) this.#copy(side, [first, k0], at, at_run, to);
+        if (side.isPlain) this.#copy(side, [first, k0], at, runAt, to);
         else
           for (let quad = 0; quad < run / 4; quad++)
             this.#compute(
               side,
               [first, k0],
               at,
-              addInts(mulInts(at_run, constant(run / 4)), constant(quad)),
+              addInts(mulInts(runAt, constant(run / 4)), constant(quad)),
               to,
               4 * quad,
             );
@@ -216,7 +216,7 @@ export class Stage {
   }
 
   /** A run of elements as they lie in memory; zeros behind the last step of k. */
-  #copy(side: Side, [first, k0]: Origin, line: Value, at_run: Value, to: Value): void {
+  #copy(side: Side, [first, k0]: Origin, line: Value, runAt: Value, to: Value): void {
     const b = this.#b;
     const { alongK, operand, free, k, depth } = side;
     const run = this.#run;
@@ -224,7 +224,7 @@ export class Stage {
     const axis = alongK ? k : free;
     const runs = axisIndex('run', Math.max(2, axis.extent / run));
     const start = operation('div', [alongK ? k0 : first, constant(run)], 'i32');
-    const asked = b.let(addInts(start, at_run), 'run');
+    const asked = b.let(addInts(start, runAt), 'run');
     const across = b.let(addInts(alongK ? first : k0, line), alongK ? 'at' : 'k');
     const isExact = k.extent % depth === 0;
     const inside = isExact
@@ -248,13 +248,13 @@ export class Stage {
   }
 
   /** Four elements that are computed; zeros behind the last step of k. */
-  #compute(side: Side, [first, k0]: Origin, line: Value, place: Value, to: Value, offset: number): void {
+  #compute(side: Side, [first, k0]: Origin, line: Value, quadAt: Value, to: Value, offset: number): void {
     const b = this.#b;
     const { alongK, operand, free, k } = side;
     const axis = alongK ? k : free;
     const quads = quadIndex(alongK ? 'kquad' : 'quad', axis.extent);
     const start = operation('div', [alongK ? k0 : first, constant(4)], 'i32');
-    const asked = b.let(addInts(start, place), 'quad');
+    const asked = b.let(addInts(start, quadAt), 'quad');
     const across = b.let(addInts(alongK ? first : k0, line), alongK ? 'at' : 'k');
     const other = alongK ? free : k;
     const atoms = new Map<IndexExpr, Value>([

@@ -13,6 +13,7 @@ import { routines, type RoutineName } from './routines.ts';
 import type { ValueType } from './instructions.ts';
 import { expandMath } from './math.ts';
 import { spell } from './spelling.ts';
+import { anyLaneOf } from './terms.ts';
 import { printModule } from './wat.ts';
 
 /** A kernel's module, and the same to be read. */
@@ -22,14 +23,15 @@ export interface WasmKernel {
 }
 
 /** The module of one kernel: `run(first, end, buffers…, scalars)` runs workgroups `first` up to `end`. */
-export function emitWasm(loop: Loop, sharedPages?: number): WasmKernel {
+export function emitWasm(loop: Loop): WasmKernel {
   const { module, names } = new Emitter(expandMath(loop)).module();
-  const whole: WasmModule = sharedPages === undefined ? module : { ...module, sharedPages };
-  return { bytes: encodeModule(whole), text: printModule(whole, loop.header, names) };
+  return { bytes: encodeModule(module), text: printModule(module, loop.header, names) };
 }
 
 /** What holds a value of a register type and width. */
 export function valueType({ type, width }: Pick<Value, 'type' | 'width'>): ValueType {
+  if (type === 'f64' || type === 'i64' || type === 'u64')
+    throw new CompilerBug('emit-wasm', `${type} has no registers here`);
   if (width > 1) return 'v128';
   return type === 'f32' ? 'f32' : 'i32';
 }
@@ -197,7 +199,7 @@ export class Emitter {
         this.#for(stmt);
         return;
       case 'if':
-        this.value(stmt.condition);
+        this.#condition(stmt.condition);
         if (stmt.else === undefined || stmt.else.length === 0) f.block('if', () => this.#body(stmt.then));
         else
           f.either(
@@ -213,6 +215,17 @@ export class Emitter {
       default:
         throw new CompilerBug('emit-wasm', `invocations run in turn\n  in: ${printStmt(stmt)}`);
     }
+  }
+
+  /** Whether any of four lanes is true is one instruction. */
+  #condition(condition: Value): void {
+    const lanes = anyLaneOf(condition);
+    if (lanes?.width !== 4) {
+      this.value(condition);
+      return;
+    }
+    this.value(lanes);
+    this.f.op('v128.any_true');
   }
 
   #for({ name, start, end, step, body }: Extract<Stmt, { kind: 'for' }>): void {

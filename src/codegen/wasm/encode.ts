@@ -16,8 +16,6 @@ export interface WasmFunction {
 /** Functions over an imported memory (`env.memory`), of which the last is exported as `run`. */
 export interface WasmModule {
   readonly functions: readonly WasmFunction[];
-  /** The memory is shared among threads: its greatest size, in pages, must then be the importer's. */
-  readonly sharedPages?: number;
 }
 
 const types: Readonly<Record<ValueType, number>> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b };
@@ -26,16 +24,15 @@ const blockTypes: Readonly<Record<BlockType, number>> = { none: 0x40, ...types }
 /** What modules begin with: a magic number, and the version. */
 const preamble = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 
-export function encodeModule({ functions, sharedPages }: WasmModule): Uint8Array<ArrayBuffer> {
+export function encodeModule({ functions }: WasmModule): Uint8Array<ArrayBuffer> {
   const signature = ({ params, results }: WasmFunction): string => `${params.join()}>${results.join()}`;
   const signatures = [...new Set(functions.map(signature))];
   const typeSection = signatures.map((text) => {
     const [params, results] = text.split('>').map((side) => (side === '' ? [] : side.split(',')));
     return [0x60, ...vector(params!.map(typeCode)), ...vector(results!.map(typeCode))];
   });
-  const limits =
-    sharedPages === undefined ? [0x00, ...unsigned(0)] : [0x03, ...unsigned(0), ...unsigned(sharedPages)];
-  const memory = [...text('env'), ...text('memory'), 0x02, ...limits];
+  // A memory of any size.
+  const memory = [...text('env'), ...text('memory'), 0x02, 0x00, ...unsigned(0)];
   const bytes = [
     ...preamble,
     ...section(1, vector(typeSection)),
@@ -101,9 +98,6 @@ function encode({ name, immediates, block }: Instruction, bytes: number[]): void
       return;
     case 'memory lane':
       bytes.push(0, ...unsigned(first), second);
-      return;
-    case 'bulk':
-      bytes.push(0);
       return;
     default:
       takes satisfies never;

@@ -17,8 +17,7 @@ type Immediate =
   | 'v128'
   | 'lane'
   | 'lanes'
-  | 'memory lane'
-  | 'bulk';
+  | 'memory lane';
 
 /** A prefix, if it is not 0, the opcode, and what follows. */
 export type Coding = readonly [prefix: 0 | 0xfc | 0xfd, code: number, takes: Immediate];
@@ -29,10 +28,8 @@ export const instructions = {
   if: [0, 0x04, 'block'],
   else: [0, 0x05, 'none'],
   end: [0, 0x0b, 'none'],
-  br: [0, 0x0c, 'label'],
   br_if: [0, 0x0d, 'label'],
   call: [0, 0x10, 'function'],
-  drop: [0, 0x1a, 'none'],
   select: [0, 0x1b, 'none'],
   'local.get': [0, 0x20, 'local'],
   'local.set': [0, 0x21, 'local'],
@@ -58,7 +55,6 @@ export const instructions = {
   'i32.lt_u': [0, 0x49, 'none'],
   'i32.le_s': [0, 0x4c, 'none'],
   'i32.le_u': [0, 0x4d, 'none'],
-  'i32.ge_u': [0, 0x4f, 'none'],
   'f32.eq': [0, 0x5b, 'none'],
   'f32.ne': [0, 0x5c, 'none'],
   'f32.lt': [0, 0x5d, 'none'],
@@ -77,7 +73,6 @@ export const instructions = {
   'i32.shl': [0, 0x74, 'none'],
   'i32.shr_s': [0, 0x75, 'none'],
   'i32.shr_u': [0, 0x76, 'none'],
-  'i64.add': [0, 0x7c, 'none'],
   'i64.mul': [0, 0x7e, 'none'],
   'i64.shr_u': [0, 0x88, 'none'],
   'f32.abs': [0, 0x8b, 'none'],
@@ -102,10 +97,8 @@ export const instructions = {
   'f32.reinterpret_i32': [0, 0xbe, 'none'],
   'i32.trunc_sat_f32_s': [0xfc, 0x00, 'none'],
   'i32.trunc_sat_f32_u': [0xfc, 0x01, 'none'],
-  'memory.fill': [0xfc, 0x0b, 'bulk'],
 
   'v128.load': [0xfd, 0, 'memory'],
-  'v128.load8x8_u': [0xfd, 2, 'memory'],
   'v128.load16x4_s': [0xfd, 3, 'memory'],
   'v128.load16x4_u': [0xfd, 4, 'memory'],
   'v128.store': [0xfd, 11, 'memory'],
@@ -131,10 +124,10 @@ export const instructions = {
   'f32x4.ge': [0xfd, 70, 'none'],
   'v128.not': [0xfd, 77, 'none'],
   'v128.and': [0xfd, 78, 'none'],
-  'v128.andnot': [0xfd, 79, 'none'],
   'v128.or': [0xfd, 80, 'none'],
   'v128.xor': [0xfd, 81, 'none'],
   'v128.bitselect': [0xfd, 82, 'none'],
+  'v128.any_true': [0xfd, 83, 'none'],
   'v128.store16_lane': [0xfd, 89, 'memory lane'],
   'v128.store32_lane': [0xfd, 90, 'memory lane'],
   'v128.store64_lane': [0xfd, 91, 'memory lane'],

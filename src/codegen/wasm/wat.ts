@@ -9,12 +9,11 @@ export function printModule(
   header: readonly string[] = [],
   names: ReadonlyMap<string, readonly string[]> = new Map(),
 ): string {
-  const { functions, sharedPages } = module;
-  const memory = sharedPages === undefined ? '(memory 0)' : `(memory 0 ${sharedPages} shared)`;
+  const { functions } = module;
   const lines = [
     ...header.map((line) => `;; ${line}`),
     '(module',
-    `  (import "env" "memory" ${memory})`,
+    '  (import "env" "memory" (memory 0))',
     ...functions.flatMap((one) => printFunction(one, functions, names.get(one.name) ?? [])),
     `  (export "run" (func $${functions.at(-1)!.name})))`,
   ];
@@ -53,7 +52,6 @@ function printInstruction(
   const [first = 0, second = 0] = immediates;
   switch (takes) {
     case 'none':
-    case 'bulk':
       return name;
     case 'local':
       return `${name} ${local(first)}`;
