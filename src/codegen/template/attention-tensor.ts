@@ -4,8 +4,6 @@
 // machine: two invocations share a row, and halves of fragments are exchanged with the neighbour to get there and back.
 
 import type { Node } from '../../ir/graph.ts';
-import type { Expr } from '../../schedule/expr.ts';
-import type { InnerProduct, OuterProduct } from '../../schedule/kernel.ts';
 import { addInts, builtin, constant, less, mulInts, operation } from '../builder.ts';
 import { rounded } from '../lower.ts';
 import type { LoopBuffer, MatrixType, Value } from '../loop.ts';
@@ -40,8 +38,7 @@ export function tensorAttention(
   if (schedule === undefined || lanes * schedule.subgroups > limits.workgroupInvocations) return undefined;
   // Most of a fragment's rows would be idle: a row for a few lanes is faster.
   if (2 * body.row.extent < fragment.m || 2 * body.key.extent < fragment.k) return undefined;
-  const names = sidesOf(body).map(({ name }) => name);
-  const rows = new AttentionRows(frame, body, seatsOf(schedule), names);
+  const rows = new AttentionRows(frame, body, seatsOf(schedule), memoryNames(body));
   const units = new TensorUnits(rows, operand, schedule);
   const { subgroups, keys } = schedule;
   const note = `on matrix units (${operand}), ${fragment.m * subgroups} rows by ${keys} keys a workgroup`;
@@ -71,25 +68,9 @@ function padded(extent: number): number {
   return 16 * Math.ceil(extent / 16);
 }
 
-interface Wanted {
-  readonly name: string;
-  readonly operand: Expr;
-  readonly of: InnerProduct | OuterProduct;
-  readonly kind: 'row' | 'key' | 'value';
-}
-
-/** Operands that are staged. */
-function sidesOf({ inners, outers }: Attention): readonly Wanted[] {
-  return [
-    ...inners.map((of, i): Wanted => ({ name: `rows_${i}`, operand: narrowed(of.ofRow), of, kind: 'row' })),
-    ...inners.map((of, i): Wanted => ({ name: `keys_${i}`, operand: narrowed(of.ofKey), of, kind: 'key' })),
-    ...outers.map((of, i): Wanted => ({
-      name: `values_${i}`,
-      operand: narrowed(of.value),
-      of,
-      kind: 'value',
-    })),
-  ];
+/** Names of the workgroup memory for the operands that are staged. */
+function memoryNames({ inners, outers }: Attention): readonly string[] {
+  return [...inners.flatMap((_, i) => [`rows_${i}`, `keys_${i}`]), ...outers.map((_, i) => `values_${i}`)];
 }
 
 /** Workgroup memory at most, whichever way the operands lie. */
