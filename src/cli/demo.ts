@@ -45,7 +45,7 @@ export const demoCommand: Command = {
   details:
     'Trains a decoder-only transformer on a text, character by character, and lets it write. Everything in a\n' +
     'step (drawing the batch, forward, backward, AdamW) is one compiled program. Without a GPU it runs on\n' +
-    'webgpu:software; the run takes about a minute there.',
+    'wasm; the run takes some seconds there.',
   options: {
     steps: { type: 'string', value: 'N', about: `train steps (default ${settings.steps})` },
     text: { type: 'string', value: 'FILE', about: 'learn this text instead of the built-in one' },
@@ -141,7 +141,7 @@ function smoothed(values: readonly number[]): number[] {
 function kernelTable(explanation: sn.Explanation, columns: number | undefined): string {
   const rows = new Map<string, { times: number; kernel: ExplainedKernel; shapes: string }>();
   for (const kernel of explanation.kernels) {
-    const shapes = `${kernel.writes.join(' ')} ← ${[...kernel.reads].sort().join(' ')}`;
+    const shapes = `${typesOf(kernel.writes)} ← ${typesOf(kernel.reads)}`;
     const known = rows.get(`${kernel.kind} ${shapes}`);
     if (known === undefined) rows.set(`${kernel.kind} ${shapes}`, { times: 1, kernel, shapes });
     else known.times += 1;
@@ -156,6 +156,14 @@ function kernelTable(explanation: sn.Explanation, columns: number | undefined): 
   const lines = table(['times', 'kind', 'flops', 'bytes', 'writes ← reads'], cells, [0, 2, 3]).split('\n');
   const fit = (line: string): string => (line.length > columns! ? `${line.slice(0, columns! - 1)}…` : line);
   return (columns === undefined ? lines : lines.map(fit)).join('\n');
+}
+
+/** Types and how often each is there. */
+function typesOf(accesses: ExplainedKernel['reads']): string {
+  const times = new Map<string, number>();
+  for (const { type } of accesses) times.set(type, (times.get(type) ?? 0) + 1);
+  const shown = [...times].map(([type, count]) => (count === 1 ? type : `${type} × ${count}`));
+  return shown.toSorted().join(' ');
 }
 
 function mean(values: readonly number[]): number {

@@ -9,9 +9,9 @@ export const devicesCommand: Command = {
   about: 'list the devices of this machine',
   details:
     'Looks for every device and says what it is, or why it is not there. Without SINTER_DEVICE or\n' +
-    'setDevice, tensors are computed on cuda, else on webgpu, else on webgpu:software.',
+    'setDevice, tensors are computed on cuda, else on webgpu, else on wasm.',
   options: {},
-  examples: ['sinter devices', 'SINTER_DEVICE=webgpu:software sinter demo'],
+  examples: ['sinter devices', 'SINTER_DEVICE=wasm sinter demo'],
   run: async (values, output) => {
     const reports = await devices();
     if (values['json'] === true) {

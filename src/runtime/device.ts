@@ -26,7 +26,7 @@ export interface LoadedProgram {
 
 /** Facts the compiler may ask of a device; they select a `Target` (cost profile, limits) and are stable for its lifetime. */
 export interface DeviceFacts {
-  /** `cuda`, `cuda:1`, `webgpu`, `webgpu:software` or `interpreter`. */
+  /** `cuda`, `cuda:1`, `webgpu`, `wasm`, `webgpu:software` or `interpreter`. */
   readonly name: string;
   readonly description: string;
   readonly software: boolean;

@@ -9,7 +9,7 @@ import { wasmBackend } from './wasm/device.ts';
 import { webgpuBackend, webgpuSoftwareBackend } from './webgpu/open.ts';
 
 /** Tried in order when no device is named. */
-const DEFAULT_ORDER: readonly string[] = ['cuda', 'webgpu'];
+const DEFAULT_ORDER: readonly string[] = ['cuda', 'webgpu', 'wasm', 'webgpu:software'];
 
 const backends = new Map<string, Backend>(
   [cudaBackend, webgpuBackend, webgpuSoftwareBackend, wasmBackend, interpreterBackend].map((backend) => [
@@ -60,7 +60,7 @@ export async function openDevice(name: string | undefined = deviceFromEnvironmen
     }
   }
   throw new DeviceError('E_DEVICE', 'default', `no device was found:${reasons.join('')}`, {
-    hint: "SINTER_DEVICE=webgpu:software, or setDevice('webgpu:software'), which needs no GPU",
+    hint: "setDevice('interpreter'), which is slow and runs anywhere",
   });
 }
 

@@ -19,7 +19,7 @@ let opening: Promise<Device> | undefined;
 let queue: Promise<void> | undefined;
 
 /**
- * Chooses the device for what is computed from now on: `cuda` (`cuda:1` for the second), `webgpu`, `webgpu:software` or
+ * Chooses the device for what is computed from now on: `cuda` (`cuda:1` for the second), `webgpu`, `wasm`, `webgpu:software` or
  * `interpreter`; undefined for the default. Values on another device move when they are used. Throws E_DEVICE at other names; that the machine lacks the
  * device shows when data is read.
  */
@@ -60,24 +60,10 @@ export function device(): Promise<Device> {
   return opening;
 }
 
-/**
- * What `setDevice` or `SINTER_DEVICE` name, else a GPU, by CUDA or by WebGPU, else the software adapter: without a GPU it is the fastest
- * that there is.
- */
-async function openChosen(): Promise<Device> {
+/** What `setDevice` or `SINTER_DEVICE` name, else the default: a GPU, by CUDA or by WebGPU, else WebAssembly. */
+function openChosen(): Promise<Device> {
   const name = chosen ?? deviceFromEnvironment();
-  if (name !== undefined) return openDevice(name).catch((error) => advise(name, error));
-  const reasons: string[] = [];
-  for (const candidate of ['cuda', 'webgpu', 'webgpu:software']) {
-    try {
-      return await openDevice(candidate);
-    } catch (error) {
-      reasons.push(`\n  ${error instanceof Error ? error.message : error}`);
-    }
-  }
-  throw new DeviceError('E_DEVICE', 'default', `no device was found:${reasons.join('')}`, {
-    hint: "setDevice('interpreter'), which is slow and runs anywhere",
-  });
+  return name === undefined ? openDevice() : openDevice(name).catch((error) => advise(name, error));
 }
 
 /** The error with words on what to do, where it has none. */
@@ -85,8 +71,7 @@ function advise(name: string, error: unknown): never {
   const { message } = error as Error;
   if (!(error instanceof DeviceError && error.code === 'E_DEVICE') || message.includes('\n  try: '))
     throw error;
-  const others =
-    "setDevice('webgpu:software'), which needs no GPU, or setDevice('interpreter'), which runs anywhere";
+  const others = "setDevice('wasm'), which needs no GPU, or setDevice('interpreter'), which runs anywhere";
   const problem = message.startsWith(`${name}: `) ? message.slice(name.length + 2) : message;
   throw new DeviceError('E_DEVICE', name, problem, { hint: others, cause: error });
 }

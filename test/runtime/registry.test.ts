@@ -80,12 +80,23 @@ test('a failure is not remembered', async () => {
   expect((await registry.openDevice('webgpu')).facts.description).toBe('webgpu device');
 });
 
+test('without a GPU the CPU computes, and what imitates a GPU only where WebAssembly cannot', async () => {
+  for (const name of ['cuda', 'webgpu']) registry.registerBackend(missing(name, 'not here'));
+  expect((await registry.openDevice()).facts.name).toBe('wasm');
+  registry.registerBackend(missing('wasm', 'no SIMD'));
+  const software = fake('webgpu:software');
+  registry.registerBackend(software);
+  expect((await registry.openDevice()).facts.description).toBe('webgpu:software device');
+  expect(software.opened).toBe(1);
+});
+
 test('without any device the error says what was tried and what to do', async () => {
-  registry.registerBackend(missing('webgpu', 'no driver here'));
+  for (const name of ['webgpu', 'wasm', 'webgpu:software'])
+    registry.registerBackend(missing(name, 'no driver here'));
   const error: unknown = await registry.openDevice().catch((reason: unknown) => reason);
   expect(error).toMatchObject({ name: 'DeviceError', code: 'E_DEVICE' });
   expect((error as Error).message).toContain('webgpu: no driver here');
-  expect((error as Error).message).toContain('try: SINTER_DEVICE=webgpu:software');
+  expect((error as Error).message).toContain("try: setDevice('interpreter')");
 });
 
 test('an unknown name is refused with the names there are', async () => {

@@ -32,7 +32,7 @@ describe('a device that the machine lacks', () => {
     expect(error).toBeInstanceOf(DeviceError);
     expect(error.code).toBe('E_DEVICE');
     expect(error.message).toBe(
-      `absent: ${reason}\n  try: setDevice('webgpu:software'), which needs no GPU, or setDevice('interpreter'), which runs anywhere`,
+      `absent: ${reason}\n  try: setDevice('wasm'), which needs no GPU, or setDevice('interpreter'), which runs anywhere`,
     );
   });
 
