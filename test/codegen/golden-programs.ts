@@ -2,18 +2,12 @@
 
 import { add, binary, broadcast, div, mul, sub, unary } from '../../src/ir/build.ts';
 import type { Node } from '../../src/ir/graph.ts';
-import { cudaTarget, gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
+import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import { Sketch } from './cases.ts';
 
 /** By the names of their files; each is one kernel. */
 export const goldenPrograms: Readonly<Record<string, readonly [Target, (s: Sketch) => readonly Node[]]>> = {
-  'swish-of-rows': [
-    gpuTarget,
-    (s) => {
-      const x = add(s.b, s.input([64, 32]), broadcast(s.b, s.input([32]), [64, 32]));
-      return [mul(s.b, x, unary(s.b, 'recip', add(s.b, unary(s.b, 'exp', unary(s.b, 'neg', x)), 1)))];
-    },
-  ],
+  'swish-of-rows': [gpuTarget, (s) => [swishOfRows(s)]],
   'softmax-software': [softwareTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
   'softmax-gpu': [gpuTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
   'matmul-bias-relu-software': [softwareTarget, (s) => [biasRelu(s, 64, 64, 64)]],
@@ -40,7 +34,16 @@ export const goldenPrograms: Readonly<Record<string, readonly [Target, (s: Sketc
     (s) => [s.matmul(s.input([512, 256], 'bf16'), s.input([256, 512], 'bf16'))],
   ],
   'half-precision-sum-cuda': [cudaTarget, (s) => [halfSum(s)]],
+  'swish-of-rows-wasm': [wasmTarget, (s) => [swishOfRows(s)]],
+  'softmax-wasm': [wasmTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
+  'running-sum-wasm': [wasmTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
+  'half-precision-sum-wasm': [wasmTarget, (s) => [halfSum(s)]],
 };
+
+function swishOfRows(s: Sketch): Node {
+  const x = add(s.b, s.input([64, 32]), broadcast(s.b, s.input([32]), [64, 32]));
+  return mul(s.b, x, unary(s.b, 'recip', add(s.b, unary(s.b, 'exp', unary(s.b, 'neg', x)), 1)));
+}
 
 function halfSum(s: Sketch): Node {
   return add(s.b, s.input([64], 'f16'), s.input([64], 'f16'));

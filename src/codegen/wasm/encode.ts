@@ -1,7 +1,14 @@
 // Modules as bytes: the sections of the binary format that kernels need (types, one imported memory, functions, one export, code),
 // with numbers in LEB128. WebAssembly core specification, "Binary Format".
 
-import { codingOf, type BlockType, type Instruction, type ValueType } from './instructions.ts';
+import {
+  bytesAccessed,
+  codingOf,
+  type BlockType,
+  type Instruction,
+  type InstructionName,
+  type ValueType,
+} from './instructions.ts';
 
 /** A function; its parameters are the first of its locals. */
 export interface WasmFunction {
@@ -78,8 +85,7 @@ function encode({ name, immediates, block }: Instruction, bytes: number[]): void
       bytes.push(blockTypes[block ?? 'none']);
       return;
     case 'memory':
-      // Alignment is a hint; none is promised.
-      bytes.push(0, ...unsigned(first));
+      bytes.push(alignment(name), ...unsigned(first));
       return;
     case 'i32':
       bytes.push(...signed(first));
@@ -97,11 +103,16 @@ function encode({ name, immediates, block }: Instruction, bytes: number[]): void
       bytes.push(...immediates);
       return;
     case 'memory lane':
-      bytes.push(0, ...unsigned(first), second);
+      bytes.push(alignment(name), ...unsigned(first), second);
       return;
     default:
       takes satisfies never;
   }
+}
+
+/** The hint that an address is a multiple of what is read there, as a power of 2; engines do not rely on it. */
+function alignment(name: InstructionName): number {
+  return Math.log2(bytesAccessed(name));
 }
 
 function words(data: Float32Array | Uint32Array): Uint8Array {

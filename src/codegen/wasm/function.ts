@@ -43,9 +43,13 @@ export class FunctionBuilder {
   }
 
   #fresh(hint: string): string {
-    const count = this.#used.get(hint) ?? 0;
-    this.#used.set(hint, count + 1);
-    return count === 0 ? hint : `${hint}_${count}`;
+    let name = hint;
+    let count = this.#used.get(hint) ?? 0;
+    // `x_1` may be a name of its own.
+    while (this.#used.has(name)) name = `${hint}_${(count += 1)}`;
+    this.#used.set(hint, count);
+    if (name !== hint) this.#used.set(name, 0);
+    return name;
   }
 
   /** A new local. */

@@ -189,6 +189,14 @@ export interface Instruction {
   readonly block?: BlockType;
 }
 
+/** Bytes that an instruction reads or writes. */
+export function bytesAccessed(name: InstructionName): number {
+  const [, type = '', bits, lanes] = /^(\w+)\.(?:load|store)(\d+)?(x\d)?/.exec(name) ?? [];
+  if (lanes !== undefined) return 8;
+  if (bits !== undefined) return Number(bits) / 8;
+  return type === 'v128' ? 16 : type.endsWith('64') ? 8 : 4;
+}
+
 /** How an instruction is written in bytes. */
 export function codingOf(name: InstructionName): Coding {
   return instructions[name];

@@ -1,7 +1,12 @@
-// Modules as text (WAT): one instruction a line, as the encoder writes them, so that what runs can be read.
+// Modules as text (WAT) in folded form, so that what runs can be read: an instruction with its operands inside it, a statement a line.
+// The text assembles to the very bytes that the encoder writes.
 
 import type { WasmFunction, WasmModule } from './encode.ts';
+import { foldBody, type Folded } from './fold.ts';
 import { codingOf, type Instruction } from './instructions.ts';
+
+/** Columns of a line, where what is on it can be broken. */
+const width = 120;
 
 /** The text of a module; `header` lines become comments. Locals are named where names are given. */
 export function printModule(
@@ -31,16 +36,56 @@ function printFunction(
     ...params.map((type, i) => `(param ${local(i)} ${type})`),
     ...results.map((type) => `(result ${type})`),
   ];
-  const lines = [`  ${head.join(' ')}`];
-  locals.forEach((type, i) => lines.push(`    (local ${local(params.length + i)} ${type})`));
-  let depth = 2;
-  for (const instruction of body) {
-    if (instruction.name === 'end' || instruction.name === 'else') depth -= 1;
-    lines.push('  '.repeat(depth) + printInstruction(instruction, functions, local));
-    if (['block', 'loop', 'if', 'else'].includes(instruction.name)) depth += 1;
-  }
+  const declared = locals.map((type, i) => `(local ${local(params.length + i)} ${type})`);
+  const print = (instruction: Instruction): string => printInstruction(instruction, functions, local);
+  const lines = [
+    `  ${head.join(' ')}`,
+    ...filled(declared, 4),
+    ...foldBody(body, functions).flatMap((one) => printFolded(one, 4, print)),
+  ];
   lines.push(`${lines.pop()!})`);
   return lines;
+}
+
+/** Items side by side, on as many lines as they need. */
+function filled(items: readonly string[], indent: number): string[] {
+  const lines: string[] = [];
+  for (const item of items) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + item.length <= width)
+      lines[lines.length - 1] = `${last} ${item}`;
+    else lines.push(' '.repeat(indent) + item);
+  }
+  return lines;
+}
+
+/** An expression: on one line if it fits there, else each operand on lines of its own. */
+function printFolded(folded: Folded, indent: number, print: (instruction: Instruction) => string): string[] {
+  const { instruction, operands, bodies } = folded;
+  const start = `${' '.repeat(indent)}(${print(instruction)}`;
+  const inside = indent + 2;
+  const parts = operands.flatMap((one) => printFolded(one, inside, print));
+  const line = [start, ...parts.map((part) => part.trimStart())].join(' ');
+  if (bodies.length === 0) {
+    if (line.length < width) return [`${line})`];
+    return closed([start, ...parts]);
+  }
+  const opening = line.length < width ? [line] : [start, ...parts];
+  if (instruction.name !== 'if') {
+    const statements = bodies[0]!.flatMap((one) => printFolded(one, inside, print));
+    return closed([...opening, ...statements]);
+  }
+  const branches = bodies.flatMap((body, i) =>
+    closed([
+      `${' '.repeat(inside)}${i === 0 ? '(then' : '(else'}`,
+      ...body.flatMap((one) => printFolded(one, inside + 2, print)),
+    ]),
+  );
+  return closed([...opening, ...branches]);
+}
+
+function closed(lines: readonly string[]): string[] {
+  return [...lines.slice(0, -1), `${lines.at(-1)!})`];
 }
 
 function printInstruction(
@@ -66,7 +111,7 @@ function printInstruction(
     case 'f32':
       return `${name} ${float(first)}`;
     case 'v128':
-      return `${name} i32x4 ${immediates.map((word) => `0x${(word >>> 0).toString(16).padStart(8, '0')}`).join(' ')}`;
+      return `${name} ${vectorText(immediates)}`;
     case 'label':
     case 'i32':
     case 'lane':
@@ -76,6 +121,23 @@ function printInstruction(
       return takes satisfies never;
   }
 }
+
+/** Four floats, where the words look like floats: few integers are as large as the bits of a float of usual size. */
+function vectorText(words: readonly number[]): string {
+  const floats = words.map((word) => {
+    single.setUint32(0, word);
+    return single.getFloat32(0);
+  });
+  const looksLikeFloat = (value: number): boolean => {
+    const size = Math.abs(value);
+    return value === 0 || size === Infinity || (size > 1e-12 && size < 1e12);
+  };
+  return words.some((word) => word !== 0) && floats.every(looksLikeFloat)
+    ? `f32x4 ${floats.map(float).join(' ')}`
+    : `i32x4 ${words.map((word) => word | 0).join(' ')}`;
+}
+
+const single = new DataView(new ArrayBuffer(4));
 
 function float(value: number): string {
   if (Number.isNaN(value)) return 'nan';

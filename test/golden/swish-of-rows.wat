@@ -1,0 +1,89 @@
+;; map kernel; 1 x 4 elements per invocation
+;; in0: f32[64,32], in1: f32[32], out0: f32[64,32]
+;; 32768 flops, 16512 bytes
+(module
+  (import "env" "memory" (memory 0))
+  (func $group (param $group i32) (param $in0 i32) (param $in1 i32) (param $out0 i32)
+    (local $group_x i32) (local $group_y i32) (local $group_z i32) (local $local_x i32) (local $local_y i32)
+    (local $local_z i32) (local $quad i32) (local $x0 v128) (local $idx i32) (local $x1 v128) (local $add v128)
+    (local $neg v128) (local $c v128) (local $c_1 v128) (local $exp_1 v128) (local $c_2 v128) (local $c_3 v128)
+    (local $exp_2 v128) (local $exp_3 v128) (local $c_4 v128) (local $c_5 v128) (local $exp_4 v128) (local $c_6 v128)
+    (local $c_7 v128) (local $c_8 v128) (local $c_9 v128) (local $c_10 v128) (local $c_11 v128) (local $c_12 v128)
+    (local $exp v128) (local $c_13 v128) (local $add_1 v128) (local $recip v128) (local $mul v128)
+    (local.set $c (v128.const f32x4 -87.5 -87.5 -87.5 -87.5))
+    (local.set $c_1 (v128.const f32x4 89 89 89 89))
+    (local.set $c_2 (v128.const f32x4 1.4426950216293335 1.4426950216293335 1.4426950216293335 1.4426950216293335))
+    (local.set $c_3 (v128.const f32x4 12582912 12582912 12582912 12582912))
+    (local.set $c_4 (v128.const f32x4 0.693145751953125 0.693145751953125 0.693145751953125 0.693145751953125))
+    (local.set $c_5
+      (v128.const f32x4 0.000001428606765330187 0.000001428606765330187 0.000001428606765330187 0.000001428606765330187))
+    (local.set $c_6
+      (v128.const f32x4 0.0027629078831523657 0.0027629078831523657 0.0027629078831523657 0.0027629078831523657))
+    (local.set $c_7 (v128.const f32x4 0.01673749089241028 0.01673749089241028 0.01673749089241028 0.01673749089241028))
+    (local.set $c_8 (v128.const f32x4 0.08333677798509598 0.08333677798509598 0.08333677798509598 0.08333677798509598))
+    (local.set $c_9 (v128.const f32x4 0.3333304226398468 0.3333304226398468 0.3333304226398468 0.3333304226398468))
+    (local.set $c_10 (v128.const f32x4 0.9999998807907104 0.9999998807907104 0.9999998807907104 0.9999998807907104))
+    (local.set $c_11 (v128.const f32x4 2 2 2 2))
+    (local.set $c_12 (v128.const f32x4 0.5 0.5 0.5 0.5))
+    (local.set $c_13 (v128.const f32x4 1 1 1 1))
+    (local.set $group_x (local.get $group))
+    (local.set $group (i32.const 0))
+    (local.set $group_y (local.get $group))
+    (local.set $group (i32.const 0))
+    (local.set $group_z (local.get $group))
+    (local.set $group (i32.const 0))
+    (local.set $local_z (i32.const 0))
+    (local.set $local_y (i32.const 0))
+    (local.set $local_x (i32.const 0))
+    (loop
+      (local.set $quad (i32.add (i32.mul (local.get $group_x) (i32.const 16)) (local.get $local_x)))
+      (local.set $x0
+        (v128.load (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $quad) (i32.const 4)) (i32.const 2)))))
+      (local.set $idx (i32.and (local.get $quad) (i32.const 7)))
+      (local.set $x1
+        (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 2)))))
+      (local.set $add (f32x4.add (local.get $x0) (local.get $x1)))
+      (local.set $neg (f32x4.neg (local.get $add)))
+      (local.set $exp_1 (f32x4.pmin (f32x4.pmax (local.get $neg) (local.get $c)) (local.get $c_1)))
+      (local.set $exp_2 (f32x4.add (f32x4.mul (local.get $exp_1) (local.get $c_2)) (local.get $c_3)))
+      (local.set $exp_3 (f32x4.sub (local.get $exp_2) (local.get $c_3)))
+      (local.set $exp_4
+        (f32x4.sub
+          (f32x4.sub (local.get $exp_1) (f32x4.mul (local.get $exp_3) (local.get $c_4)))
+          (f32x4.mul (local.get $exp_3) (local.get $c_5))))
+      (local.set $exp
+        (f32x4.mul
+          (f32x4.add
+            (f32x4.mul
+              (local.get $exp_4)
+              (f32x4.add
+                (f32x4.mul
+                  (local.get $exp_4)
+                  (f32x4.add
+                    (f32x4.mul
+                      (local.get $exp_4)
+                      (f32x4.add
+                        (f32x4.mul
+                          (local.get $exp_4)
+                          (f32x4.add
+                            (f32x4.mul
+                              (local.get $exp_4)
+                              (f32x4.add (f32x4.mul (local.get $exp_4) (local.get $c_6)) (local.get $c_7)))
+                            (local.get $c_8)))
+                        (local.get $c_9)))
+                    (local.get $c_10)))
+                (local.get $c_11)))
+            (local.get $c_11))
+          (i32x4.add (i32x4.shl (local.get $exp_2) (i32.const 23)) (local.get $c_12))))
+      (local.set $add_1 (f32x4.add (local.get $exp) (local.get $c_13)))
+      (local.set $recip (f32x4.div (local.get $c_13) (local.get $add_1)))
+      (local.set $mul (f32x4.mul (local.get $add) (local.get $recip)))
+      (v128.store
+        (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $quad) (i32.const 4)) (i32.const 2)))
+        (local.get $mul))
+      (br_if 0 (i32.lt_s (local.tee $local_x (i32.add (local.get $local_x) (i32.const 1))) (i32.const 16)))))
+  (func $run (param $first i32) (param $end i32) (param $in0 i32) (param $in1 i32) (param $out0 i32)
+    (loop
+      (call $group (local.get $first) (local.get $in0) (local.get $in1) (local.get $out0))
+      (br_if 0 (i32.lt_s (local.tee $first (i32.add (local.get $first) (i32.const 1))) (local.get $end)))))
+  (export "run" (func $run)))
