@@ -95,4 +95,4 @@ const ternary: ReadonlySet<string> = new Set(['select', 'v128.bitselect']);
 
 /** What follows the type in names of operations of one operand; those of two have it too, but not as a whole word. */
 const unary =
-  /\.(eqz|clz|ctz|popcnt|abs|neg|ceil|floor|trunc|nearest|sqrt|not|splat|any|all|bitmask|wrap|extend|extend\d+|extadd|convert|demote|promote|reinterpret)(_|$)/;
+  /\.(?:eqz|clz|ctz|popcnt|abs|neg|ceil|floor|trunc|nearest|sqrt|not|splat|any_true|all_true|bitmask|wrap|extend|extend\d+|extadd|convert|demote|promote|reinterpret)(?:_|$)/;
