@@ -1,7 +1,6 @@
 // Elements of buffers as WebAssembly reads and writes them: any address, any alignment. Narrow elements lie as they are, and are
 // widened as they are read; stores keep the low bits, floats rounded to the nearest.
 
-import { CompilerBug } from '../../errors.ts';
 import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import type { Stmt, Value } from '../loop.ts';
 import type { Emitter } from './emit.ts';
@@ -28,7 +27,10 @@ function address(to: Emitter, buffer: string, index: Value, bytes: number): numb
   return folds ? by.value * bytes : 0;
 }
 
-const scalarLoads: Partial<Record<DType, InstructionName>> = {
+const scalarLoads: Readonly<Record<DType, InstructionName>> = {
+  f64: 'f64.load',
+  i64: 'i64.load',
+  u64: 'i64.load',
   f32: 'f32.load',
   i32: 'i32.load',
   u32: 'i32.load',
@@ -47,7 +49,7 @@ export function loadValue(to: Emitter, { buffer, index, width, type }: Load): vo
   const { dtype } = to.buffers.get(buffer)!;
   const offset = address(to, buffer, index, dtypeBytes(dtype));
   if (width === 1) {
-    f.op(scalarLoads[dtype] ?? refuse(dtype), offset);
+    f.op(scalarLoads[dtype], offset);
     if (dtype === 'bf16') {
       f.int(16);
       f.op('i32.shl');
@@ -61,6 +63,11 @@ export function loadValue(to: Emitter, { buffer, index, width, type }: Load): vo
     return;
   }
   switch (dtype) {
+    case 'f64':
+    case 'i64':
+    case 'u64':
+      f.op('v128.load', offset);
+      return;
     case 'f32':
     case 'i32':
     case 'u32':
@@ -93,11 +100,14 @@ export function loadValue(to: Emitter, { buffer, index, width, type }: Load): vo
       return;
     }
     default:
-      refuse(dtype);
+      dtype satisfies never;
   }
 }
 
-const scalarStores: Partial<Record<DType, InstructionName>> = {
+const scalarStores: Readonly<Record<DType, InstructionName>> = {
+  f64: 'f64.store',
+  i64: 'i64.store',
+  u64: 'i64.store',
   f32: 'f32.store',
   i32: 'i32.store',
   u32: 'i32.store',
@@ -125,10 +135,15 @@ export function storeValue(to: Emitter, { buffer, index, value }: Store): void {
       to.call(dtype === 'f16' ? 'f32_to_f16' : 'f32_to_bf16');
       f.op('i32x4.extract_lane', 0);
     }
-    f.op(scalarStores[dtype] ?? refuse(dtype), offset);
+    f.op(scalarStores[dtype], offset);
     return;
   }
   switch (dtype) {
+    case 'f64':
+    case 'i64':
+    case 'u64':
+      f.op('v128.store', offset);
+      return;
     case 'f32':
     case 'i32':
     case 'u32':
@@ -164,10 +179,6 @@ export function storeValue(to: Emitter, { buffer, index, value }: Store): void {
       return;
     }
     default:
-      refuse(dtype);
+      dtype satisfies never;
   }
-}
-
-function refuse(dtype: DType): never {
-  throw new CompilerBug('emit-wasm', `${dtype} has no registers here`);
 }

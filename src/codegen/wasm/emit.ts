@@ -8,10 +8,12 @@ import { printStmt } from '../print-loop.ts';
 import { isNonnegative, rangesOf, withShifts, type Ranges } from '../ranges.ts';
 import { loadValue, storeValue } from './access.ts';
 import { encodeModule, type WasmModule } from './encode.ts';
-import { FunctionBuilder, wordOf } from './function.ts';
+import { FunctionBuilder } from './function.ts';
+import { halveVectors } from './halves.ts';
 import { routines, type RoutineName } from './routines.ts';
 import type { ValueType } from './instructions.ts';
 import { expandMath } from './math.ts';
+import { isLong, laneShape, numberType, valueType, wordsOf } from './registers.ts';
 import { spell } from './spelling.ts';
 import { anyLaneOf } from './terms.ts';
 import { printModule } from './wat.ts';
@@ -24,16 +26,8 @@ export interface WasmKernel {
 
 /** The module of one kernel: `run(first, end, buffers…, scalars)` runs workgroups `first` up to `end`. */
 export function emitWasm(loop: Loop): WasmKernel {
-  const { module, names } = new Emitter(expandMath(loop)).module();
+  const { module, names } = new Emitter(expandMath(halveVectors(loop))).module();
   return { bytes: encodeModule(module), text: printModule(module, loop.header, names) };
-}
-
-/** What holds a value of a register type and width. */
-export function valueType({ type, width }: Pick<Value, 'type' | 'width'>): ValueType {
-  if (type === 'f64' || type === 'i64' || type === 'u64')
-    throw new CompilerBug('emit-wasm', `${type} has no registers here`);
-  if (width > 1) return 'v128';
-  return type === 'f32' ? 'f32' : 'i32';
 }
 
 const axes = ['x', 'y', 'z'] as const;
@@ -288,6 +282,7 @@ export class Emitter {
         return;
       case 'scalar':
         f.get(this.#loop.buffers.length + 1);
+        // A word has 32 bits.
         f.op(value.type === 'f32' ? 'f32.load' : 'i32.load', 4 * value.slot);
         if (value.type === 'bool') {
           f.int(0);
@@ -300,12 +295,12 @@ export class Emitter {
       case 'splat':
         this.value(value.arg);
         if (value.type === 'bool') this.#mask();
-        f.op(value.type === 'f32' ? 'f32x4.splat' : 'i32x4.splat');
+        f.op(`${laneShape(value.type)}.splat`);
         return;
       case 'lane':
         this.value(value.arg);
         if (value.arg.width === 1) return;
-        f.op(value.type === 'f32' ? 'f32x4.extract_lane' : 'i32x4.extract_lane', value.lane);
+        f.op(`${laneShape(value.type)}.extract_lane`, value.lane);
         if (value.type === 'bool') {
           f.int(1);
           f.op('i32.and');
@@ -328,32 +323,58 @@ export class Emitter {
     f.op('i32.sub');
   }
 
-  #constant({ value, type, width }: Extract<Value, { kind: 'constant' }>): void {
+  #constant(constant: Extract<Value, { kind: 'constant' }>): void {
     const { f } = this;
-    if (width === 1) {
-      if (type === 'f32') f.op('f32.const', value);
-      else f.int(type === 'bool' ? Number(value !== 0) : value);
+    const { value, type, width } = constant;
+    const words = wordsOf(constant);
+    if (width > 1) {
+      f.repeat(words);
       return;
     }
-    f.splat(type === 'f32' ? wordOf(value) : type === 'bool' ? -Number(value !== 0) : value);
+    const number = numberType(type);
+    if (number === 'f32' || number === 'f64') f.op(`${number}.const`, value);
+    else if (number === 'i64') f.op('i64.const', ...words);
+    else f.int(type === 'bool' ? Number(value !== 0) : value);
   }
 
   #vector({ args, type }: Extract<Value, { kind: 'vector' }>): void {
     const { f } = this;
-    const isFloat = type === 'f32';
-    const words = args.map((arg) =>
-      arg.kind === 'constant' && type !== 'bool' ? (isFloat ? wordOf(arg.value) : arg.value) : undefined,
-    );
-    if (words.every((word) => word !== undefined)) {
-      const [a = 0, b = 0, c = 0, d = 0] = words;
+    const words = args.flatMap((arg) => (arg.kind === 'constant' ? [wordsOf(arg)] : []));
+    if (words.length === args.length) {
+      const [a = 0, b = 0, c = 0, d = 0] = words.flat();
       f.vector([a, b, c, d]);
       return;
     }
+    if (this.#shuffled(args)) return;
+    const shape = laneShape(type);
     args.forEach((arg, lane) => {
       this.value(arg);
       if (type === 'bool') this.#mask();
-      if (lane === 0) f.op(isFloat ? 'f32x4.splat' : 'i32x4.splat');
-      else f.op(isFloat ? 'f32x4.replace_lane' : 'i32x4.replace_lane', lane);
+      if (lane === 0) f.op(`${shape}.splat`);
+      else f.op(`${shape}.replace_lane`, lane);
     });
+  }
+
+  /** Lanes of one vector or two, by one instruction or none; says whether it was that simple. */
+  #shuffled(args: readonly Value[]): boolean {
+    const { f } = this;
+    const sources: string[] = [];
+    const places: (readonly [source: number, lane: number])[] = [];
+    for (const arg of args) {
+      if (arg.kind !== 'lane' || arg.arg.width === 1 || arg.arg.kind !== 'variable') return false;
+      const { name } = arg.arg;
+      if (!sources.includes(name)) sources.push(name);
+      places.push([sources.indexOf(name), arg.lane]);
+    }
+    const [first, second = first, ...others] = sources;
+    if (first === undefined || second === undefined || others.length > 0) return false;
+    f.get(this.#variables.get(first)!);
+    if (places.every(([source, lane], i) => source === 0 && lane === i)) return true;
+    f.get(this.#variables.get(second)!);
+    f.shuffle(
+      isLong(args[0]!.type) ? 8 : 4,
+      places.map(([source, lane]) => ({ source, lane })),
+    );
+    return true;
   }
 }

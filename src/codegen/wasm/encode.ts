@@ -88,13 +88,19 @@ function encode({ name, immediates, block }: Instruction, bytes: number[]): void
       bytes.push(alignment(name), ...unsigned(first));
       return;
     case 'i32':
-      bytes.push(...signed(first));
+      bytes.push(...signed(BigInt(first | 0)));
+      return;
+    case 'i64':
+      bytes.push(...signed(longOf(first, second)));
       return;
     case 'f32':
-      bytes.push(...words(Float32Array.of(first)));
+      bytes.push(...littleEndian(4, immediates, (view, at) => view.setFloat32(at, first, true)));
+      return;
+    case 'f64':
+      bytes.push(...littleEndian(8, immediates, (view, at) => view.setFloat64(at, first, true)));
       return;
     case 'v128':
-      bytes.push(...words(Uint32Array.from(immediates)));
+      bytes.push(...littleEndian(4, immediates, (view, at, word) => view.setUint32(at, word, true)));
       return;
     case 'lane':
       bytes.push(first);
@@ -115,12 +121,13 @@ function alignment(name: InstructionName): number {
   return Math.log2(bytesAccessed(name));
 }
 
-function words(data: Float32Array | Uint32Array): Uint8Array {
-  const view = new DataView(new ArrayBuffer(data.byteLength));
-  data.forEach((word, i) => {
-    if (data instanceof Float32Array) view.setFloat32(4 * i, word, true);
-    else view.setUint32(4 * i, word, true);
-  });
+function littleEndian(
+  size: 4 | 8,
+  numbers: readonly number[],
+  put: (view: DataView, at: number, number: number) => void,
+): Uint8Array {
+  const view = new DataView(new ArrayBuffer(size * numbers.length));
+  numbers.forEach((number, i) => put(view, size * i, number));
   return new Uint8Array(view.buffer);
 }
 
@@ -149,14 +156,19 @@ function unsigned(value: number): number[] {
   return bytes;
 }
 
-/** Signed LEB128 of a 32-bit number. */
-function signed(value: number): number[] {
+/** The i64 of two words. */
+export function longOf(low: number, high: number): bigint {
+  return (BigInt(high | 0) << 32n) | BigInt(low >>> 0);
+}
+
+/** Signed LEB128. */
+function signed(value: bigint): number[] {
   const bytes: number[] = [];
-  let rest = value | 0;
+  let rest = value;
   for (;;) {
-    const low = rest & 0x7f;
-    rest >>= 7;
-    const done = (rest === 0 && (low & 0x40) === 0) || (rest === -1 && (low & 0x40) !== 0);
+    const low = Number(rest & 0x7fn);
+    rest >>= 7n;
+    const done = (rest === 0n && (low & 0x40) === 0) || (rest === -1n && (low & 0x40) !== 0);
     bytes.push(done ? low : low | 0x80);
     if (done) return bytes;
   }

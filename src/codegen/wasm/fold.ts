@@ -76,7 +76,9 @@ function effectOf({ name, immediates, block }: Instruction, functions: readonly 
     case 'memory lane':
       return [2, name.includes('store') ? 0 : 1];
     case 'i32':
+    case 'i64':
     case 'f32':
+    case 'f64':
     case 'v128':
       return [0, 1];
     case 'lane':

@@ -78,6 +78,12 @@ export class FunctionBuilder {
     this.op('i32.const', value | 0);
   }
 
+  /** An i32 or an i64. */
+  whole(type: 'i32' | 'i64', value: number): void {
+    if (type === 'i32') this.int(value);
+    else this.op('i64.const', value, value < 0 ? -1 : 0);
+  }
+
   /** Four words, from a local that is set at the start. */
   vector(words: readonly [number, number, number, number]): void {
     const key = words.map((word) => word >>> 0).join();
@@ -98,6 +104,21 @@ export class FunctionBuilder {
     this.vector([word, word, word, word]);
   }
 
+  /** One word in every lane, or two. */
+  repeat(words: readonly number[]): void {
+    const [low = 0, high = low] = words;
+    this.vector([low, high, low, high]);
+  }
+
+  /** Lanes of the two vectors on the stack, of so many bytes; what is left of the v128 is lane 0. */
+  shuffle(bytes: 4 | 8, lanes: readonly { readonly source: number; readonly lane: number }[]): void {
+    const all = Array.from({ length: 16 }, (_, i) => {
+      const { source, lane } = lanes[Math.floor(i / bytes)] ?? { source: 0, lane: 0 };
+      return 16 * source + bytes * lane + (i % bytes);
+    });
+    this.op('i8x16.shuffle', ...all);
+  }
+
   block(kind: 'block' | 'loop' | 'if', inside: () => void, type: BlockType = 'none'): void {
     this.#body.push({ name: kind, immediates: [], block: type });
     inside();
@@ -112,13 +133,4 @@ export class FunctionBuilder {
     otherwise();
     this.op('end');
   }
-}
-
-const single = new Float32Array(1);
-const bits = new Uint32Array(single.buffer);
-
-/** The 32 bits of a float. */
-export function wordOf(value: number): number {
-  single[0] = value;
-  return bits[0]!;
 }

@@ -1,16 +1,18 @@
 // Operations on integers that take more than an instruction: quotients with every divisor, rounding toward −∞, shifts by any count,
-// upper halves of products. Vectors of four are taken apart where WebAssembly has nothing for them.
+// upper halves of products. Vectors are taken apart where WebAssembly has nothing for them.
 
 import type { Value } from '../loop.ts';
 import type { Emitter } from './emit.ts';
+import { isLong, isUnsigned, laneShape } from './registers.ts';
 
 export type Operation = Extract<Value, { kind: 'op' }>;
 /** Leaves the result of an operation on the stack. */
 export type Spelling = (to: Emitter, value: Operation) => void;
 
 /** Each lane on its own, through scalars: what vectors have no instruction for. */
-function lanewise(to: Emitter, value: Operation, each: (args: readonly Value[]) => void): void {
+export function lanewise(to: Emitter, value: Operation, each: (args: readonly Value[]) => void): void {
   const { f } = to;
+  const shape = laneShape(value.type);
   const locals = value.args.map((arg) => {
     if (arg.kind === 'constant') return arg;
     const local = f.local('lanes', 'v128');
@@ -25,8 +27,8 @@ function lanewise(to: Emitter, value: Operation, each: (args: readonly Value[]) 
       return { kind: 'lane', arg: to.held(local, arg), lane, type: arg.type, width: 1 };
     });
     each(args);
-    if (lane === 0) f.op('i32x4.splat');
-    else f.op('i32x4.replace_lane', lane);
+    if (lane === 0) f.op(`${shape}.splat`);
+    else f.op(`${shape}.replace_lane`, lane);
   }
 }
 
@@ -40,54 +42,57 @@ const division =
     }
     const { f } = to;
     const [x, y] = value.args as [Value, Value];
-    const sign = value.type === 'u32' ? 'u' : 's';
+    const sign = isUnsigned(value.type) ? 'u' : 's';
+    const number = isLong(value.type) ? 'i64' : 'i32';
     if (y.kind === 'constant' && y.value !== 0 && y.value !== -1) {
       value.args.forEach((arg) => to.value(arg));
-      f.op(`i32.${kind}_${sign}`);
+      f.op(`${number}.${kind}_${sign}`);
       return;
     }
-    const [a, b] = [f.local('dividend', 'i32'), f.local('divisor', 'i32')];
+    const [a, b] = [f.local('dividend', number), f.local('divisor', number)];
     to.value(x);
     f.set(a);
     to.value(y);
     f.set(b);
     f.get(b);
     // By 0 or −1 nothing needs to be divided.
-    f.int(1);
-    f.op('i32.add');
-    f.int(2);
-    f.op('i32.lt_u');
+    f.whole(number, 1);
+    f.op(`${number}.add`);
+    f.whole(number, 2);
+    f.op(`${number}.lt_u`);
     f.either(
       () => {
-        if (kind === 'rem' && sign === 's') f.int(0);
+        if (kind === 'rem' && sign === 's') f.whole(number, 0);
         else if (sign === 's') {
-          f.int(0);
+          f.whole(number, 0);
           f.get(a);
-          f.op('i32.sub');
+          f.op(`${number}.sub`);
           f.get(a);
           f.get(b);
+          f.whole(number, 0);
+          f.op(`${number}.ne`);
           f.op('select');
         } else {
           // Unsigned −1 is the largest number: it divides only itself.
           f.get(b);
-          f.op('i32.eqz');
+          f.op(`${number}.eqz`);
           f.either(
-            () => (kind === 'div' ? f.get(a) : f.int(0)),
+            () => (kind === 'div' ? f.get(a) : f.whole(number, 0)),
             () => {
               f.get(a);
               f.get(b);
-              f.op(`i32.${kind}_u`);
+              f.op(`${number}.${kind}_u`);
             },
-            'i32',
+            number,
           );
         }
       },
       () => {
         f.get(a);
         f.get(b);
-        f.op(`i32.${kind}_${sign}`);
+        f.op(`${number}.${kind}_${sign}`);
       },
-      'i32',
+      number,
     );
   };
 
@@ -163,35 +168,37 @@ export const shift =
   (emitter, value) => {
     const { f } = emitter;
     const [x, y] = value.args as [Value, Value];
-    const isSigned = value.type === 'i32';
-    const name = to === 'shl' ? 'shl' : isSigned ? 'shr_s' : 'shr_u';
-    const within = y.kind === 'constant' && y.value >= 0 && y.value < 32;
-    if (within) {
+    const number = isLong(value.type) ? 'i64' : 'i32';
+    const bits = number === 'i64' ? 64 : 32;
+    const name = to === 'shl' ? 'shl' : isUnsigned(value.type) ? 'shr_u' : 'shr_s';
+    if (y.kind === 'constant' && y.value >= 0 && y.value < bits) {
       emitter.value(x);
-      f.int(y.kind === 'constant' ? y.value : 0);
-      f.op(value.width === 1 ? (`i32.${name}` as const) : (`i32x4.${name}` as const));
+      // Counts of lanes have 32 bits.
+      f.whole(value.width === 1 ? number : 'i32', y.value);
+      if (value.width === 1) f.op(`${number}.${name}`);
+      else f.op(number === 'i64' ? `i64x2.${name}` : `i32x4.${name}`);
       return;
     }
     if (value.width > 1) {
       lanewise(emitter, value, (args) => shift(to)(emitter, { ...value, args, width: 1 }));
       return;
     }
-    const [a, n] = [f.local('shifted', 'i32'), f.local('count', 'i32')];
+    const [a, n] = [f.local('shifted', number), f.local('count', number)];
     emitter.value(x);
     f.set(a);
     emitter.value(y);
     f.set(n);
     f.get(a);
     f.get(n);
-    f.op(`i32.${name}`);
+    f.op(`${number}.${name}`);
     if (name === 'shr_s') {
       f.get(a);
-      f.int(31);
-      f.op('i32.shr_s');
-    } else f.int(0);
+      f.whole(number, bits - 1);
+      f.op(`${number}.shr_s`);
+    } else f.whole(number, 0);
     f.get(n);
-    f.int(32);
-    f.op('i32.lt_u');
+    f.whole(number, bits);
+    f.op(`${number}.lt_u`);
     f.op('select');
   };
 

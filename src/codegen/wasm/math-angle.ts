@@ -3,6 +3,7 @@
 
 import type { Value } from '../loop.ts';
 import { magic } from './math-exp.ts';
+import { highProduct } from './math-integer.ts';
 import { Terms, type Draft } from './terms.ts';
 
 /** x = quarter · π/2 + rest; only the low two bits of `quarter` (i32) count. */
@@ -26,15 +27,6 @@ const windowWords = (from: number): readonly number[] =>
   Array.from({ length: windows }, (_, q) =>
     Number(((twoOverPiBits << BigInt(8 * q)) >> BigInt(16 + 224 - 30 - from)) & 0xffffffffn),
   );
-
-/** The upper word of a product of words, by halves. */
-function highProduct(m: Terms, a: Value, b: Value): Value {
-  const [al, ah] = [m.and(a, 0xffff), m.shr(a, 16)];
-  const [bl, bh] = [m.and(b, 0xffff), m.shr(b, 16)];
-  const first = m.add(m.mul(ah, bl), m.shr(m.mul(al, bl), 16));
-  const second = m.add(m.mul(al, bh), m.and(first, 0xffff));
-  return m.add(m.add(m.mul(ah, bh), m.shr(first, 16)), m.shr(second, 16));
-}
 
 /** |x| = M·2^(8(q − 2)) with a whole M below 2^31. The window of 2/π that q chooses times M, modulo 4, is the angle in quarters. */
 function farAngle(m: Terms, x: Value): Angle {

@@ -6,8 +6,8 @@ import { Terms, type Draft } from './terms.ts';
 
 /** ±0 and NaN give 0. */
 export function sign(m: Terms, x: Value): Value {
-  if (x.type === 'u32') return m.min(x, 1);
-  if (x.type === 'i32') return m.max(m.min(x, 1), -1);
+  if (x.type === 'u32' || x.type === 'u64') return m.min(x, 1);
+  if (x.type === 'i32' || x.type === 'i64') return m.max(m.min(x, 1), -1);
   return m.where(m.lt(0, x), 1, m.where(m.lt(x, 0), -1, 0));
 }
 

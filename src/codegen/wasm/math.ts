@@ -8,6 +8,7 @@ import { operandsOf } from '../builder.ts';
 import { acos, asin, atan, atan2, cos, reduceAngle, sin, tan } from './math-angle.ts';
 import { cosh, erf, exp, exp2, expm1, sinh, tanh } from './math-exp.ts';
 import { log, log1p, log2, pow } from './math-log.ts';
+import { mulhi } from './math-integer.ts';
 import { mod, roundBf16, roundF16, sign } from './math-round.ts';
 import { Draft, Terms, withOperands } from './terms.ts';
 
@@ -35,15 +36,16 @@ const unary: Partial<Record<LoopOp, Unary>> = {
   recip: (m, x) => m.div(1, x),
   isNan: (m, x) => m.isNan(x),
 };
-const binary: Partial<Record<LoopOp, (m: Terms, a: Value, b: Value) => Value>> = { pow, atan2 };
+const binary: Partial<Record<LoopOp, (m: Terms, a: Value, b: Value) => Value>> = { pow, atan2, mulhi };
 const ofAngle: Partial<Record<LoopOp, (m: Terms, angle: Angle) => Value>> = { sin, cos, tan };
 
 /** Those that are the same on doubles. */
-const onDoubles: ReadonlySet<LoopOp> = new Set(['rsqrt', 'recip', 'isNan', 'fma']);
+const onDoubles: ReadonlySet<LoopOp> = new Set(['sign', 'rsqrt', 'recip', 'isNan', 'fma']);
 
 /** Whether `expandMath` replaces the operation on operands of this type. */
 export function isExpanded(op: LoopOp, type: RegisterType): boolean {
-  if (op === 'sign') return type === 'f32' || type === 'i32' || type === 'u32';
+  if (op === 'sign') return type !== 'bool';
+  if (op === 'mulhi') return type === 'i64' || type === 'u64';
   if (type === 'f64') return onDoubles.has(op);
   if (type !== 'f32') return false;
   return op === 'mod' || op === 'fma' || op in unary || op in binary || op in ofAngle;
@@ -169,7 +171,7 @@ class Expansion {
     const { op, width } = value;
     const [a, b, c] = args;
     if (!isExpanded(op, a!.type)) return draft.node({ ...value, args });
-    const m = new Terms(draft, width, op);
+    const m = new Terms(draft, width, op, a!.type === 'f64' ? 'f64' : 'f32');
     const [one, two, turn] = [unary[op], binary[op], ofAngle[op]];
     if (one !== undefined) return one(m, a!);
     if (two !== undefined) return two(m, a!, b!);

@@ -1,8 +1,9 @@
-// How each operation is written in WebAssembly: instructions on scalars and on vectors of four. What WebAssembly has nothing for is
-// made of these before (math.ts). A missing row is a type error. The meaning is the interpreter's (ir/scalar.ts).
+// How each operation is written in WebAssembly: instructions on scalars, and on the lanes of a v128. What WebAssembly has nothing
+// for is made of these before (math.ts). A missing row is a type error. The meaning is the interpreter's (ir/scalar.ts).
 
 import { CompilerBug } from '../../errors.ts';
 import type { LoopOp, RegisterType, Value } from '../loop.ts';
+import { cast } from './casts.ts';
 import type { Emitter } from './emit.ts';
 import type { InstructionName } from './instructions.ts';
 import {
@@ -14,118 +15,91 @@ import {
   type Operation,
   type Spelling,
 } from './integers.ts';
-
-/** Instructions for a type: on scalars and on vectors. */
-type Pair = readonly [scalar: InstructionName, vector: InstructionName];
+import { longMask, narrowMask } from './masks.ts';
+import { isLong, isUnsigned, laneShape, numberType, valueType } from './registers.ts';
 
 const operands = (to: Emitter, { args }: Operation): void => args.forEach((arg) => to.value(arg));
 
-/** One instruction on all operands, by the type of the first. */
+/** Operands as locals. */
+const held = (to: Emitter, { args }: Operation): number[] =>
+  args.map((arg) => {
+    const local = to.f.local('x', valueType(arg));
+    to.value(arg);
+    to.f.set(local);
+    return local;
+  });
+
+/** One instruction on all operands, which all types of the operation have. */
 const instruction =
-  (by: Partial<Record<RegisterType, Pair>>): Spelling =>
+  (name: 'add' | 'sub' | 'mul'): Spelling =>
   (to, value) => {
-    const { type } = value.args[0]!;
-    const pair = by[type] ?? refuse(value.op, type);
     operands(to, value);
-    to.f.op(pair[value.width === 1 ? 0 : 1]);
+    const { type, width } = value;
+    to.f.op(width === 1 ? `${numberType(type)}.${name}` : `${laneShape(type)}.${name}`);
   };
 
-const floats = (name: string): Pair => [`f32.${name}` as InstructionName, `f32x4.${name}` as InstructionName];
-const ints = (name: string): Pair => [`i32.${name}` as InstructionName, `i32x4.${name}` as InstructionName];
-const bits = (name: string): Pair => [`i32.${name}` as InstructionName, `v128.${name}` as InstructionName];
-const float = (name: string): Spelling => instruction({ f32: floats(name) });
-
-const cast: Spelling = (to, value) => {
-  const { f } = to;
-  const [arg] = value.args as [Value];
-  const [from, into] = [arg.type, value.type];
-  const wide = value.width > 1;
-  const one = (): void => (wide ? f.splat(1) : f.int(1));
-  to.value(arg);
-  if (from === into) return;
-  if (into === 'bool') {
-    if (wide) {
-      f.splat(0);
-      f.op(from === 'f32' ? 'f32x4.ne' : 'i32x4.ne');
-    } else if (from === 'f32') {
-      f.op('f32.const', 0);
-      f.op('f32.ne');
-    } else {
-      f.int(0);
-      f.op('i32.ne');
-    }
-    return;
-  }
-  if (from === 'bool') {
-    if (wide) {
-      one();
-      f.op('v128.and');
-    }
-    if (into === 'f32') f.op(wide ? 'f32x4.convert_i32x4_s' : 'f32.convert_i32_s');
-    return;
-  }
-  if (from === 'f32') {
-    const sign = into === 'u32' ? 'u' : 's';
-    f.op(wide ? `i32x4.trunc_sat_f32x4_${sign}` : `i32.trunc_sat_f32_${sign}`);
-    return;
-  }
-  if (into === 'f32') {
-    const sign = from === 'u32' ? 'u' : 's';
-    f.op(wide ? `f32x4.convert_i32x4_${sign}` : `f32.convert_i32_${sign}`);
-  }
-};
+/** One instruction on floats. */
+const float =
+  (name: 'floor' | 'ceil' | 'nearest' | 'trunc' | 'sqrt' | 'div' | 'min' | 'max'): Spelling =>
+  (to, value) => {
+    operands(to, value);
+    const wide = value.width > 1;
+    if (value.type === 'f64') to.f.op(wide ? `f64x2.${name}` : `f64.${name}`);
+    else to.f.op(wide ? `f32x4.${name}` : `f32.${name}`);
+  };
 
 const bitcast: Spelling = (to, value) => {
   const [arg] = value.args as [Value];
   to.value(arg);
-  if (value.width > 1 || (arg.type === 'f32') === (value.type === 'f32')) return;
-  to.f.op(value.type === 'f32' ? 'f32.reinterpret_i32' : 'i32.reinterpret_f32');
+  const [from, into] = [numberType(arg.type), numberType(value.type)];
+  if (value.width > 1 || from === into) return;
+  to.f.op(`${into}.reinterpret_${from}` as InstructionName);
 };
 
 /** select takes the first where the condition holds, and so does bitselect by its mask. */
 const where: Spelling = (to, value) => {
   const [condition, yes, no] = value.args as [Value, Value, Value];
-  for (const arg of [yes, no, condition]) to.value(arg);
+  for (const arg of [yes, no]) to.value(arg);
+  if (value.width > 1 && isLong(value.type)) longMask(to, condition);
+  else to.value(condition);
   to.f.op(value.width === 1 ? 'select' : 'v128.bitselect');
 };
 
 const negate: Spelling = (to, value) => {
   const { f } = to;
   const [x] = value.args as [Value];
-  if (value.type === 'f32') {
+  const number = numberType(value.type);
+  if (value.width === 1 && (number === 'i32' || number === 'i64')) {
+    f.whole(number, 0);
     to.value(x);
-    f.op(value.width === 1 ? 'f32.neg' : 'f32x4.neg');
+    f.op(`${number}.sub`);
     return;
   }
-  if (value.width > 1) {
-    to.value(x);
-    f.op('i32x4.neg');
-    return;
-  }
-  f.int(0);
   to.value(x);
-  f.op('i32.sub');
+  if (value.width > 1) f.op(`${laneShape(value.type)}.neg`);
+  else if (number === 'f32' || number === 'f64') f.op(`${number}.neg`);
 };
 
 const absolute: Spelling = (to, value) => {
   const { f } = to;
   const [x] = value.args as [Value];
+  const number = numberType(value.type);
   to.value(x);
-  if (value.type === 'u32') return;
-  if (value.type === 'f32' || value.width > 1) {
-    f.op(value.type === 'f32' ? (value.width === 1 ? 'f32.abs' : 'f32x4.abs') : 'i32x4.abs');
-    return;
+  if (isUnsigned(value.type)) return;
+  if (value.width > 1) f.op(`${laneShape(value.type)}.abs`);
+  else if (number === 'f32' || number === 'f64') f.op(`${number}.abs`);
+  else {
+    const local = f.local('x', number);
+    f.set(local);
+    f.whole(number, 0);
+    f.get(local);
+    f.op(`${number}.sub`);
+    f.get(local);
+    f.get(local);
+    f.whole(number, 0);
+    f.op(`${number}.lt_s`);
+    f.op('select');
   }
-  const local = f.local('x', 'i32');
-  f.set(local);
-  f.int(0);
-  f.get(local);
-  f.op('i32.sub');
-  f.get(local);
-  f.get(local);
-  f.int(0);
-  f.op('i32.lt_s');
-  f.op('select');
 };
 
 /** Of integers, by selection where there is no instruction. */
@@ -134,96 +108,123 @@ const extreme =
   (to, value) => {
     const { f } = to;
     const { type, width } = value;
+    if (type === 'f32' || type === 'f64') {
+      float(kind)(to, value);
+      return;
+    }
     if (type === 'bool') {
       operands(to, value);
       const name = kind === 'min' ? 'and' : 'or';
       f.op(width === 1 ? `i32.${name}` : `v128.${name}`);
       return;
     }
-    if (type === 'f32' || width > 1) {
+    if (width > 1 && !isLong(type)) {
       operands(to, value);
-      if (type === 'f32') f.op(width === 1 ? `f32.${kind}` : `f32x4.${kind}`);
-      else f.op(`i32x4.${kind}_${type === 'u32' ? 'u' : 's'}`);
+      f.op(`i32x4.${kind}_${type === 'u32' ? 'u' : 's'}`);
       return;
     }
-    const locals = value.args.map((arg) => {
-      const local = f.local('x', 'i32');
-      to.value(arg);
-      f.set(local);
-      return local;
-    }) as [number, number];
-    const [a, b] = kind === 'min' ? locals : [locals[1], locals[0]];
+    const locals = held(to, value);
+    const parts = locals.map((local, i) => to.held(local, value.args[i]!));
+    const [low, high] = kind === 'min' ? parts : [parts[1]!, parts[0]!];
     locals.forEach((local) => f.get(local));
-    f.get(a);
-    f.get(b);
-    f.op(type === 'u32' ? 'i32.lt_u' : 'i32.lt_s');
-    f.op('select');
+    const less: Operation = { kind: 'op', op: 'lt', args: [low!, high!], type: 'bool', width };
+    if (width > 1) longMask(to, less);
+    else to.value(less);
+    f.op(width === 1 ? 'select' : 'v128.bitselect');
   };
 
 const not: Spelling = (to, value) => {
   const { f } = to;
   operands(to, value);
+  const number = numberType(value.type);
   if (value.width > 1) f.op('v128.not');
   else if (value.type === 'bool') f.op('i32.eqz');
-  else {
-    f.int(-1);
-    f.op('i32.xor');
+  else if (number === 'i32' || number === 'i64') {
+    f.whole(number, -1);
+    f.op(`${number}.xor`);
   }
 };
 
-/** Comparisons of bools: false < true. Masks and 0 or 1 differ in which is less. */
-const compare =
+/** Less, or not greater. */
+const ordered =
   (kind: 'lt' | 'le'): Spelling =>
   (to, value) => {
+    const { f } = to;
     const { type } = value.args[0]!;
-    const wide = value.width > 1;
-    if (type === 'bool' && wide) {
-      // As signed numbers the mask is less: the operands change places.
-      const [a, b] = value.args as [Value, Value];
-      to.value(b);
-      to.value(a);
-      to.f.op(`i32x4.${kind}_s`);
+    const sign = isUnsigned(type) ? 'u' : 's';
+    const number = numberType(type);
+    if (value.width === 1) {
+      operands(to, value);
+      if (number === 'f32' || number === 'f64') f.op(`${number}.${kind}`);
+      else f.op(`${number}.${kind}_${sign}`);
       return;
     }
-    operands(to, value);
-    if (type === 'f32') to.f.op(wide ? `f32x4.${kind}` : `f32.${kind}`);
-    else {
-      const sign = type === 'i32' ? 's' : 'u';
-      to.f.op(wide ? `i32x4.${kind}_${sign}` : `i32.${kind}_${sign}`);
+    switch (type) {
+      case 'f32':
+        operands(to, value);
+        f.op(`f32x4.${kind}`);
+        return;
+      case 'i32':
+      case 'u32':
+        operands(to, value);
+        f.op(`i32x4.${kind}_${sign}`);
+        return;
+      case 'bool':
+        // false < true, but as signed numbers the mask is less: the operands change places.
+        for (const arg of value.args.toReversed()) to.value(arg);
+        f.op(`i32x4.${kind}_s`);
+        return;
+      case 'f64':
+      case 'i64':
+      case 'u64':
+        longMask(to, value);
+        narrowMask(to);
+        return;
+      default:
+        return type satisfies never;
     }
   };
 
-const equality = (kind: 'eq' | 'ne'): Spelling =>
-  instruction({ f32: floats(kind), i32: ints(kind), u32: ints(kind), bool: ints(kind) });
+const equality =
+  (kind: 'eq' | 'ne'): Spelling =>
+  (to, value) => {
+    const { type } = value.args[0]!;
+    if (value.width > 1 && isLong(type)) {
+      longMask(to, value);
+      narrowMask(to);
+      return;
+    }
+    operands(to, value);
+    if (value.width === 1) to.f.op(`${numberType(type)}.${kind}`);
+    else to.f.op(type === 'f32' ? `f32x4.${kind}` : `i32x4.${kind}`);
+  };
 
-const arithmetic = (kind: 'add' | 'sub' | 'mul'): Spelling =>
-  instruction({ f32: floats(kind), i32: ints(kind), u32: ints(kind) });
-
-const logic = (kind: 'and' | 'or' | 'xor'): Spelling =>
-  instruction({ i32: bits(kind), u32: bits(kind), bool: bits(kind) });
+const logic =
+  (kind: 'and' | 'or' | 'xor'): Spelling =>
+  (to, value) => {
+    operands(to, value);
+    const name = isLong(value.type) ? 'i64' : 'i32';
+    to.f.op(value.width === 1 ? `${name}.${kind}` : `v128.${kind}`);
+  };
 
 /** Of floats, by one comparison: the first where it finds nothing. */
 const bounded =
   (kind: 'pmin' | 'pmax'): Spelling =>
   (to, value) => {
     const { f } = to;
+    const name = value.type === 'f64' ? 'f64' : 'f32';
     if (value.width > 1) {
       operands(to, value);
-      f.op(`f32x4.${kind}`);
+      f.op(name === 'f64' ? `f64x2.${kind}` : `f32x4.${kind}`);
       return;
     }
-    const [x, bound] = value.args.map((arg) => {
-      const local = f.local('x', 'f32');
-      to.value(arg);
-      f.set(local);
-      return local;
-    }) as [number, number];
+    const [x, bound] = held(to, value) as [number, number];
     f.get(bound);
     f.get(x);
     const [low, high] = kind === 'pmin' ? [bound, x] : [x, bound];
     f.get(low);
     f.get(high);
-    f.op('f32.lt');
+    f.op(`${name}.lt`);
     f.op('select');
   };
 
@@ -272,15 +273,14 @@ const philox: Spelling = (to, value) => {
   f.op('select');
 };
 
-const fma: Spelling = (to, value) => {
-  operands(to, { ...value, args: value.args.slice(0, 2) });
-  to.f.op(value.width === 1 ? 'f32.mul' : 'f32x4.mul');
-  to.value(value.args[2]!);
-  to.f.op(value.width === 1 ? 'f32.add' : 'f32x4.add');
-};
-
 /** What is made of other operations before it comes here. */
 const expanded: Spelling = (_, { op, type }) => refuse(op, type);
+
+/** An instruction on floats, another spelling on integers. */
+const ofFloats =
+  (floats: Spelling, integers: Spelling): Spelling =>
+  (to, value) =>
+    (value.type === 'f32' || value.type === 'f64' ? floats : integers)(to, value);
 
 const table = {
   neg: negate,
@@ -313,11 +313,11 @@ const table = {
   isNan: expanded,
   cast,
   bitcast,
-  add: arithmetic('add'),
-  sub: arithmetic('sub'),
-  mul: arithmetic('mul'),
-  div: (to, value) => (value.type === 'f32' ? float('div') : quotient)(to, value),
-  mod: (to, value) => (value.type === 'f32' ? expanded : remainder)(to, value),
+  add: instruction('add'),
+  sub: instruction('sub'),
+  mul: instruction('mul'),
+  div: ofFloats(float('div'), quotient),
+  mod: ofFloats(expanded, remainder),
   pow: expanded,
   min: extreme('min'),
   max: extreme('max'),
@@ -328,12 +328,12 @@ const table = {
   shl: shift('shl'),
   shr: shift('shr'),
   mulhi,
-  lt: compare('lt'),
-  le: compare('le'),
+  lt: ordered('lt'),
+  le: ordered('le'),
   eq: equality('eq'),
   ne: equality('ne'),
   where,
-  fma,
+  fma: expanded,
   roundF16: expanded,
   roundBf16: expanded,
   roundTf32: expanded,

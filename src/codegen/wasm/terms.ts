@@ -1,13 +1,13 @@
 // Writes arithmetic at one width as plainly as on paper: `m.add(m.mul(x, 2), 1)`. Equal values are one node, so that what is used
 // twice can be named and is computed once.
 
-import { operandsOf } from '../builder.ts';
+import { constant, operandsOf } from '../builder.ts';
 import type { LoopOp, RegisterType, Stmt, Value, Width } from '../loop.ts';
 
-/** A number stands for a constant of the other operand's type. */
-export type Operand = Value | number;
+/** A number stands for a constant of the other operand's type, a bigint for one of 64 bits that no number is. */
+export type Operand = Value | number | bigint;
 
-const signBit = 0x80000000;
+const isValue = (operand: Operand): operand is Value => typeof operand === 'object';
 
 /** Nodes of the values of one statement, the statements that must come before it, and the names given so far. */
 export class Draft {
@@ -102,7 +102,7 @@ function ownFields(value: Value): unknown {
   switch (value.kind) {
     case 'constant':
       // JSON has neither −0 nor infinities.
-      return Object.is(value.value, -0) ? '-0' : String(value.value);
+      return Object.is(value.value, -0) ? '-0' : String(value.exact ?? value.value);
     case 'variable':
       return value.name;
     case 'builtin':
@@ -147,34 +147,39 @@ export function withOperands(value: Value, operands: readonly Value[]): Value {
   }
 }
 
-/** Operations on values of one width. */
+/** What floats of a type are made of: their bits are integers of these types, the sign is the highest. */
+const formats = {
+  f32: { bits: 'i32', word: 'u32', sign: -0x80000000, high: -(2 ** 12) },
+  f64: { bits: 'i64', word: 'u64', sign: -(2n ** 63n), high: -(2 ** 27) },
+} as const;
+
+/** Operations on values of one width; where nothing else says what a number is, it is a float of one type. */
 export class Terms {
   readonly draft: Draft;
   readonly width: Width;
+  readonly float: 'f32' | 'f64';
   /** What names of sub-expressions begin with. */
   readonly hint: string;
 
-  constructor(draft: Draft, width: Width, hint: string) {
+  constructor(draft: Draft, width: Width, hint: string, float: 'f32' | 'f64' = 'f32') {
     this.draft = draft;
     this.width = width;
     this.hint = hint;
+    this.float = float;
   }
 
   /** The same operations on nodes of an inner draft. */
   inside(draft: Draft): Terms {
-    return new Terms(draft, this.width, this.hint);
+    return new Terms(draft, this.width, this.hint, this.float);
   }
 
-  constant(value: number, type: RegisterType = 'f32'): Value {
-    return this.draft.node({ kind: 'constant', value, type, width: this.width });
+  constant(value: number | bigint, type: RegisterType = this.float): Value {
+    return this.draft.node(constant(value, type, this.width));
   }
 
   op(op: LoopOp, operands: readonly Operand[], result?: RegisterType): Value {
-    const typed = operands.findLast((operand) => typeof operand !== 'number');
-    const type = typed?.type ?? 'f32';
-    const args = operands.map((operand) =>
-      typeof operand === 'number' ? this.constant(operand, type) : operand,
-    );
+    const type = operands.findLast(isValue)?.type ?? this.float;
+    const args = operands.map((operand) => (isValue(operand) ? operand : this.constant(operand, type)));
     return this.draft.node({ kind: 'op', op, args, type: result ?? type, width: this.width });
   }
 
@@ -246,30 +251,30 @@ export class Terms {
   ne(a: Operand, b: Operand): Value {
     return this.op('ne', [a, b], 'bool');
   }
-  /** Two numbers are f32. */
+  /** Two numbers are floats. */
   where(condition: Value, yes: Operand, no: Operand): Value {
-    const type = typeof yes !== 'number' ? yes.type : typeof no !== 'number' ? no.type : 'f32';
-    const choice = (x: Operand): Value => (typeof x === 'number' ? this.constant(x, type) : x);
+    const type = isValue(yes) ? yes.type : isValue(no) ? no.type : this.float;
+    const choice = (x: Operand): Value => (isValue(x) ? x : this.constant(x, type));
     return this.op('where', [condition, choice(yes), choice(no)], type);
   }
   isNan(x: Value): Value {
     return this.ne(x, x);
   }
-  /** The number as a f32. */
+  /** The number as a float. */
   toReal(x: Value): Value {
-    return this.op('cast', [x], 'f32');
+    return this.op('cast', [x], this.float);
   }
-  /** The bits as a f32. */
+  /** The bits as a float. */
   real(bits: Value): Value {
-    return this.op('bitcast', [bits], 'f32');
+    return this.op('bitcast', [bits], this.float);
   }
-  /** The bits as an i32. */
+  /** The bits as a signed integer. */
   bits(x: Value): Value {
-    return this.op('bitcast', [x], 'i32');
+    return this.op('bitcast', [x], formats[this.float].bits);
   }
-  /** The bits as a u32. */
+  /** The bits as an unsigned integer. */
   word(x: Value): Value {
-    return this.op('bitcast', [x], 'u32');
+    return this.op('bitcast', [x], formats[this.float].word);
   }
   /** c₀ + x·(c₁ + x·(c₂ + …)). */
   polynomial(x: Value, coefficients: readonly number[]): Value {
@@ -280,17 +285,17 @@ export class Terms {
         coefficients[coefficients.length - 1]!,
       ) as Value;
   }
-  /** The bit that says that x is negative, as an i32. */
+  /** The bit that says that x is negative, as a signed integer. */
   signBit(x: Value): Value {
-    return this.and(this.bits(x), signBit | 0);
+    return this.and(this.bits(x), formats[this.float].sign);
   }
   /** Puts x's sign on a number that has none, or the same. */
   withSign(size: Value, x: Value): Value {
     return this.real(this.or(this.bits(size), this.signBit(x)));
   }
-  /** x without the last 12 bits of its fraction: products of two such numbers are exact. */
+  /** x without the lower half of its fraction: products of two such numbers are exact. */
   high(x: Value): Value {
-    return this.real(this.and(this.bits(x), -4096));
+    return this.real(this.and(this.bits(x), formats[this.float].high));
   }
   /** Whether any lane is true, one bool. `anyLaneOf` knows this shape. */
   any(x: Value): Value {

@@ -1,7 +1,7 @@
 // Modules as text (WAT) in folded form, so that what runs can be read: an instruction with its operands inside it, a statement a line.
 // The text assembles to the very bytes that the encoder writes.
 
-import type { WasmFunction, WasmModule } from './encode.ts';
+import { longOf, type WasmFunction, type WasmModule } from './encode.ts';
 import { foldBody, type Folded } from './fold.ts';
 import { codingOf, type Instruction } from './instructions.ts';
 
@@ -108,7 +108,10 @@ function printInstruction(
       return first === 0 ? name : `${name} offset=${first}`;
     case 'memory lane':
       return `${name}${first === 0 ? '' : ` offset=${first}`} ${second}`;
+    case 'i64':
+      return `${name} ${longOf(first, second)}`;
     case 'f32':
+    case 'f64':
       return `${name} ${float(first)}`;
     case 'v128':
       return `${name} ${vectorText(immediates)}`;
@@ -122,22 +125,25 @@ function printInstruction(
   }
 }
 
-/** Four floats, where the words look like floats: few integers are as large as the bits of a float of usual size. */
+/** Floats, where the words look like floats: few integers are as large as the bits of a float of usual size. */
 function vectorText(words: readonly number[]): string {
-  const floats = words.map((word) => {
-    single.setUint32(0, word);
-    return single.getFloat32(0);
-  });
-  const looksLikeFloat = (value: number): boolean => {
-    const size = Math.abs(value);
-    return value === 0 || size === Infinity || (size > 1e-12 && size < 1e12);
-  };
+  words.forEach((word, i) => lanes.setUint32(4 * i, word, true));
+  const [a, b, c, d] = words;
+  const double = lanes.getFloat64(0, true);
+  if (a === c && b === d && a !== b && double !== 0 && looksLikeFloat(double))
+    return `f64x2 ${float(double)} ${float(double)}`;
+  const floats = words.map((_, i) => lanes.getFloat32(4 * i, true));
   return words.some((word) => word !== 0) && floats.every(looksLikeFloat)
     ? `f32x4 ${floats.map(float).join(' ')}`
     : `i32x4 ${words.map((word) => word | 0).join(' ')}`;
 }
 
-const single = new DataView(new ArrayBuffer(4));
+function looksLikeFloat(value: number): boolean {
+  const size = Math.abs(value);
+  return value === 0 || size === Infinity || (size > 1e-12 && size < 1e12);
+}
+
+const lanes = new DataView(new ArrayBuffer(16));
 
 function float(value: number): string {
   if (Number.isNaN(value)) return 'nan';
