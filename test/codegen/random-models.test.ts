@@ -12,7 +12,7 @@ import { interpret } from '../../src/ir/interpret.ts';
 import type { Graph } from '../../src/ir/graph.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
-import { gpuTarget, softwareTarget, targetOf, type Target } from '../../src/schedule/target.ts';
+import { gpuTarget, softwareTarget, targetOf, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../support/execute.ts';
 import { checkLaw, seed } from '../support/property.ts';
 import { expectClose } from '../support/random-graph.ts';
@@ -104,7 +104,7 @@ test.each(found)(
       seed: 1,
     });
     const expected = interpret(model.graph, model.inputs);
-    for (const target of [gpuTarget, roomy, softwareTarget])
+    for (const target of [gpuTarget, roomy, softwareTarget, wasmTarget])
       expectEqual(model, runLoops(target, model.graph, model.inputs, undefined, model.donate), expected);
   },
 );
@@ -116,7 +116,7 @@ describe('a kernel', () => {
       randomArray(dtype, shape as number[], i + 1, 'tame'),
     );
     const expected = interpret(graph, inputs);
-    for (const target of [gpuTarget, softwareTarget])
+    for (const target of [gpuTarget, softwareTarget, wasmTarget])
       runLoops(target, graph, inputs).forEach((got, i) => expectClose(got, expected[i]!, 1e-3));
   };
 
@@ -154,7 +154,7 @@ describe('a kernel', () => {
 test('Loops of random models run without races and equal the unfused form', { timeout: 240_000 }, () => {
   checkLaw(40, randomModel(7), (model) => {
     const expected = interpret(model.graph, model.inputs);
-    for (const target of [gpuTarget, roomy, softwareTarget])
+    for (const target of [gpuTarget, roomy, softwareTarget, wasmTarget])
       expectEqual(model, runLoops(target, model.graph, model.inputs, undefined, model.donate), expected);
   });
 });

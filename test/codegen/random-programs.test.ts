@@ -7,7 +7,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { interpret } from '../../src/ir/interpret.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
-import { gpuTarget, softwareTarget, targetOf } from '../../src/schedule/target.ts';
+import { gpuTarget, softwareTarget, targetOf, wasmTarget } from '../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../support/execute.ts';
 import { checkLaw, seed } from '../support/property.ts';
 import { expectClose, randomProgram } from '../support/random-graph.ts';
@@ -45,7 +45,7 @@ test.each([
   },
 );
 
-const targets = [gpuTarget, softwareTarget, smallBlocks, ...Object.values(rowTargets)];
+const targets = [gpuTarget, softwareTarget, wasmTarget, smallBlocks, ...Object.values(rowTargets)];
 
 test('Loops of random programs run without races and equal the interpreter', { timeout: 120_000 }, () => {
   checkLaw(250, programs, ({ graph, inputs }) => {

@@ -8,7 +8,7 @@ import type { Graph, Node } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret.ts';
 import type { HostArray } from '../../src/ir/value.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
-import { gpuTarget, softwareTarget } from '../../src/schedule/target.ts';
+import { gpuTarget, targetOf } from '../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../support/execute.ts';
 import { checkLaw, seed } from '../support/property.ts';
 import { randomArray } from '../support/random-values.ts';
@@ -55,16 +55,21 @@ function expectReference(found: readonly HostArray[], { graph, inputs }: Sorted)
   interpret(graph, inputs).forEach((wanted, i) => expect(found[i]!.data).toEqual(wanted.data));
 }
 
-test('sorted values and their places equal the reference on the device', { timeout: 120_000 }, async () => {
-  const device = await openDevice('webgpu:software');
-  await fc.assert(
-    fc.asyncProperty(cases, async (one) => {
-      const sorted = sortOf(one);
-      expectReference(await runOnDevice(device, softwareTarget, sorted.graph, sorted.inputs), sorted);
-    }),
-    { numRuns: 40, seed },
-  );
-});
+test.each(['webgpu:software', 'wasm'])(
+  'sorted values and their places equal the reference on %s',
+  { timeout: 120_000 },
+  async (name) => {
+    const device = await openDevice(name);
+    const target = targetOf(device.facts);
+    await fc.assert(
+      fc.asyncProperty(cases, async (one) => {
+        const sorted = sortOf(one);
+        expectReference(await runOnDevice(device, target, sorted.graph, sorted.inputs), sorted);
+      }),
+      { numRuns: 40, seed },
+    );
+  },
+);
 
 // On this device workgroup memory takes long to compile: what GPUs run is checked by its Loops.
 test('Loops for GPUs sort as the reference does', { timeout: 120_000 }, () => {

@@ -1,12 +1,13 @@
-// Every template, on every edge case, in both schedules (workgroup-staged for GPUs, barrier-free for the software adapter):
-// the Loop interpreter finds no race and no stray access, and the real device agrees with the reference interpreter.
+// Every template, on every edge case, in the schedules of every kind of machine (workgroup-staged for GPUs, barrier-free for the
+// software adapter, those of WebAssembly): the Loop interpreter finds no race and no stray access, and a real device agrees with the
+// reference interpreter.
 
 import { beforeAll, describe, test } from 'vitest';
 
 import { interpret } from '../../src/ir/interpret.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
-import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
+import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../support/execute.ts';
 import { rowTargets, smallBlocks } from '../support/targets.ts';
 import { cases } from './cases.ts';
@@ -16,6 +17,7 @@ const targets: Readonly<Record<string, Target>> = {
   'gpu schedules': gpuTarget,
   'software schedules': softwareTarget,
   'small blocks': smallBlocks,
+  'WebAssembly schedules': wasmTarget,
   ...rowTargets,
 };
 
@@ -23,7 +25,7 @@ describe.each(Object.keys(targets))('%s', (profile) => {
   const target = targets[profile]!;
   let device: Device;
   beforeAll(async () => {
-    device = await openDevice('webgpu:software');
+    device = await openDevice(target.id === 'wasm' ? 'wasm' : 'webgpu:software');
   });
 
   // Variants of rows have nothing to say about other kernels.

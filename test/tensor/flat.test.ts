@@ -1,17 +1,17 @@
-// A loop of training on a real queue that disposes of nothing: bench/memory-flat.ts, shorter.
+// A loop of training on a device that disposes of nothing: bench/memory-flat.ts, shorter.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { measureTraining } from '../../bench/memory-flat.ts';
 import { device, setDevice, synchronize } from '../../src/tensor/device.ts';
 
-beforeAll(() => setDevice('webgpu:software'));
+describe.each(['webgpu:software', 'wasm'])('training on %s stays flat without dispose', (name) => {
+  beforeAll(() => setDevice(name));
 
-afterAll(async () => {
-  await synchronize();
-  (await device()).destroy();
-});
+  afterAll(async () => {
+    await synchronize();
+    (await device()).destroy();
+  });
 
-describe('training on the software GPU stays flat without dispose', () => {
   test.each([
     ['Adam', 2000],
     ['compiled Adam', 1000],

@@ -5,6 +5,7 @@ import { DeviceError, SinterError } from '../../errors.ts';
 import { checkProgram } from '../check.ts';
 import type { Backend, Device, DeviceBuffer, DeviceFacts, HostFunctions, LoadedProgram } from '../device.ts';
 import type { Program } from '../program.ts';
+import { Turns } from '../turns.ts';
 
 const NAME = 'interpreter';
 
@@ -54,6 +55,7 @@ class InterpreterDevice implements Device {
   #buffers = 0;
   readonly #dropped = new FinalizationRegistry<number>((bytes) => this.#discount(bytes));
   #failure: DeviceError | SinterError | undefined;
+  readonly #turns = new Turns();
   #destroyed = false;
 
   get lost(): boolean {
@@ -102,7 +104,9 @@ class InterpreterDevice implements Device {
       throw failure('E_VALIDATION', `${bytes} bytes were read from a buffer of ${memory.length}`);
     }
     this.#deliver();
-    return memory.slice(0, bytes);
+    const taken = memory.slice(0, bytes);
+    await this.#turns.give();
+    return taken;
   }
 
   load(program: Program, host: HostFunctions = {}): LoadedProgram {
@@ -125,6 +129,7 @@ class InterpreterDevice implements Device {
   async finish(): Promise<void> {
     this.assertAlive();
     this.#deliver();
+    await this.#turns.give();
   }
 
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {

@@ -8,6 +8,7 @@ import { GpuBuffer, Memory, type Place } from '../memory.ts';
 import type { Program } from '../program.ts';
 import { Scratch } from '../scratch.ts';
 import { Timeline } from '../timeline.ts';
+import { Turns } from '../turns.ts';
 import { Heap } from './heap.ts';
 import { loadProgram, type Engine } from './load.ts';
 import { Modules } from './modules.ts';
@@ -33,6 +34,7 @@ const budget = 2 ** 32 - 65_536;
 export class WasmDevice implements Device {
   readonly facts: DeviceFacts = facts;
   readonly #engine: Engine;
+  readonly #turns = new Turns();
 
   constructor() {
     const { name, limits } = facts;
@@ -81,6 +83,7 @@ export class WasmDevice implements Device {
     const at = failures.tickRead();
     const start = slab.gpu + offset;
     const taken = heap.bytes.slice(start, start + bytes);
+    await this.#turns.give();
     failures.deliver(at);
     return taken;
   }
@@ -93,7 +96,9 @@ export class WasmDevice implements Device {
   async finish(): Promise<void> {
     const { failures } = this.#engine;
     failures.assertAlive();
-    failures.deliver(failures.tickRead());
+    const at = failures.tickRead();
+    await this.#turns.give();
+    failures.deliver(at);
   }
 
   async measure(work: () => void): Promise<number> {

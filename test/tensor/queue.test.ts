@@ -1,4 +1,4 @@
-// The tensor layer on a real queue: opening takes time, runs are asynchronous, memory is donated and pooled.
+// The tensor layer on real devices: opening takes time, runs may be asynchronous, memory is donated and pooled.
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { compile } from '../../src/tensor/compile-fn.ts';
@@ -48,9 +48,9 @@ async function trainCompiled(name: string): Promise<number[]> {
   return [...(losses as number[]), ...((await w.array()) as number[])];
 }
 
-describe('the software GPU trains as the interpreter does', () => {
+describe.each(['webgpu:software', 'wasm'])('%s trains as the interpreter does', (name) => {
   afterAll(async () => {
-    setDevice('webgpu:software');
+    setDevice(name);
     await synchronize();
     (await device()).destroy();
   });
@@ -60,7 +60,7 @@ describe('the software GPU trains as the interpreter does', () => {
     ['compiled, donating', trainCompiled],
   ])('%s', async (_, train) => {
     const expected = await train('interpreter');
-    const got = await train('webgpu:software');
+    const got = await train(name);
     expect(got.length).toBe(expected.length);
     got.forEach((value, i) => expect(value).toBeCloseTo(expected[i]!, 5));
   });
@@ -69,7 +69,7 @@ describe('the software GPU trains as the interpreter does', () => {
     setDevice('interpreter');
     const x = add(vec(1, 2), 1);
     await x.data();
-    setDevice('webgpu:software');
+    setDevice(name);
     const y = mul(x, 2);
     expect(await y.array()).toEqual([4, 6]);
     setDevice('interpreter');

@@ -1,0 +1,29 @@
+// Turns of the event loop, for devices that compute in the thread that asks: a loop that reads in every step would give it none. Timers,
+// messages and pages wait for one, and so does the collector: what a WeakRef was asked for lives on until the turn is over.
+
+/** Milliseconds without a turn after which others have waited long enough: half a frame of a page. */
+const patience = 8;
+
+export class Turns {
+  #last = performance.now();
+
+  /** Lets other tasks run, where none could for a while. */
+  async give(): Promise<void> {
+    if (performance.now() - this.#last < patience) return;
+    await nextTask();
+    this.#last = performance.now();
+  }
+}
+
+/** Resolves in a task of its own: at once, where timers would wait. */
+function nextTask(): Promise<void> {
+  if (typeof setImmediate === 'function') return new Promise((resolve) => void setImmediate(resolve));
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(undefined);
+  });
+}
