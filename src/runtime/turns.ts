@@ -20,10 +20,12 @@ function nextTask(): Promise<void> {
   if (typeof setImmediate === 'function') return new Promise((resolve) => void setImmediate(resolve));
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
+    const arrived = (): void => {
       port1.close();
       resolve();
     };
+    port1.addEventListener('message', arrived, { once: true });
+    port1.start();
     port2.postMessage(undefined);
   });
 }
