@@ -31,6 +31,9 @@ export interface Target {
   readonly elementsPerInvocation: number;
   readonly workgroupSize: number;
   readonly rows: RowProfile;
+  /** Where a thread runs the invocations of a workgroup in turn: what they have between them costs nothing, but every turn of a loop
+   *  and every sum that waits for the last one does. */
+  readonly serial?: SerialProfile;
   /** Invocations of a subgroup, at least and at most, where the device has subgroups and they pay. */
   readonly subgroups?: { readonly min: number; readonly max: number };
   /** Types that matrix units multiply (tensor cores), where there are any: by subgroups of 32 invocations, with sums of f32.
@@ -42,6 +45,14 @@ export interface Target {
   readonly launch: number;
   readonly bandwidth: number;
   readonly arithmetic: number;
+}
+
+/** How loops are written for a processor core. */
+export interface SerialProfile {
+  /** Groups of four in a turn of a loop, and accumulators that do not wait for each other. */
+  readonly unroll: number;
+  /** Operations that a turn may have for that. */
+  readonly work: number;
 }
 
 /** How row kernels trade registers, workgroup memory and sweeps over memory. */
@@ -134,6 +145,10 @@ export const wasmTarget: Target = {
     workgroupInvocations: 1024,
     workgroupsPerDimension: 2 ** 30,
   },
+  parallelism: 64,
+  elementsPerInvocation: 16_384,
+  workgroupSize: 1,
+  serial: { unroll: 4, work: 32 },
   launch: 1,
   bandwidth: 20_000,
   arithmetic: 30_000,

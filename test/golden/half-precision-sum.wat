@@ -1,4 +1,4 @@
-;; map kernel; 1 x 4 elements per invocation
+;; map kernel; 1 x 16 elements per invocation
 ;; in0: f16[64], in1: f16[64], out0: f16[64]
 ;; 64 flops, 384 bytes
 (module
@@ -46,10 +46,15 @@
       (v128.and (i32x4.shr_u (local.get $x) (i32.const 16)) (local.get $c_9))))
   (func $group (param $group i32) (param $in0 i32) (param $in1 i32) (param $out0 i32)
     (local $group_x i32) (local $group_y i32) (local $group_z i32) (local $local_x i32) (local $local_y i32)
-    (local $local_z i32) (local $quad i32) (local $x0 v128) (local $x1 v128) (local $roundF16 v128)
+    (local $local_z i32) (local $turn i32) (local $idx i32) (local $x0 v128) (local $x1 v128) (local $roundF16 v128)
     (local $roundF16_1 v128) (local $roundF16_2 v128) (local $c v128) (local $c_1 v128) (local $c_2 v128)
     (local $c_3 v128) (local $c_4 v128) (local $c_5 v128) (local $c_6 v128) (local $c_7 v128) (local $add v128)
-    (local $narrow v128)
+    (local $narrow v128) (local $idx_1 i32) (local $x0_1 v128) (local $x1_1 v128) (local $roundF16_3 v128)
+    (local $roundF16_4 v128) (local $roundF16_5 v128) (local $add_1 v128) (local $narrow_1 v128) (local $idx_2 i32)
+    (local $x0_2 v128) (local $x1_2 v128) (local $roundF16_6 v128) (local $roundF16_7 v128) (local $roundF16_8 v128)
+    (local $add_2 v128) (local $narrow_2 v128) (local $idx_3 i32) (local $x0_3 v128) (local $x1_3 v128)
+    (local $roundF16_9 v128) (local $roundF16_10 v128) (local $roundF16_11 v128) (local $add_3 v128)
+    (local $narrow_3 v128)
     (local.set $c (v128.const f32x4 0.5 0.5 0.5 0.5))
     (local.set $c_1 (v128.const i32x4 4095 4095 4095 4095))
     (local.set $c_2 (v128.const i32x4 1 1 1 1))
@@ -67,37 +72,123 @@
     (local.set $local_z (i32.const 0))
     (local.set $local_y (i32.const 0))
     (local.set $local_x (i32.const 0))
-    (loop
-      (local.set $quad (i32.add (i32.mul (local.get $group_x) (i32.const 16)) (local.get $local_x)))
-      (local.set $x0
-        (call $f16_to_f32
-          (v128.load16x4_u (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $quad) (i32.const 4)) (i32.const 1))))))
-      (local.set $x1
-        (call $f16_to_f32
-          (v128.load16x4_u (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $quad) (i32.const 4)) (i32.const 1))))))
-      (local.set $roundF16 (f32x4.add (local.get $x0) (local.get $x1)))
-      (local.set $roundF16_1 (f32x4.abs (local.get $roundF16)))
-      (local.set $roundF16_2 (local.get $roundF16_1))
-      (local.set $add
-        (v128.or
+    (local.set $turn (i32.add (local.get $group_x) (local.get $local_x)))
+    (local.set $idx (i32.mul (local.get $turn) (i32.const 4)))
+    (local.set $x0
+      (call $f16_to_f32
+        (v128.load16x4_u (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 1))))))
+    (local.set $x1
+      (call $f16_to_f32
+        (v128.load16x4_u (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 1))))))
+    (local.set $roundF16 (f32x4.add (local.get $x0) (local.get $x1)))
+    (local.set $roundF16_1 (f32x4.abs (local.get $roundF16)))
+    (local.set $roundF16_2 (local.get $roundF16_1))
+    (local.set $add
+      (v128.or
+        (v128.bitselect
           (v128.bitselect
-            (v128.bitselect
-              (f32x4.sub (f32x4.add (local.get $roundF16_1) (local.get $c)) (local.get $c))
-              (v128.and
-                (i32x4.add
-                  (i32x4.add (local.get $roundF16_2) (local.get $c_1))
-                  (v128.and (i32x4.shr_s (local.get $roundF16_2) (i32.const 13)) (local.get $c_2)))
-                (local.get $c_3))
-              (f32x4.lt (local.get $roundF16_1) (local.get $c_4)))
-            (f32x4.add (local.get $roundF16_1) (local.get $c_5))
-            (f32x4.lt (local.get $roundF16_1) (local.get $c_6)))
-          (v128.and (local.get $roundF16) (local.get $c_7))))
-      (v128.store64_lane 0
-        (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $quad) (i32.const 4)) (i32.const 1)))
-        (i8x16.shuffle 0 1 4 5 8 9 12 13 0 0 0 0 0 0 0 0
-          (local.tee $narrow (call $f32_to_f16 (local.get $add)))
-          (local.get $narrow)))
-      (br_if 0 (i32.lt_s (local.tee $local_x (i32.add (local.get $local_x) (i32.const 1))) (i32.const 16)))))
+            (f32x4.sub (f32x4.add (local.get $roundF16_1) (local.get $c)) (local.get $c))
+            (v128.and
+              (i32x4.add
+                (i32x4.add (local.get $roundF16_2) (local.get $c_1))
+                (v128.and (i32x4.shr_s (local.get $roundF16_2) (i32.const 13)) (local.get $c_2)))
+              (local.get $c_3))
+            (f32x4.lt (local.get $roundF16_1) (local.get $c_4)))
+          (f32x4.add (local.get $roundF16_1) (local.get $c_5))
+          (f32x4.lt (local.get $roundF16_1) (local.get $c_6)))
+        (v128.and (local.get $roundF16) (local.get $c_7))))
+    (v128.store64_lane 0
+      (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 1)))
+      (i8x16.shuffle 0 1 4 5 8 9 12 13 0 0 0 0 0 0 0 0
+        (local.tee $narrow (call $f32_to_f16 (local.get $add)))
+        (local.get $narrow)))
+    (local.set $idx_1 (i32.add (i32.const 1) (i32.mul (local.get $turn) (i32.const 4))))
+    (local.set $x0_1
+      (call $f16_to_f32
+        (v128.load16x4_u (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_1) (i32.const 4)) (i32.const 1))))))
+    (local.set $x1_1
+      (call $f16_to_f32
+        (v128.load16x4_u (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_1) (i32.const 4)) (i32.const 1))))))
+    (local.set $roundF16_3 (f32x4.add (local.get $x0_1) (local.get $x1_1)))
+    (local.set $roundF16_4 (f32x4.abs (local.get $roundF16_3)))
+    (local.set $roundF16_5 (local.get $roundF16_4))
+    (local.set $add_1
+      (v128.or
+        (v128.bitselect
+          (v128.bitselect
+            (f32x4.sub (f32x4.add (local.get $roundF16_4) (local.get $c)) (local.get $c))
+            (v128.and
+              (i32x4.add
+                (i32x4.add (local.get $roundF16_5) (local.get $c_1))
+                (v128.and (i32x4.shr_s (local.get $roundF16_5) (i32.const 13)) (local.get $c_2)))
+              (local.get $c_3))
+            (f32x4.lt (local.get $roundF16_4) (local.get $c_4)))
+          (f32x4.add (local.get $roundF16_4) (local.get $c_5))
+          (f32x4.lt (local.get $roundF16_4) (local.get $c_6)))
+        (v128.and (local.get $roundF16_3) (local.get $c_7))))
+    (v128.store64_lane 0
+      (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx_1) (i32.const 4)) (i32.const 1)))
+      (i8x16.shuffle 0 1 4 5 8 9 12 13 0 0 0 0 0 0 0 0
+        (local.tee $narrow_1 (call $f32_to_f16 (local.get $add_1)))
+        (local.get $narrow_1)))
+    (local.set $idx_2 (i32.add (i32.const 2) (i32.mul (local.get $turn) (i32.const 4))))
+    (local.set $x0_2
+      (call $f16_to_f32
+        (v128.load16x4_u (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_2) (i32.const 4)) (i32.const 1))))))
+    (local.set $x1_2
+      (call $f16_to_f32
+        (v128.load16x4_u (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_2) (i32.const 4)) (i32.const 1))))))
+    (local.set $roundF16_6 (f32x4.add (local.get $x0_2) (local.get $x1_2)))
+    (local.set $roundF16_7 (f32x4.abs (local.get $roundF16_6)))
+    (local.set $roundF16_8 (local.get $roundF16_7))
+    (local.set $add_2
+      (v128.or
+        (v128.bitselect
+          (v128.bitselect
+            (f32x4.sub (f32x4.add (local.get $roundF16_7) (local.get $c)) (local.get $c))
+            (v128.and
+              (i32x4.add
+                (i32x4.add (local.get $roundF16_8) (local.get $c_1))
+                (v128.and (i32x4.shr_s (local.get $roundF16_8) (i32.const 13)) (local.get $c_2)))
+              (local.get $c_3))
+            (f32x4.lt (local.get $roundF16_7) (local.get $c_4)))
+          (f32x4.add (local.get $roundF16_7) (local.get $c_5))
+          (f32x4.lt (local.get $roundF16_7) (local.get $c_6)))
+        (v128.and (local.get $roundF16_6) (local.get $c_7))))
+    (v128.store64_lane 0
+      (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx_2) (i32.const 4)) (i32.const 1)))
+      (i8x16.shuffle 0 1 4 5 8 9 12 13 0 0 0 0 0 0 0 0
+        (local.tee $narrow_2 (call $f32_to_f16 (local.get $add_2)))
+        (local.get $narrow_2)))
+    (local.set $idx_3 (i32.add (i32.const 3) (i32.mul (local.get $turn) (i32.const 4))))
+    (local.set $x0_3
+      (call $f16_to_f32
+        (v128.load16x4_u (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_3) (i32.const 4)) (i32.const 1))))))
+    (local.set $x1_3
+      (call $f16_to_f32
+        (v128.load16x4_u (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_3) (i32.const 4)) (i32.const 1))))))
+    (local.set $roundF16_9 (f32x4.add (local.get $x0_3) (local.get $x1_3)))
+    (local.set $roundF16_10 (f32x4.abs (local.get $roundF16_9)))
+    (local.set $roundF16_11 (local.get $roundF16_10))
+    (local.set $add_3
+      (v128.or
+        (v128.bitselect
+          (v128.bitselect
+            (f32x4.sub (f32x4.add (local.get $roundF16_10) (local.get $c)) (local.get $c))
+            (v128.and
+              (i32x4.add
+                (i32x4.add (local.get $roundF16_11) (local.get $c_1))
+                (v128.and (i32x4.shr_s (local.get $roundF16_11) (i32.const 13)) (local.get $c_2)))
+              (local.get $c_3))
+            (f32x4.lt (local.get $roundF16_10) (local.get $c_4)))
+          (f32x4.add (local.get $roundF16_10) (local.get $c_5))
+          (f32x4.lt (local.get $roundF16_10) (local.get $c_6)))
+        (v128.and (local.get $roundF16_9) (local.get $c_7))))
+    (v128.store64_lane 0
+      (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx_3) (i32.const 4)) (i32.const 1)))
+      (i8x16.shuffle 0 1 4 5 8 9 12 13 0 0 0 0 0 0 0 0
+        (local.tee $narrow_3 (call $f32_to_f16 (local.get $add_3)))
+        (local.get $narrow_3))))
   (func $run (param $first i32) (param $end i32) (param $in0 i32) (param $in1 i32) (param $out0 i32)
     (loop
       (call $group (local.get $first) (local.get $in0) (local.get $in1) (local.get $out0))

@@ -39,110 +39,108 @@
     (local.set $local_z (i32.const 0))
     (local.set $local_y (i32.const 0))
     (local.set $local_x (i32.const 0))
+    (local.set $unit (local.get $group_x))
+    (local.set $max (local.get $c))
+    (local.set $idx (i32.mul (local.get $unit) (i32.const 64)))
+    (local.set $step (i32.const 0))
     (loop
-      (local.set $unit (i32.add (i32.mul (local.get $group_x) (i32.const 4)) (local.get $local_x)))
-      (local.set $max (local.get $c))
-      (local.set $idx (i32.mul (local.get $unit) (i32.const 64)))
-      (local.set $step (i32.const 0))
-      (loop
-        (local.set $idx_1 (i32.add (local.get $idx) (local.get $step)))
-        (local.set $x0
-          (v128.load (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_1) (i32.const 4)) (i32.const 2)))))
-        (local.set $max (f32x4.max (local.get $max) (local.get $x0)))
-        (br_if 0 (i32.lt_s (local.tee $step (i32.add (local.get $step) (i32.const 1))) (i32.const 64))))
-      (local.set $max_1 (local.get $max))
-      (local.set $max_2
-        (f32.max
-          (f32.max (f32x4.extract_lane 0 (local.get $max_1)) (f32x4.extract_lane 1 (local.get $max_1)))
-          (f32.max (f32x4.extract_lane 2 (local.get $max_1)) (f32x4.extract_lane 3 (local.get $max_1)))))
-      (local.set $sum (local.get $c_1))
-      (local.set $step_1 (i32.const 0))
-      (loop
-        (local.set $idx_2 (i32.add (local.get $idx) (local.get $step_1)))
-        (local.set $x0_1
-          (v128.load (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_2) (i32.const 4)) (i32.const 2)))))
-        (local.set $sub (f32x4.sub (local.get $x0_1) (f32x4.splat (local.get $max_2))))
-        (local.set $exp_2 (f32x4.pmin (f32x4.pmax (local.get $sub) (local.get $c_2)) (local.get $c_3)))
-        (local.set $exp_3 (f32x4.add (f32x4.mul (local.get $exp_2) (local.get $c_4)) (local.get $c_5)))
-        (local.set $exp_4 (f32x4.sub (local.get $exp_3) (local.get $c_5)))
-        (local.set $exp_5
-          (f32x4.sub
-            (f32x4.sub (local.get $exp_2) (f32x4.mul (local.get $exp_4) (local.get $c_6)))
-            (f32x4.mul (local.get $exp_4) (local.get $c_7))))
-        (local.set $exp
-          (f32x4.mul
-            (f32x4.add
-              (f32x4.mul
-                (local.get $exp_5)
-                (f32x4.add
-                  (f32x4.mul
-                    (local.get $exp_5)
-                    (f32x4.add
-                      (f32x4.mul
-                        (local.get $exp_5)
-                        (f32x4.add
-                          (f32x4.mul
-                            (local.get $exp_5)
-                            (f32x4.add
-                              (f32x4.mul
-                                (local.get $exp_5)
-                                (f32x4.add (f32x4.mul (local.get $exp_5) (local.get $c_8)) (local.get $c_9)))
-                              (local.get $c_10)))
-                          (local.get $c_11)))
-                      (local.get $c_12)))
-                  (local.get $c_13)))
-              (local.get $c_13))
-            (i32x4.add (i32x4.shl (local.get $exp_3) (i32.const 23)) (local.get $c_14))))
-        (local.set $sum (f32x4.add (local.get $sum) (local.get $exp)))
-        (br_if 0 (i32.lt_s (local.tee $step_1 (i32.add (local.get $step_1) (i32.const 1))) (i32.const 64))))
-      (local.set $sum_1 (local.get $sum))
-      (local.set $sum_2
-        (f32.add
-          (f32.add (f32x4.extract_lane 0 (local.get $sum_1)) (f32x4.extract_lane 1 (local.get $sum_1)))
-          (f32.add (f32x4.extract_lane 2 (local.get $sum_1)) (f32x4.extract_lane 3 (local.get $sum_1)))))
-      (local.set $step_2 (i32.const 0))
-      (loop
-        (local.set $idx_3 (i32.add (local.get $idx) (local.get $step_2)))
-        (local.set $x0_2
-          (v128.load (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_3) (i32.const 4)) (i32.const 2)))))
-        (local.set $sub_1 (f32x4.sub (local.get $x0_2) (f32x4.splat (local.get $max_2))))
-        (local.set $exp_6 (f32x4.pmin (f32x4.pmax (local.get $sub_1) (local.get $c_2)) (local.get $c_3)))
-        (local.set $exp_7 (f32x4.add (f32x4.mul (local.get $exp_6) (local.get $c_4)) (local.get $c_5)))
-        (local.set $exp_8 (f32x4.sub (local.get $exp_7) (local.get $c_5)))
-        (local.set $exp_9
-          (f32x4.sub
-            (f32x4.sub (local.get $exp_6) (f32x4.mul (local.get $exp_8) (local.get $c_6)))
-            (f32x4.mul (local.get $exp_8) (local.get $c_7))))
-        (local.set $exp_1
-          (f32x4.mul
-            (f32x4.add
-              (f32x4.mul
-                (local.get $exp_9)
-                (f32x4.add
-                  (f32x4.mul
-                    (local.get $exp_9)
-                    (f32x4.add
-                      (f32x4.mul
-                        (local.get $exp_9)
-                        (f32x4.add
-                          (f32x4.mul
-                            (local.get $exp_9)
-                            (f32x4.add
-                              (f32x4.mul
-                                (local.get $exp_9)
-                                (f32x4.add (f32x4.mul (local.get $exp_9) (local.get $c_8)) (local.get $c_9)))
-                              (local.get $c_10)))
-                          (local.get $c_11)))
-                      (local.get $c_12)))
-                  (local.get $c_13)))
-              (local.get $c_13))
-            (i32x4.add (i32x4.shl (local.get $exp_7) (i32.const 23)) (local.get $c_14))))
-        (local.set $div (f32x4.div (local.get $exp_1) (f32x4.splat (local.get $sum_2))))
-        (v128.store
-          (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx_3) (i32.const 4)) (i32.const 2)))
-          (local.get $div))
-        (br_if 0 (i32.lt_s (local.tee $step_2 (i32.add (local.get $step_2) (i32.const 1))) (i32.const 64))))
-      (br_if 0 (i32.lt_s (local.tee $local_x (i32.add (local.get $local_x) (i32.const 1))) (i32.const 4)))))
+      (local.set $idx_1 (i32.add (local.get $idx) (local.get $step)))
+      (local.set $x0
+        (v128.load (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_1) (i32.const 4)) (i32.const 2)))))
+      (local.set $max (f32x4.max (local.get $max) (local.get $x0)))
+      (br_if 0 (i32.lt_s (local.tee $step (i32.add (local.get $step) (i32.const 1))) (i32.const 64))))
+    (local.set $max_1 (local.get $max))
+    (local.set $max_2
+      (f32.max
+        (f32.max (f32x4.extract_lane 0 (local.get $max_1)) (f32x4.extract_lane 1 (local.get $max_1)))
+        (f32.max (f32x4.extract_lane 2 (local.get $max_1)) (f32x4.extract_lane 3 (local.get $max_1)))))
+    (local.set $sum (local.get $c_1))
+    (local.set $step_1 (i32.const 0))
+    (loop
+      (local.set $idx_2 (i32.add (local.get $idx) (local.get $step_1)))
+      (local.set $x0_1
+        (v128.load (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_2) (i32.const 4)) (i32.const 2)))))
+      (local.set $sub (f32x4.sub (local.get $x0_1) (f32x4.splat (local.get $max_2))))
+      (local.set $exp_2 (f32x4.pmin (f32x4.pmax (local.get $sub) (local.get $c_2)) (local.get $c_3)))
+      (local.set $exp_3 (f32x4.add (f32x4.mul (local.get $exp_2) (local.get $c_4)) (local.get $c_5)))
+      (local.set $exp_4 (f32x4.sub (local.get $exp_3) (local.get $c_5)))
+      (local.set $exp_5
+        (f32x4.sub
+          (f32x4.sub (local.get $exp_2) (f32x4.mul (local.get $exp_4) (local.get $c_6)))
+          (f32x4.mul (local.get $exp_4) (local.get $c_7))))
+      (local.set $exp
+        (f32x4.mul
+          (f32x4.add
+            (f32x4.mul
+              (local.get $exp_5)
+              (f32x4.add
+                (f32x4.mul
+                  (local.get $exp_5)
+                  (f32x4.add
+                    (f32x4.mul
+                      (local.get $exp_5)
+                      (f32x4.add
+                        (f32x4.mul
+                          (local.get $exp_5)
+                          (f32x4.add
+                            (f32x4.mul
+                              (local.get $exp_5)
+                              (f32x4.add (f32x4.mul (local.get $exp_5) (local.get $c_8)) (local.get $c_9)))
+                            (local.get $c_10)))
+                        (local.get $c_11)))
+                    (local.get $c_12)))
+                (local.get $c_13)))
+            (local.get $c_13))
+          (i32x4.add (i32x4.shl (local.get $exp_3) (i32.const 23)) (local.get $c_14))))
+      (local.set $sum (f32x4.add (local.get $sum) (local.get $exp)))
+      (br_if 0 (i32.lt_s (local.tee $step_1 (i32.add (local.get $step_1) (i32.const 1))) (i32.const 64))))
+    (local.set $sum_1 (local.get $sum))
+    (local.set $sum_2
+      (f32.add
+        (f32.add (f32x4.extract_lane 0 (local.get $sum_1)) (f32x4.extract_lane 1 (local.get $sum_1)))
+        (f32.add (f32x4.extract_lane 2 (local.get $sum_1)) (f32x4.extract_lane 3 (local.get $sum_1)))))
+    (local.set $step_2 (i32.const 0))
+    (loop
+      (local.set $idx_3 (i32.add (local.get $idx) (local.get $step_2)))
+      (local.set $x0_2
+        (v128.load (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_3) (i32.const 4)) (i32.const 2)))))
+      (local.set $sub_1 (f32x4.sub (local.get $x0_2) (f32x4.splat (local.get $max_2))))
+      (local.set $exp_6 (f32x4.pmin (f32x4.pmax (local.get $sub_1) (local.get $c_2)) (local.get $c_3)))
+      (local.set $exp_7 (f32x4.add (f32x4.mul (local.get $exp_6) (local.get $c_4)) (local.get $c_5)))
+      (local.set $exp_8 (f32x4.sub (local.get $exp_7) (local.get $c_5)))
+      (local.set $exp_9
+        (f32x4.sub
+          (f32x4.sub (local.get $exp_6) (f32x4.mul (local.get $exp_8) (local.get $c_6)))
+          (f32x4.mul (local.get $exp_8) (local.get $c_7))))
+      (local.set $exp_1
+        (f32x4.mul
+          (f32x4.add
+            (f32x4.mul
+              (local.get $exp_9)
+              (f32x4.add
+                (f32x4.mul
+                  (local.get $exp_9)
+                  (f32x4.add
+                    (f32x4.mul
+                      (local.get $exp_9)
+                      (f32x4.add
+                        (f32x4.mul
+                          (local.get $exp_9)
+                          (f32x4.add
+                            (f32x4.mul
+                              (local.get $exp_9)
+                              (f32x4.add (f32x4.mul (local.get $exp_9) (local.get $c_8)) (local.get $c_9)))
+                            (local.get $c_10)))
+                        (local.get $c_11)))
+                    (local.get $c_12)))
+                (local.get $c_13)))
+            (local.get $c_13))
+          (i32x4.add (i32x4.shl (local.get $exp_7) (i32.const 23)) (local.get $c_14))))
+      (local.set $div (f32x4.div (local.get $exp_1) (f32x4.splat (local.get $sum_2))))
+      (v128.store
+        (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx_3) (i32.const 4)) (i32.const 2)))
+        (local.get $div))
+      (br_if 0 (i32.lt_s (local.tee $step_2 (i32.add (local.get $step_2) (i32.const 1))) (i32.const 64)))))
   (func $run (param $first i32) (param $end i32) (param $in0 i32) (param $out0 i32)
     (loop
       (call $group (local.get $first) (local.get $in0) (local.get $out0))

@@ -75,8 +75,10 @@ export function forUnits(
   units: number,
   hint: string,
   visit: (unit: Value) => void,
+  /** Groups of four elements in a unit. */
+  groups = 1,
 ): { readonly grid: Grid; readonly perInvocation: number } {
-  const most = Math.floor(target.elementsPerInvocation / 4);
+  const most = Math.floor(target.elementsPerInvocation / (4 * groups));
   const perInvocation = Math.max(1, Math.min(most, Math.floor(units / target.parallelism)));
   const size = target.workgroupSize;
   const block = size * perInvocation;

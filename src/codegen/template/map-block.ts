@@ -44,6 +44,8 @@ export interface Blocks {
 
 /** Operations that are worth writing out four times. */
 const mostWork = 80;
+/** Blocks along a square that one thread walks: its rows and columns stay in the nearest cache. */
+const serialSide = 4;
 /** The row of a block. */
 const rowAtom = axisIndex('row', 4);
 
@@ -87,7 +89,7 @@ function cut(shape: readonly number[], across: number, target: Target): Blocks |
     if (axis === last) return addIndex(scaleIndex(right, 4), laneAtom);
     return axis === across ? addIndex(scaleIndex(down, 4), rowAtom) : outer[o++]!;
   });
-  const side = Math.floor(Math.sqrt(target.workgroupSize));
+  const side = target.serial === undefined ? Math.floor(Math.sqrt(target.workgroupSize)) : serialSide;
   const square = tall % (4 * side) === 0 && wide % (4 * side) === 0;
   return {
     height: tall / 4,
