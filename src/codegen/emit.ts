@@ -4,6 +4,7 @@ import { CompilerBug } from '../errors.ts';
 import type { ProgramTileMap, TargetId } from '../runtime/program.ts';
 import { emitCuda } from './cuda/emit.ts';
 import type { Loop } from './loop.ts';
+import { isSerial } from './wasm/atomic.ts';
 import { emitWasm } from './wasm/emit.ts';
 import { emitWgsl } from './wgsl/emit.ts';
 
@@ -16,6 +17,8 @@ export interface Emitted {
   readonly sharedBytes?: number;
   /** Tensor maps that the launch passes. */
   readonly tileMaps?: readonly ProgramTileMap[];
+  /** Workgroups run in order, on one thread. */
+  readonly serial?: boolean;
 }
 
 /** Spells a Loop of a program whose scalar block has `scalarSlots` words. */
@@ -26,7 +29,8 @@ const emitters: Readonly<Record<TargetId, Emitter>> = {
   cuda: (loop) => emitCuda(loop),
   wasm: (loop) => {
     const { bytes, text } = emitWasm(loop);
-    return { source: btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')), text };
+    const source = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+    return { source, text, ...(isSerial(loop) && { serial: true }) };
   },
   interpreter: (loop) => {
     throw new CompilerBug('emit', `${loop.name}: the interpreter runs graphs, not kernels`);

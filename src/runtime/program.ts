@@ -71,6 +71,8 @@ export interface ProgramKernel {
   readonly sharedBytes?: number;
   /** CUDA only: tensor maps that a launch passes by value after all pointers, in order. */
   readonly tileMaps?: readonly ProgramTileMap[];
+  /** WebAssembly only: what workgroups do depends on their order, so they run on one thread. */
+  readonly serial?: boolean;
   readonly flops: number;
   /** Bytes each run must move at least: every distinct input element once, every output element once. */
   readonly bytes: number;

@@ -15,7 +15,7 @@ let assemble: (name: string, text: string) => Uint8Array;
 beforeAll(async () => {
   const wabt = await loadWabt();
   assemble = (name, text) => {
-    const module = wabt.parseWat(`${name}.wat`, text, { simd: true });
+    const module = wabt.parseWat(`${name}.wat`, text, { simd: true, threads: true });
     try {
       return module.toBinary({}).buffer;
     } finally {

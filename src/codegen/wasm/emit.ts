@@ -7,6 +7,7 @@ import type { Loop, LoopBuffer, Stmt, Value } from '../loop.ts';
 import { printStmt } from '../print-loop.ts';
 import { isNonnegative, rangesOf, withShifts, type Ranges } from '../ranges.ts';
 import { loadValue, storeValue } from './access.ts';
+import { foldAtomically } from './atomic.ts';
 import { encodeModule, type WasmModule } from './encode.ts';
 import { FunctionBuilder } from './function.ts';
 import { halveVectors } from './halves.ts';
@@ -204,7 +205,7 @@ export class Emitter {
       case 'comment':
         return;
       case 'atomic':
-        this.#atomic(stmt);
+        foldAtomically(this, stmt);
         return;
       default:
         throw new CompilerBug('emit-wasm', `invocations run in turn\n  in: ${printStmt(stmt)}`);
@@ -249,14 +250,6 @@ export class Emitter {
     last();
     f.op('i32.lt_s');
     f.block('if', loop);
-  }
-
-  /** Invocations that run in turn need nothing to take turns; workgroups of several threads do. */
-  #atomic({ op, buffer, index, value }: Extract<Stmt, { kind: 'atomic' }>): void {
-    const { type } = value;
-    const old: Value = { kind: 'load', buffer, index, aligned: true, type, width: 1 };
-    const folded: Value = { kind: 'op', op, args: [old, value], type, width: 1 };
-    storeValue(this, { kind: 'store', buffer, index, value: folded, owned: true });
   }
 
   /** Leaves a value on the stack. */

@@ -72,6 +72,7 @@ function effectOf({ name, immediates, block }: Instruction, functions: readonly 
     case 'block':
       return [name === 'if' ? 1 : 0, block === undefined || block === 'none' ? 0 : 1];
     case 'memory':
+      if (name.includes('.atomic.')) return [name.endsWith('cmpxchg') ? 3 : 2, 1];
       return name.includes('store') ? [2, 0] : [1, 1];
     case 'memory lane':
       return [2, name.includes('store') ? 0 : 1];
@@ -86,6 +87,7 @@ function effectOf({ name, immediates, block }: Instruction, functions: readonly 
     case 'lanes':
       return [2, 1];
     case 'none':
+      if (name === 'drop') return [1, 0];
       if (ternary.has(name)) return [3, 1];
       return [unary.test(name) ? 1 : 2, 1];
     default:

@@ -1,5 +1,5 @@
-// WebAssembly instructions by the names of its text format: opcodes and immediates, from the core specification (2.0, with SIMD). The
-// table is all that the encoder and the printer know of an instruction.
+// WebAssembly instructions by the names of its text format: opcodes and immediates, from the core specification (2.0, with SIMD) and
+// the threads proposal. The table is all that the encoder and the printer know of an instruction.
 
 /** Types of values. */
 export type ValueType = 'i32' | 'i64' | 'f32' | 'f64' | 'v128';
@@ -22,7 +22,7 @@ type Immediate =
   | 'memory lane';
 
 /** A prefix, if it is not 0, the opcode, and what follows. */
-export type Coding = readonly [prefix: 0 | 0xfc | 0xfd, code: number, takes: Immediate];
+export type Coding = readonly [prefix: 0 | 0xfc | 0xfd | 0xfe, code: number, takes: Immediate];
 
 export const instructions = {
   block: [0, 0x02, 'block'],
@@ -32,6 +32,7 @@ export const instructions = {
   end: [0, 0x0b, 'none'],
   br_if: [0, 0x0d, 'label'],
   call: [0, 0x10, 'function'],
+  drop: [0, 0x1a, 'none'],
   select: [0, 0x1b, 'none'],
   'local.get': [0, 0x20, 'local'],
   'local.set': [0, 0x21, 'local'],
@@ -279,6 +280,15 @@ export const instructions = {
   'i32x4.trunc_sat_f64x2_u_zero': [0xfd, 253, 'none'],
   'f64x2.convert_low_i32x4_s': [0xfd, 254, 'none'],
   'f64x2.convert_low_i32x4_u': [0xfd, 255, 'none'],
+
+  'i32.atomic.rmw.add': [0xfe, 0x1e, 'memory'],
+  'i64.atomic.rmw.add': [0xfe, 0x1f, 'memory'],
+  'i32.atomic.rmw.and': [0xfe, 0x2c, 'memory'],
+  'i64.atomic.rmw.and': [0xfe, 0x2d, 'memory'],
+  'i32.atomic.rmw.or': [0xfe, 0x33, 'memory'],
+  'i64.atomic.rmw.or': [0xfe, 0x34, 'memory'],
+  'i32.atomic.rmw.cmpxchg': [0xfe, 0x48, 'memory'],
+  'i64.atomic.rmw.cmpxchg': [0xfe, 0x49, 'memory'],
 } as const;
 
 export type InstructionName = keyof typeof instructions;
@@ -296,7 +306,7 @@ export interface Instruction {
 
 /** Bytes that an instruction reads or writes. */
 export function bytesAccessed(name: InstructionName): number {
-  const [, type = '', bits, lanes] = /^(\w+)\.(?:load|store)(\d+)?(x\d)?/.exec(name) ?? [];
+  const [, type = '', bits, lanes] = /^(\w+)\.(?:load|store|atomic\.rmw)(\d+)?(x\d)?/.exec(name) ?? [];
   if (lanes !== undefined) return 8;
   if (bits !== undefined) return Number(bits) / 8;
   return type === 'v128' ? 16 : type.endsWith('64') ? 8 : 4;
