@@ -33,6 +33,8 @@ export interface DeviceFacts {
   readonly features: readonly string[];
   /** Invocations of a subgroup, at least and at most, where there are subgroups. */
   readonly subgroups?: { readonly min: number; readonly max: number };
+  /** Threads that share the work, where the device says how many there are. */
+  readonly threads?: number;
   /** Multiprocessors, where the device says how many there are. */
   readonly multiprocessors?: number;
   readonly limits: {

@@ -5,7 +5,7 @@ import { DeviceError } from '../errors.ts';
 import { cudaBackend, cudaBackendOf } from './cuda/open.ts';
 import type { Backend, Device } from './device.ts';
 import { interpreterBackend } from './interpreter/device.ts';
-import { wasmBackend } from './wasm/device.ts';
+import { wasmBackend, wasmBackendOf } from './wasm/device.ts';
 import { webgpuBackend, webgpuSoftwareBackend } from './webgpu/open.ts';
 
 /** Tried in order when no device is named. */
@@ -30,13 +30,14 @@ export function deviceNames(): readonly string[] {
   return [...backends.keys()];
 }
 
-/** Whether `openDevice` knows the name: one of `deviceNames`, or `cuda:1` for the machine's second CUDA device. */
+/** Whether `openDevice` knows the name: one of `deviceNames`, `cuda:1` for the machine's second CUDA device, or
+ *  `wasm:2` for WebAssembly on two threads. */
 export function isDeviceName(name: string): boolean {
   return backendOf(name) !== undefined;
 }
 
 function backendOf(name: string): Backend | undefined {
-  return backends.get(name) ?? cudaBackendOf(name);
+  return backends.get(name) ?? cudaBackendOf(name) ?? wasmBackendOf(name);
 }
 
 /** What `SINTER_DEVICE` says, where there is an environment. */

@@ -172,7 +172,7 @@ export function targetOf(facts: DeviceFacts): Target {
       features.includes('sm_90a') && multiprocessors !== undefined ? { warpgroups: { multiprocessors } } : {};
     return { ...simple, ...units, ...warpgroups, limits: { ...limits, storageBuffers }, ...subgroups };
   }
-  if (facts.name === 'wasm') return { ...wasmTarget, limits };
+  if (/^wasm(?::\d+)?$/.test(facts.name)) return { ...wasmTarget, limits };
   // The software adapter has subgroups of four, which save no barrier that its schedules would have.
   if (facts.software) return { ...softwareTarget, limits };
   return { ...gpuTarget, limits, ...subgroups };

@@ -1,4 +1,5 @@
-// A WebAssembly device behind the Device contract: everything happens where it is asked for, in this thread.
+// A WebAssembly device behind the Device contract: everything happens when it is asked for, in this thread, and in others that
+// share its memory.
 
 import { DeviceError } from '../../errors.ts';
 import type { Backend, Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
@@ -9,39 +10,52 @@ import type { Program } from '../program.ts';
 import { Scratch } from '../scratch.ts';
 import { Timeline } from '../timeline.ts';
 import { Turns } from '../turns.ts';
-import { Heap } from './heap.ts';
+import { Heap, heapBytes } from './heap.ts';
 import { loadProgram, type Engine } from './load.ts';
 import { Modules } from './modules.ts';
+import type { Grain } from './cut.ts';
+import { Pool } from './pool.ts';
+import { threading, threadsOfName, type Spawn } from './threads.ts';
 
-const facts: DeviceFacts = {
-  name: 'wasm',
-  description: 'WebAssembly SIMD, one thread',
-  software: true,
-  features: ['simd128'],
-  limits: {
-    storageBuffers: 64,
-    bufferBytes: 2 ** 31,
-    bindingBytes: 2 ** 31,
-    workgroupBytes: 16_384,
-    workgroupInvocations: 1024,
-    workgroupsPerDimension: 2 ** 30,
-  },
+const limits: DeviceFacts['limits'] = {
+  storageBuffers: 64,
+  bufferBytes: 2 ** 31,
+  bindingBytes: 2 ** 31,
+  workgroupBytes: 16_384,
+  workgroupInvocations: 1024,
+  workgroupsPerDimension: 2 ** 30,
 };
 
-/** Bytes that all buffers together may take: what 32-bit addresses reach, without the first page. */
-const budget = 2 ** 32 - 65_536;
+export interface WasmOptions {
+  /** As many as `SINTER_THREADS` says, or as the machine has cores, where it is not said. */
+  readonly threads?: number | undefined;
+  /** How finely work is cut for them. */
+  readonly grain?: Grain;
+  /** Milliseconds without any progress after which a thread is taken for dead. */
+  readonly patience?: number;
+  /** How workers are started, instead of how they usually are. */
+  readonly spawn?: Spawn;
+}
 
 export class WasmDevice implements Device {
-  readonly facts: DeviceFacts = facts;
+  readonly facts: DeviceFacts;
   readonly #engine: Engine;
   readonly #turns = new Turns();
 
-  constructor() {
-    const { name, limits } = facts;
-    const heap = new Heap(name);
+  private constructor(name: string, heap: Heap, pool?: Pool, why?: string, grain?: Grain) {
+    const threads = pool?.threads ?? 1;
+    const count = threads === 1 ? 'one thread' : `${threads} threads`;
+    const description = `WebAssembly SIMD, ${count}${why === undefined ? '' : `: ${why}`}`;
+    const facts = { name, description, software: true, features: ['simd128'], threads, limits };
+    this.facts = facts;
     const timeline = new Timeline();
     const failures = new Failures(name);
-    const memory = new Memory<number>(name, { bufferBytes: limits.bufferBytes, budget }, timeline, heap);
+    const memory = new Memory<number>(
+      name,
+      { bufferBytes: limits.bufferBytes, budget: heapBytes },
+      timeline,
+      heap,
+    );
     const copy = (_: number, copies: readonly Move<number>[]): void => {
       for (const { from, to, bytes } of copies) {
         const start = from.slab.gpu + from.offset;
@@ -50,8 +64,27 @@ export class WasmDevice implements Device {
     };
     const mover = { timeline, failures, memory, mayShareSlabs: true, copy };
     const scratch = new Scratch(memory);
-    const modules = new Modules(heap.memory, name);
-    this.#engine = { facts, failures, heap, memory, scratch, modules, mover };
+    const modules = new Modules(heap, name, pool !== undefined);
+    this.#engine = { facts, failures, heap, memory, scratch, modules, pool, grain, mover };
+    pool?.onDeath((reason) => {
+      failures.lose(reason);
+      void pool.close();
+    });
+  }
+
+  /** Opens a device of this name. Rejects with E_DEVICE where `SINTER_THREADS` makes no sense. */
+  static async open(name: string, options: WasmOptions = {}): Promise<WasmDevice> {
+    const chosen = threading(options.threads);
+    if (chosen.spawn === undefined) return new WasmDevice(name, new Heap(name, false), undefined, chosen.why);
+    const heap = new Heap(name, true);
+    const { spawn = chosen.spawn, patience, grain } = options;
+    try {
+      const pool = await Pool.open(name, chosen.count, heap.memory, spawn, patience);
+      return new WasmDevice(name, heap, pool, undefined, grain);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return new WasmDevice(name, new Heap(name, false), undefined, `no worker starts here (${reason})`);
+    }
   }
 
   get lost(): boolean {
@@ -113,7 +146,9 @@ export class WasmDevice implements Device {
   }
 
   destroy(): void {
-    this.#engine.failures.lose('the device was destroyed');
+    const { failures, pool } = this.#engine;
+    failures.lose('the device was destroyed');
+    void pool?.close();
   }
 
   #place(buffer: DeviceBuffer): Place<number> {
@@ -128,13 +163,19 @@ const probe = [
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 17, 11,
 ];
 
-export const wasmBackend: Backend = {
-  name: 'wasm',
-  async open() {
-    if (typeof WebAssembly === 'undefined' || !WebAssembly.validate(Uint8Array.from(probe))) {
-      const hint = 'Node 16 or newer, or a browser of 2023 or newer';
-      throw new DeviceError('E_DEVICE', 'wasm', 'this JavaScript engine has no WebAssembly SIMD', { hint });
-    }
-    return new WasmDevice();
-  },
-};
+/** With as many threads as `SINTER_THREADS` says or the machine has cores. */
+export const wasmBackend: Backend = { name: 'wasm', open: () => open('wasm') };
+
+/** The backend of `wasm:2`, with so many threads; undefined for other names. */
+export function wasmBackendOf(name: string): Backend | undefined {
+  const threads = threadsOfName(name);
+  return threads === undefined ? undefined : { name, open: () => open(name, threads) };
+}
+
+async function open(name: string, threads?: number): Promise<Device> {
+  if (typeof WebAssembly === 'undefined' || !WebAssembly.validate(Uint8Array.from(probe))) {
+    const hint = 'Node 16 or newer, or a browser of 2023 or newer';
+    throw new DeviceError('E_DEVICE', name, 'this JavaScript engine has no WebAssembly SIMD', { hint });
+  }
+  return WasmDevice.open(name, { threads });
+}

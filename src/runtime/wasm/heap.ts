@@ -4,9 +4,11 @@
 import { DeviceError } from '../../errors.ts';
 import type { Source } from '../memory.ts';
 
-/** Bytes of a page of WebAssembly memory, and as many pages as 32 bits reach. */
+/** Bytes of a page of WebAssembly memory, and as many pages as 32 bits reach but for one: older engines have no view of all. */
 const page = 65_536;
-const mostPages = 65_536;
+const mostPages = 65_535;
+/** Bytes that all buffers together may take. */
+export const heapBytes: number = (mostPages - 1) * page;
 /** Ranges begin at multiples of this, as buffers of programs do in their arenas. */
 const alignment = 256;
 
@@ -17,6 +19,8 @@ interface Free {
 
 export class Heap implements Source<number> {
   readonly memory: WebAssembly.Memory;
+  /** Pages that the engine has promised at most. */
+  readonly #pages: number;
   readonly #device: string;
   readonly #sizes = new Map<number, number>();
   /** Free ranges by address. The first bytes are nobody's: address 0 stands for nothing. */
@@ -24,9 +28,10 @@ export class Heap implements Source<number> {
   #end = alignment;
   #view: Uint8Array;
 
-  constructor(device: string) {
+  /** `shared`: several threads use the memory, which costs stores some speed in older engines. */
+  constructor(device: string, shared = false) {
     this.#device = device;
-    this.memory = new WebAssembly.Memory({ initial: 16, maximum: mostPages });
+    [this.memory, this.#pages] = reserve(device, shared);
     this.#view = new Uint8Array(this.memory.buffer);
   }
 
@@ -76,7 +81,7 @@ export class Heap implements Source<number> {
     if (missing > 0) {
       // Half as much again, so that growing stays rare; what is asked for where there is no more.
       const held = this.memory.buffer.byteLength / page;
-      const generous = Math.min(mostPages - held, Math.max(missing, Math.ceil(held / 2)));
+      const generous = Math.min(this.#pages - held, Math.max(missing, Math.ceil(held / 2)));
       if (!this.#tryToGrow(generous) && !this.#tryToGrow(missing)) {
         const problem = `${size} bytes were asked for beyond ${start}: WebAssembly memory has no room for them`;
         throw new DeviceError('E_OOM', this.#device, problem, {
@@ -97,4 +102,16 @@ export class Heap implements Source<number> {
       return false;
     }
   }
+}
+
+/** Memory that grows as far as the engine lets it: small machines have less than 4 GiB of addresses to spare. */
+function reserve(device: string, shared: boolean): [memory: WebAssembly.Memory, pages: number] {
+  for (let maximum = mostPages; maximum >= 1024; maximum = Math.floor(maximum / 2)) {
+    try {
+      return [new WebAssembly.Memory({ initial: 16, maximum, shared }), maximum];
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+    }
+  }
+  throw new DeviceError('E_OOM', device, 'there is not room for a WebAssembly memory of 64 MiB');
 }

@@ -1,5 +1,5 @@
-// A Program made ready as WebAssembly: each kernel a module over the device's memory. A run is over when `run` returns; what is queued
-// elsewhere is the order of the device all the same.
+// A Program made ready as WebAssembly: each kernel a module over the device's memory, run here or by all threads. A run is over when
+// `run` returns; what is queued elsewhere is the order of the device all the same.
 
 import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';
@@ -12,8 +12,11 @@ import type { GpuBuffer, Memory, Place, Slab } from '../memory.ts';
 import { Plans, type Fitted } from '../plans.ts';
 import type { Program } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
+import { cutOf, type Grain } from './cut.ts';
 import type { Heap } from './heap.ts';
-import type { Modules, Run } from './modules.ts';
+import type { Kernel, Modules } from './modules.ts';
+import type { Job, Pool } from './pool.ts';
+import type { Run } from './worker.ts';
 
 /** The parts of a device that its programs work with. */
 export interface Engine {
@@ -23,11 +26,16 @@ export interface Engine {
   readonly memory: Memory<number>;
   readonly scratch: Scratch<number>;
   readonly modules: Modules;
+  /** More threads, where there are any. */
+  readonly pool: Pool | undefined;
+  readonly grain: Grain | undefined;
   readonly mover: Mover<number>;
 }
 
 type Operation =
+  /** Workgroups here, and workgroups by all threads. */
   | { readonly kind: 'run'; readonly kernel: string; readonly run: Run; readonly args: readonly number[] }
+  | { readonly kind: 'share'; readonly pool: Pool; readonly job: Job }
   | { readonly kind: 'copy'; readonly from: number; readonly to: number; readonly bytes: number }
   | { readonly kind: 'clear'; readonly at: number; readonly bytes: number };
 
@@ -46,7 +54,7 @@ export function loadProgram(engine: Engine, program: Program): LoadedProgram {
 class WasmProgram implements LoadedProgram {
   readonly program: Program;
   readonly #engine: Engine;
-  readonly #runs: readonly Run[];
+  readonly #kernels: readonly Kernel[];
   readonly #arenas: readonly number[];
   readonly #block: Slab<number> | undefined;
   readonly #layout: Layout<number>;
@@ -56,7 +64,7 @@ class WasmProgram implements LoadedProgram {
   constructor(engine: Engine, program: Program) {
     this.program = program;
     this.#engine = engine;
-    this.#runs = program.kernels.map((kernel) => engine.modules.get(kernel));
+    this.#kernels = program.kernels.map((kernel) => engine.modules.get(kernel));
     this.#arenas = program.arenas.map((bytes) => Math.max(bytes, 4));
     engine.scratch.claim(this.#arenas);
     if (program.kernels.some(({ usesScalars }) => usesScalars))
@@ -75,21 +83,35 @@ class WasmProgram implements LoadedProgram {
     const plan = this.#planFor(given);
     if (this.#block !== undefined) heap.bytes.set(new Uint8Array(words.buffer), this.#block.gpu);
     for (const operation of plan.operations) {
-      if (operation.kind === 'run') {
-        try {
-          operation.run(...operation.args);
-        } catch (error) {
-          const problem = error instanceof Error ? error.message : String(error);
-          failures.record(
-            at,
-            new DeviceError('E_VALIDATION', facts.name, problem, { kernel: operation.kernel }),
-          );
-          return;
-        }
-      } else if (operation.kind === 'copy') {
+      try {
+        this.#do(operation);
+      } catch (error) {
+        if (error instanceof DeviceError && error.code === 'E_DEVICE_LOST') failures.lose(error);
+        failures.record(at, asDeviceError(error, operation, facts.name));
+        return;
+      }
+    }
+  }
+
+  #do(operation: Operation): void {
+    const { heap } = this.#engine;
+    switch (operation.kind) {
+      case 'run':
+        operation.run(...operation.args);
+        return;
+      case 'share':
+        operation.pool.run(operation.job);
+        return;
+      case 'copy': {
         const { from, to, bytes } = operation;
         heap.bytes.copyWithin(to, from, from + bytes);
-      } else heap.bytes.fill(0, operation.at, operation.at + operation.bytes);
+        return;
+      }
+      case 'clear':
+        heap.bytes.fill(0, operation.at, operation.at + operation.bytes);
+        return;
+      default:
+        operation satisfies never;
     }
   }
 
@@ -147,9 +169,9 @@ class WasmProgram implements LoadedProgram {
       if (step.kind !== 'dispatch') continue;
       const groups = step.grid[0] * step.grid[1] * step.grid[2];
       if (groups === 0) continue;
-      const { name, usesScalars } = kernels[step.kernel]!;
-      const args = [0, groups, ...step.buffers.map(address), ...(usesScalars ? [block] : [])];
-      operations.push({ kind: 'run', kernel: name, run: this.#runs[step.kernel]!, args });
+      const args = step.buffers.map(address);
+      if (kernels[step.kernel]!.usesScalars) args.push(block);
+      operations.push(this.#dispatch(step.kernel, groups, args));
     }
     // An output that is an input passed through, or another output once more, is copied unless it is the same buffer.
     outputs.forEach((index, i) => {
@@ -157,4 +179,30 @@ class WasmProgram implements LoadedProgram {
     });
     return operations;
   }
+
+  #dispatch(index: number, groups: number, args: readonly number[]): Operation {
+    const { pool, modules, grain } = this.#engine;
+    const { name } = this.program.kernels[index]!;
+    const kernel = this.#kernels[index]!;
+    const { id, run } = kernel;
+    const cut = pool && cutOf(this.program.kernels[index]!, groups, pool.threads, grain);
+    if (pool === undefined || cut === undefined)
+      return { kind: 'run', kernel: name, run, args: [0, groups, ...args] };
+    return {
+      kind: 'share',
+      pool,
+      job: { kernel: id, name, run, code: modules.codeOf(kernel), groups, args, cut },
+    };
+  }
+}
+
+function asDeviceError(error: unknown, operation: Operation, device: string): DeviceError {
+  if (error instanceof DeviceError) return error;
+  const problem = error instanceof Error ? error.message : String(error);
+  return new DeviceError(
+    'E_VALIDATION',
+    device,
+    problem,
+    operation.kind === 'run' ? { kernel: operation.kernel } : {},
+  );
 }

@@ -1,37 +1,68 @@
-// Kernels as functions: a module each, compiled at once and kept as long as the device, one for equal sources.
+// Kernels as functions: a module each, compiled at once and kept as long as the device, one for equal sources. Workers make instances of
+// their own, from bytes that lie in the memory from the first time on that they help with a kernel.
 
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';
+import type { Heap } from './heap.ts';
+import { withSharedMemory } from './imports.ts';
+import type { Run } from './worker.ts';
 
-/** Runs workgroups from the first to before the last, over addresses of buffers, and of the scalar block. */
-export type Run = (...args: number[]) => void;
+/** A kernel of a device. */
+export interface Kernel {
+  /** Its number on this device. */
+  readonly id: number;
+  readonly run: Run;
+  readonly module: Uint8Array;
+}
+
+/** Where a module lies in the memory. */
+export interface Code {
+  readonly address: number;
+  readonly bytes: number;
+}
 
 export class Modules {
-  readonly #memory: WebAssembly.Memory;
+  readonly #heap: Heap;
   readonly #device: string;
-  readonly #known = new Map<string, Run>();
+  readonly #shared: boolean;
+  readonly #known = new Map<string, Kernel>();
+  readonly #codes = new Map<Kernel, Code>();
 
-  constructor(memory: WebAssembly.Memory, device: string) {
-    this.#memory = memory;
+  /** `shared`: the memory is, and modules have to say so. */
+  constructor(heap: Heap, device: string, shared: boolean) {
+    this.#heap = heap;
     this.#device = device;
+    this.#shared = shared;
   }
 
   /** Throws E_VALIDATION where the engine refuses the module. */
-  get({ name, source }: ProgramKernel): Run {
+  get({ name, source }: ProgramKernel): Kernel {
     const known = this.#known.get(source);
     if (known !== undefined) return known;
     try {
-      const bytes = Uint8Array.from(atob(source), (letter) => letter.charCodeAt(0));
-      const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), {
-        env: { memory: this.#memory },
-      });
+      const emitted = Uint8Array.from(atob(source), (letter) => letter.charCodeAt(0));
+      const module = this.#shared ? withSharedMemory(emitted) : emitted;
+      const { memory } = this.#heap;
+      const instance = new WebAssembly.Instance(new WebAssembly.Module(module), { env: { memory } });
       const run = instance.exports['run'];
       if (typeof run !== 'function') throw new Error('the module exports no function run');
-      this.#known.set(source, run as Run);
-      return run as Run;
+      const kernel = { id: this.#known.size, run: run as Run, module };
+      this.#known.set(source, kernel);
+      return kernel;
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       throw new DeviceError('E_VALIDATION', this.#device, problem, { kernel: name });
     }
+  }
+
+  /** The module's bytes in the memory, for other threads. */
+  codeOf(kernel: Kernel): Code {
+    const known = this.#codes.get(kernel);
+    if (known !== undefined) return known;
+    const bytes = kernel.module.length;
+    const code = { address: this.#heap.create(bytes), bytes };
+    this.#heap.bytes.set(kernel.module, code.address);
+    this.#codes.set(kernel, code);
+    return code;
   }
 }

@@ -1,0 +1,209 @@
+// The threads of a device. The one that asks is the first of them: it publishes a job, takes pieces like the others (those, too, of
+// workers that are late), and waits for the pieces that others have taken. In Node it sleeps when that takes long; the main thread of a
+// page may not sleep, so it looks again and again, for as long as the slowest piece takes.
+
+import { DeviceError } from '../../errors.ts';
+import type { Cut } from './cut.ts';
+import type { Spawn, Thread } from './threads.ts';
+import { takePieces, type Layout, type Run, type Seat } from './worker.ts';
+
+/** A kernel's workgroups, cut into pieces. */
+export interface Job {
+  /** Its number, and its name. */
+  readonly kernel: number;
+  readonly name: string;
+  readonly run: Run;
+  /** Where its module lies in the memory. */
+  readonly code: { readonly address: number; readonly bytes: number };
+  readonly groups: number;
+  /** What every piece is called with after its workgroups: addresses. */
+  readonly args: readonly number[];
+  /** Scratch memory: so many bytes for each thread, the first thread's here. */
+  readonly scratch?: { readonly address: number; readonly bytes: number };
+  readonly cut: Cut;
+}
+
+const mostArgs = 96;
+const mostLetters = 256;
+/** Milliseconds: a worker that sleeps takes 5 to 50 µs to wake. */
+const linger = 0.1;
+/** Looks at a word, 5 ns each, before the asking thread sleeps. */
+const looks = 10_000;
+/** Milliseconds without a piece done after which the threads that hold pieces are taken for dead. */
+const usualPatience = 10_000;
+/** Milliseconds of one sleep: between two it sees whether anything goes on. */
+const nap = 100;
+
+function layoutFor(threads: number): Layout {
+  let words = 0;
+  const line = (count = 1): number => {
+    const start = words;
+    words += 16 * Math.ceil(count / 16);
+    return start;
+  };
+  const [turn, sleepers, closed, done, waiting, failed] = [line(), line(), line(), line(), line(), line()];
+  const left = line(16 * threads);
+  const job = line(9 + mostArgs);
+  const reason = line(1 + mostLetters);
+  return {
+    threads,
+    linger,
+    turn,
+    sleepers,
+    closed,
+    done,
+    waiting,
+    failed,
+    reason,
+    reasonLetters: mostLetters,
+    left,
+    job: {
+      kernel: job,
+      code: job + 1,
+      codeBytes: job + 2,
+      groups: job + 3,
+      pieces: job + 4,
+      share: job + 5,
+      scratch: job + 6,
+      scratchBytes: job + 7,
+      count: job + 8,
+      args: job + 9,
+    },
+    words,
+  };
+}
+
+export class Pool {
+  readonly threads: number;
+  readonly #device: string;
+  readonly #at: Layout;
+  readonly #seat: Seat;
+  readonly #workers: readonly Thread[];
+  readonly #runs: (Run | undefined)[] = [];
+  readonly #patience: number;
+  readonly #maySleep: boolean;
+  #closing: Promise<void> | undefined;
+
+  private constructor(device: string, at: Layout, seat: Seat, workers: readonly Thread[], patience: number) {
+    this.threads = at.threads;
+    this.#device = device;
+    this.#at = at;
+    this.#seat = seat;
+    this.#workers = workers;
+    this.#patience = patience;
+    this.#maySleep = maySleep(seat.words);
+  }
+
+  /** Starts all threads but this one. Rejects with an Error where one does not start. */
+  static async open(
+    device: string,
+    threads: number,
+    memory: WebAssembly.Memory,
+    spawn: Spawn,
+    patience: number = usualPatience,
+  ): Promise<Pool> {
+    const at = layoutFor(threads);
+    const words = new Int32Array(new SharedArrayBuffer(4 * at.words));
+    const others = Array.from({ length: threads - 1 }, (_, i) => spawn(at, { words, memory, me: i + 1 }));
+    const started = await Promise.allSettled(others);
+    const workers = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const refused = started.find((one) => one.status === 'rejected');
+    const pool = new Pool(device, at, { words, memory, me: 0 }, workers, patience);
+    if (refused === undefined) return pool;
+    await pool.close();
+    throw refused.reason;
+  }
+
+  /** Calls back when a worker ends that was not told to. */
+  onDeath(died: (reason: string) => void): void {
+    this.#workers.forEach((worker, i) =>
+      worker.onEnd((reason) => {
+        if (this.#closing === undefined)
+          died(`worker ${i + 1} of ${this.#workers.length} has ended: ${reason}`);
+      }),
+    );
+  }
+
+  /** Runs a job. Throws E_VALIDATION with the reason when a piece failed, E_DEVICE_LOST when a thread stopped in the middle. */
+  run(job: Job): void {
+    const at = this.#at;
+    const { words } = this.#seat;
+    const { pieces, share } = job.cut;
+    this.#runs[job.kernel] = job.run;
+    words[at.job.kernel] = job.kernel;
+    words[at.job.code] = job.code.address;
+    words[at.job.codeBytes] = job.code.bytes;
+    words[at.job.groups] = job.groups;
+    words[at.job.pieces] = pieces;
+    words[at.job.share] = share;
+    words[at.job.scratch] = job.scratch?.address ?? 0;
+    words[at.job.scratchBytes] = job.scratch?.bytes ?? 0;
+    words[at.job.count] = job.args.length;
+    for (let i = 0; i < job.args.length; i++) words[at.job.args + i] = job.args[i]!;
+    Atomics.store(words, at.done, 0);
+    // From here on workers that look may begin.
+    for (let thread = 0, first = 0; first < pieces; thread++, first += share) {
+      Atomics.store(words, at.left + 16 * thread, Math.min(share, pieces - first));
+    }
+    Atomics.add(words, at.turn, 1);
+    if (Atomics.load(words, at.sleepers) > 0) Atomics.notify(words, at.turn, Math.ceil(pieces / share) - 1);
+    takePieces(at, this.#seat, this.#runs);
+    this.#wait(job);
+    if (Atomics.load(words, at.failed) === 0) return;
+    Atomics.store(words, at.failed, 0);
+    const letters = words.subarray(at.reason + 1, at.reason + 1 + words[at.reason]!);
+    const reason = String.fromCharCode(...letters);
+    throw new DeviceError('E_VALIDATION', this.#device, reason, { kernel: job.name });
+  }
+
+  /** Ends the workers; resolves when they are gone. */
+  close(): Promise<void> {
+    if (this.#closing === undefined) {
+      const { words } = this.#seat;
+      Atomics.store(words, this.#at.closed, 1);
+      Atomics.add(words, this.#at.turn, 1);
+      Atomics.notify(words, this.#at.turn);
+      this.#closing = Promise.all(this.#workers.map((worker) => worker.end())).then(() => undefined);
+    }
+    return this.#closing;
+  }
+
+  #wait({ name, cut: { pieces } }: Job): void {
+    const at = this.#at;
+    const { words } = this.#seat;
+    for (let i = 0; i < looks; i++) if (Atomics.load(words, at.done) === pieces) return;
+    let [seen, since] = [-1, 0];
+    // Time counts only in naps, so that a machine or a process that was stopped for a while does not look dead.
+    let waited = 0;
+    Atomics.store(words, at.waiting, 1);
+    for (;;) {
+      const done = Atomics.load(words, at.done);
+      if (done === pieces) break;
+      if (done !== seen) [seen, waited] = [done, 0];
+      if (this.#maySleep) {
+        if (Atomics.wait(words, at.done, done, nap) === 'timed-out') waited += nap;
+      } else {
+        since = performance.now();
+        while (Atomics.load(words, at.done) === done && performance.now() < since + nap);
+        if (Atomics.load(words, at.done) === done) waited += nap;
+      }
+      if (waited < this.#patience) continue;
+      const problem = `a worker took workgroups and did nothing for ${waited / 1000} s: it has ended, or been stopped`;
+      throw new DeviceError('E_DEVICE_LOST', this.#device, problem, {
+        kernel: name,
+        hint: 'open the device again',
+      });
+    }
+    Atomics.store(words, at.waiting, 0);
+  }
+}
+
+/** Whether this thread may wait for a word: the main thread of a page may not. */
+function maySleep(words: Int32Array): boolean {
+  try {
+    Atomics.wait(words, 0, words[0]! + 1, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,123 @@
+// How many threads there are, and how more are started: `worker_threads` in Node, workers in a page. Where memory cannot be shared
+// there is one.
+
+import { DeviceError } from '../../errors.ts';
+import { serve, takePieces, type Layout, type Seat } from './worker.ts';
+
+/** What a kernel's time falls by grows little beyond that: memory is as fast as it gets, and cores are counted twice. */
+const mostByDefault = 8;
+const most = 64;
+
+/** A worker that serves. */
+export interface Thread {
+  /** Calls back once it has ended, however it did, with the reason. */
+  onEnd(ended: (reason: string) => void): void;
+  /** Ends it; resolves when it is gone. */
+  end(): Promise<void>;
+}
+
+/** Starts a worker; rejects with the reason where there is none to be had. */
+export type Spawn = (layout: Layout, seat: Seat) => Promise<Thread>;
+
+/** How a device gets its threads, or the reason why there is one. */
+export type Threading =
+  | { readonly spawn: Spawn; readonly count: number }
+  | { readonly spawn?: undefined; readonly why?: string };
+
+/** The number in `wasm:2`; undefined for other names. */
+export function threadsOfName(name: string): number | undefined {
+  const count = Number(/^wasm:([1-9]\d?)$/.exec(name)?.[1]);
+  return count <= most ? count : undefined;
+}
+
+/** What `SINTER_THREADS` says, where there is an environment. Throws E_DEVICE where that is no number of threads. */
+function threadsFromEnvironment(): number | undefined {
+  const text = typeof process === 'undefined' ? undefined : process.env?.['SINTER_THREADS'];
+  if (text === undefined || text === '') return undefined;
+  if (/^[1-9]\d*$/.test(text) && Number(text) <= most) return Number(text);
+  throw new DeviceError('E_DEVICE', 'wasm', `SINTER_THREADS is '${text}': expected 1 to ${most}`);
+}
+
+/** Threads for a device: as many as are asked for, as the environment says, or as there are cores (8 at most). */
+export function threading(asked: number | undefined): Threading {
+  const wanted = asked ?? threadsFromEnvironment();
+  if (wanted === 1) return {};
+  if (typeof SharedArrayBuffer === 'undefined') return { why: 'memory is not shared here' };
+  // Old browsers have shared memory that they let nobody post.
+  if (globalThis.crossOriginIsolated === false) return { why: 'the page is not cross-origin isolated' };
+  const node = workerThreads();
+  if (node === undefined && typeof Worker === 'undefined') return { why: 'there are no workers here' };
+  const count = wanted ?? Math.min(coreCount(), mostByDefault);
+  if (count === 1) return {};
+  return {
+    count,
+    spawn: node === undefined ? spawnInPage : (layout, seat) => spawnInNode(node, layout, seat),
+  };
+}
+
+function workerThreads(): typeof import('node:worker_threads') | undefined {
+  return globalThis.process?.getBuiltinModule?.('node:worker_threads');
+}
+
+function coreCount(): number {
+  const os = globalThis.process?.getBuiltinModule?.('node:os');
+  return os?.availableParallelism() ?? globalThis.navigator?.hardwareConcurrency ?? 1;
+}
+
+/** A call of `serve`, as text; `seat` is what the seat is called there. */
+function serving(layout: Layout, seat: string): string {
+  return `(${serve.toString()})(${takePieces.toString()}, ${JSON.stringify(layout)}, ${seat});`;
+}
+
+async function spawnInNode(
+  { Worker }: typeof import('node:worker_threads'),
+  layout: Layout,
+  seat: Seat,
+): Promise<Thread> {
+  const source = `const { parentPort, workerData } = require('node:worker_threads');
+parentPort.postMessage('here');
+${serving(layout, 'workerData')}`;
+  // Nothing of the process's options and environment, which may load modules into every thread.
+  const worker = new Worker(source, { eval: true, workerData: seat, execArgv: [], env: {} });
+  let reason: string | undefined;
+  const ended = new Promise<string>((resolve) => {
+    worker.once('error', (error) => (reason = error instanceof Error ? error.message : String(error)));
+    worker.once('exit', (code) => resolve(reason ?? `it exited with ${code}`));
+  });
+  const started = new Promise<undefined>((resolve) => worker.once('message', () => resolve(undefined)));
+  const failure = await Promise.race([started, ended]);
+  if (failure !== undefined) throw new Error(failure);
+  // The process may end while workers sleep.
+  worker.unref();
+  return {
+    onEnd: (listener) => void ended.then(listener),
+    end: async () => void (await worker.terminate()),
+  };
+}
+
+async function spawnInPage(layout: Layout, seat: Seat): Promise<Thread> {
+  const source = `onmessage = ({ data }) => {
+postMessage('here');
+${serving(layout, 'data')}
+close();
+};`;
+  const url = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
+  try {
+    const worker = new Worker(url);
+    const ended = new Promise<string>((resolve) => {
+      worker.addEventListener('error', ({ message }) => resolve(message || 'the page does not allow it'));
+    });
+    const started = new Promise<undefined>((resolve) => {
+      worker.addEventListener('message', () => resolve(undefined));
+    });
+    worker.postMessage(seat, []);
+    const failure = await Promise.race([started, ended]);
+    if (failure !== undefined) throw new Error(failure);
+    return {
+      onEnd: (listener) => void ended.then(listener),
+      end: async () => worker.terminate(),
+    };
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}

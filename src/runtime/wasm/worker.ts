@@ -1,0 +1,121 @@
+// What the threads of a device share, and what each of them does. A job is a kernel and its workgroups, cut beforehand into pieces
+// of consecutive workgroups; every thread has a range of pieces to begin with, and takes those of others when its own are done. Which
+// thread runs a piece changes nothing in it. The functions here go to workers as text: they use nothing but their arguments and what
+// every realm has, and hold no functions of their own, which bundlers would wrap in something of theirs.
+
+/** Runs workgroups from the first to before the last, over addresses of buffers, of the scalar block and of scratch memory. */
+export type Run = (...args: number[]) => void;
+
+/** Where things stand among the shared words. What several threads write has a cache line of its own. */
+export interface Layout {
+  readonly threads: number;
+  /** Milliseconds that a worker looks out for the next job before it sleeps. */
+  readonly linger: number;
+  /** Changes when there is something to do; workers sleep on it. */
+  readonly turn: number;
+  readonly sleepers: number;
+  /** 1 when workers are to end. */
+  readonly closed: number;
+  /** Pieces of the job that are done; the caller sleeps on it, and says so in `waiting`. */
+  readonly done: number;
+  readonly waiting: number;
+  /** 1 once a piece has failed; the reason is the letters from `reason` on, as many as its first word says. */
+  readonly failed: number;
+  readonly reason: number;
+  readonly reasonLetters: number;
+  /** For each thread, a cache line apart: how many of its pieces nobody has taken. */
+  readonly left: number;
+  /** The job. It stays as it is while a piece of it is not done. */
+  readonly job: {
+    readonly kernel: number;
+    /** Where the bytes of the kernel's module lie in the memory. */
+    readonly code: number;
+    readonly codeBytes: number;
+    readonly groups: number;
+    readonly pieces: number;
+    /** Pieces in the range of each thread. */
+    readonly share: number;
+    /** Scratch memory of the first thread, and bytes from one thread's to the next's: 0 for none. */
+    readonly scratch: number;
+    readonly scratchBytes: number;
+    /** How many arguments there are, and the first. */
+    readonly count: number;
+    readonly args: number;
+  };
+  /** All words. */
+  readonly words: number;
+}
+
+/** What a worker starts with. */
+export interface Seat {
+  readonly words: Int32Array;
+  readonly memory: WebAssembly.Memory;
+  /** Which thread it is: 0 is the one that asks. */
+  readonly me: number;
+}
+
+/** Takes pieces of the job until none is left. `runs` are kernels by number; those it lacks are made from their modules. */
+export function takePieces(at: Layout, { words, memory, me }: Seat, runs: (Run | undefined)[]): void {
+  const { job } = at;
+  for (let step = 0; step < at.threads; step++) {
+    const left = at.left + 16 * ((me + step) % at.threads);
+    for (;;) {
+      const count = Atomics.load(words, left);
+      if (count === 0) break;
+      if (Atomics.compareExchange(words, left, count, count - 1) !== count) continue;
+      // From here on the job stays, and what was taken is a piece of it, whichever job it was when we looked.
+      const pieces = words[job.pieces]!;
+      try {
+        const kernel = words[job.kernel]!;
+        let run = runs[kernel];
+        if (run === undefined) {
+          const [start, length] = [words[job.code]! >>> 0, words[job.codeBytes]!];
+          // Memory that has grown elsewhere shows its new size after it grew by nothing.
+          if (memory.buffer.byteLength < start + length) memory.grow(0);
+          const bytes = new Uint8Array(memory.buffer, start, length).slice();
+          const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory } });
+          run = instance.exports['run'] as Run;
+          runs[kernel] = run;
+        }
+        const owner = (left - at.left) / 16;
+        const share = words[job.share]!;
+        const piece = owner * share + Math.min(share, pieces - owner * share) - count;
+        const groups = words[job.groups]!;
+        const first = Math.floor((groups * piece) / pieces);
+        const end = Math.floor((groups * (piece + 1)) / pieces);
+        const args = [first, end];
+        for (let i = 0; i < words[job.count]!; i++) args.push(words[job.args + i]!);
+        if (words[job.scratchBytes] !== 0) args.push(words[job.scratch]! + me * words[job.scratchBytes]!);
+        if (first < end) run.apply(undefined, args);
+      } catch (error) {
+        if (Atomics.compareExchange(words, at.failed, 0, 1) === 0) {
+          const reason = String(error instanceof Error ? error.message : error).slice(0, at.reasonLetters);
+          words[at.reason] = reason.length;
+          for (let i = 0; i < reason.length; i++) words[at.reason + 1 + i] = reason.charCodeAt(i);
+        }
+      }
+      const last = Atomics.add(words, at.done, 1) + 1 === pieces;
+      if (last && Atomics.load(words, at.waiting) === 1) Atomics.notify(words, at.done);
+    }
+  }
+}
+
+/** A worker's life: pieces as they come, a while of looking out for more, and sleep. Returns when the pool is closed. */
+export function serve(take: typeof takePieces, at: Layout, seat: Seat): void {
+  const { words } = seat;
+  const runs: (Run | undefined)[] = [];
+  let seen = -1;
+  while (Atomics.load(words, at.closed) === 0) {
+    seen = Atomics.load(words, at.turn);
+    take(at, seat, runs);
+    const until = performance.now() + at.linger;
+    let looks = 0;
+    while (Atomics.load(words, at.turn) === seen) {
+      looks += 1;
+      if (looks % 64 !== 0 || performance.now() < until) continue;
+      Atomics.add(words, at.sleepers, 1);
+      Atomics.wait(words, at.turn, seen);
+      Atomics.sub(words, at.sleepers, 1);
+    }
+  }
+}

@@ -1,0 +1,180 @@
+// More threads compute what one computes, to the last bit, and leave nothing behind.
+
+import * as fc from 'fast-check';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import { dtypes } from '../../src/ir/dtype.ts';
+import type { Graph } from '../../src/ir/graph.ts';
+import type { HostArray } from '../../src/ir/value.ts';
+import type { Device } from '../../src/runtime/device.ts';
+import { openDevice } from '../../src/runtime/registry.ts';
+import { cutOf, type Grain } from '../../src/runtime/wasm/cut.ts';
+import { WasmDevice } from '../../src/runtime/wasm/device.ts';
+import { targetOf } from '../../src/schedule/target.ts';
+import { randomModel } from '../codegen/random-models.ts';
+import { Sketch } from '../codegen/cases.ts';
+import { runOnDevice } from '../support/execute.ts';
+import { seed } from '../support/property.ts';
+import { randomProgram } from '../support/random-graph.ts';
+import { bytesOf, floatsOf, ramp } from '../runtime/programs.ts';
+import { programOf, twicePlusOne } from './modules.ts';
+
+/** Every workgroup may go to another thread, however small it is. */
+const finest: Grain = { worthwhile: 0, share: 0, piece: 0 };
+const devices = await Promise.all(
+  [1, 2, 3].map((threads) => WasmDevice.open(`wasm:${threads}`, { threads, grain: finest })),
+);
+afterAll(() => devices.forEach((device) => device.destroy()));
+
+/** What each device makes of a graph. */
+async function onEach(graph: Graph, inputs: readonly HostArray[]): Promise<HostArray[][]> {
+  const results: HostArray[][] = [];
+  for (const device of devices) {
+    results.push(await runOnDevice(device, { ...targetOf(device.facts), dtypes }, graph, inputs));
+    await device.finish();
+  }
+  return results;
+}
+
+test('the devices say how many threads they have', () => {
+  expect(devices.map(({ facts }) => [facts.name, facts.threads, facts.description])).toEqual([
+    ['wasm:1', 1, 'WebAssembly SIMD, one thread'],
+    ['wasm:2', 2, 'WebAssembly SIMD, 2 threads'],
+    ['wasm:3', 3, 'WebAssembly SIMD, 3 threads'],
+  ]);
+});
+
+test('every workgroup runs once, whatever their number', async () => {
+  for (const groups of [1, 2, 3, 5, 7, 64, 97, 1000, 12_345]) {
+    const x = ramp(groups);
+    for (const device of devices) {
+      const loaded = device.load(programOf('twicePlusOne', groups, twicePlusOne));
+      const [from, to] = [device.allocate(4 * groups), device.allocate(4 * groups)];
+      device.write(from, bytesOf(x));
+      loaded.run([from], [to], []);
+      expect(floatsOf(await device.read(to, 4 * groups))).toEqual(x.map((value) => 2 * value + 1));
+      loaded.destroy();
+    }
+  }
+});
+
+test('random programs give the same bits on one, two and three threads', { timeout: 300_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      randomProgram({ values: 'tame', dtypes: ['f32', 'i32', 'bool'] }),
+      async ({ graph, inputs }) => {
+        const [one, two, three] = await onEach(graph, inputs);
+        expect(two).toEqual(one);
+        expect(three).toEqual(one);
+      },
+    ),
+    { numRuns: 150, seed },
+  );
+});
+
+test('random models give the same bits on one, two and three threads', { timeout: 300_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(randomModel(7), async ({ graph, inputs }) => {
+      const [one, two, three] = await onEach(graph, inputs);
+      expect(two).toEqual(one);
+      expect(three).toEqual(one);
+    }),
+    { numRuns: 40, seed },
+  );
+});
+
+describe('updates that meet in one place', () => {
+  const [updates, slots] = [100_003, 5];
+  const at: HostArray = {
+    dtype: 'i32',
+    shape: [updates],
+    data: Int32Array.from({ length: updates }, (_, i) => (i * i) % slots),
+  };
+  const accumulated = (dtype: 'i32' | 'i64' | 'f32'): Graph => {
+    const s = new Sketch();
+    const inputs = [s.input([updates], 'i32'), s.input([updates], dtype)];
+    return s.graph([s.b.add('accumulate', inputs, { axis: 0, size: slots }) as never]);
+  };
+
+  test('are all added, integers by many threads at once', async () => {
+    const sums = new Int32Array(slots);
+    const data = Int32Array.from({ length: updates }, (_, i) => i % 7);
+    data.forEach((value, i) => (sums[at.data[i] as number]! += value));
+    for (const [result] of await onEach(accumulated('i32'), [at, { dtype: 'i32', shape: [updates], data }])) {
+      expect(result!.data).toEqual(sums);
+    }
+    const large = 2n ** 40n;
+    const wide: HostArray = {
+      dtype: 'i64',
+      shape: [updates],
+      data: BigInt64Array.from(data, (value) => large * BigInt(value)),
+    };
+    for (const [result] of await onEach(accumulated('i64'), [at, wide])) {
+      expect(result!.data).toEqual(BigInt64Array.from(sums, (sum) => large * BigInt(sum)));
+    }
+  });
+
+  test('are added in one order where the order shows', async () => {
+    const data = Float32Array.from({ length: updates }, (_, i) => Math.sin(i) * 10 ** (i % 9));
+    const results = await onEach(accumulated('f32'), [at, { dtype: 'f32', shape: [updates], data }]);
+    expect(results[1]).toEqual(results[0]);
+    expect(results[2]).toEqual(results[0]);
+  });
+});
+
+describe('how work is cut', () => {
+  const kernel = programOf('any', 1, '').kernels[0]!;
+
+  test('small work stays on the thread that asks', () => {
+    expect(cutOf({ ...kernel, flops: 1000, bytes: 1000 }, 100, 8)).toBeUndefined();
+    expect(cutOf(kernel, 1, 8)).toBeUndefined();
+    expect(cutOf(kernel, 100, 1)).toBeUndefined();
+    expect(cutOf({ ...kernel, serial: true }, 100, 8)).toBeUndefined();
+  });
+
+  test('no piece is empty, and every thread begins with as many', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 2, max: 2 ** 30 }),
+        fc.integer({ min: 2, max: 64 }),
+        fc.double({ min: 0, max: 1e12, noNaN: true }),
+        (groups, threads, flops) => {
+          const cut = cutOf({ ...kernel, flops }, groups, threads);
+          if (cut === undefined) return;
+          expect(cut.pieces).toBeLessThanOrEqual(groups);
+          expect(cut.pieces % cut.share).toBe(0);
+          expect(cut.pieces / cut.share).toBeLessThanOrEqual(threads);
+        },
+      ),
+    );
+  });
+});
+
+describe('names', () => {
+  test('say how many threads a device has', async () => {
+    const device: Device = await openDevice('wasm:2');
+    expect(device.facts).toMatchObject({ name: 'wasm:2', threads: 2 });
+    expect(await openDevice('wasm:2')).toBe(device);
+    device.destroy();
+  });
+
+  test.each(['wasm:0', 'wasm:65', 'wasm:x', 'wasm:', 'wasm:02'])('%s is no device', async (name) => {
+    await expect(openDevice(name)).rejects.toMatchObject({ code: 'E_DEVICE' });
+  });
+});
+
+describe('SINTER_THREADS', () => {
+  test.each(['1', '2', '3'])('%s is how many threads there are', async (threads) => {
+    vi.stubEnv('SINTER_THREADS', threads);
+    const device = await WasmDevice.open('wasm');
+    expect(device.facts.threads).toBe(Number(threads));
+    device.destroy();
+  });
+
+  test.each(['0', '-1', '2.5', 'two', '1e3', '65', ' 2'])("'%s' is refused", async (threads) => {
+    vi.stubEnv('SINTER_THREADS', threads);
+    await expect(WasmDevice.open('wasm')).rejects.toMatchObject({
+      code: 'E_DEVICE',
+      message: `wasm: SINTER_THREADS is '${threads}': expected 1 to 64`,
+    });
+  });
+});
