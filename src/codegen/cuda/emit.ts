@@ -4,11 +4,10 @@
 // into one rounding is then what its Loop says, whatever was put into the kernel.
 
 import type { ProgramTileMap } from '../../runtime/program.ts';
-import { divisors, type Known } from '../divisible.ts';
-import type { Loop, LoopBuffer, Stmt, Value } from '../loop.ts';
-import { nameTable, type Names } from '../names.ts';
-import { rangesOf, isBounded, withShifts, type Ranges } from '../ranges.ts';
-import { atLeast, call, choice, component, infix, level, primary, type Term } from '../term.ts';
+import { CTextEmitter, type OwnStmt } from '../c-text.ts';
+import type { Loop, Value } from '../loop.ts';
+import { isBounded, withShifts } from '../ranges.ts';
+import { call, choice, component, infix, primary, type Term } from '../term.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
 import { spellMatrix } from './matrix.ts';
 import { literal } from './literal.ts';
@@ -39,38 +38,26 @@ export function emitCuda(loop: Loop): CudaKernel {
   };
 }
 
-/** Characters of an expression, and of a line of parameters. */
-const longest = 240;
+/** Characters of a line of parameters. */
 const widest = 100;
 
-class Emitter implements Scribe {
-  readonly #loop: Loop;
+class Emitter extends CTextEmitter implements Scribe {
   readonly #shared: SharedPlan;
   readonly prelude = new Prelude();
-  readonly names: Names;
-  readonly known: Known;
-  readonly #ranges: Ranges;
-  readonly buffers: ReadonlyMap<string, LoopBuffer>;
-  readonly #lines: string[] = [];
-  #indent = '  ';
 
   constructor(loop: Loop, shared: SharedPlan) {
-    this.#loop = loop;
+    super(loop, isTaken);
     this.#shared = shared;
-    this.names = nameTable(loop, isTaken);
-    this.known = divisors(loop);
-    this.#ranges = rangesOf(loop);
-    this.buffers = new Map(loop.buffers.map((buffer) => [buffer.name, buffer]));
   }
 
   module(): string {
     const spelled = (name: string): string => this.names.buffer(name);
     for (const line of this.#shared.declarations(spelled, this.prelude)) this.line(line);
-    this.#body(this.#loop.body);
-    const entry = `${this.#entry()} {\n${this.#lines.join('\n')}\n}`;
+    const body = this.written(this.loop.body);
+    const entry = `${this.#entry()} {\n${body}\n}`;
     const parts = [
-      this.#loop.header.map((line) => `// ${line}`).join('\n'),
-      `namespace ${this.#loop.name}_module {`,
+      this.loop.header.map((line) => `// ${line}`).join('\n'),
+      `namespace ${this.loop.name}_module {`,
       this.prelude.text,
       entry,
       '}',
@@ -79,7 +66,7 @@ class Emitter implements Scribe {
   }
 
   #entry(): string {
-    const { buffers, name, usesScalars, workgroup, tileMaps = [], mbarriers } = this.#loop;
+    const { buffers, name, usesScalars, workgroup, tileMaps = [], mbarriers } = this.loop;
     const params = buffers
       .filter(({ space }) => space === 'global')
       .map((buffer) => {
@@ -98,71 +85,30 @@ class Emitter implements Scribe {
     return `${head}\n${line.length <= widest ? line : `${name}(\n    ${params.join(',\n    ')})`}`;
   }
 
-  line(text: string): void {
-    this.#lines.push(`${this.#indent}${text}`);
+  protected declared(
+    kind: 'let' | 'var' | 'counter',
+    { type, width }: Pick<Value, 'type' | 'width'>,
+  ): string {
+    const spelled = this.prelude.type(type, width);
+    return kind === 'let' ? `const ${spelled}` : spelled;
   }
 
-  #nested(body: readonly Stmt[]): void {
-    this.#indent += '  ';
-    this.#body(body);
-    this.#indent = this.#indent.slice(2);
-  }
-
-  #body(body: readonly Stmt[]): void {
-    for (const stmt of body) this.#stmt(stmt);
-  }
-
-  #stmt(stmt: Stmt): void {
+  protected own(stmt: OwnStmt): void {
     switch (stmt.kind) {
-      case 'let':
-      case 'var': {
-        const value = this.value(stmt.value).text;
-        const type = this.prelude.type(stmt.value.type, stmt.value.width);
-        const kind = stmt.kind === 'let' ? `const ${type}` : type;
-        this.line(`${kind} ${this.names.variable(stmt.name)} = ${value};`);
-        return;
-      }
-      case 'assign':
-        this.line(`${this.names.variable(stmt.name)} = ${this.value(stmt.value).text};`);
-        return;
       case 'store':
         spellStore(this, stmt);
         return;
       case 'atomic':
         spellAtomic(this, stmt);
         return;
-      case 'for': {
-        const name = this.names.variable(stmt.name);
-        const start = this.value(stmt.start).text;
-        const end = this.atom(stmt.end, 'end');
-        const step = stmt.step === 1 ? `${name}++` : `${name} += ${stmt.step}`;
-        this.line(`for (int ${name} = ${start}; ${name} < ${atLeast(end, level.shift)}; ${step}) {`);
-        this.#nested(stmt.body);
-        this.line('}');
-        return;
-      }
-      case 'if':
-        this.line(`if (${this.value(stmt.condition).text}) {`);
-        this.#nested(stmt.then);
-        if (stmt.else !== undefined && stmt.else.length > 0) {
-          this.line('} else {');
-          this.#nested(stmt.else);
-        }
-        this.line('}');
-        return;
       case 'subgroupReduce': {
-        const { type, width } = stmt.value;
         const value = this.atom(stmt.value, 'own');
-        const spelled = this.prelude.type(type, width);
-        const reduced = spellWarp(stmt, value, this.#loop, this.prelude).text;
-        this.line(`const ${spelled} ${this.names.variable(stmt.name)} = ${reduced};`);
+        const reduced = spellWarp(stmt, value, this.loop, this.prelude).text;
+        this.line(`${this.declared('let', stmt.value)} ${this.names.variable(stmt.name)} = ${reduced};`);
         return;
       }
       case 'barrier':
         this.line('__syncthreads();');
-        return;
-      case 'comment':
-        for (const line of stmt.text.split('\n')) this.line(`// ${line}`);
         return;
       case 'shuffle':
       case 'loadMatrix':
@@ -204,7 +150,7 @@ class Emitter implements Scribe {
         // One condition for all lanes chooses whole vectors.
         if (value.op === 'where' && test?.kind === 'splat') {
           const [yes, no] = value.args.slice(1).map((arg) => this.value(arg));
-          return this.#short(choice(this.value(test.arg), yes!, no!), value);
+          return this.short(choice(this.value(test.arg), yes!, no!), value);
         }
         const site: Site = {
           type: value.type,
@@ -212,13 +158,13 @@ class Emitter implements Scribe {
           args: value.args.map((arg) => this.value(arg)),
           types: value.args.map((arg) => arg.type),
           last: last?.kind === 'constant' ? last.value : undefined,
-          bounded: value.type === 'i32' && isBounded(value, this.#loop, this.#ranges),
+          bounded: value.type === 'i32' && isBounded(value, this.loop, this.ranges),
           prelude: this.prelude,
         };
-        return this.#short(spell(withShifts(value, this.#loop, this.#ranges), site), value);
+        return this.short(spell(withShifts(value, this.loop, this.ranges), site), value);
       }
       case 'load':
-        return this.#short(spellLoad(this, value), value);
+        return this.short(spellLoad(this, value), value);
       case 'scalar': {
         const word = primary(`scalars[${value.slot}]`);
         if (value.type === 'u32') return word;
@@ -241,27 +187,11 @@ class Emitter implements Scribe {
 
   /** Warps are 32 consecutive invocations. */
   #subgroup(of: 'place' | 'number' | 'count'): Term {
-    const [x, y, z] = this.#loop.workgroup;
+    const [x, y, z] = this.loop.workgroup;
     if (of === 'count') return primary(String(Math.ceil((x * y * z) / 32)));
-    const thread = flatThread(this.#loop);
+    const thread = flatThread(this.loop);
     return primary(
       `int(${infix(of === 'place' ? '&' : '>>', thread, primary(of === 'place' ? '31u' : '5')).text})`,
     );
-  }
-
-  /** Names an expression that has grown long: lines stay readable. */
-  #short(term: Term, { type, width }: Value): Term {
-    if (term.text.length < longest) return term;
-    const name = this.names.fresh('part');
-    this.line(`const ${this.prelude.type(type, width)} ${name} = ${term.text};`);
-    return primary(name);
-  }
-
-  atom(value: Value, hint: string): Term {
-    const term = this.value(value);
-    if (value.kind === 'constant' || value.kind === 'variable') return term;
-    const name = this.names.fresh(hint);
-    this.line(`const ${this.prelude.type(value.type, value.width)} ${name} = ${term.text};`);
-    return primary(name);
   }
 }

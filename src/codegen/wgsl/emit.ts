@@ -3,28 +3,24 @@
 
 import { CompilerBug } from '../../errors.ts';
 import { dtypeBytes } from '../../ir/dtype.ts';
-import { nameTable, type Names } from '../names.ts';
-import type { Loop, LoopBuffer, Stmt, Value } from '../loop.ts';
+import { CTextEmitter, type OwnStmt } from '../c-text.ts';
+import type { Loop, LoopBuffer, Value } from '../loop.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
-import { divisors, type Known } from '../divisible.ts';
 import { printStmt } from '../print-loop.ts';
 import { literal } from './literal.ts';
 import { chooseForms, readsItsOutput, type Form } from './memory.ts';
 import { isTaken } from './names.ts';
 import { Prelude } from './prelude.ts';
-import { rangesOf, withShifts, type Ranges } from '../ranges.ts';
+import { withShifts } from '../ranges.ts';
 import { spell } from './spelling.ts';
 import { spellSubgroup } from './subgroup.ts';
-import { atLeast, call, component, infix, level, primary, type Term } from '../term.ts';
+import { call, component, infix, primary, type Term } from '../term.ts';
 import { typeLetter, typeName } from './types.ts';
 
 /** The WGSL module of one kernel. `scalarSlots`: words of the program's scalar block. */
 export function emitWgsl(loop: Loop, options: { readonly scalarSlots: number }): string {
   return new Emitter(loop, options.scalarSlots).module();
 }
-
-/** Characters of an expression. */
-const longest = 240;
 
 /** Parameters of the entry point. */
 const builtins = {
@@ -37,47 +33,36 @@ const builtins = {
 
 const element = { f32: 'f', i32: 'i', u32: 'u' } as const;
 
-class Emitter implements Scribe {
-  readonly #loop: Loop;
+class Emitter extends CTextEmitter implements Scribe {
   readonly #scalarSlots: number;
   readonly prelude = new Prelude();
-  readonly names: Names;
-  readonly known: Known;
-  readonly #ranges: Ranges;
   readonly forms: ReadonlyMap<string, Form>;
-  readonly buffers: ReadonlyMap<string, LoopBuffer>;
-  readonly #lines: string[] = [];
   readonly #builtins = new Set<keyof typeof builtins>();
   #usesSubgroups = false;
   /** Whether invocations may hand each other values through storage. */
   readonly #communicates: boolean;
-  #indent = '  ';
 
   constructor(loop: Loop, scalarSlots: number) {
-    this.#loop = loop;
+    super(loop, isTaken);
     this.#scalarSlots = scalarSlots;
-    this.names = nameTable(loop, isTaken);
-    this.known = divisors(loop);
-    this.#ranges = rangesOf(loop);
     this.forms = chooseForms(loop, this.known);
     this.#communicates = readsItsOutput(loop);
-    this.buffers = new Map(loop.buffers.map((buffer) => [buffer.name, buffer]));
   }
 
   module(): string {
-    this.#body(this.#loop.body);
+    const body = this.written(this.loop.body);
     const parts = [
-      this.#loop.header.map((line) => `// ${line}`).join('\n'),
+      this.loop.header.map((line) => `// ${line}`).join('\n'),
       this.#usesSubgroups ? 'enable subgroups;' : '',
       this.#declarations().join('\n'),
       this.prelude.text,
-      `${this.#entry()} {\n${this.#lines.join('\n')}\n}`,
+      `${this.#entry()} {\n${body}\n}`,
     ];
     return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
   }
 
   #declarations(): string[] {
-    const { buffers, usesScalars } = this.#loop;
+    const { buffers, usesScalars } = this.loop;
     const globals = buffers.filter((buffer) => buffer.space === 'global');
     const lines = globals.map(
       (buffer, i) =>
@@ -111,57 +96,21 @@ class Emitter implements Scribe {
     const params = (Object.keys(builtins) as (keyof typeof builtins)[])
       .filter((name) => this.#builtins.has(name))
       .map((name) => builtins[name]);
-    const { name, workgroup } = this.#loop;
+    const { name, workgroup } = this.loop;
     return `@compute @workgroup_size(${workgroup.join(', ')})\nfn ${name}(${params.join(', ')})`;
   }
 
-  line(text: string): void {
-    this.#lines.push(`${this.#indent}${text}`);
+  protected declared(kind: 'let' | 'var' | 'counter'): string {
+    return kind === 'let' ? 'let' : 'var';
   }
 
-  #nested(body: readonly Stmt[]): void {
-    this.#indent += '  ';
-    this.#body(body);
-    this.#indent = this.#indent.slice(2);
-  }
-
-  #body(body: readonly Stmt[]): void {
-    for (const stmt of body) this.#stmt(stmt);
-  }
-
-  #stmt(stmt: Stmt): void {
+  protected own(stmt: OwnStmt): void {
     switch (stmt.kind) {
-      case 'let':
-      case 'var':
-        this.line(`${stmt.kind} ${this.names.variable(stmt.name)} = ${this.value(stmt.value).text};`);
-        return;
-      case 'assign':
-        this.line(`${this.names.variable(stmt.name)} = ${this.value(stmt.value).text};`);
-        return;
       case 'store':
         spellStore(this, stmt);
         return;
       case 'atomic':
         spellAtomic(this, stmt);
-        return;
-      case 'for': {
-        const name = this.names.variable(stmt.name);
-        const start = this.value(stmt.start).text;
-        const end = this.atom(stmt.end, 'end');
-        const step = stmt.step === 1 ? `${name}++` : `${name} += ${stmt.step}`;
-        this.line(`for (var ${name} = ${start}; ${name} < ${atLeast(end, level.shift)}; ${step}) {`);
-        this.#nested(stmt.body);
-        this.line('}');
-        return;
-      }
-      case 'if':
-        this.line(`if (${this.value(stmt.condition).text}) {`);
-        this.#nested(stmt.then);
-        if (stmt.else !== undefined && stmt.else.length > 0) {
-          this.line('} else {');
-          this.#nested(stmt.else);
-        }
-        this.line('}');
         return;
       case 'subgroupReduce':
         this.#usesSubgroups = true;
@@ -189,9 +138,6 @@ class Emitter implements Scribe {
       case 'wgmmaWait':
       case 'setRegisters':
         throw new CompilerBug('emit-wgsl', `WGSL has no ${stmt.kind}\n  in: ${printStmt(stmt)}`);
-      case 'comment':
-        for (const line of stmt.text.split('\n')) this.line(`// ${line}`);
-        return;
       default:
         stmt satisfies never;
     }
@@ -217,8 +163,8 @@ class Emitter implements Scribe {
         const end = value.args[value.args.length - 1];
         const { type, width } = value;
         const last = end?.kind === 'constant' ? end.value : undefined;
-        return this.#short(
-          spell(withShifts(value, this.#loop, this.#ranges), {
+        return this.short(
+          spell(withShifts(value, this.loop, this.ranges), {
             type,
             width,
             args: terms,
@@ -226,6 +172,7 @@ class Emitter implements Scribe {
             last,
             prelude: this.prelude,
           }),
+          value,
         );
       }
       case 'load':
@@ -259,27 +206,11 @@ class Emitter implements Scribe {
     }
     this.#builtins.add('subgroupSize');
     if (of === 'count') {
-      const [x, y, z] = this.#loop.workgroup;
+      const [x, y, z] = this.loop.workgroup;
       return primary(`i32((${x * y * z - 1}u + subgroup_size) / subgroup_size)`);
     }
     this.#builtins.add('flat');
     return primary('i32(local_index / subgroup_size)');
-  }
-
-  /** Names an expression that has grown long: lines stay readable, and WGSL limits how deep expressions nest. */
-  #short(term: Term): Term {
-    if (term.text.length < longest) return term;
-    const name = this.names.fresh('part');
-    this.line(`let ${name} = ${term.text};`);
-    return primary(name);
-  }
-
-  atom(value: Value, hint: string): Term {
-    const term = this.value(value);
-    if (value.kind === 'constant' || value.kind === 'variable') return term;
-    const name = this.names.fresh(hint);
-    this.line(`let ${name} = ${term.text};`);
-    return primary(name);
   }
 }
 
