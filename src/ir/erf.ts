@@ -6,14 +6,17 @@ const innerTop = [
   0.18577770618460315, 3.1611237438705655, 113.86415415105016, 377.485237685302, 3209.3775891384694,
 ];
 const innerBottom = [1, 23.601290952344122, 244.02463793444417, 1282.6165260773723, 2844.236833439171];
-const middleTop = [
-  2.1531153547440383e-8, 0.5641884969886701, 8.883149794388377, 66.11919063714163, 298.6351381974001,
-  881.952221241769, 1712.0476126340707, 2051.0783778260716, 1230.3393547979972,
-];
-const middleBottom = [
-  1, 15.744926110709835, 117.6939508913125, 537.1811018620099, 1621.3895745666903, 3290.7992357334597,
-  4362.619090143247, 3439.3676741437216, 1230.3393548037495,
-];
+/** The quotient that is erfc(x)·e^{x²}: to a unit of the last place from 0.47 to 4, and to 1e-12 up to 6. */
+export const erfcMiddle: Readonly<Record<'top' | 'bottom', readonly number[]>> = {
+  top: [
+    2.1531153547440383e-8, 0.5641884969886701, 8.883149794388377, 66.11919063714163, 298.6351381974001,
+    881.952221241769, 1712.0476126340707, 2051.0783778260716, 1230.3393547979972,
+  ],
+  bottom: [
+    1, 15.744926110709835, 117.6939508913125, 537.1811018620099, 1621.3895745666903, 3290.7992357334597,
+    4362.619090143247, 3439.3676741437216, 1230.3393548037495,
+  ],
+};
 const outerTop = [
   0.016315387137302097, 0.30532663496123236, 0.36034489994980445, 0.12578172611122926, 0.016083785148742275,
   0.0006587491615298378,
@@ -35,15 +38,15 @@ export function erf(x: number): number {
     const square = x * x;
     return (x * horner(innerTop, square)) / horner(innerBottom, square);
   }
-  const rest = size <= 4 ? erfcMiddle(size) : size < 6 ? erfcOuter(size) : Number.isNaN(x) ? x : 0;
+  const rest = size <= 4 ? middle(size) : size < 6 ? outer(size) : Number.isNaN(x) ? x : 0;
   return x < 0 ? rest - 1 : 1 - rest;
 }
 
-function erfcMiddle(x: number): number {
-  return (Math.exp(-x * x) * horner(middleTop, x)) / horner(middleBottom, x);
+function middle(x: number): number {
+  return (Math.exp(-x * x) * horner(erfcMiddle.top, x)) / horner(erfcMiddle.bottom, x);
 }
 
-function erfcOuter(x: number): number {
+function outer(x: number): number {
   const inverse = 1 / (x * x);
   const tail = (inverse * horner(outerTop, inverse)) / horner(outerBottom, inverse);
   return (Math.exp(-x * x) * (1 / Math.sqrt(Math.PI) - tail)) / x;

@@ -137,6 +137,7 @@ export const wasmTarget: Target = {
   ...softwareTarget,
   id: 'wasm',
   name: 'wasm',
+  dtypes,
   limits: {
     storageBuffers: 64,
     bufferBytes: 2 ** 31,

@@ -16,14 +16,19 @@ import {
 } from '../../src/ir/dtype.ts';
 import type { Node } from '../../src/ir/graph.ts';
 import { emptyData, fromReal, unpackBytes, type HostArray, type Scalar } from '../../src/ir/value.ts';
-import { cudaTarget, gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
+import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import { runLoops } from '../support/execute.ts';
 import { checkLaw } from '../support/property.ts';
 import { expectClose, randomProgram } from '../support/random-graph.ts';
 import { Sketch } from './cases.ts';
 import { randomInt, randomUnit } from './values.ts';
 
-const targets: readonly Target[] = [cudaTarget, { ...gpuTarget, dtypes }, { ...softwareTarget, dtypes }];
+const targets: readonly Target[] = [
+  cudaTarget,
+  wasmTarget,
+  { ...gpuTarget, dtypes },
+  { ...softwareTarget, dtypes },
+];
 const programs = randomProgram({ dtypes, values: 'tame' });
 
 test('random programs of every dtype equal the interpreter', { timeout: 120_000 }, () => {

@@ -2,13 +2,15 @@
 // (Cody and Waite); greater ones, where there are any, by multiplying with the bits of 2/π that matter (Payne and Hanek).
 
 import type { Value } from '../loop.ts';
+import { farDouble, nearBound as doubleBound, nearDouble } from './math-double-angle.ts';
 import { magic } from './math-exp.ts';
 import { highProduct } from './math-integer.ts';
 import { Terms, type Draft } from './terms.ts';
 
-/** x = quarter · π/2 + rest; only the low two bits of `quarter` (i32) count. */
-interface Angle {
+/** x = quarter · π/2 + rest; only the low two bits of `quarter` (an integer) count. Of doubles, the rest has a tail. */
+export interface Angle {
   readonly rest: Value;
+  readonly tail?: Value;
   readonly quarter: Value;
 }
 
@@ -79,25 +81,32 @@ function nearAngle(m: Terms, x: Value): Angle {
 /** Reduces an angle, in statements of their own: the way for great angles is a branch. NaN takes it, too. */
 export function reduceAngle(draft: Draft, hint: string, given: Value): Angle {
   const x = draft.let(`${hint}_x`, given);
-  const m = new Terms(draft, x.width, hint);
-  const near = nearAngle(m, x);
-  const rest = draft.var(`${hint}_rest`, near.rest);
-  const quarter = draft.var(`${hint}_quarter`, near.quarter);
-  const isFar = draft.let(`${hint}_far`, m.not(m.le(m.abs(x), nearBound)));
+  const isDouble = x.type === 'f64';
+  const m = new Terms(draft, x.width, hint, isDouble ? 'f64' : 'f32');
+  const near = isDouble ? nearDouble(m, x) : nearAngle(m, x);
+  const variables = {
+    rest: draft.var(`${hint}_rest`, near.rest),
+    ...(near.tail && { tail: draft.var(`${hint}_tail`, near.tail) }),
+    quarter: draft.var(`${hint}_quarter`, near.quarter),
+  };
+  const isFar = draft.let(`${hint}_far`, m.not(m.le(m.abs(x), isDouble ? doubleBound : nearBound)));
   const inner = draft.inner();
-  const far = farAngle(m.inside(inner), x);
   const i = m.inside(inner);
-  const [farRest, farQuarter] = inner.written(
-    [i.where(isFar, far.rest, rest), i.where(isFar, far.quarter, quarter)],
+  const far = isDouble ? farDouble(i, x) : farAngle(i, x);
+  const pairs = (['rest', 'tail', 'quarter'] as const).flatMap((part) => {
+    const [variable, value] = [variables[part], far[part]];
+    return variable === undefined || value === undefined ? [] : [{ variable, value }];
+  });
+  const values = inner.written(
+    pairs.map(({ variable, value }) => i.where(isFar, value, variable)),
     hint,
   );
-  const assign = (variable: Value, value: Value): void => {
-    if (variable.kind === 'variable') inner.stmts.push({ kind: 'assign', name: variable.name, value });
-  };
-  assign(rest, farRest!);
-  assign(quarter, farQuarter!);
+  pairs.forEach(({ variable }, k) => {
+    if (variable.kind === 'variable')
+      inner.stmts.push({ kind: 'assign', name: variable.name, value: values[k]! });
+  });
   draft.stmts.push({ kind: 'if', condition: m.any(isFar), then: inner.stmts });
-  return { rest, quarter };
+  return variables;
 }
 
 /** 3.7e-9 and 1.1e-10 for |r| ≤ π/4. */

@@ -40,7 +40,7 @@ function beyondFirst(m: Terms, f: Value, more: (tail: Value) => Value): Value {
 }
 
 /** The logarithm y of x where x is positive and finite; −∞ at 0, NaN below, ∞ and NaN as they are. */
-function withEdges(m: Terms, x: Value, y: Value): Value {
+export function withEdges(m: Terms, x: Value, y: Value): Value {
   const bounded = m.where(m.lt(x, Infinity), y, x);
   return m.where(m.eq(x, 0), -Infinity, m.where(m.lt(x, 0), NaN, bounded));
 }
@@ -143,12 +143,31 @@ export function pow(m: Terms, x: Value, y: Value): Value {
   const whole = m.min(m.max(m.sub(m.bits(shifted), 0x4b400000), -151), 129);
   const middle = scale(m, m.add(expm1Core(m, rest), 1), whole);
 
+  return powerWithEdges(m, { x, y, size, log2: high, middle, largest: 128.5, smallest: -150.5 });
+}
+
+interface Power {
+  readonly x: Value;
+  readonly y: Value;
+  /** |x|. */
+  readonly size: Value;
+  /** Its logarithm to base 2, where it is positive and finite. */
+  readonly log2: Value;
+  /** |x|^y, where it is neither infinite nor 0. */
+  readonly middle: Value;
+  /** Exponents above and below which it is. */
+  readonly largest: number;
+  readonly smallest: number;
+}
+
+/** x^y with its sign, infinities, zeros and NaN. */
+export function powerWithEdges(m: Terms, { x, y, size, log2: high, middle, ...bounds }: Power): Value {
   const isOne = m.or(m.eq(y, 0), m.eq(size, 1));
   const isFinite = m.lt(size, Infinity);
   const log2Size = m.where(m.eq(size, 0), -Infinity, m.where(isFinite, high, Infinity));
   const power = m.where(isOne, 0, m.mul(y, log2Size));
-  const above = m.where(m.lt(128.5, power), Infinity, middle);
-  const inside = m.where(isOne, 1, m.where(m.lt(power, -150.5), 0, above));
+  const above = m.where(m.lt(bounds.largest, power), Infinity, middle);
+  const inside = m.where(isOne, 1, m.where(m.lt(power, bounds.smallest), 0, above));
   const isWhole = m.eq(y, m.floor(y));
   const half = m.mul(y, 0.5);
   const isOdd = m.and(isWhole, m.ne(half, m.floor(half)));

@@ -1,6 +1,7 @@
 // Roundings to 16-bit floats, signs, and the remainder, in operations that WebAssembly has.
 
 import type { Value } from '../loop.ts';
+import { scale as scaleDouble } from './math-double-exp.ts';
 import { scale } from './math-log.ts';
 import { Terms, type Draft } from './terms.ts';
 
@@ -36,19 +37,28 @@ interface Mantissa {
   readonly exponent: Value;
 }
 
-/** A positive number as a whole number of 24 bits and a power of two, denormal ones, too. */
+/** How floats of a type are made: bits of the fraction, the exponent of the smallest normal number, and how `scale` is done. */
+const forms = {
+  f32: { fraction: 23, least: -126, scale },
+  f64: { fraction: 52, least: -1022, scale: scaleDouble },
+} as const;
+
+/** A positive number as a whole number (its fraction with the leading bit) and a power of two, denormal ones, too. */
 function mantissaOf(m: Terms, size: Value): Mantissa {
-  const isSmall = m.lt(size, 2 ** -126);
-  const bits = m.bits(m.where(isSmall, m.mul(size, 2 ** 24), size));
+  const { fraction, least } = forms[m.float];
+  const isSmall = m.lt(size, 2 ** least);
+  const bits = m.bits(m.where(isSmall, m.mul(size, 2 ** (fraction + 1)), size));
+  const lifted = (by: number): Value => m.constant(by, bits.type);
   return {
-    mantissa: m.or(m.and(bits, 0x7fffff), 0x800000),
-    exponent: m.sub(m.shr(bits, 23), m.where(isSmall, m.constant(24, 'i32'), m.constant(0, 'i32'))),
+    mantissa: m.or(m.and(bits, 2 ** fraction - 1), 2 ** fraction),
+    exponent: m.sub(m.shr(bits, fraction), m.where(isSmall, lifted(fraction + 1), lifted(0))),
   };
 }
 
 /** C's fmod by long division of the mantissas, one bit at a time: exact for every quotient. */
 export function mod(draft: Draft, hint: string, given: Value, y: Value): Value {
-  const m = new Terms(draft, given.width, hint);
+  const float = given.type === 'f64' ? 'f64' : 'f32';
+  const m = new Terms(draft, given.width, hint, float);
   const x = draft.let(`${hint}_x`, given);
   const a = draft.let(`${hint}_a`, m.abs(x));
   const b = draft.let(`${hint}_b`, m.abs(y));
@@ -56,10 +66,8 @@ export function mod(draft: Draft, hint: string, given: Value, y: Value): Value {
   const isDefined = m.and(m.and(m.lt(a, Infinity), m.not(m.isNan(b))), m.lt(0, b));
   const isPlain = m.and(isDefined, m.le(b, a));
   const isDivided = m.and(isPlain, m.lt(b, Infinity));
-  const left = draft.let(
-    `${hint}_left`,
-    m.where(isDivided, m.sub(dividend.exponent, divisor.exponent), m.constant(0, 'i32')),
-  );
+  const steps = m.op('cast', [m.sub(dividend.exponent, divisor.exponent)], 'i32');
+  const left = draft.let(`${hint}_left`, m.where(isDivided, steps, m.constant(0, 'i32')));
   const by = draft.let(`${hint}_by`, divisor.mantissa);
   const reduced = (t: Terms, value: Value): Value => t.where(t.lt(value, by), value, t.sub(value, by));
   const rest = draft.var(`${hint}_rest`, reduced(m, dividend.mantissa));
@@ -79,7 +87,8 @@ export function mod(draft: Draft, hint: string, given: Value, y: Value): Value {
     step: 1,
     body: inner.stmts,
   });
-  const size = scale(m, m.toReal(rest), m.sub(divisor.exponent, 150));
+  const { fraction, least, scale: scaled } = forms[float];
+  const size = scaled(m, m.toReal(rest), m.sub(divisor.exponent, fraction + 1 - least));
   // x where |x| < |y|.
   const whole = m.where(isDivided, m.withSign(size, x), x);
   return m.where(isDefined, whole, NaN);

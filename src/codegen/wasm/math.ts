@@ -5,50 +5,65 @@
 
 import type { Loop, LoopOp, RegisterType, Stmt, Value } from '../loop.ts';
 import { operandsOf } from '../builder.ts';
-import { acos, asin, atan, atan2, cos, reduceAngle, sin, tan } from './math-angle.ts';
+import type { Functions } from './functions.ts';
+import { acos, asin, atan, atan2, cos, reduceAngle, sin, tan, type Angle } from './math-angle.ts';
+import { doubles } from './math-double.ts';
 import { cosh, erf, exp, exp2, expm1, sinh, tanh } from './math-exp.ts';
 import { log, log1p, log2, pow } from './math-log.ts';
 import { mulhi } from './math-integer.ts';
+import { isLong } from './registers.ts';
 import { mod, roundBf16, roundF16, sign } from './math-round.ts';
 import { Draft, Terms, withOperands } from './terms.ts';
 
-type Unary = (m: Terms, x: Value) => Value;
-type Angle = ReturnType<typeof reduceAngle>;
-
-const unary: Partial<Record<LoopOp, Unary>> = {
-  exp,
-  exp2,
-  expm1,
-  log,
-  log2,
-  log1p,
-  asin,
-  acos,
-  atan,
-  sinh,
-  cosh,
-  tanh,
-  erf,
+/** What is the same for every type that has it. */
+const shared: Functions['unary'] = {
   sign,
-  roundF16,
-  roundBf16,
   rsqrt: (m, x) => m.div(1, m.sqrt(x)),
   recip: (m, x) => m.div(1, x),
   isNan: (m, x) => m.isNan(x),
 };
-const binary: Partial<Record<LoopOp, (m: Terms, a: Value, b: Value) => Value>> = { pow, atan2, mulhi };
-const ofAngle: Partial<Record<LoopOp, (m: Terms, angle: Angle) => Value>> = { sin, cos, tan };
 
-/** Those that are the same on doubles. */
-const onDoubles: ReadonlySet<LoopOp> = new Set(['sign', 'rsqrt', 'recip', 'isNan', 'fma']);
+const functions: Readonly<Record<'f32' | 'f64', Functions>> = {
+  f32: {
+    unary: {
+      ...shared,
+      exp,
+      exp2,
+      expm1,
+      log,
+      log2,
+      log1p,
+      asin,
+      acos,
+      atan,
+      sinh,
+      cosh,
+      tanh,
+      erf,
+      roundF16,
+      roundBf16,
+    },
+    binary: { pow, atan2 },
+    ofAngle: { sin, cos, tan },
+  },
+  f64: { ...doubles, unary: { ...shared, ...doubles.unary } },
+};
+
+/** Operations on integers. */
+const ofIntegers: Functions = { unary: { sign }, binary: { mulhi }, ofAngle: {} };
+
+function functionsOf(type: RegisterType): Functions {
+  return type === 'f32' || type === 'f64' ? functions[type] : ofIntegers;
+}
 
 /** Whether `expandMath` replaces the operation on operands of this type. */
 export function isExpanded(op: LoopOp, type: RegisterType): boolean {
-  if (op === 'sign') return type !== 'bool';
-  if (op === 'mulhi') return type === 'i64' || type === 'u64';
-  if (type === 'f64') return onDoubles.has(op);
-  if (type !== 'f32') return false;
-  return op === 'mod' || op === 'fma' || op in unary || op in binary || op in ofAngle;
+  const isFloat = type === 'f32' || type === 'f64';
+  // There are instructions for the upper halves of shorter products.
+  if (op === 'mulhi') return isLong(type);
+  if (op === 'mod' || op === 'fma') return isFloat;
+  const { unary, binary, ofAngle } = functionsOf(type);
+  return type !== 'bool' && (op in unary || op in binary || op in ofAngle);
 }
 
 /** The outermost operation in a value that is replaced. */
@@ -172,7 +187,8 @@ class Expansion {
     const [a, b, c] = args;
     if (!isExpanded(op, a!.type)) return draft.node({ ...value, args });
     const m = new Terms(draft, width, op, a!.type === 'f64' ? 'f64' : 'f32');
-    const [one, two, turn] = [unary[op], binary[op], ofAngle[op]];
+    const table = functionsOf(a!.type);
+    const [one, two, turn] = [table.unary[op], table.binary[op], table.ofAngle[op]];
     if (one !== undefined) return one(m, a!);
     if (two !== undefined) return two(m, a!, b!);
     if (turn !== undefined) return turn(m, this.#angle(a!, draft, angles));
@@ -184,7 +200,14 @@ class Expansion {
   #angle(x: Value, draft: Draft, angles: Map<string, Angle>): Angle {
     const name = x.kind === 'variable' && !this.#mutable.has(x.name) ? x.name : undefined;
     const known = name === undefined ? undefined : angles.get(name);
-    if (known !== undefined) return { rest: draft.node(known.rest), quarter: draft.node(known.quarter) };
+    if (known !== undefined) {
+      const { rest, tail, quarter } = known;
+      return {
+        rest: draft.node(rest),
+        ...(tail !== undefined && { tail: draft.node(tail) }),
+        quarter: draft.node(quarter),
+      };
+    }
     const angle = reduceAngle(draft, 'angle', x);
     if (name !== undefined) angles.set(name, angle);
     return angle;

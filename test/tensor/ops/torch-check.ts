@@ -95,7 +95,7 @@ export async function checkCase(family: string, one: TorchCase): Promise<void> {
   }
 }
 
-/** WebGPU and WebAssembly have these; CUDA and the interpreter have all. */
+/** WebGPU has these; other devices have all. */
 const narrowDTypes: ReadonlySet<DType> = new Set(['f32', 'f16', 'bf16', 'i32', 'u32', 'bool']);
 
 /** Whether the device has the dtypes of a case; where it has not, the case must be refused. */
@@ -104,6 +104,6 @@ export function isSupported(one: TorchCase, device: string): boolean {
     ...one.inputs.map((input) => input.dtype),
     ...one.outputs.map((output) => expectedDType(one, output)),
   ];
-  const hasAll = !device.startsWith('webgpu') && device !== 'wasm';
+  const hasAll = !device.startsWith('webgpu');
   return hasAll || dtypes.every((dtype) => narrowDTypes.has(dtype));
 }
