@@ -28,9 +28,9 @@ const emitters: Readonly<Record<TargetId, Emitter>> = {
   wgsl: (loop, options) => ({ source: emitWgsl(loop, options) }),
   cuda: (loop) => emitCuda(loop),
   wasm: (loop) => {
-    const { bytes, text } = emitWasm(loop);
+    const { bytes, ...needs } = emitWasm(loop);
     const source = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
-    return { source, text, ...(isSerial(loop) && { serial: true }) };
+    return { source, ...needs, ...(isSerial(loop) && { serial: true }) };
   },
   interpreter: (loop) => {
     throw new CompilerBug('emit', `${loop.name}: the interpreter runs graphs, not kernels`);

@@ -25,6 +25,9 @@ export interface Target {
   /** Workgroup memory and barriers pay: tiles are staged, rows are shared by a workgroup. False where a barrier costs more
    *  than the loads it saves (the software adapter: 1.8 µs per 64 invocations). */
   readonly cooperative: boolean;
+  /** A workgroup may be one invocation that fills workgroup memory alone, as fast as a cache is: operands are packed there before
+   *  they are multiplied. */
+  readonly packs?: true;
   /** Invocations needed to fill the machine. */
   readonly parallelism: number;
   /** Floats an invocation of a map kernel handles. */
@@ -142,13 +145,14 @@ export const wasmTarget: Target = {
     storageBuffers: 64,
     bufferBytes: 2 ** 31,
     bindingBytes: 2 ** 31,
-    workgroupBytes: 16_384,
+    workgroupBytes: 2 ** 21,
     workgroupInvocations: 1024,
     workgroupsPerDimension: 2 ** 30,
   },
   parallelism: 64,
   elementsPerInvocation: 16_384,
   workgroupSize: 1,
+  packs: true,
   serial: { unroll: 4, work: 32 },
   launch: 1,
   bandwidth: 20_000,

@@ -18,6 +18,7 @@ const fields: Readonly<Record<ContractSchedule['kind'], readonly string[]>> = {
   staged: ['tileM', 'tileN', 'tileK'],
   tensor: ['tileM', 'tileN', 'tileK', 'stages'],
   warpgroup: ['tileM', 'tileN', 'tileK', 'stages'],
+  packed: ['blockM', 'blockN', 'blockK'],
   slices: ['threads', 'slices', 'along'],
   window: ['lines', 'taps'],
 };

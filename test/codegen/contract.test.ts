@@ -15,7 +15,7 @@ import { add, binary, broadcast } from '../../src/ir/build.ts';
 import { dims, type Graph } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret.ts';
 import { scheduleGraph } from '../../src/schedule/schedule.ts';
-import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
+import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import { runLoops } from '../support/execute.ts';
 import { checkLaw } from '../support/property.ts';
 import { expectClose } from '../support/random-graph.ts';
@@ -129,7 +129,7 @@ function problemOf(graph: Graph, target: Target): ContractProblem {
   return contractProblem(kernel, kernel.body);
 }
 
-describe.each([gpuTarget, softwareTarget])('on $name', (target) => {
+describe.each([gpuTarget, softwareTarget, wasmTarget])('on $name', (target) => {
   test('every legal schedule of a product computes it', { timeout: 120_000 }, () => {
     checkLaw(150, product, (sizes) => {
       const graph = graphOf(sizes);

@@ -34,6 +34,7 @@ export const goldenPrograms: Readonly<Record<string, readonly [Target, (s: Sketc
     (s) => [s.matmul(s.input([512, 256], 'bf16'), s.input([256, 512], 'bf16'))],
   ],
   'half-precision-sum-cuda': [cudaTarget, (s) => [halfSum(s)]],
+  'matmul-bias-relu-wasm': [wasmTarget, (s) => [biasRelu(s, 64, 64, 64)]],
   'swish-of-rows-wasm': [wasmTarget, (s) => [swishOfRows(s)]],
   'softmax-wasm': [wasmTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
   'running-sum-wasm': [wasmTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],

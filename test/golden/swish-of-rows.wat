@@ -5,20 +5,20 @@
   (import "env" "memory" (memory 0))
   (func $group (param $group i32) (param $in0 i32) (param $in1 i32) (param $out0 i32)
     (local $group_x i32) (local $group_y i32) (local $group_z i32) (local $local_x i32) (local $local_y i32)
-    (local $local_z i32) (local $turn i32) (local $next i32) (local $turn_1 i32) (local $end i32) (local $idx i32)
-    (local $x0 v128) (local $idx_1 i32) (local $idx_2 i32) (local $x1 v128) (local $add v128) (local $neg v128)
-    (local $c v128) (local $c_1 v128) (local $exp_4 v128) (local $c_2 v128) (local $c_3 v128) (local $exp_5 v128)
-    (local $exp_6 v128) (local $c_4 v128) (local $c_5 v128) (local $exp_7 v128) (local $c_6 v128) (local $c_7 v128)
-    (local $c_8 v128) (local $c_9 v128) (local $c_10 v128) (local $c_11 v128) (local $c_12 v128) (local $exp v128)
-    (local $c_13 v128) (local $add_1 v128) (local $recip v128) (local $mul v128) (local $idx_3 i32) (local $x0_1 v128)
+    (local $local_z i32) (local $turn i32) (local $next i32) (local $turn_1 i32) (local $end i32) (local $in0_at i32)
+    (local $out0_at i32) (local $x0 v128) (local $idx_1 i32) (local $idx_2 i32) (local $x1 v128) (local $add v128)
+    (local $neg v128) (local $c v128) (local $c_1 v128) (local $exp_4 v128) (local $c_2 v128) (local $c_3 v128)
+    (local $exp_5 v128) (local $exp_6 v128) (local $c_4 v128) (local $c_5 v128) (local $exp_7 v128) (local $c_6 v128)
+    (local $c_7 v128) (local $c_8 v128) (local $c_9 v128) (local $c_10 v128) (local $c_11 v128) (local $c_12 v128)
+    (local $exp v128) (local $c_13 v128) (local $add_1 v128) (local $recip v128) (local $mul v128) (local $x0_1 v128)
     (local $idx_4 i32) (local $x1_1 v128) (local $add_2 v128) (local $neg_1 v128) (local $exp_8 v128)
     (local $exp_9 v128) (local $exp_10 v128) (local $exp_11 v128) (local $exp_1 v128) (local $add_3 v128)
-    (local $recip_1 v128) (local $mul_1 v128) (local $idx_5 i32) (local $x0_2 v128) (local $idx_6 i32)
-    (local $x1_2 v128) (local $add_4 v128) (local $neg_2 v128) (local $exp_12 v128) (local $exp_13 v128)
-    (local $exp_14 v128) (local $exp_15 v128) (local $exp_2 v128) (local $add_5 v128) (local $recip_2 v128)
-    (local $mul_2 v128) (local $idx_7 i32) (local $x0_3 v128) (local $idx_8 i32) (local $x1_3 v128) (local $add_6 v128)
-    (local $neg_3 v128) (local $exp_16 v128) (local $exp_17 v128) (local $exp_18 v128) (local $exp_19 v128)
-    (local $exp_3 v128) (local $add_7 v128) (local $recip_3 v128) (local $mul_3 v128)
+    (local $recip_1 v128) (local $mul_1 v128) (local $x0_2 v128) (local $idx_6 i32) (local $x1_2 v128)
+    (local $add_4 v128) (local $neg_2 v128) (local $exp_12 v128) (local $exp_13 v128) (local $exp_14 v128)
+    (local $exp_15 v128) (local $exp_2 v128) (local $add_5 v128) (local $recip_2 v128) (local $mul_2 v128)
+    (local $x0_3 v128) (local $idx_8 i32) (local $x1_3 v128) (local $add_6 v128) (local $neg_3 v128)
+    (local $exp_16 v128) (local $exp_17 v128) (local $exp_18 v128) (local $exp_19 v128) (local $exp_3 v128)
+    (local $add_7 v128) (local $recip_3 v128) (local $mul_3 v128)
     (local.set $c (v128.const f32x4 -87.5 -87.5 -87.5 -87.5))
     (local.set $c_1 (v128.const f32x4 89 89 89 89))
     (local.set $c_2 (v128.const f32x4 1.4426950216293335 1.4426950216293335 1.4426950216293335 1.4426950216293335))
@@ -48,12 +48,12 @@
     (local.set $next (i32.mul (i32.add (local.get $group_x) (i32.const 1)) (i32.const 2)))
     (local.set $end (local.get $next))
     (local.set $turn_1 (local.get $turn))
+    (local.set $in0_at (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $turn) (i32.const 16)) (i32.const 2))))
+    (local.set $out0_at (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $turn) (i32.const 16)) (i32.const 2))))
     (if (i32.lt_s (local.get $turn_1) (local.get $end))
       (then
         (loop
-          (local.set $idx (i32.mul (local.get $turn_1) (i32.const 4)))
-          (local.set $x0
-            (v128.load (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 2)))))
+          (local.set $x0 (v128.load (local.get $in0_at)))
           (local.set $idx_1 (i32.and (local.get $turn_1) (i32.const 1)))
           (local.set $idx_2 (i32.mul (local.get $idx_1) (i32.const 4)))
           (local.set $x1
@@ -94,12 +94,8 @@
           (local.set $add_1 (f32x4.add (local.get $exp) (local.get $c_13)))
           (local.set $recip (f32x4.div (local.get $c_13) (local.get $add_1)))
           (local.set $mul (f32x4.mul (local.get $add) (local.get $recip)))
-          (v128.store
-            (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 2)))
-            (local.get $mul))
-          (local.set $idx_3 (i32.add (i32.const 1) (local.get $idx)))
-          (local.set $x0_1
-            (v128.load (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_3) (i32.const 4)) (i32.const 2)))))
+          (v128.store (local.get $out0_at) (local.get $mul))
+          (local.set $x0_1 (v128.load offset=16 (local.get $in0_at)))
           (local.set $idx_4 (i32.add (i32.const 1) (local.get $idx_2)))
           (local.set $x1_1
             (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_4) (i32.const 4)) (i32.const 2)))))
@@ -139,12 +135,8 @@
           (local.set $add_3 (f32x4.add (local.get $exp_1) (local.get $c_13)))
           (local.set $recip_1 (f32x4.div (local.get $c_13) (local.get $add_3)))
           (local.set $mul_1 (f32x4.mul (local.get $add_2) (local.get $recip_1)))
-          (v128.store
-            (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx_3) (i32.const 4)) (i32.const 2)))
-            (local.get $mul_1))
-          (local.set $idx_5 (i32.add (i32.const 2) (local.get $idx)))
-          (local.set $x0_2
-            (v128.load (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_5) (i32.const 4)) (i32.const 2)))))
+          (v128.store offset=16 (local.get $out0_at) (local.get $mul_1))
+          (local.set $x0_2 (v128.load offset=32 (local.get $in0_at)))
           (local.set $idx_6 (i32.add (i32.const 2) (local.get $idx_2)))
           (local.set $x1_2
             (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_6) (i32.const 4)) (i32.const 2)))))
@@ -184,12 +176,8 @@
           (local.set $add_5 (f32x4.add (local.get $exp_2) (local.get $c_13)))
           (local.set $recip_2 (f32x4.div (local.get $c_13) (local.get $add_5)))
           (local.set $mul_2 (f32x4.mul (local.get $add_4) (local.get $recip_2)))
-          (v128.store
-            (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx_5) (i32.const 4)) (i32.const 2)))
-            (local.get $mul_2))
-          (local.set $idx_7 (i32.add (i32.const 3) (local.get $idx)))
-          (local.set $x0_3
-            (v128.load (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx_7) (i32.const 4)) (i32.const 2)))))
+          (v128.store offset=32 (local.get $out0_at) (local.get $mul_2))
+          (local.set $x0_3 (v128.load offset=48 (local.get $in0_at)))
           (local.set $idx_8 (i32.add (i32.const 3) (local.get $idx_2)))
           (local.set $x1_3
             (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_8) (i32.const 4)) (i32.const 2)))))
@@ -229,9 +217,9 @@
           (local.set $add_7 (f32x4.add (local.get $exp_3) (local.get $c_13)))
           (local.set $recip_3 (f32x4.div (local.get $c_13) (local.get $add_7)))
           (local.set $mul_3 (f32x4.mul (local.get $add_6) (local.get $recip_3)))
-          (v128.store
-            (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx_7) (i32.const 4)) (i32.const 2)))
-            (local.get $mul_3))
+          (v128.store offset=48 (local.get $out0_at) (local.get $mul_3))
+          (local.set $in0_at (i32.add (local.get $in0_at) (i32.const 64)))
+          (local.set $out0_at (i32.add (local.get $out0_at) (i32.const 64)))
           (br_if 0 (i32.lt_s (local.tee $turn_1 (i32.add (local.get $turn_1) (i32.const 1))) (local.get $end)))))))
   (func $run (param $first i32) (param $end i32) (param $in0 i32) (param $in1 i32) (param $out0 i32)
     (loop

@@ -1,10 +1,12 @@
 // How long a schedule of a dot or conv is taken to run: rounds of k, times what a core spends on one round of the tiles it
 // has. Two machines are described: a GPU by the figures its makers give (in clocks), and the software adapter by
-// measurement (in nanoseconds). Only ratios matter.
+// measurement (in nanoseconds); a third, which packs, has a model of its own. Only ratios matter.
 
 import type { Target } from '../../schedule/target.ts';
-import { flippedProblem, type ContractProblem, type Window } from './contract-problem.ts';
+import { packingTime } from './contract-model-packing.ts';
+import { flippedProblem, type ContractProblem } from './contract-problem.ts';
 import type { ContractSchedule } from './contract-schedule.ts';
+import { statements, windowInputs, windowStatements } from './contract-size.ts';
 
 interface Machine {
   readonly cores: number;
@@ -28,28 +30,6 @@ interface Machine {
   readonly barrier: number;
   /** Compiling one more statement, spread over the runs that a kernel is taken to have at least. */
   readonly statement: number;
-}
-
-/** Statements of an unrolled tile: loads, sums, and the epilogue of each result. */
-export function statements(rows: number, columns: number, epilogue: number): number {
-  const quads = (rows * columns) / 4;
-  return rows + columns / 4 + quads * (1 + epilogue);
-}
-
-/** The same for a patch of a convolution. */
-export function windowStatements(rows: number, positions: number, taps: number, epilogue: number): number {
-  return (rows + positions) * taps + (rows * positions * (taps + epilogue)) / 4;
-}
-
-/** Inputs that the taps of one round look at. */
-function windowInputs(
-  { columns, lines, taps }: { readonly columns: number; readonly lines: number; readonly taps: number },
-  window: Window,
-): number {
-  const along = Math.min(taps, window.taps);
-  const across = taps / along;
-  const reach = (window.stride * (columns - 1) + window.dilation * (along - 1) + 1) / window.spread;
-  return Math.min(columns * along, Math.ceil(reach)) * (across === 1 ? lines : lines + across - 1);
 }
 
 /** 64 cores of 128 multiply-adds a clock: a mid-range GPU. */
@@ -99,6 +79,7 @@ const nearElements = 2 ** 18;
 
 /** Modelled time of one run, without what every schedule of the problem has in common. */
 export function scheduleTime(schedule: ContractSchedule, problem: ContractProblem, target: Target): number {
+  if (target.packs === true) return packingTime(schedule, problem);
   const machine = target.cooperative ? gpu : software;
   const { batch, m, n, k, rhs, epilogue } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
@@ -151,6 +132,8 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
       const written = (tileM * tileN) / (2 * lanes);
       return groups * (Math.ceil(k / tileK) * round + written) + 2 * stages * latency;
     }
+    case 'packed':
+      return Infinity;
     case 'slices': {
       const { threads, slices, along } = schedule;
       const groups = tiles(rows, columns * threads);

@@ -2,8 +2,11 @@
 // model takes, and the few that are worth measuring. The templates beside this file turn each into a Loop.
 
 import type { Target } from '../../schedule/target.ts';
-import { scheduleTime, statements, windowStatements } from './contract-model.ts';
+import { isWide } from '../../ir/dtype.ts';
+import { scheduleTime } from './contract-model.ts';
+import { packedRoom } from './contract-panels.ts';
 import { flippedProblem, type ContractProblem, type Window } from './contract-problem.ts';
+import { statements, windowStatements } from './contract-size.ts';
 
 interface Tile {
   /** The sides change places first: the vector axis is always n. */
@@ -53,6 +56,13 @@ export type ContractSchedule = Tile &
         readonly along: 'n' | 'k';
       }
     | {
+        /** A workgroup packs panels of both operands, blockK steps of k at a time, and multiplies blockM rows and blockN columns. */
+        readonly kind: 'packed';
+        readonly blockM: number;
+        readonly blockN: number;
+        readonly blockK: number;
+      }
+    | {
         /** conv: patches of `lines` × columns output positions, `taps` steps of k a round, inputs shared among taps. */
         readonly kind: 'window';
         readonly lines: number;
@@ -77,6 +87,7 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
   const { rows, columns } = schedule;
   if (schedule.kind === 'tensor') return isLegalTensor(schedule, problem, target);
   if (schedule.kind === 'warpgroup') return isLegalWarpgroup(schedule, problem, target);
+  if (schedule.kind === 'packed') return isLegalPacked(schedule, problem, target);
   if (rows < 1 || rows > Math.max(1, m)) return false;
   if (schedule.kind === 'window') return isLegalWindow(schedule, problem);
   if (columns < 4 || columns % 4 !== 0 || columns > 4 * Math.ceil(n / 4)) return false;
@@ -168,6 +179,25 @@ function isLegalWarpgroup(
   );
 }
 
+function isLegalPacked(
+  schedule: Extract<ContractSchedule, { kind: 'packed' }>,
+  { k, dtype }: ContractProblem,
+  { packs, limits }: Target,
+): boolean {
+  const { rows, columns, blockM, blockN, blockK } = schedule;
+  const { left, right, sums } = packedRoom(schedule, k);
+  return (
+    packs === true &&
+    !isWide(dtype) &&
+    rows === 2 &&
+    columns % 4 === 0 &&
+    blockM % 4 === 0 &&
+    blockN % columns === 0 &&
+    blockK % 4 === 0 &&
+    4 * (left + right + sums) <= limits.workgroupBytes
+  );
+}
+
 function isLegalWindow(
   { flip, rows, columns, lines, taps }: Extract<ContractSchedule, { kind: 'window' }>,
   { window, k, epilogue }: ContractProblem,
@@ -216,6 +246,7 @@ function* everySchedule(problem: ContractProblem): Generator<ContractSchedule> {
   for (const [tileM, tileN, tileK, rows, columns] of stagedTiles)
     yield { kind: 'staged', flip: false, rows, columns, tileM, tileN, tileK };
   if (problem.window !== undefined) yield* patches(problem.window, problem.k);
+  for (const flip of [false, true]) yield* packedBlocks(flip ? flippedProblem(problem) : problem, flip);
   for (const flip of flips(problem)) {
     for (const [rows, columns] of registerTiles) yield { kind: 'registers', flip, rows, columns };
     const { rhs } = flip ? flippedProblem(problem) : problem;
@@ -248,6 +279,25 @@ function* patches(window: Window, k: number): Generator<ContractSchedule> {
           if (rows * columns * lines <= 128)
             yield { kind: 'window', flip: false, rows, columns, lines, taps };
 }
+
+/** Blocks that divide the result evenly, and steps of k that divide k so. */
+function* packedBlocks({ m, n, k }: ContractProblem, flip: boolean): Generator<ContractSchedule> {
+  const [rows, columns] = [2, 16];
+  const up = (value: number, to: number): number => Math.ceil(value / to) * to;
+  const evenly = (extent: number, parts: number, to: number): number => up(Math.ceil(extent / parts), to);
+  const blockK = evenly(k, Math.ceil(k / mostSteps), 4);
+  const shares = (extent: number, least: number): readonly number[] =>
+    [1, 2, 4, 8, 16, 32, 64].filter((parts) => parts === 1 || extent / parts >= least);
+  for (const partsM of shares(m, 32))
+    for (const partsN of shares(n, 64)) {
+      const blockM = evenly(m, partsM, 4);
+      const blockN = evenly(n, partsN, columns);
+      yield { kind: 'packed', flip, rows, columns, blockM, blockN, blockK };
+    }
+}
+
+/** Steps of k of which two panels stay in the first cache. */
+const mostSteps = 320;
 
 const tensorTiles = [
   [128, 256, 64, 64, 64, 3],

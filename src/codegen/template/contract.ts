@@ -8,11 +8,13 @@ import type { Loop } from '../loop.ts';
 import {
   contractProblem,
   flipped,
+  flippedProblem,
   narrowed,
   windowOf,
   type Contract,
   type ContractProblem,
 } from './contract-problem.ts';
+import { packedLoop } from './contract-packed.ts';
 import { registerLoop } from './contract-registers.ts';
 import { contractSchedule, isLegal, type ContractSchedule } from './contract-schedule.ts';
 import { slicedLoop } from './contract-slices.ts';
@@ -32,7 +34,8 @@ export function contractLoop(frame: Frame): Loop {
   // What was pinned elsewhere need not fit here.
   const fits = pinned !== undefined && isLegal(pinned, problem, target);
   const schedule = fits ? pinned : contractSchedule(problem, target);
-  return fill(frame, schedule.flip ? flipped(body) : body, schedule);
+  const [turned, sizes] = schedule.flip ? [flipped(body), flippedProblem(problem)] : [body, problem];
+  return fill(frame, turned, schedule, sizes);
 }
 
 /** Tiles are copied from what no one writes meanwhile: an operand whose memory takes a result is none. */
@@ -49,7 +52,7 @@ function onlyRead({ bound }: Frame, { lhs, rhs }: Contract, problem: ContractPro
   return rest;
 }
 
-function fill(frame: Frame, body: Contract, schedule: ContractSchedule): Loop {
+function fill(frame: Frame, body: Contract, schedule: ContractSchedule, problem: ContractProblem): Loop {
   switch (schedule.kind) {
     case 'registers':
       return registerLoop(frame, body, schedule);
@@ -59,6 +62,8 @@ function fill(frame: Frame, body: Contract, schedule: ContractSchedule): Loop {
       return tensorLoop(frame, body, schedule);
     case 'warpgroup':
       return warpgroupLoop(frame, body, schedule);
+    case 'packed':
+      return packedLoop(frame, body, schedule, problem);
     case 'slices':
       return slicedLoop(frame, body, schedule);
     case 'window':

@@ -5,26 +5,48 @@ import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import type { Stmt, Value } from '../loop.ts';
 import type { Emitter } from './emit.ts';
 import type { InstructionName } from './instructions.ts';
+import type { Access } from './pointers.ts';
 
 type Load = Extract<Value, { kind: 'load' }>;
 type Store = Extract<Stmt, { kind: 'store' }>;
 
-/** Leaves the address of an element on the stack; gives what must be added to it as an offset. */
-function address(to: Emitter, buffer: string, index: Value, bytes: number): number {
+/** Leaves the address of what is accessed on the stack; gives what must be added to it as an offset. */
+function address(to: Emitter, access: Access, bytes: number): number {
   const { f } = to;
-  f.get(to.pointer(buffer));
+  const running = to.running(access);
+  if (running !== undefined) {
+    f.get(running.local);
+    return running.offset;
+  }
+  const { buffer, index } = access;
   const isSum = index.kind === 'op' && index.op === 'add';
   const [base, by] = isSum ? index.args : [];
+  if (index.kind === 'constant' && index.value >= 0) {
+    f.get(to.pointer(buffer));
+    return index.value * bytes;
+  }
   // Offsets do not wrap: they may be added only to what is not below 0.
   const folds = base !== undefined && by?.kind === 'constant' && by.value > 0 && to.isNonnegative(base);
-  if (index.kind === 'constant' && index.value >= 0) return index.value * bytes;
-  to.value(folds ? base : index);
+  addressOf(to, buffer, folds ? base : index, bytes);
+  return folds ? by.value * bytes : 0;
+}
+
+/** Leaves the address of an element on the stack. */
+export function addressOf(to: Emitter, buffer: string, index: Value, bytes: number): void {
+  const { f } = to;
+  f.get(to.pointer(buffer));
+  if (index.kind === 'constant') {
+    if (index.value === 0) return;
+    f.int(index.value * bytes);
+    f.op('i32.add');
+    return;
+  }
+  to.value(index);
   if (bytes > 1) {
     f.int(Math.log2(bytes));
     f.op('i32.shl');
   }
   f.op('i32.add');
-  return folds ? by.value * bytes : 0;
 }
 
 const scalarLoads: Readonly<Record<DType, InstructionName>> = {
@@ -44,10 +66,11 @@ const scalarLoads: Readonly<Record<DType, InstructionName>> = {
 };
 
 /** Leaves loaded elements on the stack, as a register holds them. */
-export function loadValue(to: Emitter, { buffer, index, width, type }: Load): void {
+export function loadValue(to: Emitter, load: Load): void {
   const { f } = to;
+  const { buffer, width, type } = load;
   const { dtype } = to.buffers.get(buffer)!;
-  const offset = address(to, buffer, index, dtypeBytes(dtype));
+  const offset = address(to, load, dtypeBytes(dtype));
   if (width === 1) {
     f.op(scalarLoads[dtype], offset);
     if (dtype === 'bf16') {
@@ -104,6 +127,15 @@ export function loadValue(to: Emitter, { buffer, index, width, type }: Load): vo
   }
 }
 
+/** Leaves a loaded element in every lane, if there is an instruction for that: says whether. */
+export function loadSplat(to: Emitter, { arg, width }: Extract<Value, { kind: 'splat' }>): boolean {
+  if (arg.kind !== 'load' || width !== 4) return false;
+  const { dtype } = to.buffers.get(arg.buffer)!;
+  if (dtype !== 'f32' && dtype !== 'i32' && dtype !== 'u32') return false;
+  to.f.op('v128.load32_splat', address(to, arg, 4));
+  return true;
+}
+
 const scalarStores: Readonly<Record<DType, InstructionName>> = {
   f64: 'f64.store',
   i64: 'i64.store',
@@ -124,10 +156,11 @@ const scalarStores: Readonly<Record<DType, InstructionName>> = {
 const halves = [0, 1, 4, 5, 8, 9, 12, 13, 0, 0, 0, 0, 0, 0, 0, 0];
 const bytes = [0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-export function storeValue(to: Emitter, { buffer, index, value }: Store): void {
+export function storeValue(to: Emitter, store: Store): void {
   const { f } = to;
+  const { buffer, value } = store;
   const { dtype } = to.buffers.get(buffer)!;
-  const offset = address(to, buffer, index, dtypeBytes(dtype));
+  const offset = address(to, store, dtypeBytes(dtype));
   to.value(value);
   if (value.width === 1) {
     if (dtype === 'f16' || dtype === 'bf16') {

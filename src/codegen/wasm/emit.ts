@@ -1,18 +1,22 @@
-// Loop → WebAssembly: a function that runs one workgroup, its invocations one after another, and `run`, which calls it for a range of
-// workgroups; engines compile a function's fast version while its slow one runs, and enter it at the next call. Vectors of four are
-// v128, bools in lanes masks. Nothing is scheduled here.
+// Loop → WebAssembly: a function that runs one workgroup, its invocations one after another, functions for bodies of loops that run
+// long (outline.ts), and `run`, which calls the first for a range of workgroups. Vectors of four are v128, bools in lanes masks.
+// Nothing is scheduled here.
 
 import { CompilerBug } from '../../errors.ts';
+import { dtypeBytes } from '../../ir/dtype.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../loop.ts';
 import { printStmt } from '../print-loop.ts';
 import { isNonnegative, rangesOf, withShifts, type Ranges } from '../ranges.ts';
-import { loadValue, storeValue } from './access.ts';
+import { loadSplat, loadValue, storeValue } from './access.ts';
 import { foldAtomically } from './atomic.ts';
 import { encodeModule, type WasmModule } from './encode.ts';
-import { FunctionBuilder } from './function.ts';
+import type { FunctionBuilder } from './function.ts';
 import { halveVectors } from './halves.ts';
+import { emitFor, stepCounter } from './loops.ts';
+import { outlinedLoops, type Captured, type For } from './outline.ts';
+import type { Access } from './pointers.ts';
+import { outerScope, type Scope } from './scope.ts';
 import { routines, type RoutineName } from './routines.ts';
-import type { ValueType } from './instructions.ts';
 import { expandMath } from './math.ts';
 import { isLong, laneShape, numberType, valueType, wordsOf } from './registers.ts';
 import { spell } from './spelling.ts';
@@ -23,60 +27,98 @@ import { printModule } from './wat.ts';
 export interface WasmKernel {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly text: string;
+  /** Bytes of workgroup memory. */
+  readonly sharedBytes?: number;
 }
 
-/** The module of one kernel: `run(first, end, buffers…, scalars)` runs workgroups `first` up to `end`. */
+/** The module of one kernel: `run(first, end, buffers…, [scalars], [scratch])` runs workgroups `first` up to `end`. Workgroup memory
+ *  lies in scratch, which is there where `sharedBytes` is not 0. */
 export function emitWasm(loop: Loop): WasmKernel {
-  const { module, names } = new Emitter(expandMath(halveVectors(loop))).module();
-  return { bytes: encodeModule(module), text: printModule(module, loop.header, names) };
+  const { module, names, sharedBytes } = new Emitter(expandMath(halveVectors(loop))).module();
+  const text = printModule(module, loop.header, names);
+  return { bytes: encodeModule(module), text, ...(sharedBytes > 0 && { sharedBytes }) };
 }
 
 const axes = ['x', 'y', 'z'] as const;
 
 export class Emitter {
-  readonly f: FunctionBuilder;
   readonly buffers: ReadonlyMap<string, LoopBuffer>;
   readonly #loop: Loop;
   readonly #ranges: Ranges;
-  readonly #pointers = new Map<string, number>();
-  readonly #variables = new Map<string, number>();
-  readonly #places: Readonly<Record<'workgroup' | 'local', number[]>> = { workgroup: [], local: [] };
-  readonly #routines: RoutineName[] = [];
+  /** Loops whose bodies are functions. */
+  readonly outlined: ReadonlyMap<For, Captured>;
+  /** What the exported function takes behind the workgroups and the buffers. */
+  readonly #others: readonly string[];
+  readonly #shared: readonly LoopBuffer[];
+  /** Functions in the order of their numbers. */
+  readonly functions: FunctionBuilder[] = [];
+  readonly #routines = new Map<RoutineName, number>();
+  readonly #names = new Map<string, number>();
+  /** Of the function that is being written. */
+  scope: Scope;
 
   constructor(loop: Loop) {
     this.#loop = loop;
     this.#ranges = rangesOf(loop);
+    this.outlined = outlinedLoops(loop);
     this.buffers = new Map(loop.buffers.map((buffer) => [buffer.name, buffer]));
-    const shared = loop.buffers.find(({ space }) => space === 'workgroup');
-    if (shared !== undefined)
-      throw new CompilerBug('emit-wasm', `${loop.name}: invocations share ${shared.name}, and run in turn`);
-    this.f = new FunctionBuilder('group', [['group', 'i32'], ...this.#params()]);
-    loop.buffers.forEach(({ name }, i) => this.#pointers.set(name, i + 1));
+    this.#shared = loop.buffers.filter(({ space }) => space === 'workgroup');
+    if (this.#shared.length > 0 && loop.workgroup.some((size) => size > 1))
+      throw new CompilerBug('emit-wasm', `${loop.name}: invocations share memory, and run in turn`);
+    this.#others = [
+      ...(loop.usesScalars ? ['scalars'] : []),
+      ...(this.#shared.length > 0 ? ['scratch'] : []),
+    ];
+    this.scope = outerScope('group', ['group'], loop.buffers, this.#others);
   }
 
-  #params(): readonly (readonly [string, ValueType])[] {
-    const pointers = this.#loop.buffers.map(({ name }) => [name, 'i32'] as const);
-    return this.#loop.usesScalars ? [...pointers, ['scalars', 'i32']] : pointers;
+  /** The function that is being written. */
+  get f(): FunctionBuilder {
+    return this.scope.f;
   }
 
-  module(): { readonly module: WasmModule; readonly names: ReadonlyMap<string, readonly string[]> } {
+  module(): {
+    readonly module: WasmModule;
+    readonly names: ReadonlyMap<string, readonly string[]>;
+    readonly sharedBytes: number;
+  } {
+    const sharedBytes = this.#layShared();
     this.#invocations();
-    const called = this.#routines.map((name) => routines[name]());
-    const run = this.#run(called.length);
-    const all = [...called, this.f, run];
+    const group = this.functions.push(this.f) - 1;
+    const all = [...this.functions, this.#run(group)];
     return {
       module: { functions: all.map((one) => one.function) },
       names: new Map(all.map((one) => [one.name, one.localNames])),
+      sharedBytes,
     };
+  }
+
+  /** Puts workgroup memory one behind another, each part aligned for vectors. */
+  #layShared(): number {
+    const { f, buffers } = this.scope;
+    const scratch = this.#loop.buffers.length - this.#shared.length + this.#others.length;
+    let bytes = 0;
+    for (const { name, dtype, size } of this.#shared) {
+      const local = f.local(name, 'i32');
+      f.get(scratch);
+      if (bytes > 0) {
+        f.int(bytes);
+        f.op('i32.add');
+      }
+      f.set(local);
+      buffers.set(name, local);
+      bytes += 16 * Math.ceil((dtypeBytes(dtype) * size) / 16);
+    }
+    return bytes;
   }
 
   /** `run`: the group function for each of a range of workgroups. */
   #run(group: number): FunctionBuilder {
-    const params = this.#params();
-    const run = new FunctionBuilder('run', [['first', 'i32'], ['end', 'i32'], ...params]);
+    const { f: run } = outerScope('run', ['first', 'end'], this.#loop.buffers, this.#others);
+    const passed = this.#loop.buffers.length - this.#shared.length + this.#others.length;
     run.block('loop', () => {
       run.get(0);
-      params.forEach((_, i) => run.get(i + 2));
+      for (let i = 0; i < passed; i++) run.get(i + 2);
       run.op('call', group);
       run.get(0);
       run.int(1);
@@ -91,13 +133,13 @@ export class Emitter {
 
   /** The body for every invocation of the workgroup. */
   #invocations(): void {
-    const { f } = this;
+    const { f, builtins } = this.scope;
     const { grid, workgroup, body } = this.#loop;
     // What is left of the number holds the axes to come.
     const rest = 0;
     axes.forEach((axis, i) => {
       const place = f.local(`group_${axis}`, 'i32');
-      this.#places.workgroup.push(place);
+      builtins.set(`workgroup.${i}`, place);
       if (grid.slice(i + 1).every((size) => size === 1)) {
         f.get(rest);
         f.set(place);
@@ -114,13 +156,13 @@ export class Emitter {
       f.op('i32.div_u');
       f.set(rest);
     });
-    for (const axis of axes) this.#places.local.push(f.local(`local_${axis}`, 'i32'));
+    axes.forEach((axis, i) => builtins.set(`local.${i}`, f.local(`local_${axis}`, 'i32')));
     const along = (axis: number): void => {
       if (axis < 0) {
-        this.#body(body);
+        this.body(body);
         return;
       }
-      const [place, size] = [this.#places.local[axis]!, workgroup[axis]!];
+      const [place, size] = [builtins.get(`local.${axis}`)!, workgroup[axis]!];
       f.int(0);
       f.set(place);
       if (size === 1) {
@@ -129,46 +171,51 @@ export class Emitter {
       }
       f.block('loop', () => {
         along(axis - 1);
-        this.#step(place, 1, () => f.int(size));
+        stepCounter(f, place, 1, () => f.int(size));
       });
     };
     along(2);
   }
 
-  /** Goes on with the innermost loop while a counter, grown by a step, is below an end. */
-  #step(counter: number, step: number, end: () => void): void {
-    const { f } = this;
-    f.get(counter);
-    f.int(step);
-    f.op('i32.add');
-    f.tee(counter);
-    end();
-    f.op('i32.lt_s');
-    f.op('br_if', 0);
-  }
-
   /** Calls a routine on what lies on the stack. */
   call(name: RoutineName): void {
-    if (!this.#routines.includes(name)) this.#routines.push(name);
-    this.f.op('call', this.#routines.indexOf(name));
+    let number = this.#routines.get(name);
+    if (number === undefined) {
+      number = this.functions.push(routines[name]()) - 1;
+      this.#routines.set(name, number);
+    }
+    this.f.op('call', number);
+  }
+
+  /** A name that no other function has. */
+  name(hint: string): string {
+    const count = this.#names.get(hint) ?? 0;
+    this.#names.set(hint, count + 1);
+    return count === 0 ? hint : `${hint}_${count}`;
   }
 
   /** A local of WebAssembly as a value like another. */
   held(local: number, { type, width }: Value): Value {
     const name = `%${local}`;
-    this.#variables.set(name, local);
+    this.scope.variables.set(name, local);
     return { kind: 'variable', name, type, width };
   }
 
   pointer(buffer: string): number {
-    return this.#pointers.get(buffer)!;
+    return this.scope.buffers.get(buffer)!;
+  }
+
+  /** The running pointer that reaches an access, and how many bytes behind it, if there is one. */
+  running(access: Access): { readonly local: number; readonly offset: number } | undefined {
+    return this.scope.places.get(access);
   }
 
   isNonnegative(value: Value): boolean {
     return isNonnegative(value, this.#loop, this.#ranges);
   }
 
-  #body(body: readonly Stmt[]): void {
+  /** Statements in order. */
+  body(body: readonly Stmt[]): void {
     for (const stmt of body) this.#stmt(stmt);
   }
 
@@ -177,29 +224,30 @@ export class Emitter {
     switch (stmt.kind) {
       case 'let':
       case 'var': {
+        if (this.scope.unused.has(stmt.name)) return;
         this.value(stmt.value);
         const local = f.local(stmt.name, valueType(stmt.value));
-        this.#variables.set(stmt.name, local);
+        this.scope.variables.set(stmt.name, local);
         f.set(local);
         return;
       }
       case 'assign':
         this.value(stmt.value);
-        f.set(this.#variables.get(stmt.name)!);
+        f.set(this.scope.variables.get(stmt.name)!);
         return;
       case 'store':
         storeValue(this, stmt);
         return;
       case 'for':
-        this.#for(stmt);
+        emitFor(this, stmt);
         return;
       case 'if':
         this.#condition(stmt.condition);
-        if (stmt.else === undefined || stmt.else.length === 0) f.block('if', () => this.#body(stmt.then));
+        if (stmt.else === undefined || stmt.else.length === 0) f.block('if', () => this.body(stmt.then));
         else
           f.either(
-            () => this.#body(stmt.then),
-            () => this.#body(stmt.else ?? []),
+            () => this.body(stmt.then),
+            () => this.body(stmt.else ?? []),
           );
         return;
       case 'comment':
@@ -223,35 +271,6 @@ export class Emitter {
     this.f.op('v128.any_true');
   }
 
-  #for({ name, start, end, step, body }: Extract<Stmt, { kind: 'for' }>): void {
-    const { f } = this;
-    const counter = f.local(name, 'i32');
-    this.#variables.set(name, counter);
-    let last = (): void => this.value(end);
-    if (end.kind !== 'constant') {
-      const local = f.local('end', 'i32');
-      this.value(end);
-      f.set(local);
-      last = () => f.get(local);
-    }
-    this.value(start);
-    f.set(counter);
-    const loop = (): void =>
-      f.block('loop', () => {
-        this.#body(body);
-        this.#step(counter, step, last);
-      });
-    const runs = start.kind === 'constant' && end.kind === 'constant' && start.value < end.value;
-    if (runs) {
-      loop();
-      return;
-    }
-    f.get(counter);
-    last();
-    f.op('i32.lt_s');
-    f.block('if', loop);
-  }
-
   /** Leaves a value on the stack. */
   value(value: Value): void {
     const { f } = this;
@@ -260,10 +279,10 @@ export class Emitter {
         this.#constant(value);
         return;
       case 'variable':
-        f.get(this.#variables.get(value.name)!);
+        f.get(this.scope.variables.get(value.name)!);
         return;
       case 'builtin':
-        f.get(this.#places[value.of][value.axis]!);
+        f.get(this.scope.builtin(value));
         return;
       case 'op': {
         const chosen = withShifts(value, this.#loop, this.#ranges);
@@ -274,7 +293,7 @@ export class Emitter {
         loadValue(this, value);
         return;
       case 'scalar':
-        f.get(this.#loop.buffers.length + 1);
+        f.get(this.scope.scalars);
         // A word has 32 bits.
         f.op(value.type === 'f32' ? 'f32.load' : 'i32.load', 4 * value.slot);
         if (value.type === 'bool') {
@@ -286,6 +305,7 @@ export class Emitter {
         this.#vector(value);
         return;
       case 'splat':
+        if (loadSplat(this, value)) return;
         this.value(value.arg);
         if (value.type === 'bool') this.#mask();
         f.op(`${laneShape(value.type)}.splat`);
@@ -361,9 +381,9 @@ export class Emitter {
     }
     const [first, second = first, ...others] = sources;
     if (first === undefined || second === undefined || others.length > 0) return false;
-    f.get(this.#variables.get(first)!);
+    f.get(this.scope.variables.get(first)!);
     if (places.every(([source, lane], i) => source === 0 && lane === i)) return true;
-    f.get(this.#variables.get(second)!);
+    f.get(this.scope.variables.get(second)!);
     f.shuffle(
       isLong(args[0]!.type) ? 8 : 4,
       places.map(([source, lane]) => ({ source, lane })),

@@ -161,6 +161,7 @@ export const instructions = {
   'v128.load': [0xfd, 0, 'memory'],
   'v128.load16x4_s': [0xfd, 3, 'memory'],
   'v128.load16x4_u': [0xfd, 4, 'memory'],
+  'v128.load32_splat': [0xfd, 9, 'memory'],
   'v128.store': [0xfd, 11, 'memory'],
   'v128.const': [0xfd, 12, 'v128'],
   'i8x16.shuffle': [0xfd, 13, 'lanes'],

@@ -21,7 +21,7 @@ const limits: DeviceFacts['limits'] = {
   storageBuffers: 64,
   bufferBytes: 2 ** 31,
   bindingBytes: 2 ** 31,
-  workgroupBytes: 16_384,
+  workgroupBytes: 2 ** 21,
   workgroupInvocations: 1024,
   workgroupsPerDimension: 2 ** 30,
 };

@@ -10,7 +10,7 @@ import { Layout, type Mover } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
 import type { GpuBuffer, Memory, Place, Slab } from '../memory.ts';
 import { Plans, type Fitted } from '../plans.ts';
-import type { Program } from '../program.ts';
+import type { Program, ProgramKernel } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
 import { cutOf, type Grain } from './cut.ts';
 import type { Heap } from './heap.ts';
@@ -65,7 +65,9 @@ class WasmProgram implements LoadedProgram {
     this.program = program;
     this.#engine = engine;
     this.#kernels = program.kernels.map((kernel) => engine.modules.get(kernel));
-    this.#arenas = program.arenas.map((bytes) => Math.max(bytes, 4));
+    // Behind what lies between kernels: scratch memory of each thread.
+    const own = Math.max(0, ...program.kernels.map(scratchOf)) * (engine.pool?.threads ?? 1);
+    this.#arenas = [...program.arenas.map((bytes) => Math.max(bytes, 4)), ...(own > 0 ? [own] : [])];
     engine.scratch.claim(this.#arenas);
     if (program.kernels.some(({ usesScalars }) => usesScalars))
       this.#block = engine.memory.scratch(4 * Math.max(1, program.scalars.length));
@@ -170,8 +172,9 @@ class WasmProgram implements LoadedProgram {
       const groups = step.grid[0] * step.grid[1] * step.grid[2];
       if (groups === 0) continue;
       const args = step.buffers.map(address);
-      if (kernels[step.kernel]!.usesScalars) args.push(block);
-      operations.push(this.#dispatch(step.kernel, groups, args));
+      const { usesScalars } = kernels[step.kernel]!;
+      if (usesScalars) args.push(block);
+      operations.push(this.#dispatch(step.kernel, groups, args, arenas.at(-1)?.gpu ?? 0));
     }
     // An output that is an input passed through, or another output once more, is copied unless it is the same buffer.
     outputs.forEach((index, i) => {
@@ -180,20 +183,36 @@ class WasmProgram implements LoadedProgram {
     return operations;
   }
 
-  #dispatch(index: number, groups: number, args: readonly number[]): Operation {
+  /** `scratch`: where that of the threads begins. */
+  #dispatch(index: number, groups: number, given: readonly number[], scratch: number): Operation {
     const { pool, modules, grain } = this.#engine;
     const { name } = this.program.kernels[index]!;
+    const bytes = scratchOf(this.program.kernels[index]!);
     const kernel = this.#kernels[index]!;
     const { id, run } = kernel;
     const cut = pool && cutOf(this.program.kernels[index]!, groups, pool.threads, grain);
     if (pool === undefined || cut === undefined)
-      return { kind: 'run', kernel: name, run, args: [0, groups, ...args] };
+      return { kind: 'run', kernel: name, run, args: [0, groups, ...given, ...(bytes > 0 ? [scratch] : [])] };
     return {
       kind: 'share',
       pool,
-      job: { kernel: id, name, run, code: modules.codeOf(kernel), groups, args, cut },
+      job: {
+        kernel: id,
+        name,
+        run,
+        code: modules.codeOf(kernel),
+        groups,
+        args: given,
+        cut,
+        ...(bytes > 0 && { scratch: { address: scratch, bytes } }),
+      },
     };
   }
+}
+
+/** Bytes of one thread's scratch memory, in whole cache lines. */
+function scratchOf({ sharedBytes = 0 }: ProgramKernel): number {
+  return Math.ceil(sharedBytes / 128) * 128;
 }
 
 function asDeviceError(error: unknown, operation: Operation, device: string): DeviceError {

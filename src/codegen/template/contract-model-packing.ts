@@ -1,0 +1,74 @@
+// The same for a machine that packs: cores of a CPU with vectors of four and sixteen registers. Figures are nanoseconds, measured on one
+// core of about 4 GHz by WebAssembly; a few cores share the workgroups.
+
+import { flippedProblem, type ContractProblem } from './contract-problem.ts';
+import type { ContractSchedule } from './contract-schedule.ts';
+import { statements, windowInputs, windowStatements } from './contract-size.ts';
+
+/** Cores that workgroups are spread over. */
+const cores = 4;
+/** A multiply-add of four lanes where registers suffice; one more value than there are registers, in and out of memory. */
+const multiplyAdd = 0.13;
+const spill = 0.08;
+/** Vectors that are held at a time: sums, and what a step loads. */
+const registers = 14;
+/** A turn of a loop, and an element that is read or written alone. */
+const turn = 0.45;
+const single = 0.2;
+/** An element that is packed, read from memory and read from the cache. */
+const packed = 0.2;
+/** A line that comes from beyond the caches. */
+const far = 8;
+/** Elements of an operand that stay near a core. */
+const nearElements = 2 ** 18;
+/** Starting a workgroup, and compiling a statement. */
+const workgroup = 1000;
+const statement = 300;
+
+/** Modelled time of one run. */
+export function packingTime(schedule: ContractSchedule, problem: ContractProblem): number {
+  const { batch, m, n, k, rhs, epilogue } = schedule.flip ? flippedProblem(problem) : problem;
+  const { rows, columns } = schedule;
+  const up = (value: number, to: number): number => Math.ceil(value / to) * to;
+  const shared = (workgroups: number): number => Math.ceil(workgroups / cores);
+  switch (schedule.kind) {
+    case 'packed': {
+      const { blockM, blockN } = schedule;
+      const [height, width] = [up(Math.min(blockM, m), rows), up(Math.min(blockN, n), columns)];
+      const sums = (height * width * k * multiplyAdd) / 4;
+      const left = height * width * (0.1 + 0.05 * epilogue);
+      const block = sums + k * (height + width) * packed + left + workgroup;
+      return shared(batch * Math.ceil(m / blockM) * Math.ceil(n / blockN)) * block;
+    }
+    case 'registers': {
+      const quads = (rows * columns) / 4;
+      const live = quads + rows + columns / 4;
+      const spilled = live > registers ? live * spill : 0;
+      const gathered = rhs === 'n' ? (k * n > nearElements ? far : 0) : columns * single;
+      const step = turn + quads * multiplyAdd + spilled + gathered;
+      const tiles = batch * Math.ceil(m / rows) * Math.ceil(n / columns);
+      const tile = k * step + quads * 0.25 * epilogue + 20;
+      return shared(tiles / 8) * 8 * tile + statement * statements(rows, columns, epilogue);
+    }
+    case 'window': {
+      const { lines, taps } = schedule;
+      const { width, lines: height, spread } = problem.window!;
+      const results = rows * columns * lines;
+      const inputs = windowInputs(schedule, problem.window!);
+      const round =
+        2 * single * inputs + single * rows * taps + (results * taps * multiplyAdd) / (2 * spread);
+      const tiles = (batch * Math.ceil(m / rows) * height * Math.ceil(width / columns)) / lines;
+      const tile = (k / taps) * (round + turn) + (results / 4) * 0.25 * epilogue + 20;
+      return (
+        shared(tiles / 8) * 8 * tile + statement * windowStatements(rows, columns * lines, taps, epilogue)
+      );
+    }
+    case 'slices':
+    case 'staged':
+    case 'tensor':
+    case 'warpgroup':
+      return Infinity;
+    default:
+      return schedule satisfies never;
+  }
+}
