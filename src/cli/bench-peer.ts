@@ -26,7 +26,8 @@ export interface Peer {
 /** Sinter on each kind of device, by the name that the driver uses. */
 export const peers: Readonly<Record<string, () => Promise<Peer>>> = {
   'ours-webgpu': () => onWebGpu(process.env['BENCH_HARDWARE_GPU'] ? 'webgpu' : 'webgpu:software'),
-  'ours-wasm-1t': onWasm,
+  'ours-wasm-1t': () => onWasm(1),
+  'ours-wasm-2t': () => onWasm(2),
 };
 
 async function onWebGpu(name: string): Promise<Peer> {
@@ -36,8 +37,8 @@ async function onWebGpu(name: string): Promise<Peer> {
   return { device: `${facts.name}: ${facts.description}`, counts, workloads: all() };
 }
 
-async function onWasm(): Promise<Peer> {
-  setDevice('wasm');
+async function onWasm(threads: number): Promise<Peer> {
+  setDevice(`wasm:${threads}`);
   const { facts } = await device();
   return { device: `${facts.name}: ${facts.description}`, workloads: all() };
 }

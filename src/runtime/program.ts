@@ -67,7 +67,8 @@ export interface ProgramKernel {
   readonly bindings: readonly BindingAccess[];
   /** The scalar block (a uniform of 16-byte rows) is bound after the storage bindings. */
   readonly usesScalars: boolean;
-  /** CUDA only: bytes of dynamic shared memory a launch asks for, where static shared memory is too small. */
+  /** CUDA: bytes of dynamic shared memory a launch asks for, where static shared memory is too small. WebAssembly: bytes of scratch
+   *  memory that a thread has of its own, undefined when the kernel starts. */
   readonly sharedBytes?: number;
   /** CUDA only: tensor maps that a launch passes by value after all pointers, in order. */
   readonly tileMaps?: readonly ProgramTileMap[];

@@ -27,7 +27,7 @@ function held(): { readonly spawn: Spawn; readonly threads: Thread[] } {
   const threads: Thread[] = [];
   const spawn: Spawn = async (layout, seat) => {
     const thread = await usual(layout, seat);
-    threads.push(thread);
+    threads[seat.me - 1] = thread;
     return thread;
   };
   return { spawn, threads };

@@ -16,10 +16,12 @@ export function assemble(text: string): Uint8Array {
   }
 }
 
-/** What a kernel does for `$group`, with the addresses of its input and output as `$x` and `$y`. */
-export function moduleOf(body: string): string {
+/** What a kernel does for `$group`, with the addresses of its input and output as `$x` and `$y`, and of scratch
+ *  memory as `$s`. */
+export function moduleOf(body: string, takesScratch = false): string {
   return `(module (import "env" "memory" (memory 0))
-    (func (export "run") (param $group i32) (param $end i32) (param $x i32) (param $y i32) (local $i i32)
+    (func (export "run") (param $group i32) (param $end i32) (param $x i32) (param $y i32)
+      ${takesScratch ? '(param $s i32)' : ''} (local $i i32) (local $sum i32)
       (loop $groups
         ${body}
         (local.set $group (i32.add (local.get $group) (i32.const 1)))
@@ -27,17 +29,18 @@ export function moduleOf(body: string): string {
 }
 
 /** One dispatch of a kernel, a workgroup for each element: heavy enough, by what it says, for all threads. */
-export function programOf(name: string, groups: number, body: string): Program {
+export function programOf(name: string, groups: number, body: string, sharedBytes = 0): Program {
   return program({
     target: 'wasm',
     kernels: [
       {
         name,
         kind: 'map',
-        source: Buffer.from(assemble(moduleOf(body))).toString('base64'),
+        source: Buffer.from(assemble(moduleOf(body, sharedBytes > 0))).toString('base64'),
         workgroup: [1, 1, 1],
         bindings: ['read', 'read_write'],
         usesScalars: false,
+        sharedBytes,
         flops: 1e9,
         bytes: 8 * groups,
       },

@@ -6,8 +6,9 @@ import { dtypes } from '../../src/ir/dtype.ts';
 import type { Graph } from '../../src/ir/graph.ts';
 import type { HostArray } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
+import type { ProgramKernel } from '../../src/runtime/program.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
-import { cutOf, type Grain } from '../../src/runtime/wasm/cut.ts';
+import { cutsOf, type Cut, type Grain } from '../../src/runtime/wasm/cut.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
 import { targetOf } from '../../src/schedule/target.ts';
 import { randomModel } from '../codegen/random-models.ts';
@@ -19,7 +20,7 @@ import { bytesOf, floatsOf, ramp } from '../runtime/programs.ts';
 import { programOf, twicePlusOne } from './modules.ts';
 
 /** Every workgroup may go to another thread, however small it is. */
-const finest: Grain = { worthwhile: 0, share: 0, piece: 0 };
+const finest: Grain = { program: 0, dispatch: 0, share: 0, piece: 0 };
 const devices = await Promise.all(
   [1, 2, 3].map((threads) => WasmDevice.open(`wasm:${threads}`, { threads, grain: finest })),
 );
@@ -54,6 +55,30 @@ test('every workgroup runs once, whatever their number', async () => {
       expect(floatsOf(await device.read(to, 4 * groups))).toEqual(x.map((value) => 2 * value + 1));
       loaded.destroy();
     }
+  }
+});
+
+test('every thread has scratch memory of its own', async () => {
+  const groups = 1000;
+  // Fills 4096 words of scratch with the number of the group, waits, and adds them up.
+  const body = `
+    (local.set $i (i32.const 0))
+    (loop $fill
+      (i32.store (i32.add (local.get $s) (local.get $i)) (local.get $group))
+      (br_if $fill (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 4))) (i32.const 16384))))
+    (local.set $sum (i32.const 0))
+    (loop $add
+      (local.set $i (i32.sub (local.get $i) (i32.const 4)))
+      (local.set $sum (i32.add (local.get $sum) (i32.load (i32.add (local.get $s) (local.get $i)))))
+      (br_if $add (local.get $i)))
+    (f32.store (i32.add (local.get $y) (i32.shl (local.get $group) (i32.const 2)))
+      (f32.convert_i32_s (local.get $sum)))`;
+  for (const device of devices) {
+    const loaded = device.load(programOf('scratch', groups, body, 16_384));
+    const [x, y] = [device.allocate(4 * groups), device.allocate(4 * groups)];
+    for (let k = 0; k < 20; k++) loaded.run([x], [y], []);
+    expect(floatsOf(await device.read(y, 4 * groups))).toEqual(ramp(groups).map((value) => 4096 * value));
+    loaded.destroy();
   }
 });
 
@@ -122,13 +147,18 @@ describe('updates that meet in one place', () => {
 });
 
 describe('how work is cut', () => {
-  const kernel = programOf('any', 1, '').kernels[0]!;
+  /** The cut of a program's only step. */
+  function cutOf(kernel: Partial<ProgramKernel>, groups: number, threads: number): Cut | undefined {
+    const program = programOf('any', groups, '');
+    return cutsOf({ ...program, kernels: [{ ...program.kernels[0]!, ...kernel }] }, threads)[0];
+  }
 
   test('small work stays on the thread that asks', () => {
-    expect(cutOf({ ...kernel, flops: 1000, bytes: 1000 }, 100, 8)).toBeUndefined();
-    expect(cutOf(kernel, 1, 8)).toBeUndefined();
-    expect(cutOf(kernel, 100, 1)).toBeUndefined();
-    expect(cutOf({ ...kernel, serial: true }, 100, 8)).toBeUndefined();
+    expect(cutOf({}, 100, 8)).toBeDefined();
+    expect(cutOf({ flops: 1000, bytes: 1000 }, 100, 8)).toBeUndefined();
+    expect(cutOf({}, 1, 8)).toBeUndefined();
+    expect(cutOf({}, 100, 1)).toBeUndefined();
+    expect(cutOf({ serial: true }, 100, 8)).toBeUndefined();
   });
 
   test('no piece is empty, and every thread begins with as many', () => {
@@ -138,7 +168,7 @@ describe('how work is cut', () => {
         fc.integer({ min: 2, max: 64 }),
         fc.double({ min: 0, max: 1e12, noNaN: true }),
         (groups, threads, flops) => {
-          const cut = cutOf({ ...kernel, flops }, groups, threads);
+          const cut = cutOf({ flops }, groups, threads);
           if (cut === undefined) return;
           expect(cut.pieces).toBeLessThanOrEqual(groups);
           expect(cut.pieces % cut.share).toBe(0);

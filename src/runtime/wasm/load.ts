@@ -12,7 +12,7 @@ import type { GpuBuffer, Memory, Place, Slab } from '../memory.ts';
 import { Plans, type Fitted } from '../plans.ts';
 import type { Program, ProgramKernel } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
-import { cutOf, type Grain } from './cut.ts';
+import { cutsOf, type Cut, type Grain } from './cut.ts';
 import type { Heap } from './heap.ts';
 import type { Kernel, Modules } from './modules.ts';
 import type { Job, Pool } from './pool.ts';
@@ -56,6 +56,8 @@ class WasmProgram implements LoadedProgram {
   readonly #engine: Engine;
   readonly #kernels: readonly Kernel[];
   readonly #arenas: readonly number[];
+  /** How each step is spread over threads. */
+  readonly #cuts: readonly (Cut | undefined)[];
   readonly #block: Slab<number> | undefined;
   readonly #layout: Layout<number>;
   readonly #plans: Plans<number, Plan>;
@@ -65,8 +67,10 @@ class WasmProgram implements LoadedProgram {
     this.program = program;
     this.#engine = engine;
     this.#kernels = program.kernels.map((kernel) => engine.modules.get(kernel));
+    const threads = engine.pool?.threads ?? 1;
+    this.#cuts = cutsOf(program, threads, engine.grain);
     // Behind what lies between kernels: scratch memory of each thread.
-    const own = Math.max(0, ...program.kernels.map(scratchOf)) * (engine.pool?.threads ?? 1);
+    const own = threads * Math.max(0, ...program.kernels.map(scratchOf));
     this.#arenas = [...program.arenas.map((bytes) => Math.max(bytes, 4)), ...(own > 0 ? [own] : [])];
     engine.scratch.claim(this.#arenas);
     if (program.kernels.some(({ usesScalars }) => usesScalars))
@@ -164,18 +168,17 @@ class WasmProgram implements LoadedProgram {
     scalars.forEach(({ input }, slot) => {
       if (input !== undefined && block !== 0) copy(address(inputs[input]!), block + 4 * slot, 4);
     });
-    for (const step of steps) {
+    steps.forEach((step, i) => {
       if (step.kind === 'copy') copy(address(step.from), address(step.to), buffers[step.from]!.bytes);
       if (step.kind === 'clear')
         operations.push({ kind: 'clear', at: address(step.buffer), bytes: buffers[step.buffer]!.bytes });
-      if (step.kind !== 'dispatch') continue;
+      if (step.kind !== 'dispatch') return;
       const groups = step.grid[0] * step.grid[1] * step.grid[2];
-      if (groups === 0) continue;
+      if (groups === 0) return;
       const args = step.buffers.map(address);
-      const { usesScalars } = kernels[step.kernel]!;
-      if (usesScalars) args.push(block);
-      operations.push(this.#dispatch(step.kernel, groups, args, arenas.at(-1)?.gpu ?? 0));
-    }
+      if (kernels[step.kernel]!.usesScalars) args.push(block);
+      operations.push(this.#dispatch(step.kernel, groups, args, this.#cuts[i], arenas.at(-1)?.gpu ?? 0));
+    });
     // An output that is an input passed through, or another output once more, is copied unless it is the same buffer.
     outputs.forEach((index, i) => {
       copy(address(index), addressOf(places[inputs.length + i]!), buffers[index]!.bytes);
@@ -184,29 +187,25 @@ class WasmProgram implements LoadedProgram {
   }
 
   /** `scratch`: where that of the threads begins. */
-  #dispatch(index: number, groups: number, given: readonly number[], scratch: number): Operation {
-    const { pool, modules, grain } = this.#engine;
+  #dispatch(
+    index: number,
+    groups: number,
+    args: readonly number[],
+    cut: Cut | undefined,
+    scratch: number,
+  ): Operation {
+    const { pool, modules } = this.#engine;
     const { name } = this.program.kernels[index]!;
     const bytes = scratchOf(this.program.kernels[index]!);
     const kernel = this.#kernels[index]!;
     const { id, run } = kernel;
-    const cut = pool && cutOf(this.program.kernels[index]!, groups, pool.threads, grain);
-    if (pool === undefined || cut === undefined)
-      return { kind: 'run', kernel: name, run, args: [0, groups, ...given, ...(bytes > 0 ? [scratch] : [])] };
-    return {
-      kind: 'share',
-      pool,
-      job: {
-        kernel: id,
-        name,
-        run,
-        code: modules.codeOf(kernel),
-        groups,
-        args: given,
-        cut,
-        ...(bytes > 0 && { scratch: { address: scratch, bytes } }),
-      },
-    };
+    if (pool === undefined || cut === undefined) {
+      const all = [0, groups, ...args, ...(bytes > 0 ? [scratch] : [])];
+      return { kind: 'run', kernel: name, run, args: all };
+    }
+    const code = modules.codeOf(kernel);
+    const own = bytes > 0 ? { scratch: { address: scratch, bytes } } : {};
+    return { kind: 'share', pool, job: { kernel: id, name, run, code, groups, args, cut, ...own } };
   }
 }
 
