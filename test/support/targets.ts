@@ -1,7 +1,13 @@
 // Targets for tests: the real profiles choose among schedules by size, and what fits a test is small. With these thresholds small
 // programs run through every variant.
 
-import { gpuTarget, softwareTarget, type RowProfile, type Target } from '../../src/schedule/target.ts';
+import {
+  gpuTarget,
+  softwareTarget,
+  wasmTarget,
+  type RowProfile,
+  type Target,
+} from '../../src/schedule/target.ts';
 
 /** A GPU that shares even short rows among two invocations or more, with little to fill. */
 function sharing(name: string, rows: Partial<RowProfile>): Target {
@@ -28,6 +34,13 @@ export const rowTargets: Readonly<Record<string, Target>> = {
   'rows joined by subgroups of any size': {
     ...sharing('unknown subgroups', { share: 4, fuse: 0 }),
     subgroups: { min: 1, max: 4 },
+  },
+  'rows on a core': {
+    ...wasmTarget,
+    name: 'core',
+    parallelism: 2,
+    elementsPerInvocation: 64,
+    rows: { ...wasmTarget.rows, shared: 16_384 },
   },
 };
 

@@ -65,6 +65,36 @@ export function reduction(b: LoopBuilder, stage: RowStage): Fold {
   };
 }
 
+/** The least or greatest of floats by one instruction, which passes NaN over: whether there was one, a flag says. */
+export function flaggedExtremum(b: LoopBuilder, stage: RowStage): Fold {
+  const op = stage.monoid === 'min' ? 'pmin' : 'pmax';
+  const monoid = stage.monoid === 'min' ? 'min' : 'max';
+  const beyond = (x: Value, y: Value): Value => operation(op, [x, y], 'f32');
+  const either = (x: Value, y: Value): Value => operation('or', [x, y], 'bool');
+  return {
+    names: [monoid, 'odd'],
+    open: (width) => [
+      b.var(monoid, identity(monoid, 'f32', width)),
+      b.var('odd', constant(0, 'bool', width)),
+    ],
+    take: (state, steps) =>
+      steps.reduce<State | undefined>((so, { lowering }) => {
+        const term = lowering.value(stage.value);
+        const odd = operation('isNan', [term], 'bool');
+        return so === undefined ? [term, odd] : [beyond(so[0]!, term), either(so[1]!, odd)];
+      }, state)!,
+    combine: ([x, odd], [y, other]) => [beyond(x!, y!), either(odd!, other!)],
+    *join([value, odd]) {
+      const [best, flag] = yield [
+        { monoid, value: value! },
+        { monoid: 'or', value: odd! },
+      ];
+      const total = b.let(select(flag!, constant(NaN, 'f32'), best!), `row_${monoid}`);
+      return new Map([[stage.node, total]]);
+    },
+  };
+}
+
 /** The place of an extremum. `first` is the place that each lane of this invocation sees first. */
 export function extremum(b: LoopBuilder, stage: RowStage, column: IndexExpr, first: Value): Fold {
   const monoid = stage.monoid === 'min' ? 'min' : 'max';

@@ -32,19 +32,37 @@ export interface RowOutline {
   readonly joinsAtOnce: number;
 }
 
-/** Decides. */
-export function outlineRow(kernel: Kernel, target: Target): RowOutline {
+/** What is to be done, by whomever. */
+export interface RowWork {
+  readonly facts: RowFacts;
+  /** One sweep for each reduction that waits for another. */
+  readonly passes: readonly Pass[];
+  readonly perRow: readonly Write[];
+  readonly perElement: readonly Write[];
+  /** What each sweep evaluates at every element. */
+  readonly sweeps: readonly (readonly Expr[])[];
+}
+
+export function rowWork(kernel: Kernel): RowWork {
   if (kernel.body.kind !== 'row') throw new CompilerBug('row template', `got a ${kernel.body.kind} kernel`);
   const { column, stages } = kernel.body;
   const facts = rowFacts(kernel.pool, column.atom);
   const isAlong = (write: Write): boolean => atomsOf(write.index).includes(column.atom as never);
   const perElement = kernel.writes.filter(isAlong);
   const perRow = kernel.writes.filter((write) => !isAlong(write));
-  const plain = planRow(stages, column.atom, facts, false);
+  const passes = planRow(stages, column.atom, facts, false);
   const sweeps = [
-    ...plain.map((pass) => pass.items.map(elementOf)),
+    ...passes.map((pass) => pass.items.map(elementOf)),
     perElement.map((write) => write.value),
   ].filter((exprs) => exprs.length > 0);
+  return { facts, passes, perRow, perElement, sweeps };
+}
+
+/** Decides. */
+export function outlineRow(kernel: Kernel, target: Target): RowOutline {
+  if (kernel.body.kind !== 'row') throw new CompilerBug('row template', `got a ${kernel.body.kind} kernel`);
+  const { column, stages } = kernel.body;
+  const { facts, passes: plain, perRow, perElement, sweeps } = rowWork(kernel);
   const { spread, keeping } = settle(kernel, kernel.body, sweeps, facts, target);
   const seats = { ...spread, width: totalWidth(spread.lanes) };
   const left = target.limits.workgroupBytes - (keeping === 'workgroup' ? target.rows.shared : 0);

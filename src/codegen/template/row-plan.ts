@@ -120,6 +120,12 @@ function jointOf(
 
 const isSum = (stage: RowStage): boolean => !stage.arg && stage.monoid === 'sum' && stage.dtype === 'f32';
 
+/** Whether a node is Σ exp(x − max x) over a row. */
+export function isSumOfSoftmax(node: Node, stages: readonly RowStage[]): boolean {
+  const sum = stages.find((stage) => stage.node === node);
+  return sum !== undefined && stages.some((stage) => !stage.arg && softmaxOf(stage, sum) !== undefined);
+}
+
 function softmaxOf(max: RowStage, sum: RowStage): Item | undefined {
   if (max.monoid !== 'max' || max.dtype !== 'f32' || !isSum(sum)) return undefined;
   const centre =

@@ -5,18 +5,11 @@
 
 import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
-import {
-  addIndex,
-  axisIndex,
-  constantIndex,
-  dynamicIndex,
-  scaleIndex,
-  type IndexExpr,
-} from '../../ir/index-expr.ts';
+import { addIndex, axisIndex, constantIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
 import type { Expr } from '../../schedule/expr.ts';
 import type { Axis, Write } from '../../schedule/kernel.ts';
 import { addInts, both, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
-import { laneAtom, Lowering, quadIndex, rounded, type Binding } from '../lower.ts';
+import { laneAtom, Lowering, quadIndex, type Binding } from '../lower.ts';
 import type { Loop, Value } from '../loop.ts';
 import { bufferName, finish, foldGrid, groupNumber, openBuilder, type Frame, type Grid } from './frame.ts';
 import { outlineRow, type RowOutline } from './row-outline.ts';
@@ -24,12 +17,15 @@ import { extremum, laneOfState, placesOf, reduction, type Fold, type State, type
 import { onlineSoftmax, runningMoments } from './row-fused.ts';
 import { Join, joinNames } from './row-join.ts';
 import { groupOf, KeptRows, keptNames } from './row-kept.ts';
-import { elementOf, type Item, type Pass, type Pick } from './row-plan.ts';
+import { pickedOf } from './row-pick.ts';
+import { elementOf, type Item, type Pass } from './row-plan.ts';
 import { blockedAbove, blockOf, stepsOf, totalWidth, unitsOf, widthOf } from './row-schedule.ts';
+import { serialRowLoop } from './row-serial.ts';
 import { storeAt } from './store-value.ts';
 
 /** The Loop of a row kernel. */
 export function rowLoop(frame: Frame): Loop {
+  if (frame.target.serial !== undefined) return serialRowLoop(frame);
   const plan = outlineRow(frame.kernel, frame.target);
   return new RowEmitter(frame, plan).run();
 }
@@ -157,7 +153,12 @@ class RowEmitter {
 
   /** One sweep over the row, then the totals. */
   #pass({ picks, items }: Pass): void {
-    for (const pick of picks) this.#results.set(pick.stage.node, this.#picked(pick));
+    for (const pick of picks) {
+      const found = pickedOf(this.#b, pick, this.#column, this.#perRow(), (column, atoms) =>
+        this.#bind(column, new Map(atoms)),
+      );
+      this.#results.set(pick.stage.node, found);
+    }
     if (items.length === 0) return;
     const exprs = items.map(elementOf);
     const folds = items.map((item) => this.#foldOf(item));
@@ -295,22 +296,6 @@ class RowEmitter {
       const answers = [...this.#join.all(asking.flatMap(({ asks }) => asks))];
       open = asking.map(({ join, asks }) => ({ join, step: join.next(answers.splice(0, asks.length)) }));
     }
-  }
-
-  /** The one element of a one-hot row. */
-  #picked({ stage, at, value }: Pick): Value {
-    const b = this.#b;
-    const place = this.#perRow().value(at);
-    const last = constant(this.#column.extent - 1);
-    const inside = both(
-      operation('le', [constant(0), place], 'bool'),
-      operation('le', [place, last], 'bool'),
-    );
-    const clamped = operation('min', [operation('max', [place, constant(0)], 'i32'), last], 'i32');
-    const atom = dynamicIndex('picked', 0, this.#column.extent - 1);
-    const found = this.#bind(atom, new Map([[atom, b.let(clamped, 'at')]])).value(value);
-    const zero = constant(0, found.type);
-    return b.let(rounded(operation('where', [inside, found, zero], found.type), stage.dtype), 'picked');
   }
 
   /** Per-row results, then a sweep for per-element ones. */

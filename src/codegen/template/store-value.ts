@@ -15,6 +15,11 @@ import { constant, less, splat, type LoopBuilder } from '../builder.ts';
 import { laneAtom, paddedSize, type Lowering } from '../lower.ts';
 import type { Value } from '../loop.ts';
 
+export interface StoreOptions {
+  /** No lane lies past the end of the axis, and vectors may be stored at any index. */
+  readonly anywhere?: boolean;
+}
+
 /**
  * Writes `value` at the write's index. With `lanes`, the point covers four neighbours on that axis: an aligned contiguous run
  * is stored whole where no lane lies past the axis's end (or the axis is the flat index itself, whose padding may be
@@ -27,6 +32,7 @@ export function storeAt(
   write: Write,
   value: Value,
   lanes: Axis | undefined,
+  options: StoreOptions = {},
 ): void {
   const index = lowering.place(write.index);
   const narrow = dtypeBytes(write.node.dtype) < 4;
@@ -43,6 +49,10 @@ export function storeAt(
     b.store(buffer, lowering.quad(at(index, 0)), splat(value, 4), true);
     return;
   }
+  if (options.anywhere === true && coefficientOf(index, laneAtom) === 1) {
+    b.store(buffer, lowering.index(at(index, 0)), splat(value, 4), true);
+    return;
+  }
   // Places that are data are computed for all lanes before any lane is left out.
   if (atomsOf(index).some((atom) => atom.kind === 'dynamic')) lowering.index(at(index, 0), 0);
   for (const lane of [0, 1, 2, 3]) {
@@ -50,7 +60,7 @@ export function storeAt(
       value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
     const store = (): void => b.store(buffer, lowering.index(at(index, lane), lane), one, !narrow);
     const inside =
-      lanes.extent % 4 === 0
+      lanes.extent % 4 === 0 || options.anywhere === true
         ? constant(1, 'bool')
         : less(lowering.index(at(along, lane)), constant(lanes.extent));
     b.if(inside, store);

@@ -1,0 +1,322 @@
+// row on a core: one thread has a row for itself, or several groups of four rows where rows are neighbours in memory. Sweeps take
+// several groups of elements a turn, each with accumulators of its own, so that no sum waits for the last one; what does not make
+// a whole turn, or a whole group of four, has turns of its own. Values that are dear wait in memory for the next sweep (row-values.ts).
+
+import { CompilerBug } from '../../errors.ts';
+import type { Node } from '../../ir/graph.ts';
+import {
+  addIndex,
+  axisIndex,
+  constantIndex,
+  offsetIndex,
+  scaleIndex,
+  type IndexExpr,
+} from '../../ir/index-expr.ts';
+import type { Expr } from '../../schedule/expr.ts';
+import type { Axis, RowStage, Write } from '../../schedule/kernel.ts';
+import { addInts, constant, operation, type LoopBuilder } from '../builder.ts';
+import { laneAtom, Lowering, quadIndex, type Binding } from '../lower.ts';
+import type { Loop, Value, Width } from '../loop.ts';
+import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame } from './frame.ts';
+import { rowWork, type RowWork } from './row-outline.ts';
+import {
+  extremum,
+  flaggedExtremum,
+  laneOfState,
+  placesOf,
+  reduction,
+  type Fold,
+  type State,
+} from './row-fold.ts';
+import { pickedOf } from './row-pick.ts';
+import { elementOf, isSumOfSoftmax, type Pass } from './row-plan.ts';
+import { blockedAbove, blockOf, type Lanes } from './row-schedule.ts';
+import { serialRows, type RowStretch, type SerialRows } from './row-stretch.ts';
+import { holdQuotients, RowValues } from './row-values.ts';
+import { storeAt } from './store-value.ts';
+
+/** The Loop of a row kernel on a core. */
+export function serialRowLoop(frame: Frame): Loop {
+  return new SerialEmitter(frame, rowWork(frame.kernel)).run();
+}
+
+/** A row, or four, of those that are handled together. */
+interface Seat {
+  readonly place: IndexExpr;
+  readonly results: Map<Node, Value>;
+}
+
+/** A place along the row: an element, or a group of four. */
+interface Place {
+  readonly column: IndexExpr;
+  readonly atoms: readonly (readonly [IndexExpr, Value])[];
+}
+
+/** Sums in blocks: what is accumulated in one is begun and added up by its caller. */
+interface Blocks {
+  readonly open: () => void;
+  readonly close: () => void;
+}
+
+class SerialEmitter {
+  readonly #frame: Frame;
+  readonly #work: RowWork;
+  readonly #row: Axis;
+  readonly #column: Axis;
+  readonly #stages: readonly RowStage[];
+  readonly #b: LoopBuilder;
+  readonly #plan: SerialRows;
+  readonly #name: (node: Node) => string;
+  /** The stretch of rows that is being written. */
+  #lanes: Lanes = 'none';
+  #seats: readonly Seat[] = [];
+  #atom: readonly (readonly [IndexExpr, Value])[] = [];
+  #values: RowValues;
+
+  constructor(frame: Frame, work: RowWork) {
+    const { body } = frame.kernel;
+    if (body.kind !== 'row') throw new CompilerBug('row template', `got a ${body.kind} kernel`);
+    this.#frame = frame;
+    this.#work = work;
+    this.#row = body.row;
+    this.#column = body.column;
+    this.#stages = body.stages;
+    this.#plan = serialRows(frame.kernel, body, work, frame.target);
+    this.#b = openBuilder(frame, RowValues.names(this.#plan.kept));
+    this.#values = new RowValues(this.#b, []);
+    this.#name = bufferName(frame);
+  }
+
+  run(): Loop {
+    const { stretches, kept, room } = this.#plan;
+    const b = this.#b;
+    const [main, ...rest] = stretches as readonly [RowStretch, ...RowStretch[]];
+    const { grid } = forUnits(
+      b,
+      this.#frame.target,
+      main.count,
+      main.hint,
+      (unit) => this.#unit(main, unit),
+      main.groups,
+    );
+    if (rest.length > 0)
+      b.if(operation('eq', [groupNumber(grid), constant(grid[0] * grid[1] - 1)], 'bool'), () => {
+        for (const stretch of rest)
+          b.for(stretch.hint, constant(stretch.first), constant(stretch.first + stretch.count), 1, (unit) =>
+            this.#unit(stretch, unit),
+          );
+      });
+    const together = main.places.length > 1 ? `, ${main.places.length} x 4 at once` : '';
+    const waits = kept.length > 0 ? `, ${kept.length} values kept` : '';
+    const note = `${this.#row.extent} rows of ${this.#column.extent}, lanes along ${main.lanes}${together}${waits}`;
+    return finish(this.#frame, b, grid, [1, 1, 1], note, RowValues.buffers(kept, room));
+  }
+
+  #unit({ lanes, atom, places }: RowStretch, unit: Value): void {
+    const { passes, perElement } = this.#work;
+    this.#lanes = lanes;
+    this.#atom = [[atom, unit]];
+    this.#seats = places.map((place) => ({ place, results: new Map() }));
+    this.#values = new RowValues(this.#b, this.#plan.kept);
+    for (const pass of passes) this.#pass(pass);
+    this.#rowWrites();
+    if (perElement.length === 0) return;
+    const exprs = perElement.map(({ value }) => value);
+    this.#along(this.#plan.chainsOf(exprs), (at) => {
+      for (const place of at) {
+        const axis =
+          this.#lanes === 'row' ? this.#row : this.#widthAt(place) === 4 ? this.#column : undefined;
+        for (const seat of this.#seats) this.#store(perElement, this.#at(seat, place, exprs), axis);
+      }
+    });
+  }
+
+  #bind(seat: Seat, { column, atoms }: Place): Lowering {
+    const substitution = new Map([
+      [this.#row.atom, seat.place],
+      [this.#column.atom, column],
+    ]);
+    const binding: Binding = { substitution, atoms: new Map([...this.#atom, ...atoms]) };
+    const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, this.#name);
+    for (const [node, value] of seat.results) lowering.results.set(node, value);
+    return lowering;
+  }
+
+  /** Lowers values of the whole row. */
+  #perRow(seat: Seat): Lowering {
+    return this.#bind(seat, { column: axisIndex('nowhere', this.#column.extent), atoms: [] });
+  }
+
+  /** Lowers values at a place of the row; `exprs` are those that this sweep evaluates. */
+  #at(seat: Seat, place: Place, exprs: readonly Expr[]): Lowering {
+    const lowering = this.#bind(seat, place);
+    const number = this.#seats.indexOf(seat);
+    const along = this.#lanes === 'column';
+    const slot = along
+      ? place.column
+      : addIndex(scaleIndex(place.column, 4 * this.#seats.length), constantIndex(4 * number));
+    this.#values.exchange(lowering, slot, this.#widthAt(place), exprs);
+    holdQuotients(lowering, exprs, (divisor) => this.#reciprocal(divisor, lowering));
+    return lowering;
+  }
+
+  #widthAt({ column }: Place): Width {
+    return this.#lanes === 'row' || (this.#lanes === 'column' && column.kind !== 'const') ? 4 : 1;
+  }
+
+  /** 1 over a sum of exp(x − max x), which is 1 at least. */
+  #reciprocal(divisor: Expr, lowering: Lowering): Value | undefined {
+    if (divisor.kind !== 'result' || !isSumOfSoftmax(divisor.node, this.#stages)) return undefined;
+    return this.#b.let(operation('recip', [lowering.value(divisor)], 'f32'), 'share');
+  }
+
+  /**
+   * Visits all places of the row in order, `chains` at a time where that many are left. Single elements behind the last group
+   * of four are at constants.
+   */
+  #along(chains: number, visit: (places: readonly Place[]) => void, blocks?: Blocks): void {
+    const b = this.#b;
+    const { extent } = this.#column;
+    const wide = this.#lanes === 'column';
+    const steps = wide ? Math.floor(extent / 4) : extent;
+    const turns = Math.floor(steps / chains);
+    const spread = (step: IndexExpr): IndexExpr => (wide ? addIndex(scaleIndex(step, 4), laneAtom) : step);
+    const turnAtom = axisIndex('turn', Math.max(2, turns));
+    const turn = (value: Value): void =>
+      visit(
+        Array.from({ length: chains }, (_, chain) => ({
+          column: spread(offsetIndex(scaleIndex(turnAtom, chains), chain)),
+          atoms: [[turnAtom, value]] as const,
+        })),
+      );
+    const block = blocks === undefined || turns <= blockedAbove ? turns : blockOf(turns);
+    if (turns === 1) turn(constant(0));
+    else if (block === turns) b.for('turn', constant(0), constant(turns), 1, turn);
+    else
+      b.for('block', constant(0), constant(turns), block, (start) => {
+        blocks!.open();
+        const behind = addInts(start, constant(block));
+        const end = turns % block === 0 ? behind : operation('min', [behind, constant(turns)], 'i32');
+        b.for('turn', start, b.let(end, 'behind'), 1, turn);
+        blocks!.close();
+      });
+    const stepAtom = wide ? quadIndex('step', extent) : axisIndex('step', Math.max(2, extent));
+    const single = (value: Value): void => visit([{ column: spread(stepAtom), atoms: [[stepAtom, value]] }]);
+    const left = steps - chains * turns;
+    if (left === 1) single(constant(chains * turns));
+    else if (left > 1) b.for('step', constant(chains * turns), constant(steps), 1, single);
+    const behind = wide ? extent - 4 * steps : 0;
+    for (let i = 0; i < behind; i++) visit([{ column: constantIndex(4 * steps + i), atoms: [] }]);
+  }
+
+  /** One sweep over the row, then its totals. */
+  #pass({ picks, items }: Pass): void {
+    const b = this.#b;
+    for (const pick of picks)
+      for (const seat of this.#seats) {
+        const bind = (column: IndexExpr, at: readonly (readonly [IndexExpr, Value])[]): Lowering =>
+          this.#bind(seat, { column, atoms: at });
+        seat.results.set(pick.stage.node, pickedOf(b, pick, this.#column, this.#perRow(seat), bind));
+      }
+    if (items.length === 0) return;
+    const exprs = items.map(elementOf);
+    const chains = this.#plan.chainsOf(exprs);
+    const stages = items.map((item) => this.#stageOf(item));
+    const wide = this.#lanes === 'none' ? 1 : 4;
+    const folds = Array.from({ length: chains }, (_, chain) => {
+      const first = this.#lanes === 'column' ? placesOf(constant(chain)) : constant(chain);
+      return stages.map((stage) => this.#foldOf(stage, first));
+    });
+    const open = (): State[][][] =>
+      this.#seats.map(() => folds.map((some) => some.map((fold) => fold.open(wide))));
+    const whole = open();
+    let states = whole;
+    const hasTail = this.#lanes === 'column' && this.#column.extent % 4 !== 0;
+    const last = stages.map((stage) =>
+      this.#foldOf(stage, constant(4 * Math.floor(this.#column.extent / 4))),
+    );
+    const tails = hasTail ? this.#seats.map(() => last.map((fold) => fold.open(1))) : [];
+    const assign = (into: State, from: State): void => from.forEach((value, k) => b.assign(into[k]!, value));
+    const take = (places: readonly Place[]): void =>
+      places.forEach((place, chain) =>
+        this.#seats.forEach((seat, s) => {
+          const step = { lowering: this.#at(seat, place, exprs), valid: undefined };
+          const isTail = this.#widthAt(place) < wide;
+          const into = isTail ? tails[s]! : states[s]![chain]!;
+          (isTail ? last : folds[chain]!).forEach((fold, i) => assign(into[i]!, fold.take(into[i], [step])));
+        }),
+      );
+    const add = (): void => {
+      for (const [s, chained] of states.entries())
+        for (const [c, some] of chained.entries())
+          some.forEach((state, i) => {
+            const into = whole[s]![c]![i]!;
+            assign(into, folds[c]![i]!.combine(into, state));
+          });
+      states = whole;
+    };
+    this.#along(chains, take, { open: () => (states = open()), close: add });
+    this.#values.swept(exprs);
+    this.#seats.forEach((seat, s) => {
+      last.forEach((fold, i) => {
+        const ends = whole[s]!.map((chain) => chain[i]!);
+        const own = this.#lanesTogether(fold, ends);
+        const total = hasTail ? this.#named(fold, fold.combine(own, tails[s]![i]!)) : own;
+        this.#settle(seat, fold, total);
+      });
+    });
+  }
+
+  #stageOf(item: Pass['items'][number]): RowStage {
+    if (item.kind !== 'fold') throw new CompilerBug('row template', `${item.kind} saves no sweep on a core`);
+    return item.stage;
+  }
+
+  #foldOf(stage: RowStage, first: Value): Fold {
+    if (stage.arg) return extremum(this.#b, stage, this.#column.atom, first);
+    const isExtreme = stage.monoid === 'min' || stage.monoid === 'max';
+    return isExtreme && stage.dtype === 'f32' ? flaggedExtremum(this.#b, stage) : reduction(this.#b, stage);
+  }
+
+  #named(fold: Fold, state: State): State {
+    return state.map((value, i) => this.#b.let(value, fold.names[i]!));
+  }
+
+  /** Accumulators of one fold as one, all lanes in one where they belong to one row. */
+  #lanesTogether(fold: Fold, chains: readonly State[]): State {
+    let some = chains.map((state) => this.#named(fold, state));
+    const pairs = (): State[] =>
+      some.flatMap((state, i) => {
+        if (i % 2 === 1) return [];
+        const other = some[i + 1];
+        return [other === undefined ? state : this.#named(fold, fold.combine(state, other))];
+      });
+    while (some.length > 1) some = pairs();
+    if (this.#lanes !== 'column') return some[0]!;
+    some = [0, 1, 2, 3].map((lane) => laneOfState(some[0]!, lane));
+    while (some.length > 1) some = pairs();
+    return some[0]!;
+  }
+
+  /** Nobody else has a part of the row: what a fold asks for is what it has. */
+  #settle(seat: Seat, fold: Fold, state: State): void {
+    const join = fold.join(state, () => this.#perRow(seat));
+    let step = join.next();
+    while (step.done !== true) step = join.next(step.value.map(({ value }) => value));
+    for (const [node, value] of step.value) seat.results.set(node, value);
+  }
+
+  #rowWrites(): void {
+    const { perRow } = this.#work;
+    if (perRow.length === 0) return;
+    for (const seat of this.#seats)
+      this.#store(perRow, this.#perRow(seat), this.#lanes === 'row' ? this.#row : undefined);
+  }
+
+  #store(writes: readonly Write[], lowering: Lowering, lanes: Axis | undefined): void {
+    const values = writes.map((write) => lowering.value(write.value));
+    writes.forEach((write, i) =>
+      storeAt(this.#b, lowering, this.#name(write.node), write, values[i]!, lanes, { anywhere: true }),
+    );
+  }
+}

@@ -1,0 +1,159 @@
+// Values along a row that a sweep leaves in memory of the workgroup for later ones, where one thread has a row for itself: what
+// costs more to compute again than to store and load. What is only read is read again.
+
+import { substitute, constantIndex, type IndexExpr } from '../../ir/index-expr.ts';
+import type { ElementwiseOp } from '../../ir/ops.ts';
+import { argsOf, type Expr } from '../../schedule/expr.ts';
+import { operation, splat, type LoopBuilder } from '../builder.ts';
+import { laneAtom, registerOf, type Lowering } from '../lower.ts';
+import type { LoopBuffer, Value, Width } from '../loop.ts';
+import type { RowFacts } from './row-facts.ts';
+
+/** Operations that are one instruction, or few. */
+const light: ReadonlySet<ElementwiseOp> = new Set([
+  'add',
+  'sub',
+  'mul',
+  'neg',
+  'abs',
+  'min',
+  'max',
+  'and',
+  'or',
+  'xor',
+  'not',
+  'lt',
+  'le',
+  'eq',
+  'ne',
+  'where',
+  'cast',
+  'bitcast',
+]);
+
+/** Instructions that evaluating an expression takes, about. */
+export function effortOf(exprs: readonly Expr[]): number {
+  const seen = new Set<Expr>();
+  const visit = (expr: Expr): number => {
+    if (seen.has(expr)) return 0;
+    seen.add(expr);
+    const own = expr.kind === 'op' && !light.has(expr.op) ? 16 : expr.kind === 'constant' ? 0 : 1;
+    return argsOf(expr).reduce((sum, arg) => sum + visit(arg), own);
+  };
+  return exprs.reduce((sum, expr) => sum + visit(expr), 0);
+}
+
+/** Effort from which on a value is left for later sweeps. */
+const worthKeeping = 8;
+
+/** What is always evaluated where an expression is. */
+const alwaysOf = (expr: Expr): readonly Expr[] => (expr.kind === 'select' ? [expr.no] : argsOf(expr));
+
+/** The values that later sweeps take from earlier ones. */
+export function valuesToKeep(sweeps: readonly (readonly Expr[])[], facts: RowFacts): readonly Expr[] {
+  const known = new Set<Expr>();
+  const kept = new Set<Expr>();
+  const fits = (expr: Expr): boolean =>
+    (expr.kind === 'op' || expr.kind === 'random') &&
+    ['f32', 'i32', 'u32'].includes(registerOf(expr.dtype)) &&
+    facts.varies(expr) &&
+    effortOf([expr]) >= worthKeeping;
+  for (const exprs of sweeps) {
+    const seen = new Set<Expr>();
+    const visit = (expr: Expr): void => {
+      if (seen.has(expr)) return;
+      seen.add(expr);
+      if (known.has(expr) && fits(expr)) {
+        kept.add(expr);
+        return;
+      }
+      alwaysOf(expr).forEach(visit);
+    };
+    exprs.forEach(visit);
+    const learn = (expr: Expr): void => {
+      if (known.has(expr)) return;
+      known.add(expr);
+      alwaysOf(expr).forEach(learn);
+    };
+    exprs.forEach(learn);
+  }
+  // What an expression is made of comes first.
+  return [...kept].sort((a, b) => a.id - b.id);
+}
+
+export class RowValues {
+  readonly #b: LoopBuilder;
+  readonly #kept: readonly Expr[];
+  /** What finished sweeps have left. */
+  readonly #left = new Set<Expr>();
+
+  constructor(b: LoopBuilder, kept: readonly Expr[]) {
+    this.#b = b;
+    this.#kept = kept;
+  }
+
+  static names(kept: readonly Expr[]): readonly string[] {
+    return kept.map((_, i) => `kept_${i}`);
+  }
+
+  /** The arrays, of so many elements. */
+  static buffers(kept: readonly Expr[], size: number): readonly LoopBuffer[] {
+    return kept.map((expr, i) => {
+      const dtype = registerOf(expr.dtype);
+      return { name: `kept_${i}`, space: 'workgroup', dtype, size, access: 'read_write' };
+    });
+  }
+
+  /** Before a sweep's expressions are lowered at some place: takes what is there, and leaves what is not. */
+  exchange(lowering: Lowering, slot: IndexExpr, width: Width, exprs: readonly Expr[]): void {
+    const b = this.#b;
+    const wanted = new Set<Expr>();
+    const visit = (expr: Expr): void => {
+      if (wanted.has(expr)) return;
+      wanted.add(expr);
+      if (!this.#left.has(expr)) alwaysOf(expr).forEach(visit);
+    };
+    exprs.forEach(visit);
+    for (const [i, expr] of this.#kept.entries()) {
+      if (!wanted.has(expr)) continue;
+      const first = substitute(slot, new Map([[laneAtom, constantIndex(0)]]));
+      const [buffer, type] = [`kept_${i}`, registerOf(expr.dtype)];
+      const index = width === 4 ? lowering.quad(first) : lowering.index(first);
+      if (!this.#left.has(expr)) b.store(buffer, index, splat(lowering.value(expr), width), true);
+      else {
+        const value: Value = { kind: 'load', buffer, index, aligned: width === 4, type, width };
+        lowering.held.set(expr, b.let(value, 'kept'));
+      }
+    }
+  }
+
+  /** After a sweep that evaluated `exprs`. */
+  swept(exprs: readonly Expr[]): void {
+    const visit = (expr: Expr): void => {
+      if (this.#left.has(expr)) return;
+      if (this.#kept.includes(expr)) this.#left.add(expr);
+      alwaysOf(expr).forEach(visit);
+    };
+    exprs.forEach(visit);
+  }
+}
+
+/** Divisions by what only a row knows, as products with its reciprocal. */
+export function holdQuotients(
+  lowering: Lowering,
+  exprs: readonly Expr[],
+  reciprocalOf: (divisor: Expr) => Value | undefined,
+): void {
+  const seen = new Set<Expr>();
+  const visit = (expr: Expr): void => {
+    if (seen.has(expr) || lowering.held.has(expr)) return;
+    seen.add(expr);
+    argsOf(expr).forEach(visit);
+    if (expr.kind !== 'op' || expr.op !== 'div' || expr.dtype !== 'f32') return;
+    const [dividend, divisor] = expr.args as readonly [Expr, Expr];
+    const reciprocal = reciprocalOf(divisor);
+    if (reciprocal !== undefined)
+      lowering.held.set(expr, operation('mul', [lowering.value(dividend), reciprocal], 'f32'));
+  };
+  exprs.forEach(visit);
+}
