@@ -48,7 +48,7 @@ export {
 } from './explain.ts';
 
 // Devices and memory
-export { devices, setDevice, synchronize } from './tensor/device.ts';
+export { close, devices, setDevice, synchronize } from './tensor/device.ts';
 export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 export type { DeviceReport } from './runtime/registry.ts';
 export { setGivenUpBudget } from './tensor/memory.ts';

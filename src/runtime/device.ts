@@ -73,7 +73,8 @@ export interface Device {
   measure?(work: () => void): Promise<number | undefined>;
   /** Bytes held by live buffers, and by the pool of freed ones. */
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number };
-  destroy(): void;
+  /** Ends it: from now on it is lost. A promise resolves when its threads are gone, where it has any. */
+  destroy(): void | Promise<void>;
 }
 
 /** One way to get a device; `open` rejects with a reason when the machine has none. */

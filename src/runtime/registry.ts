@@ -66,7 +66,7 @@ export async function openDevice(name: string | undefined = deviceFromEnvironmen
 }
 
 async function openNamed(called: string): Promise<Device> {
-  const name = called === 'cuda:0' ? 'cuda' : called;
+  const name = canonical(called);
   const backend = backendOf(name);
   if (backend === undefined) {
     throw new DeviceError('E_DEVICE', name, `there is no such device: expected ${deviceNames().join(', ')}`);
@@ -83,6 +83,22 @@ async function openNamed(called: string): Promise<Device> {
   // A machine may gain a device (a driver, a package): failures are not remembered.
   opening.catch(() => opened.delete(name));
   return opening;
+}
+
+/** Ends the device of this name, if it is open; resolves when nothing of it is left. */
+export async function closeDevice(called: string): Promise<void> {
+  const name = canonical(called);
+  const device = await opened.get(name)?.catch(() => undefined);
+  if (device === undefined) return;
+  // Failures are for those who read what failed.
+  await device.finish().catch(() => undefined);
+  opened.delete(name);
+  await device.destroy();
+}
+
+/** The first CUDA device has two names. */
+function canonical(name: string): string {
+  return name === 'cuda:0' ? 'cuda' : name;
 }
 
 /** One line of `sinter devices`. */
@@ -105,7 +121,7 @@ export async function discover(): Promise<readonly DeviceReport[]> {
       const device = await (known ?? backend.open());
       const { description, software, features } = device.facts;
       reports.push({ name, available: true, description, software, features });
-      if (known === undefined) device.destroy();
+      if (known === undefined) await device.destroy();
     } catch (error) {
       reports.push({ name, available: false, reason: messageOf(error) });
     }

@@ -5,6 +5,7 @@
 import { DeviceError, showValue } from '../errors.ts';
 import type { Device } from '../runtime/device.ts';
 import {
+  closeDevice,
   deviceFromEnvironment,
   deviceNames,
   discover,
@@ -19,20 +20,24 @@ let opening: Promise<Device> | undefined;
 let queue: Promise<void> | undefined;
 
 /**
- * Chooses the device for what is computed from now on: `cuda` (`cuda:1` for the second), `webgpu`, `wasm`, `webgpu:software` or
+ * Chooses the device for what is computed from now on: `cuda` (`cuda:1` for the second), `webgpu`, `wasm` (`wasm:2` for two
+ * threads), `webgpu:software` or
  * `interpreter`; undefined for the default. Values on another device move when they are used. Throws E_DEVICE at other names; that the machine lacks the
  * device shows when data is read.
  */
 export function setDevice(name: string | undefined): void {
-  if (name !== undefined && !isDeviceName(name)) {
-    const names = deviceNames().map((known) => `'${known}'`);
-    throw new DeviceError('E_DEVICE', 'setDevice', `there is no device ${showValue(name)}`, {
-      hint: `${names.join(', ')}, or undefined for the default`,
-    });
-  }
+  checkName('setDevice', name);
   chosen = name;
   open = undefined;
   opening = undefined;
+}
+
+function checkName(op: string, name: string | undefined): void {
+  if (name === undefined || isDeviceName(name)) return;
+  const names = deviceNames().map((known) => `'${known}'`);
+  throw new DeviceError('E_DEVICE', op, `there is no device ${showValue(name)}`, {
+    hint: `${names.join(', ')}, or undefined for the default`,
+  });
 }
 
 /** Every device Sinter knows, with what it is or why it is not there. */
@@ -113,6 +118,19 @@ function attempt(job: Job, ready: Device): void {
   } catch (error) {
     job.fail(error);
   }
+}
+
+/**
+ * Ends the current device, or the one of this name: waits for what is queued, ends its threads and frees its memory. Values that were
+ * only there are gone: reading them rejects with E_DEVICE_LOST. Whoever computes on it next opens it anew. Rejects with E_DEVICE at
+ * names that no device has.
+ */
+export async function close(name?: string): Promise<void> {
+  checkName('close', name);
+  await queue;
+  const current = open ?? (await opening?.catch(() => undefined));
+  const closed = name ?? current?.facts.name;
+  if (closed !== undefined) await closeDevice(closed);
 }
 
 /** Waits until nothing is queued and the device has finished; rejects with its first failure. */

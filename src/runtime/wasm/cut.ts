@@ -7,6 +7,8 @@ import type { Program } from '../program.ts';
 export interface Cut {
   readonly pieces: number;
   readonly share: number;
+  /** µs that a piece takes at least. */
+  readonly time: number;
 }
 
 /** How finely work is cut, in µs of one thread. */
@@ -46,7 +48,7 @@ export function cutsOf(
     const used = Math.min(threads, groups, Math.floor(time / grain.share));
     const wished = Math.min(mostPieces, Math.ceil(time / used / grain.piece));
     const share = Math.max(1, Math.min(wished, Math.floor(groups / used)));
-    return { pieces: used * share, share };
+    return { pieces: used * share, share, time: time / (used * share) };
   });
   return shared < grain.program ? cuts.map(() => undefined) : cuts;
 }

@@ -65,11 +65,9 @@ export class WasmDevice implements Device {
     const mover = { timeline, failures, memory, mayShareSlabs: true, copy };
     const scratch = new Scratch(memory);
     const modules = new Modules(heap, name, pool !== undefined);
-    this.#engine = { facts, failures, heap, memory, scratch, modules, pool, grain, mover };
-    pool?.onDeath((reason) => {
-      failures.lose(reason);
-      void pool.close();
-    });
+    const lose = (error: DeviceError): void => void this.#end(error);
+    this.#engine = { facts, failures, heap, memory, scratch, modules, pool, grain, mover, lose };
+    pool?.onDeath((reason) => void this.#end(reason));
   }
 
   /** Opens a device of this name. Rejects with E_DEVICE where `SINTER_THREADS` makes no sense. */
@@ -145,10 +143,17 @@ export class WasmDevice implements Device {
     return this.#engine.memory.report();
   }
 
-  destroy(): void {
-    const { failures, pool } = this.#engine;
-    failures.lose('the device was destroyed');
-    void pool?.close();
+  destroy(): Promise<void> {
+    return this.#end('the device was destroyed');
+  }
+
+  /** Gives back threads and memory; resolves when the threads are gone. */
+  async #end(reason: string | DeviceError): Promise<void> {
+    const { failures, pool, modules, heap } = this.#engine;
+    failures.lose(reason);
+    modules.clear();
+    heap.release();
+    await pool?.close();
   }
 
   #place(buffer: DeviceBuffer): Place<number> {

@@ -18,7 +18,7 @@ interface Free {
 }
 
 export class Heap implements Source<number> {
-  readonly memory: WebAssembly.Memory;
+  #memory: WebAssembly.Memory | undefined;
   /** Pages that the engine has promised at most. */
   readonly #pages: number;
   readonly #device: string;
@@ -31,8 +31,19 @@ export class Heap implements Source<number> {
   /** `shared`: several threads use the memory, which costs stores some speed in older engines. */
   constructor(device: string, shared = false) {
     this.#device = device;
-    [this.memory, this.#pages] = reserve(device, shared);
+    [this.#memory, this.#pages] = reserve(device, shared);
     this.#view = new Uint8Array(this.memory.buffer);
+  }
+
+  get memory(): WebAssembly.Memory {
+    if (this.#memory !== undefined) return this.#memory;
+    throw new DeviceError('E_DEVICE_LOST', this.#device, 'the device was destroyed');
+  }
+
+  /** Lets go of the memory. */
+  release(): void {
+    this.#memory = undefined;
+    this.#view = new Uint8Array();
   }
 
   /** All bytes; growing leaves old views empty, so it is asked for anew. */

@@ -16,7 +16,6 @@ import { cutsOf, type Cut, type Grain } from './cut.ts';
 import type { Heap } from './heap.ts';
 import type { Kernel, Modules } from './modules.ts';
 import type { Job, Pool } from './pool.ts';
-import type { Run } from './worker.ts';
 
 /** The parts of a device that its programs work with. */
 export interface Engine {
@@ -30,11 +29,13 @@ export interface Engine {
   readonly pool: Pool | undefined;
   readonly grain: Grain | undefined;
   readonly mover: Mover<number>;
+  /** Ends the device, with this reason. */
+  lose(error: DeviceError): void;
 }
 
 type Operation =
   /** Workgroups here, and workgroups by all threads. */
-  | { readonly kind: 'run'; readonly kernel: string; readonly run: Run; readonly args: readonly number[] }
+  | { readonly kind: 'run'; readonly name: string; readonly kernel: Kernel; readonly args: readonly number[] }
   | { readonly kind: 'share'; readonly pool: Pool; readonly job: Job }
   | { readonly kind: 'copy'; readonly from: number; readonly to: number; readonly bytes: number }
   | { readonly kind: 'clear'; readonly at: number; readonly bytes: number };
@@ -92,8 +93,9 @@ class WasmProgram implements LoadedProgram {
       try {
         this.#do(operation);
       } catch (error) {
-        if (error instanceof DeviceError && error.code === 'E_DEVICE_LOST') failures.lose(error);
-        failures.record(at, asDeviceError(error, operation, facts.name));
+        const failure = asDeviceError(error, operation, facts.name);
+        if (failure.code === 'E_DEVICE_LOST') this.#engine.lose(failure);
+        failures.record(at, failure);
         return;
       }
     }
@@ -103,7 +105,7 @@ class WasmProgram implements LoadedProgram {
     const { heap } = this.#engine;
     switch (operation.kind) {
       case 'run':
-        operation.run(...operation.args);
+        operation.kernel.run(...operation.args);
         return;
       case 'share':
         operation.pool.run(operation.job);
@@ -198,14 +200,13 @@ class WasmProgram implements LoadedProgram {
     const { name } = this.program.kernels[index]!;
     const bytes = scratchOf(this.program.kernels[index]!);
     const kernel = this.#kernels[index]!;
-    const { id, run } = kernel;
     if (pool === undefined || cut === undefined) {
       const all = [0, groups, ...args, ...(bytes > 0 ? [scratch] : [])];
-      return { kind: 'run', kernel: name, run, args: all };
+      return { kind: 'run', name, kernel, args: all };
     }
     const code = modules.codeOf(kernel);
     const own = bytes > 0 ? { scratch: { address: scratch, bytes } } : {};
-    return { kind: 'share', pool, job: { kernel: id, name, run, code, groups, args, cut, ...own } };
+    return { kind: 'share', pool, job: { kernel, name, code, groups, args, cut, ...own } };
   }
 }
 
@@ -221,6 +222,6 @@ function asDeviceError(error: unknown, operation: Operation, device: string): De
     'E_VALIDATION',
     device,
     problem,
-    operation.kind === 'run' ? { kernel: operation.kernel } : {},
+    operation.kind === 'run' ? { kernel: operation.name } : {},
   );
 }

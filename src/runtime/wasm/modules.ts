@@ -11,7 +11,8 @@ import type { Run } from './worker.ts';
 export interface Kernel {
   /** Its number on this device. */
   readonly id: number;
-  readonly run: Run;
+  /** Until the device is destroyed: instances keep its memory. */
+  run: Run;
   readonly module: Uint8Array;
 }
 
@@ -46,7 +47,7 @@ export class Modules {
       const instance = new WebAssembly.Instance(new WebAssembly.Module(module), { env: { memory } });
       const run = instance.exports['run'];
       if (typeof run !== 'function') throw new Error('the module exports no function run');
-      const kernel = { id: this.#known.size, run: run as Run, module };
+      const kernel: Kernel = { id: this.#known.size, run: run as Run, module };
       this.#known.set(source, kernel);
       return kernel;
     } catch (error) {
@@ -64,5 +65,15 @@ export class Modules {
     this.#heap.bytes.set(kernel.module, code.address);
     this.#codes.set(kernel, code);
     return code;
+  }
+
+  /** Lets go of all instances, and so of the memory. */
+  clear(): void {
+    const gone = (): never => {
+      throw new DeviceError('E_DEVICE_LOST', this.#device, 'the device was destroyed');
+    };
+    for (const kernel of this.#known.values()) kernel.run = gone;
+    this.#known.clear();
+    this.#codes.clear();
   }
 }

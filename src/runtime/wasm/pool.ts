@@ -4,17 +4,16 @@
 
 import { DeviceError } from '../../errors.ts';
 import type { Cut } from './cut.ts';
+import type { Code, Kernel } from './modules.ts';
 import type { Spawn, Thread } from './threads.ts';
 import { takePieces, type Layout, type Run, type Seat } from './worker.ts';
 
 /** A kernel's workgroups, cut into pieces. */
 export interface Job {
-  /** Its number, and its name. */
-  readonly kernel: number;
+  readonly kernel: Kernel;
   readonly name: string;
-  readonly run: Run;
   /** Where its module lies in the memory. */
-  readonly code: { readonly address: number; readonly bytes: number };
+  readonly code: Code;
   readonly groups: number;
   /** What every piece is called with after its workgroups: addresses. */
   readonly args: readonly number[];
@@ -77,7 +76,8 @@ export class Pool {
   readonly threads: number;
   readonly #device: string;
   readonly #at: Layout;
-  readonly #seat: Seat;
+  #seat: Seat | undefined;
+  readonly #words: Int32Array;
   readonly #workers: readonly Thread[];
   readonly #runs: (Run | undefined)[] = [];
   readonly #patience: number;
@@ -88,6 +88,7 @@ export class Pool {
     this.threads = at.threads;
     this.#device = device;
     this.#at = at;
+    this.#words = seat.words;
     this.#seat = seat;
     this.#workers = workers;
     this.#patience = patience;
@@ -127,10 +128,12 @@ export class Pool {
   /** Runs a job. Throws E_VALIDATION with the reason when a piece failed, E_DEVICE_LOST when a thread stopped in the middle. */
   run(job: Job): void {
     const at = this.#at;
-    const { words } = this.#seat;
+    const words = this.#words;
+    const seat = this.#seat;
+    if (seat === undefined) throw new DeviceError('E_DEVICE_LOST', this.#device, 'the device was destroyed');
     const { pieces, share } = job.cut;
-    this.#runs[job.kernel] = job.run;
-    words[at.job.kernel] = job.kernel;
+    this.#runs[job.kernel.id] = job.kernel.run;
+    words[at.job.kernel] = job.kernel.id;
     words[at.job.code] = job.code.address;
     words[at.job.codeBytes] = job.code.bytes;
     words[at.job.groups] = job.groups;
@@ -147,7 +150,7 @@ export class Pool {
     }
     Atomics.add(words, at.turn, 1);
     if (Atomics.load(words, at.sleepers) > 0) Atomics.notify(words, at.turn, Math.ceil(pieces / share) - 1);
-    takePieces(at, this.#seat, this.#runs);
+    takePieces(at, seat, this.#runs);
     this.#wait(job);
     if (Atomics.load(words, at.failed) === 0) return;
     Atomics.store(words, at.failed, 0);
@@ -159,7 +162,10 @@ export class Pool {
   /** Ends the workers; resolves when they are gone. */
   close(): Promise<void> {
     if (this.#closing === undefined) {
-      const { words } = this.#seat;
+      const words = this.#words;
+      // What keeps the memory is let go.
+      this.#seat = undefined;
+      this.#runs.length = 0;
       Atomics.store(words, this.#at.closed, 1);
       Atomics.add(words, this.#at.turn, 1);
       Atomics.notify(words, this.#at.turn);
@@ -168,9 +174,11 @@ export class Pool {
     return this.#closing;
   }
 
-  #wait({ name, cut: { pieces } }: Job): void {
+  #wait({ name, cut: { pieces, time } }: Job): void {
     const at = this.#at;
-    const { words } = this.#seat;
+    const words = this.#words;
+    // Pieces may be long, and a machine a hundred times as slow as the model has it.
+    const patience = this.#patience + 0.1 * time;
     for (let i = 0; i < looks; i++) if (Atomics.load(words, at.done) === pieces) return;
     let [seen, since] = [-1, 0];
     // Time counts only in naps, so that a machine or a process that was stopped for a while does not look dead.
@@ -187,7 +195,7 @@ export class Pool {
         while (Atomics.load(words, at.done) === done && performance.now() < since + nap);
         if (Atomics.load(words, at.done) === done) waited += nap;
       }
-      if (waited < this.#patience) continue;
+      if (waited < patience) continue;
       const problem = `a worker took workgroups and did nothing for ${waited / 1000} s: it has ended, or been stopped`;
       throw new DeviceError('E_DEVICE_LOST', this.#device, problem, {
         kernel: name,
