@@ -38,8 +38,8 @@ const reals: readonly number[] = [
   1e300,
   16777217,
   2 ** 53 + 2,
-  3.3895313892515355e38,
-  3.3961775292304957e38,
+  (2 - 2 ** -7) * 2 ** 127,
+  (2 - 2 ** -8) * 2 ** 127,
   3.4028234663852886e38,
   3.4028235677973366e38,
   Number.MAX_VALUE,
@@ -66,7 +66,12 @@ const reals: readonly number[] = [
   ]),
 ];
 const wholes: readonly bigint[] = [
-  ...[0n, 1n, 2n, 3n, 7n, 100n],
+  0n,
+  1n,
+  2n,
+  3n,
+  7n,
+  100n,
   ...[7n, 8n, 10n, 11n, 15n, 16n, 23n, 24n, 25n, 31n, 32n, 52n, 53n, 54n, 62n, 63n, 64n].flatMap((bits) => [
     2n ** bits - 1n,
     2n ** bits,
