@@ -96,11 +96,13 @@ describe('in Chromium', () => {
     served = await serve((at) => {
       if (at === '/favicon.ico') return { body: '' };
       if (at === '/bundled.html') return BUNDLED;
+      if (at === '/isolated.html') return ISOLATED;
+      if (at === '/strict.html') return { ...ISOLATED, headers: { ...ISOLATED.headers, ...BUNDLED.headers } };
       if (at === '/unbundled.html') return { body: example };
       const body = at.startsWith(PACKAGE)
         ? textOf(path.join(home, at.slice(PACKAGE.length)))
         : files.get(at.slice(1));
-      return body === undefined ? undefined : { body };
+      return body === undefined ? undefined : { body, headers: EMBEDDER };
     });
     browser = await openChromium();
     console.log(`${browser.program}, version ${browser.context.browser()?.version()}`);
@@ -168,6 +170,54 @@ describe('in Chromium', () => {
     expectClose(await page.evaluate((sinter, device) => sinter.compute(device), name), expected, 1e-3);
   });
 
+  describe('threads', () => {
+    const shared = async (at: string, name: string): Promise<readonly number[]> => {
+      await page.goto(`${served.origin}/${at}.html`);
+      return (await api()).evaluate((sinter, device) => sinter.computeShared(device), name);
+    };
+    /** What the page says of the device `wasm`. */
+    const said = async (): Promise<string> => {
+      const reports = await (await api()).evaluate((sinter) => sinter.devices());
+      const wasm = reports.find(({ name }) => name === 'wasm');
+      return wasm?.available === true ? wasm.description : 'none';
+    };
+    const one = 'WebAssembly SIMD, one thread';
+    let alone: readonly number[];
+    let cores: number;
+
+    test('a page that is not isolated has one, and the device says why', async () => {
+      alone = await shared('bundled', 'wasm:2');
+      expect(alone).toHaveLength(1024);
+      expect(alone.every((value) => value > 0)).toBe(true);
+      expect(page.workers()).toHaveLength(0);
+      cores = await page.evaluate(() => navigator.hardwareConcurrency);
+      expect(await said()).toBe(cores === 1 ? one : `${one}: the page is not cross-origin isolated`);
+    });
+
+    test('an isolated page has as many as are asked for, and computes the same', async () => {
+      expect(await shared('isolated', 'wasm:3')).toEqual(alone);
+      expect(page.workers()).toHaveLength(2);
+      await (await api()).evaluate((sinter) => sinter.close());
+      await expect.poll(() => page.workers().length).toBe(0);
+      expect(await said()).toBe(cores === 1 ? one : `WebAssembly SIMD, ${Math.min(cores, 8)} threads`);
+    });
+
+    test('a worker of an isolated page has threads of its own', async () => {
+      await page.goto(`${served.origin}/isolated.html`);
+      const computed = (await api()).evaluate((sinter) => sinter.computeInWorker('wasm:2'));
+      expectClose(await computed, expected, 1e-3);
+    });
+
+    test('a page whose policy forbids workers from blobs has one, and the device says so', async () => {
+      const before = complaints.length;
+      expect(await shared('strict', 'wasm:2')).toEqual(alone);
+      expect(await said()).toMatch(cores === 1 ? one : `${one}: no worker starts here`);
+      // The browser tells of the policy.
+      expect(complaints.splice(before).every((text) => text.includes('Content Security Policy'))).toBe(true);
+      await page.goto(`${served.origin}/bundled.html`);
+    });
+  });
+
   test('errors in a minified page have their names, codes and hints', async () => {
     const errors = await (await api()).evaluate((sinter) => sinter.mistakes());
     expect(errors['sizes that do not fit']).toMatchObject({
@@ -205,7 +255,7 @@ describe('in Chromium', () => {
 
   test('nothing was complained of, nor asked of any other host', () => {
     expect(complaints).toEqual([]);
-    expect(asked.filter((url) => !url.startsWith(`${served.origin}/`))).toEqual([]);
+    expect(asked.filter((url) => !url.replace(/^blob:/, '').startsWith(`${served.origin}/`))).toEqual([]);
   });
 
   test('closing leaves no process and no file', async () => {
@@ -223,6 +273,17 @@ const BUNDLED = {
   body: '<!doctype html><title>Sinter</title><script type="module" src="/page.js"></script>',
   headers: {
     'content-security-policy': "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self'",
+  },
+};
+
+/** What a page and its workers must be served with to have shared memory. */
+const EMBEDDER = { 'cross-origin-embedder-policy': 'require-corp' };
+const ISOLATED = {
+  body: BUNDLED.body,
+  headers: {
+    ...EMBEDDER,
+    'cross-origin-opener-policy': 'same-origin',
+    'content-security-policy': `${BUNDLED.headers['content-security-policy']}; worker-src 'self' blob:`,
   },
 };
 

@@ -1,12 +1,14 @@
 // The page's side: hands the program to the test, to be called in the page itself or in a dedicated worker.
 
-import { devices } from '../../src/index.ts';
-import { compute, mistakes, tune, type Numbers } from './program.ts';
+import { close, devices } from '../../src/index.ts';
+import { compute, computeShared, mistakes, tune, type Numbers } from './program.ts';
 
 /** What the test finds on the page's global object. */
 export interface PageApi {
   compute(device: string): Promise<Numbers>;
   computeInWorker(device: string): Promise<Numbers>;
+  readonly close: typeof close;
+  readonly computeShared: typeof computeShared;
   readonly devices: typeof devices;
   readonly mistakes: typeof mistakes;
   readonly tune: typeof tune;
@@ -23,4 +25,12 @@ function computeInWorker(device: string): Promise<Numbers> {
   }).finally(() => worker.terminate());
 }
 
-(globalThis as { sinterTest?: PageApi }).sinterTest = { compute, computeInWorker, devices, mistakes, tune };
+(globalThis as { sinterTest?: PageApi }).sinterTest = {
+  close,
+  compute,
+  computeInWorker,
+  computeShared,
+  devices,
+  mistakes,
+  tune,
+};

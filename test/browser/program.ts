@@ -63,6 +63,14 @@ export interface Numbers {
   readonly losses: readonly number[];
 }
 
+/** What several threads compute: enough to be worth it, and few numbers to compare. */
+export async function computeShared(name: string): Promise<number[]> {
+  setDevice(name);
+  const rows = sin(linspace(0, 1e3, 512 * 384)).reshape([512, 384]);
+  const product = matmul(softmax(rows, 1), exp(rows.permute([1, 0])));
+  return [...(await numbers(product.sum(1))), ...(await numbers(product.amax(0)))];
+}
+
 /** What is left of an error when it crosses from one realm to another. */
 export interface Caught {
   readonly name: string;
@@ -74,8 +82,8 @@ export interface Caught {
 const STEPS = 20;
 
 /** Runs everything on a device. */
-export async function compute(device: string): Promise<Numbers> {
-  setDevice(device);
+export async function compute(name: string): Promise<Numbers> {
+  setDevice(name);
   manualSeed(7);
   const x = linspace(-3, 3, 24);
   const rows = linspace(-2, 5, 35).reshape([5, 7]);

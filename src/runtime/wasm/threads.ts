@@ -40,15 +40,12 @@ function threadsFromEnvironment(): number | undefined {
 
 /** Threads for a device: as many as are asked for, as the environment says, or as there are cores (8 at most). */
 export function threading(asked: number | undefined): Threading {
-  const wanted = asked ?? threadsFromEnvironment();
-  if (wanted === 1) return {};
-  if (typeof SharedArrayBuffer === 'undefined') return { why: 'memory is not shared here' };
-  // Old browsers have shared memory that they let nobody post.
+  const count = asked ?? threadsFromEnvironment() ?? Math.min(coreCount(), mostByDefault);
+  if (count === 1) return {};
   if (globalThis.crossOriginIsolated === false) return { why: 'the page is not cross-origin isolated' };
+  if (typeof SharedArrayBuffer === 'undefined') return { why: 'memory is not shared here' };
   const node = workerThreads();
   if (node === undefined && typeof Worker === 'undefined') return { why: 'there are no workers here' };
-  const count = wanted ?? Math.min(coreCount(), mostByDefault);
-  if (count === 1) return {};
   return {
     count,
     spawn: node === undefined ? spawnInPage : (layout, seat) => spawnInNode(node, layout, seat),
