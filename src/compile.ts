@@ -169,7 +169,9 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
     flops: kernel.flops,
     bytes: kernel.bytes,
     schedule: loop.header[0] ?? '',
-    source: sources[i]!,
+    get source() {
+      return sources[i]!();
+    },
   }));
   const compiled = { program, kernels: summaries, live: memory.live };
   return options.inspect === true ? { ...compiled, inside: { graph, schedule } } : compiled;

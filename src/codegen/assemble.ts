@@ -38,7 +38,7 @@ export function storedBytes(node: Node): number {
 }
 
 /** Builds the Program, and gives the source of each step's kernel in step order. */
-export function assemble(parts: Assembly): { program: Program; sources: readonly string[] } {
+export function assemble(parts: Assembly): { program: Program; sources: readonly (() => string)[] } {
   const buffers: ProgramBuffer[] = [];
   const placeOf = new Map<Node, number>();
   const add = (node: Node, role: BufferRole, name: string): number => {
@@ -80,9 +80,9 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
   const kernels: ProgramKernel[] = [];
   const indexOf = new Map<Loop, number>();
   const bySource = new Map<string, number>();
-  const sources: string[] = [];
+  const sources: (() => string)[] = [];
   /** Of kernels, to be read. */
-  const texts: string[] = [];
+  const texts: (() => string)[] = [];
   const steps = parts.kernels.flatMap((lowered): ProgramStep[] => {
     const { loop, kernel, bound } = lowered;
     for (const node of bound.flatMap(({ nodes }) => nodes)) {
@@ -90,7 +90,7 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
     }
     let index = indexOf.get(loop);
     if (index === undefined) {
-      const { source, text = source, ...needs } = parts.emit(loop);
+      const { source, text = () => source, ...needs } = parts.emit(loop);
       // The name is the only difference between equal kernels: compare without it.
       const key = source.replaceAll(loop.name, 'kernel') + JSON.stringify(needs.tileMaps ?? []);
       index = bySource.get(key) ?? kernels.length;

@@ -11,8 +11,8 @@ import { emitWgsl } from './wgsl/emit.ts';
 /** A kernel as text, and what its launch needs besides. */
 export interface Emitted {
   readonly source: string;
-  /** The same to be read, where the source is bytes. */
-  readonly text?: string;
+  /** The same to be read, where the source is bytes: written when it is asked for. */
+  readonly text?: () => string;
   /** Bytes of workgroup memory that the launch gives. */
   readonly sharedBytes?: number;
   /** Tensor maps that the launch passes. */

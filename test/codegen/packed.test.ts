@@ -1,4 +1,5 @@
-// Packed products: whatever the blocks, and however operands lie, they are what the graph says, as a Loop and as WebAssembly.
+// Packed products, and streamed ones of few rows: whatever the blocks, and however operands lie, they are what the graph says, as
+// a Loop and as WebAssembly.
 
 import * as fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
@@ -75,16 +76,18 @@ beforeAll(async () => {
 
 const tolerance = { f32: 1e-5, f16: 4e-3, bf16: 2e-2, i32: 0, u32: 0 } as const;
 
-test('packed products are what the graph says', { timeout: 120_000 }, async () => {
+function checkProducts(
+  products: fc.Arbitrary<Product>,
+  scheduleOf: (sizes: Product, graph: Graph) => ContractSchedule,
+): Promise<void> {
   console.log(`random inputs from SINTER_SEED=${seed}`);
-  await fc.assert(
-    fc.asyncProperty(product, async (sizes) => {
-      const { flip, blockM, blockN, blockK } = sizes;
+  return fc.assert(
+    fc.asyncProperty(products, async (sizes) => {
       const graph = graphOf(sizes);
       const inputs = graph.parameters.map(({ dtype, shape }, i) =>
         randomArray(dtype, shape as number[], i + 1, 'tame'),
       );
-      const schedule = { kind: 'packed', flip, rows: 2, columns: 16, blockM, blockN, blockK } as const;
+      const schedule = scheduleOf(sizes, graph);
       const pinned = (): ContractSchedule => schedule;
       const expected = interpret(graph, inputs);
       const close = Math.max(tolerance[sizes.dtype], sizes.epilogue === 'none' ? 0 : 1e-5);
@@ -94,9 +97,34 @@ test('packed products are what the graph says', { timeout: 120_000 }, async () =
       ])
         expected.forEach((want, i) => expectClose(actual[i]!, want, close));
     }),
-    { numRuns: 120, seed },
+    { numRuns: 100, seed },
   );
-});
+}
+
+test('packed products are what the graph says', { timeout: 120_000 }, () =>
+  checkProducts(product, ({ flip, blockM, blockN, blockK }) => {
+    return { kind: 'packed', flip, rows: 2, columns: 16, blockM, blockN, blockK };
+  }),
+);
+
+const few = product.map((sizes) =>
+  sizes.flip ? { ...sizes, n: Math.min(sizes.n, 8) } : { ...sizes, m: Math.min(sizes.m, 8) },
+);
+
+test('products of few rows, read as they lie, are what the graph says', { timeout: 120_000 }, () =>
+  checkProducts(few, ({ flip, m, n, turnLhs, turnRhs, blockN }) => {
+    const rows = (flip ? n : m) % 2 === 0 ? 2 : 1;
+    // Along k where the right side lies so; else the other way, too.
+    const along = (flip ? !turnLhs : turnRhs) ? 'k' : 'n';
+    return {
+      kind: 'stream',
+      flip,
+      rows,
+      columns: Math.min(blockN, 4 * Math.ceil((flip ? m : n) / 4)),
+      along,
+    };
+  }),
+);
 
 function problemOf(m: number, k: number, n: number): ReturnType<typeof contractProblem> {
   const s = new Sketch();
@@ -115,6 +143,18 @@ test('large products are packed, in blocks that a few threads can share', () => 
   expect(schedule).toMatchObject({ kind: 'packed', blockK: 256 });
   if (schedule.kind === 'packed')
     expect((1024 / schedule.blockM) * (1024 / schedule.blockN)).toBeGreaterThanOrEqual(4);
+});
+
+test('a row is not packed', () => {
+  expect(contractSchedule(problemOf(1, 1024, 4096), wasmTarget)).toMatchObject({
+    kind: 'stream',
+    along: 'n',
+  });
+  expect(contractSchedule(problemOf(4096, 1024, 1), wasmTarget)).toMatchObject({
+    kind: 'stream',
+    along: 'k',
+    flip: true,
+  });
 });
 
 test('panels need a target that packs, and room for them', () => {

@@ -19,6 +19,8 @@ const single = 0.2;
 const packed = 0.2;
 /** A line that comes from beyond the caches. */
 const far = 8;
+/** Another line that is read on its own. */
+const another = 20;
 /** Elements of an operand that stay near a core. */
 const nearElements = 2 ** 18;
 /** Starting a workgroup, and compiling a statement. */
@@ -39,6 +41,14 @@ export function packingTime(schedule: ContractSchedule, problem: ContractProblem
       const left = height * width * (0.1 + 0.05 * epilogue);
       const block = sums + k * (height + width) * packed + left + workgroup;
       return shared(batch * Math.ceil(m / blockM) * Math.ceil(n / blockN)) * block;
+    }
+    case 'stream': {
+      const width = up(Math.min(columns, n), 4);
+      // Sums go in and out of the cache, but for every fourth line only.
+      const line = schedule.along === 'n' ? rows * (multiplyAdd + 0.1) + 0.15 : rows * multiplyAdd + 0.15;
+      const block = k * ((width / 4) * line + another) + width * rows * (0.1 * epilogue + 0.5) + workgroup;
+      // Two cores take what memory gives.
+      return Math.ceil((batch * Math.ceil(m / rows) * Math.ceil(n / columns)) / 2) * block;
     }
     case 'registers': {
       const quads = (rows * columns) / 4;

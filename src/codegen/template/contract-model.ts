@@ -133,6 +133,7 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
       return groups * (Math.ceil(k / tileK) * round + written) + 2 * stages * latency;
     }
     case 'packed':
+    case 'stream':
       return Infinity;
     case 'slices': {
       const { threads, slices, along } = schedule;

@@ -6,7 +6,15 @@
 import { addInts, constant, less, mulInts, operation, splat } from '../builder.ts';
 import { registerOf } from '../lower.ts';
 import type { Loop, LoopBuffer, Value } from '../loop.ts';
-import { depthRoom, packedRoom, packPanels, roundedUp, sidesOf, type Depth } from './contract-panels.ts';
+import {
+  depthRoom,
+  difference,
+  packedRoom,
+  packPanels,
+  roundedUp,
+  sidesOf,
+  type Depth,
+} from './contract-panels.ts';
 import type { Contract, ContractProblem } from './contract-problem.ts';
 import type { ContractSchedule } from './contract-schedule.ts';
 import { finish, foldGrid, groupNumber, openBuilder, type Frame } from './frame.ts';
@@ -86,28 +94,22 @@ export function packedLoop(frame: Frame, body: Contract, schedule: Packed, probl
       };
       if (k.extent > blockK)
         b.if(operation('not', [isFirst], 'bool'), () => each((sum, at) => b.assign(sum, kept(at, sum))));
-      b.for(
-        'k',
-        constant(0),
-        b.let(operation('sub', [depth.end, depth.first], 'i32'), 'steps'),
-        1,
-        (step) => {
-          const from = (buffer: string, index: Value, wide: 1 | 4): Value => {
-            return { kind: 'load', buffer, index, aligned: true, type: sums[0]![0]!.type, width: wide };
-          };
-          const columns = Array.from({ length: quadsEach }, (_, j) =>
-            b.let(from(right.name, place(step, width, constant(4 * j)), 4), 'b'),
+      b.for('k', constant(0), b.let(difference(depth.end, depth.first), 'steps'), 1, (step) => {
+        const from = (buffer: string, index: Value, wide: 1 | 4): Value => {
+          return { kind: 'load', buffer, index, aligned: true, type: sums[0]![0]!.type, width: wide };
+        };
+        const columns = Array.from({ length: quadsEach }, (_, j) =>
+          b.let(from(right.name, place(step, width, constant(4 * j)), 4), 'b'),
+        );
+        sums.forEach((line, i) => {
+          const at = addInts(
+            mulInts(addInts(mulInts(pair, constant(depth.room)), step), constant(height)),
+            constant(i),
           );
-          sums.forEach((line, i) => {
-            const at = addInts(
-              mulInts(addInts(mulInts(pair, constant(depth.room)), step), constant(height)),
-              constant(i),
-            );
-            const row = b.let(splat(from(left.name, at, 1), 4), 'a');
-            line.forEach((sum, j) => b.assign(sum, multiplyAdd(row, columns[j]!, sum)));
-          });
-        },
-      );
+          const row = b.let(splat(from(left.name, at, 1), 4), 'a');
+          line.forEach((sum, j) => b.assign(sum, multiplyAdd(row, columns[j]!, sum)));
+        });
+      });
       each((sum, at) => b.store(waiting.name, at, sum, true));
     };
 

@@ -87,7 +87,7 @@ export function packPanels(
   const { alongK } = side;
   const at = (panel: Value, step: Value, inPanel: number): Value =>
     addInts(mulInts(addInts(mulInts(panel, constant(depth.room)), step), constant(width)), constant(inPanel));
-  const local = (step: Value): Value => operation('sub', [step, depth.first], 'i32');
+  const local = (step: Value): Value => difference(step, depth.first);
   const store = (index: Value, value: Value): void => b.store(buffer, index, value, true);
   if (alongK) {
     // Tiles of a few neighbours by four steps of k.
@@ -124,10 +124,7 @@ export function packPanels(
   const quadsEach = Math.max(1, width / 4);
   const quadsAll = Math.ceil(side.extent / 4);
   const firstQuad = b.let(operation('div', [first, constant(4)], 'i32'), 'first_quad');
-  const rounds =
-    lines === 1
-      ? panels
-      : b.let(operation('div', [addInts(panels, constant(lines - 1)), constant(lines)], 'i32'), 'rounds');
+  const rounds = lines === 1 ? panels : ceilDiv(b, panels, lines, 'rounds');
   turns(b, rounds, (line) => {
     const quads = Array.from({ length: quadsEach }, (_, j) =>
       inside(b, place(line, quadsEach, addInts(firstQuad, constant(j))), quadsAll),
@@ -149,6 +146,18 @@ export function packPanels(
       });
     });
   });
+}
+
+/** How many groups of `size` hold so many. */
+function ceilDiv(b: LoopBuilder, value: Value, size: number, hint: string): Value {
+  if (value.kind === 'constant') return constant(Math.ceil(value.value / size));
+  return b.let(operation('div', [addInts(value, constant(size - 1)), constant(size)], 'i32'), hint);
+}
+
+/** i32 difference, with the trivial cases folded. */
+export function difference(a: Value, b: Value): Value {
+  if (b.kind !== 'constant') return operation('sub', [a, b], 'i32');
+  return addInts(a, constant(-b.value));
 }
 
 /** A loop, but where there is one turn only. */

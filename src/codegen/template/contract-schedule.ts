@@ -63,6 +63,11 @@ export type ContractSchedule = Tile &
         readonly blockK: number;
       }
     | {
+        /** The right side is read once, along its lines, for a few rows and a block of columns. */
+        readonly kind: 'stream';
+        readonly along: 'n' | 'k';
+      }
+    | {
         /** conv: patches of `lines` × columns output positions, `taps` steps of k a round, inputs shared among taps. */
         readonly kind: 'window';
         readonly lines: number;
@@ -89,6 +94,8 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
   if (schedule.kind === 'warpgroup') return isLegalWarpgroup(schedule, problem, target);
   if (schedule.kind === 'packed') return isLegalPacked(schedule, problem, target);
   if (rows < 1 || rows > Math.max(1, m)) return false;
+  if (schedule.kind === 'stream')
+    return target.packs === true && !isWide(problem.dtype) && m % rows === 0 && columns % 4 === 0;
   if (schedule.kind === 'window') return isLegalWindow(schedule, problem);
   if (columns < 4 || columns % 4 !== 0 || columns > 4 * Math.ceil(n / 4)) return false;
   const smallest = rows === 1 && columns === 4;
@@ -247,6 +254,7 @@ function* everySchedule(problem: ContractProblem): Generator<ContractSchedule> {
     yield { kind: 'staged', flip: false, rows, columns, tileM, tileN, tileK };
   if (problem.window !== undefined) yield* patches(problem.window, problem.k);
   for (const flip of [false, true]) yield* packedBlocks(flip ? flippedProblem(problem) : problem, flip);
+  for (const flip of [false, true]) yield* streams(flip ? flippedProblem(problem) : problem, flip);
   for (const flip of flips(problem)) {
     for (const [rows, columns] of registerTiles) yield { kind: 'registers', flip, rows, columns };
     const { rhs } = flip ? flippedProblem(problem) : problem;
@@ -278,6 +286,18 @@ function* patches(window: Window, k: number): Generator<ContractSchedule> {
         for (const columns of widths)
           if (rows * columns * lines <= 128)
             yield { kind: 'window', flip: false, rows, columns, lines, taps };
+}
+
+/** Blocks of columns that divide a line evenly. Few rows only: others are packed. */
+function* streams({ m, n, rhs }: ContractProblem, flip: boolean): Generator<ContractSchedule> {
+  if (m > 8) return;
+  const along = rhs === 'k' ? 'k' : 'n';
+  for (const rows of [2, 1])
+    for (const parts of [1, 2, 8]) {
+      const columns = 4 * Math.ceil(n / 4 / parts);
+      if (m % rows === 0 && (parts === 1 || columns >= 64))
+        yield { kind: 'stream', flip, rows, columns, along };
+    }
 }
 
 /** Blocks that divide the result evenly, and steps of k that divide k so. */

@@ -19,6 +19,7 @@ import { registerLoop } from './contract-registers.ts';
 import { contractSchedule, isLegal, type ContractSchedule } from './contract-schedule.ts';
 import { slicedLoop } from './contract-slices.ts';
 import { stagedLoop } from './contract-staged.ts';
+import { streamLoop } from './contract-stream.ts';
 import { tensorLoop } from './contract-tensor.ts';
 import { warpgroupLoop } from './contract-warpgroup.ts';
 import { windowLoop } from './contract-window.ts';
@@ -64,6 +65,8 @@ function fill(frame: Frame, body: Contract, schedule: ContractSchedule, problem:
       return warpgroupLoop(frame, body, schedule);
     case 'packed':
       return packedLoop(frame, body, schedule, problem);
+    case 'stream':
+      return streamLoop(frame, body, schedule);
     case 'slices':
       return slicedLoop(frame, body, schedule);
     case 'window':

@@ -26,7 +26,7 @@ import { printModule } from './wat.ts';
 /** A kernel's module, and the same to be read. */
 export interface WasmKernel {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly text: string;
+  readonly text: () => string;
   /** Bytes of workgroup memory. */
   readonly sharedBytes?: number;
 }
@@ -35,7 +35,7 @@ export interface WasmKernel {
  *  lies in scratch, which is there where `sharedBytes` is not 0. */
 export function emitWasm(loop: Loop): WasmKernel {
   const { module, names, sharedBytes } = new Emitter(expandMath(halveVectors(loop))).module();
-  const text = printModule(module, loop.header, names);
+  const text = (): string => printModule(module, loop.header, names);
   return { bytes: encodeModule(module), text, ...(sharedBytes > 0 && { sharedBytes }) };
 }
 
