@@ -22,7 +22,7 @@ export function legalise(graph: Graph, target: Target): Graph {
     throw new SinterError(
       'E_UNSUPPORTED',
       `${op}: ${showType(node)} is not supported on ${target.name}, which has ${target.dtypes.join(', ')}\n` +
-        `  try: setDevice('interpreter'), which has every dtype, or cast to f32 or i32`,
+        `  try: setDevice('wasm'), which has every dtype, or cast to f32 or i32`,
     );
   }
   return rewrite(

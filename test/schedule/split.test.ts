@@ -195,6 +195,6 @@ describe('legalise', () => {
     const b = new GraphBuilder();
     const x = b.add('parameter', [], { index: 0, name: 'x', dtype: 'f64', shape: [2] });
     const graph: Graph = { parameters: [x], outputs: [broadcast(b, x as Node, [3, 2])] };
-    expect(() => legalise(graph, gpuTarget)).toThrow(/f64\[2\] is not supported on wgsl.*\n.*interpreter/);
+    expect(() => legalise(graph, gpuTarget)).toThrow(/f64\[2\] is not supported on wgsl.*\n.*wasm/);
   });
 });

@@ -86,7 +86,7 @@ describe('a dtype that the device lacks', () => {
     const error = await failure(exp(wide(1, 2)).data());
     expect(error.code).toBe('E_UNSUPPORTED');
     expect(error.message).toMatch(
-      /^exp: f64\[2\] is not supported on wgsl:software, .+\n {2}try: setDevice\('interpreter'\)/,
+      /^exp: f64\[2\] is not supported on wgsl:software, .+\n {2}try: setDevice\('wasm'\)/,
     );
   });
 
