@@ -201,7 +201,7 @@ function isLegalPacked(
     blockM % 4 === 0 &&
     blockN % columns === 0 &&
     blockK % 4 === 0 &&
-    4 * (left + right + sums) <= limits.workgroupBytes
+    (dtype === 'f64' ? 8 : 4) * (left + right + sums) <= limits.workgroupBytes
   );
 }
 
@@ -301,8 +301,9 @@ function* streams({ m, n, rhs }: ContractProblem, flip: boolean): Generator<Cont
 }
 
 /** Blocks that divide the result evenly, and steps of k that divide k so. */
-function* packedBlocks({ m, n, k }: ContractProblem, flip: boolean): Generator<ContractSchedule> {
-  const [rows, columns] = [2, 16];
+function* packedBlocks({ m, n, k, dtype }: ContractProblem, flip: boolean): Generator<ContractSchedule> {
+  // Sums of a tile are eight vectors of 128 bits: with what else is at hand they fill the registers.
+  const [rows, columns] = [2, dtype === 'f64' ? 8 : 16];
   const up = (value: number, to: number): number => Math.ceil(value / to) * to;
   const evenly = (extent: number, parts: number, to: number): number => up(Math.ceil(extent / parts), to);
   const blockK = evenly(k, Math.ceil(k / mostSteps), 4);
