@@ -22,7 +22,7 @@ export interface Grain {
   readonly piece: number;
 }
 
-const usualGrain: Grain = { program: 40, dispatch: 8, share: 4, piece: 20 };
+const usualGrain: Grain = { program: 80, dispatch: 8, share: 4, piece: 20 };
 
 /** What a core does in a microsecond at best: bytes moved, and arithmetic. Kernels take 1.2 to 6 times as long. */
 const bandwidth = 20_000;

@@ -25,7 +25,7 @@ export interface Job {
 const mostArgs = 96;
 const mostLetters = 256;
 /** Milliseconds: a worker that sleeps takes 5 to 50 µs to wake. */
-const linger = 0.1;
+const linger = 0.05;
 /** Looks at a word, 5 ns each, before the asking thread sleeps. */
 const looks = 10_000;
 /** Milliseconds without a piece done after which the threads that hold pieces are taken for dead. */
