@@ -16,7 +16,7 @@ export interface FileProgram {
   readonly args: readonly unknown[];
 }
 
-type Exports = Readonly<Record<string, unknown>>;
+export type Exports = Readonly<Record<string, unknown>>;
 
 /** Names of the exports that are looked for when none is asked for. */
 const usual = ['default', 'fn', 'main', 'forward', 'step'];
@@ -26,9 +26,7 @@ const usual = ['default', 'fn', 'main', 'forward', 'step'];
  * export `inputs`: an array, or a function that gives one. Throws UsageError that says what the file exports.
  */
 export async function programFile(file: string, name: string | undefined): Promise<FileProgram> {
-  const path = resolve(file);
-  if (!existsSync(path)) throw new UsageError(`there is no file ${file}`);
-  const found = await load(path, file);
+  const found = await loadModule(file);
   const isProgram = (value: unknown): boolean => value instanceof Tensor || typeof value === 'function';
   const programs = Object.keys(found).filter((key) => key !== 'inputs' && isProgram(found[key]));
   const chosen =
@@ -70,7 +68,10 @@ async function inputsOf(found: Exports, file: string): Promise<readonly unknown[
   return inputs;
 }
 
-async function load(path: string, file: string): Promise<Exports> {
+/** What a module of the user's exports. Throws UsageError where there is no such file. */
+export async function loadModule(file: string): Promise<Exports> {
+  const path = resolve(file);
+  if (!existsSync(path)) throw new UsageError(`there is no file ${file}`);
   const url = pathToFileURL(path).href;
   // Calls are told by their lines in the file as it was written.
   process.setSourceMapsEnabled(true);

@@ -1,21 +1,23 @@
 // The command line: finds the command, parses its options, turns errors into messages and exit codes (0 done, 1 failed,
 // 2 asked wrongly).
 
-import { readFileSync } from 'node:fs';
 import { SinterError } from '../errors.ts';
 import { benchCommand } from './bench.ts';
 import { budgetCommand } from './budget.ts';
+import { buildCommand } from './build.ts';
 import { commandHelp, parseOptions, UsageError, type Command, type Output } from './command.ts';
 import { demoCommand } from './demo.ts';
 import { devicesCommand } from './devices.ts';
 import { explainCommand } from './explain.ts';
 import { lowerCommand } from './lower.ts';
+import { version } from './version.ts';
 
 const commands: readonly Command[] = [
   devicesCommand,
   demoCommand,
   explainCommand,
   lowerCommand,
+  buildCommand,
   budgetCommand,
   benchCommand,
 ];
@@ -63,11 +65,6 @@ function overview(): string {
     '',
     '`sinter COMMAND --help` says more. SINTER_DEVICE chooses the device.',
   ].join('\n');
-}
-
-function version(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
 /** What went wrong, for people; the stack for those who ask for it. */

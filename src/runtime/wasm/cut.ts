@@ -1,7 +1,7 @@
 // Which dispatches of a program are worth more than one thread, and how they are cut: by what kernels move and compute, so that it is the
 // same in every run. Results do not depend on it: workgroups know nothing of each other.
 
-import type { Program } from '../program.ts';
+import type { ProgramKernel, ProgramStep } from '../program.ts';
 
 /** Into how many pieces a job is cut, and how many of them each thread begins with. */
 export interface Cut {
@@ -30,9 +30,15 @@ const arithmetic = 30_000;
 /** Pieces of a thread: the more, the better what one thread does not get done is spread over the others. */
 const mostPieces = 16;
 
+/** What of a program says how much there is to do. */
+interface Kernels {
+  readonly kernels: readonly Pick<ProgramKernel, 'bytes' | 'flops' | 'serial'>[];
+  readonly steps: readonly ProgramStep[];
+}
+
 /** How the workgroups of each step are spread over threads; undefined where the asking thread does better alone. */
 export function cutsOf(
-  { kernels, steps }: Program,
+  { kernels, steps }: Kernels,
   threads: number,
   grain: Grain = usualGrain,
 ): readonly (Cut | undefined)[] {

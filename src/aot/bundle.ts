@@ -1,0 +1,109 @@
+// `sinter build`: functions compiled ahead of time into a folder of files that run without Sinter. Everything is data in, data out; who
+// writes the files is the caller's affair.
+
+import { compileGraph } from '../compile.ts';
+import { SinterError } from '../errors.ts';
+import type { BundledKernel, BundleTarget, Entry, Manifest } from '../player/manifest.ts';
+import type { ProgramKernel } from '../runtime/program.ts';
+import { gpuTarget, wasmTarget, type Target } from '../schedule/target.ts';
+import type { Handle } from '../tensor/handle.ts';
+import { traceEntry, type EntryPoint, type TracedEntry } from './entry.ts';
+import { guideOf, scriptOf, typesOf } from './texts.ts';
+import { WeightTable, weightFiles } from './weights.ts';
+
+export interface BundleOptions {
+  readonly targets: readonly BundleTarget[];
+  /** What made it, e.g. `sinter 0.1.0`. */
+  readonly producer: string;
+  /** What the bundle is called in its README. */
+  readonly title: string;
+  /** The tree of tensors that entries take first, and hand on. */
+  readonly state?: unknown;
+  /** Names of captured tensors. */
+  readonly names?: ReadonlyMap<Handle, string>;
+  /** Most bytes of a file of weights; all in one by default. */
+  readonly shardSize?: number;
+  /** The code that runs bundles for these targets. */
+  readonly player: string;
+}
+
+export interface Bundle {
+  readonly manifest: Manifest;
+  /** Contents by path in the folder. */
+  readonly files: ReadonlyMap<string, string | Uint8Array>;
+}
+
+const targets: Readonly<Record<BundleTarget, Target>> = { webgpu: gpuTarget, wasm: wasmTarget };
+
+/** Compiles entries for targets. Throws what the compiler has against them, and E_UNSUPPORTED at what no bundle can do. */
+export async function bundleOf(points: readonly EntryPoint[], options: BundleOptions): Promise<Bundle> {
+  const weights = new WeightTable(options.names ?? new Map());
+  const files = new Map<string, string | Uint8Array>();
+  const traced = points.map((point) => ({ point, traced: traceEntry(point, options.state, weights) }));
+  const entries: Record<string, Entry> = {};
+  for (const { point, traced: one } of traced) {
+    const programs = Object.fromEntries(
+      options.targets.map((target) => [target, bundled(point, one, target, files)]),
+    );
+    entries[point.name] = { ...one.entry, programs };
+  }
+  const values = await weights.values();
+  const shards = weightFiles(weights.all, values, options.shardSize ?? Infinity);
+  for (const { file, bytes } of shards) files.set(file.name, bytes);
+  const manifest: Manifest = {
+    version: 1,
+    producer: options.producer,
+    weights: weights.all,
+    files: shards.map(({ file }) => file),
+    entries,
+  };
+  files.set('program.json', `${JSON.stringify(manifest)}\n`);
+  files.set('index.js', scriptOf(manifest, options.player));
+  files.set('index.d.ts', typesOf(manifest, options.targets));
+  files.set(
+    'package.json',
+    `${JSON.stringify({ type: 'module', main: 'index.js', types: 'index.d.ts' }, null, 2)}\n`,
+  );
+  files.set('README.md', guideOf(manifest, options.title, options.targets, files));
+  return { manifest, files };
+}
+
+/** An entry's program for a target; its kernels become files, equal ones the same. */
+function bundled(
+  { name }: EntryPoint,
+  { graph, scalars, donate }: TracedEntry,
+  target: BundleTarget,
+  files: Map<string, string | Uint8Array>,
+): Entry['programs'][BundleTarget] {
+  const { program } = compileGraph(graph, targets[target], { scalars, donate });
+  if (program.steps.some(({ kind }) => kind === 'host'))
+    throw new SinterError('E_UNSUPPORTED', `build: ${name} has steps that only the interpreter runs`);
+  const width = Math.max(2, String(program.kernels.length - 1).length);
+  const kernels = program.kernels.map(({ source, ...kernel }, i): BundledKernel => {
+    const file = `kernels/${name}-${String(i).padStart(width, '0')}-${kernel.name}.${target === 'wasm' ? 'wasm' : 'wgsl'}`;
+    return { ...kernel, file: withFile(files, file, contentOf(target, source)) };
+  });
+  return { ...program, kernels };
+}
+
+function contentOf(target: BundleTarget, source: ProgramKernel['source']): string | Uint8Array {
+  return target === 'wasm' ? Uint8Array.from(atob(source), (letter) => letter.charCodeAt(0)) : source;
+}
+
+/** The path of a file with this content: one that there is, else a new one. */
+function withFile(
+  files: Map<string, string | Uint8Array>,
+  path: string,
+  content: string | Uint8Array,
+): string {
+  for (const [known, held] of files) {
+    if (!known.startsWith('kernels/') || held.length !== content.length) continue;
+    const isSame =
+      typeof held === 'string' || typeof content === 'string'
+        ? held === content
+        : held.every((byte, i) => byte === content[i]);
+    if (isSame) return known;
+  }
+  files.set(path, content);
+  return path;
+}

@@ -1,0 +1,189 @@
+// A function traced for a bundle: what of its arguments callers give, what is a weight, what a call changes, and what it returns. Weights
+// are the tensors of the state tree, and whatever else the function captures.
+
+import { SinterError } from '../errors.ts';
+import type { Graph } from '../ir/graph.ts';
+import type { Entry, EntryInput, EntryOutput, ScalarSource, TensorType, Wire } from '../player/manifest.ts';
+import type { Handle } from '../tensor/handle.ts';
+import { handleOf, Tensor } from '../tensor/tensor.ts';
+import type { ScalarOrigin } from '../tensor/trace.ts';
+import { traceFlat, type Source, type Traced } from '../tensor/trace-function.ts';
+import { flatten, type Flat } from '../tensor/tree.ts';
+import { outputName, parameterNames, pathsOf } from './names.ts';
+import type { WeightTable } from './weights.ts';
+
+/** A function of a bundle: with a state, `(state, ...inputs) => { state, ...outputs }`; the state may be left out of the result. */
+export interface EntryPoint {
+  readonly name: string;
+  readonly fn: (...args: never[]) => unknown;
+  /** Examples of what it is called with, without the state: their dtypes and shapes are what callers must give. */
+  readonly inputs: readonly unknown[];
+}
+
+/** An entry without its programs, and what these are compiled from. */
+export interface TracedEntry {
+  readonly entry: Omit<Entry, 'programs'>;
+  readonly graph: Graph;
+  readonly scalars: ReadonlySet<number>;
+  /** Parameters that outputs may take the place of. */
+  readonly donate: ReadonlyMap<number, number>;
+}
+
+/** Traces an entry. `state`: the tree that all entries share, if there is one. Throws E_UNSUPPORTED at what no bundle can do. */
+export function traceEntry(point: EntryPoint, state: unknown, weights: WeightTable): TracedEntry {
+  const hasState = state !== undefined;
+  const flat = flatten(hasState ? [state, ...point.inputs] : point.inputs, 'build');
+  const traced = traceFlat(point.fn, flat);
+  const names = argumentNames(point, flat, hasState);
+  const isOfState = (leaf: number): boolean => hasState && /^\[0\]/.test(flat.paths[leaf]!);
+
+  // What callers give, in the order of the leaves.
+  const inputs: EntryInput[] = [];
+  const placeOfLeaf = new Map<number, number>();
+  flat.leaves.forEach((leaf, i) => {
+    if (isOfState(i)) return;
+    const name = names[i]!;
+    if (leaf instanceof Tensor)
+      placeOfLeaf.set(i, inputs.push({ name, kind: 'tensor', ...typeOf(leaf) }) - 1);
+    else if (typeof leaf === 'number') placeOfLeaf.set(i, inputs.push({ name, kind: 'number' }) - 1);
+  });
+  const weightOf = (handle: Handle, leaf: number | undefined): number =>
+    leaf === undefined
+      ? weights.captured(handle)
+      : weights.ofState(flat.paths[leaf]!.slice('[0]'.length), handle);
+  const wiring = traced.inputs.map(({ origin, part }): Wire => {
+    if (part === 'grad') throw unsupported(point, 'reads gradients that were there before the call');
+    if (origin.kind === 'captured') return { weight: weightOf(origin.handle, undefined) };
+    if (!isOfState(origin.leaf)) return { argument: placeOfLeaf.get(origin.leaf)! };
+    return { weight: weightOf(handleOf(flat.leaves[origin.leaf] as Tensor), origin.leaf) };
+  });
+  const { outputs, updates } = results(point, traced, wiring, flat, hasState, weights);
+  const kept = [
+    ...new Set([...outputs, ...updates].flatMap(({ from }) => ('output' in from ? [from.output] : []))),
+  ];
+  const renumbered = new Map(kept.map((output, i) => [output, i]));
+  const settled = <T extends { readonly from: EntryOutput['from'] }>(one: T): T =>
+    'output' in one.from ? { ...one, from: { output: renumbered.get(one.from.output)! } } : one;
+  const computed = traced.graph.parameters.length - traced.scalarIndices.size;
+  const tensors = traced.graph.parameters.filter((_, i) => !traced.scalarIndices.has(i));
+  for (const { from } of [...outputs, ...updates])
+    if ('input' in from && from.input >= computed)
+      throw unsupported(point, 'returns a value that it does nothing with');
+  const entry = {
+    inputs,
+    outputs: outputs.map(settled),
+    wiring: wiring.slice(0, computed),
+    scalars: traced.scalars.map((origin) => scalarSource(origin, flat, placeOfLeaf)),
+    updates: updates.map(settled),
+    draws: Number(traced.counts),
+  };
+  const donate = new Map<number, number>();
+  for (const { weight, from } of entry.updates) {
+    if (!('output' in from)) continue;
+    const input = entry.wiring.findIndex((wire) => 'weight' in wire && wire.weight === weight);
+    if (input >= 0) donate.set(tensors[input]!.attrs.index, from.output);
+  }
+  const graph = { parameters: traced.graph.parameters, outputs: kept.map((i) => traced.graph.outputs[i]!) };
+  return { entry, graph, scalars: traced.scalarIndices, donate };
+}
+
+/** What leaves the function: results for callers, and new values of weights. */
+function results(
+  point: EntryPoint,
+  traced: Traced,
+  wiring: readonly Wire[],
+  flat: Flat,
+  hasState: boolean,
+  weights: WeightTable,
+): { readonly outputs: readonly EntryOutput[]; readonly updates: Entry['updates'] } {
+  const from = (source: Source): EntryOutput['from'] =>
+    source.kind === 'output' ? { output: source.index } : { input: source.index };
+  const outputs: EntryOutput[] = [];
+  const updates: Entry['updates'][number][] = [];
+  const update = (weight: number, source: Source): void => {
+    const wire = source.kind === 'input' ? wiring[source.index] : undefined;
+    if (wire !== undefined && 'weight' in wire && wire.weight === weight) return;
+    weights.change(weight);
+    updates.push({ weight, from: from(source) });
+  };
+  const statePaths = new Map(
+    flat.paths.flatMap((path, leaf) =>
+      hasState && path.startsWith('[0]') ? [[path.slice('[0]'.length), leaf]] : [],
+    ),
+  );
+  const stateReturned: string[] = [];
+  pathsOf(traced.structure).forEach((path, i) => {
+    const leaf = traced.results[i]!;
+    const own = /^\.state(?=[.[]|$)/.test(path) && hasState ? path.slice('.state'.length) : undefined;
+    if (own !== undefined) {
+      stateReturned.push(own);
+      const at = statePaths.get(own);
+      const before = at === undefined ? undefined : flat.leaves[at];
+      if (leaf.kind === 'static' && !(before instanceof Tensor)) return;
+      if (leaf.kind === 'static' || !(before instanceof Tensor))
+        throw unsupported(point, `returns a state with ${own}, which the state it takes has not as a tensor`);
+      update(weights.ofState(own, handleOf(before)), leaf);
+      return;
+    }
+    if (leaf.kind === 'static') throw unsupported(point, `returns ${String(leaf.value)}, which is no tensor`);
+    const name = outputName(path);
+    const node =
+      leaf.kind === 'output'
+        ? traced.graph.outputs[leaf.index]!
+        : traced.graph.parameters.filter((_, k) => !traced.scalarIndices.has(k))[leaf.index];
+    if (node === undefined) throw unsupported(point, `returns ${name}, which it does nothing with`);
+    outputs.push({ name, dtype: node.dtype, shape: node.shape as readonly number[], from: from(leaf) });
+  });
+  if (stateReturned.length > 0) {
+    const lost = [...statePaths.keys()].find((path) => !stateReturned.includes(path));
+    if (lost !== undefined) throw unsupported(point, `returns a state without ${lost}`);
+  }
+  for (const { origin, part, source } of traced.effects) {
+    if (part === 'grad' || source === undefined) continue;
+    if (origin.kind === 'argument')
+      throw unsupported(point, `assigns to its argument ${flat.paths[origin.leaf]}`);
+    update(weights.captured(origin.handle), source);
+  }
+  return { outputs, updates };
+}
+
+function scalarSource(
+  origin: ScalarOrigin,
+  flat: Flat,
+  placeOfLeaf: ReadonlyMap<number, number>,
+): ScalarSource {
+  switch (origin.kind) {
+    case 'number': {
+      const argument = placeOfLeaf.get(origin.leaf);
+      return argument === undefined ? { value: flat.leaves[origin.leaf] as number } : { argument };
+    }
+    case 'seed':
+      return { seed: origin.high ? 1 : 0 };
+    case 'counter':
+      return { counter: origin.high ? 1 : 0, offset: Number(origin.offset) };
+    default:
+      return origin satisfies never;
+  }
+}
+
+/** Names of the leaves of arguments: the function's own names for them, and where they lie in them. */
+function argumentNames({ fn }: EntryPoint, { paths }: Flat, hasState: boolean): string[] {
+  const parameters = parameterNames(fn);
+  return paths.map((path) => {
+    const [, place = '0', rest = ''] = /^\[(\d+)\](.*)$/.exec(path) ?? [];
+    const index = Number(place);
+    const name =
+      parameters[index] ??
+      (index - (hasState ? 1 : 0) === 0 ? 'input' : `input${index - (hasState ? 1 : 0)}`);
+    // Of an argument that is taken apart where it is declared, only the parts have names.
+    return parameters[index] === undefined && rest.startsWith('.') ? rest.slice(1) : `${name}${rest}`;
+  });
+}
+
+function typeOf({ dtype, shape }: Tensor): TensorType {
+  return { dtype, shape: shape as readonly number[] };
+}
+
+function unsupported({ name }: EntryPoint, problem: string): SinterError {
+  return new SinterError('E_UNSUPPORTED', `build: ${name} ${problem}: a bundle cannot do that`);
+}

@@ -1,0 +1,170 @@
+// The texts of a bundle: `index.js`, its types, and a README whose snippet runs as it is.
+
+import type { BundleTarget, Entry, EntryInput, Manifest, TensorType } from '../player/manifest.ts';
+
+const arrays: Readonly<Record<TensorType['dtype'], string>> = {
+  bool: 'Uint8Array',
+  i8: 'Int8Array',
+  u8: 'Uint8Array',
+  i16: 'Int16Array',
+  u16: 'Uint16Array',
+  i32: 'Int32Array',
+  u32: 'Uint32Array',
+  i64: 'BigInt64Array',
+  u64: 'BigUint64Array',
+  f16: 'Uint16Array',
+  bf16: 'Uint16Array',
+  f32: 'Float32Array',
+  f64: 'Float64Array',
+};
+
+/** `index.js`: the player, and one method for each entry. `player` leaves `sinterPlayer` behind, with `loadBundle`. */
+export function scriptOf({ entries, producer }: Manifest, player: string): string {
+  const methods = Object.keys(entries).map(
+    (name) => `    ${key(name)}: (inputs) => model.call(${JSON.stringify(name)}, inputs),`,
+  );
+  return `// Made by ${producer}: README.md beside this file shows how to use it. It needs nothing but the files in this folder.
+${player.trim()}
+
+export async function load(options) {
+  const model = await sinterPlayer.loadBundle(import.meta.url, options);
+  return {
+    target: model.target,
+    description: model.description,
+    weight: (name) => model.weight(name),
+    seed: (seed) => model.seed(seed),
+    dispose: () => model.dispose(),
+${methods.join('\n')}
+  };
+}
+`;
+}
+
+/** `index.d.ts`. */
+export function typesOf({ entries, weights }: Manifest, targets: readonly BundleTarget[]): string {
+  const names = weights.map(({ name }) => JSON.stringify(name)).join(' | ') || 'never';
+  return `// Elements lie in rows; f16 and bf16 are given by their bits.
+
+export interface LoadOptions {
+  /** Which target; the first that works here by default: ${targets.join(', then ')}. */
+  target?: ${targets.map((target) => `'${target}'`).join(' | ')};
+  /** A device of your own, for webgpu (a GPUDevice); disposing of the model leaves it alone. */
+  device?: object;
+  /** Threads, for wasm; by default as many as there are cores, where memory can be shared. */
+  threads?: number;
+  /** Where the files of this folder lie; beside index.js by default. */
+  base?: string | URL;
+  onProgress?: (progress: Progress) => void;
+  signal?: AbortSignal;
+}
+
+export interface Progress {
+  readonly loadedBytes: number;
+  readonly totalBytes: number;
+  readonly compiledKernels: number;
+  readonly totalKernels: number;
+}
+
+export type WeightName = ${names};
+
+export interface Model {
+  readonly target: ${targets.map((target) => `'${target}'`).join(' | ')};
+  /** What it runs on, in words. */
+  readonly description: string;
+${Object.entries(entries).map(methodOf).join('\n')}
+  /** A weight as it is now. */
+  weight(name: WeightName): Promise<ArrayBufferView>;
+  /** The seed of random draws from now on. */
+  seed(seed: number | bigint): void;
+  /** Gives memory and threads back. */
+  dispose(): void;
+}
+
+/** Fetches weights and compiles kernels, both at once; when it resolves, the first call costs what every call costs. */
+export function load(options?: LoadOptions): Promise<Model>;
+`;
+}
+
+function methodOf([name, { inputs, outputs }]: [string, Entry]): string {
+  const given = inputs.map(
+    (input) => `    /** ${typeText(input)} */\n    ${key(input.name)}: ${inputArray(input)};`,
+  );
+  const got = outputs.map(
+    (output) => `    /** ${shapeText(output)} */\n    ${key(output.name)}: ${arrays[output.dtype]};`,
+  );
+  return `  ${key(name)}(inputs: {\n${given.join('\n')}\n  }): Promise<{\n${got.join('\n')}\n  }>;`;
+}
+
+/** README.md. */
+export function guideOf(
+  { entries, weights, producer }: Manifest,
+  title: string,
+  targets: readonly BundleTarget[],
+  files: ReadonlyMap<string, string | Uint8Array>,
+): string {
+  const [name, entry] = Object.entries(entries)[0]!;
+  const sizes = [...files].map(([path, content]) => [path, byteLength(content)] as const);
+  const sum = (test: (path: string) => boolean): string =>
+    `${Math.ceil(sizes.reduce((total, [path, bytes]) => total + (test(path) ? bytes : 0), 0) / 1024)} KiB`;
+  const inputs = entry.inputs.map((input) => `  ${key(input.name)}: ${exampleOf(input)},`);
+  const call = `await model${/^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`}`;
+  const rows = Object.entries(entries).map(
+    ([title, one]) =>
+      `| \`${title}\` | ${one.inputs.map((input) => `\`${input.name}\` ${typeText(input)}`).join(', ')} | ${one.outputs
+        .map((output) => `\`${output.name}\` ${shapeText(output)}`)
+        .join(', ')} |`,
+  );
+  return `# ${title}
+
+Made by ${producer}, for ${targets.join(' and ')}. The folder needs no package: serve it, or import it in Node 20 or newer.
+
+\`\`\`js
+import { load } from './index.js';
+
+const model = await load();
+const { ${entry.outputs.map(({ name: output }) => (/^[A-Za-z_$][\w$]*$/.test(output) ? output : `${JSON.stringify(output)}: value`)).join(', ')} } = ${call}({
+${inputs.join('\n')}
+});
+console.log(${/^[A-Za-z_$][\w$]*$/.test(entry.outputs[0]?.name ?? '') ? entry.outputs[0]!.name : 'value'});
+model.dispose();
+\`\`\`
+
+| call | takes | gives |
+| --- | --- | --- |
+${rows.join('\n')}
+
+| file | what it is |
+| --- | --- |
+| \`index.js\`, \`index.d.ts\` | the code (${sum((path) => path === 'index.js')}) and its types |
+| \`program.json\` | calls, buffers and steps |
+| \`kernels/\` | the kernels as they run (${sum((path) => path.startsWith('kernels/'))}) |
+${weights.length === 0 ? '' : `| \`*.safetensors\` | ${weights.length} weights (${sum((path) => path.endsWith('.safetensors'))}) |\n`}
+WebAssembly uses several threads where memory can be shared: in Node, and in pages served with
+\`Cross-Origin-Opener-Policy: same-origin\` and \`Cross-Origin-Embedder-Policy: require-corp\`.
+`;
+}
+
+function byteLength(content: string | Uint8Array): number {
+  return typeof content === 'string' ? new TextEncoder().encode(content).length : content.length;
+}
+
+function key(name: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+}
+
+function inputArray(input: EntryInput): string {
+  return input.kind === 'number' ? 'number' : arrays[input.dtype];
+}
+
+function exampleOf(input: EntryInput): string {
+  if (input.kind === 'number') return '0.01';
+  return `new ${arrays[input.dtype]}(${input.shape.reduce((size, extent) => size * extent, 1)})`;
+}
+
+function typeText(input: EntryInput): string {
+  return input.kind === 'number' ? 'a number' : shapeText(input);
+}
+
+function shapeText({ dtype, shape }: TensorType): string {
+  return `${dtype}[${shape.join(', ')}]`;
+}

@@ -1,0 +1,100 @@
+// The weights of a bundle: tensors of the state by where they lie in it, and captured ones by what they are; and the files they are
+// written to. Those that are all zeros, as moments of optimizers are in the beginning, are in no file.
+
+import { writeSafetensors, readSafetensors } from '../io/safetensors.ts';
+import type { HostTensor } from '../io/host.ts';
+import type { Weight, WeightFile } from '../player/manifest.ts';
+import type { Handle } from '../tensor/handle.ts';
+import { readBytes } from '../tensor/realise.ts';
+
+export class WeightTable {
+  readonly #names: ReadonlyMap<Handle, string>;
+  readonly #list: { readonly name: string; readonly handle: Handle; state: boolean }[] = [];
+  readonly #ofState = new Map<string, number>();
+  readonly #captured = new Map<Handle, number>();
+
+  /** `names`: what captured tensors are called. */
+  constructor(names: ReadonlyMap<Handle, string>) {
+    this.#names = names;
+  }
+
+  /** The weight at a place of the state. */
+  ofState(path: string, handle: Handle): number {
+    const known = this.#ofState.get(path);
+    if (known !== undefined) return known;
+    const index = this.#add(path.replace(/^\./, '').replaceAll(/\[(\d+)\]/g, '.$1'), handle);
+    this.#ofState.set(path, index);
+    // A function that captures the tensor means the same weight.
+    if (!this.#captured.has(handle)) this.#captured.set(handle, index);
+    return index;
+  }
+
+  captured(handle: Handle): number {
+    const known = this.#captured.get(handle);
+    if (known !== undefined) return known;
+    const index = this.#add(this.#names.get(handle) ?? `weight${this.#list.length}`, handle);
+    this.#captured.set(handle, index);
+    return index;
+  }
+
+  /** Notes that calls write it. */
+  change(weight: number): void {
+    this.#list[weight]!.state = true;
+  }
+
+  get all(): readonly Weight[] {
+    return this.#list.map(({ name, handle: { dtype, shape }, state }) => ({ name, dtype, shape, state }));
+  }
+
+  /** Values, by weight; computed on the current device. */
+  values(): Promise<HostTensor[]> {
+    return Promise.all(
+      this.#list.map(async ({ handle }) => {
+        const { dtype, shape } = handle;
+        return { dtype, shape, data: await readBytes(handle) };
+      }),
+    );
+  }
+
+  #add(wished: string, handle: Handle): number {
+    const taken = new Set(this.#list.map(({ name }) => name));
+    let name = wished;
+    for (let i = 1; taken.has(name); i++) name = `${wished}_${i}`;
+    return this.#list.push({ name, handle, state: false }) - 1;
+  }
+}
+
+/** Weights as files of at most `limit` bytes where one tensor has no more, and where they lie in them. */
+export function weightFiles(
+  weights: readonly Weight[],
+  values: readonly HostTensor[],
+  limit: number,
+): { readonly file: WeightFile; readonly bytes: Uint8Array }[] {
+  const groups: number[][] = [];
+  let size = 0;
+  values.forEach(({ data }, weight) => {
+    if (isZero(data)) return;
+    if (groups.length === 0 || (size > 0 && size + data.byteLength > limit)) {
+      groups.push([]);
+      size = 0;
+    }
+    groups.at(-1)!.push(weight);
+    size += data.byteLength;
+  });
+  return groups.map((group, i) => {
+    const bytes = writeSafetensors(group.map((weight) => [weights[weight]!.name, values[weight]!] as const));
+    const { tensors } = readSafetensors(bytes);
+    const parts = group.map((weight) => {
+      const { data } = tensors.get(weights[weight]!.name)!;
+      return { weight, start: data.byteOffset - bytes.byteOffset, bytes: data.byteLength };
+    });
+    const name =
+      groups.length === 1 ? 'weights.safetensors' : `weights-${i + 1}-of-${groups.length}.safetensors`;
+    return { file: { name, bytes: bytes.length, parts: parts.toSorted((a, b) => a.start - b.start) }, bytes };
+  });
+}
+
+/** By bits: a negative zero is another number. */
+function isZero(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === 0);
+}

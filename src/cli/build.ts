@@ -1,0 +1,197 @@
+// `sinter build`: functions of a module compiled ahead of time into a folder that runs without Sinter.
+
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { bundleOf } from '../aot/bundle.ts';
+import type { EntryPoint } from '../aot/entry.ts';
+import { SinterError } from '../errors.ts';
+import { setDevice } from '../index.ts';
+import { membersOf } from '../nn/module.ts';
+import type { BundleTarget } from '../player/manifest.ts';
+import { showBytes, table } from '../table.ts';
+import { handleOf, Tensor } from '../tensor/tensor.ts';
+import type { Handle } from '../tensor/handle.ts';
+import { text, UsageError, wholeNumber, type Command, type Values } from './command.ts';
+import { loadModule } from './program-file.ts';
+import { version } from './version.ts';
+
+const known: readonly BundleTarget[] = ['webgpu', 'wasm'];
+
+/** What `--json` prints. */
+export interface BuildResult {
+  readonly out: string;
+  readonly targets: readonly BundleTarget[];
+  readonly entries: readonly string[];
+  /** Kernels by target. */
+  readonly kernels: Readonly<Partial<Record<BundleTarget, number>>>;
+  readonly weights: number;
+  /** Bytes of `index.js`, and gzipped, and of all files. */
+  readonly script: number;
+  readonly scriptGzip: number;
+  readonly total: number;
+}
+
+export const buildCommand: Command = {
+  name: 'build',
+  about: 'compile functions ahead of time into a folder that needs no compiler',
+  details:
+    'Traces the functions that FILE exports and writes what runs them: kernels, weights, and an index.js that imports\n' +
+    'nothing. It works in pages and in Node; its README.md shows how.\n\n' +
+    'FILE is a module that exports functions and `inputs`, arrays of example arguments by name of the function (or one\n' +
+    'array, for a single function). Tensors that a function captures become weights. With an export `state`, a tree of\n' +
+    'tensors that every function takes first, calls may change it: they return { state, ...outputs }. The state stays on\n' +
+    'the device from call to call, so train steps and caches work as they do in a program.',
+  operand: { name: 'file', value: 'FILE', about: 'a module with functions and inputs for them' },
+  options: {
+    target: { type: 'string', value: 'LIST', about: 'webgpu, wasm, or both (webgpu,wasm; the default)' },
+    out: { type: 'string', value: 'DIR', about: 'the folder to write; made when missing' },
+    export: { type: 'string', value: 'LIST', about: 'which functions of FILE; all by default' },
+    'shard-size': {
+      type: 'string',
+      value: 'MIB',
+      about: 'most MiB of a file of weights; one file by default',
+    },
+  },
+  examples: [
+    'sinter build model.ts --out bundle',
+    'sinter build model.ts --export predict --target wasm --out bundle',
+    'sinter build train.ts --out bundle --shard-size 32',
+  ],
+  run: async (values, output) => {
+    const file = text(values, 'file');
+    if (file === undefined)
+      throw new UsageError('build: no FILE given\n  try: sinter build model.ts --out bundle');
+    const out = text(values, 'out');
+    if (out === undefined)
+      throw new UsageError(`build: no folder given\n  try: sinter build ${file} --out bundle`);
+    const targets = chosenTargets(values);
+    const shard = wholeNumber(values, 'shard-size', 0, 1);
+    // Weights are computed here, whatever the bundle is for.
+    setDevice('wasm');
+    output.live(`build: loading ${file}`);
+    const found = await loadModule(file);
+    const points = await entryPoints(found, file, text(values, 'export'));
+    output.live(`build: compiling ${points.map(({ name }) => name).join(', ')}`);
+    const { manifest, files } = await bundleOf(points, {
+      targets,
+      producer: `sinter ${version()}`,
+      title: basename(file).replace(/\.\w+$/, ''),
+      state: found['state'],
+      names: namesOf(found),
+      player: await playerFor(targets),
+      ...(shard > 0 && { shardSize: shard * 2 ** 20 }),
+    });
+    for (const [path, content] of files) {
+      await mkdir(dirname(join(out, path)), { recursive: true });
+      await writeFile(join(out, path), content);
+    }
+    const script = Buffer.from(files.get('index.js')!);
+    const sizes = [...files].map(([path, content]) => [path, Buffer.byteLength(content)] as const);
+    const kernelsOf = (target: BundleTarget): number =>
+      Object.values(manifest.entries).reduce((sum, entry) => sum + entry.programs[target]!.kernels.length, 0);
+    const result: BuildResult = {
+      out,
+      targets,
+      entries: Object.keys(manifest.entries),
+      kernels: Object.fromEntries(targets.map((target) => [target, kernelsOf(target)])),
+      weights: manifest.weights.length,
+      script: script.length,
+      scriptGzip: gzipSync(script, { level: 9 }).length,
+      total: sizes.reduce((sum, [, bytes]) => sum + bytes, 0),
+    };
+    if (values['json'] === true) {
+      output.line(JSON.stringify(result));
+      return;
+    }
+    const bytes = (test: (path: string) => boolean): string =>
+      showBytes(sizes.reduce((sum, [path, size]) => sum + (test(path) ? size : 0), 0));
+    const rows = [
+      ['index.js', bytes((path) => path === 'index.js'), `the code, ${showBytes(result.scriptGzip)} gzipped`],
+      ['program.json', bytes((path) => path === 'program.json'), `${result.entries.join(', ')}`],
+      [
+        'kernels/',
+        bytes((path) => path.startsWith('kernels/')),
+        targets.map((target) => `${kernelsOf(target)} for ${target}`).join(', '),
+      ],
+      ['weights', bytes((path) => path.endsWith('.safetensors')), `${result.weights} tensors`],
+    ];
+    output.line(
+      `wrote ${out}\n\n${table(['file', 'size', 'what it is'], rows, [1])}\n\n${join(out, 'README.md')} shows how to use it`,
+    );
+  },
+};
+
+function chosenTargets(values: Values): BundleTarget[] {
+  const names = (text(values, 'target') ?? known.join()).split(',').map((name) => name.trim());
+  const strange = names.find((name) => !(known as readonly string[]).includes(name));
+  if (strange !== undefined)
+    throw new UsageError(`--target: there are no bundles for '${strange}': expected ${known.join(', ')}`);
+  return known.filter((name) => names.includes(name));
+}
+
+async function entryPoints(
+  found: Readonly<Record<string, unknown>>,
+  file: string,
+  chosen: string | undefined,
+): Promise<EntryPoint[]> {
+  const functions = Object.keys(found).filter((key) => key !== 'inputs' && typeof found[key] === 'function');
+  const names = chosen === undefined ? functions : chosen.split(',').map((name) => name.trim());
+  const missing = names.find((name) => !functions.includes(name));
+  if (missing !== undefined || names.length === 0) {
+    const problem = missing === undefined ? 'exports no function' : `exports no function '${missing}'`;
+    throw new UsageError(
+      `${file} ${problem}: it exports ${Object.keys(found).sort().join(', ') || 'nothing'}`,
+    );
+  }
+  const given = found['inputs'];
+  const inputs: unknown = typeof given === 'function' ? await (given as () => unknown)() : given;
+  return names.map((name) => {
+    const own: unknown = Array.isArray(inputs)
+      ? inputs
+      : (inputs as Readonly<Record<string, unknown>> | undefined)?.[name];
+    if (!Array.isArray(own) || (Array.isArray(inputs) && names.length > 1)) {
+      const all = names.map((one) => `${one}: [zeros([8, 8])]`).join(', ');
+      throw new UsageError(
+        `${file}: there are no inputs for ${name}\n  try: export const inputs = { ${all} };`,
+      );
+    }
+    const foreign = own.some(
+      (input) => Object(input).constructor?.name === 'Tensor' && !(input instanceof Tensor),
+    );
+    if (foreign) {
+      const hint = 'npx sinter in the folder of its package.json';
+      throw new SinterError(
+        'E_VALUE',
+        `${file} imports another copy of sinter than this command is of\n  try: ${hint}`,
+      );
+    }
+    return { name: name === 'default' ? 'run' : name, fn: found[name] as EntryPoint['fn'], inputs: own };
+  });
+}
+
+/** Names of the tensors that exports hold. */
+function namesOf(found: Readonly<Record<string, unknown>>): Map<Handle, string> {
+  const names = new Map<Handle, string>();
+  for (const [key, value] of Object.entries(found)) {
+    if (key === 'inputs' || typeof value === 'function') continue;
+    for (const { name, tensor } of membersOf(value, key)) {
+      const handle = handleOf(tensor);
+      if (!names.has(handle)) names.set(handle, name);
+    }
+  }
+  return names;
+}
+
+/** The code that runs bundles for these targets, as `npm run build` made it. */
+async function playerFor(targets: readonly BundleTarget[]): Promise<string> {
+  const kind = targets.length === known.length ? 'either' : targets[0]!;
+  const places = ['../players/', '../../dist/players/'].map(
+    (folder) => new URL(`${folder}${kind}.js`, import.meta.url),
+  );
+  const place = places.find((url) => existsSync(url));
+  if (place === undefined)
+    throw new SinterError('E_STATE', `${places[0]!.pathname} is not there\n  try: npm run build`);
+  return readFile(place, 'utf8');
+}

@@ -1,0 +1,46 @@
+// What a bundle asks of a device: memory that stays where it is, and programs bound to it once.
+
+import type { Program } from '../runtime/program.ts';
+
+/** Bytes from `offset` on in memory of a machine. */
+export interface Place<M> {
+  readonly memory: M;
+  readonly offset: number;
+}
+
+export interface Copy<M> {
+  readonly from: Place<M>;
+  readonly to: Place<M>;
+  readonly bytes: number;
+}
+
+/** A program with its kernels' sources: text, or the bytes of modules. */
+export interface Binding<M> {
+  readonly program: Omit<Program, 'kernels'> & {
+    readonly kernels: readonly Omit<Program['kernels'][number], 'source'>[];
+  };
+  readonly sources: readonly (string | Uint8Array<ArrayBuffer>)[];
+  /** Where each buffer of the program lies. */
+  readonly placeOf: (buffer: number) => Place<M>;
+  /** What is copied before the first step and after the last. */
+  readonly before: readonly Copy<M>[];
+  readonly after: readonly Copy<M>[];
+}
+
+/** Runs a program: `words` are its scalars from outside. Gives the bytes at the places asked for, as they are after the run. */
+export type Run<M> = (
+  words: Int32Array<ArrayBuffer>,
+  wanted: readonly { readonly place: Place<M>; readonly bytes: number }[],
+) => Promise<Uint8Array[]>;
+
+export interface Machine<M> {
+  readonly description: string;
+  /** Memory full of zeros, a multiple of 4 bytes. */
+  allocate(bytes: number): M;
+  /** `bytes` are a multiple of 4, and so is where they go. */
+  write(place: Place<M>, bytes: Uint8Array): void;
+  read(place: Place<M>, bytes: number): Promise<Uint8Array>;
+  /** Makes a program ready; nothing is compiled after that. */
+  prepare(binding: Binding<M>): Promise<Run<M>>;
+  dispose(): void;
+}

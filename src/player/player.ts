@@ -1,0 +1,239 @@
+// A bundle at work: loads `program.json`, kernels and weights beside it, binds every entry's program to memory that stays where it is,
+// and calls them. What `index.js` of a bundle exports comes from here.
+
+import { SinterError } from '../errors.ts';
+import { readPieces, readWhole } from './files.ts';
+import type { Machine, Place, Run } from './machine.ts';
+import type { BundleTarget, Entry, Manifest } from './manifest.ts';
+import { moved, placesOf, programOf } from './places.ts';
+import { bytesOf, fromBytes, toBytes, type Data } from './values.ts';
+import { WeightWriter } from './weights.ts';
+
+export interface LoadOptions {
+  /** Which of the bundle's targets; the first that works here by default. */
+  readonly target?: BundleTarget;
+  /** A device of the page's own; disposing of the model leaves it alone. */
+  readonly device?: GPUDevice;
+  /** Threads, on wasm; as many as there are cores by default, where memory can be shared. */
+  readonly threads?: number;
+  /** Where the bundle's files lie; beside `index.js` by default. */
+  readonly base?: string | URL;
+  readonly onProgress?: (progress: Progress) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** How far loading is: bytes of weights that are there and of all, kernels that are ready and all. */
+export interface Progress {
+  readonly loadedBytes: number;
+  readonly totalBytes: number;
+  readonly compiledKernels: number;
+  readonly totalKernels: number;
+}
+
+export type Inputs = Readonly<Record<string, Data | number>>;
+export type Outputs = Record<string, Data>;
+
+/** A loaded model. */
+export interface Model {
+  readonly target: BundleTarget;
+  /** What it runs on, in words. */
+  readonly description: string;
+  /** Calls an entry. Rejects with E_VALUE where inputs are missing or do not fit. */
+  call(entry: string, inputs: Inputs): Promise<Outputs>;
+  /** A weight as it is now: calls of train steps change it. */
+  weight(name: string): Promise<Data>;
+  /** The seed of random draws from now on. */
+  seed(seed: number | bigint): void;
+  /** Gives all memory and threads back. */
+  dispose(): void;
+}
+
+/** Makes a model of what `program.json` says. */
+export type Start = (manifest: Manifest) => LoadingModel;
+
+interface LoadingModel extends Model {
+  load(folder: URL, options: LoadOptions): Promise<void>;
+}
+
+/** Models on a machine. */
+export function startOn<M>(target: BundleTarget, machine: Machine<M>): Start {
+  return (manifest) => new LoadedModel(manifest, target, machine);
+}
+
+type Openers = Readonly<Partial<Record<BundleTarget, (options: LoadOptions) => Promise<Start>>>>;
+
+/** Loads the bundle at `base` on the first of its targets that this place has. */
+export async function loadBundle(
+  openers: Openers,
+  base: string | URL,
+  options: LoadOptions = {},
+): Promise<Model> {
+  const folder = new URL('./', options.base ?? base);
+  const text = new TextDecoder().decode(await readWhole(new URL('program.json', folder), options.signal));
+  const model = (await open(openers, options))(JSON.parse(text) as Manifest);
+  try {
+    await model.load(folder, options);
+    return model;
+  } catch (error) {
+    model.dispose();
+    throw error;
+  }
+}
+
+async function open(openers: Openers, options: LoadOptions): Promise<Start> {
+  const targets = Object.keys(openers) as BundleTarget[];
+  const wanted = targets.filter((target) => options.target === undefined || target === options.target);
+  const reasons: string[] = [];
+  for (const target of wanted) {
+    try {
+      return await openers[target]!(options);
+    } catch (error) {
+      reasons.push((error as Error).message);
+    }
+  }
+  const problem =
+    reasons.join('\n') || `the bundle is for ${targets.join(' and ')}, not for ${options.target}`;
+  throw new SinterError('E_DEVICE', problem);
+}
+
+/** An entry bound to a machine. */
+interface Ready<M> {
+  readonly entry: Entry;
+  /** Where each of the program's inputs lies, and each output. */
+  readonly inputs: readonly Place<M>[];
+  readonly outputs: readonly Place<M>[];
+  readonly run: Run<M>;
+}
+
+class LoadedModel<M> implements LoadingModel {
+  readonly target: BundleTarget;
+  readonly description: string;
+  readonly #manifest: Manifest;
+  readonly #machine: Machine<M>;
+  readonly #ready = new Map<string, Ready<M>>();
+  #weights: readonly Place<M>[] = [];
+  #seed = 0n;
+  #counter = 0n;
+  #disposed = false;
+
+  constructor(manifest: Manifest, target: BundleTarget, machine: Machine<M>) {
+    this.#manifest = manifest;
+    this.#machine = machine;
+    this.target = target;
+    this.description = machine.description;
+  }
+
+  /** Compiles kernels while weights come in. */
+  async load(folder: URL, { onProgress, signal }: LoadOptions): Promise<void> {
+    const { entries, files } = this.#manifest;
+    const programs = Object.entries(entries).map(([name, entry]) => ({
+      name,
+      entry,
+      program: programOf(entry, this.target),
+    }));
+    const plan = placesOf(this.#manifest, this.target, this.#machine);
+    this.#weights = plan.weights;
+    const progress = {
+      loadedBytes: 0,
+      totalBytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+      compiledKernels: 0,
+      totalKernels: programs.reduce((sum, { program }) => sum + program.kernels.length, 0),
+    };
+    const tell = (change: Partial<Progress>): void => onProgress?.(Object.assign(progress, change));
+    const compiling = programs.map(async ({ name, entry, program }) => {
+      const read = program.kernels.map(async ({ file }) => {
+        const bytes = await readWhole(new URL(file, folder), signal);
+        return this.target === 'webgpu' ? new TextDecoder().decode(bytes) : bytes;
+      });
+      const places = plan.entries.get(name)!;
+      const run = await this.#machine.prepare({ program, sources: await Promise.all(read), ...places });
+      const at = (index: number): Place<M> => places.placeOf(index);
+      this.#ready.set(name, { entry, inputs: program.inputs.map(at), outputs: program.outputs.map(at), run });
+      tell({ compiledKernels: progress.compiledKernels + program.kernels.length });
+    });
+    const loading = files.map(async (file) => {
+      const writer = new WeightWriter(file, (weight, offset, bytes) =>
+        this.#machine.write(moved(this.#weights[weight]!, offset), bytes),
+      );
+      for await (const piece of readPieces(new URL(file.name, folder), file.bytes, signal)) {
+        writer.take(piece);
+        tell({ loadedBytes: progress.loadedBytes + piece.length });
+      }
+    });
+    await Promise.all([...compiling, ...loading]);
+  }
+
+  async call(name: string, inputs: Inputs): Promise<Outputs> {
+    this.#assertAlive();
+    const ready = this.#ready.get(name);
+    if (ready === undefined) {
+      const known = [...this.#ready.keys()].join(', ');
+      throw new SinterError('E_VALUE', `there is no entry ${name}: expected one of ${known}`);
+    }
+    const { entry, run } = ready;
+    const unknown = Object.keys(inputs).find((key) => !entry.inputs.some((input) => input.name === key));
+    if (unknown !== undefined) {
+      const known = entry.inputs.map((input) => input.name).join(', ');
+      throw new SinterError('E_VALUE', `${name}: there is no input ${unknown}: expected ${known}`);
+    }
+    const given = entry.inputs.map((input) => {
+      const value = inputs[input.name];
+      if (input.kind === 'tensor') return toBytes(name, input, value);
+      if (typeof value === 'number') return value;
+      throw new SinterError('E_VALUE', `${name}: ${input.name} is a number, got ${typeof value}`);
+    });
+    entry.wiring.forEach((wire, i) => {
+      if (!('argument' in wire)) return;
+      const bytes = given[wire.argument];
+      if (bytes instanceof Uint8Array && bytes.length > 0) this.#machine.write(ready.inputs[i]!, bytes);
+    });
+    const words = this.#scalars(entry, given);
+    this.#counter = BigInt.asUintN(64, this.#counter + BigInt(entry.draws));
+    const wanted = entry.outputs.map((output) => ({
+      place: 'output' in output.from ? ready.outputs[output.from.output]! : ready.inputs[output.from.input]!,
+      bytes: bytesOf(output),
+    }));
+    const found = await run(words, wanted);
+    return Object.fromEntries(entry.outputs.map((output, i) => [output.name, fromBytes(output, found[i]!)]));
+  }
+
+  async weight(name: string): Promise<Data> {
+    this.#assertAlive();
+    const index = this.#manifest.weights.findIndex((weight) => weight.name === name);
+    const weight = this.#manifest.weights[index];
+    if (weight === undefined) throw new SinterError('E_VALUE', `there is no weight ${name}`);
+    return fromBytes(weight, await this.#machine.read(this.#weights[index]!, bytesOf(weight)));
+  }
+
+  seed(seed: number | bigint): void {
+    this.#seed = BigInt.asUintN(64, BigInt(seed));
+    this.#counter = 0n;
+  }
+
+  dispose(): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.#ready.clear();
+    this.#machine.dispose();
+  }
+
+  #assertAlive(): void {
+    if (this.#disposed) throw new SinterError('E_STATE', 'the model was disposed of');
+  }
+
+  #scalars({ scalars }: Entry, given: readonly (Uint8Array | number)[]): Int32Array<ArrayBuffer> {
+    const words = new Int32Array(scalars.length);
+    const floats = new Float32Array(words.buffer);
+    scalars.forEach((source, i) => {
+      if ('argument' in source) floats[i] = given[source.argument] as number;
+      else if ('value' in source) floats[i] = source.value;
+      else if ('seed' in source) words[i] = word(this.#seed, source.seed);
+      else words[i] = word(BigInt.asUintN(64, this.#counter + BigInt(source.offset)), source.counter);
+    });
+    return words;
+  }
+}
+
+function word(value: bigint, part: 0 | 1): number {
+  return Number(BigInt.asIntN(32, part === 0 ? value : value >> 32n));
+}

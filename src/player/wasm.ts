@@ -1,0 +1,162 @@
+// Programs of a bundle on WebAssembly: one memory that grows as a model is loaded, modules that are made once, and the threads of the
+// runtime where memory can be shared.
+
+import { DeviceError } from '../errors.ts';
+import { cutsOf, type Cut } from '../runtime/wasm/cut.ts';
+import { withSharedMemory } from '../runtime/wasm/imports.ts';
+import type { Code, Kernel } from '../runtime/wasm/modules.ts';
+import { Pool, type Job } from '../runtime/wasm/pool.ts';
+import { threading } from '../runtime/wasm/threads.ts';
+import type { Run as RunKernel } from '../runtime/wasm/worker.ts';
+import type { Binding, Copy, Machine, Place, Run } from './machine.ts';
+
+const page = 65_536;
+
+/** A machine with so many threads, else as many as the runtime takes. */
+export async function openWasm(threads: number | undefined): Promise<Machine<number>> {
+  const threaded = threading(threads);
+  const shared = threaded.spawn !== undefined;
+  const memory = new WebAssembly.Memory({ initial: 1, maximum: page, shared });
+  const pool =
+    threaded.spawn === undefined
+      ? undefined
+      : await Pool.open('wasm', threaded.count, memory, threaded.spawn);
+  return new Wasm(memory, pool);
+}
+
+class Wasm implements Machine<number> {
+  readonly description: string;
+  readonly #memory: WebAssembly.Memory;
+  readonly #pool: Pool | undefined;
+  /** Address 0 stands for nothing. */
+  #end = 256;
+  #kernels = 0;
+
+  constructor(memory: WebAssembly.Memory, pool: Pool | undefined) {
+    this.#memory = memory;
+    this.#pool = pool;
+    const threads = pool === undefined ? 'one thread' : `${pool.threads} threads`;
+    this.description = `WebAssembly SIMD, ${threads}`;
+  }
+
+  allocate(bytes: number): number {
+    const start = this.#end;
+    const end = start + 256 * Math.ceil(bytes / 256);
+    const missing = Math.ceil((end - this.#memory.buffer.byteLength) / page);
+    try {
+      if (missing > 0) this.#memory.grow(missing);
+    } catch (cause) {
+      throw new DeviceError('E_OOM', 'wasm', `${bytes} bytes were asked for beyond ${start}`, { cause });
+    }
+    this.#end = end;
+    return start;
+  }
+
+  write(place: Place<number>, bytes: Uint8Array): void {
+    this.#bytes().set(bytes, addressOf(place));
+  }
+
+  async read(place: Place<number>, bytes: number): Promise<Uint8Array> {
+    const start = addressOf(place);
+    return this.#bytes().slice(start, start + bytes);
+  }
+
+  async prepare({ program, sources, placeOf, before, after }: Binding<number>): Promise<Run<number>> {
+    const address = (buffer: number): number => addressOf(placeOf(buffer));
+    const kernels = await Promise.all(
+      sources.map((source) => this.#kernel(source as Uint8Array<ArrayBuffer>)),
+    );
+    const block = this.allocate(4 * Math.max(1, program.scalars.length));
+    const cuts = cutsOf(program, this.#pool?.threads ?? 1);
+    // Kernels run one after another, and so share what each thread has for itself.
+    const own = Math.max(0, ...program.kernels.map(scratchOf));
+    const scratch = own === 0 ? 0 : this.allocate((this.#pool?.threads ?? 1) * own);
+    const single = program.scalars.flatMap(({ input }, slot) =>
+      input === undefined ? [] : [this.#copy(address(program.inputs[input]!), block + 4 * slot, 4)],
+    );
+    const copies = (list: readonly Copy<number>[]): (() => void)[] =>
+      list.map(({ from, to, bytes }) => this.#copy(addressOf(from), addressOf(to), bytes));
+    const steps = program.steps.map((step, i): (() => void) => {
+      if (step.kind === 'copy')
+        return this.#copy(address(step.from), address(step.to), program.buffers[step.from]!.bytes);
+      if (step.kind === 'clear') {
+        const [at, { bytes }] = [address(step.buffer), program.buffers[step.buffer]!];
+        return () => void this.#bytes().fill(0, at, at + bytes);
+      }
+      if (step.kind === 'host') throw new DeviceError('E_VALIDATION', 'wasm', 'a bundle runs no host steps');
+      const args = step.buffers.map(address);
+      const described = program.kernels[step.kernel]!;
+      if (described.usesScalars) args.push(block);
+      const bytes = scratchOf(described);
+      const work = {
+        name: described.name,
+        groups: step.grid[0] * step.grid[1] * step.grid[2],
+        args,
+        ...(bytes > 0 && { scratch: { address: scratch, bytes } }),
+      };
+      return this.#dispatch(work, kernels[step.kernel]!, cuts[i]);
+    });
+    const all = [...copies(before), ...single, ...steps, ...copies(after)];
+    return (words, wanted) => {
+      this.#bytes().set(new Uint8Array(words.buffer), block);
+      for (const step of all) step();
+      return Promise.all(wanted.map(({ place, bytes }) => this.read(place, bytes)));
+    };
+  }
+
+  dispose(): void {
+    void this.#pool?.close();
+  }
+
+  /** All bytes; a memory that has grown has new ones. */
+  #bytes(): Uint8Array {
+    return new Uint8Array(this.#memory.buffer);
+  }
+
+  #copy(from: number, to: number, bytes: number): () => void {
+    return () => void this.#bytes().copyWithin(to, from, from + bytes);
+  }
+
+  /** Other threads make instances of their own, from the module in the memory. */
+  async #kernel(source: Uint8Array<ArrayBuffer>): Promise<Loaded> {
+    const module = this.#pool === undefined ? source : withSharedMemory(source);
+    const compiled = await WebAssembly.compile(module);
+    const instance = await WebAssembly.instantiate(compiled, { env: { memory: this.#memory } });
+    const kernel = { id: this.#kernels++, run: instance.exports['run'] as RunKernel, module };
+    const code = { address: 0, bytes: module.length };
+    if (this.#pool === undefined) return { kernel, code };
+    code.address = this.allocate(module.length);
+    this.#bytes().set(module, code.address);
+    return { kernel, code };
+  }
+
+  #dispatch(
+    work: Omit<Job, 'kernel' | 'code' | 'cut'>,
+    { kernel, code }: Loaded,
+    cut: Cut | undefined,
+  ): () => void {
+    const pool = this.#pool;
+    const { groups, args, scratch } = work;
+    if (groups === 0) return () => undefined;
+    if (pool !== undefined && cut !== undefined) {
+      const job = { ...work, kernel, code, cut };
+      return () => pool.run(job);
+    }
+    const all = [0, groups, ...args, ...(scratch === undefined ? [] : [scratch.address])];
+    return () => kernel.run(...all);
+  }
+}
+
+interface Loaded {
+  readonly kernel: Kernel;
+  readonly code: Code;
+}
+
+/** Bytes of one thread's scratch memory, in whole cache lines. */
+function scratchOf({ sharedBytes = 0 }: { readonly sharedBytes?: number }): number {
+  return 128 * Math.ceil(sharedBytes / 128);
+}
+
+function addressOf({ memory, offset }: Place<number>): number {
+  return memory + offset;
+}

@@ -1,0 +1,224 @@
+// Programs of a bundle on WebGPU: buffers that are made once, a bind group for each dispatch, one command buffer a call.
+
+import { DeviceError } from '../errors.ts';
+import type { Binding, Copy, Machine, Place, Run } from './machine.ts';
+
+type GpuPlace = Place<GPUBuffer>;
+type GpuCopy = Copy<GPUBuffer>;
+
+type Step =
+  | {
+      readonly pipeline: GPUComputePipeline;
+      readonly group: GPUBindGroup;
+      readonly grid: readonly [number, number, number];
+    }
+  | { readonly copy: GpuCopy }
+  | { readonly clear: GpuPlace; readonly bytes: number };
+
+/** GPUBufferUsage: MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE. Node has no such global. */
+const [mapRead, copySource, copyTarget, uniform, storage] = [1, 4, 8, 64, 128] as const;
+const compute = 4;
+
+/** A machine on this device, else on the adapter that the browser prefers. Rejects with E_DEVICE where there is none. */
+export async function openWebGpu(given: GPUDevice | undefined): Promise<Machine<GPUBuffer>> {
+  if (given !== undefined) return new WebGpu(given, false);
+  const adapter = await globalThis.navigator?.gpu?.requestAdapter({ powerPreference: 'high-performance' });
+  if (!adapter)
+    throw new DeviceError('E_DEVICE', 'webgpu', 'there is no adapter here', { hint: "target: 'wasm'" });
+  const { maxBufferSize, maxStorageBufferBindingSize, maxStorageBuffersPerShaderStage } = adapter.limits;
+  const device = await adapter.requestDevice({
+    requiredLimits: { maxBufferSize, maxStorageBufferBindingSize, maxStorageBuffersPerShaderStage },
+    requiredFeatures: [...adapter.features].filter((name) => name === 'subgroups') as GPUFeatureName[],
+  });
+  return new WebGpu(device, true);
+}
+
+class WebGpu implements Machine<GPUBuffer> {
+  readonly description: string;
+  readonly #gpu: GPUDevice;
+  readonly #isOurs: boolean;
+  readonly #buffers: GPUBuffer[] = [];
+  #lost: string | undefined;
+
+  constructor(gpu: GPUDevice, isOurs: boolean) {
+    this.#gpu = gpu;
+    this.#isOurs = isOurs;
+    const { vendor, architecture, description } = gpu.adapterInfo ?? {};
+    this.description = description || [vendor, architecture].filter(Boolean).join(' ') || 'WebGPU';
+    void gpu.lost.then(({ message }) => (this.#lost = message || 'the device is gone'));
+  }
+
+  allocate(bytes: number): GPUBuffer {
+    return this.#buffer(bytes, storage | copySource | copyTarget);
+  }
+
+  write({ memory, offset }: GpuPlace, bytes: Uint8Array): void {
+    this.#gpu.queue.writeBuffer(memory, offset, bytes as Uint8Array<ArrayBuffer>);
+  }
+
+  async read(place: GpuPlace, bytes: number): Promise<Uint8Array> {
+    const [found] = await this.#submit([], [{ place, bytes }]);
+    return found!;
+  }
+
+  async prepare(binding: Binding<GPUBuffer>): Promise<Run<GPUBuffer>> {
+    const gpu = this.#gpu;
+    for (const filter of ['validation', 'out-of-memory'] as const) gpu.pushErrorScope(filter);
+    // Scopes end before anything is waited for: another model may be made ready meanwhile.
+    const ready = this.#stepsOf(binding);
+    const complaints = [gpu.popErrorScope(), gpu.popErrorScope()];
+    const steps = await ready;
+    for (const [i, complaint] of (await Promise.all(complaints)).entries())
+      if (complaint) throw new DeviceError(i === 0 ? 'E_OOM' : 'E_VALIDATION', 'webgpu', complaint.message);
+    const { block } = steps;
+    return (words, wanted) => {
+      if (words.length > 0) gpu.queue.writeBuffer(block, 0, words);
+      return this.#submit(steps.all, wanted);
+    };
+  }
+
+  dispose(): void {
+    for (const buffer of this.#buffers) buffer.destroy();
+    if (this.#isOurs) this.#gpu.destroy();
+  }
+
+  #buffer(size: number, usage: number): GPUBuffer {
+    const buffer = this.#gpu.createBuffer({ size: Math.ceil(size / 16) * 16, usage });
+    this.#buffers.push(buffer);
+    return buffer;
+  }
+
+  /** Everything is asked of the device before the first wait. */
+  async #stepsOf({ program, sources, placeOf, before, after }: Binding<GPUBuffer>): Promise<{
+    readonly all: readonly Step[];
+    readonly block: GPUBuffer;
+  }> {
+    const gpu = this.#gpu;
+    const kernels = program.kernels.map(({ name, bindings, usesScalars }, i) => {
+      const types: GPUBufferBindingType[] = bindings.map((access) =>
+        access === 'read' ? 'read-only-storage' : 'storage',
+      );
+      if (usesScalars) types.push('uniform');
+      const entries = types.map((type, at) => ({ binding: at, visibility: compute, buffer: { type } }));
+      const layout = gpu.createBindGroupLayout({ entries });
+      const pipeline = gpu.createComputePipelineAsync({
+        label: name,
+        layout: gpu.createPipelineLayout({ bindGroupLayouts: [layout] }),
+        compute: {
+          module: gpu.createShaderModule({ code: sources[i] as string, label: name }),
+          entryPoint: name,
+        },
+      });
+      pipeline.catch(() => undefined);
+      return { name, usesScalars, layout, pipeline };
+    });
+    const block = this.#buffer(4 * Math.max(4, program.scalars.length), uniform | copyTarget);
+    const groups = program.steps.map((step) => {
+      if (step.kind !== 'dispatch') return undefined;
+      const { name, usesScalars, layout } = kernels[step.kernel]!;
+      const entries: GPUBindGroupEntry[] = step.buffers.map((index, at) => {
+        const { memory, offset } = placeOf(index);
+        // Whole vec4s: kernels may read and write a tail of fewer words as one.
+        const size = Math.ceil(program.buffers[index]!.bytes / 16) * 16;
+        return { binding: at, resource: { buffer: memory, offset, size } };
+      });
+      if (usesScalars) entries.push({ binding: entries.length, resource: { buffer: block } });
+      return gpu.createBindGroup({ label: name, layout, entries });
+    });
+    const pipelines: GPUComputePipeline[] = [];
+    for (const { name, pipeline } of kernels) {
+      try {
+        pipelines.push(await pipeline);
+      } catch (error) {
+        throw new DeviceError('E_VALIDATION', 'webgpu', (error as Error).message, {
+          kernel: name,
+          cause: error,
+        });
+      }
+    }
+    const single = program.scalars.flatMap(({ input }, slot): GpuCopy[] => {
+      if (input === undefined) return [];
+      return [{ from: placeOf(program.inputs[input]!), to: { memory: block, offset: 4 * slot }, bytes: 4 }];
+    });
+    const copies = (list: readonly GpuCopy[]): Step[] => list.flatMap((copy) => this.#copy(copy));
+    const steps = program.steps.flatMap((step, i): Step[] => {
+      if (step.kind === 'clear')
+        return [{ clear: placeOf(step.buffer), bytes: program.buffers[step.buffer]!.bytes }];
+      if (step.kind === 'copy')
+        return this.#copy({
+          from: placeOf(step.from),
+          to: placeOf(step.to),
+          bytes: program.buffers[step.from]!.bytes,
+        });
+      if (step.kind !== 'dispatch' || step.grid.includes(0)) return [];
+      return [{ pipeline: pipelines[step.kernel]!, group: groups[i]!, grid: step.grid }];
+    });
+    return { all: [...copies([...before, ...single]), ...steps, ...copies(after)], block };
+  }
+
+  /** WebGPU forbids copies within one buffer: they go by another. */
+  #copy({ from, to, bytes }: GpuCopy): Step[] {
+    if (from.memory !== to.memory) return [{ copy: { from, to, bytes } }];
+    if (from.offset === to.offset) return [];
+    const between = { memory: this.#buffer(bytes, copySource | copyTarget), offset: 0 };
+    return [{ copy: { from, to: between, bytes } }, { copy: { from: between, to, bytes } }];
+  }
+
+  async #submit(
+    steps: readonly Step[],
+    wanted: readonly { readonly place: GpuPlace; readonly bytes: number }[],
+  ): Promise<Uint8Array[]> {
+    if (this.#lost !== undefined) throw new DeviceError('E_DEVICE_LOST', 'webgpu', this.#lost);
+    const gpu = this.#gpu;
+    const encoder = gpu.createCommandEncoder();
+    let pass: GPUComputePassEncoder | undefined;
+    for (const step of steps) {
+      if ('pipeline' in step) {
+        pass ??= encoder.beginComputePass();
+        pass.setPipeline(step.pipeline);
+        pass.setBindGroup(0, step.group);
+        pass.dispatchWorkgroups(...step.grid);
+        continue;
+      }
+      pass?.end();
+      pass = undefined;
+      if ('clear' in step) encoder.clearBuffer(step.clear.memory, step.clear.offset, step.bytes);
+      else copyBuffer(encoder, step.copy);
+    }
+    pass?.end();
+    let size = 0;
+    const parts = wanted.map(({ place, bytes }) => {
+      const part = { from: place, start: size, bytes };
+      size += 4 * Math.ceil(bytes / 4);
+      return part;
+    });
+    if (size === 0) {
+      gpu.queue.submit([encoder.finish()]);
+      return parts.map(() => new Uint8Array());
+    }
+    const staging = gpu.createBuffer({ size, usage: mapRead | copyTarget });
+    for (const { from, start, bytes } of parts)
+      if (bytes > 0)
+        copyBuffer(encoder, {
+          from,
+          to: { memory: staging, offset: start },
+          bytes: 4 * Math.ceil(bytes / 4),
+        });
+    gpu.queue.submit([encoder.finish()]);
+    try {
+      await staging.mapAsync(1);
+      const bytes = new Uint8Array(staging.getMappedRange());
+      return parts.map((part) => bytes.slice(part.start, part.start + part.bytes));
+    } catch (error) {
+      throw new DeviceError('E_DEVICE_LOST', 'webgpu', this.#lost ?? (error as Error).message, {
+        cause: error,
+      });
+    } finally {
+      staging.destroy();
+    }
+  }
+}
+
+function copyBuffer(encoder: GPUCommandEncoder, { from, to, bytes }: GpuCopy): void {
+  encoder.copyBufferToBuffer(from.memory, from.offset, to.memory, to.offset, bytes);
+}
