@@ -35,7 +35,7 @@ export function traceEntry(point: EntryPoint, state: unknown, weights: WeightTab
   const flat = flatten(hasState ? [state, ...point.inputs] : point.inputs, 'build');
   const traced = traceFlat(point.fn, flat);
   const names = argumentNames(point, flat, hasState);
-  const isOfState = (leaf: number): boolean => hasState && /^\[0\]/.test(flat.paths[leaf]!);
+  const isOfState = (leaf: number): boolean => hasState && flat.paths[leaf]!.startsWith('[0]');
 
   // What callers give, in the order of the leaves.
   const inputs: EntryInput[] = [];

@@ -2,6 +2,9 @@
 
 import type { BundleTarget, Entry, EntryInput, Manifest, TensorType } from '../player/manifest.ts';
 
+/** Where users import a bundle from. */
+const script = './index.js';
+
 const arrays: Readonly<Record<TensorType['dtype'], string>> = {
   bool: 'Uint8Array',
   i8: 'Int8Array',
@@ -119,7 +122,7 @@ export function guideOf(
 Made by ${producer}, for ${targets.join(' and ')}. The folder needs no package: serve it, or import it in Node 20 or newer.
 
 \`\`\`js
-import { load } from './index.js';
+import { load } from '${script}';
 
 const model = await load();
 const { ${entry.outputs.map(({ name: output }) => (/^[A-Za-z_$][\w$]*$/.test(output) ? output : `${JSON.stringify(output)}: value`)).join(', ')} } = ${call}({

@@ -112,7 +112,7 @@ class LoadedModel<M> implements LoadingModel {
   readonly #machine: Machine<M>;
   readonly #ready = new Map<string, Ready<M>>();
   #weights: readonly Place<M>[] = [];
-  #seed = 0n;
+  #seed = entropy();
   #counter = 0n;
   #disposed = false;
 
@@ -232,6 +232,11 @@ class LoadedModel<M> implements LoadingModel {
     });
     return words;
   }
+}
+
+/** A seed that differs from page to page. */
+function entropy(): bigint {
+  return crypto.getRandomValues(new BigUint64Array(1))[0]!;
 }
 
 function word(value: bigint, part: 0 | 1): number {

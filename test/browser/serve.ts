@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = { js: 'text/javascript', html: '
 
 /** A file and the headers that go with it. */
 export interface Answer {
-  readonly body: string;
+  readonly body: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
 }
 

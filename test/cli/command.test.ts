@@ -51,7 +51,10 @@ describe('help', () => {
 describe('mistakes exit with 2 and say what there is', () => {
   test.each([
     [[], 'usage: sinter COMMAND'],
-    [['explian'], "there is no command 'explian': expected devices, demo, explain, lower, budget, bench"],
+    [
+      ['explian'],
+      "there is no command 'explian': expected devices, demo, explain, lower, build, budget, bench",
+    ],
     [['budget', '--jsn'], "budget: Unknown option '--jsn'\n  try: sinter budget --help"],
     [['budget', 'extra'], 'budget: Unexpected argument'],
     [['explain'], '--workload NAME is missing: expected one of\n  gelu '],

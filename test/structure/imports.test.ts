@@ -23,8 +23,16 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   io: ['errors.ts', 'ir', 'tensor'],
   'index.ts': ['errors.ts', 'tune', 'explain.ts', 'tensor', 'type ir', 'type runtime'],
   workloads: ['errors.ts', 'index.ts', 'explain.ts', 'schedule/target.ts', 'nn', 'optim'],
+  player: [
+    'errors.ts',
+    ...['cut', 'imports', 'pool', 'threads'].map((file) => `runtime/wasm/${file}.ts`),
+    'type runtime',
+  ],
+  aot: ['errors.ts', 'ir', 'io', 'schedule/target.ts', 'compile.ts', 'tensor', 'type player', 'type runtime'],
   cli: [
     'errors.ts',
+    'aot',
+    'type player',
     'table.ts',
     'index.ts',
     'explain.ts',

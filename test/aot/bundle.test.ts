@@ -1,0 +1,302 @@
+// Functions built ahead of time compute what they compute in Sinter, with nothing of Sinter there but the files of their folder.
+
+import { spawnSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { createServer } from 'node:http';
+import * as path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Bundle } from '../../src/aot/bundle.ts';
+import type { EntryPoint } from '../../src/aot/entry.ts';
+import { compile, manualSeed, setDevice, tensor, zeros, type Tensor } from '../../src/index.ts';
+import { namedParameters } from '../../src/nn/index.ts';
+import type { Inputs, LoadOptions, Outputs } from '../../src/player/player.ts';
+import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
+import { built, player, removeFolders, temporary, written } from './bundles.ts';
+import * as perceptron from './perceptron.ts';
+
+interface Loaded {
+  readonly target: string;
+  readonly description: string;
+  train(inputs: Inputs): Promise<Outputs>;
+  predict(inputs: Inputs): Promise<Outputs>;
+  noise(inputs: Inputs): Promise<Outputs>;
+  weight(name: string): Promise<Float32Array | Int32Array>;
+  seed(seed: number): void;
+  dispose(): void;
+}
+
+const { train, predict, noise, inputs: examples } = perceptron;
+const points = Object.entries({ train, predict, noise }).map(([name, fn]): EntryPoint => {
+  return { name, fn: fn as EntryPoint['fn'], inputs: examples[name as keyof typeof examples] };
+});
+
+let bundle: Bundle;
+let folder: string;
+let load: (options?: LoadOptions) => Promise<Loaded>;
+let given: { readonly images: Float32Array<ArrayBuffer>; readonly labels: Int32Array<ArrayBuffer> };
+let gpu: GPUDevice;
+beforeAll(async () => {
+  setDevice('wasm');
+  bundle = await built(points, { state: perceptron.state });
+  folder = written(bundle);
+  ({ load } = (await import(path.join(folder, 'index.js'))) as { load: typeof load });
+  const [{ images, labels }] = perceptron.inputs.train as [{ images: Tensor; labels: Tensor }, number];
+  given = {
+    images: Float32Array.from((await images.data()) as Float32Array),
+    labels: Int32Array.from((await labels.data()) as Int32Array),
+  };
+  gpu = await (await softwareAdapter()).requestDevice();
+}, 60_000);
+afterAll(() => {
+  gpu.destroy();
+  removeFolders();
+  setDevice(undefined);
+});
+
+const places: Readonly<Record<string, () => LoadOptions>> = {
+  'wasm, one thread': () => ({ target: 'wasm', threads: 1 }),
+  'wasm, two threads': () => ({ target: 'wasm', threads: 2 }),
+  webgpu: () => ({ target: 'webgpu', device: gpu }),
+};
+
+function expectClose(found: ArrayLike<number>, expected: ArrayLike<number>): void {
+  expect(found.length).toBe(expected.length);
+  Array.from(expected, (value, i) => expect(found[i]).toBeCloseTo(value, 5));
+}
+
+describe.each(Object.keys(places))('on %s', (place) => {
+  const options = (): LoadOptions => places[place]!();
+
+  test('train steps lose as Sinter does, and predict by what they have learned', async () => {
+    const model = await load(options());
+    const step = compile(perceptron.train);
+    let { state } = perceptron;
+    for (let i = 0; i < 3; i++) {
+      const { images, labels } = perceptron.inputs.train[0] as { images: Tensor; labels: Tensor };
+      const next = step(state, { images, labels }, 0.02);
+      state = next.state;
+      const { loss } = await model.train({
+        'batch.images': given.images,
+        'batch.labels': given.labels,
+        rate: 0.02,
+      });
+      expectClose(loss as Float32Array, (await next.loss.data()) as Float32Array);
+    }
+    const expected = perceptron.predict(state, tensor([...given.images]).reshape([8, 20]));
+    const { logits, best } = await model.predict({ images: given.images });
+    expectClose(logits as Float32Array, (await expected.logits.data()) as Float32Array);
+    expect([...(best as Int32Array)]).toEqual([...((await expected.best.data()) as Int32Array)]);
+    for (const [name, parameter] of namedParameters(state.model))
+      expectClose(await model.weight(`model.${name}`), (await parameter.data()) as Float32Array);
+    expect([...(await model.weight('optimizer.step'))]).toEqual([3]);
+    model.dispose();
+  });
+
+  test('random draws are those of the seed, other ones at each call', async () => {
+    const model = await load(options());
+    model.seed(11);
+    manualSeed(11);
+    const shift = Float32Array.of(1, 2, 3, 4);
+    for (let i = 0; i < 2; i++) {
+      const expected = perceptron.noise(perceptron.state, tensor([1, 2, 3, 4]));
+      const { output } = await model.noise({ shift });
+      expectClose(output as Float32Array, (await expected.data()) as Float32Array);
+    }
+    model.dispose();
+  });
+
+  test('wrong calls say what was expected', async () => {
+    const model = await load(options());
+    const images = given.images;
+    await expect(model.predict({ images: Int32Array.from(images) })).rejects.toThrow(
+      'predict: images is f32[8, 20]: expected Float32Array of 160, got Int32Array of 160',
+    );
+    await expect(model.predict({ images: images.slice(1) })).rejects.toThrow('got Float32Array of 159');
+    await expect(model.predict({})).rejects.toThrow('expected Float32Array of 160, got undefined');
+    await expect(model.predict({ images, more: 1 })).rejects.toThrow(
+      'there is no input more: expected images',
+    );
+    const whole = { 'batch.images': images, 'batch.labels': given.labels };
+    await expect(model.train({ ...whole, rate: images })).rejects.toThrow('rate is a number, got object');
+    await expect(model.weight('nothing')).rejects.toThrow('there is no weight nothing');
+    expect((await model.predict({ images }))['logits']).toHaveLength(32);
+    model.dispose();
+    model.dispose();
+    await expect(model.predict({ images })).rejects.toMatchObject({ code: 'E_STATE' });
+  });
+
+  test('two models keep their states apart', async () => {
+    const [one, other] = await Promise.all([load(options()), load(options())]);
+    const batch = { 'batch.images': given.images, 'batch.labels': given.labels, rate: 0.1 };
+    const [before] = [(await other!.train(batch))['loss']];
+    for (let i = 0; i < 4; i++) await one!.train(batch);
+    const { loss } = await one!.train(batch);
+    expect((loss as Float32Array)[0]).toBeLessThan((before as Float32Array)[0]!);
+    expect([...(await other!.weight('optimizer.step'))]).toEqual([1]);
+    one!.dispose();
+    other!.dispose();
+  });
+});
+
+describe('the folder', () => {
+  test('has code that imports nothing, of few bytes', async () => {
+    const script = bundle.files.get('index.js') as string;
+    expect(script).not.toMatch(/\bimport\s*(?:[{*"'(]|\w+\s+from)/);
+    const sizes = { webgpu: 6, wasm: 8 } as const;
+    for (const [target, kilobytes] of Object.entries(sizes)) {
+      const alone = await built([points[1]!], { state: perceptron.state, targets: [target as 'wasm'] });
+      const bytes = gzipSync(alone.files.get('index.js') as string, { level: 9 }).length;
+      console.log(`index.js for ${target}: ${bytes} bytes gzipped`);
+      expect(bytes).toBeLessThanOrEqual(1000 * kilobytes);
+    }
+  });
+
+  test('runs what its README shows, where there is nothing else', async () => {
+    const alone = await built([points[1]!], { state: perceptron.state, targets: ['wasm'] });
+    const place = written(alone);
+    const snippet = /```js\n([^]*?)```/.exec(alone.files.get('README.md') as string)![1]!;
+    fs.writeFileSync(path.join(place, 'snippet.js'), snippet);
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['snippet.js'], {
+      cwd: place,
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^Float32Array\(32\) \[/);
+  });
+
+  test('has types that hold its snippet', async () => {
+    const place = written(bundle);
+    const snippet = /```js\n([^]*?)```/.exec(bundle.files.get('README.md') as string)![1]!;
+    fs.writeFileSync(path.join(place, 'snippet.mts'), snippet);
+    const tsc = path.resolve('node_modules/typescript/bin/tsc');
+    const options = [
+      '--noEmit',
+      '--strict',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2022',
+      '--lib',
+      'es2022,dom',
+      '--types',
+      '',
+    ];
+    const { stdout, status } = spawnSync(process.execPath, [tsc, ...options, 'snippet.mts'], {
+      cwd: place,
+      encoding: 'utf8',
+    });
+    expect([status, stdout]).toEqual([0, '']);
+  });
+
+  test('keeps zeros out of its files, and splits large ones', async () => {
+    const parameters = [...namedParameters(perceptron.state.model).values()];
+    const bytes = parameters.reduce((sum, { size }) => sum + 4 * size, 0) + 4 * perceptron.scale.size;
+    const [file] = bundle.manifest.files;
+    expect(file!.parts.reduce((sum, part) => sum + part.bytes, 0)).toBe(bytes);
+    expect(bundle.manifest.weights.filter(({ state }) => state).length).toBe(3 * parameters.length + 1);
+    const split = await built(points, { state: perceptron.state, targets: ['wasm'], shardSize: 300 });
+    expect(split.manifest.files.map(({ name }) => name)).toEqual([
+      'weights-1-of-3.safetensors',
+      'weights-2-of-3.safetensors',
+      'weights-3-of-3.safetensors',
+    ]);
+    const { load: loadSplit } = (await import(path.join(written(split), 'index.js'))) as {
+      load: typeof load;
+    };
+    const [one, other] = [await loadSplit(), await load({ target: 'wasm' })];
+    const { images } = given;
+    expect(await one.predict({ images })).toEqual(await other.predict({ images }));
+    one.dispose();
+    other.dispose();
+  });
+});
+
+describe('what no bundle can do is refused', () => {
+  const refused: readonly (readonly [string, EntryPoint, unknown, string])[] = [
+    [
+      'a result that is no tensor',
+      { name: 'f', fn: () => 'text', inputs: [] },
+      undefined,
+      'f returns text, which is no tensor',
+    ],
+    [
+      'a state with less than before',
+      { name: 'f', fn: ((s: { a: Tensor }) => ({ state: { a: s.a.add(1) } })) as never, inputs: [] },
+      { a: zeros([2]), b: zeros([2]) },
+      'f returns a state without .b',
+    ],
+    [
+      'a state with more',
+      { name: 'f', fn: ((s: { a: Tensor }) => ({ state: { a: s.a, b: s.a } })) as never, inputs: [] },
+      { a: zeros([2]) },
+      'f returns a state with .b',
+    ],
+    [
+      'a value that is only handed through',
+      { name: 'f', fn: ((x: Tensor) => x) as never, inputs: [zeros([2])] },
+      undefined,
+      'returns output, which it does nothing with',
+    ],
+  ];
+  test.each(refused)('%s', async (_, point, state, words) => {
+    const building = built([point], { targets: ['wasm'], ...(state !== undefined && { state }) });
+    await expect(building).rejects.toMatchObject({ code: 'E_UNSUPPORTED' });
+    await expect(
+      built([point], { targets: ['wasm'], ...(state !== undefined && { state }) }),
+    ).rejects.toThrow(words);
+  });
+});
+
+describe('over a network', () => {
+  test('a connection that breaks is taken up where it ended; progress is told; loading can be stopped', async () => {
+    const ranges: (string | undefined)[] = [];
+    const server = createServer((request, response) => {
+      const name = new URL(request.url!, 'http://here').pathname;
+      const held = bundle.files.get(name.slice(1));
+      if (held === undefined) return void response.writeHead(404).end();
+      const content = Buffer.from(held);
+      if (!name.endsWith('.safetensors')) return void response.end(content);
+      ranges.push(request.headers.range);
+      const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? 'bytes=0-')![1]);
+      response.writeHead(from === 0 ? 200 : 206, { 'content-length': content.length - from });
+      // Ends in the middle, twice.
+      if (ranges.length > 2) return void response.end(content.subarray(from));
+      response.write(content.subarray(from, from + 700));
+      setTimeout(() => response.destroy(), 50);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as { port: number };
+    const base = `http://127.0.0.1:${port}/`;
+    const told: number[] = [];
+    const model = await load({
+      base,
+      target: 'wasm',
+      onProgress: ({ loadedBytes }) => told.push(loadedBytes),
+    });
+    expect(ranges).toEqual([undefined, 'bytes=700-', 'bytes=1400-']);
+    expect(told.at(-1)).toBe(bundle.manifest.files[0]!.bytes);
+    const near = await load({ target: 'wasm' });
+    const { images } = given;
+    expect(await model.predict({ images })).toEqual(await near.predict({ images }));
+    const stop = new AbortController();
+    stop.abort(new Error('enough'));
+    await expect(load({ base, target: 'wasm', signal: stop.signal })).rejects.toThrow('enough');
+    await expect(load({ base: `${base}elsewhere/`, target: 'wasm' })).rejects.toThrow('the server gave 404');
+    model.dispose();
+    near.dispose();
+    server.close();
+  });
+
+  test('a folder that is not there says so', async () => {
+    const missing = new URL(`file://${temporary()}/nothing/`);
+    await expect(load({ base: missing, target: 'wasm' })).rejects.toMatchObject({ code: 'E_IO' });
+  });
+
+  test('a target that the bundle has not is refused', async () => {
+    expect(player('wasm')).toContain('sinterPlayer');
+    await expect(load({ target: 'cuda' as 'wasm' })).rejects.toThrow(
+      'the bundle is for webgpu and wasm, not for cuda',
+    );
+  });
+});

@@ -1,0 +1,54 @@
+// Bundles for tests: built from a module, written to a temporary folder, with players made from the sources as they are.
+
+import { spawnSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { bundleOf, type Bundle, type BundleOptions } from '../../src/aot/bundle.ts';
+import type { EntryPoint } from '../../src/aot/entry.ts';
+
+const project = path.resolve(import.meta.dirname, '../..');
+let players: string | undefined;
+
+/** The code that runs bundles of this kind. */
+export function player(kind: 'webgpu' | 'wasm' | 'either'): string {
+  if (players === undefined) {
+    players = temporary();
+    const script = path.join(project, 'scripts', 'players.ts');
+    const loader = path.join(project, 'node_modules', 'tsx', 'dist', 'cli.mjs');
+    const made = spawnSync(process.execPath, [loader, script, players], { encoding: 'utf8' });
+    if (made.status !== 0) throw new Error(`players gave ${made.status}:\n${made.stderr}`);
+  }
+  return fs.readFileSync(path.join(players, `${kind}.js`), 'utf8');
+}
+
+const made: string[] = [];
+
+/** A folder that `removeFolders` removes. */
+export function temporary(): string {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sinter-bundle-'));
+  made.push(folder);
+  return folder;
+}
+
+export function removeFolders(): void {
+  for (const folder of made.splice(0)) fs.rmSync(folder, { recursive: true, force: true });
+  players = undefined;
+}
+
+/** Builds functions for both targets. */
+export function built(points: readonly EntryPoint[], options: Partial<BundleOptions> = {}): Promise<Bundle> {
+  const { targets = ['webgpu', 'wasm'] } = options;
+  const kind = targets.length === 2 ? 'either' : targets[0]!;
+  return bundleOf(points, { producer: 'sinter', title: 'test', player: player(kind), ...options, targets });
+}
+
+/** Writes a bundle to a folder of its own. */
+export function written({ files }: Bundle): string {
+  const folder = temporary();
+  for (const [name, content] of files) {
+    fs.mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+    fs.writeFileSync(path.join(folder, name), content);
+  }
+  return folder;
+}

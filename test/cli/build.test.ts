@@ -1,0 +1,74 @@
+// `sinter build` as someone at a command line meets it.
+
+import { spawnSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { runCli } from '../../src/cli/run.ts';
+import { setDevice } from '../../src/index.ts';
+import { removeFolders, temporary } from '../aot/bundles.ts';
+
+afterAll(() => {
+  removeFolders();
+  setDevice(undefined);
+});
+
+const module = path.resolve(import.meta.dirname, '../aot/perceptron.ts');
+
+/** Runs the command; gives its exit code, and what it wrote. */
+async function sinter(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const [out, err]: [string[], string[]] = [[], []];
+  const code = await runCli(args, {
+    columns: undefined,
+    line: (text) => out.push(text),
+    note: (text) => err.push(text),
+    mark: (text) => err.push(text),
+    live: () => undefined,
+  });
+  return { code, out: out.join('\n'), err: err.join('\n') };
+}
+
+test('builds a folder that runs, and says what is in it', async () => {
+  const folder = path.join(temporary(), 'made', 'here');
+  const { code, out } = await sinter('build', module, '--out', folder, '--target', 'wasm', '--json');
+  expect(code).toBe(0);
+  const result = JSON.parse(out) as Record<string, unknown>;
+  expect(result).toMatchObject({
+    out: folder,
+    targets: ['wasm'],
+    weights: 14,
+  });
+  expect((result['entries'] as string[]).toSorted()).toEqual(['noise', 'predict', 'train']);
+  expect(result['scriptGzip']).toBeLessThan(8000);
+  const use = `import { load } from ${JSON.stringify(path.join(folder, 'index.js'))};
+const model = await load();
+const { best } = await model.predict({ images: new Float32Array(160) });
+console.log(best.length, model.description);
+model.dispose();`;
+  const made = spawnSync(process.execPath, ['--input-type=module', '--eval', use], { encoding: 'utf8' });
+  expect([made.stderr, made.stdout]).toEqual(['', expect.stringMatching(/^8 WebAssembly SIMD, /)]);
+});
+
+test('tells people what it wrote', async () => {
+  const folder = temporary();
+  const { code, out } = await sinter('build', module, '--out', folder, '--export', 'predict');
+  expect(code).toBe(0);
+  expect(out).toMatch(/index\.js .* gzipped/);
+  expect(out).toMatch(/kernels\/ .* 2 for webgpu, 2 for wasm|kernels\/ .* for webgpu, .* for wasm/);
+  expect(fs.existsSync(path.join(folder, 'README.md'))).toBe(true);
+});
+
+test.each([
+  [['build'], 'no FILE given'],
+  [['build', module], 'no folder given'],
+  [['build', 'nothing.ts', '--out', 'x'], 'there is no file nothing.ts'],
+  [
+    ['build', module, '--out', 'x', '--target', 'abacus'],
+    "there are no bundles for 'abacus': expected webgpu, wasm",
+  ],
+  [['build', module, '--out', 'x', '--export', 'nothing'], "exports no function 'nothing'"],
+  [['build', module, '--out', 'x', '--shard-size', '0'], 'expects a whole number of at least 1'],
+])('%j is refused with what to do', async (args, words) => {
+  const { code, err } = await sinter(...args);
+  expect([code, err]).toEqual([2, expect.stringContaining(words)]);
+});
