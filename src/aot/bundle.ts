@@ -3,12 +3,15 @@
 
 import { compileGraph } from '../compile.ts';
 import { SinterError } from '../errors.ts';
-import type { BundledKernel, BundleTarget, Entry, Manifest } from '../player/manifest.ts';
+import type { BundledKernel, BundleTarget, Entry, Manifest, Weight } from '../player/manifest.ts';
+import type { HostTensor } from '../io/host.ts';
 import type { ProgramKernel } from '../runtime/program.ts';
 import { gpuTarget, wasmTarget, type Target } from '../schedule/target.ts';
 import type { Handle } from '../tensor/handle.ts';
 import { traceEntry, type EntryPoint, type TracedEntry } from './entry.ts';
 import { guideOf, scriptOf, typesOf } from './texts.ts';
+import { isPacked, pack, partsOf, type WeightFormat } from './formats.ts';
+import { overStored, type Stored } from './storage.ts';
 import { WeightTable, weightFiles } from './weights.ts';
 
 export interface BundleOptions {
@@ -21,6 +24,8 @@ export interface BundleOptions {
   readonly state?: unknown;
   /** Names of captured tensors. */
   readonly names?: ReadonlyMap<Handle, string>;
+  /** How matrices are stored that no call changes; as they are by default. */
+  readonly format?: WeightFormat;
   /** Most bytes of a file of weights; all in one by default. */
   readonly shardSize?: number;
   /** The code that runs bundles for these targets. */
@@ -37,23 +42,28 @@ const targets: Readonly<Record<BundleTarget, Target>> = { webgpu: gpuTarget, was
 
 /** Compiles entries for targets. Throws what the compiler has against them, and E_UNSUPPORTED at what no bundle can do. */
 export async function bundleOf(points: readonly EntryPoint[], options: BundleOptions): Promise<Bundle> {
-  const weights = new WeightTable(options.names ?? new Map());
+  const table = new WeightTable(options.names ?? new Map());
+  const traced = points.map((point) => ({ point, traced: traceEntry(point, options.state, table) }));
+  const { weights, values, stored } = await storedWeights(
+    table,
+    options.format ?? 'f32',
+    traced.map((one) => one.traced),
+  );
   const files = new Map<string, string | Uint8Array>();
-  const traced = points.map((point) => ({ point, traced: traceEntry(point, options.state, weights) }));
   const entries: Record<string, Entry> = {};
-  for (const { point, traced: one } of traced) {
+  for (const { point, traced: recorded } of traced) {
+    const one = overStored(recorded, stored);
     const programs = Object.fromEntries(
       options.targets.map((target) => [target, bundled(point, one, target, files)]),
     );
     entries[point.name] = { ...one.entry, programs };
   }
-  const values = await weights.values();
-  const shards = weightFiles(weights.all, values, options.shardSize ?? Infinity);
+  const shards = weightFiles(weights, values, options.shardSize ?? Infinity);
   for (const { file, bytes } of shards) files.set(file.name, bytes);
   const manifest: Manifest = {
     version: 1,
     producer: options.producer,
-    weights: weights.all,
+    weights,
     files: shards.map(({ file }) => file),
     entries,
   };
@@ -66,6 +76,40 @@ export async function bundleOf(points: readonly EntryPoint[], options: BundleOpt
   );
   files.set('README.md', guideOf(manifest, options.title, options.targets, files));
   return { manifest, files };
+}
+
+/** Weights as they are stored: their types, their values, and where each weight's begin. */
+async function storedWeights(
+  table: WeightTable,
+  format: WeightFormat,
+  traced: readonly TracedEntry[],
+): Promise<{ readonly weights: Weight[]; readonly values: HostTensor[]; readonly stored: Stored[] }> {
+  // What a call hands out is handed out as it is.
+  const shown = new Set(
+    traced.flatMap(({ entry: { outputs, updates, wiring } }) =>
+      [...outputs, ...updates].flatMap(({ from }) => {
+        const wire = 'input' in from ? wiring[from.input] : undefined;
+        return wire !== undefined && 'weight' in wire ? [wire.weight] : [];
+      }),
+    ),
+  );
+  const all = await table.values();
+  const weights: Weight[] = [];
+  const values: HostTensor[] = [];
+  const stored = table.all.map((weight, i): Stored => {
+    const own = !weight.state && !shown.has(i) && isPacked(format, weight) ? format : 'f32';
+    const first = weights.length;
+    if (own === 'f32') {
+      weights.push(weight);
+      values.push(all[i]!);
+      return { format: own, first };
+    }
+    for (const { suffix, dtype, shape } of partsOf(own, weight.shape))
+      weights.push({ name: weight.name + suffix, dtype, shape, state: false });
+    values.push(...pack(own, all[i]!));
+    return { format: own, first };
+  });
+  return { weights, values, stored };
 }
 
 /** An entry's program for a target; its kernels become files, equal ones the same. */

@@ -6,6 +6,7 @@ import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { bundleOf } from '../aot/bundle.ts';
 import type { EntryPoint } from '../aot/entry.ts';
+import { weightFormats, type WeightFormat } from '../aot/formats.ts';
 import { SinterError } from '../errors.ts';
 import { setDevice } from '../index.ts';
 import { membersOf } from '../nn/module.ts';
@@ -48,6 +49,11 @@ export const buildCommand: Command = {
     target: { type: 'string', value: 'LIST', about: 'webgpu, wasm, or both (webgpu,wasm; the default)' },
     out: { type: 'string', value: 'DIR', about: 'the folder to write; made when missing' },
     export: { type: 'string', value: 'LIST', about: 'which functions of FILE; all by default' },
+    dtype: {
+      type: 'string',
+      value: 'FORMAT',
+      about: 'store matrices that no call changes as f16, q8_0 or q4_0; f32 by default',
+    },
     'shard-size': {
       type: 'string',
       value: 'MIB',
@@ -57,7 +63,7 @@ export const buildCommand: Command = {
   examples: [
     'sinter build model.ts --out bundle',
     'sinter build model.ts --export predict --target wasm --out bundle',
-    'sinter build train.ts --out bundle --shard-size 32',
+    'sinter build language.ts --out bundle --dtype q8_0 --shard-size 32',
   ],
   run: async (values, output) => {
     const file = text(values, 'file');
@@ -67,6 +73,7 @@ export const buildCommand: Command = {
     if (out === undefined)
       throw new UsageError(`build: no folder given\n  try: sinter build ${file} --out bundle`);
     const targets = chosenTargets(values);
+    const format = chosenFormat(values);
     const shard = wholeNumber(values, 'shard-size', 0, 1);
     // Weights are computed here, whatever the bundle is for.
     setDevice('wasm');
@@ -81,6 +88,7 @@ export const buildCommand: Command = {
       state: found['state'],
       names: namesOf(found),
       player: await playerFor(targets),
+      format,
       ...(shard > 0 && { shardSize: shard * 2 ** 20 }),
     });
     for (const [path, content] of files) {
@@ -129,6 +137,13 @@ function chosenTargets(values: Values): BundleTarget[] {
   if (strange !== undefined)
     throw new UsageError(`--target: there are no bundles for '${strange}': expected ${known.join(', ')}`);
   return known.filter((name) => names.includes(name));
+}
+
+function chosenFormat(values: Values): WeightFormat {
+  const name = text(values, 'dtype') ?? 'f32';
+  const format = weightFormats.find((known) => known === name);
+  if (format !== undefined) return format;
+  throw new UsageError(`--dtype: weights are not stored as '${name}': expected ${weightFormats.join(', ')}`);
 }
 
 async function entryPoints(
