@@ -9,9 +9,10 @@ export const devicesCommand: Command = {
   about: 'list the devices of this machine',
   details:
     'Looks for every device and says what it is, or why it is not there. Without SINTER_DEVICE or\n' +
-    'setDevice, tensors are computed on cuda, else on webgpu, else on wasm.',
+    'setDevice, tensors are computed on cuda, else on webgpu, else on wasm. cuda:1 is the second CUDA device,\n' +
+    'wasm:2 is WebAssembly on two threads; without a number it has SINTER_THREADS, or one for each core, 8 at most.',
   options: {},
-  examples: ['sinter devices', 'SINTER_DEVICE=wasm sinter demo'],
+  examples: ['sinter devices', 'SINTER_DEVICE=wasm:2 sinter demo'],
   run: async (values, output) => {
     const reports = await devices();
     if (values['json'] === true) {

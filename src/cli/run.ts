@@ -63,7 +63,7 @@ function overview(): string {
     'commands:',
     ...commands.map(({ name, about }) => `  ${name.padEnd(8)}  ${about}`),
     '',
-    '`sinter COMMAND --help` says more. SINTER_DEVICE chooses the device.',
+    '`sinter COMMAND --help` says more. SINTER_DEVICE chooses the device, SINTER_THREADS how many threads wasm has.',
   ].join('\n');
 }
 

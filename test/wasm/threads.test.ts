@@ -103,7 +103,7 @@ test('random models give the same bits on one, two and three threads', { timeout
       expect(two).toEqual(one);
       expect(three).toEqual(one);
     }),
-    { numRuns: 40, seed },
+    { numRuns: 25, seed },
   );
 });
 
@@ -204,7 +204,7 @@ describe('SINTER_THREADS', () => {
     vi.stubEnv('SINTER_THREADS', threads);
     await expect(WasmDevice.open('wasm')).rejects.toMatchObject({
       code: 'E_DEVICE',
-      message: `wasm: SINTER_THREADS is '${threads}': expected 1 to 64`,
+      message: expect.stringContaining(`wasm: SINTER_THREADS is '${threads}': expected 1 to 64`) as string,
     });
   });
 });

@@ -7,6 +7,8 @@ import { serve, takePieces, type Layout, type Seat } from './worker.ts';
 /** What a kernel's time falls by grows little beyond that: memory is as fast as it gets, and cores are counted twice. */
 const mostByDefault = 8;
 const most = 64;
+/** A worker starts in 20 ms, on a machine that has nothing else to do. */
+const startMs = 10_000;
 
 /** A worker that serves. */
 export interface Thread {
@@ -35,7 +37,9 @@ function threadsFromEnvironment(): number | undefined {
   const text = typeof process === 'undefined' ? undefined : process.env?.['SINTER_THREADS'];
   if (text === undefined || text === '') return undefined;
   if (/^[1-9]\d*$/.test(text) && Number(text) <= most) return Number(text);
-  throw new DeviceError('E_DEVICE', 'wasm', `SINTER_THREADS is '${text}': expected 1 to ${most}`);
+  throw new DeviceError('E_DEVICE', 'wasm', `SINTER_THREADS is '${text}': expected 1 to ${most}`, {
+    hint: 'leave it out for as many threads as there are cores',
+  });
 }
 
 /** Threads for a device: as many as are asked for, as the environment says, or as there are cores (8 at most). */
@@ -82,8 +86,10 @@ ${serving(layout, 'workerData')}`;
     worker.once('exit', (code) => resolve(reason ?? `it exited with ${code}`));
   });
   const started = new Promise<undefined>((resolve) => worker.once('message', () => resolve(undefined)));
-  const failure = await Promise.race([started, ended]);
-  if (failure !== undefined) throw new Error(failure);
+  await startOf(started, ended).catch(async (error: unknown) => {
+    await worker.terminate();
+    throw error;
+  });
   // The process may end while workers sleep.
   worker.unref();
   return {
@@ -108,8 +114,10 @@ close();
       worker.addEventListener('message', () => resolve(undefined));
     });
     worker.postMessage(seat, []);
-    const failure = await Promise.race([started, ended]);
-    if (failure !== undefined) throw new Error(failure);
+    await startOf(started, ended).catch((error: unknown) => {
+      worker.terminate();
+      throw error;
+    });
     return {
       onEnd: (listener) => void ended.then(listener),
       end: async () => worker.terminate(),
@@ -117,4 +125,15 @@ close();
   } finally {
     URL.revokeObjectURL(url);
   }
+}
+
+/** Resolves when a worker has started; rejects when it ended instead, or does neither. */
+async function startOf(started: Promise<undefined>, ended: Promise<string>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve(`it did not start within ${startMs / 1000} s`), startMs);
+  });
+  const failure = await Promise.race([started, ended, late]);
+  clearTimeout(timer);
+  if (failure !== undefined) throw new Error(failure);
 }
