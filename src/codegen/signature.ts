@@ -51,7 +51,14 @@ function bodyKey(body: Body, nameOf: (node: Node) => string): readonly (string |
     }
     case 'contract': {
       const axes = [body.batch, body.m, body.n, body.k].map(axisKey);
-      return [nameOf(body.node), body.node.dtype, ...axes, body.lhs.id, body.rhs.id];
+      return [
+        nameOf(body.node),
+        body.node.dtype,
+        ...axes,
+        body.lhs.id,
+        body.rhs.id,
+        body.image?.value.id ?? '',
+      ];
     }
     case 'attention': {
       const axes = [body.batch, body.row, body.key].map(axisKey);

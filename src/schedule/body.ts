@@ -1,7 +1,7 @@
 // Kernel bodies: the operand expressions of each kind of kernel.
 
 import { CompilerBug } from '../errors.ts';
-import { dims, type Node } from '../ir/graph.ts';
+import { dims, type Node, type NodeOf } from '../ir/graph.ts';
 import {
   addIndex,
   andGuards,
@@ -21,8 +21,9 @@ import {
 import { attentionBody } from './attention-body.ts';
 import type { Cluster } from './place.ts';
 import { dynamicAxis, type Evaluator, type Indices } from './evaluate.ts';
+import { makeAxis } from './domain.ts';
 import { argsOf, type Expr, type ExprPool } from './expr.ts';
-import type { Axis, Body, RowStage, Write } from './kernel.ts';
+import type { Axis, Body, Image, RowStage, Write } from './kernel.ts';
 import type { Plan } from './plan.ts';
 
 export function buildBody(plan: Plan, evaluator: Evaluator): Body {
@@ -35,12 +36,12 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
       return { kind: 'row', row: axis('row'), column: axis('column'), stages: rowStages(cluster, evaluator) };
     case 'dot':
     case 'conv': {
-      const { lhs, rhs } =
+      const operands =
         anchor.op === 'dot'
           ? dotOperands(anchor, cluster, evaluator)
           : convOperands(anchor, cluster, evaluator);
       const [batch, m, n, k] = ['batch', 'm', 'n', 'k'].map(axis);
-      return { kind: 'contract', node: anchor, batch: batch!, m: m!, n: n!, k: k!, lhs, rhs };
+      return { kind: 'contract', node: anchor, batch: batch!, m: m!, n: n!, k: k!, ...operands };
     }
     case 'attention': {
       if (cluster.group === undefined) throw new CompilerBug('schedule', 'attention needs its group');
@@ -134,39 +135,64 @@ function dotOperands(node: Node, cluster: Cluster, evaluator: Evaluator): { lhs:
 }
 
 /** conv as an implicit matrix product: lhs is the kernel at (channel, k), rhs the padded input at (k, position). */
-function convOperands(node: Node, cluster: Cluster, evaluator: Evaluator): { lhs: Expr; rhs: Expr } {
+function convOperands(
+  node: Node,
+  cluster: Cluster,
+  evaluator: Evaluator,
+): { lhs: Expr; rhs: Expr; image: Image } {
   if (node.op !== 'conv') throw new CompilerBug('schedule', 'not a conv');
-  const { pool } = evaluator;
-  const { strides, padLow, lhsDilation, rhsDilation } = node.attrs;
-  const [input, weight] = [node.inputs[0]!, node.inputs[1]!];
-  const [x, w] = [dims(input), dims(weight)];
-  const at = cluster.members.get(node)!;
-  const [image, channel, ...position] = at;
+  const { strides, rhsDilation } = node.attrs;
+  const weight = node.inputs[1]!;
+  const w = dims(weight);
+  const [image, channel, ...position] = cluster.members.get(node)!;
   const [inner, ...window] = delinearize(cluster.axes['k']!.atom, w.slice(1));
   const lhs = evaluator.value(weight, [channel!, inner!, ...window]);
-  const group = delinearize(cluster.axes['batch']!.atom, [x[0]!, node.attrs.groups])[1]!;
-  const from = linearize([group, inner!], [node.attrs.groups, w[1]!]);
+  const group = delinearize(cluster.axes['batch']!.atom, [dims(node)[0]!, node.attrs.groups])[1]!;
+  const from = (of: IndexExpr): IndexExpr => linearize([group, of], [node.attrs.groups, w[1]!]);
+  const places = position.map((out, i) =>
+    addIndex(scaleIndex(out, strides[i]!), scaleIndex(window[i]!, rhsDilation[i]!)),
+  );
+  const rhs = paddedInput(node, [image!, from(inner!)], places, evaluator);
+  const all = makeAxis('channel', w[1]!);
+  const spatial = position.map((_, i) => {
+    const [stride, reach] = [strides[i]!, (w[i + 2]! - 1) * rhsDilation[i]!];
+    const size = dims(node)[i + 2]!;
+    if (i < position.length - 1) return makeAxis(`place_${i}`, (size - 1) * stride + reach + 1);
+    const fours = Math.ceil(size / 4) + Math.ceil(Math.floor(reach / stride) / 4);
+    return makeAxis(`place_${i}`, 4 * fours * stride);
+  });
+  const atoms = spatial.map(({ atom }) => atom);
+  const value = paddedInput(node, [image!, from(all.atom)], atoms, evaluator);
+  return { lhs, rhs, image: { channel: all, spatial, value } };
+}
+
+/** A conv's input at an image, a channel and places in the padded, dilated input; only every lhsDilation-th holds an element. */
+function paddedInput(
+  node: NodeOf<'conv'>,
+  leading: readonly IndexExpr[],
+  places: readonly IndexExpr[],
+  evaluator: Evaluator,
+): Expr {
+  const { pool } = evaluator;
+  const { padLow, lhsDilation } = node.attrs;
+  const input = node.inputs[0]!;
+  const x = dims(input);
   let guard: Guard | 'never' = [];
   const spatial: IndexExpr[] = [];
-  for (const [i, out] of position.entries()) {
-    // Position in the padded, dilated input; only every lhsDilation-th holds an element.
+  for (const [i, place] of places.entries()) {
     const spread = lhsDilation[i]!;
-    const offset = scaleIndex(window[i]!, rhsDilation[i]!);
-    const index = offsetIndex(addIndex(scaleIndex(out, strides[i]!), offset), -padLow[i]!);
+    const index = offsetIndex(place, -padLow[i]!);
     guard = andGuards(guard, within(index, 0, (x[i + 2]! - 1) * spread));
     guard = andGuards(guard, within(modIndex(index, spread), 0, 0));
     // Lines are kept inside the input, so that the places read along them need no bounds of their own.
-    const isLine = i < position.length - 1;
+    const isLine = i < places.length - 1;
     spatial.push(isLine ? insideAxis(pool, index, x[i + 2]!, spread) : divIndex(index, spread));
   }
   const zero = pool.constant(0, node.dtype);
-  if (guard === 'never') return { lhs, rhs: zero };
-  const value = evaluator.value(input, [image!, from, ...spatial]);
-  const rhs =
-    guard.length === 0
-      ? value
-      : pool.make({ kind: 'select', guard, yes: value, no: zero, dtype: node.dtype });
-  return { lhs, rhs };
+  if (guard === 'never') return zero;
+  const value = evaluator.value(input, [...leading, ...spatial]);
+  if (guard.length === 0) return value;
+  return pool.make({ kind: 'select', guard, yes: value, no: zero, dtype: node.dtype });
 }
 
 function keysBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {

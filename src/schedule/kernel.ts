@@ -73,6 +73,14 @@ export interface OuterProduct {
   readonly pass: number;
 }
 
+/** The padded input of a conv, for one image and group: a value at every channel and place that a window can have an element. Along
+ *  the last axis there is room for whole groups of four positions, whatever their number is. */
+export interface Image {
+  readonly channel: Axis;
+  readonly spatial: readonly Axis[];
+  readonly value: Expr;
+}
+
 export type Body =
   /** Independent kernels in one dispatch, each with its own workgroups. */
   | { readonly kind: 'together'; readonly parts: readonly Kernel[] }
@@ -90,6 +98,8 @@ export type Body =
       readonly k: Axis;
       readonly lhs: Expr;
       readonly rhs: Expr;
+      /** conv: what `rhs` looks at. */
+      readonly image?: Image;
     }
   /** For each row, streaming over keys: scores, reductions over the keys, and sums of values weighted by functions of both. */
   | {

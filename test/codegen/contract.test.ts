@@ -21,6 +21,7 @@ import { checkLaw } from '../support/property.ts';
 import { expectClose } from '../support/random-graph.ts';
 import { randomArray } from '../support/random-values.ts';
 import { Sketch } from './cases.ts';
+import { convolution, convolutionOf } from './convolutions.ts';
 
 interface Product {
   readonly batch: number;
@@ -59,69 +60,6 @@ function graphOf({ batch, m, n, k, turnLhs, turnRhs, prologue, epilogue }: Produ
   return s.graph([biased, binary(s.b, 'max', biased, 0)]);
 }
 
-interface Convolution {
-  readonly images: number;
-  readonly groups: number;
-  readonly inputs: number;
-  readonly outputs: number;
-  readonly axes: readonly Axis[];
-  readonly epilogue: boolean;
-  readonly pick: number;
-}
-
-interface Axis {
-  readonly size: number;
-  readonly taps: number;
-  readonly stride: number;
-  readonly dilation: number;
-  readonly spread: number;
-  readonly low: number;
-  readonly high: number;
-}
-
-const axis: fc.Arbitrary<Axis> = fc.record({
-  size: fc.integer({ min: 1, max: 14 }),
-  taps: fc.integer({ min: 1, max: 8 }),
-  stride: fc.integer({ min: 1, max: 3 }),
-  dilation: fc.integer({ min: 1, max: 2 }),
-  spread: fc.integer({ min: 1, max: 3 }),
-  low: fc.integer({ min: -1, max: 3 }),
-  high: fc.integer({ min: -1, max: 3 }),
-});
-
-/** Room that an axis leaves beyond its first output. */
-function slack({ size, taps, dilation, spread, low, high }: Axis): number {
-  return (size - 1) * spread + 1 + low + high - ((taps - 1) * dilation + 1);
-}
-
-const convolution: fc.Arbitrary<Convolution> = fc.record({
-  images: fc.integer({ min: 1, max: 2 }),
-  groups: fc.integer({ min: 1, max: 3 }),
-  inputs: fc.integer({ min: 1, max: 3 }),
-  outputs: fc.integer({ min: 1, max: 9 }),
-  axes: fc.array(
-    axis.filter((one) => slack(one) >= 0),
-    { minLength: 1, maxLength: 2 },
-  ),
-  epilogue: fc.boolean(),
-  pick: fc.nat(),
-});
-
-function convolutionOf({ images, groups, inputs, outputs, axes, epilogue }: Convolution): Graph {
-  const s = new Sketch();
-  const x = s.input([images, groups * inputs, ...axes.map(({ size }) => size)]);
-  const w = s.input([groups * outputs, inputs, ...axes.map(({ taps }) => taps)]);
-  const z = s.conv(x, w, {
-    strides: axes.map(({ stride }) => stride),
-    padLow: axes.map(({ low }) => low),
-    padHigh: axes.map(({ high }) => high),
-    lhsDilation: axes.map(({ spread }) => spread),
-    rhsDilation: axes.map(({ dilation }) => dilation),
-    groups,
-  });
-  return s.graph(epilogue ? [z, binary(s.b, 'max', z, 0)] : [z]);
-}
-
 function problemOf(graph: Graph, target: Target): ContractProblem {
   const { kernels } = scheduleGraph(graph, target, new Map());
   const kernel = kernels.find(({ body }) => body.kind === 'contract')!;
@@ -150,7 +88,7 @@ describe.each([gpuTarget, softwareTarget, wasmTarget])('on $name', (target) => {
         randomArray(dtype, shape as number[], i + 1, 'tame'),
       );
       const legal = legalSchedules(problemOf(graph, target), target);
-      const windows = legal.filter(({ kind }) => kind === 'window');
+      const windows = legal.filter(({ kind }) => kind === (target.packs === true ? 'image' : 'window'));
       const pool = sizes.pick % 3 === 0 ? legal : windows;
       const schedule = pool[sizes.pick % pool.length]!;
       const results = runLoops(target, graph, inputs, () => schedule);

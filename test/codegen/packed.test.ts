@@ -8,6 +8,7 @@ import { contractProblem } from '../../src/codegen/template/contract-problem.ts'
 import {
   contractSchedule,
   isLegal,
+  legalSchedules,
   type ContractSchedule,
 } from '../../src/codegen/template/contract-schedule.ts';
 import { add, binary, broadcast, cast, unary } from '../../src/ir/build.ts';
@@ -22,6 +23,7 @@ import { seed } from '../support/property.ts';
 import { expectClose } from '../support/random-graph.ts';
 import { randomArray } from '../support/random-values.ts';
 import { Sketch } from './cases.ts';
+import { convolution, convolutionOf } from './convolutions.ts';
 
 interface Product {
   readonly dtype: 'f32' | 'f16' | 'bf16' | 'i32' | 'u32';
@@ -126,16 +128,35 @@ test('products of few rows, read as they lie, are what the graph says', { timeou
   }),
 );
 
+test('convolutions from a part of the padded input are what the graph says', { timeout: 120_000 }, () =>
+  fc.assert(
+    fc.asyncProperty(convolution, async (sizes) => {
+      const graph = convolutionOf(sizes);
+      const inputs = graph.parameters.map(({ dtype, shape }, i) =>
+        randomArray(dtype, shape as number[], i + 1, 'tame'),
+      );
+      const legal = legalSchedules(problemIn(graph), wasmTarget);
+      const images = legal.filter(({ kind }) => kind === 'image');
+      const pool = sizes.pick % 3 === 0 ? legal : images;
+      const schedule = pool[sizes.pick % pool.length]!;
+      const pinned = (): ContractSchedule => schedule;
+      const actual = await runOnDevice(device, wasmTarget, graph, inputs, new Map(), pinned);
+      interpret(graph, inputs).forEach((want, i) => expectClose(actual[i]!, want, 1e-5));
+    }),
+    { numRuns: 150, seed },
+  ),
+);
+
+function problemIn(graph: Graph): ReturnType<typeof contractProblem> {
+  const { kernels } = scheduleGraph(graph, wasmTarget, new Map());
+  const kernel = kernels.find(({ body }) => body.kind === 'contract');
+  if (kernel?.body.kind !== 'contract') throw new Error('no contraction');
+  return contractProblem(kernel, kernel.body);
+}
+
 function problemOf(m: number, k: number, n: number): ReturnType<typeof contractProblem> {
   const s = new Sketch();
-  const { kernels } = scheduleGraph(
-    s.graph([s.matmul(s.input([m, k]), s.input([k, n]))]),
-    wasmTarget,
-    new Map(),
-  );
-  const kernel = kernels[0]!;
-  if (kernel.body.kind !== 'contract') throw new Error('no contraction');
-  return contractProblem(kernel, kernel.body);
+  return problemIn(s.graph([s.matmul(s.input([m, k]), s.input([k, n]))]));
 }
 
 test('large products are packed, in blocks that a few threads can share', () => {
@@ -155,6 +176,12 @@ test('a row is not packed', () => {
     along: 'k',
     flip: true,
   });
+});
+
+test('a convolution looks at its input once', () => {
+  const s = new Sketch();
+  const graph = s.graph([s.conv(s.input([1, 32, 56, 56]), s.input([64, 32, 3, 3]))]);
+  expect(contractSchedule(problemIn(graph), wasmTarget)).toMatchObject({ kind: 'image', blockK: 288 });
 });
 
 test('panels need a target that packs, and room for them', () => {

@@ -3,6 +3,7 @@
 
 import { flippedProblem, type ContractProblem } from './contract-problem.ts';
 import type { ContractSchedule } from './contract-schedule.ts';
+import { packedRoom, panelsOf } from './contract-room.ts';
 import { statements, windowInputs, windowStatements } from './contract-size.ts';
 
 /** Cores that workgroups are spread over. */
@@ -15,8 +16,9 @@ const registers = 14;
 /** A turn of a loop, and an element that is read or written alone. */
 const turn = 0.45;
 const single = 0.2;
-/** An element that is packed, read from memory and read from the cache. */
+/** An element that is packed, and one of a convolution's window. */
 const packed = 0.2;
+const sought = 0.9;
 /** A line that comes from beyond the caches. */
 const far = 8;
 /** Another line that is read on its own. */
@@ -29,7 +31,7 @@ const statement = 300;
 
 /** Modelled time of one run. */
 export function packingTime(schedule: ContractSchedule, problem: ContractProblem): number {
-  const { batch, m, n, k, rhs, epilogue } = schedule.flip ? flippedProblem(problem) : problem;
+  const { batch, m, n, k, rhs, epilogue, window } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
   const up = (value: number, to: number): number => Math.ceil(value / to) * to;
   const shared = (workgroups: number): number => Math.ceil(workgroups / cores);
@@ -39,8 +41,24 @@ export function packingTime(schedule: ContractSchedule, problem: ContractProblem
       const [height, width] = [up(Math.min(blockM, m), rows), up(Math.min(blockN, n), columns)];
       const sums = (height * width * k * multiplyAdd) / 4;
       const left = height * width * (0.1 + 0.05 * epilogue);
-      const block = sums + k * (height + width) * packed + left + workgroup;
+      // A window's elements are looked for, and compared with the borders.
+      const seen = window !== undefined && window.taps * window.tapLines > 1 ? sought : packed;
+      const [tall, wide] = schedule.flip ? [seen, packed] : [packed, seen];
+      const block = sums + k * (height * tall + width * wide) + left + workgroup;
       return shared(batch * Math.ceil(m / blockM) * Math.ceil(n / blockN)) * block;
+    }
+    case 'image': {
+      const height = up(Math.min(schedule.blockM, m), rows);
+      const panels = panelsOf(schedule, problem);
+      const { image } = packedRoom({ ...schedule, blockK: k }, problem);
+      const sums = (height * panels * columns * k * multiplyAdd) / 4;
+      const left = height * panels * columns * (0.1 + 0.05 * epilogue);
+      const tiles = (Math.ceil(k / schedule.blockK) * panels * height) / rows;
+      const seen = 0.08 * k * panels * columns + 0.3 * image;
+      const block = sums + 0.2 * k * height + seen + 8 * tiles + left + workgroup;
+      return (
+        shared(batch * Math.ceil(m / schedule.blockM) * Math.ceil(window!.lines / schedule.lines)) * block
+      );
     }
     case 'stream': {
       const width = up(Math.min(columns, n), 4);
@@ -54,7 +72,9 @@ export function packingTime(schedule: ContractSchedule, problem: ContractProblem
       const quads = (rows * columns) / 4;
       const live = quads + rows + columns / 4;
       const spilled = live > registers ? live * spill : 0;
-      const gathered = rhs === 'n' ? (k * n > nearElements ? far : 0) : columns * single;
+      const isSought = window !== undefined && window.taps * window.tapLines > 1;
+      const lines = rhs === 'n' ? (k * n > nearElements ? far : 0) : columns * single;
+      const gathered = isSought ? columns * sought : lines;
       const step = turn + quads * multiplyAdd + spilled + gathered;
       const tiles = batch * Math.ceil(m / rows) * Math.ceil(n / columns);
       const tile = k * step + quads * 0.25 * epilogue + 20;

@@ -133,6 +133,7 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
       return groups * (Math.ceil(k / tileK) * round + written) + 2 * stages * latency;
     }
     case 'packed':
+    case 'image':
     case 'stream':
       return Infinity;
     case 'slices': {

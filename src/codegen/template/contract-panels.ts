@@ -9,26 +9,6 @@ import { flipped, type Contract } from './contract-problem.ts';
 import type { Frame } from './frame.ts';
 import { laneOf, place, TileLowering, type Point } from './tile.ts';
 
-/** Sizes of a packed schedule: of tiles and of blocks. */
-interface Blocks {
-  readonly rows: number;
-  readonly columns: number;
-  readonly blockM: number;
-  readonly blockN: number;
-  readonly blockK: number;
-}
-
-/** Elements that a workgroup keeps: rows and a panel of columns for a block of k, and the sums of the panels that wait. */
-export function packedRoom(
-  { rows, columns, blockM, blockN, blockK }: Blocks,
-  k: number,
-): { readonly left: number; readonly right: number; readonly sums: number } {
-  const depth = depthRoom(blockK, k);
-  const height = roundedUp(blockM, 2 * rows);
-  const panels = k > blockK ? Math.ceil(blockN / columns) : 1;
-  return { left: height * depth, right: columns * depth, sums: panels * height * columns };
-}
-
 export const roundedUp = (value: number, to: number): number => Math.ceil(value / to) * to;
 /** Steps of k that a panel has room for. */
 export const depthRoom = (blockK: number, k: number): number => roundedUp(Math.min(blockK, k), 4);

@@ -25,6 +25,9 @@ export interface Window {
   readonly dilation: number;
   /** Elements of the input stand so far apart along a line: other positions hold nothing. */
   readonly spread: number;
+  /** Of one or two spatial axes: how far apart neighbouring lines of outputs look, over how many lines of inputs a window reaches
+   *  beyond its first, and how many elements a padded line has. */
+  readonly plane?: { readonly stride: number; readonly reach: number; readonly line: number };
 }
 
 export interface ContractProblem {
@@ -116,7 +119,7 @@ function epilogueSize({ writes }: Kernel, { m, n }: Contract): number {
 }
 
 /** The overlap of a convolution's positions; undefined for other contractions. */
-export function windowOf({ node }: Contract): Window | undefined {
+export function windowOf({ node, image }: Contract): Window | undefined {
   if (node.op !== 'conv' || node.shape.length < 3) return undefined;
   const [spatial, kernel] = [dims(node).slice(2), dims(node.inputs[1]!).slice(2)];
   const { strides, rhsDilation, lhsDilation } = node.attrs;
@@ -129,6 +132,14 @@ export function windowOf({ node }: Contract): Window | undefined {
     stride: strides.at(-1)!,
     dilation: rhsDilation.at(-1)!,
     spread: lhsDilation.at(-1)!,
+    ...(image !== undefined &&
+      image.spatial.length <= 2 && {
+        plane: {
+          stride: spatial.length === 1 ? 1 : strides[0]!,
+          reach: spatial.length === 1 ? 0 : (kernel[0]! - 1) * rhsDilation[0]!,
+          line: image.spatial.at(-1)!.extent,
+        },
+      }),
   };
 }
 

@@ -4,8 +4,8 @@
 import type { Target } from '../../schedule/target.ts';
 import { isWide } from '../../ir/dtype.ts';
 import { scheduleTime } from './contract-model.ts';
-import { packedRoom } from './contract-panels.ts';
 import { flippedProblem, type ContractProblem, type Window } from './contract-problem.ts';
+import { packedRoom, type Packed } from './contract-room.ts';
 import { statements, windowStatements } from './contract-size.ts';
 
 interface Tile {
@@ -63,6 +63,13 @@ export type ContractSchedule = Tile &
         readonly blockK: number;
       }
     | {
+        /** conv: the same with a block of output lines for columns, from a part of the padded input. */
+        readonly kind: 'image';
+        readonly blockM: number;
+        readonly lines: number;
+        readonly blockK: number;
+      }
+    | {
         /** The right side is read once, along its lines, for a few rows and a block of columns. */
         readonly kind: 'stream';
         readonly along: 'n' | 'k';
@@ -92,7 +99,8 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
   const { rows, columns } = schedule;
   if (schedule.kind === 'tensor') return isLegalTensor(schedule, problem, target);
   if (schedule.kind === 'warpgroup') return isLegalWarpgroup(schedule, problem, target);
-  if (schedule.kind === 'packed') return isLegalPacked(schedule, problem, target);
+  if (schedule.kind === 'packed' || schedule.kind === 'image')
+    return isLegalPacked(schedule, problem, target);
   if (rows < 1 || rows > Math.max(1, m)) return false;
   if (schedule.kind === 'stream')
     return target.packs === true && !isWide(problem.dtype) && m % rows === 0 && columns % 4 === 0;
@@ -186,23 +194,28 @@ function isLegalWarpgroup(
   );
 }
 
-function isLegalPacked(
-  schedule: Extract<ContractSchedule, { kind: 'packed' }>,
-  { k, dtype }: ContractProblem,
-  { packs, limits }: Target,
-): boolean {
-  const { rows, columns, blockM, blockN, blockK } = schedule;
-  const { left, right, sums } = packedRoom(schedule, k);
+function isLegalPacked(schedule: Packed, problem: ContractProblem, { packs, limits }: Target): boolean {
+  const { kind, flip, rows, columns, blockM, blockK } = schedule;
+  const { left, right, sums, image } = packedRoom(schedule, flip ? flippedProblem(problem) : problem);
   return (
     packs === true &&
-    !isWide(dtype) &&
+    !isWide(problem.dtype) &&
     rows === 2 &&
     columns % 4 === 0 &&
     blockM % 4 === 0 &&
-    blockN % columns === 0 &&
-    blockK % 4 === 0 &&
-    (dtype === 'f64' ? 8 : 4) * (left + right + sums) <= limits.workgroupBytes
+    (kind === 'image' ? isWindowed(schedule, problem) : schedule.blockN % columns === 0) &&
+    (blockK % 4 === 0 || blockK >= problem.k) &&
+    (problem.dtype === 'f64' ? 8 : 4) * (left + right + sums + image) <= limits.workgroupBytes
   );
+}
+
+/** Whether there is a padded input to look at, and blocks of k are whole channels. */
+function isWindowed(
+  { flip, lines, blockK }: Extract<Packed, { kind: 'image' }>,
+  { window }: ContractProblem,
+): boolean {
+  if (window?.plane === undefined || flip) return false;
+  return lines <= window.lines && blockK % (window.taps * window.tapLines) === 0;
 }
 
 function isLegalWindow(
@@ -253,6 +266,7 @@ function* everySchedule(problem: ContractProblem): Generator<ContractSchedule> {
   for (const [tileM, tileN, tileK, rows, columns] of stagedTiles)
     yield { kind: 'staged', flip: false, rows, columns, tileM, tileN, tileK };
   if (problem.window !== undefined) yield* patches(problem.window, problem.k);
+  yield* imageBlocks(problem);
   for (const flip of [false, true]) yield* packedBlocks(flip ? flippedProblem(problem) : problem, flip);
   for (const flip of [false, true]) yield* streams(flip ? flippedProblem(problem) : problem, flip);
   for (const flip of flips(problem)) {
@@ -302,8 +316,7 @@ function* streams({ m, n, rhs }: ContractProblem, flip: boolean): Generator<Cont
 
 /** Blocks that divide the result evenly, and steps of k that divide k so. */
 function* packedBlocks({ m, n, k, dtype }: ContractProblem, flip: boolean): Generator<ContractSchedule> {
-  // Sums of a tile are eight vectors of 128 bits: with what else is at hand they fill the registers.
-  const [rows, columns] = [2, dtype === 'f64' ? 8 : 16];
+  const [rows, columns] = [2, panelColumns(dtype)];
   const up = (value: number, to: number): number => Math.ceil(value / to) * to;
   const evenly = (extent: number, parts: number, to: number): number => up(Math.ceil(extent / parts), to);
   const blockK = evenly(k, Math.ceil(k / mostSteps), 4);
@@ -315,6 +328,33 @@ function* packedBlocks({ m, n, k, dtype }: ContractProblem, flip: boolean): Gene
       const blockN = evenly(n, partsN, columns);
       yield { kind: 'packed', flip, rows, columns, blockM, blockN, blockK };
     }
+}
+
+/** Blocks of lines and of whole channels. */
+function* imageBlocks({ m, k, window, dtype }: ContractProblem): Generator<ContractSchedule> {
+  if (window?.plane === undefined) return;
+  const taps = window.taps * window.tapLines;
+  const channels = k / taps;
+  const pieces = Math.ceil(k / mostSteps);
+  // Where there are several, each begins at a multiple of four.
+  const inBlock = pieces === 1 ? channels : 4 * Math.max(1, Math.floor(channels / pieces / 4));
+  const up = (value: number, to: number): number => Math.ceil(value / to) * to;
+  for (const partsM of [1, 2, 4].filter((parts) => parts === 1 || m / parts >= 32))
+    for (const partsN of [1, 2, 4, 8, 16].filter((parts) => parts <= window.lines))
+      yield {
+        kind: 'image',
+        flip: false,
+        rows: 2,
+        columns: panelColumns(dtype),
+        blockM: up(Math.ceil(m / partsM), 4),
+        lines: Math.ceil(window.lines / partsN),
+        blockK: taps * Math.min(channels, inBlock),
+      };
+}
+
+/** Sums of a tile of two rows are eight vectors of 128 bits: with what else is at hand they fill the registers. */
+function panelColumns(dtype: ContractProblem['dtype']): number {
+  return dtype === 'f64' ? 8 : 16;
 }
 
 /** Steps of k of which two panels stay in the first cache. */

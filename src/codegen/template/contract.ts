@@ -64,6 +64,7 @@ function fill(frame: Frame, body: Contract, schedule: ContractSchedule, problem:
     case 'warpgroup':
       return warpgroupLoop(frame, body, schedule);
     case 'packed':
+    case 'image':
       return packedLoop(frame, body, schedule, problem);
     case 'stream':
       return streamLoop(frame, body, schedule);
