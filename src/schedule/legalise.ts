@@ -94,14 +94,16 @@ function wideFold(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | 
   return cast(b, least, node.dtype);
 }
 
-/** 16-bit sums lose their low bits at every step: fold in f32, round once. */
+/** Sums of 16-bit floats lose their low bits at every step: fold in f32, round once. No atomic adds to less than 32 bits. */
 function wideScatter(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | undefined {
-  if (node.dtype !== 'f16' && node.dtype !== 'bf16') return undefined;
+  if (dtypeBytes(node.dtype) >= 4) return undefined;
+  const isHalf = node.dtype === 'f16' || node.dtype === 'bf16';
   if (node.op === 'accumulate') {
-    const sums = b.add('accumulate', [inputs[0]!, cast(b, inputs[1]!, 'f32')], node.attrs);
+    const register = isHalf ? 'f32' : dtypeKind(node.dtype) === 'int' ? 'i32' : 'u32';
+    const sums = b.add('accumulate', [inputs[0]!, cast(b, inputs[1]!, register)], node.attrs);
     return cast(b, sums as Node, node.dtype);
   }
-  if (node.op !== 'scatter' || node.attrs.mode === 'set') return undefined;
+  if (!isHalf || node.op !== 'scatter' || node.attrs.mode === 'set') return undefined;
   const [operand, indices, updates] = inputs as readonly [Node, Node, Node];
   const wide = b.add('scatter', [cast(b, operand, 'f32'), indices, cast(b, updates, 'f32')], node.attrs);
   return cast(b, wide as Node, node.dtype);

@@ -12,6 +12,7 @@ import { openDevice } from '../../src/runtime/registry.ts';
 import { wasmTarget } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { runOnDevice } from '../support/execute.ts';
+import { randomArray } from '../support/random-values.ts';
 
 const unit = (bits: number): number => 2 ** -bits;
 /** Ends of ranges, halves, and what lies halfway between 16-bit floats, or so close to it that two roundings are one too many. */
@@ -215,4 +216,15 @@ test.each(numbers)('signs and roundings of %s', async (dtype) => {
   await agree([arrayOf(dtype, edgesOf(dtype))], (s, [x]) =>
     ops.map((op) => [op, unary(s.b, op, x!)] as const),
   );
+});
+
+test.each(numbers)('%s is added up at places that are data', async (dtype) => {
+  const at: HostArray = {
+    dtype: 'i32',
+    shape: [90],
+    data: Int32Array.from({ length: 90 }, (_, i) => (i * 7) % 6),
+  };
+  await agree([at, randomArray(dtype, [90], 1, 'tame')], (s, [places, x]) => [
+    ['accumulate', s.b.add('accumulate', [places!, x!], { axis: 0, size: 5 }) as Node],
+  ]);
 });
