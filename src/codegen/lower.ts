@@ -187,12 +187,7 @@ export class Lowering {
       );
     if (!this.#varies(index)) return at(index, 1);
     const base = substitute(index, firstLane);
-    if (
-      coefficientOf(index, laneAtom) === 1 &&
-      !this.#gathered(index) &&
-      modIndex(base, 4) === constantIndex(0)
-    )
-      return at(base, 4);
+    if (this.isRun(index) && modIndex(base, 4) === constantIndex(0)) return at(base, 4);
     // A block of Philox has four words: lanes may find theirs in the same one.
     const args4 = eachLane.map((lane, i) => {
       const one = substitute(index, lane);
@@ -215,7 +210,7 @@ export class Lowering {
     const { lo, hi } = interval(index);
     // A run of four may stick out behind the tensor (there is padding), never before it: then the first lane would be wrong.
     const fromFirst = guarded === 'whole' || lo >= 0;
-    const vector = coefficientOf(index, laneAtom) === 1 && !this.#gathered(index);
+    const vector = this.isRun(index);
     if (vector && (hi < paddedSize(node) || guarded !== 'by lane') && fromFirst) {
       if (modIndex(base, 4) === constantIndex(0)) return load(this.#insideQuad(base, node), 4, true);
       return load(this.#inside(base, node, 4), 4, false);
@@ -348,6 +343,11 @@ export class Lowering {
   /** Whether the index differs between lanes. */
   #varies(index: IndexExpr): boolean {
     return atomsOf(index).some((atom) => atom === laneAtom) || this.#gathered(index);
+  }
+
+  /** Whether the index (in template atoms) grows by one from lane to lane. */
+  isRun(index: IndexExpr): boolean {
+    return coefficientOf(index, laneAtom) === 1 && !this.#gathered(index);
   }
 
   /** Whether the index involves a gathered index that differs between lanes. */

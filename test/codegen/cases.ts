@@ -275,6 +275,10 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
       s.b.add('accumulate', [at, s.input([40, 6], dtype)], { axis: 0, size: 7 }) as Node;
     return [sums('f32'), sums('f16'), sums('u32'), binary(s.b, 'mul', sums('i32'), 2)];
   },
+  'places of places, four columns at a time': (s) => {
+    const order = s.argSort(s.input([5, 4], 'i32'), 0);
+    return [s.argSort(order, 0)];
+  },
   'scatter and gather': (s) => {
     const x = s.input([9, 6]);
     const rows = s.b.add('iota', [], { shape: [14, 6], axis: 0, dtype: 'i32' }) as Node;

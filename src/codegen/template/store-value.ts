@@ -2,7 +2,6 @@
 
 import {
   atomsOf,
-  coefficientOf,
   constantIndex,
   interval,
   modIndex,
@@ -44,12 +43,13 @@ export function storeAt(
     substitute(expr, new Map([[laneAtom, constantIndex(lane)]]));
   const along = lowering.place(lanes.atom);
   const whole = lanes.extent % 4 === 0 || (index === along && write.isPart !== true);
-  const aligned = coefficientOf(index, laneAtom) === 1 && modIndex(at(index, 0), 4) === constantIndex(0);
+  const isRun = lowering.isRun(index);
+  const aligned = isRun && modIndex(at(index, 0), 4) === constantIndex(0);
   if (whole && aligned && interval(index).hi < paddedSize(write.node)) {
     b.store(buffer, lowering.quad(at(index, 0)), splat(value, 4), true);
     return;
   }
-  if (options.anywhere === true && coefficientOf(index, laneAtom) === 1) {
+  if (options.anywhere === true && isRun) {
     b.store(buffer, lowering.index(at(index, 0)), splat(value, 4), true);
     return;
   }
