@@ -131,6 +131,10 @@ export class Pool {
     const words = this.#words;
     const seat = this.#seat;
     if (seat === undefined) throw new DeviceError('E_DEVICE_LOST', this.#device, 'the device was destroyed');
+    if (job.args.length > mostArgs) {
+      const problem = `${job.args.length} buffers are bound: threads take ${mostArgs}`;
+      throw new DeviceError('E_LIMIT', this.#device, problem, { kernel: job.name });
+    }
     const { pieces, share } = job.cut;
     this.#runs[job.kernel.id] = job.kernel.run;
     words[at.job.kernel] = job.kernel.id;
