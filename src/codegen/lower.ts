@@ -66,11 +66,14 @@ export interface LoweringOptions {
   /** Elements that each lane reads for itself are loaded in aligned groups of four, where it is known which of the four each is:
    *  for points whose neighbours, lowered with the same builder, read the others. */
   readonly shareGroups?: boolean;
+  /** Computes an expression in another way than its own; undefined: it has none. */
+  readonly instead?: (expr: Expr, value: (arg: Expr) => Value) => Value | undefined;
 }
 
 export class Lowering {
   readonly #b: LoopBuilder;
   readonly #shareGroups: boolean;
+  readonly #instead: LoweringOptions['instead'];
   readonly #pool: ExprPool;
   readonly #binding: Binding;
   readonly #bufferOf: (node: Node) => string;
@@ -89,6 +92,7 @@ export class Lowering {
     options: LoweringOptions = {},
   ) {
     this.#shareGroups = options.shareGroups === true;
+    this.#instead = options.instead;
     this.#b = b;
     this.#pool = pool;
     this.#binding = binding;
@@ -147,11 +151,10 @@ export class Lowering {
           expr.args.map((arg) => this.#value(arg, guarded)),
           this.place(expr.index),
         );
-      case 'op':
-        return this.#op(
-          expr,
-          expr.args.map((arg) => this.#value(arg, guarded)),
-        );
+      case 'op': {
+        const value = (arg: Expr): Value => this.#value(arg, guarded);
+        return this.#instead?.(expr, value) ?? this.#op(expr, expr.args.map(value));
+      }
       default:
         return expr satisfies never;
     }

@@ -16,28 +16,25 @@
     (local $x_2 f32) (local $x_3 f32) (local $max_12 f32) (local $odd_12 i32) (local $x_4 f32) (local $x_5 f32)
     (local $max_13 f32) (local $odd_13 i32) (local $row_max f32) (local $sum v128) (local $turn_1 i32)
     (local $in0_at_4 i32) (local $kept_0_at i32) (local $x0_4 v128) (local $sub v128) (local $c_2 v128)
-    (local $c_3 v128) (local $exp_1 v128) (local $c_4 v128) (local $c_5 v128) (local $exp_2 v128) (local $exp_3 v128)
-    (local $c_6 v128) (local $c_7 v128) (local $exp_4 v128) (local $c_8 v128) (local $c_9 v128) (local $c_10 v128)
-    (local $c_11 v128) (local $c_12 v128) (local $c_13 v128) (local $c_14 v128) (local $exp v128) (local $sum_1 v128)
-    (local $sum_2 f32) (local $sum_3 f32) (local $sum_4 f32) (local $share f32) (local $turn_2 i32)
-    (local $kept_0_at_1 i32) (local $out0_at i32) (local $kept v128)
+    (local $power v128) (local $c_3 v128) (local $c_4 v128) (local $exp2 v128) (local $c_5 v128) (local $exp2_1 v128)
+    (local $exp2_2 v128) (local $c_6 v128) (local $c_7 v128) (local $c_8 v128) (local $c_9 v128) (local $c_10 v128)
+    (local $c_11 v128) (local $exp v128) (local $sum_1 v128) (local $sum_2 f32) (local $sum_3 f32) (local $sum_4 f32)
+    (local $share f32) (local $turn_2 i32) (local $kept_0_at_1 i32) (local $out0_at i32) (local $kept v128)
+    (local $div v128)
     (local.set $c (v128.const f32x4 -inf -inf -inf -inf))
     (local.set $c_1 (v128.const i32x4 0 0 0 0))
-    (local.set $c_2 (v128.const f32x4 -87.5 -87.5 -87.5 -87.5))
-    (local.set $c_3 (v128.const f32x4 89 89 89 89))
-    (local.set $c_4 (v128.const f32x4 1.4426950216293335 1.4426950216293335 1.4426950216293335 1.4426950216293335))
-    (local.set $c_5 (v128.const f32x4 12582912 12582912 12582912 12582912))
-    (local.set $c_6 (v128.const f32x4 0.693145751953125 0.693145751953125 0.693145751953125 0.693145751953125))
+    (local.set $c_2 (v128.const f32x4 1.4426950216293335 1.4426950216293335 1.4426950216293335 1.4426950216293335))
+    (local.set $c_3 (v128.const f32x4 -126 -126 -126 -126))
+    (local.set $c_4 (v128.const f32x4 128.39999389648438 128.39999389648438 128.39999389648438 128.39999389648438))
+    (local.set $c_5 (v128.const f32x4 12583038 12583038 12583038 12583038))
+    (local.set $c_6
+      (v128.const f32x4 0.002652945462614298 0.002652945462614298 0.002652945462614298 0.002652945462614298))
     (local.set $c_7
-      (v128.const f32x4 0.000001428606765330187 0.000001428606765330187 0.000001428606765330187 0.000001428606765330187))
-    (local.set $c_8
-      (v128.const f32x4 0.0027629078831523657 0.0027629078831523657 0.0027629078831523657 0.0027629078831523657))
-    (local.set $c_9 (v128.const f32x4 0.01673749089241028 0.01673749089241028 0.01673749089241028 0.01673749089241028))
-    (local.set $c_10 (v128.const f32x4 0.08333677798509598 0.08333677798509598 0.08333677798509598 0.08333677798509598))
-    (local.set $c_11 (v128.const f32x4 0.3333304226398468 0.3333304226398468 0.3333304226398468 0.3333304226398468))
-    (local.set $c_12 (v128.const f32x4 0.9999998807907104 0.9999998807907104 0.9999998807907104 0.9999998807907104))
-    (local.set $c_13 (v128.const f32x4 2 2 2 2))
-    (local.set $c_14 (v128.const f32x4 0.5 0.5 0.5 0.5))
+      (v128.const f32x4 0.019343025982379913 0.019343025982379913 0.019343025982379913 0.019343025982379913))
+    (local.set $c_8 (v128.const f32x4 0.11101467162370682 0.11101467162370682 0.11101467162370682 0.11101467162370682))
+    (local.set $c_9 (v128.const f32x4 0.48044484853744507 0.48044484853744507 0.48044484853744507 0.48044484853744507))
+    (local.set $c_10 (v128.const f32x4 1.3862940073013306 1.3862940073013306 1.3862940073013306 1.3862940073013306))
+    (local.set $c_11 (v128.const f32x4 2 2 2 2))
     (local.set $kept_0 (local.get $scratch))
     (local.set $group_x (local.get $group))
     (local.set $group (i32.const 0))
@@ -124,37 +121,30 @@
     (loop
       (local.set $x0_4 (v128.load (local.get $in0_at_4)))
       (local.set $sub (f32x4.sub (local.get $x0_4) (f32x4.splat (local.get $row_max))))
-      (local.set $exp_1 (f32x4.pmin (f32x4.pmax (local.get $sub) (local.get $c_2)) (local.get $c_3)))
-      (local.set $exp_2 (f32x4.add (f32x4.mul (local.get $exp_1) (local.get $c_4)) (local.get $c_5)))
-      (local.set $exp_3 (f32x4.sub (local.get $exp_2) (local.get $c_5)))
-      (local.set $exp_4
-        (f32x4.sub
-          (f32x4.sub (local.get $exp_1) (f32x4.mul (local.get $exp_3) (local.get $c_6)))
-          (f32x4.mul (local.get $exp_3) (local.get $c_7))))
+      (local.set $power (f32x4.mul (local.get $sub) (local.get $c_2)))
+      (local.set $exp2 (f32x4.pmin (f32x4.pmax (local.get $power) (local.get $c_3)) (local.get $c_4)))
+      (local.set $exp2_1 (f32x4.add (local.get $exp2) (local.get $c_5)))
+      (local.set $exp2_2 (f32x4.sub (local.get $exp2) (f32x4.sub (local.get $exp2_1) (local.get $c_5))))
       (local.set $exp
         (f32x4.mul
           (f32x4.add
             (f32x4.mul
-              (local.get $exp_4)
+              (local.get $exp2_2)
               (f32x4.add
                 (f32x4.mul
-                  (local.get $exp_4)
+                  (local.get $exp2_2)
                   (f32x4.add
                     (f32x4.mul
-                      (local.get $exp_4)
+                      (local.get $exp2_2)
                       (f32x4.add
                         (f32x4.mul
-                          (local.get $exp_4)
-                          (f32x4.add
-                            (f32x4.mul
-                              (local.get $exp_4)
-                              (f32x4.add (f32x4.mul (local.get $exp_4) (local.get $c_8)) (local.get $c_9)))
-                            (local.get $c_10)))
-                        (local.get $c_11)))
-                    (local.get $c_12)))
-                (local.get $c_13)))
-            (local.get $c_13))
-          (i32x4.add (i32x4.shl (local.get $exp_2) (i32.const 23)) (local.get $c_14))))
+                          (local.get $exp2_2)
+                          (f32x4.add (f32x4.mul (local.get $exp2_2) (local.get $c_6)) (local.get $c_7)))
+                        (local.get $c_8)))
+                    (local.get $c_9)))
+                (local.get $c_10)))
+            (local.get $c_11))
+          (i32x4.shl (local.get $exp2_1) (i32.const 23))))
       (v128.store (local.get $kept_0_at) (local.get $exp))
       (local.set $sum (f32x4.add (local.get $sum) (local.get $exp)))
       (local.set $in0_at_4 (i32.add (local.get $in0_at_4) (i32.const 16)))
@@ -170,7 +160,8 @@
     (local.set $out0_at (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 2))))
     (loop
       (local.set $kept (v128.load (local.get $kept_0_at_1)))
-      (v128.store (local.get $out0_at) (f32x4.mul (local.get $kept) (f32x4.splat (local.get $share))))
+      (local.set $div (f32x4.mul (local.get $kept) (f32x4.splat (local.get $share))))
+      (v128.store (local.get $out0_at) (local.get $div))
       (local.set $kept_0_at_1 (i32.add (local.get $kept_0_at_1) (i32.const 16)))
       (local.set $out0_at (i32.add (local.get $out0_at) (i32.const 16)))
       (br_if 0 (i32.lt_s (local.tee $turn_2 (i32.add (local.get $turn_2) (i32.const 1))) (i32.const 64)))))

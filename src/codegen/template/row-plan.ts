@@ -147,7 +147,7 @@ function momentsOf(sum: RowStage, squares: RowStage, facts: RowFacts): Item | un
 }
 
 /** c, where the expression is x − c for the x that a stage accumulates. */
-function centreOf(expr: Expr, stage: RowStage): Expr | undefined {
+export function centreOf(expr: Expr, stage: RowStage): Expr | undefined {
   if (expr.kind !== 'op' || expr.op !== 'sub' || expr.args[0] !== stage.value) return undefined;
   return expr.args[1];
 }

@@ -68,8 +68,8 @@ const mostWork = 320;
 export const blockedAbove = 64;
 
 /** Steps of a block, preferring a number that divides them all. */
-export function blockOf(trips: number): number {
-  const least = Math.max(blockedAbove, Math.ceil(Math.sqrt(trips)));
+export function blockOf(trips: number, fewest: number = blockedAbove): number {
+  const least = Math.max(fewest, Math.ceil(Math.sqrt(trips)));
   for (let steps = least; steps < 2 * least; steps++) if (trips % steps === 0) return steps;
   return least;
 }

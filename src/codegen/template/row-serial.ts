@@ -15,7 +15,7 @@ import {
 import type { Expr } from '../../schedule/expr.ts';
 import type { Axis, RowStage, Write } from '../../schedule/kernel.ts';
 import { addInts, constant, operation, type LoopBuilder } from '../builder.ts';
-import { laneAtom, Lowering, quadIndex, type Binding } from '../lower.ts';
+import { laneAtom, Lowering, quadIndex, type Binding, type LoweringOptions } from '../lower.ts';
 import type { Loop, Value, Width } from '../loop.ts';
 import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame } from './frame.ts';
 import { rowWork, type RowWork } from './row-outline.ts';
@@ -29,16 +29,20 @@ import {
   type State,
 } from './row-fold.ts';
 import { pickedOf } from './row-pick.ts';
-import { elementOf, isSumOfSoftmax, type Pass } from './row-plan.ts';
-import { blockedAbove, blockOf, type Lanes } from './row-schedule.ts';
+import { elementOf, type Pass } from './row-plan.ts';
+import { softmaxInstead } from './row-softmax.ts';
+import { blockOf, type Lanes } from './row-schedule.ts';
 import { serialRows, type RowStretch, type SerialRows } from './row-stretch.ts';
-import { holdQuotients, RowValues } from './row-values.ts';
+import { RowValues } from './row-values.ts';
 import { storeAt } from './store-value.ts';
 
 /** The Loop of a row kernel on a core. */
 export function serialRowLoop(frame: Frame): Loop {
   return new SerialEmitter(frame, rowWork(frame.kernel)).run();
 }
+
+/** Turns of a block of a sum, at least: of four lanes each, and between blocks a core begins anew. */
+const fewest = 256;
 
 /** A row, or four, of those that are handled together. */
 interface Seat {
@@ -63,10 +67,10 @@ class SerialEmitter {
   readonly #work: RowWork;
   readonly #row: Axis;
   readonly #column: Axis;
-  readonly #stages: readonly RowStage[];
   readonly #b: LoopBuilder;
   readonly #plan: SerialRows;
   readonly #name: (node: Node) => string;
+  readonly #instead: NonNullable<LoweringOptions['instead']>;
   /** The stretch of rows that is being written. */
   #lanes: Lanes = 'none';
   #seats: readonly Seat[] = [];
@@ -80,11 +84,11 @@ class SerialEmitter {
     this.#work = work;
     this.#row = body.row;
     this.#column = body.column;
-    this.#stages = body.stages;
     this.#plan = serialRows(frame.kernel, body, work, frame.target);
     this.#b = openBuilder(frame, RowValues.names(this.#plan.kept));
     this.#values = new RowValues(this.#b, []);
     this.#name = bufferName(frame);
+    this.#instead = softmaxInstead(this.#b, body.stages);
   }
 
   run(): Loop {
@@ -137,7 +141,9 @@ class SerialEmitter {
       [this.#column.atom, column],
     ]);
     const binding: Binding = { substitution, atoms: new Map([...this.#atom, ...atoms]) };
-    const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, this.#name);
+    const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, this.#name, {
+      instead: this.#instead,
+    });
     for (const [node, value] of seat.results) lowering.results.set(node, value);
     return lowering;
   }
@@ -156,18 +162,11 @@ class SerialEmitter {
       ? place.column
       : addIndex(scaleIndex(place.column, 4 * this.#seats.length), constantIndex(4 * number));
     this.#values.exchange(lowering, slot, this.#widthAt(place), exprs);
-    holdQuotients(lowering, exprs, (divisor) => this.#reciprocal(divisor, lowering));
     return lowering;
   }
 
   #widthAt({ column }: Place): Width {
     return this.#lanes === 'row' || (this.#lanes === 'column' && column.kind !== 'const') ? 4 : 1;
-  }
-
-  /** 1 over a sum of exp(x − max x), which is 1 at least. */
-  #reciprocal(divisor: Expr, lowering: Lowering): Value | undefined {
-    if (divisor.kind !== 'result' || !isSumOfSoftmax(divisor.node, this.#stages)) return undefined;
-    return this.#b.let(operation('recip', [lowering.value(divisor)], 'f32'), 'share');
   }
 
   /**
@@ -189,7 +188,7 @@ class SerialEmitter {
           atoms: [[turnAtom, value]] as const,
         })),
       );
-    const block = blocks === undefined || turns <= blockedAbove ? turns : blockOf(turns);
+    const block = blocks === undefined || turns <= fewest ? turns : blockOf(turns, fewest);
     if (turns === 1) turn(constant(0));
     else if (block === turns) b.for('turn', constant(0), constant(turns), 1, turn);
     else

@@ -4,7 +4,7 @@
 import { substitute, constantIndex, type IndexExpr } from '../../ir/index-expr.ts';
 import type { ElementwiseOp } from '../../ir/ops.ts';
 import { argsOf, type Expr } from '../../schedule/expr.ts';
-import { operation, splat, type LoopBuilder } from '../builder.ts';
+import { splat, type LoopBuilder } from '../builder.ts';
 import { laneAtom, registerOf, type Lowering } from '../lower.ts';
 import type { LoopBuffer, Value, Width } from '../loop.ts';
 import type { RowFacts } from './row-facts.ts';
@@ -136,24 +136,4 @@ export class RowValues {
     };
     exprs.forEach(visit);
   }
-}
-
-/** Divisions by what only a row knows, as products with its reciprocal. */
-export function holdQuotients(
-  lowering: Lowering,
-  exprs: readonly Expr[],
-  reciprocalOf: (divisor: Expr) => Value | undefined,
-): void {
-  const seen = new Set<Expr>();
-  const visit = (expr: Expr): void => {
-    if (seen.has(expr) || lowering.held.has(expr)) return;
-    seen.add(expr);
-    argsOf(expr).forEach(visit);
-    if (expr.kind !== 'op' || expr.op !== 'div' || expr.dtype !== 'f32') return;
-    const [dividend, divisor] = expr.args as readonly [Expr, Expr];
-    const reciprocal = reciprocalOf(divisor);
-    if (reciprocal !== undefined)
-      lowering.held.set(expr, operation('mul', [lowering.value(dividend), reciprocal], 'f32'));
-  };
-  exprs.forEach(visit);
 }
