@@ -15,7 +15,7 @@ import { sizeOf } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
-import { gpuTarget, softwareTarget, targetOf, type Target } from '../../src/schedule/target.ts';
+import { gpuTarget, softwareTarget, targetOf, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../support/execute.ts';
 import { checkLaw, seed } from '../support/property.ts';
 import { expectClose } from '../support/random-graph.ts';
@@ -104,7 +104,7 @@ describe('recognition', () => {
     const inputs = valuesFor(graph, randomOf(3));
     expect(kindsOf(graph)[0]).toBe('attention');
     const [expected] = interpret(graph, inputs);
-    for (const target of [gpuTarget, softwareTarget])
+    for (const target of [gpuTarget, softwareTarget, wasmTarget])
       expectClose(runLoops(target, graph, inputs)[0]!, expected!, 1e-5);
   });
 
@@ -165,7 +165,7 @@ test('random attention equals the interpreter, without races', { timeout: 240_00
     const graph = caseGraph(drawn);
     const inputs = valuesFor(graph, randomOf(drawn.draw));
     const expected = interpret(graph, inputs);
-    for (const target of [roomyTarget, softwareTarget]) {
+    for (const target of [roomyTarget, softwareTarget, wasmTarget]) {
       runLoops(target, graph, inputs).forEach((got, i) => expectClose(got, expected[i]!, 1e-4));
     }
   });

@@ -7,7 +7,7 @@ import type { Monoid } from '../../ir/ops.ts';
 import { maskOf } from '../../schedule/key-range.ts';
 import type { Body, RowStage } from '../../schedule/kernel.ts';
 import { addInts, both, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
-import { laneAtom, Lowering, quadIndex } from '../lower.ts';
+import { laneAtom, Lowering, quadIndex, type LoweringOptions } from '../lower.ts';
 import type { Value } from '../loop.ts';
 import { bufferName, foldGrid, groupNumber, openBuilder, type Frame, type Grid } from './frame.ts';
 import { combine } from './monoid.ts';
@@ -65,8 +65,16 @@ export class AttentionRows {
   /** First and last row of the workgroup, or of the invocation where rows are its own. */
   #span: readonly [Value, Value] = [constant(0), constant(0)];
 
+  readonly #options: LoweringOptions;
+
   /** `shared` names the workgroup memory of the kernel. */
-  constructor(frame: Frame, body: Attention, seats: Seats, shared: readonly string[]) {
+  constructor(
+    frame: Frame,
+    body: Attention,
+    seats: Seats,
+    shared: readonly string[],
+    options: (b: LoopBuilder) => LoweringOptions = () => ({}),
+  ) {
     this.frame = frame;
     this.body = body;
     this.parts = seats.parts;
@@ -76,6 +84,7 @@ export class AttentionRows {
     this.grid = foldGrid(body.batch.extent * Math.ceil(body.row.extent / seats.rows), frame.target);
     this.keyQuad = quadIndex('key_quad', body.key.extent);
     this.b = openBuilder(frame, shared);
+    this.#options = options(this.b);
   }
 
   get batch(): Value {
@@ -93,7 +102,7 @@ export class AttentionRows {
   }
 
   /** Runs `body` at this invocation's row. Rows past the end repeat the last: all of a workgroup must reach the barriers. */
-  begin(body: () => void): void {
+  begin(body: (first: Value) => void): void {
     const { b } = this;
     const { batch, row } = this.body;
     const { rows } = this.#seats;
@@ -117,13 +126,29 @@ export class AttentionRows {
     if (this.parts === 1) {
       this.#row = place;
       this.#span = [place, place];
-      b.if(valid, body);
+      b.if(valid, () => body(first));
       return;
     }
     this.#row = last(place);
     this.#span = [first, last(b.let(addInts(first, constant(rows - 1)), 'last_row'))];
     this.inside = b.let(valid, 'inside');
-    body();
+    body(first);
+  }
+
+  /** Goes to another row of the workgroup, where an invocation has several. */
+  stand(row: Value): void {
+    this.#row = row;
+  }
+
+  /** The quads of keys from the first to behind the last that any of these rows looks at. */
+  bounds(first: Value, last: Value): [Value, Value] {
+    this.#span = [first, last];
+    return this.#bounds(Math.ceil(this.body.key.extent / 4));
+  }
+
+  /** Which lanes of a quad hold a key; undefined where all do. */
+  insideKey(quad: Value): Value | undefined {
+    return this.body.key.extent % 4 === 0 ? undefined : this.#lanesInside(quad);
   }
 
   /** Evaluation at this row with further axes bound. */
@@ -136,7 +161,13 @@ export class AttentionRows {
       atoms: new Map<IndexExpr, Value>([[batch.atom, this.#batch], [row.atom, this.#row], ...atoms]),
       substitution: new Map(substitution),
     };
-    const lowering = new Lowering(this.b, this.frame.kernel.pool, binding, bufferName(this.frame));
+    const lowering = new Lowering(
+      this.b,
+      this.frame.kernel.pool,
+      binding,
+      bufferName(this.frame),
+      this.#options,
+    );
     for (const [node, value] of this.results) lowering.results.set(node, value);
     return lowering;
   }
@@ -181,8 +212,11 @@ export class AttentionRows {
 
   /** Which lanes of a quad hold a key; undefined where all do. */
   #inside(quad: Value): Value | undefined {
+    return this.body.key.extent % (4 * this.blockQuads) === 0 ? undefined : this.#lanesInside(quad);
+  }
+
+  #lanesInside(quad: Value): Value {
     const { extent } = this.body.key;
-    if (extent % (4 * this.blockQuads) === 0) return undefined;
     const args = [0, 1, 2, 3].map((lane) => constant(lane));
     const key = addInts(mulInts(quad, constant(4)), { kind: 'vector', args, type: 'i32', width: 4 });
     return this.b.let(operation('lt', [key, constant(extent)], 'bool'), 'inside_key');

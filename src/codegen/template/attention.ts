@@ -11,18 +11,21 @@ import type { Online, Term } from '../../schedule/online.ts';
 import { both, constant, operation, splat } from '../builder.ts';
 import { registerOf, rounded, type Lowering } from '../lower.ts';
 import type { Loop, Value } from '../loop.ts';
+import { coreAttention } from './attention-core.ts';
 import { laneMemory, laneSchedule, laneSeats, LaneUnits } from './attention-lanes.ts';
-import { isOfProducts, Products, type AttentionUnits } from './attention-products.ts';
+import { Products, type AttentionUnits } from './attention-products.ts';
 import { AttentionRows, type Attention, type KeyBlock } from './attention-rows.ts';
 import { tensorAttention } from './attention-tensor.ts';
-import { bufferName, finish, type Frame } from './frame.ts';
+import { writeRows } from './attention-write.ts';
+import { finish, type Frame } from './frame.ts';
 import { combine, combineLanes, identity } from './monoid.ts';
-import { storeAt } from './store-value.ts';
 
 /** The Loop of an attention kernel. */
 export function attentionLoop(frame: Frame): Loop {
   const { body } = frame.kernel;
   if (body.kind !== 'attention') throw new CompilerBug('attention template', `got a ${body.kind} kernel`);
+  const onCore = coreAttention(frame, body);
+  if (onCore !== undefined) return onCore;
   const { rows, units, note } = staffed(frame, body);
   const work: Work = { rows, units, products: new Products(rows, units) };
   rows.begin(() => {
@@ -219,21 +222,4 @@ function total(rows: AttentionRows, stage: RowStage, fold: Value): Value {
   const all = rows.exchange(own, stage.monoid);
   rows.meet();
   return b.let(rounded(all, stage.dtype), `row_${stage.monoid}`);
-}
-
-/** Results of the row itself, by the first invocation that has it. */
-function writeRows(rows: AttentionRows): void {
-  const { b, body, frame } = rows;
-  const own = frame.kernel.writes.filter(
-    (write) => !body.outers.some(({ column, node }) => isOfProducts(write, column, new Set([node as Node]))),
-  );
-  if (own.length === 0) return;
-  const first = operation('eq', [rows.part, constant(0)], 'bool');
-  b.if(rows.parts === 1 ? rows.inside : operation('and', [rows.inside, first], 'bool'), () => {
-    const lowering = rows.lowering([]);
-    const values = own.map((write) => lowering.value(write.value));
-    own.forEach((write, i) => {
-      storeAt(b, lowering, bufferName(frame)(write.node), write, values[i]!, undefined);
-    });
-  });
 }

@@ -31,7 +31,7 @@ import {
 import { pickedOf } from './row-pick.ts';
 import { elementOf, type Pass } from './row-plan.ts';
 import { softmaxInstead } from './row-softmax.ts';
-import { blockOf, type Lanes } from './row-schedule.ts';
+import { blockedAbove, blockOf, type Lanes } from './row-schedule.ts';
 import { serialRows, type RowStretch, type SerialRows } from './row-stretch.ts';
 import { RowValues } from './row-values.ts';
 import { storeAt } from './store-value.ts';
@@ -41,8 +41,8 @@ export function serialRowLoop(frame: Frame): Loop {
   return new SerialEmitter(frame, rowWork(frame.kernel)).run();
 }
 
-/** Turns of a block of a sum, at least: of four lanes each, and between blocks a core begins anew. */
-const fewest = 256;
+/** Turns of a block where an accumulator is alone: between blocks a core begins anew. */
+const aloneBlock = 128;
 
 /** A row, or four, of those that are handled together. */
 interface Seat {
@@ -188,17 +188,25 @@ class SerialEmitter {
           atoms: [[turnAtom, value]] as const,
         })),
       );
-    const block = blocks === undefined || turns <= fewest ? turns : blockOf(turns, fewest);
-    if (turns === 1) turn(constant(0));
-    else if (block === turns) b.for('turn', constant(0), constant(turns), 1, turn);
-    else
-      b.for('block', constant(0), constant(turns), block, (start) => {
+    const fewest = chains > 1 ? blockedAbove : aloneBlock;
+    /** Turns of a range, in blocks of blocks where they are many. */
+    const range = (start: Value, end: Value, count: number): void => {
+      const least = Math.ceil(count / fewest);
+      const block = blocks === undefined || count <= fewest ? count : blockOf(count, Math.max(fewest, least));
+      if (block >= count) {
+        b.for('turn', start, end, 1, turn);
+        return;
+      }
+      b.for('block', start, end, block, (first) => {
         blocks!.open();
-        const behind = addInts(start, constant(block));
-        const end = turns % block === 0 ? behind : operation('min', [behind, constant(turns)], 'i32');
-        b.for('turn', start, b.let(end, 'behind'), 1, turn);
+        const behind = addInts(first, constant(block));
+        const whole = end.kind === 'constant' && count % block === 0;
+        range(first, b.let(whole ? behind : operation('min', [behind, end], 'i32'), 'behind'), block);
         blocks!.close();
       });
+    };
+    if (turns === 1) turn(constant(0));
+    else if (turns > 1) range(constant(0), constant(turns), turns);
     const stepAtom = wide ? quadIndex('step', extent) : axisIndex('step', Math.max(2, extent));
     const single = (value: Value): void => visit([{ column: spread(stepAtom), atoms: [[stepAtom, value]] }]);
     const left = steps - chains * turns;
@@ -229,7 +237,8 @@ class SerialEmitter {
     const open = (): State[][][] =>
       this.#seats.map(() => folds.map((some) => some.map((fold) => fold.open(wide))));
     const whole = open();
-    let states = whole;
+    /** Of the row, then of the block that is summed, and of the block in it. */
+    const levels = [whole];
     const hasTail = this.#lanes === 'column' && this.#column.extent % 4 !== 0;
     const last = stages.map((stage) =>
       this.#foldOf(stage, constant(4 * Math.floor(this.#column.extent / 4))),
@@ -241,20 +250,20 @@ class SerialEmitter {
         this.#seats.forEach((seat, s) => {
           const step = { lowering: this.#at(seat, place, exprs), valid: undefined };
           const isTail = this.#widthAt(place) < wide;
-          const into = isTail ? tails[s]! : states[s]![chain]!;
+          const into = isTail ? tails[s]! : levels.at(-1)![s]![chain]!;
           (isTail ? last : folds[chain]!).forEach((fold, i) => assign(into[i]!, fold.take(into[i], [step])));
         }),
       );
     const add = (): void => {
-      for (const [s, chained] of states.entries())
+      const block = levels.pop()!;
+      for (const [s, chained] of block.entries())
         for (const [c, some] of chained.entries())
           some.forEach((state, i) => {
-            const into = whole[s]![c]![i]!;
+            const into = levels.at(-1)![s]![c]![i]!;
             assign(into, folds[c]![i]!.combine(into, state));
           });
-      states = whole;
     };
-    this.#along(chains, take, { open: () => (states = open()), close: add });
+    this.#along(chains, take, { open: () => levels.push(open()), close: add });
     this.#values.swept(exprs);
     this.#seats.forEach((seat, s) => {
       last.forEach((fold, i) => {
