@@ -278,14 +278,23 @@ export {
   adaptiveAvgPool2d,
   avgPool1d,
   avgPool2d,
+  avgPool3d,
   globalAvgPool,
+  lpPool1d,
+  lpPool2d,
+  lpPool3d,
   maxPool1d,
+  maxPool1dWithIndices,
   maxPool2d,
   maxPool2dWithIndices,
+  maxPool3d,
+  maxPool3dWithIndices,
   type AvgPoolOptions,
+  type LpPoolOptions,
   type MaxPoolOptions,
   type PoolOptions,
 } from './tensor/ops/pool.ts';
+export type { Padding } from './tensor/ops/window.ts';
 
 // Attention
 export { scaledDotProductAttention, type AttentionOptions } from './tensor/ops/attention.ts';

@@ -49,6 +49,11 @@ export class Storage {
     return storage;
   }
 
+  /** The packed bytes, where the host has them already. */
+  get hostBytes(): Uint8Array | undefined {
+    return this.#host;
+  }
+
   /** Why the value can no longer be read, if so. */
   get lost(): Lost | undefined {
     return this.#lost;

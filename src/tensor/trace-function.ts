@@ -81,6 +81,8 @@ export function traceFlat(fn: (...args: never[]) => unknown, flat: Flat): Traced
 
 /** Gathers what leaves the trace and builds its graph. */
 function finish(trace: Trace, result: Flat): Traced {
+  // Tensors from outside that the function gives back without having used them are met here.
+  for (const leaf of result.leaves) if (leaf instanceof Tensor) here(handleOf(leaf), 'compile');
   const inputs: Input[] = [];
   const inputOf = new Map<Node, number>();
   for (const slot of trace.slots) {

@@ -21,6 +21,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   nn: ['errors.ts', 'ir', 'tensor'],
   optim: ['errors.ts', 'ir', 'tensor'],
   io: ['errors.ts', 'ir', 'tensor'],
+  onnx: ['errors.ts', 'ir', 'tensor'],
   'index.ts': ['errors.ts', 'tune', 'explain.ts', 'tensor', 'type ir', 'type runtime'],
   workloads: ['errors.ts', 'index.ts', 'explain.ts', 'schedule/target.ts', 'nn', 'optim'],
   player: [
@@ -123,6 +124,10 @@ describe('a page that imports', () => {
 
   test('src/explain/index.ts loads one package, the one that lays out graphs', () => {
     expect(packagesFrom('src/explain/index.ts')).toEqual(['src/explain/layout.ts: @dagrejs/dagre']);
+  });
+
+  test('src/onnx/index.ts loads one package, the wire of protobuf', () => {
+    expect(packagesFrom('src/onnx/index.ts')).toEqual(['src/onnx/wire.ts: @bufbuild/protobuf/wire']);
   });
 
   test.each(['webgpu', 'cuda'])('the %s runtime alone loads nothing of the compiler', (name) => {

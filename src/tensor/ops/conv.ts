@@ -9,12 +9,14 @@ import type { Tensor } from '../tensor.ts';
 import { apply, checkCount, show, perAxis, type PerAxis } from './operand.ts';
 import { productType } from './contract.ts';
 import { sliceAxis } from './layout.ts';
+import { padPairs, type Padding } from './window.ts';
 
 export interface ConvOptions {
   /** 1 by default. */
   readonly stride?: PerAxis;
-  /** Zeros around the spatial axes; `same` keeps sizes (stride 1), `valid` is 0, the default. */
-  readonly padding?: PerAxis | 'same' | 'valid';
+  /** Zeros around the spatial axes, as one number or a pair [before, after] each; `same` keeps sizes (stride 1), `valid` is 0,
+   *  the default. */
+  readonly padding?: Padding | 'same' | 'valid';
   /** Distance of the kernel's taps, 1 by default. */
   readonly dilation?: PerAxis;
   /** Groups of channels that do not mix, 1 by default. */
@@ -23,7 +25,8 @@ export interface ConvOptions {
 
 export interface ConvTransposeOptions {
   readonly stride?: PerAxis;
-  readonly padding?: PerAxis;
+  /** What the convolution that this turns round pads: cut off from the result, as one number or a pair [before, after] each. */
+  readonly padding?: Padding;
   /** Elements added at the end of each axis, to tell apart sizes that a strided convolution maps to one. */
   readonly outputPadding?: PerAxis;
   readonly dilation?: PerAxis;
@@ -119,7 +122,7 @@ function convolve(
 
 function paddings(
   op: string,
-  padding: PerAxis | 'same' | 'valid',
+  padding: Padding | 'same' | 'valid',
   strides: readonly number[],
   dilation: readonly number[],
   weight: Tensor,
@@ -131,8 +134,7 @@ function paddings(
     const reach = dilation.map((spread, i) => spread * (weight.shape[i + 2]! - 1));
     return [reach.map((n) => Math.floor(n / 2)), reach.map((n) => Math.ceil(n / 2))];
   }
-  const list = perAxis(op, 'padding', padding === 'valid' ? 0 : padding, strides.length, 0);
-  return [list, list];
+  return padPairs(op, padding === 'valid' ? 0 : padding, strides.length);
 }
 
 /** x [N,C,L], weight [O, C/groups, K], bias [O]. */
@@ -168,7 +170,7 @@ function convolveBack(
   check(op, spatial, x, weight, bias, (weight.shape[1] ?? 0) * groups);
   const stride = perAxis(op, 'stride', options.stride ?? 1, spatial, 1);
   const dilation = perAxis(op, 'dilation', options.dilation ?? 1, spatial, 1);
-  const padding = perAxis(op, 'padding', options.padding ?? 0, spatial, 0);
+  const [padLow, padHigh] = padPairs(op, options.padding ?? 0, spatial);
   const extra = perAxis(op, 'outputPadding', options.outputPadding ?? 0, spatial, 0);
   if (x.shape.at(-spatial - 1) !== weight.shape[0] || weight.shape[0]! % groups !== 0) {
     throw new TensorError(
@@ -187,11 +189,11 @@ function convolveBack(
   }
   const [inputs, outputs] = [weight.shape[0]!, weight.shape[1]!];
   const kernel = weight.shape.slice(2);
-  const low = kernel.map((size, i) => dilation[i]! * (size - 1) - padding[i]!);
+  const reach = kernel.map((size, i) => dilation[i]! * (size - 1));
   const geometry = {
     strides: stride.map(() => 1),
-    padLow: low,
-    padHigh: low.map((n, i) => n + extra[i]!),
+    padLow: reach.map((n, i) => n - padLow[i]!),
+    padHigh: reach.map((n, i) => n - padHigh[i]! + extra[i]!),
     lhsDilation: stride,
     rhsDilation: dilation,
     groups,

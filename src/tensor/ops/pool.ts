@@ -1,4 +1,4 @@
-// Pooling: windows of the last one or two axes, reduced. Windows are views (`window`), so a pool is one reduction.
+// Pooling: windows of the last axes, reduced. Windows are views (window.ts), so a pool is one reduction.
 
 import { TensorError } from '../../errors.ts';
 import {
@@ -14,85 +14,26 @@ import {
   sub,
   where,
 } from '../../ir/build.ts';
+import { integerRange, isFloat } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
-import { windowCount } from '../../ir/infer.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
 import { apply, checkFloat, show, perAxis, type PerAxis } from './operand.ts';
 import { contract } from './contract.ts';
-import { padConstant } from './layout.ts';
+import { startOf, tapsBetween, unfolded, windowsOf, type WindowOptions, type Windows } from './window.ts';
 
-export interface PoolOptions {
-  /** The kernel's size by default. */
-  readonly stride?: PerAxis;
-  /** At both ends of each axis, at most half the kernel; 0 by default. */
-  readonly padding?: PerAxis;
-}
+export type PoolOptions = WindowOptions;
+export type MaxPoolOptions = WindowOptions;
 
-export interface MaxPoolOptions extends PoolOptions {
-  readonly dilation?: PerAxis;
-}
-
-export interface AvgPoolOptions extends PoolOptions {
+export interface AvgPoolOptions extends WindowOptions {
   /** Counts padding in the divisor; true by default. */
   readonly countIncludePad?: boolean;
 }
 
-interface Windows {
-  readonly axes: number[];
-  readonly kernel: number[];
-  readonly stride: number[];
-  readonly padding: number[];
-  readonly dilation: number[];
-  /** Windows per axis. */
-  readonly counts: number[];
-}
-
-function windowsOf(
-  op: string,
-  spatial: number,
-  x: Tensor,
-  kernelSize: PerAxis,
-  options: MaxPoolOptions,
-): Windows {
-  checkFloat(op, x);
-  if (x.rank !== spatial + 1 && x.rank !== spatial + 2) {
-    throw new TensorError('E_SHAPE', op, `expects rank ${spatial + 2} (or ${spatial + 1}): ${show(x)}`);
-  }
-  const kernel = perAxis(op, 'kernelSize', kernelSize, spatial, 1);
-  const stride = perAxis(op, 'stride', options.stride ?? kernel, spatial, 1);
-  const padding = perAxis(op, 'padding', options.padding ?? 0, spatial, 0);
-  const dilation = perAxis(op, 'dilation', options.dilation ?? 1, spatial, 1);
-  if (padding.some((n, i) => 2 * n > kernel[i]!)) {
-    throw new TensorError(
-      'E_VALUE',
-      op,
-      `padding [${padding.join(',')}] exceeds half of the kernel [${kernel.join(',')}]`,
-    );
-  }
-  const axes = kernel.map((_, i) => x.rank - spatial + i);
-  const counts = axes.map((axis, i) =>
-    windowCount(x.shape[axis]! + 2 * padding[i]!, kernel[i]!, stride[i]!, dilation[i]!),
-  );
-  if (counts.includes(0))
-    throw new TensorError('E_SHAPE', op, `the kernel [${kernel.join(',')}] is larger than ${show(x)}`);
-  return { axes, kernel, stride, padding, dilation, counts };
-}
-
-/** [.., windows.., kernel..]: padded, one window view per axis. */
-function unfolded(b: GraphBuilder, x: Node, windows: Windows, padValue: number): Node {
-  const ends = dims(x).map((_, axis) => windows.padding[windows.axes.indexOf(axis)] ?? 0);
-  return windows.axes.reduce<Node>(
-    (out, axis, i) =>
-      b.add('window', [out], {
-        axis,
-        size: windows.kernel[i]!,
-        stride: windows.stride[i]!,
-        dilation: windows.dilation[i]!,
-      }),
-    padConstant(b, x, ends, ends, padValue),
-  );
+export interface LpPoolOptions extends WindowOptions {
+  /** Which norm, 2 by default. */
+  readonly p?: number;
 }
 
 /**
@@ -100,7 +41,8 @@ function unfolded(b: GraphBuilder, x: Node, windows: Windows, padValue: number):
  * gradient goes to that one element.
  */
 function firstMaximum(b: GraphBuilder, x: Node, windows: Windows): [value: Node, place: Node] {
-  const open = unfolded(b, x, windows, -Infinity);
+  const least = isFloat(x.dtype) ? -Infinity : Number(integerRange(x.dtype)[0]);
+  const open = unfolded(b, x, windows, least);
   const shape = dims(open);
   const taps = windows.kernel.reduce((product, n) => product * n, 1);
   const flat = reshape(b, open, [...shape.slice(0, -windows.kernel.length), taps]);
@@ -110,6 +52,12 @@ function firstMaximum(b: GraphBuilder, x: Node, windows: Windows): [value: Node,
   return [reduce(b, 'sum', chosen, [last]), place];
 }
 
+/** Pools of numbers, not of bool. */
+function checkNumber(op: string, x: Tensor): void {
+  if (x.dtype === 'bool')
+    throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(x)}`, ".cast('f32')");
+}
+
 function maxPool(
   op: string,
   spatial: number,
@@ -117,6 +65,7 @@ function maxPool(
   kernelSize: PerAxis,
   options: MaxPoolOptions,
 ): Tensor {
+  checkNumber(op, x);
   const windows = windowsOf(op, spatial, x, kernelSize, options);
   return apply([x], (b, node) => firstMaximum(b, node, windows)[0]);
 }
@@ -131,39 +80,64 @@ export function maxPool2d(x: Tensor, kernelSize: PerAxis, options: MaxPoolOption
   return maxPool('maxPool2d', 2, x, kernelSize, options);
 }
 
+/** The largest element of each window of the last three axes; NaN wins, padding never. */
+export function maxPool3d(x: Tensor, kernelSize: PerAxis, options: MaxPoolOptions = {}): Tensor {
+  return maxPool('maxPool3d', 3, x, kernelSize, options);
+}
+
+/** The maxima and their i32 places in the flattened spatial axes. */
+function maxPoolWithIndices(
+  op: string,
+  spatial: number,
+  x: Tensor,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions,
+): [values: Tensor, indices: Tensor] {
+  checkNumber(op, x);
+  const windows = windowsOf(op, spatial, x, kernelSize, options);
+  const [values, indices] = recordMany([x], (b, [node]) => {
+    const [value, place] = firstMaximum(b, node!, windows);
+    // The place in the window, taken apart from its last axis on.
+    let rest = place;
+    let flat = fullLike(b, place, 0);
+    let stride = 1;
+    for (let i = spatial - 1; i >= 0; i--) {
+      const size = fullLike(b, place, windows.kernel[i]!);
+      const tap = mul(b, binary(b, 'mod', rest, size), windows.dilation[i]!);
+      flat = add(b, flat, mul(b, add(b, startOf(b, dims(place), windows, i), tap), stride));
+      rest = div(b, rest, size);
+      stride *= x.shape[windows.axes[i]!]!;
+    }
+    return [value, flat];
+  });
+  return [values!, indices!];
+}
+
+/** `maxPool1d`, and the i32 place of each maximum in its line. */
+export function maxPool1dWithIndices(
+  x: Tensor,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions = {},
+): [values: Tensor, indices: Tensor] {
+  return maxPoolWithIndices('maxPool1dWithIndices', 1, x, kernelSize, options);
+}
+
 /** `maxPool2d`, and the i32 place of each maximum in its flattened plane. */
 export function maxPool2dWithIndices(
   x: Tensor,
   kernelSize: PerAxis,
   options: MaxPoolOptions = {},
 ): [values: Tensor, indices: Tensor] {
-  const windows = windowsOf('maxPool2dWithIndices', 2, x, kernelSize, options);
-  const [values, indices] = recordMany([x], (b, [node]) => {
-    const [value, place] = firstMaximum(b, node!, windows);
-    const taps = fullLike(b, place, windows.kernel[1]!);
-    const inWindow = [div(b, place, taps), binary(b, 'mod', place, taps)];
-    const [row, column] = inWindow.map((tap, i) => {
-      const window = formula.iota(b, dims(place), windows.axes[i]!);
-      const start = sub(b, mul(b, window, windows.stride[i]!), windows.padding[i]!);
-      return add(b, start, mul(b, tap, windows.dilation[i]!));
-    });
-    return [value, add(b, mul(b, row!, x.shape.at(-1)!), column!)];
-  });
-  return [values!, indices!];
+  return maxPoolWithIndices('maxPool2dWithIndices', 2, x, kernelSize, options);
 }
 
-/** How many real elements each window has, along one axis: what is left of it between the ends. */
-function realTaps(
-  b: GraphBuilder,
-  shape: readonly number[],
-  size: number,
-  windows: Windows,
-  i: number,
-): Node {
-  const padding = windows.padding[i]!;
-  const start = sub(b, mul(b, formula.iota(b, shape, windows.axes[i]!), windows.stride[i]!), padding);
-  const end = binary(b, 'min', add(b, start, windows.kernel[i]!), size);
-  return sub(b, end, binary(b, 'max', start, 0));
+/** `maxPool3d`, and the i32 place of each maximum in its flattened volume. */
+export function maxPool3dWithIndices(
+  x: Tensor,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions = {},
+): [values: Tensor, indices: Tensor] {
+  return maxPoolWithIndices('maxPool3dWithIndices', 3, x, kernelSize, options);
 }
 
 function avgPool(
@@ -173,33 +147,32 @@ function avgPool(
   kernelSize: PerAxis,
   options: AvgPoolOptions,
 ): Tensor {
+  checkFloat(op, x);
   const windows = windowsOf(op, spatial, x, kernelSize, options);
-  const padded = windows.padding.some((n) => n > 0);
+  const { axes, kernel, stride, low, high, dilation, counts } = windows;
+  const padded = options.countIncludePad !== false;
+  // Every window is full where none reaches past what is counted.
+  const isFull = axes.every((axis, i) => {
+    const end = (counts[i]! - 1) * stride[i]! - low[i]! + dilation[i]! * (kernel[i]! - 1) + 1;
+    return padded ? end <= x.shape[axis]! + high[i]! : low[i] === 0 && end <= x.shape[axis]!;
+  });
   return apply([x], (b, node) =>
     formula.widened(b, node, (wide) => {
-      const open = unfolded(b, wide, windows, 0);
-      const sum = reduce(
-        b,
-        'sum',
-        open,
-        windows.axes.map((_, i) => x.rank + i),
-      );
-      if (options.countIncludePad !== false || !padded)
+      const inWindow = axes.map((_, i) => x.rank + i);
+      const sum = reduce(b, 'sum', unfolded(b, wide, windows, 0), inWindow);
+      if (isFull)
         return div(
           b,
           sum,
-          windows.kernel.reduce((product, n) => product * n, 1),
+          kernel.reduce((product, n) => product * n, 1),
         );
-      const taps = windows.axes.map((axis, i) => realTaps(b, dims(sum), x.shape[axis]!, windows, i));
-      return div(
-        b,
-        sum,
-        cast(
-          b,
-          taps.reduce((p, q) => mul(b, p, q)),
-          wide.dtype,
-        ),
-      );
+      const taps = axes.map((axis, i) => {
+        const size = x.shape[axis]!;
+        const [from, to] = padded ? [-low[i]!, size + high[i]!] : [0, size];
+        return tapsBetween(b, dims(sum), windows, i, from, to);
+      });
+      const count = taps.reduce((p, q) => mul(b, p, q));
+      return div(b, sum, cast(b, count, wide.dtype));
     }),
   );
 }
@@ -212,6 +185,38 @@ export function avgPool1d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOption
 /** The mean of each window of the last two axes. */
 export function avgPool2d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
   return avgPool('avgPool2d', 2, x, kernelSize, options);
+}
+
+/** The mean of each window of the last three axes. */
+export function avgPool3d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
+  return avgPool('avgPool3d', 3, x, kernelSize, options);
+}
+
+function lpPool(op: string, spatial: number, x: Tensor, kernelSize: PerAxis, options: LpPoolOptions): Tensor {
+  checkFloat(op, x);
+  const windows = windowsOf(op, spatial, x, kernelSize, options);
+  return apply([x], (b, node) =>
+    formula.widened(b, node, (wide) => {
+      const open = unfolded(b, wide, windows, 0);
+      const inWindow = windows.axes.map((_, i) => x.rank + i);
+      return reshape(b, formula.normOf(b, open, options.p ?? 2, inWindow), dims(open).slice(0, x.rank));
+    }),
+  );
+}
+
+/** The p-norm of each window of the last axis. */
+export function lpPool1d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+  return lpPool('lpPool1d', 1, x, kernelSize, options);
+}
+
+/** The p-norm of each window of the last two axes. */
+export function lpPool2d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+  return lpPool('lpPool2d', 2, x, kernelSize, options);
+}
+
+/** The p-norm of each window of the last three axes. */
+export function lpPool3d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+  return lpPool('lpPool3d', 3, x, kernelSize, options);
 }
 
 /** Rows average the elements ⌊i·size/count⌋ to ⌈(i+1)·size/count⌉ of an axis. */

@@ -1,0 +1,88 @@
+// Attributes of a node, read by name and kind. What is there under another kind than expected is an error, not a default.
+
+import { ParseError } from '../errors.ts';
+import { attributeKinds, type Message } from './schema.ts';
+import { readTensor, type Stored } from './weights.ts';
+
+type Attribute = Message<'Attribute'>;
+type Kind = (typeof attributeKinds)[keyof typeof attributeKinds];
+
+const utf8 = new TextDecoder();
+
+export class Attributes {
+  readonly #what: string;
+  readonly #byName = new Map<string, Attribute>();
+
+  constructor(what: string, attributes: readonly Attribute[]) {
+    this.#what = what;
+    for (const attribute of attributes) this.#byName.set(attribute.name ?? '', attribute);
+  }
+
+  has(name: string): boolean {
+    return this.#byName.has(name);
+  }
+
+  names(): readonly string[] {
+    return [...this.#byName.keys()];
+  }
+
+  get(name: string): Attribute | undefined {
+    return this.#byName.get(name);
+  }
+
+  #read<K extends Kind>(name: string, kind: K): NonNullable<Attribute[K]> | undefined {
+    const attribute = this.#byName.get(name);
+    if (attribute === undefined) return undefined;
+    const told = attributeKinds[attribute.type as keyof typeof attributeKinds] as Kind | undefined;
+    const value = attribute[kind];
+    const isThere = Array.isArray(value) ? told === kind || value.length > 0 : value !== undefined;
+    // Files of the first versions do not tell the kind, and leave out what is 0.
+    if (told === kind && value === undefined)
+      return (kind === 'f' ? 0 : kind === 'i' ? 0n : new Uint8Array()) as never;
+    if (!isThere) {
+      const problem = `attribute '${name}' is ${told ?? 'of an unknown kind'}, expected ${kind}`;
+      throw new ParseError('E_FORMAT', this.#what, problem);
+    }
+    return value as NonNullable<Attribute[K]>;
+  }
+
+  int(name: string, otherwise: number): number;
+  int(name: string): number | undefined;
+  int(name: string, otherwise?: number): number | undefined {
+    const value = this.#read(name, 'i');
+    return value === undefined ? otherwise : toNumber(value);
+  }
+
+  float(name: string, otherwise: number): number;
+  float(name: string): number | undefined;
+  float(name: string, otherwise?: number): number | undefined {
+    return this.#read(name, 'f') ?? otherwise;
+  }
+
+  string(name: string, otherwise: string): string {
+    const value = this.#read(name, 's');
+    return value === undefined ? otherwise : utf8.decode(value);
+  }
+
+  ints(name: string): number[] | undefined {
+    return this.#read(name, 'ints')?.map((value) => toNumber(value));
+  }
+
+  floats(name: string): readonly number[] | undefined {
+    return this.#read(name, 'floats');
+  }
+
+  strings(name: string): string[] | undefined {
+    return this.#read(name, 'strings')?.map((value) => utf8.decode(value));
+  }
+
+  tensor(name: string): Stored | undefined {
+    const proto = this.#read(name, 't');
+    return proto === undefined ? undefined : readTensor(proto);
+  }
+}
+
+/** The ends of int64 stand for "as far as it goes", and stay far. */
+export function toNumber(value: bigint | number): number {
+  return Math.max(-Number.MAX_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(value)));
+}

@@ -1,0 +1,118 @@
+// One call of an operator: what a row of the table gets to see of a node. Inputs by place, as tensors or, where the row says that
+// it needs them on the host, as numbers.
+
+import { SinterError } from '../errors.ts';
+import type { HostArray } from '../ir/value.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { toNumber, type Attributes } from './attributes.ts';
+import type { ElementType } from './element.ts';
+import type { Value } from './value.ts';
+
+/** What a row gives: tensors take the type of an input that has their dtype, values say their own. */
+export type Result = Tensor | Value | undefined | readonly (Tensor | Value | undefined)[];
+
+/** How one operator of a domain is imported. */
+export interface Row {
+  /** The opset versions in which its meaning changed, ascending. */
+  readonly since: readonly number[];
+  /** Inputs whose elements the row needs on the host: shapes, axes, pads. Those from a negative place on count from there. */
+  readonly host?: readonly number[] | 'all';
+  /** Draws random numbers, so that it is never computed ahead. */
+  readonly random?: true;
+  readonly run: (call: Call) => Result;
+}
+
+/** Rows by the operator's name. */
+export type Rows = Readonly<Record<string, Row>>;
+
+export class Call {
+  readonly op: string;
+  /** The opset version that the model asks for. */
+  readonly opset: number;
+  readonly attributes: Attributes;
+  readonly inputs: readonly (Value | undefined)[];
+  /** How many results the node names; '' where one is not wanted. */
+  readonly outputs: readonly string[];
+
+  constructor(
+    op: string,
+    opset: number,
+    attributes: Attributes,
+    inputs: readonly (Value | undefined)[],
+    outputs: readonly string[],
+  ) {
+    this.op = op;
+    this.opset = opset;
+    this.attributes = attributes;
+    this.inputs = inputs;
+    this.outputs = outputs;
+  }
+
+  /** Whether the result at this place is asked for. */
+  wants(place: number): boolean {
+    return (this.outputs[place] ?? '') !== '';
+  }
+
+  value(place: number): Value {
+    const value = this.inputs[place];
+    if (value === undefined) throw new SinterError('E_FORMAT', `input ${place} is missing`);
+    return value;
+  }
+
+  tensor(place: number): Tensor {
+    return this.value(place).tensor;
+  }
+
+  optional(place: number): Tensor | undefined {
+    return this.inputs[place]?.tensor;
+  }
+
+  /** All inputs from `place` on. */
+  tensors(place = 0): Tensor[] {
+    return this.inputs.slice(place).map((_, i) => this.tensor(place + i));
+  }
+
+  type(place: number): ElementType {
+    return this.value(place).type;
+  }
+
+  /** The elements of an input that the row declares in `host`. */
+  host(place: number): HostArray | undefined {
+    const value = this.inputs[place];
+    if (value === undefined) return undefined;
+    const array = value.host();
+    if (array === undefined)
+      throw new SinterError('E_BUG', `${this.op} reads input ${place} without asking for it`);
+    return array;
+  }
+
+  numbers(place: number): number[] | undefined {
+    const array = this.host(place);
+    return array === undefined ? undefined : Array.from(array.data as ArrayLike<number | bigint>, toNumber);
+  }
+
+  number(place: number): number | undefined {
+    return this.numbers(place)?.[0];
+  }
+
+  /** Integers that older opsets give as an attribute and newer ones as an input. */
+  ints(name: string, place: number): number[] | undefined {
+    return this.attributes.ints(name) ?? this.numbers(place);
+  }
+
+  /** An axis, counted from the end when negative. Throws E_AXIS outside the rank. */
+  axis(axis: number, rank: number): number {
+    if (Number.isInteger(axis) && axis >= -rank && axis < Math.max(rank, 1))
+      return axis < 0 ? axis + rank : axis;
+    throw new SinterError('E_AXIS', `axis ${axis} is outside rank ${rank}`);
+  }
+
+  axes(axes: readonly number[], rank: number): number[] {
+    return axes.map((axis) => this.axis(axis, rank));
+  }
+
+  /** A mistake in the node. */
+  fail(problem: string): never {
+    throw new SinterError('E_VALUE', problem);
+  }
+}

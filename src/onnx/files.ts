@@ -1,0 +1,23 @@
+// Node only: model files by their paths. Loaded by a dynamic import and mapped to nothing in package.json's `browser`.
+
+import { readFile, realpath } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ParseError } from '../errors.ts';
+
+export { readFile };
+
+/** A file in the folder of another. Throws E_FORMAT when links lead out of the folder, or nothing is there. */
+export async function readInFolder(model: string | URL, location: string): Promise<Uint8Array> {
+  const folder = await realpath(dirname(typeof model === 'string' ? model : fileURLToPath(model)));
+  const path = await realpath(join(folder, location)).catch(() => undefined);
+  if (path === undefined) throw new ParseError('E_FORMAT', 'onnx', `there is no external file '${location}'`);
+  if (!path.startsWith(folder + sep)) {
+    throw new ParseError(
+      'E_FORMAT',
+      'onnx',
+      `external data '${location}' lies outside of the model's folder`,
+    );
+  }
+  return readFile(path);
+}

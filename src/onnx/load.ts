@@ -1,0 +1,123 @@
+// Models from bytes, files and addresses. Data outside the model's file is read from the model's own folder and nowhere else.
+
+import { ParseError, SinterError } from '../errors.ts';
+import { carrier, elementType } from './element.ts';
+import { OnnxModel, type Port } from './model.ts';
+import { domains } from './ops/index.ts';
+import { newestOpset, planGraph, UnsupportedNodesError, type Context, type UnsupportedNode } from './plan.ts';
+import type { Message } from './schema.ts';
+import { decode } from './wire.ts';
+
+export interface LoadOptions {
+  /** Files that the model's tensors lie in, by the names that the model has for them. */
+  readonly externalData?: Readonly<Record<string, Uint8Array>>;
+}
+
+/**
+ * Imports a model: bytes, the path of a file (Node), or an address. Throws E_FORMAT where the file is malformed, and an
+ * UnsupportedNodesError that lists every node of an operator that is not supported.
+ */
+export async function loadOnnx(
+  source: Uint8Array | string | URL,
+  options: LoadOptions = {},
+): Promise<OnnxModel> {
+  const bytes = source instanceof Uint8Array ? source : await readFrom(source);
+  const proto = decode('Model', bytes);
+  const files = new Map(Object.entries(options.externalData ?? {}));
+  for (const location of locations(proto)) {
+    if (files.has(location)) continue;
+    if (source instanceof Uint8Array) {
+      throw new ParseError(
+        'E_FORMAT',
+        'onnx',
+        `tensors lie in '${location}': give that file as externalData`,
+      );
+    }
+    files.set(location, await readBeside(source, location));
+  }
+  return modelOf(proto, files);
+}
+
+/** The model of a decoded file. */
+export function modelOf(
+  proto: Message<'Model'>,
+  files: ReadonlyMap<string, Uint8Array> = new Map(),
+): OnnxModel {
+  const { graph } = proto;
+  if (graph === undefined) throw new ParseError('E_FORMAT', 'onnx', 'the file has no graph');
+  const opsets = new Map<string, number>();
+  for (const { domain, version } of proto.opsetImport) {
+    opsets.set(domain === undefined || domain === 'ai.onnx' ? '' : domain, Number(version ?? 1n));
+  }
+  const standard = opsets.get('') ?? 1;
+  if (standard > newestOpset) {
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      `onnx: the model asks for opset ${standard}, known are 1 to ${newestOpset}`,
+    );
+  }
+  const unsupported: UnsupportedNode[] = [];
+  const external = (location: string): Uint8Array => {
+    const bytes = files.get(location);
+    if (bytes === undefined)
+      throw new ParseError('E_FORMAT', 'onnx', `there is no external file '${location}'`);
+    return bytes;
+  };
+  const context: Context = { domains, opsets, functions: proto.functions, external, unsupported };
+  const plan = planGraph(graph, context, new Set());
+  if (unsupported.length > 0) throw new UnsupportedNodesError(unsupported);
+  const inputs = graph.input.filter(({ name }) => !plan.stored.has(name ?? '')).map(portOf);
+  return new OnnxModel(plan, inputs, graph.output.map(portOf));
+}
+
+function portOf({ name = '', type }: Message<'ValueInfo'>): Port {
+  const tensor = type?.tensor;
+  const element = elementType(tensor?.elemType ?? 0);
+  const shape = tensor?.shape?.dim.map(({ value, param }) =>
+    value !== undefined && value >= 0n ? Number(value) : (param ?? '?'),
+  );
+  return { name, type: element, dtype: element === undefined ? undefined : carrier(element), shape };
+}
+
+/** The files that tensors of the model lie in. */
+function locations({ graph }: Message<'Model'>): Set<string> {
+  const found = new Set<string>();
+  for (const { dataLocation, externalData } of graph?.initializer ?? []) {
+    const location = externalData.find(({ key }) => key === 'location')?.value;
+    if (dataLocation === 1 && location !== undefined) found.add(location);
+  }
+  return found;
+}
+
+function isAddress(source: string | URL): boolean {
+  return source instanceof URL ? source.protocol !== 'file:' : /^https?:\/\//.test(source);
+}
+
+async function readFrom(source: string | URL): Promise<Uint8Array> {
+  if (isAddress(source) || typeof process === 'undefined') return fetched(source);
+  const { readFile } = await import('./files.ts');
+  return readFile(source);
+}
+
+async function fetched(source: string | URL): Promise<Uint8Array> {
+  const response = await fetch(source);
+  if (!response.ok) {
+    throw new SinterError('E_VALUE', `onnx: ${String(source)}: ${response.status} ${response.statusText}`);
+  }
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** A file in the model's folder or below it. Throws E_FORMAT at a location that leads out of it. */
+async function readBeside(source: string | URL, location: string): Promise<Uint8Array> {
+  const parts = location.split(/[/\\]/);
+  if (parts.includes('..') || parts[0] === '' || /^[A-Za-z]:|[?#%]/.test(location)) {
+    throw new ParseError(
+      'E_FORMAT',
+      'onnx',
+      `external data '${location}' lies outside of the model's folder`,
+    );
+  }
+  if (isAddress(source) || typeof process === 'undefined') return fetched(new URL(location, source));
+  const { readInFolder } = await import('./files.ts');
+  return readInFolder(source, location);
+}

@@ -1,0 +1,217 @@
+// Convolutions, poolings and what goes with them. Padding comes as a list of all the fronts and then all the ends, or as a rule
+// that is worked out from the sizes.
+
+import { SinterError } from '../../errors.ts';
+import * as sn from '../../tensor/ops/all.ts';
+import type { Tensor } from '../../tensor/tensor.ts';
+import type { Call, Rows } from '../call.ts';
+import { Value } from '../value.ts';
+import { hosted, row } from './row.ts';
+
+type Pairs = readonly (readonly [number, number])[];
+
+interface Geometry {
+  readonly kernel: readonly number[];
+  readonly stride: readonly number[];
+  readonly dilation: readonly number[];
+  readonly padding: Pairs;
+}
+
+/** Sizes, strides, dilations and paddings of windows over the spatial axes of x. */
+function geometryOf(call: Call, x: Tensor, kernel: readonly number[]): Geometry {
+  const { attributes } = call;
+  const spatial = x.shape.slice(2);
+  const ones = spatial.map(() => 1);
+  const stride = attributes.ints('strides') ?? ones;
+  const dilation = attributes.ints('dilations') ?? ones;
+  const rule = attributes.string('auto_pad', 'NOTSET');
+  const pads = attributes.ints('pads') ?? spatial.flatMap(() => [0, 0]);
+  const padding = spatial.map((size, i): [number, number] => {
+    if (rule === 'VALID') return [0, 0];
+    if (rule === 'NOTSET') return [pads[i]!, pads[i + spatial.length]!];
+    const count = Math.ceil(size / stride[i]!);
+    const total = Math.max(0, (count - 1) * stride[i]! + dilation[i]! * (kernel[i]! - 1) + 1 - size);
+    const small = Math.floor(total / 2);
+    return rule === 'SAME_UPPER' ? [small, total - small] : [total - small, small];
+  });
+  return { kernel, stride, dilation, padding };
+}
+
+const convolutions = [sn.conv1d, sn.conv2d, sn.conv3d] as const;
+const transposes = [sn.convTranspose1d, sn.convTranspose2d, sn.convTranspose3d] as const;
+
+/** The function for as many spatial axes as x has. */
+function forRank<T>(functions: readonly T[], x: Tensor): T {
+  const found = functions[x.rank - 3];
+  if (found === undefined)
+    throw new SinterError('E_UNSUPPORTED', `${x.rank - 2} spatial axes are not supported`);
+  return found;
+}
+
+export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): Tensor {
+  const { stride, dilation, padding } = geometryOf(
+    call,
+    x,
+    call.attributes.ints('kernel_shape') ?? weight.shape.slice(2),
+  );
+  const groups = call.attributes.int('group', 1);
+  return forRank(convolutions, x)(x, weight, bias, { stride, dilation, padding, groups });
+}
+
+function convTranspose(call: Call): Tensor {
+  const { attributes } = call;
+  const [x, weight] = [call.tensor(0), call.tensor(1)];
+  const kernel = weight.shape.slice(2);
+  const stride = attributes.ints('strides') ?? kernel.map(() => 1);
+  const dilation = attributes.ints('dilations') ?? kernel.map(() => 1);
+  const outputPadding = attributes.ints('output_padding') ?? kernel.map(() => 0);
+  const rule = attributes.string('auto_pad', 'NOTSET');
+  const wanted = attributes.ints('output_shape')?.slice(-kernel.length);
+  const pads = attributes.ints('pads') ?? kernel.flatMap(() => [0, 0]);
+  const padding = kernel.map((size, i): [number, number] => {
+    if (rule === 'NOTSET' && wanted === undefined) return [pads[i]!, pads[i + kernel.length]!];
+    if (rule === 'VALID' && wanted === undefined) return [0, 0];
+    const full = stride[i]! * (x.shape[i + 2]! - 1) + outputPadding[i]! + dilation[i]! * (size - 1) + 1;
+    const total = full - (wanted?.[i] ?? x.shape[i + 2]! * stride[i]!);
+    const small = Math.floor(total / 2);
+    return rule === 'SAME_UPPER' ? [small, total - small] : [total - small, small];
+  });
+  // Where more is wanted than there is, the rest lies behind: zeros, and what the bias adds.
+  const missing = padding.map(([before, after]) => [Math.max(0, -before), Math.max(0, -after)] as const);
+  const options = {
+    stride,
+    dilation,
+    groups: attributes.int('group', 1),
+    outputPadding: outputPadding.map((n, i) => Math.min(n, Math.max(stride[i]!, dilation[i]!) - 1)),
+    padding: padding.map(([before, after]) => [Math.max(0, before), Math.max(0, after)] as const),
+  };
+  const isShort = missing.some(([before, after]) => before + after > 0);
+  const run = forRank(transposes, x);
+  if (!isShort) return run(x, weight, call.optional(2), options);
+  const out = sn.pad(run(x, weight, undefined, options), missing);
+  const bias = call.optional(2);
+  return bias === undefined ? out : sn.add(out, sn.reshape(bias, [bias.size, ...kernel.map(() => 1)]));
+}
+
+function poolOptions(call: Call, x: Tensor): Geometry & { readonly ceilMode: boolean } {
+  const kernel = call.attributes.ints('kernel_shape');
+  if (kernel === undefined) throw new SinterError('E_FORMAT', 'kernel_shape is missing');
+  return { ...geometryOf(call, x, kernel), ceilMode: call.attributes.int('ceil_mode', 0) === 1 };
+}
+
+function averagePool(call: Call): Tensor {
+  const x = call.tensor(0);
+  const { kernel, ...options } = poolOptions(call, x);
+  const countIncludePad = call.attributes.int('count_include_pad', 0) === 1;
+  return forRank([sn.avgPool1d, sn.avgPool2d, sn.avgPool3d], x)(x, kernel, { ...options, countIncludePad });
+}
+
+function lpPool(call: Call): Tensor {
+  const x = call.tensor(0);
+  const { kernel, ...options } = poolOptions(call, x);
+  return forRank([sn.lpPool1d, sn.lpPool2d, sn.lpPool3d], x)(x, kernel, {
+    ...options,
+    p: call.attributes.int('p', 2),
+  });
+}
+
+/** Places count through the whole tensor; with storage_order 1 the first spatial axis runs fastest. */
+function maxPool(call: Call): (Tensor | Value)[] {
+  const x = call.tensor(0);
+  const { kernel, ...options } = poolOptions(call, x);
+  if (!call.wants(1)) return [forRank([sn.maxPool1d, sn.maxPool2d, sn.maxPool3d], x)(x, kernel, options)];
+  const run = forRank([sn.maxPool1dWithIndices, sn.maxPool2dWithIndices, sn.maxPool3dWithIndices], x);
+  const [values, inPlane] = run(x, kernel, options);
+  const spatial = x.shape.slice(2);
+  const plane = spatial.reduce((size, dim) => size * dim, 1);
+  let places = inPlane;
+  if (call.attributes.int('storage_order', 0) === 1) {
+    let [rest, stride] = [inPlane, plane];
+    places = sn.zerosLike(inPlane);
+    for (let i = spatial.length - 1; i >= 0; i--) {
+      stride /= spatial[i]!;
+      places = sn.add(places, sn.mul(sn.remainder(rest, spatial[i]!), stride));
+      rest = sn.div(rest, spatial[i]!, { rounding: 'trunc' });
+    }
+  }
+  const [n, c] = x.shape as [number, number];
+  const planes = sn.reshape(sn.mul(sn.arange(n * c), plane), [n, c, ...spatial.map(() => 1)]);
+  return [values, Value.of(sn.cast(sn.add(places, planes), 'i64'), 'int64')];
+}
+
+/** Values put back at the places that a pool took them from, zeros elsewhere. */
+function maxUnpool(call: Call): Tensor {
+  const { attributes } = call;
+  const x = call.tensor(0);
+  const kernel = attributes.ints('kernel_shape') ?? [];
+  const strides = attributes.ints('strides') ?? kernel.map(() => 1);
+  const pads = attributes.ints('pads') ?? kernel.flatMap(() => [0, 0]);
+  const natural = [
+    ...x.shape.slice(0, 2),
+    ...kernel.map(
+      (size, i) => (x.shape[i + 2]! - 1) * strides[i]! - pads[i]! - pads[i + kernel.length]! + size,
+    ),
+  ];
+  const shape = call.numbers(2) ?? natural;
+  const size = natural.reduce((product, dim) => product * dim, 1);
+  const places = sn.reshape(call.tensor(1), [x.size]);
+  const flat = sn.scatter(sn.zeros([size], { dtype: x.dtype }), 0, places, sn.reshape(x, [x.size]));
+  const ends = shape.map((dim, axis): [number, number] => [0, dim - natural[axis]!]);
+  return sn.pad(sn.reshape(flat, natural), ends);
+}
+
+function globalPool(
+  run: (x: Tensor, axes: number[], options: { keepdim: true }) => Tensor,
+): (call: Call) => Tensor {
+  return (call) => {
+    const x = call.tensor(0);
+    return run(x, x.shape.map((_, axis) => axis).slice(2), { keepdim: true });
+  };
+}
+
+/** Columns of patches added up where they overlap: the adjoint of taking patches. */
+function col2Im(call: Call): Tensor {
+  const { attributes } = call;
+  const x = call.tensor(0);
+  const [image, block] = [call.numbers(1)!, call.numbers(2)!];
+  const ones = block.map(() => 1);
+  const [strides, dilations] = [attributes.ints('strides') ?? ones, attributes.ints('dilations') ?? ones];
+  const pads = attributes.ints('pads') ?? block.flatMap(() => [0, 0]);
+  const counts = image.map((size, i) => {
+    const free = size + pads[i]! + pads[i + block.length]! - dilations[i]! * (block[i]! - 1) - 1;
+    return Math.floor(free / strides[i]!) + 1;
+  });
+  const batch = x.shape[0]!;
+  const taps = block.reduce((product, n) => product * n, 1);
+  const channels = x.shape[1]! / taps;
+  // A transposed convolution by unit kernels: each tap of the block is a channel that is put in its place.
+  const unit = sn.reshape(sn.eye(taps, taps, { dtype: x.dtype }), [taps, 1, ...block]);
+  const patches = sn.reshape(x, [batch * channels, taps, ...counts]);
+  const padding = block.map((_, i) => [pads[i]!, pads[i + block.length]!] as const);
+  const natural = image.map((size, i) => {
+    const reached = (counts[i]! - 1) * strides[i]! + dilations[i]! * (block[i]! - 1) + 1;
+    return size - (reached - pads[i]! - pads[i + block.length]!);
+  });
+  const run = forRank(transposes, patches);
+  const out = run(patches, unit, undefined, { stride: strides, dilation: dilations, padding });
+  const whole = sn.pad(
+    out,
+    natural.map((n) => [0, n] as const),
+  );
+  return sn.reshape(whole, [batch, channels, ...image]);
+}
+
+export const conv: Rows = {
+  AveragePool: row([1, 7, 10, 11, 19, 22], averagePool),
+  Col2Im: hosted([18], [1, 2], col2Im),
+  Conv: row([1, 11, 22], (call) => convolve(call, call.tensor(0), call.tensor(1), call.optional(2))),
+  ConvTranspose: row([1, 11, 22], convTranspose),
+  GlobalAveragePool: row([1, 22], globalPool(sn.mean)),
+  GlobalLpPool: row([1, 2, 22], (call) =>
+    globalPool((x, axes, options) => sn.norm(x, call.attributes.int('p', 2), axes, options))(call),
+  ),
+  GlobalMaxPool: row([1, 22], globalPool(sn.amax)),
+  LpPool: row([1, 2, 11, 18, 22], lpPool),
+  MaxPool: row([1, 8, 10, 11, 12, 22], maxPool),
+  MaxUnpool: hosted([9, 11, 22], [2], maxUnpool),
+};

@@ -1,0 +1,141 @@
+// Reading and writing at places that are data. Negative places count from the end; known ones become views.
+
+import type { ScatterReduce } from '../../tensor/ops/gather.ts';
+import * as sn from '../../tensor/ops/all.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import type { Tensor } from '../../tensor/tensor.ts';
+import type { Call, Rows } from '../call.ts';
+import type { Value } from '../value.ts';
+import { hosted, row } from './row.ts';
+
+/** Places in i32, counted from the front. */
+function fromFront(index: Tensor, size: number): Tensor {
+  const narrow = sn.cast(index, 'i32');
+  return sn.where(sn.lt(narrow, 0), sn.add(narrow, size), narrow);
+}
+
+function gather(call: Call): Tensor {
+  const x = call.tensor(0);
+  const axis = call.axis(call.attributes.int('axis', 0), x.rank);
+  const places = call.value(1);
+  const shape = [...x.shape.slice(0, axis), ...places.shape, ...x.shape.slice(axis + 1)];
+  const view = viewAt(x, axis, places);
+  if (view !== undefined) return sn.reshape(view, shape);
+  const flat = sn.reshape(fromFront(places.tensor, x.shape[axis]!), [places.size]);
+  return sn.reshape(sn.indexSelect(x, axis, flat), shape);
+}
+
+/** Known places at one distance are a slice. */
+function viewAt(x: Tensor, axis: number, { known }: Value): Tensor | undefined {
+  if (known === undefined || known.data.length === 0 || known.data.length > 64) return undefined;
+  const size = x.shape[axis]!;
+  const places = Array.from(known.data as ArrayLike<number | bigint>, (place) => {
+    const number = Number(place);
+    return number < 0 ? number + size : number;
+  });
+  const step = places.length > 1 ? places[1]! - places[0]! : 1;
+  const isEven = step > 0 && places.every((place, i) => place === places[0]! + i * step);
+  if (!isEven || places[0]! < 0 || places.at(-1)! >= size) return undefined;
+  return sn.slice(x, axis, places[0]!, places.at(-1)! + 1, step);
+}
+
+function gatherElements(call: Call): Tensor {
+  const x = call.tensor(0);
+  const axis = call.axis(call.attributes.int('axis', 0), x.rank);
+  return sn.gather(x, axis, fromFront(call.tensor(1), x.shape[axis]!));
+}
+
+/** Tuples of places as one place in the axes they point into, flattened. */
+function flatPlaces(index: Tensor, sizes: readonly number[]): Tensor {
+  return sizes.reduce<Tensor>(
+    (place, size, i) => sn.add(sn.mul(place, size), fromFront(sn.select(index, -1, i), size)),
+    sn.zeros(index.shape.slice(0, -1), { dtype: 'i32' }),
+  );
+}
+
+function gatherNd(call: Call): Tensor {
+  const [x, index] = [call.tensor(0), call.tensor(1)];
+  const batch = call.attributes.int('batch_dims', 0);
+  const depth = index.shape.at(-1)!;
+  const lead = x.shape.slice(0, batch);
+  const [pointed, rest] = [x.shape.slice(batch, batch + depth), x.shape.slice(batch + depth)];
+  const place = flatPlaces(index, pointed);
+  const [batches, points, size] = [sizeOf(lead), sizeOf(index.shape.slice(batch, -1)), sizeOf(pointed)];
+  const table = sn.reshape(x, [batches * size, sizeOf(rest)]);
+  const within = sn.reshape(place, [batches, points]);
+  const start = sn.unsqueeze(sn.mul(sn.arange(batches), size), 1);
+  const found = sn.indexSelect(table, 0, sn.reshape(sn.add(within, start), [batches * points]));
+  return sn.reshape(found, [...index.shape.slice(0, -1), ...rest]);
+}
+
+const reductions: Readonly<Record<string, ScatterReduce>> = {
+  add: 'sum',
+  mul: 'prod',
+  max: 'amax',
+  min: 'amin',
+};
+
+function write(call: Call, x: Tensor, axis: number, index: Tensor, updates: Tensor): Tensor {
+  const name = call.attributes.string('reduction', 'none');
+  if (name === 'none') return sn.scatter(x, axis, index, updates);
+  const reduction = reductions[name];
+  if (reduction === undefined) call.fail(`no reduction ${name}`);
+  return sn.scatterReduce(x, axis, index, updates, reduction);
+}
+
+function scatterElements(call: Call): Tensor {
+  const x = call.tensor(0);
+  const axis = call.axis(call.attributes.int('axis', 0), x.rank);
+  return write(call, x, axis, fromFront(call.tensor(1), x.shape[axis]!), call.tensor(2));
+}
+
+function scatterNd(call: Call): Tensor {
+  const [x, index, updates] = [call.tensor(0), call.tensor(1), call.tensor(2)];
+  const depth = index.shape.at(-1)!;
+  const [pointed, rest] = [x.shape.slice(0, depth), x.shape.slice(depth)];
+  const [rows, width] = [sizeOf(index.shape.slice(0, -1)), sizeOf(rest)];
+  const place = sn.expand(sn.reshape(flatPlaces(index, pointed), [rows, 1]), [rows, width]);
+  const table = sn.reshape(x, [sizeOf(pointed), width]);
+  return sn.reshape(write(call, table, 0, place, sn.reshape(updates, [rows, width])), x.shape);
+}
+
+/** A cache of past elements with new ones written at each sequence's own place. */
+function tensorScatter(call: Call): Tensor {
+  const [past, update] = [call.tensor(0), call.tensor(1)];
+  const axis = call.axis(call.attributes.int('axis', -2), past.rank);
+  const size = past.shape[axis]!;
+  const batch = past.shape[0]!;
+  const along = (values: Tensor, at: number): Tensor =>
+    sn.reshape(
+      values,
+      past.shape.map((_, i) => (i === at ? values.size : 1)),
+    );
+  const start = call.optional(2) ?? sn.zeros([batch], { dtype: 'i32' });
+  const place = sn.add(along(sn.arange(update.shape[axis]!), axis), along(sn.cast(start, 'i32'), 0));
+  const isCircular = call.attributes.string('mode', 'linear') === 'circular';
+  const wrapped = isCircular ? sn.remainder(place, size) : place;
+  return sn.scatter(past, axis, sn.expand(wrapped, update.shape), update);
+}
+
+function oneHot(call: Call): Tensor {
+  const places = call.tensor(0);
+  const depth = call.number(1)!;
+  const rank = places.rank + 1;
+  const axis = call.axis(call.attributes.int('axis', -1), rank);
+  const values = call.tensor(2);
+  const wide = sn.cast(places, 'i32');
+  const position = sn.unsqueeze(sn.where(sn.lt(wide, 0), sn.add(wide, depth), wide), axis);
+  const classes = sn.reshape(sn.arange(depth), [depth, ...new Array<number>(rank - 1 - axis).fill(1)]);
+  return sn.where(sn.eq(position, classes), sn.select(values, 0, 1), sn.select(values, 0, 0));
+}
+
+export const gathering: Rows = {
+  Gather: row([1, 11, 13], gather),
+  GatherElements: row([11, 13], gatherElements),
+  GatherND: row([11, 12, 13], gatherNd),
+  OneHot: hosted([9, 11], [1], oneHot),
+  Scatter: row([9, 11], scatterElements),
+  ScatterElements: row([11, 13, 16, 18], scatterElements),
+  ScatterND: row([11, 13, 16, 18], scatterNd),
+  TensorScatter: row([24], tensorScatter),
+};

@@ -1,0 +1,31 @@
+// Every operator that is imported, by domain and name.
+
+import type { Rows } from '../call.ts';
+import { activation } from './activation.ts';
+import { conv } from './conv.ts';
+import { convert } from './convert.ts';
+import { elementwise } from './elementwise.ts';
+import { gathering } from './gather.ts';
+import { loss } from './loss.ts';
+import { norm } from './norm.ts';
+import { product } from './product.ts';
+import { reduce } from './reduce.ts';
+import { shape } from './shape.ts';
+import { sort } from './sort.ts';
+
+/** Rows by domain; the standard domain is ''. */
+export const domains: Readonly<Record<string, Rows>> = {
+  '': {
+    ...activation,
+    ...conv,
+    ...convert,
+    ...elementwise,
+    ...gathering,
+    ...loss,
+    ...norm,
+    ...product,
+    ...reduce,
+    ...shape,
+    ...sort,
+  },
+};

@@ -1,0 +1,178 @@
+// Normalisations and dropout.
+
+import { isFloat } from '../../ir/dtype.ts';
+import * as sn from '../../tensor/ops/all.ts';
+import type { Tensor } from '../../tensor/tensor.ts';
+import type { Call, Rows } from '../call.ts';
+import { carrier } from '../element.ts';
+import { hosted, row } from './row.ts';
+import { wantedType } from './convert.ts';
+
+/** One value per channel, in front of axes that broadcast. */
+function perChannel(x: Tensor, values: Tensor): Tensor {
+  return sn.reshape(values, [values.size, ...new Array<number>(Math.max(0, x.rank - 2)).fill(1)]);
+}
+
+function batchNormalization(call: Call): (Tensor | undefined)[] {
+  const { attributes } = call;
+  const x = call.tensor(0);
+  const [scale, shift, mean, variance] = [1, 2, 3, 4].map((place) => call.tensor(place));
+  const eps = attributes.float('epsilon', 1e-5);
+  const momentum = attributes.float('momentum', 0.9);
+  // Opset 7 to 13 tell training by its results; before that there is an attribute for the opposite.
+  const training =
+    attributes.int('training_mode', call.opset < 7 ? 1 - attributes.int('is_test', 0) : 0) === 1;
+  const wide = (t: Tensor): Tensor => perChannel(x, sn.cast(t, 'f32'));
+  const widest = x.dtype === 'f64' ? (t: Tensor): Tensor => perChannel(x, t) : wide;
+  const apply = (m: Tensor, v: Tensor): Tensor => {
+    const scaled = sn.mul(sn.rsqrt(sn.add(widest(v), eps)), widest(scale!));
+    const centred = sn.sub(x.dtype === 'f64' ? x : sn.cast(x, 'f32'), widest(m));
+    return sn.cast(sn.add(sn.mul(centred, scaled), widest(shift!)), x.dtype);
+  };
+  if (!training) return [apply(mean!, variance!)];
+  const axes = x.shape.map((_, axis) => axis).filter((axis) => axis !== 1);
+  const [ownMean, ownVariance] = [sn.mean(x, axes), sn.var(x, axes, { correction: 0 })];
+  const blend = (old: Tensor, now: Tensor): Tensor =>
+    sn.add(sn.mul(old, momentum), sn.mul(now, 1 - momentum));
+  return [
+    apply(ownMean, ownVariance),
+    sn.cast(blend(mean!, ownMean), mean!.dtype),
+    sn.cast(blend(variance!, ownVariance), variance!.dtype),
+  ];
+}
+
+/** Standardised over the axes from `axis` on, in f32 at least; gives the mean and the inverse deviation too. */
+function layerNormalization(call: Call): (Tensor | undefined)[] {
+  const { attributes } = call;
+  const x = call.tensor(0);
+  const axes = trailing(call, x);
+  const wide = x.dtype === 'f64' ? x : sn.cast(x, 'f32');
+  const mean = sn.mean(wide, axes, { keepdim: true });
+  const centred = sn.sub(wide, mean);
+  const variance = sn.mean(sn.square(centred), axes, { keepdim: true });
+  const inverse = sn.rsqrt(sn.add(variance, attributes.float('epsilon', 1e-5)));
+  const scaled = sn.mul(sn.cast(sn.mul(centred, inverse), x.dtype), call.tensor(1));
+  const bias = call.optional(2);
+  const out = bias === undefined ? scaled : sn.add(scaled, bias);
+  return [out, call.wants(1) ? mean : undefined, call.wants(2) ? inverse : undefined];
+}
+
+function trailing(call: Call, x: Tensor): number[] {
+  const axis = call.axis(call.attributes.int('axis', -1), x.rank);
+  return x.shape.map((_, i) => i).slice(axis);
+}
+
+function rmsNormalization(call: Call): Tensor {
+  const x = call.tensor(0);
+  const wide = x.dtype === 'f64' ? x : sn.cast(x, 'f32');
+  const power = sn.mean(sn.square(wide), trailing(call, x), { keepdim: true });
+  const standard = sn.mul(wide, sn.rsqrt(sn.add(power, call.attributes.float('epsilon', 1e-5))));
+  return sn.mul(sn.cast(standard, x.dtype), call.tensor(1));
+}
+
+function groupNormalization(call: Call): Tensor {
+  const x = call.tensor(0);
+  const groups = call.attributes.int('num_groups', 1);
+  const eps = call.attributes.float('epsilon', 1e-5);
+  const [scale, bias] = [call.tensor(1), call.tensor(2)];
+  if (call.opset >= 21) return sn.groupNorm(x, groups, scale, bias, { eps });
+  // Opset 18 has one scale a group.
+  const per = x.shape[1]! / groups;
+  return sn.groupNorm(x, groups, sn.repeatInterleave(scale, per), sn.repeatInterleave(bias, per), { eps });
+}
+
+function localResponse(call: Call): Tensor {
+  const { attributes } = call;
+  const x = call.tensor(0);
+  const size = attributes.int('size', 1);
+  const [alpha, beta] = [attributes.float('alpha', 1e-4), attributes.float('beta', 0.75)];
+  const bias = attributes.float('bias', 1);
+  // The window of even sizes leans the other way than PyTorch's.
+  const pairs = x.shape.map((_, axis): [number, number] =>
+    axis === 1 ? [Math.floor((size - 1) / 2), Math.ceil((size - 1) / 2)] : [0, 0],
+  );
+  const squares = sn.unfold(sn.pad(sn.square(x), pairs), 1, size);
+  const total = sn.sum(squares, -1, { dtype: x.dtype });
+  return sn.div(x, sn.pow(sn.add(sn.mul(total, alpha / size), bias), beta));
+}
+
+function lpNormalization(call: Call): Tensor {
+  const x = call.tensor(0);
+  const axis = call.attributes.int('axis', -1);
+  const size = sn.norm(x, call.attributes.int('p', 2), axis, { keepdim: true });
+  // What is all 0 stays so.
+  return sn.where(sn.eq(size, 0), sn.zerosLike(x), sn.div(x, size));
+}
+
+function meanVariance(call: Call): Tensor {
+  const x = call.tensor(0);
+  const axes = call.attributes.ints('axes') ?? [0, 2, 3];
+  const centred = sn.sub(x, sn.mean(x, axes, { keepdim: true }));
+  const deviation = sn.sqrt(sn.mean(sn.square(centred), axes, { keepdim: true }));
+  return sn.div(centred, sn.add(deviation, 1e-9));
+}
+
+/** Nothing is dropped unless training is asked for. */
+function dropout(call: Call): (Tensor | undefined)[] {
+  const x = call.tensor(0);
+  const ratio = call.attributes.float('ratio') ?? call.number(1) ?? 0.5;
+  const training =
+    call.opset < 12 ? call.opset < 7 && call.attributes.int('is_test', 0) === 0 : call.number(2) === 1;
+  const ones = (): Tensor => sn.ones(x.shape, { dtype: 'bool' });
+  if (!training || ratio === 0) return [x, call.wants(1) ? ones() : undefined];
+  const kept = sn.ge(sn.rand(x.shape), ratio);
+  const scaled = sn.cast(sn.div(x, 1 - ratio), x.dtype);
+  return [sn.where(kept, scaled, sn.zerosLike(x)), kept];
+}
+
+function randomLike(draw: (shape: readonly number[], call: Call) => Tensor): (call: Call) => Tensor {
+  return (call) => {
+    const { shape } = call.value(0);
+    const code = call.attributes.int('dtype');
+    const type = code === undefined ? call.type(0) : wantedType(code);
+    return sn.cast(draw(shape, call), carrier(type));
+  };
+}
+
+function randomOf(draw: (shape: readonly number[], call: Call) => Tensor): (call: Call) => Tensor {
+  return (call) => {
+    const type = wantedType(call.attributes.int('dtype', 1));
+    return sn.cast(draw(call.attributes.ints('shape') ?? [], call), carrier(type));
+  };
+}
+
+const uniform = (shape: readonly number[], { attributes }: Call): Tensor =>
+  sn.uniform(shape, { low: attributes.float('low', 0), high: attributes.float('high', 1) });
+const normal = (shape: readonly number[], { attributes }: Call): Tensor =>
+  sn.normal(shape, { mean: attributes.float('mean', 0), std: attributes.float('scale', 1) });
+
+function bernoulli(call: Call): Tensor {
+  const x = call.tensor(0);
+  const code = call.attributes.int('dtype');
+  const type = code === undefined ? call.type(0) : wantedType(code);
+  const chance = isFloat(x.dtype) ? x : sn.cast(x, 'f32');
+  return sn.cast(sn.lt(sn.rand(x.shape), chance), carrier(type));
+}
+
+const random = { random: true } as const;
+
+export const norm: Rows = {
+  BatchNormalization: row([1, 6, 7, 9, 14, 15], batchNormalization),
+  Bernoulli: row([15, 22], bernoulli, random),
+  Dropout: { ...hosted([1, 6, 7, 10, 12, 13, 22], [1, 2], dropout), ...random },
+  GroupNormalization: row([18, 21], groupNormalization),
+  InstanceNormalization: row([1, 6, 22], (call) =>
+    sn.instanceNorm(call.tensor(0), call.tensor(1), call.tensor(2), {
+      eps: call.attributes.float('epsilon', 1e-5),
+    }),
+  ),
+  LRN: row([1, 13], localResponse),
+  LayerNormalization: row([17], layerNormalization),
+  LpNormalization: row([1, 22], lpNormalization),
+  MeanVarianceNormalization: row([9, 13], meanVariance),
+  RMSNormalization: row([23], rmsNormalization),
+  RandomNormal: row([1, 22], randomOf(normal), random),
+  RandomNormalLike: row([1, 22], randomLike(normal), random),
+  RandomUniform: row([1, 22], randomOf(uniform), random),
+  RandomUniformLike: row([1, 22], randomLike(uniform), random),
+};

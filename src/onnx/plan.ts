@@ -1,0 +1,249 @@
+// A model's graph made ready to run: each node with the row or the sub-graphs that give it meaning, in an order in which everything
+// is there before it is read. What is not supported, is missing, or goes in a circle shows here, before anything is computed.
+
+import { ParseError, SinterError } from '../errors.ts';
+import { Attributes } from './attributes.ts';
+import type { Row, Rows } from './call.ts';
+import type { Message } from './schema.ts';
+import { readTensor, type ExternalData, type Stored } from './weights.ts';
+
+/** A node that cannot be imported. */
+export interface UnsupportedNode {
+  readonly name: string;
+  /** With its domain in front unless that is the standard one. */
+  readonly op: string;
+  /** The version of the domain's operators that the model asks for. */
+  readonly opset: number;
+}
+
+/** The model has operators that are not supported; all of them are listed. */
+export class UnsupportedNodesError extends SinterError {
+  override name: string = 'UnsupportedNodesError';
+  readonly nodes: readonly UnsupportedNode[];
+  constructor(nodes: readonly UnsupportedNode[]) {
+    const list = nodes.map(
+      ({ name, op, opset }) => `\n  ${op} (opset ${opset})${name === '' ? '' : ` at '${name}'`}`,
+    );
+    super('E_UNSUPPORTED', `onnx: ${nodes.length} node(s) are not supported:${list.join('')}`);
+    this.nodes = nodes;
+  }
+}
+
+/** How a node gets its results: by a row of the table, by the body of a function, or by sub-graphs. */
+export type Meaning =
+  | { readonly kind: 'row'; readonly row: Row }
+  | { readonly kind: 'function'; readonly body: Plan }
+  | { readonly kind: 'control'; readonly bodies: ReadonlyMap<string, Plan> };
+
+export interface Step {
+  readonly op: string;
+  /** For messages: operator and name. */
+  readonly label: string;
+  readonly opset: number;
+  readonly attributes: Attributes;
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly meaning: Meaning;
+}
+
+export interface Plan {
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly stored: ReadonlyMap<string, Stored>;
+  readonly steps: readonly Step[];
+}
+
+/** Everything that nodes are looked up in. */
+export interface Context {
+  readonly domains: Readonly<Record<string, Rows>>;
+  readonly opsets: ReadonlyMap<string, number>;
+  readonly functions: readonly Message<'Function'>[];
+  readonly external: ExternalData | undefined;
+  /** Filled while planning. */
+  readonly unsupported: UnsupportedNode[];
+}
+
+/** The newest operators that rows were written for. */
+export const newestOpset = 28;
+
+const control: Readonly<Record<string, readonly string[]>> = {
+  If: ['then_branch', 'else_branch'],
+  Loop: ['body'],
+  Scan: ['body'],
+};
+
+const deepest = 32;
+
+/** The plan of a graph; `outer` holds the names that graphs around it define. */
+export function planGraph(
+  graph: Message<'Graph'>,
+  context: Context,
+  outer: ReadonlySet<string>,
+  depth = 0,
+): Plan {
+  const stored = new Map<string, Stored>();
+  for (const proto of graph.initializer) stored.set(proto.name ?? '', readTensor(proto, context.external));
+  if (graph.sparseInitializer.length > 0) {
+    throw new SinterError('E_UNSUPPORTED', 'onnx: sparse initializers are not supported');
+  }
+  const inputs = graph.input.map(({ name }) => name ?? '');
+  const outputs = graph.output.map(({ name }) => name ?? '');
+  const defined = new Set([...outer, ...stored.keys(), ...inputs]);
+  const steps = planNodes(graph.node, outputs, context, defined, depth);
+  return { inputs, outputs, stored, steps };
+}
+
+function planNodes(
+  nodes: readonly Message<'Node'>[],
+  outputs: readonly string[],
+  context: Context,
+  defined: ReadonlySet<string>,
+  depth: number,
+): Step[] {
+  if (depth > deepest)
+    throw new ParseError('E_FORMAT', 'onnx', `graphs and functions nest deeper than ${deepest}`);
+  const all = new Set(defined);
+  for (const node of nodes) {
+    for (const name of node.output) {
+      if (name === '') continue;
+      if (all.has(name) && !defined.has(name))
+        throw new ParseError('E_FORMAT', 'onnx', `'${name}' is computed twice`);
+      all.add(name);
+    }
+  }
+  const missing = outputs.find((name) => !all.has(name));
+  if (missing !== undefined)
+    throw new ParseError('E_FORMAT', 'onnx', `nothing computes the output '${missing}'`);
+  return sorted(nodes, defined, all).map((node) => planNode(node, context, all, depth));
+}
+
+const nothing: ReadonlySet<string> = new Set();
+
+/** In an order in which inputs come before their readers. */
+function sorted(
+  nodes: readonly Message<'Node'>[],
+  defined: ReadonlySet<string>,
+  all: ReadonlySet<string>,
+): Message<'Node'>[] {
+  const producer = new Map<string, number>();
+  nodes.forEach((node, i) => node.output.forEach((name) => name !== '' && producer.set(name, i)));
+  const reads = nodes.map((node) => readsOf(node, all, defined, 0));
+  const waiting = reads.map((names) => new Set(names.flatMap((name) => producer.get(name) ?? [])));
+  const readers = new Map<number, number[]>();
+  waiting.forEach((set, i) => set.forEach((from) => readers.set(from, [...(readers.get(from) ?? []), i])));
+  const ready = waiting.flatMap((set, i) => (set.size === 0 ? [i] : []));
+  const order: Message<'Node'>[] = [];
+  // A queue that is walked by index: models have many thousand nodes.
+  for (let at = 0; at < ready.length; at++) {
+    const done = ready[at]!;
+    order.push(nodes[done]!);
+    for (const reader of readers.get(done) ?? []) {
+      waiting[reader]!.delete(done);
+      if (waiting[reader]!.size === 0) ready.push(reader);
+    }
+  }
+  if (order.length < nodes.length) {
+    const stuck = nodes.find((_, i) => waiting[i]!.size > 0)!;
+    throw new ParseError('E_FORMAT', 'onnx', `${label(stuck)} depends on its own result`);
+  }
+  return order;
+}
+
+/** What a node reads from its graph, also inside of its sub-graphs. Throws E_FORMAT at names that nothing defines. */
+function readsOf(
+  node: Message<'Node'>,
+  all: ReadonlySet<string>,
+  defined: ReadonlySet<string>,
+  depth: number,
+): string[] {
+  const lost = node.input.find((name) => name !== '' && !all.has(name));
+  if (lost !== undefined)
+    throw new ParseError('E_FORMAT', 'onnx', `${label(node)} reads '${lost}', which nothing defines`);
+  if (depth > deepest) throw new ParseError('E_FORMAT', 'onnx', `graphs nest deeper than ${deepest}`);
+  const inner = node.attribute.flatMap(({ g }) => {
+    if (g === undefined) return [];
+    const own = new Set<string>(g.input.map(({ name }) => name ?? ''));
+    for (const { name } of g.initializer) own.add(name ?? '');
+    for (const item of g.node) item.output.forEach((name) => own.add(name));
+    const seen = new Set([...all, ...own]);
+    const names = g.node.flatMap((item) => readsOf(item, seen, nothing, depth + 1));
+    return [...names, ...g.output.map(({ name }) => name ?? '')].filter((name) => !own.has(name));
+  });
+  return [...node.input, ...inner].filter((name) => name !== '' && !defined.has(name));
+}
+
+function label({ opType, name }: Message<'Node'>): string {
+  return name === undefined || name === '' ? (opType ?? 'a node') : `${opType} '${name}'`;
+}
+
+function planNode(node: Message<'Node'>, context: Context, all: ReadonlySet<string>, depth: number): Step {
+  const domain = node.domain === undefined || node.domain === 'ai.onnx' ? '' : node.domain;
+  const op = node.opType ?? '';
+  const what = `onnx: ${label(node)}`;
+  const opset = context.opsets.get(domain) ?? 1;
+  const attributes = new Attributes(what, node.attribute);
+  const step = { op, label: label(node), opset, attributes, inputs: node.input, outputs: node.output };
+  const called = context.functions.find((item) => item.name === op && (item.domain ?? '') === domain);
+  if (called !== undefined) {
+    return { ...step, meaning: { kind: 'function', body: planFunction(called, node, context, depth) } };
+  }
+  const graphs = domain === '' ? control[op] : undefined;
+  if (graphs !== undefined) {
+    const bodies = graphs.map((name) => {
+      const graph = attributes.get(name)?.g;
+      if (graph === undefined) throw new ParseError('E_FORMAT', what, `attribute '${name}' is missing`);
+      return [name, planGraph(graph, context, all, depth + 1)] as const;
+    });
+    return { ...step, meaning: { kind: 'control', bodies: new Map(bodies) } };
+  }
+  const table = context.domains[domain];
+  const row = table !== undefined && Object.hasOwn(table, op) ? table[op] : undefined;
+  if (row !== undefined && row.since[0]! <= opset) return { ...step, meaning: { kind: 'row', row } };
+  context.unsupported.push({ name: node.name ?? '', op: domain === '' ? op : `${domain}::${op}`, opset });
+  // Never run: loading ends with the list.
+  return { ...step, meaning: { kind: 'row', row: { since: [1], run: () => undefined } } };
+}
+
+/** The body of a function with the attributes of one call put in. */
+function planFunction(
+  called: Message<'Function'>,
+  node: Message<'Node'>,
+  context: Context,
+  depth: number,
+): Plan {
+  const given = new Map(called.attributeProto.map((attribute) => [attribute.name ?? '', attribute]));
+  for (const attribute of node.attribute) given.set(attribute.name ?? '', attribute);
+  const nodes = called.node.map((item) => withAttributes(item, given, 0));
+  const own = new Map(context.opsets);
+  for (const { domain, version } of called.opsetImport) own.set(domain ?? '', Number(version ?? 1n));
+  const steps = planNodes(
+    nodes,
+    called.output,
+    { ...context, opsets: own },
+    new Set(called.input),
+    depth + 1,
+  );
+  return { inputs: called.input, outputs: called.output, stored: new Map(), steps };
+}
+
+function withAttributes(
+  node: Message<'Node'>,
+  given: ReadonlyMap<string, Message<'Attribute'>>,
+  depth: number,
+): Message<'Node'> {
+  if (depth > deepest) throw new ParseError('E_FORMAT', 'onnx', `graphs nest deeper than ${deepest}`);
+  const attribute = node.attribute.flatMap((item) => {
+    if (item.g !== undefined) {
+      return [
+        {
+          ...item,
+          g: { ...item.g, node: item.g.node.map((inner) => withAttributes(inner, given, depth + 1)) },
+        },
+      ];
+    }
+    if (item.refAttrName === undefined || item.refAttrName === '') return [item];
+    const found = given.get(item.refAttrName);
+    return found === undefined ? [] : [{ ...found, name: item.name }];
+  });
+  return { ...node, attribute };
+}

@@ -1,0 +1,35 @@
+// What a walk through a graph knows: values by name, and how it asks its driver for elements that only a device has.
+
+import type { HostArray } from '../ir/value.ts';
+import type { Plan, Step } from './plan.ts';
+import type { Value } from './value.ts';
+
+/** A value whose elements a row needs, under its name in the graph. */
+export interface Wanted {
+  readonly name: string;
+  readonly value: Value;
+  readonly step: Step;
+}
+
+export type Walk<T> = Generator<Wanted, T, HostArray>;
+
+/** The values of a graph by name, and of the graphs around it. */
+export class Scope {
+  readonly #values = new Map<string, Value>();
+  readonly #outer: Scope | undefined;
+
+  constructor(outer?: Scope) {
+    this.#outer = outer;
+  }
+
+  get(name: string): Value | undefined {
+    return this.#values.get(name) ?? this.#outer?.get(name);
+  }
+
+  set(name: string, value: Value): void {
+    this.#values.set(name, value);
+  }
+}
+
+/** Runs a plan whose inputs stand in the scope. */
+export type RunPlan = (plan: Plan, scope: Scope) => Walk<Value[]>;

@@ -1,0 +1,150 @@
+// A run of a plan: nodes one after the other, each recorded by its row. Nodes whose inputs are known and small are computed on the
+// host at once, so that shapes are numbers when a row wants them. Where a row wants numbers that only a device can tell, the walk
+// yields the value: its driver reads it (model.ts), or says that it cannot.
+
+import { SinterError } from '../errors.ts';
+import { onHost } from '../tensor/host-function.ts';
+import { Tensor } from '../tensor/tensor.ts';
+import { Call, type Result, type Row } from './call.ts';
+import { runControl } from './control.ts';
+import { carrier, typeOf, type ElementType } from './element.ts';
+import type { Plan, Step } from './plan.ts';
+import { Scope, type Walk } from './scope.ts';
+import { Value } from './value.ts';
+
+/** Elements up to which known values are computed ahead, on the host. */
+const foldLimit = 4096;
+
+/** Runs a plan whose inputs stand in `scope`; gives its outputs. */
+export function* runPlan(plan: Plan, scope: Scope): Walk<Value[]> {
+  for (const [name, { type, array }] of plan.stored) {
+    if (scope.get(name) === undefined) scope.set(name, Value.known(type, array));
+  }
+  for (const step of plan.steps) {
+    const results = yield* runStep(step, scope);
+    step.outputs.forEach((name, i) => {
+      const value = results[i];
+      if (name !== '' && value !== undefined) scope.set(name, value);
+    });
+  }
+  return plan.outputs.map((name) => {
+    const value = scope.get(name);
+    if (value === undefined) throw new SinterError('E_FORMAT', `onnx: no node gave '${name}'`);
+    return value;
+  });
+}
+
+function* runStep(step: Step, scope: Scope): Walk<readonly (Value | undefined)[]> {
+  const { meaning } = step;
+  const inputs = step.inputs.map((name) => {
+    const value = name === '' ? undefined : scope.get(name);
+    if (name !== '' && value === undefined) {
+      throw new SinterError('E_FORMAT', `onnx: ${step.label}: input '${name}' was given no value`);
+    }
+    return value;
+  });
+  switch (meaning.kind) {
+    case 'row':
+      return yield* runRow(step, meaning.row, inputs, scope);
+    case 'function': {
+      const inner = new Scope();
+      meaning.body.inputs.forEach((name, i) => {
+        const value = inputs[i];
+        if (value !== undefined) inner.set(name, value);
+      });
+      return yield* runPlan(meaning.body, inner);
+    }
+    case 'control':
+      return yield* runControl(step, meaning.bodies, inputs, scope, runPlan);
+    default:
+      return meaning satisfies never;
+  }
+}
+
+function* runRow(
+  step: Step,
+  row: Row,
+  inputs: (Value | undefined)[],
+  scope: Scope,
+): Walk<readonly (Value | undefined)[]> {
+  const places = row.host === 'all' ? inputs.map((_, i) => i) : (row.host ?? []);
+  for (const place of places) {
+    const value = inputs[place];
+    if (value === undefined || value.host() !== undefined) continue;
+    const name = step.inputs[place]!;
+    inputs[place] = Value.known(value.type, yield { name, value, step });
+    scope.set(name, inputs[place]);
+  }
+  return explained(step, () => folded(step, row, inputs) ?? settled(called(step, row, inputs), inputs));
+}
+
+/** Gives errors the node's name. */
+export function explained<T>(step: Step, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const code = error instanceof SinterError ? error.code : 'E_VALUE';
+    const text = `onnx: ${step.label} (opset ${step.opset}): ${error.message}`;
+    throw new SinterError(code, text, { cause: error });
+  }
+}
+
+function called(
+  step: Step,
+  row: Row,
+  inputs: readonly (Value | undefined)[],
+): readonly (Tensor | Value | undefined)[] {
+  const result: Result = row.run(new Call(step.op, step.opset, step.attributes, inputs, step.outputs));
+  return Array.isArray(result)
+    ? (result as (Tensor | Value | undefined)[])
+    : [result as Tensor | Value | undefined];
+}
+
+/** Results as values: a tensor has the type of the first input that is carried in its dtype. */
+function settled(
+  results: readonly (Tensor | Value | undefined)[],
+  inputs: readonly (Value | undefined)[],
+): (Value | undefined)[] {
+  return results.map((result) =>
+    result instanceof Tensor ? Value.of(result, resultType(result, inputs)) : result,
+  );
+}
+
+function resultType(result: Tensor, inputs: readonly (Value | undefined)[]): ElementType {
+  const like = inputs.find((input) => input !== undefined && carrier(input.type) === result.dtype);
+  return like?.type ?? typeOf(result.dtype);
+}
+
+/** The results of a row on known inputs, where they are small: traced and interpreted; undefined otherwise. */
+function folded(
+  step: Step,
+  row: Row,
+  inputs: readonly (Value | undefined)[],
+): (Value | undefined)[] | undefined {
+  const present = inputs.filter((input) => input !== undefined);
+  const size = present.reduce((sum, value) => sum + value.size, 0);
+  if (row.random === true || size > foldLimit || !present.every(({ known }) => known !== undefined))
+    return undefined;
+  let results: (Value | undefined)[] = [];
+  const arrays = onHost(
+    (...tensors) => {
+      let next = 0;
+      const standIns = inputs.map(
+        (input) => input && Value.knownAs(input.type, input.known!, tensors[next++]!),
+      );
+      results = settled(called(step, row, standIns), standIns);
+      return results.flatMap((value) =>
+        value === undefined || value.known !== undefined ? [] : [value.tensor],
+      );
+    },
+    present.map(({ known }) => known!),
+    foldLimit,
+  );
+  if (arrays === undefined) return undefined;
+  let next = 0;
+  return results.map((value) => {
+    if (value === undefined) return undefined;
+    return Value.known(value.type, value.known ?? arrays[next++]!);
+  });
+}

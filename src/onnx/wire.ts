@@ -1,0 +1,121 @@
+// Messages from bytes: a walk over the wire by the table of schema.ts. Everything that can be wrong with the bytes becomes a
+// ParseError here.
+
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { ParseError, SinterError } from '../errors.ts';
+import { messages, type Field, type Message, type MessageName, type Scalar } from './schema.ts';
+
+/** Graphs in attributes of graphs nest; a file that nests deeper than this is not one that a tool wrote. */
+const deepest = 100;
+
+const wireTypes = {
+  string: WireType.LengthDelimited,
+  bytes: WireType.LengthDelimited,
+  int32: WireType.Varint,
+  int64: WireType.Varint,
+  uint64: WireType.Varint,
+  float: WireType.Bit32,
+  double: WireType.Bit64,
+} as const satisfies Record<Scalar, WireType>;
+
+/** Decodes one message. Throws E_FORMAT where the bytes are none. */
+export function decode<N extends MessageName>(name: N, bytes: Uint8Array, what = 'onnx'): Message<N> {
+  try {
+    return readMessage(name, new BinaryReader(bytes), bytes.length, 0) as Message<N>;
+  } catch (error) {
+    if (error instanceof SinterError) throw error;
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new ParseError('E_FORMAT', what, `the bytes are no ${name} message: ${problem}`);
+  }
+}
+
+type Fields = ReadonlyMap<number, readonly [name: string, field: Field]>;
+
+const fieldsOf = new Map<MessageName, Fields>(
+  Object.entries(messages).map(([name, fields]) => [
+    name as MessageName,
+    new Map(
+      Object.entries(fields as Readonly<Record<string, Field>>).map(([key, field]) => [
+        field[0],
+        [key, field],
+      ]),
+    ),
+  ]),
+);
+
+function readMessage(name: MessageName, reader: BinaryReader, end: number, depth: number): object {
+  if (depth > deepest) throw new RangeError(`messages nest deeper than ${deepest}`);
+  const fields = fieldsOf.get(name)!;
+  const out: Record<string, unknown> = {};
+  for (const [key, [, , many]] of fields.values()) out[key] = many === undefined ? undefined : [];
+  while (reader.pos < end) {
+    const [number, wire] = reader.tag();
+    const found = fields.get(number);
+    if (found === undefined) {
+      reader.skip(wire, number);
+      continue;
+    }
+    const [key, [, type, many]] = found;
+    if (many === undefined) out[key] = readOne(type, wire, reader, end, depth);
+    else readMany(type, wire, reader, end, depth, out[key] as unknown[]);
+  }
+  if (reader.pos !== end) throw new RangeError(`${name} runs past its end`);
+  return out;
+}
+
+function readMany(
+  type: Field[1],
+  wire: WireType,
+  reader: BinaryReader,
+  end: number,
+  depth: number,
+  into: unknown[],
+): void {
+  const packed = isScalar(type) && wire === WireType.LengthDelimited && wireTypes[type] !== wire;
+  if (!packed) {
+    into.push(readOne(type, wire, reader, end, depth));
+    return;
+  }
+  const until = length(reader, end);
+  while (reader.pos < until) into.push(readScalar(type, reader));
+  if (reader.pos !== until) throw new RangeError('a packed list runs past its end');
+}
+
+function readOne(type: Field[1], wire: WireType, reader: BinaryReader, end: number, depth: number): unknown {
+  const expected = isScalar(type) ? wireTypes[type] : WireType.LengthDelimited;
+  if (wire !== expected) throw new RangeError(`wire type ${wire} where ${expected} belongs`);
+  if (isScalar(type)) return readScalar(type, reader);
+  const until = length(reader, end);
+  return readMessage(type, reader, until, depth + 1);
+}
+
+function length(reader: BinaryReader, end: number): number {
+  const until = reader.uint32() + reader.pos;
+  if (until > end) throw new RangeError(`a length reaches ${until - end} bytes past the end`);
+  return until;
+}
+
+function isScalar(type: Field[1]): type is Scalar {
+  return type in wireTypes;
+}
+
+function readScalar(type: Scalar, reader: BinaryReader): string | number | bigint | Uint8Array {
+  switch (type) {
+    case 'string':
+      return reader.string();
+    case 'bytes':
+      return reader.bytes();
+    case 'int32':
+      return reader.int32();
+    case 'int64':
+      return BigInt(reader.int64());
+    case 'uint64':
+      return BigInt(reader.uint64());
+    case 'float':
+      return reader.float();
+    case 'double':
+      return reader.double();
+    default:
+      return type satisfies never;
+  }
+}
