@@ -105,3 +105,18 @@ test.each(rows.map((row) => [row.op, row] as const))("%s is near Math's, at any 
   expect(wrong.slice(0, 5), `${wrong.length} wrong`).toEqual([]);
   for (const width of [1, 2] as const) expect(applied(op, columns, width)).toEqual(found);
 });
+
+test('powers of whole numbers that fit, powers of two and their logarithms are exact', () => {
+  const whole = Array.from({ length: 201 }, (_, i) => i - 100);
+  const powers = whole.flatMap((x) =>
+    Array.from({ length: 17 }, (_, y) => [x, y, BigInt(x) ** BigInt(y)] as const),
+  );
+  const fitting = powers.filter(([, , power]) => Number.isSafeInteger(Number(power)));
+  const results = applied('pow', columnsOf(fitting.map(([x, y]) => [x, y])), 4);
+  expect(fitting.filter(([, , power], i) => results[i] !== Number(power))).toEqual([]);
+
+  const exponents = Array.from({ length: 2098 }, (_, i) => i - 1074);
+  const twos = exponents.map((n) => 2 ** n);
+  expect([...applied('exp2', columnsOf(exponents.map((n) => [n])), 4)].slice(0, 2098)).toEqual(twos);
+  expect([...applied('log2', columnsOf(twos.map((x) => [x])), 4)].slice(0, 2098)).toEqual(exponents);
+});
