@@ -19,6 +19,7 @@ const fields: Readonly<Record<ContractSchedule['kind'], readonly string[]>> = {
   tensor: ['tileM', 'tileN', 'tileK', 'stages'],
   warpgroup: ['tileM', 'tileN', 'tileK', 'stages'],
   packed: ['blockM', 'blockN', 'blockK'],
+  direct: ['lines'],
   image: ['blockM', 'lines', 'blockK'],
   stream: ['along'],
   slices: ['threads', 'slices', 'along'],

@@ -136,7 +136,7 @@ test('convolutions from a part of the padded input are what the graph says', { t
         randomArray(dtype, shape as number[], i + 1, 'tame'),
       );
       const legal = legalSchedules(problemIn(graph), wasmTarget);
-      const images = legal.filter(({ kind }) => kind === 'image');
+      const images = legal.filter(({ kind }) => kind === 'image' || kind === 'direct');
       const pool = sizes.pick % 3 === 0 ? legal : images;
       const schedule = pool[sizes.pick % pool.length]!;
       const pinned = (): ContractSchedule => schedule;
@@ -182,6 +182,9 @@ test('a convolution looks at its input once', () => {
   const s = new Sketch();
   const graph = s.graph([s.conv(s.input([1, 32, 56, 56]), s.input([64, 32, 3, 3]))]);
   expect(contractSchedule(problemIn(graph), wasmTarget)).toMatchObject({ kind: 'image', blockK: 288 });
+  const t = new Sketch();
+  const depthwise = t.conv(t.input([1, 32, 56, 56]), t.input([32, 1, 3, 3]), { groups: 32 });
+  expect(contractSchedule(problemIn(t.graph([depthwise])), wasmTarget)).toMatchObject({ kind: 'direct' });
 });
 
 test('panels need a target that packs, and room for them', () => {

@@ -2,6 +2,7 @@
 // core of about 4 GHz by WebAssembly; a few cores share the workgroups.
 
 import { flippedProblem, type ContractProblem } from './contract-problem.ts';
+import { directRoom } from './contract-direct.ts';
 import type { ContractSchedule } from './contract-schedule.ts';
 import { packedRoom, panelsOf } from './contract-room.ts';
 import { statements, windowInputs, windowStatements } from './contract-size.ts';
@@ -46,6 +47,14 @@ export function packingTime(schedule: ContractSchedule, problem: ContractProblem
       const [tall, wide] = schedule.flip ? [seen, packed] : [packed, seen];
       const block = sums + k * (height * tall + width * wide) + left + workgroup;
       return shared(batch * Math.ceil(m / blockM) * Math.ceil(n / blockN)) * block;
+    }
+    case 'direct': {
+      const lines = Math.min(schedule.lines, window!.lines);
+      const quads = lines * Math.ceil(window!.width / 4);
+      const spilled = k > registers - 4 ? k * spill : 0;
+      const sums = m * quads * (turn + k * 0.15 + spilled + 0.2 * epilogue);
+      const block = sums + 0.3 * directRoom(schedule, problem) + m * lines * 10 + workgroup / 2;
+      return shared(batch * Math.ceil(window!.lines / schedule.lines)) * block;
     }
     case 'image': {
       const height = up(Math.min(schedule.blockM, m), rows);

@@ -132,6 +132,7 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
       const written = (tileM * tileN) / (2 * lanes);
       return groups * (Math.ceil(k / tileK) * round + written) + 2 * stages * latency;
     }
+    case 'direct':
     case 'packed':
     case 'image':
     case 'stream':

@@ -3,6 +3,7 @@
 
 import type { Target } from '../../schedule/target.ts';
 import { isWide } from '../../ir/dtype.ts';
+import { directRoom } from './contract-direct.ts';
 import { scheduleTime } from './contract-model.ts';
 import { flippedProblem, type ContractProblem, type Window } from './contract-problem.ts';
 import { packedRoom, type Packed } from './contract-room.ts';
@@ -70,6 +71,11 @@ export type ContractSchedule = Tile &
         readonly blockK: number;
       }
     | {
+        /** conv of few elements: four positions at a time from a part of the padded input, weights in registers. */
+        readonly kind: 'direct';
+        readonly lines: number;
+      }
+    | {
         /** The right side is read once, along its lines, for a few rows and a block of columns. */
         readonly kind: 'stream';
         readonly along: 'n' | 'k';
@@ -102,6 +108,7 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
   if (schedule.kind === 'packed' || schedule.kind === 'image')
     return isLegalPacked(schedule, problem, target);
   if (rows < 1 || rows > Math.max(1, m)) return false;
+  if (schedule.kind === 'direct') return isLegalDirect(schedule, problem, target);
   if (schedule.kind === 'stream')
     return target.packs === true && !isWide(problem.dtype) && m % rows === 0 && columns % 4 === 0;
   if (schedule.kind === 'window') return isLegalWindow(schedule, problem);
@@ -209,6 +216,17 @@ function isLegalPacked(schedule: Packed, problem: ContractProblem, { packs, limi
   );
 }
 
+function isLegalDirect(
+  schedule: Extract<ContractSchedule, { kind: 'direct' }>,
+  problem: ContractProblem,
+  { packs, limits }: Target,
+): boolean {
+  const { k, window, dtype } = problem;
+  if (window?.plane === undefined || schedule.flip || schedule.lines > window.lines) return false;
+  const bytes = (dtype === 'f64' ? 8 : 4) * directRoom(schedule, problem);
+  return packs === true && !isWide(dtype) && k <= mostWeights && bytes <= limits.workgroupBytes;
+}
+
 /** Whether there is a padded input to look at, and blocks of k are whole channels. */
 function isWindowed(
   { flip, lines, blockK }: Extract<Packed, { kind: 'image' }>,
@@ -266,6 +284,7 @@ function* everySchedule(problem: ContractProblem): Generator<ContractSchedule> {
   for (const [tileM, tileN, tileK, rows, columns] of stagedTiles)
     yield { kind: 'staged', flip: false, rows, columns, tileM, tileN, tileK };
   if (problem.window !== undefined) yield* patches(problem.window, problem.k);
+  yield* directBlocks(problem);
   yield* imageBlocks(problem);
   for (const flip of [false, true]) yield* packedBlocks(flip ? flippedProblem(problem) : problem, flip);
   for (const flip of [false, true]) yield* streams(flip ? flippedProblem(problem) : problem, flip);
@@ -328,6 +347,16 @@ function* packedBlocks({ m, n, k, dtype }: ContractProblem, flip: boolean): Gene
       const blockN = evenly(n, partsN, columns);
       yield { kind: 'packed', flip, rows, columns, blockM, blockN, blockK };
     }
+}
+
+/** Weights that one position is summed up with. */
+const mostWeights = 32;
+
+/** Blocks of lines. */
+function* directBlocks({ k, window }: ContractProblem): Generator<ContractSchedule> {
+  if (window?.plane === undefined || k > mostWeights) return;
+  for (const parts of [1, 2, 4].filter((count) => count <= window.lines))
+    yield { kind: 'direct', flip: false, rows: 1, columns: 4, lines: Math.ceil(window.lines / parts) };
 }
 
 /** Blocks of lines and of whole channels. */

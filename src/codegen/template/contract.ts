@@ -14,6 +14,7 @@ import {
   type Contract,
   type ContractProblem,
 } from './contract-problem.ts';
+import { directLoop } from './contract-direct.ts';
 import { packedLoop } from './contract-packed.ts';
 import { registerLoop } from './contract-registers.ts';
 import { contractSchedule, isLegal, type ContractSchedule } from './contract-schedule.ts';
@@ -63,6 +64,8 @@ function fill(frame: Frame, body: Contract, schedule: ContractSchedule, problem:
       return tensorLoop(frame, body, schedule);
     case 'warpgroup':
       return warpgroupLoop(frame, body, schedule);
+    case 'direct':
+      return directLoop(frame, body, schedule, problem);
     case 'packed':
     case 'image':
       return packedLoop(frame, body, schedule, problem);

@@ -1,0 +1,143 @@
+// A convolution's padded input in memory: the part that a block of output lines looks at is brought in once, so that what a tap sees of
+// four neighbouring positions are four neighbours, without any bounds. Lines are kept by phase: elements that a stride lies between
+// stand together.
+
+import { addIndex, axisIndex, offsetIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
+import type { Axis } from '../../schedule/kernel.ts';
+import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '../builder.ts';
+import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../lower.ts';
+import type { Value } from '../loop.ts';
+import { difference } from './contract-panels.ts';
+import { windowOf, type Contract, type Window } from './contract-problem.ts';
+import { imageLines, quadsOf } from './contract-room.ts';
+import { bufferName, type Frame } from './frame.ts';
+import { storeAt } from './store-value.ts';
+import { place } from './tile.ts';
+
+type Entries = readonly (readonly [IndexExpr, Value])[];
+
+export class ImageWindow {
+  readonly window: Window;
+  readonly plane: NonNullable<Window['plane']>;
+  /** Groups of four positions in a line. */
+  readonly quads: number;
+  /** Output lines of the block. */
+  readonly lines: Value;
+  /** Elements of a channel. */
+  readonly planeSize: number;
+  readonly #b: LoopBuilder;
+  readonly #frame: Frame;
+  readonly #body: Contract;
+  readonly #group: Value;
+  readonly #buffer: string;
+  readonly #firstLine: Value;
+  readonly #phaseSize: number;
+
+  /** Of `lines` output lines, the `block`th such. */
+  constructor(
+    b: LoopBuilder,
+    frame: Frame,
+    body: Contract,
+    lines: number,
+    at: { readonly group: Value; readonly block: Value; readonly image: string },
+  ) {
+    this.#b = b;
+    this.#frame = frame;
+    this.#body = body;
+    this.#group = at.group;
+    this.#buffer = at.image;
+    this.window = windowOf(body)!;
+    this.plane = this.window.plane!;
+    this.quads = quadsOf(this.window);
+    this.planeSize = imageLines(lines, this.plane) * this.plane.line;
+    this.#phaseSize = this.plane.line / this.window.stride;
+    this.#firstLine = b.let(mulInts(at.block, constant(lines)), 'first_line');
+    const left = difference(constant(this.window.lines), this.#firstLine);
+    const exact = this.window.lines % lines === 0;
+    this.lines = exact ? constant(lines) : b.let(operation('min', [left, constant(lines)], 'i32'), 'lines');
+  }
+
+  /** Brings channels in. */
+  begin(firstChannel: Value, channels: Value): void {
+    const b = this.#b;
+    const { plane, lines, window } = this;
+    const { channel, spatial, value } = this.#body.image!;
+    const [line, column] = spatial.length === 1 ? [undefined, spatial[0]!] : [spatial[0]!, spatial[1]!];
+    const start = b.let(mulInts(this.#firstLine, constant(plane.stride)), 'from_line');
+    const count =
+      lines.kind === 'constant'
+        ? constant(imageLines(lines.value, plane))
+        : b.let(place(addInts(lines, constant(-1)), plane.stride, constant(plane.reach + 1)), 'image_lines');
+    const quad = quadIndex('image_quad', this.#phaseSize);
+    const element = addIndex(scaleIndex(quad, 4), laneAtom);
+    b.for('c', constant(0), channels, 1, (c) =>
+      b.for('y', constant(0), count, 1, (y) => {
+        const row = b.let(place(c, this.planeSize, mulInts(y, constant(plane.line))), 'row');
+        const atoms: (readonly [IndexExpr, Value])[] = [];
+        if (channel.extent > 1) atoms.push([channel.atom, b.let(addInts(firstChannel, c), 'channel')]);
+        if (line !== undefined && line.extent > 1) atoms.push([line.atom, b.let(addInts(start, y), 'from')]);
+        for (let phase = 0; phase < window.stride; phase++)
+          b.for('x', constant(0), constant(this.#phaseSize / 4), 1, (x) => {
+            const here = offsetIndex(scaleIndex(element, window.stride), phase);
+            const seen = this.#at([...atoms, [quad, x]], new Map([[column.atom, here]])).value(value);
+            const to = addInts(row, place(x, 4, constant(phase * this.#phaseSize)));
+            b.store(this.#buffer, to, splat(seen, 4), true);
+          });
+      }),
+    );
+  }
+
+  /** Where the window of a group of four positions begins, in a channel. */
+  startOf(y: Value, x: Value): Value {
+    return place(y, this.plane.stride * this.plane.line, mulInts(x, constant(4)));
+  }
+
+  /** How far behind that a tap's element is. */
+  tapAt(tapLine: Value, tap: number): Value {
+    const { window, plane } = this;
+    const offset = tap * window.dilation;
+    const inLine = (offset % window.stride) * this.#phaseSize + Math.floor(offset / window.stride);
+    const step = window.tapLines > 1 ? (plane.reach / (window.tapLines - 1)) * plane.line : 0;
+    return place(tapLine, step, constant(inLine));
+  }
+
+  /** What a tap sees of four positions. */
+  seen(index: Value): Value {
+    const type = registerOf(this.#body.node.dtype);
+    return { kind: 'load', buffer: this.#buffer, index, aligned: false, type, width: 4 };
+  }
+
+  /** Four finished sums go through the epilogue: of a row, a line of the block, a group of four in the line. */
+  write(row: Value, y: Value, x: Value, sum: Value): void {
+    const b = this.#b;
+    const { window } = this;
+    const { node, m, n } = this.#body;
+    // Never constants, see `quadIndex`.
+    const yAtom = axisIndex('y', Math.max(2, window.lines));
+    const xAtom = quadIndex('x', window.width);
+    const inLine = axisIndex('in_line', 4 * this.quads);
+    const here = addIndex(scaleIndex(xAtom, 4), laneAtom);
+    const substitution = new Map([
+      [n.atom, addIndex(scaleIndex(yAtom, window.width), here)],
+      [inLine, here],
+    ]);
+    const atoms: (readonly [IndexExpr, Value])[] = [
+      [yAtom, b.let(addInts(this.#firstLine, y), 'line')],
+      [xAtom, x],
+    ];
+    if (m.extent > 1) atoms.push([m.atom, row]);
+    const point = this.#at(atoms, substitution);
+    point.results.set(node, b.let(rounded(sum, node.dtype), 'result'));
+    const { writes } = this.#frame.kernel;
+    const values = writes.map((write) => point.value(write.value));
+    const lanes: Axis = { name: 'in_line', extent: window.width, atom: inLine };
+    writes.forEach((write, i) =>
+      storeAt(b, point, bufferName(this.#frame)(write.node), write, values[i]!, lanes),
+    );
+  }
+
+  #at(entries: Entries, substitution: ReadonlyMap<IndexExpr, IndexExpr>): Lowering {
+    const atoms = new Map([[this.#body.batch.atom, this.#group], ...entries]);
+    return new Lowering(this.#b, this.#frame.kernel.pool, { substitution, atoms }, bufferName(this.#frame));
+  }
+}
