@@ -102,6 +102,10 @@ const absolute: Spelling = (to, value) => {
   }
 };
 
+/** A number whose order among others is plain. */
+const isBound = (value: Value): boolean =>
+  value.kind === 'constant' && value.value !== 0 && !Number.isNaN(value.value);
+
 /** Of integers, by selection where there is no instruction. */
 const extreme =
   (kind: 'min' | 'max'): Spelling =>
@@ -109,7 +113,11 @@ const extreme =
     const { f } = to;
     const { type, width } = value;
     if (type === 'f32' || type === 'f64') {
-      float(kind)(to, value);
+      const [x, y] = value.args as [Value, Value];
+      // One instruction instead of seven: NaN is passed on, and only zeros differ in order.
+      if (isBound(y)) bounded(`p${kind}`)(to, value);
+      else if (isBound(x)) bounded(`p${kind}`)(to, { ...value, args: [y, x] });
+      else float(kind)(to, value);
       return;
     }
     if (type === 'bool') {
