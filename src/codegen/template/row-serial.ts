@@ -33,7 +33,7 @@ import { elementOf, type Pass } from './row-plan.ts';
 import { softmaxInstead } from './row-softmax.ts';
 import { blockedAbove, blockOf, type Lanes } from './row-schedule.ts';
 import { serialRows, type RowStretch, type SerialRows } from './row-stretch.ts';
-import { RowValues } from './row-values.ts';
+import { homeArrays, homesOf, RowValues, type Home } from './row-values.ts';
 import { storeAt } from './store-value.ts';
 
 /** The Loop of a row kernel on a core. */
@@ -75,6 +75,7 @@ class SerialEmitter {
   #lanes: Lanes = 'none';
   #seats: readonly Seat[] = [];
   #atom: readonly (readonly [IndexExpr, Value])[] = [];
+  readonly #homes: readonly Home[];
   #values: RowValues;
 
   constructor(frame: Frame, work: RowWork) {
@@ -85,8 +86,15 @@ class SerialEmitter {
     this.#row = body.row;
     this.#column = body.column;
     this.#plan = serialRows(frame.kernel, body, work, frame.target);
-    this.#b = openBuilder(frame, RowValues.names(this.#plan.kept));
-    this.#values = new RowValues(this.#b, []);
+    const { kept, stretches } = this.#plan;
+    // Results along columns lie far apart: what waits is better off in one place.
+    const results = stretches.every(({ lanes }) => lanes === 'column') ? work.perElement : [];
+    this.#homes = homesOf(kept, frame, body.column, results);
+    this.#b = openBuilder(
+      frame,
+      this.#homes.flatMap((home) => ('array' in home ? [home.array] : [])),
+    );
+    this.#values = new RowValues(this.#b, [], []);
     this.#name = bufferName(frame);
     this.#instead = softmaxInstead(this.#b, body.stages);
   }
@@ -113,7 +121,7 @@ class SerialEmitter {
     const together = main.places.length > 1 ? `, ${main.places.length} x 4 at once` : '';
     const waits = kept.length > 0 ? `, ${kept.length} values kept` : '';
     const note = `${this.#row.extent} rows of ${this.#column.extent}, lanes along ${main.lanes}${together}${waits}`;
-    return finish(this.#frame, b, grid, [1, 1, 1], note, RowValues.buffers(kept, room));
+    return finish(this.#frame, b, grid, [1, 1, 1], note, homeArrays(kept, this.#homes, room));
   }
 
   #unit({ lanes, atom, places }: RowStretch, unit: Value): void {
@@ -121,7 +129,7 @@ class SerialEmitter {
     this.#lanes = lanes;
     this.#atom = [[atom, unit]];
     this.#seats = places.map((place) => ({ place, results: new Map() }));
-    this.#values = new RowValues(this.#b, this.#plan.kept);
+    this.#values = new RowValues(this.#b, this.#plan.kept, this.#homes);
     for (const pass of passes) this.#pass(pass);
     this.#rowWrites();
     if (perElement.length === 0) return;

@@ -1,12 +1,15 @@
-// Values along a row that a sweep leaves in memory of the workgroup for later ones, where one thread has a row for itself: what
+// Values along a row that a sweep leaves in memory for later ones, where one thread has a row for itself: what
 // costs more to compute again than to store and load. What is only read is read again.
 
-import { substitute, constantIndex, type IndexExpr } from '../../ir/index-expr.ts';
+import { dtypeBytes } from '../../ir/dtype.ts';
+import { coefficientOf, constantIndex, substitute, type IndexExpr } from '../../ir/index-expr.ts';
 import type { ElementwiseOp } from '../../ir/ops.ts';
 import { argsOf, type Expr } from '../../schedule/expr.ts';
+import type { Axis, Write } from '../../schedule/kernel.ts';
 import { splat, type LoopBuilder } from '../builder.ts';
 import { laneAtom, registerOf, type Lowering } from '../lower.ts';
 import type { LoopBuffer, Value, Width } from '../loop.ts';
+import { bufferName, type Frame } from './frame.ts';
 import type { RowFacts } from './row-facts.ts';
 
 /** Operations that are one instruction, or few. */
@@ -81,30 +84,66 @@ export function valuesToKeep(sweeps: readonly (readonly Expr[])[], facts: RowFac
   return [...kept].sort((a, b) => a.id - b.id);
 }
 
+/** Where a value waits: in an array of the workgroup, or where a result will be that nobody reads before. */
+export type Home = { readonly array: string } | { readonly result: Write; readonly buffer: string };
+
+/** Homes for values. A result's own is best: its place in memory comes near while there is still much to compute. */
+export function homesOf(
+  kept: readonly Expr[],
+  frame: Frame,
+  column: Axis,
+  writes: readonly Write[],
+): readonly Home[] {
+  const free = writes.filter(({ node, index }) => {
+    const bound = frame.bound.find(({ nodes }) => nodes.includes(node));
+    return (
+      bound?.nodes.length === 1 && dtypeBytes(node.dtype) === 4 && coefficientOf(index, column.atom) === 1
+    );
+  });
+  const name = bufferName(frame);
+  return kept.map((expr, i): Home => {
+    const at = free.findIndex(({ node }) => node.dtype === expr.dtype);
+    if (at < 0) return { array: `kept_${i}` };
+    const [result] = free.splice(at, 1);
+    return { result: result!, buffer: name(result!.node) };
+  });
+}
+
+/** The arrays of those that have one, of so many elements. */
+export function homeArrays(
+  kept: readonly Expr[],
+  homes: readonly Home[],
+  size: number,
+): readonly LoopBuffer[] {
+  return homes.flatMap((home, i): LoopBuffer[] =>
+    'array' in home
+      ? [
+          {
+            name: home.array,
+            space: 'workgroup',
+            dtype: registerOf(kept[i]!.dtype),
+            size,
+            access: 'read_write',
+          },
+        ]
+      : [],
+  );
+}
+
 export class RowValues {
   readonly #b: LoopBuilder;
   readonly #kept: readonly Expr[];
+  readonly #homes: readonly Home[];
   /** What finished sweeps have left. */
   readonly #left = new Set<Expr>();
 
-  constructor(b: LoopBuilder, kept: readonly Expr[]) {
+  constructor(b: LoopBuilder, kept: readonly Expr[], homes: readonly Home[]) {
     this.#b = b;
     this.#kept = kept;
+    this.#homes = homes;
   }
 
-  static names(kept: readonly Expr[]): readonly string[] {
-    return kept.map((_, i) => `kept_${i}`);
-  }
-
-  /** The arrays, of so many elements. */
-  static buffers(kept: readonly Expr[], size: number): readonly LoopBuffer[] {
-    return kept.map((expr, i) => {
-      const dtype = registerOf(expr.dtype);
-      return { name: `kept_${i}`, space: 'workgroup', dtype, size, access: 'read_write' };
-    });
-  }
-
-  /** Before a sweep's expressions are lowered at some place: takes what is there, and leaves what is not. */
+  /** Before a sweep's expressions are lowered at some place, `slot` of an array: takes what is there, and leaves what is not. */
   exchange(lowering: Lowering, slot: IndexExpr, width: Width, exprs: readonly Expr[]): void {
     const b = this.#b;
     const wanted = new Set<Expr>();
@@ -114,16 +153,20 @@ export class RowValues {
       if (!this.#left.has(expr)) alwaysOf(expr).forEach(visit);
     };
     exprs.forEach(visit);
+    const firstOf = (index: IndexExpr): IndexExpr =>
+      substitute(index, new Map([[laneAtom, constantIndex(0)]]));
     for (const [i, expr] of this.#kept.entries()) {
       if (!wanted.has(expr)) continue;
-      const first = substitute(slot, new Map([[laneAtom, constantIndex(0)]]));
-      const [buffer, type] = [`kept_${i}`, registerOf(expr.dtype)];
-      const index = width === 4 ? lowering.quad(first) : lowering.index(first);
-      if (!this.#left.has(expr)) b.store(buffer, index, splat(lowering.value(expr), width), true);
-      else {
-        const value: Value = { kind: 'load', buffer, index, aligned: width === 4, type, width };
+      const home = this.#homes[i]!;
+      const inArray = 'array' in home;
+      const buffer = inArray ? home.array : home.buffer;
+      const first = firstOf(inArray ? slot : lowering.place(home.result.index));
+      const index = inArray && width === 4 ? lowering.quad(first) : lowering.index(first);
+      if (this.#left.has(expr)) {
+        const type = registerOf(expr.dtype);
+        const value: Value = { kind: 'load', buffer, index, aligned: inArray && width === 4, type, width };
         lowering.held.set(expr, b.let(value, 'kept'));
-      }
+      } else b.store(buffer, index, splat(lowering.value(expr), width), true);
     }
   }
 
