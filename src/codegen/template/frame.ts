@@ -77,6 +77,8 @@ export function forUnits(
   visit: (unit: Value) => void,
   /** Groups of four elements in a unit. */
   groups = 1,
+  /** Comes before a loop over units, if there is one, whose last is before `end`. */
+  open: (first: Value, end: Value) => void = () => {},
 ): { readonly grid: Grid; readonly perInvocation: number } {
   const most = Math.floor(target.elementsPerInvocation / (4 * groups));
   const perInvocation = Math.max(1, Math.min(most, Math.floor(units / target.parallelism)));
@@ -91,6 +93,7 @@ export function forUnits(
   } else {
     const next = b.let(mulInts(addInts(groupNumber(grid), constant(1)), constant(block)), 'next');
     const end = whole ? next : b.let(operation('min', [next, constant(units)], 'i32'), 'end');
+    open(first, end);
     b.for(hint, first, end, size, visit);
   }
   return { grid, perInvocation };

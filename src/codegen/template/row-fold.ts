@@ -137,6 +137,13 @@ export function extremum(b: LoopBuilder, stage: RowStage, column: IndexExpr, fir
   };
 }
 
+/** The fold of a stage where a core has the row for itself. */
+export function foldOnCore(b: LoopBuilder, stage: RowStage, column: IndexExpr, first: Value): Fold {
+  if (stage.arg) return extremum(b, stage, column, first);
+  const isExtreme = stage.monoid === 'min' || stage.monoid === 'max';
+  return isExtreme && stage.dtype === 'f32' ? flaggedExtremum(b, stage) : reduction(b, stage);
+}
+
 /** One lane of every value of a state. */
 export function laneOfState(state: State, lane: number): State {
   return state.map((value) =>

@@ -19,21 +19,13 @@ import { laneAtom, Lowering, quadIndex, type Binding, type LoweringOptions } fro
 import type { Loop, Value, Width } from '../loop.ts';
 import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame } from './frame.ts';
 import { rowWork, type RowWork } from './row-outline.ts';
-import {
-  extremum,
-  flaggedExtremum,
-  laneOfState,
-  placesOf,
-  reduction,
-  type Fold,
-  type State,
-} from './row-fold.ts';
+import { foldOnCore, laneOfState, placesOf, type Fold, type State } from './row-fold.ts';
 import { pickedOf } from './row-pick.ts';
 import { elementOf, type Pass } from './row-plan.ts';
 import { softmaxInstead } from './row-softmax.ts';
 import { blockedAbove, blockOf, type Lanes } from './row-schedule.ts';
 import { serialRows, type RowStretch, type SerialRows } from './row-stretch.ts';
-import { homeArrays, homesOf, RowValues, type Home } from './row-values.ts';
+import { effortOf, homeArrays, homesOf, RowValues, worthKeeping, type Home } from './row-values.ts';
 import { storeAt } from './store-value.ts';
 
 /** The Loop of a row kernel on a core. */
@@ -44,9 +36,13 @@ export function serialRowLoop(frame: Frame): Loop {
 /** Turns of a block where an accumulator is alone: between blocks a core begins anew. */
 const aloneBlock = 128;
 
+/** Effort of a sweep that hides how long another row's elements take to come. */
+const worthOverlap = 16;
+
 /** A row, or four, of those that are handled together. */
 interface Seat {
   readonly place: IndexExpr;
+  readonly atoms: readonly (readonly [IndexExpr, Value])[];
   readonly results: Map<Node, Value>;
 }
 
@@ -62,6 +58,16 @@ interface Blocks {
   readonly close: () => void;
 }
 
+/** The first sweep of a row as a part of the second one of the row before, whose arithmetic leaves memory time to come near. */
+interface Ahead {
+  readonly fold: Fold;
+  readonly expr: Expr;
+  /** What the row before has left. */
+  readonly state: State;
+  readonly tail: State;
+  readonly end: Value;
+}
+
 class SerialEmitter {
   readonly #frame: Frame;
   readonly #work: RowWork;
@@ -74,7 +80,7 @@ class SerialEmitter {
   /** The stretch of rows that is being written. */
   #lanes: Lanes = 'none';
   #seats: readonly Seat[] = [];
-  #atom: readonly (readonly [IndexExpr, Value])[] = [];
+  #ahead: Ahead | undefined;
   readonly #homes: readonly Home[];
   #values: RowValues;
 
@@ -110,7 +116,9 @@ class SerialEmitter {
       main.hint,
       (unit) => this.#unit(main, unit),
       main.groups,
+      (first, end) => this.#open(main, first, end),
     );
+    this.#ahead = undefined;
     if (rest.length > 0)
       b.if(operation('eq', [groupNumber(grid), constant(grid[0] * grid[1] - 1)], 'bool'), () => {
         for (const stretch of rest)
@@ -127,10 +135,23 @@ class SerialEmitter {
   #unit({ lanes, atom, places }: RowStretch, unit: Value): void {
     const { passes, perElement } = this.#work;
     this.#lanes = lanes;
-    this.#atom = [[atom, unit]];
-    this.#seats = places.map((place) => ({ place, results: new Map() }));
+    this.#seats = places.map((place) => ({ place, atoms: [[atom, unit]], results: new Map() }));
     this.#values = new RowValues(this.#b, this.#plan.kept, this.#homes);
-    for (const pass of passes) this.#pass(pass);
+    const ahead = this.#ahead;
+    if (ahead === undefined) for (const pass of passes) this.#pass(pass);
+    else {
+      const b = this.#b;
+      const [seat] = this.#seats as [Seat];
+      this.#total(seat, ahead.fold, [ahead.state], ahead.tail);
+      const last = operation('sub', [ahead.end, constant(1)], 'i32');
+      const next = b.let(operation('min', [addInts(unit, constant(1)), last], 'i32'), 'next');
+      const state = ahead.fold.open(4);
+      const tail = ahead.tail.length > 0 ? ahead.fold.open(1) : [];
+      const take = this.#taking({ ...seat, atoms: [[atom, next]] }, ahead, state, tail);
+      passes.slice(1).forEach((pass, i) => this.#pass(pass, i === 0 ? take : undefined));
+      this.#assign(ahead.state, state);
+      this.#assign(ahead.tail, tail);
+    }
     this.#rowWrites();
     if (perElement.length === 0) return;
     const exprs = perElement.map(({ value }) => value);
@@ -143,12 +164,48 @@ class SerialEmitter {
     });
   }
 
+  /** Before the loop over rows: the first sweep of the first one, where rows then make that of the next. */
+  #open({ lanes, atom, places }: RowStretch, first: Value, end: Value): void {
+    const [own, following] = this.#work.passes;
+    const [item] = own?.items ?? [];
+    if (lanes !== 'column' || item?.kind !== 'fold' || following === undefined) return;
+    if (own!.items.length > 1 || own!.picks.length > 0 || item.stage.arg || following.items.length === 0)
+      return;
+    const expr = item.stage.value;
+    if (effortOf([expr]) >= worthKeeping || effortOf(following.items.map(elementOf)) < worthOverlap) return;
+    this.#lanes = lanes;
+    const fold = foldOnCore(this.#b, item.stage, this.#column.atom, constant(0));
+    const [state, tail] = [fold.open(4), this.#hasTail ? fold.open(1) : []];
+    this.#ahead = { fold, expr, state, tail, end };
+    const seat: Seat = { place: places[0]!, atoms: [[atom, first]], results: new Map() };
+    const take = this.#taking(seat, this.#ahead, state, tail);
+    this.#along(1, (at) => at.forEach(take));
+  }
+
+  /** Folds a row's elements ahead of its turn. */
+  #taking(seat: Seat, { fold, expr }: Ahead, state: State, tail: State): (place: Place) => void {
+    return (place) => {
+      const step = { lowering: this.#bind(seat, place), valid: undefined };
+      step.lowering.value(expr);
+      const into = this.#widthAt(place) === 1 ? tail : state;
+      this.#assign(into, fold.take(into, [step]));
+    };
+  }
+
+  #assign(into: State, from: State): void {
+    from.forEach((value, k) => this.#b.assign(into[k]!, value));
+  }
+
+  get #hasTail(): boolean {
+    return this.#lanes === 'column' && this.#column.extent % 4 !== 0;
+  }
+
   #bind(seat: Seat, { column, atoms }: Place): Lowering {
     const substitution = new Map([
       [this.#row.atom, seat.place],
       [this.#column.atom, column],
     ]);
-    const binding: Binding = { substitution, atoms: new Map([...this.#atom, ...atoms]) };
+    const binding: Binding = { substitution, atoms: new Map([...seat.atoms, ...atoms]) };
     const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, this.#name, {
       instead: this.#instead,
     });
@@ -225,7 +282,7 @@ class SerialEmitter {
   }
 
   /** One sweep over the row, then its totals. */
-  #pass({ picks, items }: Pass): void {
+  #pass({ picks, items }: Pass, besides: (place: Place) => void = () => {}): void {
     const b = this.#b;
     for (const pick of picks)
       for (const seat of this.#seats) {
@@ -240,35 +297,36 @@ class SerialEmitter {
     const wide = this.#lanes === 'none' ? 1 : 4;
     const folds = Array.from({ length: chains }, (_, chain) => {
       const first = this.#lanes === 'column' ? placesOf(constant(chain)) : constant(chain);
-      return stages.map((stage) => this.#foldOf(stage, first));
+      return stages.map((stage) => foldOnCore(b, stage, this.#column.atom, first));
     });
     const open = (): State[][][] =>
       this.#seats.map(() => folds.map((some) => some.map((fold) => fold.open(wide))));
     const whole = open();
     /** Of the row, then of the block that is summed, and of the block in it. */
     const levels = [whole];
-    const hasTail = this.#lanes === 'column' && this.#column.extent % 4 !== 0;
     const last = stages.map((stage) =>
-      this.#foldOf(stage, constant(4 * Math.floor(this.#column.extent / 4))),
+      foldOnCore(b, stage, this.#column.atom, constant(4 * Math.floor(this.#column.extent / 4))),
     );
-    const tails = hasTail ? this.#seats.map(() => last.map((fold) => fold.open(1))) : [];
-    const assign = (into: State, from: State): void => from.forEach((value, k) => b.assign(into[k]!, value));
+    const tails = this.#hasTail ? this.#seats.map(() => last.map((fold) => fold.open(1))) : [];
     const take = (places: readonly Place[]): void =>
-      places.forEach((place, chain) =>
+      places.forEach((place, chain) => {
+        besides(place);
         this.#seats.forEach((seat, s) => {
           const step = { lowering: this.#at(seat, place, exprs), valid: undefined };
           const isTail = this.#widthAt(place) < wide;
           const into = isTail ? tails[s]! : levels.at(-1)![s]![chain]!;
-          (isTail ? last : folds[chain]!).forEach((fold, i) => assign(into[i]!, fold.take(into[i], [step])));
-        }),
-      );
+          (isTail ? last : folds[chain]!).forEach((fold, i) =>
+            this.#assign(into[i]!, fold.take(into[i], [step])),
+          );
+        });
+      });
     const add = (): void => {
       const block = levels.pop()!;
       for (const [s, chained] of block.entries())
         for (const [c, some] of chained.entries())
           some.forEach((state, i) => {
             const into = levels.at(-1)![s]![c]![i]!;
-            assign(into, folds[c]![i]!.combine(into, state));
+            this.#assign(into, folds[c]![i]!.combine(into, state));
           });
     };
     this.#along(chains, take, { open: () => levels.push(open()), close: add });
@@ -276,9 +334,7 @@ class SerialEmitter {
     this.#seats.forEach((seat, s) => {
       last.forEach((fold, i) => {
         const ends = whole[s]!.map((chain) => chain[i]!);
-        const own = this.#lanesTogether(fold, ends);
-        const total = hasTail ? this.#named(fold, fold.combine(own, tails[s]![i]!)) : own;
-        this.#settle(seat, fold, total);
+        this.#total(seat, fold, ends, tails[s]?.[i] ?? []);
       });
     });
   }
@@ -286,12 +342,6 @@ class SerialEmitter {
   #stageOf(item: Pass['items'][number]): RowStage {
     if (item.kind !== 'fold') throw new CompilerBug('row template', `${item.kind} saves no sweep on a core`);
     return item.stage;
-  }
-
-  #foldOf(stage: RowStage, first: Value): Fold {
-    if (stage.arg) return extremum(this.#b, stage, this.#column.atom, first);
-    const isExtreme = stage.monoid === 'min' || stage.monoid === 'max';
-    return isExtreme && stage.dtype === 'f32' ? flaggedExtremum(this.#b, stage) : reduction(this.#b, stage);
   }
 
   #named(fold: Fold, state: State): State {
@@ -314,8 +364,10 @@ class SerialEmitter {
     return some[0]!;
   }
 
-  /** Nobody else has a part of the row: what a fold asks for is what it has. */
-  #settle(seat: Seat, fold: Fold, state: State): void {
+  /** What a fold gives for a row. Nobody else has a part of it: what the fold asks for is what it has. */
+  #total(seat: Seat, fold: Fold, ends: readonly State[], tail: State): void {
+    const own = this.#lanesTogether(fold, ends);
+    const state = tail.length > 0 ? this.#named(fold, fold.combine(own, tail)) : own;
     const join = fold.join(state, () => this.#perRow(seat));
     let step = join.next();
     while (step.done !== true) step = join.next(step.value.map(({ value }) => value));

@@ -47,7 +47,7 @@ export function effortOf(exprs: readonly Expr[]): number {
 }
 
 /** Effort from which on a value is left for later sweeps. */
-const worthKeeping = 8;
+export const worthKeeping = 8;
 
 /** What is always evaluated where an expression is. */
 const alwaysOf = (expr: Expr): readonly Expr[] => (expr.kind === 'select' ? [expr.no] : argsOf(expr));
