@@ -27,7 +27,7 @@ export class Draft {
     const { kind, type, width } = value;
     const operands = operandsOf(value).map((operand) => this.node(operand));
     const ids = operands.map((operand) => this.#ids.get(operand));
-    const key = JSON.stringify([kind, type, width, ids, ownFields(value)]);
+    const key = `${kind} ${type} ${width} ${ids.join()} ${ownFields(value)}`;
     const known = this.#nodes.get(key);
     if (known !== undefined) return known;
     const node = withOperands(value, operands);
@@ -98,28 +98,27 @@ export class Draft {
 }
 
 /** What tells a value from others of its kind, type, width and operands. */
-function ownFields(value: Value): unknown {
+function ownFields(value: Value): string | number {
   switch (value.kind) {
     case 'constant':
-      // JSON has neither −0 nor infinities.
       return Object.is(value.value, -0) ? '-0' : String(value.exact ?? value.value);
     case 'variable':
       return value.name;
     case 'builtin':
-      return [value.of, value.axis];
+      return `${value.of}.${value.axis}`;
     case 'subgroup':
       return value.of;
     case 'op':
       return value.op;
     case 'load':
-      return [value.buffer, value.aligned];
+      return `${value.buffer}/${value.aligned}`;
     case 'scalar':
       return value.slot;
     case 'lane':
       return value.lane;
     case 'vector':
     case 'splat':
-      return undefined;
+      return '';
     default:
       return value satisfies never;
   }
