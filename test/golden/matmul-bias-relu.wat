@@ -1,4 +1,4 @@
-;; dot kernel; [1] 64x64 by 64x64, blocks of 32x64, 64 steps of k packed at a time, tiles of 2x16
+;; dot kernel; [1] 64x64 by 64x64, blocks of 64x64, 64 steps of k packed at a time, tiles of 2x16
 ;; in0: f32[64,64], in1: f32[64,64], in2: f32[64], out0: f32[64,64]
 ;; 532480 flops, 49408 bytes
 (module
@@ -142,7 +142,7 @@
     (local.set $pair (i32.const 0))
     (loop
       (call $pair_body (local.get $pair) (local.get $right) (local.get $left) (local.get $sums))
-      (br_if 0 (i32.lt_s (local.tee $pair (i32.add (local.get $pair) (i32.const 1))) (i32.const 16))))
+      (br_if 0 (i32.lt_s (local.tee $pair (i32.add (local.get $pair) (i32.const 1))) (i32.const 32))))
     (local.set $x2
       (v128.load (i32.add (local.get $in2) (i32.shl (i32.mul (local.get $first_quad_1) (i32.const 4)) (i32.const 2)))))
     (local.set $quad (i32.add (local.get $first_quad_1) (i32.const 1)))
@@ -202,15 +202,15 @@
       (local.set $out0_at_1 (i32.add (local.get $out0_at_1) (i32.const 256)))
       (local.set $out0_at_2 (i32.add (local.get $out0_at_2) (i32.const 256)))
       (local.set $out0_at_3 (i32.add (local.get $out0_at_3) (i32.const 256)))
-      (br_if 0 (i32.lt_s (local.tee $row (i32.add (local.get $row) (i32.const 1))) (i32.const 32)))))
+      (br_if 0 (i32.lt_s (local.tee $row (i32.add (local.get $row) (i32.const 1))) (i32.const 64)))))
   (func $group (param $group i32) (param $in0 i32) (param $in1 i32) (param $in2 i32) (param $out0 i32) (param $scratch i32)
     (local $left i32) (local $right i32) (local $sums i32) (local $group_x i32) (local $group_y i32)
     (local $group_z i32) (local $local_x i32) (local $local_y i32) (local $local_z i32) (local $group_1 i32)
     (local $block_n i32) (local $first_row i32) (local $first_column i32) (local $first_quad i32) (local $end_quad i32)
     (local $line i32) (local $panel i32)
     (local.set $left (local.get $scratch))
-    (local.set $right (i32.add (local.get $scratch) (i32.const 8192)))
-    (local.set $sums (i32.add (local.get $scratch) (i32.const 12288)))
+    (local.set $right (i32.add (local.get $scratch) (i32.const 16384)))
+    (local.set $sums (i32.add (local.get $scratch) (i32.const 20480)))
     (local.set $group_x (local.get $group))
     (local.set $group (i32.const 0))
     (local.set $group_y (local.get $group))
@@ -222,7 +222,7 @@
     (local.set $local_x (i32.const 0))
     (local.set $group_1 (local.get $group_x))
     (local.set $block_n (i32.and (local.get $group_1) (i32.const 0)))
-    (local.set $first_row (i32.mul (local.get $group_1) (i32.const 32)))
+    (local.set $first_row (i32.mul (local.get $group_1) (i32.const 64)))
     (local.set $first_column (i32.mul (local.get $block_n) (i32.const 64)))
     (local.set $first_quad (i32.shr_s (i32.const 3) (i32.const 2)))
     (local.set $end_quad (i32.shr_s (i32.const 67) (i32.const 2)))
@@ -235,7 +235,7 @@
         (local.get $end_quad)
         (local.get $in0)
         (local.get $left))
-      (br_if 0 (i32.lt_s (local.tee $line (i32.add (local.get $line) (i32.const 1))) (i32.const 16))))
+      (br_if 0 (i32.lt_s (local.tee $line (i32.add (local.get $line) (i32.const 1))) (i32.const 32))))
     (local.set $panel (i32.const 0))
     (loop
       (call $panel_body

@@ -1,5 +1,5 @@
 // The same for a machine that packs: cores of a CPU with vectors of four and sixteen registers. Figures are nanoseconds, measured on one
-// core of about 4 GHz by WebAssembly; a few cores share the workgroups.
+// core of about 4 GHz by WebAssembly; a few cores share the workgroups of what takes long.
 
 import { flippedProblem, type ContractProblem } from './contract-problem.ts';
 import { directRoom } from './contract-direct.ts';
@@ -7,8 +7,6 @@ import type { ContractSchedule } from './contract-schedule.ts';
 import { packedRoom, panelsOf } from './contract-room.ts';
 import { statements, windowInputs, windowStatements } from './contract-size.ts';
 
-/** Cores that workgroups are spread over. */
-const cores = 4;
 /** A multiply-add of four lanes where registers suffice; one more value than there are registers, in and out of memory. */
 const multiplyAdd = 0.13;
 const spill = 0.08;
@@ -18,23 +16,33 @@ const registers = 14;
 const turn = 0.45;
 const single = 0.2;
 /** An element that is packed, and one of a convolution's window. */
-const packed = 0.2;
+const packed = 0.25;
 const sought = 0.9;
 /** A line that comes from beyond the caches. */
-const far = 8;
+const far = 25;
 /** Another line that is read on its own. */
 const another = 20;
 /** Elements of an operand that stay near a core. */
 const nearElements = 2 ** 18;
 /** Starting a workgroup, and compiling a statement. */
 const workgroup = 1000;
-const statement = 300;
+const statement = 50;
+
+/** Cores that share a product's workgroups: by how long it takes at least, so that it is the same for all schedules. */
+function coresFor({ batch, m, n, k }: ContractProblem): number {
+  const least = (batch * m * n * k * multiplyAdd) / 4;
+  if (least < 40_000) return 1;
+  // Few rows or columns: two cores take what memory gives.
+  if (Math.min(m, n) <= 8) return 2;
+  return least < 400_000 ? 2 : least < 4_000_000 ? 4 : 8;
+}
 
 /** Modelled time of one run. */
 export function packingTime(schedule: ContractSchedule, problem: ContractProblem): number {
   const { batch, m, n, k, rhs, epilogue, window } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
   const up = (value: number, to: number): number => Math.ceil(value / to) * to;
+  const cores = coresFor(problem);
   const shared = (workgroups: number): number => Math.ceil(workgroups / cores);
   switch (schedule.kind) {
     case 'packed': {
@@ -46,7 +54,8 @@ export function packingTime(schedule: ContractSchedule, problem: ContractProblem
       const seen = window !== undefined && window.taps * window.tapLines > 1 ? sought : packed;
       const [tall, wide] = schedule.flip ? [seen, packed] : [packed, seen];
       const block = sums + k * (height * tall + width * wide) + left + workgroup;
-      return shared(batch * Math.ceil(m / blockM) * Math.ceil(n / blockN)) * block;
+      const blocks = batch * Math.ceil(m / blockM) * Math.ceil(n / blockN);
+      return shared(blocks) * block;
     }
     case 'direct': {
       const lines = Math.min(schedule.lines, window!.lines);
@@ -64,7 +73,7 @@ export function packingTime(schedule: ContractSchedule, problem: ContractProblem
       const left = height * panels * columns * (0.1 + 0.05 * epilogue);
       const tiles = (Math.ceil(k / schedule.blockK) * panels * height) / rows;
       const seen = 0.08 * k * panels * columns + 0.3 * image;
-      const block = sums + 0.2 * k * height + seen + 8 * tiles + left + workgroup;
+      const block = sums + packed * k * height + seen + 8 * tiles + left + workgroup;
       return (
         shared(batch * Math.ceil(m / schedule.blockM) * Math.ceil(window!.lines / schedule.lines)) * block
       );
@@ -72,10 +81,11 @@ export function packingTime(schedule: ContractSchedule, problem: ContractProblem
     case 'stream': {
       const width = up(Math.min(columns, n), 4);
       // Sums go in and out of the cache, but for every fourth line only.
-      const line = schedule.along === 'n' ? rows * (multiplyAdd + 0.1) + 0.15 : rows * multiplyAdd + 0.15;
-      const block = k * ((width / 4) * line + another) + width * rows * (0.1 * epilogue + 0.5) + workgroup;
-      // Two cores take what memory gives.
-      return Math.ceil((batch * Math.ceil(m / rows) * Math.ceil(n / columns)) / 2) * block;
+      const alongN = rows * (multiplyAdd + 0.1) + 0.15;
+      const line = schedule.along === 'n' ? alongN : rows === 1 ? 0.3 : 0.45 * rows;
+      const lines = schedule.along === 'n' ? k * another : 0;
+      const block = (k * width * line) / 4 + lines + width * rows * (0.1 * epilogue + 0.5) + workgroup;
+      return shared(batch * Math.ceil(m / rows) * Math.ceil(n / columns)) * block;
     }
     case 'registers': {
       const quads = (rows * columns) / 4;
