@@ -22,7 +22,7 @@ export interface Grain {
   readonly piece: number;
 }
 
-const usualGrain: Grain = { program: 80, dispatch: 8, share: 4, piece: 20 };
+const usualGrain: Grain = { program: 80, dispatch: 8, share: 15, piece: 20 };
 
 /** What a core does in a microsecond at best: bytes moved, and arithmetic. Kernels take 1.2 to 6 times as long. */
 const bandwidth = 20_000;
@@ -51,7 +51,7 @@ export function cutsOf(
     const time = Math.max(kernel.bytes / bandwidth, kernel.flops / arithmetic, 1e-3);
     if (time < grain.dispatch) return undefined;
     shared += time;
-    const used = Math.min(threads, groups, Math.floor(time / grain.share));
+    const used = Math.min(threads, groups, Math.max(2, Math.floor(time / grain.share)));
     const wished = Math.min(mostPieces, Math.ceil(time / used / grain.piece));
     const share = Math.max(1, Math.min(wished, Math.floor(groups / used)));
     return { pieces: used * share, share, time: time / (used * share) };
