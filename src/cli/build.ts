@@ -15,6 +15,7 @@ import { showBytes, table } from '../table.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { Handle } from '../tensor/handle.ts';
 import { text, UsageError, wholeNumber, type Command, type Values } from './command.ts';
+import { onnxProgram, readDims } from './onnx-program.ts';
 import { loadModule } from './program-file.ts';
 import { version } from './version.ts';
 
@@ -40,15 +41,20 @@ export const buildCommand: Command = {
   details:
     'Traces the functions that FILE exports and writes what runs them: kernels, weights, and an index.js that imports\n' +
     'nothing. It works in pages and in Node; its README.md shows how.\n\n' +
-    'FILE is a module that exports functions and `inputs`, arrays of example arguments by name of the function (or one\n' +
+    'FILE is an ONNX model, or a module that exports functions and `inputs`, arrays of example arguments by name of the function (or one\n' +
     'array, for a single function). Tensors that a function captures become weights. With an export `state`, a tree of\n' +
     'tensors that every function takes first, calls may change it: they return { state, ...outputs }. The state stays on\n' +
     'the device from call to call, so train steps and caches work as they do in a program.',
-  operand: { name: 'file', value: 'FILE', about: 'a module with functions and inputs for them' },
+  operand: {
+    name: 'file',
+    value: 'FILE',
+    about: 'an ONNX model, or a module with functions and inputs for them',
+  },
   options: {
     target: { type: 'string', value: 'LIST', about: 'webgpu, wasm, or both (webgpu,wasm; the default)' },
     out: { type: 'string', value: 'DIR', about: 'the folder to write; made when missing' },
     export: { type: 'string', value: 'LIST', about: 'which functions of FILE; all by default' },
+    dim: { type: 'string', value: 'LIST', about: 'sizes that a model leaves open: batch=1,length=128' },
     dtype: {
       type: 'string',
       value: 'FORMAT',
@@ -61,6 +67,7 @@ export const buildCommand: Command = {
     },
   },
   examples: [
+    'sinter build model.onnx --dim batch=1 --out bundle',
     'sinter build model.ts --out bundle',
     'sinter build model.ts --export predict --target wasm --out bundle',
     'sinter build language.ts --out bundle --dtype q8_0 --shard-size 32',
@@ -78,15 +85,14 @@ export const buildCommand: Command = {
     // Weights are computed here, whatever the bundle is for.
     setDevice('wasm');
     output.live(`build: loading ${file}`);
-    const found = await loadModule(file);
-    const points = await entryPoints(found, file, text(values, 'export'));
+    const { points, names, state } = await sourceOf(file, values);
     output.live(`build: compiling ${points.map(({ name }) => name).join(', ')}`);
     const { manifest, files } = await bundleOf(points, {
       targets,
       producer: `sinter ${version()}`,
       title: basename(file).replace(/\.\w+$/, ''),
-      state: found['state'],
-      names: namesOf(found),
+      state,
+      names,
       player: await playerFor(targets),
       format,
       ...(shard > 0 && { shardSize: shard * 2 ** 20 }),
@@ -130,6 +136,25 @@ export const buildCommand: Command = {
     );
   },
 };
+
+interface Source {
+  readonly points: readonly EntryPoint[];
+  /** What captured tensors are called. */
+  readonly names: ReadonlyMap<Handle, string>;
+  readonly state?: unknown;
+}
+
+/** The functions of a file. */
+async function sourceOf(file: string, values: Values): Promise<Source> {
+  const dims = readDims(text(values, 'dim'));
+  if (/\.onnx$/i.test(file)) {
+    const { point, names } = await onnxProgram(file, dims);
+    return { points: [point], names };
+  }
+  const found = await loadModule(file);
+  const points = await entryPoints(found, file, text(values, 'export'));
+  return { points, names: namesOf(found), state: found['state'] };
+}
 
 function chosenTargets(values: Values): BundleTarget[] {
   const names = (text(values, 'target') ?? known.join()).split(',').map((name) => name.trim());

@@ -4,7 +4,7 @@
 import { SinterError } from '../errors.ts';
 import { readPieces, readWhole } from './files.ts';
 import type { Machine, Place, Run } from './machine.ts';
-import type { BundleTarget, Entry, Manifest } from './manifest.ts';
+import type { BundleTarget, Entry, Manifest, TensorType } from './manifest.ts';
 import { moved, placesOf, programOf } from './places.ts';
 import { bytesOf, fromBytes, toBytes, type Data } from './values.ts';
 import { WeightWriter } from './weights.ts';
@@ -161,6 +161,19 @@ class LoadedModel<M> implements LoadingModel {
       }
     });
     await Promise.all([...compiling, ...loading]);
+    for (const ready of this.#ready.values()) await this.#rehearse(ready);
+  }
+
+  /** Runs an entry on zeros, so that the engine has made its code when the first call comes; what it changes is put back. */
+  async #rehearse({ entry, run }: Ready<M>): Promise<void> {
+    const kept = await Promise.all(
+      entry.updates.map(async ({ weight }) => {
+        const place = this.#weights[weight]!;
+        return { place, bytes: await this.#machine.read(place, wholeWords(this.#manifest.weights[weight]!)) };
+      }),
+    );
+    await run(new Int32Array(entry.scalars.length), []);
+    for (const { place, bytes } of kept) this.#machine.write(place, bytes);
   }
 
   async call(name: string, inputs: Inputs): Promise<Outputs> {
@@ -232,6 +245,11 @@ class LoadedModel<M> implements LoadingModel {
     });
     return words;
   }
+}
+
+/** Bytes of a weight, rounded up: what memory is written in. */
+function wholeWords(weight: TensorType): number {
+  return 4 * Math.ceil(bytesOf(weight) / 4);
 }
 
 /** A seed that differs from page to page. */
