@@ -23,7 +23,7 @@ export function runWasm(loop: Loop, arrays: Arrays, scalars: Uint32Array = new U
   const { bytes: code, sharedBytes = 0 } = emitWasm(loop);
   const scratchAt = Math.ceil((scalarsAt + 4 * scalars.length) / 16) * 16 + gap;
   const total = scratchAt + sharedBytes + gap;
-  const memory = new WebAssembly.Memory({ initial: Math.ceil(total / 65_536) });
+  const memory = new WebAssembly.Memory({ initial: Math.ceil(total / 65_536), maximum: 65_536 });
   const bytes = new Uint8Array(memory.buffer).fill(filling);
   global.forEach(({ name, dtype, size }, i) => {
     const data = arrays.get(name) ?? emptyData(dtype, size);

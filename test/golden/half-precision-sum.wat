@@ -2,7 +2,7 @@
 ;; in0: f16[64], in1: f16[64], out0: f16[64]
 ;; 64 flops, 384 bytes
 (module
-  (import "env" "memory" (memory 0))
+  (import "env" "memory" (memory 0 65536))
   (func $f16_to_f32 (param $half v128) (result v128)
     (local $scaled v128) (local $c v128) (local $c_1 v128) (local $c_2 v128) (local $c_3 v128) (local $c_4 v128)
     (local.set $c (v128.const i32x4 32767 32767 32767 32767))

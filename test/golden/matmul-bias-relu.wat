@@ -2,7 +2,7 @@
 ;; in0: f32[64,64], in1: f32[64,64], in2: f32[64], out0: f32[64,64]
 ;; 532480 flops, 49408 bytes
 (module
-  (import "env" "memory" (memory 0))
+  (import "env" "memory" (memory 0 65536))
   (func $line_body (param $line i32) (param $first_row i32) (param $first_quad i32) (param $end_quad i32) (param $in0 i32) (param $left i32)
     (local $x i32) (local $x_1 i32) (local $at i32) (local $x_2 i32) (local $x_3 i32) (local $at_1 i32) (local $idx i32)
     (local $idx_2 i32) (local $kquad i32) (local $end i32) (local $in0_at i32) (local $in0_at_1 i32)

@@ -2,7 +2,7 @@
 ;; in0: f32[16,64], out0: f32[16,64]
 ;; 1024 flops, 8192 bytes
 (module
-  (import "env" "memory" (memory 0))
+  (import "env" "memory" (memory 0 65536))
   (func $group (param $group i32) (param $in0 i32) (param $out0 i32)
     (local $group_x i32) (local $group_y i32) (local $group_z i32) (local $local_x i32) (local $local_y i32)
     (local $local_z i32) (local $unit i32) (local $running f32) (local $idx i32) (local $step i32) (local $in0_at i32)

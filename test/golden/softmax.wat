@@ -2,7 +2,7 @@
 ;; in0: f32[64,256], out0: f32[64,256]
 ;; 245760 flops, 131072 bytes
 (module
-  (import "env" "memory" (memory 0))
+  (import "env" "memory" (memory 0 65536))
   (func $group (param $group i32) (param $in0 i32) (param $out0 i32)
     (local $group_x i32) (local $group_y i32) (local $group_z i32) (local $local_x i32) (local $local_y i32)
     (local $local_z i32) (local $row i32) (local $c v128) (local $max v128) (local $c_1 v128) (local $odd v128)

@@ -2,7 +2,7 @@
 ;; in0: f32[64,32], in1: f32[32], out0: f32[64,32]
 ;; 32768 flops, 16512 bytes
 (module
-  (import "env" "memory" (memory 0))
+  (import "env" "memory" (memory 0 65536))
   (func $group (param $group i32) (param $in0 i32) (param $in1 i32) (param $out0 i32)
     (local $group_x i32) (local $group_y i32) (local $group_z i32) (local $local_x i32) (local $local_y i32)
     (local $local_z i32) (local $turn i32) (local $next i32) (local $turn_1 i32) (local $end i32) (local $in0_at i32)

@@ -19,7 +19,7 @@ export function assemble(text: string): Uint8Array {
 /** What a kernel does for `$group`, with the addresses of its input and output as `$x` and `$y`, and of scratch
  *  memory as `$s`. */
 export function moduleOf(body: string, takesScratch = false): string {
-  return `(module (import "env" "memory" (memory 0))
+  return `(module (import "env" "memory" (memory 0 65536))
     (func (export "run") (param $group i32) (param $end i32) (param $x i32) (param $y i32)
       ${takesScratch ? '(param $s i32)' : ''} (local $i i32) (local $sum i32)
       (loop $groups

@@ -38,8 +38,8 @@ export function encodeModule({ functions }: WasmModule): Uint8Array<ArrayBuffer>
     const [params, results] = text.split('>').map((side) => (side === '' ? [] : side.split(',')));
     return [0x60, ...vector(params!.map(typeCode)), ...vector(results!.map(typeCode))];
   });
-  // A memory of any size.
-  const memory = [...text('env'), ...text('memory'), 0x02, 0x00, ...unsigned(0)];
+  // A memory from nothing to 4 GiB: the runtime says whether it is shared, by one bit (runtime/wasm/imports.ts).
+  const memory = [...text('env'), ...text('memory'), 0x02, 0x01, ...unsigned(0), ...unsigned(65_536)];
   const bytes = [
     ...preamble,
     ...section(1, vector(typeSection)),

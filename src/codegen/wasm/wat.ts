@@ -18,7 +18,7 @@ export function printModule(
   const lines = [
     ...header.map((line) => `;; ${line}`),
     '(module',
-    '  (import "env" "memory" (memory 0))',
+    '  (import "env" "memory" (memory 0 65536))',
     ...functions.flatMap((one) => printFunction(one, functions, names.get(one.name) ?? [])),
     `  (export "run" (func $${functions.at(-1)!.name})))`,
   ];
