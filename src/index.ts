@@ -296,6 +296,9 @@ export {
 } from './tensor/ops/pool.ts';
 export type { Padding } from './tensor/ops/window.ts';
 
+// Reading between elements
+export { affineGrid, gridSample, type SampleOptions } from './tensor/ops/sample.ts';
+
 // Attention
 export { scaledDotProductAttention, type AttentionOptions } from './tensor/ops/attention.ts';
 

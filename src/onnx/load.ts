@@ -66,6 +66,13 @@ export function modelOf(
   const context: Context = { domains, opsets, functions: proto.functions, external, unsupported };
   const plan = planGraph(graph, context, new Set());
   if (unsupported.length > 0) throw new UnsupportedNodesError(unsupported);
+  const foreign = graph.input.find(({ type }) => type !== undefined && type.tensor === undefined);
+  if (foreign !== undefined) {
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      `onnx: input '${foreign.name}' is no tensor: sequences and optional values are not supported`,
+    );
+  }
   const inputs = graph.input.filter(({ name }) => !plan.stored.has(name ?? '')).map(portOf);
   return new OnnxModel(plan, inputs, graph.output.map(portOf));
 }

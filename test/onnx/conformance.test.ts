@@ -27,8 +27,8 @@ describe.skipIf(!isThere)('the backend tests of the ONNX project', () => {
   test.each(['wasm'])('pass on %s', { timeout: 240_000 }, async (device) => {
     setDevice(device);
     const report = await runCases(dir, casesOf(dir));
-    expect(share(report.byScope['core']!)).toBeGreaterThanOrEqual(0.84);
-    expect(share(report.byTag['f32-core']!)).toBeGreaterThanOrEqual(0.83);
+    expect(share(report.byScope['core']!)).toBeGreaterThanOrEqual(0.99);
+    expect(share(report.byTag['f32-core']!)).toBeGreaterThanOrEqual(0.99);
     const untyped = report.failures.filter(({ reason }) => /^(?:TypeError|RangeError|Error)\b/.test(reason));
     expect(untyped).toEqual([]);
   });

@@ -2,6 +2,8 @@
 
 import type { Rows } from '../call.ts';
 import { activation } from './activation.ts';
+import { attentions } from './attention.ts';
+import { boxes } from './boxes.ts';
 import { conv } from './conv.ts';
 import { convert } from './convert.ts';
 import { elementwise } from './elementwise.ts';
@@ -9,14 +11,20 @@ import { gathering } from './gather.ts';
 import { loss } from './loss.ts';
 import { norm } from './norm.ts';
 import { product } from './product.ts';
+import { quantise } from './quantise.ts';
+import { recurrent } from './recurrent.ts';
 import { reduce } from './reduce.ts';
+import { resample } from './resample.ts';
 import { shape } from './shape.ts';
+import { signal } from './signal.ts';
 import { sort } from './sort.ts';
 
 /** Rows by domain; the standard domain is ''. */
 export const domains: Readonly<Record<string, Rows>> = {
   '': {
     ...activation,
+    ...attentions,
+    ...boxes,
     ...conv,
     ...convert,
     ...elementwise,
@@ -24,8 +32,12 @@ export const domains: Readonly<Record<string, Rows>> = {
     ...loss,
     ...norm,
     ...product,
+    ...quantise,
+    ...recurrent,
     ...reduce,
+    ...resample,
     ...shape,
+    ...signal,
     ...sort,
   },
 };

@@ -16,7 +16,8 @@ const functionsOnly = new Set(
    cat stack meshgrid einsum embedding segmentSum searchsorted
    conv1d conv2d conv3d convTranspose1d convTranspose2d convTranspose3d
    maxPool1d maxPool2d maxPool3d maxPool1dWithIndices maxPool2dWithIndices maxPool3dWithIndices
-   avgPool1d avgPool2d avgPool3d lpPool1d lpPool2d lpPool3d adaptiveAvgPool2d globalAvgPool
+   avgPool1d avgPool2d avgPool3d lpPool1d lpPool2d lpPool3d affineGrid gridSample
+   adaptiveAvgPool2d globalAvgPool
    batchNorm batchNormUpdate scaledDotProductAttention cosineSimilarity
    mseLoss l1Loss smoothL1Loss huberLoss bceLoss bceWithLogits klDiv hingeEmbeddingLoss nllLoss crossEntropy`.split(
     /\s+/,

@@ -1,0 +1,198 @@
+// Attention and its relatives: rotary places, linear attention with a state, short causal convolutions with one.
+
+import * as sn from '../../tensor/ops/all.ts';
+import type { Tensor } from '../../tensor/tensor.ts';
+import type { Call, Rows } from '../call.ts';
+import { row } from './row.ts';
+
+/** [batch, length, heads·size] as [batch, heads, length, size]; four axes stay. */
+function inHeads(x: Tensor, heads: number): Tensor {
+  if (x.rank === 4) return x;
+  const [batch, length, width] = x.shape as readonly [number, number, number];
+  return sn.transpose(sn.reshape(x, [batch, length, heads, width / heads]), 1, 2);
+}
+
+/** What the queries may see, as a tensor that broadcasts to [batch, heads, queries, keys]: bool, or added to the scores. */
+function maskOf(call: Call, q: Tensor, keys: number, past: number): Tensor | undefined {
+  const given = call.optional(3);
+  const filled = call.optional(6);
+  let mask = given === undefined ? undefined : padded(given, keys);
+  const queries = q.shape[2]!;
+  const column = sn.arange(keys);
+  const lengths =
+    filled === undefined ? undefined : sn.reshape(sn.cast(filled, 'i32'), [q.shape[0]!, 1, 1, 1]);
+  const conditions: Tensor[] = [];
+  if (call.attributes.int('is_causal', 0) === 1) {
+    const row = sn.unsqueeze(sn.arange(queries), 1);
+    // The last query stands at the last key that is filled.
+    conditions.push(sn.le(column, sn.add(row, lengths === undefined ? past : sn.sub(lengths, queries))));
+  }
+  if (lengths !== undefined) conditions.push(sn.lt(column, lengths));
+  for (const allowed of conditions) {
+    if (mask === undefined) mask = allowed;
+    else mask = mask.dtype === 'bool' ? sn.logicalAnd(mask, allowed) : sn.where(allowed, mask, -Infinity);
+  }
+  return mask;
+}
+
+/** A mask of fewer keys hides the rest. */
+function padded(mask: Tensor, keys: number): Tensor {
+  const missing = keys - mask.shape.at(-1)!;
+  if (missing <= 0) return mask;
+  if (mask.dtype !== 'bool') return sn.pad(mask, [[0, missing]], { value: -Infinity });
+  return sn.cast(sn.pad(sn.cast(mask, 'u8'), [[0, missing]]), 'bool');
+}
+
+/** A mask with its heads axis taken apart into groups of `group` heads that share keys. */
+function grouped(mask: Tensor, group: number): Tensor {
+  if (mask.rank < 3) return mask;
+  const heads = mask.shape.at(-3)!;
+  const split = heads === 1 ? [1, 1] : [heads / group, group];
+  return sn.reshape(mask, [...mask.shape.slice(0, -3), ...split, ...mask.shape.slice(-2)]);
+}
+
+function attention(call: Call): (Tensor | undefined)[] {
+  const { attributes } = call;
+  const isFlat = call.value(0).shape.length === 3;
+  const q = inHeads(call.tensor(0), attributes.int('q_num_heads', 1));
+  const fresh = [1, 2].map((place) => inHeads(call.tensor(place), attributes.int('kv_num_heads', 1)));
+  const [k, v] = fresh.map((x, i) => {
+    const past = call.optional(4 + i);
+    return past === undefined ? x : sn.cat([past, x], 2);
+  }) as [Tensor, Tensor];
+  const [batch, heads, queries, size] = q.shape as readonly [number, number, number, number];
+  const [shared, keys] = [k.shape[1]!, k.shape[2]!];
+  const group = heads / shared;
+  const mask = maskOf(call, q, keys, keys - fresh[0]!.shape[2]!);
+  const inGroups = [q, k, v].map((x, i) =>
+    sn.reshape(x, [batch, shared, i === 0 ? group : 1, x.shape[2]!, x.shape[3]!]),
+  ) as [Tensor, Tensor, Tensor];
+  const given = attributes.float('scale', 0);
+  const scale = given === 0 ? 1 / Math.sqrt(size) : given;
+  const softcap = attributes.float('softcap', 0);
+  const seen = mask === undefined ? undefined : grouped(mask, group);
+  let out: Tensor;
+  let shown: Tensor | undefined;
+  if (softcap === 0 && !call.wants(3)) {
+    out = sn.scaledDotProductAttention(...inGroups, { scale, ...(seen === undefined ? {} : { mask: seen }) });
+  } else {
+    [out, shown] = spelledOut(inGroups, seen, scale, softcap, attributes.int('qk_matmul_output_mode', 0));
+    shown = sn.reshape(shown, [batch, heads, queries, keys]);
+  }
+  const perHead = sn.reshape(out, [batch, heads, queries, v.shape[3]!]);
+  const y = isFlat ? sn.reshape(sn.transpose(perHead, 1, 2), [batch, queries, heads * v.shape[3]!]) : perHead;
+  return [y, k, v, shown];
+}
+
+/** Attention step by step, for scores that are capped or asked for: as they come, capped, masked, or as weights. */
+function spelledOut(
+  [q, k, v]: readonly [Tensor, Tensor, Tensor],
+  mask: Tensor | undefined,
+  scale: number,
+  softcap: number,
+  shows: number,
+): [out: Tensor, shown: Tensor] {
+  const scores = sn.mul(sn.matmul(q, sn.transpose(k)), scale);
+  const capped = softcap === 0 ? scores : sn.mul(sn.tanh(sn.div(scores, softcap)), softcap);
+  const bias = mask === undefined || mask.dtype !== 'bool' ? mask : sn.where(mask, 0, -Infinity);
+  const masked = bias === undefined ? capped : sn.add(capped, sn.cast(bias, capped.dtype));
+  const raw = sn.softmax(masked, -1);
+  // A query that sees nothing gives zeros.
+  const isBlind = bias === undefined ? undefined : sn.eq(sn.amax(bias, -1, { keepdim: true }), -Infinity);
+  const weights = isBlind === undefined ? raw : sn.where(isBlind, sn.zerosLike(raw), raw);
+  return [sn.matmul(weights, v), [scores, capped, masked, weights][shows] ?? scores];
+}
+
+/** Pairs of elements turned by angles whose sines and cosines are given by place. */
+function rotary(call: Call): Tensor {
+  const { attributes } = call;
+  const given = call.tensor(0);
+  const x = inHeads(given, attributes.int('num_heads', 1));
+  const places = call.optional(3);
+  const [cos, sin] = [1, 2].map((at) => {
+    const cache = call.tensor(at);
+    const chosen =
+      places === undefined
+        ? cache
+        : sn.reshape(sn.indexSelect(cache, 0, sn.reshape(places, [places.size])), [
+            ...places.shape,
+            cache.shape.at(-1)!,
+          ]);
+    return sn.unsqueeze(chosen, 1);
+  }) as [Tensor, Tensor];
+  const size = x.shape[3]!;
+  const width = attributes.int('rotary_embedding_dim', 0) || size;
+  const turned = sn.narrow(x, 3, 0, width);
+  const isInterleaved = attributes.int('interleaved', 0) === 1;
+  const pairs = isInterleaved
+    ? sn.reshape(turned, [...x.shape.slice(0, 3), width / 2, 2])
+    : sn.transpose(sn.reshape(turned, [...x.shape.slice(0, 3), 2, width / 2]));
+  const [a, b] = [sn.select(pairs, -1, 0), sn.select(pairs, -1, 1)];
+  const half =
+    cos.shape.at(-1) === width / 2 ? [cos, sin] : [cos, sin].map((t) => sn.narrow(t, -1, 0, width / 2));
+  const [c, s] = half as [Tensor, Tensor];
+  const result = [sn.sub(sn.mul(c, a), sn.mul(s, b)), sn.add(sn.mul(s, a), sn.mul(c, b))];
+  const joined = isInterleaved ? sn.reshape(sn.stack(result, -1), turned.shape) : sn.cat(result, -1);
+  const whole = width === size ? joined : sn.cat([joined, sn.narrow(x, 3, width, size - width)], 3);
+  return given.rank === 4 ? whole : sn.reshape(sn.transpose(whole, 1, 2), given.shape);
+}
+
+/** Attention without a softmax: a matrix a head that forgets, is corrected and read at every step. */
+function linearAttention(call: Call): Tensor[] {
+  const { attributes } = call;
+  const [heads, shared] = [attributes.int('q_num_heads', 1), attributes.int('kv_num_heads', 1)];
+  const rule = attributes.string('update_rule', 'gated_delta');
+  const query = call.tensor(0);
+  const [batch, steps] = query.shape as readonly [number, number];
+  const perHead = (x: Tensor, count: number): Tensor =>
+    sn.cast(sn.reshape(x, [batch, steps, count, x.shape[2]! / count]), 'f32');
+  const [q, k, v] = [perHead(query, heads), perHead(call.tensor(1), shared), perHead(call.tensor(2), shared)];
+  const [decay, beta] = [call.optional(4), call.optional(5)];
+  const decays = rule.startsWith('gated') && decay !== undefined ? perHead(decay, shared) : undefined;
+  const betas = beta === undefined ? undefined : sn.cast(sn.unsqueeze(beta, 3), 'f32');
+  const [dk, dv] = [k.shape[3]!, v.shape[3]!];
+  const scale = attributes.float('scale', 0) || 1 / Math.sqrt(q.shape[3]!);
+  const past = call.optional(3);
+  let state = past === undefined ? sn.zeros([batch, shared, dk, dv]) : sn.cast(past, 'f32');
+  const outputs: Tensor[] = [];
+  for (let t = 0; t < steps; t++) {
+    const [key, value] = [sn.unsqueeze(sn.select(k, 1, t), 3), sn.select(v, 1, t)];
+    if (decays !== undefined) state = sn.mul(state, sn.unsqueeze(sn.exp(sn.select(decays, 1, t)), 3));
+    let written = value;
+    if (rule.endsWith('delta')) {
+      const known = sn.squeeze(sn.matmul(sn.transpose(state), key), 3);
+      written = sn.sub(value, known);
+      if (betas !== undefined) written = sn.mul(sn.select(betas, 1, t), written);
+    }
+    state = sn.add(state, sn.matmul(key, sn.unsqueeze(written, 2)));
+    const asked = sn.reshape(sn.select(q, 1, t), [batch, shared, heads / shared, q.shape[3]!]);
+    outputs.push(sn.reshape(sn.mul(sn.matmul(asked, state), scale), [batch, heads * dv]));
+  }
+  return [sn.cast(sn.stack(outputs, 1), query.dtype), sn.cast(state, (past ?? query).dtype)];
+}
+
+/** A depthwise convolution over the past and the present, and the end of both for the next call. */
+function causalConv(call: Call): Tensor[] {
+  const [x, weight, bias] = [call.tensor(0), call.tensor(1), call.optional(2)];
+  const [batch, channels] = x.shape as readonly [number, number];
+  const reach = weight.shape[2]! - 1;
+  const past = call.optional(3) ?? sn.zeros([batch, channels, reach], { dtype: x.dtype });
+  const whole = reach === 0 ? x : sn.cat([past, x], 2);
+  const out = sn.conv1d(whole, weight, bias, { groups: channels });
+  const name = call.attributes.string('activation', 'none');
+  const activated = name === 'silu' || name === 'swish' ? sn.silu(out) : out;
+  return [activated, sn.narrow(whole, 2, whole.shape[2]! - reach, reach)];
+}
+
+function swiGlu(call: Call): Tensor {
+  const gate = call.tensor(0);
+  return sn.mul(sn.mul(gate, sn.sigmoid(sn.mul(gate, call.attributes.float('alpha', 1)))), call.tensor(1));
+}
+
+export const attentions: Rows = {
+  Attention: row([23, 24], attention),
+  CausalConvWithState: row([27], causalConv),
+  LinearAttention: row([27], linearAttention),
+  RotaryEmbedding: row([23], rotary),
+  SwiGLU: row([28], swiGlu),
+};

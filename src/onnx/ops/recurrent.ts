@@ -1,0 +1,187 @@
+// Recurrent layers, written out step by step. Weights come as [directions, gates·hidden, …]; a sequence that has ended keeps its state
+// and gives zeros.
+
+import { SinterError } from '../../errors.ts';
+import * as sn from '../../tensor/ops/all.ts';
+import type { Tensor } from '../../tensor/tensor.ts';
+import type { Call, Rows } from '../call.ts';
+import { row } from './row.ts';
+
+type Activation = (x: Tensor) => Tensor;
+
+function activationOf(name: string, alpha: number | undefined, beta: number | undefined): Activation {
+  switch (name.toLowerCase()) {
+    case 'sigmoid':
+      return sn.sigmoid;
+    case 'tanh':
+      return sn.tanh;
+    case 'relu':
+      return sn.relu;
+    case 'affine':
+      return (x) => sn.add(sn.mul(x, alpha ?? 1), beta ?? 0);
+    case 'leakyrelu':
+      return (x) => sn.leakyRelu(x, alpha ?? 0.01);
+    case 'thresholdedrelu':
+      return (x) => sn.where(sn.gt(x, alpha ?? 1), x, sn.zerosLike(x));
+    case 'scaledtanh':
+      return (x) => sn.mul(sn.tanh(sn.mul(x, beta ?? 1)), alpha ?? 1);
+    case 'hardsigmoid':
+      return (x) => sn.clamp(sn.add(sn.mul(x, alpha ?? 0.2), beta ?? 0.5), 0, 1);
+    case 'elu':
+      return (x) => sn.elu(x, alpha ?? 1);
+    case 'softsign':
+      return sn.softsign;
+    case 'softplus':
+      return (x) => sn.softplus(x);
+    default:
+      throw new SinterError('E_UNSUPPORTED', `no activation '${name}'`);
+  }
+}
+
+/** What one direction of a layer works with. */
+interface Direction {
+  readonly hidden: number;
+  /** Weights of the input and of the state, each turned: [input, gates·hidden]. */
+  readonly w: Tensor;
+  readonly r: Tensor;
+  readonly wb: Tensor | undefined;
+  readonly rb: Tensor | undefined;
+  readonly peephole: Tensor | undefined;
+  readonly activations: readonly Activation[];
+  readonly clip: Activation;
+}
+
+/** State after one step; the first part is what the layer gives. */
+type Cell = (x: Tensor, state: readonly Tensor[], at: Direction) => Tensor[];
+
+function parts(x: Tensor, at: Direction): Tensor[] {
+  return sn.split(x, at.hidden, -1);
+}
+
+/** x·W + h·R with both biases. */
+function gates(x: Tensor, h: Tensor, at: Direction): Tensor {
+  const sum = sn.add(sn.matmul(x, at.w), sn.matmul(h, at.r));
+  return at.wb === undefined ? sum : sn.add(sn.add(sum, at.wb), at.rb!);
+}
+
+const simple: Cell = (x, [h], at) => [at.activations[0]!(at.clip(gates(x, h!, at)))];
+
+function gru(linearBeforeReset: boolean): Cell {
+  return (x, [h], at) => {
+    const [f, g] = at.activations as [Activation, Activation];
+    const biased = (value: Tensor, bias: Tensor | undefined): Tensor =>
+      bias === undefined ? value : sn.add(value, bias);
+    const [xz, xr, xh] = parts(biased(sn.matmul(x, at.w), at.wb), at) as [Tensor, Tensor, Tensor];
+    const [rz, rr, rh] = parts(at.r, at) as [Tensor, Tensor, Tensor];
+    const [bz, br, bh] = at.rb === undefined ? [] : parts(at.rb, at);
+    const z = f(at.clip(sn.add(xz, biased(sn.matmul(h!, rz), bz))));
+    const r = f(at.clip(sn.add(xr, biased(sn.matmul(h!, rr), br))));
+    const recurrent = linearBeforeReset
+      ? sn.mul(r, biased(sn.matmul(h!, rh), bh))
+      : biased(sn.matmul(sn.mul(r, h!), rh), bh);
+    const candidate = g(at.clip(sn.add(xh, recurrent)));
+    return [sn.add(sn.mul(sn.sub(1, z), candidate), sn.mul(z, h!))];
+  };
+}
+
+function lstm(inputForget: boolean): Cell {
+  return (x, [h, c], at) => {
+    const [f, g, out] = at.activations as [Activation, Activation, Activation];
+    const [i, o, forget, cell] = parts(gates(x, h!, at), at) as [Tensor, Tensor, Tensor, Tensor];
+    const [pi, po, pf] = at.peephole === undefined ? [] : parts(at.peephole, at);
+    const peeked = (gate: Tensor, weight: Tensor | undefined, state: Tensor): Tensor =>
+      f(at.clip(weight === undefined ? gate : sn.add(gate, sn.mul(weight, state))));
+    const taken = peeked(i, pi, c!);
+    const kept = inputForget ? sn.sub(1, taken) : peeked(forget, pf, c!);
+    const next = sn.add(sn.mul(kept, c!), sn.mul(taken, g(at.clip(cell))));
+    return [sn.mul(peeked(o, po, next), out(next)), next];
+  };
+}
+
+/** Runs a cell over a sequence [time, batch, input]; gives the outputs and the last state. */
+function overTime(
+  cell: Cell,
+  x: Tensor,
+  start: readonly Tensor[],
+  at: Direction,
+  lengths: Tensor | undefined,
+  isReverse: boolean,
+): { outputs: Tensor[]; state: readonly Tensor[] } {
+  const steps = x.shape[0]!;
+  const outputs = new Array<Tensor>(steps);
+  let state = start;
+  for (let k = 0; k < steps; k++) {
+    const t = isReverse ? steps - 1 - k : k;
+    const next = cell(sn.select(x, 0, t), state, at);
+    if (lengths === undefined) {
+      [state, outputs[t]] = [next, next[0]!];
+      continue;
+    }
+    const runs = sn.unsqueeze(sn.gt(lengths, t), 1);
+    const old = state;
+    state = next.map((value, i) => sn.where(runs, value, old[i]!));
+    outputs[t] = sn.where(runs, next[0]!, sn.zerosLike(next[0]!));
+  }
+  return { outputs, state };
+}
+
+/** A layer of one or two directions; `states` is how many tensors a cell hands on. */
+function layer(call: Call, cell: Cell, states: 1 | 2, defaults: readonly string[]): (Tensor | undefined)[] {
+  const { attributes } = call;
+  const isBatchFirst = attributes.int('layout', 0) === 1;
+  const turned = (x: Tensor): Tensor => (isBatchFirst ? sn.transpose(x, 0, 1) : x);
+  const x = turned(call.tensor(0));
+  const [w, r, bias] = [call.tensor(1), call.tensor(2), call.optional(3)];
+  const lengths = call.optional(4);
+  const starts = [5, 6].slice(0, states).map((place) => call.optional(place));
+  const hidden = attributes.int('hidden_size', r.shape.at(-1)!);
+  const batch = x.shape[1]!;
+  const direction = attributes.string('direction', 'forward');
+  const names = attributes.strings('activations');
+  const [alphas, betas] = [attributes.floats('activation_alpha'), attributes.floats('activation_beta')];
+  const limit = attributes.float('clip');
+  const ways = w.shape[0]!;
+  const results = Array.from({ length: ways }, (_, d) => {
+    const own = <T>(list: readonly T[] | undefined): readonly T[] =>
+      list?.slice(d * defaults.length, (d + 1) * defaults.length) ?? [];
+    const biases = bias === undefined ? undefined : sn.select(bias, 0, d);
+    const half = biases === undefined ? 0 : biases.size / 2;
+    const peepholes = states === 2 ? call.optional(7) : undefined;
+    const at: Direction = {
+      hidden,
+      w: sn.transpose(sn.select(w, 0, d)),
+      r: sn.transpose(sn.select(r, 0, d)),
+      wb: biases && sn.narrow(biases, 0, 0, half),
+      rb: biases && sn.narrow(biases, 0, half, half),
+      peephole: peepholes && sn.select(peepholes, 0, d),
+      activations: (names === undefined ? defaults : own(names)).map((name, i) =>
+        activationOf(name, own(alphas)[i], own(betas)[i]),
+      ),
+      clip: limit === undefined ? (value) => value : (value) => sn.clamp(value, -limit, limit),
+    };
+    const start = starts.map((given) =>
+      given === undefined ? sn.zeros([batch, hidden], { dtype: x.dtype }) : sn.select(turned(given), 0, d),
+    );
+    const isReverse = direction === 'reverse' || d === 1;
+    return overTime(cell, x, start, at, lengths, isReverse);
+  });
+  // [time, directions, batch, hidden], or batch first of all.
+  const outputs = sn.stack(
+    results.map((result) => sn.stack(result.outputs)),
+    1,
+  );
+  const last = Array.from({ length: states }, (_, k) =>
+    turned(sn.stack(results.map(({ state }) => state[k]!))),
+  );
+  return [isBatchFirst ? sn.permute(outputs, [2, 0, 1, 3]) : outputs, ...last];
+}
+
+export const recurrent: Rows = {
+  GRU: row([1, 3, 7, 14, 22], (call) =>
+    layer(call, gru(call.attributes.int('linear_before_reset', 0) === 1), 1, ['Sigmoid', 'Tanh']),
+  ),
+  LSTM: row([1, 7, 14, 22], (call) =>
+    layer(call, lstm(call.attributes.int('input_forget', 0) === 1), 2, ['Sigmoid', 'Tanh', 'Tanh']),
+  ),
+  RNN: row([1, 7, 14, 22], (call) => layer(call, simple, 1, ['Tanh'])),
+};

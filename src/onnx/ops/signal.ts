@@ -1,0 +1,147 @@
+// Signals: Fourier transforms as products with a matrix of angles, windows, and the filters of a mel scale.
+
+import { isFloat } from '../../ir/dtype.ts';
+import { emptyData } from '../../ir/value.ts';
+import * as sn from '../../tensor/ops/all.ts';
+import type { Tensor } from '../../tensor/tensor.ts';
+import type { Call, Row, Rows } from '../call.ts';
+import { carrier } from '../element.ts';
+import { knownData, type Value } from '../value.ts';
+import { wantedType } from './convert.ts';
+import { hosted } from './row.ts';
+
+/** A matrix [rows, columns] of f(row, column). */
+function matrix(
+  rows: number,
+  columns: number,
+  f: (row: number, column: number) => number,
+  like: Tensor,
+): Tensor {
+  const data = Float64Array.from({ length: rows * columns }, (_, i) =>
+    f(Math.floor(i / columns), i % columns),
+  );
+  return sn.tensor(data, { shape: [rows, columns], dtype: like.dtype });
+}
+
+/** The angle of step n at frequency k, exact for large products. */
+function angle(n: number, k: number, length: number): number {
+  return (2 * Math.PI * ((n * k) % length)) / length;
+}
+
+interface Transform {
+  readonly length: number;
+  readonly isInverse: boolean;
+  readonly isOneSided: boolean;
+}
+
+/** The transform of the last axis of a complex signal (the imaginary part may be absent). */
+function transform(re: Tensor, im: Tensor | undefined, how: Transform): [re: Tensor, im: Tensor] {
+  const { length, isInverse, isOneSided } = how;
+  const present = re.shape.at(-1)!;
+  const count = isOneSided && !isInverse ? Math.floor(length / 2) + 1 : length;
+  const sign = isInverse ? 1 : -1;
+  const rows = Math.min(present, length);
+  const cut = (x: Tensor): Tensor => sn.narrow(x, -1, 0, rows);
+  // Of a half spectrum each frequency stands for its mirror image too, but for the first and the middle one.
+  const weight = (n: number): number => {
+    const mirrored = isInverse && isOneSided && n > 0 && 2 * n !== length ? 2 : 1;
+    return (mirrored * 1) / (isInverse ? length : 1);
+  };
+  const cos = matrix(rows, count, (n, k) => weight(n) * Math.cos(angle(n, k, length)), re);
+  const sin = matrix(rows, count, (n, k) => sign * weight(n) * Math.sin(angle(n, k, length)), re);
+  const product = (x: Tensor, y: Tensor): Tensor => sn.matmul(cut(x), y);
+  if (im === undefined) return [product(re, cos), product(re, sin)];
+  return [sn.sub(product(re, cos), product(im, sin)), sn.add(product(re, sin), product(im, cos))];
+}
+
+function dft(call: Call): Tensor {
+  const { attributes } = call;
+  const x = call.tensor(0);
+  const given = call.opset >= 20 ? (call.number(2) ?? -2) : attributes.int('axis', 1);
+  const axis = call.axis(given, x.rank);
+  const isInverse = attributes.int('inverse', 0) === 1;
+  const isOneSided = attributes.int('onesided', 0) === 1;
+  const present = x.shape[axis]!;
+  const length = call.number(1) ?? (isInverse && isOneSided ? (present - 1) * 2 : present);
+  const last = sn.moveaxis(x, axis, -2);
+  const isComplex = x.shape.at(-1) === 2;
+  const im = isComplex ? sn.select(last, -1, 1) : undefined;
+  const [re, imaginary] = transform(sn.select(last, -1, 0), im, { length, isInverse, isOneSided });
+  const isReal = isInverse && isOneSided;
+  const out = isReal ? sn.unsqueeze(re, re.rank) : sn.stack([re, imaginary], -1);
+  return sn.moveaxis(out, -2, axis);
+}
+
+/** Transforms of overlapping frames, [batch, frames, frequencies, 2]. */
+function stft(call: Call): Tensor {
+  const signal = call.tensor(0);
+  const step = call.number(1)!;
+  const window = call.optional(2);
+  const length = call.number(3) ?? window?.size ?? call.fail('neither a window nor a frame length is given');
+  const isOneSided = call.attributes.int('onesided', 1) === 1;
+  const isComplex = signal.rank === 3 && signal.shape[2] === 2;
+  const part = (i: number): Tensor => {
+    const line = signal.rank === 3 ? sn.select(signal, 2, i) : signal;
+    const frames = sn.unfold(line, 1, length, step);
+    return window === undefined ? frames : sn.mul(frames, window);
+  };
+  const [re, im] = transform(part(0), isComplex ? part(1) : undefined, {
+    length,
+    isInverse: false,
+    isOneSided,
+  });
+  return sn.stack([re, im], -1);
+}
+
+/** Σ aⱼ·cos(2πjn/N) with alternating signs. */
+function window(...terms: readonly number[]): Row {
+  return hosted([17], [0], (call): Value => {
+    const size = call.number(0)!;
+    const period = call.attributes.int('periodic', 1) === 1 ? size : size - 1;
+    const type = wantedType(call.attributes.int('output_datatype', 1));
+    const data = emptyData(carrier(type), size);
+    for (let n = 0; n < size; n++) {
+      const value = terms.reduce(
+        (sum, a, j) => sum + (j % 2 === 0 ? a : -a) * Math.cos((2 * Math.PI * j * n) / period),
+        0,
+      );
+      data[n] = isFloat(carrier(type)) ? value : Math.trunc(value);
+    }
+    return knownData(type, [size], data);
+  });
+}
+
+/** Triangular filters, evenly wide in mels, as a matrix [frequencies, filters]. */
+function melWeights(call: Call): Value {
+  const [count, length, rate, low, high] = [0, 1, 2, 3, 4].map((place) => call.number(place)!) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const type = wantedType(call.attributes.int('output_datatype', 1));
+  const bins = Math.floor(length / 2) + 1;
+  const mel = (hertz: number): number => 2595 * Math.log10(1 + hertz / 700);
+  const step = (mel(high) - mel(low)) / (count + 2);
+  const edges = Array.from({ length: count + 2 }, (_, i) =>
+    Math.floor(((length + 1) * (700 * (10 ** ((mel(low) + i * step) / 2595) - 1))) / rate),
+  );
+  const data = emptyData(carrier(type), bins * count);
+  for (let i = 0; i < count; i++) {
+    const [left, middle, right] = [edges[i]!, edges[i + 1]!, edges[i + 2]!];
+    if (left === middle) data[middle * count + i] = 1;
+    else for (let j = left; j <= middle; j++) data[j * count + i] = (j - left) / (middle - left);
+    for (let j = middle; j < right; j++) data[j * count + i] = (right - j) / (right - middle);
+  }
+  return knownData(type, [bins, count], data);
+}
+
+export const signal: Rows = {
+  BlackmanWindow: window(0.42, 0.5, 0.08),
+  DFT: hosted([17, 20], [1, 2], dft),
+  HammingWindow: window(25 / 46, 21 / 46),
+  HannWindow: window(0.5, 0.5),
+  MelWeightMatrix: hosted([17], 'all', melWeights),
+  STFT: hosted([17], [1, 3], stft),
+};
