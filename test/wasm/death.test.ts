@@ -10,6 +10,8 @@ import { bytesOf, floatsOf, ramp } from '../runtime/programs.ts';
 import { programOf, twicePlusOne, twicePlusOneSlowly } from './modules.ts';
 
 const groups = 1000;
+/** The machine may have other things to do. */
+const patient = { timeout: 20_000 };
 const usual = threading(2).spawn!;
 
 /** `y = 2·x + 1` on the device. */
@@ -56,7 +58,7 @@ test('a worker killed while it sleeps loses the device', async () => {
   const device = await WasmDevice.open('wasm:3', { threads: 3, spawn });
   expect(await doubled(device)).toEqual(expected);
   await threads[1]!.end();
-  await vi.waitFor(() => expect(device.lost).toBe(true));
+  await vi.waitFor(() => expect(device.lost).toBe(true), patient);
   const error = {
     code: 'E_DEVICE_LOST',
     message: expect.stringContaining('worker 2 of 2 has ended: it exited with 1') as string,
@@ -79,7 +81,7 @@ test('what a worker left when it died, others do; the news comes with the next t
   loaded.run([x], [y], []);
   expect(device.lost).toBe(false);
   await gone;
-  await vi.waitFor(() => expect(device.lost).toBe(true));
+  await vi.waitFor(() => expect(device.lost).toBe(true), patient);
 });
 
 test('a worker that dies with a piece in hand loses the device in the time it is given', async () => {
@@ -92,7 +94,7 @@ test('a worker that dies with a piece in hand loses the device in the time it is
       /^wasm:2 in kernel twicePlusOne: a worker took workgroups and did nothing for 0\.\d s/,
     ) as string,
   });
-  expect(performance.now() - start).toBeLessThan(5000);
+  expect(performance.now() - start).toBeLessThan(20_000);
   expect(device.lost).toBe(true);
 });
 
@@ -109,7 +111,7 @@ test('a lost device is opened anew', async () => {
   expect(second).not.toBe(first);
   expect(await doubled(second)).toEqual(expected);
   await threads[0]!.end();
-  await vi.waitFor(() => expect(second.lost).toBe(true));
+  await vi.waitFor(() => expect(second.lost).toBe(true), patient);
   expect(await doubled(await openDevice('wasm'))).toEqual(expected);
 });
 
