@@ -133,12 +133,15 @@ export function packedLoop(frame: Frame, body: Contract, schedule: Packed, probl
         columns.write(b.let(addInts(firstRow, row), 'm'), panel, j, sum);
       };
       const eachRow = (visit: (row: Value) => void): void => b.for('row', constant(0), rows, 1, visit);
-      if (problem.epilogue > mostUnrolled)
-        b.for('quad_of', constant(0), constant(quadsEach), 1, (j) => eachRow((row) => one(row, j)));
-      else
+      const eachQuad = (visit: (j: Value) => void): void =>
+        b.for('quad_of', constant(0), constant(quadsEach), 1, visit);
+      if (problem.epilogue <= mostUnrolled)
         eachRow((row) => {
           for (let j = 0; j < quadsEach; j++) one(row, constant(j));
         });
+      // Lines of memory are written once; but where positions stand takes divisions.
+      else if (schedule.kind === 'packed') eachRow((row) => eachQuad((j) => one(row, j)));
+      else eachQuad((j) => eachRow((row) => one(row, j)));
     };
 
     const depthOf = (first: Value, end: Value): Depth => {
