@@ -56,6 +56,8 @@ export interface SerialProfile {
   readonly unroll: number;
   /** Operations that a turn may have for that. */
   readonly work: number;
+  /** Elements of a row that has loops of its own, at least. */
+  readonly width: number;
 }
 
 /** How row kernels trade registers, workgroup memory and sweeps over memory. */
@@ -155,7 +157,7 @@ export const wasmTarget: Target = {
   packs: true,
   // Half of the second level of a cache.
   rows: { ...softwareTarget.rows, shared: 262_144 },
-  serial: { unroll: 4, work: 32 },
+  serial: { unroll: 4, work: 32, width: 16 },
   launch: 1,
   bandwidth: 20_000,
   arithmetic: 30_000,

@@ -40,6 +40,7 @@ export const rowTargets: Readonly<Record<string, Target>> = {
     name: 'core',
     parallelism: 2,
     elementsPerInvocation: 64,
+    serial: { unroll: 4, work: 32, width: 2 },
     rows: { ...wasmTarget.rows, shared: 16_384 },
   },
 };

@@ -3,13 +3,16 @@
 
 import {
   addIndex,
+  atomsOf,
   axisIndex,
   coefficientOf,
   offsetIndex,
   scaleIndex,
   substitute,
+  substituteGuard,
+  type Guard,
+  type IndexExpr,
 } from '../../ir/index-expr.ts';
-import type { IndexExpr } from '../../ir/index-expr.ts';
 import { argsOf, type Expr } from '../../schedule/expr.ts';
 import type { Axis, Kernel, Write } from '../../schedule/kernel.ts';
 import type { SerialProfile } from '../../schedule/target.ts';
@@ -41,10 +44,8 @@ export function longTurns(
   serial: SerialProfile | undefined,
 ): Turns | undefined {
   if (serial === undefined) return undefined;
-  const exprs = everything(kernel, writes);
-  const work = exprs.filter(({ kind }) => kind !== 'constant' && kind !== 'scalar').length;
-  let groups = serial.unroll;
-  while (groups * work > serial.work && groups > 1) groups /= 2;
+  const exprs = exprsOf(kernel, writes);
+  const groups = groupsAtOnce(exprs, serial);
   const count = Math.floor(axis.extent / (4 * groups));
   if (groups < 2 || count < 2) return undefined;
   const atom = axisIndex('turn', count);
@@ -57,11 +58,29 @@ export function longTurns(
   const [plain] = singleTurns(axis).places;
   const step = (index: IndexExpr, place: IndexExpr): number | undefined =>
     coefficientOf(substitute(index, new Map([[axis.atom, place]])), laneAtom);
-  const keeps = indices.every((index) => places.every((place) => step(index, place) === step(index, plain!)));
+  const differs = (guard: Guard, place: IndexExpr): boolean => {
+    const here = substituteGuard(guard, new Map([[axis.atom, place]]));
+    return here !== 'never' && here.some(({ expr }) => atomsOf(expr).includes(laneAtom as never));
+  };
+  const guards = exprs.flatMap((expr) => (expr.kind === 'select' ? [expr.guard] : []));
+  const keeps = places.every(
+    (place) =>
+      indices.every((index) => step(index, place) === step(index, plain!)) &&
+      guards.every((guard) => differs(guard, place) === differs(guard, plain!)),
+  );
   return keeps ? { atom, places, count } : undefined;
 }
 
-function everything(kernel: Kernel, writes: readonly Write[]): readonly Expr[] {
+/** Groups of four that a turn may have. */
+export function groupsAtOnce(exprs: readonly Expr[], { unroll, work }: SerialProfile): number {
+  const each = exprs.filter(({ kind }) => kind !== 'constant' && kind !== 'scalar').length;
+  let groups = unroll;
+  while (groups * each > work && groups > 1) groups /= 2;
+  return groups;
+}
+
+/** All that writes are computed from. */
+export function exprsOf(kernel: Kernel, writes: readonly Write[]): readonly Expr[] {
   const seen = new Set<Expr>();
   const visit = (expr: Expr): void => {
     if (seen.has(expr)) return;

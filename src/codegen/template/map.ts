@@ -7,10 +7,17 @@ import { addInts, builtin, constant, mulInts, operation } from '../builder.ts';
 import { Lowering } from '../lower.ts';
 import type { Write } from '../../schedule/kernel.ts';
 import type { Loop, Value } from '../loop.ts';
-import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame } from './frame.ts';
-import { blocksOf, computeBlock } from './map-block.ts';
-import { longTurns, singleTurns } from './map-turn.ts';
+import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame, type Grid } from './frame.ts';
+import { blocksOf, computeBlock, type Blocks } from './map-block.ts';
+import { computeRow, rowsOf, type MapRows } from './map-rows.ts';
+import { longTurns, singleTurns, type Turns } from './map-turn.ts';
 import { storeAt } from './store-value.ts';
+
+/** What a way of visiting all elements comes to. */
+interface Visited {
+  readonly grid: Grid;
+  readonly note: string;
+}
 
 /** The Loop of a map kernel. */
 export function mapLoop(frame: Frame): Loop {
@@ -31,28 +38,42 @@ export function mapLoop(frame: Frame): Loop {
     }
   };
   const blocks = blocksOf(kernel, axis, whole, target);
-  const singles = singleTurns(axis);
-  const turns = longTurns(kernel, axis, whole, target.serial) ?? singles;
-  const { grid, perInvocation } =
-    blocks === undefined
-      ? forUnits(
-          b,
-          target,
-          turns.count,
-          turns === singles ? 'quad' : 'turn',
-          (turn) => compute(turns.atom, turns.places, turn),
-          turns.places.length,
-        )
-      : forUnits(b, target, blocks.count, 'block', (block) =>
-          computeBlock(b, frame, axis, whole, blocks, block),
-        );
-  const taken = turns.count * turns.places.length;
-  if (blocks === undefined && taken < singles.count)
-    b.if(operation('eq', [groupNumber(grid), constant(grid[0] * grid[1] - 1)], 'bool'), () =>
-      b.for('quad', constant(taken), constant(singles.count), 1, (quad) =>
-        compute(singles.atom, singles.places, quad),
-      ),
+  const rows = blocks === undefined ? rowsOf(kernel, axis, whole, target) : undefined;
+  const { grid, note } =
+    blocks !== undefined
+      ? inBlocks(blocks)
+      : rows !== undefined
+        ? inRows(rows)
+        : inOrder(singleTurns(axis), longTurns(kernel, axis, whole, target.serial));
+  function inBlocks(cut: Blocks): Visited {
+    const visit = (block: Value): void => computeBlock(b, frame, axis, whole, cut, block);
+    const units = forUnits(b, target, cut.count, 'block', visit);
+    return { grid: units.grid, note: `${units.perInvocation} x 4 x 4 elements` };
+  }
+  function inRows(cut: MapRows): Visited {
+    const visit = (row: Value): void => computeRow(b, frame, axis, whole, cut, row);
+    const units = forUnits(b, target, cut.rows, 'row', visit, Math.ceil(cut.width / 4));
+    const pieces = cut.starts.length > 1 ? ` in ${cut.starts.length} pieces` : '';
+    return { grid: units.grid, note: `${units.perInvocation} x ${cut.width} elements${pieces}` };
+  }
+  function inOrder(singles: Turns, turns: Turns = singles): Visited {
+    const { atom, places, count } = turns;
+    const hint = turns === singles ? 'quad' : 'turn';
+    const units = forUnits(b, target, count, hint, (turn) => compute(atom, places, turn), places.length);
+    const taken = count * places.length;
+    const last = operation(
+      'eq',
+      [groupNumber(units.grid), constant(units.grid[0] * units.grid[1] - 1)],
+      'bool',
     );
+    if (taken < singles.count)
+      b.if(last, () =>
+        b.for('quad', constant(taken), constant(singles.count), 1, (quad) =>
+          compute(singles.atom, singles.places, quad),
+        ),
+      );
+    return { grid: units.grid, note: `${units.perInvocation} x ${4 * places.length} elements` };
+  }
   const single = kernel.writes.filter(isSingle);
   if (single.length > 0) {
     const id = addInts(mulInts(groupNumber(grid), constant(target.workgroupSize)), builtin('local', 0));
@@ -62,7 +83,5 @@ export function mapLoop(frame: Frame): Loop {
       single.forEach((write, i) => storeAt(b, lowering, bufferOf(write.node), write, values[i]!, undefined));
     });
   }
-  const unit = blocks === undefined ? `${4 * turns.places.length}` : '4 x 4';
-  const note = `${perInvocation} x ${unit} elements per invocation`;
-  return finish(frame, b, grid, [target.workgroupSize, 1, 1], note);
+  return finish(frame, b, grid, [target.workgroupSize, 1, 1], `${note} per invocation`);
 }

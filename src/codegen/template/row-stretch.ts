@@ -35,8 +35,8 @@ export interface SerialRows {
   chainsOf(exprs: readonly Expr[]): number;
 }
 
-/** Groups of four rows that are handled together: with sixteen, a line of a cache is read whole. */
-const mostTogether = 4;
+/** Groups of four rows that are handled together: with 32, two lines of a cache are read whole. */
+const mostTogether = 8;
 /** Elements of a row so short that lanes run across rows, unless its own are neighbours. */
 const shortRow = 16;
 
@@ -48,7 +48,7 @@ export function serialRows(kernel: Kernel, body: RowBody, work: RowWork, target:
   const bytes = kept.reduce((sum, expr) => sum + dtypeBytes(registerOf(expr.dtype) as 'f32'), 0);
   const effort = Math.max(...work.sweeps.map((exprs) => effortOf(exprs)), 1);
   let seats = lanes === 'row' ? mostTogether : 1;
-  while (seats > 1 && (seats * effort > 8 * most || 4 * seats > row.extent)) seats /= 2;
+  while (seats > 1 && (seats * effort > 8 * most || 8 * seats > row.extent)) seats /= 2;
   const roomOf = (): number => (lanes === 'column' ? column.extent + 4 : 4 * seats * column.extent);
   const fits = (): boolean => bytes * roomOf() <= Math.min(target.rows.shared, target.limits.workgroupBytes);
   while (seats > 1 && kept.length > 0 && !fits()) seats /= 2;

@@ -50,7 +50,7 @@ export function storeAt(
     return;
   }
   if (options.anywhere === true && isRun) {
-    b.store(buffer, lowering.index(at(index, 0)), splat(value, 4), true);
+    b.store(buffer, lowering.index(at(index, 0)), splat(value, 4), !narrow);
     return;
   }
   // Places that are data are computed for all lanes before any lane is left out.
