@@ -1,4 +1,4 @@
-// Fused attention on the device equals the unfused form on the reference interpreter: the lengths and head sizes of models,
+// Fused attention on devices equals the unfused form on the reference interpreter: the lengths and head sizes of models,
 // where sums are long, and special values as the device's own arithmetic has them. Small problems run as Loops, in
 // attention.test.ts.
 
@@ -25,12 +25,17 @@ import {
 
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
 
-let device: Device;
-let targets: Readonly<Record<'software' | 'gpu', Target>>;
+type Profile = 'software' | 'gpu' | 'wasm';
+
+let profiles: Readonly<Record<Profile, readonly [Device, Target]>>;
 beforeAll(async () => {
-  device = await openDevice('webgpu:software');
-  const { limits } = targetOf(device.facts);
-  targets = { software: { ...softwareTarget, limits }, gpu: { ...gpuTarget, limits } };
+  const [software, wasm] = [await openDevice('webgpu:software'), await openDevice('wasm')];
+  const { limits } = targetOf(software.facts);
+  profiles = {
+    software: [software, { ...softwareTarget, limits }],
+    gpu: [software, { ...gpuTarget, limits }],
+    wasm: [wasm, targetOf(wasm.facts)],
+  };
 });
 
 /** As for Loops, and the device's exponential, which may be off by 1e-6 of itself. */
@@ -39,12 +44,12 @@ const close = 2e-5;
 async function check(
   problem: Problem,
   tolerance = close,
-  profiles: readonly (keyof typeof targets)[] = ['software'],
+  among: readonly Profile[] = ['software', 'wasm'],
 ): Promise<void> {
   const run = attentionRun(problem);
   const expected = interpret(run.graph, run.inputs);
-  for (const profile of profiles) {
-    const target = targets[profile];
+  for (const profile of among) {
+    const [device, target] = profiles[profile];
     const kinds = compileGraph(run.graph, target).kernels.map(({ kind }) => kind);
     expect(kinds, profile).toContain('attention');
     expectSame(await runOnDevice(device, target, run.graph, run.inputs), expected, run, tolerance);
@@ -118,7 +123,7 @@ describe('head sizes', () => {
 describe('values', () => {
   test('steep scores of ±1e4', async () => {
     const attend: Problem['attend'] = (q, k, v) => sn.scaledDotProductAttention(q, k, v, { scale: 1 });
-    await check({ inputs: qkv([2], 40, 50, 8, steep), attend, scale: 1 }, close, ['software', 'gpu']);
+    await check({ inputs: qkv([2], 40, 50, 8, steep), attend, scale: 1 }, close, ['software', 'gpu', 'wasm']);
   });
 
   test('NaN and infinities in some rows', async () => {
@@ -128,7 +133,7 @@ describe('values', () => {
       k,
       poisoned(v, { 17: nan, 120: inf, 121: -inf }),
     ];
-    await check({ inputs: odd, attend: plain }, close, ['software', 'gpu']);
+    await check({ inputs: odd, attend: plain }, close, ['software', 'gpu', 'wasm']);
     const masked: Problem['attend'] = (x, y, z, mask) =>
       sn.scaledDotProductAttention(x, y, z, { mask: mask! });
     await check({ inputs: [...odd, maskOf('bool', 9, 11)], attend: masked });
@@ -136,10 +141,10 @@ describe('values', () => {
 
   test('rows that see nothing: zeros, and NaN in the plain form', async () => {
     const inputs = [...qkv([2], 9, 11, 8), maskOf('infinite', 9, 11)];
-    await check({ inputs, attend: both }, close, ['software', 'gpu']);
+    await check({ inputs, attend: both }, close, ['software', 'gpu', 'wasm']);
     const added: Problem['attend'] = (q, k, v, mask) =>
       q.matmul(k.transpose(-1, -2)).add(mask!).softmax().matmul(v);
-    await check({ inputs, attend: added, scale: 1 }, close, ['software', 'gpu']);
+    await check({ inputs, attend: added, scale: 1 }, close, ['software', 'gpu', 'wasm']);
   });
 
   test.each([
@@ -153,7 +158,7 @@ describe('values', () => {
   test('dropout', async () => {
     const attend: Problem['attend'] = (q, k, v) =>
       sn.scaledDotProductAttention(q, k, v, { dropout: 0.3, isCausal: true });
-    await check({ inputs: qkv([2], 40, 40, 8), attend }, close, ['software', 'gpu']);
+    await check({ inputs: qkv([2], 40, 40, 8), attend }, close, ['software', 'gpu', 'wasm']);
   });
 });
 
