@@ -71,7 +71,10 @@ function codeOf({ locals, body }: WasmFunction): number[] {
 function encode({ name, immediates, block }: Instruction, bytes: number[]): void {
   const [prefix, code, takes] = codingOf(name);
   if (prefix === 0) bytes.push(code);
-  else bytes.push(prefix, ...unsigned(code));
+  else {
+    bytes.push(prefix);
+    pushUnsigned(code, bytes);
+  }
   const [first = 0, second = 0] = immediates;
   switch (takes) {
     case 'none':
@@ -79,16 +82,17 @@ function encode({ name, immediates, block }: Instruction, bytes: number[]): void
     case 'local':
     case 'function':
     case 'label':
-      bytes.push(...unsigned(first));
+      pushUnsigned(first, bytes);
       return;
     case 'block':
       bytes.push(blockTypes[block ?? 'none']);
       return;
     case 'memory':
-      bytes.push(alignment(name), ...unsigned(first));
+      bytes.push(alignment(name));
+      pushUnsigned(first, bytes);
       return;
     case 'i32':
-      bytes.push(...signed(BigInt(first | 0)));
+      pushSigned(first | 0, bytes);
       return;
     case 'i64':
       bytes.push(...signed(longOf(first, second)));
@@ -109,7 +113,9 @@ function encode({ name, immediates, block }: Instruction, bytes: number[]): void
       bytes.push(...immediates);
       return;
     case 'memory lane':
-      bytes.push(alignment(name), ...unsigned(first), second);
+      bytes.push(alignment(name));
+      pushUnsigned(first, bytes);
+      bytes.push(second);
       return;
     default:
       takes satisfies never;
@@ -118,8 +124,12 @@ function encode({ name, immediates, block }: Instruction, bytes: number[]): void
 
 /** The hint that an address is a multiple of what is read there, as a power of 2; engines do not rely on it. */
 function alignment(name: InstructionName): number {
-  return Math.log2(bytesAccessed(name));
+  let known = alignments.get(name);
+  if (known === undefined) alignments.set(name, (known = Math.log2(bytesAccessed(name))));
+  return known;
 }
+
+const alignments = new Map<InstructionName, number>();
 
 function littleEndian(
   size: 4 | 8,
@@ -147,13 +157,17 @@ function text(name: string): number[] {
 /** LEB128 of a number from 0 to 2³². */
 function unsigned(value: number): number[] {
   const bytes: number[] = [];
-  let rest = value;
-  do {
-    const low = rest % 128;
-    rest = Math.floor(rest / 128);
-    bytes.push(rest > 0 ? low | 0x80 : low);
-  } while (rest > 0);
+  pushUnsigned(value, bytes);
   return bytes;
+}
+
+function pushUnsigned(value: number, bytes: number[]): void {
+  let rest = value;
+  while (rest > 127) {
+    bytes.push((rest % 128) | 0x80);
+    rest = Math.floor(rest / 128);
+  }
+  bytes.push(rest);
 }
 
 /** The i64 of two words. */
@@ -161,7 +175,18 @@ export function longOf(low: number, high: number): bigint {
   return (BigInt(high | 0) << 32n) | BigInt(low >>> 0);
 }
 
-/** Signed LEB128. */
+/** Signed LEB128 of 32 bits. */
+function pushSigned(value: number, bytes: number[]): void {
+  let rest = value;
+  // The highest bit of the last byte's seven is the sign.
+  while (rest < -64 || rest > 63) {
+    bytes.push((rest & 0x7f) | 0x80);
+    rest >>= 7;
+  }
+  bytes.push(rest & 0x7f);
+}
+
+/** The same of 64. */
 function signed(value: bigint): number[] {
   const bytes: number[] = [];
   let rest = value;
