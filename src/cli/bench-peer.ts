@@ -4,6 +4,7 @@
 import { setDevice } from '../index.ts';
 import { device } from '../tensor/device.ts';
 import { timedWorkloads } from '../workloads/bench.ts';
+import { networks } from './bench-networks.ts';
 import { prepare, type Prepared } from './bench-run.ts';
 
 /** Calls of WebGPU so far. */
@@ -44,7 +45,8 @@ async function onWasm(threads: number): Promise<Peer> {
 }
 
 function all(): Peer['workloads'] {
-  return Object.fromEntries(timedWorkloads.map((workload) => [workload.name, () => prepare(workload)]));
+  const timed = timedWorkloads.map((workload) => [workload.name, () => prepare(workload)] as const);
+  return { ...Object.fromEntries(timed), ...networks() };
 }
 
 /** Which methods count as what, by class. */
