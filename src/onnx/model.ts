@@ -70,7 +70,6 @@ export class OnnxModel {
   /** The weights by their names: tensors that an optimizer can take, and that `assign` replaces. */
   readonly parameters: Readonly<Record<string, Tensor>>;
   readonly #plan: Plan;
-  readonly #values = new Map<string, Value>();
   readonly #kept: Specialisation[] = [];
   /** Inputs that must be known before anything is recorded, as runs found out. */
   readonly #decisive = new Set<string>();
@@ -83,16 +82,8 @@ export class OnnxModel {
     this.outputs = outputs;
     const parameters: Record<string, Tensor> = {};
     for (const [name, { type, array }] of plan.stored) {
-      if (!isFloat(array.dtype) || isNarrow(type) || array.shape.length === 0) {
-        this.#values.set(name, Value.known(type, array));
-        continue;
-      }
-      const weight = fromHost(array.data, array.shape, array.dtype);
-      parameters[name] = weight;
-      this.#values.set(
-        name,
-        Value.of(weight, type, () => array),
-      );
+      const isWeight = isFloat(array.dtype) && !isNarrow(type) && array.shape.length > 0;
+      if (isWeight) parameters[name] = fromHost(array.data, array.shape, array.dtype);
     }
     this.parameters = parameters;
   }
@@ -213,7 +204,12 @@ export class OnnxModel {
 
   #scope(values: ReadonlyMap<string, Value>): Scope {
     const scope = new Scope();
-    for (const [name, value] of this.#values) scope.set(name, value);
+    // Values anew for every walk: the tensors of known ones belong to the recording that made them.
+    for (const [name, { type, array }] of this.#plan.stored) {
+      const weight = this.parameters[name];
+      const peek = (): HostArray => array;
+      scope.set(name, weight === undefined ? Value.known(type, array) : Value.of(weight, type, peek));
+    }
     for (const [name, value] of values) scope.set(name, value);
     return scope;
   }
@@ -228,7 +224,7 @@ export class OnnxModel {
     for (const port of this.inputs) {
       const value = inputs[port.name];
       if (value !== undefined) given.set(port.name, bind(port, value));
-      else if (!isPartial && !this.#values.has(port.name)) {
+      else if (!isPartial && !this.#plan.stored.has(port.name)) {
         throw new TensorError('E_VALUE', 'onnx', `input '${port.name}' is missing`);
       }
     }

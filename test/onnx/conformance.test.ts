@@ -8,11 +8,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
-import { casesOf, runCases, type Tally } from '../support/conformance.ts';
+import { loadOnnx } from '../../src/onnx/index.ts';
+import { casesOf, readPb, runCases, type Tally } from '../support/conformance.ts';
+import { hydrated } from '../support/hydrated.ts';
 
 const archive = fileURLToPath(new URL('../../../shared/onnx/conformance-open.tar.xz', import.meta.url));
 const isThere = existsSync(archive);
 if (!isThere) process.stderr.write(`skipped: no ONNX cases at ${archive}\n`);
+
+/** The largest difference, as a share of the largest value. */
+function deviation(actual: Float32Array, expected: Float32Array): number {
+  const largest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  return expected.reduce((most, value, i) => Math.max(most, Math.abs(value - actual[i]!)), 0) / largest;
+}
 
 const share = ({ passed, total }: Tally): number => passed / total;
 
@@ -31,5 +39,28 @@ describe.skipIf(!isThere)('the backend tests of the ONNX project', () => {
     expect(share(report.byTag['f32-core']!)).toBeGreaterThanOrEqual(0.99);
     const untyped = report.failures.filter(({ reason }) => /^(?:TypeError|RangeError|Error)\b/.test(reason));
     expect(untyped).toEqual([]);
+  });
+
+  // vgg19 would pass too, and take 2 GB for it.
+  test.each(['light_bvlc_alexnet', 'light_shufflenet', 'light_squeezenet'])(
+    'give the logits of %s with weights of a formula',
+    { timeout: 120_000 },
+    async (name) => {
+      setDevice('wasm');
+      const { model, input, expected } = hydrated(dir, name);
+      const [output] = Object.values(await model.run({ [input[0]]: input[1] }));
+      expect(deviation((await output!.data()) as Float32Array, expected)).toBeLessThan(1e-3);
+    },
+  );
+
+  test.each(['squeezenet', 'shufflenet'])('give what %s classifies', { timeout: 120_000 }, async (name) => {
+    setDevice('wasm');
+    const folder = fileURLToPath(new URL(`../../../shared/onnx/models/${name}`, import.meta.url));
+    const model = await loadOnnx(join(folder, 'model.onnx'));
+    const [input, expected] = ['input_0.pb', 'output_0.pb'].map(
+      (file) => readPb(join(folder, file)).array.data,
+    );
+    const [output] = Object.values(await model.run({ [model.inputs[0]!.name]: input! }));
+    expect(deviation((await output!.data()) as Float32Array, expected as Float32Array)).toBeLessThan(1e-3);
   });
 });

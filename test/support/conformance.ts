@@ -33,7 +33,8 @@ export interface Report extends Tally {
   readonly failures: Failure[];
 }
 
-function readPb(path: string): Stored {
+/** The tensor of a TensorProto file. */
+export function readPb(path: string): Stored {
   return readTensor(decode('Tensor', new Uint8Array(readFileSync(path))));
 }
 
