@@ -29,13 +29,20 @@ const emitters: Readonly<Record<TargetId, Emitter>> = {
   cuda: (loop) => emitCuda(loop),
   wasm: (loop) => {
     const { bytes, ...needs } = emitWasm(loop);
-    const source = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
-    return { source, ...needs, ...(isSerial(loop) && { serial: true }) };
+    return { source: base64(bytes), ...needs, ...(isSerial(loop) && { serial: true }) };
   },
   interpreter: (loop) => {
     throw new CompilerBug('emit', `${loop.name}: the interpreter runs graphs, not kernels`);
   },
 };
+
+/** Bytes as text. */
+function base64(bytes: Uint8Array): string {
+  let letters = '';
+  // As many arguments at a time as every engine takes.
+  for (let i = 0; i < bytes.length; i += 4096) letters += String.fromCharCode(...bytes.subarray(i, i + 4096));
+  return btoa(letters);
+}
 
 /** The emitter of a target's language. */
 export function emitterOf(target: TargetId): Emitter {

@@ -9,6 +9,7 @@ import {
   type InstructionName,
   type ValueType,
 } from './instructions.ts';
+import { ByteWriter } from './writer.ts';
 
 /** A function; its parameters are the first of its locals. */
 export interface WasmFunction {
@@ -34,46 +35,57 @@ const preamble = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 export function encodeModule({ functions }: WasmModule): Uint8Array<ArrayBuffer> {
   const signature = ({ params, results }: WasmFunction): string => `${params.join()}>${results.join()}`;
   const signatures = [...new Set(functions.map(signature))];
-  const typeSection = signatures.map((text) => {
-    const [params, results] = text.split('>').map((side) => (side === '' ? [] : side.split(',')));
-    return [0x60, ...vector(params!.map(typeCode)), ...vector(results!.map(typeCode))];
+  const out = new ByteWriter();
+  out.all(preamble);
+  section(out, 1, signatures, (text) => {
+    out.byte(0x60);
+    for (const side of text.split('>'))
+      out.list(side === '' ? [] : side.split(','), (type) => out.byte(types[type as ValueType]));
   });
   // A memory from nothing to 4 GiB: the runtime says whether it is shared, by one bit (runtime/wasm/imports.ts).
-  const memory = [...text('env'), ...text('memory'), 0x02, 0x01, ...unsigned(0), ...unsigned(65_536)];
-  const bytes = [
-    ...preamble,
-    ...section(1, vector(typeSection)),
-    ...section(2, vector([memory])),
-    ...section(3, vector(functions.map((one) => unsigned(signatures.indexOf(signature(one)))))),
-    ...section(7, vector([[...text('run'), 0x00, ...unsigned(functions.length - 1)]])),
-    ...section(10, vector(functions.map(codeOf))),
-  ];
-  return Uint8Array.from(bytes);
+  section(out, 2, ['memory'], (name) => {
+    out.text('env');
+    out.text(name);
+    out.all([0x02, 0x01]);
+    out.unsigned(0);
+    out.unsigned(65_536);
+  });
+  section(out, 3, functions, (one) => out.unsigned(signatures.indexOf(signature(one))));
+  section(out, 7, ['run'], (name) => {
+    out.text(name);
+    out.byte(0x00);
+    out.unsigned(functions.length - 1);
+  });
+  section(out, 10, functions, (one) => out.sized(() => writeCode(one, out)));
+  return out.bytes;
 }
 
-function typeCode(name: string): number[] {
-  return [types[name as ValueType]];
+function section<T>(out: ByteWriter, id: number, items: readonly T[], write: (item: T) => void): void {
+  out.byte(id);
+  out.sized(() => out.list(items, write));
 }
 
-function codeOf({ locals, body }: WasmFunction): number[] {
+function writeCode({ locals, body }: WasmFunction, out: ByteWriter): void {
   const runs: { count: number; readonly type: ValueType }[] = [];
   for (const type of locals) {
     const last = runs.at(-1);
     if (last?.type === type) last.count += 1;
     else runs.push({ count: 1, type });
   }
-  const bytes = [...vector(runs.map(({ count, type }) => [...unsigned(count), types[type]]))];
-  for (const instruction of body) encode(instruction, bytes);
-  bytes.push(0x0b);
-  return [...unsigned(bytes.length), ...bytes];
+  out.list(runs, ({ count, type }) => {
+    out.unsigned(count);
+    out.byte(types[type]);
+  });
+  for (const instruction of body) writeInstruction(instruction, out);
+  out.byte(0x0b);
 }
 
-function encode({ name, immediates, block }: Instruction, bytes: number[]): void {
+function writeInstruction({ name, immediates, block }: Instruction, out: ByteWriter): void {
   const [prefix, code, takes] = codingOf(name);
-  if (prefix === 0) bytes.push(code);
+  if (prefix === 0) out.byte(code);
   else {
-    bytes.push(prefix);
-    pushUnsigned(code, bytes);
+    out.byte(prefix);
+    out.unsigned(code);
   }
   const [first = 0, second = 0] = immediates;
   switch (takes) {
@@ -82,40 +94,40 @@ function encode({ name, immediates, block }: Instruction, bytes: number[]): void
     case 'local':
     case 'function':
     case 'label':
-      pushUnsigned(first, bytes);
+      out.unsigned(first);
       return;
     case 'block':
-      bytes.push(blockTypes[block ?? 'none']);
+      out.byte(blockTypes[block ?? 'none']);
       return;
     case 'memory':
-      bytes.push(alignment(name));
-      pushUnsigned(first, bytes);
+      out.byte(alignment(name));
+      out.unsigned(first);
       return;
     case 'i32':
-      pushSigned(first | 0, bytes);
+      out.signed(first);
       return;
     case 'i64':
-      bytes.push(...signed(longOf(first, second)));
+      out.signedLong(longOf(first, second));
       return;
     case 'f32':
-      bytes.push(...littleEndian(4, immediates, (view, at) => view.setFloat32(at, first, true)));
+      out.float(first);
       return;
     case 'f64':
-      bytes.push(...littleEndian(8, immediates, (view, at) => view.setFloat64(at, first, true)));
+      out.double(first);
       return;
     case 'v128':
-      bytes.push(...littleEndian(4, immediates, (view, at, word) => view.setUint32(at, word, true)));
+      for (const word of immediates) out.word(word);
       return;
     case 'lane':
-      bytes.push(first);
+      out.byte(first);
       return;
     case 'lanes':
-      bytes.push(...immediates);
+      out.all(immediates);
       return;
     case 'memory lane':
-      bytes.push(alignment(name));
-      pushUnsigned(first, bytes);
-      bytes.push(second);
+      out.byte(alignment(name));
+      out.unsigned(first);
+      out.byte(second);
       return;
     default:
       takes satisfies never;
@@ -131,70 +143,7 @@ function alignment(name: InstructionName): number {
 
 const alignments = new Map<InstructionName, number>();
 
-function littleEndian(
-  size: 4 | 8,
-  numbers: readonly number[],
-  put: (view: DataView, at: number, number: number) => void,
-): Uint8Array {
-  const view = new DataView(new ArrayBuffer(size * numbers.length));
-  numbers.forEach((number, i) => put(view, size * i, number));
-  return new Uint8Array(view.buffer);
-}
-
-function section(id: number, content: readonly number[]): number[] {
-  return [id, ...unsigned(content.length), ...content];
-}
-
-function vector(items: readonly (readonly number[])[]): number[] {
-  return [...unsigned(items.length), ...items.flat()];
-}
-
-function text(name: string): number[] {
-  const bytes = [...new TextEncoder().encode(name)];
-  return [...unsigned(bytes.length), ...bytes];
-}
-
-/** LEB128 of a number from 0 to 2³². */
-function unsigned(value: number): number[] {
-  const bytes: number[] = [];
-  pushUnsigned(value, bytes);
-  return bytes;
-}
-
-function pushUnsigned(value: number, bytes: number[]): void {
-  let rest = value;
-  while (rest > 127) {
-    bytes.push((rest % 128) | 0x80);
-    rest = Math.floor(rest / 128);
-  }
-  bytes.push(rest);
-}
-
 /** The i64 of two words. */
 export function longOf(low: number, high: number): bigint {
   return (BigInt(high | 0) << 32n) | BigInt(low >>> 0);
-}
-
-/** Signed LEB128 of 32 bits. */
-function pushSigned(value: number, bytes: number[]): void {
-  let rest = value;
-  // The highest bit of the last byte's seven is the sign.
-  while (rest < -64 || rest > 63) {
-    bytes.push((rest & 0x7f) | 0x80);
-    rest >>= 7;
-  }
-  bytes.push(rest & 0x7f);
-}
-
-/** The same of 64. */
-function signed(value: bigint): number[] {
-  const bytes: number[] = [];
-  let rest = value;
-  for (;;) {
-    const low = Number(rest & 0x7fn);
-    rest >>= 7n;
-    const done = (rest === 0n && (low & 0x40) === 0) || (rest === -1n && (low & 0x40) !== 0);
-    bytes.push(done ? low : low | 0x80);
-    if (done) return bytes;
-  }
 }

@@ -41,7 +41,7 @@ export class Modules {
     const known = this.#known.get(source);
     if (known !== undefined) return known;
     try {
-      const emitted = Uint8Array.from(atob(source), (letter) => letter.charCodeAt(0));
+      const emitted = bytesOf(source);
       const module = this.#shared ? withSharedMemory(emitted) : emitted;
       const { memory } = this.#heap;
       const instance = new WebAssembly.Instance(new WebAssembly.Module(module), { env: { memory } });
@@ -76,4 +76,12 @@ export class Modules {
     this.#known.clear();
     this.#codes.clear();
   }
+}
+
+/** The bytes of a base64 text. */
+function bytesOf(source: string): Uint8Array<ArrayBuffer> {
+  const letters = atob(source);
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
 }
