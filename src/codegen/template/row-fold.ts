@@ -137,9 +137,28 @@ export function extremum(b: LoopBuilder, stage: RowStage, column: IndexExpr, fir
   };
 }
 
-/** The fold of a stage where a core has the row for itself. */
-export function foldOnCore(b: LoopBuilder, stage: RowStage, column: IndexExpr, first: Value): Fold {
+/** The greatest of floats by one instruction, where it does not matter what it is if there is a NaN. */
+function plainMaximum(b: LoopBuilder, stage: RowStage): Fold {
+  const beyond = (x: Value, y: Value): Value => operation('pmax', [x, y], 'f32');
+  return {
+    ...reduction(b, stage),
+    take: (state, steps) => [
+      steps.map(({ lowering }) => lowering.value(stage.value)).reduce(beyond, state![0]!),
+    ],
+    combine: ([x], [y]) => [beyond(x!, y!)],
+  };
+}
+
+/** The fold of a stage where a core has the row for itself. `poisoned`: NaN reaches all results without the stage. */
+export function foldOnCore(
+  b: LoopBuilder,
+  stage: RowStage,
+  column: IndexExpr,
+  first: Value,
+  poisoned: boolean,
+): Fold {
   if (stage.arg) return extremum(b, stage, column, first);
+  if (poisoned) return plainMaximum(b, stage);
   const isExtreme = stage.monoid === 'min' || stage.monoid === 'max';
   return isExtreme && stage.dtype === 'f32' ? flaggedExtremum(b, stage) : reduction(b, stage);
 }

@@ -22,7 +22,7 @@ import { rowWork, type RowWork } from './row-outline.ts';
 import { foldOnCore, laneOfState, placesOf, type Fold, type State } from './row-fold.ts';
 import { pickedOf } from './row-pick.ts';
 import { elementOf, type Pass } from './row-plan.ts';
-import { softmaxInstead } from './row-softmax.ts';
+import { isPoisoned, softmaxInstead } from './row-softmax.ts';
 import { blockedAbove, blockOf, type Lanes } from './row-schedule.ts';
 import { serialRows, type RowStretch, type SerialRows } from './row-stretch.ts';
 import { effortOf, homeArrays, homesOf, RowValues, worthKeeping, type Home } from './row-values.ts';
@@ -73,6 +73,7 @@ class SerialEmitter {
   readonly #work: RowWork;
   readonly #row: Axis;
   readonly #column: Axis;
+  readonly #stages: readonly RowStage[];
   readonly #b: LoopBuilder;
   readonly #plan: SerialRows;
   readonly #name: (node: Node) => string;
@@ -91,6 +92,7 @@ class SerialEmitter {
     this.#work = work;
     this.#row = body.row;
     this.#column = body.column;
+    this.#stages = body.stages;
     this.#plan = serialRows(frame.kernel, body, work, frame.target);
     const { kept, stretches } = this.#plan;
     // Results along columns lie far apart: what waits is better off in one place.
@@ -174,7 +176,7 @@ class SerialEmitter {
     const expr = item.stage.value;
     if (effortOf([expr]) >= worthKeeping || effortOf(following.items.map(elementOf)) < worthOverlap) return;
     this.#lanes = lanes;
-    const fold = foldOnCore(this.#b, item.stage, this.#column.atom, constant(0));
+    const fold = this.#foldOf(item.stage, constant(0));
     const [state, tail] = [fold.open(4), this.#hasTail ? fold.open(1) : []];
     this.#ahead = { fold, expr, state, tail, end };
     const seat: Seat = { place: places[0]!, atoms: [[atom, first]], results: new Map() };
@@ -297,7 +299,7 @@ class SerialEmitter {
     const wide = this.#lanes === 'none' ? 1 : 4;
     const folds = Array.from({ length: chains }, (_, chain) => {
       const first = this.#lanes === 'column' ? placesOf(constant(chain)) : constant(chain);
-      return stages.map((stage) => foldOnCore(b, stage, this.#column.atom, first));
+      return stages.map((stage) => this.#foldOf(stage, first));
     });
     const open = (): State[][][] =>
       this.#seats.map(() => folds.map((some) => some.map((fold) => fold.open(wide))));
@@ -305,7 +307,7 @@ class SerialEmitter {
     /** Of the row, then of the block that is summed, and of the block in it. */
     const levels = [whole];
     const last = stages.map((stage) =>
-      foldOnCore(b, stage, this.#column.atom, constant(4 * Math.floor(this.#column.extent / 4))),
+      this.#foldOf(stage, constant(4 * Math.floor(this.#column.extent / 4))),
     );
     const tails = this.#hasTail ? this.#seats.map(() => last.map((fold) => fold.open(1))) : [];
     const take = (places: readonly Place[]): void =>
@@ -342,6 +344,11 @@ class SerialEmitter {
   #stageOf(item: Pass['items'][number]): RowStage {
     if (item.kind !== 'fold') throw new CompilerBug('row template', `${item.kind} saves no sweep on a core`);
     return item.stage;
+  }
+
+  #foldOf(stage: RowStage, first: Value): Fold {
+    const poisoned = isPoisoned(stage, this.#stages, this.#frame.kernel.writes);
+    return foldOnCore(this.#b, stage, this.#column.atom, first, poisoned);
   }
 
   #named(fold: Fold, state: State): State {

@@ -1,7 +1,8 @@
 // Softmax on a core: what differs from x by the row's maximum needs no bounds, and a sum that is 1 at least may be divided by once.
 
-import type { Expr } from '../../schedule/expr.ts';
-import type { RowStage } from '../../schedule/kernel.ts';
+import type { ElementwiseOp } from '../../ir/ops.ts';
+import { argsOf, type Expr } from '../../schedule/expr.ts';
+import type { RowStage, Write } from '../../schedule/kernel.ts';
 import { constant, operation, type LoopBuilder } from '../builder.ts';
 import type { LoweringOptions } from '../lower.ts';
 import type { Value } from '../loop.ts';
@@ -35,4 +36,48 @@ export function softmaxInstead(
     }
     return undefined;
   };
+}
+
+/** Operations that give NaN for NaN. */
+const strict: ReadonlySet<ElementwiseOp> = new Set([
+  'add',
+  'sub',
+  'mul',
+  'div',
+  'neg',
+  'abs',
+  'exp',
+  'log',
+  'sqrt',
+]);
+
+/**
+ * Whether all that is made of a row's maximum is NaN when the row's sum of exp(x − max) is, as it is for a row with NaN: then a
+ * maximum that passes NaN over gives the same results.
+ */
+export function isPoisoned(max: RowStage, stages: readonly RowStage[], writes: readonly Write[]): boolean {
+  if (max.arg || max.monoid !== 'max' || max.dtype !== 'f32') return false;
+  const sums = stages.filter((stage) => isSumOfSoftmax(stage.node, [max, stage]));
+  const isNan = remembering((expr, again) => {
+    if (expr.kind === 'result') return sums.some(({ node }) => node === expr.node);
+    return expr.kind === 'op' && strict.has(expr.op) && expr.args.some(again);
+  });
+  const uses = remembering((expr, again) =>
+    expr.kind === 'result' ? expr.node === max.node : argsOf(expr).some(again),
+  );
+  const values = [...stages.filter((stage) => stage !== max && !sums.includes(stage)), ...writes];
+  return sums.length > 0 && values.every(({ value }) => !uses(value) || isNan(value));
+}
+
+/** A question to expressions that is asked once of each. */
+function remembering(ask: (expr: Expr, again: (expr: Expr) => boolean) => boolean): (expr: Expr) => boolean {
+  const known = new Map<Expr, boolean>();
+  const answer = (expr: Expr): boolean => {
+    const before = known.get(expr);
+    if (before !== undefined) return before;
+    const made = ask(expr, answer);
+    known.set(expr, made);
+    return made;
+  };
+  return answer;
 }
