@@ -5,9 +5,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { compile, synchronize, tensor, type Tensor } from '../index.ts';
-import { loadOnnx } from '../onnx/index.ts';
-import { readTensor } from '../onnx/weights.ts';
-import { decode } from '../onnx/wire.ts';
 import { device } from '../tensor/device.ts';
 import { realise } from '../tensor/realise.ts';
 import { handleOf } from '../tensor/tensor.ts';
@@ -28,6 +25,12 @@ export function networks(): Readonly<Record<string, () => Promise<Prepared>>> {
 
 /** A network over the input that lies beside it, compiled. */
 async function network(folder: string): Promise<Prepared> {
+  // The packages that read protobuf are loaded where they are wanted: they are optional.
+  const [{ loadOnnx }, { readTensor }, { decode }] = await Promise.all([
+    import('../onnx/index.ts'),
+    import('../onnx/weights.ts'),
+    import('../onnx/wire.ts'),
+  ]);
   const model = await loadOnnx(`${folder}/model.onnx`);
   const { array } = readTensor(decode('Tensor', readFileSync(`${folder}/input_0.pb`)));
   const input = tensor(array.data as Float32Array, { shape: array.shape as number[] });

@@ -15,7 +15,7 @@ import { showBytes, table } from '../table.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { Handle } from '../tensor/handle.ts';
 import { text, UsageError, wholeNumber, type Command, type Values } from './command.ts';
-import { onnxProgram, readDims } from './onnx-program.ts';
+import { readDims } from './dims.ts';
 import { loadModule } from './program-file.ts';
 import { version } from './version.ts';
 
@@ -148,6 +148,8 @@ interface Source {
 async function sourceOf(file: string, values: Values): Promise<Source> {
   const dims = readDims(text(values, 'dim'));
   if (/\.onnx$/i.test(file)) {
+    // What reads protobuf is loaded where it is wanted: it is an optional package.
+    const { onnxProgram } = await import('./onnx-program.ts');
     const { point, names } = await onnxProgram(file, dims);
     return { points: [point], names };
   }
