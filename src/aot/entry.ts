@@ -167,7 +167,7 @@ function scalarSource(
 }
 
 /** Names of the leaves of arguments: the function's own names for them, and where they lie in them. */
-function argumentNames({ fn }: EntryPoint, { paths }: Flat, hasState: boolean): string[] {
+export function argumentNames({ fn }: Pick<EntryPoint, 'fn'>, { paths }: Flat, hasState: boolean): string[] {
   const parameters = parameterNames(fn);
   return paths.map((path) => {
     const [, place = '0', rest = ''] = /^\[(\d+)\](.*)$/.exec(path) ?? [];

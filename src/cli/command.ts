@@ -16,10 +16,12 @@ export interface Option {
   readonly about: string;
   /** What stands for the value in help, e.g. `FILE`. */
   readonly value?: string;
+  /** It may be given several times. */
+  readonly multiple?: true;
 }
 
-/** What the user gave: strings by option name, true for flags. */
-export type Values = Readonly<Record<string, string | boolean | undefined>>;
+/** What the user gave: strings by option name, lists of them where options repeat, true for flags. */
+export type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 export interface Output {
   /** How wide the terminal is that results are shown on; undefined when they go elsewhere. */
@@ -58,9 +60,9 @@ export const commonOptions: Readonly<Record<string, Option>> = {
 export function parseOptions(command: Command, args: readonly string[]): Values {
   const options = { ...command.options, ...commonOptions };
   const types = Object.fromEntries(
-    Object.entries(options).map(([name, { type }]) => [
+    Object.entries(options).map(([name, { type, multiple = false }]) => [
       name,
-      { type, ...(name === 'help' ? { short: 'h' } : {}) },
+      { type, multiple, ...(name === 'help' ? { short: 'h' } : {}) },
     ]),
   );
   try {
@@ -108,6 +110,12 @@ export function commandHelp(command: Command): string {
 export function text(values: Values, name: string): string | undefined {
   const value = values[name];
   return typeof value === 'string' ? value : undefined;
+}
+
+/** The values of an option that repeats. */
+export function texts(values: Values, name: string): readonly string[] {
+  const value = values[name];
+  return Array.isArray(value) ? (value as readonly string[]) : [];
 }
 
 /** The value of a string option that is a whole number of at least `least`. Throws UsageError otherwise. */

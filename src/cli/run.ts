@@ -10,6 +10,7 @@ import { demoCommand } from './demo.ts';
 import { devicesCommand } from './devices.ts';
 import { explainCommand } from './explain.ts';
 import { lowerCommand } from './lower.ts';
+import { runCommand } from './run-model.ts';
 import { version } from './version.ts';
 
 const commands: readonly Command[] = [
@@ -18,6 +19,7 @@ const commands: readonly Command[] = [
   explainCommand,
   lowerCommand,
   buildCommand,
+  runCommand,
   budgetCommand,
   benchCommand,
 ];

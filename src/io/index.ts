@@ -4,6 +4,7 @@ export { gunzip } from './gzip.ts';
 export type { HostTensor } from './host.ts';
 export { readIdx, writeIdx } from './idx.ts';
 export { readNpy, writeNpy } from './npy.ts';
+export { readNpz, writeNpz } from './npz.ts';
 export { readSafetensors, writeSafetensors, type Safetensors } from './safetensors.ts';
 export {
   fromHostTensor,

@@ -6,6 +6,7 @@ import type { Device, DeviceBuffer } from '../runtime/device.ts';
 import { copied } from './copy.ts';
 import { submit, type Job } from './device.ts';
 import type { Executable, Ready } from './executable.ts';
+import { runOrProfile } from './profile.ts';
 import { evictAll, Resident } from './resident.ts';
 import type { Storage } from './storage.ts';
 
@@ -96,7 +97,7 @@ function dispatch(
       if (place.from === 'device') outputs.push(fresh[place.index]!);
       else outputs.push(again((place.from === 'input' ? held : outputs)[place.index]!));
     }
-    loaded.run(held.map(bufferOf), outputs.map(bufferOf), scalars);
+    runOrProfile(device, loaded, held.map(bufferOf), outputs.map(bufferOf), scalars);
   } catch (error) {
     for (const resident of [...outputs, ...fresh]) resident.release();
     throw error;

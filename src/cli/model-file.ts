@@ -1,0 +1,250 @@
+// A model in a file as something to call by names: an ONNX model, a function of a module, or a folder that `sinter build` wrote.
+
+import { existsSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { argumentNames } from '../aot/entry.ts';
+import { outputName } from '../aot/names.ts';
+import { SinterError } from '../errors.ts';
+import { compile, Tensor, type DType } from '../index.ts';
+import { fromHostTensor, toHostTensor, type HostTensor } from '../io/index.ts';
+import { device } from '../tensor/device.ts';
+import { flatten, unflatten } from '../tensor/tree.ts';
+import type { Manifest } from '../player/manifest.ts';
+import { UsageError } from './command.ts';
+import { programFile } from './program-file.ts';
+
+/** What goes in: names stand for sizes that the model leaves open. */
+export interface ModelPort {
+  readonly name: string;
+  readonly dtype: DType | undefined;
+  readonly shape: readonly (number | string)[] | undefined;
+  /** What it is when nothing is given. */
+  readonly example?: HostTensor;
+  /** It may be left out. */
+  readonly optional?: true;
+}
+
+export type NamedTensors = ReadonlyMap<string, HostTensor>;
+
+export interface RunnableModel {
+  readonly kind: 'onnx' | 'module' | 'bundle';
+  readonly name: string;
+  readonly inputs: readonly ModelPort[];
+  /** Calls with these inputs, over and over. */
+  prepare(inputs: NamedTensors): () => Promise<NamedTensors>;
+  /** What it runs on, in words. */
+  device(): Promise<string>;
+  close(): void;
+}
+
+export interface ModelChoice {
+  /** Which function of a module, or entry of a bundle. */
+  readonly name: string | undefined;
+  /** The device asked for. */
+  readonly device: string | undefined;
+  readonly onProgress: (text: string) => void;
+}
+
+/** Opens a model. Throws UsageError where there is none. */
+export async function modelFile(file: string, choice: ModelChoice): Promise<RunnableModel> {
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined) throw new UsageError(`there is no file or folder ${file}`);
+  if (found.isDirectory()) return bundleModel(file, choice);
+  return /\.onnx$/i.test(file) ? onnxModel(file) : moduleModel(file, choice.name);
+}
+
+async function currentDevice(): Promise<string> {
+  const { facts } = await device();
+  return `${facts.name}: ${facts.description}`;
+}
+
+async function onnxModel(file: string): Promise<RunnableModel> {
+  // What reads protobuf is loaded where it is wanted: it is an optional package.
+  const { loadOnnx } = await import('../onnx/index.ts');
+  const model = await loadOnnx(file);
+  return {
+    kind: 'onnx',
+    name: basename(file),
+    inputs: model.inputs,
+    prepare: (inputs) => {
+      const given = Object.fromEntries([...inputs].map(([name, host]) => [name, fromHostTensor(host)]));
+      return async () => hosts(Object.entries(await model.run(given)));
+    },
+    device: currentDevice,
+    close: () => undefined,
+  };
+}
+
+async function moduleModel(file: string, name: string | undefined): Promise<RunnableModel> {
+  const { name: title, subject, args } = await programFile(file, name);
+  if (subject instanceof Tensor) {
+    const run = async (): Promise<NamedTensors> => hosts([['output', subject]]);
+    return {
+      kind: 'module',
+      name: title,
+      inputs: [],
+      prepare: () => run,
+      device: currentDevice,
+      close: () => undefined,
+    };
+  }
+  const flat = flatten(args, 'run');
+  const names = argumentNames({ fn: subject }, flat, false);
+  const inputs: ModelPort[] = [];
+  for (const [i, leaf] of flat.leaves.entries()) {
+    const port = names[i]!;
+    if (leaf instanceof Tensor) {
+      const { dtype, shape } = leaf;
+      inputs.push({
+        name: port,
+        dtype,
+        shape: shape as readonly number[],
+        example: await toHostTensor(leaf),
+      });
+    } else if (typeof leaf === 'number') {
+      const data = new Uint8Array(Float64Array.of(leaf).buffer);
+      inputs.push({ name: port, dtype: 'f64', shape: [], example: { dtype: 'f64', shape: [], data } });
+    }
+  }
+  const fn = compile(subject as (...args: unknown[]) => unknown);
+  return {
+    kind: 'module',
+    name: title,
+    inputs,
+    prepare: (given) => {
+      const leaves = flat.leaves.map((leaf, i) => {
+        const host = given.get(names[i]!);
+        if (host === undefined) return leaf;
+        return typeof leaf === 'number'
+          ? new Float64Array(host.data.slice().buffer)[0]!
+          : fromHostTensor(host);
+      });
+      const values = unflatten(flat.structure, leaves) as unknown[];
+      return async () => {
+        const { leaves: results, paths } = flatten([await fn(...values)], 'run');
+        return hosts(
+          results.flatMap((leaf, i) =>
+            leaf instanceof Tensor ? [[outputName(paths[i]!.slice('[0]'.length)), leaf] as const] : [],
+          ),
+        );
+      };
+    },
+    device: currentDevice,
+    close: () => undefined,
+  };
+}
+
+async function hosts(tensors: Iterable<readonly [string, Tensor]>): Promise<NamedTensors> {
+  const read = [...tensors].map(async ([name, tensor]) => [name, await toHostTensor(tensor)] as const);
+  return new Map(await Promise.all(read));
+}
+
+/** What `index.js` of a bundle hands out. */
+interface BundleModule {
+  load(options: {
+    readonly target?: string;
+    readonly threads?: number;
+    readonly onProgress?: (progress: BundleProgress) => void;
+  }): Promise<BundleModel>;
+}
+
+interface BundleProgress {
+  readonly loadedBytes: number;
+  readonly totalBytes: number;
+  readonly compiledKernels: number;
+  readonly totalKernels: number;
+}
+
+interface BundleModel {
+  readonly description: string;
+  dispose(): void;
+  readonly [entry: string]: unknown;
+}
+
+type Elements = ArrayBufferView & { readonly length: number };
+
+const arrays = {
+  bool: Uint8Array,
+  i8: Int8Array,
+  u8: Uint8Array,
+  i16: Int16Array,
+  u16: Uint16Array,
+  i32: Int32Array,
+  u32: Uint32Array,
+  i64: BigInt64Array,
+  u64: BigUint64Array,
+  f16: Uint16Array,
+  bf16: Uint16Array,
+  f32: Float32Array,
+  f64: Float64Array,
+} as const satisfies Record<DType, new (buffer: ArrayBuffer) => Elements>;
+
+async function bundleModel(folder: string, choice: ModelChoice): Promise<RunnableModel> {
+  const files = ['index.js', 'program.json'].map((name) => join(folder, name));
+  const missing = files.find((file) => !existsSync(file));
+  if (missing !== undefined)
+    throw new UsageError(
+      `${folder} is no bundle: there is no ${basename(missing)}\n  try: sinter build FILE --out ${folder}`,
+    );
+  const manifest = JSON.parse(await readFile(files[1]!, 'utf8')) as Manifest;
+  const known = Object.keys(manifest.entries);
+  const name = choice.name ?? (known.length === 1 ? known[0]! : 'run');
+  const entry = Object.hasOwn(manifest.entries, name) ? manifest.entries[name] : undefined;
+  if (entry === undefined) {
+    const problem = choice.name === undefined ? 'has several entries' : `has no entry '${name}'`;
+    throw new UsageError(`${folder} ${problem}: ${known.join(', ')}\n  try: --export ${known[0] ?? 'NAME'}`);
+  }
+  const { load } = (await import(pathToFileURL(resolve(files[0]!)).href)) as BundleModule;
+  const [target, threads] = choice.device?.split(':') ?? [];
+  const model = await load({
+    ...(target !== undefined && { target }),
+    ...(threads !== undefined && { threads: Number(threads) }),
+    onProgress: ({ loadedBytes, totalBytes, compiledKernels, totalKernels }) =>
+      choice.onProgress(
+        `loading: ${Math.floor((100 * loadedBytes) / Math.max(1, totalBytes))} % of the weights, ${compiledKernels} of ${totalKernels} kernels`,
+      ),
+  });
+  const call = model[name] as (inputs: Record<string, unknown>) => Promise<Record<string, Elements>>;
+  const inputs = entry.inputs.map((input): ModelPort =>
+    input.kind === 'tensor'
+      ? { name: input.name, dtype: input.dtype, shape: input.shape }
+      : { name: input.name, dtype: 'f64', shape: [] },
+  );
+  return {
+    kind: 'bundle',
+    name: `${basename(resolve(folder))}: ${name}`,
+    inputs,
+    prepare: (given) => {
+      const values = Object.fromEntries(
+        entry.inputs.map((input) => {
+          const { dtype, data } = given.get(input.name)!;
+          const elements: Elements = new arrays[dtype](data.slice().buffer);
+          const number = input.kind === 'number' ? (elements as Float64Array)[0] : undefined;
+          return [input.name, number ?? elements];
+        }),
+      );
+      return async () => {
+        const results = await call(values);
+        return new Map(
+          entry.outputs.map(({ name: output, dtype, shape }) => {
+            const { buffer, byteOffset, byteLength } = results[output]!;
+            return [output, { dtype, shape, data: new Uint8Array(buffer, byteOffset, byteLength) }] as const;
+          }),
+        );
+      };
+    },
+    device: () => Promise.resolve(model.description),
+    close: () => model.dispose(),
+  };
+}
+
+/** Throws E_UNSUPPORTED: only what the compiler runs is taken apart into kernels. */
+export function refuseProfile(model: RunnableModel): void {
+  if (model.kind !== 'bundle') return;
+  throw new SinterError(
+    'E_UNSUPPORTED',
+    `--profile: a bundle does not tell what its kernels take\n  try: sinter run on the file that ${model.name} was built from`,
+  );
+}

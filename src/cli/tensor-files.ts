@@ -1,0 +1,169 @@
+// Tensors between files and commands: npy, npz, safetensors, TensorProto and images by a file's ending, and numbers written on the
+// command line itself.
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { SinterError } from '../errors.ts';
+import { tensor, type DType, type Tensor } from '../index.ts';
+import {
+  fromHostTensor,
+  readNpy,
+  readNpz,
+  readSafetensors,
+  toHostTensor,
+  writeNpy,
+  writeNpz,
+  writeSafetensors,
+  type HostTensor,
+} from '../io/index.ts';
+import { UsageError } from './command.ts';
+
+const formats = '.npy, .npz, .safetensors or .pb';
+
+/** `NAME=FILE` or `FILE` by itself. */
+export interface NamedFile {
+  readonly name: string | undefined;
+  readonly file: string;
+}
+
+export function namedFile(text: string): NamedFile {
+  const [, name, file] = /^([^=]*)=(.*)$/s.exec(text) ?? [undefined, undefined, text];
+  return { name, file };
+}
+
+function endingOf(file: string): string {
+  return /\.[^./\\]*$/.exec(file)?.[0].toLowerCase() ?? '';
+}
+
+/** The tensor in a file; `FILE#NAME` picks one of several. Throws UsageError at endings and names that are not there. */
+export async function readTensorFile(place: string): Promise<HostTensor> {
+  const [, file = place, member] = /^(.*)#([^#]*)$/s.exec(place) ?? [];
+  switch (endingOf(file)) {
+    case '.npy':
+      return readNpy(await bytesOf(file));
+    case '.npz':
+      return picked(file, member, await readNpz(await bytesOf(file)));
+    case '.safetensors':
+      return picked(file, member, readSafetensors(await bytesOf(file)).tensors);
+    case '.pb': {
+      const { readTensorProto } = await import('../onnx/tensor-file.ts');
+      return readTensorProto(await bytesOf(file));
+    }
+    default:
+      throw new UsageError(`${place} is neither a file of a tensor (${formats}) nor a list of numbers`);
+  }
+}
+
+async function bytesOf(file: string): Promise<Uint8Array> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new UsageError(`there is no file ${file}`);
+    throw error;
+  }
+}
+
+function picked(
+  file: string,
+  member: string | undefined,
+  tensors: ReadonlyMap<string, HostTensor>,
+): HostTensor {
+  const [only] = tensors.values();
+  const found = member === undefined && tensors.size === 1 ? only : tensors.get(member ?? '');
+  if (found !== undefined) return found;
+  const names = [...tensors.keys()].slice(0, 12).join(', ') || 'nothing';
+  const problem = member === undefined ? `holds ${tensors.size} tensors` : `holds no tensor '${member}'`;
+  throw new UsageError(
+    `${file} ${problem}: it has ${names}\n  try: NAME=${file}#${[...tensors.keys()][0] ?? 'TENSOR'}`,
+  );
+}
+
+/** Writes tensors by name; formats of one tensor take one only. Throws UsageError at other endings. */
+export async function writeTensorFile(file: string, tensors: ReadonlyMap<string, HostTensor>): Promise<void> {
+  await writeFile(file, await encoded(file, tensors));
+}
+
+async function encoded(file: string, tensors: ReadonlyMap<string, HostTensor>): Promise<Uint8Array> {
+  switch (endingOf(file)) {
+    case '.npy':
+      return writeNpy(only(file, tensors)[1]);
+    case '.npz':
+      return writeNpz(tensors);
+    case '.safetensors':
+      return writeSafetensors(tensors);
+    case '.pb': {
+      const { writeTensorProto } = await import('../onnx/tensor-file.ts');
+      const [name, host] = only(file, tensors);
+      return writeTensorProto({ name, ...host });
+    }
+    default:
+      throw new UsageError(`--output: ${file} is of no known kind: expected ${formats}`);
+  }
+}
+
+/** Throws UsageError where a file of this ending cannot be written, before anything is computed. */
+export function checkWritable(file: string): void {
+  if (!['.npy', '.npz', '.safetensors', '.pb'].includes(endingOf(file)))
+    throw new UsageError(`--output: ${file} is of no known kind: expected ${formats}`);
+}
+
+function only(file: string, tensors: ReadonlyMap<string, HostTensor>): [string, HostTensor] {
+  const [first] = tensors;
+  if (first !== undefined && tensors.size === 1) return first;
+  const names = [...tensors.keys()].join(', ');
+  throw new UsageError(
+    `--output: ${file} takes one tensor, and there are ${tensors.size}: ${names}\n  try: --output NAME=FILE for each, or a .npz or .safetensors file`,
+  );
+}
+
+/** A number, or numbers between commas, as a tensor; undefined where the text is none. A lone number fits shapes of one element. */
+export function literalTensor(
+  text: string,
+  dtype: DType,
+  shape: readonly (number | string)[] | undefined,
+): Tensor | undefined {
+  const parts = text.split(',').map((part) => part.trim());
+  const isNumber = (part: string): boolean =>
+    /^(?:[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?inf|nan|true|false)$/i.test(part);
+  if (!parts.every(isNumber)) return undefined;
+  const isFixed = shape?.every((size) => typeof size === 'number') ?? false;
+  const sizes = isFixed ? (shape as readonly number[]) : undefined;
+  const count = sizes?.reduce((product, size) => product * size, 1);
+  const own = parts.length === 1 && shape?.length !== 1 ? [] : [parts.length];
+  return tensor(parts.map((part) => numberOf(part, dtype)) as number[], {
+    dtype,
+    shape: count === parts.length ? [...sizes!] : own,
+  });
+}
+
+function numberOf(part: string, dtype: DType): number | bigint | boolean {
+  if (/^(?:true|false)$/i.test(part))
+    return dtype === 'bool' ? /true/i.test(part) : Number(/true/i.test(part));
+  if (dtype === 'bool') return Number(part) !== 0;
+  if (/inf/i.test(part)) return part.startsWith('-') ? -Infinity : Infinity;
+  return dtype.endsWith('64') && !dtype.startsWith('f') && /^[-+]?\d+$/.test(part)
+    ? BigInt(part)
+    : Number(part);
+}
+
+/**
+ * The tensor in another dtype, as NumPy's f64 and i64 files need it for models of f32 and i32. Throws E_DTYPE between kinds, and where
+ * an integer does not fit.
+ */
+export async function inDType(host: HostTensor, dtype: DType, what: string): Promise<HostTensor> {
+  if (host.dtype === dtype) return host;
+  const kind = (one: DType): string => (one === 'bool' ? one : /^b?f/.test(one) ? 'floats' : 'integers');
+  const refuse = (problem: string): SinterError =>
+    new SinterError('E_DTYPE', `${what} is ${dtype}, got ${host.dtype}${problem}`);
+  if (kind(host.dtype) !== kind(dtype)) throw refuse('');
+  const numbers = Array.from((await fromHostTensor(host).data()) as Iterable<number | bigint>);
+  const isBig = dtype === 'i64' || dtype === 'u64';
+  if (kind(dtype) === 'integers') {
+    const bits = Number(dtype.slice(1));
+    const wraps = (value: bigint): bigint =>
+      dtype.startsWith('i') ? BigInt.asIntN(bits, value) : BigInt.asUintN(bits, value);
+    const lost = numbers.find((value) => wraps(BigInt(value)) !== BigInt(value));
+    if (lost !== undefined) throw refuse(`: ${lost} does not fit`);
+  }
+  const items = numbers.map((value) => (isBig ? BigInt(value) : Number(value)));
+  return toHostTensor(tensor(items as number[], { dtype, shape: [...host.shape] }));
+}
