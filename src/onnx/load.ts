@@ -1,8 +1,9 @@
 // Models from bytes, files and addresses. Data outside the model's file is read from the model's own folder and nowhere else.
 
 import { ParseError, SinterError } from '../errors.ts';
-import { carrier, elementType } from './element.ts';
-import { OnnxModel, type Port } from './model.ts';
+import { hostType, elementType } from './element.ts';
+import type { Port } from './inputs.ts';
+import { OnnxModel } from './model.ts';
 import { domains } from './ops/index.ts';
 import { newestOpset, planGraph, UnsupportedNodesError, type Context, type UnsupportedNode } from './plan.ts';
 import type { Message } from './schema.ts';
@@ -83,7 +84,7 @@ function portOf({ name = '', type }: Message<'ValueInfo'>): Port {
   const shape = tensor?.shape?.dim.map(({ value, param }) =>
     value !== undefined && value >= 0n ? Number(value) : (param ?? '?'),
   );
-  return { name, type: element, dtype: element === undefined ? undefined : carrier(element), shape };
+  return { name, type: element, dtype: element === undefined ? undefined : hostType(element), shape };
 }
 
 /** The files that tensors of the model lie in. */

@@ -1,49 +1,57 @@
 // An imported model: what goes in and out, its parameters, and runs of it. A run is compiled once per set of input shapes, and of
 // the elements of those inputs that decide shapes; models whose shapes depend on computed values are walked anew in every run.
 
-import { showValue, SinterError, TensorError } from '../errors.ts';
-import { isFloat, type DType } from '../ir/dtype.ts';
-import { unpackBytes, type HostArray, type HostData } from '../ir/value.ts';
+import { SinterError, TensorError } from '../errors.ts';
+import { isFloat } from '../ir/dtype.ts';
+import type { HostArray } from '../ir/value.ts';
+import { deviceTypes } from '../tensor/capability.ts';
 import { compile } from '../tensor/compile-fn.ts';
-import { tensor as makeTensor } from '../tensor/ops/creation.ts';
 import { fromHost } from '../tensor/record.ts';
-import { handleOf, Tensor } from '../tensor/tensor.ts';
-import { carrier, isNarrow, type ElementType } from './element.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { isNarrow, withIntegers, type ElementType, type Integers } from './element.ts';
+import {
+  bind,
+  holds,
+  hostOf,
+  inputValue,
+  read,
+  shapesOf,
+  tensorsOf,
+  type Bound,
+  type Given,
+  type ModelInputs,
+  type Port,
+} from './inputs.ts';
 import type { Plan } from './plan.ts';
 import { Scope, type Wanted } from './scope.ts';
 import { Value } from './value.ts';
 import { runPlan } from './walk.ts';
 
-/** An input or output: symbolic sizes are names, sizes that the file does not tell are '?'. */
-export interface Port {
-  readonly name: string;
-  /** The element type in the file, `float`, `int64`, …; undefined where the file does not tell. */
-  readonly type: ElementType | undefined;
-  /** The dtype of the tensor that goes in or comes out. */
-  readonly dtype: DType | undefined;
-  /** Undefined where the file tells not even the rank. */
-  readonly shape: readonly (number | string)[] | undefined;
-}
-
-/** What an input may be given as: a tensor, or elements in the declared shape (of which one size may be open). */
-export type ModelInput = Tensor | HostData | number | bigint | boolean;
-/** What goes in, by name. */
-export type ModelInputs = Readonly<Record<string, ModelInput>>;
 /** What comes out, by name. */
 export type ModelOutputs = Record<string, Tensor>;
 
 export interface FunctionOptions {
   /** Inputs that are the same in every call: what shapes depend on must be given here. */
   readonly fixed?: ModelInputs;
+  /** `i32` carries 64-bit integers in 32 bits, for devices that have no more: who asks for it knows that they fit. */
+  readonly integers?: 'i64' | 'i32';
 }
 
 /** A run of known shapes as one compiled program. */
 interface Specialisation {
   readonly shapes: string;
+  /** The device has 64-bit integers. */
+  readonly hasWide: boolean;
   /** The elements of inputs that the program depends on. */
   readonly baked: ReadonlyMap<string, HostArray>;
   readonly types: readonly ElementType[];
-  readonly call: (inputs: Record<string, Tensor>) => Tensor[];
+  readonly call: (inputs: Record<string, Tensor>) => Recorded;
+}
+
+/** What a recorded run gives: outputs, and flags of integers that did not fit into 32 bits. */
+interface Recorded {
+  readonly outputs: Tensor[];
+  readonly overflow: Tensor[];
 }
 
 /** Programs that a model keeps. */
@@ -97,18 +105,31 @@ export class OnnxModel {
   /** As `run`, with the element types that tensors alone do not tell. */
   async evaluate(inputs: ModelInputs): Promise<readonly Value[]> {
     const given = this.#bind(inputs);
+    const hasWide = (await deviceTypes()).includes('i64');
+    const fresh = (): Integers => (hasWide ? { dtype: 'i64' } : { dtype: 'i32', overflows: [] });
     if (!this.#isEager) {
-      const found = this.#find(given) ?? this.#specialise(given);
-      if (found !== undefined)
-        return found.call(tensorsOf(given)).map((out, i) => Value.of(out, found.types[i]));
+      const found = this.#find(given, hasWide) ?? this.#specialise(given, fresh);
+      if (found !== undefined) {
+        const { outputs, overflow } = found.call(withIntegers(fresh(), () => tensorsOf(given)));
+        return settled(
+          outputs.map((out, i) => Value.of(out, found.types[i])),
+          overflow,
+        );
+      }
     }
-    const walk = runPlan(
-      this.#plan,
-      this.#scope(new Map([...given].map(([name, x]) => [name, inputValue(x)]))),
+    const how = fresh();
+    const step = <T>(run: () => T): T => withIntegers(how, run);
+    const walk = step(() =>
+      runPlan(this.#plan, this.#scope(new Map([...given].map(([name, x]) => [name, inputValue(x)])))),
     );
-    let next = walk.next();
-    while (next.done !== true) next = walk.next(await read(next.value.value));
-    return next.value;
+    let next = step(() => walk.next());
+    while (next.done !== true) {
+      const array = await read(next.value.value);
+      next = step(() => walk.next(array));
+    }
+    const { value } = next;
+    for (const item of value) step(() => item.tensor);
+    return settled(value, how.dtype === 'i32' ? how.overflows : []);
   }
 
   /**
@@ -117,23 +138,34 @@ export class OnnxModel {
    */
   toFunction(options: FunctionOptions = {}): (inputs: Readonly<Record<string, Tensor>>) => ModelOutputs {
     const fixed = this.#bind(options.fixed ?? {}, true);
+    const how: Integers = options.integers === 'i32' ? { dtype: 'i32', overflows: [] } : { dtype: 'i64' };
     return (inputs) => {
-      const given = this.#bind({ ...inputs, ...Object.fromEntries(tensorEntries(fixed)) });
+      const given = new Map([...withIntegers(how, () => this.#bind(inputs, true)), ...fixed]);
+      const missing = this.inputs.find(({ name }) => !given.has(name) && !this.#plan.stored.has(name));
+      if (missing !== undefined)
+        throw new TensorError('E_VALUE', 'onnx', `input '${missing.name}' is missing`);
       const values = new Map<string, Value>();
       for (const [name, x] of given) {
         const known = fixed.has(name) ? hostOf(x.tensor) : undefined;
-        values.set(name, known === undefined ? inputValue(x) : Value.known(x.type, known));
+        values.set(
+          name,
+          known === undefined ? withIntegers(how, () => inputValue(x)) : Value.known(x.type, known),
+        );
       }
-      const results = atOnce(this.#plan, this.#scope(values));
-      return Object.fromEntries(this.outputs.map(({ name }, i) => [name, results[i]!.tensor]));
+      return withIntegers(how, () => {
+        const results = atOnce(this.#plan, this.#scope(values));
+        return Object.fromEntries(this.outputs.map(({ name }, i) => [name, results[i]!.tensor]));
+      });
     };
   }
 
-  #find(given: Given): Specialisation | undefined {
+  #find(given: Given, hasWide: boolean): Specialisation | undefined {
     const shapes = shapesOf(given);
     const at = this.#kept.findIndex(
       (kept) =>
-        kept.shapes === shapes && [...kept.baked].every(([name, array]) => holds(given.get(name)!, array)),
+        kept.hasWide === hasWide &&
+        kept.shapes === shapes &&
+        [...kept.baked].every(([name, array]) => holds(given.get(name)!, array)),
     );
     if (at < 0) return undefined;
     const [found] = this.#kept.splice(at, 1);
@@ -142,11 +174,12 @@ export class OnnxModel {
   }
 
   /** Records and compiles a run like this one; undefined when it cannot be, and runs are walked from then on. */
-  #specialise(given: Given): Specialisation | undefined {
+  #specialise(given: Given, fresh: () => Integers): Specialisation | undefined {
     for (;;) {
       const baked = new Map<string, HostArray>();
       let types: readonly ElementType[] = [];
-      const record = (inputs: Record<string, Tensor>): Tensor[] => {
+      const record = (inputs: Record<string, Tensor>): Recorded => {
+        const how = fresh();
         const values = new Map<string, Value>();
         for (const [name, { type, tensor }] of given) {
           const array = hostOf(tensor);
@@ -157,15 +190,24 @@ export class OnnxModel {
           if (array !== undefined && this.#decisive.has(name)) values.set(name, Value.known(type, take()));
           else values.set(name, Value.of(inputs[name]!, type, array === undefined ? undefined : take));
         }
-        const results = atOnce(this.#plan, this.#scope(values));
-        types = results.map(({ type }) => type);
-        return results.map(({ tensor }) => tensor);
+        return withIntegers(how, () => {
+          const results = atOnce(this.#plan, this.#scope(values));
+          types = results.map(({ type }) => type);
+          const overflow = how.dtype === 'i32' ? how.overflows : [];
+          return { outputs: results.map(({ tensor }) => tensor), overflow };
+        });
       };
       const call = compile(record);
       try {
         // Recorded here, so that what stands in its way shows now.
-        const first = call(tensorsOf(given));
-        const made: Specialisation = { shapes: shapesOf(given), baked, types, call };
+        const first = call(withIntegers(fresh(), () => tensorsOf(given)));
+        const made: Specialisation = {
+          shapes: shapesOf(given),
+          hasWide: fresh().dtype === 'i64',
+          baked,
+          types,
+          call,
+        };
         this.#kept.unshift(made);
         this.#kept.length = Math.min(this.#kept.length, mostKept);
         return { ...made, call: () => first };
@@ -232,37 +274,6 @@ export class OnnxModel {
   }
 }
 
-interface Bound {
-  readonly type: ElementType;
-  readonly tensor: Tensor;
-}
-
-type Given = ReadonlyMap<string, Bound>;
-
-function tensorEntries(given: Given): [string, Tensor][] {
-  return [...given].map(([name, { tensor }]) => [name, tensor]);
-}
-
-function tensorsOf(given: Given): Record<string, Tensor> {
-  return Object.fromEntries(tensorEntries(given));
-}
-
-function inputValue({ type, tensor }: Bound): Value {
-  const array = hostOf(tensor);
-  return Value.of(tensor, type, array === undefined ? undefined : () => array);
-}
-
-/** The elements of a tensor that lies on the host already. */
-function hostOf(tensor: Tensor): HostArray | undefined {
-  const { storage } = handleOf(tensor);
-  const bytes = storage?.hostBytes;
-  return bytes === undefined ? undefined : unpackBytes(bytes, tensor.dtype, tensor.shape);
-}
-
-async function read({ tensor }: Value): Promise<HostArray> {
-  return { dtype: tensor.dtype, shape: tensor.shape, data: await tensor.data() };
-}
-
 /** A walk that may not wait. */
 function atOnce(plan: Plan, scope: Scope): Value[] {
   const walk = runPlan(plan, scope);
@@ -271,58 +282,19 @@ function atOnce(plan: Plan, scope: Scope): Value[] {
   return next.value;
 }
 
-function shapesOf(given: Given): string {
-  return [...given].map(([name, { type, tensor }]) => `${name}:${type}[${tensor.shape.join(',')}]`).join(' ');
-}
-
-function holds({ tensor }: Bound, array: HostArray): boolean {
-  const now = hostOf(tensor);
-  return (
-    now !== undefined && now.data.every((item: number | bigint, i: number) => Object.is(item, array.data[i]))
+/** Outputs in their declared types. Rejects with E_LIMIT when an integer did not fit. */
+async function settled(values: readonly Value[], overflow: readonly Tensor[]): Promise<readonly Value[]> {
+  for (const flag of overflow) {
+    if ((await flag.item()) === false) continue;
+    throw new SinterError(
+      'E_LIMIT',
+      "onnx: a 64-bit integer left the 32 bits that the device has\n  try: setDevice('wasm')",
+    );
+  }
+  return Promise.all(
+    values.map(async (value) => {
+      const isNarrowed = value.type === 'int64' && value.tensor.dtype === 'i32';
+      return isNarrowed ? Value.known('int64', await read(value)) : value;
+    }),
   );
-}
-
-/** Checks what was given for an input against what the file says, and makes a tensor of it. */
-function bind(port: Port, value: ModelInput): Bound {
-  const { name, type, dtype, shape } = port;
-  if (type === undefined || dtype === undefined) {
-    throw new TensorError(
-      'E_UNSUPPORTED',
-      'onnx',
-      `input '${name}' is no tensor of a type that is supported`,
-    );
-  }
-  if (value instanceof Tensor) {
-    const fits =
-      shape === undefined ||
-      (shape.length === value.rank &&
-        shape.every((dim, i) => typeof dim === 'string' || dim === value.shape[i]));
-    if (value.dtype !== carrier(type) || !fits) {
-      const wanted = `${dtype}[${shape?.join(',') ?? '…'}]`;
-      const problem = `input '${name}' is ${wanted}, got ${value.dtype}[${value.shape.join(',')}]`;
-      throw new TensorError(fits ? 'E_DTYPE' : 'E_SHAPE', 'onnx', problem);
-    }
-    return { type, tensor: value };
-  }
-  if (typeof value !== 'object') return bind(port, makeTensor(value, { dtype }));
-  if (!ArrayBuffer.isView(value)) {
-    throw new TensorError(
-      'E_VALUE',
-      'onnx',
-      `input '${name}' is a tensor or a typed array, got ${showValue(value)}`,
-    );
-  }
-  return bind(port, makeTensor(value, { dtype, shape: openShape(port, value.length) }));
-}
-
-/** The declared shape with its one open size computed from the number of elements. */
-function openShape({ name, shape }: Port, count: number): number[] {
-  const open = shape?.filter((dim) => typeof dim === 'string').length ?? 2;
-  const rest = shape?.reduce<number>((size, dim) => size * (typeof dim === 'string' ? 1 : dim), 1) ?? 0;
-  if (open > 1 || rest === 0) {
-    if (open === 0) return shape as number[];
-    const problem = `the shape of input '${name}' is not told by ${count} elements`;
-    throw new TensorError('E_SHAPE', 'onnx', problem, 'tensor(data, { shape: […] })');
-  }
-  return shape!.map((dim) => (typeof dim === 'string' ? count / rest : dim));
 }

@@ -1,12 +1,13 @@
 // Values of a model while it is imported. One is *known* when the host holds its elements and they can change in no later run:
 // shapes, axes and what is computed of them. Everything else is a tensor, whose elements exist when a device has run.
 
+import { SinterError } from '../errors.ts';
 import { sizeOf } from '../ir/shape.ts';
 import type { HostArray, HostData } from '../ir/value.ts';
 import { full } from '../tensor/ops/creation.ts';
 import { fromHost } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { carrier, typeOf, type ElementType } from './element.ts';
+import { carrier, hostType, typeOf, type ElementType } from './element.ts';
 
 /** Elements that the host has at hand although they may differ in a later run; asking for them says so to whoever gave them. */
 export type Peek = () => HostArray;
@@ -62,12 +63,29 @@ export class Value {
 }
 
 /** One number everywhere is a constant that the compiler sees through; anything else is data. */
-function tensorOf({ dtype, shape, data }: HostArray): Tensor {
+function tensorOf(array: HostArray): Tensor {
+  const { dtype, shape, data } =
+    array.dtype === 'i64' && carrier('int64') === 'i32' ? narrowedArray(array) : array;
   const first = data[0];
   if (first !== undefined && data.every((value: number | bigint) => Object.is(value, first))) {
     return full(shape, dtype === 'bool' ? first !== 0 : first, { dtype });
   }
   return fromHost(data, shape, dtype);
+}
+
+/** A 64-bit integer in 32 bits. Throws E_LIMIT when it does not fit. */
+export function narrowed32(value: bigint): number {
+  const number = Number(value);
+  if (number >= -(2 ** 31) && number < 2 ** 31) return number;
+  throw new SinterError(
+    'E_LIMIT',
+    `the integer ${value} does not fit into 32 bits, which is all that the device has`,
+  );
+}
+
+/** int64 elements in 32 bits. Throws E_LIMIT when one does not fit. */
+export function narrowedArray({ shape, data }: HostArray): HostArray {
+  return { dtype: 'i32', shape, data: Int32Array.from(data as BigInt64Array, narrowed32) };
 }
 
 /** A known int64 vector, as shapes are. */
@@ -78,5 +96,5 @@ export function knownInts(values: readonly number[], shape: readonly number[] = 
 
 /** Known elements of a type. */
 export function knownData(type: ElementType, shape: readonly number[], data: HostData): Value {
-  return Value.known(type, { dtype: carrier(type), shape, data });
+  return Value.known(type, { dtype: hostType(type), shape, data });
 }

@@ -4,10 +4,13 @@
 
 import { SinterError } from '../errors.ts';
 import { onHost } from '../tensor/host-function.ts';
+import { cast } from '../tensor/ops/cast.ts';
+import { ge } from '../tensor/ops/compare.ts';
+import { abs } from '../tensor/ops/elementwise.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { Call, type Result, type Row } from './call.ts';
 import { runControl } from './control.ts';
-import { carrier, typeOf, type ElementType } from './element.ts';
+import { carrier, currentIntegers, typeOf, withIntegers, type ElementType } from './element.ts';
 import type { Plan, Step } from './plan.ts';
 import { Scope, type Walk } from './scope.ts';
 import { Value } from './value.ts';
@@ -75,7 +78,14 @@ function* runRow(
     inputs[place] = Value.known(value.type, yield { name, value, step });
     scope.set(name, inputs[place]);
   }
-  return explained(step, () => folded(step, row, inputs) ?? settled(called(step, row, inputs), inputs));
+  return explained(step, () => {
+    // What is known is computed in 64 bits, whatever a device has.
+    const ahead = withIntegers({ dtype: 'i64' }, () => folded(step, row, inputs));
+    if (ahead !== undefined) return ahead;
+    const results = settled(called(step, row, inputs), inputs);
+    watchOverflow(step, row, inputs, results);
+    return results;
+  });
 }
 
 /** Gives errors the node's name. */
@@ -114,6 +124,45 @@ function settled(
 function resultType(result: Tensor, inputs: readonly (Value | undefined)[]): ElementType {
   const like = inputs.find((input) => input !== undefined && carrier(input.type) === result.dtype);
   return like?.type ?? typeOf(result.dtype);
+}
+
+/** Operators whose results may leave 32 bits although their inputs do not. */
+const growing: ReadonlySet<string> = new Set(
+  'Add Sub Mul Neg Abs Pow Sum Gemm MatMul Einsum CumSum CumProd ReduceSum ReduceProd ReduceL1 ReduceSumSquare Cast CastLike'.split(
+    ' ',
+  ),
+);
+
+/** Where 64-bit integers are carried in 32 bits: computes once more in floats, and notes whether a number did not fit. */
+function watchOverflow(
+  step: Step,
+  row: Row,
+  inputs: readonly (Value | undefined)[],
+  results: readonly (Value | undefined)[],
+): void {
+  const how = currentIntegers();
+  if (how.dtype === 'i64' || results[0]?.type !== 'int64') return;
+  if (step.op === 'BitShift')
+    throw new SinterError('E_UNSUPPORTED', 'shifts of 64-bit integers need a device that has them');
+  if (!growing.has(step.op)) return;
+  const floats = inputs.map((input) => {
+    const isWide = input !== undefined && input.type === 'int64' && input.known === undefined;
+    return isWide ? Value.of(cast(input.tensor, 'f32'), 'float') : input;
+  });
+  const isCast = step.op.startsWith('Cast');
+  const shadow = isCast ? cast(inputs[0]!.tensor, 'f32') : mixed(step, row, floats);
+  // The last floats below 2³¹ are 128 apart.
+  const tooLarge = ge(abs(shadow), 2 ** 31 - 256);
+  how.overflows.push(tooLarge.any());
+}
+
+/** The first result of a row on floats. */
+function mixed(step: Step, row: Row, inputs: readonly (Value | undefined)[]): Tensor {
+  const floats = inputs.map((input) =>
+    input?.type === 'int64' ? Value.of(cast(input.tensor, 'f32'), 'float') : input,
+  );
+  const [result] = called(step, row, floats);
+  return result instanceof Tensor ? result : result!.tensor;
 }
 
 /** The results of a row on known inputs, where they are small: traced and interpreted; undefined otherwise. */

@@ -11,7 +11,7 @@ import {
   type HostArray,
   type HostData,
 } from '../ir/value.ts';
-import { carrier, elementType, isNarrow, showCode, type ElementType } from './element.ts';
+import { hostType, elementType, isNarrow, showCode, type ElementType } from './element.ts';
 import { codecs, unpack } from './narrow.ts';
 import type { Message } from './schema.ts';
 
@@ -47,7 +47,7 @@ export function readTensor(proto: Message<'Tensor'>, external?: ExternalData): S
   }
   const shape = shapeOf(what, proto.dims);
   const count = shape.reduce((product, dim) => product * dim, 1);
-  const dtype = carrier(type);
+  const dtype = hostType(type);
   const raw = proto.dataLocation === 1 ? externalBytes(what, proto, external) : proto.rawData;
   const data = raw !== undefined ? fromRaw(what, type, raw, count) : fromFields(what, type, proto, count);
   return { type, array: { dtype, shape, data } };
@@ -83,7 +83,7 @@ function externalBytes(
 }
 
 function fromRaw(what: string, type: ElementType, raw: Uint8Array, count: number): HostData {
-  const dtype = carrier(type);
+  const dtype = hostType(type);
   const bytes = isNarrow(type) ? Math.ceil(count / codecs[type].perByte) : count * dtypeBytes(dtype);
   if (raw.length !== bytes) {
     throw new ParseError(
@@ -124,7 +124,7 @@ function fromFields(what: string, type: ElementType, proto: Message<'Tensor'>, c
     );
   }
   if (isNarrow(type)) return unpack(type, Uint8Array.from(field as readonly number[]), count);
-  const data = emptyData(carrier(type), count);
+  const data = emptyData(hostType(type), count);
   const read =
     type === 'float16' ? f16FromBits : type === 'bfloat16' ? bf16FromBits : (bits: number): number => bits;
   const integer64 = type === 'int64' || type === 'uint64';

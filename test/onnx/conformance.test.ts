@@ -41,6 +41,16 @@ describe.skipIf(!isThere)('the backend tests of the ONNX project', () => {
     expect(untyped).toEqual([]);
   });
 
+  test('pass on software WebGPU, one in six of those in its types', { timeout: 240_000 }, async () => {
+    setDevice('webgpu:software');
+    const fair = casesOf(dir).filter(({ tags, group }) => tags.includes('f32-core') && group === 'node');
+    const report = await runCases(
+      dir,
+      fair.filter((_, i) => i % 6 === 0),
+    );
+    expect(report.failures).toEqual([]);
+  });
+
   // vgg19 would pass too, and take 2 GB for it.
   test.each(['light_bvlc_alexnet', 'light_shufflenet', 'light_squeezenet'])(
     'give the logits of %s with weights of a formula',

@@ -279,6 +279,43 @@ describe('control flow', () => {
   });
 });
 
+describe('integers of 64 bits on a device that has 32', () => {
+  const doubling = model(
+    graph({
+      inputs: [port('x', 7, [2])],
+      outputs: [port('y', 7, [2])],
+      nodes: [node('Add', ['x', 'x'], ['y'])],
+    }),
+  );
+
+  test('come out as what they are, or not at all', async () => {
+    setDevice('webgpu:software');
+    try {
+      const loaded = await loadOnnx(doubling);
+      const { y } = await loaded.run({ x: BigInt64Array.of(-3n, 2n ** 29n) });
+      expect(y!.dtype).toBe('i64');
+      expect([...(await y!.data())]).toEqual([-6n, 2n ** 30n]);
+      await expect(loaded.run({ x: BigInt64Array.of(1n, 2n ** 30n) })).rejects.toMatchObject({
+        code: 'E_LIMIT',
+      });
+      await expect(loaded.run({ x: BigInt64Array.of(1n, 2n ** 40n) })).rejects.toMatchObject({
+        code: 'E_LIMIT',
+      });
+      const again = await loaded.run({ x: BigInt64Array.of(5n, 6n) });
+      expect([...(await again['y']!.data())]).toEqual([10n, 12n]);
+    } finally {
+      setDevice('wasm');
+    }
+  });
+
+  test('are 32-bit ones in functions that ask for it', async () => {
+    const f = (await loadOnnx(doubling)).toFunction({ integers: 'i32' });
+    const { y } = f({ x: tensor(Int32Array.of(4, -5)) });
+    expect(y!.dtype).toBe('i32');
+    expect([...(await y!.data())]).toEqual([8, -10]);
+  });
+});
+
 describe('integers of 64 bits', () => {
   test('come out exactly', async () => {
     const loaded = await loadOnnx(

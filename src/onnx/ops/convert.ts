@@ -6,9 +6,9 @@ import { emptyData } from '../../ir/value.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
-import { carrier, elementType, isNarrow, showCode, type ElementType } from '../element.ts';
+import { carrier, elementType, hostType, isNarrow, showCode, type ElementType } from '../element.ts';
 import { narrowed, type Narrowing } from '../narrow.ts';
-import { knownData, knownInts, Value } from '../value.ts';
+import { knownData, knownInts, narrowed32, Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 
 /** The element type of a number in an attribute. Throws E_UNSUPPORTED at strings and other types that are not carried. */
@@ -72,7 +72,8 @@ function constantOfShape(call: Call): Value {
   const type = stored?.type ?? 'float';
   const value = stored?.array.data[0] ?? 0;
   const dtype = carrier(type);
-  return Value.of(sn.full(shape, dtype === 'bool' ? value !== 0 : value, { dtype }), type);
+  const fitted = dtype === 'i32' && typeof value === 'bigint' ? narrowed32(value) : value;
+  return Value.of(sn.full(shape, dtype === 'bool' ? value !== 0 : fitted, { dtype }), type);
 }
 
 function eyeLike(call: Call): Value {
@@ -92,7 +93,7 @@ function range(call: Call): Value {
   const type = call.type(0);
   const [start, limit, step] = [0, 1, 2].map((place) => call.host(place)!.data[0]!);
   const count = Math.max(0, Math.ceil((Number(limit) - Number(start)) / Number(step)));
-  const data = emptyData(carrier(type), count);
+  const data = emptyData(hostType(type), count);
   for (let i = 0; i < count; i++) {
     data[i] =
       typeof start === 'bigint' ? start + BigInt(i) * (step as bigint) : Number(start) + i * Number(step);

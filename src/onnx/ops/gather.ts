@@ -5,7 +5,7 @@ import * as sn from '../../tensor/ops/all.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
-import type { Value } from '../value.ts';
+import { Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 
 /** Places in i32, counted from the front. */
@@ -117,7 +117,7 @@ function tensorScatter(call: Call): Tensor {
   return sn.scatter(past, axis, sn.expand(wrapped, update.shape), update);
 }
 
-function oneHot(call: Call): Tensor {
+function oneHot(call: Call): Value {
   const places = call.tensor(0);
   const depth = call.number(1)!;
   const rank = places.rank + 1;
@@ -126,7 +126,8 @@ function oneHot(call: Call): Tensor {
   const wide = sn.cast(places, 'i32');
   const position = sn.unsqueeze(sn.where(sn.lt(wide, 0), sn.add(wide, depth), wide), axis);
   const classes = sn.reshape(sn.arange(depth), [depth, ...new Array<number>(rank - 1 - axis).fill(1)]);
-  return sn.where(sn.eq(position, classes), sn.select(values, 0, 1), sn.select(values, 0, 0));
+  const spread = sn.where(sn.eq(position, classes), sn.select(values, 0, 1), sn.select(values, 0, 0));
+  return Value.of(spread, call.type(2));
 }
 
 export const gathering: Rows = {

@@ -5,7 +5,7 @@ import { emptyData } from '../../ir/value.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../call.ts';
-import { carrier } from '../element.ts';
+import { hostType } from '../element.ts';
 import { knownData, type Value } from '../value.ts';
 import { wantedType } from './convert.ts';
 import { hosted } from './row.ts';
@@ -99,13 +99,13 @@ function window(...terms: readonly number[]): Row {
     const size = call.number(0)!;
     const period = call.attributes.int('periodic', 1) === 1 ? size : size - 1;
     const type = wantedType(call.attributes.int('output_datatype', 1));
-    const data = emptyData(carrier(type), size);
+    const data = emptyData(hostType(type), size);
     for (let n = 0; n < size; n++) {
       const value = terms.reduce(
         (sum, a, j) => sum + (j % 2 === 0 ? a : -a) * Math.cos((2 * Math.PI * j * n) / period),
         0,
       );
-      data[n] = isFloat(carrier(type)) ? value : Math.trunc(value);
+      data[n] = isFloat(hostType(type)) ? value : Math.trunc(value);
     }
     return knownData(type, [size], data);
   });
@@ -127,7 +127,7 @@ function melWeights(call: Call): Value {
   const edges = Array.from({ length: count + 2 }, (_, i) =>
     Math.floor(((length + 1) * (700 * (10 ** ((mel(low) + i * step) / 2595) - 1))) / rate),
   );
-  const data = emptyData(carrier(type), bins * count);
+  const data = emptyData(hostType(type), bins * count);
   for (let i = 0; i < count; i++) {
     const [left, middle, right] = [edges[i]!, edges[i + 1]!, edges[i + 2]!];
     if (left === middle) data[middle * count + i] = 1;

@@ -1,0 +1,134 @@
+// What a model is given: checked against what the file says of its inputs, and made tensors. Integers of 64 bits are brought into 32
+// where a device has no more, and back.
+
+import { showValue, SinterError, TensorError } from '../errors.ts';
+import type { DType } from '../ir/dtype.ts';
+import { unpackBytes, type HostArray, type HostData } from '../ir/value.ts';
+import { tensor as makeTensor } from '../tensor/ops/creation.ts';
+import { fromHost } from '../tensor/record.ts';
+import { handleOf, Tensor } from '../tensor/tensor.ts';
+import { carrier, type ElementType } from './element.ts';
+import { narrowedArray, Value } from './value.ts';
+
+/** An input or output: symbolic sizes are names, sizes that the file does not tell are '?'. */
+export interface Port {
+  readonly name: string;
+  /** The element type in the file, `float`, `int64`, …; undefined where the file does not tell. */
+  readonly type: ElementType | undefined;
+  /** The dtype of the tensor that goes in or comes out. */
+  readonly dtype: DType | undefined;
+  /** Undefined where the file tells not even the rank. */
+  readonly shape: readonly (number | string)[] | undefined;
+}
+
+/** What an input may be given as: a tensor, or elements in the declared shape (of which one size may be open). */
+export type ModelInput = Tensor | HostData | number | bigint | boolean;
+/** What goes in, by name. */
+export type ModelInputs = Readonly<Record<string, ModelInput>>;
+/** An input with its element type. */
+export interface Bound {
+  readonly type: ElementType;
+  readonly tensor: Tensor;
+}
+
+/** Inputs by name, in the model's order. */
+export type Given = ReadonlyMap<string, Bound>;
+
+/** The tensors by name, as the current recording carries 64-bit integers. */
+export function tensorsOf(given: Given): Record<string, Tensor> {
+  return Object.fromEntries([...given].map(([name, bound]) => [name, carried(bound)]));
+}
+
+/** A tensor in the dtype that carries its type. Throws E_UNSUPPORTED where its elements would have to be read for that. */
+function carried({ type, tensor }: Bound): Tensor {
+  if (tensor.dtype === carrier(type) || type !== 'int64') return tensor;
+  const array = hostOf(tensor);
+  if (array !== undefined) {
+    const { data, shape, dtype } = narrowedArray(array);
+    return fromHost(data, shape, dtype);
+  }
+  throw new SinterError(
+    'E_UNSUPPORTED',
+    'onnx: the device has no 64-bit integers, and an input of them is not on the host',
+  );
+}
+
+/** An input as a value whose elements can be asked for when the host has them. */
+export function inputValue(bound: Bound): Value {
+  const { type, tensor } = bound;
+  const array = hostOf(tensor);
+  return Value.of(carried(bound), type, array === undefined ? undefined : () => array);
+}
+
+/** The elements of a tensor that lies on the host already. */
+export function hostOf(tensor: Tensor): HostArray | undefined {
+  const { storage } = handleOf(tensor);
+  const bytes = storage?.hostBytes;
+  return bytes === undefined ? undefined : unpackBytes(bytes, tensor.dtype, tensor.shape);
+}
+
+/** Reads a value's elements from the device, in the type's own dtype. */
+export async function read({ type, tensor }: Value): Promise<HostArray> {
+  const { dtype, shape } = tensor;
+  const data = await tensor.data();
+  if (type !== 'int64' || dtype === 'i64') return { dtype, shape, data };
+  return { dtype: 'i64', shape, data: BigInt64Array.from(data as Int32Array, BigInt) };
+}
+
+/** The shapes of inputs as text. */
+export function shapesOf(given: Given): string {
+  return [...given].map(([name, { type, tensor }]) => `${name}:${type}[${tensor.shape.join(',')}]`).join(' ');
+}
+
+/** Whether an input has these elements. */
+export function holds({ tensor }: Bound, array: HostArray): boolean {
+  const now = hostOf(tensor);
+  return (
+    now !== undefined && now.data.every((item: number | bigint, i: number) => Object.is(item, array.data[i]))
+  );
+}
+
+/** Checks what was given for an input against what the file says, and makes a tensor of it. */
+export function bind(port: Port, value: ModelInput): Bound {
+  const { name, type, dtype, shape } = port;
+  if (type === undefined || dtype === undefined) {
+    throw new TensorError(
+      'E_UNSUPPORTED',
+      'onnx',
+      `input '${name}' is no tensor of a type that is supported`,
+    );
+  }
+  if (value instanceof Tensor) {
+    const fits =
+      shape === undefined ||
+      (shape.length === value.rank &&
+        shape.every((dim, i) => typeof dim === 'string' || dim === value.shape[i]));
+    if (value.dtype !== carrier(type) || !fits) {
+      const wanted = `${dtype}[${shape?.join(',') ?? '…'}]`;
+      const problem = `input '${name}' is ${wanted}, got ${value.dtype}[${value.shape.join(',')}]`;
+      throw new TensorError(fits ? 'E_DTYPE' : 'E_SHAPE', 'onnx', problem);
+    }
+    return { type, tensor: value };
+  }
+  if (typeof value !== 'object') return bind(port, makeTensor(value, { dtype }));
+  if (!ArrayBuffer.isView(value)) {
+    throw new TensorError(
+      'E_VALUE',
+      'onnx',
+      `input '${name}' is a tensor or a typed array, got ${showValue(value)}`,
+    );
+  }
+  return bind(port, makeTensor(value, { dtype, shape: openShape(port, value.length) }));
+}
+
+/** The declared shape with its one open size computed from the number of elements. */
+function openShape({ name, shape }: Port, count: number): number[] {
+  const open = shape?.filter((dim) => typeof dim === 'string').length ?? 2;
+  const rest = shape?.reduce<number>((size, dim) => size * (typeof dim === 'string' ? 1 : dim), 1) ?? 0;
+  if (open > 1 || rest === 0) {
+    if (open === 0) return shape as number[];
+    const problem = `the shape of input '${name}' is not told by ${count} elements`;
+    throw new TensorError('E_SHAPE', 'onnx', problem, 'tensor(data, { shape: […] })');
+  }
+  return shape!.map((dim) => (typeof dim === 'string' ? count / rest : dim));
+}
