@@ -5,6 +5,7 @@ import * as fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 
 import { interpret } from '../../src/ir/interpret.ts';
+import { parse as parseGraph } from '../../src/ir/parse.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
 import { gpuTarget, softwareTarget, targetOf, wasmTarget } from '../../src/schedule/target.ts';
@@ -44,6 +45,25 @@ test.each([
     expect(await device.finish()).toBeUndefined();
   },
 );
+
+test('quotients by sums that are known to be zero, as they once came out of a driver', async () => {
+  const graph = parseGraph(`graph {
+  %0 = parameter {index: 0, name: "x"} : i32[1,1,4]
+  %1 = parameter {index: 1, name: "w"} : i32[1,1,1]
+  %2 = conv(%0, %1) {strides: [2], padLow: [1], padHigh: [-1], lhsDilation: [2], rhsDilation: [1], groups: 1} : i32[1,1,4]
+  %3 = constant {value: 5} : i32[]
+  %4 = broadcast(%3) : i32[1,1,4]
+  %5 = div(%4, %2) : i32[1,1,4]
+  %6 = mod(%4, %2) : i32[1,1,4]
+  return %5, %6
+}`);
+  const inputs = [
+    { dtype: 'i32', shape: [1, 1, 4], data: Int32Array.of(1, 2, 3, 4) },
+    { dtype: 'i32', shape: [1, 1, 1], data: Int32Array.of(7) },
+  ] as const;
+  const found = await runOnDevice(device, softwareTarget, graph, inputs);
+  expect(found.map(({ data }) => [...data])).toEqual(interpret(graph, inputs).map(({ data }) => [...data]));
+});
 
 const targets = [gpuTarget, softwareTarget, wasmTarget, smallBlocks, ...Object.values(rowTargets)];
 

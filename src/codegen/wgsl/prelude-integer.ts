@@ -18,10 +18,11 @@ export const integerFunctions: readonly string[] = [
   return select(a >> count, U(0u), count > U(31u));
 }`,
   // WGSL gives x / 0 = x, x % 0 = 0, INT_MIN / −1 = INT_MIN; as functions, because constants of that kind are errors.
-  `fn div_I(a: I, b: I) -> I { return a / b; }`,
-  `fn div_U(a: U, b: U) -> U { return a / b; }`,
-  `fn mod_I(a: I, b: I) -> I { return a % b; }`,
-  `fn mod_U(a: U, b: U) -> U { return a % b; }`,
+  // The zeros are replaced here too: a driver that knows them beforehand has been seen to give 0.
+  `fn div_I(a: I, b: I) -> I { return a / select(b, I(1), b == I(0)); }`,
+  `fn div_U(a: U, b: U) -> U { return a / select(b, U(1u), b == U(0u)); }`,
+  `fn mod_I(a: I, b: I) -> I { return a % select(b, I(1), b == I(0)); }`,
+  `fn mod_U(a: U, b: U) -> U { return a % select(b, U(1u), b == U(0u)); }`,
   // ⌊a / b⌋ for positive b: ~a = −a − 1.
   `fn floor_div_I(a: I, b: I) -> I {
   return select(a / b, ~(~a / b), a < I(0));
