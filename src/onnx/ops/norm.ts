@@ -5,6 +5,7 @@ import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
 import { carrier } from '../element.ts';
+import { Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 import { wantedType } from './convert.ts';
 
@@ -154,6 +155,14 @@ function bernoulli(call: Call): Tensor {
   return sn.cast(sn.lt(sn.rand(x.shape), chance), carrier(type));
 }
 
+/** Classes drawn by their logarithms of probability, a line for each of the batch. */
+function multinomial(call: Call): Value {
+  const type = wantedType(call.attributes.int('dtype', 6));
+  const chances = sn.softmax(sn.cast(call.tensor(0), 'f32'), -1);
+  const drawn = sn.multinomial(chances, call.attributes.int('sample_size', 1), { replacement: true });
+  return Value.of(sn.cast(drawn, carrier(type)), type);
+}
+
 const random = { random: true } as const;
 
 export const norm: Rows = {
@@ -170,6 +179,7 @@ export const norm: Rows = {
   LayerNormalization: row([17], layerNormalization),
   LpNormalization: row([1, 22], lpNormalization),
   MeanVarianceNormalization: row([9, 13], meanVariance),
+  Multinomial: row([7, 22], multinomial, random),
   RMSNormalization: row([23], rmsNormalization),
   RandomNormal: row([1, 22], randomOf(normal), random),
   RandomNormalLike: row([1, 22], randomLike(normal), random),

@@ -29,7 +29,9 @@ interface Style {
 
 /** The place in the input that an output element stands for. */
 function placeOf(i: number, { size, count, scale, roi }: Axis, coordinates: string): number {
-  const whole = scale * size;
+  // Scales are floats of the file; sizes that they stand for come out whole.
+  const product = scale * size;
+  const whole = Math.abs(product - Math.round(product)) < 1e-6 ? Math.round(product) : product;
   switch (coordinates) {
     case 'half_pixel':
       return (i + 0.5) / scale - 0.5;
@@ -141,7 +143,7 @@ function resize(call: Call): Tensor {
   const roi = isOld ? undefined : given(1);
   if (scales === undefined && sizes === undefined) call.fail('neither scales nor sizes are given');
   let ratios = sizes === undefined ? scales! : sizes.map((size, i) => size / x.shape[axes[i]!]!);
-  let counts = axes.map((axis, i) => sizes?.[i] ?? Math.floor(x.shape[axis]! * ratios[i]!));
+  let counts = axes.map((axis, i) => sizes?.[i] ?? Math.floor(Math.fround(x.shape[axis]! * ratios[i]!)));
   const policy = attributes.string('keep_aspect_ratio_policy', 'stretch');
   if (sizes !== undefined && policy !== 'stretch') {
     const common = (policy === 'not_larger' ? Math.min : Math.max)(...ratios);
