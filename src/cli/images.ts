@@ -104,7 +104,7 @@ async function decoded(file: string): Promise<Image> {
   const bytes = await readFile(file);
   const isPng = /\.png$/i.test(file);
   try {
-    return isPng ? await png(bytes) : await jpeg(bytes);
+    return isPng ? await png(bytes, file) : await jpeg(bytes);
   } catch (error) {
     const { code, message } = error as { code?: unknown; message?: unknown };
     const name = isPng ? 'fast-png' : 'jpeg-js';
@@ -121,7 +121,7 @@ async function decoded(file: string): Promise<Image> {
   }
 }
 
-async function png(bytes: Uint8Array): Promise<Image> {
+async function png(bytes: Uint8Array, file: string): Promise<Image> {
   const { convertIndexedToRgb, decode } = await import('fast-png');
   const image = decode(bytes);
   const { width, height, depth, palette, data } = image;
@@ -130,7 +130,8 @@ async function png(bytes: Uint8Array): Promise<Image> {
     const samples = Float32Array.from(convertIndexedToRgb(image), (sample) => sample / 255);
     return { width, height, channels, samples };
   }
-  if (depth < 8) throw new SinterError('E_UNSUPPORTED', `images of ${depth} bits a sample are not supported`);
+  if (depth < 8)
+    throw new SinterError('E_UNSUPPORTED', `${file} has samples of ${depth} bits: expected 8 or 16`);
   const top = 2 ** depth - 1;
   const samples = Float32Array.from(data, (sample) => sample / top);
   return { width, height, channels: image.channels, samples };

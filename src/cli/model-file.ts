@@ -6,12 +6,12 @@ import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { argumentNames } from '../aot/entry.ts';
 import { outputName } from '../aot/names.ts';
-import { SinterError } from '../errors.ts';
 import { compile, Tensor, type DType } from '../index.ts';
 import { fromHostTensor, toHostTensor, type HostTensor } from '../io/index.ts';
 import { device } from '../tensor/device.ts';
+import type { Span } from '../tensor/profile.ts';
 import { flatten, unflatten } from '../tensor/tree.ts';
-import type { Manifest } from '../player/manifest.ts';
+import type { BundledProgram, BundleTarget, Manifest } from '../player/manifest.ts';
 import { UsageError } from './command.ts';
 import { programFile } from './program-file.ts';
 
@@ -29,13 +29,14 @@ export interface ModelPort {
 export type NamedTensors = ReadonlyMap<string, HostTensor>;
 
 export interface RunnableModel {
-  readonly kind: 'onnx' | 'module' | 'bundle';
   readonly name: string;
   readonly inputs: readonly ModelPort[];
   /** Calls with these inputs, over and over. */
   prepare(inputs: NamedTensors): () => Promise<NamedTensors>;
   /** What it runs on, in words. */
   device(): Promise<string>;
+  /** The steps of a call, where they cannot be timed one by one. */
+  readonly steps?: readonly Span[];
   close(): void;
 }
 
@@ -65,7 +66,6 @@ async function onnxModel(file: string): Promise<RunnableModel> {
   const { loadOnnx } = await import('../onnx/index.ts');
   const model = await loadOnnx(file);
   return {
-    kind: 'onnx',
     name: basename(file),
     inputs: model.inputs,
     prepare: (inputs) => {
@@ -82,7 +82,6 @@ async function moduleModel(file: string, name: string | undefined): Promise<Runn
   if (subject instanceof Tensor) {
     const run = async (): Promise<NamedTensors> => hosts([['output', subject]]);
     return {
-      kind: 'module',
       name: title,
       inputs: [],
       prepare: () => run,
@@ -110,7 +109,6 @@ async function moduleModel(file: string, name: string | undefined): Promise<Runn
   }
   const fn = compile(subject as (...args: unknown[]) => unknown);
   return {
-    kind: 'module',
     name: title,
     inputs,
     prepare: (given) => {
@@ -158,6 +156,7 @@ interface BundleProgress {
 }
 
 interface BundleModel {
+  readonly target: BundleTarget;
   readonly description: string;
   dispose(): void;
   readonly [entry: string]: unknown;
@@ -213,7 +212,6 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
       : { name: input.name, dtype: 'f64', shape: [] },
   );
   return {
-    kind: 'bundle',
     name: `${basename(resolve(folder))}: ${name}`,
     inputs,
     prepare: (given) => {
@@ -236,15 +234,16 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
       };
     },
     device: () => Promise.resolve(model.description),
+    steps: stepsOf(entry.programs[model.target]),
     close: () => model.dispose(),
   };
 }
 
-/** Throws E_UNSUPPORTED: only what the compiler runs is taken apart into kernels. */
-export function refuseProfile(model: RunnableModel): void {
-  if (model.kind !== 'bundle') return;
-  throw new SinterError(
-    'E_UNSUPPORTED',
-    `--profile: a bundle does not tell what its kernels take\n  try: sinter run on the file that ${model.name} was built from`,
-  );
+/** What a bundle's program says of its steps: the code that runs it has no clock. */
+function stepsOf(program: BundledProgram | undefined): Span[] {
+  return (program?.steps ?? []).map((step) => {
+    const kernel = step.kind === 'dispatch' ? program?.kernels[step.kernel] : undefined;
+    const { name = step.kind, kind = 'memory', flops = 0, bytes = 0 } = kernel ?? {};
+    return { name, kind, run: 0, nanoseconds: undefined, flops, bytes };
+  });
 }

@@ -59,6 +59,7 @@ function medianOf(times: readonly (number | undefined)[]): number | undefined {
 
 /** The dearest kernels first. */
 export function profileTable({ kernels, measured, calls }: Profile): string {
+  if (kernels.length === 0) return 'no kernels ran: the interpreter has none, and constants need none';
   const dearest = kernels.toSorted((a, b) => b.share - a.share);
   const row = (name: string, kind: string, part: readonly KernelTime[]): string[] => {
     const time = part.reduce((sum, { microseconds = 0 }) => sum + microseconds, 0);
@@ -84,7 +85,7 @@ export function profileTable({ kernels, measured, calls }: Profile): string {
     : ['kernel', 'kind', 'modelled share'];
   const origin = measured
     ? `medians of ${calls} calls, each kernel by the device's clock`
-    : `this device has no clock for kernels: shares are modelled from flops and bytes (a byte as long as ${flopsPerByte} flops)`;
+    : `kernels have no clock here: shares are modelled from flops and bytes (a byte as long as ${flopsPerByte} flops), not measured`;
   return `${table(head, rows, measured ? [2, 3, 4, 5] : [2])}\n\n${origin}`;
 }
 

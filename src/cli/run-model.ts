@@ -3,6 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { SinterError } from '../errors.ts';
 import { setDevice } from '../index.ts';
+import type { HostTensor } from '../io/index.ts';
 import { table } from '../table.ts';
 import { profileCalls } from '../tensor/profile.ts';
 import { text, texts, UsageError, wholeNumber, type Command, type Output, type Values } from './command.ts';
@@ -14,7 +15,7 @@ import {
   type Comparison,
   type Summary,
 } from './comparison.ts';
-import { modelFile, refuseProfile, type NamedTensors } from './model-file.ts';
+import { modelFile, type NamedTensors, type RunnableModel } from './model-file.ts';
 import { readInputs } from './model-inputs.ts';
 import { readDims } from './dims.ts';
 import { profileOf, profileTable, traceOf, type Profile } from './profile.ts';
@@ -111,13 +112,12 @@ export const runCommand: Command = {
     const load = performance.now() - start;
     try {
       const profiled = values['profile'] === true || text(values, 'trace') !== undefined;
-      if (profiled) refuseProfile(model);
       const given = texts(values, 'input');
       const inputs = await readInputs(model.inputs, { given, dims, seed, normalisation });
       const call = model.prepare(inputs);
       output.live(`run: compiling ${model.name}`);
       const { results, times } = await timedCalls(call, repeat, output);
-      const profile = profiled ? await profiledRun(call, output) : undefined;
+      const profile = profiled ? await profiledRun(model, call, output) : undefined;
       const written = await writeOutputs(outputs, results);
       const comparisons: Comparison[] = [];
       for (const expected of texts(values, 'expect').map(namedFile)) {
@@ -195,7 +195,12 @@ async function timedCalls(
   return { results, times: { first, median: later[later.length >> 1]!, min: later[0]!, calls: repeat } };
 }
 
-async function profiledRun(call: () => Promise<NamedTensors>, output: Output): Promise<Profile> {
+async function profiledRun(
+  { steps }: RunnableModel,
+  call: () => Promise<NamedTensors>,
+  output: Output,
+): Promise<Profile> {
+  if (steps !== undefined) return profileOf([steps]);
   output.live('run: timing kernels');
   return profileOf(await profileCalls(call, profiledCalls));
 }
@@ -204,19 +209,24 @@ async function writeOutputs(
   wanted: readonly { readonly name: string | undefined; readonly file: string }[],
   results: NamedTensors,
 ): Promise<string[]> {
-  const written: string[] = [];
+  // A file that is named several times holds all of these.
+  const files = new Map<string, Map<string, HostTensor>>();
   for (const { name, file } of wanted) {
-    const part = name === undefined ? results : new Map([chosenOutput(results, name, '--output')]);
-    await writeTensorFile(file, part);
-    written.push(file);
+    const tensors = files.get(file) ?? new Map<string, HostTensor>();
+    const part = name === undefined ? results : [chosenOutput(results, name, '--output')];
+    for (const [output, host] of part) tensors.set(output, host);
+    files.set(file, tensors);
   }
-  return written;
+  for (const [file, tensors] of files) await writeTensorFile(file, tensors);
+  return [...files.keys()];
 }
 
-type NamedTensor = NamedTensors extends ReadonlyMap<string, infer T> ? readonly [string, T] : never;
-
 /** The output of this name, or the only one. Throws UsageError listing what there is. */
-function chosenOutput(results: NamedTensors, name: string | undefined, option: string): NamedTensor {
+function chosenOutput(
+  results: NamedTensors,
+  name: string | undefined,
+  option: string,
+): readonly [string, HostTensor] {
   const [only] = results;
   const host = name === undefined ? undefined : results.get(name);
   if (name !== undefined && host !== undefined) return [name, host];
