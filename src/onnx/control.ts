@@ -74,10 +74,8 @@ function* loop(
       throw new SinterError('E_LIMIT', `onnx: ${step.label}: more than ${mostRounds} rounds`);
     const truth = knownData('bool', [], Uint8Array.of(1));
     const [next, ...results] = yield* round(body, [knownInts([i], []), truth, ...state], scope, run);
-    goesOn =
-      condition === undefined && most !== undefined && next === undefined
-        ? true
-        : yield* isTrue(step, body.outputs[0]!, next!);
+    // Without a condition from outside, what the body says of going on does not count.
+    goesOn = condition === undefined || (yield* isTrue(step, body.outputs[0]!, next!));
     state = results.slice(0, carried.length);
     rows.push(results.slice(carried.length));
   }
