@@ -16,6 +16,7 @@ import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { Handle } from '../tensor/handle.ts';
 import { text, UsageError, wholeNumber, type Command, type Values } from './command.ts';
 import { readDims } from './dims.ts';
+import { fromPackage } from './optional-package.ts';
 import { loadModule } from './program-file.ts';
 import { version } from './version.ts';
 
@@ -148,8 +149,11 @@ interface Source {
 async function sourceOf(file: string, values: Values): Promise<Source> {
   const dims = readDims(text(values, 'dim'));
   if (/\.onnx$/i.test(file)) {
-    // What reads protobuf is loaded where it is wanted: it is an optional package.
-    const { onnxProgram } = await import('./onnx-program.ts');
+    const { onnxProgram } = await fromPackage(
+      '@bufbuild/protobuf',
+      `${file}: reading ONNX files`,
+      () => import('./onnx-program.ts'),
+    );
     const { point, names } = await onnxProgram(file, dims);
     return { points: [point], names };
   }

@@ -1,7 +1,6 @@
 // `sinter explain`: what a workload or a function of the user's becomes, from graph to kernels.
 
 import { writeFile } from 'node:fs/promises';
-import { SinterError } from '../errors.ts';
 import {
   explainFor,
   type ExplainedKernel,
@@ -15,6 +14,7 @@ import { gpuTarget, softwareTarget, targetOf, type Target } from '../schedule/ta
 import { device } from '../tensor/device.ts';
 import { chosenWorkload } from './choice.ts';
 import { text, UsageError, type Command, type Output, type Values } from './command.ts';
+import { fromPackage } from './optional-package.ts';
 import { programFile, type FileProgram } from './program-file.ts';
 
 /** Recorded graphs of more nodes are shown only when asked for. */
@@ -121,16 +121,10 @@ function chosenKernel({ kernels }: Explanation, asked: string | undefined): numb
 }
 
 async function pageOf(explanation: Explanation, title: string): Promise<string> {
-  try {
-    const { explanationPage } = await import('../explain/index.ts');
-    return explanationPage(explanation, { title });
-  } catch (error) {
-    const { code, message } = error as { code?: unknown; message?: unknown };
-    const missing = code === 'ERR_MODULE_NOT_FOUND' && String(message).includes('@dagrejs/dagre');
-    if (!missing) throw error;
-    throw new SinterError(
-      'E_UNSUPPORTED',
-      'explain: drawing a page needs the package @dagrejs/dagre, which is not installed\n  try: npm install @dagrejs/dagre',
-    );
-  }
+  const { explanationPage } = await fromPackage(
+    '@dagrejs/dagre',
+    'explain: drawing a page',
+    () => import('../explain/index.ts'),
+  );
+  return explanationPage(explanation, { title });
 }

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { SinterError } from '../errors.ts';
 import { tensor, type DType, type Tensor } from '../index.ts';
 import { UsageError } from './command.ts';
+import { fromPackage } from './optional-package.ts';
 
 export interface Normalisation {
   /** By channel, or one for all: (pixel − mean) / std. */
@@ -101,28 +102,31 @@ function samplerOf({ channels, samples }: Image, wanted: number): (pixel: number
 }
 
 async function decoded(file: string): Promise<Image> {
-  const bytes = await readFile(file);
+  let bytes: Uint8Array;
+  try {
+    bytes = await readFile(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new UsageError(`there is no file ${file}`);
+    throw error;
+  }
   const isPng = /\.png$/i.test(file);
   try {
-    return isPng ? await png(bytes, file) : await jpeg(bytes);
+    return isPng ? await png(bytes, file) : await jpeg(bytes, file);
   } catch (error) {
-    const { code, message } = error as { code?: unknown; message?: unknown };
-    const name = isPng ? 'fast-png' : 'jpeg-js';
-    if (code === 'ERR_MODULE_NOT_FOUND' && String(message).includes(name)) {
-      throw new SinterError(
-        'E_UNSUPPORTED',
-        `${file}: reading this image needs the package ${name}, which is not installed\n  try: npm install ${name}`,
-      );
-    }
     if (error instanceof SinterError) throw error;
-    throw new SinterError('E_FORMAT', `${file}: no ${isPng ? 'PNG' : 'JPEG'} image: ${String(message)}`, {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new SinterError('E_FORMAT', `${file}: no ${isPng ? 'PNG' : 'JPEG'} image: ${problem}`, {
       cause: error,
     });
   }
 }
 
 async function png(bytes: Uint8Array, file: string): Promise<Image> {
-  const { convertIndexedToRgb, decode } = await import('fast-png');
+  const { convertIndexedToRgb, decode } = await fromPackage(
+    'fast-png',
+    `${file}: reading PNG images`,
+    () => import('fast-png'),
+  );
   const image = decode(bytes);
   const { width, height, depth, palette, data } = image;
   if (palette !== undefined) {
@@ -137,8 +141,8 @@ async function png(bytes: Uint8Array, file: string): Promise<Image> {
   return { width, height, channels: image.channels, samples };
 }
 
-async function jpeg(bytes: Uint8Array): Promise<Image> {
-  const { decode } = await import('jpeg-js');
+async function jpeg(bytes: Uint8Array, file: string): Promise<Image> {
+  const { decode } = await fromPackage('jpeg-js', `${file}: reading JPEG images`, () => import('jpeg-js'));
   const { width, height, data } = decode(bytes, { useTArray: true, formatAsRGBA: false });
   return { width, height, channels: 3, samples: Float32Array.from(data, (sample) => sample / 255) };
 }

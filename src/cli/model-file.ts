@@ -13,6 +13,7 @@ import type { Span } from '../tensor/profile.ts';
 import { flatten, unflatten } from '../tensor/tree.ts';
 import type { BundledProgram, BundleTarget, Manifest } from '../player/manifest.ts';
 import { UsageError } from './command.ts';
+import { fromPackage } from './optional-package.ts';
 import { programFile } from './program-file.ts';
 
 /** What goes in: names stand for sizes that the model leaves open. */
@@ -62,8 +63,11 @@ async function currentDevice(): Promise<string> {
 }
 
 async function onnxModel(file: string): Promise<RunnableModel> {
-  // What reads protobuf is loaded where it is wanted: it is an optional package.
-  const { loadOnnx } = await import('../onnx/index.ts');
+  const { loadOnnx } = await fromPackage(
+    '@bufbuild/protobuf',
+    `${file}: reading ONNX files`,
+    () => import('../onnx/index.ts'),
+  );
   const model = await loadOnnx(file);
   return {
     name: basename(file),

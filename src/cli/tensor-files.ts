@@ -16,6 +16,7 @@ import {
   type HostTensor,
 } from '../io/index.ts';
 import { UsageError } from './command.ts';
+import { fromPackage } from './optional-package.ts';
 
 const formats = '.npy, .npz, .safetensors or .pb';
 
@@ -45,12 +46,16 @@ export async function readTensorFile(place: string): Promise<HostTensor> {
     case '.safetensors':
       return picked(file, member, readSafetensors(await bytesOf(file)).tensors);
     case '.pb': {
-      const { readTensorProto } = await import('../onnx/tensor-file.ts');
+      const { readTensorProto } = await protoFile(file);
       return readTensorProto(await bytesOf(file));
     }
     default:
       throw new UsageError(`${place} is neither a file of a tensor (${formats}) nor a list of numbers`);
   }
+}
+
+function protoFile(file: string): Promise<typeof import('../onnx/tensor-file.ts')> {
+  return fromPackage('@bufbuild/protobuf', `${file}: this format`, () => import('../onnx/tensor-file.ts'));
 }
 
 async function bytesOf(file: string): Promise<Uint8Array> {
@@ -91,7 +96,7 @@ async function encoded(file: string, tensors: ReadonlyMap<string, HostTensor>): 
     case '.safetensors':
       return writeSafetensors(tensors);
     case '.pb': {
-      const { writeTensorProto } = await import('../onnx/tensor-file.ts');
+      const { writeTensorProto } = await protoFile(file);
       const [name, host] = only(file, tensors);
       return writeTensorProto({ name, ...host });
     }

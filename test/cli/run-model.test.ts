@@ -249,6 +249,14 @@ describe('images', () => {
     expect(outputs[0]?.mean).toBeCloseTo(2 * 0.4 + 0.5, 1);
   });
 
+  test('that are none are refused by name', async () => {
+    for (const name of ['no.png', 'no.jpg']) {
+      const place = file(name, pixels);
+      const { code, err } = await sinter('run', blend, '--input', `image=${place}`, '--device', 'wasm:1');
+      expect([code, err]).toEqual([1, expect.stringMatching(/no\.(?:png: no PNG|jpg: no JPEG) image: ./)]);
+    }
+  });
+
   test('of another size are refused with both sizes', async () => {
     const place = file('b.png', encodePng({ width: 2, height: 4, channels: 3, data: pixels }));
     const { code, err } = await sinter('run', blend, '--input', `image=${place}`, '--device', 'wasm:1');
@@ -373,6 +381,7 @@ test.each([
     [blend, '--input', 'image=a.tiff'],
     'a.tiff is neither a file of a tensor (.npy, .npz, .safetensors or .pb)',
   ],
+  [[blend, '--input', 'image=nothing.png'], 'there is no file nothing.png'],
   [[blend, '--input', 'image=1,2'], 'the input image of f32[1, 3, 2, 4] cannot be f32[2]'],
   [[blend, '--output', 'out.txt'], 'out.txt is of no known kind'],
   [[blend, '--output', 'out.npy'], 'out.npy takes one tensor, and there are 2: blended, next'],
