@@ -25,6 +25,8 @@ export interface Target {
   /** Workgroup memory and barriers pay: tiles are staged, rows are shared by a workgroup. False where a barrier costs more
    *  than the loads it saves (the software adapter: 1.8 µs per 64 invocations). */
   readonly cooperative: boolean;
+  /** Threads that share the workgroups of a kernel, where that is known beforehand. */
+  readonly threads?: number;
   /** A workgroup may be one invocation that fills workgroup memory alone, as fast as a cache is: operands are packed there before
    *  they are multiplied. */
   readonly packs?: true;
@@ -181,7 +183,10 @@ export function targetOf(facts: DeviceFacts): Target {
       features.includes('sm_90a') && multiprocessors !== undefined ? { warpgroups: { multiprocessors } } : {};
     return { ...simple, ...units, ...warpgroups, limits: { ...limits, storageBuffers }, ...subgroups };
   }
-  if (/^wasm(?::\d+)?$/.test(facts.name)) return { ...wasmTarget, limits };
+  if (/^wasm(?::\d+)?$/.test(facts.name)) {
+    const { threads } = facts;
+    return { ...wasmTarget, limits, ...(threads !== undefined && { threads }) };
+  }
   // The software adapter has subgroups of four, which save no barrier that its schedules would have.
   if (facts.software) return { ...softwareTarget, limits };
   return { ...gpuTarget, limits, ...subgroups };

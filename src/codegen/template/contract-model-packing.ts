@@ -29,20 +29,24 @@ const workgroup = 1000;
 const statement = 50;
 
 /** Cores that share a product's workgroups: by how long it takes at least, so that it is the same for all schedules. */
-function coresFor({ batch, m, n, k }: ContractProblem): number {
+function coresFor({ batch, m, n, k }: ContractProblem, threads: number): number {
   const least = (batch * m * n * k * multiplyAdd) / 4;
   if (least < 40_000) return 1;
-  // Few rows or columns: two cores take what memory gives.
-  if (Math.min(m, n) <= 8) return 2;
+  // Few rows or columns: two cores take what memory gives, and one reads whole lines faster than halves of them.
+  if (Math.min(m, n) <= 8) return Math.min(2, threads);
   return least < 400_000 ? 2 : least < 4_000_000 ? 4 : 8;
 }
 
 /** Modelled time of one run. */
-export function packingTime(schedule: ContractSchedule, problem: ContractProblem): number {
+export function packingTime(
+  schedule: ContractSchedule,
+  problem: ContractProblem,
+  threads: number = Infinity,
+): number {
   const { batch, m, n, k, rhs, epilogue, window } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
   const up = (value: number, to: number): number => Math.ceil(value / to) * to;
-  const cores = coresFor(problem);
+  const cores = coresFor(problem, threads);
   const shared = (workgroups: number): number => Math.ceil(workgroups / cores);
   switch (schedule.kind) {
     case 'packed': {

@@ -79,7 +79,7 @@ const nearElements = 2 ** 18;
 
 /** Modelled time of one run, without what every schedule of the problem has in common. */
 export function scheduleTime(schedule: ContractSchedule, problem: ContractProblem, target: Target): number {
-  if (target.packs === true) return packingTime(schedule, problem);
+  if (target.packs === true) return packingTime(schedule, problem, target.threads);
   const machine = target.cooperative ? gpu : software;
   const { batch, m, n, k, rhs, epilogue } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
