@@ -24,8 +24,8 @@ export interface Job {
 
 const mostArgs = 96;
 const mostLetters = 256;
-/** Milliseconds: a worker that sleeps takes 5 to 50 µs to wake. */
-const linger = 0.05;
+/** Milliseconds: a worker that sleeps takes 5 to 50 µs to wake, so it is awake from one call of a loop to the next. */
+const linger = 0.2;
 /** Looks at a word, 5 ns each, before the asking thread sleeps. */
 const looks = 10_000;
 /** Milliseconds without a piece done after which the threads that hold pieces are taken for dead. */
