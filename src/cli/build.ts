@@ -10,7 +10,7 @@ import { weightFormats, type WeightFormat } from '../aot/formats.ts';
 import { SinterError } from '../errors.ts';
 import { setDevice } from '../index.ts';
 import { membersOf } from '../nn/module.ts';
-import type { BundleTarget } from '../player/manifest.ts';
+import type { BundleTarget, Manifest } from '../player/manifest.ts';
 import { showBytes, table } from '../table.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { Handle } from '../tensor/handle.ts';
@@ -27,8 +27,9 @@ export interface BuildResult {
   readonly out: string;
   readonly targets: readonly BundleTarget[];
   readonly entries: readonly string[];
-  /** Kernels by target. */
+  /** Kernels by target, and dispatches: how often one runs when every entry is called once. */
   readonly kernels: Readonly<Partial<Record<BundleTarget, number>>>;
+  readonly dispatches: Readonly<Partial<Record<BundleTarget, number>>>;
   readonly weights: number;
   /** Bytes of `index.js`, and gzipped, and of all files. */
   readonly script: number;
@@ -111,6 +112,7 @@ export const buildCommand: Command = {
       targets,
       entries: Object.keys(manifest.entries),
       kernels: Object.fromEntries(targets.map((target) => [target, kernelsOf(target)])),
+      dispatches: Object.fromEntries(targets.map((target) => [target, dispatchesOf(manifest, target)])),
       weights: manifest.weights.length,
       script: script.length,
       scriptGzip: gzipSync(script, { level: 9 }).length,
@@ -137,6 +139,11 @@ export const buildCommand: Command = {
     );
   },
 };
+
+function dispatchesOf({ entries }: Manifest, target: BundleTarget): number {
+  const steps = Object.values(entries).flatMap((entry) => entry.programs[target]?.steps ?? []);
+  return steps.filter(({ kind }) => kind === 'dispatch').length;
+}
 
 interface Source {
   readonly points: readonly EntryPoint[];

@@ -9,24 +9,14 @@ import { compare, geometricMean, ours, rivals } from '../../src/cli/bench-peers.
 import type { BenchResult } from '../../src/cli/bench.ts';
 import { measureReplay, replayTable } from '../../src/cli/bench-replay.ts';
 import { measure, prepare, spread } from '../../src/cli/bench-run.ts';
-import { runCli } from '../../src/cli/run.ts';
 import * as sn from '../../src/index.ts';
 import { setDevice } from '../../src/index.ts';
 import { timedWorkloads } from '../../src/workloads/bench.ts';
 import { uniform } from '../../src/workloads/bench-data.ts';
 import { errorOf } from '../../src/workloads/bench-reference.ts';
+import { sinter, type Said } from '../support/cli.ts';
 
-async function bench(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const [out, err]: [string[], string[]] = [[], []];
-  const code = await runCli(['bench', ...args], {
-    columns: undefined,
-    line: (text) => out.push(text),
-    note: (text) => err.push(text),
-    mark: (text) => err.push(text),
-    live: () => undefined,
-  });
-  return { code, out: out.join('\n'), err: err.join('\n') };
-}
+const bench = (...args: string[]): Promise<Said> => sinter('bench', ...args);
 
 const quick = { warmMs: 0, budgetMs: 0, leastRuns: 2 };
 

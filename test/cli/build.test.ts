@@ -4,9 +4,9 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { runCli } from '../../src/cli/run.ts';
 import { setDevice } from '../../src/index.ts';
 import { removeFolders, temporary } from '../aot/bundles.ts';
+import { sinter } from '../support/cli.ts';
 
 afterAll(() => {
   removeFolders();
@@ -14,19 +14,6 @@ afterAll(() => {
 });
 
 const module = path.resolve(import.meta.dirname, '../aot/perceptron.ts');
-
-/** Runs the command; gives its exit code, and what it wrote. */
-async function sinter(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const [out, err]: [string[], string[]] = [[], []];
-  const code = await runCli(args, {
-    columns: undefined,
-    line: (text) => out.push(text),
-    note: (text) => err.push(text),
-    mark: (text) => err.push(text),
-    live: () => undefined,
-  });
-  return { code, out: out.join('\n'), err: err.join('\n') };
-}
 
 test('builds a folder that runs, and says what is in it', async () => {
   const folder = path.join(temporary(), 'made', 'here');

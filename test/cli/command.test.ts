@@ -4,21 +4,9 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { runCli } from '../../src/cli/run.ts';
 import { plot } from '../../src/cli/plot.ts';
 import { workloads } from '../../src/workloads/all.ts';
-
-async function sinter(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const [out, err]: [string[], string[]] = [[], []];
-  const code = await runCli(args, {
-    columns: undefined,
-    line: (text) => out.push(text),
-    note: (text) => err.push(text),
-    mark: (text) => err.push(text),
-    live: () => undefined,
-  });
-  return { code, out: out.join('\n'), err: err.join('\n') };
-}
+import { sinter } from '../support/cli.ts';
 
 let folder = '';
 beforeAll(async () => {

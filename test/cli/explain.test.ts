@@ -6,22 +6,12 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runCli } from '../../src/cli/run.ts';
 import type { OneKernel } from '../../src/cli/explain.ts';
 import type { Explained } from '../../src/index.ts';
 import { stagePackage } from '../support/bundle.ts';
+import { sinter, type Said } from '../support/cli.ts';
 
-async function explain(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const [out, err]: [string[], string[]] = [[], []];
-  const code = await runCli(['explain', ...args], {
-    columns: undefined,
-    line: (text) => out.push(text),
-    note: (text) => err.push(text),
-    mark: (text) => err.push(text),
-    live: () => undefined,
-  });
-  return { code, out: out.join('\n'), err: err.join('\n') };
-}
+const explain = (...args: string[]): Promise<Said> => sinter('explain', ...args);
 
 const fixture = (name: string): string => join(import.meta.dirname, '../fixtures/programs', name);
 const model = fixture('model.ts');

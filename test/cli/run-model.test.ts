@@ -6,7 +6,6 @@ import { encode as encodePng } from 'fast-png';
 import { encode as encodeJpeg } from 'jpeg-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunResult } from '../../src/cli/run-model.ts';
-import { runCli } from '../../src/cli/run.ts';
 import { readTensorProto, writeTensorProto } from '../../src/onnx/tensor-file.ts';
 import { setDevice } from '../../src/index.ts';
 import {
@@ -19,6 +18,7 @@ import {
   type HostTensor,
 } from '../../src/io/index.ts';
 import { removeFolders, temporary } from '../aot/bundles.ts';
+import { sinter } from '../support/cli.ts';
 
 const blend = path.resolve(import.meta.dirname, 'blend.ts');
 const squeezenet = path.resolve(import.meta.dirname, '../../../shared/onnx/models/squeezenet');
@@ -31,19 +31,6 @@ afterAll(() => {
   removeFolders();
   setDevice(undefined);
 });
-
-/** Runs the command; gives its exit code, and what it wrote. */
-async function sinter(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const [out, err]: [string[], string[]] = [[], []];
-  const code = await runCli(args, {
-    columns: undefined,
-    line: (text) => out.push(text),
-    note: (text) => err.push(text),
-    mark: (text) => err.push(text),
-    live: () => undefined,
-  });
-  return { code, out: out.join('\n'), err: err.join('\n') };
-}
 
 /** Runs `sinter run` on wasm; gives what `--json` says. */
 async function run(...args: string[]): Promise<RunResult> {
