@@ -159,7 +159,7 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
     kernels: lowered,
     packs: schedule.packs,
     memory,
-    emit: (loop) => emit(loop, { scalarSlots: scalars.length }),
+    emit: (loop) => emit(loop, { scalarSlots: scalars.length, relaxedSimd: target.relaxedSimd === true }),
   });
   const summaries = lowered.map(({ kernel, loop }, i) => ({
     name: kernel.name,

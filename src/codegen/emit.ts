@@ -21,14 +21,19 @@ export interface Emitted {
   readonly serial?: boolean;
 }
 
-/** Spells a Loop of a program whose scalar block has `scalarSlots` words. */
-export type Emitter = (loop: Loop, options: { readonly scalarSlots: number }) => Emitted;
+/** What emitters are told besides the Loop: words of the program's scalar block; instructions that not every machine has. */
+interface EmitOptions {
+  readonly scalarSlots: number;
+  readonly relaxedSimd?: boolean;
+}
+
+export type Emitter = (loop: Loop, options: EmitOptions) => Emitted;
 
 const emitters: Readonly<Record<TargetId, Emitter>> = {
   wgsl: (loop, options) => ({ source: emitWgsl(loop, options) }),
   cuda: (loop) => emitCuda(loop),
-  wasm: (loop) => {
-    const { bytes, ...needs } = emitWasm(loop);
+  wasm: (loop, options) => {
+    const { bytes, ...needs } = emitWasm(loop, options);
     return { source: base64(bytes), ...needs, ...(isSerial(loop) && { serial: true }) };
   },
   interpreter: (loop) => {

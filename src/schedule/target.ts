@@ -25,6 +25,8 @@ export interface Target {
   /** Workgroup memory and barriers pay: tiles are staged, rows are shared by a workgroup. False where a barrier costs more
    *  than the loads it saves (the software adapter: 1.8 µs per 64 invocations). */
   readonly cooperative: boolean;
+  /** WebAssembly: whether there are instructions whose results differ from machine to machine (relaxed SIMD). */
+  readonly relaxedSimd?: boolean;
   /** Threads that share the workgroups of a kernel, where that is known beforehand. */
   readonly threads?: number;
   /** A workgroup may be one invocation that fills workgroup memory alone, as fast as a cache is: operands are packed there before
@@ -185,7 +187,8 @@ export function targetOf(facts: DeviceFacts): Target {
   }
   if (/^wasm(?::\d+)?$/.test(facts.name)) {
     const { threads } = facts;
-    return { ...wasmTarget, limits, ...(threads !== undefined && { threads }) };
+    const relaxedSimd = facts.features.includes('relaxed-simd');
+    return { ...wasmTarget, limits, relaxedSimd, ...(threads !== undefined && { threads }) };
   }
   // The software adapter has subgroups of four, which save no barrier that its schedules would have.
   if (facts.software) return { ...softwareTarget, limits };

@@ -33,8 +33,10 @@ export interface WasmKernel {
 
 /** The module of one kernel: `run(first, end, buffers…, [scalars], [scratch])` runs workgroups `first` up to `end`. Workgroup memory
  *  lies in scratch, which is there where `sharedBytes` is not 0. */
-export function emitWasm(loop: Loop): WasmKernel {
-  const { module, names, sharedBytes } = new Emitter(expandMath(halveVectors(loop))).module();
+export function emitWasm(loop: Loop, options: { readonly relaxedSimd?: boolean } = {}): WasmKernel {
+  const { module, names, sharedBytes } = new Emitter(
+    expandMath(halveVectors(loop), options.relaxedSimd),
+  ).module();
   const text = (): string => printModule(module, loop.header, names);
   return { bytes: encodeModule(module), text, ...(sharedBytes > 0 && { sharedBytes }) };
 }

@@ -95,7 +95,7 @@ function effectOf({ name, immediates, block }: Instruction, functions: readonly 
   }
 }
 
-const ternary: ReadonlySet<string> = new Set(['select', 'v128.bitselect']);
+const ternary: ReadonlySet<string> = new Set(['select', 'v128.bitselect', 'f32x4.relaxed_madd']);
 
 /** What follows the type in names of operations of one operand; those of two have it too, but not as a whole word. */
 const unary =

@@ -290,6 +290,7 @@ export const instructions = {
   'i64.atomic.rmw.or': [0xfe, 0x34, 'memory'],
   'i32.atomic.rmw.cmpxchg': [0xfe, 0x48, 'memory'],
   'i64.atomic.rmw.cmpxchg': [0xfe, 0x49, 'memory'],
+  'f32x4.relaxed_madd': [0xfd, 0x105, 'none'],
 } as const;
 
 export type InstructionName = keyof typeof instructions;

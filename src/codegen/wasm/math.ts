@@ -1,7 +1,7 @@
 // Rewrites a Loop for WebAssembly, which has no functions beyond the square root: operations on floats become sequences of those
 // that it has an instruction for, the same at every width, so that a scalar and a vector give the same bits. Shared parts are
-// named; constants stay constants. A `fma` becomes a product and a sum, both rounded: WebAssembly has no other that is the same
-// on all machines.
+// named; constants stay constants. A `fma` becomes a product and a sum, both rounded, which is the same on all machines; where relaxed
+// SIMD is asked for, f32 keeps it, as lanes of a vector.
 
 import type { Loop, LoopOp, RegisterType, Stmt, Value } from '../loop.ts';
 import { operandsOf } from '../builder.ts';
@@ -76,12 +76,12 @@ function expandedIn(value: Value): LoopOp | undefined {
   return undefined;
 }
 
-/** The Loop without functions. */
-export function expandMath(loop: Loop): Loop {
+/** The Loop without functions. `relaxed`: but for `fma` of vectors of f32. */
+export function expandMath(loop: Loop, relaxed: boolean = false): Loop {
   const taken = new Set<string>(loop.buffers.map(({ name }) => name));
   const mutable = new Set<string>();
   gather(loop.body, taken, mutable);
-  return { ...loop, body: new Expansion(taken, mutable).body(loop.body, new Map()) };
+  return { ...loop, body: new Expansion(taken, mutable, relaxed).body(loop.body, new Map()) };
 }
 
 function gather(body: readonly Stmt[], taken: Set<string>, mutable: Set<string>): void {
@@ -99,11 +99,13 @@ function gather(body: readonly Stmt[], taken: Set<string>, mutable: Set<string>)
 class Expansion {
   readonly #taken: Set<string>;
   readonly #mutable: ReadonlySet<string>;
+  readonly #relaxed: boolean;
   readonly #counts = new Map<string, number>();
 
-  constructor(taken: Set<string>, mutable: ReadonlySet<string>) {
+  constructor(taken: Set<string>, mutable: ReadonlySet<string>, relaxed: boolean) {
     this.#taken = taken;
     this.#mutable = mutable;
+    this.#relaxed = relaxed;
   }
 
   /** `angles`: what was reduced before, by the name of the angle. */
@@ -193,6 +195,7 @@ class Expansion {
     if (two !== undefined) return two(m, a!, b!);
     if (turn !== undefined) return turn(m, this.#angle(a!, draft, angles));
     if (op === 'mod') return mod(draft, op, a!, b!);
+    if (this.#relaxed && value.type === 'f32') return fused(draft, [a!, b!, c!], width);
     return m.add(m.mul(a!, b!), c!);
   }
 
@@ -212,4 +215,13 @@ class Expansion {
     if (name !== undefined) angles.set(name, angle);
     return angle;
   }
+}
+
+/** A `fma` as an instruction of vectors: scalars are taken through one, so that they round as vectors do. */
+function fused(draft: Draft, args: readonly Value[], width: Value['width']): Value {
+  const wide = (value: Value): Value =>
+    width === 1 ? draft.node({ kind: 'splat', arg: value, type: 'f32', width: 4 }) : value;
+  const whole = width === 1 ? 4 : width;
+  const result = draft.node({ kind: 'op', op: 'fma', args: args.map(wide), type: 'f32', width: whole });
+  return width === 1 ? draft.node({ kind: 'lane', arg: result, lane: 0, type: 'f32', width: 1 }) : result;
 }

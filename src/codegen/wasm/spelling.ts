@@ -341,7 +341,7 @@ const table = {
   eq: equality('eq'),
   ne: equality('ne'),
   where,
-  fma: expanded,
+  fma,
   roundF16: expanded,
   roundBf16: expanded,
   roundTf32: expanded,
@@ -358,6 +358,13 @@ const table = {
 /** Leaves the result of an operation on the stack; `op` may stand for the value's own where its operands are known better. */
 export function spell(to: Emitter, op: LoopOp, value: Operation): void {
   table[op](to, value);
+}
+
+/** Fused or not, as the machine has it: relaxed SIMD. */
+function fma(to: Emitter, { args, type, width }: Operation): void {
+  if (type !== 'f32' || width === 1) refuse('fma', type);
+  for (const arg of args) to.value(arg);
+  to.f.op('f32x4.relaxed_madd');
 }
 
 function refuse(op: LoopOp, type: RegisterType): never {

@@ -46,7 +46,7 @@ export class WasmDevice implements Device {
     const threads = pool?.threads ?? 1;
     const count = threads === 1 ? 'one thread' : `${threads} threads`;
     const description = `WebAssembly SIMD, ${count}${why === undefined ? '' : `: ${why}`}`;
-    const facts = { name, description, software: true, features: ['simd128'], threads, limits };
+    const facts = { name, description, software: true, features: featuresHere(), threads, limits };
     this.facts = facts;
     const timeline = new Timeline();
     const failures = new Failures(name);
@@ -162,6 +162,17 @@ export class WasmDevice implements Device {
     throw memory.misuse('a buffer of another device was used');
   }
 }
+
+/** What of WebAssembly this engine has, that kernels may use. */
+function featuresHere(): readonly string[] {
+  return WebAssembly.validate(Uint8Array.from(relaxedProbe)) ? ['simd128', 'relaxed-simd'] : ['simd128'];
+}
+
+/** A module of one function that multiplies and adds splats (`f32x4.relaxed_madd`). */
+const relaxedProbe = [
+  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 19, 1, 17, 0],
+  ...[65, 0, 253, 17, 65, 0, 253, 17, 65, 0, 253, 17, 253, 133, 2, 11],
+];
 
 /** A module of one function that returns a splat (types, functions, code): engines without SIMD refuse it. */
 const probe = [
