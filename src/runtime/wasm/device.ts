@@ -170,8 +170,8 @@ function featuresHere(): readonly string[] {
 
 /** A module of one function that multiplies and adds splats (`f32x4.relaxed_madd`). */
 const relaxedProbe = [
-  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 19, 1, 17, 0],
-  ...[65, 0, 253, 17, 65, 0, 253, 17, 65, 0, 253, 17, 253, 133, 2, 11],
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 19, 1, 17, 0, 65, 0, 253, 17, 65, 0,
+  253, 17, 65, 0, 253, 17, 253, 133, 2, 11,
 ];
 
 /** A module of one function that returns a splat (types, functions, code): engines without SIMD refuse it. */
