@@ -1,25 +1,10 @@
 // The texts of a bundle: `index.js`, its types, and a README whose snippet runs as it is.
 
+import { bundleArrays } from './arrays.ts';
 import type { BundleTarget, Entry, EntryInput, Manifest, TensorType } from '../player/manifest.ts';
 
 /** Where users import a bundle from. */
 const script = './index.js';
-
-const arrays: Readonly<Record<TensorType['dtype'], string>> = {
-  bool: 'Uint8Array',
-  i8: 'Int8Array',
-  u8: 'Uint8Array',
-  i16: 'Int16Array',
-  u16: 'Uint16Array',
-  i32: 'Int32Array',
-  u32: 'Uint32Array',
-  i64: 'BigInt64Array',
-  u64: 'BigUint64Array',
-  f16: 'Uint16Array',
-  bf16: 'Uint16Array',
-  f32: 'Float32Array',
-  f64: 'Float64Array',
-};
 
 /** `index.js`: the player, and one method for each entry. `player` leaves `sinterPlayer` behind, with `loadBundle`. */
 export function scriptOf({ entries, producer }: Manifest, player: string): string {
@@ -93,7 +78,8 @@ function methodOf([name, { inputs, outputs }]: [string, Entry]): string {
     (input) => `    /** ${typeText(input)} */\n    ${key(input.name)}: ${inputArray(input)};`,
   );
   const got = outputs.map(
-    (output) => `    /** ${shapeText(output)} */\n    ${key(output.name)}: ${arrays[output.dtype]};`,
+    (output) =>
+      `    /** ${shapeText(output)} */\n    ${key(output.name)}: ${bundleArrays[output.dtype].name};`,
   );
   return `  ${key(name)}(inputs: {\n${given.join('\n')}\n  }): Promise<{\n${got.join('\n')}\n  }>;`;
 }
@@ -156,12 +142,12 @@ function key(name: string): string {
 }
 
 function inputArray(input: EntryInput): string {
-  return input.kind === 'number' ? 'number' : arrays[input.dtype];
+  return input.kind === 'number' ? 'number' : bundleArrays[input.dtype].name;
 }
 
 function exampleOf(input: EntryInput): string {
   if (input.kind === 'number') return '0.01';
-  return `new ${arrays[input.dtype]}(${input.shape.reduce((size, extent) => size * extent, 1)})`;
+  return `new ${bundleArrays[input.dtype].name}(${input.shape.reduce((size, extent) => size * extent, 1)})`;
 }
 
 function typeText(input: EntryInput): string {

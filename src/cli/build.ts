@@ -12,12 +12,12 @@ import { setDevice } from '../index.ts';
 import { membersOf } from '../nn/module.ts';
 import type { BundleTarget, Manifest } from '../player/manifest.ts';
 import { showBytes, table } from '../table.ts';
-import { handleOf, Tensor } from '../tensor/tensor.ts';
+import { handleOf } from '../tensor/tensor.ts';
 import type { Handle } from '../tensor/handle.ts';
 import { text, UsageError, wholeNumber, type Command, type Values } from './command.ts';
 import { readDims } from './dims.ts';
 import { fromPackage } from './optional-package.ts';
-import { loadModule } from './program-file.ts';
+import { expectOwnTensors, loadModule } from './program-file.ts';
 import { version } from './version.ts';
 
 const known: readonly BundleTarget[] = ['webgpu', 'wasm'];
@@ -210,16 +210,7 @@ async function entryPoints(
         `${file}: there are no inputs for ${name}\n  try: export const inputs = { ${all} };`,
       );
     }
-    const foreign = own.some(
-      (input) => Object(input).constructor?.name === 'Tensor' && !(input instanceof Tensor),
-    );
-    if (foreign) {
-      const hint = 'npx sinter in the folder of its package.json';
-      throw new SinterError(
-        'E_VALUE',
-        `${file} imports another copy of sinter than this command is of\n  try: ${hint}`,
-      );
-    }
+    expectOwnTensors(own, file);
     return { name: name === 'default' ? 'run' : name, fn: found[name] as EntryPoint['fn'], inputs: own };
   });
 }

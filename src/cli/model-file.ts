@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { bundleArrays, type Elements } from '../aot/arrays.ts';
 import { argumentNames } from '../aot/entry.ts';
 import { outputName } from '../aot/names.ts';
 import { compile, Tensor, type DType } from '../index.ts';
@@ -166,24 +167,6 @@ interface BundleModel {
   readonly [entry: string]: unknown;
 }
 
-type Elements = ArrayBufferView & { readonly length: number };
-
-const arrays = {
-  bool: Uint8Array,
-  i8: Int8Array,
-  u8: Uint8Array,
-  i16: Int16Array,
-  u16: Uint16Array,
-  i32: Int32Array,
-  u32: Uint32Array,
-  i64: BigInt64Array,
-  u64: BigUint64Array,
-  f16: Uint16Array,
-  bf16: Uint16Array,
-  f32: Float32Array,
-  f64: Float64Array,
-} as const satisfies Record<DType, new (buffer: ArrayBuffer) => Elements>;
-
 async function bundleModel(folder: string, choice: ModelChoice): Promise<RunnableModel> {
   const files = ['index.js', 'program.json'].map((name) => join(folder, name));
   const missing = files.find((file) => !existsSync(file));
@@ -222,7 +205,7 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
       const values = Object.fromEntries(
         entry.inputs.map((input) => {
           const { dtype, data } = given.get(input.name)!;
-          const elements: Elements = new arrays[dtype](data.slice().buffer);
+          const elements: Elements = new bundleArrays[dtype](data.slice().buffer);
           const number = input.kind === 'number' ? (elements as Float64Array)[0] : undefined;
           return [input.name, number ?? elements];
         }),

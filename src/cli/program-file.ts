@@ -56,16 +56,20 @@ async function inputsOf(found: Exports, file: string): Promise<readonly unknown[
       `${file}: inputs must be an array of arguments, or a function that gives one, got ${typeof inputs}`,
     );
   }
+  expectOwnTensors(inputs, file);
+  return inputs;
+}
+
+/** Throws E_VALUE at tensors of another copy of Sinter, which this one cannot read. */
+export function expectOwnTensors(inputs: readonly unknown[], file: string): void {
   const foreign = inputs.some(
     (input) => Object(input).constructor?.name === 'Tensor' && !(input instanceof Tensor),
   );
-  if (foreign) {
-    throw new SinterError(
-      'E_VALUE',
-      `${file} imports another copy of sinter than this command is of\n  try: npx sinter in the folder of its package.json`,
-    );
-  }
-  return inputs;
+  if (!foreign) return;
+  throw new SinterError(
+    'E_VALUE',
+    `${file} imports another copy of sinter than this command is of\n  try: npx sinter in the folder of its package.json`,
+  );
 }
 
 /** What a module of the user's exports. Throws UsageError where there is no such file. */

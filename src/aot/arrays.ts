@@ -1,0 +1,29 @@
+// Which typed array callers of a bundle give and get for each dtype. The player has a table of its own: it imports nothing of the compiler.
+
+import type { ElementType } from '../runtime/program.ts';
+
+/** The elements of a tensor. */
+export type Elements = ArrayBufferView & { readonly length: number };
+
+interface ArrayType {
+  readonly name: string;
+  readonly BYTES_PER_ELEMENT: number;
+  new (buffer: ArrayBuffer): Elements;
+}
+
+/** f16 and bf16 go by their bits. */
+export const bundleArrays: Readonly<Record<ElementType, ArrayType>> = {
+  bool: Uint8Array,
+  i8: Int8Array,
+  u8: Uint8Array,
+  i16: Int16Array,
+  u16: Uint16Array,
+  i32: Int32Array,
+  u32: Uint32Array,
+  i64: BigInt64Array,
+  u64: BigUint64Array,
+  f16: Uint16Array,
+  bf16: Uint16Array,
+  f32: Float32Array,
+  f64: Float64Array,
+};
