@@ -14,9 +14,9 @@ import type { BundleTarget, Manifest } from '../player/manifest.ts';
 import { showBytes, table } from '../table.ts';
 import { handleOf } from '../tensor/tensor.ts';
 import type { Handle } from '../tensor/handle.ts';
+import { isOnnxFile, onnxPrograms } from './choice.ts';
 import { text, UsageError, wholeNumber, type Command, type Values } from './command.ts';
 import { readDims } from './dims.ts';
-import { fromPackage } from './optional-package.ts';
 import { expectOwnTensors, loadModule } from './program-file.ts';
 import { version } from './version.ts';
 
@@ -155,12 +155,8 @@ interface Source {
 /** The functions of a file. */
 async function sourceOf(file: string, values: Values): Promise<Source> {
   const dims = readDims(text(values, 'dim'));
-  if (/\.onnx$/i.test(file)) {
-    const { onnxProgram } = await fromPackage(
-      '@bufbuild/protobuf',
-      `${file}: reading ONNX files`,
-      () => import('./onnx-program.ts'),
-    );
+  if (isOnnxFile(file)) {
+    const { onnxProgram } = await onnxPrograms(file);
     const { point, names } = await onnxProgram(file, dims);
     return { points: [point], names };
   }

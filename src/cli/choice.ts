@@ -1,8 +1,11 @@
-// Choosing a workload by name.
+// What a command works on: a workload by name, or a program in a file of the user's.
 
 import { workloads } from '../workloads/all.ts';
 import type { Workload } from '../workloads/workload.ts';
-import { UsageError } from './command.ts';
+import { text, UsageError, type Command, type Option, type Values } from './command.ts';
+import { readDims } from './dims.ts';
+import { fromPackage } from './optional-package.ts';
+import { programFile, type FileProgram } from './program-file.ts';
 
 /** The workload of this name. Throws UsageError listing what there is. */
 export function chosenWorkload(name: string | undefined): Workload {
@@ -12,4 +15,47 @@ export function chosenWorkload(name: string | undefined): Workload {
   const problem = name === undefined ? '--workload NAME is missing' : `there is no workload '${name}'`;
   const known = workloads.map((workload) => `  ${workload.name.padEnd(width)}  ${workload.about}`);
   throw new UsageError([`${problem}: expected one of`, ...known].join('\n'));
+}
+
+/** The options of commands that take a program. */
+export const programOptions: Readonly<Record<string, Option>> = {
+  workload: { type: 'string', value: 'NAME', about: 'a built-in one instead; an unknown name lists them' },
+  export: { type: 'string', value: 'NAME', about: 'which export of FILE' },
+  dim: { type: 'string', value: 'LIST', about: 'sizes that a model leaves open: batch=1,length=128' },
+};
+
+export const programOperand: NonNullable<Command['operand']> = {
+  name: 'file',
+  value: 'FILE',
+  about: 'a module with a function and inputs for it, or an ONNX model',
+};
+
+/** How help tells what FILE is. */
+export const programDetails: string =
+  'FILE is a module that exports a function (default, fn, or the one that --export names) and `inputs`, an array of\n' +
+  'arguments or a function that gives one; only their shapes count. TypeScript is read where Node or tsx can. It may be an\n' +
+  'ONNX model too.';
+
+/** The file's program, or the workload. Throws UsageError where neither or both are given. */
+export async function chosenProgram(values: Values, command: string): Promise<FileProgram> {
+  const [file, workload] = [text(values, 'file'), text(values, 'workload')];
+  if (file !== undefined && workload !== undefined)
+    throw new UsageError(`${command} takes a file or --workload, not both`);
+  if (file === undefined) {
+    const { name, fn, args } = chosenWorkload(workload);
+    return { name, subject: fn, args: args() };
+  }
+  if (!isOnnxFile(file)) return programFile(file, text(values, 'export'));
+  const { onnxProgram } = await onnxPrograms(file);
+  const { point } = await onnxProgram(file, readDims(text(values, 'dim')));
+  return { name: file, subject: point.fn, args: point.inputs };
+}
+
+export function isOnnxFile(file: string): boolean {
+  return /\.onnx$/i.test(file);
+}
+
+/** What reads ONNX files: the package that it needs is optional. */
+export function onnxPrograms(file: string): Promise<typeof import('./onnx-program.ts')> {
+  return fromPackage('@bufbuild/protobuf', `${file}: reading ONNX files`, () => import('./onnx-program.ts'));
 }

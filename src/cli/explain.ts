@@ -12,10 +12,9 @@ import { kernelPage } from '../explain/text.ts';
 import { setDevice } from '../index.ts';
 import { gpuTarget, softwareTarget, targetOf, type Target } from '../schedule/target.ts';
 import { device } from '../tensor/device.ts';
-import { chosenWorkload } from './choice.ts';
+import { chosenProgram, programDetails, programOperand, programOptions } from './choice.ts';
 import { text, UsageError, type Command, type Output, type Values } from './command.ts';
 import { fromPackage } from './optional-package.ts';
-import { programFile, type FileProgram } from './program-file.ts';
 
 /** Recorded graphs of more nodes are shown only when asked for. */
 const longGraph = 60;
@@ -27,13 +26,11 @@ export const explainCommand: Command = {
     'Compiles a function for a GPU, without one, and shows the recorded graph and the kernels it becomes: what each\n' +
     'computes, reads and writes, its arithmetic, the bytes it must move, what a model of the device makes of that, and\n' +
     'why two kernels are not one.\n\n' +
-    'FILE is a module that exports a function (default, fn, or the one that --export names) and `inputs`, an array of\n' +
-    'arguments or a function that gives one; only their shapes count. TypeScript is read where Node or tsx can.\n' +
+    `${programDetails}\n` +
     '--html writes one self-contained page with the graph drawn, which needs the package @dagrejs/dagre.',
-  operand: { name: 'file', value: 'FILE', about: 'a module with a function and inputs for it' },
+  operand: programOperand,
   options: {
-    workload: { type: 'string', value: 'NAME', about: 'a built-in one instead; an unknown name lists them' },
-    export: { type: 'string', value: 'NAME', about: 'which export of FILE' },
+    ...programOptions,
     kernel: { type: 'string', value: 'NAME', about: 'everything about one kernel, by its name or number' },
     graph: { type: 'boolean', about: `the recorded graph even when it has more than ${longGraph} nodes` },
     sources: { type: 'boolean', about: 'the kernels’ sources too' },
@@ -44,11 +41,12 @@ export const explainCommand: Command = {
   examples: [
     'sinter explain model.ts',
     'sinter explain model.ts --export trainStep --html step.html',
+    'sinter explain model.onnx --dim batch=1',
     'sinter explain --workload softmax --kernel 0',
     'sinter explain --workload gptBlockForward --json',
   ],
   run: async (values, output) => {
-    const { name, subject, args } = await chosenProgram(values);
+    const { name, subject, args } = await chosenProgram(values, 'explain');
     const explanation = explainFor(await chosenTarget(values), subject, ...args);
     const kernel = chosenKernel(explanation, text(values, 'kernel'));
     const file = text(values, 'html');
@@ -90,15 +88,6 @@ function onlyKernel(explanation: Explanation, place: number): OneKernel {
   const named = [...prologue, ...body, ...epilogue, ...accessed, ...separations.map(({ value }) => value)];
   const nodes = Object.fromEntries(named.map((node) => [node, explanation.nodes[node]!]));
   return { place, kernel, nodes, separations };
-}
-
-async function chosenProgram(values: Values): Promise<FileProgram> {
-  const [file, workload] = [text(values, 'file'), text(values, 'workload')];
-  if (file !== undefined && workload !== undefined)
-    throw new UsageError('explain takes a file or --workload, not both');
-  if (file !== undefined) return programFile(file, text(values, 'export'));
-  const { name, fn, args } = chosenWorkload(workload);
-  return { name, subject: fn, args: args() };
 }
 
 async function chosenTarget(values: Values): Promise<Target> {

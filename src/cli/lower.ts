@@ -1,9 +1,9 @@
-// `sinter lower`: a workload's generated kernels, as files or on stdout.
+// `sinter lower`: a program's generated kernels, as files or on stdout.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lower } from '../explain.ts';
-import { chosenWorkload } from './choice.ts';
+import { chosenProgram, programDetails, programOperand, programOptions } from './choice.ts';
 import { text, type Command } from './command.ts';
 
 /** What files of a language end with. */
@@ -11,25 +11,28 @@ const suffixes: Readonly<Record<string, string>> = { wgsl: 'wgsl', cuda: 'cu', w
 
 export const lowerCommand: Command = {
   name: 'lower',
-  about: 'write the generated kernels of a workload',
+  about: 'write the generated kernels of a program',
   details:
-    'Generates the kernels of a workload without a device: one file each, NN-name.wgsl, .cu or .wat, in the order\n' +
-    'they run. Without --out the sources go to stdout.',
+    'Generates the kernels of a program without a device: one file each, NN-name.wgsl, .cu or .wat, in the order\n' +
+    'they run. Without --out the sources go to stdout.\n\n' +
+    programDetails,
+  operand: programOperand,
   options: {
-    workload: { type: 'string', value: 'NAME', about: 'which one; an unknown name lists them' },
+    ...programOptions,
     target: { type: 'string', value: 'TARGET', about: 'the language: wgsl (the default), cuda or wasm' },
     software: { type: 'boolean', about: 'schedule for the software adapter instead of a GPU' },
     out: { type: 'string', value: 'DIR', about: 'the folder to write to; made when missing' },
   },
   examples: [
     'sinter lower --workload softmax',
-    'sinter lower --workload gptBlockTrain --out kernels',
+    'sinter lower model.ts --export trainStep --out kernels',
+    'sinter lower model.onnx --dim batch=1 --target wasm --out kernels',
     'sinter lower --workload softmax --target cuda',
   ],
   run: async (values, output) => {
-    const { fn, args } = chosenWorkload(text(values, 'workload'));
+    const { subject, args } = await chosenProgram(values, 'lower');
     const target = text(values, 'target') ?? 'wgsl';
-    const kernels = lower(fn, args(), { target, software: values['software'] === true });
+    const kernels = lower(subject, args, { target, software: values['software'] === true });
     const folder = text(values, 'out');
     if (folder === undefined) {
       if (values['json'] === true) output.line(JSON.stringify(kernels));

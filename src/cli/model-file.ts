@@ -13,6 +13,7 @@ import { device } from '../tensor/device.ts';
 import type { Span } from '../tensor/profile.ts';
 import { flatten, unflatten } from '../tensor/tree.ts';
 import type { BundledProgram, BundleTarget, Manifest } from '../player/manifest.ts';
+import { isOnnxFile } from './choice.ts';
 import { UsageError } from './command.ts';
 import { fromPackage } from './optional-package.ts';
 import { programFile } from './program-file.ts';
@@ -55,7 +56,7 @@ export async function modelFile(file: string, choice: ModelChoice): Promise<Runn
   const found = await stat(file).catch(() => undefined);
   if (found === undefined) throw new UsageError(`there is no file or folder ${file}`);
   if (found.isDirectory()) return bundleModel(file, choice);
-  return /\.onnx$/i.test(file) ? onnxModel(file) : moduleModel(file, choice.name);
+  return isOnnxFile(file) ? onnxModel(file) : moduleModel(file, choice.name);
 }
 
 async function currentDevice(): Promise<string> {

@@ -1,12 +1,13 @@
 // The command line as its users see it: what it writes where, and the exit code.
 
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { plot } from '../../src/cli/plot.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { sinter } from '../support/cli.ts';
+import { graph, model as onnxFile, node, port } from '../support/onnx-file.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -126,6 +127,22 @@ describe('lower', () => {
     const kernels = JSON.parse(json.out) as { name: string; kind: string; source: string }[];
     expect(kernels.map(({ kind }) => kind)).toEqual(['map']);
     expect(plain.out.trimEnd()).toBe(kernels[0]!.source.trimEnd());
+  });
+
+  test('takes modules and ONNX models as explain does', async () => {
+    const module = join(import.meta.dirname, '../fixtures/programs/model.ts');
+    expect((await sinter('lower', module, '--target', 'cuda')).out).toContain('__global__');
+
+    const file = join(folder, 'relu.onnx');
+    const [x, y] = [port('x', 1, ['batch', 8]), port('y', 1, ['batch', 8])];
+    await writeFile(
+      file,
+      onnxFile(graph({ inputs: [x], outputs: [y], nodes: [node('Relu', ['x'], ['y'])] })),
+    );
+    const open = await sinter('explain', file);
+    expect([open.code, open.err]).toEqual([2, expect.stringContaining('try: --dim batch=1')]);
+    expect((await sinter('explain', file, '--dim', 'batch=3')).out).toContain('f32[3,8]');
+    expect((await sinter('lower', file, '--dim', 'batch=3', '--target', 'wasm')).out).toContain('(module');
   });
 });
 
