@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DeviceError } from '../../src/errors.ts';
 import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';
+import { failure } from '../runtime/failure.ts';
 import { bytesOf, dispatch, f32, floatsOf, ramp } from '../runtime/programs.ts';
 import { Machine, reasonWithout } from './machine.ts';
 import { cudaChain, cudaKernel, cudaMap, cudaProgram } from './programs.ts';
@@ -12,17 +13,6 @@ const N = 64;
 const missing = reasonWithout();
 const broken = cudaMap('broken', N, 'v + nonsense');
 const sound = cudaMap('sound', N, 'v + 1.0f');
-
-/** What `work` throws or rejects with; fails when it does neither. */
-async function failure(work: () => unknown): Promise<DeviceError> {
-  try {
-    await work();
-  } catch (error) {
-    expect(error).toBeInstanceOf(DeviceError);
-    return error as DeviceError;
-  }
-  throw new Error('nothing failed');
-}
 
 describe('failures on CUDA', () => {
   let machine: Machine;
@@ -241,37 +231,6 @@ describe('failures on CUDA', () => {
     device.destroy();
   });
 
-  law('wrong calls are refused where they are made', async () => {
-    const loaded = device.load(sound);
-    const foreign = await machine.open();
-    const theirs = foreign.allocate(4 * N);
-    const gone = device.allocate(4 * N);
-    gone.destroy();
-    gone.destroy(); // A second time is harmless.
-    const cases: [() => unknown, string, string][] = [
-      [() => loaded.run([], [y], []), 'E_VALIDATION', '0 input buffers given: expected 1'],
-      [() => loaded.run([x], [y], [1]), 'E_VALIDATION', '1 scalars given: expected 0'],
-      [() => loaded.run([device.allocate(4)], [y], []), 'E_VALIDATION', 'needs 256 bytes and was given 4'],
-      [() => loaded.run([gone], [y], []), 'E_STATE', 'a destroyed buffer'],
-      [() => loaded.run([theirs], [y], []), 'E_VALIDATION', 'another device'],
-      [() => device.write(theirs, new Uint8Array(4)), 'E_VALIDATION', 'another device'],
-      [() => device.write(x, new Uint8Array(5 * N)), 'E_VALIDATION', 'were written to a buffer of 256'],
-      [() => device.read(x, 4 * N + 1), 'E_VALIDATION', 'were read from a buffer of 256'],
-      [() => device.allocate(6), 'E_VALIDATION', 'not a multiple of 4'],
-      [() => device.allocate(2 ** 40), 'E_LIMIT', 'the largest is'],
-      [() => device.load({ ...sound, target: 'wgsl' }), 'E_VALIDATION', 'expected cuda'],
-    ];
-    for (const [call, code, words] of cases) {
-      const error = await failure(call);
-      expect(error.code).toBe(code);
-      expect(error.message).toContain(words);
-    }
-    loaded.destroy();
-    expect((await failure(() => loaded.run([x], [y], []))).code).toBe('E_STATE');
-    foreign.destroy();
-    await expectUsable();
-  });
-
   law('launches beyond the limits are refused when they are loaded', async () => {
     const [kernel] = sound.kernels;
     const wide = { ...sound, kernels: [{ ...kernel!, workgroup: [2048, 1, 1] as const }] };
@@ -298,34 +257,6 @@ describe('failures on CUDA', () => {
     });
     device.load(two).run([], [], []);
     expect((await failure(() => device.finish())).message).toContain('a and b overlap and are both written');
-    await expectUsable();
-  });
-
-  law('after destroy every call fails with E_DEVICE_LOST, and what waited does too', async () => {
-    const gone = await machine.open({ cubins: false });
-    const [a, b] = [gone.allocate(4 * N), gone.allocate(4 * N)];
-    gone.write(a, bytesOf(ramp(N)));
-    await gone.finish();
-    const loaded = gone.load(cudaMap('late', N, 'v + 7.0f'));
-    loaded.run([a], [b], []); // Still compiling when the device goes.
-    const waiting = [gone.read(b, 4), gone.read(a, 4), gone.finish()];
-    gone.destroy();
-    expect(gone.lost).toBe(true);
-    for (const result of await Promise.allSettled(waiting)) {
-      expect(result.status === 'rejected' && (result.reason as DeviceError).code).toBe('E_DEVICE_LOST');
-    }
-    const calls = [
-      () => gone.allocate(4),
-      () => gone.write(a, new Uint8Array(4)),
-      () => gone.read(a, 4),
-      () => gone.load(sound),
-      () => loaded.run([a], [b], []),
-      () => gone.finish(),
-    ];
-    for (const call of calls) expect((await failure(call)).code).toBe('E_DEVICE_LOST');
-    loaded.destroy();
-    a.destroy();
-    gone.destroy();
     await expectUsable();
   });
 

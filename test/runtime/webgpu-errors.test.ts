@@ -6,6 +6,7 @@ import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';
 import { WebGpuDevice } from '../../src/runtime/webgpu/device.ts';
 import { openWebGpu } from '../../src/runtime/webgpu/open.ts';
 import { openWithGpu } from './devices.ts';
+import { failure } from './failure.ts';
 import { bytesOf, dispatch, f32, floatsOf, kernel, mapProgram, program, ramp } from './programs.ts';
 
 let device: Device;
@@ -22,17 +23,6 @@ afterAll(() => device.destroy());
 
 const broken = mapProgram('broken', N, 'v + nonsense');
 const sound = mapProgram('sound', N, 'v + 1.0');
-
-/** What `work` throws or rejects with; fails when it does neither. */
-async function failure(work: () => unknown): Promise<DeviceError> {
-  try {
-    await work();
-  } catch (error) {
-    expect(error).toBeInstanceOf(DeviceError);
-    return error as DeviceError;
-  }
-  throw new Error('nothing failed');
-}
 
 async function expectUsable(): Promise<void> {
   device.load(sound).run([x], [y], []);
@@ -183,39 +173,6 @@ test('limits are checked before anything is asked of the driver', async () => {
   await expectUsable();
 });
 
-test('a wrong call is refused where it is made', async () => {
-  const loaded = device.load(sound);
-  const foreign = await openWebGpu('webgpu:software');
-  const theirs = foreign.allocate(4 * N);
-  const gone = device.allocate(4 * N);
-  gone.destroy();
-  gone.destroy(); // A second time is harmless.
-  const cases: [() => unknown, string, string][] = [
-    [() => loaded.run([], [y], []), 'E_VALIDATION', '0 input buffers given: expected 1'],
-    [() => loaded.run([x], [y], [1]), 'E_VALIDATION', '1 scalars given: expected 0'],
-    [() => loaded.run([device.allocate(4)], [y], []), 'E_VALIDATION', 'needs 256 bytes and was given 4'],
-    [() => loaded.run([gone], [y], []), 'E_STATE', 'a destroyed buffer'],
-    [() => loaded.run([theirs], [y], []), 'E_VALIDATION', 'another device'],
-    [() => device.write(theirs, new Uint8Array(4)), 'E_VALIDATION', 'another device'],
-    [
-      () => device.write(y, new Uint8Array(4 * N + 1)),
-      'E_VALIDATION',
-      '257 bytes were written to a buffer of 256',
-    ],
-    [() => device.read(y, 4 * N + 1), 'E_VALIDATION', '257 bytes were read from a buffer of 256'],
-    [() => device.read(gone, 4), 'E_STATE', 'a destroyed buffer'],
-  ];
-  for (const [call, code, words] of cases) {
-    const error = await failure(call);
-    expect(error.code).toBe(code);
-    expect(error.message).toContain(words);
-  }
-  loaded.destroy();
-  expect((await failure(() => loaded.run([x], [y], []))).code).toBe('E_STATE');
-  foreign.destroy();
-  await expectUsable();
-});
-
 test('the budget is enforced, after free and dropped buffers were taken back', async () => {
   const MiB = 2 ** 20;
   const small = await openWebGpu('webgpu:software', { budget: 64 * MiB });
@@ -270,33 +227,6 @@ test('memory that the driver refuses is reported as E_OOM by the next read', asy
   careless.write(next, Uint8Array.of(1, 2, 3, 4));
   expect(await careless.read(next, 4)).toEqual(Uint8Array.of(1, 2, 3, 4));
   host.destroy();
-});
-
-test('after destroy every call fails with E_DEVICE_LOST, and what waited does too', async () => {
-  const gone = await openWebGpu('webgpu:software');
-  const [a, b] = [gone.allocate(4 * N), gone.allocate(4 * N)];
-  gone.write(a, bytesOf(ramp(N)));
-  await gone.finish();
-  const loaded = gone.load(mapProgram('late', N, 'v + 7.0'));
-  loaded.run([a], [b], []); // Still compiling when the device goes.
-  const waiting = [gone.read(b, 4), gone.read(a, 4), gone.finish()];
-  gone.destroy();
-  expect(gone.lost).toBe(true);
-  for (const result of await Promise.allSettled(waiting)) {
-    expect(result.status === 'rejected' && (result.reason as DeviceError).code).toBe('E_DEVICE_LOST');
-  }
-  const calls = [
-    () => gone.allocate(4),
-    () => gone.write(a, new Uint8Array(4)),
-    () => gone.read(a, 4),
-    () => gone.load(sound),
-    () => loaded.run([a], [b], []),
-    () => gone.finish(),
-  ];
-  for (const call of calls) expect((await failure(call)).code).toBe('E_DEVICE_LOST');
-  loaded.destroy();
-  a.destroy();
-  gone.destroy();
 });
 
 test('a device lost from below is noticed', async () => {
