@@ -226,9 +226,8 @@ function namesOf(found: Readonly<Record<string, unknown>>): Map<Handle, string> 
 
 /** The code that runs bundles for these targets, as `npm run build` made it. */
 async function playerFor(targets: readonly BundleTarget[]): Promise<string> {
-  const kind = targets.length === known.length ? 'either' : targets[0]!;
   const places = ['../players/', '../../dist/players/'].map(
-    (folder) => new URL(`${folder}${kind}.js`, import.meta.url),
+    (folder) => new URL(`${folder}${targets.join('-')}.js`, import.meta.url),
   );
   const place = places.find((url) => existsSync(url));
   if (place === undefined)

@@ -1,6 +1,6 @@
 // What a bundle asks of a device: memory that stays where it is, and programs bound to it once.
 
-import type { Program } from '../runtime/program.ts';
+import type { BundledProgram } from './manifest.ts';
 
 /** Bytes from `offset` on in memory of a machine. */
 export interface Place<M> {
@@ -14,12 +14,11 @@ export interface Copy<M> {
   readonly bytes: number;
 }
 
-/** A program with its kernels' sources: text, or the bytes of modules. */
+/** A program, and where it lies. */
 export interface Binding<M> {
-  readonly program: Omit<Program, 'kernels'> & {
-    readonly kernels: readonly Omit<Program['kernels'][number], 'source'>[];
-  };
-  readonly sources: readonly (string | Uint8Array<ArrayBuffer>)[];
+  readonly program: BundledProgram;
+  /** The bytes of a file of the bundle: a kernel's source, or its module. */
+  readonly read: (file: string) => Promise<Uint8Array<ArrayBuffer>>;
   /** Where each buffer of the program lies. */
   readonly placeOf: (buffer: number) => Place<M>;
   /** What is copied before the first step and after the last. */

@@ -1,8 +1,8 @@
-// The player of bundles for WebAssembly.
+// Bundles on WebAssembly.
 
-import { loadBundle as load, startOn, type LoadOptions, type Model } from './player.ts';
+import { modelOn, type Opener } from './player.ts';
 import { openWasm } from './wasm.ts';
 
-export function loadBundle(base: string, options?: LoadOptions): Promise<Model> {
-  return load({ wasm: async ({ threads }) => startOn('wasm', await openWasm(threads)) }, base, options);
-}
+export const open: Opener = async (manifest, { threads }) => {
+  return modelOn('wasm', await openWasm(threads), manifest);
+};

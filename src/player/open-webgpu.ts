@@ -1,8 +1,8 @@
-// The player of bundles for WebGPU.
+// Bundles on WebGPU.
 
-import { loadBundle as load, startOn, type LoadOptions, type Model } from './player.ts';
+import { modelOn, type Opener } from './player.ts';
 import { openWebGpu } from './webgpu.ts';
 
-export function loadBundle(base: string, options?: LoadOptions): Promise<Model> {
-  return load({ webgpu: async ({ device }) => startOn('webgpu', await openWebGpu(device)) }, base, options);
-}
+export const open: Opener = async (manifest, { device }) => {
+  return modelOn('webgpu', await openWebGpu(typeof device === 'object' ? device : undefined), manifest);
+};

@@ -12,8 +12,8 @@ import { WeightWriter } from './weights.ts';
 export interface LoadOptions {
   /** Which of the bundle's targets; the first that works here by default. */
   readonly target?: BundleTarget;
-  /** A device of the page's own; disposing of the model leaves it alone. */
-  readonly device?: GPUDevice;
+  /** A device of the page's own, which disposing of the model leaves alone; or which of CUDA's devices, counted from 0. */
+  readonly device?: GPUDevice | number;
   /** Threads, on wasm; as many as there are cores by default, where memory can be shared. */
   readonly threads?: number;
   /** Where the bundle's files lie; beside `index.js` by default. */
@@ -48,29 +48,26 @@ export interface Model {
   dispose(): void;
 }
 
-/** Makes a model of what `program.json` says. */
-export type Start = (manifest: Manifest) => LoadingModel;
-
 interface LoadingModel extends Model {
   load(folder: URL, options: LoadOptions): Promise<void>;
 }
 
-/** Models on a machine. */
-export function startOn<M>(target: BundleTarget, machine: Machine<M>): Start {
-  return (manifest) => new LoadedModel(manifest, target, machine);
+/** Opens a machine for what `program.json` says; rejects where there is none. `base` is where `index.js` lies. */
+export type Opener = (manifest: Manifest, options: LoadOptions, base: string) => Promise<LoadingModel>;
+
+/** A model on a machine. */
+export function modelOn<M>(target: BundleTarget, machine: Machine<M>, manifest: Manifest): LoadingModel {
+  return new LoadedModel(manifest, target, machine);
 }
 
-type Openers = Readonly<Partial<Record<BundleTarget, (options: LoadOptions) => Promise<Start>>>>;
+/** Targets in the order in which they are tried. */
+type Openers = Readonly<Partial<Record<BundleTarget, Opener>>>;
 
 /** Loads the bundle at `base` on the first of its targets that this place has. */
-export async function loadBundle(
-  openers: Openers,
-  base: string | URL,
-  options: LoadOptions = {},
-): Promise<Model> {
+export async function loadBundle(openers: Openers, base: string, options: LoadOptions = {}): Promise<Model> {
   const folder = new URL('./', options.base ?? base);
   const text = new TextDecoder().decode(await readWhole(new URL('program.json', folder), options.signal));
-  const model = (await open(openers, options))(JSON.parse(text) as Manifest);
+  const model = await open(openers, JSON.parse(text) as Manifest, options, base);
   try {
     await model.load(folder, options);
     return model;
@@ -80,13 +77,18 @@ export async function loadBundle(
   }
 }
 
-async function open(openers: Openers, options: LoadOptions): Promise<Start> {
+async function open(
+  openers: Openers,
+  manifest: Manifest,
+  options: LoadOptions,
+  base: string,
+): Promise<LoadingModel> {
   const targets = Object.keys(openers) as BundleTarget[];
   const wanted = targets.filter((target) => options.target === undefined || target === options.target);
   const reasons: string[] = [];
   for (const target of wanted) {
     try {
-      return await openers[target]!(options);
+      return await openers[target]!(manifest, options, base);
     } catch (error) {
       reasons.push((error as Error).message);
     }
@@ -141,12 +143,9 @@ class LoadedModel<M> implements LoadingModel {
     };
     const tell = (change: Partial<Progress>): void => onProgress?.(Object.assign(progress, change));
     const compiling = programs.map(async ({ name, entry, program }) => {
-      const read = program.kernels.map(async ({ file }) => {
-        const bytes = await readWhole(new URL(file, folder), signal);
-        return this.target === 'webgpu' ? new TextDecoder().decode(bytes) : bytes;
-      });
       const places = plan.entries.get(name)!;
-      const run = await this.#machine.prepare({ program, sources: await Promise.all(read), ...places });
+      const read = (file: string): ReturnType<typeof readWhole> => readWhole(new URL(file, folder), signal);
+      const run = await this.#machine.prepare({ program, read, ...places });
       const at = (index: number): Place<M> => places.placeOf(index);
       this.#ready.set(name, { entry, inputs: program.inputs.map(at), outputs: program.outputs.map(at), run });
       tell({ compiledKernels: progress.compiledKernels + program.kernels.length });

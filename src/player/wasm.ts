@@ -61,10 +61,10 @@ class Wasm implements Machine<number> {
     return this.#bytes().slice(start, start + bytes);
   }
 
-  async prepare({ program, sources, placeOf, before, after }: Binding<number>): Promise<Run<number>> {
+  async prepare({ program, read, placeOf, before, after }: Binding<number>): Promise<Run<number>> {
     const address = (buffer: number): number => addressOf(placeOf(buffer));
     const kernels = await Promise.all(
-      sources.map((source) => this.#kernel(source as Uint8Array<ArrayBuffer>)),
+      program.kernels.map(async ({ file }) => this.#kernel(await read(file))),
     );
     const block = this.allocate(4 * Math.max(1, program.scalars.length));
     const cuts = cutsOf(program, this.#pool?.threads ?? 1);

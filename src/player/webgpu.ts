@@ -18,6 +18,7 @@ type Step =
 /** GPUBufferUsage: MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE. Node has no such global. */
 const [mapRead, copySource, copyTarget, uniform, storage] = [1, 4, 8, 64, 128] as const;
 const compute = 4;
+const text = new TextDecoder();
 
 /** A machine on this device, else on the adapter that the browser prefers. Rejects with E_DEVICE where there is none. */
 export async function openWebGpu(given: GPUDevice | undefined): Promise<Machine<GPUBuffer>> {
@@ -63,9 +64,11 @@ class WebGpu implements Machine<GPUBuffer> {
 
   async prepare(binding: Binding<GPUBuffer>): Promise<Run<GPUBuffer>> {
     const gpu = this.#gpu;
+    const { kernels } = binding.program;
+    const sources = await Promise.all(kernels.map(async ({ file }) => text.decode(await binding.read(file))));
     for (const filter of ['validation', 'out-of-memory'] as const) gpu.pushErrorScope(filter);
     // Scopes end before anything is waited for: another model may be made ready meanwhile.
-    const ready = this.#stepsOf(binding);
+    const ready = this.#stepsOf(binding, sources);
     const complaints = [gpu.popErrorScope(), gpu.popErrorScope()];
     const steps = await ready;
     for (const [i, complaint] of (await Promise.all(complaints)).entries())
@@ -89,7 +92,10 @@ class WebGpu implements Machine<GPUBuffer> {
   }
 
   /** Everything is asked of the device before the first wait. */
-  async #stepsOf({ program, sources, placeOf, before, after }: Binding<GPUBuffer>): Promise<{
+  async #stepsOf(
+    { program, placeOf, before, after }: Binding<GPUBuffer>,
+    sources: readonly string[],
+  ): Promise<{
     readonly all: readonly Step[];
     readonly block: GPUBuffer;
   }> {
@@ -105,7 +111,7 @@ class WebGpu implements Machine<GPUBuffer> {
         label: name,
         layout: gpu.createPipelineLayout({ bindGroupLayouts: [layout] }),
         compute: {
-          module: gpu.createShaderModule({ code: sources[i] as string, label: name }),
+          module: gpu.createShaderModule({ code: sources[i]!, label: name }),
           entryPoint: name,
         },
       });

@@ -6,12 +6,13 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { bundleOf, type Bundle, type BundleOptions } from '../../src/aot/bundle.ts';
 import type { EntryPoint } from '../../src/aot/entry.ts';
+import type { BundleTarget } from '../../src/player/manifest.ts';
 
 const project = path.resolve(import.meta.dirname, '../..');
 let players: string | undefined;
 
-/** The code that runs bundles of this kind. */
-export function player(kind: 'webgpu' | 'wasm' | 'either'): string {
+/** The code that runs bundles for these targets. */
+export function player(targets: readonly BundleTarget[]): string {
   if (players === undefined) {
     players = temporary();
     const script = path.join(project, 'scripts', 'players.ts');
@@ -19,7 +20,7 @@ export function player(kind: 'webgpu' | 'wasm' | 'either'): string {
     const made = spawnSync(process.execPath, [loader, script, players], { encoding: 'utf8' });
     if (made.status !== 0) throw new Error(`players gave ${made.status}:\n${made.stderr}`);
   }
-  return fs.readFileSync(path.join(players, `${kind}.js`), 'utf8');
+  return fs.readFileSync(path.join(players, `${targets.join('-')}.js`), 'utf8');
 }
 
 const made: string[] = [];
@@ -39,8 +40,13 @@ export function removeFolders(): void {
 /** Builds functions for both targets. */
 export function built(points: readonly EntryPoint[], options: Partial<BundleOptions> = {}): Promise<Bundle> {
   const { targets = ['webgpu', 'wasm'] } = options;
-  const kind = targets.length === 2 ? 'either' : targets[0]!;
-  return bundleOf(points, { producer: 'sinter', title: 'test', player: player(kind), ...options, targets });
+  return bundleOf(points, {
+    producer: 'sinter',
+    title: 'test',
+    player: player(targets),
+    ...options,
+    targets,
+  });
 }
 
 /** Writes a bundle to a folder of its own. */
