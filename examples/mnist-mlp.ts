@@ -1,6 +1,6 @@
 // A perceptron 784-128-10 learns handwritten digits: idx files in, a compiled Adam step that gives its memory back to itself,
 // accuracy on images it has not seen. Run it with `npx tsx examples/mnist-mlp.ts FOLDER`, where the folder holds the MNIST files
-// (images-idx3 and labels-idx1, gzipped or not).
+// (images-idx3 and labels-idx1, gzipped or not). `mnist-bundle.ts` has the same step for pages.
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -29,8 +29,39 @@ interface Digits {
   readonly labels: Int32Array;
 }
 
+/** What training changes. */
+export interface Learner {
+  readonly model: nn.Sequential;
+  readonly optimizer: OptimizerState;
+}
+
+const optimizer = adam({ lr: 2e-3 });
+
+/** A perceptron that knows nothing yet, with weights of the current seed. */
+export function newLearner(): Learner {
+  const model = new nn.Sequential(new nn.Linear(784, 128), sn.relu, new nn.Linear(128, 10));
+  return { model, optimizer: optimizer.init(model) };
+}
+
+/** One step: images f32[n, 784] from 0 to 1, labels i32[n]. */
+export function train(
+  { model, optimizer: before }: Learner,
+  images: sn.Tensor,
+  labels: sn.Tensor,
+): { state: Learner; loss: sn.Tensor } {
+  const lossOf = (net: nn.Sequential): sn.Tensor => sn.crossEntropy(net.forward(images), labels);
+  const { value: loss, grad } = sn.valueAndGrad(lossOf)(model);
+  const [next, after] = optimizer.update(model, grad, before);
+  return { state: { model: next, optimizer: after }, loss };
+}
+
+/** A number for each digit and image; the greatest is the guess. */
+export function predict({ model }: Learner, images: sn.Tensor): { logits: sn.Tensor } {
+  return { logits: model.forward(images) };
+}
+
 /** Reads the images and labels of the first such pair of files in a folder. */
-async function readDigits(folder: string): Promise<Digits> {
+export async function readDigits(folder: string): Promise<Digits> {
   const files = (await readdir(folder)).sort();
   const read = async (part: string): Promise<Uint8Array> => {
     const name = files.find((file) => file.includes(part));
@@ -60,23 +91,15 @@ export async function mnist(
   const images = sn.tensor(digits.images, { shape: [all, 784] });
   const labels = sn.tensor(digits.labels);
 
-  const optimizer = adam({ lr: 2e-3 });
-  let model = new nn.Sequential(new nn.Linear(784, 128), sn.relu, new nn.Linear(128, 10));
-  let state = optimizer.init(model);
-
+  let learner = newLearner();
   const step = sn.compile(
-    (net: nn.Sequential, before: OptimizerState, chosen: sn.Tensor) => {
-      const [x, y] = [images.indexSelect(0, chosen), labels.indexSelect(0, chosen)];
-      const loss = (m: nn.Sequential): sn.Tensor => sn.crossEntropy(m.forward(x), y);
-      const { value, grad } = sn.valueAndGrad(loss)(net);
-      const [next, after] = optimizer.update(net, grad, before);
-      return { model: next, state: after, loss: value };
-    },
-    { donate: [0, 1] },
+    (now: Learner, chosen: sn.Tensor) =>
+      train(now, images.indexSelect(0, chosen), labels.indexSelect(0, chosen)),
+    { donate: [0] },
   );
-  const measure = sn.compile((net: nn.Sequential) => {
+  const measure = sn.compile((now: Learner) => {
     const [x, y] = [images.narrow(0, all - held, held), labels.narrow(0, all - held, held)];
-    return net.forward(x).argmax(1).eq(y).cast('f32').mean();
+    return predict(now, x).logits.argmax(1).eq(y).cast('f32').mean();
   });
 
   const losses: number[] = [];
@@ -85,16 +108,16 @@ export async function mnist(
     const order = await shuffled(count);
     const pending: sn.Tensor[] = [];
     for (let start = 0; start + batch <= count; start += batch) {
-      const done = step(model, state, sn.tensor(order.slice(start, start + batch)));
-      ({ model, state } = done);
-      pending.push(done.loss);
+      const { state, loss } = step(learner, sn.tensor(order.slice(start, start + batch)));
+      learner = state;
+      pending.push(loss);
     }
     const mean = Number(await sn.stack(pending).mean().item());
     losses.push(mean);
-    accuracy = Number(await measure(model).item());
+    accuracy = Number(await measure(learner).item());
     say(`epoch ${epoch}  loss ${mean.toFixed(4)}  held images right ${(100 * accuracy).toFixed(2)} %`);
   }
-  const weights = (await nn.parameters(model)[0]!.data()) as Float32Array;
+  const weights = (await nn.parameters(learner.model)[0]!.data()) as Float32Array;
   return { accuracy, losses, weights };
 }
 

@@ -1,7 +1,9 @@
-// A web server for one page, on a free port of 127.0.0.1 (which browsers trust enough for WebGPU).
+// A web server for pages, on a free port of 127.0.0.1 (which browsers trust enough for WebGPU).
 
+import { readdirSync, readFileSync } from 'node:fs';
 import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import * as path from 'node:path';
 
 export interface Served {
   readonly origin: string;
@@ -14,6 +16,23 @@ const TYPES: Readonly<Record<string, string>> = { js: 'text/javascript', html: '
 export interface Answer {
   readonly body: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What lets a page share memory among threads. */
+export const isolated: Readonly<Record<string, string>> = {
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-embedder-policy': 'require-corp',
+};
+
+/** A folder's files by their paths in it. */
+export function filesUnder(folder: string): ReadonlyMap<string, Uint8Array> {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name));
+  return new Map(
+    files.map((file) => [path.relative(folder, file).replaceAll(path.sep, '/'), readFileSync(file)]),
+  );
 }
 
 /** Serves what `find` has for a path such as `/page.js`; the rest is not found. */
