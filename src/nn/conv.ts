@@ -7,6 +7,7 @@ import {
   conv3d,
   convTranspose1d,
   convTranspose2d,
+  convTranspose3d,
   type ConvOptions,
   type ConvTransposeOptions,
 } from '../tensor/ops/conv.ts';
@@ -126,5 +127,17 @@ export class ConvTranspose2d extends Convolution<ConvTransposeOptions> {
 
   forward(x: Tensor): Tensor {
     return convTranspose2d(x, this.weight, this.bias, this.options);
+  }
+}
+
+/** The transpose of `Conv3d` as a linear map: [N, inputs, D, H, W] grows by the stride. */
+export class ConvTranspose3d extends Convolution<ConvTransposeOptions> {
+  constructor(inputs: number, outputs: number, kernelSize: PerAxis, options: ConvTransposeLayerOptions = {}) {
+    const lead = transposedLead('ConvTranspose3d', inputs, outputs, options.groups);
+    super(lead, kernelOf('ConvTranspose3d', kernelSize, 3), outputs, options);
+  }
+
+  forward(x: Tensor): Tensor {
+    return convTranspose3d(x, this.weight, this.bias, this.options);
   }
 }

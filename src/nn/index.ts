@@ -8,6 +8,7 @@ export {
   Conv3d,
   ConvTranspose1d,
   ConvTranspose2d,
+  ConvTranspose3d,
   type ConvLayerOptions,
   type ConvTransposeLayerOptions,
 } from './conv.ts';

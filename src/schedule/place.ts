@@ -2,21 +2,10 @@
 
 import type { Node, NodeOf } from '../ir/graph.ts';
 import type { Indices } from './evaluate.ts';
-import type { Axis } from './kernel.ts';
+import type { Axis, KernelKind } from './kernel.ts';
 
-export type AnchorKind =
-  | 'row'
-  | 'dot'
-  | 'conv'
-  | 'attention'
-  | 'scan'
-  | 'scatter'
-  | 'sort'
-  | 'ranks'
-  | 'disperse'
-  | 'search'
-  | 'segments'
-  | 'accumulate';
+/** Kinds of kernels that form around one node. */
+export type AnchorKind = Exclude<KernelKind, 'together' | 'map'>;
 
 /** A dot over the keys: which of its inputs holds the weights, and its other free axes. */
 export interface OuterDot {

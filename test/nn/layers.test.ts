@@ -13,6 +13,20 @@ import { close, numbers } from '../optim/support.ts';
 
 beforeAll(() => setDevice('interpreter'));
 
+test('a transposed convolution over three axes is the adjoint of the convolution', async () => {
+  manualSeed(4);
+  const [conv, back] = [
+    new nn.Conv3d(2, 3, 2, { stride: 2 }),
+    new nn.ConvTranspose3d(3, 2, 2, { stride: 2 }),
+  ];
+  back.weight = conv.weight;
+  const [x, y] = [randn([1, 2, 4, 4, 4]), randn([1, 3, 2, 2, 2])];
+  const flat = (bias: Tensor | undefined): Tensor => bias!.reshape([1, -1, 1, 1, 1]);
+  const forward = conv.forward(x).sub(flat(conv.bias)).mul(y).sum();
+  const backward = back.forward(y).sub(flat(back.bias)).mul(x).sum();
+  expect(Number(await forward.item())).toBeCloseTo(Number(await backward.item()), 3);
+});
+
 describe('initial values', () => {
   const stats = async (x: Tensor): Promise<{ mean: number; std: number; most: number }> => {
     const values = await numbers(x);
@@ -26,6 +40,7 @@ describe('initial values', () => {
     ['conv2d', () => new nn.Conv2d(4, 30, 5), 1 / 10],
     ['grouped conv2d', () => new nn.Conv2d(8, 40, 5, { groups: 2 }), 1 / 10],
     ['transposed conv1d', () => new nn.ConvTranspose1d(50, 5, 5), 1 / 5],
+    ['transposed conv3d', () => new nn.ConvTranspose3d(60, 2, [2, 5, 5]), 1 / 10],
   ] as const)('of %s are uniform in ±1/√fanIn', async (_, make, bound) => {
     manualSeed(1);
     const { weight, bias } = make();
