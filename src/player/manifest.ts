@@ -1,7 +1,7 @@
 // What `program.json` of a bundle holds: entry points, what they are called with, their programs for each target, and where the weights
 // lie. Plain data; the bundle's code reads it, `sinter build` writes it.
 
-import type { ElementType, Program, ProgramKernel } from '../runtime/program.ts';
+import type { ElementType, KernelOutline, ProgramOutline } from '../runtime/program.ts';
 
 /** Targets that bundles run on by themselves. */
 export type BundleTarget = 'webgpu' | 'wasm';
@@ -82,6 +82,6 @@ export type ScalarSource =
   | { readonly counter: 0 | 1; readonly offset: number };
 
 /** A program whose kernels lie in files of their own. */
-export type BundledProgram = Omit<Program, 'kernels'> & { readonly kernels: readonly BundledKernel[] };
+export type BundledProgram = Omit<ProgramOutline, 'kernels'> & { readonly kernels: readonly BundledKernel[] };
 
-export type BundledKernel = Omit<ProgramKernel, 'source'> & { readonly file: string };
+export type BundledKernel = KernelOutline & { readonly file: string };

@@ -2,10 +2,10 @@
 // inside its arena. What the compiler guarantees is asked again here because programs also come from files.
 
 import { DeviceError } from '../errors.ts';
-import type { Program, ProgramBuffer, ProgramStep, ProgramTileMap, TargetId } from './program.ts';
+import type { ProgramBuffer, ProgramOutline, ProgramStep, ProgramTileMap, TargetId } from './program.ts';
 
 /** Throws DeviceError E_VALIDATION, naming the kernel or buffer, unless the program is well formed for `target`. */
-export function checkProgram(program: Program, target: TargetId, device: string): void {
+export function checkProgram(program: ProgramOutline, target: TargetId, device: string): void {
   const invalid = (problem: string, kernel?: string): never => {
     throw new DeviceError('E_VALIDATION', device, problem, kernel === undefined ? {} : { kernel });
   };
@@ -62,7 +62,7 @@ export function checkProgram(program: Program, target: TargetId, device: string)
 
 type Invalid = (problem: string, kernel?: string) => never;
 
-function checkPacks({ packs, buffers, inputs, outputs }: Program, invalid: Invalid): void {
+function checkPacks({ packs, buffers, inputs, outputs }: ProgramOutline, invalid: Invalid): void {
   const taken = new Set<number>();
   packs.forEach(({ buffer, members }, position) => {
     const whole = buffers[buffer] ?? invalid(`pack ${position} is buffer ${buffer} of ${buffers.length}`);
@@ -105,7 +105,7 @@ function checkBuffer(buffer: ProgramBuffer, arenas: readonly number[], invalid: 
 
 function usesOf(
   step: ProgramStep,
-  program: Program,
+  program: ProgramOutline,
   position: number,
   invalid: Invalid,
 ): { kernel?: string; uses: readonly number[] } {

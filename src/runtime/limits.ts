@@ -2,11 +2,13 @@
 
 import { DeviceError } from '../errors.ts';
 import type { DeviceFacts } from './device.ts';
-import type { Program } from './program.ts';
+import type { Program, ProgramOutline } from './program.ts';
 
 /** Throws E_LIMIT, naming limit, value and kernel. */
-export function checkLimits(program: Program, facts: DeviceFacts): void {
-  const { limits, name } = facts;
+export function checkLimits(
+  program: ProgramOutline,
+  { limits, name }: Pick<DeviceFacts, 'limits' | 'name'>,
+): void {
   const exceed = (what: string, value: number, limit: number, kernel?: string): void => {
     if (value <= limit) return;
     const options = kernel === undefined ? {} : { kernel };

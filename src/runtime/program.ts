@@ -148,6 +148,11 @@ export interface Program {
   readonly scalars: readonly ProgramScalar[];
 }
 
+/** A program but for its kernels' sources: all that is needed to place and to queue it. */
+export type ProgramOutline = Omit<Program, 'kernels'> & { readonly kernels: readonly KernelOutline[] };
+
+export type KernelOutline = Omit<ProgramKernel, 'source'>;
+
 /**
  * Bytes a buffer of `count` packed elements takes on a device: rounded up to a group of four elements and one more group, so
  * that a vector access that starts inside the tensor stays inside its buffer. A multiple of 4, never zero.

@@ -3,7 +3,7 @@
 
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';
-import type { Driver } from './driver.ts';
+import type { Nvrtc } from './nvrtc.ts';
 
 /** Machine code for one kind of GPU, or PTX where NVRTC is older than the GPU. */
 export interface Arch {
@@ -18,19 +18,17 @@ export type Compilation =
   | { readonly log: string; readonly complaints: ReadonlyMap<string, string> };
 
 /** The most that NVRTC can make for a GPU of this compute capability (90 for 9.0). */
-export function archFor(driver: Driver, capability: number, device: string): Arch {
-  const { nvrtc, cell } = driver;
-  nvrtc.nvrtcGetNumSupportedArchs(cell.address);
+export function archFor({ calls, cell, version }: Nvrtc, capability: number, device: string): Arch {
+  calls.nvrtcGetNumSupportedArchs(cell.address);
   const known = new Int32Array(cell.int());
-  nvrtc.nvrtcGetSupportedArchs(new Uint8Array(known.buffer));
+  calls.nvrtcGetSupportedArchs(new Uint8Array(known.buffer));
   // From 9.0 on the features of one architecture alone (wgmma, TMA multicast) have names of their own.
   if (known.includes(capability)) {
     return { name: `sm_${capability}${capability >= 90 ? 'a' : ''}`, isVirtual: false };
   }
   const older = known.filter((arch) => arch < capability);
   if (older.length === 0) {
-    const versions = driver.nvrtcVersion.join('.');
-    const problem = `NVRTC ${versions} does not compile for compute capability ${capability / 10}`;
+    const problem = `NVRTC ${version.join('.')} does not compile for compute capability ${capability / 10}`;
     throw new DeviceError('E_DEVICE', device, problem);
   }
   return { name: `compute_${Math.max(...older)}`, isVirtual: true };
@@ -38,12 +36,12 @@ export function archFor(driver: Driver, capability: number, device: string): Arc
 
 export class Compiler {
   readonly options: readonly string[];
-  readonly #driver: Driver;
+  readonly #nvrtc: Nvrtc;
   readonly #arch: Arch;
   readonly #device: string;
 
-  constructor(driver: Driver, arch: Arch, device: string, extra: readonly string[]) {
-    this.#driver = driver;
+  constructor(nvrtc: Nvrtc, arch: Arch, device: string, extra: readonly string[]) {
+    this.#nvrtc = nvrtc;
     this.#arch = arch;
     this.#device = device;
     // Products are fused into sums where a kernel says fma, and nowhere else.
@@ -52,18 +50,18 @@ export class Compiler {
 
   /** What, besides the source, the image depends on. */
   get version(): string {
-    return `NVRTC ${this.#driver.nvrtcVersion.join('.')} ${this.options.join(' ')}`;
+    return `NVRTC ${this.#nvrtc.version.join('.')} ${this.options.join(' ')}`;
   }
 
   /** Compiles kernels together; rejects with E_DEVICE when NVRTC itself fails. */
   async compile(kernels: readonly ProgramKernel[]): Promise<Compilation> {
-    const { nvrtc, cell } = this.#driver;
+    const { calls, cell } = this.#nvrtc;
     const source = kernels.map((kernel) => `#line 1 "${kernel.name}.cu"\n${kernel.source}\n`).join('');
-    this.#check(nvrtc.nvrtcCreateProgram(cell.address, source, 'sinter.cu', 0, 0, 0), 'nvrtcCreateProgram');
+    this.#check(calls.nvrtcCreateProgram(cell.address, source, 'sinter.cu', 0, 0, 0), 'nvrtcCreateProgram');
     const program = cell.number();
     try {
       const result = await new Promise<number>((resolve, reject) => {
-        nvrtc.nvrtcCompileProgram.async(program, this.options.length, this.options, (error, given) => {
+        calls.nvrtcCompileProgram.async(program, this.options.length, this.options, (error, given) => {
           if (error === null) resolve(given);
           else reject(error);
         });
@@ -75,19 +73,19 @@ export class Compiler {
       return { log, complaints: complaintsOf(log, kernels) };
     } finally {
       cell.set(program);
-      nvrtc.nvrtcDestroyProgram(cell.address);
+      calls.nvrtcDestroyProgram(cell.address);
     }
   }
 
   #image(program: number): Uint8Array {
-    const { nvrtc } = this.#driver;
+    const { calls } = this.#nvrtc;
     return this.#arch.isVirtual
-      ? this.#fetch(program, 'nvrtcGetPTXSize', nvrtc.nvrtcGetPTX)
-      : this.#fetch(program, 'nvrtcGetCUBINSize', nvrtc.nvrtcGetCUBIN);
+      ? this.#fetch(program, 'nvrtcGetPTXSize', calls.nvrtcGetPTX)
+      : this.#fetch(program, 'nvrtcGetCUBINSize', calls.nvrtcGetCUBIN);
   }
 
   #log(program: number): string {
-    const bytes = this.#fetch(program, 'nvrtcGetProgramLogSize', this.#driver.nvrtc.nvrtcGetProgramLog);
+    const bytes = this.#fetch(program, 'nvrtcGetProgramLogSize', this.#nvrtc.calls.nvrtcGetProgramLog);
     return new TextDecoder().decode(bytes.subarray(0, Math.max(0, bytes.length - 1))).trim();
   }
 
@@ -96,8 +94,8 @@ export class Compiler {
     size: 'nvrtcGetPTXSize' | 'nvrtcGetCUBINSize' | 'nvrtcGetProgramLogSize',
     get: (program: number, bytes: Uint8Array) => number,
   ): Uint8Array {
-    const { nvrtc, cell } = this.#driver;
-    this.#check(nvrtc[size](program, cell.address), size);
+    const { calls, cell } = this.#nvrtc;
+    this.#check(calls[size](program, cell.address), size);
     const bytes = new Uint8Array(cell.number());
     this.#check(get(program, bytes), size.replace('Size', ''));
     return bytes;

@@ -4,6 +4,7 @@
 import { DeviceError, type ErrorCode } from '../../errors.ts';
 import type { Failures } from '../failures.ts';
 import type { Driver, DriverCall } from './driver.ts';
+import type { Gpu } from './gpu.ts';
 
 const OUT_OF_MEMORY = 2;
 
@@ -13,8 +14,9 @@ const FATAL: ReadonlySet<number> = new Set([214, 220, 226, 700, 702, 709, 710, 7
 /** Answers to what was asked for, not to the state of the machine. */
 const INVALID: ReadonlySet<number> = new Set([1, 200, 209, 218, 222, 300, 301, 302, 303, 500, 701, 720]);
 
-/** The context that this thread's calls go to. */
-let current = 0;
+// The context that this thread's calls go to: on globalThis, for bundles have this code as well.
+const currentKey = Symbol.for('sinter.cuda.current');
+const shared = globalThis as { [currentKey]?: number };
 
 /** What names the kernels of work that is queued. */
 export interface Labelled {
@@ -37,7 +39,7 @@ export class Context {
   /** Called when an answer has lost the device. */
   onLost: () => void = () => undefined;
 
-  constructor(driver: Driver, name: string, failures: Failures, device: number) {
+  constructor({ driver, name, device }: Gpu, failures: Failures) {
     this.driver = driver;
     this.name = name;
     this.failures = failures;
@@ -54,9 +56,9 @@ export class Context {
 
   /** Directs this thread's calls here; before every call. */
   use(): void {
-    if (current === this.handle) return;
+    if (shared[currentKey] === this.handle) return;
     this.check(this.driver.cu.cuCtxSetCurrent(this.handle), 'cuCtxSetCurrent', 'choosing the device');
-    current = this.handle;
+    shared[currentKey] = this.handle;
   }
 
   /** Throws unless the result is 0; `doing` completes "while …". */
@@ -116,7 +118,7 @@ export class Context {
     for (const one of this.owned) one.destroy();
     cu.cuStreamDestroy_v2(this.stream);
     cu.cuDevicePrimaryCtxRelease_v2(this.device);
-    current = 0;
+    shared[currentKey] = 0;
   }
 }
 

@@ -12,8 +12,9 @@ import { Clock } from './clock.ts';
 import type { Compiler } from './compiler.ts';
 import { Context } from './context.ts';
 import type { Cubins } from './cubins.ts';
-import type { Driver } from './driver.ts';
 import { Fences } from './fences.ts';
+import type { Gpu } from './gpu.ts';
+import { Images } from './images.ts';
 import { loadProgram, type Engine } from './load.ts';
 import { Marshal } from './marshal.ts';
 import { Modules } from './modules.ts';
@@ -23,16 +24,12 @@ import { TileMaps } from './tile-maps.ts';
 
 /** What a device is made of. */
 export interface CudaParts {
-  readonly driver: Driver;
-  /** The driver's handle. */
-  readonly device: number;
+  readonly gpu: Gpu;
   readonly facts: DeviceFacts;
   readonly compiler: Compiler;
   readonly cubins: Cubins;
   /** Bytes all buffers together may take, beyond what the driver refuses itself. */
   readonly budget: number;
-  /** Whether memory comes from the driver's stream-ordered pool. */
-  readonly hasPools: boolean;
   readonly isSynchronous: boolean;
 }
 
@@ -41,18 +38,19 @@ export class CudaDevice implements Device {
   readonly #engine: Engine;
   readonly #source: DeviceMemory;
   readonly #clock: Clock;
+  readonly #images: Images;
   #closing = false;
 
-  constructor({ driver, device, facts, compiler, cubins, budget, hasPools, isSynchronous }: CudaParts) {
+  constructor({ gpu, facts, compiler, cubins, budget, isSynchronous }: CudaParts) {
     this.facts = facts;
     const { name, limits } = facts;
     const timeline = new Timeline();
     const failures = new Failures(name);
-    const context = new Context(driver, name, failures, device);
+    const context = new Context(gpu, failures);
     context.onLost = () => void this.#close();
     const fences = new Fences(context);
     const staging = new Staging(context, fences);
-    this.#source = new DeviceMemory(context, hasPools);
+    this.#source = new DeviceMemory(context, gpu.hasPools);
     const sizes = { bufferBytes: limits.bufferBytes, budget };
     const memory = new Memory<number>(name, sizes, timeline, this.#source);
     const mover = {
@@ -63,6 +61,7 @@ export class CudaDevice implements Device {
       copy: (at: number, copies: readonly Move<number>[]) => this.#copy(at, copies),
     };
     this.#clock = new Clock(context, fences, timeline);
+    this.#images = new Images(context);
     this.#engine = {
       context,
       facts,
@@ -71,8 +70,8 @@ export class CudaDevice implements Device {
       staging,
       memory,
       scratch: new Scratch(memory),
-      modules: new Modules(context, compiler, cubins),
-      marshal: new Marshal(driver),
+      modules: new Modules(context, this.#images, compiler, cubins),
+      marshal: new Marshal(gpu.driver),
       tileMaps: new TileMaps(context),
       mover,
       isSynchronous,
@@ -121,16 +120,7 @@ export class CudaDevice implements Device {
         if (failures.lost || bytes === 0) return resolve({ epoch: fences.latest });
         let result: (() => Uint8Array) | undefined;
         context.attempt(at, () => {
-          const piece = staging.acquire(bytes);
-          const { driver, stream } = context;
-          const { address } = piece.gpu;
-          const given = driver.cu.cuMemcpyDtoHAsync_v2(address, slab.gpu + offset, bytes, stream);
-          context.check(given, 'cuMemcpyDtoHAsync_v2', `reading ${bytes} bytes`);
-          result = () => {
-            const taken = piece.gpu.bytes.slice(0, bytes);
-            staging.release(piece);
-            return taken;
-          };
+          result = staging.download(slab.gpu + offset, bytes);
         });
         const epoch = fences.mark();
         return resolve(result === undefined ? { epoch } : { epoch, result });
@@ -175,7 +165,7 @@ export class CudaDevice implements Device {
   async #close(): Promise<void> {
     if (this.#closing) return;
     this.#closing = true;
-    const { context, fences, staging, modules, timeline } = this.#engine;
+    const { context, fences, staging, timeline } = this.#engine;
     try {
       await timeline.drained();
       await fences.idle();
@@ -187,7 +177,7 @@ export class CudaDevice implements Device {
     this.#source.close();
     staging.destroy();
     fences.destroy();
-    modules.destroy();
+    this.#images.destroy();
     context.close();
   }
 

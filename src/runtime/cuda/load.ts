@@ -18,7 +18,8 @@ import type { Fences } from './fences.ts';
 import { Graph, type Dependencies } from './graph.ts';
 import type { Marshal, Operation } from './marshal.ts';
 import type { Compiled, Modules } from './modules.ts';
-import { checkAliasing, overlaps, type Range } from './ranges.ts';
+import { operationsOf, queueOperations } from './operations.ts';
+import { overlaps, type Range } from './ranges.ts';
 import { dependenciesOf, inOrder, recipeOf, slotsOf, type RecipeStep } from './recipe.ts';
 import { Scalars } from './scalars.ts';
 import type { Staging } from './staging.ts';
@@ -145,7 +146,7 @@ class CudaProgram implements LoadedProgram {
       if (known !== undefined && plan.graph === undefined && plan.operations.length > 1 && !isSynchronous) {
         plan.graph = this.#graph(plan, source);
       }
-      if (plan.graph === undefined) this.#walk(plan, source);
+      if (plan.graph === undefined) queueOperations(this.#engine, plan.operations, source);
       else plan.graph.launch(source);
     } finally {
       const epoch = fences.mark();
@@ -165,51 +166,17 @@ class CudaProgram implements LoadedProgram {
     }
   }
 
-  /** Queues the operations one by one. */
-  #walk({ operations }: Plan, source: number): void {
-    const { context, marshal, isSynchronous } = this.#engine;
-    const { driver, stream } = context;
-    const { cu } = driver;
-    for (const operation of operations) {
-      const doing = `running a program of ${this.program.kernels.length} kernels`;
-      switch (operation.kind) {
-        case 'launch': {
-          const { func, grid, block, sharedBytes, kernel } = operation;
-          const args = marshal.arguments(operation);
-          const result = cu.cuLaunchKernel(func, ...grid, ...block, sharedBytes, stream, args, 0);
-          context.check(result, 'cuLaunchKernel', 'launching it', kernel);
-          break;
-        }
-        case 'copy': {
-          const { from, to, bytes } = operation;
-          context.check(cu.cuMemcpyDtoDAsync_v2(to, from, bytes, stream), 'cuMemcpyDtoDAsync_v2', doing);
-          break;
-        }
-        case 'upload': {
-          const { to, bytes } = operation;
-          context.check(cu.cuMemcpyHtoDAsync_v2(to, source, bytes, stream), 'cuMemcpyHtoDAsync_v2', doing);
-          break;
-        }
-        case 'clear': {
-          const { at, bytes } = operation;
-          context.check(cu.cuMemsetD32Async(at, 0, bytes / 4, stream), 'cuMemsetD32Async', doing);
-          break;
-        }
-        default:
-          operation satisfies never;
-      }
-      if (!isSynchronous) continue;
-      const kernel = operation.kind === 'launch' ? operation.kernel : undefined;
-      context.check(cu.cuStreamSynchronize(stream), 'cuStreamSynchronize', 'running it', kernel);
-    }
-  }
-
   #plan(settled: Settled<number>): Plan {
     const { scratch } = this.#engine;
     const arenas = this.#arenas.map((_, arena) => scratch.slab(arena));
     const ranges = this.#ranges(settled.places, arenas);
     const form = this.#form(ranges);
-    const operations = form.recipe.map((step) => this.#operation(step, ranges));
+    const operations = operationsOf(form.recipe, {
+      ...this.#engine,
+      program: this.program,
+      functions: this.#compiled.map(({ func }) => func),
+      ranges,
+    });
     const plan: Plan = { settled, arenas, form, operations, graph: undefined };
     const last = this.#plans.add(plan);
     if (last?.graph === undefined) return plan;
@@ -262,39 +229,5 @@ class CudaProgram implements LoadedProgram {
       this.#forms.set(key, form);
     }
     return form;
-  }
-
-  #operation(step: RecipeStep, ranges: ReadonlyMap<number, Range>): Operation {
-    const at = (slot: number): number => ranges.get(slot)!.start;
-    const scalars = this.#block?.gpu ?? 0;
-    switch (step.kind) {
-      case 'launch': {
-        const kernel = this.program.kernels[step.kernel]!;
-        checkAliasing(this.program, kernel, step.slots, ranges, this.#engine.facts.name);
-        const { func } = this.#compiled[step.kernel]!;
-        const { name, workgroup: block, sharedBytes = 0, tileMaps = [] } = kernel;
-        if (sharedBytes > 0) this.#allowShared(func, sharedBytes, name);
-        const args = step.slots.map(at);
-        const maps = tileMaps.map((map) => this.#engine.tileMaps.encode(map, args[map.binding]!, name));
-        return { kind: 'launch', kernel: name, func, grid: step.grid, block, sharedBytes, args, maps };
-      }
-      case 'copy':
-        return { kind: 'copy', from: at(step.from), to: at(step.to), bytes: step.bytes };
-      case 'clear':
-        return { kind: 'clear', at: at(step.slot), bytes: step.bytes };
-      case 'upload':
-        return { kind: 'upload', to: scalars, bytes: step.bytes };
-      case 'scalar':
-        return { kind: 'copy', from: at(step.from), to: scalars + 4 * step.word, bytes: 4 };
-      default:
-        return step satisfies never;
-    }
-  }
-
-  #allowShared(func: number, bytes: number, kernel: string): void {
-    const { context } = this.#engine;
-    const MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
-    const result = context.driver.cu.cuFuncSetAttribute(func, MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
-    context.check(result, 'cuFuncSetAttribute', `giving it ${bytes} bytes of shared memory`, kernel);
   }
 }

@@ -1,7 +1,8 @@
 // Structs of the driver API, written into memory that never moves and is used again for the next call: the driver copies what it is
 // given before it returns. Offsets are those of cuda.h on 64-bit machines.
 
-import type { Block, Driver } from './driver.ts';
+import type { Driver } from './driver.ts';
+import type { Block } from './library.ts';
 import { tileMapBytes } from './tile-maps.ts';
 
 /** One thing that the stream is asked to do, with addresses. */

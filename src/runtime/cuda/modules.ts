@@ -7,6 +7,7 @@ import type { ProgramKernel } from '../program.ts';
 import type { Gate } from '../timeline.ts';
 import type { Compiler } from './compiler.ts';
 import type { Context } from './context.ts';
+import type { Images } from './images.ts';
 import { hashOf, type Cubins } from './cubins.ts';
 
 /** A kernel that compiles, has compiled, or has failed to. */
@@ -41,12 +42,12 @@ export class Modules {
   readonly #context: Context;
   readonly #compiler: Compiler;
   readonly #cubins: Cubins;
+  readonly #images: Images;
   readonly #known = new Map<string, State>();
-  /** Loaded images by their hashes. */
-  readonly #modules = new Map<string, number>();
 
-  constructor(context: Context, compiler: Compiler, cubins: Cubins) {
+  constructor(context: Context, images: Images, compiler: Compiler, cubins: Cubins) {
     this.#context = context;
+    this.#images = images;
     this.#compiler = compiler;
     this.#cubins = cubins;
   }
@@ -75,12 +76,6 @@ export class Modules {
     return states;
   }
 
-  destroy(): void {
-    for (const module of this.#modules.values()) this.#context.driver.cu.cuModuleUnload(module);
-    this.#modules.clear();
-    this.#known.clear();
-  }
-
   /** Kernels that differ only in their name are the same kernel. */
   #keyOf({ name, source }: ProgramKernel): string {
     const nameless = source.replaceAll(new RegExp(`\\b${name}(?=\\b|_module\\b)`, 'g'), '\0');
@@ -91,13 +86,13 @@ export class Modules {
     const found = this.#cubins.find(key);
     if (found === undefined) return false;
     try {
-      let module = this.#modules.get(found.image);
+      let module = this.#images.get(found.image);
       if (module === undefined) {
         const image = this.#cubins.read(found.image);
         if (image === undefined) return false;
-        module = this.#load(found.image, image);
+        module = this.#images.load(found.image, image);
       }
-      state.func = this.#function(module, found.entry);
+      state.func = this.#images.function(module, found.entry);
       return true;
     } catch (error) {
       // Written for another driver, say: it is compiled again. A lost device shows in what follows.
@@ -133,36 +128,16 @@ export class Modules {
   }
 
   #adopt(image: Uint8Array, batch: readonly Order[]): void {
-    const module = this.#load(hashOf(image), image);
+    const module = this.#images.load(hashOf(image), image);
     for (const { kernel, state } of batch) {
       try {
-        state.func = this.#function(module, kernel.name);
+        state.func = this.#images.function(module, kernel.name);
       } catch (error) {
         state.failure = this.#failed(error);
       }
     }
     const sound = batch.filter(({ state }) => state.func !== 0);
     this.#cubins.write(image, new Map(sound.map(({ key, kernel }) => [key, kernel.name])));
-  }
-
-  #load(hash: string, image: Uint8Array): number {
-    const known = this.#modules.get(hash);
-    if (known !== undefined) return known;
-    const { cu, cell } = this.#context.driver;
-    this.#context.use();
-    const result = cu.cuModuleLoadData(cell.address, image);
-    this.#context.check(result, 'cuModuleLoadData', `loading ${image.length} bytes of machine code`);
-    const module = cell.number();
-    this.#modules.set(hash, module);
-    return module;
-  }
-
-  #function(module: number, name: string): number {
-    const { cu, cell } = this.#context.driver;
-    this.#context.use();
-    const result = cu.cuModuleGetFunction(cell.address, module, name);
-    this.#context.check(result, 'cuModuleGetFunction', `looking for its entry point ${name}`, name);
-    return cell.number();
   }
 
   #refusal(complaint: string): Failure {

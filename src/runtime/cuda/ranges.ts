@@ -2,7 +2,7 @@
 // graphs run steps side by side that use different buffers: both hold only while different buffers have different bytes.
 
 import { DeviceError } from '../../errors.ts';
-import type { Program, ProgramKernel } from '../program.ts';
+import type { KernelOutline, ProgramOutline } from '../program.ts';
 
 export interface Range {
   readonly start: number;
@@ -11,8 +11,8 @@ export interface Range {
 
 /** Throws E_VALIDATION where a launch writes what it also binds otherwise. */
 export function checkAliasing(
-  program: Program,
-  kernel: ProgramKernel,
+  program: ProgramOutline,
+  kernel: KernelOutline,
   slots: readonly number[],
   ranges: ReadonlyMap<number, Range>,
   device: string,
@@ -35,7 +35,7 @@ export function checkAliasing(
 }
 
 /** Whether inputs and outputs that the program takes for different ones share bytes, some of which it writes. */
-export function overlaps(program: Program, ranges: ReadonlyMap<number, Range>): boolean {
+export function overlaps(program: ProgramOutline, ranges: ReadonlyMap<number, Range>): boolean {
   const { inputs, outputs, packs, donated, steps, kernels } = program;
   /** Slots that are meant to lie in one another go by one number. */
   const roots = new Map<number, number>();

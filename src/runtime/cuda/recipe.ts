@@ -2,7 +2,7 @@
 // that repeated outputs are copied to), and which steps must wait for which. In: a program; out: steps and dependencies, the same
 // for every set of buffers.
 
-import type { Program } from '../program.ts';
+import type { ProgramOutline } from '../program.ts';
 import type { Dependencies } from './graph.ts';
 
 /** A slot is a number: a buffer of the program, or one of those that `Slots` names. */
@@ -27,12 +27,12 @@ export interface Slots {
   output(i: number): number;
 }
 
-export function slotsOf({ buffers }: Program): Slots {
+export function slotsOf({ buffers }: ProgramOutline): Slots {
   return { scalars: buffers.length, output: (i) => buffers.length + 1 + i };
 }
 
 /** The steps of a run; `isCopied` says which outputs lie elsewhere than the buffers they repeat. */
-export function recipeOf(program: Program, isCopied: readonly boolean[]): RecipeStep[] {
+export function recipeOf(program: ProgramOutline, isCopied: readonly boolean[]): RecipeStep[] {
   const { buffers, inputs, outputs, scalars, steps, kernels } = program;
   const recipe: RecipeStep[] = [];
   const slots = slotsOf(program);
@@ -77,7 +77,7 @@ export function inOrder(recipe: readonly RecipeStep[]): Dependencies {
 }
 
 /** Each step after those whose results it reads, and after those that used what it overwrites; none that follow from others. */
-export function dependenciesOf(program: Program, recipe: readonly RecipeStep[]): Dependencies {
+export function dependenciesOf(program: ProgramOutline, recipe: readonly RecipeStep[]): Dependencies {
   const neighbours = overlapping(program);
   const writers = new Map<number, number>();
   const readers = new Map<number, number[]>();
@@ -121,7 +121,7 @@ export function dependenciesOf(program: Program, recipe: readonly RecipeStep[]):
 }
 
 function accesses(
-  program: Program,
+  program: ProgramOutline,
   step: RecipeStep,
 ): { readonly reads: readonly number[]; readonly writes: readonly number[] } {
   const { scalars } = slotsOf(program);
@@ -144,7 +144,7 @@ function accesses(
 }
 
 /** For each slot the slots that share bytes with it, itself included: places in an arena, members of a pack, donated pairs. */
-function overlapping(program: Program): (slot: number) => readonly number[] {
+function overlapping(program: ProgramOutline): (slot: number) => readonly number[] {
   const { buffers, packs, donated, inputs, outputs } = program;
   const lists = new Map<number, Set<number>>();
   const note = (one: number, other: number): void => {

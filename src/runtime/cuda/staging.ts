@@ -92,6 +92,19 @@ export class Staging {
     }
   }
 
+  /** Queues a copy from the device; what it gives takes the bytes, once that is done. */
+  download(from: number, bytes: number): () => Uint8Array<ArrayBuffer> {
+    const { driver, stream } = this.#context;
+    const piece = this.acquire(bytes);
+    const result = driver.cu.cuMemcpyDtoHAsync_v2(piece.gpu.address, from, bytes, stream);
+    this.#context.check(result, 'cuMemcpyDtoHAsync_v2', `reading ${bytes} bytes`);
+    return () => {
+      const taken = new Uint8Array(piece.gpu.bytes.subarray(0, bytes));
+      this.release(piece);
+      return taken;
+    };
+  }
+
   destroy(): void {
     for (const address of this.#locked) this.#context.driver.cu.cuMemFreeHost(address);
     this.#locked.clear();

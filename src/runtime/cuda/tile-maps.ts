@@ -3,7 +3,7 @@
 
 import type { ProgramTileMap } from '../program.ts';
 import type { Context } from './context.ts';
-import type { Block } from './driver.ts';
+import type { Block } from './library.ts';
 
 /** Bytes of a CUtensorMap, and what its address is a multiple of when the driver writes it. */
 export const tileMapBytes = 128;

@@ -1,0 +1,114 @@
+// The steps of a run with addresses: what the stream is asked to do, and asking it step by step. As a graph they go all at once.
+
+import type { KernelOutline, ProgramOutline } from '../program.ts';
+import type { Context } from './context.ts';
+import type { Marshal, Operation } from './marshal.ts';
+import { checkAliasing, type Range } from './ranges.ts';
+import { slotsOf, type RecipeStep } from './recipe.ts';
+import type { TileMaps } from './tile-maps.ts';
+
+/** What gives steps their addresses. */
+export interface Addressing {
+  readonly program: ProgramOutline;
+  /** The driver's functions, by kernel. */
+  readonly functions: readonly number[];
+  /** The bytes of each slot. */
+  readonly ranges: ReadonlyMap<number, Range>;
+  readonly context: Context;
+  readonly tileMaps: TileMaps;
+}
+
+/** Throws E_VALIDATION where a kernel cannot be launched like that. */
+export function operationsOf(recipe: readonly RecipeStep[], addressing: Addressing): Operation[] {
+  return recipe.map((step) => operationOf(step, addressing));
+}
+
+function operationOf(step: RecipeStep, addressing: Addressing): Operation {
+  const { program, ranges } = addressing;
+  const at = (slot: number): number => ranges.get(slot)!.start;
+  const scalars = slotsOf(program).scalars;
+  switch (step.kind) {
+    case 'launch':
+      return launchOf(step, addressing);
+    case 'copy':
+      return { kind: 'copy', from: at(step.from), to: at(step.to), bytes: step.bytes };
+    case 'clear':
+      return { kind: 'clear', at: at(step.slot), bytes: step.bytes };
+    case 'upload':
+      return { kind: 'upload', to: at(scalars), bytes: step.bytes };
+    case 'scalar':
+      return { kind: 'copy', from: at(step.from), to: at(scalars) + 4 * step.word, bytes: 4 };
+    default:
+      return step satisfies never;
+  }
+}
+
+function launchOf(
+  step: Extract<RecipeStep, { readonly kind: 'launch' }>,
+  { program, functions, ranges, context, tileMaps }: Addressing,
+): Operation {
+  const kernel = program.kernels[step.kernel]!;
+  checkAliasing(program, kernel, step.slots, ranges, context.name);
+  const func = functions[step.kernel]!;
+  if ((kernel.sharedBytes ?? 0) > 0) allowShared(context, func, kernel);
+  const args = step.slots.map((slot) => ranges.get(slot)!.start);
+  const { name, workgroup: block, sharedBytes = 0 } = kernel;
+  const maps = (kernel.tileMaps ?? []).map((map) => tileMaps.encode(map, args[map.binding]!, name));
+  return { kind: 'launch', kernel: name, func, grid: step.grid, block, sharedBytes, args, maps };
+}
+
+function allowShared(context: Context, func: number, { name, sharedBytes = 0 }: KernelOutline): void {
+  const MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
+  const result = context.driver.cu.cuFuncSetAttribute(func, MAX_DYNAMIC_SHARED_SIZE_BYTES, sharedBytes);
+  context.check(result, 'cuFuncSetAttribute', `giving it ${sharedBytes} bytes of shared memory`, name);
+}
+
+/** What queues operations. */
+export interface Queue {
+  readonly context: Context;
+  readonly marshal: Marshal;
+  /** Each kernel is waited for, so that one that fails is named. */
+  readonly isSynchronous: boolean;
+}
+
+/** Queues operations one by one; uploads come from `source`. */
+export function queueOperations(
+  { context, marshal, isSynchronous }: Queue,
+  operations: readonly Operation[],
+  source: number,
+): void {
+  const { driver, stream } = context;
+  const { cu } = driver;
+  const doing = `running a program of ${operations.length} steps`;
+  for (const operation of operations) {
+    switch (operation.kind) {
+      case 'launch': {
+        const { func, grid, block, sharedBytes, kernel } = operation;
+        const args = marshal.arguments(operation);
+        const result = cu.cuLaunchKernel(func, ...grid, ...block, sharedBytes, stream, args, 0);
+        context.check(result, 'cuLaunchKernel', 'launching it', kernel);
+        break;
+      }
+      case 'copy': {
+        const { from, to, bytes } = operation;
+        context.check(cu.cuMemcpyDtoDAsync_v2(to, from, bytes, stream), 'cuMemcpyDtoDAsync_v2', doing);
+        break;
+      }
+      case 'upload': {
+        const { to, bytes } = operation;
+        context.check(cu.cuMemcpyHtoDAsync_v2(to, source, bytes, stream), 'cuMemcpyHtoDAsync_v2', doing);
+        break;
+      }
+      case 'clear': {
+        const { at, bytes } = operation;
+        context.check(cu.cuMemsetD32Async(at, 0, bytes / 4, stream), 'cuMemsetD32Async', doing);
+        break;
+      }
+      default:
+        operation satisfies never;
+    }
+    if (!isSynchronous) continue;
+    const kernel = operation.kind === 'launch' ? operation.kernel : undefined;
+    context.check(cu.cuStreamSynchronize(stream), 'cuStreamSynchronize', 'running it', kernel);
+  }
+}
