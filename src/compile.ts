@@ -28,6 +28,7 @@ import { nameKernels, orderKernels } from './schedule/order.ts';
 import { runTogether } from './schedule/together.ts';
 import { groupShape } from './codegen/together.ts';
 import { apart, planMemory, type MemoryPlan } from './schedule/memory.ts';
+import { spreadOverParts } from './schedule/concat.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { splitScatters } from './schedule/scatter.ts';
 import { splitSorts } from './schedule/sort.ts';
@@ -98,6 +99,11 @@ export const passes: readonly Pass[] = [
   { name: 'splitScatters', guarantees: 'no scatter of many updates to many slots', run: splitScatters },
   { name: 'splitSorts', guarantees: 'no sort but of short lines of u32 keys', run: splitSorts },
   { name: 'splitFolds', guarantees: 'no fold longer than a kernel should run', run: splitFolds },
+  {
+    name: 'spreadOverParts',
+    guarantees: 'nothing alone reads a whole of joined results',
+    run: spreadOverParts,
+  },
   { name: 'removeDeadCode', guarantees: 'only what outputs need', run: removeDeadCode },
 ];
 

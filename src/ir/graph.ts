@@ -139,6 +139,19 @@ export function rebuild(node: Node, inputs: readonly Node[], builder: GraphBuild
   return builder.copy(node, inputs);
 }
 
+/** The nodes that read each node of a list. */
+export function usersOf(order: readonly Node[]): Map<Node, Node[]> {
+  const users = new Map<Node, Node[]>();
+  for (const node of order) {
+    for (const input of new Set(node.inputs)) {
+      const list = users.get(input);
+      if (list === undefined) users.set(input, [node]);
+      else list.push(node);
+    }
+  }
+  return users;
+}
+
 /** Folds one 32-bit word into a hash. */
 export function mix(hash: number, word: number): number {
   return Math.imul(hash ^ word, 0x9e3779b1) ^ (hash >>> 15);

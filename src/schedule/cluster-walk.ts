@@ -34,7 +34,7 @@ const contextLimit = 48;
 
 const none: ReadonlySet<Node> = new Set();
 
-/** Kernels whose results are dear: nobody computes them again. */
+/** Kernels whose results nobody computes again. */
 const products: ReadonlySet<AnchorKind> = new Set<AnchorKind>(['dot', 'conv', 'attention']);
 
 /** One walk over the nodes; `cuts` bar what an earlier walk found too much. */
@@ -109,14 +109,14 @@ export class ClusterPass {
     }
   }
 
-  /** A concatenation of products that nothing else reads: their kernels write them where the whole lies. */
+  /** A concatenation of results of loops that nothing else reads: their kernels write them where the whole lies. */
   #assemble(node: NodeOf<'concat'>): Place | undefined {
     const pieces: Piece[] = [];
     let [rank, start] = [0, 0];
     for (const part of node.inputs) {
       const place = this.places.get(part)!;
       if (place.kind !== 'member' || !this.#isOnlyReadBy(part, place.cluster)) return undefined;
-      if (dtypeBytes(part.dtype) < 4 || !products.has(place.cluster.kind)) return undefined;
+      if (dtypeBytes(part.dtype) < 4 || !isDear(part, place.cluster)) return undefined;
       pieces.push({ part, whole: node as Node, start, cluster: place.cluster });
       rank = Math.max(rank, place.cluster.rank + 0.5);
       start += dims(part)[node.attrs.axis]!;
@@ -405,6 +405,11 @@ export class ClusterPass {
     const shared = [...this.readsOf(input)].some((read) => cluster.reads.has(read) && sizeOf(dims(read)) > 1);
     return shared ? undefined : { rule: 'unshared' };
   }
+}
+
+/** Whether nobody computes the value again: it is a product, or one of a whole row. */
+function isDear(node: Node, { kind, axes }: Cluster): boolean {
+  return products.has(kind) || (kind === 'row' && sizeOf(dims(node)) === axes['row']!.extent);
 }
 
 function rowKey(shape: readonly number[], axes: readonly number[]): string {

@@ -7,7 +7,7 @@
 // depends on, so a cluster reads from lower ranks only. A free node depending on a member of rank r has rank r + ½.
 
 import { CompilerBug } from '../errors.ts';
-import { topological, type Graph, type Node } from '../ir/graph.ts';
+import { topological, usersOf, type Graph, type Node } from '../ir/graph.ts';
 import { ClusterPass } from './cluster-walk.ts';
 import { computedAgain, giveUp, groupNodes } from './group-order.ts';
 import { overflowCut, type Cut, type Donations } from './overflow.ts';
@@ -90,17 +90,4 @@ export function clusterNodes(
     }
   }
   throw new CompilerBug('cluster', 'kernels do not settle within the binding limit');
-}
-
-/** The nodes that read each node. */
-function usersOf(order: readonly Node[]): Map<Node, Node[]> {
-  const users = new Map<Node, Node[]>();
-  for (const node of order) {
-    for (const input of new Set(node.inputs)) {
-      const list = users.get(input);
-      if (list === undefined) users.set(input, [node]);
-      else list.push(node);
-    }
-  }
-  return users;
 }

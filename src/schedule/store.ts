@@ -291,7 +291,13 @@ function pointsOf(user: Node, input: Node, cluster: Cluster, target: Target): nu
   if (user.op === 'argSort' && !target.cooperative) return size * dims(user)[user.attrs.axis]!;
   if (user.op === 'searchSorted' && user.inputs[0] === input)
     return sizeOf(dims(user)) * Math.ceil(Math.log2(dims(input).at(-1)! + 1));
-  if (user.op !== 'dot' && user.op !== 'conv') return size === 1 ? 1 : Math.max(size, sizeOf(dims(user)));
+  if (user.op !== 'dot' && user.op !== 'conv') {
+    const isProduct = cluster.kind === 'dot' || cluster.kind === 'conv';
+    // What is the same along a row of results, as a bias is, is computed once a row of a tile.
+    if (isProduct && input.op === 'broadcast')
+      return Math.max(sizeOf(dims(input.inputs[0]!)), Math.ceil(size / tileWidth));
+    return size === 1 ? 1 : Math.max(size, sizeOf(dims(user)));
+  }
   const { m, n } = contractExtents(user);
   const across = user.inputs[0] === input ? n : m;
   // Every row of an attention kernel goes through the keys for itself.

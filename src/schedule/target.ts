@@ -148,7 +148,7 @@ export const wasmTarget: Target = {
   name: 'wasm',
   dtypes,
   limits: {
-    storageBuffers: 64,
+    storageBuffers: 256,
     bufferBytes: 2 ** 31,
     bindingBytes: 2 ** 31,
     workgroupBytes: 2 ** 21,

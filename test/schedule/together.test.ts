@@ -108,6 +108,27 @@ describe('concatenations', () => {
     expectEqual(graph);
   });
 
+  test('what is computed of the whole is an epilogue of each part, and rows are parts too', () => {
+    const graph = graphOf((s) => {
+      const x = s.input([12, 16]);
+      const sums = s.b.add('reshape', [reduce(s.b, 'sum', s.input([12, 5, 9]), [2])], { shape: [12, 5] });
+      const whole = s.b.add('concat', [s.matmul(x, s.input([16, 7])), sums as Node], { axis: 1 }) as Node;
+      const gated = mul(s.b, whole, unary(s.b, 'tanh', whole));
+      return [s.matmul(gated, s.input([12, 4])), s.matmul(gated, s.input([12, 8]))];
+    });
+    expect(kinds(graph)).toEqual(['row', 'dot', 'dot', 'dot']);
+    expectEqual(graph);
+  });
+
+  test('a whole that is read for itself too is stored once', () => {
+    const graph = graphOf((s) => {
+      const whole = joined(s, 1, [8, 5]);
+      return [whole, unary(s.b, 'tanh', whole)];
+    });
+    expect(kinds(graph)).toEqual(['dot', 'dot', 'map']);
+    expectEqual(graph);
+  });
+
   test('a part that is read elsewhere is stored for itself', () => {
     const graph = graphOf((s) => {
       const x = s.input([12, 16]);

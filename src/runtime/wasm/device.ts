@@ -18,7 +18,7 @@ import { Pool } from './pool.ts';
 import { threading, threadsOfName, type Spawn } from './threads.ts';
 
 const limits: DeviceFacts['limits'] = {
-  storageBuffers: 64,
+  storageBuffers: 256,
   bufferBytes: 2 ** 31,
   bindingBytes: 2 ** 31,
   workgroupBytes: 2 ** 21,
