@@ -9,7 +9,7 @@ import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { ScalarOrigin } from '../tensor/trace.ts';
 import { traceFlat, type Source, type Traced } from '../tensor/trace-function.ts';
 import { flatten, type Flat } from '../tensor/tree.ts';
-import { outputName, parameterNames, pathsOf } from './names.ts';
+import { argumentNames, outputName, pathsOf } from './names.ts';
 import type { WeightTable } from './weights.ts';
 
 /** A function of a bundle: with a state, `(state, ...inputs) => { state, ...outputs }`; the state may be left out of the result. */
@@ -34,7 +34,7 @@ export function traceEntry(point: EntryPoint, state: unknown, weights: WeightTab
   const hasState = state !== undefined;
   const flat = flatten(hasState ? [state, ...point.inputs] : point.inputs, 'build');
   const traced = traceFlat(point.fn, flat);
-  const names = argumentNames(point, flat, hasState);
+  const names = argumentNames(point.fn, flat, hasState);
   const isOfState = (leaf: number): boolean => hasState && flat.paths[leaf]!.startsWith('[0]');
 
   // What callers give, in the order of the leaves.
@@ -164,20 +164,6 @@ function scalarSource(
     default:
       return origin satisfies never;
   }
-}
-
-/** Names of the leaves of arguments: the function's own names for them, and where they lie in them. */
-export function argumentNames({ fn }: Pick<EntryPoint, 'fn'>, { paths }: Flat, hasState: boolean): string[] {
-  const parameters = parameterNames(fn);
-  return paths.map((path) => {
-    const [, place = '0', rest = ''] = /^\[(\d+)\](.*)$/.exec(path) ?? [];
-    const index = Number(place);
-    const name =
-      parameters[index] ??
-      (index - (hasState ? 1 : 0) === 0 ? 'input' : `input${index - (hasState ? 1 : 0)}`);
-    // Of an argument that is taken apart where it is declared, only the parts have names.
-    return parameters[index] === undefined && rest.startsWith('.') ? rest.slice(1) : `${name}${rest}`;
-  });
 }
 
 function typeOf({ dtype, shape }: Tensor): TensorType {

@@ -1,9 +1,9 @@
 // What inputs and outputs of a bundle's entries are called: as the function calls them, where it does.
 
-import type { Structure } from '../tensor/tree.ts';
+import type { Flat, Structure } from '../tensor/tree.ts';
 
 /** The parameters of a function by name; undefined for those that have none of their own. */
-export function parameterNames(fn: (...args: never[]) => unknown): readonly (string | undefined)[] {
+function parameterNames(fn: (...args: never[]) => unknown): readonly (string | undefined)[] {
   const text = fn.toString();
   const list = /^(?:async\s+)?(?:function\b[^(]*)?\(([^]*)$/.exec(text)?.[1];
   if (list === undefined) {
@@ -47,4 +47,22 @@ export function pathsOf(structure: Structure, path = ''): string[] {
 export function outputName(path: string): string {
   if (path === '') return 'output';
   return path.startsWith('.') ? path.slice(1) : `output${path.replace(/^\[(\d+)\]/, '$1')}`;
+}
+
+/** Names of the leaves of arguments: the function's own names for them, and where they lie in them. */
+export function argumentNames(
+  fn: (...args: never[]) => unknown,
+  { paths }: Flat,
+  hasState: boolean,
+): string[] {
+  const parameters = parameterNames(fn);
+  return paths.map((path) => {
+    const [, place = '0', rest = ''] = /^\[(\d+)\](.*)$/.exec(path) ?? [];
+    const index = Number(place);
+    const name =
+      parameters[index] ??
+      (index - (hasState ? 1 : 0) === 0 ? 'input' : `input${index - (hasState ? 1 : 0)}`);
+    // Of an argument that is taken apart where it is declared, only the parts have names.
+    return parameters[index] === undefined && rest.startsWith('.') ? rest.slice(1) : `${name}${rest}`;
+  });
 }

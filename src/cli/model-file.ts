@@ -5,7 +5,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bundleArrays, type Elements } from '../aot/arrays.ts';
-import { argumentNames } from '../aot/entry.ts';
+import { argumentNames } from '../aot/names.ts';
 import { outputName } from '../aot/names.ts';
 import { compile, Tensor, type DType } from '../index.ts';
 import { fromHostTensor, toHostTensor, type HostTensor } from '../io/index.ts';
@@ -96,7 +96,7 @@ async function moduleModel(file: string, name: string | undefined): Promise<Runn
     };
   }
   const flat = flatten(args, 'run');
-  const names = argumentNames({ fn: subject }, flat, false);
+  const names = argumentNames(subject, flat, false);
   const inputs: ModelPort[] = [];
   for (const [i, leaf] of flat.leaves.entries()) {
     const port = names[i]!;

@@ -24,7 +24,7 @@ export type MessageName =
   | 'Function'
   | 'Entry';
 
-/** Every message that an importer reads; fields that are not listed (documentation, metadata) are passed over. */
+/** Every message that is read or written; fields that are not listed (documentation, metadata) are passed over. */
 export const messages = {
   Model: {
     irVersion: [1, 'int64'],
@@ -133,6 +133,19 @@ export type Message<N extends MessageName> = {
     : Messages[N][F] extends readonly [number, infer T]
       ? ValueOf<T> | undefined
       : never;
+};
+
+type DraftOf<T> = T extends keyof Scalars ? Scalars[T] : T extends MessageName ? Draft<T> : never;
+
+/** A message to be written: fields that are left out are not in the bytes. */
+export type Draft<N extends MessageName> = {
+  readonly [F in keyof Messages[N]]?:
+    | (Messages[N][F] extends readonly [number, infer T, 'many']
+        ? readonly DraftOf<T>[]
+        : Messages[N][F] extends readonly [number, infer T]
+          ? DraftOf<T>
+          : never)
+    | undefined;
 };
 
 /** The kinds of attributes that are read, by the number in `Attribute.type`. */

@@ -1,12 +1,11 @@
 // Files of one tensor in the ONNX format: a TensorProto message by itself, as test data of models comes.
 
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { packBytes } from '../ir/value.ts';
 import type { DType } from '../ir/dtype.ts';
-import { codeOf, typeOf } from './element.ts';
-import { messages } from './schema.ts';
+import { codeOf, typeOf, type ElementType } from './element.ts';
+import type { Draft } from './schema.ts';
 import { readTensor } from './weights.ts';
-import { decode } from './wire.ts';
+import { decode, encode } from './wire.ts';
 
 /** A tensor in a file: its name there, and its elements packed in C-order. */
 export interface FileTensor {
@@ -25,12 +24,16 @@ export function readTensorProto(bytes: Uint8Array): FileTensor {
 }
 
 /** The bytes of a TensorProto whose elements are raw data. */
-export function writeTensorProto({ name, dtype, shape, data }: FileTensor): Uint8Array {
-  const { dims, dataType, name: label, rawData } = messages.Tensor;
-  const writer = new BinaryWriter();
-  for (const dim of shape) writer.tag(dims[0], WireType.Varint).int64(dim);
-  writer.tag(dataType[0], WireType.Varint).int32(codeOf(typeOf(dtype)));
-  writer.tag(label[0], WireType.LengthDelimited).string(name);
-  writer.tag(rawData[0], WireType.LengthDelimited).bytes(data);
-  return writer.finish();
+export function writeTensorProto(tensor: FileTensor): Uint8Array {
+  return encode('Tensor', tensorDraft(tensor.name, typeOf(tensor.dtype), tensor.shape, tensor.data));
+}
+
+/** A tensor to be written, with its elements in the message. */
+export function tensorDraft(
+  name: string,
+  type: ElementType,
+  shape: readonly number[],
+  rawData: Uint8Array,
+): Draft<'Tensor'> {
+  return { dims: shape.map(BigInt), dataType: codeOf(type), name, rawData };
 }

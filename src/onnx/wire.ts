@@ -1,9 +1,9 @@
-// Messages from bytes: a walk over the wire by the table of schema.ts. Everything that can be wrong with the bytes becomes a
-// ParseError here.
+// Messages from bytes and to bytes: a walk over the wire by the table of schema.ts. Everything that can be wrong with the bytes
+// becomes a ParseError here.
 
-import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { ParseError, SinterError } from '../errors.ts';
-import { messages, type Field, type Message, type MessageName, type Scalar } from './schema.ts';
+import { messages, type Draft, type Field, type Message, type MessageName, type Scalar } from './schema.ts';
 
 /** Graphs in attributes of graphs nest; a file that nests deeper than this is not one that a tool wrote. */
 const deepest = 100;
@@ -115,6 +115,53 @@ function readScalar(type: Scalar, reader: BinaryReader): string | number | bigin
       return reader.float();
     case 'double':
       return reader.double();
+    default:
+      return type satisfies never;
+  }
+}
+
+/** The bytes of a message. */
+export function encode<N extends MessageName>(name: N, draft: Draft<N>): Uint8Array {
+  const writer = new BinaryWriter();
+  const fields: Readonly<Record<string, Field>> = messages[name];
+  for (const [key, value] of Object.entries(draft)) {
+    if (value === undefined) continue;
+    const [number, type, many] = fields[key]!;
+    const items: readonly unknown[] = many === undefined ? [value] : (value as readonly unknown[]);
+    for (const item of items) writeOne(writer, number, type, item);
+  }
+  return writer.finish();
+}
+
+/** Numbers of a list are written one by one, which readers take as well as packed ones. */
+function writeOne(writer: BinaryWriter, number: number, type: Field[1], item: unknown): void {
+  if (!isScalar(type)) {
+    writer.tag(number, WireType.LengthDelimited).bytes(encode(type, item as Draft<typeof type>));
+    return;
+  }
+  writer.tag(number, wireTypes[type]);
+  switch (type) {
+    case 'string':
+      writer.string(item as string);
+      return;
+    case 'bytes':
+      writer.bytes(item as Uint8Array);
+      return;
+    case 'int32':
+      writer.int32(item as number);
+      return;
+    case 'int64':
+      writer.int64(item as bigint);
+      return;
+    case 'uint64':
+      writer.uint64(item as bigint);
+      return;
+    case 'float':
+      writer.float(item as number);
+      return;
+    case 'double':
+      writer.double(item as number);
+      return;
     default:
       return type satisfies never;
   }

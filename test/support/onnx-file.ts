@@ -1,49 +1,14 @@
 // ONNX files for tests, written by the table of messages that the importer reads by.
 
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { messages, type Field, type MessageName } from '../../src/onnx/schema.ts';
+import type { MessageName } from '../../src/onnx/schema.ts';
+import { encode as encodeMessage } from '../../src/onnx/wire.ts';
 
 /** A message as plain data; what is left out is not written. */
 export type Draft = Readonly<Record<string, unknown>>;
 
 /** The bytes of a message. */
 export function encode(name: MessageName, draft: Draft): Uint8Array {
-  const writer = new BinaryWriter();
-  const fields = messages[name] as Readonly<Record<string, Field>>;
-  for (const [key, value] of Object.entries(draft)) {
-    if (value === undefined) continue;
-    const [number, type, many] = fields[key]!;
-    for (const item of many === undefined ? [value] : (value as unknown[])) write(writer, number, type, item);
-  }
-  return writer.finish();
-}
-
-function write(writer: BinaryWriter, number: number, type: Field[1], item: unknown): void {
-  switch (type) {
-    case 'string':
-      writer.tag(number, WireType.LengthDelimited).string(item as string);
-      return;
-    case 'bytes':
-      writer.tag(number, WireType.LengthDelimited).bytes(item as Uint8Array);
-      return;
-    case 'int32':
-      writer.tag(number, WireType.Varint).int32(item as number);
-      return;
-    case 'int64':
-      writer.tag(number, WireType.Varint).int64(item as bigint);
-      return;
-    case 'uint64':
-      writer.tag(number, WireType.Varint).uint64(item as bigint);
-      return;
-    case 'float':
-      writer.tag(number, WireType.Bit32).float(item as number);
-      return;
-    case 'double':
-      writer.tag(number, WireType.Bit64).double(item as number);
-      return;
-    default:
-      writer.tag(number, WireType.LengthDelimited).bytes(encode(type, item as Draft));
-  }
+  return encodeMessage(name, draft);
 }
 
 export function port(name: string, elemType: number, shape: readonly (number | string)[]): Draft {
