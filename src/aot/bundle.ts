@@ -3,13 +3,23 @@
 
 import { compileGraph } from '../compile.ts';
 import { SinterError } from '../errors.ts';
-import type { BundledKernel, BundleTarget, Entry, Manifest, Weight } from '../player/manifest.ts';
+import type {
+  BundledImage,
+  BundledKernel,
+  BundledProgram,
+  BundleTarget,
+  Entry,
+  Manifest,
+  Weight,
+} from '../player/manifest.ts';
 import type { HostTensor } from '../io/host.ts';
 import type { ProgramKernel } from '../runtime/program.ts';
-import { gpuTarget, wasmTarget, type Target } from '../schedule/target.ts';
+import { gpuTarget, wasmTarget } from '../schedule/target.ts';
 import type { Handle } from '../tensor/handle.ts';
+import type { ImageCompiler } from './cuda-images.ts';
+import { cudaTargetFor, usualArchs } from './cuda-target.ts';
 import { traceEntry, type EntryPoint, type TracedEntry } from './entry.ts';
-import { guideOf, scriptOf, typesOf } from './texts.ts';
+import { guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
 import { isPacked, pack, partsOf, type WeightFormat } from './formats.ts';
 import { overStored, type Stored } from './storage.ts';
 import { WeightTable, weightFiles } from './weights.ts';
@@ -28,8 +38,18 @@ export interface BundleOptions {
   readonly format?: WeightFormat;
   /** Most bytes of a file of weights; all in one by default. */
   readonly shardSize?: number;
-  /** The code that runs bundles for these targets. */
-  readonly player: string;
+  /** The code that runs bundles for these targets, and the files that it loads beside it. */
+  readonly player: Player;
+  /** What GPUs CUDA's kernels are compiled for, and by what; without a compiler a bundle has their sources alone. */
+  readonly archs?: readonly string[];
+  readonly compiler?: ImageCompiler;
+}
+
+export interface Player {
+  /** Leaves `sinterPlayer` behind, with `loadBundle`. */
+  readonly script: string;
+  /** By name: `cuda.js`. */
+  readonly modules: ReadonlyMap<string, string>;
 }
 
 export interface Bundle {
@@ -37,8 +57,6 @@ export interface Bundle {
   /** Contents by path in the folder. */
   readonly files: ReadonlyMap<string, string | Uint8Array>;
 }
-
-const targets: Readonly<Record<BundleTarget, Target>> = { webgpu: gpuTarget, wasm: wasmTarget };
 
 /** Compiles entries for targets. Throws what the compiler has against them, and E_UNSUPPORTED at what no bundle can do. */
 export async function bundleOf(points: readonly EntryPoint[], options: BundleOptions): Promise<Bundle> {
@@ -53,9 +71,9 @@ export async function bundleOf(points: readonly EntryPoint[], options: BundleOpt
   const entries: Record<string, Entry> = {};
   for (const { point, traced: recorded } of traced) {
     const one = overStored(recorded, stored);
-    const programs = Object.fromEntries(
-      options.targets.map((target) => [target, bundled(point, one, target, files)]),
-    );
+    const programs: Partial<Record<BundleTarget, BundledProgram>> = {};
+    for (const target of options.targets)
+      programs[target] = await bundled(point, one, target, options, files);
     entries[point.name] = { ...one.entry, programs };
   }
   const shards = weightFiles(weights, values, options.shardSize ?? Infinity);
@@ -68,12 +86,10 @@ export async function bundleOf(points: readonly EntryPoint[], options: BundleOpt
     entries,
   };
   files.set('program.json', `${JSON.stringify(manifest)}\n`);
-  files.set('index.js', scriptOf(manifest, options.player));
+  files.set('index.js', scriptOf(manifest, options.player.script));
+  for (const [name, script] of options.player.modules) files.set(name, script);
   files.set('index.d.ts', typesOf(manifest, options.targets));
-  files.set(
-    'package.json',
-    `${JSON.stringify({ type: 'module', main: 'index.js', types: 'index.d.ts' }, null, 2)}\n`,
-  );
+  files.set('package.json', packageOf(options.targets));
   files.set('README.md', guideOf(manifest, options.title, options.targets, files));
   return { manifest, files };
 }
@@ -113,21 +129,47 @@ async function storedWeights(
 }
 
 /** An entry's program for a target; its kernels become files, equal ones the same. */
-function bundled(
+async function bundled(
   { name }: EntryPoint,
   { graph, scalars, donate }: TracedEntry,
   target: BundleTarget,
+  options: BundleOptions,
   files: Map<string, string | Uint8Array>,
-): Entry['programs'][BundleTarget] {
+): Promise<BundledProgram> {
+  const cuda = cudaTargetFor(options.archs ?? usualArchs);
+  const targets = { cuda: cuda.target, webgpu: gpuTarget, wasm: wasmTarget };
   const { program } = compileGraph(graph, targets[target], { scalars, donate });
   if (program.steps.some(({ kind }) => kind === 'host'))
     throw new SinterError('E_UNSUPPORTED', `build: ${name} has steps that only the interpreter runs`);
   const width = Math.max(2, String(program.kernels.length - 1).length);
   const kernels = program.kernels.map(({ source, ...kernel }, i): BundledKernel => {
-    const file = `kernels/${name}-${String(i).padStart(width, '0')}-${kernel.name}.${target === 'wasm' ? 'wasm' : 'wgsl'}`;
+    const file = `kernels/${name}-${String(i).padStart(width, '0')}-${kernel.name}.${extensions[target]}`;
     return { ...kernel, file: withFile(files, file, contentOf(target, source)) };
   });
-  return { ...program, kernels };
+  if (target !== 'cuda') return { ...program, kernels };
+  const images = await imagesOf(name, program.kernels, options, files);
+  return { ...program, kernels, arch: cuda.arch, images };
+}
+
+const extensions = { cuda: 'cu', webgpu: 'wgsl', wasm: 'wasm' } as const satisfies Record<
+  BundleTarget,
+  string
+>;
+
+/** An entry's kernels compiled, in files. */
+async function imagesOf(
+  entry: string,
+  kernels: readonly ProgramKernel[],
+  { archs = usualArchs, compiler }: BundleOptions,
+  files: Map<string, string | Uint8Array>,
+): Promise<BundledImage[]> {
+  if (compiler === undefined || kernels.length === 0) return [];
+  const images: BundledImage[] = [];
+  for (const arch of archs) {
+    const path = `kernels/${entry}-${arch}.${arch.startsWith('sm_') ? 'cubin' : 'ptx'}`;
+    images.push({ arch, file: withFile(files, path, await compiler.compile(kernels, arch)) });
+  }
+  return images;
 }
 
 function contentOf(target: BundleTarget, source: ProgramKernel['source']): string | Uint8Array {

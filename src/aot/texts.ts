@@ -1,7 +1,14 @@
 // The texts of a bundle: `index.js`, its types, and a README whose snippet runs as it is.
 
 import { bundleArrays } from './arrays.ts';
-import type { BundleTarget, Entry, EntryInput, Manifest, TensorType } from '../player/manifest.ts';
+import type {
+  BundledImage,
+  BundleTarget,
+  Entry,
+  EntryInput,
+  Manifest,
+  TensorType,
+} from '../player/manifest.ts';
 
 /** Where users import a bundle from. */
 const script = './index.js';
@@ -31,13 +38,14 @@ ${methods.join('\n')}
 /** `index.d.ts`. */
 export function typesOf({ entries, weights }: Manifest, targets: readonly BundleTarget[]): string {
   const names = weights.map(({ name }) => JSON.stringify(name)).join(' | ') || 'never';
+  const hasCuda = targets.includes('cuda');
   return `// Elements lie in rows; f16 and bf16 are given by their bits.
 
 export interface LoadOptions {
   /** Which target; the first that works here by default: ${targets.join(', then ')}. */
   target?: ${targets.map((target) => `'${target}'`).join(' | ')};
-  /** A device of your own, for webgpu (a GPUDevice); disposing of the model leaves it alone. */
-  device?: object;
+  /** A device of your own, for webgpu (a GPUDevice); disposing of the model leaves it alone.${hasCuda ? ' Which GPU, for cuda; 0 by default.' : ''} */
+${hasCuda ? '  device?: object | number;' : '  device?: object;'}
   /** Threads, for wasm; by default as many as there are cores, where memory can be shared. */
   threads?: number;
   /** Where the files of this folder lie; beside index.js by default. */
@@ -97,6 +105,9 @@ export function guideOf(
     `${Math.ceil(sizes.reduce((total, [path, bytes]) => total + (test(path) ? bytes : 0), 0) / 1024)} KiB`;
   const inputs = entry.inputs.map((input) => `  ${key(input.name)}: ${exampleOf(input)},`);
   const call = `await model${/^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`}`;
+  const hasCuda = targets.includes('cuda');
+  const archs = new Set(Object.values(entries).flatMap(({ programs }) => programs.cuda?.images ?? []));
+  const compiled = hasCuda ? `; CUDA's are compiled ${archsText([...archs])}` : '';
   const rows = Object.entries(entries).map(
     ([title, one]) =>
       `| \`${title}\` | ${one.inputs.map((input) => `\`${input.name}\` ${typeText(input)}`).join(', ')} | ${one.outputs
@@ -105,7 +116,7 @@ export function guideOf(
   );
   return `# ${title}
 
-Made by ${producer}, for ${targets.join(' and ')}. The folder needs no package: serve it, or import it in Node 20 or newer.
+Made by ${producer}, for ${listed(targets)}. ${hasCuda ? 'CUDA runs in Node, by way of the package koffi (`npm install koffi`); else the' : 'The'} folder needs no package: serve it, or import it in Node 20 or newer.
 
 \`\`\`js
 import { load } from '${script}';
@@ -125,12 +136,43 @@ ${rows.join('\n')}
 | file | what it is |
 | --- | --- |
 | \`index.js\`, \`index.d.ts\` | the code (${sum((path) => path === 'index.js')}) and its types |
-| \`program.json\` | calls, buffers and steps |
-| \`kernels/\` | the kernels as they run (${sum((path) => path.startsWith('kernels/'))}) |
-${weights.length === 0 ? '' : `| \`*.safetensors\` | ${weights.length} weights (${sum((path) => path.endsWith('.safetensors'))}) |\n`}
+${hasCuda ? `| \`cuda.js\` | what CUDA needs besides (${sum((path) => path === 'cuda.js')}); other targets never load it |\n` : ''}| \`program.json\` | calls, buffers and steps |
+| \`kernels/\` | the kernels as they run (${sum((path) => path.startsWith('kernels/'))})${compiled} |
+${weights.length === 0 ? '' : `| \`*.safetensors\` | ${weights.length} weights (${sum((path) => path.endsWith('.safetensors'))}) |\n`}${
+    targets.includes('wasm')
+      ? `
 WebAssembly uses several threads where memory can be shared: in Node, and in pages served with
 \`Cross-Origin-Opener-Policy: same-origin\` and \`Cross-Origin-Embedder-Policy: require-corp\`.
-`;
+`
+      : ''
+  }`;
+}
+
+/** For what GPUs, and what happens on others. */
+function archsText(images: readonly BundledImage[]): string {
+  const archs = [...new Set(images.map(({ arch }) => arch))];
+  const others = 'by NVRTC where they run';
+  return archs.length === 0 ? others : `for ${listed(archs)}, for other GPUs ${others}`;
+}
+
+/** `a, b and c`. */
+function listed(words: readonly string[]): string {
+  return words.join(', ').replace(/, ([^,]*)$/, ' and $1');
+}
+
+/** package.json: what makes the folder a package, and lets installers say what is missing. */
+export function packageOf(targets: readonly BundleTarget[]): string {
+  const koffi = {
+    peerDependencies: { koffi: '^3.3.4' },
+    peerDependenciesMeta: { koffi: { optional: true } },
+  };
+  const all = {
+    type: 'module',
+    main: 'index.js',
+    types: 'index.d.ts',
+    ...(targets.includes('cuda') && koffi),
+  };
+  return `${JSON.stringify(all, null, 2)}\n`;
 }
 
 function byteLength(content: string | Uint8Array): number {

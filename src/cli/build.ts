@@ -4,7 +4,9 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { bundleOf } from '../aot/bundle.ts';
+import { bundleOf, type Player } from '../aot/bundle.ts';
+import { findImageCompiler, type ImageCompiler } from '../aot/cuda-images.ts';
+import { cudaTargetFor, usualArchs } from '../aot/cuda-target.ts';
 import type { EntryPoint } from '../aot/entry.ts';
 import { weightFormats, type WeightFormat } from '../aot/formats.ts';
 import { SinterError } from '../errors.ts';
@@ -20,7 +22,9 @@ import { readDims } from './dims.ts';
 import { expectOwnTensors, loadModule } from './program-file.ts';
 import { version } from './version.ts';
 
-const known: readonly BundleTarget[] = ['webgpu', 'wasm'];
+/** In the order in which bundles try them. */
+const known: readonly BundleTarget[] = ['cuda', 'webgpu', 'wasm'];
+const usual = 'webgpu,wasm';
 
 /** What `--json` prints. */
 export interface BuildResult {
@@ -30,6 +34,8 @@ export interface BuildResult {
   /** Kernels by target, and dispatches: how often one runs when every entry is called once. */
   readonly kernels: Readonly<Partial<Record<BundleTarget, number>>>;
   readonly dispatches: Readonly<Partial<Record<BundleTarget, number>>>;
+  /** GPUs that CUDA's kernels are compiled for; none where there is no compiler. */
+  readonly archs?: readonly string[];
   readonly weights: number;
   /** Bytes of `index.js`, and gzipped, and of all files. */
   readonly script: number;
@@ -53,10 +59,15 @@ export const buildCommand: Command = {
     about: 'an ONNX model, or a module with functions and inputs for them',
   },
   options: {
-    target: { type: 'string', value: 'LIST', about: 'webgpu, wasm, or both (webgpu,wasm; the default)' },
+    target: { type: 'string', value: 'LIST', about: 'of cuda, webgpu and wasm; webgpu,wasm by default' },
     out: { type: 'string', value: 'DIR', about: 'the folder to write; made when missing' },
     export: { type: 'string', value: 'LIST', about: 'which functions of FILE; all by default' },
     dim: { type: 'string', value: 'LIST', about: 'sizes that a model leaves open: batch=1,length=128' },
+    arch: {
+      type: 'string',
+      value: 'LIST',
+      about: `GPUs to compile CUDA's kernels for; ${usualArchs.join(',')} by default; sm_90a alone uses what only that has`,
+    },
     dtype: {
       type: 'string',
       value: 'FORMAT',
@@ -73,6 +84,7 @@ export const buildCommand: Command = {
     'sinter build model.ts --out bundle',
     'sinter build model.ts --export predict --target wasm --out bundle',
     'sinter build language.ts --out bundle --dtype q8_0 --shard-size 32',
+    'sinter build model.onnx --target cuda,wasm --arch sm_90a --out bundle',
   ],
   run: async (values, output) => {
     const file = text(values, 'file');
@@ -82,6 +94,7 @@ export const buildCommand: Command = {
     if (out === undefined)
       throw new UsageError(`build: no folder given\n  try: sinter build ${file} --out bundle`);
     const targets = chosenTargets(values);
+    const archs = chosenArchs(values, targets);
     const format = chosenFormat(values);
     const shard = wholeNumber(values, 'shard-size', 0, 1);
     // Weights are computed here, whatever the bundle is for.
@@ -89,6 +102,7 @@ export const buildCommand: Command = {
     output.live(`build: loading ${file}`);
     const { points, names, state } = await sourceOf(file, values);
     output.live(`build: compiling ${points.map(({ name }) => name).join(', ')}`);
+    const compiler = targets.includes('cuda') ? await findImageCompiler() : undefined;
     const { manifest, files } = await bundleOf(points, {
       targets,
       producer: `sinter ${version()}`,
@@ -97,6 +111,8 @@ export const buildCommand: Command = {
       names,
       player: await playerFor(targets),
       format,
+      archs,
+      ...(compiler !== undefined && { compiler }),
       ...(shard > 0 && { shardSize: shard * 2 ** 20 }),
     });
     for (const [path, content] of files) {
@@ -113,6 +129,7 @@ export const buildCommand: Command = {
       entries: Object.keys(manifest.entries),
       kernels: Object.fromEntries(targets.map((target) => [target, kernelsOf(target)])),
       dispatches: Object.fromEntries(targets.map((target) => [target, dispatchesOf(manifest, target)])),
+      ...(targets.includes('cuda') && { archs: compiler === undefined ? [] : archs }),
       weights: manifest.weights.length,
       script: script.length,
       scriptGzip: gzipSync(script, { level: 9 }).length,
@@ -134,11 +151,23 @@ export const buildCommand: Command = {
       ],
       ['weights', bytes((path) => path.endsWith('.safetensors')), `${result.weights} tensors`],
     ];
+    if (result.archs !== undefined)
+      rows.splice(1, 0, [
+        'cuda.js',
+        bytes((path) => path === 'cuda.js'),
+        compiledFor(result.archs, compiler),
+      ]);
     output.line(
       `wrote ${out}\n\n${table(['file', 'size', 'what it is'], rows, [1])}\n\n${join(out, 'README.md')} shows how to use it`,
     );
   },
 };
+
+function compiledFor(archs: readonly string[], compiler: ImageCompiler | undefined): string {
+  return compiler === undefined
+    ? 'neither NVRTC nor nvcc is here: kernels are compiled where they run'
+    : `kernels are compiled for ${archs.join(', ')} by ${compiler.name}`;
+}
 
 function dispatchesOf({ entries }: Manifest, target: BundleTarget): number {
   const steps = Object.values(entries).flatMap((entry) => entry.programs[target]?.steps ?? []);
@@ -166,11 +195,24 @@ async function sourceOf(file: string, values: Values): Promise<Source> {
 }
 
 function chosenTargets(values: Values): BundleTarget[] {
-  const names = (text(values, 'target') ?? known.join()).split(',').map((name) => name.trim());
+  const names = (text(values, 'target') ?? usual).split(',').map((name) => name.trim());
   const strange = names.find((name) => !(known as readonly string[]).includes(name));
   if (strange !== undefined)
     throw new UsageError(`--target: there are no bundles for '${strange}': expected ${known.join(', ')}`);
   return known.filter((name) => names.includes(name));
+}
+
+function chosenArchs(values: Values, targets: readonly BundleTarget[]): readonly string[] {
+  const list = text(values, 'arch');
+  if (list === undefined) return usualArchs;
+  if (!targets.includes('cuda')) throw new UsageError('--arch: expects --target with cuda');
+  const archs = list.split(',').map((name) => name.trim());
+  try {
+    cudaTargetFor(archs);
+  } catch (error) {
+    throw new UsageError(`--arch: ${(error as Error).message}`);
+  }
+  return [...new Set(archs)];
 }
 
 function chosenFormat(values: Values): WeightFormat {
@@ -225,12 +267,14 @@ function namesOf(found: Readonly<Record<string, unknown>>): Map<Handle, string> 
 }
 
 /** The code that runs bundles for these targets, as `npm run build` made it. */
-async function playerFor(targets: readonly BundleTarget[]): Promise<string> {
-  const places = ['../players/', '../../dist/players/'].map(
-    (folder) => new URL(`${folder}${targets.join('-')}.js`, import.meta.url),
-  );
-  const place = places.find((url) => existsSync(url));
-  if (place === undefined)
-    throw new SinterError('E_STATE', `${places[0]!.pathname} is not there\n  try: npm run build`);
-  return readFile(place, 'utf8');
+async function playerFor(targets: readonly BundleTarget[]): Promise<Player> {
+  const folders = ['../players/', '../../dist/players/'].map((path) => new URL(path, import.meta.url));
+  const folder = folders.find((url) => existsSync(url));
+  if (folder === undefined)
+    throw new SinterError('E_STATE', `${folders[0]!.pathname} is not there\n  try: npm run build`);
+  const read = (name: string): Promise<string> => readFile(new URL(name, folder), 'utf8');
+  return {
+    script: await read(`${targets.join('-')}.js`),
+    modules: new Map(targets.includes('cuda') ? [['cuda.js', await read('modules/cuda.js')]] : []),
+  };
 }

@@ -150,6 +150,7 @@ interface BundleModule {
   load(options: {
     readonly target?: string;
     readonly threads?: number;
+    readonly device?: number;
     readonly onProgress?: (progress: BundleProgress) => void;
   }): Promise<BundleModel>;
 }
@@ -184,10 +185,10 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
     throw new UsageError(`${folder} ${problem}: ${known.join(', ')}\n  try: --export ${known[0] ?? 'NAME'}`);
   }
   const { load } = (await import(pathToFileURL(resolve(files[0]!)).href)) as BundleModule;
-  const [target, threads] = choice.device?.split(':') ?? [];
+  const [target, number] = choice.device?.split(':') ?? [];
   const model = await load({
     ...(target !== undefined && { target }),
-    ...(threads !== undefined && { threads: Number(threads) }),
+    ...(number !== undefined && { [target === 'cuda' ? 'device' : 'threads']: Number(number) }),
     onProgress: ({ loadedBytes, totalBytes, compiledKernels, totalKernels }) =>
       choice.onProgress(
         `loading: ${Math.floor((100 * loadedBytes) / Math.max(1, totalBytes))} % of the weights, ${compiledKernels} of ${totalKernels} kernels`,

@@ -4,7 +4,7 @@
 import type { ElementType, KernelOutline, ProgramOutline } from '../runtime/program.ts';
 
 /** Targets that bundles run on by themselves. */
-export type BundleTarget = 'webgpu' | 'wasm';
+export type BundleTarget = 'cuda' | 'webgpu' | 'wasm';
 
 export interface Manifest {
   readonly version: 1;
@@ -82,6 +82,19 @@ export type ScalarSource =
   | { readonly counter: 0 | 1; readonly offset: number };
 
 /** A program whose kernels lie in files of their own. */
-export type BundledProgram = Omit<ProgramOutline, 'kernels'> & { readonly kernels: readonly BundledKernel[] };
+export type BundledProgram = Omit<ProgramOutline, 'kernels'> & {
+  readonly kernels: readonly BundledKernel[];
+  /** CUDA: what GPUs the kernels are written for: `compute_80` and later, or `compute_90a` alone. */
+  readonly arch?: string;
+  /** CUDA: all kernels compiled, for some of these GPUs. */
+  readonly images?: readonly BundledImage[];
+};
+
+/** A cubin, or PTX. */
+export interface BundledImage {
+  /** `sm_80`, or `compute_80` for PTX. */
+  readonly arch: string;
+  readonly file: string;
+}
 
 export type BundledKernel = KernelOutline & { readonly file: string };

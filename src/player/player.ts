@@ -67,29 +67,20 @@ type Openers = Readonly<Partial<Record<BundleTarget, Opener>>>;
 export async function loadBundle(openers: Openers, base: string, options: LoadOptions = {}): Promise<Model> {
   const folder = new URL('./', options.base ?? base);
   const text = new TextDecoder().decode(await readWhole(new URL('program.json', folder), options.signal));
-  const model = await open(openers, JSON.parse(text) as Manifest, options, base);
-  try {
-    await model.load(folder, options);
-    return model;
-  } catch (error) {
-    model.dispose();
-    throw error;
-  }
-}
-
-async function open(
-  openers: Openers,
-  manifest: Manifest,
-  options: LoadOptions,
-  base: string,
-): Promise<LoadingModel> {
+  const manifest = JSON.parse(text) as Manifest;
   const targets = Object.keys(openers) as BundleTarget[];
-  const wanted = targets.filter((target) => options.target === undefined || target === options.target);
   const reasons: string[] = [];
-  for (const target of wanted) {
+  for (const target of targets) {
+    if ((options.target ?? target) !== target) continue;
+    let model: LoadingModel | undefined;
     try {
-      return await openers[target]!(manifest, options, base);
+      model = await openers[target]!(manifest, options, base);
+      await model.load(folder, options);
+      return model;
     } catch (error) {
+      model?.dispose();
+      // A machine may show only with the programs that it has not what it takes.
+      if (model !== undefined && (error as SinterError).code !== 'E_DEVICE') throw error;
       reasons.push((error as Error).message);
     }
   }

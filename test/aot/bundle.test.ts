@@ -294,7 +294,7 @@ describe('over a network', () => {
   });
 
   test('a target that the bundle has not is refused', async () => {
-    expect(player(['wasm'])).toContain('sinterPlayer');
+    expect(player(['wasm']).script).toContain('sinterPlayer');
     await expect(load({ target: 'cuda' as 'wasm' })).rejects.toThrow(
       'the bundle is for webgpu and wasm, not for cuda',
     );

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { bundleOf, type Bundle, type BundleOptions } from '../../src/aot/bundle.ts';
+import { bundleOf, type Bundle, type BundleOptions, type Player } from '../../src/aot/bundle.ts';
 import type { EntryPoint } from '../../src/aot/entry.ts';
 import type { BundleTarget } from '../../src/player/manifest.ts';
 
@@ -12,7 +12,7 @@ const project = path.resolve(import.meta.dirname, '../..');
 let players: string | undefined;
 
 /** The code that runs bundles for these targets. */
-export function player(targets: readonly BundleTarget[]): string {
+export function player(targets: readonly BundleTarget[]): Player {
   if (players === undefined) {
     players = temporary();
     const script = path.join(project, 'scripts', 'players.ts');
@@ -20,7 +20,12 @@ export function player(targets: readonly BundleTarget[]): string {
     const made = spawnSync(process.execPath, [loader, script, players], { encoding: 'utf8' });
     if (made.status !== 0) throw new Error(`players gave ${made.status}:\n${made.stderr}`);
   }
-  return fs.readFileSync(path.join(players, `${targets.join('-')}.js`), 'utf8');
+  const folder = players;
+  const read = (name: string): string => fs.readFileSync(path.join(folder, name), 'utf8');
+  return {
+    script: read(`${targets.join('-')}.js`),
+    modules: new Map(targets.includes('cuda') ? [['cuda.js', read('modules/cuda.js')]] : []),
+  };
 }
 
 const made: string[] = [];

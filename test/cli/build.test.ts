@@ -51,7 +51,12 @@ test.each([
   [['build', 'nothing.ts', '--out', 'x'], 'there is no file nothing.ts'],
   [
     ['build', module, '--out', 'x', '--target', 'abacus'],
-    "there are no bundles for 'abacus': expected webgpu, wasm",
+    "there are no bundles for 'abacus': expected cuda, webgpu, wasm",
+  ],
+  [['build', module, '--out', 'x', '--arch', 'sm_80'], '--arch: expects --target with cuda'],
+  [
+    ['build', module, '--out', 'x', '--target', 'cuda', '--arch', 'sm_80,volta'],
+    "--arch: 'volta' is no GPU: expected names as sm_80, sm_90a or compute_80",
   ],
   [['build', module, '--out', 'x', '--export', 'nothing'], "exports no function 'nothing'"],
   [['build', module, '--out', 'x', '--shard-size', '0'], 'expects a whole number of at least 1'],

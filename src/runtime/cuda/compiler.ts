@@ -3,7 +3,9 @@
 
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';
-import type { Nvrtc } from './nvrtc.ts';
+import type { Gpu } from './gpu.ts';
+import type { LibraryOptions } from './library.ts';
+import { openNvrtc, type Nvrtc } from './nvrtc.ts';
 
 /** Machine code for one kind of GPU, or PTX where NVRTC is older than the GPU. */
 export interface Arch {
@@ -34,6 +36,22 @@ export function archFor({ calls, cell, version }: Nvrtc, capability: number, dev
   return { name: `compute_${Math.max(...older)}`, isVirtual: true };
 }
 
+/** NVRTC, set to compile for a GPU; rejects with E_DEVICE where there is none that can. */
+export async function openCompiler(
+  { driver, name, capability }: Gpu,
+  options: LibraryOptions = {},
+): Promise<{ readonly arch: Arch; readonly compiler: Compiler; readonly version: string }> {
+  const { env = process.env } = options;
+  const nvrtc = await openNvrtc(name, Math.floor(driver.version / 1000), options);
+  const arch = archFor(nvrtc, capability, name);
+  const extra = (env['SINTER_CUDA_OPTIONS'] ?? '').split(/\s+/).filter((option) => option !== '');
+  const version = `NVRTC ${nvrtc.version.join('.')}`;
+  return { arch, compiler: new Compiler(nvrtc, arch, name, extra), version };
+}
+
+/** What kernels are meant to be compiled with: products are fused into sums where they say fma, and nowhere else. */
+export const kernelOptions: readonly string[] = ['--std=c++17', '--fmad=false'];
+
 export class Compiler {
   readonly options: readonly string[];
   readonly #nvrtc: Nvrtc;
@@ -44,8 +62,7 @@ export class Compiler {
     this.#nvrtc = nvrtc;
     this.#arch = arch;
     this.#device = device;
-    // Products are fused into sums where a kernel says fma, and nowhere else.
-    this.options = [`--gpu-architecture=${arch.name}`, '--std=c++17', '--fmad=false', ...extra];
+    this.options = [`--gpu-architecture=${arch.name}`, ...kernelOptions, ...extra];
   }
 
   /** What, besides the source, the image depends on. */

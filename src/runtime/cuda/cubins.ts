@@ -5,6 +5,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { cacheFolder } from '../cache.ts';
 
 /** Where a kernel was found. */
 export interface Found {
@@ -89,6 +90,15 @@ export class Cubins {
     } catch {
       // Another process tidies too.
     }
+  }
+}
+
+/** Where compiled kernels are kept; without a writable cache folder they are compiled anew in every process. */
+export function usualFolder(): string | undefined {
+  try {
+    return path.join(cacheFolder(), 'cuda');
+  } catch {
+    return undefined;
   }
 }
 

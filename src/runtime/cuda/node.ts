@@ -1,16 +1,13 @@
 // Node only: opens CUDA devices. Comes in: which one, and the environment; goes out: the device with its facts. Loaded by a dynamic
 // import, so that a browser never sees it, nor koffi, which is loaded only here.
 
-import * as path from 'node:path';
-import { cacheFolder } from '../cache.ts';
 import type { Device, DeviceFacts } from '../device.ts';
-import { archFor, Compiler, type Arch } from './compiler.ts';
-import { Cubins } from './cubins.ts';
+import { openCompiler, type Arch } from './compiler.ts';
+import { Cubins, usualFolder } from './cubins.ts';
 import { CudaDevice } from './device.ts';
 import { openDriver } from './driver.ts';
 import { deviceName, findGpu, type Gpu } from './gpu.ts';
 import type { LibraryOptions } from './library.ts';
-import { openNvrtc } from './nvrtc.ts';
 
 export interface CudaOptions extends LibraryOptions {
   /** Bytes all buffers together may take. Default: what the driver gives. */
@@ -39,19 +36,6 @@ export async function openCudaDevice(ordinal: number, options: CudaOptions = {})
   });
 }
 
-/** NVRTC, set to compile for a GPU; rejects with E_DEVICE where there is none that can. */
-export async function openCompiler(
-  { driver, name, capability }: Gpu,
-  options: LibraryOptions = {},
-): Promise<{ readonly arch: Arch; readonly compiler: Compiler; readonly version: string }> {
-  const { env = process.env } = options;
-  const nvrtc = await openNvrtc(name, Math.floor(driver.version / 1000), options);
-  const arch = archFor(nvrtc, capability, name);
-  const extra = (env['SINTER_CUDA_OPTIONS'] ?? '').split(/\s+/).filter((option) => option !== '');
-  const version = `NVRTC ${nvrtc.version.join('.')}`;
-  return { arch, compiler: new Compiler(nvrtc, arch, name, extra), version };
-}
-
 function factsOf(gpu: Gpu, arch: Arch, compiler: string): DeviceFacts {
   const { name, title, size, among, capability, multiprocessors, limits } = gpu;
   return {
@@ -66,13 +50,4 @@ function factsOf(gpu: Gpu, arch: Arch, compiler: string): DeviceFacts {
     multiprocessors,
     limits,
   };
-}
-
-/** Where compiled kernels are kept; without a writable cache folder they are compiled anew in every process. */
-export function usualFolder(): string | undefined {
-  try {
-    return path.join(cacheFolder(), 'cuda');
-  } catch {
-    return undefined;
-  }
 }

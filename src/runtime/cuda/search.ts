@@ -19,6 +19,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The oldest CUDA that Sinter works with. */
 export const firstVersion = 12;
 
+/** The newest that there is, for who has no driver to ask. */
+export const latestVersion = 13;
+
 /** The driver library: what SINTER_CUDA_DRIVER names and nothing else, or where systems keep it. */
 export function driverPlaces(env: Environment, platform: NodeJS.Platform): SearchPlace[] {
   const named = env['SINTER_CUDA_DRIVER'];

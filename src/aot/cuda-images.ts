@@ -1,0 +1,82 @@
+// Node only: CUDA C to machine code where a bundle is built: by NVRTC as it is done at run time, else by nvcc. Neither asks for a GPU.
+
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { DeviceError } from '../errors.ts';
+import { archNamed } from '../runtime/cuda/arch.ts';
+import { Compiler, kernelOptions } from '../runtime/cuda/compiler.ts';
+import { openNvrtc, type Nvrtc } from '../runtime/cuda/nvrtc.ts';
+import { latestVersion } from '../runtime/cuda/search.ts';
+import type { ProgramKernel } from '../runtime/program.ts';
+
+export interface ImageCompiler {
+  /** `NVRTC 13.0`, `nvcc 13.0`. */
+  readonly name: string;
+  /** One image of all kernels: machine code for `sm_80`, PTX for `compute_80`. Rejects with what the compiler says. */
+  compile(kernels: readonly ProgramKernel[], arch: string): Promise<Uint8Array>;
+}
+
+/** What errors name as the place. */
+const device = 'build';
+
+/** The machine's compiler; undefined where there is none. */
+export async function findImageCompiler(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<ImageCompiler | undefined> {
+  try {
+    return byNvrtc(await openNvrtc(device, latestVersion, { env }));
+  } catch (error) {
+    if (!(error instanceof DeviceError && error.code === 'E_DEVICE')) throw error;
+  }
+  const homes = [env['CUDA_HOME'], env['CUDA_PATH'], '/usr/local/cuda', '/opt/cuda'];
+  const files = ['nvcc', ...homes.flatMap((home) => (home ? [join(home, 'bin', 'nvcc')] : []))];
+  for (const file of files) {
+    const { status, stdout } = spawnSync(file, ['--version'], { encoding: 'utf8' });
+    if (status === 0) return byNvcc(file, /release (\d+\.\d+)/.exec(stdout)?.[1] ?? '');
+  }
+  return undefined;
+}
+
+function byNvrtc(nvrtc: Nvrtc): ImageCompiler {
+  return {
+    name: `NVRTC ${nvrtc.version.join('.')}`,
+    compile: async (kernels, name) => {
+      const arch = { name, isVirtual: archNamed(name)?.isVirtual === true };
+      const compilation = await new Compiler(nvrtc, arch, device, []).compile(kernels);
+      if ('image' in compilation) return compilation.image;
+      const [kernel, complaint] = [...compilation.complaints][0] ?? [undefined, compilation.log];
+      throw refusal(name, complaint, kernel);
+    },
+  };
+}
+
+function byNvcc(file: string, version: string): ImageCompiler {
+  return {
+    name: `nvcc ${version}`,
+    compile: async (kernels, name) => {
+      const folder = await mkdtemp(join(tmpdir(), 'sinter-nvcc-'));
+      try {
+        const [source, image] = [join(folder, 'kernels.cu'), join(folder, 'image')];
+        await writeFile(source, kernels.map((kernel) => kernel.source).join('\n'));
+        const kind = archNamed(name)?.isVirtual === true ? '--ptx' : '--cubin';
+        const options = [`--gpu-architecture=${name}`, kind, ...kernelOptions, '-w', '-o', image, source];
+        await promisify(execFile)(file, options).catch((error: { readonly stderr?: string }) => {
+          throw refusal(name, error.stderr?.trim() || String(error));
+        });
+        return new Uint8Array(await readFile(image));
+      } finally {
+        await rm(folder, { recursive: true });
+      }
+    },
+  };
+}
+
+function refusal(arch: string, complaint: string, kernel?: string): DeviceError {
+  return new DeviceError('E_VALIDATION', device, `CUDA C does not compile for ${arch}: ${complaint}`, {
+    ...(kernel !== undefined && { kernel }),
+    hint: '--arch with GPUs that the compiler knows',
+  });
+}
