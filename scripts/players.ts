@@ -21,7 +21,7 @@ const choices = targets.reduce<string[][]>(
 /** Everything that `input` needs, in one file. */
 async function inOneFile(input: InputOptions, format: OutputOptions): Promise<string> {
   const build = await rolldown(input);
-  const { output } = await build.generate({ ...format, minify: true });
+  const { output } = await build.generate({ ...format, minify: true, generatedCode: { symbols: false } });
   await build.close();
   if (output.length !== 1) throw new Error(`${String(input.input)} came in ${output.length} files`);
   return output[0].code;

@@ -3,6 +3,7 @@
 
 import { compileGraph } from '../compile.ts';
 import { SinterError } from '../errors.ts';
+import { topological } from '../ir/graph.ts';
 import type {
   BundledImage,
   BundledKernel,
@@ -10,16 +11,25 @@ import type {
   BundleTarget,
   Entry,
   Manifest,
+  Ports,
   Weight,
 } from '../player/manifest.ts';
 import type { HostTensor } from '../io/host.ts';
-import type { ProgramKernel } from '../runtime/program.ts';
-import { gpuTarget, wasmTarget } from '../schedule/target.ts';
+import type { Program, ProgramKernel } from '../runtime/program.ts';
+import { gpuTarget, wasmTarget, type Target } from '../schedule/target.ts';
 import type { Handle } from '../tensor/handle.ts';
 import type { ImageCompiler } from './cuda-images.ts';
 import { cudaTargetFor, usualArchs } from './cuda-target.ts';
-import { traceEntry, type EntryPoint, type TracedEntry } from './entry.ts';
+import {
+  traceEntry,
+  type EntryPoint,
+  type Result,
+  type TracedEntry,
+  type Wire,
+  type Wiring,
+} from './entry.ts';
 import { guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
+import { openEntry, type OpenPoint } from './sizes.ts';
 import { isPacked, pack, partsOf, type WeightFormat } from './formats.ts';
 import { overStored, type Stored } from './storage.ts';
 import { WeightTable, weightFiles } from './weights.ts';
@@ -58,23 +68,44 @@ export interface Bundle {
   readonly files: ReadonlyMap<string, string | Uint8Array>;
 }
 
+/** A function at one set of its sizes, as it is recorded for some of the targets. */
+interface Recorded {
+  readonly targets: readonly BundleTarget[];
+  readonly traced: TracedEntry;
+}
+
 /** Compiles entries for targets. Throws what the compiler has against them, and E_UNSUPPORTED at what no bundle can do. */
-export async function bundleOf(points: readonly EntryPoint[], options: BundleOptions): Promise<Bundle> {
+export async function bundleOf(
+  points: readonly (EntryPoint | OpenPoint)[],
+  options: BundleOptions,
+): Promise<Bundle> {
   const table = new WeightTable(options.names ?? new Map());
-  const traced = points.map((point) => ({ point, traced: traceEntry(point, options.state, table) }));
+  const recorded = points.map((point) => {
+    const { name, sizes, at } = 'at' in point ? point : { name: point.name, sizes: [{}], at: () => point };
+    const cases = sizes.map((own) => {
+      const { traced, variants } = variantsOf(at(own), options, table);
+      return { sizes: own, traced, variants };
+    });
+    return { name, cases, ...openEntry(name, cases) };
+  });
+  const variants = recorded.flatMap(({ cases }) => cases.flatMap((one) => one.variants));
   const { weights, values, stored } = await storedWeights(
     table,
     options.format ?? 'f32',
-    traced.map((one) => one.traced),
+    variants.map(({ traced }) => traced),
   );
   const files = new Map<string, string | Uint8Array>();
   const entries: Record<string, Entry> = {};
-  for (const { point, traced: recorded } of traced) {
-    const one = overStored(recorded, stored);
-    const programs: Partial<Record<BundleTarget, BundledProgram>> = {};
-    for (const target of options.targets)
-      programs[target] = await bundled(point, one, target, options, files);
-    entries[point.name] = { ...one.entry, programs };
+  for (const { name, cases, entry, sizes } of recorded) {
+    const programs: Partial<Record<BundleTarget, BundledProgram[]>> = {};
+    for (const [i, { variants }] of cases.entries())
+      for (const { targets, traced } of variants)
+        for (const target of targets) {
+          const label = [name, ...Object.values(cases[i]!.sizes)].join('-');
+          const program = await bundled(label, overStored(traced, stored), target, options, files);
+          (programs[target] ??= []).push({ ...program, sizes: sizes[i]! });
+        }
+    entries[name] = { ...entry, programs };
   }
   const shards = weightFiles(weights, values, options.shardSize ?? Infinity);
   for (const { file, bytes } of shards) files.set(file.name, bytes);
@@ -94,50 +125,100 @@ export async function bundleOf(points: readonly EntryPoint[], options: BundleOpt
   return { manifest, files };
 }
 
+/** A function as callers see it, and recorded for targets with 64-bit integers and for those without. */
+function variantsOf(
+  point: EntryPoint,
+  options: BundleOptions,
+  table: WeightTable,
+): { readonly traced: TracedEntry; readonly variants: readonly Recorded[] } {
+  const { targets: wanted, state } = options;
+  const { targets } = targetsOf(options);
+  const traced = traceEntry(point, state, table);
+  const lacks = (target: BundleTarget): boolean => !targets[target].dtypes.includes('i64');
+  const isWide =
+    point.narrow !== undefined && topological(traced.graph.outputs).some(({ dtype }) => dtype === 'i64');
+  if (!isWide || !wanted.some(lacks)) return { traced, variants: [{ targets: wanted, traced }] };
+  const narrow = traceEntry(point, state, table, true);
+  return {
+    traced,
+    variants: [
+      { targets: wanted.filter((target) => !lacks(target)), traced },
+      { targets: wanted.filter(lacks), traced: narrow },
+    ],
+  };
+}
+
 /** Weights as they are stored: their types, their values, and where each weight's begin. */
 async function storedWeights(
   table: WeightTable,
   format: WeightFormat,
   traced: readonly TracedEntry[],
 ): Promise<{ readonly weights: Weight[]; readonly values: HostTensor[]; readonly stored: Stored[] }> {
+  const weightsOf = (results: readonly Result[], wires: readonly Wire[]): number[] =>
+    results.flatMap((from) => {
+      const wire = 'input' in from ? wires[from.input] : undefined;
+      return wire !== undefined && 'weight' in wire ? [wire.weight] : [];
+    });
   // What a call hands out is handed out as it is.
   const shown = new Set(
-    traced.flatMap(({ entry: { outputs, updates, wiring } }) =>
-      [...outputs, ...updates].flatMap(({ from }) => {
-        const wire = 'input' in from ? wiring[from.input] : undefined;
-        return wire !== undefined && 'weight' in wire ? [wire.weight] : [];
-      }),
+    traced.flatMap(({ wiring: { results, updates, wires } }) =>
+      weightsOf([...results, ...updates.map(({ from }) => from)], wires),
     ),
+  );
+  const used = new Set(
+    traced.flatMap(({ wiring: { wires, updates } }) => [
+      ...wires.flatMap((wire) => ('weight' in wire ? [wire.weight] : [])),
+      ...updates.map(({ weight }) => weight),
+    ]),
   );
   const all = await table.values();
   const weights: Weight[] = [];
   const values: HostTensor[] = [];
-  const stored = table.all.map((weight, i): Stored => {
+  const stored: Stored[] = [];
+  const constants: number[] = [];
+  const isConstant = (i: number): boolean =>
+    used.has(i) && !shown.has(i) && !table.isNamed(i) && !table.all[i]!.state;
+  for (const [i, weight] of table.all.entries()) {
     const own = !weight.state && !shown.has(i) && isPacked(format, weight) ? format : 'f32';
-    const first = weights.length;
+    // Constants come anew with each recording.
+    const twin = isConstant(i) ? constants.find((other) => isSame(all[other]!, all[i]!)) : undefined;
+    if (twin !== undefined) {
+      stored.push(stored[twin]!);
+      continue;
+    }
+    if (isConstant(i)) constants.push(i);
+    stored.push({ format: own, first: weights.length });
+    if (!used.has(i)) continue;
     if (own === 'f32') {
-      weights.push(weight);
+      const { name, dtype, shape, state } = weight;
+      weights.push({ name, dtype, shape, state });
       values.push(all[i]!);
-      return { format: own, first };
+      continue;
     }
     for (const { suffix, dtype, shape } of partsOf(own, weight.shape))
       weights.push({ name: weight.name + suffix, dtype, shape, state: false });
     values.push(...pack(own, all[i]!));
-    return { format: own, first };
-  });
+  }
   return { weights, values, stored };
+}
+
+function isSame(one: HostTensor, other: HostTensor): boolean {
+  return (
+    one.dtype === other.dtype &&
+    `${one.shape}` === `${other.shape}` &&
+    one.data.every((byte, i) => byte === other.data[i])
+  );
 }
 
 /** An entry's program for a target; its kernels become files, equal ones the same. */
 async function bundled(
-  { name }: EntryPoint,
-  { graph, scalars, donate }: TracedEntry,
+  name: string,
+  { graph, scalars, donate, wiring, inputs: given }: TracedEntry,
   target: BundleTarget,
   options: BundleOptions,
   files: Map<string, string | Uint8Array>,
-): Promise<BundledProgram> {
-  const cuda = cudaTargetFor(options.archs ?? usualArchs);
-  const targets = { cuda: cuda.target, webgpu: gpuTarget, wasm: wasmTarget };
+): Promise<Omit<BundledProgram, 'sizes'>> {
+  const { cuda, targets } = targetsOf(options);
   const { program } = compileGraph(graph, targets[target], { scalars, donate });
   if (program.steps.some(({ kind }) => kind === 'host'))
     throw new SinterError('E_UNSUPPORTED', `build: ${name} has steps that only the interpreter runs`);
@@ -146,9 +227,18 @@ async function bundled(
     const file = `kernels/${name}-${String(i).padStart(width, '0')}-${kernel.name}.${extensions[target]}`;
     return { ...kernel, file: withFile(files, file, contentOf(target, source)) };
   });
-  if (target !== 'cuda') return { ...program, kernels };
+  const ports = portsOf(program, wiring, given.length);
+  if (target !== 'cuda') return { ...program, kernels, ports };
   const images = await imagesOf(name, program.kernels, options, files);
-  return { ...program, kernels, arch: cuda.arch, images };
+  return { ...program, kernels, ports, arch: cuda.arch, images };
+}
+
+function targetsOf({ archs = usualArchs }: BundleOptions): {
+  readonly cuda: ReturnType<typeof cudaTargetFor>;
+  readonly targets: Readonly<Record<BundleTarget, Target>>;
+} {
+  const cuda = cudaTargetFor(archs);
+  return { cuda, targets: { cuda: cuda.target, webgpu: gpuTarget, wasm: wasmTarget } };
 }
 
 const extensions = { cuda: 'cu', webgpu: 'wgsl', wasm: 'wasm' } as const satisfies Record<
@@ -170,6 +260,23 @@ async function imagesOf(
     images.push({ arch, file: withFile(files, path, await compiler.compile(kernels, arch)) });
   }
   return images;
+}
+
+/** Where a program has what its entry and the bundle give and get. */
+function portsOf({ inputs, outputs }: Program, wiring: Wiring, count: number): Ports {
+  const { wires, sources, results, updates, draws, overflow } = wiring;
+  const bufferOf = (from: Result): number => ('output' in from ? outputs[from.output]! : inputs[from.input]!);
+  return {
+    args: Array.from({ length: count }, (_, argument) => {
+      const at = wires.findIndex((wire) => 'argument' in wire && wire.argument === argument);
+      return inputs[at] ?? -1;
+    }),
+    weights: wires.flatMap((wire, i) => ('weight' in wire ? [{ ...wire, buffer: inputs[i]! }] : [])),
+    scalars: sources,
+    results: [...results, ...(overflow === undefined ? [] : [{ output: overflow }])].map(bufferOf),
+    updates: updates.map(({ weight, from }) => ({ weight, buffer: bufferOf(from) })),
+    draws,
+  };
 }
 
 function contentOf(target: BundleTarget, source: ProgramKernel['source']): string | Uint8Array {

@@ -3,7 +3,7 @@
 
 import { SinterError } from '../errors.ts';
 import type { Graph } from '../ir/graph.ts';
-import type { Entry, EntryInput, EntryOutput, ScalarSource, TensorType, Wire } from '../player/manifest.ts';
+import type { EntryInput, ScalarSource, TensorType } from '../player/manifest.ts';
 import type { Handle } from '../tensor/handle.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { ScalarOrigin } from '../tensor/trace.ts';
@@ -18,22 +18,71 @@ export interface EntryPoint {
   readonly fn: (...args: never[]) => unknown;
   /** Examples of what it is called with, without the state: their dtypes and shapes are what callers must give. */
   readonly inputs: readonly unknown[];
+  /** The same function for targets without 64-bit integers. */
+  readonly narrow?: NarrowPoint;
 }
 
-/** An entry without its programs, and what these are compiled from. */
+/** A function that takes and gives i32 where callers have i64. */
+export interface NarrowPoint {
+  readonly fn: (...args: never[]) => NarrowResult;
+  readonly inputs: readonly unknown[];
+}
+
+export interface NarrowResult {
+  readonly result: unknown;
+  /** A bool that is true when an integer left 32 bits, where one can. */
+  readonly overflow: Tensor | undefined;
+}
+
+/** An entry as it was recorded, and what its programs are compiled from. */
 export interface TracedEntry {
-  readonly entry: Omit<Entry, 'programs'>;
+  readonly inputs: readonly EntryInput[];
+  readonly outputs: readonly NamedTensor[];
+  readonly wiring: Wiring;
   readonly graph: Graph;
   readonly scalars: ReadonlySet<number>;
   /** Parameters that outputs may take the place of. */
   readonly donate: ReadonlyMap<number, number>;
 }
 
-/** Traces an entry. `state`: the tree that all entries share, if there is one. Throws E_UNSUPPORTED at what no bundle can do. */
-export function traceEntry(point: EntryPoint, state: unknown, weights: WeightTable): TracedEntry {
+/** What the parts of a graph are to the entry. */
+export interface Wiring {
+  /** What the graph's parameters are that are no run-time scalars, in order. */
+  readonly wires: readonly Wire[];
+  /** What the run-time scalars are. */
+  readonly sources: readonly ScalarSource[];
+  /** Where the entry's outputs are, in their order. */
+  readonly results: readonly Result[];
+  /** Weights that have a new value after a call. */
+  readonly updates: readonly { readonly weight: number; readonly from: Result }[];
+  /** Groups of random words that a call draws. */
+  readonly draws: number;
+  /** An output that is true when a 64-bit integer left the 32 bits that it is carried in. */
+  readonly overflow?: number;
+}
+
+/** An output of the graph, or one of its parameters handed through. */
+export type Result = { readonly output: number } | { readonly input: number };
+
+/** An argument, by its place among the entry's inputs, or a weight. */
+export type Wire = { readonly argument: number } | { readonly weight: number };
+
+type NamedTensor = TensorType & { readonly name: string };
+
+/**
+ * Traces an entry. `state`: the tree that all entries share, if there is one. `isNarrow`: as it is for targets without 64-bit integers.
+ * Throws E_UNSUPPORTED at what no bundle can do.
+ */
+export function traceEntry(
+  point: EntryPoint,
+  state: unknown,
+  weights: WeightTable,
+  isNarrow = false,
+): TracedEntry {
   const hasState = state !== undefined;
-  const flat = flatten(hasState ? [state, ...point.inputs] : point.inputs, 'build');
-  const traced = traceFlat(point.fn, flat);
+  const { fn, inputs: examples } = (isNarrow ? point.narrow : undefined) ?? point;
+  const flat = flatten(hasState ? [state, ...examples] : examples, 'build');
+  const traced = traceFlat(fn, flat);
   const names = argumentNames(point.fn, flat, hasState);
   const isOfState = (leaf: number): boolean => hasState && flat.paths[leaf]!.startsWith('[0]');
 
@@ -51,57 +100,81 @@ export function traceEntry(point: EntryPoint, state: unknown, weights: WeightTab
     leaf === undefined
       ? weights.captured(handle)
       : weights.ofState(flat.paths[leaf]!.slice('[0]'.length), handle);
-  const wiring = traced.inputs.map(({ origin, part }): Wire => {
+  const wires = traced.inputs.map(({ origin, part }): Wire => {
     if (part === 'grad') throw unsupported(point, 'reads gradients that were there before the call');
     if (origin.kind === 'captured') return { weight: weightOf(origin.handle, undefined) };
     if (!isOfState(origin.leaf)) return { argument: placeOfLeaf.get(origin.leaf)! };
     return { weight: weightOf(handleOf(flat.leaves[origin.leaf] as Tensor), origin.leaf) };
   });
-  const { outputs, updates } = results(point, traced, wiring, flat, hasState, weights);
+  const { outputs, updates, overflow } = results({ point, traced, wires, flat, hasState, isNarrow }, weights);
   const kept = [
-    ...new Set([...outputs, ...updates].flatMap(({ from }) => ('output' in from ? [from.output] : []))),
+    ...new Set(
+      [...outputs, ...updates, ...overflow].flatMap(({ from }) => ('output' in from ? [from.output] : [])),
+    ),
   ];
   const renumbered = new Map(kept.map((output, i) => [output, i]));
-  const settled = <T extends { readonly from: EntryOutput['from'] }>(one: T): T =>
-    'output' in one.from ? { ...one, from: { output: renumbered.get(one.from.output)! } } : one;
+  const settled = (from: Result): Result =>
+    'output' in from ? { output: renumbered.get(from.output)! } : from;
   const computed = traced.graph.parameters.length - traced.scalarIndices.size;
   const tensors = traced.graph.parameters.filter((_, i) => !traced.scalarIndices.has(i));
   for (const { from } of [...outputs, ...updates])
     if ('input' in from && from.input >= computed)
       throw unsupported(point, 'returns a value that it does nothing with');
-  const entry = {
-    inputs,
-    outputs: outputs.map(settled),
-    wiring: wiring.slice(0, computed),
-    scalars: traced.scalars.map((origin) => scalarSource(origin, flat, placeOfLeaf)),
-    updates: updates.map(settled),
+  const flag = overflow.map(({ from }) => settled(from)).find((from) => 'output' in from);
+  const wiring: Wiring = {
+    wires: wires.slice(0, computed),
+    sources: traced.scalars.map((origin) => scalarSource(origin, flat, placeOfLeaf)),
+    results: outputs.map(({ from }) => settled(from)),
+    updates: updates.map(({ weight, from }) => ({ weight, from: settled(from) })),
     draws: Number(traced.counts),
+    ...(flag !== undefined && { overflow: flag.output }),
   };
   const donate = new Map<number, number>();
-  for (const { weight, from } of entry.updates) {
+  for (const { weight, from } of wiring.updates) {
     if (!('output' in from)) continue;
-    const input = entry.wiring.findIndex((wire) => 'weight' in wire && wire.weight === weight);
+    const input = wiring.wires.findIndex((wire) => 'weight' in wire && wire.weight === weight);
     if (input >= 0) donate.set(tensors[input]!.attrs.index, from.output);
   }
   const graph = { parameters: traced.graph.parameters, outputs: kept.map((i) => traced.graph.outputs[i]!) };
-  return { entry, graph, scalars: traced.scalarIndices, donate };
+  return {
+    inputs,
+    outputs: outputs.map(({ name, dtype, shape }) => ({ name, dtype, shape })),
+    wiring,
+    graph,
+    scalars: traced.scalarIndices,
+    donate,
+  };
+}
+
+interface Recorded {
+  readonly point: EntryPoint;
+  readonly traced: Traced;
+  readonly wires: readonly Wire[];
+  readonly flat: Flat;
+  readonly hasState: boolean;
+  /** What was recorded gives a `NarrowResult`. */
+  readonly isNarrow: boolean;
+}
+
+interface Results {
+  readonly outputs: readonly (NamedTensor & { readonly from: Result })[];
+  readonly updates: Wiring['updates'];
+  /** Where it is told that integers left 32 bits; none or one. */
+  readonly overflow: readonly { readonly from: Result }[];
 }
 
 /** What leaves the function: results for callers, and new values of weights. */
 function results(
-  point: EntryPoint,
-  traced: Traced,
-  wiring: readonly Wire[],
-  flat: Flat,
-  hasState: boolean,
+  { point, traced, wires, flat, hasState, isNarrow }: Recorded,
   weights: WeightTable,
-): { readonly outputs: readonly EntryOutput[]; readonly updates: Entry['updates'] } {
-  const from = (source: Source): EntryOutput['from'] =>
+): Results {
+  const from = (source: Source): Result =>
     source.kind === 'output' ? { output: source.index } : { input: source.index };
-  const outputs: EntryOutput[] = [];
-  const updates: Entry['updates'][number][] = [];
+  const outputs: Results['outputs'][number][] = [];
+  const updates: Wiring['updates'][number][] = [];
+  const overflow: { readonly from: Result }[] = [];
   const update = (weight: number, source: Source): void => {
-    const wire = source.kind === 'input' ? wiring[source.index] : undefined;
+    const wire = source.kind === 'input' ? wires[source.index] : undefined;
     if (wire !== undefined && 'weight' in wire && wire.weight === weight) return;
     weights.change(weight);
     updates.push({ weight, from: from(source) });
@@ -112,8 +185,13 @@ function results(
     ),
   );
   const stateReturned: string[] = [];
-  pathsOf(traced.structure).forEach((path, i) => {
+  pathsOf(traced.structure).forEach((whole, i) => {
     const leaf = traced.results[i]!;
+    if (isNarrow && whole === '.overflow') {
+      if (leaf.kind !== 'static') overflow.push({ from: from(leaf) });
+      return;
+    }
+    const path = isNarrow ? whole.slice('.result'.length) : whole;
     const own = /^\.state(?=[.[]|$)/.test(path) && hasState ? path.slice('.state'.length) : undefined;
     if (own !== undefined) {
       stateReturned.push(own);
@@ -144,7 +222,7 @@ function results(
       throw unsupported(point, `assigns to its argument ${flat.paths[origin.leaf]}`);
     update(weights.captured(origin.handle), source);
   }
-  return { outputs, updates };
+  return { outputs, updates, overflow };
 }
 
 function scalarSource(

@@ -1,8 +1,7 @@
 // Entries over stored weights: parameters that stand for a weight become those that it is stored as, expanded where they were read.
 
 import { rewrite, GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
-import type { Wire } from '../player/manifest.ts';
-import type { TracedEntry } from './entry.ts';
+import type { Result, TracedEntry, Wire } from './entry.ts';
 import { partsOf, unpack, type WeightFormat } from './formats.ts';
 
 /** Where the parts of a weight stand among those that are stored, and how it is stored. */
@@ -12,13 +11,11 @@ export interface Stored {
 }
 
 /** The entry, with weights as they are stored. */
-export function overStored(
-  { entry, graph, scalars, donate }: TracedEntry,
-  stored: readonly Stored[],
-): TracedEntry {
+export function overStored(traced: TracedEntry, stored: readonly Stored[]): TracedEntry {
+  const { wiring, graph, scalars, donate } = traced;
   const builder = new GraphBuilder();
   const parameters: NodeOf<'parameter'>[] = [];
-  const wiring: Wire[] = [];
+  const wires: Wire[] = [];
   const newScalars = new Set<number>();
   const moved = new Map<number, number>();
   const values = new Map<Node, Node>();
@@ -37,17 +34,17 @@ export function overStored(
       values.set(node as Node, add(node, name));
       return;
     }
-    const wire = entry.wiring[tensors++]!;
+    const wire = wiring.wires[tensors++]!;
     const { format, first } = 'weight' in wire ? stored[wire.weight]! : { format: 'f32' as const, first: 0 };
-    if (!('weight' in wire)) wiring.push(wire);
+    if (!('weight' in wire)) wires.push(wire);
     if (!('weight' in wire) || format === 'f32') {
-      if ('weight' in wire) wiring.push({ weight: first });
+      if ('weight' in wire) wires.push({ weight: first });
       values.set(node as Node, add(node, name));
       return;
     }
     const shape = node.shape as readonly number[];
     const parts = partsOf(format, shape).map((part, k) => {
-      wiring.push({ weight: first + k });
+      wires.push({ weight: first + k });
       return add(part, `${name}${part.suffix}`);
     });
     values.set(node as Node, unpack(builder, format, parts, shape));
@@ -55,19 +52,22 @@ export function overStored(
   const rewritten = rewrite(graph, (node) => values.get(node), builder);
   const places = new Map<number, number>();
   let before = 0;
-  entry.wiring.forEach((wire, i) => {
+  wiring.wires.forEach((wire, i) => {
     places.set(i, before);
     before += 'weight' in wire ? partsOf(stored[wire.weight]!.format, [32]).length : 1;
   });
-  const from = <T extends { readonly from: { readonly output: number } | { readonly input: number } }>(
-    one: T,
-  ): T => ('input' in one.from ? { ...one, from: { input: places.get(one.from.input)! } } : one);
+  const from = (result: Result): Result =>
+    'input' in result ? { input: places.get(result.input)! } : result;
   return {
-    entry: {
-      ...entry,
-      wiring,
-      outputs: entry.outputs.map(from),
-      updates: entry.updates.map((update) => from({ ...update, weight: stored[update.weight]!.first })),
+    ...traced,
+    wiring: {
+      ...wiring,
+      wires,
+      results: wiring.results.map(from),
+      updates: wiring.updates.map((update) => ({
+        weight: stored[update.weight]!.first,
+        from: from(update.from),
+      })),
     },
     graph: { parameters, outputs: rewritten.outputs },
     scalars: newScalars,

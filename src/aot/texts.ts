@@ -7,31 +7,19 @@ import type {
   Entry,
   EntryInput,
   Manifest,
-  TensorType,
+  OpenType,
+  Sizes,
 } from '../player/manifest.ts';
 
 /** Where users import a bundle from. */
 const script = './index.js';
 
-/** `index.js`: the player, and one method for each entry. `player` leaves `sinterPlayer` behind, with `loadBundle`. */
-export function scriptOf({ entries, producer }: Manifest, player: string): string {
-  const methods = Object.keys(entries).map(
-    (name) => `    ${key(name)}: (inputs) => model.call(${JSON.stringify(name)}, inputs),`,
-  );
+/** `index.js`. `player` leaves `sinterPlayer` behind, with `loadBundle`. */
+export function scriptOf({ producer }: Manifest, player: string): string {
   return `// Made by ${producer}: README.md beside this file shows how to use it. It needs nothing but the files in this folder.
 ${player.trim()}
 
-export async function load(options) {
-  const model = await sinterPlayer.loadBundle(import.meta.url, options);
-  return {
-    target: model.target,
-    description: model.description,
-    weight: (name) => model.weight(name),
-    seed: (seed) => model.seed(seed),
-    dispose: () => model.dispose(),
-${methods.join('\n')}
-  };
-}
+export const load = (options) => sinterPlayer.loadBundle(import.meta.url, options);
 `;
 }
 
@@ -61,6 +49,9 @@ export interface Progress {
   readonly totalKernels: number;
 }
 
+/** Elements, and their shape where sizes are open and the elements do not tell them. */
+export type Sized<T> = T | { readonly data: T; readonly shape: readonly number[] };
+
 export type WeightName = ${names};
 
 export interface Model {
@@ -81,7 +72,8 @@ export function load(options?: LoadOptions): Promise<Model>;
 `;
 }
 
-function methodOf([name, { inputs, outputs }]: [string, Entry]): string {
+function methodOf([name, entry]: [string, Entry]): string {
+  const { inputs, outputs } = entry;
   const given = inputs.map(
     (input) => `    /** ${typeText(input)} */\n    ${key(input.name)}: ${inputArray(input)};`,
   );
@@ -89,7 +81,7 @@ function methodOf([name, { inputs, outputs }]: [string, Entry]): string {
     (output) =>
       `    /** ${shapeText(output)} */\n    ${key(output.name)}: ${bundleArrays[output.dtype].name};`,
   );
-  return `  ${key(name)}(inputs: {\n${given.join('\n')}\n  }): Promise<{\n${got.join('\n')}\n  }>;`;
+  return `${entry.built === undefined ? '' : `  /** Built for ${entry.built}. */\n`}  ${key(name)}(inputs: {\n${given.join('\n')}\n  }): Promise<{\n${got.join('\n')}\n  }>;`;
 }
 
 /** README.md. */
@@ -103,10 +95,16 @@ export function guideOf(
   const sizes = [...files].map(([path, content]) => [path, byteLength(content)] as const);
   const sum = (test: (path: string) => boolean): string =>
     `${Math.ceil(sizes.reduce((total, [path, bytes]) => total + (test(path) ? bytes : 0), 0) / 1024)} KiB`;
-  const inputs = entry.inputs.map((input) => `  ${key(input.name)}: ${exampleOf(input)},`);
+  const inputs = entry.inputs.map(
+    (input) => `  ${key(input.name)}: ${exampleOf(input, sizesOf(entry)[0]!)},`,
+  );
   const call = `await model${/^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`}`;
   const hasCuda = targets.includes('cuda');
-  const archs = new Set(Object.values(entries).flatMap(({ programs }) => programs.cuda?.images ?? []));
+  const archs = new Set(
+    Object.values(entries).flatMap(({ programs }) =>
+      (programs.cuda ?? []).flatMap(({ images = [] }) => images),
+    ),
+  );
   const compiled = hasCuda ? `; CUDA's are compiled ${archsText([...archs])}` : '';
   const rows = Object.entries(entries).map(
     ([title, one]) =>
@@ -114,6 +112,13 @@ export function guideOf(
         .map((output) => `\`${output.name}\` ${shapeText(output)}`)
         .join(', ')} |`,
   );
+  const open = Object.entries(entries).flatMap(([title, one]) => {
+    return one.built === undefined ? [] : [`\n\`${title}\` was built for ${one.built}.`];
+  });
+  const shapes =
+    open.length === 0
+      ? ''
+      : `${open.join('')} Which of them a call is of, its elements tell by their number; where they do not, give\n\`{ data, shape }\`.\n`;
   return `# ${title}
 
 Made by ${producer}, for ${listed(targets)}. ${hasCuda ? 'CUDA runs in Node, by way of the package koffi (`npm install koffi`); else the' : 'The'} folder needs no package: serve it, or import it in Node 20 or newer.
@@ -132,7 +137,7 @@ model.dispose();
 | call | takes | gives |
 | --- | --- | --- |
 ${rows.join('\n')}
-
+${shapes}
 | file | what it is |
 | --- | --- |
 | \`index.js\`, \`index.d.ts\` | the code (${sum((path) => path === 'index.js')}) and its types |
@@ -184,18 +189,28 @@ function key(name: string): string {
 }
 
 function inputArray(input: EntryInput): string {
-  return input.kind === 'number' ? 'number' : bundleArrays[input.dtype].name;
+  if (input.kind === 'number') return 'number';
+  const { dtype, shape } = input;
+  const { name } = bundleArrays[dtype];
+  const list = dtype.endsWith('64') ? ' | Int32Array | readonly number[]' : ' | readonly number[]';
+  const elements = /^[iu]/.test(dtype) ? `${name}${list}` : name;
+  return shape.some((size) => typeof size === 'string') ? `Sized<${elements}>` : elements;
 }
 
-function exampleOf(input: EntryInput): string {
+function exampleOf(input: EntryInput, sizes: Sizes): string {
   if (input.kind === 'number') return '0.01';
-  return `new ${bundleArrays[input.dtype].name}(${input.shape.reduce((size, extent) => size * extent, 1)})`;
+  const shape = input.shape.map((size) => (typeof size === 'string' ? sizes[size]! : size));
+  return `new ${bundleArrays[input.dtype].name}(${shape.reduce((size, extent) => size * extent, 1)})`;
 }
 
 function typeText(input: EntryInput): string {
   return input.kind === 'number' ? 'a number' : shapeText(input);
 }
 
-function shapeText({ dtype, shape }: TensorType): string {
+function shapeText({ dtype, shape }: OpenType): string {
   return `${dtype}[${shape.join(', ')}]`;
+}
+
+function sizesOf({ programs }: Entry): readonly Sizes[] {
+  return Object.values(programs)[0]!.map(({ sizes }) => sizes);
 }

@@ -1,7 +1,8 @@
 // The weights of a bundle: tensors of the state by where they lie in it, and captured ones by what they are; and the files they are
 // written to. Those that are all zeros, as moments of optimizers are in the beginning, are in no file.
 
-import { writeSafetensors, readSafetensors } from '../io/safetensors.ts';
+import { dtypeBytes } from '../ir/dtype.ts';
+import { joinSafetensors, readSafetensors } from '../io/safetensors.ts';
 import type { HostTensor } from '../io/host.ts';
 import type { Weight, WeightFile } from '../player/manifest.ts';
 import type { Handle } from '../tensor/handle.ts';
@@ -9,7 +10,12 @@ import { readBytes } from '../tensor/realise.ts';
 
 export class WeightTable {
   readonly #names: ReadonlyMap<Handle, string>;
-  readonly #list: { readonly name: string; readonly handle: Handle; state: boolean }[] = [];
+  readonly #list: {
+    readonly name: string;
+    readonly handle: Handle;
+    readonly isNamed: boolean;
+    state: boolean;
+  }[] = [];
   readonly #ofState = new Map<string, number>();
   readonly #captured = new Map<Handle, number>();
 
@@ -22,7 +28,7 @@ export class WeightTable {
   ofState(path: string, handle: Handle): number {
     const known = this.#ofState.get(path);
     if (known !== undefined) return known;
-    const index = this.#add(path.replace(/^\./, '').replaceAll(/\[(\d+)\]/g, '.$1'), handle);
+    const index = this.#add(path.replace(/^\./, '').replaceAll(/\[(\d+)\]/g, '.$1'), handle, true);
     this.#ofState.set(path, index);
     // A function that captures the tensor means the same weight.
     if (!this.#captured.has(handle)) this.#captured.set(handle, index);
@@ -32,7 +38,8 @@ export class WeightTable {
   captured(handle: Handle): number {
     const known = this.#captured.get(handle);
     if (known !== undefined) return known;
-    const index = this.#add(this.#names.get(handle) ?? `weight${this.#list.length}`, handle);
+    const name = this.#names.get(handle);
+    const index = this.#add(name ?? `weight${this.#list.length}`, handle, name !== undefined);
     this.#captured.set(handle, index);
     return index;
   }
@@ -40,6 +47,11 @@ export class WeightTable {
   /** Notes that calls write it. */
   change(weight: number): void {
     this.#list[weight]!.state = true;
+  }
+
+  /** Whether users gave its name. */
+  isNamed(weight: number): boolean {
+    return this.#list[weight]!.isNamed;
   }
 
   get all(): readonly Weight[] {
@@ -56,11 +68,11 @@ export class WeightTable {
     );
   }
 
-  #add(wished: string, handle: Handle): number {
+  #add(wished: string, handle: Handle, isNamed: boolean): number {
     const taken = new Set(this.#list.map(({ name }) => name));
     let name = wished;
     for (let i = 1; taken.has(name); i++) name = `${wished}_${i}`;
-    return this.#list.push({ name, handle, state: false }) - 1;
+    return this.#list.push({ name, handle, isNamed, state: false }) - 1;
   }
 }
 
@@ -81,8 +93,15 @@ export function weightFiles(
     groups.at(-1)!.push(weight);
     size += data.byteLength;
   });
+  const names = new Set(weights.map(({ name }) => name));
   return groups.map((group, i) => {
-    const bytes = writeSafetensors(group.map((weight) => [weights[weight]!.name, values[weight]!] as const));
+    const widest = group.toSorted((a, b) => dtypeBytes(values[b]!.dtype) - dtypeBytes(values[a]!.dtype));
+    const bytes = joinSafetensors(
+      widest.flatMap((weight) => [
+        [weights[weight]!.name, values[weight]!] as const,
+        ...padding(values[weight]!, names),
+      ]),
+    );
     const { tensors } = readSafetensors(bytes);
     const parts = group.map((weight) => {
       const { data } = tensors.get(weights[weight]!.name)!;
@@ -92,6 +111,16 @@ export function weightFiles(
       groups.length === 1 ? 'weights.safetensors' : `weights-${i + 1}-of-${groups.length}.safetensors`;
     return { file: { name, bytes: bytes.length, parts: parts.toSorted((a, b) => a.start - b.start) }, bytes };
   });
+}
+
+/** What fills a weight's last word, under a name of its own: machines are written in words, and files of this kind have no gaps. */
+function padding({ data }: HostTensor, names: Set<string>): [string, HostTensor][] {
+  const rest = -data.byteLength & 3;
+  if (rest === 0) return [];
+  let name = 'padding';
+  for (let i = 1; names.has(name); i++) name = `padding.${i}`;
+  names.add(name);
+  return [[name, { dtype: 'u8', shape: [rest], data: new Uint8Array(rest) }]];
 }
 
 /** By bits: a negative zero is another number. */

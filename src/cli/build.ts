@@ -12,7 +12,7 @@ import { weightFormats, type WeightFormat } from '../aot/formats.ts';
 import { SinterError } from '../errors.ts';
 import { setDevice } from '../index.ts';
 import { membersOf } from '../nn/module.ts';
-import type { BundleTarget, Manifest } from '../player/manifest.ts';
+import type { BundledProgram, BundleTarget, Manifest } from '../player/manifest.ts';
 import { showBytes, table } from '../table.ts';
 import { handleOf } from '../tensor/tensor.ts';
 import type { Handle } from '../tensor/handle.ts';
@@ -122,7 +122,7 @@ export const buildCommand: Command = {
     const script = Buffer.from(files.get('index.js')!);
     const sizes = [...files].map(([path, content]) => [path, Buffer.byteLength(content)] as const);
     const kernelsOf = (target: BundleTarget): number =>
-      Object.values(manifest.entries).reduce((sum, entry) => sum + entry.programs[target]!.kernels.length, 0);
+      programsOf(manifest, target).reduce((sum, { kernels }) => sum + kernels.length, 0);
     const result: BuildResult = {
       out,
       targets,
@@ -169,8 +169,13 @@ function compiledFor(archs: readonly string[], compiler: ImageCompiler | undefin
     : `kernels are compiled for ${archs.join(', ')} by ${compiler.name}`;
 }
 
-function dispatchesOf({ entries }: Manifest, target: BundleTarget): number {
-  const steps = Object.values(entries).flatMap((entry) => entry.programs[target]?.steps ?? []);
+/** Every entry's programs for a target. */
+function programsOf({ entries }: Manifest, target: BundleTarget): BundledProgram[] {
+  return Object.values(entries).flatMap((entry) => entry.programs[target] ?? []);
+}
+
+function dispatchesOf(manifest: Manifest, target: BundleTarget): number {
+  const steps = programsOf(manifest, target).flatMap((program) => program.steps);
   return steps.filter(({ kind }) => kind === 'dispatch').length;
 }
 

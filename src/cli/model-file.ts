@@ -12,7 +12,7 @@ import { fromHostTensor, toHostTensor, type HostTensor } from '../io/index.ts';
 import { device } from '../tensor/device.ts';
 import type { Span } from '../tensor/profile.ts';
 import { flatten, unflatten } from '../tensor/tree.ts';
-import type { BundledProgram, BundleTarget, Manifest } from '../player/manifest.ts';
+import type { BundledProgram, BundleTarget, Manifest, OpenType, Sizes } from '../player/manifest.ts';
 import { isOnnxFile } from './choice.ts';
 import { UsageError } from './command.ts';
 import { fromPackage } from './optional-package.ts';
@@ -186,9 +186,10 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
   }
   const { load } = (await import(pathToFileURL(resolve(files[0]!)).href)) as BundleModule;
   const [target, number] = choice.device?.split(':') ?? [];
+  const threads = number ?? process.env['SINTER_THREADS'];
   const model = await load({
     ...(target !== undefined && { target }),
-    ...(number !== undefined && { [target === 'cuda' ? 'device' : 'threads']: Number(number) }),
+    ...(target === 'cuda' ? number && { device: Number(number) } : threads && { threads: Number(threads) }),
     onProgress: ({ loadedBytes, totalBytes, compiledKernels, totalKernels }) =>
       choice.onProgress(
         `loading: ${Math.floor((100 * loadedBytes) / Math.max(1, totalBytes))} % of the weights, ${compiledKernels} of ${totalKernels} kernels`,
@@ -200,32 +201,49 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
       ? { name: input.name, dtype: input.dtype, shape: input.shape }
       : { name: input.name, dtype: 'f64', shape: [] },
   );
+  const programs = entry.programs[model.target] ?? [];
+  let [program] = programs;
   return {
     name: `${basename(resolve(folder))}: ${name}`,
     inputs,
     prepare: (given) => {
+      program = programs.find(({ sizes }) =>
+        entry.inputs.every(
+          (input) =>
+            input.kind === 'number' || `${given.get(input.name)!.shape}` === `${shapeAt(input, sizes)}`,
+        ),
+      );
       const values = Object.fromEntries(
         entry.inputs.map((input) => {
-          const { dtype, data } = given.get(input.name)!;
+          const { dtype, data, shape } = given.get(input.name)!;
           const elements: Elements = new bundleArrays[dtype](data.slice().buffer);
           const number = input.kind === 'number' ? (elements as Float64Array)[0] : undefined;
-          return [input.name, number ?? elements];
+          return [input.name, number ?? { data: elements, shape }];
         }),
       );
       return async () => {
         const results = await call(values);
         return new Map(
-          entry.outputs.map(({ name: output, dtype, shape }) => {
-            const { buffer, byteOffset, byteLength } = results[output]!;
-            return [output, { dtype, shape, data: new Uint8Array(buffer, byteOffset, byteLength) }] as const;
+          entry.outputs.map((output) => {
+            const { buffer, byteOffset, byteLength } = results[output.name]!;
+            const shape = shapeAt(output, program?.sizes ?? {});
+            const data = new Uint8Array(buffer, byteOffset, byteLength);
+            return [output.name, { dtype: output.dtype, shape, data }] as const;
           }),
         );
       };
     },
     device: () => Promise.resolve(model.description),
-    steps: stepsOf(entry.programs[model.target]),
+    get steps() {
+      return stepsOf(program);
+    },
     close: () => model.dispose(),
   };
+}
+
+/** A shape at the sizes of a program. */
+function shapeAt({ shape }: OpenType, sizes: Sizes): number[] {
+  return shape.map((size) => (typeof size === 'string' ? sizes[size]! : size));
 }
 
 /** What a bundle's program says of its steps: the code that runs it has no clock. */

@@ -71,6 +71,14 @@ export function writeSafetensors(
   const sorted = [...tensors].sort(
     ([a, x], [b, y]) => dtypeBytes(y.dtype) - dtypeBytes(x.dtype) || (a < b ? -1 : a > b ? 1 : 0),
   );
+  return joinSafetensors(sorted, metadata);
+}
+
+/** A safetensors file whose tensors stand in the order in which they are given. */
+export function joinSafetensors(
+  tensors: readonly (readonly [string, HostTensor])[],
+  metadata: Readonly<Record<string, string>> = {},
+): Uint8Array {
   const notes = Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1));
   const entries: string[] = [];
   if (notes.length > 0) {
@@ -79,7 +87,7 @@ export function writeSafetensors(
   }
   const seen = new Set([metadataKey]);
   let size = 0;
-  for (const [name, tensor] of sorted) {
+  for (const [name, tensor] of tensors) {
     if (seen.has(name)) {
       const fault = name === metadataKey ? 'is reserved' : 'is given twice';
       throw new TensorError('E_VALUE', 'writeSafetensors', `the name ${quote(name)} ${fault}`);
@@ -105,7 +113,7 @@ export function writeSafetensors(
   new DataView(out.buffer).setBigUint64(0, BigInt(headerBytes), true);
   out.set(header, prefix);
   let at = prefix + headerBytes;
-  for (const [, { data }] of sorted) {
+  for (const [, { data }] of tensors) {
     out.set(data, at);
     at += data.length;
   }

@@ -4,19 +4,9 @@ import { SinterError } from '../errors.ts';
 
 /** A file's bytes, all at once. Throws E_IO. */
 export async function readWhole(url: URL, signal: AbortSignal | undefined): Promise<Uint8Array<ArrayBuffer>> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of readPieces(url, undefined, signal)) {
-    pieces.push(piece);
-    size += piece.length;
-  }
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  for await (const piece of readPieces(url, undefined, signal)) pieces.push(piece);
+  return new Uint8Array(await new Blob(pieces).arrayBuffer());
 }
 
 /** How often a broken connection is taken up again without a byte in between. */
@@ -27,7 +17,7 @@ export async function* readPieces(
   url: URL,
   size: number | undefined,
   signal: AbortSignal | undefined,
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let at = 0;
   for (let failures = 0; ;) {
     const before = at;
@@ -59,7 +49,7 @@ async function* fromNetwork(
   url: URL,
   from: number,
   signal: AbortSignal | undefined,
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const headers: HeadersInit = from === 0 ? {} : { range: `bytes=${from}-` };
   const response = await fetch(url, { headers, ...(signal && { signal }) });
   if (!response.ok) throw new Refusal(`the server gave ${response.status} ${response.statusText}`);
@@ -80,7 +70,7 @@ async function* fromNetwork(
 }
 
 /** Browsers never come here: their bundles come from a server. */
-async function* fromDisk(url: URL): AsyncGenerator<Uint8Array> {
+async function* fromDisk(url: URL): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const fs = globalThis.process.getBuiltinModule('node:fs');
-  yield* fs.createReadStream(url, { highWaterMark: 2 ** 20 }) as AsyncIterable<Uint8Array>;
+  yield* fs.createReadStream(url, { highWaterMark: 2 ** 20 }) as AsyncIterable<Uint8Array<ArrayBuffer>>;
 }

@@ -39,7 +39,7 @@ export interface WeightFile {
 export interface WeightPart {
   /** Index into `weights`. */
   readonly weight: number;
-  /** First byte in the file, and how many. */
+  /** First byte in the file, a multiple of 4, and how many; zeros follow up to a whole word. */
   readonly start: number;
   readonly bytes: number;
 }
@@ -48,31 +48,43 @@ export interface WeightPart {
 export interface Entry {
   readonly inputs: readonly EntryInput[];
   readonly outputs: readonly EntryOutput[];
-  /** What the program's inputs are, in its order. */
-  readonly wiring: readonly Wire[];
+  /** Sizes that were left open and built, in words: `batch 1, 4`. */
+  readonly built?: string;
+  /** For each target, a program for each set of sizes that were left open. */
+  readonly programs: Readonly<Partial<Record<BundleTarget, readonly BundledProgram[]>>>;
+}
+
+export type EntryInput = TensorInput | { readonly name: string; readonly kind: 'number' };
+
+export type TensorInput = OpenType & { readonly name: string; readonly kind: 'tensor' };
+
+export type EntryOutput = OpenType & { readonly name: string };
+
+/** The type of a tensor for callers: names stand for sizes that differ from program to program. */
+export interface OpenType {
+  readonly dtype: ElementType;
+  readonly shape: readonly (number | string)[];
+}
+
+/** What the buffers of a program are to its entry, and to the bundle. */
+export interface Ports {
+  /** Where the entry's inputs go, in their order; -1 for numbers, and for tensors that are not read. */
+  readonly args: readonly number[];
+  readonly weights: readonly WeightPort[];
   /** What the run-time scalars that come first in the program are. */
   readonly scalars: readonly ScalarSource[];
+  /** The entry's outputs, in their order, and where 64-bit integers are carried in 32 bits, a bool that is true when one did not fit. */
+  readonly results: readonly number[];
   /** Weights that have a new value after a call. */
-  readonly updates: readonly { readonly weight: number; readonly from: Result }[];
+  readonly updates: readonly WeightPort[];
   /** Groups of random words that a call draws. */
   readonly draws: number;
-  readonly programs: Readonly<Partial<Record<BundleTarget, BundledProgram>>>;
 }
 
-export type EntryInput =
-  | (TensorType & { readonly name: string; readonly kind: 'tensor' })
-  | { readonly name: string; readonly kind: 'number' };
-
-export interface EntryOutput extends TensorType {
-  readonly name: string;
-  readonly from: Result;
+export interface WeightPort {
+  readonly weight: number;
+  readonly buffer: number;
 }
-
-/** An output of the program, or one of its inputs handed through. */
-export type Result = { readonly output: number } | { readonly input: number };
-
-/** An argument, by its place among the entry's inputs, or a weight. */
-export type Wire = { readonly argument: number } | { readonly weight: number };
 
 export type ScalarSource =
   | { readonly argument: number }
@@ -81,14 +93,22 @@ export type ScalarSource =
   | { readonly seed: 0 | 1 }
   | { readonly counter: 0 | 1; readonly offset: number };
 
-/** A program whose kernels lie in files of their own. */
+/**
+ * A program whose kernels lie in files of their own. Where an input or output of the entry is i64 and the program's buffer i32, it is
+ * narrowed on its way in, and widened on its way out.
+ */
 export type BundledProgram = Omit<ProgramOutline, 'kernels'> & {
   readonly kernels: readonly BundledKernel[];
+  readonly ports: Ports;
+  /** The sizes of the entry's names. */
+  readonly sizes: Sizes;
   /** CUDA: what GPUs the kernels are written for: `compute_80` and later, or `compute_90a` alone. */
   readonly arch?: string;
   /** CUDA: all kernels compiled, for some of these GPUs. */
   readonly images?: readonly BundledImage[];
 };
+
+export type Sizes = Readonly<Record<string, number>>;
 
 /** A cubin, or PTX. */
 export interface BundledImage {

@@ -4,9 +4,9 @@
 import { SinterError } from '../errors.ts';
 import { readPieces, readWhole } from './files.ts';
 import type { Machine, Place, Run } from './machine.ts';
-import type { BundleTarget, Entry, Manifest, TensorType } from './manifest.ts';
-import { moved, placesOf, programOf } from './places.ts';
-import { bytesOf, fromBytes, toBytes, type Data } from './values.ts';
+import type { BundledProgram, BundleTarget, Entry, EntryInput, Manifest, TensorType } from './manifest.ts';
+import { moved, placesOf } from './places.ts';
+import { bytesOf, fits, fromBytes, misfit, toBytes, type Data, type Given } from './values.ts';
 import { WeightWriter } from './weights.ts';
 
 export interface LoadOptions {
@@ -30,16 +30,14 @@ export interface Progress {
   readonly totalKernels: number;
 }
 
-export type Inputs = Readonly<Record<string, Data | number>>;
+export type Inputs = Readonly<Record<string, Given>>;
 export type Outputs = Record<string, Data>;
 
-/** A loaded model. */
+/** A loaded model; each entry is a method: it rejects with E_VALUE where inputs do not fit, E_SHAPE at sizes that were not built. */
 export interface Model {
   readonly target: BundleTarget;
   /** What it runs on, in words. */
   readonly description: string;
-  /** Calls an entry. Rejects with E_VALUE where inputs are missing or do not fit. */
-  call(entry: string, inputs: Inputs): Promise<Outputs>;
   /** A weight as it is now: calls of train steps change it. */
   weight(name: string): Promise<Data>;
   /** The seed of random draws from now on. */
@@ -89,12 +87,12 @@ export async function loadBundle(openers: Openers, base: string, options: LoadOp
   throw new SinterError('E_DEVICE', problem);
 }
 
-/** An entry bound to a machine. */
+/** A program bound to a machine. */
 interface Ready<M> {
-  readonly entry: Entry;
-  /** Where each of the program's inputs lies, and each output. */
-  readonly inputs: readonly Place<M>[];
-  readonly outputs: readonly Place<M>[];
+  /** The entry that it is of. */
+  readonly name: string;
+  readonly program: BundledProgram;
+  readonly placeOf: (buffer: number) => Place<M>;
   readonly run: Run<M>;
 }
 
@@ -103,8 +101,8 @@ class LoadedModel<M> implements LoadingModel {
   readonly description: string;
   readonly #manifest: Manifest;
   readonly #machine: Machine<M>;
-  readonly #ready = new Map<string, Ready<M>>();
-  #weights: readonly Place<M>[] = [];
+  #ready: readonly Ready<M>[] = [];
+  #weights: readonly (Place<M> | undefined)[] = [];
   #seed = entropy();
   #counter = 0n;
   #disposed = false;
@@ -118,13 +116,15 @@ class LoadedModel<M> implements LoadingModel {
 
   /** Compiles kernels while weights come in. */
   async load(folder: URL, { onProgress, signal }: LoadOptions): Promise<void> {
-    const { entries, files } = this.#manifest;
-    const programs = Object.entries(entries).map(([name, entry]) => ({
-      name,
-      entry,
-      program: programOf(entry, this.target),
-    }));
-    const plan = placesOf(this.#manifest, this.target, this.#machine);
+    const { entries, files, weights } = this.#manifest;
+    const programs = Object.entries(entries).flatMap(([name, entry]) =>
+      (entry.programs[this.target] ?? []).map((program) => ({ name, program })),
+    );
+    const plan = placesOf(
+      weights,
+      programs.map(({ program }) => program),
+      this.#machine,
+    );
     this.#weights = plan.weights;
     const progress = {
       loadedBytes: 0,
@@ -133,79 +133,112 @@ class LoadedModel<M> implements LoadingModel {
       totalKernels: programs.reduce((sum, { program }) => sum + program.kernels.length, 0),
     };
     const tell = (change: Partial<Progress>): void => onProgress?.(Object.assign(progress, change));
-    const compiling = programs.map(async ({ name, entry, program }) => {
-      const places = plan.entries.get(name)!;
-      const read = (file: string): ReturnType<typeof readWhole> => readWhole(new URL(file, folder), signal);
+    const read = (file: string): ReturnType<typeof readWhole> => readWhole(new URL(file, folder), signal);
+    const compiling = programs.map(async ({ name, program }, i): Promise<Ready<M>> => {
+      const places = plan.programs[i]!;
       const run = await this.#machine.prepare({ program, read, ...places });
-      const at = (index: number): Place<M> => places.placeOf(index);
-      this.#ready.set(name, { entry, inputs: program.inputs.map(at), outputs: program.outputs.map(at), run });
       tell({ compiledKernels: progress.compiledKernels + program.kernels.length });
+      return { name, program, run, placeOf: places.placeOf };
     });
     const loading = files.map(async (file) => {
-      const writer = new WeightWriter(file, (weight, offset, bytes) =>
-        this.#machine.write(moved(this.#weights[weight]!, offset), bytes),
-      );
+      const writer = new WeightWriter(file, (weight, offset, bytes) => {
+        const place = this.#weights[weight];
+        if (place !== undefined) this.#machine.write(moved(place, offset), bytes);
+      });
       for await (const piece of readPieces(new URL(file.name, folder), file.bytes, signal)) {
         writer.take(piece);
         tell({ loadedBytes: progress.loadedBytes + piece.length });
       }
     });
-    await Promise.all([...compiling, ...loading]);
-    for (const ready of this.#ready.values()) await this.#rehearse(ready);
+    [this.#ready] = await Promise.all([Promise.all(compiling), ...loading]);
+    await this.#rehearse();
+    for (const name of Object.keys(entries))
+      Object.assign(this, { [name]: (inputs: Inputs) => this.#call(name, inputs) });
   }
 
-  /** Runs an entry on zeros, so that the engine has made its code when the first call comes; what it changes is put back. */
-  async #rehearse({ entry, run }: Ready<M>): Promise<void> {
+  /** Runs programs once, so that the engine has made its code when the first call comes; what they change is put back. */
+  async #rehearse(): Promise<void> {
+    const changed = new Set(
+      this.#ready.flatMap(({ program }) => program.ports.updates.map(({ weight }) => weight)),
+    );
     const kept = await Promise.all(
-      entry.updates.map(async ({ weight }) => {
+      [...changed].map(async (weight) => {
         const place = this.#weights[weight]!;
         return { place, bytes: await this.#machine.read(place, wholeWords(this.#manifest.weights[weight]!)) };
       }),
     );
-    await run(new Int32Array(entry.scalars.length), []);
+    for (const { program, run } of this.#ready) await run(new Int32Array(program.ports.scalars.length), []);
     for (const { place, bytes } of kept) this.#machine.write(place, bytes);
   }
 
-  async call(name: string, inputs: Inputs): Promise<Outputs> {
+  async #call(name: string, inputs: Inputs): Promise<Outputs> {
     this.#assertAlive();
-    const ready = this.#ready.get(name);
-    if (ready === undefined) {
-      const known = [...this.#ready.keys()].join(', ');
-      throw new SinterError('E_VALUE', `there is no entry ${name}: expected one of ${known}`);
-    }
-    const { entry, run } = ready;
+    const entry = this.#manifest.entries[name]!;
     const unknown = Object.keys(inputs).find((key) => !entry.inputs.some((input) => input.name === key));
     if (unknown !== undefined) {
       const known = entry.inputs.map((input) => input.name).join(', ');
       throw new SinterError('E_VALUE', `${name}: there is no input ${unknown}: expected ${known}`);
     }
-    const given = entry.inputs.map((input) => {
-      const value = inputs[input.name];
-      if (input.kind === 'tensor') return toBytes(name, input, value);
+    const isGiven = (input: EntryInput, { program }: Ready<M>): boolean =>
+      fits(input, inputs[input.name], program.sizes);
+    const all = this.#ready.filter((ready) => ready.name === name);
+    const fitting = all.filter((ready) => entry.inputs.every((input) => isGiven(input, ready)));
+    if (fitting.length === 1) return this.#run(entry, fitting[0]!, inputs);
+    const tensors = entry.inputs.filter((input) => input.kind === 'tensor');
+    const strange =
+      tensors.find((input) => !all.some((ready) => isGiven(input, ready))) ??
+      tensors.find(({ shape }) => shape.some((size) => typeof size === 'string'))!;
+    const sizes = all.map(({ program }) => program.sizes);
+    throw misfit(name, strange, inputs[strange.name], sizes, entry.built);
+  }
+
+  async #run(
+    { inputs, outputs }: Entry,
+    { name, program, placeOf, run }: Ready<M>,
+    values: Inputs,
+  ): Promise<Outputs> {
+    const { buffers, ports, sizes } = program;
+    const given = inputs.map((input, i) => {
+      const value = values[input.name];
+      if (input.kind === 'tensor') {
+        const { dtype } = buffers[ports.args[i]!] ?? input;
+        return toBytes(name, input, dtype, sizes, value);
+      }
       if (typeof value === 'number') return value;
       throw new SinterError('E_VALUE', `${name}: ${input.name} is a number, got ${typeof value}`);
     });
-    entry.wiring.forEach((wire, i) => {
-      if (!('argument' in wire)) return;
-      const bytes = given[wire.argument];
-      if (bytes instanceof Uint8Array && bytes.length > 0) this.#machine.write(ready.inputs[i]!, bytes);
+    ports.args.forEach((buffer, i) => {
+      const bytes = given[i];
+      if (buffer >= 0 && Object(bytes).length > 0) this.#machine.write(placeOf(buffer), bytes as Uint8Array);
     });
-    const words = this.#scalars(entry, given);
-    this.#counter = BigInt.asUintN(64, this.#counter + BigInt(entry.draws));
-    const wanted = entry.outputs.map((output) => ({
-      place: 'output' in output.from ? ready.outputs[output.from.output]! : ready.inputs[output.from.input]!,
-      bytes: bytesOf(output),
+    const words = this.#scalars(program, given);
+    this.#counter = BigInt.asUintN(64, this.#counter + BigInt(ports.draws));
+    const wanted = ports.results.map((buffer) => ({
+      place: placeOf(buffer),
+      bytes: bytesOf(buffers[buffer]!),
     }));
     const found = await run(words, wanted);
-    return Object.fromEntries(entry.outputs.map((output, i) => [output.name, fromBytes(output, found[i]!)]));
+    if (found[outputs.length]?.[0])
+      throw new SinterError(
+        'E_LIMIT',
+        `${name}: a 64-bit integer left the 32 bits that ${this.target} computes with`,
+      );
+    return Object.fromEntries(
+      outputs.map((output, i) => [
+        output.name,
+        fromBytes(output.dtype, buffers[ports.results[i]!]!.dtype, found[i]!),
+      ]),
+    );
   }
 
   async weight(name: string): Promise<Data> {
     this.#assertAlive();
     const index = this.#manifest.weights.findIndex((weight) => weight.name === name);
     const weight = this.#manifest.weights[index];
-    if (weight === undefined) throw new SinterError('E_VALUE', `there is no weight ${name}`);
-    return fromBytes(weight, await this.#machine.read(this.#weights[index]!, bytesOf(weight)));
+    const place = this.#weights[index];
+    if (weight === undefined || place === undefined)
+      throw new SinterError('E_VALUE', `there is no weight ${name}`);
+    return fromBytes(weight.dtype, weight.dtype, await this.#machine.read(place, bytesOf(weight)));
   }
 
   seed(seed: number | bigint): void {
@@ -216,7 +249,7 @@ class LoadedModel<M> implements LoadingModel {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.#ready.clear();
+    this.#ready = [];
     this.#machine.dispose();
   }
 
@@ -224,7 +257,10 @@ class LoadedModel<M> implements LoadingModel {
     if (this.#disposed) throw new SinterError('E_STATE', 'the model was disposed of');
   }
 
-  #scalars({ scalars }: Entry, given: readonly (Uint8Array | number)[]): Int32Array<ArrayBuffer> {
+  #scalars(
+    { ports: { scalars } }: BundledProgram,
+    given: readonly (Uint8Array | number)[],
+  ): Int32Array<ArrayBuffer> {
     const words = new Int32Array(scalars.length);
     const floats = new Float32Array(words.buffer);
     scalars.forEach((source, i) => {

@@ -1,8 +1,9 @@
-// Tensors as callers give and get them: typed arrays by dtype, elements in rows. f16 and bf16 are given by their bits.
+// Tensors as callers give and get them: typed arrays by dtype, elements in rows. f16 and bf16 are given by their bits. What comes as
+// 64-bit integers goes on in 32 where a program carries them so.
 
 import { SinterError } from '../errors.ts';
 import type { ElementType } from '../runtime/program.ts';
-import type { EntryInput, TensorType } from './manifest.ts';
+import type { EntryInput, OpenType, Sizes, TensorInput, TensorType } from './manifest.ts';
 
 /** The elements of a tensor. */
 export type Data =
@@ -17,10 +18,16 @@ export type Data =
   | Float32Array<ArrayBuffer>
   | Float64Array<ArrayBuffer>;
 
+/** Elements as they may be given: integers in any array of them. */
+export type GivenData = Data | readonly (number | bigint)[];
+
+/** What callers give for an input: a number, or elements, with their shape where their count does not tell it. */
+export type Given = number | GivenData | { readonly data: GivenData; readonly shape: readonly number[] };
+
 interface ArrayType {
   readonly name: string;
   readonly BYTES_PER_ELEMENT: number;
-  new (buffer: ArrayBuffer): Data;
+  new (buffer: ArrayBuffer | number): Data;
 }
 
 const arrays: Readonly<Record<ElementType, ArrayType>> = {
@@ -41,33 +48,98 @@ const arrays: Readonly<Record<ElementType, ArrayType>> = {
 
 /** Bytes of a tensor's elements. */
 export function bytesOf({ dtype, shape }: TensorType): number {
-  return arrays[dtype].BYTES_PER_ELEMENT * shape.reduce((size, extent) => size * extent, 1);
+  return arrays[dtype].BYTES_PER_ELEMENT * product(shape);
 }
 
-/** Bytes as elements; they are the caller's alone. */
-export function fromBytes({ dtype }: TensorType, bytes: Uint8Array): Data {
-  return new arrays[dtype](bytes.slice().buffer);
+function product(shape: readonly number[]): number {
+  return shape.reduce((size, extent) => size * extent, 1);
 }
 
-/** What an input holds, as bytes, whole words of them. Throws E_VALUE where it does not fit. */
-export function toBytes(entry: string, input: EntryInput & { kind: 'tensor' }, given: unknown): Uint8Array {
-  const { name, dtype, shape } = input;
-  const array = arrays[dtype];
-  const expected = bytesOf(input);
-  const found = given instanceof array ? given : undefined;
-  if (found?.byteLength !== expected) {
-    const count = expected / array.BYTES_PER_ELEMENT;
-    const got = ArrayBuffer.isView(given)
-      ? `${given.constructor.name} of ${(given as Data).length}`
-      : `${given === null ? 'null' : typeof given}`;
-    throw new SinterError(
-      'E_VALUE',
-      `${entry}: ${name} is ${dtype}[${shape.join(', ')}]: expected ${array.name} of ${count}, got ${got}`,
-    );
+/** Bytes of elements that were carried in a dtype, as elements of their own; they are the caller's alone. */
+export function fromBytes(dtype: ElementType, carried: ElementType, bytes: Uint8Array): Data {
+  const elements = new arrays[carried](bytes.slice().buffer);
+  return dtype === carried ? elements : BigInt64Array.from(elements as Int32Array, BigInt);
+}
+
+/** What an input that `fits` holds, as bytes in the dtype that carries it, whole words of them. Throws E_VALUE at other elements. */
+export function toBytes(
+  entry: string,
+  input: TensorInput,
+  carried: ElementType,
+  sizes: Sizes,
+  value: unknown,
+): Uint8Array {
+  const { data } = parted(value);
+  const isOwn = data instanceof arrays[input.dtype];
+  if (!isOwn && !/^[iu]/.test(input.dtype)) throw misfit(entry, input, value, [sizes]);
+  const { buffer, byteOffset, byteLength } =
+    isOwn && carried === input.dtype ? data : integers(data as Integers, carried, `${entry}: ${input.name}`);
+  const bytes = new Uint8Array(4 * Math.ceil(byteLength / 4));
+  bytes.set(new Uint8Array(buffer, byteOffset, byteLength));
+  return bytes;
+}
+
+type Integers = ArrayLike<number | bigint>;
+
+/** Integers in an array of a dtype. Throws E_VALUE at one that is none, or beyond the dtype's. */
+function integers(data: Integers, dtype: ElementType, what: string): Data {
+  const result = new arrays[dtype](data.length);
+  const isWide = /64/.test(dtype);
+  for (let i = 0; i < data.length; i++) {
+    const value = data[i]!;
+    const isWhole = Number(value) % 1 === 0;
+    if (isWhole) result[i] = isWide ? BigInt(value) : Number(value);
+    // Arrays of integers keep the low bits alone.
+    if (!isWhole || BigInt(result[i]!) !== BigInt(value))
+      throw new SinterError('E_VALUE', `${what}: element ${i} is ${value}, which does not fit ${dtype}`);
   }
-  const bytes = new Uint8Array(found.buffer, found.byteOffset, expected);
-  if (expected % 4 === 0) return bytes;
-  const whole = new Uint8Array(4 * Math.ceil(expected / 4));
-  whole.set(bytes);
-  return whole;
+  return result;
+}
+
+/** Whether what is given has the shape that an input has at these sizes, as far as it tells. */
+export function fits(input: EntryInput, value: unknown, sizes: Sizes): boolean {
+  if (input.kind === 'number') return true;
+  const { data, shape } = parted(value);
+  const own = shapeAt(input, sizes);
+  return isList(data) && data.length === product(own) && (shape === undefined || `${shape}` === `${own}`);
+}
+
+function shapeAt({ shape }: OpenType, sizes: Sizes): number[] {
+  return shape.map((size) => (typeof size === 'string' ? sizes[size]! : size));
+}
+
+function parted(value: unknown): { readonly data: unknown; readonly shape?: readonly number[] } {
+  return isList(value) || !Object(value).shape
+    ? { data: value }
+    : (value as { data: unknown; shape: readonly number[] });
+}
+
+function isList(value: unknown): value is Integers {
+  return Array.isArray(value) || ArrayBuffer.isView(value);
+}
+
+/** What is wrong with what is given for an input, which has one of these sets of sizes: E_SHAPE where they are open. */
+export function misfit(
+  entry: string,
+  input: TensorInput,
+  value: unknown,
+  all: readonly Sizes[],
+  built?: string,
+): SinterError {
+  const { name, dtype, shape: own } = input;
+  const { data, shape } = parted(value);
+  const counts = [...new Set(all.map((sizes) => product(shapeAt(input, sizes))))].join(' or ');
+  const [open, ...more] = own.filter((size) => typeof size === 'string');
+  let got = `${data}`;
+  if (isList(data)) {
+    got = `${data.constructor.name} of ${data.length}`;
+    if (shape) got += ` in [${shape}]`;
+    else if (open && more.length === 0)
+      got += `, ${open} ${data.length / product(shapeAt(input, { [open]: 1 }))}`;
+  }
+  if (built) got += `\n  built for ${built}\n  try: { data, shape }`;
+  return new SinterError(
+    built ? 'E_SHAPE' : 'E_VALUE',
+    `${entry}: ${name} is ${dtype}[${own.join(', ')}]: expected ${arrays[dtype].name} of ${counts}, got ${got}`,
+  );
 }

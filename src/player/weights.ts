@@ -6,11 +6,9 @@ import type { WeightFile, WeightPart } from './manifest.ts';
 export class WeightWriter {
   readonly #parts: readonly WeightPart[];
   readonly #write: (weight: number, offset: number, bytes: Uint8Array) => void;
-  /** Bytes of a weight that do not yet make a word. */
-  readonly #rest = new Uint8Array(4);
-  #held = 0;
+  /** Bytes that do not yet make a word, and where they are in the file. */
+  #rest = new Uint8Array();
   #at = 0;
-  #part = 0;
 
   constructor({ parts }: WeightFile, write: (weight: number, offset: number, bytes: Uint8Array) => void) {
     this.#parts = parts;
@@ -18,35 +16,17 @@ export class WeightWriter {
   }
 
   take(piece: Uint8Array): void {
-    const end = this.#at + piece.length;
-    for (; this.#part < this.#parts.length; this.#part += 1) {
-      const { weight, start, bytes } = this.#parts[this.#part]!;
-      const [from, to] = [Math.max(start, this.#at), Math.min(start + bytes, end)];
-      if (from < to) this.#put(weight, from - start, piece.subarray(from - this.#at, to - this.#at));
-      if (start + bytes > end) break;
-      this.#finish(weight, bytes);
+    const data = new Uint8Array(this.#rest.length + piece.length);
+    data.set(this.#rest);
+    data.set(piece, this.#rest.length);
+    const at = this.#at;
+    const end = at + (data.length & ~3);
+    for (const { weight, start, bytes } of this.#parts) {
+      // The last word of a weight is whole in the file too.
+      const [from, to] = [Math.max(start, at), Math.min(start + 4 * Math.ceil(bytes / 4), end)];
+      if (from < to) this.#write(weight, from - start, data.subarray(from - at, to - at));
     }
+    this.#rest = data.subarray(end - at);
     this.#at = end;
-  }
-
-  #put(weight: number, offset: number, bytes: Uint8Array): void {
-    let taken = 0;
-    while (this.#held % 4 !== 0 && taken < bytes.length) this.#rest[this.#held++] = bytes[taken++]!;
-    if (this.#held === 4) {
-      this.#write(weight, offset + taken - 4, this.#rest);
-      this.#held = 0;
-    }
-    if (this.#held > 0) return;
-    const whole = (bytes.length - taken) & ~3;
-    if (whole > 0) this.#write(weight, offset + taken, bytes.subarray(taken, taken + whole));
-    for (taken += whole; taken < bytes.length;) this.#rest[this.#held++] = bytes[taken++]!;
-  }
-
-  /** The last bytes of a weight, with zeros behind them. */
-  #finish(weight: number, bytes: number): void {
-    if (this.#held === 0) return;
-    this.#rest.fill(0, this.#held);
-    this.#write(weight, bytes - this.#held, this.#rest);
-    this.#held = 0;
   }
 }

@@ -6,6 +6,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { bundleOf, type Bundle, type BundleOptions, type Player } from '../../src/aot/bundle.ts';
 import type { EntryPoint } from '../../src/aot/entry.ts';
+import type { OpenPoint } from '../../src/aot/sizes.ts';
 import type { BundleTarget } from '../../src/player/manifest.ts';
 
 const project = path.resolve(import.meta.dirname, '../..');
@@ -43,7 +44,10 @@ export function removeFolders(): void {
 }
 
 /** Builds functions for both targets. */
-export function built(points: readonly EntryPoint[], options: Partial<BundleOptions> = {}): Promise<Bundle> {
+export function built(
+  points: readonly (EntryPoint | OpenPoint)[],
+  options: Partial<BundleOptions> = {},
+): Promise<Bundle> {
   const { targets = ['webgpu', 'wasm'] } = options;
   return bundleOf(points, {
     producer: 'sinter',

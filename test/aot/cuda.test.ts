@@ -187,7 +187,7 @@ describe('a product by warp groups', () => {
     const square = zeros([512, 512], { dtype: 'bf16' });
     const entry = { name: 'product', fn: fn as EntryPoint['fn'], inputs: [square, square] };
     const alone = await builtForCuda({ archs: ['sm_90a'], state: undefined }, [entry]);
-    const { kernels, arch, images } = alone.manifest.entries['product']!.programs.cuda!;
+    const { kernels, arch, images } = alone.manifest.entries['product']!.programs.cuda![0]!;
     expect([arch, images]).toEqual([
       'compute_90a',
       [{ arch: 'sm_90a', file: 'kernels/product-sm_90a.cubin' }],
@@ -369,7 +369,7 @@ test.skipIf(!nvcc)(
       archs,
       ...(compiler !== undefined && { compiler }),
     });
-    const { images, arch } = manifest.entries['predict']!.programs.cuda!;
+    const { images, arch } = manifest.entries['predict']!.programs.cuda![0]!;
     expect(arch).toBe('compute_80');
     expect(images!.map((image) => image.arch)).toEqual(archs);
     const starts = images!.map(({ file }) =>

@@ -15,7 +15,7 @@ import { loadProgram, type Engine } from './load.ts';
 import { Modules } from './modules.ts';
 import type { Grain } from './cut.ts';
 import { Pool } from './pool.ts';
-import { threading, threadsOfName, type Spawn } from './threads.ts';
+import { threading, threadsFromEnvironment, threadsOfName, type Spawn } from './threads.ts';
 
 const limits: DeviceFacts['limits'] = {
   storageBuffers: 256,
@@ -72,7 +72,7 @@ export class WasmDevice implements Device {
 
   /** Opens a device of this name. Rejects with E_DEVICE where `SINTER_THREADS` makes no sense. */
   static async open(name: string, options: WasmOptions = {}): Promise<WasmDevice> {
-    const chosen = threading(options.threads);
+    const chosen = threading(options.threads ?? threadsFromEnvironment());
     if (chosen.spawn === undefined) return new WasmDevice(name, new Heap(name, false), undefined, chosen.why);
     const heap = new Heap(name, true);
     const { spawn = chosen.spawn, patience, grain } = options;

@@ -33,7 +33,7 @@ export function threadsOfName(name: string): number | undefined {
 }
 
 /** What `SINTER_THREADS` says, where there is an environment. Throws E_DEVICE where that is no number of threads. */
-function threadsFromEnvironment(): number | undefined {
+export function threadsFromEnvironment(): number | undefined {
   const text = typeof process === 'undefined' ? undefined : process.env?.['SINTER_THREADS'];
   if (text === undefined || text === '') return undefined;
   if (/^[1-9]\d*$/.test(text) && Number(text) <= most) return Number(text);
@@ -42,9 +42,9 @@ function threadsFromEnvironment(): number | undefined {
   });
 }
 
-/** Threads for a device: as many as are asked for, as the environment says, or as there are cores (8 at most). */
+/** Threads for a device: as many as are asked for, or as there are cores (8 at most). */
 export function threading(asked: number | undefined): Threading {
-  const count = asked ?? threadsFromEnvironment() ?? Math.min(coreCount(), mostByDefault);
+  const count = asked ?? Math.min(coreCount(), mostByDefault);
   if (count === 1) return {};
   if (globalThis.crossOriginIsolated === false) return { why: 'the page is not cross-origin isolated' };
   if (typeof SharedArrayBuffer === 'undefined') return { why: 'memory is not shared here' };

@@ -1,0 +1,266 @@
+// Sizes left open: a program for each, chosen by what a call is given; and 64-bit integers where a device has none.
+
+import * as fc from 'fast-check';
+import * as path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { EntryPoint } from '../../src/aot/entry.ts';
+import { combinations, openEntry, type OpenPoint } from '../../src/aot/sizes.ts';
+import { cast, setDevice, take, tensor, zeros, type Tensor } from '../../src/index.ts';
+import type { OpenType, Sizes } from '../../src/player/manifest.ts';
+import type { Inputs, LoadOptions, Outputs } from '../../src/player/player.ts';
+import { fits, fromBytes, toBytes } from '../../src/player/values.ts';
+import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
+import { checkLaw } from '../support/property.ts';
+import { built, removeFolders, written } from './bundles.ts';
+
+interface Loaded {
+  run(inputs: Inputs): Promise<Outputs>;
+  weight(name: string): Promise<Float32Array>;
+  dispose(): void;
+}
+type Load = (options: LoadOptions) => Promise<Loaded>;
+
+let gpu: GPUDevice;
+beforeAll(async () => {
+  setDevice('wasm');
+  gpu = await (await softwareAdapter()).requestDevice();
+});
+afterAll(() => {
+  gpu.destroy();
+  removeFolders();
+  setDevice(undefined);
+});
+
+const places: Readonly<Record<string, () => LoadOptions>> = {
+  wasm: () => ({ target: 'wasm', threads: 1 }),
+  webgpu: () => ({ target: 'webgpu', device: gpu }),
+};
+
+async function loaderOf(point: EntryPoint | OpenPoint, state?: unknown): Promise<Load> {
+  const bundle = await built([point], state === undefined ? {} : { state });
+  return ((await import(path.join(written(bundle), 'index.js'))) as { load: Load }).load;
+}
+
+const weights = tensor([1, 2, 3, 4, 5, 6], { shape: [3, 2] });
+/** `[batch, length, 3]` times a weight, summed over the length, counted in a state. */
+const open: OpenPoint = {
+  name: 'run',
+  sizes: combinations(
+    new Map([
+      ['batch', [1, 2]],
+      ['length', [2, 4]],
+    ]),
+  ),
+  at: ({ batch, length }: Sizes) => ({
+    name: 'run',
+    fn: (({ calls }: { calls: Tensor }, x: Tensor, mask: Tensor) => ({
+      state: { calls: calls.add(1) },
+      sums: x.matmul(weights).mul(mask.unsqueeze(-1)).sum(1),
+    })) as never,
+    inputs: [zeros([batch!, length!, 3]), zeros([batch!, length!])],
+  }),
+};
+
+describe('sizes left open', () => {
+  let load: Load;
+  beforeAll(async () => {
+    load = await loaderOf(open, { calls: zeros([1]) });
+  });
+
+  test.each(Object.keys(places))('choose the program on %s, and share the state', async (place) => {
+    const model = await load(places[place]!());
+    for (const [batch, length] of [
+      [1, 2],
+      [2, 4],
+      [1, 2],
+      [2, 2],
+    ] as const) {
+      const x = Float32Array.from({ length: batch * length * 3 }, (_, i) => i % 5);
+      const shape = [batch, length];
+      const mask = new Float32Array(batch * length).fill(1);
+      const inputs = { x: { data: x, shape: [...shape, 3] }, mask: { data: mask, shape } };
+      const { sums } = await model.run(inputs);
+      const expected = tensor(x, { shape: [...shape, 3] })
+        .matmul(weights)
+        .sum(1);
+      expect([...(sums as Float32Array)]).toEqual([...((await expected.data()) as Float32Array)]);
+    }
+    expect([...(await model.weight('calls'))]).toEqual([4]);
+    model.dispose();
+  });
+
+  test('are told by counts of elements where one only has them', async () => {
+    const model = await load(places['wasm']!());
+    const call = (x: number, mask: number): Promise<Outputs> =>
+      model.run({ x: new Float32Array(x), mask: new Float32Array(mask) });
+    expect((await call(6, 2))['sums']).toHaveLength(2);
+    expect((await call(24, 8))['sums']).toHaveLength(4);
+    await expect(call(12, 4)).rejects.toMatchObject({ code: 'E_SHAPE' });
+    await expect(call(12, 4)).rejects.toThrow('built for batch 1, 2; length 2, 4\n  try: { data, shape }');
+    await expect(call(18, 6)).rejects.toThrow(
+      'run: x is f32[batch, length, 3]: expected Float32Array of 6 or 12 or 24, got Float32Array of 18',
+    );
+    const data = new Float32Array(18);
+    await expect(model.run({ x: { data, shape: [3, 2, 3] }, mask: [] })).rejects.toThrow('of 18 in [3,2,3]');
+    model.dispose();
+  });
+
+  test('one that was not built is named', async () => {
+    const one: OpenPoint = {
+      name: 'run',
+      sizes: combinations(new Map([['batch', [1, 4]]])),
+      at: ({ batch }) => ({
+        name: 'run',
+        fn: ((x: Tensor) => x.mul(2)) as never,
+        inputs: [zeros([batch!, 3])],
+      }),
+    };
+    const model = await (await loaderOf(one))(places['wasm']!());
+    const found = await model.run({ x: new Float32Array(12).fill(2) });
+    expect(found['output']).toEqual(new Float32Array(12).fill(4));
+    const wrong = model.run({ x: new Float32Array(9) });
+    await expect(wrong).rejects.toMatchObject({ code: 'E_SHAPE' });
+    await expect(model.run({ x: new Float32Array(9) })).rejects.toThrow(
+      'run: x is f32[batch, 3]: expected Float32Array of 3 or 12, got Float32Array of 9, batch 3\n  built for batch 1, 4',
+    );
+    await expect(model.run({})).rejects.toThrow('got undefined');
+    model.dispose();
+  });
+
+  test('are too many beyond a number', () => {
+    const sizes = Array.from({ length: 9 }, (_, i) => i + 1);
+    const dims = new Map([
+      ['a', sizes],
+      ['b', sizes],
+    ]);
+    expect(() => combinations(dims)).toThrow('81 sets of sizes (9 of a times 9 of b): expected at most 64');
+  });
+
+  test('have names that give every shape back', () => {
+    const dims = fc.dictionary(
+      fc.constantFrom('batch', 'length', 'width'),
+      fc.uniqueArray(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 3 }),
+    );
+    const extent = fc.oneof(fc.integer({ min: 1, max: 9 }), fc.constantFrom('batch', 'length', 'width'));
+    checkLaw(
+      200,
+      fc.tuple(dims, fc.array(extent, { maxLength: 4 }), fc.integer({ min: 0, max: 2 })),
+      (given) => {
+        const [sizes, pattern, more] = given;
+        const sets = combinations(new Map(Object.entries(sizes)));
+        // Some extents are computed from sizes, and so have no name that was given.
+        const shapeAt = (set: Sizes): number[] =>
+          pattern.map((one) => (typeof one === 'number' ? one : 3 * (set[one] ?? 1) - more));
+        const cases = sets.map((set) => ({
+          sizes: set,
+          traced: {
+            inputs: [{ name: 'x', kind: 'tensor', dtype: 'f32', shape: shapeAt(set) } as const],
+            outputs: [{ name: 'y', dtype: 'f32', shape: shapeAt(set) } as const],
+          },
+        }));
+        const { entry, sizes: named } = openEntry('run', cases);
+        for (const { shape } of [entry.inputs[0] as OpenType, entry.outputs[0]!])
+          named.forEach((set, i) => {
+            const found = shape.map((one) => (typeof one === 'string' ? set[one] : one));
+            expect(found).toEqual(shapeAt(sets[i]!));
+          });
+      },
+    );
+  });
+
+  test('a call fits the program of its sizes, and no other', () => {
+    const sets = combinations(
+      new Map([
+        ['a', [1, 2, 3]],
+        ['b', [2, 4]],
+      ]),
+    );
+    const input = { name: 'x', kind: 'tensor', dtype: 'f32', shape: ['a', 3, 'b'] } as const;
+    checkLaw(100, fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 5 })), ([a, b]) => {
+      const value = { data: new Float32Array(3 * a * b), shape: [a, 3, b] };
+      const found = sets.filter((set) => fits(input, value, set));
+      expect(found).toEqual(sets.filter((set) => set['a'] === a && set['b'] === b));
+      const plain = sets.filter((set) => fits(input, value.data, set));
+      expect(plain).toEqual(sets.filter((set) => a * b === set['a']! * set['b']!));
+    });
+  });
+
+  test('only sizes may differ', async () => {
+    const point: OpenPoint = {
+      name: 'run',
+      sizes: [{ rank: 1 }, { rank: 2 }],
+      at: ({ rank }) => ({
+        name: 'run',
+        fn: ((x: Tensor) => x.mul(2)) as never,
+        inputs: [zeros(Array.from({ length: rank! }, () => 2))],
+      }),
+    };
+    await expect(built([point])).rejects.toThrow(
+      'run takes or gives other tensors at rank 2 than at rank 1: only sizes may differ',
+    );
+  });
+});
+
+describe('integers', () => {
+  const rows = tensor([0, 10, 20, 30]);
+  const point: EntryPoint = {
+    name: 'run',
+    fn: ((ids: Tensor) => ({ rows: take(rows, ids), next: ids.add(1) })) as never,
+    inputs: [zeros([3], { dtype: 'i64' })],
+    narrow: {
+      fn: ((ids: Tensor) => ({
+        result: { rows: take(rows, ids), next: ids.add(1) },
+        overflow: cast(ids, 'f32')
+          .gt(2 ** 31 - 256)
+          .any(),
+      })) as never,
+      inputs: [zeros([3], { dtype: 'i32' })],
+    },
+  };
+
+  test.each(Object.keys(places))('of 64 bits go in and come out on %s', async (place) => {
+    const model = await (await loaderOf(point))(places[place]!());
+    for (const ids of [BigInt64Array.of(1n, 3n, 0n), Int32Array.of(1, 3, 0), [1, 3, 0], [1n, 3n, 0n]])
+      expect(await model.run({ ids })).toEqual({
+        rows: Float32Array.of(10, 30, 0),
+        next: BigInt64Array.of(2n, 4n, 1n),
+      });
+    await expect(model.run({ ids: [1, 2.5, 0] })).rejects.toThrow(
+      'run: ids: element 1 is 2.5, which does not fit i',
+    );
+    await expect(model.run({ ids: Float32Array.of(1, 2, NaN) })).rejects.toThrow('element 2 is NaN');
+    await expect(model.run({ ids: [1, 2] })).rejects.toThrow('expected BigInt64Array of 3, got Array of 2');
+    const large = model.run({ ids: [0, 0, 2 ** 40] });
+    if (place === 'wasm') expect((await large)['next']).toEqual(BigInt64Array.of(1n, 1n, 2n ** 40n + 1n));
+    else
+      await expect(large).rejects.toMatchObject({ code: 'E_VALUE', message: expect.stringContaining('i32') });
+    if (place === 'webgpu')
+      await expect(model.run({ ids: [0, 2 ** 31 - 1, 0] })).rejects.toMatchObject({ code: 'E_LIMIT' });
+    model.dispose();
+  });
+
+  test('come through as they are, or are refused', () => {
+    const input = (dtype: 'i64' | 'i32' | 'u8'): never =>
+      ({ name: 'x', kind: 'tensor', dtype, shape: [1] }) as never;
+    const value = fc.oneof(fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }), fc.integer().map(BigInt));
+    checkLaw(500, value, (x) => {
+      for (const [dtype, carried, low, high] of [
+        ['i64', 'i64', -(2n ** 63n), 2n ** 63n],
+        ['i64', 'i32', -(2n ** 31n), 2n ** 31n],
+        ['i32', 'i32', -(2n ** 31n), 2n ** 31n],
+        ['u8', 'u8', 0n, 256n],
+      ] as const) {
+        const take = (): bigint =>
+          BigInt(
+            fromBytes(
+              dtype,
+              carried,
+              toBytes('run', input(dtype), carried, {}, [x]).slice(0, { i64: 8, i32: 4, u8: 1 }[carried]),
+            )[0]!,
+          );
+        if (x >= low && x < high) expect(take()).toBe(x);
+        else expect(take).toThrow(`run: x: element 0 is ${x}, which does not fit ${carried}`);
+      }
+    });
+  });
+});
