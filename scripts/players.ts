@@ -21,7 +21,7 @@ const choices = targets.reduce<string[][]>(
 /** Everything that `input` needs, in one file. */
 async function inOneFile(input: InputOptions, format: OutputOptions): Promise<string> {
   const build = await rolldown(input);
-  const { output } = await build.generate({ ...format, minify: true, generatedCode: { symbols: false } });
+  const { output } = await build.generate(format);
   await build.close();
   if (output.length !== 1) throw new Error(`${String(input.input)} came in ${output.length} files`);
   return output[0].code;
@@ -42,7 +42,7 @@ function player(chosen: readonly string[]): Promise<string> {
   };
   return inOneFile(
     { input, platform: 'browser', plugins: [entry] },
-    { format: 'iife', name: 'sinterPlayer' },
+    { format: 'iife', name: 'sinterPlayer', minify: true, generatedCode: { symbols: false } },
   );
 }
 
@@ -50,6 +50,6 @@ mkdirSync(path.join(folder, 'modules'), { recursive: true });
 for (const chosen of choices) {
   if (chosen.length > 0) writeFileSync(path.join(folder, `${chosen.join('-')}.js`), await player(chosen));
 }
-// The package koffi is asked for when this runs.
+// The package koffi is asked for when this runs. Nobody downloads it to a page, so it stays readable.
 const cuda = await inOneFile({ input: path.join(source, 'cuda.ts'), platform: 'node' }, { format: 'esm' });
 writeFileSync(path.join(folder, 'modules', 'cuda.js'), cuda);

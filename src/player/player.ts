@@ -82,8 +82,7 @@ export async function loadBundle(openers: Openers, base: string, options: LoadOp
       reasons.push((error as Error).message);
     }
   }
-  const problem =
-    reasons.join('\n') || `the bundle is for ${targets.join(' and ')}, not for ${options.target}`;
+  const problem = reasons.join('\n') || `the bundle is for ${targets.join(', ')}, not for ${options.target}`;
   throw new SinterError('E_DEVICE', problem);
 }
 

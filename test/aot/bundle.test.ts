@@ -5,13 +5,15 @@ import * as fs from 'node:fs';
 import { createServer } from 'node:http';
 import * as path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Bundle } from '../../src/aot/bundle.ts';
 import type { EntryPoint } from '../../src/aot/entry.ts';
 import { compile, manualSeed, setDevice, tensor, zeros, type Tensor } from '../../src/index.ts';
 import { namedParameters } from '../../src/nn/index.ts';
+import type { BundleTarget } from '../../src/player/manifest.ts';
 import type { Inputs, LoadOptions, Outputs } from '../../src/player/player.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
+import { standIn, useStandIn } from '../cuda/standin.ts';
 import { built, player, removeFolders, temporary, written } from './bundles.ts';
 import * as perceptron from './perceptron.ts';
 
@@ -38,7 +40,9 @@ let given: { readonly images: Float32Array<ArrayBuffer>; readonly labels: Int32A
 let gpu: GPUDevice;
 beforeAll(async () => {
   setDevice('wasm');
-  bundle = await built(points, { state: perceptron.state });
+  useStandIn();
+  const targets: BundleTarget[] = ['cuda', 'webgpu', 'wasm'];
+  bundle = await built(points, { state: perceptron.state, targets });
   folder = written(bundle);
   ({ load } = (await import(path.join(folder, 'index.js'))) as { load: typeof load });
   const [{ images, labels }] = perceptron.inputs.train as [{ images: Tensor; labels: Tensor }, number];
@@ -58,6 +62,7 @@ const places: Readonly<Record<string, () => LoadOptions>> = {
   'wasm, one thread': () => ({ target: 'wasm', threads: 1 }),
   'wasm, two threads': () => ({ target: 'wasm', threads: 2 }),
   webgpu: () => ({ target: 'webgpu', device: gpu }),
+  cuda: () => ({ target: 'cuda' }),
 };
 
 function expectClose(found: ArrayLike<number>, expected: ArrayLike<number>): void {
@@ -65,8 +70,12 @@ function expectClose(found: ArrayLike<number>, expected: ArrayLike<number>): voi
   Array.from(expected, (value, i) => expect(found[i]).toBeCloseTo(value, 5));
 }
 
+const found = standIn();
 describe.each(Object.keys(places))('on %s', (place) => {
   const options = (): LoadOptions => places[place]!();
+  beforeEach(({ skip }) => {
+    if (place === 'cuda' && !found.available) skip(found.reason);
+  });
 
   test('train steps lose as Sinter does, and predict by what they have learned', async () => {
     const model = await load(options());
@@ -142,7 +151,8 @@ describe.each(Object.keys(places))('on %s', (place) => {
 describe('the folder', () => {
   test('has code that imports nothing, of few bytes', async () => {
     const script = bundle.files.get('index.js') as string;
-    expect(script).not.toMatch(/\bimport\s*(?:[{*"'(]|\w+\s+from)/);
+    // But for the file that runs it on CUDA, when that is wanted.
+    expect(script.replace('import(new URL(`cuda.js`', '')).not.toMatch(/\bimport\s*(?:[{*"'(]|\w+\s+from)/);
     const sizes = { webgpu: 6, wasm: 8 } as const;
     for (const [target, kilobytes] of Object.entries(sizes)) {
       const alone = await built([points[1]!], { state: perceptron.state, targets: [target as 'wasm'] });
@@ -295,8 +305,8 @@ describe('over a network', () => {
 
   test('a target that the bundle has not is refused', async () => {
     expect(player(['wasm']).script).toContain('sinterPlayer');
-    await expect(load({ target: 'cuda' as 'wasm' })).rejects.toThrow(
-      'the bundle is for webgpu and wasm, not for cuda',
+    await expect(load({ target: 'abacus' as 'wasm' })).rejects.toThrow(
+      'the bundle is for cuda, webgpu, wasm, not for abacus',
     );
   });
 });

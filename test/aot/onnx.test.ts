@@ -8,6 +8,7 @@ import { decode } from '../../src/onnx/wire.ts';
 import { readTensor } from '../../src/onnx/weights.ts';
 import type { Inputs, Outputs } from '../../src/player/player.ts';
 import { removeFolders, temporary } from './bundles.ts';
+import { standIn, useStandIn } from '../cuda/standin.ts';
 import { sinter, type Said } from '../support/cli.ts';
 
 const models = path.resolve(import.meta.dirname, '../../../shared/onnx/models');
@@ -57,6 +58,28 @@ test.for<[string, number]>([
   const scale = Math.max(...expected.map(Math.abs));
   expect(output).toHaveLength(expected.length);
   expected.forEach((value, i) => expect(Math.abs(output[i]! - value) / scale).toBeLessThan(1e-3));
+});
+
+test.for<[string, number]>([
+  ['squeezenet', 26 + 4 + 3],
+  ['shufflenet', 49 + 5 + 3],
+])('%s on CUDA', { timeout: 120_000 }, async ([name, most], { skip }) => {
+  if (missing !== undefined) skip(missing);
+  const found = standIn();
+  if (!found.available) skip(found.reason);
+  useStandIn();
+  const folder = path.join(models, name);
+  const out = temporary();
+  const args = ['--target', 'cuda', '--arch', 'sm_90', '--out', out, '--json'];
+  const built = await build(path.join(folder, 'model.onnx'), ...args);
+  expect([built.code, built.err]).toEqual([0, '']);
+  const result = JSON.parse(built.out) as { dispatches: { cuda: number }; archs: string[] };
+  expect(result.dispatches.cuda).toBeLessThanOrEqual(most);
+  expect(result.archs).toEqual(['sm_90']);
+  const [input, output] = ['input_0.pb', 'output_0.pb'].map((file) => path.join(folder, file));
+  const figures = ['--input', input!, '--expect', output!, '--rtol', '0.001'];
+  const { code, err } = await sinter('run', out, '--device', 'cuda', ...figures);
+  expect([code, err]).toEqual([0, expect.stringContaining('on CUDA stand-in on the CPU')]);
 });
 
 test.for<[string[], string]>([
