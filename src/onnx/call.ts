@@ -16,7 +16,7 @@ export interface Row {
   /** The opset versions in which its meaning changed, ascending. */
   readonly since: readonly number[];
   /** Inputs whose elements the row needs on the host: shapes, axes, pads. Those from a negative place on count from there. */
-  readonly host?: readonly number[] | 'all';
+  readonly host?: readonly number[] | 'all' | ((attributes: Attributes) => readonly number[]);
   /** Draws random numbers, so that it is never computed ahead. */
   readonly random?: true;
   readonly run: (call: Call) => Result;

@@ -70,6 +70,11 @@ export function elementType(code: number): ElementType | undefined {
   return byCode.get(code);
 }
 
+/** The element type of a name in lower case; undefined for those that are not carried. */
+export function elementTypeNamed(name: string): ElementType | undefined {
+  return Object.hasOwn(table, name) ? (name as ElementType) : undefined;
+}
+
 /** What to call a number in a message. */
 export function showCode(code: number): string {
   return byCode.get(code) ?? refused[code] ?? `element type ${code}`;

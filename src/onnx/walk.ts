@@ -70,8 +70,7 @@ function* runRow(
   inputs: (Value | undefined)[],
   scope: Scope,
 ): Walk<readonly (Value | undefined)[]> {
-  const places = row.host === 'all' ? inputs.map((_, i) => i) : (row.host ?? []);
-  for (const place of places) {
+  for (const place of hostPlaces(step, row)) {
     const value = inputs[place];
     if (value === undefined || value.host() !== undefined) continue;
     const name = step.inputs[place]!;
@@ -86,6 +85,12 @@ function* runRow(
     watchOverflow(step, row, inputs, results);
     return results;
   });
+}
+
+/** The inputs whose elements a row needs on the host. */
+function hostPlaces({ inputs, attributes }: Step, { host = [] }: Row): readonly number[] {
+  if (host === 'all') return inputs.map((_, i) => i);
+  return typeof host === 'function' ? host(attributes) : host;
 }
 
 /** Gives errors the node's name. */

@@ -41,6 +41,7 @@ function prelu(call: Call): Tensor {
 /** Softmax along an axis; before opset 13 over everything from the axis on. */
 function overRows(call: Call, run: (x: Tensor, axis: number) => Tensor): Tensor {
   const x = call.tensor(0);
+  if (x.size === 0) return x;
   if (call.opset >= 13) return run(x, call.axis(call.attributes.int('axis', -1), x.rank));
   const axis = call.axis(call.attributes.int('axis', 1), x.rank);
   const rows = x.shape.slice(0, axis).reduce((size, dim) => size * dim, 1);
@@ -60,7 +61,7 @@ function hardmax(x: Tensor, axis: number): Tensor {
 }
 
 export const activation: Rows = {
-  Celu: tuned([12], { alpha: 1 }, (x, alpha) => sn.celu(x, alpha)),
+  Celu: tuned([12, 28], { alpha: 1 }, (x, alpha) => sn.celu(x, alpha)),
   Elu: tuned([1, 6, 22], { alpha: 1 }, (x, alpha) => sn.elu(x, alpha)),
   Gelu: row([20], (call) => {
     const isTanh = call.attributes.string('approximate', 'none') === 'tanh';

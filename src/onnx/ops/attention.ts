@@ -16,23 +16,32 @@ function inHeads(x: Tensor, heads: number): Tensor {
 function maskOf(call: Call, q: Tensor, keys: number, past: number): Tensor | undefined {
   const given = call.optional(3);
   const filled = call.optional(6);
-  let mask = given === undefined ? undefined : padded(given, keys);
+  let mask = given === undefined ? undefined : padded(inScores(given, q), keys);
   const queries = q.shape[2]!;
   const column = sn.arange(keys);
   const lengths =
     filled === undefined ? undefined : sn.reshape(sn.cast(filled, 'i32'), [q.shape[0]!, 1, 1, 1]);
   const conditions: Tensor[] = [];
-  if (call.attributes.int('is_causal', 0) === 1) {
-    const row = sn.unsqueeze(sn.arange(queries), 1);
-    // The last query stands at the last key that is filled.
-    conditions.push(sn.le(column, sn.add(row, lengths === undefined ? past : sn.sub(lengths, queries))));
-  }
+  // The last query stands at the last key that is filled.
+  const place = sn.add(
+    sn.unsqueeze(sn.arange(queries), 1),
+    lengths === undefined ? past : sn.sub(lengths, queries),
+  );
+  const [left, right] = ['left', 'right'].map((side) => call.attributes.int(`${side}_window_size`, -1));
+  if (call.attributes.int('is_causal', 0) === 1) conditions.push(sn.le(column, place));
+  if (left! >= 0) conditions.push(sn.ge(column, sn.sub(place, left!)));
+  if (right! >= 0) conditions.push(sn.le(column, sn.add(place, right!)));
   if (lengths !== undefined) conditions.push(sn.lt(column, lengths));
   for (const allowed of conditions) {
     if (mask === undefined) mask = allowed;
     else mask = mask.dtype === 'bool' ? sn.logicalAnd(mask, allowed) : sn.where(allowed, mask, -Infinity);
   }
   return mask;
+}
+
+/** What is no condition is added to the scores, in their type. */
+function inScores(mask: Tensor, q: Tensor): Tensor {
+  return mask.dtype === 'bool' ? mask : sn.cast(mask, q.dtype);
 }
 
 /** A mask of fewer keys hides the rest. */
@@ -190,7 +199,7 @@ function swiGlu(call: Call): Tensor {
 }
 
 export const attentions: Rows = {
-  Attention: row([23, 24], attention),
+  Attention: row([23, 24, 25], attention),
   CausalConvWithState: row([27], causalConv),
   LinearAttention: row([27], linearAttention),
   RotaryEmbedding: row([23], rotary),

@@ -56,7 +56,36 @@ export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): 
     call.attributes.ints('kernel_shape') ?? weight.shape.slice(2),
   );
   const groups = call.attributes.int('group', 1);
-  return forRank(convolutions, x)(x, weight, bias, { stride, dilation, padding, groups });
+  return overAxes(x, weight, bias, { stride, dilation, padding, groups });
+}
+
+interface Windows extends Omit<Geometry, 'kernel'> {
+  readonly groups: number;
+}
+
+/** A convolution over more axes than there are functions for: the taps of the first become channels of one over the rest. */
+function overAxes(x: Tensor, weight: Tensor, bias: Tensor | undefined, windows: Windows): Tensor {
+  if (x.rank <= 5) return forRank(convolutions, x)(x, weight, bias, windows);
+  const { stride, dilation, padding, groups } = windows;
+  const [outputs, inputs, taps] = weight.shape as readonly [number, number, number];
+  const padded = sn.pad(
+    x,
+    x.shape.map((_, axis) => (axis === 2 ? padding[0]! : [0, 0])),
+  );
+  const reach = dilation[0]! * (taps - 1) + 1;
+  const opened = sn.slice(sn.unfold(padded, 2, reach, stride[0]!), -1, 0, reach, dilation[0]!);
+  const [batch, channels, count, ...rest] = opened.shape.slice(0, -1) as [
+    number,
+    number,
+    number,
+    ...number[],
+  ];
+  const order = [0, 2, 1, opened.rank - 1, ...rest.map((_, i) => i + 3)];
+  const flat = sn.reshape(sn.permute(opened, order), [batch * count, channels * taps, ...rest]);
+  const kernel = sn.reshape(weight, [outputs, inputs * taps, ...weight.shape.slice(3)]);
+  const inner = { stride: stride.slice(1), dilation: dilation.slice(1), padding: padding.slice(1), groups };
+  const out = overAxes(flat, kernel, bias, inner);
+  return sn.moveaxis(sn.reshape(out, [batch, count, ...out.shape.slice(1)]), 1, 2);
 }
 
 function convTranspose(call: Call): Tensor {
@@ -100,27 +129,63 @@ function poolOptions(call: Call, x: Tensor): Geometry & { readonly ceilMode: boo
   return { ...geometryOf(call, x, kernel), ceilMode: call.attributes.int('ceil_mode', 0) === 1 };
 }
 
+type PoolOptions = Omit<ReturnType<typeof poolOptions>, 'kernel'>;
+
+/** A pooling by its function for each number of axes. More axes than these are pooled one by one first, which comes to the same. */
+function pooled(
+  functions: readonly ((x: Tensor, kernel: readonly number[], options: PoolOptions) => Tensor)[],
+  x: Tensor,
+  { kernel, ...options }: ReturnType<typeof poolOptions>,
+): Tensor {
+  if (x.rank <= 5) return forRank(functions, x)(x, kernel, options);
+  const part = (from: number, to?: number): ReturnType<typeof poolOptions> => ({
+    kernel: kernel.slice(from, to),
+    stride: options.stride.slice(from, to),
+    dilation: options.dilation.slice(from, to),
+    padding: options.padding.slice(from, to),
+    ceilMode: options.ceilMode,
+  });
+  const line = sn.moveaxis(x, 2, -1);
+  const flat = sn.reshape(line, [line.size / line.shape.at(-1)!, 1, line.shape.at(-1)!]);
+  const first = pooled(functions, flat, part(0, 1));
+  const open = sn.reshape(first, [...line.shape.slice(0, -1), first.shape[2]!]);
+  const [batch, channels, ...rest] = open.shape as [number, number, ...number[]];
+  const many = sn.moveaxis(open, -1, 1);
+  const folded = sn.reshape(many, [batch * rest.at(-1)!, channels, ...rest.slice(0, -1)]);
+  const out = pooled(functions, folded, part(1));
+  return sn.moveaxis(sn.reshape(out, [batch, rest.at(-1)!, ...out.shape.slice(1)]), 1, 2);
+}
+
 function averagePool(call: Call): Tensor {
   const x = call.tensor(0);
-  const { kernel, ...options } = poolOptions(call, x);
   const countIncludePad = call.attributes.int('count_include_pad', 0) === 1;
-  return forRank([sn.avgPool1d, sn.avgPool2d, sn.avgPool3d], x)(x, kernel, { ...options, countIncludePad });
+  const functions = [sn.avgPool1d, sn.avgPool2d, sn.avgPool3d].map(
+    (run) => (t: Tensor, kernel: readonly number[], options: PoolOptions) =>
+      run(t, kernel, { ...options, countIncludePad }),
+  );
+  return pooled(functions, x, poolOptions(call, x));
+}
+
+/** Opset 1 has the power as a float. */
+function powerOf({ opset, attributes }: Call): number {
+  return opset < 2 ? attributes.float('p', 2) : attributes.int('p', 2);
 }
 
 function lpPool(call: Call): Tensor {
   const x = call.tensor(0);
-  const { kernel, ...options } = poolOptions(call, x);
-  return forRank([sn.lpPool1d, sn.lpPool2d, sn.lpPool3d], x)(x, kernel, {
-    ...options,
-    p: call.attributes.int('p', 2),
-  });
+  const p = powerOf(call);
+  const functions = [sn.lpPool1d, sn.lpPool2d, sn.lpPool3d].map(
+    (run) => (t: Tensor, kernel: readonly number[], options: PoolOptions) =>
+      run(t, kernel, { ...options, p }),
+  );
+  return pooled(functions, x, poolOptions(call, x));
 }
 
 /** Places count through the whole tensor; with storage_order 1 the first spatial axis runs fastest. */
 function maxPool(call: Call): (Tensor | Value)[] {
   const x = call.tensor(0);
   const { kernel, ...options } = poolOptions(call, x);
-  if (!call.wants(1)) return [forRank([sn.maxPool1d, sn.maxPool2d, sn.maxPool3d], x)(x, kernel, options)];
+  if (!call.wants(1)) return [pooled([sn.maxPool1d, sn.maxPool2d, sn.maxPool3d], x, { kernel, ...options })];
   const run = forRank([sn.maxPool1dWithIndices, sn.maxPool2dWithIndices, sn.maxPool3dWithIndices], x);
   const [values, inPlane] = run(x, kernel, options);
   const spatial = x.shape.slice(2);
@@ -188,18 +253,13 @@ function col2Im(call: Call): Tensor {
   // A transposed convolution by unit kernels: each tap of the block is a channel that is put in its place.
   const unit = sn.reshape(sn.eye(taps, taps, { dtype: x.dtype }), [taps, 1, ...block]);
   const patches = sn.reshape(x, [batch * channels, taps, ...counts]);
-  const padding = block.map((_, i) => [pads[i]!, pads[i + block.length]!] as const);
-  const natural = image.map((size, i) => {
-    const reached = (counts[i]! - 1) * strides[i]! + dilations[i]! * (block[i]! - 1) + 1;
-    return size - (reached - pads[i]! - pads[i + block.length]!);
+  const out = forRank(transposes, patches)(patches, unit, undefined, {
+    stride: strides,
+    dilation: dilations,
   });
-  const run = forRank(transposes, patches);
-  const out = run(patches, unit, undefined, { stride: strides, dilation: dilations, padding });
-  const whole = sn.pad(
-    out,
-    natural.map((n) => [0, n] as const),
-  );
-  return sn.reshape(whole, [batch, channels, ...image]);
+  // The padded image may end behind the last patch; what lies in its padding is cut off.
+  const edges = image.map((size, i) => [-pads[i]!, size + pads[i]! - out.shape[i + 2]!] as const);
+  return sn.reshape(sn.pad(out, edges), [batch, channels, ...image]);
 }
 
 export const conv: Rows = {
@@ -209,7 +269,7 @@ export const conv: Rows = {
   ConvTranspose: row([1, 11, 22], convTranspose),
   GlobalAveragePool: row([1, 22], globalPool(sn.mean)),
   GlobalLpPool: row([1, 2, 22], (call) =>
-    globalPool((x, axes, options) => sn.norm(x, call.attributes.int('p', 2), axes, options))(call),
+    globalPool((x, axes, options) => sn.norm(x, powerOf(call), axes, options))(call),
   ),
   GlobalMaxPool: row([1, 22], globalPool(sn.amax)),
   LpPool: row([1, 2, 11, 18, 22], lpPool),

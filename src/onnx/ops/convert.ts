@@ -6,7 +6,16 @@ import { emptyData } from '../../ir/value.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
-import { carrier, elementType, hostType, isNarrow, showCode, type ElementType } from '../element.ts';
+import {
+  carrier,
+  codeOf,
+  elementType,
+  elementTypeNamed,
+  hostType,
+  isNarrow,
+  showCode,
+  type ElementType,
+} from '../element.ts';
 import { narrowed, type Narrowing } from '../narrow.ts';
 import { knownData, knownInts, narrowed32, Value } from '../value.ts';
 import { hosted, row } from './row.ts';
@@ -39,8 +48,15 @@ function narrowingOf(call: Call): Narrowing {
 }
 
 function castTo(call: Call): Value {
-  const code = call.attributes.int('to');
-  return converted(call.tensor(0), wantedType(code ?? 0), narrowingOf(call));
+  // The first opsets name the type, as the format's enumeration does: FLOAT, INT64.
+  const code = call.opset < 6 ? codeNamed(call.attributes.string('to', '')) : call.attributes.int('to', 0);
+  return converted(call.tensor(0), wantedType(code), narrowingOf(call));
+}
+
+function codeNamed(name: string): number {
+  const type = elementTypeNamed(name.toLowerCase());
+  if (type === undefined) throw new SinterError('E_UNSUPPORTED', `${name} elements are not supported`);
+  return codeOf(type);
 }
 
 /** The same bits under another type of the same width. */

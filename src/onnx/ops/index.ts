@@ -14,6 +14,7 @@ import { product } from './product.ts';
 import { quantise } from './quantise.ts';
 import { recurrent } from './recurrent.ts';
 import { reduce } from './reduce.ts';
+import { regions } from './regions.ts';
 import { resample } from './resample.ts';
 import { shape } from './shape.ts';
 import { signal } from './signal.ts';
@@ -35,6 +36,7 @@ export const domains: Readonly<Record<string, Rows>> = {
     ...quantise,
     ...recurrent,
     ...reduce,
+    ...regions,
     ...resample,
     ...shape,
     ...signal,

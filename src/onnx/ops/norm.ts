@@ -9,8 +9,9 @@ import { Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 import { wantedType } from './convert.ts';
 
-/** One value per channel, in front of axes that broadcast. */
-function perChannel(x: Tensor, values: Tensor): Tensor {
+/** One value per channel, in front of axes that broadcast; before opset 9 there may be one per element of a sample. */
+function perChannel(x: Tensor, values: Tensor, isSpatial: boolean): Tensor {
+  if (!isSpatial) return sn.reshape(values, x.shape.slice(1));
   return sn.reshape(values, [values.size, ...new Array<number>(Math.max(0, x.rank - 2)).fill(1)]);
 }
 
@@ -20,18 +21,16 @@ function batchNormalization(call: Call): (Tensor | undefined)[] {
   const [scale, shift, mean, variance] = [1, 2, 3, 4].map((place) => call.tensor(place));
   const eps = attributes.float('epsilon', 1e-5);
   const momentum = attributes.float('momentum', 0.9);
-  // Opset 7 to 13 tell training by its results; before that there is an attribute for the opposite.
-  const training =
-    attributes.int('training_mode', call.opset < 7 ? 1 - attributes.int('is_test', 0) : 0) === 1;
-  const wide = (t: Tensor): Tensor => perChannel(x, sn.cast(t, 'f32'));
-  const widest = x.dtype === 'f64' ? (t: Tensor): Tensor => perChannel(x, t) : wide;
+  const isSpatial = attributes.int('spatial', 1) === 1;
+  const training = isTraining(call);
+  const widest = (t: Tensor): Tensor => perChannel(x, x.dtype === 'f64' ? t : sn.cast(t, 'f32'), isSpatial);
   const apply = (m: Tensor, v: Tensor): Tensor => {
     const scaled = sn.mul(sn.rsqrt(sn.add(widest(v), eps)), widest(scale!));
     const centred = sn.sub(x.dtype === 'f64' ? x : sn.cast(x, 'f32'), widest(m));
     return sn.cast(sn.add(sn.mul(centred, scaled), widest(shift!)), x.dtype);
   };
   if (!training) return [apply(mean!, variance!)];
-  const axes = x.shape.map((_, axis) => axis).filter((axis) => axis !== 1);
+  const axes = isSpatial ? x.shape.map((_, axis) => axis).filter((axis) => axis !== 1) : [0];
   const [ownMean, ownVariance] = [sn.mean(x, axes), sn.var(x, axes, { correction: 0 })];
   const blend = (old: Tensor, now: Tensor): Tensor =>
     sn.add(sn.mul(old, momentum), sn.mul(now, 1 - momentum));
@@ -39,7 +38,14 @@ function batchNormalization(call: Call): (Tensor | undefined)[] {
     apply(ownMean, ownVariance),
     sn.cast(blend(mean!, ownMean), mean!.dtype),
     sn.cast(blend(variance!, ownVariance), variance!.dtype),
+    ...(call.opset < 14 ? [ownMean, ownVariance] : []),
   ];
+}
+
+/** Opset 14 has an attribute for it; before that training shows by its results, unless an attribute denies it. */
+function isTraining({ opset, attributes, outputs }: Call): boolean {
+  if (opset >= 14) return attributes.int('training_mode', 0) === 1;
+  return outputs.length > 1 && attributes.int('is_test', 0) === 0;
 }
 
 /** Standardised over the axes from `axis` on, in f32 at least; gives the mean and the inverse deviation too. */
@@ -119,11 +125,13 @@ function dropout(call: Call): (Tensor | undefined)[] {
   const ratio = call.attributes.float('ratio') ?? call.number(1) ?? 0.5;
   const training =
     call.opset < 12 ? call.opset < 7 && call.attributes.int('is_test', 0) === 0 : call.number(2) === 1;
-  const ones = (): Tensor => sn.ones(x.shape, { dtype: 'bool' });
+  // Before opset 10 the mask has the type of what it masks.
+  const masked = (mask: Tensor): Tensor => (call.opset < 10 ? sn.cast(mask, x.dtype) : mask);
+  const ones = (): Tensor => masked(sn.ones(x.shape, { dtype: 'bool' }));
   if (!training || ratio === 0) return [x, call.wants(1) ? ones() : undefined];
   const kept = sn.ge(sn.rand(x.shape), ratio);
   const scaled = sn.cast(sn.div(x, 1 - ratio), x.dtype);
-  return [sn.where(kept, scaled, sn.zerosLike(x)), kept];
+  return [sn.where(kept, scaled, sn.zerosLike(x)), masked(kept)];
 }
 
 function randomLike(draw: (shape: readonly number[], call: Call) => Tensor): (call: Call) => Tensor {

@@ -9,6 +9,29 @@ import { row } from './row.ts';
 
 type Activation = (x: Tensor) => Tensor;
 
+/** Which activations take an alpha and a beta: what a list of numbers is dealt out to, in order. */
+const takesAlpha: ReadonlySet<string> = new Set(
+  'affine leakyrelu thresholdedrelu scaledtanh hardsigmoid elu'.split(' '),
+);
+const takesBeta: ReadonlySet<string> = new Set('affine scaledtanh hardsigmoid'.split(' '));
+
+/** The activations of all directions: those that take no number are passed over where numbers are dealt out. */
+function activationsOf(
+  names: readonly string[],
+  alphas: readonly number[] = [],
+  betas: readonly number[] = [],
+): Activation[] {
+  let [alpha, beta] = [0, 0];
+  return names.map((name) => {
+    const own = name.toLowerCase();
+    return activationOf(
+      name,
+      takesAlpha.has(own) ? alphas[alpha++] : undefined,
+      takesBeta.has(own) ? betas[beta++] : undefined,
+    );
+  });
+}
+
 function activationOf(name: string, alpha: number | undefined, beta: number | undefined): Activation {
   switch (name.toLowerCase()) {
     case 'sigmoid':
@@ -137,13 +160,15 @@ function layer(call: Call, cell: Cell, states: 1 | 2, defaults: readonly string[
   const hidden = attributes.int('hidden_size', r.shape.at(-1)!);
   const batch = x.shape[1]!;
   const direction = attributes.string('direction', 'forward');
-  const names = attributes.strings('activations');
-  const [alphas, betas] = [attributes.floats('activation_alpha'), attributes.floats('activation_beta')];
   const limit = attributes.float('clip');
   const ways = w.shape[0]!;
+  const names = attributes.strings('activations') ?? new Array<readonly string[]>(ways).fill(defaults).flat();
+  const functions = activationsOf(
+    names,
+    attributes.floats('activation_alpha'),
+    attributes.floats('activation_beta'),
+  );
   const results = Array.from({ length: ways }, (_, d) => {
-    const own = <T>(list: readonly T[] | undefined): readonly T[] =>
-      list?.slice(d * defaults.length, (d + 1) * defaults.length) ?? [];
     const biases = bias === undefined ? undefined : sn.select(bias, 0, d);
     const half = biases === undefined ? 0 : biases.size / 2;
     const peepholes = states === 2 ? call.optional(7) : undefined;
@@ -154,9 +179,7 @@ function layer(call: Call, cell: Cell, states: 1 | 2, defaults: readonly string[
       wb: biases && sn.narrow(biases, 0, 0, half),
       rb: biases && sn.narrow(biases, 0, half, half),
       peephole: peepholes && sn.select(peepholes, 0, d),
-      activations: (names === undefined ? defaults : own(names)).map((name, i) =>
-        activationOf(name, own(alphas)[i], own(betas)[i]),
-      ),
+      activations: functions.slice(d * defaults.length, (d + 1) * defaults.length),
       clip: limit === undefined ? (value) => value : (value) => sn.clamp(value, -limit, limit),
     };
     const start = starts.map((given) =>

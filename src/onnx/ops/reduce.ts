@@ -5,7 +5,7 @@ import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../call.ts';
 import { carrier } from '../element.ts';
-import { Value } from '../value.ts';
+import { knownData, Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 
 interface Fold {
@@ -77,6 +77,8 @@ function place(run: typeof sn.argmax): (call: Call) => Value {
     const axis = call.axis(call.attributes.int('axis', 0), x.rank);
     const keepdim = call.attributes.int('keepdims', 1) === 1;
     const isLast = call.attributes.int('select_last_index', 0) === 1;
+    const kept = x.shape.flatMap((dim, i) => (i !== axis ? [dim] : keepdim ? [1] : []));
+    if (kept.includes(0)) return knownData('int64', kept, new BigInt64Array(0));
     const found = run(isLast ? sn.flip(x, axis) : x, axis, { keepdim });
     return Value.of(sn.cast(isLast ? sn.sub(x.shape[axis]! - 1, found) : found, carrier('int64')), 'int64');
   };

@@ -29,20 +29,23 @@ interface Style {
 
 /** The place in the input that an output element stands for. */
 function placeOf(i: number, { size, count, scale, roi }: Axis, coordinates: string): number {
-  // Scales are floats of the file; sizes that they stand for come out whole.
+  // Scales are floats of the file, and halves that they lead to decide which element is the nearest: in floats too.
+  const { fround } = Math;
+  const centre = fround(fround((i + 0.5) / scale) - 0.5);
+  // Sizes that they stand for come out whole.
   const product = scale * size;
   const whole = Math.abs(product - Math.round(product)) < 1e-6 ? Math.round(product) : product;
   switch (coordinates) {
     case 'half_pixel':
-      return (i + 0.5) / scale - 0.5;
+      return centre;
     case 'pytorch_half_pixel':
-      return count > 1 ? (i + 0.5) / scale - 0.5 : 0;
+      return count > 1 ? centre : 0;
     case 'half_pixel_symmetric':
-      return (size / 2) * (1 - count / whole) + (i + 0.5) / scale - 0.5;
+      return fround((size / 2) * (1 - count / whole) + centre);
     case 'align_corners':
       return whole === 1 ? 0 : (i * (size - 1)) / (whole - 1);
     case 'asymmetric':
-      return i / scale;
+      return fround(i / scale);
     case 'tf_crop_and_resize': {
       const [start, end] = roi;
       if (count === 1) return 0.5 * (start + end) * (size - 1);
@@ -53,12 +56,15 @@ function placeOf(i: number, { size, count, scale, roi }: Axis, coordinates: stri
   }
 }
 
-function nearestTo(place: number, mode: string): number {
+/** `simple` is what Resize did before it had modes (opset 10): down to the element behind, up from the one before. */
+function nearestTo(place: number, mode: string, scale: number): number {
   switch (mode) {
     case 'floor':
       return Math.floor(place);
     case 'ceil':
       return Math.ceil(place);
+    case 'simple':
+      return scale < 1 ? Math.ceil(place) : Math.floor(place);
     case 'round_prefer_ceil':
       return Math.floor(place + 0.5);
     default:
@@ -103,7 +109,9 @@ function resizeAxis(x: Tensor, axis: number, how: Axis, style: Style, outside: n
     sn.indexSelect(x, axis, sn.tensor(Int32Array.from(indices)));
   let out: Tensor;
   if (style.mode === 'nearest') {
-    out = take(places.map((place) => Math.min(how.size - 1, Math.max(0, nearestTo(place, style.nearest)))));
+    out = take(
+      places.map((place) => Math.min(how.size - 1, Math.max(0, nearestTo(place, style.nearest, how.scale)))),
+    );
   } else {
     const taps = places.map((place) => tapsAt(place, how, style));
     out = taps[0]!
@@ -122,11 +130,17 @@ function styleOf(call: Call): Style {
   return {
     mode: mode === 'bilinear' || mode === 'trilinear' ? 'linear' : mode,
     coordinates: isOld ? 'asymmetric' : attributes.string('coordinate_transformation_mode', 'half_pixel'),
-    nearest: isOld ? 'floor' : attributes.string('nearest_mode', 'round_prefer_floor'),
+    nearest: isOld ? 'simple' : attributes.string('nearest_mode', 'round_prefer_floor'),
     cubic: attributes.float('cubic_coeff_a', -0.75),
     excludesOutside: attributes.int('exclude_outside', 0) === 1,
     antialias: attributes.int('antialias', 0) === 1,
   };
+}
+
+/** Opset 1 has two numbers for images of four axes. */
+function planeScales({ attributes }: Call): number[] | undefined {
+  const [height, width] = [attributes.float('height_scale'), attributes.float('width_scale')];
+  return height === undefined || width === undefined ? undefined : [1, 1, height, width];
 }
 
 function resize(call: Call): Tensor {
@@ -138,7 +152,7 @@ function resize(call: Call): Tensor {
     const numbers = call.numbers(place);
     return numbers === undefined || numbers.length === 0 ? undefined : numbers;
   };
-  const scales = isOld ? (attributes.floats('scales') ?? given(1)) : given(2);
+  const scales = isOld ? (attributes.floats('scales') ?? planeScales(call) ?? given(1)) : given(2);
   const sizes = isOld ? undefined : given(3);
   const roi = isOld ? undefined : given(1);
   if (scales === undefined && sizes === undefined) call.fail('neither scales nor sizes are given');
@@ -220,67 +234,6 @@ function deformConv(call: Call): Tensor {
   return bias === undefined ? result : sn.add(result, sn.reshape(bias, [outputs, ...out.map(() => 1)]));
 }
 
-/** Means (or maxima) of points in each cell of a grid over each region. */
-function roiAlign(call: Call): Tensor {
-  const { attributes } = call;
-  const [x, rois] = [call.tensor(0), call.tensor(1)];
-  const batches = sn.cast(call.tensor(2), 'i32');
-  const [height, width] = [attributes.int('output_height', 1), attributes.int('output_width', 1)];
-  const scale = attributes.float('spatial_scale', 1);
-  const isHalf =
-    attributes.string(
-      'coordinate_transformation_mode',
-      call.opset < 16 ? 'output_half_pixel' : 'half_pixel',
-    ) === 'half_pixel';
-  const corners = call.numbers(1)!;
-  const count = rois.shape[0]!;
-  const ratio = attributes.int('sampling_ratio', 0);
-  const shift = isHalf ? 0.5 : 0;
-  const [h, w] = x.shape.slice(2) as [number, number];
-  const results = Array.from({ length: count }, (_, r) => {
-    const [x1, y1, x2, y2] = corners.slice(4 * r, 4 * r + 4).map((v) => v * scale - shift) as [
-      number,
-      number,
-      number,
-      number,
-    ];
-    const least = isHalf ? 0 : 1;
-    const [tall, wide] = [
-      Math.max(y2 - y1, isHalf ? -Infinity : least),
-      Math.max(x2 - x1, isHalf ? -Infinity : least),
-    ];
-    const [gy, gx] = [
-      ratio > 0 ? ratio : Math.ceil(tall / height),
-      ratio > 0 ? ratio : Math.ceil(wide / width),
-    ];
-    const ys: number[] = [];
-    const xs: number[] = [];
-    for (let ph = 0; ph < height; ph++) {
-      for (let pw = 0; pw < width; pw++) {
-        for (let iy = 0; iy < gy; iy++) {
-          for (let ix = 0; ix < gx; ix++) {
-            ys.push(y1 + (ph * tall) / height + ((iy + 0.5) * tall) / height / gy);
-            xs.push(x1 + (pw * wide) / width + ((ix + 0.5) * wide) / width / gx);
-          }
-        }
-      }
-    }
-    // Up to one element outside the nearest edge counts; what lies further is 0.
-    const seen = ys.map((y, i) => (y < -1 || y > h || xs[i]! < -1 || xs[i]! > w ? 0 : 1));
-    const points = (values: readonly number[], size: number): Tensor =>
-      sn.tensor(
-        Float32Array.from(values, (v) => Math.min(size - 1, Math.max(0, v))),
-        { shape: [1, values.length] },
-      );
-    const image = sn.indexSelect(x, 0, sn.narrow(batches, 0, r, 1));
-    const read = sampleAt(image, [points(ys, h), points(xs, w)], { paddingMode: 'border' });
-    const shown = sn.mul(read, sn.tensor(Float32Array.from(seen), { shape: [1, 1, seen.length] }));
-    const cells = sn.reshape(shown, [x.shape[1]!, height, width, gy * gx]);
-    return attributes.string('mode', 'avg') === 'max' ? sn.amax(cells, -1) : sn.mean(cells, -1);
-  });
-  return results.length === 0 ? sn.zeros([0, x.shape[1]!, height, width]) : sn.stack(results);
-}
-
 export const resample: Rows = {
   AffineGrid: hosted([20], [1], (call) =>
     sn.affineGrid(call.tensor(0), call.numbers(1)!, {
@@ -290,6 +243,5 @@ export const resample: Rows = {
   DeformConv: row([19, 22], deformConv),
   GridSample: row([16, 20, 22], gridSample),
   Resize: hosted([10, 11, 13, 18, 19], [1, 2, 3], resize),
-  RoiAlign: hosted([10, 16, 22], [1], roiAlign),
-  Upsample: hosted([7, 9, 10], [1], resize),
+  Upsample: hosted([1, 7, 9, 10], [1], resize),
 };

@@ -14,7 +14,7 @@ import {
   sub,
   where,
 } from '../../ir/build.ts';
-import { integerRange, isFloat } from '../../ir/dtype.ts';
+import { dtypeBytes, integerRange, isFloat } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
@@ -41,7 +41,16 @@ export interface LpPoolOptions extends WindowOptions {
  * gradient goes to that one element.
  */
 function firstMaximum(b: GraphBuilder, x: Node, windows: Windows): [value: Node, place: Node] {
-  const least = isFloat(x.dtype) ? -Infinity : Number(integerRange(x.dtype)[0]);
+  if (!isFloat(x.dtype) && dtypeBytes(x.dtype) < 4) {
+    // Padding is less than the least of what it pads, so that no place of it is found.
+    const below = Number(integerRange(x.dtype)[0]) - 1;
+    const [value, place] = firstOf(b, cast(b, x, 'i32'), windows, below);
+    return [cast(b, value, x.dtype), place];
+  }
+  return firstOf(b, x, windows, isFloat(x.dtype) ? -Infinity : Number(integerRange(x.dtype)[0]));
+}
+
+function firstOf(b: GraphBuilder, x: Node, windows: Windows, least: number): [value: Node, place: Node] {
   const open = unfolded(b, x, windows, least);
   const shape = dims(open);
   const taps = windows.kernel.reduce((product, n) => product * n, 1);

@@ -1,0 +1,86 @@
+// Random models of one node give what ONNX Runtime gives: element types, shapes and values. Where ONNX Runtime differs from the
+// definition of an operator, no such node is drawn, and the family says why.
+//
+// SINTER_PEER_RUNS=1000 npx vitest run test/onnx/peer.test.ts looks further; SINTER_SEED repeats a run.
+
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { setDevice } from '../../src/index.ts';
+import { seed } from '../support/property.ts';
+import { differenceOf, modelOf, runOurs, runPeer, show } from './peer/compare.ts';
+import { casesOf, type NodeCase } from './peer/draw.ts';
+import { families } from './peer/index.ts';
+
+const runs = Number(process.env['SINTER_PEER_RUNS'] ?? 12);
+
+/** What a case is, to be read in a failure. */
+function describeCase({ op, opset, inputs, attributes = [] }: NodeCase): string {
+  const values = attributes.map(({ name, f, i, s, ints, floats, strings }) => {
+    const text = (bytes: unknown): string => new TextDecoder().decode(bytes as Uint8Array);
+    const shown = s === undefined ? (f ?? i ?? ints ?? floats) : text(s);
+    return `${String(name)}=${String(strings === undefined ? shown : (strings as unknown[]).map(text))}`;
+  });
+  const given = inputs.map((x) => {
+    if (x === undefined) return '-';
+    return x.data.length > 8 ? show(x) : `${show(x)}{${x.data.join(' ')}}`;
+  });
+  return `${op}-${opset}(${given.join(', ')}) ${values.join(' ')}`;
+}
+
+/** Compares random cases that pass the filter; gives how many ONNX Runtime computes. */
+async function compare(
+  name: string,
+  count: number,
+  fits: (item: NodeCase) => boolean = () => true,
+): Promise<number> {
+  let compared = 0;
+  const law = async (item: NodeCase): Promise<void> => {
+    // Not a filter of the values: what is drawn late would be drawn the same again, for ever.
+    if (!fits(item)) return;
+    const { file, given } = modelOf(item);
+    const expected = await runPeer(file, given);
+    if (expected.kind === 'refused') return;
+    compared += 1;
+    const actual = await runOurs(file, given);
+    if (actual.kind === 'refused') throw new Error(`${describeCase(item)}: ${actual.reason}`);
+    expect(actual.results.length).toBe(expected.results.length);
+    actual.results.forEach((result, i) => {
+      const problem = differenceOf(result, expected.results[i]!, item.tolerance);
+      if (problem !== undefined) throw new Error(`${describeCase(item)}: result ${i}: ${problem}`);
+    });
+  };
+  const cases = casesOf(families[name]!);
+  await fc.assert(fc.asyncProperty(cases, law), { numRuns: count, seed, interruptAfterTimeLimit: 60_000 });
+  return compared;
+}
+
+afterAll(() => setDevice(undefined));
+
+describe(`nodes as in ONNX Runtime, from SINTER_SEED=${seed}`, { timeout: 600_000 }, () => {
+  describe('on wasm', () => {
+    beforeAll(() => setDevice('wasm'));
+    test.each(Object.keys(families))('%s', async (name) => {
+      expect(await compare(name, runs)).toBeGreaterThan(0);
+    });
+  });
+
+  describe('on software WebGPU, in its types', () => {
+    beforeAll(() => setDevice('webgpu:software'));
+    const types = new Set(['f32', 'i32', 'bool', 'i64']);
+    const fits = ({ inputs }: NodeCase): boolean =>
+      inputs.every((x) => x === undefined || types.has(x.dtype));
+    test.each([
+      'binary',
+      'reduce',
+      'pool',
+      'transposed',
+      'resize',
+      'norm',
+      'scatter',
+      'recurrent',
+      'attention',
+    ])('%s', async (name) => {
+      await compare(name, Math.ceil(runs / 5), fits);
+    });
+  });
+});

@@ -1,0 +1,151 @@
+// One model in ONNX Runtime and in ours, on the same inputs: element types, shapes and values must agree.
+
+import ort from 'onnxruntime-node';
+import { sizeOf } from '../../../src/ir/shape.ts';
+import type { DType } from '../../../src/ir/dtype.ts';
+import { f16FromBits, packBytes, type HostArray } from '../../../src/ir/value.ts';
+import { codeOf, typeOf } from '../../../src/onnx/element.ts';
+import { loadOnnx } from '../../../src/onnx/index.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
+import { graph, model, node, port, type Draft } from '../../support/onnx-file.ts';
+import type { NodeCase } from './draw.ts';
+
+export type Arrays = Readonly<Record<string, HostArray>>;
+
+/** What a model gave: its results in order, or why there are none. */
+export type Outcome =
+  | { readonly kind: 'results'; readonly results: readonly HostArray[] }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+const names: Readonly<Partial<Record<DType, ort.Tensor.Type>>> = {
+  f32: 'float32',
+  f64: 'float64',
+  f16: 'float16',
+  bool: 'bool',
+  u8: 'uint8',
+  i8: 'int8',
+  u16: 'uint16',
+  i16: 'int16',
+  u32: 'uint32',
+  i32: 'int32',
+  u64: 'uint64',
+  i64: 'int64',
+};
+
+function toPeer({ dtype, shape, data }: HostArray): ort.Tensor {
+  const type = names[dtype];
+  if (type === undefined) throw new Error(`ONNX Runtime takes no ${dtype}`);
+  if (dtype !== 'f16') return new ort.Tensor(type, data as Float32Array, shape);
+  return new ort.Tensor(type, new Uint16Array(packBytes({ dtype, shape, data }).buffer), shape);
+}
+
+function fromPeer({ type, dims, data }: ort.Tensor): HostArray {
+  const [dtype] = Object.entries(names).find(([, name]) => name === type) as [DType, string];
+  if (dtype !== 'f16') return { dtype, shape: dims, data: data as Float32Array };
+  const bits = new Uint16Array((data as Uint16Array).buffer, (data as Uint16Array).byteOffset, data.length);
+  return { dtype, shape: dims, data: Float32Array.from(bits, f16FromBits) };
+}
+
+/** Runs a file in ONNX Runtime, as it is written: without rewriting of graphs. */
+export async function runPeer(file: Uint8Array, inputs: Arrays): Promise<Outcome> {
+  try {
+    const session = await ort.InferenceSession.create(file, {
+      graphOptimizationLevel: 'disabled',
+      logSeverityLevel: 4,
+      intraOpNumThreads: 1,
+    });
+    try {
+      const given = Object.fromEntries(Object.entries(inputs).map(([name, x]) => [name, toPeer(x)]));
+      const results = await session.run(given);
+      return { kind: 'results', results: session.outputNames.map((name) => fromPeer(results[name]!)) };
+    } finally {
+      await session.release();
+    }
+  } catch (error) {
+    return { kind: 'refused', reason: String(error) };
+  }
+}
+
+/** Runs a file in ours. */
+export async function runOurs(file: Uint8Array, inputs: Arrays): Promise<Outcome> {
+  try {
+    const loaded = await loadOnnx(file);
+    const given = Object.entries(inputs).map(
+      ([name, { data, shape, dtype }]) => [name, fromHost(data, shape, dtype)] as const,
+    );
+    const values = await loaded.evaluate(Object.fromEntries(given));
+    const results = await Promise.all(
+      values.map(async ({ tensor, known }): Promise<HostArray> => {
+        const { dtype, shape } = tensor;
+        return known ?? { dtype, shape, data: await tensor.data() };
+      }),
+    );
+    return { kind: 'results', results };
+  } catch (error) {
+    return { kind: 'refused', reason: error instanceof Error ? (error.stack ?? '') : String(error) };
+  }
+}
+
+/** The file of a case, and what it is given. */
+export function modelOf({ op, opset, attributes = [], inputs, outputs = 1, stored = [] }: NodeCase): {
+  file: Uint8Array;
+  given: Arrays;
+} {
+  const name = (i: number): string => `x${i}`;
+  const results = Array.from({ length: outputs }, (_, i) => `y${i}`);
+  const ports: Draft[] = [];
+  const initializers: Draft[] = [];
+  const given: Record<string, HostArray> = {};
+  inputs.forEach((array, i) => {
+    if (array === undefined) return;
+    const code = codeOf(typeOf(array.dtype));
+    if (stored.includes(i)) {
+      initializers.push({
+        name: name(i),
+        dataType: code,
+        dims: array.shape.map(BigInt),
+        rawData: packBytes(array),
+      });
+    } else {
+      ports.push(port(name(i), code, array.shape));
+      given[name(i)] = array;
+    }
+  });
+  const used = inputs.map((array, i) => (array === undefined ? '' : name(i)));
+  const body = graph({
+    inputs: ports,
+    outputs: results.map((y) => ({ name: y })),
+    initializers,
+    nodes: [node(op, used, results, attributes)],
+  });
+  return { file: model(body, opset), given };
+}
+
+export const show = ({ dtype, shape }: HostArray): string => `${dtype}[${shape.join(',')}]`;
+
+/** Where two results differ; undefined when they do not. */
+export function differenceOf(
+  actual: HostArray,
+  expected: HostArray,
+  tolerance: number | undefined,
+): string | undefined {
+  if (show(actual) !== show(expected)) return `expected ${show(expected)}, got ${show(actual)}`;
+  const { dtype, shape, data } = expected;
+  const isExact = !dtype.startsWith('f');
+  const share = tolerance ?? (dtype === 'f16' ? 4e-3 : 1e-4);
+  const largest = isExact
+    ? 0
+    : (data as Float32Array).reduce(
+        (most, value) => (Number.isFinite(value) ? Math.max(most, Math.abs(value)) : most),
+        0,
+      );
+  for (let i = 0; i < sizeOf(shape); i++) {
+    const [a, b] = [actual.data[i]!, data[i]!];
+    if (Object.is(a, b) || a === b) continue;
+    if (isExact && tolerance === undefined) return `element ${i}: expected ${b}, got ${a}`;
+    const difference = Math.abs(Number(a) - Number(b));
+    const slack = isExact ? tolerance! : share * Math.max(1e-2 * largest, Math.abs(Number(b))) + 1e-6;
+    if (!(difference <= slack)) return `element ${i}: expected ${b}, got ${a}`;
+  }
+  return undefined;
+}
