@@ -133,12 +133,7 @@ class LoadedModel<M> implements LoadingModel {
     };
     const tell = (change: Partial<Progress>): void => onProgress?.(Object.assign(progress, change));
     const read = (file: string): ReturnType<typeof readWhole> => readWhole(new URL(file, folder), signal);
-    const compiling = programs.map(async ({ name, program }, i): Promise<Ready<M>> => {
-      const places = plan.programs[i]!;
-      const run = await this.#machine.prepare({ program, read, ...places });
-      tell({ compiledKernels: progress.compiledKernels + program.kernels.length });
-      return { name, program, run, placeOf: places.placeOf };
-    });
+    // Weights are asked for first: browsers keep few connections to a server open, and kernels are small.
     const loading = files.map(async (file) => {
       const writer = new WeightWriter(file, (weight, offset, bytes) => {
         const place = this.#weights[weight];
@@ -149,16 +144,24 @@ class LoadedModel<M> implements LoadingModel {
         tell({ loadedBytes: progress.loadedBytes + piece.length });
       }
     });
+    const compiling = programs.map(async ({ name, program }, i): Promise<Ready<M>> => {
+      const places = plan.programs[i]!;
+      const run = await this.#machine.prepare({ program, read, ...places });
+      const ready = { name, program, run, placeOf: places.placeOf };
+      if (program.ports.updates.length === 0) await this.#rehearse([ready]);
+      tell({ compiledKernels: progress.compiledKernels + program.kernels.length });
+      return ready;
+    });
     [this.#ready] = await Promise.all([Promise.all(compiling), ...loading]);
-    await this.#rehearse();
+    await this.#rehearse(this.#ready.filter(({ program }) => program.ports.updates.length > 0));
     for (const name of Object.keys(entries))
       Object.assign(this, { [name]: (inputs: Inputs) => this.#call(name, inputs) });
   }
 
   /** Runs programs once, so that the engine has made its code when the first call comes; what they change is put back. */
-  async #rehearse(): Promise<void> {
+  async #rehearse(programs: readonly Ready<M>[]): Promise<void> {
     const changed = new Set(
-      this.#ready.flatMap(({ program }) => program.ports.updates.map(({ weight }) => weight)),
+      programs.flatMap(({ program }) => program.ports.updates.map(({ weight }) => weight)),
     );
     const kept = await Promise.all(
       [...changed].map(async (weight) => {
@@ -166,7 +169,7 @@ class LoadedModel<M> implements LoadingModel {
         return { place, bytes: await this.#machine.read(place, wholeWords(this.#manifest.weights[weight]!)) };
       }),
     );
-    for (const { program, run } of this.#ready) await run(new Int32Array(program.ports.scalars.length), []);
+    for (const { program, run } of programs) await run(new Int32Array(program.ports.scalars.length), []);
     for (const { place, bytes } of kept) this.#machine.write(place, bytes);
   }
 
