@@ -29,7 +29,7 @@ import {
   type Wiring,
 } from './entry.ts';
 import { guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
-import { openEntry, type OpenPoint } from './sizes.ts';
+import { distinct, openEntry, type OpenPoint } from './sizes.ts';
 import { isPacked, pack, partsOf, type WeightFormat } from './formats.ts';
 import { overStored, type Stored } from './storage.ts';
 import { WeightTable, weightFiles } from './weights.ts';
@@ -82,10 +82,8 @@ export async function bundleOf(
   const table = new WeightTable(options.names ?? new Map());
   const recorded = points.map((point) => {
     const { name, sizes, at } = 'at' in point ? point : { name: point.name, sizes: [{}], at: () => point };
-    const cases = sizes.map((own) => {
-      const { traced, variants } = variantsOf(at(own), options, table);
-      return { sizes: own, traced, variants };
-    });
+    const all = sizes.map((own) => ({ sizes: own, ...variantsOf(at(own), options, table) }));
+    const cases = distinct(name, all);
     return { name, cases, ...openEntry(name, cases) };
   });
   const variants = recorded.flatMap(({ cases }) => cases.flatMap((one) => one.variants));
@@ -101,7 +99,7 @@ export async function bundleOf(
     for (const [i, { variants }] of cases.entries())
       for (const { targets, traced } of variants)
         for (const target of targets) {
-          const label = [name, ...Object.values(cases[i]!.sizes)].join('-');
+          const label = cases.length === 1 ? name : [name, ...Object.values(cases[i]!.sizes)].join('-');
           const program = await bundled(label, overStored(traced, stored), target, options, files);
           (programs[target] ??= []).push({ ...program, sizes: sizes[i]! });
         }

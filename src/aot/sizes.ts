@@ -36,6 +36,22 @@ interface Case {
   readonly traced: Pick<TracedEntry, 'inputs' | 'outputs'>;
 }
 
+/** Cases of different inputs: a function need not depend on every size. Throws E_UNSUPPORTED where the same inputs give other outputs. */
+export function distinct<T extends Case>(name: string, cases: readonly T[]): T[] {
+  const kept = new Map<string, T>();
+  for (const one of cases) {
+    const key = JSON.stringify(one.traced.inputs);
+    const twin = kept.get(key);
+    if (twin === undefined) kept.set(key, one);
+    else if (JSON.stringify(twin.traced.outputs) !== JSON.stringify(one.traced.outputs))
+      throw new SinterError(
+        'E_UNSUPPORTED',
+        `build: ${name} gives other shapes at ${showSizes(one.sizes)} than at ${showSizes(twin.sizes)}, and takes the same: inputs must tell sizes`,
+      );
+  }
+  return [...kept.values()];
+}
+
 /**
  * What an entry takes and gives at all of its sizes: those that differ go by the name that has just these, else by a name of their own,
  * which each set of sizes then has too. Throws E_UNSUPPORTED where more than sizes differs.
@@ -79,6 +95,8 @@ export function openEntry(
   };
   const inputs = merged(cases.map(({ traced }) => traced.inputs));
   const outputs = merged(cases.map(({ traced }) => traced.outputs));
+  const shown = new Set([...inputs, ...outputs].flatMap((one) => ('shape' in one ? one.shape : [])));
+  for (const set of sizes) for (const key of Object.keys(set)) if (!shown.has(key)) delete set[key];
   const built = Object.keys(sizes[0]!).map(
     (key) => `${key} ${[...new Set(sizes.map((set) => set[key]))].join(', ')}`,
   );

@@ -7,19 +7,14 @@ import { gzipSync } from 'node:zlib';
 import { bundleOf, type Player } from '../aot/bundle.ts';
 import { findImageCompiler, type ImageCompiler } from '../aot/cuda-images.ts';
 import { cudaTargetFor, usualArchs } from '../aot/cuda-target.ts';
-import type { EntryPoint } from '../aot/entry.ts';
 import { weightFormats, type WeightFormat } from '../aot/formats.ts';
 import { SinterError } from '../errors.ts';
 import { setDevice } from '../index.ts';
-import { membersOf } from '../nn/module.ts';
 import type { BundledProgram, BundleTarget, Manifest } from '../player/manifest.ts';
 import { showBytes, table } from '../table.ts';
-import { handleOf } from '../tensor/tensor.ts';
-import type { Handle } from '../tensor/handle.ts';
-import { isOnnxFile, onnxPrograms } from './choice.ts';
+import { buildSource } from './build-source.ts';
+import { fixOption } from './choice.ts';
 import { text, UsageError, wholeNumber, type Command, type Values } from './command.ts';
-import { readDims } from './dims.ts';
-import { expectOwnTensors, loadModule } from './program-file.ts';
 import { version } from './version.ts';
 
 /** In the order in which bundles try them. */
@@ -52,7 +47,9 @@ export const buildCommand: Command = {
     'FILE is an ONNX model, or a module that exports functions and `inputs`, arrays of example arguments by name of the function (or one\n' +
     'array, for a single function). Tensors that a function captures become weights. With an export `state`, a tree of\n' +
     'tensors that every function takes first, calls may change it: they return { state, ...outputs }. The state stays on\n' +
-    'the device from call to call, so train steps and caches work as they do in a program.',
+    'the device from call to call, so train steps and caches work as they do in a program.\n\n' +
+    'Sizes that are left open have a program each: `inputs` is a function of them then, and an export `dims` or --dim says\n' +
+    'which there are. A call tells by its inputs which it is of.',
   operand: {
     name: 'file',
     value: 'FILE',
@@ -62,7 +59,13 @@ export const buildCommand: Command = {
     target: { type: 'string', value: 'LIST', about: 'of cuda, webgpu and wasm; webgpu,wasm by default' },
     out: { type: 'string', value: 'DIR', about: 'the folder to write; made when missing' },
     export: { type: 'string', value: 'LIST', about: 'which functions of FILE; all by default' },
-    dim: { type: 'string', value: 'LIST', about: 'sizes that a model leaves open: batch=1,length=128' },
+    dim: {
+      type: 'string',
+      multiple: true,
+      value: 'LIST',
+      about: 'sizes that are left open, a program for each: batch=1,4 or length=16..64:16; again for more',
+    },
+    fix: fixOption,
     arch: {
       type: 'string',
       value: 'LIST',
@@ -81,6 +84,8 @@ export const buildCommand: Command = {
   },
   examples: [
     'sinter build model.onnx --dim batch=1 --out bundle',
+    'sinter build model.onnx --dim batch=1,4,16 --dim length=16..64:16 --out bundle',
+    'sinter build reshape.onnx --fix shape=2,-1 --out bundle',
     'sinter build model.ts --out bundle',
     'sinter build model.ts --export predict --target wasm --out bundle',
     'sinter build language.ts --out bundle --dtype q8_0 --shard-size 32',
@@ -100,7 +105,7 @@ export const buildCommand: Command = {
     // Weights are computed here, whatever the bundle is for.
     setDevice('wasm');
     output.live(`build: loading ${file}`);
-    const { points, names, state } = await sourceOf(file, values);
+    const { points, names, state } = await buildSource(file, values);
     output.live(`build: compiling ${points.map(({ name }) => name).join(', ')}`);
     const compiler = targets.includes('cuda') ? await findImageCompiler() : undefined;
     const { manifest, files } = await bundleOf(points, {
@@ -179,26 +184,6 @@ function dispatchesOf(manifest: Manifest, target: BundleTarget): number {
   return steps.filter(({ kind }) => kind === 'dispatch').length;
 }
 
-interface Source {
-  readonly points: readonly EntryPoint[];
-  /** What captured tensors are called. */
-  readonly names: ReadonlyMap<Handle, string>;
-  readonly state?: unknown;
-}
-
-/** The functions of a file. */
-async function sourceOf(file: string, values: Values): Promise<Source> {
-  const dims = readDims(text(values, 'dim'));
-  if (isOnnxFile(file)) {
-    const { onnxProgram } = await onnxPrograms(file);
-    const { point, names } = await onnxProgram(file, dims);
-    return { points: [point], names };
-  }
-  const found = await loadModule(file);
-  const points = await entryPoints(found, file, text(values, 'export'));
-  return { points, names: namesOf(found), state: found['state'] };
-}
-
 function chosenTargets(values: Values): BundleTarget[] {
   const names = (text(values, 'target') ?? usual).split(',').map((name) => name.trim());
   const strange = names.find((name) => !(known as readonly string[]).includes(name));
@@ -225,50 +210,6 @@ function chosenFormat(values: Values): WeightFormat {
   const format = weightFormats.find((known) => known === name);
   if (format !== undefined) return format;
   throw new UsageError(`--dtype: weights are not stored as '${name}': expected ${weightFormats.join(', ')}`);
-}
-
-async function entryPoints(
-  found: Readonly<Record<string, unknown>>,
-  file: string,
-  chosen: string | undefined,
-): Promise<EntryPoint[]> {
-  const functions = Object.keys(found).filter((key) => key !== 'inputs' && typeof found[key] === 'function');
-  const names = chosen === undefined ? functions : chosen.split(',').map((name) => name.trim());
-  const missing = names.find((name) => !functions.includes(name));
-  if (missing !== undefined || names.length === 0) {
-    const problem = missing === undefined ? 'exports no function' : `exports no function '${missing}'`;
-    throw new UsageError(
-      `${file} ${problem}: it exports ${Object.keys(found).sort().join(', ') || 'nothing'}`,
-    );
-  }
-  const given = found['inputs'];
-  const inputs: unknown = typeof given === 'function' ? await (given as () => unknown)() : given;
-  return names.map((name) => {
-    const own: unknown = Array.isArray(inputs)
-      ? inputs
-      : (inputs as Readonly<Record<string, unknown>> | undefined)?.[name];
-    if (!Array.isArray(own) || (Array.isArray(inputs) && names.length > 1)) {
-      const all = names.map((one) => `${one}: [zeros([8, 8])]`).join(', ');
-      throw new UsageError(
-        `${file}: there are no inputs for ${name}\n  try: export const inputs = { ${all} };`,
-      );
-    }
-    expectOwnTensors(own, file);
-    return { name: name === 'default' ? 'run' : name, fn: found[name] as EntryPoint['fn'], inputs: own };
-  });
-}
-
-/** Names of the tensors that exports hold. */
-function namesOf(found: Readonly<Record<string, unknown>>): Map<Handle, string> {
-  const names = new Map<Handle, string>();
-  for (const [key, value] of Object.entries(found)) {
-    if (key === 'inputs' || typeof value === 'function') continue;
-    for (const { name, tensor } of membersOf(value, key)) {
-      const handle = handleOf(tensor);
-      if (!names.has(handle)) names.set(handle, name);
-    }
-  }
-  return names;
 }
 
 /** The code that runs bundles for these targets, as `npm run build` made it. */

@@ -2,7 +2,7 @@
 
 import { workloads } from '../workloads/all.ts';
 import type { Workload } from '../workloads/workload.ts';
-import { text, UsageError, type Command, type Option, type Values } from './command.ts';
+import { text, texts, UsageError, type Command, type Option, type Values } from './command.ts';
 import { readDims } from './dims.ts';
 import { fromPackage } from './optional-package.ts';
 import { programFile, type FileProgram } from './program-file.ts';
@@ -17,11 +17,20 @@ export function chosenWorkload(name: string | undefined): Workload {
   throw new UsageError([`${problem}: expected one of`, ...known].join('\n'));
 }
 
+/** Inputs of ONNX models that shapes are computed from. */
+export const fixOption: Option = {
+  type: 'string',
+  multiple: true,
+  value: 'NAME=LIST',
+  about: 'an input that is the same in every call, as shapes and axes are: shape=1,-1; again for more',
+};
+
 /** The options of commands that take a program. */
 export const programOptions: Readonly<Record<string, Option>> = {
   workload: { type: 'string', value: 'NAME', about: 'a built-in one instead; an unknown name lists them' },
   export: { type: 'string', value: 'NAME', about: 'which export of FILE' },
   dim: { type: 'string', value: 'LIST', about: 'sizes that a model leaves open: batch=1,length=128' },
+  fix: fixOption,
 };
 
 export const programOperand: NonNullable<Command['operand']> = {
@@ -47,8 +56,10 @@ export async function chosenProgram(values: Values, command: string): Promise<Fi
   }
   if (!isOnnxFile(file)) return programFile(file, text(values, 'export'));
   const { onnxProgram } = await onnxPrograms(file);
-  const { point } = await onnxProgram(file, readDims(text(values, 'dim')));
-  return { name: file, subject: point.fn, args: point.inputs };
+  const dims = readDims(text(values, 'dim'));
+  const { at } = await onnxProgram(file, dims.keys(), texts(values, 'fix'));
+  const { fn, inputs } = at(Object.fromEntries(dims));
+  return { name: file, subject: fn, args: inputs };
 }
 
 export function isOnnxFile(file: string): boolean {

@@ -1,37 +1,113 @@
-// An ONNX model as a function to build: one entry, whose inputs are the model's, at the sizes that the file and `--dim` give.
+// An ONNX model as a function to build: one entry, whose inputs are the model's, at the sizes that the file and `--dim` give, without
+// those that `--fix` gives.
 
 import { zeros, type Tensor } from '../index.ts';
+import type { ModelInputs } from '../onnx/inputs.ts';
+import { NeedsData } from '../onnx/model.ts';
 import { loadOnnx, type OnnxModel } from '../onnx/index.ts';
-import type { EntryPoint } from '../aot/entry.ts';
+import type { EntryPoint, NarrowResult } from '../aot/entry.ts';
+import type { Sizes } from '../player/manifest.ts';
 import { handleOf } from '../tensor/tensor.ts';
 import type { Handle } from '../tensor/handle.ts';
 import { UsageError } from './command.ts';
+import { literalTensor } from './tensor-files.ts';
 
 export interface OnnxProgram {
-  readonly point: EntryPoint;
+  /** The entry `run` at some sizes. Throws UsageError where others are open. */
+  at(sizes: Sizes): EntryPoint;
   /** Its weights by name. */
   readonly names: ReadonlyMap<Handle, string>;
 }
 
-/** The model in a file as an entry called `run`. Throws UsageError where a size is open. */
-export async function onnxProgram(file: string, dims: ReadonlyMap<string, number>): Promise<OnnxProgram> {
+type Port = OnnxModel['inputs'][number];
+type Named = Readonly<Record<string, Tensor>>;
+
+/** The model in a file. `fixes`: inputs that are the same in every call, as `NAME=1,2,3`. Throws UsageError at names that it has not. */
+export async function onnxProgram(
+  file: string,
+  dims: Iterable<string>,
+  fixes: readonly string[] = [],
+): Promise<OnnxProgram> {
   const model = await loadOnnx(file);
-  const example = Object.fromEntries(model.inputs.map((port) => [port.name, exampleOf(port, dims, file)]));
-  const fn = model.toFunction();
-  // Its inputs go by their own names: the argument has none.
-  const run = (...[inputs]: [Record<string, Tensor>]): Record<string, Tensor> => fn(inputs);
-  const names = new Map(Object.entries(model.parameters).map(([name, tensor]) => [handleOf(tensor), name]));
-  return { point: { name: 'run', fn: run as EntryPoint['fn'], inputs: [example] }, names };
+  const fixed = fixedInputs(model, fixes, file);
+  const open = model.inputs.filter(({ name }) => !(name in fixed));
+  checkDims(open, dims, file);
+  const wide = model.toFunction({ fixed });
+  // Inputs go by their own names: the argument has none.
+  const run = (...[inputs]: [Named]): unknown => told(file, () => wide(inputs));
+  const narrow = (...[inputs]: [Named]): NarrowResult => {
+    let overflow: Tensor | undefined;
+    const onOverflow = (flag: Tensor): void => void (overflow = flag);
+    const result = told(file, () => model.toFunction({ fixed, integers: 'i32', onOverflow })(inputs));
+    return { result, overflow };
+  };
+  return {
+    at: (sizes) => {
+      const examples = (dtypeOf: (port: Port) => Port['dtype']): [Named] => [
+        Object.fromEntries(
+          open.map((port) => [port.name, exampleOf({ ...port, dtype: dtypeOf(port) }, sizes, file)]),
+        ),
+      ];
+      return {
+        name: 'run',
+        fn: run as EntryPoint['fn'],
+        inputs: examples(({ dtype }) => dtype),
+        narrow: {
+          fn: narrow as (...args: never[]) => NarrowResult,
+          inputs: examples(({ dtype }) => (dtype === 'i64' ? 'i32' : dtype)),
+        },
+      };
+    },
+    names: new Map(Object.entries(model.parameters).map(([name, tensor]) => [handleOf(tensor), name])),
+  };
 }
 
-function exampleOf(
-  { name, dtype, shape }: OnnxModel['inputs'][number],
-  dims: ReadonlyMap<string, number>,
-  file: string,
-): Tensor {
+function fixedInputs({ inputs }: OnnxModel, fixes: readonly string[], file: string): ModelInputs {
+  return Object.fromEntries(
+    fixes.map((fix) => {
+      const [, name = '', values = ''] = /^([^=]+)=(.*)$/.exec(fix) ?? [];
+      const port = inputs.find((one) => one.name === name);
+      if (port === undefined) {
+        const problem = name === '' ? `expects NAME=1,2,3, got '${fix}'` : `${file} has no input '${name}'`;
+        throw new UsageError(`--fix: ${problem}: it has ${inputs.map((one) => one.name).join(', ')}`);
+      }
+      const value = values === '' ? undefined : literalTensor(values, port.dtype ?? 'f32', port.shape);
+      if (value === undefined)
+        throw new UsageError(
+          `--fix: expects numbers for ${name}, got '${values}'\n  try: --fix ${name}=1,2,3`,
+        );
+      return [name, value];
+    }),
+  );
+}
+
+/** Throws UsageError at a size that no input has. */
+function checkDims(ports: readonly Port[], dims: Iterable<string>, file: string): void {
+  const open = new Set(ports.flatMap(({ shape }) => shape?.filter((size) => typeof size === 'string') ?? []));
+  for (const name of dims) {
+    if (open.has(name)) continue;
+    const known = open.size === 0 ? 'all sizes are fixed' : `open are ${[...open].join(', ')}`;
+    throw new UsageError(`--dim: no input of ${file} has a size called '${name}': ${known}`);
+  }
+}
+
+/** What a recording gives; where it needs elements of inputs, the error says how to give them. */
+function told<T>(file: string, record: () => T): T {
+  try {
+    return record();
+  } catch (error) {
+    if (!(error instanceof NeedsData) || error.inputs.length === 0) throw error;
+    const fixes = error.inputs.map((name) => `--fix ${name}=1,2,3`).join(' ');
+    throw new UsageError(
+      `${file}: ${error.message.split('\n')[0]}\n  try: ${fixes}, values that are the same in every call`,
+    );
+  }
+}
+
+function exampleOf({ name, dtype, shape }: Port, sizes: Sizes, file: string): Tensor {
   if (dtype === undefined || shape === undefined)
     throw new UsageError(`${file} does not tell the type of its input ${name}`);
-  const open = shape.flatMap((dim) => (typeof dim === 'string' && !dims.has(dim) ? [dim] : []));
+  const open = shape.filter((dim) => typeof dim === 'string' && !(dim in sizes));
   if (open.length > 0) {
     const given = open.map((dim) => `${dim}=1`).join();
     throw new UsageError(
@@ -39,7 +115,7 @@ function exampleOf(
     );
   }
   return zeros(
-    shape.map((dim) => (typeof dim === 'string' ? dims.get(dim)! : dim)),
+    shape.map((dim) => (typeof dim === 'string' ? sizes[dim]! : dim)),
     { dtype },
   );
 }

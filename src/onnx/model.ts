@@ -6,6 +6,7 @@ import { isFloat } from '../ir/dtype.ts';
 import type { HostArray } from '../ir/value.ts';
 import { deviceTypes } from '../tensor/capability.ts';
 import { compile } from '../tensor/compile-fn.ts';
+import { logicalOr } from '../tensor/ops/compare.ts';
 import { fromHost } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { isNarrow, withIntegers, type ElementType, type Integers } from './element.ts';
@@ -35,6 +36,8 @@ export interface FunctionOptions {
   readonly fixed?: ModelInputs;
   /** `i32` carries 64-bit integers in 32 bits, for devices that have no more: who asks for it knows that they fit. */
   readonly integers?: 'i64' | 'i32';
+  /** With `i32`, is given a bool that is true where an integer did not fit, each time that something is recorded which may not. */
+  readonly onOverflow?: (overflow: Tensor) => void;
 }
 
 /** A run of known shapes as one compiled program. */
@@ -58,17 +61,26 @@ interface Recorded {
 const mostKept = 32;
 
 /** A row wants elements that a traced run cannot have. */
-class NeedsData extends SinterError {
+export class NeedsData extends SinterError {
   readonly wanted: Wanted;
-  constructor(wanted: Wanted) {
+  /** Inputs of the model that would do, were they the same in every call. */
+  readonly inputs: readonly string[];
+  constructor(wanted: Wanted, inputs: readonly string[] = []) {
     const { step, name } = wanted;
-    const problem = `needs the elements of '${name}' while it is recorded, and they depend on tensors`;
+    const source = inputs.length === 0 ? 'tensors' : `the ${listed(inputs)}`;
+    const problem = `needs the elements of '${name}' while it is recorded, and they depend on ${source}`;
+    const fixed = inputs.length === 0 ? '…' : inputs.map((input) => `${JSON.stringify(input)}: …`).join(', ');
     super(
       'E_UNSUPPORTED',
-      `onnx: ${step.label}: ${problem}\n  try: model.run(…), or toFunction({ fixed: { … } })`,
+      `onnx: ${step.label}: ${problem}\n  try: model.run(…), or toFunction({ fixed: { ${fixed} } })`,
     );
     this.wanted = wanted;
+    this.inputs = inputs;
   }
+}
+
+function listed(inputs: readonly string[]): string {
+  return `${inputs.length === 1 ? 'input' : 'inputs'} ${inputs.map((input) => `'${input}'`).join(', ')}`;
 }
 
 /** A model of a file: run it, make a function of it, or train its parameters. */
@@ -138,8 +150,8 @@ export class OnnxModel {
    */
   toFunction(options: FunctionOptions = {}): (inputs: Readonly<Record<string, Tensor>>) => ModelOutputs {
     const fixed = this.#bind(options.fixed ?? {}, true);
-    const how: Integers = options.integers === 'i32' ? { dtype: 'i32', overflows: [] } : { dtype: 'i64' };
     return (inputs) => {
+      const how: Integers = options.integers === 'i32' ? { dtype: 'i32', overflows: [] } : { dtype: 'i64' };
       const given = new Map([...withIntegers(how, () => this.#bind(inputs, true)), ...fixed]);
       const missing = this.inputs.find(({ name }) => !given.has(name) && !this.#plan.stored.has(name));
       if (missing !== undefined)
@@ -153,10 +165,31 @@ export class OnnxModel {
         );
       }
       return withIntegers(how, () => {
-        const results = atOnce(this.#plan, this.#scope(values));
+        const results = this.#recorded(values);
+        const [overflow, ...more] = how.dtype === 'i32' ? how.overflows : [];
+        if (overflow !== undefined)
+          options.onOverflow?.(more.reduce((any, one) => logicalOr(any, one), overflow));
         return Object.fromEntries(this.outputs.map(({ name }, i) => [name, results[i]!.tensor]));
       });
     };
+  }
+
+  /** A walk that may not wait; one that would tells which inputs it would wait for. */
+  #recorded(values: ReadonlyMap<string, Value>): Value[] {
+    try {
+      return atOnce(this.#plan, this.#scope(values));
+    } catch (error) {
+      if (!(error instanceof NeedsData)) throw error;
+      const sources = this.#sourcesOf(error.wanted.name).filter(
+        (name) => values.get(name)?.known === undefined,
+      );
+      const types = new Map(this.inputs.map(({ name, dtype }) => [name, dtype]));
+      const areIndices = sources.every((name) => {
+        const dtype = types.get(name);
+        return dtype !== undefined && !isFloat(dtype);
+      });
+      throw new NeedsData(error.wanted, areIndices ? sources : []);
+    }
   }
 
   #find(given: Given, hasWide: boolean): Specialisation | undefined {
