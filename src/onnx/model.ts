@@ -168,7 +168,7 @@ export class OnnxModel {
         const results = this.#recorded(values);
         const [overflow, ...more] = how.dtype === 'i32' ? how.overflows : [];
         if (overflow !== undefined)
-          options.onOverflow?.(more.reduce((any, one) => logicalOr(any, one), overflow));
+          options.onOverflow?.(more.reduce((whole, flag) => logicalOr(whole, flag), overflow));
         return Object.fromEntries(this.outputs.map(({ name }, i) => [name, results[i]!.tensor]));
       });
     };

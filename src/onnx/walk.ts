@@ -150,21 +150,18 @@ function watchOverflow(
   if (step.op === 'BitShift')
     throw new SinterError('E_UNSUPPORTED', 'shifts of 64-bit integers need a device that has them');
   if (!growing.has(step.op)) return;
-  const floats = inputs.map((input) => {
-    const isWide = input !== undefined && input.type === 'int64' && input.known === undefined;
-    return isWide ? Value.of(cast(input.tensor, 'f32'), 'float') : input;
-  });
   const isCast = step.op.startsWith('Cast');
-  const shadow = isCast ? cast(inputs[0]!.tensor, 'f32') : mixed(step, row, floats);
+  const shadow = isCast ? cast(inputs[0]!.tensor, 'f32') : inFloats(step, row, inputs);
   // The last floats below 2³¹ are 128 apart.
   const tooLarge = ge(abs(shadow), 2 ** 31 - 256);
   how.overflows.push(tooLarge.any());
 }
 
-/** The first result of a row on floats. */
-function mixed(step: Step, row: Row, inputs: readonly (Value | undefined)[]): Tensor {
-  const floats = inputs.map((input) =>
-    input?.type === 'int64' ? Value.of(cast(input.tensor, 'f32'), 'float') : input,
+/** The first result of a row on floats in place of 64-bit integers, but for axes and shapes. */
+function inFloats(step: Step, row: Row, inputs: readonly (Value | undefined)[]): Tensor {
+  const places = hostPlaces(step, row);
+  const floats = inputs.map((input, i) =>
+    input?.type === 'int64' && !places.includes(i) ? Value.of(cast(input.tensor, 'f32'), 'float') : input,
   );
   const [result] = called(step, row, floats);
   return result instanceof Tensor ? result : result!.tensor;

@@ -14,6 +14,7 @@ afterAll(() => {
 });
 
 const module = path.resolve(import.meta.dirname, '../aot/perceptron.ts');
+const pooled = path.resolve(import.meta.dirname, '../aot/pooled.ts');
 
 test('builds a folder that runs, and says what is in it', async () => {
   const folder = path.join(temporary(), 'made', 'here');
@@ -45,6 +46,39 @@ test('tells people what it wrote', async () => {
   expect(fs.existsSync(path.join(folder, 'README.md'))).toBe(true);
 });
 
+test('builds a program for each size that a module leaves open, more where asked', async () => {
+  const folder = temporary();
+  const said = await sinter(
+    'build',
+    pooled,
+    '--out',
+    folder,
+    '--target',
+    'wasm',
+    '--dim',
+    'batch=1..2',
+    '--json',
+  );
+  expect([said.code, said.err]).toEqual([0, '']);
+  const { load } = (await import(path.join(folder, 'index.js'))) as {
+    load: () => Promise<Record<'pooled' | 'doubled', (inputs: object) => Promise<object>>>;
+  };
+  const model = await load();
+  for (const batch of [1, 2])
+    expect(await model.pooled({ x: new Float32Array(4 * batch).fill(1) })).toEqual({
+      mean: Float32Array.of(4, 4),
+    });
+  await expect(model.pooled({ x: new Float32Array(12) })).rejects.toThrow('batch 3\n  built for batch 1, 2');
+  expect(await model.doubled({ y: Float32Array.of(1, 2) })).toEqual({ twice: Float32Array.of(2, 4) });
+  const types = fs.readFileSync(path.join(folder, 'index.d.ts'), 'utf8');
+  expect(types).toContain('/** Built for batch 1, 2. */\n  pooled(inputs: {');
+  expect(types).toContain('/** f32[batch, 4] */\n    x: Sized<Float32Array>;');
+  const kernels = fs.readdirSync(path.join(folder, 'kernels'));
+  // One function is the same at all sizes.
+  expect(kernels.filter((name) => name.startsWith('doubled'))).toHaveLength(1);
+  (model as unknown as { dispose(): void }).dispose();
+});
+
 test.each([
   [['build'], 'no FILE given'],
   [['build', module], 'no folder given'],
@@ -59,6 +93,8 @@ test.each([
     "--arch: 'volta' is no GPU: expected names as sm_80, sm_90a or compute_80",
   ],
   [['build', module, '--out', 'x', '--export', 'nothing'], "exports no function 'nothing'"],
+  [['build', module, '--out', 'x', '--dim', 'batch=1,2'], 'sizes are left open, and inputs have them fixed'],
+  [['build', module, '--out', 'x', '--fix', 'shape=1'], 'is no ONNX model'],
   [['build', module, '--out', 'x', '--shard-size', '0'], 'expects a whole number of at least 1'],
 ])('%j is refused with what to do', async (args, words) => {
   const { code, err } = await sinter(...args);
