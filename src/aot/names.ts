@@ -5,7 +5,7 @@ import type { Flat, Structure } from '../tensor/tree.ts';
 /** The parameters of a function by name; undefined for those that have none of their own. */
 function parameterNames(fn: (...args: never[]) => unknown): readonly (string | undefined)[] {
   const text = fn.toString();
-  const list = /^(?:async\s+)?(?:function\b[^(]*)?\(([^]*)$/.exec(text)?.[1];
+  const list = /^(?:async\s+)?(?:function\b[^(]*|[A-Za-z_$][\w$]*\s*)?\(([^]*)$/.exec(text)?.[1];
   if (list === undefined) {
     const alone = /^(?:async\s+)?([A-Za-z_$][\w$]*)\s*=>/.exec(text)?.[1];
     return alone === undefined ? [] : [alone];

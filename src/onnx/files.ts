@@ -1,6 +1,6 @@
 // Node only: model files by their paths. Loaded by a dynamic import and mapped to nothing in package.json's `browser`.
 
-import { readFile, realpath } from 'node:fs/promises';
+import { readFile, realpath, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ParseError } from '../errors.ts';
@@ -20,4 +20,15 @@ export async function readInFolder(model: string | URL, location: string): Promi
     );
   }
   return readFile(path);
+}
+
+/** Writes a model, and files that it names in its own folder. */
+export async function writeBeside(
+  model: string | URL,
+  bytes: Uint8Array,
+  files: readonly (readonly [name: string, bytes: Uint8Array])[],
+): Promise<void> {
+  const path = typeof model === 'string' ? model : fileURLToPath(model);
+  for (const [name, content] of files) await writeFile(join(dirname(path), name), content);
+  await writeFile(path, bytes);
 }

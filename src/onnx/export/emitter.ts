@@ -1,0 +1,207 @@
+// A graph of ONNX nodes under construction: values with their types, constants that are one initializer wherever they are used, and
+// element types that an operator has no kernel for carried through wider ones.
+
+import type { DType } from '../../ir/dtype.ts';
+import { broadcastShapes, sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
+import { hostArray, packBytes, type Scalar } from '../../ir/value.ts';
+import { codeOf, hostType, typeOf, type ElementType } from '../element.ts';
+import type { Draft } from '../schema.ts';
+import { carrierOf } from './carriers.ts';
+
+/** A value of the file. */
+export interface Val {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: FixedShape;
+}
+
+/** Elements that lie in the file. */
+export interface Initializer {
+  readonly name: string;
+  readonly type: ElementType;
+  readonly shape: FixedShape;
+  readonly data: Uint8Array;
+}
+
+/** Attributes of a node: whole numbers, floats, words, lists of whole numbers. */
+export type AttributeValue = number | { readonly float: number } | string | readonly number[];
+export type AttributeValues = Readonly<Record<string, AttributeValue>>;
+
+/** An operation has no spelling in the format; the reason reads on from "…: ". */
+export class Unspelled extends Error {}
+
+/** Stands in names that are not the final ones, and in no other. */
+export const mark: string = '\0';
+
+export class Emitter {
+  readonly opset: number;
+  readonly nodes: Draft<'Node'>[] = [];
+  readonly initializers: Initializer[] = [];
+  readonly #constants = new Map<string, Val>();
+  readonly #casts = new Map<string, Val>();
+  #count = 0;
+
+  constructor(opset: number) {
+    this.opset = opset;
+  }
+
+  /** A name that nothing else has; what stays in the file is named anew in the end. */
+  #name(wished: string): string {
+    return `${wished}${mark}${(this.#count += 1)}`;
+  }
+
+  /** A node with one result of this type. */
+  node(
+    op: string,
+    inputs: readonly (Val | undefined)[],
+    type: Pick<Val, 'dtype' | 'shape'>,
+    attributes: AttributeValues = {},
+  ): Val {
+    return this.many(op, inputs, [type], attributes)[0]!;
+  }
+
+  /** A node with several results. */
+  many(
+    op: string,
+    inputs: readonly (Val | undefined)[],
+    types: readonly Pick<Val, 'dtype' | 'shape'>[],
+    attributes: AttributeValues = {},
+  ): Val[] {
+    const outputs = types.map(({ dtype, shape }) => ({ name: this.#name(op), dtype, shape }));
+    this.nodes.push({
+      opType: op,
+      input: inputs.map((input) => input?.name ?? ''),
+      output: outputs.map((output) => output.name),
+      attribute: Object.entries(attributes).map(([key, value]) => attributeDraft(key, value)),
+    });
+    return outputs;
+  }
+
+  /** An elementwise node over operands of one dtype, which broadcast, in a dtype that has a kernel for it. */
+  map(op: string, operands: readonly Val[], attributes: AttributeValues = {}): Val {
+    const { dtype } = operands[0]!;
+    const via = carrierOf(op, dtype);
+    const shape = commonShape(operands);
+    const wide = operands.map((x) => this.cast(x, via));
+    return this.cast(this.node(op, wide, { dtype: via, shape }, attributes), dtype);
+  }
+
+  /** As `map`, of a comparison. */
+  test(op: string, operands: readonly Val[]): Val {
+    const via = carrierOf(op, operands[0]!.dtype);
+    const wide = operands.map((x) => this.cast(x, via));
+    return this.node(op, wide, { dtype: 'bool', shape: commonShape(operands) });
+  }
+
+  /** One of two values, by a condition. */
+  where(condition: Val, x: Val, y: Val): Val {
+    const via = carrierOf('Where', x.dtype);
+    const shape = commonShape([condition, x, y]);
+    const chosen = [condition, this.cast(x, via), this.cast(y, via)];
+    return this.cast(this.node('Where', chosen, { dtype: via, shape }), x.dtype);
+  }
+
+  /** The format's own conversion: integers wrap, floats round; what floats beyond an integer's range give is undefined. */
+  cast(x: Val, dtype: DType): Val {
+    if (x.dtype === dtype) return x;
+    const key = `${x.name} ${dtype}`;
+    const known = this.#casts.get(key);
+    if (known !== undefined) return known;
+    const result = this.node('Cast', [x], { dtype, shape: x.shape }, { to: codeOf(typeOf(dtype)) });
+    this.#casts.set(key, result);
+    return result;
+  }
+
+  /** The dtype that an operator takes for elements of a dtype. */
+  carrier(op: string, dtype: DType): DType {
+    return carrierOf(op, dtype);
+  }
+
+  /** Elements in the file; equal ones are one initializer. */
+  constant(dtype: DType, shape: FixedShape, values: ArrayLike<Scalar>, name = 'constant'): Val {
+    const data = packBytes(hostArray(dtype, shape, values));
+    const key = data.length <= 64 ? `${dtype}[${shape.join()}] ${data.join()}` : undefined;
+    const known = key === undefined ? undefined : this.#constants.get(key);
+    if (known !== undefined) return known;
+    const constant = this.initializer(name, typeOf(dtype), shape, data);
+    if (key !== undefined) this.#constants.set(key, constant);
+    return constant;
+  }
+
+  /** Elements as they lie in the file. */
+  initializer(wished: string, type: ElementType, shape: FixedShape, data: Uint8Array): Val {
+    const name = this.#name(wished);
+    this.initializers.push({ name, type, shape, data });
+    return { name, dtype: hostType(type), shape };
+  }
+
+  /** One number. */
+  scalar(value: Scalar, dtype: DType): Val {
+    return this.constant(dtype, [], [value]);
+  }
+
+  /** A list of whole numbers, as shapes and axes are given. */
+  ints(values: readonly number[]): Val {
+    return this.constant('i64', [values.length], values, 'ints');
+  }
+
+  /** The value spread over a shape. */
+  expand(x: Val, shape: FixedShape): Val {
+    if (sameShape(x.shape, shape)) return x;
+    if (sizeOf(x.shape) === sizeOf(shape)) return this.reshape(x, shape);
+    return this.move('Expand', [x, this.ints(shape)], shape);
+  }
+
+  reshape(x: Val, shape: FixedShape): Val {
+    if (sameShape(x.shape, shape)) return x;
+    return this.node('Reshape', [x, this.ints(shape)], { dtype: x.dtype, shape });
+  }
+
+  transpose(x: Val, order: readonly number[]): Val {
+    if (order.every((axis, i) => axis === i)) return x;
+    const shape = order.map((axis) => x.shape[axis]!);
+    return this.node('Transpose', [x], { dtype: x.dtype, shape }, { perm: order });
+  }
+
+  /** Elements `start … start + size·step` along some axes. */
+  slice(x: Val, start: FixedShape, size: FixedShape, step: FixedShape = start.map(() => 1)): Val {
+    const axes = x.shape.flatMap((dim, axis) =>
+      start[axis] === 0 && size[axis] === dim && step[axis] === 1 ? [] : [axis],
+    );
+    if (axes.length === 0) return x;
+    const of = (list: FixedShape): Val => this.ints(axes.map((axis) => list[axis]!));
+    // An end before the first element: −1 would mean the last one.
+    const ends = start.map((first, axis) => {
+      const end = first + size[axis]! * step[axis]!;
+      return end < 0 ? -(2 ** 31) : end;
+    });
+    const inputs = [x, of(start), of(ends), this.ints(axes), of(step)];
+    return this.node('Slice', inputs, { dtype: x.dtype, shape: size });
+  }
+
+  /** A node that only moves elements of its first input. */
+  move(
+    op: string,
+    [x, ...rest]: readonly [Val, ...(Val | undefined)[]],
+    shape: FixedShape,
+    attributes: AttributeValues = {},
+  ): Val {
+    const via = carrierOf(op, x.dtype);
+    const moved = this.node(op, [this.cast(x, via), ...rest], { dtype: via, shape }, attributes);
+    return this.cast(moved, x.dtype);
+  }
+}
+
+/** The shape that operands broadcast to. */
+export function commonShape(operands: readonly Val[]): FixedShape {
+  return operands
+    .map(({ shape }) => shape)
+    .reduce((a, b) => (sameShape(a, b) ? a : broadcastShapes('exportOnnx', a, b)));
+}
+
+function attributeDraft(name: string, value: AttributeValue): Draft<'Attribute'> {
+  if (typeof value === 'number') return { name, type: 2, i: BigInt(value) };
+  if (typeof value === 'string') return { name, type: 3, s: new TextEncoder().encode(value) };
+  if ('float' in value) return { name, type: 1, f: value.float };
+  return { name, type: 7, ints: value.map(BigInt) };
+}

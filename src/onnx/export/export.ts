@@ -1,0 +1,128 @@
+// `exportOnnx`: a function traced once, as a model that other runtimes read. Its arguments become inputs, what it returns outputs,
+// and the tensors that it captures initializers.
+
+import { weightFormats, type WeightFormat } from '../../aot/formats.ts';
+import { argumentNames } from '../../aot/names.ts';
+import { TensorError } from '../../errors.ts';
+import { dims } from '../../ir/graph.ts';
+import { expectFunction, expectOptions } from '../../tensor/expect.ts';
+import type { Handle } from '../../tensor/handle.ts';
+import { readBytes } from '../../tensor/realise.ts';
+import { traceFlat } from '../../tensor/trace-function.ts';
+import { flatten } from '../../tensor/tree.ts';
+import type { Emitter, Val } from './emitter.ts';
+import { writeModel, type ExportedModel } from './file.ts';
+import { spellGraph } from './graph.ts';
+import { portType, programOf, type Source } from './traced.ts';
+import { bindWeight, namesIn, type Weight } from './weights.ts';
+
+export interface ExportOptions {
+  /** A model, or tensors by name: what the tensors that the function captures are called. */
+  readonly parameters?: unknown;
+  /** How captured matrices of f32 are stored: f16, or blocks of integers (q8_0, q4_0). As they are by default. */
+  readonly dtype?: WeightFormat;
+  /** The standard's version to write for, 21 to 26; 21 by default. The bits of floats need 26. */
+  readonly opset?: number;
+  /** The name of a file beside the model for elements; they lie in the model itself by default, if they fit. */
+  readonly externalData?: string;
+  /** What the graph is called. */
+  readonly name?: string;
+}
+
+/** What can be exported: a function, or a layer with its `forward`. */
+export type Exportable = ((...args: never[]) => unknown) | { forward(...args: never[]): unknown };
+
+const oldestOpset = 21;
+const newestOpset = 26;
+
+/**
+ * A model in the ONNX format of a function at the shapes of example inputs. Rejects with an UnsupportedOpsError that lists every
+ * operation that ONNX has no spelling for, and with E_UNSUPPORTED where the function does more than compute what it returns.
+ */
+export async function exportOnnx(
+  fn: Exportable,
+  inputs: readonly unknown[],
+  options: ExportOptions = {},
+): Promise<ExportedModel> {
+  const { opset, format } = checked(options);
+  const call = callOf(fn);
+  const flat = flatten(inputs, 'exportOnnx');
+  const { graph, sources, results } = programOf(traceFlat(call, flat), flat.leaves);
+  const taken = new Set<string>();
+  const argumentsByName = argumentNames(typeof fn === 'function' ? fn : fn.forward, flat, false);
+  const ports = new Map<number, Val>();
+  flat.leaves.forEach((leaf, i) => {
+    const type = portType(leaf);
+    if (type !== undefined) ports.set(i, { name: unique(argumentsByName[i]!, taken), ...type });
+  });
+  const outputs = graph.outputs.map((node, i) => {
+    return { name: unique(results[i]!, taken), dtype: node.dtype, shape: dims(node) };
+  });
+  const owner = options.parameters ?? (typeof fn === 'function' ? {} : fn);
+  const weights = await weightsOf(sources, namesIn(owner));
+  const bind = (e: Emitter, index: number): Val => {
+    const source = sources[index]!;
+    switch (source.kind) {
+      case 'argument':
+        return ports.get(source.leaf)!;
+      case 'captured':
+        return bindWeight(e, weights.get(source.handle)!, format);
+      case 'random':
+        // Read by random draws alone, which are refused.
+        return { name: '', dtype: 'u32', shape: [] };
+      default:
+        return source satisfies never;
+    }
+  };
+  const spelled = spellGraph(
+    graph,
+    opset,
+    bind,
+    outputs.map(({ name }) => name),
+    [...taken],
+  );
+  const name = options.name ?? (call.name === '' ? 'main' : call.name);
+  return writeModel({ ...spelled, name, opset, inputs: [...ports.values()], outputs }, options.externalData);
+}
+
+function callOf(fn: Exportable): (...args: never[]) => unknown {
+  if (typeof fn === 'object' && fn !== null && typeof fn.forward === 'function')
+    return (...args) => fn.forward(...args);
+  expectFunction('exportOnnx', fn);
+  return fn as (...args: never[]) => unknown;
+}
+
+function checked(options: ExportOptions): { readonly opset: number; readonly format: WeightFormat } {
+  expectOptions('exportOnnx', options);
+  const { opset = oldestOpset, dtype = 'f32', externalData = 'weights.bin' } = options;
+  const fail = (problem: string): TensorError => new TensorError('E_VALUE', 'exportOnnx', problem);
+  if (!(Number.isInteger(opset) && opset >= oldestOpset && opset <= newestOpset))
+    throw fail(`opset ${opset} is none that models are written for: ${oldestOpset} to ${newestOpset}`);
+  if (!weightFormats.includes(dtype))
+    throw fail(`weights are not stored as '${dtype}': expected ${weightFormats.join(', ')}`);
+  if (!/^[^/\\?#%:]+$/.test(externalData) || externalData === '..')
+    throw fail(`'${externalData}' is no name of a file beside the model`);
+  return { opset, format: dtype };
+}
+
+/** Captured tensors with their elements, computed on the current device. */
+async function weightsOf(
+  sources: readonly Source[],
+  names: ReadonlyMap<Handle, string>,
+): Promise<ReadonlyMap<Handle, Weight>> {
+  const handles = sources.flatMap((source) => (source.kind === 'captured' ? [source.handle] : []));
+  const weights = handles.map(async (handle, i): Promise<readonly [Handle, Weight]> => {
+    const { dtype, shape } = handle;
+    const data = await readBytes(handle);
+    return [handle, { name: names.get(handle) ?? `weight${i}`, dtype, shape, data }];
+  });
+  return new Map(await Promise.all(weights));
+}
+
+/** A name like this one that is not taken; takes it. */
+function unique(wished: string, taken: Set<string>): string {
+  let name = wished;
+  for (let i = 1; taken.has(name); i++) name = `${wished}_${i}`;
+  taken.add(name);
+  return name;
+}

@@ -1,0 +1,126 @@
+// The bytes of an exported model: its messages, and the elements of large initializers in files beside it where they do not fit into
+// a message, or are asked to lie there.
+
+import { codeOf, typeOf } from '../element.ts';
+import type { Draft } from '../schema.ts';
+import { tensorDraft } from '../tensor-file.ts';
+import { encode } from '../wire.ts';
+import type { Initializer, Val } from './emitter.ts';
+import type { SpelledGraph } from './graph.ts';
+
+/** A model of the file's parts. */
+export interface ModelParts extends SpelledGraph {
+  readonly name: string;
+  readonly opset: number;
+  readonly inputs: readonly Val[];
+  readonly outputs: readonly Val[];
+}
+
+/** Messages end at 2 GiB; names, nodes and shapes take some of it. */
+export const mostInMessage: number = 2 ** 31 - 2 ** 26;
+/** Smaller elements stay in the message. */
+const leastOutside = 1024;
+/** Where readers may map elements into memory. */
+const alignment = 4096;
+
+/** The version of the messages that has 4-bit integers. */
+const irVersion = 10n;
+
+/** An exported model: its own bytes, and the files that it reads elements from. */
+export class ExportedModel {
+  readonly bytes: Uint8Array;
+  /** By the names that the model has for them: what `loadOnnx` takes as `externalData`. */
+  readonly externalData: Readonly<Record<string, Uint8Array>>;
+
+  /** Not for users: `exportOnnx` makes them. */
+  constructor(bytes: Uint8Array, externalData: Readonly<Record<string, Uint8Array>>) {
+    this.bytes = bytes;
+    this.externalData = externalData;
+  }
+
+  /** Node: writes the model to a path, and its other files beside it. */
+  async save(path: string | URL): Promise<void> {
+    const { writeBeside } = await import('../files.ts');
+    await writeBeside(path, this.bytes, Object.entries(this.externalData));
+  }
+}
+
+/** Where elements lie that are not in the message. */
+interface Place {
+  readonly file: string;
+  readonly offset: number;
+}
+
+/** The model's bytes. With `file`, large elements lie in files of that name; else only those of a model that has too many. */
+export function writeModel(
+  parts: ModelParts,
+  file: string | undefined,
+  most: number = mostInMessage,
+): ExportedModel {
+  const total = parts.initializers.reduce((sum, { data }) => sum + data.length, 0);
+  const isOutside = file !== undefined || total > most;
+  const { places, sizes } = layOut(isOutside ? parts.initializers : [], file ?? 'weights.bin', most);
+  const files = Object.fromEntries([...sizes].map(([name, size]) => [name, new Uint8Array(size)]));
+  for (const [{ data }, { file: name, offset }] of places) files[name]!.set(data, offset);
+  const graph: Draft<'Graph'> = {
+    name: parts.name,
+    node: parts.nodes,
+    initializer: parts.initializers.map((one) => initializerDraft(one, places.get(one))),
+    input: parts.inputs.map(portDraft),
+    output: parts.outputs.map(portDraft),
+  };
+  const bytes = encode('Model', {
+    irVersion,
+    producerName: 'sinter',
+    opsetImport: [{ domain: '', version: BigInt(parts.opset) }],
+    graph,
+  });
+  return new ExportedModel(bytes, files);
+}
+
+/** Large initializers one after the other, in as many files as it takes. */
+function layOut(
+  initializers: readonly Initializer[],
+  file: string,
+  most: number,
+): { readonly places: ReadonlyMap<Initializer, Place>; readonly sizes: ReadonlyMap<string, number> } {
+  const places = new Map<Initializer, Place>();
+  const sizes = new Map<string, number>();
+  let name = file;
+  for (const one of initializers) {
+    const { length } = one.data;
+    if (length < leastOutside) continue;
+    let offset = Math.ceil((sizes.get(name) ?? 0) / alignment) * alignment;
+    if (offset > 0 && offset + length > most) {
+      name = `${file}.${sizes.size}`;
+      offset = 0;
+    }
+    places.set(one, { file: name, offset });
+    sizes.set(name, offset + length);
+  }
+  return { places, sizes };
+}
+
+function initializerDraft(
+  { name, type, shape, data }: Initializer,
+  place: Place | undefined,
+): Draft<'Tensor'> {
+  if (place === undefined) return tensorDraft(name, type, shape, data);
+  const entry = (key: string, value: string | number): Draft<'Entry'> => ({ key, value: String(value) });
+  return {
+    dims: shape.map(BigInt),
+    dataType: codeOf(type),
+    name,
+    dataLocation: 1,
+    externalData: [
+      entry('location', place.file),
+      entry('offset', place.offset),
+      entry('length', data.length),
+    ],
+  };
+}
+
+function portDraft({ name, dtype, shape }: Val): Draft<'ValueInfo'> {
+  const dim = shape.map((size) => ({ value: BigInt(size) }));
+  return { name, type: { tensor: { elemType: codeOf(typeOf(dtype)), shape: { dim } } } };
+}

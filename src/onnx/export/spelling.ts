@@ -1,0 +1,47 @@
+// Every primitive's spelling in the format, one row each: a missing row is a type error. Those that have none say why not.
+
+import type { NodeOf } from '../../ir/graph.ts';
+import { dims, type Node } from '../../ir/graph.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import { CompilerBug } from '../../errors.ts';
+import type { Op } from '../../ir/ops.ts';
+import { contractions } from './contractions.ts';
+import { elementwise } from './elementwise.ts';
+import { Unspelled, type Val } from './emitter.ts';
+import { folds } from './folds.ts';
+import { indexed } from './indexed.ts';
+import type { Row, Scope } from './row.ts';
+import { views } from './views.ts';
+
+/** An operation without nodes of the format. */
+const unspelled =
+  <K extends Op>(reason: string): Row<K> =>
+  () => {
+    throw new Unspelled(reason);
+  };
+
+const ofPasses = 'only the compiler makes it, after a program left for a device';
+
+const rows: { readonly [K in Op]: Row<K> } = {
+  ...elementwise,
+  ...views,
+  ...folds,
+  ...contractions,
+  ...indexed,
+  parameter: (_, node) => {
+    throw new CompilerBug('exportOnnx', `parameter ${node.attrs.name} has no value`);
+  },
+  randomBits: unspelled('random numbers that are the same everywhere: draw them outside, and pass them in'),
+  digitRanks: unspelled(ofPasses),
+  disperse: unspelled(ofPasses),
+  foldSegments: unspelled(ofPasses),
+  stopGradient: ({ compact }, { inputs }) => compact(inputs[0]!),
+  customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),
+};
+
+/** Adds what computes a node. Throws Unspelled. */
+export function spell(scope: Scope, node: Node): Val {
+  const shape = dims(node);
+  if (sizeOf(shape) === 0) return scope.e.constant(node.dtype, shape, []);
+  return (rows[node.op] as Row<Op>)(scope, node as NodeOf<Op>);
+}
