@@ -1,66 +1,24 @@
 // One model in ONNX Runtime and in ours, on the same inputs: element types, shapes and values must agree.
 
-import ort from 'onnxruntime-node';
 import { sizeOf } from '../../../src/ir/shape.ts';
-import type { DType } from '../../../src/ir/dtype.ts';
-import { f16FromBits, packBytes, type HostArray } from '../../../src/ir/value.ts';
+import { packBytes, type HostArray } from '../../../src/ir/value.ts';
 import { codeOf, typeOf } from '../../../src/onnx/element.ts';
 import { loadOnnx } from '../../../src/onnx/index.ts';
 import { fromHost } from '../../../src/tensor/record.ts';
 import { graph, model, node, port, type Draft } from '../../support/onnx-file.ts';
+import { runInPeer, type Arrays } from '../../support/onnx-runtime.ts';
 import type { NodeCase } from './draw.ts';
-
-export type Arrays = Readonly<Record<string, HostArray>>;
 
 /** What a model gave: its results in order, or why there are none. */
 export type Outcome =
   | { readonly kind: 'results'; readonly results: readonly HostArray[] }
   | { readonly kind: 'refused'; readonly reason: string };
 
-const names: Readonly<Partial<Record<DType, ort.Tensor.Type>>> = {
-  f32: 'float32',
-  f64: 'float64',
-  f16: 'float16',
-  bool: 'bool',
-  u8: 'uint8',
-  i8: 'int8',
-  u16: 'uint16',
-  i16: 'int16',
-  u32: 'uint32',
-  i32: 'int32',
-  u64: 'uint64',
-  i64: 'int64',
-};
-
-function toPeer({ dtype, shape, data }: HostArray): ort.Tensor {
-  const type = names[dtype];
-  if (type === undefined) throw new Error(`ONNX Runtime takes no ${dtype}`);
-  if (dtype !== 'f16') return new ort.Tensor(type, data as Float32Array, shape);
-  return new ort.Tensor(type, new Uint16Array(packBytes({ dtype, shape, data }).buffer), shape);
-}
-
-function fromPeer({ type, dims, data }: ort.Tensor): HostArray {
-  const [dtype] = Object.entries(names).find(([, name]) => name === type) as [DType, string];
-  if (dtype !== 'f16') return { dtype, shape: dims, data: data as Float32Array };
-  const bits = new Uint16Array((data as Uint16Array).buffer, (data as Uint16Array).byteOffset, data.length);
-  return { dtype, shape: dims, data: Float32Array.from(bits, f16FromBits) };
-}
-
 /** Runs a file in ONNX Runtime, as it is written: without rewriting of graphs. */
 export async function runPeer(file: Uint8Array, inputs: Arrays): Promise<Outcome> {
   try {
-    const session = await ort.InferenceSession.create(file, {
-      graphOptimizationLevel: 'disabled',
-      logSeverityLevel: 4,
-      intraOpNumThreads: 1,
-    });
-    try {
-      const given = Object.fromEntries(Object.entries(inputs).map(([name, x]) => [name, toPeer(x)]));
-      const results = await session.run(given);
-      return { kind: 'results', results: session.outputNames.map((name) => fromPeer(results[name]!)) };
-    } finally {
-      await session.release();
-    }
+    const results = await runInPeer(file, inputs, { graphOptimizationLevel: 'disabled' });
+    return { kind: 'results', results: Object.values(results) };
   } catch (error) {
     return { kind: 'refused', reason: String(error) };
   }
