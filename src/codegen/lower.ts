@@ -66,6 +66,8 @@ export interface LoweringOptions {
   /** Elements that each lane reads for itself are loaded in aligned groups of four, where it is known which of the four each is:
    *  for points whose neighbours, lowered with the same builder, read the others. */
   readonly shareGroups?: boolean;
+  /** Every other element of eight is taken from two loads of four, where loads need not be aligned. */
+  readonly strides?: boolean;
   /** Computes an expression in another way than its own; undefined: it has none. */
   readonly instead?: (expr: Expr, value: (arg: Expr) => Value) => Value | undefined;
 }
@@ -73,6 +75,7 @@ export interface LoweringOptions {
 export class Lowering {
   readonly #b: LoopBuilder;
   readonly #shareGroups: boolean;
+  readonly #strides: boolean;
   readonly #instead: LoweringOptions['instead'];
   readonly #pool: ExprPool;
   readonly #binding: Binding;
@@ -92,6 +95,7 @@ export class Lowering {
     options: LoweringOptions = {},
   ) {
     this.#shareGroups = options.shareGroups === true;
+    this.#strides = options.strides === true;
     this.#instead = options.instead;
     this.#b = b;
     this.#pool = pool;
@@ -217,6 +221,13 @@ export class Lowering {
     if (vector && (hi < paddedSize(node) || guarded !== 'by lane') && fromFirst) {
       if (modIndex(base, 4) === constantIndex(0)) return load(this.#insideQuad(base, node), 4, true);
       return load(this.#inside(base, node, 4), 4, false);
+    }
+    const inside = guarded === 'whole' || (lo >= 0 && hi < paddedSize(node));
+    if (this.#strides && inside && coefficientOf(index, laneAtom) === 2 && !this.#gathered(index)) {
+      // 0, 2 and, one element further on, 4, 6: the second load ends with the last element that is wanted.
+      const [low, high] = [0, 3].map((n) => load(this.#inside(offsetIndex(base, n), node, 4), 4, false));
+      const pairs = [laneOf(low!, 0), laneOf(low!, 2), laneOf(high!, 1), laneOf(high!, 3)];
+      return b.let({ kind: 'vector', args: pairs, type, width: 4 }, name);
     }
     const lanes = eachLane.map((lane, i) => {
       const one = substitute(index, lane);

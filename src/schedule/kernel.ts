@@ -84,8 +84,8 @@ export interface Image {
 export type Body =
   /** Independent kernels in one dispatch, each with its own workgroups. */
   | { readonly kind: 'together'; readonly parts: readonly Kernel[] }
-  /** Every write at every point of one flat axis. */
-  | { readonly kind: 'map'; readonly axis: Axis }
+  /** Every write at every point of one flat axis, which `shape` says what it runs over, where that is not the shape of the results. */
+  | { readonly kind: 'map'; readonly axis: Axis; readonly shape?: readonly number[] }
   /** For each row: reductions over `column`, later ones may use earlier results; then per-row and per-element writes. */
   | { readonly kind: 'row'; readonly row: Axis; readonly column: Axis; readonly stages: readonly RowStage[] }
   /** result[b,m,n] = Σ_k lhs(b,m,k)·rhs(b,k,n); dot and conv. */

@@ -71,6 +71,30 @@ test('maps and rows of any width equal the interpreter', { timeout: 120_000 }, (
   });
 });
 
+test('pools of any window equal the interpreter', { timeout: 120_000 }, () => {
+  const drawn = fc.record({
+    kind: fc.constantFrom('max', 'mean', 'both'),
+    size: fc.tuple(fc.integer({ min: 5, max: 23 }), fc.integer({ min: 5, max: 23 })),
+    kernelSize: fc.integer({ min: 2, max: 4 }),
+    stride: fc.integer({ min: 1, max: 3 }),
+    padding: fc.integer({ min: 0, max: 1 }),
+  });
+  checkLaw(40, drawn, ({ kind, size, kernelSize, stride, padding }) => {
+    const graph = graphOf(
+      (x: Tensor) => {
+        const [most, mean] = [sn.maxPool2d, sn.avgPool2d].map((pool) =>
+          pool(x, kernelSize, { stride, padding }),
+        ) as [Tensor, Tensor];
+        return kind === 'max' ? most : kind === 'mean' ? mean : sn.cat([most, mean.relu()], 1);
+      },
+      [1, 3, ...size],
+    );
+    const inputs = numbers(graph);
+    const expected = interpret(graph, inputs);
+    runLoops(wasmTarget, graph, inputs).forEach((got, i) => expectClose(got, expected[i]!, 1e-5));
+  });
+});
+
 describe('a core', () => {
   test('walks a map in its flat order where groups of four stay in a row', () => {
     expect(scheduleOf(maps['a vector on every row']!, [64, 128], [128])).toContain('16 elements');
@@ -98,6 +122,12 @@ describe('a core', () => {
   test('keeps exponentials, but not what is only read', () => {
     expect(scheduleOf((x: Tensor) => x.softmax(), [64, 128])).toContain('1 values kept');
     expect(scheduleOf((x: Tensor) => x.layerNorm(128), [64, 128])).not.toContain('kept');
+  });
+
+  test('visits windows line by line, without asking for padding where there is none', () => {
+    const pool = (x: Tensor): Tensor => sn.maxPool2d(x, 3, { stride: 2, padding: 1 });
+    expect(scheduleOf(pool, [1, 8, 41, 41])).toContain('21 elements in 3 pieces');
+    expect(scheduleOf((x: Tensor) => sn.avgPool2d(x, 2), [1, 8, 42, 42])).toContain('21 elements');
   });
 
   test('reads columns by lines of a cache', () => {

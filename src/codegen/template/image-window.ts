@@ -132,7 +132,7 @@ export class ImageWindow {
     const values = writes.map((write) => point.value(write.value));
     const lanes: Axis = { name: 'in_line', extent: window.width, atom: inLine };
     writes.forEach((write, i) =>
-      storeAt(b, point, bufferName(this.#frame)(write.node), write, values[i]!, lanes),
+      storeAt(b, point, bufferName(this.#frame)(write.node), write, values[i]!, lanes, { unaligned: true }),
     );
   }
 

@@ -45,17 +45,23 @@ export function rowsOf(
   axis: Axis,
   writes: readonly Write[],
   { serial }: Target,
+  given?: readonly number[],
 ): MapRows | undefined {
-  const shape = writes.length === 0 ? [] : dims(writes[0]!.node);
-  const fits = writes.every(({ node, index }) => index === axis.atom && sameShape(node.shape, shape));
+  const shape = given ?? (writes.length === 0 ? [] : dims(writes[0]!.node));
+  const fits = writes.every(({ node, index }) =>
+    given === undefined
+      ? index === axis.atom && sameShape(node.shape, shape)
+      : coefficientOf(index, axis.atom) === 1 && atomsOf(index).length === 1,
+  );
   if (serial === undefined || !fits || sizeOf(shape) === 0) return undefined;
+  const narrowest = given === undefined ? serial.width : 4;
   const exprs = exprsOf(kernel, writes);
   let least = scattered(exprs, axis, singleTurns(axis).places[0]!);
   let best: MapRows | undefined;
   for (let split = 1; split < shape.length && least > 0; split++) {
     const width = sizeOf(shape.slice(split));
     const rows = sizeOf(shape.slice(0, split));
-    if (width < serial.width) break;
+    if (width < narrowest) break;
     const atom = axisIndex('row', Math.max(2, rows));
     const starts = startsOf(exprs, axis, scaleIndex(atom, width), width);
     if (starts.length > mostPieces) continue;
@@ -76,13 +82,13 @@ function quadOf({ atom, width }: MapRows, start: number, quads: number): IndexEx
   return offsetIndex(addIndex(addIndex(scaleIndex(atom, width), scaleIndex(quad, 4)), laneAtom), start);
 }
 
-/** Reads and conditions that differ by lane otherwise than by one element each. */
+/** Reads and conditions that differ by lane otherwise than by one element each, or two. */
 function scattered(exprs: readonly Expr[], axis: Axis, place: IndexExpr): number {
   const map = new Map([[axis.atom, place]]);
   const isApart = (expr: Expr): boolean => {
     if (expr.kind === 'read') {
       const step = coefficientOf(substitute(expr.index, map), laneAtom);
-      return step !== 0 && step !== 1;
+      return step !== 0 && step !== 1 && step !== 2;
     }
     if (expr.kind !== 'select') return false;
     const guard = substituteGuard(expr.guard, map);
@@ -124,7 +130,7 @@ export function computeRow(
     lanes: Axis | undefined,
   ): void => {
     const binding = { substitution: new Map([[axis.atom, place]]), atoms: new Map([[atom, row], ...atoms]) };
-    const lowering = new Lowering(b, frame.kernel.pool, binding, bufferOf);
+    const lowering = new Lowering(b, frame.kernel.pool, binding, bufferOf, { strides: true });
     const values = writes.map((write) => lowering.value(write.value));
     writes.forEach((write, i) =>
       storeAt(b, lowering, bufferOf(write.node), write, values[i]!, lanes, { anywhere: true }),

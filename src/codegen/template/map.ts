@@ -23,7 +23,7 @@ interface Visited {
 export function mapLoop(frame: Frame): Loop {
   const { kernel, target } = frame;
   if (kernel.body.kind !== 'map') throw new CompilerBug('map template', `got a ${kernel.body.kind} kernel`);
-  const { axis } = kernel.body;
+  const { axis, shape } = kernel.body;
   const b = openBuilder(frame);
   const bufferOf = bufferName(frame);
   const isSingle = (write: Write): boolean => write.index.kind === 'const';
@@ -38,7 +38,7 @@ export function mapLoop(frame: Frame): Loop {
     }
   };
   const blocks = blocksOf(kernel, axis, whole, target);
-  const rows = blocks === undefined ? rowsOf(kernel, axis, whole, target) : undefined;
+  const rows = blocks === undefined ? rowsOf(kernel, axis, whole, target, shape) : undefined;
   const { grid, note } =
     blocks !== undefined
       ? inBlocks(blocks)

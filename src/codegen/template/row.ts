@@ -12,6 +12,7 @@ import { addInts, both, builtin, constant, less, mulInts, operation, type LoopBu
 import { laneAtom, Lowering, quadIndex, type Binding } from '../lower.ts';
 import type { Loop, Value } from '../loop.ts';
 import { bufferName, finish, foldGrid, groupNumber, openBuilder, type Frame, type Grid } from './frame.ts';
+import { mapLoop } from './map.ts';
 import { outlineRow, type RowOutline } from './row-outline.ts';
 import { extremum, laneOfState, placesOf, reduction, type Fold, type State, type Step } from './row-fold.ts';
 import { onlineSoftmax, runningMoments } from './row-fused.ts';
@@ -21,11 +22,15 @@ import { pickedOf } from './row-pick.ts';
 import { elementOf, type Item, type Pass } from './row-plan.ts';
 import { blockedAbove, blockOf, stepsOf, totalWidth, unitsOf, widthOf } from './row-schedule.ts';
 import { serialRowLoop } from './row-serial.ts';
+import { mapOfRows } from './row-short.ts';
 import { storeAt } from './store-value.ts';
 
 /** The Loop of a row kernel. */
 export function rowLoop(frame: Frame): Loop {
-  if (frame.target.serial !== undefined) return serialRowLoop(frame);
+  if (frame.target.serial !== undefined) {
+    const map = mapOfRows(frame.kernel);
+    return map === undefined ? serialRowLoop(frame) : mapLoop({ ...frame, kernel: map });
+  }
   const plan = outlineRow(frame.kernel, frame.target);
   return new RowEmitter(frame, plan).run();
 }

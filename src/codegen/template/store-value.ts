@@ -17,6 +17,8 @@ import type { Value } from '../loop.ts';
 export interface StoreOptions {
   /** No lane lies past the end of the axis, and vectors may be stored at any index. */
   readonly anywhere?: boolean;
+  /** Vectors may be stored at any index, but lanes may lie past the end of the axis. */
+  readonly unaligned?: boolean;
 }
 
 /**
@@ -53,16 +55,25 @@ export function storeAt(
     b.store(buffer, lowering.index(at(index, 0)), splat(value, 4), !narrow);
     return;
   }
-  // Places that are data are computed for all lanes before any lane is left out.
-  if (atomsOf(index).some((atom) => atom.kind === 'dynamic')) lowering.index(at(index, 0), 0);
-  for (const lane of [0, 1, 2, 3]) {
-    const one: Value =
-      value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
-    const store = (): void => b.store(buffer, lowering.index(at(index, lane), lane), one, !narrow);
-    const inside =
-      lanes.extent % 4 === 0 || options.anywhere === true
-        ? constant(1, 'bool')
-        : less(lowering.index(at(along, lane)), constant(lanes.extent));
-    b.if(inside, store);
-  }
+  const storeLanes = (): void => {
+    // Places that are data are computed for all lanes before any lane is left out.
+    if (atomsOf(index).some((atom) => atom.kind === 'dynamic')) lowering.index(at(index, 0), 0);
+    for (const lane of [0, 1, 2, 3]) {
+      const one: Value =
+        value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
+      const store = (): void => b.store(buffer, lowering.index(at(index, lane), lane), one, !narrow);
+      const inside =
+        lanes.extent % 4 === 0 || options.anywhere === true
+          ? constant(1, 'bool')
+          : less(lowering.index(at(along, lane)), constant(lanes.extent));
+      b.if(inside, store);
+    }
+  };
+  if (options.unaligned !== true || !isRun) return storeLanes();
+  const isWhole = less(lowering.index(at(along, 3)), constant(lanes.extent));
+  b.if(
+    lanes.extent % 4 === 0 ? constant(1, 'bool') : isWhole,
+    () => b.store(buffer, lowering.index(at(index, 0)), splat(value, 4), !narrow),
+    storeLanes,
+  );
 }

@@ -95,13 +95,16 @@ export class TileLowering {
 
   /** The epilogue for one row and quad: every write of the kernel with the finished sum as its result. */
   write(row: Value, quad: Value, sum: Value): void {
-    const { kernel } = this.#frame;
+    const { kernel, target } = this.#frame;
     const lowering = this.at({ row, quad });
     const result = this.#b.let(rounded(sum, this.#body.node.dtype), 'result');
     lowering.results.set(this.#body.node, result);
     const values = kernel.writes.map((write) => lowering.value(write.value));
     kernel.writes.forEach((write, i) => {
-      storeAt(this.#b, lowering, bufferName(this.#frame)(write.node), write, values[i]!, this.#body.n);
+      const buffer = bufferName(this.#frame)(write.node);
+      storeAt(this.#b, lowering, buffer, write, values[i]!, this.#body.n, {
+        unaligned: target.packs === true,
+      });
     });
   }
 }

@@ -537,6 +537,27 @@ describe('simplify', () => {
       ['reduce(%0) {monoid: "sum", axes: [1,2]} : i32[2]'],
     ],
     [
+      'sum-extremum',
+      'f32[6,3]',
+      [
+        'argReduce(%0) {monoid: "max", axis: 1} : i32[6]',
+        'reshape(%1) : i32[6,1]',
+        'broadcast(%2) : i32[6,3]',
+        'iota {axis: 1} : i32[6,3]',
+        'eq(%4, %3) : bool[6,3]',
+        zero,
+        'broadcast(%6) : f32[6,3]',
+        'where(%5, %0, %7) : f32[6,3]',
+        'reduce(%8) {monoid: "sum", axes: [1]} : f32[6]',
+      ],
+      [
+        zero,
+        'reduce(%0) {monoid: "max", axes: [1]} : f32[6]',
+        'broadcast(%1) : f32[6]',
+        'add(%2, %3) : f32[6]',
+      ],
+    ],
+    [
       'scan-one',
       'f32[18,1]',
       ['scan(%0) {monoid: "prod", axis: 1, reverse: false, exclusive: false} : f32[18,1]'],
