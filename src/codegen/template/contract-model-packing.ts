@@ -18,6 +18,8 @@ const single = 0.2;
 /** An element that is packed, and one of a convolution's window. */
 const packed = 0.25;
 const sought = 0.9;
+/** An element of a padded input that is brought in. */
+const filled = 0.1;
 /** A line that comes from beyond the caches. */
 const far = 25;
 /** Another line that is read on its own. */
@@ -53,7 +55,8 @@ export function packingTime(
       const { blockM, blockN } = schedule;
       const [height, width] = [up(Math.min(blockM, m), rows), up(Math.min(blockN, n), columns)];
       const sums = (height * width * k * multiplyAdd) / 4;
-      const left = height * width * (0.1 + 0.05 * epilogue);
+      // Results lie along n: the other way round each is stored alone.
+      const left = height * width * ((schedule.flip ? 0.4 : 0.1) + 0.05 * epilogue);
       // A window's elements are looked for, and compared with the borders.
       const seen = window !== undefined && window.taps * window.tapLines > 1 ? sought : packed;
       const [tall, wide] = schedule.flip ? [seen, packed] : [packed, seen];
@@ -66,7 +69,7 @@ export function packingTime(
       const quads = lines * Math.ceil(window!.width / 4);
       const spilled = k > registers - 4 ? k * spill : 0;
       const sums = m * quads * (turn + k * 0.15 + spilled + 0.2 * epilogue);
-      const block = sums + 0.3 * directRoom(schedule, problem) + m * lines * 10 + workgroup / 2;
+      const block = sums + filled * directRoom(schedule, problem) + m * lines * 3 + workgroup / 8;
       return shared(batch * Math.ceil(window!.lines / schedule.lines)) * block;
     }
     case 'image': {
@@ -76,7 +79,7 @@ export function packingTime(
       const sums = (height * panels * columns * k * multiplyAdd) / 4;
       const left = height * panels * columns * (0.1 + 0.05 * epilogue);
       const tiles = (Math.ceil(k / schedule.blockK) * panels * height) / rows;
-      const seen = 0.08 * k * panels * columns + 0.3 * image;
+      const seen = 0.08 * k * panels * columns + filled * image;
       const block = sums + packed * k * height + seen + 8 * tiles + left + workgroup;
       return (
         shared(batch * Math.ceil(m / schedule.blockM) * Math.ceil(window!.lines / schedule.lines)) * block

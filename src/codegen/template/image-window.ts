@@ -2,7 +2,14 @@
 // four neighbouring positions are four neighbours, without any bounds. Lines are kept by phase: elements that a stride lies between
 // stand together.
 
-import { addIndex, axisIndex, offsetIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
+import {
+  addIndex,
+  axisIndex,
+  constantIndex,
+  offsetIndex,
+  scaleIndex,
+  type IndexExpr,
+} from '../../ir/index-expr.ts';
 import type { Axis } from '../../schedule/kernel.ts';
 import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '../builder.ts';
 import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../lower.ts';
@@ -11,6 +18,8 @@ import { difference } from './contract-panels.ts';
 import { windowOf, type Contract, type Window } from './contract-problem.ts';
 import { imageLines, quadsOf } from './contract-room.ts';
 import { bufferName, type Frame } from './frame.ts';
+import { startsOf } from './map-rows.ts';
+import { exprsOf } from './map-turn.ts';
 import { storeAt } from './store-value.ts';
 import { place } from './tile.ts';
 
@@ -68,23 +77,52 @@ export class ImageWindow {
       lines.kind === 'constant'
         ? constant(imageLines(lines.value, plane))
         : b.let(place(addInts(lines, constant(-1)), plane.stride, constant(plane.reach + 1)), 'image_lines');
-    const quad = quadIndex('image_quad', this.#phaseSize);
-    const element = addIndex(scaleIndex(quad, 4), laneAtom);
+    const starts = startsOf(
+      exprsOf(this.#frame.kernel, [{ value }]),
+      column,
+      constantIndex(0),
+      column.extent,
+    );
     b.for('c', constant(0), channels, 1, (c) =>
       b.for('y', constant(0), count, 1, (y) => {
         const row = b.let(place(c, this.planeSize, mulInts(y, constant(plane.line))), 'row');
         const atoms: (readonly [IndexExpr, Value])[] = [];
         if (channel.extent > 1) atoms.push([channel.atom, b.let(addInts(firstChannel, c), 'channel')]);
         if (line !== undefined && line.extent > 1) atoms.push([line.atom, b.let(addInts(start, y), 'from')]);
-        for (let phase = 0; phase < window.stride; phase++)
-          b.for('x', constant(0), constant(this.#phaseSize / 4), 1, (x) => {
-            const here = offsetIndex(scaleIndex(element, window.stride), phase);
-            const seen = this.#at([...atoms, [quad, x]], new Map([[column.atom, here]])).value(value);
-            const to = addInts(row, place(x, 4, constant(phase * this.#phaseSize)));
-            b.store(this.#buffer, to, splat(seen, 4), true);
-          });
+        for (let phase = 0; phase < window.stride; phase++) {
+          const inPhase = starts.map((column) => Math.max(0, Math.ceil((column - phase) / window.stride)));
+          const to = addInts(row, constant(phase * this.#phaseSize));
+          for (const [i, first] of inPhase.entries())
+            this.#fill(atoms, phase, first, Math.min(inPhase[i + 1] ?? Infinity, this.#phaseSize), to);
+        }
       }),
     );
+  }
+
+  /** Elements of a phase of a line from `first` up to `end`: no condition on columns changes between them. */
+  #fill(atoms: Entries, phase: number, first: number, end: number, to: Value): void {
+    const b = this.#b;
+    const { spatial, value } = this.#body.image!;
+    const { stride } = this.window;
+    const column = spatial.at(-1)!;
+    const seen = (element: IndexExpr, more: Entries): Value =>
+      this.#at(
+        [...atoms, ...more],
+        new Map([[column.atom, offsetIndex(scaleIndex(element, stride), phase)]]),
+      ).value(value);
+    const quads = Math.floor((end - first) / 4);
+    const quad = axisIndex('image_quad', Math.max(2, quads));
+    const four = (x: IndexExpr, at: Value, more: Entries): void =>
+      b.store(this.#buffer, addInts(to, at), splat(seen(addIndex(x, laneAtom), more), 4), true);
+    if (quads > 0)
+      b.for('x', constant(0), constant(quads), 1, (x) =>
+        four(offsetIndex(scaleIndex(quad, 4), first), place(x, 4, constant(first)), [[quad, x]]),
+      );
+    // The last four overlap, where there are four.
+    if (quads > 0 && (end - first) % 4 > 0) four(constantIndex(end - 4), constant(end - 4), []);
+    else
+      for (let x = first + 4 * quads; x < end; x++)
+        b.store(this.#buffer, addInts(to, constant(x)), seen(constantIndex(x), []), true);
   }
 
   /** Where the window of a group of four positions begins, in a channel. */
@@ -138,6 +176,7 @@ export class ImageWindow {
 
   #at(entries: Entries, substitution: ReadonlyMap<IndexExpr, IndexExpr>): Lowering {
     const atoms = new Map([[this.#body.batch.atom, this.#group], ...entries]);
-    return new Lowering(this.#b, this.#frame.kernel.pool, { substitution, atoms }, bufferName(this.#frame));
+    const { pool } = this.#frame.kernel;
+    return new Lowering(this.#b, pool, { substitution, atoms }, bufferName(this.#frame), { strides: true });
   }
 }

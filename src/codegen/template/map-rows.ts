@@ -97,8 +97,13 @@ function scattered(exprs: readonly Expr[], axis: Axis, place: IndexExpr): number
   return exprs.filter(isApart).length;
 }
 
-/** Columns at which conditions begin or cease to hold. */
-function startsOf(exprs: readonly Expr[], axis: Axis, row: IndexExpr, width: number): readonly number[] {
+/** Columns of an axis, from `row` on, at which conditions begin or cease to hold. */
+export function startsOf(
+  exprs: readonly Expr[],
+  axis: Axis,
+  row: IndexExpr,
+  width: number,
+): readonly number[] {
   const column = axisIndex('column', width);
   const map = new Map([[axis.atom, addIndex(row, column)]]);
   const starts = new Set([0]);

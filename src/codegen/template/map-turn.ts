@@ -80,7 +80,10 @@ export function groupsAtOnce(exprs: readonly Expr[], { unroll, work }: SerialPro
 }
 
 /** All that writes are computed from. */
-export function exprsOf(kernel: Kernel, writes: readonly Write[]): readonly Expr[] {
+export function exprsOf(
+  { pool }: Pick<Kernel, 'pool'>,
+  writes: readonly Pick<Write, 'value'>[],
+): readonly Expr[] {
   const seen = new Set<Expr>();
   const visit = (expr: Expr): void => {
     if (seen.has(expr)) return;
@@ -88,6 +91,6 @@ export function exprsOf(kernel: Kernel, writes: readonly Write[]): readonly Expr
     argsOf(expr).forEach(visit);
   };
   writes.forEach(({ value }) => visit(value));
-  kernel.pool.dynamics.forEach(visit);
+  pool.dynamics.forEach(visit);
   return [...seen];
 }
