@@ -6,7 +6,7 @@ import type { Value } from '../loop.ts';
 import type { Columns } from './contract-packed.ts';
 import { difference } from './contract-panels.ts';
 import type { Contract } from './contract-problem.ts';
-import type { Packed } from './contract-room.ts';
+import { goesAcross, type Packed } from './contract-room.ts';
 import type { Frame } from './frame.ts';
 import { ImageWindow } from './image-window.ts';
 import { divideInts, place } from './tile.ts';
@@ -24,7 +24,8 @@ export function imageColumns(
   const image = new ImageWindow(b, frame, body, lines, at);
   const { window, planeSize } = image;
   const taps = window.taps * window.tapLines;
-  const quads = b.let(mulInts(image.lines, constant(image.quads)), 'quads');
+  const across = goesAcross(lines, window);
+  const quads = b.let(across ? image.quadsAcross : mulInts(image.lines, constant(image.quads)), 'quads');
   const inPanel = width / 4;
   const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
   /** Where a group of four positions stands: its line in the block, its place in the line. */
@@ -32,10 +33,14 @@ export function imageColumns(
     const [y, x] = divideInts(b, quad, image.quads, ['y', 'x']);
     return image.quads === 1 ? [quad, constant(0)] : [y, x];
   };
+  const quotient = (value: Value, by: number): Value => {
+    if (value.kind === 'constant') return constant(Math.floor(value.value / by));
+    return by === 1 ? value : operation('div', [value, constant(by)], 'i32');
+  };
   const panels =
     quads.kind === 'constant'
       ? constant(Math.ceil(quads.value / inPanel))
-      : b.let(operation('div', [addInts(quads, constant(inPanel - 1)), constant(inPanel)], 'i32'), 'panels');
+      : b.let(quotient(addInts(quads, constant(inPanel - 1)), inPanel), 'panels');
   return {
     panels,
     begin: ({ first, end }) => {
@@ -43,17 +48,16 @@ export function imageColumns(
       image.begin(firstChannel, b.let(difference(quotient(end, taps), firstChannel), 'channels'));
     },
     pack: (panel, { first, end }) => {
-      const starts = range(inPanel).map((j) => {
+      const views = range(inPanel).map((j) => {
         const last = addInts(quads, constant(-1));
         const quad = b.let(operation('min', [place(panel, inPanel, constant(j)), last], 'i32'), 'quad');
-        return b.let(image.startOf(...positionOf(quad)), 'start');
+        return across ? image.viewAcross(quad) : image.viewOf(...positionOf(quad));
       });
       const channels = b.let(quotient(difference(end, first), taps), 'channels');
       const copy = (c: Value, tapLine: Value, tap: number, to: Value): void => {
         const from = b.let(addInts(mulInts(c, constant(planeSize)), image.tapAt(tapLine, tap)), 'tap');
-        starts.forEach((start, j) => {
-          const seen = b.let(image.seen(addInts(start, from)), 'seen');
-          b.store(at.right, place(to, width, constant(4 * j)), seen, true);
+        views.forEach((view, j) => {
+          b.store(at.right, place(to, width, constant(4 * j)), b.let(view(from), 'seen'), true);
         });
       };
       b.for('c', constant(0), channels, 1, (c) => {
@@ -68,14 +72,11 @@ export function imageColumns(
     },
     write: (row, panel, j, sum) => {
       const quad = b.let(place(panel, inPanel, j), 'quad');
-      const [y, x] = positionOf(quad);
       const exact = quads.kind === 'constant' && quads.value % inPanel === 0;
-      b.if(exact ? constant(1, 'bool') : less(quad, quads), () => image.write(row, y, x, sum()));
+      b.if(exact ? constant(1, 'bool') : less(quad, quads), () => {
+        if (across) image.writeAcross(row, quad, sum());
+        else image.write(row, ...positionOf(quad), sum());
+      });
     },
   };
-}
-
-function quotient(value: Value, by: number): Value {
-  if (value.kind === 'constant') return constant(Math.floor(value.value / by));
-  return by === 1 ? value : operation('div', [value, constant(by)], 'i32');
 }

@@ -4,7 +4,7 @@
 import { flippedProblem, type ContractProblem } from './contract-problem.ts';
 import { directRoom } from './contract-direct.ts';
 import type { ContractSchedule } from './contract-schedule.ts';
-import { packedRoom, panelsOf } from './contract-room.ts';
+import { goesAcross, packedRoom, panelsOf } from './contract-room.ts';
 import { statements, windowInputs, windowStatements } from './contract-size.ts';
 
 /** A multiply-add of four lanes where registers suffice; one more value than there are registers, in and out of memory. */
@@ -79,7 +79,8 @@ export function packingTime(
       const sums = (height * panels * columns * k * multiplyAdd) / 4;
       const left = height * panels * columns * (0.1 + 0.05 * epilogue);
       const tiles = (Math.ceil(k / schedule.blockK) * panels * height) / rows;
-      const seen = 0.08 * k * panels * columns + filled * image;
+      const seen =
+        (goesAcross(schedule.lines, window!) ? 0.16 : 0.08) * k * panels * columns + filled * image;
       const block = sums + packed * k * height + seen + 8 * tiles + left + workgroup;
       return (
         shared(batch * Math.ceil(m / schedule.blockM) * Math.ceil(window!.lines / schedule.lines)) * block

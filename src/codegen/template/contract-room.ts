@@ -9,6 +9,16 @@ export type Packed = Extract<ContractSchedule, { kind: 'packed' | 'image' }>;
 /** Groups of four that a line of a convolution's positions has. */
 export const quadsOf = ({ width }: Pick<Window, 'width'>): number => Math.ceil(width / 4);
 
+/**
+ * Whether groups of four positions go on from one line to the next, because too many would lie past the ends of lines: where blocks
+ * begin with whole groups, and there is a next line.
+ */
+export function goesAcross(lines: number, { width, lines: all, plane }: Window): boolean {
+  const isWhole = lines >= all || (lines * width) % 4 === 0;
+  const isMuch = 4 * quadsOf({ width }) > 1.05 * width;
+  return isWhole && isMuch && width >= 4 && plane !== undefined && all > 1;
+}
+
 /** Blocks along n. */
 export function blocksOf(schedule: Packed, { n, window }: ContractProblem): number {
   if (schedule.kind === 'packed') return Math.ceil(n / schedule.blockN);
@@ -19,7 +29,11 @@ export function blocksOf(schedule: Packed, { n, window }: ContractProblem): numb
 export function panelsOf(schedule: Packed, { n, window }: ContractProblem): number {
   const { columns } = schedule;
   if (schedule.kind === 'packed') return Math.ceil(Math.min(schedule.blockN, n) / columns);
-  return Math.ceil((quadsOf(window!) * schedule.lines * 4) / columns);
+  const { lines } = schedule;
+  const quads = goesAcross(lines, window!)
+    ? Math.ceil((lines * window!.width) / 4)
+    : lines * quadsOf(window!);
+  return Math.ceil((4 * quads) / columns);
 }
 
 /** Lines of padded input that lines of output look at. */

@@ -11,7 +11,7 @@ import {
   type IndexExpr,
 } from '../../ir/index-expr.ts';
 import type { Axis } from '../../schedule/kernel.ts';
-import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '../builder.ts';
+import { addInts, both, constant, less, mulInts, operation, splat, type LoopBuilder } from '../builder.ts';
 import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../lower.ts';
 import type { Value } from '../loop.ts';
 import { difference } from './contract-panels.ts';
@@ -21,7 +21,7 @@ import { bufferName, type Frame } from './frame.ts';
 import { startsOf } from './map-rows.ts';
 import { exprsOf } from './map-turn.ts';
 import { storeAt } from './store-value.ts';
-import { place } from './tile.ts';
+import { divideInts, place, TileLowering } from './tile.ts';
 
 type Entries = readonly (readonly [IndexExpr, Value])[];
 
@@ -130,6 +130,42 @@ export class ImageWindow {
     return place(y, this.plane.stride * this.plane.line, mulInts(x, constant(4)));
   }
 
+  /** What taps see of a group of four positions of one line. */
+  viewOf(y: Value, x: Value): (tap: Value) => Value {
+    const start = this.#b.let(this.startOf(y, x), 'start');
+    return (tap) => this.seen(addInts(start, tap));
+  }
+
+  /** What taps see of a group of four positions that may go on in the next line. */
+  viewAcross(quad: Value): (tap: Value) => Value {
+    const b = this.#b;
+    const { plane, window, lines } = this;
+    const [y, x] = divideInts(b, mulInts(quad, constant(4)), window.width, ['y', 'x']);
+    const step = plane.stride * plane.line;
+    const start = b.let(place(y, step, x), 'start');
+    const goesOn = both(less(constant(window.width - 4), x), less(y, addInts(lines, constant(-1))));
+    const next = operation('where', [goesOn, constant(step - window.width), constant(0)], 'i32');
+    const behind = b.let(addInts(start, next), 'behind');
+    const place4: Value = {
+      kind: 'vector',
+      args: [0, 1, 2, 3].map((lane) => constant(lane)),
+      type: 'i32',
+      width: 4,
+    };
+    const isHere = b.let(less(addInts(splat(x, 4), place4), splat(constant(window.width), 4)), 'is_here');
+    return (tap) => {
+      const [here, there] = [start, behind].map((from) => b.let(this.seen(addInts(from, tap)), 'seen'));
+      return operation('where', [isHere, here!, there!], here!.type);
+    };
+  }
+
+  /** Groups of four in the block where they go on from line to line. */
+  get quadsAcross(): Value {
+    const { lines, window } = this;
+    if (lines.kind === 'constant') return constant(Math.ceil((lines.value * window.width) / 4));
+    return operation('div', [place(lines, window.width, constant(3)), constant(4)], 'i32');
+  }
+
   /** How far behind that a tap's element is. */
   tapAt(tapLine: Value, tap: number): Value {
     const { window, plane } = this;
@@ -145,7 +181,22 @@ export class ImageWindow {
     return { kind: 'load', buffer: this.#buffer, index, aligned: false, type, width: 4 };
   }
 
-  /** Four finished sums go through the epilogue: of a row, a line of the block, a group of four in the line. */
+  /** Four finished sums of a row go through the epilogue: a group of four of the block. */
+  writeAcross(row: Value, quad: Value, sum: Value): void {
+    const b = this.#b;
+    const first = operation(
+      'div',
+      [mulInts(this.#firstLine, constant(this.window.width)), constant(4)],
+      'i32',
+    );
+    new TileLowering(b, this.#frame, this.#body, this.#group).write(
+      row,
+      b.let(addInts(first, quad), 'quad'),
+      sum,
+    );
+  }
+
+  /** The same of a line of the block, and a group of four in the line. */
   write(row: Value, y: Value, x: Value, sum: Value): void {
     const b = this.#b;
     const { window } = this;
