@@ -2,6 +2,7 @@
 // input in memory (image-window.ts).
 
 import { addInts, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
+import { registerOf } from '../lower.ts';
 import type { Value } from '../loop.ts';
 import type { Columns } from './contract-packed.ts';
 import { difference } from './contract-panels.ts';
@@ -25,7 +26,9 @@ export function imageColumns(
   const { window, planeSize } = image;
   const taps = window.taps * window.tapLines;
   const across = goesAcross(lines, window);
-  const quads = b.let(across ? image.quadsAcross : mulInts(image.lines, constant(image.quads)), 'quads');
+  const quads = across
+    ? constant(Math.ceil((lines * window.width) / 4))
+    : b.let(mulInts(image.lines, constant(image.quads)), 'quads');
   const inPanel = width / 4;
   const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
   /** Where a group of four positions stands: its line in the block, its place in the line. */
@@ -45,7 +48,11 @@ export function imageColumns(
     panels,
     begin: ({ first, end }) => {
       const firstChannel = b.let(quotient(first, taps), 'first_channel');
-      image.begin(firstChannel, b.let(difference(quotient(end, taps), firstChannel), 'channels'));
+      const channels = b.let(difference(quotient(end, taps), firstChannel), 'channels');
+      image.begin(firstChannel, channels);
+      // A group that begins with the last position of a line looks beyond it.
+      const zeros = constant(0, registerOf(body.node.dtype), 4);
+      if (across) b.store(at.image, mulInts(channels, constant(planeSize)), zeros, true);
     },
     pack: (panel, { first, end }) => {
       const views = range(inPanel).map((j) => {

@@ -11,10 +11,10 @@ export const quadsOf = ({ width }: Pick<Window, 'width'>): number => Math.ceil(w
 
 /**
  * Whether groups of four positions go on from one line to the next, because too many would lie past the ends of lines: where blocks
- * begin with whole groups, and there is a next line.
+ * are whole, and begin with whole groups.
  */
 export function goesAcross(lines: number, { width, lines: all, plane }: Window): boolean {
-  const isWhole = lines >= all || (lines * width) % 4 === 0;
+  const isWhole = lines >= all || (all % lines === 0 && (lines * width) % 4 === 0);
   const isMuch = 4 * quadsOf({ width }) > 1.05 * width;
   return isWhole && isMuch && width >= 4 && plane !== undefined && all > 1;
 }
@@ -55,5 +55,7 @@ export function packedRoom(
   const kept = { left: height * depth, right: columns * depth, sums: panels * height * columns };
   if (schedule.kind === 'packed' || window?.plane === undefined) return { ...kept, image: 0 };
   const channels = Math.min(blockK, k) / (window.taps * window.tapLines);
-  return { ...kept, image: channels * imageLines(schedule.lines, window.plane) * window.plane.line };
+  // A group of four that begins with the last position of a line looks beyond it.
+  const beyond = goesAcross(schedule.lines, window) ? 4 : 0;
+  return { ...kept, image: channels * imageLines(schedule.lines, window.plane) * window.plane.line + beyond };
 }

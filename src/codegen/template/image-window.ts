@@ -159,13 +159,6 @@ export class ImageWindow {
     };
   }
 
-  /** Groups of four in the block where they go on from line to line. */
-  get quadsAcross(): Value {
-    const { lines, window } = this;
-    if (lines.kind === 'constant') return constant(Math.ceil((lines.value * window.width) / 4));
-    return operation('div', [place(lines, window.width, constant(3)), constant(4)], 'i32');
-  }
-
   /** How far behind that a tap's element is. */
   tapAt(tapLine: Value, tap: number): Value {
     const { window, plane } = this;
