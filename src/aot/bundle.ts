@@ -1,9 +1,9 @@
 // `sinter build`: functions compiled ahead of time into a folder of files that run without Sinter. Everything is data in, data out; who
 // writes the files is the caller's affair.
 
-import { compileGraph } from '../compile.ts';
+import { compileGraph, type CompileOptions, type PinnedSchedules } from '../compile.ts';
 import { SinterError } from '../errors.ts';
-import { topological } from '../ir/graph.ts';
+import { topological, type Graph } from '../ir/graph.ts';
 import type {
   BundledImage,
   BundledKernel,
@@ -50,6 +50,8 @@ export interface BundleOptions {
   readonly shardSize?: number;
   /** The code that runs bundles for these targets, and the files that it loads beside it. */
   readonly player: Player;
+  /** Schedules of a graph's kernels for a target, where there are others than the model's. */
+  readonly schedules?: FindSchedules;
   /** What GPUs CUDA's kernels are compiled for, and by what; without a compiler a bundle has their sources alone. */
   readonly archs?: readonly string[];
   readonly compiler?: ImageCompiler;
@@ -61,6 +63,13 @@ export interface Player {
   /** By name: `cuda.js`. */
   readonly modules: ReadonlyMap<string, string>;
 }
+
+export type FindSchedules = (
+  name: BundleTarget,
+  graph: Graph,
+  target: Target,
+  options: CompileOptions,
+) => Promise<PinnedSchedules | undefined>;
 
 export interface Bundle {
   readonly manifest: Manifest;
@@ -217,7 +226,12 @@ async function bundled(
   files: Map<string, string | Uint8Array>,
 ): Promise<Omit<BundledProgram, 'sizes'>> {
   const { cuda, targets } = targetsOf(options);
-  const { program } = compileGraph(graph, targets[target], { scalars, donate });
+  const schedules = await options.schedules?.(target, graph, targets[target], { scalars, donate });
+  const { program } = compileGraph(graph, targets[target], {
+    scalars,
+    donate,
+    ...(schedules && { schedules }),
+  });
   if (program.steps.some(({ kind }) => kind === 'host'))
     throw new SinterError('E_UNSUPPORTED', `build: ${name} has steps that only the interpreter runs`);
   const width = Math.max(2, String(program.kernels.length - 1).length);

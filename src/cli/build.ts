@@ -12,6 +12,7 @@ import { SinterError } from '../errors.ts';
 import { setDevice } from '../index.ts';
 import type { BundledProgram, BundleTarget, Manifest } from '../player/manifest.ts';
 import { showBytes, table } from '../table.ts';
+import { buildSchedules } from './build-schedules.ts';
 import { buildSource } from './build-source.ts';
 import { fixOption } from './choice.ts';
 import { text, UsageError, wholeNumber, type Command, type Values } from './command.ts';
@@ -31,6 +32,8 @@ export interface BuildResult {
   readonly dispatches: Readonly<Partial<Record<BundleTarget, number>>>;
   /** GPUs that CUDA's kernels are compiled for; none where there is no compiler. */
   readonly archs?: readonly string[];
+  /** Kinds of contractions with a schedule that was measured, by target. */
+  readonly tuned?: Readonly<Partial<Record<BundleTarget, number>>>;
   readonly weights: number;
   /** Bytes of `index.js`, and gzipped, and of all files. */
   readonly script: number;
@@ -76,6 +79,11 @@ export const buildCommand: Command = {
       value: 'FORMAT',
       about: 'store matrices that no call changes as f16, q8_0 or q4_0; f32 by default',
     },
+    tune: {
+      type: 'boolean',
+      about: 'measure schedules of contractions on the devices here, and take the fastest',
+    },
+    schedules: { type: 'string', value: 'FILE', about: 'schedules that were measured before, as JSON' },
     'shard-size': {
       type: 'string',
       value: 'MIB',
@@ -89,6 +97,7 @@ export const buildCommand: Command = {
     'sinter build model.ts --out bundle',
     'sinter build model.ts --export predict --target wasm --out bundle',
     'sinter build language.ts --out bundle --dtype q8_0 --shard-size 32',
+    'sinter build model.onnx --tune --target wasm --out bundle',
     'sinter build model.onnx --target cuda,wasm --arch sm_90a --out bundle',
   ],
   run: async (values, output) => {
@@ -107,6 +116,7 @@ export const buildCommand: Command = {
     output.live(`build: loading ${file}`);
     const { points, names, state } = await buildSource(file, values);
     output.live(`build: compiling ${points.map(({ name }) => name).join(', ')}`);
+    const schedules = await buildSchedules(values, output);
     const compiler = targets.includes('cuda') ? await findImageCompiler() : undefined;
     const { manifest, files } = await bundleOf(points, {
       targets,
@@ -118,6 +128,7 @@ export const buildCommand: Command = {
       format,
       archs,
       ...(compiler !== undefined && { compiler }),
+      ...(schedules !== undefined && { schedules: schedules.find }),
       ...(shard > 0 && { shardSize: shard * 2 ** 20 }),
     });
     for (const [path, content] of files) {
@@ -135,6 +146,7 @@ export const buildCommand: Command = {
       kernels: Object.fromEntries(targets.map((target) => [target, kernelsOf(target)])),
       dispatches: Object.fromEntries(targets.map((target) => [target, dispatchesOf(manifest, target)])),
       ...(targets.includes('cuda') && { archs: compiler === undefined ? [] : archs }),
+      ...(schedules !== undefined && { tuned: schedules.counts() }),
       weights: manifest.weights.length,
       script: script.length,
       scriptGzip: gzipSync(script, { level: 9 }).length,
@@ -152,7 +164,7 @@ export const buildCommand: Command = {
       [
         'kernels/',
         bytes((path) => path.startsWith('kernels/')),
-        targets.map((target) => `${kernelsOf(target)} for ${target}`).join(', '),
+        targets.map((target) => `${kernelsOf(target)} for ${target}${tunedText(result, target)}`).join(', '),
       ],
       ['weights', bytes((path) => path.endsWith('.safetensors')), `${result.weights} tensors`],
     ];
@@ -167,6 +179,10 @@ export const buildCommand: Command = {
     );
   },
 };
+
+function tunedText({ tuned }: BuildResult, target: BundleTarget): string {
+  return tuned === undefined ? '' : ` (${tuned[target] ?? 0} measured)`;
+}
 
 function compiledFor(archs: readonly string[], compiler: ImageCompiler | undefined): string {
   return compiler === undefined

@@ -9,7 +9,8 @@ export function scheduleKey(problem: ContractProblem, facts: DeviceFacts): strin
   return `${problemKey(problem)} on ${machineKey(facts)}`;
 }
 
-function problemKey(problem: ContractProblem): string {
+/** What a schedule is for, on any machine. */
+export function problemKey(problem: ContractProblem): string {
   const { kind, batch, m, k, n, lhs, rhs, dtype, matrix, window, epilogue } = problem;
   const sizes = [batch, m, k, n].map(roundedSize).join('x');
   const narrow = matrix === undefined || matrix === 'tf32' ? [] : [matrix];
@@ -28,6 +29,12 @@ function machineKey({ name, description, features, limits }: DeviceFacts): strin
   const { workgroupBytes, workgroupInvocations } = limits;
   const words = description.replace(/\s+/g, ' ').trim();
   return `${name}: ${words} [${[...features].sort().join(' ')}] ${workgroupBytes}/${workgroupInvocations}`;
+}
+
+/** A key's problem and its machine. */
+export function partsOfKey(key: string): readonly [string, string] {
+  const at = key.indexOf(' on ');
+  return [key.slice(0, at), key.slice(at + ' on '.length)];
 }
 
 /** Exact up to 16, then four steps an octave: 1000 and 1024 are one size, 896 is another. */

@@ -29,6 +29,14 @@ export interface TuneOptions {
   readonly store?: string | false;
 }
 
+/** How measuring goes. */
+export interface Measuring {
+  /** What kernels are generated for, where it is not just this device. */
+  readonly target?: Target;
+  /** Is told how many kernels of how many have been measured. */
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
 /** Schedules for the graph's kernels on the device: pinned ones, and with `tune` those measured now or before. */
 export async function schedulesFor(
   graph: Graph,
@@ -36,14 +44,16 @@ export async function schedulesFor(
   options: CompileOptions,
   pinned: Book = new Map(),
   tune?: TuneOptions,
+  { target = targetOf(device.facts), onProgress }: Measuring = {},
 ): Promise<PinnedSchedules> {
   const { facts } = device;
   if (tune === undefined || facts.name === 'interpreter') return lookUp([pinned], facts);
   const store = await storeAt(tune.store);
   await store.load();
-  const target = targetOf(facts);
   const found = new Map<string, ContractSchedule>();
-  for (const choice of choicesIn(graph, target, options)) {
+  const choices = choicesIn(graph, target, options);
+  for (const [i, choice] of choices.entries()) {
+    onProgress?.(i, choices.length);
     const key = scheduleKey(choice.problem, facts);
     const known = pinned.get(key) ?? store.book.get(key) ?? found.get(key);
     if (known !== undefined && isLegal(known, choice.problem, target)) continue;
@@ -111,6 +121,6 @@ function programOf({ kernel, scalars }: Choice, schedule: ContractSchedule, targ
     kernels: [lowered],
     packs: new Map(),
     memory: apart,
-    emit: (loop) => emit(loop, { scalarSlots: scalars.length }),
+    emit: (loop) => emit(loop, { scalarSlots: scalars.length, relaxedSimd: target.relaxedSimd === true }),
   }).program;
 }

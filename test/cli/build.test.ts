@@ -3,8 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, expect, test } from 'vitest';
-import { setDevice } from '../../src/index.ts';
+import { afterAll, expect, test, vi } from 'vitest';
+import { measuredSchedules, setDevice } from '../../src/index.ts';
 import { removeFolders, temporary } from '../aot/bundles.ts';
 import { sinter } from '../support/cli.ts';
 
@@ -79,6 +79,38 @@ test('builds a program for each size that a module leaves open, more where asked
   (model as unknown as { dispose(): void }).dispose();
 });
 
+test(
+  'measures schedules where the device is here, and takes those of a file',
+  { timeout: 60_000 },
+  async () => {
+    vi.stubEnv('SINTER_CACHE', temporary());
+    const file = path.join(temporary(), 'schedules.json');
+    const args = ['--export', 'pooled', '--dim', 'batch=8', '--json', '--out'];
+    try {
+      const said = await sinter('build', pooled, ...args, temporary(), '--tune');
+      expect(said.code).toBe(0);
+      expect(said.err).toMatch(/^(?:build: --tune: nothing is measured for webgpu: .+)?$/);
+      expect(JSON.parse(said.out)).toMatchObject({ tuned: { wasm: 1 } });
+      const { entries } = measuredSchedules();
+      const found = Object.entries(entries).filter(
+        ([key]) => / on wasm/.test(key) && key.startsWith('dot 1x8x4x2 '),
+      );
+      expect(found).toHaveLength(1);
+      fs.writeFileSync(file, JSON.stringify({ version: 1, entries: Object.fromEntries(found) }));
+      const again = await sinter('build', pooled, ...args, temporary(), '--schedules', file);
+      expect([again.code, again.err]).toEqual([0, '']);
+      expect(JSON.parse(again.out)).toMatchObject({ tuned: { wasm: 1 } });
+      const [[key, schedule]] = found as [[string, unknown]];
+      const two = { version: 1, entries: { [key]: schedule, [`${key} other`]: schedule } };
+      fs.writeFileSync(file, JSON.stringify(two));
+      const refused = await sinter('build', pooled, ...args, temporary(), '--schedules', file);
+      expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('several machines for wasm')]);
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  },
+);
+
 test.each([
   [['build'], 'no FILE given'],
   [['build', module], 'no folder given'],
@@ -94,6 +126,10 @@ test.each([
   ],
   [['build', module, '--out', 'x', '--export', 'nothing'], "exports no function 'nothing'"],
   [['build', module, '--out', 'x', '--dim', 'batch=1,2'], 'sizes are left open, and inputs have them fixed'],
+  [
+    ['build', module, '--out', 'x', '--schedules', 'nothing.json'],
+    '--schedules: nothing.json cannot be read',
+  ],
   [['build', module, '--out', 'x', '--fix', 'shape=1'], 'is no ONNX model'],
   [['build', module, '--out', 'x', '--shard-size', '0'], 'expects a whole number of at least 1'],
 ])('%j is refused with what to do', async (args, words) => {

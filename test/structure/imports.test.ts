@@ -59,6 +59,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'io',
     'schedule/target.ts',
     'tensor',
+    'tune',
   ],
 };
 
