@@ -166,6 +166,13 @@ describe('a train step on CUDA', () => {
     expectTrained(inNode(folder, `const options = { target: 'cuda' };${training}`, { env }), expected);
   });
 
+  law('does so without a race between kernels, in every order of threads', () => {
+    for (const order of [1, 2, 3]) {
+      const env = { STANDIN_SETTINGS: `check=1,order=${order}` };
+      expectTrained(inNode(folder, `const options = { target: 'cuda' };${training}`, { env }), expected);
+    }
+  });
+
   law('is one graph, which keeps its state on the device', () => {
     const told = inNode<{ readonly graph_launches: number }>(
       folder,
