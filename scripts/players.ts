@@ -42,7 +42,13 @@ function player(chosen: readonly string[]): Promise<string> {
   };
   return inOneFile(
     { input, platform: 'browser', plugins: [entry] },
-    { format: 'iife', name: 'sinterPlayer', minify: true, generatedCode: { symbols: false } },
+    {
+      format: 'iife',
+      name: 'sinterPlayer',
+      minify: true,
+      comments: false,
+      generatedCode: { symbols: false },
+    },
   );
 }
 

@@ -129,11 +129,17 @@ export function traceEntry(
     draws: Number(traced.counts),
     ...(flag !== undefined && { overflow: flag.output }),
   };
+  // What is handed through is wanted as it was.
+  const passed = new Set(
+    [...wiring.results, ...wiring.updates.map(({ from }) => from)].flatMap((from) =>
+      'input' in from ? [from.input] : [],
+    ),
+  );
   const donate = new Map<number, number>();
   for (const { weight, from } of wiring.updates) {
     if (!('output' in from)) continue;
     const input = wiring.wires.findIndex((wire) => 'weight' in wire && wire.weight === weight);
-    if (input >= 0) donate.set(tensors[input]!.attrs.index, from.output);
+    if (input >= 0 && !passed.has(input)) donate.set(tensors[input]!.attrs.index, from.output);
   }
   const graph = { parameters: traced.graph.parameters, outputs: kept.map((i) => traced.graph.outputs[i]!) };
   return {

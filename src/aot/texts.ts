@@ -16,7 +16,7 @@ const script = './index.js';
 
 /** `index.js`. `player` leaves `sinterPlayer` behind, with `loadBundle`. */
 export function scriptOf({ producer }: Manifest, player: string): string {
-  return `// Made by ${producer}: README.md beside this file shows how to use it. It needs nothing but the files in this folder.
+  return `// Made by ${producer}; README.md shows how to use it.
 ${player.trim()}
 
 export const load = (options) => sinterPlayer.loadBundle(import.meta.url, options);

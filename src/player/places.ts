@@ -73,15 +73,31 @@ export function placesOf<M>(
       const copies = (ports: readonly WeightPort[], isBefore: boolean): Copy<M>[] =>
         ports.flatMap(({ weight, buffer }) => {
           const [home, own] = [weights[weight]!, placeOf(buffer)];
-          if (home.memory === own.memory && home.offset === own.offset) return [];
+          if (isSame(home, own)) return [];
           const { bytes } = program.buffers[buffer]!;
           return [isBefore ? { from: home, to: own, bytes } : { from: own, to: home, bytes }];
         });
       const { weights: read, updates } = program.ports;
-      const [before, after] = [copies(read, true), copies(updates, false)];
-      return { placeOf, before, after };
+      return { placeOf, before: copies(read, true), after: atOnce(copies(updates, false), machine) };
     }),
   };
+}
+
+/** Copies as if all were made at once: what an earlier one overwrites is put aside first. */
+function atOnce<M>(copies: readonly Copy<M>[], machine: Machine<M>): Copy<M>[] {
+  const aside: Copy<M>[] = [];
+  const all = copies.map((copy, i) => {
+    const { from, bytes } = copy;
+    if (!copies.slice(0, i).some(({ to }) => isSame(to, from))) return copy;
+    const kept = { memory: machine.allocate(bytes), offset: 0 };
+    aside.push({ from, to: kept, bytes });
+    return { ...copy, from: kept };
+  });
+  return [...aside, ...all];
+}
+
+function isSame<M>(one: Place<M>, other: Place<M>): boolean {
+  return one.memory === other.memory && one.offset === other.offset;
 }
 
 /** Memory for the first of each list, the second and so on, as large as the largest there. */

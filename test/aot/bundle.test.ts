@@ -70,6 +70,27 @@ function expectClose(found: ArrayLike<number>, expected: ArrayLike<number>): voi
   Array.from(expected, (value, i) => expect(found[i]).toBeCloseTo(value, 5));
 }
 
+interface Pair {
+  readonly a: Tensor;
+  readonly b: Tensor;
+}
+
+/** New values that lie where others are still wanted. */
+const trades: Readonly<Record<string, (state: Pair) => { readonly state: Pair; readonly sum: Tensor }>> = {
+  'move on': ({ a, b }) => ({ state: { a: b, b: a.add(b) }, sum: a.sum() }),
+  'trade places': ({ a, b }) => ({ state: { a: b, b: a }, sum: a.add(b).sum() }),
+  'become of each other': ({ a, b }) => ({ state: { a: b.add(1), b: a.add(2) }, sum: a.sum() }),
+};
+const traded = new Map<string, string>();
+async function tradeOf(name: string, state: Pair): Promise<string> {
+  const known = traded.get(name);
+  if (known !== undefined) return known;
+  const point = { name: 'run', fn: trades[name] as EntryPoint['fn'], inputs: [] };
+  const made = written(await built([point], { state, targets: ['cuda', 'webgpu', 'wasm'] }));
+  traded.set(name, made);
+  return made;
+}
+
 const found = standIn();
 describe.each(Object.keys(places))('on %s', (place) => {
   const options = (): LoadOptions => places[place]!();
@@ -133,6 +154,25 @@ describe.each(Object.keys(places))('on %s', (place) => {
     model.dispose();
     model.dispose();
     await expect(model.predict({ images })).rejects.toMatchObject({ code: 'E_STATE' });
+  });
+
+  test.each(Object.keys(trades))('parts of a state %s, all at once', async (name) => {
+    const first = { a: tensor([1, 2, 3]), b: tensor([10, 20, 30]) };
+    const fn = trades[name]!;
+    const { load: loadTrade } = (await import(path.join(await tradeOf(name, first), 'index.js'))) as {
+      load: (options: LoadOptions) => Promise<Loaded & { run(inputs: Inputs): Promise<Outputs> }>;
+    };
+    const model = await loadTrade(options());
+    let state: Pair = first;
+    for (let i = 0; i < 3; i++) {
+      const next = fn(state);
+      const { sum } = await model.run({});
+      expect([...(sum as Float32Array)]).toEqual([...((await next.sum.data()) as Float32Array)]);
+      ({ state } = next);
+      for (const part of ['a', 'b'] as const)
+        expect([...(await model.weight(part))]).toEqual([...((await state[part].data()) as Float32Array)]);
+    }
+    model.dispose();
   });
 
   test('two models keep their states apart', async () => {
