@@ -2,7 +2,7 @@
 
 import { ParseError } from '../errors.ts';
 import { attributeKinds, type Message } from './schema.ts';
-import { readTensor, type Stored } from './weights.ts';
+import { readSparse, readTensor, type ExternalData, type Stored } from './weights.ts';
 
 type Attribute = Message<'Attribute'>;
 type Kind = (typeof attributeKinds)[keyof typeof attributeKinds];
@@ -11,10 +11,12 @@ const utf8 = new TextDecoder();
 
 export class Attributes {
   readonly #what: string;
+  readonly #external: ExternalData | undefined;
   readonly #byName = new Map<string, Attribute>();
 
-  constructor(what: string, attributes: readonly Attribute[]) {
+  constructor(what: string, attributes: readonly Attribute[], external?: ExternalData) {
     this.#what = what;
+    this.#external = external;
     for (const attribute of attributes) this.#byName.set(attribute.name ?? '', attribute);
   }
 
@@ -78,7 +80,12 @@ export class Attributes {
 
   tensor(name: string): Stored | undefined {
     const proto = this.#read(name, 't');
-    return proto === undefined ? undefined : readTensor(proto);
+    return proto === undefined ? undefined : readTensor(proto, this.#external);
+  }
+
+  sparse(name: string): Stored | undefined {
+    const proto = this.#read(name, 'sparseTensor');
+    return proto === undefined ? undefined : readSparse(proto, this.#external);
   }
 }
 

@@ -2,10 +2,13 @@
 // loops are written out: each round records the body again.
 
 import { SinterError } from '../errors.ts';
-import { stack } from '../tensor/ops/join.ts';
+import type { HostArray } from '../ir/value.ts';
+import { full } from '../tensor/ops/creation.ts';
+import { cat, stack } from '../tensor/ops/join.ts';
 import { flip } from '../tensor/ops/movement.ts';
-import { select } from '../tensor/ops/indexing.ts';
-import { moveaxis } from '../tensor/ops/view.ts';
+import { narrow, select } from '../tensor/ops/indexing.ts';
+import { moveaxis, unsqueeze } from '../tensor/ops/view.ts';
+import type { Tensor } from '../tensor/tensor.ts';
 import type { Plan, Step } from './plan.ts';
 import { Scope, type RunPlan, type Walk } from './scope.ts';
 import { knownData, knownInts, Value } from './value.ts';
@@ -39,6 +42,11 @@ function* isTrue(step: Step, name: string, value: Value): Walk<boolean> {
   return Boolean(array.data[0]);
 }
 
+/** The elements of an input, at hand or read. */
+function* hostOf(step: Step, place: number, value: Value): Walk<HostArray> {
+  return value.host() ?? (yield { name: step.inputs[place]!, value, step });
+}
+
 /** Runs the body on values for its inputs, in their order. */
 function* round(
   body: Plan,
@@ -62,10 +70,7 @@ function* loop(
   scope: Scope,
   run: RunPlan,
 ): Walk<Value[]> {
-  const limit =
-    most === undefined
-      ? Infinity
-      : Number((most.host() ?? (yield { name: step.inputs[0]!, value: most, step })).data[0]);
+  const limit = most === undefined ? Infinity : Number((yield* hostOf(step, 0, most)).data[0]);
   let goesOn = condition === undefined ? true : yield* isTrue(step, step.inputs[1]!, condition);
   let state = carried;
   const rows: Value[][] = [];
@@ -80,32 +85,25 @@ function* loop(
     rows.push(results.slice(carried.length));
   }
   const count = body.outputs.length - 1 - carried.length;
-  const stacked = Array.from({ length: count }, (_, k) =>
-    joined(
-      step,
-      rows.map((row) => row[k]!),
-      0,
-    ),
-  );
-  return [...(state as Value[]), ...stacked];
+  if (rows.length > 0 || count === 0) {
+    return [...(state as Value[]), ...Array.from({ length: count }, (_, k) => joined(rows, k, 0))];
+  }
+  // A round that nobody reads tells the shape of what is gathered.
+  const truth = knownData('bool', [], Uint8Array.of(1));
+  const [, ...sample] = yield* round(body, [knownInts([0], []), truth, ...state], scope, run);
+  return [...(state as Value[]), ...sample.slice(carried.length).map((value) => none(value, 0))];
 }
 
-function joined(step: Step, values: readonly Value[], axis: number): Value {
-  const first = values[0];
-  if (first === undefined) {
-    // Without a round nothing tells the shape of one.
-    throw new SinterError(
-      'E_UNSUPPORTED',
-      `onnx: ${step.label}: a loop of no rounds has results of no known shape`,
-    );
-  }
-  return Value.of(
-    stack(
-      values.map(({ tensor }) => tensor),
-      axis,
-    ),
-    first.type,
-  );
+/** What rounds gave at a place, one after the other along an axis. */
+function joined(rows: readonly (readonly Value[])[], place: number, axis: number): Value {
+  const values = rows.map((row) => row[place]!);
+  const tensors = values.map(({ tensor }) => tensor);
+  return Value.of(stack(tensors, axis), values[0]!.type);
+}
+
+/** No rows like this one. */
+function none({ tensor, type }: Value, axis: number): Value {
+  return Value.of(narrow(unsqueeze(tensor, axis), axis, 0, 0), type);
 }
 
 /** Inputs: the state, then sequences that are read along an axis, one element a round. */
@@ -119,7 +117,7 @@ function* scan(
   const { attributes } = step;
   const legacy = step.opset < 9;
   const inputs = (legacy ? given.slice(1) : given) as readonly Value[];
-  if (legacy) return yield* batchedScan(step, body, inputs, scope, run);
+  if (legacy) return yield* batchedScan(step, body, inputs, given[0], scope, run);
   const sequences = attributes.int('num_scan_inputs', 1);
   const states = inputs.length - sequences;
   const outputs = body.outputs.length - states;
@@ -132,15 +130,20 @@ function* scan(
   const { state, rows } = yield* rounds(body, inputs.slice(0, states), lines, scope, run);
   const outAxes = attributes.ints('scan_output_axes') ?? [];
   const outBackwards = attributes.ints('scan_output_directions') ?? [];
-  const results = Array.from({ length: outputs }, (_, k) => {
-    const ordered = outBackwards[k] === 1 ? rows.toReversed() : rows;
-    return joined(
-      step,
-      ordered.map((row) => row[k]!),
-      outAxes[k] ?? 0,
-    );
-  });
+  if (rows.length === 0 && outputs > 0) {
+    const zeros = lines.map(({ tensor, type }) => Value.of(sizedZeros(tensor), type));
+    const sample = yield* round(body, [...state, ...zeros], scope, run);
+    return [...state, ...sample.slice(states).map((value, k) => none(value, outAxes[k] ?? 0))];
+  }
+  const results = Array.from({ length: outputs }, (_, k) =>
+    joined(outBackwards[k] === 1 ? rows.toReversed() : rows, k, outAxes[k] ?? 0),
+  );
   return [...state, ...results];
+}
+
+/** An element of a line that has none. */
+function sizedZeros(line: Tensor): Tensor {
+  return full(line.shape.slice(1), 0, { dtype: line.dtype });
 }
 
 function* rounds(
@@ -149,10 +152,10 @@ function* rounds(
   lines: readonly Value[],
   scope: Scope,
   run: RunPlan,
+  length: number = lines[0]?.shape[0] ?? 0,
 ): Walk<{ state: readonly Value[]; rows: Value[][] }> {
   let state = start;
   const rows: Value[][] = [];
-  const length = lines[0]?.shape[0] ?? 0;
   for (let i = 0; i < length; i++) {
     const elements = lines.map(({ tensor, type }) => Value.of(select(tensor, 0, i), type));
     const results = yield* round(body, [...state, ...elements], scope, run);
@@ -162,36 +165,43 @@ function* rounds(
   return { state, rows };
 }
 
-/** Opset 8: everything has a batch axis in front, and each of the batch is scanned by itself. */
+/** Opset 8: everything has a batch axis in front, and each of the batch is scanned by itself, as far as its length goes. */
 function* batchedScan(
   step: Step,
   body: Plan,
   inputs: readonly Value[],
+  lengths: Value | undefined,
   scope: Scope,
   run: RunPlan,
 ): Walk<Value[]> {
   const sequences = step.attributes.int('num_scan_inputs', 1);
   const states = inputs.length - sequences;
-  const batch = inputs[0]!.shape[0]!;
+  const [batch, longest] = inputs.at(-1)!.shape as readonly [number, number];
+  const backwards = step.attributes.ints('directions') ?? [];
+  const counts =
+    lengths === undefined
+      ? new Array<number>(batch).fill(longest)
+      : Array.from((yield* hostOf(step, 0, lengths)).data as BigInt64Array, Number);
   const perBatch: Value[][] = [];
   for (let n = 0; n < batch; n++) {
     const own = inputs.map(({ tensor, type }) => Value.of(select(tensor, 0, n), type));
-    const { state, rows } = yield* rounds(body, own.slice(0, states), own.slice(states), scope, run);
+    const count = counts[n]!;
+    const lines = own.slice(states).map(({ tensor, type }, k) => {
+      const line = narrow(tensor, 0, 0, count);
+      return Value.of(backwards[k] === 1 ? flip(line, 0) : line, type);
+    });
+    const { state, rows } = yield* rounds(body, own.slice(0, states), lines, scope, run, count);
     const outputs = body.outputs.length - states;
-    const results = Array.from({ length: outputs }, (_, k) =>
-      joined(
-        step,
-        rows.map((row) => row[k]!),
-        0,
-      ),
-    );
+    const results = Array.from({ length: outputs }, (_, k) => filled(joined(rows, k, 0), longest));
     perBatch.push([...state, ...results]);
   }
-  return body.outputs.map((_, k) =>
-    joined(
-      step,
-      perBatch.map((row) => row[k]!),
-      0,
-    ),
-  );
+  return body.outputs.map((_, k) => joined(perBatch, k, 0));
+}
+
+/** Zeros behind, up to as many rows. */
+function filled({ tensor, type }: Value, rows: number): Value {
+  const missing = rows - tensor.shape[0]!;
+  if (missing === 0) return Value.of(tensor, type);
+  const rest = full([missing, ...tensor.shape.slice(1)], 0, { dtype: tensor.dtype });
+  return Value.of(cat([tensor, rest], 0), type);
 }

@@ -5,7 +5,14 @@ import { hostType, elementType } from './element.ts';
 import type { Port } from './inputs.ts';
 import { OnnxModel } from './model.ts';
 import { domains } from './ops/index.ts';
-import { newestOpset, planGraph, UnsupportedNodesError, type Context, type UnsupportedNode } from './plan.ts';
+import {
+  domainOf,
+  newestOpset,
+  planGraph,
+  UnsupportedNodesError,
+  type Context,
+  type UnsupportedNode,
+} from './plan.ts';
 import type { Message } from './schema.ts';
 import { decode } from './wire.ts';
 
@@ -48,7 +55,7 @@ export function modelOf(
   if (graph === undefined) throw new ParseError('E_FORMAT', 'onnx', 'the file has no graph');
   const opsets = new Map<string, number>();
   for (const { domain, version } of proto.opsetImport) {
-    opsets.set(domain === undefined || domain === 'ai.onnx' ? '' : domain, Number(version ?? 1n));
+    opsets.set(domainOf(domain), Number(version ?? 1n));
   }
   const standard = opsets.get('') ?? 1;
   if (standard > newestOpset) {
@@ -88,13 +95,28 @@ function portOf({ name = '', type }: Message<'ValueInfo'>): Port {
 }
 
 /** The files that tensors of the model lie in. */
-function locations({ graph }: Message<'Model'>): Set<string> {
+function locations({ graph, functions }: Message<'Model'>): Set<string> {
   const found = new Set<string>();
-  for (const { dataLocation, externalData } of graph?.initializer ?? []) {
+  const nodes = functions.flatMap(({ node }) => node);
+  const tensors = [...(graph?.initializer ?? []), ...tensorsOf([...(graph?.node ?? []), ...nodes])];
+  for (const { dataLocation, externalData } of tensors) {
     const location = externalData.find(({ key }) => key === 'location')?.value;
     if (dataLocation === 1 && location !== undefined) found.add(location);
   }
   return found;
+}
+
+/** The tensors in attributes of nodes, and those of their sub-graphs. */
+function* tensorsOf(nodes: readonly Message<'Node'>[]): Generator<Message<'Tensor'>> {
+  for (const { attribute } of nodes) {
+    for (const { t, g } of attribute) {
+      if (t !== undefined) yield t;
+      if (g !== undefined) {
+        yield* g.initializer;
+        yield* tensorsOf(g.node);
+      }
+    }
+  }
 }
 
 function isAddress(source: string | URL): boolean {

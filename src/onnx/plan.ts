@@ -5,7 +5,7 @@ import { ParseError, SinterError } from '../errors.ts';
 import { Attributes } from './attributes.ts';
 import type { Row, Rows } from './call.ts';
 import type { Message } from './schema.ts';
-import { readTensor, type ExternalData, type Stored } from './weights.ts';
+import { readSparse, readTensor, type ExternalData, type Stored } from './weights.ts';
 
 /** A node that cannot be imported. */
 export interface UnsupportedNode {
@@ -83,8 +83,9 @@ export function planGraph(
 ): Plan {
   const stored = new Map<string, Stored>();
   for (const proto of graph.initializer) stored.set(proto.name ?? '', readTensor(proto, context.external));
-  if (graph.sparseInitializer.length > 0) {
-    throw new SinterError('E_UNSUPPORTED', 'onnx: sparse initializers are not supported');
+  for (const proto of graph.sparseInitializer) {
+    const { name, ...value } = readSparse(proto, context.external);
+    stored.set(name, value);
   }
   const inputs = graph.input.map(({ name }) => name ?? '');
   const outputs = graph.output.map(({ name }) => name ?? '');
@@ -164,6 +165,7 @@ function readsOf(
     if (g === undefined) return [];
     const own = new Set<string>(g.input.map(({ name }) => name ?? ''));
     for (const { name } of g.initializer) own.add(name ?? '');
+    for (const { values } of g.sparseInitializer) own.add(values?.name ?? '');
     for (const item of g.node) item.output.forEach((name) => own.add(name));
     const seen = new Set([...all, ...own]);
     const names = g.node.flatMap((item) => readsOf(item, seen, nothing, depth + 1));
@@ -176,14 +178,22 @@ function label({ opType, name }: Message<'Node'>): string {
   return name === undefined || name === '' ? (opType ?? 'a node') : `${opType} '${name}'`;
 }
 
+/** The standard domain has two names. */
+export function domainOf(domain: string | undefined): string {
+  return domain === undefined || domain === 'ai.onnx' ? '' : domain;
+}
+
 function planNode(node: Message<'Node'>, context: Context, all: ReadonlySet<string>, depth: number): Step {
-  const domain = node.domain === undefined || node.domain === 'ai.onnx' ? '' : node.domain;
+  const domain = domainOf(node.domain);
   const op = node.opType ?? '';
   const what = `onnx: ${label(node)}`;
   const opset = context.opsets.get(domain) ?? 1;
-  const attributes = new Attributes(what, node.attribute);
+  const attributes = new Attributes(what, node.attribute, context.external);
   const step = { op, label: label(node), opset, attributes, inputs: node.input, outputs: node.output };
-  const called = context.functions.find((item) => item.name === op && (item.domain ?? '') === domain);
+  const called = context.functions.find(
+    (item) =>
+      item.name === op && domainOf(item.domain) === domain && (item.overload ?? '') === (node.overload ?? ''),
+  );
   if (called !== undefined) {
     return { ...step, meaning: { kind: 'function', body: planFunction(called, node, context, depth) } };
   }
@@ -215,7 +225,7 @@ function planFunction(
   for (const attribute of node.attribute) given.set(attribute.name ?? '', attribute);
   const nodes = called.node.map((item) => withAttributes(item, given, 0));
   const own = new Map(context.opsets);
-  for (const { domain, version } of called.opsetImport) own.set(domain ?? '', Number(version ?? 1n));
+  for (const { domain, version } of called.opsetImport) own.set(domainOf(domain), Number(version ?? 1n));
   const steps = planNodes(
     nodes,
     called.output,

@@ -16,6 +16,7 @@ export type Walk<T> = Generator<Wanted, T, HostArray>;
 /** The values of a graph by name, and of the graphs around it. */
 export class Scope {
   readonly #values = new Map<string, Value>();
+  readonly #leftOut = new Set<string>();
   readonly #outer: Scope | undefined;
 
   constructor(outer?: Scope) {
@@ -26,8 +27,22 @@ export class Scope {
     return this.#values.get(name) ?? this.#outer?.get(name);
   }
 
+  /** Whether the graph itself has a value of this name, be there one around it or not. */
+  hasOwn(name: string): boolean {
+    return this.#values.has(name);
+  }
+
   set(name: string, value: Value): void {
     this.#values.set(name, value);
+  }
+
+  /** Notes an input that is optional and was left out: what reads it reads nothing. */
+  leaveOut(name: string): void {
+    this.#leftOut.add(name);
+  }
+
+  isLeftOut(name: string): boolean {
+    return this.#leftOut.has(name) || this.#outer?.isLeftOut(name) === true;
   }
 }
 

@@ -21,7 +21,7 @@ const foldLimit = 4096;
 /** Runs a plan whose inputs stand in `scope`; gives its outputs. */
 export function* runPlan(plan: Plan, scope: Scope): Walk<Value[]> {
   for (const [name, { type, array }] of plan.stored) {
-    if (scope.get(name) === undefined) scope.set(name, Value.known(type, array));
+    if (!scope.hasOwn(name)) scope.set(name, Value.known(type, array));
   }
   for (const step of plan.steps) {
     const results = yield* runStep(step, scope);
@@ -41,7 +41,7 @@ function* runStep(step: Step, scope: Scope): Walk<readonly (Value | undefined)[]
   const { meaning } = step;
   const inputs = step.inputs.map((name) => {
     const value = name === '' ? undefined : scope.get(name);
-    if (name !== '' && value === undefined) {
+    if (name !== '' && value === undefined && !scope.isLeftOut(name)) {
       throw new SinterError('E_FORMAT', `onnx: ${step.label}: input '${name}' was given no value`);
     }
     return value;
@@ -53,7 +53,8 @@ function* runStep(step: Step, scope: Scope): Walk<readonly (Value | undefined)[]
       const inner = new Scope();
       meaning.body.inputs.forEach((name, i) => {
         const value = inputs[i];
-        if (value !== undefined) inner.set(name, value);
+        if (value === undefined) inner.leaveOut(name);
+        else inner.set(name, value);
       });
       return yield* runPlan(meaning.body, inner);
     }

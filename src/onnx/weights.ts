@@ -3,6 +3,7 @@
 
 import { ParseError } from '../errors.ts';
 import { dtypeBytes } from '../ir/dtype.ts';
+import { sizeOf } from '../ir/shape.ts';
 import {
   bf16FromBits,
   emptyData,
@@ -51,6 +52,39 @@ export function readTensor(proto: Message<'Tensor'>, external?: ExternalData): S
   const raw = proto.dataLocation === 1 ? externalBytes(what, proto, external) : proto.rawData;
   const data = raw !== undefined ? fromRaw(what, type, raw, count) : fromFields(what, type, proto, count);
   return { type, array: { dtype, shape, data } };
+}
+
+/** A tensor of which a file has only some elements: the others are 0. Places are flat, or have a number an axis. */
+export function readSparse(
+  proto: Message<'SparseTensor'>,
+  external?: ExternalData,
+): Stored & { name: string } {
+  const name = proto.values?.name ?? '';
+  const what = `onnx: sparse tensor '${name}'`;
+  if (proto.values === undefined || proto.indices === undefined) {
+    throw new ParseError('E_FORMAT', what, 'its values or their places are missing');
+  }
+  const { type, array } = readTensor(proto.values, external);
+  const places = readTensor(proto.indices, external);
+  const shape = shapeOf(what, proto.dims);
+  const count = array.data.length;
+  const perValue = places.array.shape.length === 2 ? shape.length : 1;
+  if (places.type !== 'int64' || places.array.data.length !== count * perValue) {
+    throw new ParseError('E_FORMAT', what, `${count} values do not have ${places.array.data.length} places`);
+  }
+  const sizes = perValue === 1 ? [sizeOf(shape)] : shape;
+  const data = emptyData(array.dtype, sizeOf(shape));
+  for (let i = 0; i < count; i++) {
+    let flat = 0;
+    sizes.forEach((size, axis) => {
+      const place = Number(places.array.data[i * perValue + axis]);
+      if (place < 0 || place >= size)
+        throw new ParseError('E_FORMAT', what, `place ${place} is outside of ${size}`);
+      flat = flat * size + place;
+    });
+    data[flat] = array.data[i]!;
+  }
+  return { name, type, array: { dtype: array.dtype, shape, data } };
 }
 
 function externalBytes(

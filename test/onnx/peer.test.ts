@@ -1,15 +1,17 @@
-// Random models of one node give what ONNX Runtime gives: element types, shapes and values. Where ONNX Runtime differs from the
-// definition of an operator, no such node is drawn, and the family says why.
+// Random models give what ONNX Runtime gives: element types, shapes and values. Most are one node: where ONNX Runtime differs from
+// the definition of an operator, no such node is drawn, and the family says why. Others are networks whose shapes are computed.
 //
 // SINTER_PEER_RUNS=1000 npx vitest run test/onnx/peer.test.ts looks further; SINTER_SEED repeats a run.
 
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
+import { loadOnnx } from '../../src/onnx/index.ts';
 import { seed } from '../support/property.ts';
-import { differenceOf, modelOf, runOurs, runPeer, show } from './peer/compare.ts';
-import { casesOf, type NodeCase } from './peer/draw.ts';
+import { differenceOf, evaluate, modelOf, runOurs, runPeer, show } from './peer/compare.ts';
+import { drawn, type NodeCase } from './peer/draw.ts';
 import { families } from './peer/index.ts';
+import { network, type Network } from './peer/models.ts';
 
 const runs = Number(process.env['SINTER_PEER_RUNS'] ?? 12);
 
@@ -49,9 +51,25 @@ async function compare(
       if (problem !== undefined) throw new Error(`${describeCase(item)}: result ${i}: ${problem}`);
     });
   };
-  const cases = casesOf(families[name]!);
+  const cases = drawn(families[name]!);
   await fc.assert(fc.asyncProperty(cases, law), { numRuns: count, seed, interruptAfterTimeLimit: 60_000 });
   return compared;
+}
+
+/** A network gives the same on inputs of every size. */
+async function compareNetwork({ file, runs: inputs, made }: Network): Promise<void> {
+  const loaded = await loadOnnx(file);
+  for (const given of inputs) {
+    const expected = await runPeer(file, given);
+    const actual = await evaluate(loaded, given);
+    const what = `${made.join(', ')} of ${Object.values(given).map(show).join(' ')}`;
+    if (expected.kind === 'refused') throw new Error(`ONNX Runtime refuses ${what}: ${expected.reason}`);
+    if (actual.kind === 'refused') throw new Error(`${what}: ${actual.reason}`);
+    actual.results.forEach((result, i) => {
+      const problem = differenceOf(result, expected.results[i]!, 2e-3);
+      if (problem !== undefined) throw new Error(`${what}: result ${i}: ${problem}`);
+    });
+  }
 }
 
 afterAll(() => setDevice(undefined));
@@ -61,6 +79,10 @@ describe(`nodes as in ONNX Runtime, from SINTER_SEED=${seed}`, { timeout: 600_00
     beforeAll(() => setDevice('wasm'));
     test.each(Object.keys(families))('%s', async (name) => {
       expect(await compare(name, runs)).toBeGreaterThan(0);
+    });
+    test('networks', async () => {
+      const law = fc.asyncProperty(drawn(network), compareNetwork);
+      await fc.assert(law, { numRuns: 2 * runs, seed, interruptAfterTimeLimit: 60_000 });
     });
   });
 

@@ -71,7 +71,7 @@ function bitCast(call: Call): Value {
 
 function constant(call: Call): Value {
   const { attributes } = call;
-  const stored = attributes.tensor('value');
+  const stored = attributes.tensor('value') ?? attributes.sparse('sparse_value');
   if (stored !== undefined) return Value.known(stored.type, stored.array);
   const [f, fs] = [attributes.float('value_float'), attributes.floats('value_floats')];
   if (f !== undefined) return knownData('float', [], Float32Array.of(f));

@@ -3,7 +3,7 @@
 import { sizeOf } from '../../../src/ir/shape.ts';
 import { packBytes, type HostArray } from '../../../src/ir/value.ts';
 import { codeOf, typeOf } from '../../../src/onnx/element.ts';
-import { loadOnnx } from '../../../src/onnx/index.ts';
+import { loadOnnx, type OnnxModel } from '../../../src/onnx/index.ts';
 import { fromHost } from '../../../src/tensor/record.ts';
 import { graph, model, node, port, type Draft } from '../../support/onnx-file.ts';
 import { runInPeer, type Arrays } from '../../support/onnx-runtime.ts';
@@ -27,7 +27,19 @@ export async function runPeer(file: Uint8Array, inputs: Arrays): Promise<Outcome
 /** Runs a file in ours. */
 export async function runOurs(file: Uint8Array, inputs: Arrays): Promise<Outcome> {
   try {
-    const loaded = await loadOnnx(file);
+    return await evaluate(await loadOnnx(file), inputs);
+  } catch (error) {
+    return refusal(error);
+  }
+}
+
+function refusal(error: unknown): Outcome {
+  return { kind: 'refused', reason: error instanceof Error ? (error.stack ?? '') : String(error) };
+}
+
+/** Runs a model that is loaded already: it may have run on other sizes before. */
+export async function evaluate(loaded: OnnxModel, inputs: Arrays): Promise<Outcome> {
+  try {
     const given = Object.entries(inputs).map(
       ([name, { data, shape, dtype }]) => [name, fromHost(data, shape, dtype)] as const,
     );
@@ -40,7 +52,7 @@ export async function runOurs(file: Uint8Array, inputs: Arrays): Promise<Outcome
     );
     return { kind: 'results', results };
   } catch (error) {
-    return { kind: 'refused', reason: error instanceof Error ? (error.stack ?? '') : String(error) };
+    return refusal(error);
   }
 }
 

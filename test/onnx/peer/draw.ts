@@ -110,9 +110,9 @@ export class Draw {
   }
 }
 
-/** Random cases of a family. */
-export function casesOf(family: Family): fc.Arbitrary<NodeCase> {
-  return fc.gen().map((gen) => family(new Draw(gen)));
+/** Random values of what draws them. */
+export function drawn<T>(make: (draw: Draw) => T): fc.Arbitrary<T> {
+  return fc.gen().map((gen) => make(new Draw(gen)));
 }
 
 export const floats = (values: readonly number[], shape: readonly number[] = [values.length]): HostArray => ({
