@@ -16,7 +16,7 @@ import type {
 } from '../player/manifest.ts';
 import type { HostTensor } from '../io/host.ts';
 import type { Program, ProgramKernel } from '../runtime/program.ts';
-import { gpuTarget, wasmTarget, type Target } from '../schedule/target.ts';
+import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../schedule/target.ts';
 import type { Handle } from '../tensor/handle.ts';
 import type { ImageCompiler } from './cuda-images.ts';
 import { cudaTargetFor, usualArchs } from './cuda-target.ts';
@@ -52,6 +52,8 @@ export interface BundleOptions {
   readonly player: Player;
   /** Schedules of a graph's kernels for a target, where there are others than the model's. */
   readonly schedules?: FindSchedules;
+  /** Kernels of WebGPU are scheduled for software adapters, where barriers are dear; for GPUs by default. */
+  readonly software?: boolean;
   /** What GPUs CUDA's kernels are compiled for, and by what; without a compiler a bundle has their sources alone. */
   readonly archs?: readonly string[];
   readonly compiler?: ImageCompiler;
@@ -245,12 +247,13 @@ async function bundled(
   return { ...program, kernels, ports, arch: cuda.arch, images };
 }
 
-function targetsOf({ archs = usualArchs }: BundleOptions): {
+function targetsOf({ archs = usualArchs, software = false }: BundleOptions): {
   readonly cuda: ReturnType<typeof cudaTargetFor>;
   readonly targets: Readonly<Record<BundleTarget, Target>>;
 } {
   const cuda = cudaTargetFor(archs);
-  return { cuda, targets: { cuda: cuda.target, webgpu: gpuTarget, wasm: wasmTarget } };
+  const webgpu = software ? softwareTarget : gpuTarget;
+  return { cuda, targets: { cuda: cuda.target, webgpu, wasm: wasmTarget } };
 }
 
 const extensions = { cuda: 'cu', webgpu: 'wgsl', wasm: 'wasm' } as const satisfies Record<

@@ -60,6 +60,10 @@ export const buildCommand: Command = {
   },
   options: {
     target: { type: 'string', value: 'LIST', about: 'of cuda, webgpu and wasm; webgpu,wasm by default' },
+    software: {
+      type: 'boolean',
+      about: 'schedule WebGPU for adapters without a GPU, as browsers in tests have; slow on GPUs',
+    },
     out: { type: 'string', value: 'DIR', about: 'the folder to write; made when missing' },
     export: { type: 'string', value: 'LIST', about: 'which functions of FILE; all by default' },
     dim: {
@@ -127,6 +131,7 @@ export const buildCommand: Command = {
       player: await playerFor(targets),
       format,
       archs,
+      software: values['software'] === true,
       ...(compiler !== undefined && { compiler }),
       ...(schedules !== undefined && { schedules: schedules.find }),
       ...(shard > 0 && { shardSize: shard * 2 ** 20 }),

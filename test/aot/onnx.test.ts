@@ -1,45 +1,31 @@
 // Real networks from ONNX files, built ahead of time: in few kernels, and to the figures that came with them.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
-import { decode } from '../../src/onnx/wire.ts';
-import { readTensor } from '../../src/onnx/weights.ts';
 import type { Inputs, Outputs } from '../../src/player/player.ts';
 import { removeFolders, temporary } from './bundles.ts';
 import { standIn, useStandIn } from '../cuda/standin.ts';
 import { sinter, type Said } from '../support/cli.ts';
-
-const models = path.resolve(import.meta.dirname, '../../../shared/onnx/models');
+import { missingNetworks as missing, networkFigures, type Network } from '../support/networks.ts';
 
 afterAll(() => {
   removeFolders();
   setDevice(undefined);
 });
 
-/** The networks lie beside the checkout, where they are given at all. */
-const missing = existsSync(models) ? undefined : `${models} is not there`;
-
-function elements(file: string): Float32Array<ArrayBuffer> {
-  return Float32Array.from(readTensor(decode('Tensor', readFileSync(file))).array.data as Float32Array);
-}
-
 const build = (...args: string[]): Promise<Said> => sinter('build', ...args);
 
 // Dispatches: one for each convolution and pooling, and three.
-test.for<[string, number]>([
+test.for<[Network, number]>([
   ['squeezenet', 26 + 4 + 3],
   ['shufflenet', 49 + 5 + 3],
 ])('%s', { timeout: 120_000 }, async ([name, most], { skip }) => {
   if (missing !== undefined) skip(missing);
-  const folder = path.join(models, name);
+  const { model: file, input, output: expected } = networkFigures(name);
   const out = temporary();
-  const {
-    code,
-    out: told,
-    err,
-  } = await build(path.join(folder, 'model.onnx'), '--out', out, '--json', '--target', 'wasm');
+  const { code, out: told, err } = await build(file, '--out', out, '--json', '--target', 'wasm');
   expect([code, err]).toEqual([0, '']);
   const result = JSON.parse(told) as { dispatches: { wasm: number }; scriptGzip: number };
   expect(result.dispatches.wasm).toBeLessThanOrEqual(most);
@@ -51,16 +37,15 @@ test.for<[string, number]>([
     entries: { run: { inputs: { name: string }[]; outputs: { name: string }[] } };
   };
   const model = await load();
-  const found = await model.run({ [entries.run.inputs[0]!.name]: elements(path.join(folder, 'input_0.pb')) });
+  const found = await model.run({ [entries.run.inputs[0]!.name]: input.data });
   model.dispose();
-  const expected = elements(path.join(folder, 'output_0.pb'));
   const output = found[entries.run.outputs[0]!.name] as Float32Array;
-  const scale = Math.max(...expected.map(Math.abs));
-  expect(output).toHaveLength(expected.length);
-  expected.forEach((value, i) => expect(Math.abs(output[i]! - value) / scale).toBeLessThan(1e-3));
+  const scale = Math.max(...expected.data.map(Math.abs));
+  expect(output).toHaveLength(expected.data.length);
+  expected.data.forEach((value, i) => expect(Math.abs(output[i]! - value) / scale).toBeLessThan(1e-3));
 });
 
-test.for<[string, number]>([
+test.for<[Network, number]>([
   ['squeezenet', 26 + 4 + 3],
   ['shufflenet', 49 + 5 + 3],
 ])('%s on CUDA', { timeout: 120_000 }, async ([name, most], { skip }) => {
@@ -68,10 +53,10 @@ test.for<[string, number]>([
   const found = standIn();
   if (!found.available) skip(found.reason);
   useStandIn();
-  const folder = path.join(models, name);
+  const { model, folder } = networkFigures(name);
   const out = temporary();
   const args = ['--target', 'cuda', '--arch', 'sm_90', '--out', out, '--json'];
-  const built = await build(path.join(folder, 'model.onnx'), ...args);
+  const built = await build(model, ...args);
   expect([built.code, built.err]).toEqual([0, '']);
   const result = JSON.parse(built.out) as { dispatches: { cuda: number }; archs: string[] };
   expect(result.dispatches.cuda).toBeLessThanOrEqual(most);
@@ -87,11 +72,7 @@ test.for<[string[], string]>([
   [['--dim', 'batch=x'], "got 'batch=x'"],
 ])('%j is refused with what to do', async ([args, words], { skip }) => {
   if (missing !== undefined) skip(missing);
-  const { code, err } = await build(
-    path.join(models, 'squeezenet/model.onnx'),
-    '--out',
-    temporary(),
-    ...args,
-  );
+  const { model } = networkFigures('squeezenet');
+  const { code, err } = await build(model, '--out', temporary(), ...args);
   expect([code, err]).toEqual([2, expect.stringContaining(words)]);
 });
