@@ -61,12 +61,15 @@ function byNvcc(file: string, version: string): ImageCompiler {
       try {
         const [source, image] = [join(folder, 'kernels.cu'), join(folder, 'image')];
         await writeFile(source, kernels.map((kernel) => kernel.source).join('\n'));
-        const kind = archNamed(name)?.isVirtual === true ? '--ptx' : '--cubin';
+        const isVirtual = archNamed(name)?.isVirtual === true;
+        const kind = isVirtual ? '--ptx' : '--cubin';
         const options = [`--gpu-architecture=${name}`, kind, ...kernelOptions, '-w', '-o', image, source];
         await promisify(execFile)(file, options).catch((error: { readonly stderr?: string }) => {
           throw refusal(name, error.stderr?.trim() || String(error));
         });
-        return new Uint8Array(await readFile(image));
+        const made = await readFile(image);
+        // The driver takes PTX for a text of C, which a zero ends; NVRTC writes one.
+        return new Uint8Array(isVirtual ? Buffer.concat([made, Buffer.of(0)]) : made);
       } finally {
         await rm(folder, { recursive: true });
       }

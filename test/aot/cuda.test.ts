@@ -385,6 +385,8 @@ test.skipIf(!nvcc)(
         .toString('latin1'),
     );
     expect(starts).toEqual(['\x7fELF', '\x7fELF', '//\n/']);
+    // A text of C.
+    expect((files.get(images!.at(-1)!.file) as Uint8Array).at(-1)).toBe(0);
     const place = temporary();
     for (const [name, content] of files) {
       if (!name.endsWith('.cu')) continue;
