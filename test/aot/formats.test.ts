@@ -8,9 +8,11 @@ import { manualSeed, randn, setDevice, type Tensor } from '../../src/index.ts';
 import { GraphBuilder, type Node, type NodeOf } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret.ts';
 import { f16FromBits, f16ToBits, unpackBytes } from '../../src/ir/value.ts';
+import type { BundleTarget } from '../../src/player/manifest.ts';
 import type { Outputs } from '../../src/player/player.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { checkLaw } from '../support/property.ts';
+import { useStandIn } from '../cuda/standin.ts';
 import { built, removeFolders, written } from './bundles.ts';
 
 beforeAll(() => setDevice('wasm'));
@@ -99,8 +101,9 @@ test.each(formats)(
     const x = randn([4, 64]);
     const run = (input: Tensor): Tensor => input.matmul(first).relu().matmul(second);
     const point = { name: 'run', fn: run as never, inputs: [x] };
-    const bundle = await built([point], { format });
-    const plain = await built([point]);
+    const targets: BundleTarget[] = ['cuda', 'webgpu', 'wasm'];
+    const bundle = await built([point], { format, targets });
+    const plain = await built([point], { targets });
     const bytes = (one: typeof bundle): number => one.manifest.files[0]!.bytes;
     expect(bytes(bundle) / bytes(plain)).toBeLessThan({ f16: 0.52, q8_0: 0.29, q4_0: 0.17, f32: 1 }[format]);
     const { load } = (await import(path.join(written(bundle), 'index.js'))) as {
@@ -111,7 +114,8 @@ test.each(formats)(
     const tolerance = { f16: 2e-3, q8_0: 2e-2, q4_0: 0.25, f32: 0 }[format];
     const device = await (await softwareAdapter()).requestDevice();
     const results: Float32Array[] = [];
-    for (const options of [{ target: 'wasm' }, { target: 'webgpu', device }]) {
+    const cuda = useStandIn() ? [{ target: 'cuda' }] : [];
+    for (const options of [{ target: 'wasm' }, { target: 'webgpu', device }, ...cuda]) {
       const model = await load(options);
       const output = (await model.run({ input: Float32Array.from((await x.data()) as Float32Array) }))[
         'output'
@@ -121,6 +125,7 @@ test.each(formats)(
     }
     device.destroy();
     expected.forEach((value, i) => expect(Math.abs(results[0]![i]! - value) / scale).toBeLessThan(tolerance));
-    expected.forEach((_, i) => expect(results[1]![i]).toBeCloseTo(results[0]![i]!, 4));
+    for (const result of results.slice(1))
+      expected.forEach((_, i) => expect(result[i]).toBeCloseTo(results[0]![i]!, 4));
   },
 );
