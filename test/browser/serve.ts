@@ -10,7 +10,12 @@ export interface Served {
   close(): Promise<void>;
 }
 
-const TYPES: Readonly<Record<string, string>> = { js: 'text/javascript', html: 'text/html' };
+const TYPES: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  mjs: 'text/javascript; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  wasm: 'application/wasm',
+};
 
 /** A file and the headers that go with it. */
 export interface Answer {
@@ -42,7 +47,7 @@ export async function serve(find: (path: string) => Answer | undefined): Promise
     const found = find(pathname);
     const type = TYPES[pathname.slice(pathname.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
     response.writeHead(found === undefined ? 404 : 200, {
-      'content-type': `${type}; charset=utf-8`,
+      'content-type': type,
       ...found?.headers,
     });
     response.end(found?.body);
