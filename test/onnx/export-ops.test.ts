@@ -262,8 +262,6 @@ function made(op: Op, dtype: DType): readonly Case[] {
     case 'stopGradient':
     case 'customVjp':
       return op === 'customVjp' ? [of('customVjp', { rule: 0 }, cube)] : [of('stopGradient', {}, cube)];
-    case 'mulhi':
-      return dtype === 'i64' || dtype === 'u64' ? [] : [of('mulhi', {}, ...pairs(dtype))];
     case 'randomBits':
     case 'digitRanks':
     case 'disperse':

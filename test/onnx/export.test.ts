@@ -6,15 +6,12 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
 import { setDevice, type Tensor } from '../../src/index.ts';
-import { unpackBytes, type HostArray } from '../../src/ir/value.ts';
+import { unpackBytes } from '../../src/ir/value.ts';
 import { Conv2d, Linear, Module, ReLU, Sequential, TransformerBlock } from '../../src/nn/index.ts';
 import { exportOnnx, loadOnnx, UnsupportedOpsError, type ExportedModel } from '../../src/onnx/index.ts';
-import type { Message } from '../../src/onnx/schema.ts';
 import { readTensorProto } from '../../src/onnx/tensor-file.ts';
-import { decode } from '../../src/onnx/wire.ts';
-import { readBytes } from '../../src/tensor/realise.ts';
-import { handleOf } from '../../src/tensor/tensor.ts';
-import { runInPeer, type Arrays } from '../support/onnx-runtime.ts';
+import { expectOutputs, graphOf, hostOf, hostsOf, opsOf } from '../support/exported.ts';
+import { runInPeer } from '../support/onnx-runtime.ts';
 import { expectClose } from '../support/random-graph.ts';
 
 beforeAll(() => {
@@ -22,36 +19,6 @@ beforeAll(() => {
   sn.manualSeed(11);
 });
 afterAll(() => setDevice(undefined));
-
-const hostOf = async (tensor: Tensor): Promise<HostArray> =>
-  unpackBytes(await readBytes(handleOf(tensor)), tensor.dtype, tensor.shape);
-
-function graphOf({ bytes }: ExportedModel): Message<'Graph'> {
-  return decode('Model', bytes).graph!;
-}
-
-const opsOf = (model: ExportedModel): string[] => graphOf(model).node.map(({ opType }) => opType!);
-
-const hostsOf = async (tensors: Readonly<Record<string, Tensor>>): Promise<Arrays> =>
-  Object.fromEntries(
-    await Promise.all(Object.entries(tensors).map(async ([name, x]) => [name, await hostOf(x)] as const)),
-  );
-
-/** ONNX Runtime and our importer give these outputs for these inputs. */
-async function expectOutputs(
-  model: ExportedModel,
-  inputs: Readonly<Record<string, Tensor>>,
-  outputs: Readonly<Record<string, Tensor>>,
-  tolerance = 1e-5,
-): Promise<void> {
-  const expected = await hostsOf(outputs);
-  const found = await runInPeer(model.bytes, await hostsOf(inputs));
-  const again = await hostsOf(await (await loadOnnx(model.bytes)).run(inputs));
-  for (const results of [found, again]) {
-    expect(Object.keys(results)).toEqual(Object.keys(expected));
-    for (const [name, array] of Object.entries(expected)) expectClose(results[name]!, array, tolerance);
-  }
-}
 
 describe('names', () => {
   const w = sn.randn([4, 3]);

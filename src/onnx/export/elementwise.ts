@@ -156,10 +156,26 @@ function shiftRight(e: Emitter, x: Val, count: Val, right: Node): Val {
 /** The upper half of the product, from the product in twice the bits. */
 function upperHalf(e: Emitter, x: Val, y: Val): Val {
   const bits = bitsOf(x.dtype);
-  if (bits === 64) throw new Unspelled('the upper half of 64-bit products');
+  if (bits === 64) return upperHalfWide(e, x, y);
   const [product, shifted] = bits === 32 ? (['i64', 'u64'] as const) : (['i32', 'u32'] as const);
   const whole = e.cast(e.map('Mul', [e.cast(x, product), e.cast(y, product)]), shifted);
   return e.cast(e.map('BitShift', [whole, e.scalar(bits, shifted)], { direction: 'RIGHT' }), x.dtype);
+}
+
+/** From products of 32-bit halves, as ir/random.ts has it; a negative factor counts 2⁶⁴ too much as an unsigned one. */
+function upperHalfWide(e: Emitter, x: Val, y: Val): Val {
+  const add = (...terms: readonly Val[]): Val => terms.reduce((sum, term) => e.map('Add', [sum, term]));
+  const mul = (a: Val, b: Val): Val => e.map('Mul', [a, b]);
+  const low = (a: Val): Val => e.map('BitwiseAnd', [a, e.scalar(0xffff_ffffn, 'u64')]);
+  const high = (a: Val): Val => e.map('BitShift', [a, e.scalar(32n, 'u64')], { direction: 'RIGHT' });
+  const [a, b] = [e.cast(x, 'u64'), e.cast(y, 'u64')];
+  const first = add(mul(high(a), low(b)), high(mul(low(a), low(b))));
+  const second = add(mul(low(a), high(b)), low(first));
+  const found = e.cast(add(mul(high(a), high(b)), high(first), high(second)), x.dtype);
+  if (x.dtype === 'u64') return found;
+  const zero = e.scalar(0, x.dtype);
+  const excess = (factor: Val, other: Val): Val => e.where(e.test('Less', [factor, zero]), other, zero);
+  return e.map('Sub', [e.map('Sub', [found, excess(x, y)]), excess(y, x)]);
 }
 
 function bitsOf(dtype: DType): number {

@@ -4,13 +4,10 @@
 import { SinterError } from '../../errors.ts';
 import { dims, topological, type Graph, type Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
-import { canonicalise } from '../../ir/passes/canonicalise.ts';
-import { shareSubexpressions } from '../../ir/passes/cse.ts';
-import { dropMarkers } from '../../ir/passes/drop-markers.ts';
-import { foldConstants } from '../../ir/passes/fold.ts';
-import { simplify } from '../../ir/passes/simplify.ts';
 import type { Draft } from '../schema.ts';
+import { canonical } from './canonical.ts';
 import { Emitter, mark, Unspelled, type Initializer, type Val } from './emitter.ts';
+import type { Patterns } from './pattern.ts';
 import type { Scope } from './row.ts';
 import { spell } from './spelling.ts';
 
@@ -45,14 +42,6 @@ export interface SpelledGraph {
 /** What a parameter of the graph is in the file. */
 export type Bind = (e: Emitter, index: number) => Val;
 
-const passes: readonly ((graph: Graph) => Graph)[] = [
-  dropMarkers,
-  canonicalise,
-  foldConstants,
-  simplify,
-  shareSubexpressions,
-];
-
 /**
  * The graph in nodes of an opset, its outputs under the given names. Throws an UnsupportedOpsError that lists every operation without
  * spelling.
@@ -65,16 +54,17 @@ export function spellGraph(
   taken: readonly string[],
 ): SpelledGraph {
   const e = new Emitter(opset);
-  const { parameters, outputs } = passes.reduce((before, pass) => pass(before), graph);
+  const { parameters, outputs } = canonical(graph);
   const values = new Map<Node, Val>();
   parameters.forEach((parameter, i) => values.set(parameter as Node, bind(e, i)));
   const compact = (node: Node): Val => values.get(node)!;
   const scope: Scope = { e, compact, full: (node) => e.expand(compact(node), dims(node)) };
+  const patterns: Patterns = new Map();
   const failures = new Map<string, UnsupportedOp>();
   for (const node of topological(outputs)) {
     if (values.has(node)) continue;
     try {
-      values.set(node, spell(scope, node));
+      values.set(node, spell(scope, node, patterns));
     } catch (error) {
       if (!(error instanceof Unspelled)) throw error;
       // Reported only where an output needs it.

@@ -9,9 +9,12 @@ import { contractions } from './contractions.ts';
 import { elementwise } from './elementwise.ts';
 import { Unspelled, type Val } from './emitter.ts';
 import { folds } from './folds.ts';
+import { idiomOf } from './idioms.ts';
 import { indexed } from './indexed.ts';
+import type { Patterns } from './pattern.ts';
 import type { Row, Scope } from './row.ts';
 import { views } from './views.ts';
+import { joinedOf } from './windowed.ts';
 
 /** An operation without nodes of the format. */
 const unspelled =
@@ -39,9 +42,11 @@ const rows: { readonly [K in Op]: Row<K> } = {
   customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),
 };
 
-/** Adds what computes a node. Throws Unspelled. */
-export function spell(scope: Scope, node: Node): Val {
+/** Adds what computes a node: one of the format's larger nodes where it ends what that stands for. Throws Unspelled. */
+export function spell(scope: Scope, node: Node, patterns: Patterns): Val {
   const shape = dims(node);
   if (sizeOf(shape) === 0) return scope.e.constant(node.dtype, shape, []);
+  const large = joinedOf(scope, node) ?? idiomOf(scope, node, patterns);
+  if (large !== undefined) return large;
   return (rows[node.op] as Row<Op>)(scope, node as NodeOf<Op>);
 }
