@@ -3,10 +3,9 @@
 
 import { TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
-import { leafHandle } from '../tensor/recording.ts';
+import { fromBytes } from '../tensor/record.ts';
 import { readBytes } from '../tensor/realise.ts';
-import { Storage } from '../tensor/storage.ts';
-import { handleOf, Tensor } from '../tensor/tensor.ts';
+import { handleOf, type Tensor } from '../tensor/tensor.ts';
 import type { HostTensor } from './host.ts';
 import { readIdx } from './idx.ts';
 import { readNpy, writeNpy } from './npy.ts';
@@ -14,7 +13,7 @@ import { readSafetensors, writeSafetensors, type Safetensors } from './safetenso
 
 /** A tensor of host data. The bytes are not copied: they must not change afterwards. */
 export function fromHostTensor({ dtype, shape, data }: HostTensor): Tensor {
-  return new Tensor(leafHandle(Storage.ofHost(dtype, shape, data)));
+  return fromBytes(data, shape, dtype);
 }
 
 /** The computed value of a tensor as host data, which may share memory with the tensor and must not be changed. */

@@ -2,12 +2,12 @@
 // the elements of those inputs that decide shapes; models whose shapes depend on computed values are walked anew in every run.
 
 import { SinterError, TensorError } from '../errors.ts';
-import { isFloat } from '../ir/dtype.ts';
-import type { HostArray } from '../ir/value.ts';
+import { isFloat, type DType } from '../ir/dtype.ts';
+import { packBytes, unpackBytes, type HostArray } from '../ir/value.ts';
 import { deviceTypes } from '../tensor/capability.ts';
 import { compile } from '../tensor/compile-fn.ts';
 import { logicalOr } from '../tensor/ops/compare.ts';
-import { fromHost } from '../tensor/record.ts';
+import { fromBytes } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { isNarrow, withIntegers, type ElementType, type Integers } from './element.ts';
 import {
@@ -26,6 +26,7 @@ import {
 import type { Plan } from './plan.ts';
 import { Scope, type Wanted } from './scope.ts';
 import { Value } from './value.ts';
+import type { Stored } from './weights.ts';
 import { runPlan } from './walk.ts';
 
 /** What comes out, by name. */
@@ -97,15 +98,19 @@ export class OnnxModel {
 
   /** Not for users: `loadOnnx` makes models. */
   constructor(plan: Plan, inputs: readonly Port[], outputs: readonly Port[]) {
-    this.#plan = plan;
     this.inputs = inputs;
     this.outputs = outputs;
     const parameters: Record<string, Tensor> = {};
+    const stored = new Map(plan.stored);
     for (const [name, { type, array }] of plan.stored) {
-      const isWeight = isFloat(array.dtype) && !isNarrow(type) && array.shape.length > 0;
-      if (isWeight) parameters[name] = fromHost(array.data, array.shape, array.dtype);
+      const { dtype, shape } = array;
+      if (!isFloat(dtype) || isNarrow(type) || shape.length === 0) continue;
+      const bytes = packedOf(array);
+      parameters[name] = fromBytes(bytes, shape, dtype);
+      stored.set(name, unpackedLate(type, dtype, shape, bytes));
     }
     this.parameters = parameters;
+    this.#plan = { ...plan, stored };
   }
 
   /** Computes the outputs by name. */
@@ -280,10 +285,13 @@ export class OnnxModel {
   #scope(values: ReadonlyMap<string, Value>): Scope {
     const scope = new Scope();
     // Values anew for every walk: the tensors of known ones belong to the recording that made them.
-    for (const [name, { type, array }] of this.#plan.stored) {
+    for (const [name, stored] of this.#plan.stored) {
       const weight = this.parameters[name];
-      const peek = (): HostArray => array;
-      scope.set(name, weight === undefined ? Value.known(type, array) : Value.of(weight, type, peek));
+      const peek = (): HostArray => stored.array;
+      scope.set(
+        name,
+        weight === undefined ? Value.known(stored.type, stored.array) : Value.of(weight, stored.type, peek),
+      );
     }
     for (const [name, value] of values) scope.set(name, value);
     return scope;
@@ -305,6 +313,23 @@ export class OnnxModel {
     }
     return given;
   }
+}
+
+/** The elements as tensors hold them: the same memory where they lie so already. */
+function packedOf(array: HostArray): Uint8Array {
+  const { dtype, data } = array;
+  if (dtype === 'f16' || dtype === 'bf16') return packBytes(array);
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+}
+
+/** A weight whose elements are unpacked when somebody asks for them, so that the host holds them once. */
+function unpackedLate(type: ElementType, dtype: DType, shape: readonly number[], bytes: Uint8Array): Stored {
+  return {
+    type,
+    get array(): HostArray {
+      return unpackBytes(bytes, dtype, shape);
+    },
+  };
 }
 
 /** A walk that may not wait. */

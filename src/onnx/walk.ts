@@ -20,8 +20,8 @@ const foldLimit = 4096;
 
 /** Runs a plan whose inputs stand in `scope`; gives its outputs. */
 export function* runPlan(plan: Plan, scope: Scope): Walk<Value[]> {
-  for (const [name, { type, array }] of plan.stored) {
-    if (!scope.hasOwn(name)) scope.set(name, Value.known(type, array));
+  for (const [name, stored] of plan.stored) {
+    if (!scope.hasOwn(name)) scope.set(name, Value.known(stored.type, stored.array));
   }
   for (const step of plan.steps) {
     const results = yield* runStep(step, scope);

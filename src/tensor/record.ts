@@ -65,3 +65,8 @@ export function fromHost(data: HostData, shape: FixedShape, dtype: DType): Tenso
   }
   return new Tensor(leafHandle(Storage.ofHost(dtype, shape, packBytes({ dtype, shape, data }))));
 }
+
+/** A tensor of packed elements (as files hold them), which become its own: they are not copied, and must not change afterwards. */
+export function fromBytes(bytes: Uint8Array, shape: FixedShape, dtype: DType): Tensor {
+  return new Tensor(leafHandle(Storage.ofHost(dtype, shape, bytes)));
+}

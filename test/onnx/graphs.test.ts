@@ -1,6 +1,8 @@
 // Graphs inside of graphs: functions and what is left out of their calls, loops of no rounds, scans of old and new opsets; and tensors
 // that a file keeps in unusual ways.
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, tensor, type Tensor } from '../../src/index.ts';
 import { loadOnnx, type ModelInputs } from '../../src/onnx/index.ts';
@@ -262,4 +264,29 @@ test('tensors of sub-graphs and attributes may lie in other files', async () => 
     externalData: { 'w.bin': new Uint8Array(Float32Array.of(7).buffer) },
   });
   expect(await numbers((await loaded.run({ x: Float32Array.of(1) }))['y'])).toEqual([8]);
+});
+
+test('the host holds weights once', { timeout: 30_000 }, async () => {
+  setFlagsFromString('--expose_gc');
+  const collect = runInNewContext('gc') as () => void;
+  const held = (): number => {
+    collect();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const size = 2 ** 21;
+  const of = (): Uint8Array => {
+    const weights = ['a', 'b'].map((name) => ({
+      name,
+      dataType: 1,
+      dims: [BigInt(size)],
+      rawData: new Uint8Array(4 * size),
+    }));
+    const nodes = [node('Add', ['x', 'a'], ['h']), node('Mul', ['h', 'b'], ['y'])];
+    const ports = { inputs: [port('x', 1, [1])], outputs: [port('y', 1, [size])] };
+    return model(graph({ ...ports, initializers: weights, nodes }));
+  };
+  const before = held();
+  const loaded = await loadOnnx(of());
+  expect((held() - before) / (2 * 4 * size)).toBeLessThan(1.25);
+  expect(Object.keys(loaded.parameters)).toEqual(['a', 'b']);
 });

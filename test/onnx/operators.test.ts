@@ -172,3 +172,13 @@ describe('older opsets', () => {
     await close(sliced, data.slice(1, 3));
   });
 });
+
+test('images of whole numbers are read between their elements, and cut off', async () => {
+  const x = tensor(Uint8Array.of(0, 9), { shape: [1, 1, 1, 2] });
+  const [wide] = await call('Resize', [x, undefined, tensor([1, 1, 1, 2])], [attribute('mode', 'linear')]);
+  expect(wide!.dtype).toBe('u8');
+  await close(wide, [0, 2, 6, 9]);
+  const places = tensor(Float32Array.of(-0.5, 0, 0, 0), { shape: [1, 1, 2, 2] });
+  const [read] = await call('GridSample', [x, places]);
+  await close(read, [0, 4]);
+});

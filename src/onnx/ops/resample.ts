@@ -2,6 +2,7 @@
 // reads, and with which weights, is worked out here, on the host.
 
 import { SinterError } from '../../errors.ts';
+import { isFloat } from '../../ir/dtype.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import { sampleAt } from '../../tensor/ops/sample.ts';
@@ -105,6 +106,7 @@ function resizeAxis(x: Tensor, axis: number, how: Axis, style: Style, outside: n
       dtype: x.dtype,
       shape: x.shape.map((_, i) => (i === axis ? values.length : 1)),
     });
+  if (how.count === 0) return sn.narrow(x, axis, 0, 0);
   const take = (indices: readonly number[]): Tensor =>
     sn.indexSelect(x, axis, sn.tensor(Int32Array.from(indices)));
   let out: Tensor;
@@ -165,28 +167,37 @@ function resize(call: Call): Tensor {
     counts = axes.map((axis) => Math.floor(common * x.shape[axis]! + 0.5));
   }
   const style = styleOf(call);
+  // Weighted sums are worked out in floats; whole numbers are cut off.
+  const isWeighted = style.mode !== 'nearest' && x.dtype !== 'f64';
   const outside = attributes.float('extrapolation_value', 0);
-  return axes.reduce((out, axis, i) => {
-    const how: Axis = {
-      size: x.shape[axis]!,
-      count: counts[i]!,
-      scale: ratios[i]!,
-      roi: [roi?.[i] ?? 0, roi?.[i + axes.length] ?? 1],
-    };
-    const isCropped = style.coordinates === 'tf_crop_and_resize' && (how.roi[0] !== 0 || how.roi[1] !== 1);
-    return how.scale === 1 && !isCropped ? out : resizeAxis(out, axis, how, style, outside);
-  }, x);
+  const resized = axes.reduce(
+    (out, axis, i) => {
+      const how: Axis = {
+        size: x.shape[axis]!,
+        count: counts[i]!,
+        scale: ratios[i]!,
+        roi: [roi?.[i] ?? 0, roi?.[i + axes.length] ?? 1],
+      };
+      const isCropped = style.coordinates === 'tf_crop_and_resize' && (how.roi[0] !== 0 || how.roi[1] !== 1);
+      return how.scale === 1 && !isCropped ? out : resizeAxis(out, axis, how, style, outside);
+    },
+    isWeighted ? sn.cast(x, 'f32') : x,
+  );
+  return sn.cast(resized, x.dtype);
 }
 
 function gridSample(call: Call): Tensor {
   const { attributes } = call;
   const mode = attributes.string('mode', call.opset >= 20 ? 'linear' : 'bilinear').replace(/^bi/, '');
   const paddingMode = attributes.string('padding_mode', 'zeros');
-  return sn.gridSample(call.tensor(0), call.tensor(1), {
+  const [x, grid] = [call.tensor(0), call.tensor(1)];
+  const wide = isFloat(x.dtype) ? x : sn.cast(x, grid.dtype);
+  const read = sn.gridSample(wide, grid, {
     mode: mode as 'linear',
     paddingMode: paddingMode as 'zeros',
     alignCorners: attributes.int('align_corners', 0) === 1,
   });
+  return sn.cast(read, x.dtype);
 }
 
 /** A convolution whose taps are moved by offsets that are data, each weighted by a mask. */

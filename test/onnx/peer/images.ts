@@ -7,7 +7,15 @@ const resize: Family = (draw) => {
   const mode = draw.pick(['nearest', 'linear', 'cubic', 'linear', 'nearest']);
   const lead = mode === 'nearest' ? draw.ints(draw.int(0, 2), 1, 2) : [draw.int(1, 2), draw.int(1, 2)];
   const spatial = draw.ints(mode === 'cubic' ? 2 : axes, 2, 6);
-  const x = draw.tensor([...lead, ...spatial], mode === 'nearest' ? draw.pick(['f32', 'i32', 'u8']) : 'f32');
+  const x = draw.tensor(
+    [...lead, ...spatial],
+    mode === 'nearest'
+      ? draw.pick(['f32', 'i32', 'u8'])
+      : mode === 'linear'
+        ? draw.pick(['f32', 'f32', 'u8', 'i32'])
+        : 'f32',
+  );
+  const rest = mode !== 'nearest' && x.dtype !== 'f32' ? { tolerance: 1 } : {};
   const opset = draw.pick([10, 11, 13, 18, 19]);
   const rank = x.shape.length;
   const scale = (): number => draw.pick([0.5, 2, 1.5, 3, 0.75, 2.5, 0.6]);
@@ -19,6 +27,7 @@ const resize: Family = (draw) => {
       attributes: [attr.text('mode', plain)],
       inputs: [x, floats([...lead.map(() => 1), ...spatial.map(scale)])],
       stored: [1],
+      ...rest,
     };
   }
   const coordinates = draw.pick([
@@ -67,18 +76,27 @@ const resize: Family = (draw) => {
   const full = (list: readonly number[], one: readonly number[]): number[] =>
     isNamed ? [...list] : [...one, ...list];
   if (isSized) {
-    const sizes = full(draw.ints(spatial.length, 1, 9), lead);
-    if (opset >= 18 && isNamed && draw.coin())
+    // ONNX Runtime gives back an image whose size stays, whatever part of it is asked for.
+    const wanted = isCrop ? spatial.map((size) => size + draw.int(1, 3)) : draw.ints(spatial.length, 1, 9);
+    const sizes = full(wanted, lead);
+    if (opset >= 18 && isNamed && !isWhole && draw.coin())
       attributes.push(
         attr.text('keep_aspect_ratio_policy', draw.pick(['not_larger', 'not_smaller', 'stretch'])),
       );
-    return { op: 'Resize', opset, attributes, inputs: [x, own, undefined, ints(sizes)], stored: [1, 2, 3] };
+    return {
+      op: 'Resize',
+      opset,
+      attributes,
+      inputs: [x, own, undefined, ints(sizes)],
+      stored: [1, 2, 3],
+      ...rest,
+    };
   }
   const scales = full(
     spatial.map(() => (isWhole ? draw.int(2, 3) : scale())),
     lead.map(() => 1),
   );
-  return { op: 'Resize', opset, attributes, inputs: [x, own, floats(scales)], stored: [1, 2] };
+  return { op: 'Resize', opset, attributes, inputs: [x, own, floats(scales)], stored: [1, 2], ...rest };
 };
 
 const upsample: Family = (draw) => {
