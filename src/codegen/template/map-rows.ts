@@ -24,6 +24,7 @@ import { laneAtom, Lowering } from '../lower.ts';
 import type { Value } from '../loop.ts';
 import { bufferName, type Frame } from './frame.ts';
 import { exprsOf, groupsAtOnce, singleTurns } from './map-turn.ts';
+import { maximumInstead } from './row-short.ts';
 import { storeAt } from './store-value.ts';
 
 /** Rows of a result, which may be several of its last axes, and the columns at which pieces begin. */
@@ -135,7 +136,10 @@ export function computeRow(
     lanes: Axis | undefined,
   ): void => {
     const binding = { substitution: new Map([[axis.atom, place]]), atoms: new Map([[atom, row], ...atoms]) };
-    const lowering = new Lowering(b, frame.kernel.pool, binding, bufferOf, { strides: true });
+    const lowering = new Lowering(b, frame.kernel.pool, binding, bufferOf, {
+      strides: true,
+      instead: maximumInstead(b),
+    });
     const values = writes.map((write) => lowering.value(write.value));
     writes.forEach((write, i) =>
       storeAt(b, lowering, bufferOf(write.node), write, values[i]!, lanes, { anywhere: true }),
