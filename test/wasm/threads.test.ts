@@ -2,9 +2,11 @@
 
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test, vi } from 'vitest';
+import { compileGraph } from '../../src/compile.ts';
+import { add } from '../../src/ir/build.ts';
 import { dtypes } from '../../src/ir/dtype.ts';
 import type { Graph } from '../../src/ir/graph.ts';
-import type { HostArray } from '../../src/ir/value.ts';
+import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import type { ProgramKernel } from '../../src/runtime/program.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
@@ -80,6 +82,24 @@ test('every thread has scratch memory of its own', async () => {
     expect(floatsOf(await device.read(y, 4 * groups))).toEqual(ramp(groups).map((value) => 4096 * value));
     loaded.destroy();
   }
+});
+
+test('a kernel binds as many buffers as the device says, on all threads', async () => {
+  const { storageBuffers } = devices[1]!.facts.limits;
+  const s = new Sketch();
+  const inputs = Array.from({ length: 150 }, () => s.input([40_000]));
+  const graph = s.graph([inputs.reduce((x, y) => add(s.b, x, y))]);
+  const { program } = compileGraph(graph, targetOf(devices[1]!.facts));
+  expect(program.kernels.map(({ bindings }) => bindings.length)).toEqual([151]);
+  expect(storageBuffers).toBeGreaterThan(150);
+  const values = graph.parameters.map((_, i) =>
+    hostArray(
+      'f32',
+      [40_000],
+      ramp(40_000).map((x) => x + i),
+    ),
+  );
+  for (const [sum] of await onEach(graph, values)) expect(sum!.data[7]).toBe(150 * 7 + (149 * 150) / 2);
 });
 
 test('random programs give the same bits on one, two and three threads', { timeout: 300_000 }, async () => {

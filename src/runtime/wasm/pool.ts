@@ -22,7 +22,8 @@ export interface Job {
   readonly cut: Cut;
 }
 
-const mostArgs = 96;
+/** Buffers that a kernel may bind. */
+export const mostArgs = 256;
 const mostLetters = 256;
 /** Milliseconds: a worker that sleeps takes 5 to 50 µs to wake, so it is awake from one call of a loop to the next. */
 const linger = 0.2;
