@@ -22,6 +22,7 @@ import { hostArray, packBytes, unpackBytes } from './ir/value.ts';
 import type { HostFunctions } from './runtime/device.ts';
 import { verify } from './ir/verify.ts';
 import type { BufferRole, Program, ProgramBuffer, ProgramScalar } from './runtime/program.ts';
+import { withMovedBytes } from './schedule/cost.ts';
 import { pairDonations } from './schedule/donate.ts';
 import { legalise } from './schedule/legalise.ts';
 import { nameKernels, orderKernels } from './schedule/order.ts';
@@ -229,7 +230,9 @@ export function lowerGraph(
     const demand = { outputs, donations: offered, bytesOf: storedBytes, largestArena };
     const memory = planMemory(kernels, packs, demand);
     const loops: LoopCache = new Map();
-    const lowered = kernels.map((kernel) => lowerKernel(kernel, target, memory, loops, pinned));
+    const lowered = kernels.map((kernel) =>
+      lowerKernel(withMovedBytes(kernel, memory.overwrites), target, memory, loops, pinned),
+    );
     const taken = new Map([...offered].filter(([result]) => memory.overwrites.has(result)));
     const fits = lowered.every(({ bound }) => bound.length <= storageBuffers);
     if (fits || taken.size === offered.size) return { schedule, memory, lowered, loops };

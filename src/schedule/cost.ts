@@ -4,6 +4,7 @@ import { dtypeBytes } from '../ir/dtype.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
+import type { Body, Kernel } from './kernel.ts';
 import type { Target } from './target.ts';
 
 /** Bytes of a node's value in packed storage. */
@@ -31,6 +32,23 @@ export function nodeFlops(node: Node): number {
     default:
       return facts(node.op).flops * size;
   }
+}
+
+/** What a scatter is a copy of, where that is a tensor in memory: written over it, only updates move. */
+export function scatteredInto(body: Body & { readonly kind: 'scatter' }): Node | undefined {
+  const { operand, index } = body;
+  return operand.kind === 'read' && operand.index === index ? operand.node : undefined;
+}
+
+/** The kernel with the bytes that it moves where results are written over what they are made of. */
+export function withMovedBytes(kernel: Kernel, overwrites: ReadonlyMap<Node, Node>): Kernel {
+  const { body, bytes } = kernel;
+  if (body.kind !== 'scatter') return kernel;
+  const over = overwrites.get(body.node as Node);
+  if (over === undefined || over !== scatteredInto(body)) return kernel;
+  const updates = body.line.extent * body.update.extent * dtypeBytes(body.node.dtype);
+  const moved = body.mode === 'set' ? updates : 2 * updates;
+  return { ...kernel, bytes: bytes - 2 * nodeBytes(over) + Math.min(moved, 2 * nodeBytes(over)) };
 }
 
 /** What keeps a kernel from being faster, by the roofline model. */

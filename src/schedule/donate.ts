@@ -1,5 +1,6 @@
 // Which donated input a result is written over. Callers pair them by type only, and tensors of a model have few types: here each
-// result goes to the input that it updates, one that it is an elementwise function of, so that it can be written in place.
+// result goes to the input that it updates, one that it is an elementwise function of or scatters into, so that it can be written in
+// place.
 
 import type { Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
@@ -41,13 +42,14 @@ export function pairDonations(offered: ReadonlyMap<Node, Node>): Map<Node, Node>
   return paired;
 }
 
-/** The donors of its type that a result is an elementwise function of, nearest first. */
+/** The donors of its type that a result is an elementwise function of, or scatters into, nearest first. */
 function updatedBy(result: Node, donors: ReadonlySet<Node>): Node[] {
   const type = showType(result);
   const found: Node[] = [];
   const seen = new Set<Node>([result]);
   for (const node of seen) {
     if (donors.has(node) && showType(node) === type) found.push(node);
+    if (node.op === 'scatter') seen.add(node.inputs[0]!);
     if (!isElementwise(node.op)) continue;
     for (const input of node.inputs) seen.add(input);
   }

@@ -2,6 +2,7 @@
 // so that most kernels read from one and write to the other, unless one takes less. A value takes the place of one that the kernel which writes it reads for the last time, when it reads each element only at the
 // point where it writes it. In the same way a donated parameter's buffer takes the result that it was donated for.
 
+import { dtypeBytes } from '../ir/dtype.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import { atomsOf, coefficientOf } from '../ir/index-expr.ts';
 import { sizeOf } from '../ir/shape.ts';
@@ -299,9 +300,12 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
         after: after!,
       };
     }
+    case 'scatter':
+      // A slot is copied by the invocation that then writes it; updates belong to any.
+      if (dtypeBytes(own.node.dtype) < 4) return undefined;
+      return { before: [], during: [body.operand], after: [body.target, body.value, ...indices] };
     case 'together':
     case 'attention':
-    case 'scatter':
     case 'sort':
     case 'ranks':
     case 'search':

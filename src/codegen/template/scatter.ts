@@ -1,10 +1,11 @@
 // scatter: deterministic without atomics. An invocation owns a range of slots of one line; it copies the operand there, then
 // walks all updates of the line in order and folds in those that fall into its range. More ranges mean more parallelism and
-// more reading of indices.
+// more reading of indices. Where the result is written over its operand there is nothing to copy, and few updates are few steps.
 
 import { CompilerBug } from '../../errors.ts';
 import type { IndexExpr } from '../../ir/index-expr.ts';
 import type { ScatterMode } from '../../ir/ops.ts';
+import { scatteredInto } from '../../schedule/cost.ts';
 import { slotRanges } from '../../schedule/scatter.ts';
 import { addInts, both, constant, less, mulInts, operation } from '../builder.ts';
 import { Lowering, rounded } from '../lower.ts';
@@ -26,14 +27,17 @@ export function scatterLoop(frame: Frame): Loop {
   if (body.kind !== 'scatter') throw new CompilerBug('scatter template', `got a ${body.kind} kernel`);
   const { line, slot, update, mode } = body;
   const b = openBuilder(frame);
-  const ranges = slotRanges(slot.extent, line.extent, target);
+  const name = bufferName(frame);
+  const out = name(body.node);
+  const into = scatteredInto(body);
+  const isInPlace = into !== undefined && name(into) === out;
+  const slots = isInPlace ? Math.min(slot.extent, update.extent) : slot.extent;
+  const ranges = slotRanges(slots, line.extent, target);
   const width = Math.ceil(slot.extent / ranges);
   const total = line.extent * ranges;
   const size = target.workgroupSize;
   const grid = foldGrid(Math.ceil(total / size), target);
   const id = invocation(b, grid, size);
-  const name = bufferName(frame);
-  const out = name(body.node);
   const owned = dtypeBytes(body.node.dtype) >= 4;
   const lineValue = b.let(operation('mod', [id, constant(line.extent)], 'i32'), 'line');
   const range = b.let(operation('div', [id, constant(line.extent)], 'i32'), 'range');
@@ -51,10 +55,11 @@ export function scatterLoop(frame: Frame): Loop {
     );
 
   b.if(grid[0] * grid[1] * size === total ? constant(1, 'bool') : less(id, constant(total)), () => {
-    b.for('slot', first, stop, 1, (at) => {
-      const here = lowering([[slot.atom, at]]);
-      b.store(out, here.index(here.place(body.index)), here.value(body.operand), owned);
-    });
+    if (!isInPlace)
+      b.for('slot', first, stop, 1, (at) => {
+        const here = lowering([[slot.atom, at]]);
+        b.store(out, here.index(here.place(body.index)), here.value(body.operand), owned);
+      });
     b.if(lowering([]).guard(body.active), () =>
       b.for('upd', constant(0), constant(update.extent), 1, (step) => {
         const asked = lowering([[update.atom, step]]).value(body.target);
@@ -76,6 +81,6 @@ export function scatterLoop(frame: Frame): Loop {
       }),
     );
   });
-  const note = `${line.extent} lines of ${slot.extent} slots in ${ranges} range(s), ${update.extent} updates a line`;
+  const note = `${line.extent} lines of ${slot.extent} slots in ${ranges} range(s), ${update.extent} updates a line${isInPlace ? ', in place' : ''}`;
   return finish(frame, b, grid, [size, 1, 1], note);
 }

@@ -1,0 +1,68 @@
+// A transformer that keeps keys and values between calls gives, token by token, what it gives for the whole text at once.
+
+import * as path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { decode, inputs, longest, state } from '../../examples/kv-cache.ts';
+import type { Bundle } from '../../src/aot/bundle.ts';
+import { setDevice, tensor } from '../../src/index.ts';
+import type { Inputs, LoadOptions, Outputs } from '../../src/player/player.ts';
+import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
+import { built, removeFolders, written } from './bundles.ts';
+
+interface Loaded {
+  decode(inputs: Inputs): Promise<Outputs>;
+  weight(name: string): Promise<Float32Array>;
+  dispose(): void;
+}
+
+let bundle: Bundle;
+let load: (options: LoadOptions) => Promise<Loaded>;
+let gpu: GPUDevice;
+beforeAll(async () => {
+  setDevice('wasm');
+  bundle = await built([{ name: 'decode', fn: decode as never, inputs }], { state });
+  ({ load } = (await import(path.join(written(bundle), 'index.js'))) as { load: typeof load });
+  gpu = await (await softwareAdapter()).requestDevice();
+}, 60_000);
+afterAll(() => {
+  gpu.destroy();
+  removeFolders();
+  setDevice(undefined);
+});
+
+const text = [5, 90, 17, 17, 3, 64, 41, 0];
+
+test.each<[string, () => LoadOptions]>([
+  ['wasm', () => ({ target: 'wasm', threads: 2 })],
+  ['webgpu', () => ({ target: 'webgpu', device: gpu })],
+])('on %s', async (_, options) => {
+  const model = await load(options());
+  // The second text finds the first one's keys behind its position, and must not see them.
+  for (const tokens of [text, [...text].reverse().slice(2)]) {
+    const whole = (await state.model.forward(tensor(Int32Array.from(tokens))).data()) as Float32Array;
+    const size = whole.length / tokens.length;
+    for (const [position, token] of tokens.entries()) {
+      const { scores } = await model.decode({ token: [token], position: [position] });
+      const expected = whole.subarray(size * position, size * (position + 1));
+      expected.forEach((score, i) => expect((scores as Float32Array)[i]).toBeCloseTo(score, 4));
+    }
+  }
+  const keys = await model.weight('cache.0.keys');
+  const used = (keys.length / longest) * text.length;
+  expect(keys.subarray(0, used).every((value) => value !== 0)).toBe(true);
+  expect(keys.subarray(used).every((value) => value === 0)).toBe(true);
+  model.dispose();
+});
+
+test('a step writes one row of each cache, in place', () => {
+  const row = 4 * 64;
+  for (const [program] of Object.values(bundle.manifest.entries['decode']!.programs)) {
+    const { kernels, steps, ports } = program!;
+    expect(steps.every(({ kind }) => kind === 'dispatch')).toBe(true);
+    const homes = new Map(ports.weights.map(({ weight, buffer }) => [weight, buffer]));
+    expect(ports.updates).toHaveLength(4);
+    for (const { weight, buffer } of ports.updates) expect(homes.get(weight)).toBe(buffer);
+    // The row that comes and the row that is written, and where.
+    for (const { bytes } of kernels.filter(({ kind }) => kind === 'scatter')) expect(bytes).toBe(2 * row + 4);
+  }
+});
