@@ -81,11 +81,18 @@ class WebGpu implements Machine<GPUBuffer> {
   }
 
   dispose(): void {
+    this.#lost = 'the model was disposed of';
     for (const buffer of this.#buffers) buffer.destroy();
     if (this.#isOurs) this.#gpu.destroy();
   }
 
+  #assertAlive(): void {
+    if (this.#lost !== undefined) throw new DeviceError('E_DEVICE_LOST', 'webgpu', this.#lost);
+  }
+
+  /** Not after the end: loading that failed elsewhere may still be under way. */
   #buffer(size: number, usage: number): GPUBuffer {
+    this.#assertAlive();
     const buffer = this.#gpu.createBuffer({ size: Math.ceil(size / 16) * 16, usage });
     this.#buffers.push(buffer);
     return buffer;
@@ -100,6 +107,7 @@ class WebGpu implements Machine<GPUBuffer> {
     readonly block: GPUBuffer;
   }> {
     const gpu = this.#gpu;
+    const block = this.#buffer(4 * Math.max(4, program.scalars.length), uniform | copyTarget);
     const kernels = program.kernels.map(({ name, bindings, usesScalars }, i) => {
       const types: GPUBufferBindingType[] = bindings.map((access) =>
         access === 'read' ? 'read-only-storage' : 'storage',
@@ -118,7 +126,6 @@ class WebGpu implements Machine<GPUBuffer> {
       pipeline.catch(() => undefined);
       return { name, usesScalars, layout, pipeline };
     });
-    const block = this.#buffer(4 * Math.max(4, program.scalars.length), uniform | copyTarget);
     const groups = program.steps.map((step) => {
       if (step.kind !== 'dispatch') return undefined;
       const { name, usesScalars, layout } = kernels[step.kernel]!;
@@ -174,7 +181,7 @@ class WebGpu implements Machine<GPUBuffer> {
     steps: readonly Step[],
     wanted: readonly { readonly place: GpuPlace; readonly bytes: number }[],
   ): Promise<Uint8Array[]> {
-    if (this.#lost !== undefined) throw new DeviceError('E_DEVICE_LOST', 'webgpu', this.#lost);
+    this.#assertAlive();
     const gpu = this.#gpu;
     const encoder = gpu.createCommandEncoder();
     let pass: GPUComputePassEncoder | undefined;

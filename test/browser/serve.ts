@@ -20,6 +20,10 @@ const TYPES: Readonly<Record<string, string>> = {
 /** A file and the headers that go with it. */
 export interface Answer {
   readonly body: string | Uint8Array;
+  /** 200 by default. */
+  readonly status?: number;
+  /** The connection breaks after so many bytes. */
+  readonly breakAt?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -41,16 +45,20 @@ export function filesUnder(folder: string): ReadonlyMap<string, Uint8Array> {
 }
 
 /** Serves what `find` has for a path such as `/page.js`; the rest is not found. */
-export async function serve(find: (path: string) => Answer | undefined): Promise<Served> {
+export async function serve(
+  find: (path: string, headers: http.IncomingHttpHeaders) => Answer | undefined,
+): Promise<Served> {
   const server = http.createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://127.0.0.1');
-    const found = find(pathname);
+    const found = find(pathname, request.headers);
     const type = TYPES[pathname.slice(pathname.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
-    response.writeHead(found === undefined ? 404 : 200, {
+    response.writeHead(found === undefined ? 404 : (found.status ?? 200), {
       'content-type': type,
       ...found?.headers,
     });
-    response.end(found?.body);
+    if (found?.breakAt === undefined) return void response.end(found?.body);
+    response.write(found.body.slice(0, found.breakAt));
+    setTimeout(() => response.destroy(), 50);
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
