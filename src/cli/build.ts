@@ -7,14 +7,13 @@ import { gzipSync } from 'node:zlib';
 import { bundleOf, type Player } from '../aot/bundle.ts';
 import { findImageCompiler, type ImageCompiler } from '../aot/cuda-images.ts';
 import { cudaTargetFor, usualArchs } from '../aot/cuda-target.ts';
-import { weightFormats, type WeightFormat } from '../aot/formats.ts';
 import { SinterError } from '../errors.ts';
 import { setDevice } from '../index.ts';
 import type { BundledProgram, BundleTarget, Manifest } from '../player/manifest.ts';
 import { showBytes, table } from '../table.ts';
 import { buildSchedules } from './build-schedules.ts';
 import { buildSource } from './build-source.ts';
-import { fixOption } from './choice.ts';
+import { chosenFormat, fixOption } from './choice.ts';
 import { text, UsageError, wholeNumber, type Command, type Values } from './command.ts';
 import { version } from './version.ts';
 
@@ -224,13 +223,6 @@ function chosenArchs(values: Values, targets: readonly BundleTarget[]): readonly
     throw new UsageError(`--arch: ${(error as Error).message}`);
   }
   return [...new Set(archs)];
-}
-
-function chosenFormat(values: Values): WeightFormat {
-  const name = text(values, 'dtype') ?? 'f32';
-  const format = weightFormats.find((known) => known === name);
-  if (format !== undefined) return format;
-  throw new UsageError(`--dtype: weights are not stored as '${name}': expected ${weightFormats.join(', ')}`);
 }
 
 /** The code that runs bundles for these targets, as `npm run build` made it. */

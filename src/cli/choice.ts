@@ -1,5 +1,6 @@
 // What a command works on: a workload by name, or a program in a file of the user's.
 
+import { weightFormats, type WeightFormat } from '../aot/formats.ts';
 import { workloads } from '../workloads/all.ts';
 import type { Workload } from '../workloads/workload.ts';
 import { text, texts, UsageError, type Command, type Option, type Values } from './command.ts';
@@ -69,4 +70,12 @@ export function isOnnxFile(file: string): boolean {
 /** What reads ONNX files: the package that it needs is optional. */
 export function onnxPrograms(file: string): Promise<typeof import('./onnx-program.ts')> {
   return fromPackage('@bufbuild/protobuf', `${file}: reading ONNX files`, () => import('./onnx-program.ts'));
+}
+
+/** How weights are stored, by `--dtype`; f32 where nothing is said. */
+export function chosenFormat(values: Values): WeightFormat {
+  const name = text(values, 'dtype') ?? 'f32';
+  const format = weightFormats.find((known) => known === name);
+  if (format !== undefined) return format;
+  throw new UsageError(`--dtype: weights are not stored as '${name}': expected ${weightFormats.join(', ')}`);
 }

@@ -9,6 +9,7 @@ import { commandHelp, parseOptions, UsageError, type Command, type Output } from
 import { demoCommand } from './demo.ts';
 import { devicesCommand } from './devices.ts';
 import { explainCommand } from './explain.ts';
+import { exportCommand } from './export.ts';
 import { lowerCommand } from './lower.ts';
 import { runCommand } from './run-model.ts';
 import { version } from './version.ts';
@@ -19,6 +20,7 @@ const commands: readonly Command[] = [
   explainCommand,
   lowerCommand,
   buildCommand,
+  exportCommand,
   runCommand,
   budgetCommand,
   benchCommand,

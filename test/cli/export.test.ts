@@ -1,0 +1,63 @@
+// `sinter export` as someone at a command line meets it.
+
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import * as sn from '../../src/index.ts';
+import { decode } from '../../src/onnx/wire.ts';
+import { inputs, predict, state } from '../aot/perceptron.ts';
+import { sinter } from '../support/cli.ts';
+import { hostOf, hostsOf } from '../support/exported.ts';
+import { runInPeer } from '../support/onnx-runtime.ts';
+import { expectClose } from '../support/random-graph.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'export-'));
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+  sn.setDevice(undefined);
+});
+
+const module = resolve(import.meta.dirname, '../aot/perceptron.ts');
+
+test('writes a model that ONNX Runtime runs, its state among the inputs', async () => {
+  const out = join(folder, 'made', 'predict.onnx');
+  const { code, out: said } = await sinter('export', module, '--export', 'predict', '--out', out, '--json');
+  expect(code).toBe(0);
+  expect(JSON.parse(said)).toMatchObject({ out, entry: 'predict', files: {} });
+  const graph = decode('Model', readFileSync(out)).graph!;
+  const names = graph.input.map(({ name }) => name!);
+  expect(names).toContain('model.layers[0].weight');
+  expect(graph.output.map(({ name }) => name)).toEqual(['logits', 'best']);
+  const layers = state.model.layers as unknown as Readonly<Record<string, sn.Tensor>>[];
+  const [images] = inputs.predict;
+  const weights = [0, 2].flatMap((i) =>
+    ['weight', 'bias'].map((key) => [`model.layers[${i}].${key}`, layers[i]![key]!] as const),
+  );
+  const others = graph.input.filter(({ name }) => name!.startsWith('optimizer'));
+  const zeros = others.map(({ name, type }) => {
+    const shape = type!.tensor!.shape!.dim.map(({ value }) => Number(value ?? 0n));
+    return [name!, sn.zeros(shape, { dtype: type!.tensor!.elemType === 6 ? 'i32' : 'f32' })] as const;
+  });
+  const given = await hostsOf(Object.fromEntries([...weights, ...zeros, ['images', images]]));
+  const found = await runInPeer(out, given);
+  expectClose(found['logits']!, await hostOf(predict(state, images).logits), 1e-5);
+});
+
+test('puts weights beside the model, and tells people what it wrote', async () => {
+  const source = join(import.meta.dirname, '../aot/perceptron.ts');
+  const out = join(folder, 'noise.onnx');
+  const { code, err } = await sinter('export', source, '--export', 'noise', '--out', out);
+  expect(code).toBe(1);
+  expect(err).toContain('randomBits');
+  const train = await sinter('export', source, '--export', 'train', '--out', out, '--external', 'w.bin');
+  expect([train.code, train.out]).toEqual([0, expect.stringMatching(/^wrote train to .*noise\.onnx: /)]);
+  expect(readdirSync(folder)).toContain('noise.onnx');
+});
+
+test('asks for what is missing', async () => {
+  const several = await sinter('export', module, '--out', join(folder, 'm.onnx'));
+  expect([several.code, several.err]).toEqual([2, expect.stringContaining('try: --export')]);
+  expect((await sinter('export', module)).err).toContain('no file to write');
+  expect((await sinter('export')).err).toContain('no FILE given');
+});
