@@ -7,7 +7,6 @@ import { constantOf } from '../../ir/passes/pattern.ts';
 import { sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { convolved } from './contractions.ts';
 import type { Val } from './emitter.ts';
-import { folded } from './folds.ts';
 import type { Scope } from './row.ts';
 
 /** Windows of a padded image. */
@@ -69,44 +68,17 @@ function pooled(
   return e.node(op, [full(image)], { dtype: 'f32', shape }, attributes);
 }
 
-/** The values of which the first extremum is taken by its place: Σ where(i = arg max x, x, 0). */
-function pickedFrom(
-  node: NodeOf<'reduce'>,
-): { readonly from: Node; readonly monoid: 'min' | 'max' } | undefined {
-  const chosen = node.inputs[0]!;
-  const axis = node.attrs.axes[0];
-  if (node.attrs.monoid !== 'sum' || node.attrs.axes.length !== 1 || chosen.op !== 'where') return undefined;
-  const [test, from, other] = [chosen.inputs[0]!, chosen.inputs[1]!, chosen.inputs[2]!];
-  if (test.op !== 'eq' || constantOf(other) !== 0) return undefined;
-  const count = test.inputs.find(({ op }) => op === 'iota');
-  const spread = test.inputs.find(({ op }) => op === 'broadcast');
-  const kept = spread?.inputs[0];
-  const place = kept?.op === 'reshape' ? kept.inputs[0] : undefined;
-  if (count?.op !== 'iota' || count.attrs.axis !== axis || place?.op !== 'argReduce') return undefined;
-  const isKept = sameShape(dims(kept!), dims(from).with(axis, 1));
-  if (place.inputs[0] !== from || place.attrs.axis !== axis || !isKept) return undefined;
-  return { from, monoid: place.attrs.monoid };
-}
-
-/** A fold of windows, or an element that is picked by its place. */
+/** A fold of windows. */
 function foldOf(scope: Scope, node: NodeOf<'reduce'>): Val | undefined {
-  if (node.dtype !== 'f32' || sizeOf(dims(node.inputs[0]!)) === 0) return undefined;
-  const picked = pickedFrom(node);
-  const monoid = picked?.monoid ?? node.attrs.monoid;
-  const from = picked?.from ?? node.inputs[0]!;
-  const { axes } = node.attrs;
-  const shape = dims(node);
-  if (monoid === 'max') {
-    const pool = poolOf(from, axes, -Infinity);
-    if (pool !== undefined) return pooled(scope, 'MaxPool', pool, shape);
-  }
-  if (monoid === 'sum') {
-    const pool = poolOf(from, axes, 0);
-    if (pool === undefined) return undefined;
-    const mean = pooled(scope, 'AveragePool', pool, shape);
-    return scope.e.map('Mul', [mean, scope.e.scalar(sizeOf(pool.kernel), 'f32')]);
-  }
-  return picked === undefined ? undefined : folded(scope.e, scope.full(from), monoid, axes, false);
+  const { monoid, axes } = node.attrs;
+  const from = node.inputs[0]!;
+  if (node.dtype !== 'f32' || sizeOf(dims(from)) === 0 || (monoid !== 'max' && monoid !== 'sum'))
+    return undefined;
+  const pool = poolOf(from, axes, monoid === 'max' ? -Infinity : 0);
+  if (pool === undefined) return undefined;
+  if (monoid === 'max') return pooled(scope, 'MaxPool', pool, dims(node));
+  const mean = pooled(scope, 'AveragePool', pool, dims(node));
+  return scope.e.map('Mul', [mean, scope.e.scalar(sizeOf(pool.kernel), 'f32')]);
 }
 
 /** A sum over its count, or times one over it. */
@@ -125,7 +97,7 @@ function meanOf(scope: Scope, node: NodeOf<'mul' | 'div'>): Val | undefined {
   if (pool !== undefined) return pooled(scope, 'AveragePool', pool, dims(node));
   const keptShape = dims(from).map((dim, axis) => (axes.includes(axis) ? 1 : dim));
   const isKept = sum !== kept && sameShape(dims(kept), keptShape);
-  if (pickedFrom(sum) !== undefined || (sum !== kept && !isKept)) return undefined;
+  if (sum !== kept && !isKept) return undefined;
   const inputs = [scope.full(from), scope.e.ints(axes)] as const;
   return scope.e.move('ReduceMean', inputs, dims(node), { keepdims: Number(isKept) });
 }
@@ -144,6 +116,9 @@ function biasOf({ e, full }: Scope, node: Node, channels: number, rank: number):
 /** A convolution, or a product of two matrices, with what is added to it. */
 function biased(scope: Scope, node: NodeOf<'add'>): Val | undefined {
   for (const [of, other] of [node.inputs, node.inputs.toReversed()]) {
+    // What an extremum is picked by its place for, −0 aside: which zero it gives is the runtime's.
+    if (of!.op === 'reduce' && of!.attrs.monoid === 'max' && constantOf(other!) === 0)
+      return scope.compact(of!);
     if (
       of!.op === 'conv' &&
       isFloat(node.dtype) &&
