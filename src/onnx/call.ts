@@ -2,6 +2,7 @@
 // it needs them on the host, as numbers.
 
 import { SinterError } from '../errors.ts';
+import { isFloat } from '../ir/dtype.ts';
 import type { HostArray } from '../ir/value.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { toNumber, type Attributes } from './attributes.ts';
@@ -88,7 +89,10 @@ export class Call {
 
   numbers(place: number): number[] | undefined {
     const array = this.host(place);
-    return array === undefined ? undefined : Array.from(array.data as ArrayLike<number | bigint>, toNumber);
+    if (array === undefined) return undefined;
+    // Integers far out stand for "as far as it goes"; floats are what they are.
+    const read = isFloat(array.dtype) ? Number : toNumber;
+    return Array.from(array.data as ArrayLike<number | bigint>, read);
   }
 
   number(place: number): number | undefined {

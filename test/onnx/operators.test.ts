@@ -182,3 +182,28 @@ test('images of whole numbers are read between their elements, and cut off', asy
   const [read] = await call('GridSample', [x, places]);
   await close(read, [0, 4]);
 });
+
+test('padding may be infinite', async () => {
+  const [found] = await call('Pad', [tensor([1]), tensor([1n, 1n]), tensor(-Infinity)]);
+  expect([...((await found!.data()) as Float32Array)]).toEqual([-Infinity, 1, -Infinity]);
+  const least = -(2n ** 63n);
+  await expect(call('Pad', [tensor([1n]), tensor([1n, 1n]), tensor(least)])).rejects.toThrow(
+    /no exact number/,
+  );
+});
+
+describe('bool tensors on a device without bytes', () => {
+  beforeAll(() => setDevice('webgpu:software'));
+  afterAll(() => setDevice('wasm'));
+  const mask = tensor([
+    [true, true],
+    [true, true],
+  ]);
+
+  test('are padded and cut to triangles', async () => {
+    const [padded] = await call('Pad', [mask, tensor([0n, 1n, 0n, 0n])]);
+    expect([...((await padded!.data()) as Uint8Array)]).toEqual([0, 1, 1, 0, 1, 1]);
+    const [lower] = await call('Trilu', [mask], [attribute('upper', 0)]);
+    expect([...((await lower!.data()) as Uint8Array)]).toEqual([1, 0, 1, 1]);
+  });
+});

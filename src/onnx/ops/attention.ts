@@ -49,7 +49,7 @@ function padded(mask: Tensor, keys: number): Tensor {
   const missing = keys - mask.shape.at(-1)!;
   if (missing <= 0) return mask;
   if (mask.dtype !== 'bool') return sn.pad(mask, [[0, missing]], { value: -Infinity });
-  return sn.cast(sn.pad(sn.cast(mask, 'u8'), [[0, missing]]), 'bool');
+  return sn.cast(sn.pad(sn.cast(mask, 'i32'), [[0, missing]]), 'bool');
 }
 
 /** A mask with its heads axis taken apart into groups of `group` heads that share keys. */

@@ -1,5 +1,6 @@
 // Shapes and movements: the same elements under other shapes, in other orders, in parts and joined.
 
+import { SinterError } from '../../errors.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
@@ -116,6 +117,13 @@ function split(call: Call): Tensor[] {
 
 const padModes = { constant: 'constant', reflect: 'reflect', edge: 'replicate', wrap: 'circular' } as const;
 
+/** What constant padding is filled with. */
+function padding(call: Call): number | undefined {
+  const given = call.host(2)?.data[0];
+  if (typeof given !== 'bigint' || Number.isSafeInteger(Number(given))) return call.number(2);
+  throw new SinterError('E_UNSUPPORTED', `padding with ${given}, which is no exact number, is not supported`);
+}
+
 function pad(call: Call): Tensor {
   const x = call.tensor(0);
   const given = call.ints('pads', 1) ?? call.ints('paddings', 1) ?? [];
@@ -124,10 +132,10 @@ function pad(call: Call): Tensor {
   axes.forEach((axis, i) => (pairs[axis] = [given[i]!, given[i + axes.length]!]));
   const mode = padModes[call.attributes.string('mode', 'constant') as keyof typeof padModes];
   if (mode === undefined) call.fail(`no padding mode ${call.attributes.string('mode', '')}`);
-  const value = call.attributes.float('value') ?? call.number(2) ?? 0;
+  const value = call.attributes.float('value') ?? padding(call) ?? 0;
   if (mode !== 'constant' || x.dtype !== 'bool')
     return sn.pad(x, pairs, mode === 'constant' ? { value } : { mode });
-  return sn.cast(sn.pad(sn.cast(x, 'u8'), pairs, { value }), 'bool');
+  return sn.cast(sn.pad(sn.cast(x, 'i32'), pairs, { value }), 'bool');
 }
 
 function tile(call: Call): Tensor {
@@ -181,7 +189,7 @@ function trilu(call: Call): Tensor {
   const diagonal = call.number(1) ?? 0;
   const part = call.attributes.int('upper', 1) === 1 ? sn.triu : sn.tril;
   if (x.dtype !== 'bool') return part(x, diagonal);
-  return sn.cast(part(sn.cast(x, 'u8'), diagonal), 'bool');
+  return sn.cast(part(sn.cast(x, 'i32'), diagonal), 'bool');
 }
 
 /** The first `lengths` elements of each sequence of the batch in reverse. */
