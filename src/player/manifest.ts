@@ -95,7 +95,7 @@ export type ScalarSource =
 
 /**
  * A program whose kernels lie in files of their own. Where an input or output of the entry is i64 and the program's buffer i32, it is
- * narrowed on its way in, and widened on its way out.
+ * narrowed on its way in, and widened on its way out. Integers of 8 and 16 bits may lie in buffers of u32, byte for byte.
  */
 export type BundledProgram = Omit<ProgramOutline, 'kernels'> & {
   readonly kernels: readonly BundledKernel[];

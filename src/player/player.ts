@@ -228,7 +228,7 @@ class LoadedModel<M> implements LoadingModel {
     return Object.fromEntries(
       outputs.map((output, i) => [
         output.name,
-        fromBytes(output.dtype, buffers[ports.results[i]!]!.dtype, found[i]!),
+        fromBytes(output, buffers[ports.results[i]!]!.dtype, sizes, found[i]!),
       ]),
     );
   }
@@ -240,7 +240,7 @@ class LoadedModel<M> implements LoadingModel {
     const place = this.#weights[index];
     if (weight === undefined || place === undefined)
       throw new SinterError('E_VALUE', `there is no weight ${name}`);
-    return fromBytes(weight.dtype, weight.dtype, await this.#machine.read(place, bytesOf(weight)));
+    return fromBytes(weight, weight.dtype, {}, await this.#machine.read(place, bytesOf(weight)));
   }
 
   seed(seed: number | bigint): void {

@@ -27,7 +27,7 @@ export type Given = number | GivenData | { readonly data: GivenData; readonly sh
 interface ArrayType {
   readonly name: string;
   readonly BYTES_PER_ELEMENT: number;
-  new (buffer: ArrayBuffer | number): Data;
+  new (buffer: ArrayBuffer | number, start?: number, length?: number): Data;
 }
 
 const arrays: Readonly<Record<ElementType, ArrayType>> = {
@@ -55,27 +55,35 @@ function product(shape: readonly number[]): number {
   return shape.reduce((size, extent) => size * extent, 1);
 }
 
-/** Bytes of elements that were carried in a dtype, as elements of their own; they are the caller's alone. */
-export function fromBytes(dtype: ElementType, carried: ElementType, bytes: Uint8Array): Data {
-  const elements = new arrays[carried](bytes.slice().buffer);
-  return dtype === carried ? elements : BigInt64Array.from(elements as Int32Array, BigInt);
+/** The dtype that elements go in: a program may carry i64 in i32. Smaller integers may lie in its words, byte for byte. */
+function carrier(dtype: ElementType, buffer: ElementType): ElementType {
+  return dtype === 'i64' ? buffer : dtype;
 }
 
-/** What an input that `fits` holds, as bytes in the dtype that carries it, whole words of them. Throws E_VALUE at other elements. */
+/** The bytes of a buffer, of this dtype, as elements; they are the caller's alone. */
+export function fromBytes(type: OpenType, buffer: ElementType, sizes: Sizes, bytes: Uint8Array): Data {
+  const carried = carrier(type.dtype, buffer);
+  const elements = new arrays[carried](bytes.slice().buffer, 0, product(shapeAt(type, sizes)));
+  return type.dtype === carried ? elements : BigInt64Array.from(elements as Int32Array, BigInt);
+}
+
+/** What an input that `fits` holds, as bytes for a buffer of this dtype, whole words of them. Throws E_VALUE at other elements. */
 export function toBytes(
   entry: string,
   input: TensorInput,
-  carried: ElementType,
+  buffer: ElementType,
   sizes: Sizes,
   value: unknown,
 ): Uint8Array {
+  const carried = carrier(input.dtype, buffer);
   const { data } = parted(value);
   const isOwn = data instanceof arrays[input.dtype];
   if (!isOwn && !/^[iu]/.test(input.dtype)) throw misfit(entry, input, value, [sizes]);
-  const { buffer, byteOffset, byteLength } =
+  const elements =
     isOwn && carried === input.dtype ? data : integers(data as Integers, carried, `${entry}: ${input.name}`);
+  const { byteLength } = elements;
   const bytes = new Uint8Array(4 * Math.ceil(byteLength / 4));
-  bytes.set(new Uint8Array(buffer, byteOffset, byteLength));
+  bytes.set(new Uint8Array(elements.buffer, elements.byteOffset, byteLength));
   return bytes;
 }
 
@@ -104,7 +112,7 @@ export function fits(input: EntryInput, value: unknown, sizes: Sizes): boolean {
   return isList(data) && data.length === product(own) && (shape === undefined || `${shape}` === `${own}`);
 }
 
-function shapeAt({ shape }: OpenType, sizes: Sizes): number[] {
+export function shapeAt({ shape }: OpenType, sizes: Sizes): number[] {
   return shape.map((size) => (typeof size === 'string' ? sizes[size]! : size));
 }
 
