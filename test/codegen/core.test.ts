@@ -95,6 +95,22 @@ test('pools of any window equal the interpreter', { timeout: 120_000 }, () => {
   });
 });
 
+test('maxima are NaN where a term is, and of zeros 0', () => {
+  const odd = [NaN, -0, 0, Infinity, -Infinity, -1];
+  const size = 27;
+  for (const padding of [0, 1]) {
+    const graph = graphOf((x: Tensor) => sn.maxPool2d(x, 3, { stride: 2, padding }), [1, 2, size, size]);
+    // Mostly the least, so that every other comes out on top somewhere, from every place of a window.
+    const place = (i: number): number => (Math.imul(i, 0x9e3779b1) >>> 8) % 40;
+    const values = Array.from({ length: 2 * size * size }, (_, i) => odd[place(i)] ?? -Infinity);
+    const inputs = [hostArray('f32', [1, 2, size, size], values)];
+    const [expected] = interpret(graph, inputs);
+    expect(new Set([...expected!.data].map(String)).size).toBe(5);
+    const [got] = runLoops(wasmTarget, graph, inputs);
+    expectClose(got!, expected!, 0);
+  }
+});
+
 describe('a core', () => {
   test('walks a map in its flat order where groups of four stay in a row', () => {
     expect(scheduleOf(maps['a vector on every row']!, [64, 128], [128])).toContain('16 elements');
