@@ -3,6 +3,8 @@
 import { modelOn, type Opener } from './player.ts';
 import { openWebGpu } from './webgpu.ts';
 
-export const open: Opener = async (manifest, { device }) => {
-  return modelOn('webgpu', await openWebGpu(typeof device === 'object' ? device : undefined), manifest);
+export const open: Opener = async (manifest, { device, target }) => {
+  const given = typeof device === 'object' ? device : undefined;
+  const isOnly = Object.values(manifest.entries).some(({ programs }) => programs.wasm === undefined);
+  return modelOn('webgpu', await openWebGpu(given, target !== undefined || isOnly), manifest);
 };

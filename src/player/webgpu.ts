@@ -20,12 +20,20 @@ const [mapRead, copySource, copyTarget, uniform, storage] = [1, 4, 8, 64, 128] a
 const compute = 4;
 const text = new TextDecoder();
 
-/** A machine on this device, else on the adapter that the browser prefers. Rejects with E_DEVICE where there is none. */
-export async function openWebGpu(given: GPUDevice | undefined): Promise<Machine<GPUBuffer>> {
+/**
+ * A machine on this device, else on the adapter that the browser prefers. Rejects with E_DEVICE where there is none; and where it is
+ * software, which WebAssembly outruns, if that will not do.
+ */
+export async function openWebGpu(
+  given: GPUDevice | undefined,
+  takesSoftware: boolean,
+): Promise<Machine<GPUBuffer>> {
   if (given !== undefined) return new WebGpu(given, false);
   const adapter = await globalThis.navigator?.gpu?.requestAdapter({ powerPreference: 'high-performance' });
-  if (!adapter)
-    throw new DeviceError('E_DEVICE', 'webgpu', 'there is no adapter here', { hint: "target: 'wasm'" });
+  if (!adapter || (adapter.info?.isFallbackAdapter && !takesSoftware))
+    throw new DeviceError('E_DEVICE', 'webgpu', 'there is no adapter of a GPU here', {
+      hint: "target: 'wasm'",
+    });
   const { maxBufferSize, maxStorageBufferBindingSize, maxStorageBuffersPerShaderStage } = adapter.limits;
   const device = await adapter.requestDevice({
     requiredLimits: { maxBufferSize, maxStorageBufferBindingSize, maxStorageBuffersPerShaderStage },

@@ -125,6 +125,16 @@ describe.each(networks)('%s', { timeout: 120_000 }, (name) => {
     expect(others.filter((at) => !/^[\w-]{36}$/.test(path.basename(at)))).toEqual([]);
   });
 
+  test('by itself it takes WebAssembly where WebGPU has a software adapter', async ({ skip }) => {
+    if (missingNetworks !== undefined) skip(missingNetworks);
+    const { tab } = await opened(`${page.origin}/`);
+    const target = await tab.evaluate(async () => {
+      return (await (globalThis as unknown as { classifier: Promise<Classifier> }).classifier).model.target;
+    });
+    expect(target).toBe('wasm');
+    await tab.close();
+  });
+
   test('the page says what is missing', async ({ skip }) => {
     if (missingNetworks !== undefined) skip(missingNetworks);
     const { tab } = await opened(`${page.origin}/?target=abacus`);
