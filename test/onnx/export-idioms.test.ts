@@ -91,6 +91,8 @@ describe('what only looks like it is written out', () => {
     ['a sum of other exponentials', (x) => x.exp().div(x.mul(2).exp().sum(1, { keepdim: true }))],
     ['a threshold that is not zero', (x) => sn.where(sn.le(x, 0.5), sn.zerosLike(x), x)],
     ['a maximum of other windows', (x) => sn.where(sn.lt(x, 0), x.neg(), x.mul(0.1))],
+    ['a choice between a value and itself', (x) => sn.where(sn.lt(0, x), x, x.mul(1)).add(x)],
+    ['a quotient by a sum over an axis of its own', (x) => x.div(sn.stack([x, x], 2).square().sum(2))],
     ['a mean by a wrong count', (x) => x.sum(1).div(5)],
     ['a norm over rows, scaled by columns', (x) => sn.layerNorm(x, 4).mul(sn.arange(3).reshape([3, 1]))],
   ];

@@ -5,7 +5,7 @@ import { isFloat } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
 import { constantOf } from '../../ir/passes/pattern.ts';
-import { sizeOf } from '../../ir/shape.ts';
+import { sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { AttributeValues, Emitter, Val } from './emitter.ts';
@@ -52,10 +52,10 @@ function find(node: Node, op: Op, depth: number): Node | undefined {
   return undefined;
 }
 
-/** The axes of the nearest fold. */
-function foldedAxes(node: Node, depth: number): readonly number[] | undefined {
+/** The axes of the nearest fold, if it is of something in this shape. */
+function foldedAxes(node: Node, shape: FixedShape, depth: number): readonly number[] | undefined {
   const fold = find(node, 'reduce', depth);
-  return fold?.op === 'reduce' ? fold.attrs.axes : undefined;
+  return fold?.op === 'reduce' && sameShape(fold.inputs[0]!.shape, shape) ? fold.attrs.axes : undefined;
 }
 
 const leakyRelu: Guess = (node) => {
@@ -85,10 +85,10 @@ const clip =
 const softmax =
   (op: 'Softmax' | 'LogSoftmax', call: (x: Tensor, axes: readonly number[]) => Tensor): Guess =>
   (node) => {
-    const axes = foldedAxes(node.inputs[1]!, 4);
+    const shape = dims(node);
+    const axes = foldedAxes(node.inputs[1]!, shape, 4);
     const axis = axes?.[0];
     if (axes?.length !== 1 || axis === undefined) return undefined;
-    const shape = dims(node);
     return {
       key: `${op} ${axis}`,
       operands: [{ dtype: node.dtype, shape }],
@@ -109,8 +109,8 @@ const layerNorm =
   (node) => {
     const eps = epsilonOf(node);
     const root = eps === undefined ? undefined : find(node, 'rsqrt', 6);
-    const axes = root === undefined ? undefined : foldedAxes(root, 5);
     const shape = dims(node);
+    const axes = root === undefined ? undefined : foldedAxes(root, shape, 5);
     const axis = axes?.[0];
     if (eps === undefined || axis === undefined || axes?.length !== shape.length - axis) return undefined;
     const { dtype } = node;

@@ -36,6 +36,8 @@ export function operandsOf(
     graph = canonical(traceFunction(candidate.call, stand).graph);
     patterns.set(key, graph);
   }
+  // With some settings an operation is a simpler one, or none.
+  if (graph.outputs[0]!.op !== node.op) return undefined;
   const bound = new Map<Node, Node>();
   if (!fits(graph.outputs[0]!, node, bound)) return undefined;
   const inOrder = graph.parameters.map((parameter) => bound.get(parameter as Node));
