@@ -84,6 +84,10 @@ function pack(out: string, isSmall: boolean): string {
 function fill(folder: string): void {
   fs.mkdirSync(path.join(folder, 'bin'), { recursive: true });
   build(folder);
+  // What bundles that are built there run with.
+  const players = path.join(root, 'scripts', 'players.ts');
+  const args = ['--import', 'tsx', players, path.join(folder, 'src', 'players')];
+  execFileSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
   const fixtures = path.join('test', 'fixtures', 'torch');
   fs.cpSync(path.join(root, fixtures), path.join(folder, fixtures), { recursive: true });
   const peer = path.join('bench', 'gpu-torch.py');
@@ -124,7 +128,9 @@ function build(folder: string): void {
         allowImportingTsExtensions: false,
         rewriteRelativeImportExtensions: true,
       },
-      include: ['src', 'test/gpu/main.ts', 'bench/gpu.ts'].map((part) => path.join(root, part)),
+      include: ['src', 'test/gpu/main.ts', 'test/aot/perceptron.ts', 'bench/gpu.ts'].map((part) =>
+        path.join(root, part),
+      ),
     }),
   );
   try {

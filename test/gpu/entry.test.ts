@@ -39,7 +39,13 @@ const bench = (...args: readonly string[]): Outcome =>
 test('the suite passes on the stand-in, and says so as JSON', async (context) => {
   if (!found.available) context.skip(found.reason);
   const small = ['--family', 'softmax', '--golden', 'softmax-cuda,adam-of-three-cuda'];
-  const { status, out, notes } = run(...small, '--products', 'tn warpgroup 64x64');
+  const { status, out, notes } = run(
+    ...small,
+    '--products',
+    'tn warpgroup 64x64',
+    '--bundles',
+    'sm_90,sm_80',
+  );
   expect(status, notes).toBe(0);
   const report = JSON.parse(out) as SuiteReport;
   expect(report).toMatchObject({ device: 'cuda', failed: [] });
@@ -56,6 +62,8 @@ test('what fails is named, and the command fails', async (context) => {
     'none',
     '--golden',
     'softmax-cuda,no-such-kernel',
+    '--bundles',
+    'none',
   );
   expect(status).toBe(1);
   expect(JSON.parse(out)).toMatchObject({
@@ -106,7 +114,8 @@ test('what is packed runs with nothing of this machine but the libraries of CUDA
     expect(packed.status, packed.notes).toBe(0);
     const there = (...args: readonly string[]): Outcome => start(join(folder, 'run.sh'), args, true);
     expect(there('devices').out).toMatch(/cuda +yes +CUDA stand-in/);
-    const tested = there('test', '--family', 'softmax', '--golden', 'softmax-cuda', '--products', 'none');
+    const few = ['--family', 'softmax', '--golden', 'softmax-cuda', '--products', 'none'];
+    const tested = there('test', ...few, '--bundles', 'compute_80');
     expect(tested.status, tested.notes).toBe(0);
     expect(JSON.parse(tested.out)).toMatchObject({ device: 'cuda', failed: [] });
     const timed = there('bench', '--small', '--rounds', '1', '--workload', 'softmax');

@@ -8,13 +8,14 @@ import { runSuite } from './suite.ts';
 const help = `usage: npm run test:gpu -- [options]
 
 Runs every operation against PyTorch's figures, and the golden kernels and every schedule of products on matrix units against the
-interpreter, on a device. Prints a report as JSON:
+interpreter, and bundles for CUDA against WebAssembly, on a device. Prints a report as JSON:
 device, description, passed, refused, failed (name and error of each), seconds. The exit status is 1 when anything failed.
 
   --device NAME    the device (default: SINTER_DEVICE, or cuda)
   --family NAMES   these families of operations only, comma separated
   --golden NAMES   these golden kernels only, comma separated; none for none
   --products TEXT  these schedules of products only, whose names contain TEXT ('nt warpgroup 128'); none for none
+  --bundles NAMES  bundles for these GPUs only, comma separated (sm_90,compute_80); none for none
   --out FILE       writes the report there too
   --help           this text
 
@@ -29,6 +30,7 @@ const { values } = parseArgs({
     family: { type: 'string' },
     golden: { type: 'string' },
     products: { type: 'string' },
+    bundles: { type: 'string' },
     out: { type: 'string' },
     help: { type: 'boolean' },
   },
@@ -44,10 +46,12 @@ if (values.help === true) console.log(help);
 else {
   const families = listOf(values.family).list;
   const golden = listOf(values.golden).list;
+  const bundles = listOf(values.bundles).list;
   const name = values.device ?? (process.env['SINTER_DEVICE'] || 'cuda');
   const report = await runSuite(name, {
     ...(families === undefined ? {} : { families }),
     ...(golden === undefined ? {} : { golden }),
+    ...(bundles === undefined ? {} : { bundles }),
     ...(values.products === undefined ? {} : { products: values.products }),
     say: (line) => console.error(line),
   });

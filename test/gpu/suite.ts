@@ -1,5 +1,5 @@
-// What a GPU must get right, without a test framework, for machines that have none: every operation against PyTorch's figures, and the
-// golden kernels and products on matrix units against the interpreter. Comes in: a device's name; goes out: a report that is plain data.
+// What a GPU must get right, without a test framework, for machines that have none: every operation against PyTorch's figures, the
+// golden kernels and products on matrix units against the interpreter, and bundles against themselves on WebAssembly. Comes in: a device's name; goes out: a report that is plain data.
 
 import { interpret } from '../../src/ir/interpret.ts';
 import { dims, type Graph } from '../../src/ir/graph.ts';
@@ -14,6 +14,7 @@ import { goldenPrograms } from '../codegen/golden-programs.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { torchCases } from '../support/torch.ts';
 import { calledFamilies, checkCase, isSupported } from '../tensor/ops/torch-check.ts';
+import { bundleArchs, checkBundle } from './bundles.ts';
 import { productChecks, withFewWorkgroups } from './products.ts';
 
 export interface SuiteChoice {
@@ -23,6 +24,8 @@ export interface SuiteChoice {
   readonly golden?: readonly string[];
   /** Schedules of products on matrix units: those whose names contain this, `none` for none; all without. */
   readonly products?: string;
+  /** Bundles built for these GPUs, on CUDA; for all of `bundleArchs` without. */
+  readonly bundles?: readonly string[];
   /** Told of each part when it is done. */
   readonly say?: (line: string) => void;
 }
@@ -83,6 +86,13 @@ export async function runSuite(name: string, choice: SuiteChoice = {}): Promise<
         found.forEach((output, i) => checkOutput(`output ${i}`, output, expected[i]!));
       });
     choice.say?.(`${wanted.length} schedules of products: done`);
+  }
+  if (facts.name.startsWith('cuda')) {
+    const ordinal = Number(facts.name.split(':')[1] ?? 0);
+    for (const arch of choice.bundles ?? bundleArchs(facts.features)) {
+      await attempt(`bundle for ${arch}`, () => checkBundle(arch, ordinal));
+      choice.say?.(`bundle for ${arch}: done`);
+    }
   }
   const seconds = Math.round((performance.now() - since) / 100) / 10;
   return { device: facts.name, description: facts.description, passed, refused, failed, seconds };
