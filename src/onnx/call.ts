@@ -20,6 +20,8 @@ export interface Row {
   readonly host?: readonly number[] | 'all' | ((attributes: Attributes) => readonly number[]);
   /** Draws random numbers, so that it is never computed ahead. */
   readonly random?: true;
+  /** Gives a sequence, which has no elements to compute ahead. */
+  readonly sequence?: true;
   readonly run: (call: Call) => Result;
 }
 
@@ -58,6 +60,13 @@ export class Call {
     const value = this.inputs[place];
     if (value === undefined) throw new SinterError('E_FORMAT', `input ${place} is missing`);
     return value;
+  }
+
+  /** The tensors of an input that is a sequence. */
+  items(place: number): readonly Value[] {
+    const { items } = this.value(place);
+    if (items === undefined) throw new SinterError('E_FORMAT', `input ${place} is no sequence`);
+    return items;
   }
 
   tensor(place: number): Tensor {

@@ -81,6 +81,13 @@ export function modelOf(
       `onnx: input '${foreign.name}' is no tensor: sequences and optional values are not supported`,
     );
   }
+  const list = graph.output.find(({ type }) => type?.sequence !== undefined);
+  if (list !== undefined) {
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      `onnx: output '${list.name}' is a sequence, which no run can give: sequences are supported inside of models`,
+    );
+  }
   const inputs = graph.input.filter(({ name }) => !plan.stored.has(name ?? '')).map(portOf);
   return new OnnxModel(plan, inputs, graph.output.map(portOf));
 }

@@ -18,6 +18,8 @@ export class Value {
   /** The elements, when they are known. */
   readonly known: HostArray | undefined;
   readonly peek: Peek | undefined;
+  /** The tensors of a sequence, which exists only while a model is recorded; undefined for a tensor. */
+  readonly items: readonly Value[] | undefined;
   #tensor: Tensor | undefined;
 
   private constructor(
@@ -26,12 +28,14 @@ export class Value {
     known: HostArray | undefined,
     tensor: Tensor | undefined,
     peek: Peek | undefined,
+    items?: readonly Value[],
   ) {
     this.type = type;
     this.shape = shape;
     this.known = known;
     this.#tensor = tensor;
     this.peek = peek;
+    this.items = items;
   }
 
   static known(type: ElementType, array: HostArray): Value {
@@ -47,6 +51,11 @@ export class Value {
     return new Value(type, tensor.shape, undefined, tensor, peek);
   }
 
+  /** A sequence of tensors of one element type. */
+  static sequence(items: readonly Value[], type: ElementType): Value {
+    return new Value(type, [], undefined, undefined, undefined, items);
+  }
+
   get size(): number {
     return sizeOf(this.shape);
   }
@@ -58,6 +67,9 @@ export class Value {
 
   /** As a tensor of the dtype that carries the type. */
   get tensor(): Tensor {
+    if (this.items !== undefined) {
+      throw new SinterError('E_UNSUPPORTED', 'a sequence stands where a tensor belongs');
+    }
     return (this.#tensor ??= tensorOf(this.known!));
   }
 }

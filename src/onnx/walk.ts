@@ -176,8 +176,8 @@ function folded(
 ): (Value | undefined)[] | undefined {
   const present = inputs.filter((input) => input !== undefined);
   const size = present.reduce((sum, value) => sum + value.size, 0);
-  if (row.random === true || size > foldLimit || !present.every(({ known }) => known !== undefined))
-    return undefined;
+  const isComputed = row.random !== true && row.sequence !== true;
+  if (!isComputed || size > foldLimit || !present.every(({ known }) => known !== undefined)) return undefined;
   let results: (Value | undefined)[] = [];
   const arrays = onHost(
     (...tensors) => {

@@ -290,3 +290,37 @@ test('the host holds weights once', { timeout: 30_000 }, async () => {
   expect((held() - before) / (2 * 4 * size)).toBeLessThan(1.25);
   expect(Object.keys(loaded.parameters)).toEqual(['a', 'b']);
 });
+
+describe('sequences', () => {
+  const of = (nodes: readonly Draft[], outputs: readonly Draft[] = [{ name: 'y' }]): Uint8Array =>
+    model(graph({ inputs: [port('x', 1, [2, 3])], outputs, nodes }));
+  const x = Float32Array.of(1, 2, 3, 4, 5, 6);
+
+  test('of single elements keep or drop their axis, and have a length', async () => {
+    const flat = [attribute('axis', 1), attribute('keepdims', 0)];
+    const nodes = [
+      node('SplitToSequence', ['x'], ['list'], flat),
+      node('SequenceLength', ['list'], ['count']),
+      node('Constant', [], ['last'], [{ name: 'value_int', type: 2, i: -1n }]),
+      node('SequenceAt', ['list', 'last'], ['y']),
+    ];
+    const [y, count] = await run(of(nodes, [{ name: 'y' }, { name: 'count' }]), { x });
+    expect(y!.shape).toEqual([2]);
+    expect(await numbers(y)).toEqual([3, 6]);
+    expect(await count!.item()).toBe(3n);
+  });
+
+  test('are refused where tensors belong, where they come out, and at places that they do not have', async () => {
+    const list = node('SequenceConstruct', ['x', 'x'], ['list']);
+    await expect(run(of([list, node('Neg', ['list'], ['y'])]), { x })).rejects.toThrow(
+      /Neg.*a sequence stands/,
+    );
+    const type = { sequence: { elem: { tensor: { elemType: 1 } } } };
+    await expect(loadOnnx(of([list], [{ name: 'list', type }]))).rejects.toThrow(
+      "output 'list' is a sequence",
+    );
+    const far = node('Constant', [], ['far'], [{ name: 'value_int', type: 2, i: 2n }]);
+    const at = node('SequenceAt', ['list', 'far'], ['y']);
+    await expect(run(of([list, far, at]), { x })).rejects.toThrow('place 2 is outside of 2');
+  });
+});

@@ -16,6 +16,7 @@ import { recurrent } from './recurrent.ts';
 import { reduce } from './reduce.ts';
 import { regions } from './regions.ts';
 import { resample } from './resample.ts';
+import { sequence } from './sequence.ts';
 import { shape } from './shape.ts';
 import { signal } from './signal.ts';
 import { sort } from './sort.ts';
@@ -38,6 +39,7 @@ export const domains: Readonly<Record<string, Rows>> = {
     ...reduce,
     ...regions,
     ...resample,
+    ...sequence,
     ...shape,
     ...signal,
     ...sort,

@@ -276,7 +276,52 @@ const looped: Block = (m, x) => {
   return m.add('Mul', [m.add('Sub', [total, turned]), m.float(0.25)]);
 };
 
+/** Taken apart, one part moved to the end, and put together. */
+const relisted: Block = (m, x) => {
+  const sizes = m.draw.pick([m.ints(2, 3, 3), m.ints(1, 6, 1), m.scalar(4), m.scalar(3)]);
+  const parts = m.add('SplitToSequence', [x, sizes], [attr.int('axis', 2)]);
+  const place = m.scalar(m.draw.int(-2, 1));
+  const part = m.add('SequenceAt', [parts, place]);
+  const rest = m.add('SequenceErase', [parts, place]);
+  const list = m.add(
+    'SequenceInsert',
+    m.draw.coin() ? [rest, part] : [rest, part, m.scalar(m.draw.int(-1, 1))],
+  );
+  return m.add('ConcatFromSequence', [list], [attr.int('axis', -1)]);
+};
+
+/** A list that a loop fills, one element of the line a round. */
+const gathered: Block = (m, x) => {
+  const [i, on, list, still, row, longer] = Array.from({ length: 6 }, () => m.name()) as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  const type = { sequence: { elem: { tensor: { elemType: 1 } } } };
+  const body = graph({
+    inputs: [port(i, 7, []), port(on, 9, []), { name: list, type }],
+    outputs: [port(still, 9, []), { name: longer, type }],
+    nodes: [
+      node('Identity', [on], [still]),
+      node('Gather', [x, i], [row], [attr.int('axis', 1)]),
+      node('SequenceInsert', [list, row], [longer]),
+    ],
+  });
+  const start = m.add('SequenceEmpty', []);
+  const rows = m.add(
+    'Loop',
+    [m.size(x, 1), '', start],
+    [{ name: 'body', type: 5, g: { ...body, name: 'body' } }],
+  );
+  return m.add('ConcatFromSequence', [rows], [attr.int('axis', 1), attr.int('new_axis', 1)]);
+};
+
 const blocks: readonly Block[] = [
+  relisted,
+  gathered,
   linear,
   residual,
   layerNorm,
