@@ -8,6 +8,8 @@ import * as sn from '../../src/index.ts';
 import { setDevice, type Tensor } from '../../src/index.ts';
 import { unpackBytes } from '../../src/ir/value.ts';
 import { Conv2d, Linear, Module, ReLU, Sequential, TransformerBlock } from '../../src/nn/index.ts';
+import type { Initializer } from '../../src/onnx/export/emitter.ts';
+import { writeModel } from '../../src/onnx/export/file.ts';
 import { exportOnnx, loadOnnx, UnsupportedOpsError, type ExportedModel } from '../../src/onnx/index.ts';
 import { readTensorProto } from '../../src/onnx/tensor-file.ts';
 import { expectOutputs, graphOf, hostOf, hostsOf, opsOf } from '../support/exported.ts';
@@ -122,6 +124,31 @@ describe('weights', () => {
       rmSync(folder, { recursive: true });
     }
   });
+});
+
+test('elements that do not fit into a message lie in as many files as it takes', async () => {
+  const initializer = (name: string, count: number): Initializer => {
+    const data = new Uint8Array(Float32Array.from({ length: count }, (_, i) => i).buffer);
+    return { name, type: 'float', shape: [count], data };
+  };
+  const initializers = [
+    initializer('a', 600),
+    initializer('b', 300),
+    initializer('c', 1000),
+    initializer('d', 2),
+  ];
+  const outputs = initializers.map(({ name, shape }) => ({ name: `${name}y`, dtype: 'f32', shape }) as const);
+  const nodes = initializers.map(({ name }) => ({ opType: 'Identity', input: [name], output: [`${name}y`] }));
+  const parts = { name: 'large', opset: 21, inputs: [], outputs, nodes, initializers };
+  const { bytes, externalData } = writeModel(parts, undefined, 6000);
+  const sizes = Object.entries(externalData).map(([name, { length }]) => [name, length]);
+  expect(sizes).toEqual([
+    ['weights.bin', 4096 + 1200],
+    ['weights.bin.1', 4000],
+  ]);
+  const found = await hostsOf(await (await loadOnnx(bytes, { externalData })).run({}));
+  for (const [name, { data }] of Object.entries(found))
+    expect([name, data.at(-1)]).toEqual([name, data.length - 1]);
 });
 
 describe('refused is', () => {

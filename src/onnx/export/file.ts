@@ -1,6 +1,7 @@
 // The bytes of an exported model: its messages, and the elements of large initializers in files beside it where they do not fit into
 // a message, or are asked to lie there.
 
+import { SinterError } from '../../errors.ts';
 import { codeOf, typeOf } from '../element.ts';
 import type { Draft } from '../schema.ts';
 import { tensorDraft } from '../tensor-file.ts';
@@ -40,6 +41,11 @@ export class ExportedModel {
 
   /** Node: writes the model to a path, and its other files beside it. */
   async save(path: string | URL): Promise<void> {
+    if (typeof process === 'undefined')
+      throw new SinterError(
+        'E_UNSUPPORTED',
+        'save: a page writes no files\n  try: model.bytes, as a Blob to download',
+      );
     const { writeBeside } = await import('../files.ts');
     await writeBeside(path, this.bytes, Object.entries(this.externalData));
   }

@@ -1,8 +1,7 @@
 // Reads and writes at places that are data, as ONNX nodes. The format counts negative places from the end and refuses those that lie
 // outside; the graph reads 0 there and drops what is written. Places that may lie outside are caught before they are used.
 
-import type { Node } from '../../ir/graph.ts';
-import { dims } from '../../ir/graph.ts';
+import { dims, type Node } from '../../ir/graph.ts';
 import type { ScatterMode } from '../../ir/ops.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { liesIn } from './bounds.ts';

@@ -1,10 +1,9 @@
 // Every primitive's spelling in the format, one row each: a missing row is a type error. Those that have none say why not.
 
-import type { NodeOf } from '../../ir/graph.ts';
-import { dims, type Node } from '../../ir/graph.ts';
-import { sizeOf } from '../../ir/shape.ts';
 import { CompilerBug } from '../../errors.ts';
+import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
+import { sizeOf } from '../../ir/shape.ts';
 import { contractions } from './contractions.ts';
 import { elementwise } from './elementwise.ts';
 import { Unspelled, type Val } from './emitter.ts';

@@ -1,7 +1,6 @@
 // Views and sources as ONNX nodes. Broadcasts are not written where what reads them broadcasts by itself.
 
-import type { Node } from '../../ir/graph.ts';
-import { dims } from '../../ir/graph.ts';
+import { dims, type Node } from '../../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 import type { Emitter, Val } from './emitter.ts';
 import { folded, order } from './folds.ts';
@@ -24,26 +23,27 @@ function count(e: Emitter, n: number, dtype: Val['dtype']): Val {
 }
 
 /** A value with `interior` fillers between the elements of each axis: a new axis of fillers behind each, but for the last one. */
-function spreadOut(e: Emitter, x: Val, interior: FixedShape, filler: Val): Val {
-  let spread = x;
+function dilated(e: Emitter, x: Val, interior: FixedShape, filler: Val): Val {
+  let out = x;
   interior.forEach((n, axis) => {
-    if (n === 0 || spread.shape[axis]! < 2) return;
-    const { shape } = spread;
+    if (n === 0 || out.shape[axis]! < 2) return;
+    const { shape } = out;
     const split = [...shape.slice(0, axis + 1), 1, ...shape.slice(axis + 1)];
     const low = split.map(() => 0);
-    const padded = padded1(e, e.reshape(spread, split), low, low.with(axis + 1, n), filler);
+    const filled = surrounded(e, e.reshape(out, split), low, low.with(axis + 1, n), filler);
     const long = shape[axis]! * (n + 1);
-    const joined = e.reshape(padded, shape.with(axis, long));
-    spread = e.slice(
+    const joined = e.reshape(filled, shape.with(axis, long));
+    out = e.slice(
       joined,
       shape.map(() => 0),
       shape.with(axis, long - n),
     );
   });
-  return spread;
+  return out;
 }
 
-function padded1(e: Emitter, x: Val, low: FixedShape, high: FixedShape, filler: Val): Val {
+/** A value with fillers around it. */
+function surrounded(e: Emitter, x: Val, low: FixedShape, high: FixedShape, filler: Val): Val {
   if ([...low, ...high].every((n) => n === 0)) return x;
   const shape = x.shape.map((dim, axis) => dim + low[axis]! + high[axis]!);
   const value = e.cast(filler, e.carrier('Pad', x.dtype));
@@ -60,7 +60,7 @@ export function padded(
   value: number,
 ): Val {
   const filler = e.scalar(value, x.dtype);
-  return padded1(e, spreadOut(e, x, interior, filler), low, high, filler);
+  return surrounded(e, dilated(e, x, interior, filler), low, high, filler);
 }
 
 /** Overlapping windows of an axis, the window's own axis last. */
