@@ -12,6 +12,7 @@ import { differenceOf, evaluate, modelOf, runOurs, runPeer, show } from './peer/
 import { drawn, type NodeCase } from './peer/draw.ts';
 import { families } from './peer/index.ts';
 import { network, type Network } from './peer/models.ts';
+import { narrowTrip } from './peer/narrow.ts';
 
 const runs = Number(process.env['SINTER_PEER_RUNS'] ?? 12);
 
@@ -80,8 +81,11 @@ describe(`nodes as in ONNX Runtime, from SINTER_SEED=${seed}`, { timeout: 600_00
     test.each(Object.keys(families))('%s', async (name) => {
       expect(await compare(name, runs)).toBeGreaterThan(0);
     });
-    test('networks', async () => {
-      const law = fc.asyncProperty(drawn(network), compareNetwork);
+    test.each([
+      ['networks', network],
+      ['types of few bits', narrowTrip],
+    ] as const)('%s', async (_, make) => {
+      const law = fc.asyncProperty(drawn(make), compareNetwork);
       await fc.assert(law, { numRuns: 2 * runs, seed, interruptAfterTimeLimit: 60_000 });
     });
   });
