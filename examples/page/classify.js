@@ -63,6 +63,8 @@ function show(scores, labels) {
 async function start() {
   // What it is called with stands in the bundle.
   const { entries } = await (await fetch('./bundle/program.json')).json();
+  if (entries.run === undefined)
+    throw new Error('the bundle has no call `run`: build one of an ONNX classifier');
   const [input, output] = [entries.run.inputs[0].name, entries.run.outputs[0].name];
   const [height, width] = entries.run.inputs[0].shape.slice(-2);
   Object.assign(canvas, { width, height });

@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -18,23 +18,22 @@ const types: Readonly<Record<string, string>> = {
 /** A server that listens on 127.0.0.1, and its address; any free port by default. */
 export async function servePage(bundle: string, port = 0): Promise<{ server: Server; origin: string }> {
   const page = fileURLToPath(new URL('.', import.meta.url));
-  const server = createServer((request, response) => {
+  const send = async ({ url = '/' }: IncomingMessage, response: ServerResponse): Promise<void> => {
     // Paths of addresses begin with a slash, and normal ones do not leave it.
-    const path = normalize(decodeURIComponent(new URL(request.url ?? '/', 'http://page').pathname));
+    const path = normalize(decodeURIComponent(new URL(url, 'http://page').pathname));
     const file = path.startsWith('/bundle/')
       ? join(bundle, path.slice('/bundle/'.length))
       : join(page, path === '/' ? 'index.html' : path);
-    readFile(file).then(
-      (body) => {
-        response.writeHead(200, {
-          'content-type': types[extname(file)] ?? 'application/octet-stream',
-          'cross-origin-opener-policy': 'same-origin',
-          'cross-origin-embedder-policy': 'require-corp',
-        });
-        response.end(body);
-      },
-      () => response.writeHead(404).end(),
-    );
+    const body = await readFile(file);
+    response.writeHead(200, {
+      'content-type': types[extname(file)] ?? 'application/octet-stream',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-embedder-policy': 'require-corp',
+    });
+    response.end(body);
+  };
+  const server = createServer((request, response) => {
+    send(request, response).catch(() => response.writeHead(404).end());
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

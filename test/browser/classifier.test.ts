@@ -1,7 +1,7 @@
 // The example page with real networks: built from their ONNX files, served, and driven in Chromium on WebGPU and WebAssembly. It gives the
 // figures that came with the networks, of the bundle's files alone, and compiles nothing once it is loaded.
 
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { encode } from 'fast-png';
 import type { Page } from 'playwright-core';
@@ -59,6 +59,23 @@ async function opened(address: string): Promise<{ readonly tab: Page; readonly a
   await tab.waitForFunction(() => 'classifier' in globalThis);
   return { tab, asked };
 }
+
+test('the page is served with its bundle, and nothing else is', async () => {
+  const folder = temporary();
+  writeFileSync(path.join(folder, 'index.js'), '');
+  const { server, origin } = await servePage(folder);
+  const statuses = [
+    '',
+    '/bundle/index.js',
+    '/bundle/none',
+    '/bundle/..%2f..%2fx',
+    '/%',
+    '/../../package.json',
+  ].map(async (at) => (await fetch(origin + at)).status);
+  expect(await Promise.all(statuses)).toEqual([200, 200, 404, 404, 404, 404]);
+  server.close();
+  server.closeAllConnections();
+});
 
 describe.each(networks)('%s', { timeout: 120_000 }, (name) => {
   let folder: string;
