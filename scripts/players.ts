@@ -27,12 +27,12 @@ async function inOneFile(input: InputOptions, format: OutputOptions): Promise<st
   return output[0].code;
 }
 
-/** A script that leaves `sinterPlayer.loadBundle(base, options)` behind, for these targets. */
+/** A module that exports `load(options)`, for these targets. */
 function player(chosen: readonly string[]): Promise<string> {
   const text = [
-    "import { loadBundle as load } from './player.ts';",
+    "import { loadBundle } from './player.ts';",
     ...chosen.map((target) => `import { open as ${target} } from './open-${target}.ts';`),
-    `export const loadBundle = (base, options) => load({ ${chosen.join(', ')} }, base, options);`,
+    `export const load = (options) => loadBundle({ ${chosen.join(', ')} }, import.meta.url, options);`,
   ].join('\n');
   const input = path.join(source, 'entry.js');
   const entry = {
@@ -42,13 +42,7 @@ function player(chosen: readonly string[]): Promise<string> {
   };
   return inOneFile(
     { input, platform: 'browser', plugins: [entry] },
-    {
-      format: 'iife',
-      name: 'sinterPlayer',
-      minify: true,
-      comments: false,
-      generatedCode: { symbols: false },
-    },
+    { format: 'esm', minify: true, comments: false },
   );
 }
 

@@ -61,7 +61,7 @@ export interface BundleOptions {
 }
 
 export interface Player {
-  /** Leaves `sinterPlayer` behind, with `loadBundle`. */
+  /** A module that exports `load(options)`. */
   readonly script: string;
   /** By name: `cuda.js`. */
   readonly modules: ReadonlyMap<string, string>;

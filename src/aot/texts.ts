@@ -14,13 +14,9 @@ import type {
 /** Where users import a bundle from. */
 const script = './index.js';
 
-/** `index.js`. `player` leaves `sinterPlayer` behind, with `loadBundle`. */
+/** `index.js`: the player, under a line that says what it is. */
 export function scriptOf({ producer }: Manifest, player: string): string {
-  return `// Made by ${producer}; README.md shows how to use it.
-${player.trim()}
-
-export const load = (options) => sinterPlayer.loadBundle(import.meta.url, options);
-`;
+  return `// Made by ${producer}; README.md shows how to use it.\n${player}`;
 }
 
 /** `index.d.ts`. */
