@@ -14,7 +14,7 @@ import { families } from './peer/index.ts';
 import { network, type Network } from './peer/models.ts';
 import { narrowTrip } from './peer/narrow.ts';
 
-const runs = Number(process.env['SINTER_PEER_RUNS'] ?? 12);
+const runs = Number(process.env['SINTER_PEER_RUNS'] ?? 8);
 
 /** What a case is, to be read in a failure. */
 function describeCase({ op, opset, inputs, attributes = [] }: NodeCase): string {

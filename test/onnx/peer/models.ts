@@ -1,87 +1,14 @@
 // Random networks as exporters write them: blocks over x [batch, length, width] whose shapes are computed by nodes, so that one file
 // takes every batch and length. A block reads what stands so far and gives a new x of the same kind.
 
-import type { HostArray } from '../../../src/ir/value.ts';
-import { packBytes } from '../../../src/ir/value.ts';
-import { codeOf, typeOf } from '../../../src/onnx/element.ts';
 import { graph, model, node, port, type Draft } from '../../support/onnx-file.ts';
-import { attr, floats, ints, type Draw } from './draw.ts';
+import type { HostArray } from '../../../src/ir/value.ts';
+import { attr, type Draw } from './draw.ts';
+import { Maker } from './maker.ts';
 
 /** The width of every network: two heads of four. */
 const width = 8;
 const heads = 2;
-
-/** A graph in the making. */
-class Maker {
-  readonly draw: Draw;
-  readonly nodes: Draft[] = [];
-  readonly initializers: Draft[] = [];
-  #count = 0;
-
-  constructor(draw: Draw) {
-    this.draw = draw;
-  }
-
-  name(): string {
-    return `v${this.#count++}`;
-  }
-
-  add(op: string, inputs: readonly string[], attributes: readonly Draft[] = []): string {
-    return this.many(op, inputs, 1, attributes)[0]!;
-  }
-
-  many(op: string, inputs: readonly string[], count: number, attributes: readonly Draft[] = []): string[] {
-    const outputs = Array.from({ length: count }, () => this.name());
-    this.nodes.push(node(op, inputs, outputs, attributes));
-    return outputs;
-  }
-
-  /** Numbers of the file, as an initializer or as a node. */
-  constant(array: HostArray): string {
-    const { dtype, shape } = array;
-    const tensor = { dataType: codeOf(typeOf(dtype)), dims: shape.map(BigInt), rawData: packBytes(array) };
-    if (this.draw.coin()) return this.add('Constant', [], [{ name: 'value', type: 4, t: tensor }]);
-    const name = this.name();
-    this.initializers.push({ ...tensor, name });
-    return name;
-  }
-
-  ints(...values: number[]): string {
-    return this.constant(ints(values));
-  }
-
-  scalar(value: number): string {
-    return this.constant(ints([value], []));
-  }
-
-  float(value: number): string {
-    return this.constant(floats([value], []));
-  }
-
-  weight(...shape: number[]): string {
-    const array = this.draw.tensor(shape);
-    array.data.forEach((v, i) => (array.data[i] = Math.fround(Number(v) / 4)));
-    return this.constant(array);
-  }
-
-  /** A size of a value, rank 0. */
-  size(x: string, axis: number): string {
-    return this.add('Gather', [this.add('Shape', [x]), this.scalar(axis)], [attr.int('axis', 0)]);
-  }
-
-  /** A shape out of sizes, rank 0 each, and numbers. */
-  shape(...parts: readonly (string | number)[]): string {
-    const lines = parts.map((part) =>
-      typeof part === 'number' ? this.ints(part) : this.add('Unsqueeze', [part, this.ints(0)]),
-    );
-    return this.add('Concat', lines, [attr.int('axis', 0)]);
-  }
-
-  /** 0, 1, … below a size, in i64. */
-  range(size: string): string {
-    return this.add('Range', [this.scalar(0), size, this.scalar(1)]);
-  }
-}
 
 type Block = (m: Maker, x: string, earlier: readonly string[]) => string;
 
@@ -319,7 +246,44 @@ const gathered: Block = (m, x) => {
   return m.add('ConcatFromSequence', [rows], [attr.int('axis', 1), attr.int('new_axis', 1)]);
 };
 
+/** The sum of what is above 0, as many elements as there are. */
+const chosen: Block = (m, x) => {
+  const places = m.add('NonZero', [m.add('Greater', [x, m.float(0)])]);
+  const found = m.add('GatherND', [x, m.add('Transpose', [places])]);
+  const total = m.add('ReduceSum', [found], [attr.int('keepdims', 0)]);
+  const count = m.add('Cast', [m.size(places, 1)], [attr.int('to', 1)]);
+  return m.add('Add', [x, m.add('Div', [total, m.add('Add', [count, m.float(1)])])]);
+};
+
+/** Halved until the largest element is small: rounds that the data decides. */
+const halved: Block = (m, x) => {
+  const [i, on, state, next, goes, half, most] = Array.from({ length: 7 }, () => m.name()) as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  const [factor, limit] = [m.float(0.5), m.float(1.25)];
+  const body = graph({
+    inputs: [port(i, 7, []), port(on, 9, []), port(state, 1, ['b', 's', width])],
+    outputs: [port(goes, 9, []), port(next, 1, ['b', 's', width])],
+    nodes: [
+      node('Mul', [state, factor], [next]),
+      node('Abs', [next], [half]),
+      node('ReduceMax', [half], [most], [attr.int('keepdims', 0)]),
+      node('Greater', [most, limit], [goes]),
+    ],
+  });
+  const start = m.constant({ dtype: 'bool', shape: [], data: Uint8Array.of(1) });
+  return m.add('Loop', [m.scalar(20), start, x], [{ name: 'body', type: 5, g: { ...body, name: 'body' } }]);
+};
+
 const blocks: readonly Block[] = [
+  chosen,
+  halved,
   relisted,
   gathered,
   linear,
