@@ -190,8 +190,7 @@ class LoadedModel<M> implements LoadingModel {
     const strange =
       tensors.find((input) => !all.some((ready) => isGiven(input, ready))) ??
       tensors.find(({ shape }) => shape.some((size) => typeof size === 'string'))!;
-    const sizes = all.map(({ program }) => program.sizes);
-    throw misfit(name, strange, inputs[strange.name], sizes, entry.built);
+    throw misfit(name, strange, inputs[strange.name], entry.built);
   }
 
   async #run(
@@ -204,7 +203,7 @@ class LoadedModel<M> implements LoadingModel {
       const value = values[input.name];
       if (input.kind === 'tensor') {
         const { dtype } = buffers[ports.args[i]!] ?? input;
-        return toBytes(name, input, dtype, sizes, value);
+        return toBytes(name, input, dtype, value);
       }
       if (typeof value === 'number') return value;
       throw new SinterError('E_VALUE', `${name}: ${input.name} is a number, got ${typeof value}`);

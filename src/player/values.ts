@@ -68,17 +68,11 @@ export function fromBytes(type: OpenType, buffer: ElementType, sizes: Sizes, byt
 }
 
 /** What an input that `fits` holds, as bytes for a buffer of this dtype, whole words of them. Throws E_VALUE at other elements. */
-export function toBytes(
-  entry: string,
-  input: TensorInput,
-  buffer: ElementType,
-  sizes: Sizes,
-  value: unknown,
-): Uint8Array {
+export function toBytes(entry: string, input: TensorInput, buffer: ElementType, value: unknown): Uint8Array {
   const carried = carrier(input.dtype, buffer);
   const { data } = parted(value);
   const isOwn = data instanceof arrays[input.dtype];
-  if (!isOwn && !/^[iu]/.test(input.dtype)) throw misfit(entry, input, value, [sizes]);
+  if (!isOwn && !/^[iu]/.test(input.dtype)) throw misfit(entry, input, value);
   const elements =
     isOwn && carried === input.dtype ? data : integers(data as Integers, carried, `${entry}: ${input.name}`);
   const { byteLength } = elements;
@@ -126,17 +120,10 @@ function isList(value: unknown): value is Integers {
   return Array.isArray(value) || ArrayBuffer.isView(value);
 }
 
-/** What is wrong with what is given for an input, which has one of these sets of sizes: E_SHAPE where they are open. */
-export function misfit(
-  entry: string,
-  input: TensorInput,
-  value: unknown,
-  all: readonly Sizes[],
-  built?: string,
-): SinterError {
+/** What is wrong with what is given for an input: E_SHAPE where sizes are open, with those that were `built`. */
+export function misfit(entry: string, input: TensorInput, value: unknown, built?: string): SinterError {
   const { name, dtype, shape: own } = input;
   const { data, shape } = parted(value);
-  const counts = [...new Set(all.map((sizes) => product(shapeAt(input, sizes))))].join(' or ');
   const [open, ...more] = own.filter((size) => typeof size === 'string');
   let got = `${data}`;
   if (isList(data)) {
@@ -148,6 +135,6 @@ export function misfit(
   if (built) got += `\n  built for ${built}\n  try: { data, shape }`;
   return new SinterError(
     built ? 'E_SHAPE' : 'E_VALUE',
-    `${entry}: ${name} is ${dtype}[${own.join(', ')}]: expected ${arrays[dtype].name} of ${counts}, got ${got}`,
+    `${entry}: ${name} is ${dtype}[${own.join(', ')}]: expected ${arrays[dtype].name}${open ? '' : ` of ${product(own as number[])}`}, got ${got}`,
   );
 }

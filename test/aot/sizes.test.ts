@@ -111,7 +111,7 @@ describe('sizes left open', () => {
     await expect(call(12, 4)).rejects.toMatchObject({ code: 'E_SHAPE' });
     await expect(call(12, 4)).rejects.toThrow('built for batch 1, 2; length 2, 4\n  try: { data, shape }');
     await expect(call(18, 6)).rejects.toThrow(
-      'run: x is f32[batch, length, 3]: expected Float32Array of 6 or 12 or 24, got Float32Array of 18',
+      'run: x is f32[batch, length, 3]: expected Float32Array, got Float32Array of 18',
     );
     const data = new Float32Array(18);
     await expect(model.run({ x: { data, shape: [3, 2, 3] }, mask: [] })).rejects.toThrow('of 18 in [3,2,3]');
@@ -134,7 +134,7 @@ describe('sizes left open', () => {
     const wrong = model.run({ x: new Float32Array(9) });
     await expect(wrong).rejects.toMatchObject({ code: 'E_SHAPE' });
     await expect(model.run({ x: new Float32Array(9) })).rejects.toThrow(
-      'run: x is f32[batch, 3]: expected Float32Array of 3 or 12, got Float32Array of 9, batch 3\n  built for batch 1, 4',
+      'run: x is f32[batch, 3]: expected Float32Array, got Float32Array of 9, batch 3\n  built for batch 1, 4',
     );
     await expect(model.run({})).rejects.toThrow('got undefined');
     model.dispose();
@@ -264,7 +264,7 @@ describe('integers', () => {
         ['u8', 'u8', 0n, 256n],
       ] as const) {
         const take = (): bigint => {
-          const bytes = toBytes('run', input(dtype), carried, {}, [x]);
+          const bytes = toBytes('run', input(dtype), carried, [x]);
           return BigInt(fromBytes(input(dtype), carried, {}, bytes)[0]!);
         };
         if (x >= low && x < high) expect(take()).toBe(x);

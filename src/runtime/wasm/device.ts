@@ -14,7 +14,7 @@ import { Heap, heapBytes } from './heap.ts';
 import { loadProgram, type Engine } from './load.ts';
 import { Modules } from './modules.ts';
 import type { Grain } from './cut.ts';
-import { mostArgs, Pool } from './pool.ts';
+import { mostArgs, onDeath, Pool } from './pool.ts';
 import { threading, threadsFromEnvironment, threadsOfName, type Spawn } from './threads.ts';
 
 const limits: DeviceFacts['limits'] = {
@@ -67,7 +67,7 @@ export class WasmDevice implements Device {
     const modules = new Modules(heap, name, pool !== undefined);
     const lose = (error: DeviceError): void => void this.#end(error);
     this.#engine = { facts, failures, heap, memory, scratch, modules, pool, grain, mover, lose };
-    pool?.onDeath((reason) => void this.#end(reason));
+    if (pool !== undefined) onDeath(pool, (reason) => void this.#end(reason));
   }
 
   /** Opens a device of this name. Rejects with E_DEVICE where `SINTER_THREADS` makes no sense. */

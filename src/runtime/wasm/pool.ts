@@ -79,7 +79,7 @@ export class Pool {
   readonly #at: Layout;
   #seat: Seat | undefined;
   readonly #words: Int32Array;
-  readonly #workers: readonly Thread[];
+  readonly workers: readonly Thread[];
   readonly #runs: (Run | undefined)[] = [];
   readonly #patience: number;
   readonly #maySleep: boolean;
@@ -91,7 +91,7 @@ export class Pool {
     this.#at = at;
     this.#words = seat.words;
     this.#seat = seat;
-    this.#workers = workers;
+    this.workers = workers;
     this.#patience = patience;
     this.#maySleep = maySleep(seat.words);
   }
@@ -114,16 +114,6 @@ export class Pool {
     if (refused === undefined) return pool;
     await pool.close();
     throw refused.reason;
-  }
-
-  /** Calls back when a worker ends that was not told to. */
-  onDeath(died: (reason: string) => void): void {
-    this.#workers.forEach((worker, i) =>
-      worker.onEnd((reason) => {
-        if (this.#closing === undefined)
-          died(`worker ${i + 1} of ${this.#workers.length} has ended: ${reason}`);
-      }),
-    );
   }
 
   /** Runs a job. Throws E_VALIDATION with the reason when a piece failed, E_DEVICE_LOST when a thread stopped in the middle. */
@@ -164,6 +154,10 @@ export class Pool {
     throw new DeviceError('E_VALIDATION', this.#device, reason, { kernel: job.name });
   }
 
+  get isClosing(): boolean {
+    return this.#closing !== undefined;
+  }
+
   /** Ends the workers; resolves when they are gone. */
   close(): Promise<void> {
     if (this.#closing === undefined) {
@@ -174,7 +168,7 @@ export class Pool {
       Atomics.store(words, this.#at.closed, 1);
       Atomics.add(words, this.#at.turn, 1);
       Atomics.notify(words, this.#at.turn);
-      this.#closing = Promise.all(this.#workers.map((worker) => worker.end())).then(() => undefined);
+      this.#closing = Promise.all(this.workers.map((worker) => worker.end())).then(() => undefined);
     }
     return this.#closing;
   }
@@ -219,4 +213,13 @@ function maySleep(words: Int32Array): boolean {
   } catch {
     return false;
   }
+}
+
+/** Calls back when a worker ends that was not told to. */
+export function onDeath(pool: Pool, died: (reason: string) => void): void {
+  pool.workers.forEach((worker, i) =>
+    worker.onEnd((reason) => {
+      if (!pool.isClosing) died(`worker ${i + 1} of ${pool.workers.length} has ended: ${reason}`);
+    }),
+  );
 }
