@@ -62,6 +62,13 @@ const rows: readonly Row[] = [
     ['Conv'],
   ],
   [
+    'convTranspose with a bias',
+    (x, w, b) =>
+      sn.convTranspose2d(x!, w!, b, { stride: [2, 3], padding: 1, outputPadding: [1, 0], groups: 2 }),
+    () => [image(), sn.randn([4, 3, 3, 3]), sn.randn([6])],
+    ['ConvTranspose'],
+  ],
+  [
     'linear',
     (x, w, b) => sn.linear(x!, w!, b),
     () => [sn.randn([2, 5]), sn.randn([3, 5]), sn.randn([3])],

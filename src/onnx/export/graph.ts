@@ -7,7 +7,6 @@ import { showType } from '../../ir/infer.ts';
 import type { Draft } from '../schema.ts';
 import { canonical } from './canonical.ts';
 import { Emitter, mark, Unspelled, type Initializer, type Val } from './emitter.ts';
-import type { Patterns } from './pattern.ts';
 import type { Scope } from './row.ts';
 import { spell } from './spelling.ts';
 
@@ -58,13 +57,13 @@ export function spellGraph(
   const values = new Map<Node, Val>();
   parameters.forEach((parameter, i) => values.set(parameter as Node, bind(e, i)));
   const compact = (node: Node): Val => values.get(node)!;
-  const scope: Scope = { e, compact, full: (node) => e.expand(compact(node), dims(node)) };
-  const patterns: Patterns = new Map();
+  const full = (node: Node): Val => e.expand(compact(node), dims(node));
+  const scope: Scope = { e, compact, full, patterns: new Map() };
   const failures = new Map<string, UnsupportedOp>();
   for (const node of topological(outputs)) {
     if (values.has(node)) continue;
     try {
-      values.set(node, spell(scope, node, patterns));
+      values.set(node, spell(scope, node));
     } catch (error) {
       if (!(error instanceof Unspelled)) throw error;
       // Reported only where an output needs it.

@@ -9,7 +9,7 @@ import { sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { AttributeValues, Emitter, Val } from './emitter.ts';
-import { operandsOf, type Candidate, type Patterns } from './pattern.ts';
+import { operandsOf, type Candidate } from './pattern.ts';
 import type { Scope } from './row.ts';
 
 interface Idiom extends Candidate {
@@ -200,7 +200,7 @@ const guesses: Readonly<Partial<Record<Op, readonly Guess[]>>> = {
 };
 
 /** The one node for a node of the graph that is the result of a whole operation; undefined where it is of none. */
-export function idiomOf({ e, compact }: Scope, node: Node, patterns: Patterns): Val | undefined {
+export function idiomOf({ e, compact, patterns }: Scope, node: Node): Val | undefined {
   // 16-bit floats are widened around formulas, and ONNX Runtime has many of these operators for f32 alone.
   const isTest = node.op === 'eq' || node.op === 'ne';
   if (isTest ? node.inputs[0]!.dtype !== 'u32' : node.dtype !== 'f32') return undefined;

@@ -3,6 +3,7 @@
 import type { Node, NodeOf } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
 import type { Emitter, Val } from './emitter.ts';
+import type { Patterns } from './pattern.ts';
 
 /** Where rows find the values of a node's inputs. */
 export interface Scope {
@@ -11,6 +12,8 @@ export interface Scope {
   readonly compact: (node: Node) => Val;
   /** The value in the node's own shape. */
   readonly full: (node: Node) => Val;
+  /** Operations that nodes were compared with so far. */
+  readonly patterns: Patterns;
 }
 
 /** Adds what computes a node; its value may lack broadcasts. Throws Unspelled where the format has no words for it. */

@@ -5,12 +5,12 @@ import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { contractions } from './contractions.ts';
+import { convolutions } from './convolutions.ts';
 import { elementwise } from './elementwise.ts';
 import { Unspelled, type Val } from './emitter.ts';
 import { folds } from './folds.ts';
 import { idiomOf } from './idioms.ts';
 import { indexed } from './indexed.ts';
-import type { Patterns } from './pattern.ts';
 import type { Row, Scope } from './row.ts';
 import { views } from './views.ts';
 import { joinedOf } from './windowed.ts';
@@ -29,6 +29,7 @@ const rows: { readonly [K in Op]: Row<K> } = {
   ...views,
   ...folds,
   ...contractions,
+  ...convolutions,
   ...indexed,
   parameter: (_, node) => {
     throw new CompilerBug('exportOnnx', `parameter ${node.attrs.name} has no value`);
@@ -42,10 +43,10 @@ const rows: { readonly [K in Op]: Row<K> } = {
 };
 
 /** Adds what computes a node: one of the format's larger nodes where it ends what that stands for. Throws Unspelled. */
-export function spell(scope: Scope, node: Node, patterns: Patterns): Val {
+export function spell(scope: Scope, node: Node): Val {
   const shape = dims(node);
   if (sizeOf(shape) === 0) return scope.e.constant(node.dtype, shape, []);
-  const large = joinedOf(scope, node) ?? idiomOf(scope, node, patterns);
+  const large = joinedOf(scope, node) ?? idiomOf(scope, node);
   if (large !== undefined) return large;
   return (rows[node.op] as Row<Op>)(scope, node as NodeOf<Op>);
 }

@@ -5,7 +5,7 @@ import { isFloat } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { constantOf } from '../../ir/passes/pattern.ts';
 import { sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
-import { convolved } from './contractions.ts';
+import { convolved } from './convolutions.ts';
 import type { Val } from './emitter.ts';
 import type { Scope } from './row.ts';
 
@@ -128,8 +128,7 @@ function biased(scope: Scope, node: NodeOf<'add'>): Val | undefined {
       const shape = dims(node);
       const bias = biasOf(scope, other!, shape[1]!, shape.length);
       if (bias === undefined) continue;
-      const [x, w] = of!.inputs.map(scope.full);
-      return convolved(scope.e, x!, w!, of!.attrs, shape, bias);
+      return convolved(scope, of!, bias);
     }
     if (of!.op === 'dot') {
       const found = matrices(scope, of!, scope.compact(other!));
