@@ -71,6 +71,13 @@ describe('the first versions', () => {
     close(found, [1, 2, 3, 4]);
   });
 
+  test('normalise channels where that is denied, and there is one figure for each', async () => {
+    const figures = [2, 1, 1, 4].map((v) => floats([v]));
+    const options = [attr.int('spatial', 0), attr.float('epsilon', 0)];
+    const [found] = await call('BatchNormalization', 8, [floats([1, 2], [1, 1, 2]), ...figures], options);
+    close(found, [1, 2]);
+  });
+
   test('tell training from its results', async () => {
     const x = floats([1, 3, 5, 7], [4, 1]);
     const [one, zero] = [floats([1]), floats([0])];

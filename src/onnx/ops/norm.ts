@@ -21,7 +21,9 @@ function batchNormalization(call: Call): (Tensor | undefined)[] {
   const [scale, shift, mean, variance] = [1, 2, 3, 4].map((place) => call.tensor(place));
   const eps = attributes.float('epsilon', 1e-5);
   const momentum = attributes.float('momentum', 0.9);
-  const isSpatial = attributes.int('spatial', 1) === 1;
+  // Some exporters deny it and give one value a channel all the same.
+  const hasChannels = scale!.rank === 1 && scale!.size === x.shape[1];
+  const isSpatial = attributes.int('spatial', 1) === 1 || hasChannels;
   const training = isTraining(call);
   const widest = (t: Tensor): Tensor => perChannel(x, x.dtype === 'f64' ? t : sn.cast(t, 'f32'), isSpatial);
   const apply = (m: Tensor, v: Tensor): Tensor => {

@@ -43,6 +43,8 @@ function placeOf(i: number, { size, count, scale, roi }: Axis, coordinates: stri
       return count > 1 ? centre : 0;
     case 'half_pixel_symmetric':
       return fround((size / 2) * (1 - count / whole) + centre);
+    case 'tf_half_pixel_for_nn':
+      return fround((i + 0.5) / scale);
     case 'align_corners':
       return whole === 1 ? 0 : (i * (size - 1)) / (whole - 1);
     case 'asymmetric':

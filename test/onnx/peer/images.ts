@@ -37,6 +37,7 @@ const resize: Family = (draw) => {
     'asymmetric',
     'tf_crop_and_resize',
     ...(opset >= 19 ? ['half_pixel_symmetric'] : []),
+    ...(opset === 11 && mode === 'nearest' ? ['tf_half_pixel_for_nn'] : []),
   ]);
   const attributes = [attr.text('mode', mode), attr.text('coordinate_transformation_mode', coordinates)];
   // Between corners the definition counts with the size before it is cut off, ONNX Runtime with the one after.
