@@ -1,6 +1,6 @@
 // Bundles the players, the code that ahead-of-time bundles run with, into one script for each choice of targets:
 // dist/players/webgpu.js, dist/players/webgpu-wasm.js and so on, and into modules what these load when it is wanted:
-// dist/players/modules/cuda.js. Part of `npm run build`; `tsx scripts/players.ts [DIR]` writes them elsewhere.
+// dist/players/modules/{cuda,wasm}.js. Part of `npm run build`; `tsx scripts/players.ts [DIR]` writes them elsewhere.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -27,11 +27,19 @@ async function inOneFile(input: InputOptions, format: OutputOptions): Promise<st
   return output[0].code;
 }
 
+/** For pages to load. */
+const small: OutputOptions = { format: 'esm', minify: true, comments: false };
+
+/** The file that opens a target; WebAssembly lies apart where others come first. */
+function openerOf(target: string, chosen: readonly string[]): string {
+  return target === 'wasm' && chosen.length > 1 ? 'open-wasm-apart' : `open-${target}`;
+}
+
 /** A module that exports `load(options)`, for these targets. */
 function player(chosen: readonly string[]): Promise<string> {
   const text = [
     "import { loadBundle } from './player.ts';",
-    ...chosen.map((target) => `import { open as ${target} } from './open-${target}.ts';`),
+    ...chosen.map((target) => `import { open as ${target} } from './${openerOf(target, chosen)}.ts';`),
     `export const load = (options) => loadBundle({ ${chosen.join(', ')} }, import.meta.url, options);`,
   ].join('\n');
   const input = path.join(source, 'entry.js');
@@ -40,16 +48,15 @@ function player(chosen: readonly string[]): Promise<string> {
     resolveId: (id: string) => (id === input ? id : undefined),
     load: (id: string) => (id === input ? text : undefined),
   };
-  return inOneFile(
-    { input, platform: 'browser', plugins: [entry] },
-    { format: 'esm', minify: true, comments: false },
-  );
+  return inOneFile({ input, platform: 'browser', plugins: [entry] }, small);
 }
 
 mkdirSync(path.join(folder, 'modules'), { recursive: true });
 for (const chosen of choices) {
   if (chosen.length > 0) writeFileSync(path.join(folder, `${chosen.join('-')}.js`), await player(chosen));
 }
+const wasm = await inOneFile({ input: path.join(source, 'wasm.ts'), platform: 'browser' }, small);
+writeFileSync(path.join(folder, 'modules', 'wasm.js'), wasm);
 // The package koffi is asked for when this runs. Nobody downloads it to a page, so it stays readable.
 const cuda = await inOneFile({ input: path.join(source, 'cuda.ts'), platform: 'node' }, { format: 'esm' });
 writeFileSync(path.join(folder, 'modules', 'cuda.js'), cuda);

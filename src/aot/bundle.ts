@@ -63,8 +63,14 @@ export interface BundleOptions {
 export interface Player {
   /** A module that exports `load(options)`. */
   readonly script: string;
-  /** By name: `cuda.js`. */
+  /** By name, as `modulesOf` has them. */
   readonly modules: ReadonlyMap<string, string>;
+}
+
+/** Names of the files that `index.js` loads for some of these targets alone. */
+export function modulesOf(targets: readonly BundleTarget[]): string[] {
+  const apart = targets.filter((target) => target === 'cuda' || (target === 'wasm' && targets.length > 1));
+  return apart.map((target) => `${target}.js`);
 }
 
 export type FindSchedules = (

@@ -115,6 +115,14 @@ export function guideOf(
     open.length === 0
       ? ''
       : `${open.join('')} Which of them a call is of, its elements tell by their number; where they do not, give\n\`{ data, shape }\`.\n`;
+  const own = { cuda: 'CUDA', webgpu: 'WebGPU', wasm: 'WebAssembly' };
+  const apart = targets
+    .filter((target) => files.has(`${target}.js`))
+    .map((target) => {
+      const size = sum((path) => path === `${target}.js`);
+      return `| \`${target}.js\` | what ${own[target]} needs besides (${size}); loaded where that is taken |\n`;
+    })
+    .join('');
   return `# ${title}
 
 Made by ${producer}, for ${listed(targets)}. ${hasCuda ? 'CUDA runs in Node, by way of the package koffi (`npm install koffi`); else the' : 'The'} folder needs no package: serve it, or import it in Node 20 or newer.
@@ -137,7 +145,7 @@ ${shapes}
 | file | what it is |
 | --- | --- |
 | \`index.js\`, \`index.d.ts\` | the code (${sum((path) => path === 'index.js')}) and its types |
-${hasCuda ? `| \`cuda.js\` | what CUDA needs besides (${sum((path) => path === 'cuda.js')}); other targets never load it |\n` : ''}| \`program.json\` | calls, buffers and steps |
+${apart}| \`program.json\` | calls, buffers and steps |
 | \`kernels/\` | the kernels as they run (${sum((path) => path.startsWith('kernels/'))})${compiled} |
 ${weights.length === 0 ? '' : `| \`*.safetensors\` | ${weights.length} weights (${sum((path) => path.endsWith('.safetensors'))}) |\n`}${
     targets.includes('wasm')

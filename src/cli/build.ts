@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { bundleOf, type Player } from '../aot/bundle.ts';
+import { bundleOf, modulesOf, type Player } from '../aot/bundle.ts';
 import { findImageCompiler, type ImageCompiler } from '../aot/cuda-images.ts';
 import { cudaTargetFor, usualArchs } from '../aot/cuda-target.ts';
 import { SinterError } from '../errors.ts';
@@ -37,6 +37,8 @@ export interface BuildResult {
   /** Bytes of `index.js`, and gzipped, and of all files. */
   readonly script: number;
   readonly scriptGzip: number;
+  /** Bytes, gzipped, of the files that it loads for some targets alone. */
+  readonly modulesGzip: Readonly<Record<string, number>>;
   readonly total: number;
 }
 
@@ -140,6 +142,8 @@ export const buildCommand: Command = {
       await writeFile(join(out, path), content);
     }
     const script = Buffer.from(files.get('index.js')!);
+    const gzipped = (path: string): number => gzipSync(files.get(path)!, { level: 9 }).length;
+    const modules = modulesOf(targets);
     const sizes = [...files].map(([path, content]) => [path, Buffer.byteLength(content)] as const);
     const kernelsOf = (target: BundleTarget): number =>
       programsOf(manifest, target).reduce((sum, { kernels }) => sum + kernels.length, 0);
@@ -153,7 +157,8 @@ export const buildCommand: Command = {
       ...(schedules !== undefined && { tuned: schedules.counts() }),
       weights: manifest.weights.length,
       script: script.length,
-      scriptGzip: gzipSync(script, { level: 9 }).length,
+      scriptGzip: gzipped('index.js'),
+      modulesGzip: Object.fromEntries(modules.map((name) => [name, gzipped(name)])),
       total: sizes.reduce((sum, [, bytes]) => sum + bytes, 0),
     };
     if (values['json'] === true) {
@@ -172,12 +177,11 @@ export const buildCommand: Command = {
       ],
       ['weights', bytes((path) => path.endsWith('.safetensors')), `${result.weights} tensors`],
     ];
-    if (result.archs !== undefined)
-      rows.splice(1, 0, [
-        'cuda.js',
-        bytes((path) => path === 'cuda.js'),
-        compiledFor(result.archs, compiler),
-      ]);
+    const about = (name: string): string =>
+      result.archs !== undefined && name === 'cuda.js'
+        ? compiledFor(result.archs, compiler)
+        : `loaded where that is taken, ${showBytes(gzipped(name))} gzipped`;
+    rows.splice(1, 0, ...modules.map((name) => [name, bytes((path) => path === name), about(name)]));
     output.line(
       `wrote ${out}\n\n${table(['file', 'size', 'what it is'], rows, [1])}\n\n${join(out, 'README.md')} shows how to use it`,
     );
@@ -232,8 +236,6 @@ async function playerFor(targets: readonly BundleTarget[]): Promise<Player> {
   if (folder === undefined)
     throw new SinterError('E_STATE', `${folders[0]!.pathname} is not there\n  try: npm run build`);
   const read = (name: string): Promise<string> => readFile(new URL(name, folder), 'utf8');
-  return {
-    script: await read(`${targets.join('-')}.js`),
-    modules: new Map(targets.includes('cuda') ? [['cuda.js', await read('modules/cuda.js')]] : []),
-  };
+  const modules = modulesOf(targets).map(async (name) => [name, await read(`modules/${name}`)] as const);
+  return { script: await read(`${targets.join('-')}.js`), modules: new Map(await Promise.all(modules)) };
 }

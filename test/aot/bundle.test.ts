@@ -191,8 +191,10 @@ describe.each(Object.keys(places))('on %s', (place) => {
 describe('the folder', () => {
   test('has code that imports nothing, of few bytes', async () => {
     const script = bundle.files.get('index.js') as string;
-    // But for the file that runs it on CUDA, when that is wanted.
-    expect(script.replace('import(new URL(`cuda.js`', '')).not.toMatch(/\bimport\s*(?:[{*"'(]|\w+\s+from)/);
+    // But for the files that run it on CUDA or WebAssembly, when that is wanted.
+    expect(script.replaceAll(/import\(new URL\(`(?:cuda|wasm)\.js`/g, '')).not.toMatch(
+      /\bimport\s*(?:[{*"'(]|\w+\s+from)/,
+    );
     const sizes = { webgpu: 6, wasm: 8 } as const;
     for (const [target, kilobytes] of Object.entries(sizes)) {
       const alone = await built([points[1]!], { state: perceptron.state, targets: [target as 'wasm'] });
@@ -200,6 +202,10 @@ describe('the folder', () => {
       console.log(`index.js for ${target}: ${bytes} bytes gzipped`);
       expect(bytes).toBeLessThanOrEqual(1000 * kilobytes);
     }
+    // Both have what one of them needs in a file beside.
+    const both = await built([points[1]!], { state: perceptron.state });
+    expect([...both.files.keys()].filter((name) => /^\w+\.js$/.test(name))).toEqual(['index.js', 'wasm.js']);
+    expect(gzipSync(both.files.get('index.js') as string, { level: 9 }).length).toBeLessThanOrEqual(6000);
   });
 
   test('runs what its README shows, where there is nothing else', async () => {

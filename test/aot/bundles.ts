@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { bundleOf, type Bundle, type BundleOptions, type Player } from '../../src/aot/bundle.ts';
+import { bundleOf, modulesOf, type Bundle, type BundleOptions, type Player } from '../../src/aot/bundle.ts';
 import type { EntryPoint } from '../../src/aot/entry.ts';
 import type { OpenPoint } from '../../src/aot/sizes.ts';
 import type { BundleTarget } from '../../src/player/manifest.ts';
@@ -25,7 +25,7 @@ export function player(targets: readonly BundleTarget[]): Player {
   const read = (name: string): string => fs.readFileSync(path.join(folder, name), 'utf8');
   return {
     script: read(`${targets.join('-')}.js`),
-    modules: new Map(targets.includes('cuda') ? [['cuda.js', read('modules/cuda.js')]] : []),
+    modules: new Map(modulesOf(targets).map((name) => [name, read(`modules/${name}`)])),
   };
 }
 
