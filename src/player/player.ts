@@ -4,7 +4,7 @@
 import { SinterError } from '../errors.ts';
 import { readPieces, readWhole } from './files.ts';
 import type { Machine, Place, Run } from './machine.ts';
-import type { BundledProgram, BundleTarget, Entry, EntryInput, Manifest, TensorType } from './manifest.ts';
+import type { BundledProgram, BundleTarget, Entry, EntryInput, Manifest, TensorInput } from './manifest.ts';
 import { moved, placesOf } from './places.ts';
 import { bytesOf, fits, fromBytes, misfit, toBytes, type Data, type Given } from './values.ts';
 import { WeightWriter } from './weights.ts';
@@ -95,6 +95,9 @@ interface Ready<M> {
   readonly run: Run<M>;
 }
 
+/** Milliseconds of rehearsals after which programs of open sizes are not rehearsed any more. */
+const mostRehearsal = 500;
+
 class LoadedModel<M> implements LoadingModel {
   readonly target: BundleTarget;
   readonly description: string;
@@ -104,6 +107,7 @@ class LoadedModel<M> implements LoadingModel {
   #weights: readonly (Place<M> | undefined)[] = [];
   #seed = entropy();
   #counter = 0n;
+  #rehearsed = 0;
   #disposed = false;
 
   constructor(manifest: Manifest, target: BundleTarget, machine: Machine<M>) {
@@ -158,18 +162,28 @@ class LoadedModel<M> implements LoadingModel {
       Object.assign(this, { [name]: (inputs: Inputs) => this.#call(name, inputs) });
   }
 
-  /** Runs programs once, so that the engine has made its code when the first call comes; what they change is put back. */
+  /**
+   * Runs programs once, so that the engine has made its code when the first call comes; what they change is put back. Of many sizes the
+   * last are left to their first calls.
+   */
   async #rehearse(programs: readonly Ready<M>[]): Promise<void> {
-    const changed = new Set(
-      programs.flatMap(({ program }) => program.ports.updates.map(({ weight }) => weight)),
+    const changed = new Map(
+      programs.flatMap(({ program: { ports, buffers } }) =>
+        ports.updates.map(({ weight, buffer }) => [weight, buffers[buffer]!.bytes]),
+      ),
     );
     const kept = await Promise.all(
-      [...changed].map(async (weight) => {
+      [...changed].map(async ([weight, bytes]) => {
         const place = this.#weights[weight]!;
-        return { place, bytes: await this.#machine.read(place, wholeWords(this.#manifest.weights[weight]!)) };
+        return { place, bytes: await this.#machine.read(place, bytes) };
       }),
     );
-    for (const { program, run } of programs) await run(new Int32Array(program.ports.scalars.length), []);
+    for (const { program, run } of programs) {
+      if (this.#rehearsed > mostRehearsal && Object.keys(program.sizes).length > 0) continue;
+      const start = performance.now();
+      await run(new Int32Array(program.ports.scalars.length), []);
+      this.#rehearsed += performance.now() - start;
+    }
     for (const { place, bytes } of kept) this.#machine.write(place, bytes);
   }
 
@@ -186,11 +200,10 @@ class LoadedModel<M> implements LoadingModel {
     const all = this.#ready.filter((ready) => ready.name === name);
     const fitting = all.filter((ready) => entry.inputs.every((input) => isGiven(input, ready)));
     if (fitting.length === 1) return this.#run(entry, fitting[0]!, inputs);
-    const tensors = entry.inputs.filter((input) => input.kind === 'tensor');
     const strange =
-      tensors.find((input) => !all.some((ready) => isGiven(input, ready))) ??
-      tensors.find(({ shape }) => shape.some((size) => typeof size === 'string'))!;
-    throw misfit(name, strange, inputs[strange.name], entry.built);
+      entry.inputs.find((input) => !all.some((ready) => isGiven(input, ready))) ??
+      entry.inputs.find((input) => 'shape' in input && input.shape.some((size) => typeof size === 'string'));
+    throw misfit(name, strange as TensorInput, inputs[strange!.name], entry.built);
   }
 
   async #run(
@@ -272,11 +285,6 @@ class LoadedModel<M> implements LoadingModel {
     });
     return words;
   }
-}
-
-/** Bytes of a weight, rounded up: what memory is written in. */
-function wholeWords(weight: TensorType): number {
-  return 4 * Math.ceil(bytesOf(weight) / 4);
 }
 
 /** A seed that differs from page to page. */

@@ -31,6 +31,7 @@ class Wasm implements Machine<number> {
   /** Address 0 stands for nothing. */
   #end = 256;
   #kernels = 0;
+  #scratch = { address: 0, bytes: 0 };
 
   constructor(memory: WebAssembly.Memory, pool: Pool | undefined) {
     this.#memory = memory;
@@ -69,8 +70,9 @@ class Wasm implements Machine<number> {
     const block = this.allocate(4 * Math.max(1, program.scalars.length));
     const cuts = cutsOf(program, this.#pool?.threads ?? 1);
     // Kernels run one after another, and so share what each thread has for itself.
-    const own = Math.max(0, ...program.kernels.map(scratchOf));
-    const scratch = own === 0 ? 0 : this.allocate((this.#pool?.threads ?? 1) * own);
+    const own = (this.#pool?.threads ?? 1) * Math.max(0, ...program.kernels.map(scratchOf));
+    if (own > this.#scratch.bytes) this.#scratch = { address: this.allocate(own), bytes: own };
+    const scratch = this.#scratch.address;
     const single = program.scalars.flatMap(({ input }, slot) =>
       input === undefined ? [] : [this.#copy(address(program.inputs[input]!), block + 4 * slot, 4)],
     );
