@@ -16,7 +16,7 @@ export type Result = Tensor | Value | undefined | readonly (Tensor | Value | und
 export interface Row {
   /** The opset versions in which its meaning changed, ascending. */
   readonly since: readonly number[];
-  /** Inputs whose elements the row needs on the host: shapes, axes, pads. Those from a negative place on count from there. */
+  /** Inputs whose elements the row needs on the host: shapes, axes, pads. Attributes may tell which. */
   readonly host?: readonly number[] | 'all' | ((attributes: Attributes) => readonly number[]);
   /** Draws random numbers, so that it is never computed ahead. */
   readonly random?: true;
