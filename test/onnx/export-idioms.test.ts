@@ -80,6 +80,17 @@ const rows: readonly Row[] = [
     () => [sn.randn([2, 3, 4]), sn.randn([2, 5, 4]), sn.randn([2, 5, 4])],
     ['Transpose', 'MatMul', 'Mul', 'Softmax', 'MatMul'],
   ],
+  [
+    'scores of attention under a mask that hides all from some',
+    (q, k, v, mask) => sn.scaledDotProductAttention(q!, k!, v!, { mask: mask! }),
+    () => [
+      sn.randn([2, 3, 4]),
+      sn.randn([2, 5, 4]),
+      sn.randn([2, 5, 4]),
+      sn.tensor([1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0], { shape: [3, 5] }).cast('bool'),
+    ],
+    ['Transpose', 'MatMul', 'Mul', 'Where', 'Softmax', 'Where', 'MatMul'],
+  ],
 ];
 
 describe.each(rows)('%s', (_, fn, inputs, nodes) => {

@@ -7,6 +7,9 @@ import type { Op } from '../../ir/ops.ts';
 import { constantOf } from '../../ir/passes/pattern.ts';
 import { sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import * as sn from '../../tensor/ops/all.ts';
+import { attentionWeights } from '../../tensor/ops/attention.ts';
+import { largest } from '../../tensor/ops/formula.ts';
+import { apply } from '../../tensor/ops/operand.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { AttributeValues, Emitter, Val } from './emitter.ts';
 import { operandsOf, type Candidate } from './pattern.ts';
@@ -96,6 +99,26 @@ const softmax =
       spell: (e, x) => e.move(op, [e.expand(x, shape)], shape, { axis }),
     };
   };
+
+/** The weights of attention under a mask: a row that sees nothing has none. */
+const maskedSoftmax: Guess = (node) => {
+  const shape = dims(node);
+  if (node.inputs[0]!.op !== 'where' || shape.length === 0) return undefined;
+  const { dtype } = node;
+  return {
+    key: 'masked Softmax',
+    operands: [
+      { dtype, shape },
+      { dtype: 'bool', shape },
+    ],
+    call: (scores, seen) => apply([scores, seen], (b, x, mask) => attentionWeights(b, x, mask, false)),
+    spell: (e, scores, seen) => {
+      const visible = e.expand(e.where(seen, scores, e.scalar(-largest[dtype]!, dtype)), shape);
+      const weights = e.move('Softmax', [visible], shape, { axis: shape.length - 1 });
+      return e.where(seen, weights, e.scalar(0, dtype));
+    },
+  };
+};
 
 /** What is added to the variance under the root. */
 function epsilonOf(node: Node): number | undefined {
@@ -189,7 +212,7 @@ const guesses: Readonly<Partial<Record<Op, readonly Guess[]>>> = {
     batchNorm('ours'),
     batchNorm('imported'),
   ],
-  div: [softmax('Softmax', sn.softmax)],
+  div: [softmax('Softmax', sn.softmax), maskedSoftmax],
   sub: [softmax('LogSoftmax', sn.logSoftmax)],
   eq: [testOfFloat('IsInf', sn.isInf, (e, x) => e.test('IsInf', [x]))],
   ne: [

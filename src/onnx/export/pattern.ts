@@ -19,8 +19,23 @@ export interface Candidate {
   readonly call: (...operands: Tensor[]) => Tensor;
 }
 
+interface Pattern {
+  readonly graph: Graph;
+  /** Which operand each parameter stands for: graphs have them in the order in which they are met. */
+  readonly places: readonly number[];
+}
+
 /** Traced candidates by what decides them. */
-export type Patterns = Map<string, Graph>;
+export type Patterns = Map<string, Pattern>;
+
+function patternOf({ operands, call }: Candidate): Pattern {
+  const { graph, inputs } = traceFunction(
+    call,
+    operands.map(({ dtype, shape }) => zeros(shape, { dtype })),
+  );
+  const places = inputs.map(({ origin }) => (origin.kind === 'argument' ? origin.leaf : -1));
+  return { graph: canonical(graph), places };
+}
 
 /** The operands of the call whose result this node is; undefined where it is of no such call. */
 export function operandsOf(
@@ -30,19 +45,18 @@ export function operandsOf(
 ): readonly Node[] | undefined {
   const types = candidate.operands.map(({ dtype, shape }) => `${dtype}[${shape.join()}]`);
   const key = `${candidate.key} ${types.join()}`;
-  let graph = patterns.get(key);
-  if (graph === undefined) {
-    const stand = candidate.operands.map(({ dtype, shape }) => zeros(shape, { dtype }));
-    graph = canonical(traceFunction(candidate.call, stand).graph);
-    patterns.set(key, graph);
-  }
+  const pattern = patterns.get(key) ?? patternOf(candidate);
+  patterns.set(key, pattern);
+  const { graph, places } = pattern;
   // With some settings an operation is a simpler one, or none.
   if (graph.outputs[0]!.op !== node.op) return undefined;
   const bound = new Map<Node, Node>();
   if (!fits(graph.outputs[0]!, node, bound)) return undefined;
-  const inOrder = graph.parameters.map((parameter) => bound.get(parameter as Node));
-  const isWhole = inOrder.length === candidate.operands.length && inOrder.every((one) => one !== undefined);
-  return isWhole ? inOrder.map((one) => one!) : undefined;
+  const found = candidate.operands.map((_, operand) => {
+    const parameter = graph.parameters[places.indexOf(operand)];
+    return parameter === undefined ? undefined : bound.get(parameter as Node);
+  });
+  return found.every((one) => one !== undefined) ? found : undefined;
 }
 
 /** Lays a pattern over a node; binds the pattern's nodes to those under them. */

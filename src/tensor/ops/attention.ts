@@ -69,7 +69,7 @@ export function scaledDotProductAttention(
     // Scores of 16-bit floats stay in f32, and the softmax of them: the dot gives its accumulator.
     const wide = formula.wideType(dtype);
     const scores = mul(b, matmulNodes(b, cast(b, query, dtype), turned, wide), scale);
-    const weights = weightsOf(b, scores, m, isCausal);
+    const weights = attentionWeights(b, scores, m, isCausal);
     const kept = dropout === 0 ? weights : dropoutOf(b, weights, dropout);
     // Matrix units multiply what is as narrow as the values: weights are rounded to that, sums are not.
     return cast(b, matmulNodes(b, cast(b, kept, dtype), cast(b, value, dtype), wide), dtype);
@@ -111,7 +111,12 @@ function visible(b: GraphBuilder, scores: Node, mask: Node | undefined, isCausal
  * Softmax over the visible keys: e^(x − m) / Σ e^(x − m), where only those count. The maximum takes the least finite score
  * for others, so that no row is −∞ − −∞, and a sum of nothing counts as 1: a row that sees nothing gives zeros.
  */
-function weightsOf(b: GraphBuilder, scores: Node, mask: Node | undefined, isCausal: boolean): Node {
+export function attentionWeights(
+  b: GraphBuilder,
+  scores: Node,
+  mask: Node | undefined,
+  isCausal: boolean,
+): Node {
   const shape = dims(scores);
   const last = shape.length - 1;
   const seen = visible(b, scores, mask, isCausal);
