@@ -132,7 +132,7 @@ export function misfit(entry: string, input: TensorInput, value: unknown, built?
     else if (open && more.length === 0)
       got += `, ${open} ${data.length / product(shapeAt(input, { [open]: 1 }))}`;
   }
-  if (built) got += `\n  built for ${built}\n  try: { data, shape }`;
+  if (built) got += `\n  built for ${built}${shape ? '' : '\n  try: { data, shape }'}`;
   return new SinterError(
     built ? 'E_SHAPE' : 'E_VALUE',
     `${entry}: ${name} is ${dtype}[${own.join(', ')}]: expected ${arrays[dtype].name}${open ? '' : ` of ${product(own as number[])}`}, got ${got}`,
