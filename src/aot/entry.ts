@@ -7,7 +7,7 @@ import type { EntryInput, ScalarSource, TensorType } from '../player/manifest.ts
 import type { Handle } from '../tensor/handle.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { ScalarOrigin } from '../tensor/trace.ts';
-import { traceFlat, type Source, type Traced } from '../tensor/trace-function.ts';
+import { traceFlat, withAllParameters, type Source, type Traced } from '../tensor/trace-function.ts';
 import { flatten, type Flat } from '../tensor/tree.ts';
 import { argumentNames, outputName, pathsOf } from './names.ts';
 import type { WeightTable } from './weights.ts';
@@ -82,7 +82,7 @@ export function traceEntry(
   const hasState = state !== undefined;
   const { fn, inputs: examples } = (isNarrow ? point.narrow : undefined) ?? point;
   const flat = flatten(hasState ? [state, ...examples] : examples, 'build');
-  const traced = traceFlat(fn, flat);
+  const traced = withAllParameters(traceFlat(fn, flat), flat.leaves);
   const names = argumentNames(point.fn, flat, hasState);
   const isOfState = (leaf: number): boolean => hasState && flat.paths[leaf]!.startsWith('[0]');
 
@@ -115,14 +115,10 @@ export function traceEntry(
   const renumbered = new Map(kept.map((output, i) => [output, i]));
   const settled = (from: Result): Result =>
     'output' in from ? { output: renumbered.get(from.output)! } : from;
-  const computed = traced.graph.parameters.length - traced.scalarIndices.size;
   const tensors = traced.graph.parameters.filter((_, i) => !traced.scalarIndices.has(i));
-  for (const { from } of [...outputs, ...updates])
-    if ('input' in from && from.input >= computed)
-      throw unsupported(point, 'returns a value that it does nothing with');
   const flag = overflow.map(({ from }) => settled(from)).find((from) => 'output' in from);
   const wiring: Wiring = {
-    wires: wires.slice(0, computed),
+    wires,
     sources: traced.scalars.map((origin) => scalarSource(origin, flat, placeOfLeaf)),
     results: outputs.map(({ from }) => settled(from)),
     updates: updates.map(({ weight, from }) => ({ weight, from: settled(from) })),
@@ -214,8 +210,7 @@ function results(
     const node =
       leaf.kind === 'output'
         ? traced.graph.outputs[leaf.index]!
-        : traced.graph.parameters.filter((_, k) => !traced.scalarIndices.has(k))[leaf.index];
-    if (node === undefined) throw unsupported(point, `returns ${name}, which it does nothing with`);
+        : traced.graph.parameters.filter((_, k) => !traced.scalarIndices.has(k))[leaf.index]!;
     outputs.push({ name, dtype: node.dtype, shape: node.shape as readonly number[], from: from(leaf) });
   });
   if (stateReturned.length > 0) {

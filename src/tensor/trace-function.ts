@@ -2,7 +2,7 @@
 // each output: hand it back in the result tree, or give it to a tensor that the function assigned.
 
 import { SinterError, TensorError } from '../errors.ts';
-import type { Graph, Node } from '../ir/graph.ts';
+import { GraphBuilder, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Handle } from './handle.ts';
 import { handleOf, Tensor } from './tensor.ts';
 import { here, withTrace } from './recording.ts';
@@ -144,6 +144,19 @@ function finish(trace: Trace, result: Flat): Traced {
     counts: trace.counts,
     tracked,
   };
+}
+
+/** The same with a parameter for every input, those that are only handed through as well. `leaves` are the arguments' own. */
+export function withAllParameters(traced: Traced, leaves: readonly unknown[]): Traced {
+  const parameters = [...traced.graph.parameters];
+  const builder = new GraphBuilder();
+  for (const { origin } of traced.inputs.slice(parameters.length - traced.scalars.length)) {
+    const { dtype, shape } = origin.kind === 'captured' ? origin.handle : (leaves[origin.leaf] as Tensor);
+    const index = parameters.length;
+    const attrs = { index, name: `through${index}`, dtype, shape };
+    parameters.push(builder.add('parameter', [], attrs) as NodeOf<'parameter'>);
+  }
+  return { ...traced, graph: { ...traced.graph, parameters } };
 }
 
 function effectsOf(slot: Slot, sourceOf: (handle: Handle) => Source): Effect[] {

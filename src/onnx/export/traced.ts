@@ -3,10 +3,10 @@
 
 import { outputName, pathsOf } from '../../aot/names.ts';
 import { SinterError } from '../../errors.ts';
-import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
+import type { Graph, Node } from '../../ir/graph.ts';
 import type { Handle } from '../../tensor/handle.ts';
 import { Tensor } from '../../tensor/tensor.ts';
-import type { Input, Traced } from '../../tensor/trace-function.ts';
+import { withAllParameters, type Input, type Traced } from '../../tensor/trace-function.ts';
 import type { Val } from './emitter.ts';
 
 /** What a parameter of the graph stands for. */
@@ -30,11 +30,12 @@ export function portType(leaf: unknown): Pick<Val, 'dtype' | 'shape'> | undefine
 }
 
 /** The program of a function traced on these arguments. Throws E_UNSUPPORTED where it does more than compute what it returns. */
-export function programOf(traced: Traced, leaves: readonly unknown[]): Program {
+export function programOf(partial: Traced, leaves: readonly unknown[]): Program {
+  const traced = withAllParameters(partial, leaves);
   if (traced.effects.some(({ part, source }) => part === 'value' && source !== undefined))
     throw refused('assigns to a tensor: return the new value instead');
   const tensors = traced.inputs.map(sourceOfInput);
-  const parameters = [...traced.graph.parameters];
+  const { parameters } = traced.graph;
   const sources: Source[] = [];
   const nodes: Node[] = [];
   let [next, nextScalar] = [0, 0];
@@ -47,19 +48,6 @@ export function programOf(traced: Traced, leaves: readonly unknown[]): Program {
     nodes.push(parameter as Node);
     sources.push(tensors[next++]!);
   });
-  // Inputs that are only handed through have no parameter yet.
-  const builder = new GraphBuilder();
-  for (; next < tensors.length; next++) {
-    const attrs = {
-      index: parameters.length,
-      name: `through${next}`,
-      ...typeOfInput(traced.inputs[next]!, leaves),
-    };
-    const parameter = builder.add('parameter', [], attrs);
-    parameters.push(parameter as NodeOf<'parameter'>);
-    nodes.push(parameter as Node);
-    sources.push(tensors[next]!);
-  }
   const outputs: Node[] = [];
   const results = pathsOf(traced.structure).map((path, i) => {
     const leaf = traced.results[i]!;
@@ -76,11 +64,6 @@ function sourceOfInput({ origin, part }: Input): Source {
   return origin.kind === 'captured'
     ? { kind: 'captured', handle: origin.handle }
     : { kind: 'argument', leaf: origin.leaf };
-}
-
-function typeOfInput({ origin }: Input, leaves: readonly unknown[]): Pick<Handle, 'dtype' | 'shape'> {
-  const { dtype, shape } = origin.kind === 'captured' ? origin.handle : (leaves[origin.leaf] as Tensor);
-  return { dtype, shape };
 }
 
 function refused(problem: string): SinterError {
