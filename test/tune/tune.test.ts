@@ -19,7 +19,7 @@ import { device as current } from '../../src/tensor/device.ts';
 import { parseBook } from '../../src/tune/book.ts';
 import { scheduleKey } from '../../src/tune/key.ts';
 import { measurePrograms } from '../../src/tune/measure.ts';
-import { schedulesFor } from '../../src/tune/tune.ts';
+import { fastest, schedulesFor } from '../../src/tune/tune.ts';
 import { Sketch } from '../codegen/cases.ts';
 
 let folder: string;
@@ -33,6 +33,15 @@ afterAll(() => {
   sn.setDevice(undefined);
   device.destroy();
   fs.rmSync(folder, { recursive: true, force: true });
+});
+
+test.for<[string, readonly number[], number | undefined]>([
+  ['noise', [10, 9.8, 12], 0],
+  ['what is clearly faster', [10, 9, 12], 1],
+  ['a choice that does not run', [Infinity, 12, 11], 2],
+  ['nothing that runs', [Infinity, Infinity], undefined],
+])("the model's choice gives way to others but for noise: %s", ([, times, expected]) => {
+  expect(fastest(times)).toBe(expected);
 });
 
 function product(): Graph {
