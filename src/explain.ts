@@ -89,7 +89,8 @@ export function lower(
 /** The machine that kernels of a language are lowered for. */
 const lowerings: Readonly<Record<string, Target>> = { wgsl: gpuTarget, cuda: cudaTarget, wasm: wasmTarget };
 
-function loweringTarget({ target = 'wgsl', software = false }: LowerOptions): Target {
+/** The target that `lower` generates kernels for. Throws E_UNSUPPORTED where there is none. */
+export function loweringTarget({ target = 'wgsl', software = false }: LowerOptions): Target {
   const profile = Object.hasOwn(lowerings, target) ? lowerings[target] : undefined;
   if (profile === undefined) {
     const known = Object.keys(lowerings).join(', ');

@@ -46,8 +46,9 @@ export const explainCommand: Command = {
     'sinter explain --workload gptBlockForward --json',
   ],
   run: async (values, output) => {
-    const { name, subject, args } = await chosenProgram(values, 'explain');
-    const explanation = explainFor(await chosenTarget(values), subject, ...args);
+    const target = await chosenTarget(values);
+    const { name, subject, args } = await chosenProgram(values, 'explain', target.dtypes);
+    const explanation = explainFor(target, subject, ...args);
     const kernel = chosenKernel(explanation, text(values, 'kernel'));
     const file = text(values, 'html');
     if (file !== undefined) {

@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { lower } from '../explain.ts';
+import { lower, loweringTarget } from '../explain.ts';
 import { chosenProgram, programDetails, programOperand, programOptions } from './choice.ts';
 import { text, type Command } from './command.ts';
 
@@ -30,9 +30,10 @@ export const lowerCommand: Command = {
     'sinter lower --workload softmax --target cuda',
   ],
   run: async (values, output) => {
-    const { subject, args } = await chosenProgram(values, 'lower');
     const target = text(values, 'target') ?? 'wgsl';
-    const kernels = lower(subject, args, { target, software: values['software'] === true });
+    const options = { target, software: values['software'] === true };
+    const { subject, args } = await chosenProgram(values, 'lower', loweringTarget(options).dtypes);
+    const kernels = lower(subject, args, options);
     const folder = text(values, 'out');
     if (folder === undefined) {
       if (values['json'] === true) output.line(JSON.stringify(kernels));
