@@ -31,6 +31,7 @@ import { groupShape } from './codegen/together.ts';
 import { apart, planMemory, type MemoryPlan } from './schedule/memory.ts';
 import { spreadOverParts } from './schedule/concat.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
+import { packSmallIntegers } from './schedule/small-integers.ts';
 import { splitScatters } from './schedule/scatter.ts';
 import { splitSorts } from './schedule/sort.ts';
 import { splitFolds } from './schedule/split.ts';
@@ -92,6 +93,11 @@ export interface Pass {
 /** Every pass, in order. Each is pure and keeps the meaning of the graph. */
 export const passes: readonly Pass[] = [
   { name: 'dropMarkers', guarantees: 'no stopGradient or customVjp', run: dropMarkers },
+  {
+    name: 'packSmallIntegers',
+    guarantees: 'no integers of 8 or 16 bits where the target has none',
+    run: packSmallIntegers,
+  },
   { name: 'canonicalise', guarantees: 'constants on the right, views merged', run: canonicalise },
   { name: 'foldConstants', guarantees: 'no operation on constants alone', run: foldConstants },
   { name: 'simplify', guarantees: 'no operation that is exactly its operand', run: simplify },

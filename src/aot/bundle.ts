@@ -31,7 +31,6 @@ import {
 import { guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
 import { distinct, openEntry, type OpenPoint } from './sizes.ts';
 import { isPacked, pack, partsOf, type WeightFormat } from './formats.ts';
-import { overWords } from './small-integers.ts';
 import { overStored, type Stored } from './storage.ts';
 import { WeightTable, weightFiles } from './weights.ts';
 
@@ -229,13 +228,12 @@ function isSame(one: HostTensor, other: HostTensor): boolean {
 /** An entry's program for a target; its kernels become files, equal ones the same. */
 async function bundled(
   name: string,
-  { graph: recorded, scalars, donate, wiring, inputs: given }: TracedEntry,
+  { graph, scalars, donate, wiring, inputs: given }: TracedEntry,
   target: BundleTarget,
   options: BundleOptions,
   files: Map<string, string | Uint8Array>,
 ): Promise<Omit<BundledProgram, 'sizes'>> {
   const { cuda, targets } = targetsOf(options);
-  const graph = overWords(recorded, targets[target].dtypes);
   const schedules = await options.schedules?.(target, graph, targets[target], { scalars, donate });
   const { program } = compileGraph(graph, targets[target], {
     scalars,

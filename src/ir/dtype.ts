@@ -67,6 +67,13 @@ export function isInteger(dtype: DType): boolean {
   return kind === 'int' || kind === 'uint';
 }
 
+export type SmallInteger = 'i8' | 'u8' | 'i16' | 'u16';
+
+/** Integers of fewer than 32 bits. */
+export function isSmallInteger(dtype: DType): dtype is SmallInteger {
+  return isInteger(dtype) && info[dtype].bytes < 4;
+}
+
 /** 64-bit integers hold `bigint` values on the host. */
 export function isWide(dtype: DType): dtype is 'i64' | 'u64' {
   return dtype === 'i64' || dtype === 'u64';

@@ -9,14 +9,14 @@ import { dims, type GraphBuilder, type Node } from '../ir/graph.ts';
 export function shortBitcast(node: Node, [x]: readonly Node[], b: GraphBuilder): Node | undefined {
   if (node.op !== 'bitcast' || x === undefined || dtypeBytes(node.dtype) !== 2) return undefined;
   if (!isFloat(node.dtype) && !isFloat(x.dtype)) return undefined;
-  const bits = bitsOf(b, x);
+  const bits = shortBits(b, x);
   if (node.dtype === 'f16') return halfOf(b, bits);
   if (node.dtype === 'bf16') return cast(b, reinterpret(b, binary(b, 'shl', bits, 16), 'f32'), 'bf16');
   return cast(b, bits, node.dtype);
 }
 
 /** Bits of 16-bit elements, as u32. */
-function bitsOf(b: GraphBuilder, x: Node): Node {
+export function shortBits(b: GraphBuilder, x: Node): Node {
   if (!isFloat(x.dtype)) return binary(b, 'and', cast(b, x, 'u32'), 0xffff);
   const wide = reinterpret(b, cast(b, x, 'f32'), 'u32');
   if (x.dtype === 'bf16') return binary(b, 'shr', wide, 16);

@@ -3,7 +3,7 @@
 
 import { SinterError } from '../errors.ts';
 import { binary, cast, full } from '../ir/build.ts';
-import { dtypeBytes, dtypeKind, integerRange, isInteger } from '../ir/dtype.ts';
+import { dtypeBytes, dtypeKind, dtypes, integerRange, isSmallInteger, type DType } from '../ir/dtype.ts';
 import { dims, rewrite, topological, type Graph, type GraphBuilder, type Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import { combineMonoid } from '../ir/scalar.ts';
@@ -14,6 +14,8 @@ import type { Target } from './target.ts';
 /** Refuses dtypes the target cannot compute with, then rewrites what templates leave out. */
 export function legalise(graph: Graph, target: Target): Graph {
   const nodes = topological(graph.outputs);
+  // Small integers were packed where they are lacking.
+  const isKnown = (dtype: DType): boolean => target.dtypes.includes(dtype) || isSmallInteger(dtype);
   for (const node of nodes) {
     if (target.dtypes.includes(node.dtype)) continue;
     // A value from outside is no operation of the user's: what first reads it is.
@@ -21,7 +23,7 @@ export function legalise(graph: Graph, target: Target): Graph {
     const { op } = (isSource ? nodes.find((reader) => reader.inputs.includes(node)) : undefined) ?? node;
     throw new SinterError(
       'E_UNSUPPORTED',
-      `${op}: ${showType(node)} is not supported on ${target.name}, which has ${target.dtypes.join(', ')}\n` +
+      `${op}: ${showType(node)} is not supported on ${target.name}, which has ${dtypes.filter(isKnown).join(', ')}\n` +
         `  try: setDevice('wasm'), which has every dtype, or cast to f32 or i32`,
     );
   }
@@ -81,7 +83,7 @@ function concatTree(node: Node, inputs: readonly Node[], b: GraphBuilder, target
 /** Integers narrower than a register fold in one, whose identities are beyond their range, and are cut once. */
 function wideFold(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | undefined {
   if (node.op !== 'reduce' && node.op !== 'scan') return undefined;
-  if (!isInteger(node.dtype) || dtypeBytes(node.dtype) >= 4) return undefined;
+  if (!isSmallInteger(node.dtype)) return undefined;
   const register = dtypeKind(node.dtype) === 'int' ? 'i32' : 'u32';
   const wide = cast(b, inputs[0]!, register);
   if (node.op === 'reduce') return cast(b, b.add('reduce', [wide], node.attrs) as Node, node.dtype);

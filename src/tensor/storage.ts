@@ -3,7 +3,7 @@
 // several tensors may share one.
 
 import { SinterError } from '../errors.ts';
-import { dtypeBytes, type DType } from '../ir/dtype.ts';
+import { dtypeBytes, isSmallInteger, type DType } from '../ir/dtype.ts';
 import { showShape, sizeOf, type FixedShape } from '../ir/shape.ts';
 import type { Device } from '../runtime/device.ts';
 import { deviceBytes } from '../runtime/program.ts';
@@ -70,7 +70,9 @@ export class Storage {
     return this.#live() === undefined ? 'host' : 'both';
   }
 
+  /** Enough for kernels that take small integers as elements, and for those that take them as words. */
   get deviceBytes(): number {
+    if (isSmallInteger(this.dtype)) return deviceBytes(4, Math.ceil(this.bytes / 4));
     return deviceBytes(dtypeBytes(this.dtype), sizeOf(this.shape));
   }
 

@@ -51,7 +51,7 @@ describe.skipIf(!isThere)('the backend tests of the ONNX project', () => {
 
   test('pass on software WebGPU, one in six of those in its types', { timeout: 240_000 }, async () => {
     setDevice('webgpu:software');
-    const fair = casesOf(dir).filter(({ tags, group }) => tags.includes('f32-core') && group === 'node');
+    const fair = casesOf(dir).filter(({ tags, group }) => tags.includes('web-dtypes') && group === 'node');
     const report = await runCases(
       dir,
       fair.filter((_, i) => i % 6 === 0),

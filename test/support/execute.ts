@@ -6,9 +6,10 @@ import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
 import { paddedSize } from '../../src/codegen/lower.ts';
 import type { PinnedSchedules } from '../../src/codegen/template/contract-schedule.ts';
 import { verifyLoop } from '../../src/codegen/verify-loop.ts';
-import { dtypeBytes, type DType } from '../../src/ir/dtype.ts';
+import { dtypeBytes } from '../../src/ir/dtype.ts';
 import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
-import { sizeOf } from '../../src/ir/shape.ts';
+import type { TensorType } from '../../src/ir/infer.ts';
+import { fixedShape, sizeOf } from '../../src/ir/shape.ts';
 import { emptyData, packBytes, unpackBytes, type HostArray, type HostData } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { pairDonations } from '../../src/schedule/donate.ts';
@@ -37,11 +38,12 @@ export async function runOnDevice(
       [],
     );
     const outputs: HostArray[] = [];
-    for (const at of program.outputs) {
-      const { dtype, shape } = program.buffers[at]!;
-      const bytes = dtypeBytes(dtype as DType) * sizeOf(shape);
+    for (const [i, at] of program.outputs.entries()) {
+      const { dtype } = graph.outputs[i]!;
+      const shape = dims(graph.outputs[i]!);
+      const bytes = dtypeBytes(dtype) * sizeOf(shape);
       const read = bytes === 0 ? new Uint8Array() : await device.read(buffers[at]!, bytes);
-      outputs.push(unpackBytes(read.subarray(0, bytes), dtype as DType, shape));
+      outputs.push(unpackBytes(read.subarray(0, bytes), dtype, shape));
     }
     return outputs;
   } finally {
@@ -81,16 +83,27 @@ export function runLoops(
     for (const { node, offset, elements } of pack.members)
       memory.set(node, whole.subarray(offset, offset + elements) as HostData);
   }
-  optimised.parameters.forEach((parameter, i) => store(parameter as Node).set(inputs[i]!.data as never));
+  optimised.parameters.forEach((parameter, i) =>
+    store(parameter as Node).set(asStored(inputs[i]!, parameter).data as never),
+  );
   for (const { loop, bound } of lowered) {
     verifyLoop(loop, target.limits);
     const buffers = new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)]));
     interpretLoop(loop, buffers, [], target.subgroups?.max);
   }
-  return optimised.outputs.map((node) => {
-    const shape = dims(node);
-    return { dtype: node.dtype, shape, data: store(node).slice(0, sizeOf(shape)) };
+  return optimised.outputs.map((node, i) => {
+    const { dtype } = graph.outputs[i]!;
+    const shape = dims(graph.outputs[i]!);
+    const data = store(node).slice(0, sizeOf(dims(node)));
+    if (dtype === node.dtype) return { dtype, shape, data };
+    return unpackBytes(packBytes({ dtype: node.dtype, shape: dims(node), data }), dtype, shape);
   });
+}
+
+/** A value as a compiled graph has it: small integers may be packed in words there. */
+export function asStored(value: HostArray, { dtype, shape }: TensorType): HostArray {
+  if (value.dtype === dtype) return value;
+  return unpackBytes(wholeWords(packBytes(value)), dtype, fixedShape(shape, 'asStored'));
 }
 
 function wholeWords(bytes: Uint8Array): Uint8Array {
