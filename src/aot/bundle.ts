@@ -91,11 +91,20 @@ interface Recorded {
   readonly traced: TracedEntry;
 }
 
+/** What models have besides their entries; a `then` would make them promises. */
+const reserved = ['target', 'description', 'weight', 'seed', 'dispose', 'load', 'then'];
+
 /** Compiles entries for targets. Throws what the compiler has against them, and E_UNSUPPORTED at what no bundle can do. */
 export async function bundleOf(
   points: readonly (EntryPoint | OpenPoint)[],
   options: BundleOptions,
 ): Promise<Bundle> {
+  const taken = points.find(({ name }) => reserved.includes(name));
+  if (taken !== undefined)
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      `build: models have a ${taken.name} of their own\n  try: another name`,
+    );
   const table = new WeightTable(options.names ?? new Map());
   const recorded = points.map((point) => {
     const { name, sizes, at } = 'at' in point ? point : { name: point.name, sizes: [{}], at: () => point };

@@ -32,7 +32,7 @@ export interface LoadOptions {
 ${hasCuda ? '  device?: object | number;' : '  device?: object;'}
   /** Threads, for wasm; by default as many as there are cores, where memory can be shared. */
   threads?: number;
-  /** Where the files of this folder lie; beside index.js by default. */
+  /** The address of these files' folder, with a slash at its end; that of index.js by default. */
   base?: string | URL;
   onProgress?: (progress: Progress) => void;
   signal?: AbortSignal;

@@ -31,7 +31,13 @@ export async function buildSource(file: string, values: Values): Promise<BuildSo
   if (fixes.length > 0)
     throw new UsageError(`--fix: ${file} is no ONNX model\n  try: a function that takes less`);
   const found = await loadModule(file);
-  const sizes = combinations(new Map([...declaredSizes(found, file), ...given]));
+  const declared = declaredSizes(found, file);
+  const strange = [...given.keys()].find((name) => !declared.some(([own]) => own === name));
+  if (strange !== undefined && declared.length > 0) {
+    const known = declared.map(([name]) => name).join(', ');
+    throw new UsageError(`--dim: ${file} has no size called '${strange}': its \`dims\` are ${known}`);
+  }
+  const sizes = combinations(new Map([...declared, ...given]));
   const points = await entryPoints(found, file, text(values, 'export'), sizes);
   return { points, names: namesOf(found), state: found['state'] };
 }

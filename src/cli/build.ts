@@ -1,10 +1,10 @@
 // `sinter build`: functions of a module compiled ahead of time into a folder that runs without Sinter.
 
-import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { constants, existsSync } from 'node:fs';
+import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { bundleOf, modulesOf, type Player } from '../aot/bundle.ts';
+import { bundleOf, modulesOf, type Bundle, type Player } from '../aot/bundle.ts';
 import { findImageCompiler, type ImageCompiler } from '../aot/cuda-images.ts';
 import { cudaTargetFor, usualArchs } from '../aot/cuda-target.ts';
 import { SinterError } from '../errors.ts';
@@ -116,6 +116,7 @@ export const buildCommand: Command = {
     const archs = chosenArchs(values, targets);
     const format = chosenFormat(values);
     const shard = wholeNumber(values, 'shard-size', 0, 1);
+    await claim(out);
     // Weights are computed here, whatever the bundle is for.
     setDevice('wasm');
     output.live(`build: loading ${file}`);
@@ -137,10 +138,7 @@ export const buildCommand: Command = {
       ...(schedules !== undefined && { schedules: schedules.find }),
       ...(shard > 0 && { shardSize: shard * 2 ** 20 }),
     });
-    for (const [path, content] of files) {
-      await mkdir(dirname(join(out, path)), { recursive: true });
-      await writeFile(join(out, path), content);
-    }
+    await write(out, files);
     const script = Buffer.from(files.get('index.js')!);
     const gzipped = (path: string): number => gzipSync(files.get(path)!, { level: 9 }).length;
     const modules = modulesOf(targets);
@@ -187,6 +185,40 @@ export const buildCommand: Command = {
     );
   },
 };
+
+const firstLine = '// Made by sinter';
+/** What bundles consist of. */
+const parts =
+  /^(?:(?:index|cuda|wasm)\.js|index\.d\.ts|package\.json|program\.json|README\.md|kernels|weights.*\.safetensors)$/;
+
+/** Makes the folder. Throws UsageError, before anything is compiled, where it cannot be or is somebody's that is no bundle. */
+async function claim(out: string): Promise<void> {
+  try {
+    await mkdir(out, { recursive: true });
+    await access(out, constants.W_OK);
+  } catch (error) {
+    throw new UsageError(`--out: ${out} is no folder to write to: ${(error as Error).message}`);
+  }
+  const script = await readFile(join(out, 'index.js'), 'utf8').catch(() => '');
+  if (script.startsWith(firstLine)) return;
+  const others = (await readdir(out)).filter((name) => parts.test(name));
+  if (others.length === 0) return;
+  throw new UsageError(
+    `--out: ${out} is no bundle, and its ${others.join(', ')} would be replaced\n  try: --out ${join(out, 'bundle')}`,
+  );
+}
+
+/** Writes a bundle in place of one that was there before; `program.json` comes last, so that half of one is told from a whole. */
+async function write(out: string, files: Bundle['files']): Promise<void> {
+  const last = 'program.json';
+  const stale = (await readdir(out)).filter((name) => parts.test(name));
+  for (const name of stale) await rm(join(out, name), { recursive: true });
+  const paths = [...files.keys()].filter((path) => path !== last && path !== 'index.js');
+  for (const path of ['index.js', ...paths, last]) {
+    await mkdir(dirname(join(out, path)), { recursive: true });
+    await writeFile(join(out, path), files.get(path)!);
+  }
+}
 
 function tunedText({ tuned }: BuildResult, target: BundleTarget): string {
   return tuned === undefined ? '' : ` (${tuned[target] ?? 0} measured)`;

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { SinterError } from '../errors.ts';
 import { bundleArrays, type Elements } from '../aot/arrays.ts';
 import { argumentNames } from '../aot/names.ts';
 import { outputName } from '../aot/names.ts';
@@ -176,7 +177,7 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
     throw new UsageError(
       `${folder} is no bundle: there is no ${basename(missing)}\n  try: sinter build FILE --out ${folder}`,
     );
-  const manifest = JSON.parse(await readFile(files[1]!, 'utf8')) as Manifest;
+  const manifest = await manifestOf(files[1]!);
   const known = Object.keys(manifest.entries);
   const name = choice.name ?? (known.length === 1 ? known[0]! : 'run');
   const entry = Object.hasOwn(manifest.entries, name) ? manifest.entries[name] : undefined;
@@ -239,6 +240,21 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
     },
     close: () => model.dispose(),
   };
+}
+
+/** Throws E_FORMAT where it is no manifest, or one of another version. */
+async function manifestOf(file: string): Promise<Manifest> {
+  const text = await readFile(file, 'utf8');
+  try {
+    const manifest = JSON.parse(text) as Manifest;
+    if (manifest.version === 1) return manifest;
+  } catch {
+    // No JSON at all.
+  }
+  throw new SinterError(
+    'E_FORMAT',
+    `${file} is none that this version of sinter writes\n  try: sinter build`,
+  );
 }
 
 /** A shape at the sizes of a program. */

@@ -19,7 +19,7 @@ import { modelFile, type NamedTensors, type RunnableModel } from './model-file.t
 import { readInputs } from './model-inputs.ts';
 import { readDims } from './dims.ts';
 import { profileOf, profileTable, traceOf, type Profile } from './profile.ts';
-import { checkWritable, namedFile, readTensorFile, writeTensorFile } from './tensor-files.ts';
+import { checkFolder, checkWritable, namedFile, readTensorFile, writeTensorFile } from './tensor-files.ts';
 
 /** Calls that a profile is the median of. */
 const profiledCalls = 5;
@@ -97,6 +97,8 @@ export const runCommand: Command = {
       throw new UsageError('run: no MODEL given\n  try: sinter run model.onnx --input x=in.npy');
     const outputs = texts(values, 'output').map(namedFile);
     for (const one of outputs) checkWritable(one.file);
+    const trace = text(values, 'trace');
+    if (trace !== undefined) checkFolder('--trace', trace);
     const tolerance = { rtol: number(values, 'rtol', 1e-3), atol: number(values, 'atol', 1e-5) };
     const dims = readDims(texts(values, 'dim').join(',') || undefined);
     const repeat = wholeNumber(values, 'repeat', 0, 1);
@@ -111,7 +113,7 @@ export const runCommand: Command = {
     const model = await modelFile(file, { name: text(values, 'export'), device: asked, onProgress });
     const load = performance.now() - start;
     try {
-      const profiled = values['profile'] === true || text(values, 'trace') !== undefined;
+      const profiled = values['profile'] === true || trace !== undefined;
       const given = texts(values, 'input');
       const inputs = await readInputs(model.inputs, { given, dims, seed, normalisation });
       const call = model.prepare(inputs);
@@ -124,7 +126,6 @@ export const runCommand: Command = {
         const [name, got] = chosenOutput(results, expected.name, '--expect');
         comparisons.push(await compared(name, got, await readTensorFile(expected.file), tolerance));
       }
-      const trace = text(values, 'trace');
       if (trace !== undefined && profile !== undefined)
         await writeFile(trace, JSON.stringify(traceOf(profile, `sinter run ${model.name}`)));
       const result: RunResult = {

@@ -1,7 +1,9 @@
 // Tensors between files and commands: npy, npz, safetensors, TensorProto and images by a file's ending, and numbers written on the
 // command line itself.
 
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { SinterError } from '../errors.ts';
 import { tensor, type DType, type Tensor } from '../index.ts';
 import {
@@ -109,6 +111,13 @@ async function encoded(file: string, tensors: ReadonlyMap<string, HostTensor>): 
 export function checkWritable(file: string): void {
   if (!['.npy', '.npz', '.safetensors', '.pb'].includes(endingOf(file)))
     throw new UsageError(`--output: ${file} is of no known kind: expected ${formats}`);
+  checkFolder('--output', file);
+}
+
+/** Throws UsageError where there is no folder for a file, before anything is computed. */
+export function checkFolder(option: string, file: string): void {
+  if (!existsSync(dirname(file)))
+    throw new UsageError(`${option}: there is no folder ${dirname(file)} for ${basename(file)}`);
 }
 
 function only(file: string, tensors: ReadonlyMap<string, HostTensor>): [string, HostTensor] {

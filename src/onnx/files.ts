@@ -1,9 +1,9 @@
 // Node only: model files by their paths. Loaded by a dynamic import and mapped to nothing in package.json's `browser`.
 
 import { readFile, realpath, writeFile } from 'node:fs/promises';
-import { dirname, join, sep } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ParseError } from '../errors.ts';
+import { ParseError, SinterError } from '../errors.ts';
 
 export { readFile };
 
@@ -29,6 +29,9 @@ export async function writeBeside(
   files: readonly (readonly [name: string, bytes: Uint8Array])[],
 ): Promise<void> {
   const path = typeof model === 'string' ? model : fileURLToPath(model);
+  const own = files.find(([name]) => name === basename(path));
+  if (own !== undefined)
+    throw new SinterError('E_VALUE', `save: ${path} is the model, and the file of its weights has that name`);
   for (const [name, content] of files) await writeFile(join(dirname(path), name), content);
   await writeFile(path, bytes);
 }

@@ -1,6 +1,6 @@
 // Models from bytes, files and addresses. Data outside the model's file is read from the model's own folder and nowhere else.
 
-import { ParseError, SinterError } from '../errors.ts';
+import { ParseError, showValue, SinterError, TensorError } from '../errors.ts';
 import { hostType, elementType } from './element.ts';
 import type { Port } from './inputs.ts';
 import { OnnxModel } from './model.ts';
@@ -22,13 +22,17 @@ export interface LoadOptions {
 }
 
 /**
- * Imports a model: bytes, the path of a file (Node), or an address. Throws E_FORMAT where the file is malformed, and an
- * UnsupportedNodesError that lists every node of an operator that is not supported.
+ * Imports a model: bytes, the path of a file (Node), or an address. Throws E_IO where nothing is there, E_FORMAT where the file is
+ * malformed, and an UnsupportedNodesError that lists every node of an operator that is not supported.
  */
 export async function loadOnnx(
   source: Uint8Array | string | URL,
   options: LoadOptions = {},
 ): Promise<OnnxModel> {
+  if (!(source instanceof Uint8Array || source instanceof URL) && typeof source !== 'string') {
+    const problem = `a model is bytes, a path or an address, got ${showValue(source)}`;
+    throw new TensorError('E_VALUE', 'loadOnnx', problem, 'new Uint8Array(buffer)');
+  }
   const bytes = source instanceof Uint8Array ? source : await readFrom(source);
   const proto = decode('Model', bytes);
   const files = new Map(Object.entries(options.externalData ?? {}));
@@ -133,15 +137,24 @@ function isAddress(source: string | URL): boolean {
 async function readFrom(source: string | URL): Promise<Uint8Array> {
   if (isAddress(source) || typeof process === 'undefined') return fetched(source);
   const { readFile } = await import('./files.ts');
-  return readFile(source);
+  return unbroken(source, () => readFile(source));
+}
+
+/** What is read; E_IO where that fails. */
+async function unbroken<T>(source: string | URL, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    throw new SinterError('E_IO', `onnx: ${String(source)}: ${(cause as Error).message}`, { cause });
+  }
 }
 
 async function fetched(source: string | URL): Promise<Uint8Array> {
-  const response = await fetch(source);
-  if (!response.ok) {
-    throw new SinterError('E_VALUE', `onnx: ${String(source)}: ${response.status} ${response.statusText}`);
-  }
-  return new Uint8Array(await response.arrayBuffer());
+  return unbroken(source, async () => {
+    const response = await fetch(source);
+    if (!response.ok) throw new Error(`the server gave ${response.status} ${response.statusText}`);
+    return new Uint8Array(await response.arrayBuffer());
+  });
 }
 
 /** A file in the model's folder or below it. Throws E_FORMAT at a location that leads out of it. */

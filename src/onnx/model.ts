@@ -114,13 +114,13 @@ export class OnnxModel {
   }
 
   /** Computes the outputs by name. */
-  async run(inputs: ModelInputs): Promise<ModelOutputs> {
+  async run(inputs: ModelInputs = {}): Promise<ModelOutputs> {
     const values = await this.evaluate(inputs);
     return Object.fromEntries(this.outputs.map(({ name }, i) => [name, values[i]!.tensor]));
   }
 
   /** As `run`, with the element types that tensors alone do not tell. */
-  async evaluate(inputs: ModelInputs): Promise<readonly Value[]> {
+  async evaluate(inputs: ModelInputs = {}): Promise<readonly Value[]> {
     const given = this.#bind(inputs);
     const hasWide = (await deviceTypes()).includes('i64');
     const fresh = (): Integers => (hasWide ? { dtype: 'i64' } : { dtype: 'i32', overflows: [] });

@@ -32,7 +32,7 @@ export async function* readPieces(
     } catch (error) {
       signal?.throwIfAborted();
       failures = at > before ? 1 : failures + 1;
-      if (size === undefined || failures >= attempts || url.protocol === 'file:' || isRefusal(error))
+      if (size === undefined || failures >= attempts || url.protocol === 'file:' || error instanceof Refusal)
         throw new SinterError('E_IO', `${url.href}: ${(error as Error).message}`, { cause: error });
       await new Promise((resolve) => setTimeout(resolve, 200 * 2 ** failures));
     }
@@ -41,17 +41,13 @@ export async function* readPieces(
 
 class Refusal extends Error {}
 
-function isRefusal(error: unknown): boolean {
-  return error instanceof Refusal;
-}
-
 async function* fromNetwork(
   url: URL,
   from: number,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const headers: HeadersInit = from === 0 ? {} : { range: `bytes=${from}-` };
-  const response = await fetch(url, { headers, ...(signal && { signal }) });
+  const response = await fetch(url, { headers, signal: signal ?? null });
   if (!response.ok) throw new Refusal(`the server gave ${response.status} ${response.statusText}`);
   // A server that knows no ranges sends everything again.
   let skipped = response.status === 206 ? from : 0;

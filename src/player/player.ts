@@ -65,6 +65,9 @@ type Openers = Readonly<Partial<Record<BundleTarget, Opener>>>;
 export async function loadBundle(openers: Openers, base: string, options: LoadOptions = {}): Promise<Model> {
   const folder = new URL('./', options.base ?? base);
   const text = new TextDecoder().decode(await readWhole(new URL('program.json', folder), options.signal));
+  // A server may send something else for files that it has not.
+  if (!text.startsWith('{"version":1,'))
+    throw new SinterError('E_IO', `${folder.href}: no bundle of this version`);
   const manifest = JSON.parse(text) as Manifest;
   const targets = Object.keys(openers) as BundleTarget[];
   const reasons: string[] = [];
@@ -82,8 +85,10 @@ export async function loadBundle(openers: Openers, base: string, options: LoadOp
       reasons.push((error as Error).message);
     }
   }
-  const problem = reasons.join('\n') || `the bundle is for ${targets.join(', ')}, not for ${options.target}`;
-  throw new SinterError('E_DEVICE', problem);
+  throw new SinterError(
+    'E_DEVICE',
+    reasons.join('\n') || `the bundle is for ${targets.join(', ')}, not for ${options.target}`,
+  );
 }
 
 /** A program bound to a machine. */
@@ -144,6 +149,8 @@ class LoadedModel<M> implements LoadingModel {
         if (place !== undefined) this.#machine.write(moved(place, offset), bytes);
       });
       for await (const piece of readPieces(new URL(file.name, folder), file.bytes, signal)) {
+        // Loading that failed elsewhere has disposed of all.
+        this.#assertAlive();
         writer.take(piece);
         tell({ loadedBytes: progress.loadedBytes + piece.length });
       }
@@ -159,7 +166,7 @@ class LoadedModel<M> implements LoadingModel {
     [this.#ready] = await Promise.all([Promise.all(compiling), ...loading]);
     await this.#rehearse(this.#ready.filter(({ program }) => program.ports.updates.length > 0));
     for (const name of Object.keys(entries))
-      Object.assign(this, { [name]: (inputs: Inputs) => this.#call(name, inputs) });
+      Object.assign(this, { [name]: (inputs: Inputs = {}) => this.#call(name, inputs) });
   }
 
   /**
@@ -233,10 +240,7 @@ class LoadedModel<M> implements LoadingModel {
     }));
     const found = await run(words, wanted);
     if (found[outputs.length]?.[0])
-      throw new SinterError(
-        'E_LIMIT',
-        `${name}: a 64-bit integer left the 32 bits that ${this.target} computes with`,
-      );
+      throw new SinterError('E_LIMIT', `${name}: a 64-bit integer left the 32 bits of ${this.target}`);
     return Object.fromEntries(
       outputs.map((output, i) => [
         output.name,

@@ -26,7 +26,7 @@ export async function openWasm(threads: number | undefined): Promise<Machine<num
 
 class Wasm implements Machine<number> {
   readonly description: string;
-  readonly #memory: WebAssembly.Memory;
+  #memory: WebAssembly.Memory;
   readonly #pool: Pool | undefined;
   /** Address 0 stands for nothing. */
   #end = 256;
@@ -107,6 +107,8 @@ class Wasm implements Machine<number> {
   }
 
   dispose(): void {
+    // Who keeps the model keeps none of its memory.
+    this.#memory = new WebAssembly.Memory({ initial: 0 });
     void this.#pool?.close();
   }
 

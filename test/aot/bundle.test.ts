@@ -328,6 +328,12 @@ describe('what no bundle can do is refused', () => {
       'f returns a state with .b',
     ],
   ];
+  test('models keep their own names', async () => {
+    for (const name of ['weight', 'then', 'dispose'])
+      await expect(built([{ name, fn: (x: Tensor) => x, inputs: [zeros([1])] }])).rejects.toThrow(
+        `models have a ${name} of their own`,
+      );
+  });
   test.each(refused)('%s', async (_, point, state, words) => {
     const building = built([point], { targets: ['wasm'], ...(state !== undefined && { state }) });
     await expect(building).rejects.toMatchObject({ code: 'E_UNSUPPORTED' });
@@ -380,6 +386,50 @@ describe('over a network', () => {
   test('a folder that is not there says so', async () => {
     const missing = new URL(`file://${temporary()}/nothing/`);
     await expect(load({ base: missing, target: 'wasm' })).rejects.toMatchObject({ code: 'E_IO' });
+  });
+
+  test('a damaged one says which file it is', async () => {
+    const made = written(bundle);
+    const base = new URL(`file://${made}/`);
+    const isThere = await load({ base, target: 'wasm' });
+    isThere.dispose();
+    const manifest = path.join(made, 'program.json');
+    const text = fs.readFileSync(manifest, 'utf8');
+    for (const strange of ['<!doctype html>', 'null', text.replace('"version":1', '"version":2')]) {
+      fs.writeFileSync(manifest, strange);
+      await expect(load({ base, target: 'wasm' })).rejects.toMatchObject({
+        code: 'E_IO',
+        message: expect.stringContaining('no bundle of this version') as string,
+      });
+    }
+    fs.writeFileSync(manifest, text);
+    fs.truncateSync(path.join(made, 'weights.safetensors'), 700);
+    await expect(load({ base, target: 'wasm' })).rejects.toThrow('it ended at byte 700 of');
+    const { file } = bundle.manifest.entries['predict']!.programs.wasm![0]!.kernels[0]!;
+    fs.rmSync(path.join(made, file));
+    await expect(load({ base, target: 'wasm' })).rejects.toMatchObject({ code: 'E_IO' });
+  });
+
+  test('loading that fails stops what is under way', async () => {
+    const opened: Promise<void>[] = [];
+    const server = createServer((request, response) => {
+      const name = new URL(request.url!, 'http://here').pathname.slice(1);
+      if (name.endsWith('.wasm')) return void response.writeHead(404).end();
+      const content = Buffer.from(bundle.files.get(name)!);
+      if (!name.endsWith('.safetensors')) return void response.end(content);
+      // Drop by drop, and never all of it.
+      response.writeHead(200);
+      const drops = setInterval(() => response.write(content.subarray(0, 4)), 20);
+      opened.push(new Promise((resolve) => response.on('close', resolve)));
+      response.on('close', () => clearInterval(drops));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as { port: number };
+    const loading = load({ base: `http://127.0.0.1:${port}/`, target: 'wasm' });
+    await expect(loading).rejects.toMatchObject({ code: 'E_IO' });
+    expect(opened).toHaveLength(1);
+    await Promise.all(opened);
+    server.close();
   });
 
   test('a target that the bundle has not is refused', async () => {

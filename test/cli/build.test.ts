@@ -37,6 +37,28 @@ model.dispose();`;
   expect([made.stderr, made.stdout]).toEqual(['', expect.stringMatching(/^8 WebAssembly SIMD, /)]);
 });
 
+test('replaces a bundle, and nothing that is none', async () => {
+  const folder = temporary();
+  const build = (...more: readonly string[]): ReturnType<typeof sinter> =>
+    sinter('build', module, '--out', folder, '--export', 'predict', ...more);
+  const mine = path.join(folder, 'package.json');
+  fs.writeFileSync(mine, '{}');
+  const refused = await build();
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('its package.json would be')]);
+  expect(fs.readdirSync(folder)).toEqual(['package.json']);
+  fs.rmSync(mine);
+  const own = path.join(folder, 'own.txt');
+  fs.writeFileSync(own, 'mine');
+  expect((await build('--target', 'webgpu,wasm')).code).toBe(0);
+  expect(fs.existsSync(path.join(folder, 'wasm.js'))).toBe(true);
+  expect((await build('--target', 'webgpu')).code).toBe(0);
+  expect(fs.existsSync(path.join(folder, 'wasm.js'))).toBe(false);
+  expect(fs.readdirSync(path.join(folder, 'kernels')).every((name) => name.endsWith('.wgsl'))).toBe(true);
+  expect(fs.readFileSync(own, 'utf8')).toBe('mine');
+  const file = await sinter('build', module, '--out', own);
+  expect([file.code, file.err]).toEqual([2, expect.stringContaining('is no folder to write to')]);
+});
+
 test('tells people what it wrote', async () => {
   const folder = temporary();
   const { code, out } = await sinter('build', module, '--out', folder, '--export', 'predict');

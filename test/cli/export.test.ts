@@ -1,10 +1,11 @@
 // `sinter export` as someone at a command line meets it.
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
+import { exportOnnx } from '../../src/onnx/index.ts';
 import { decode } from '../../src/onnx/wire.ts';
 import { inputs, predict, state } from '../aot/perceptron.ts';
 import { sinter } from '../support/cli.ts';
@@ -53,6 +54,14 @@ test('puts weights beside the model, and tells people what it wrote', async () =
   const train = await sinter('export', source, '--export', 'train', '--out', out, '--external', 'w.bin');
   expect([train.code, train.out]).toEqual([0, expect.stringMatching(/^wrote train to .*noise\.onnx: /)]);
   expect(readdirSync(folder)).toContain('noise.onnx');
+});
+
+test('writes no weights over the model', async () => {
+  const out = join(folder, 'same.bin');
+  const weight = sn.ones([16, 32]);
+  const model = await exportOnnx((x: sn.Tensor) => x.add(weight), [weight], { externalData: 'same.bin' });
+  await expect(model.save(out)).rejects.toThrow('has that name');
+  expect(existsSync(out)).toBe(false);
 });
 
 test('asks for what is missing', async () => {

@@ -328,6 +328,14 @@ describe('a model and its bundle', () => {
     ]);
     const other = await sinter('run', bundle, '--export', 'other');
     expect([other.code, other.err]).toEqual([2, expect.stringContaining("has no entry 'other': fn")]);
+    fs.mkdirSync(path.join(folder, 'half'));
+    const half = file('half/program.json', '{"version":0}');
+    file('half/index.js', '');
+    const strange = await sinter('run', path.dirname(half));
+    expect([strange.code, strange.err]).toEqual([
+      1,
+      expect.stringContaining(`${half} is none that this version of sinter writes`),
+    ]);
     const modelled = await sinter('run', bundle, '--random', '1', '--profile', '--device', 'wasm');
     expect([modelled.code, modelled.out]).toEqual([
       0,
@@ -371,6 +379,8 @@ test.each([
   [[blend, '--input', 'image=nothing.png'], 'there is no file nothing.png'],
   [[blend, '--input', 'image=1,2'], 'the input image of f32[1, 3, 2, 4] cannot be f32[2]'],
   [[blend, '--output', 'out.txt'], 'out.txt is of no known kind'],
+  [[blend, '--output', 'no/where/out.npy'], '--output: there is no folder no/where for out.npy'],
+  [[blend, '--trace', 'no/where/trace.json'], '--trace: there is no folder no/where for trace.json'],
   [[blend, '--output', 'out.npy'], 'out.npy takes one tensor, and there are 2: blended, next'],
   [[blend, '--expect', 'other=out.npy'], "--expect: there is no output 'other'"],
   [[blend, '--dim', 'batch=2'], "no input has a size called 'batch': all sizes are fixed"],

@@ -55,6 +55,17 @@ describe('a model', () => {
     ]);
   });
 
+  test('that is not there, or nothing of that kind, is refused by name', async () => {
+    await expect(loadOnnx('/no/where/model.onnx')).rejects.toMatchObject({
+      code: 'E_IO',
+      message: expect.stringContaining('/no/where/model.onnx') as string,
+    });
+    // A port that nothing listens to.
+    await expect(loadOnnx('http://127.0.0.1:1/model.onnx')).rejects.toMatchObject({ code: 'E_IO' });
+    const whole = perceptron.slice().buffer as unknown as Uint8Array;
+    await expect(loadOnnx(whole)).rejects.toThrow('got an ArrayBuffer');
+  });
+
   test('computes what its nodes say, for every size of an open axis', async () => {
     const loaded = await loadOnnx(perceptron);
     const expected = (p: number, q: number): number => {
