@@ -92,7 +92,7 @@ describe(`nodes as in ONNX Runtime, from SINTER_SEED=${seed}`, { timeout: 600_00
 
   describe('on software WebGPU, in its types', () => {
     beforeAll(() => setDevice('webgpu:software'));
-    const types = new Set(['f32', 'i32', 'bool', 'i64']);
+    const types = new Set(['f32', 'i32', 'bool', 'i64', 'i8', 'u8', 'i16', 'u16']);
     const fits = ({ inputs }: NodeCase): boolean =>
       inputs.every((x) => x === undefined || types.has(x.dtype));
     test.each([
@@ -105,6 +105,10 @@ describe(`nodes as in ONNX Runtime, from SINTER_SEED=${seed}`, { timeout: 600_00
       'scatter',
       'recurrent',
       'attention',
+      'quantize',
+      'dynamicQuantize',
+      'integerProducts',
+      'integerConv',
     ])('%s', async (name) => {
       await compare(name, Math.ceil(runs / 5), fits);
     });
