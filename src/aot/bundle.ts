@@ -237,18 +237,15 @@ function isSame(one: HostTensor, other: HostTensor): boolean {
 /** An entry's program for a target; its kernels become files, equal ones the same. */
 async function bundled(
   name: string,
-  { graph, scalars, donate, wiring, inputs: given }: TracedEntry,
+  { graph, scalars, donate, wiring: traced, inputs: given }: TracedEntry,
   target: BundleTarget,
   options: BundleOptions,
   files: Map<string, string | Uint8Array>,
 ): Promise<Omit<BundledProgram, 'sizes'>> {
   const { cuda, targets } = targetsOf(options);
   const schedules = await options.schedules?.(target, graph, targets[target], { scalars, donate });
-  const { program } = compileGraph(graph, targets[target], {
-    scalars,
-    donate,
-    ...(schedules && { schedules }),
-  });
+  const compiled = compileGraph(graph, targets[target], { scalars, donate, ...(schedules && { schedules }) });
+  const { program, wiring } = withCopies(compiled.program, traced);
   if (program.steps.some(({ kind }) => kind === 'host'))
     throw new SinterError('E_UNSUPPORTED', `build: ${name} has steps that only the interpreter runs`);
   const width = Math.max(2, String(program.kernels.length - 1).length);
@@ -260,6 +257,26 @@ async function bundled(
   if (target !== 'cuda') return { ...program, kernels, ports };
   const images = await imagesOf(name, program.kernels, options, files);
   return { ...program, kernels, ports, arch: cuda.arch, images };
+}
+
+/** The program with copies, made first, of weights that a call hands out as they were and then gives new values. */
+function withCopies(
+  program: Program,
+  wiring: Wiring,
+): { readonly program: Program; readonly wiring: Wiring } {
+  const changed = new Set(wiring.updates.map(({ weight }) => weight));
+  const [buffers, outputs] = [[...program.buffers], [...program.outputs]];
+  const copies: Program['steps'][number][] = [];
+  const results = wiring.results.map((from): Result => {
+    const wire = 'input' in from ? wiring.wires[from.input] : undefined;
+    if (!('input' in from && wire !== undefined && 'weight' in wire && changed.has(wire.weight))) return from;
+    const held = program.inputs[from.input]!;
+    const copy = buffers.push({ ...buffers[held]!, role: 'output' }) - 1;
+    copies.push({ kind: 'copy', from: held, to: copy });
+    return { output: outputs.push(copy) - 1 };
+  });
+  const steps = [...copies, ...program.steps];
+  return { program: { ...program, buffers, outputs, steps }, wiring: { ...wiring, results } };
 }
 
 function targetsOf({ archs = usualArchs, software = false }: BundleOptions): {

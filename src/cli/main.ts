@@ -3,10 +3,11 @@
 
 import { runCli } from './run.ts';
 
-// A reader that has seen enough (`sinter budget | head -1`) is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
+// A reader that has seen enough (`sinter budget 2>&1 | head -1`) is no failure.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
 
 let live = false;
 

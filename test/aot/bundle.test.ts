@@ -79,6 +79,7 @@ interface Pair {
 const trades: Readonly<Record<string, (state: Pair) => { readonly state: Pair; readonly sum: Tensor }>> = {
   'move on': ({ a, b }) => ({ state: { a: b, b: a.add(b) }, sum: a.sum() }),
   'trade places': ({ a, b }) => ({ state: { a: b, b: a }, sum: a.add(b).sum() }),
+  'go out as they were': ({ a, b }) => ({ state: { a: a.add(b), b: b.mul(2) }, sum: a }),
   'become of each other': ({ a, b }) => ({ state: { a: b.add(1), b: a.add(2) }, sum: a.sum() }),
 };
 const traded = new Map<string, string>();
