@@ -79,7 +79,8 @@ describe(`nodes as in ONNX Runtime, from SINTER_SEED=${seed}`, { timeout: 600_00
   describe('on wasm', () => {
     beforeAll(() => setDevice('wasm'));
     test.each(Object.keys(families))('%s', async (name) => {
-      expect(await compare(name, runs)).toBeGreaterThan(0);
+      // A few draws may all be refused there.
+      expect((await compare(name, runs)) || (await compare(name, 8 * runs))).toBeGreaterThan(0);
     });
     test.each([
       ['networks', network],

@@ -36,7 +36,8 @@ const resize: Family = (draw) => {
     'align_corners',
     'asymmetric',
     'tf_crop_and_resize',
-    ...(opset >= 19 ? ['half_pixel_symmetric'] : []),
+    // In which order its floats are computed decides between neighbours: the definition does not say.
+    ...(opset >= 19 && mode !== 'nearest' ? ['half_pixel_symmetric'] : []),
     ...(opset === 11 && mode === 'nearest' ? ['tf_half_pixel_for_nn'] : []),
   ]);
   const attributes = [attr.text('mode', mode), attr.text('coordinate_transformation_mode', coordinates)];
