@@ -196,8 +196,7 @@ function inputArray(input: EntryInput): string {
   if (input.kind === 'number') return 'number';
   const { dtype, shape } = input;
   const { name } = bundleArrays[dtype];
-  const list = dtype.endsWith('64') ? ' | Int32Array | readonly number[]' : ' | readonly number[]';
-  const elements = /^[iu]/.test(dtype) ? `${name}${list}` : name;
+  const elements = /^[iu]/.test(dtype) ? `${name} | ArrayLike<number> | ArrayLike<bigint>` : name;
   return shape.some((size) => typeof size === 'string') ? `Sized<${elements}>` : elements;
 }
 

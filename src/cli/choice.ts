@@ -1,5 +1,6 @@
 // What a command works on: a workload by name, or a program in a file of the user's.
 
+import { existsSync } from 'node:fs';
 import { weightFormats, type WeightFormat } from '../aot/formats.ts';
 import { workloads } from '../workloads/all.ts';
 import type { Workload } from '../workloads/workload.ts';
@@ -73,8 +74,9 @@ export function isOnnxFile(file: string): boolean {
   return /\.onnx$/i.test(file);
 }
 
-/** What reads ONNX files: the package that it needs is optional. */
-export function onnxPrograms(file: string): Promise<typeof import('./onnx-program.ts')> {
+/** What reads ONNX files: the package that it needs is optional. Throws UsageError where there is no such file. */
+export async function onnxPrograms(file: string): Promise<typeof import('./onnx-program.ts')> {
+  if (!existsSync(file)) throw new UsageError(`there is no file ${file}`);
   return fromPackage('@bufbuild/protobuf', `${file}: reading ONNX files`, () => import('./onnx-program.ts'));
 }
 

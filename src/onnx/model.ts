@@ -1,7 +1,7 @@
 // An imported model: what goes in and out, its parameters, and runs of it. A run is compiled once per set of input shapes, and of
 // the elements of those inputs that decide shapes; models whose shapes depend on computed values are walked anew in every run.
 
-import { SinterError, TensorError } from '../errors.ts';
+import { showValue, SinterError, TensorError } from '../errors.ts';
 import { isFloat, type DType } from '../ir/dtype.ts';
 import { packBytes, unpackBytes, type HostArray } from '../ir/value.ts';
 import { deviceTypes } from '../tensor/capability.ts';
@@ -155,8 +155,11 @@ export class OnnxModel {
    */
   toFunction(options: FunctionOptions = {}): (inputs: Readonly<Record<string, Tensor>>) => ModelOutputs {
     const fixed = this.#bind(options.fixed ?? {}, true);
+    const { integers = 'i64' } = options;
+    if (integers !== 'i64' && integers !== 'i32')
+      throw new TensorError('E_VALUE', 'onnx', `integers are 'i64' or 'i32', got ${showValue(integers)}`);
     return (inputs) => {
-      const how: Integers = options.integers === 'i32' ? { dtype: 'i32', overflows: [] } : { dtype: 'i64' };
+      const how: Integers = integers === 'i32' ? { dtype: 'i32', overflows: [] } : { dtype: 'i64' };
       const given = new Map([...withIntegers(how, () => this.#bind(inputs, true)), ...fixed]);
       const missing = this.inputs.find(({ name }) => !given.has(name) && !this.#plan.stored.has(name));
       if (missing !== undefined)

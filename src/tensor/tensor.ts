@@ -1,6 +1,8 @@
 // Tensor: the value that users hold. Operations on it record; nothing runs and nothing is allocated until its data is asked
 // for. The methods of operations (`x.add(y)`) are installed by methods.ts; here is what every tensor can do by itself.
 
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { showValue, TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
 import { sizeOf } from '../ir/shape.ts';

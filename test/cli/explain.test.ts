@@ -44,6 +44,7 @@ describe('a program of the user’s', () => {
 
   test.each([
     [['none.ts'], 'there is no file none.ts'],
+    [['none.onnx'], 'there is no file none.onnx'],
     [
       [model, '--export', 'lost'],
       "exports no function or tensor 'lost': it exports chain, forward, inputs, loss, table",

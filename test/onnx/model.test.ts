@@ -91,6 +91,7 @@ describe('a model', () => {
   test('says what is wrong with its inputs', async () => {
     const loaded = await loadOnnx(perceptron);
     await expect(loaded.run({})).rejects.toThrow(/input 'x' is missing/);
+    expect(() => loaded.toFunction({ integers: 'i7' as 'i32' })).toThrow("integers are 'i64' or 'i32', got");
     await expect(loaded.run({ z: 1 })).rejects.toThrow(/there is no input 'z'/);
     await expect(loaded.run({ x: tensor([[1, 2, 3]]) })).rejects.toMatchObject({ code: 'E_SHAPE' });
     await expect(loaded.run({ x: tensor([[1, 2]], { dtype: 'i32' }) })).rejects.toMatchObject({
