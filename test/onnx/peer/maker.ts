@@ -19,6 +19,11 @@ export class Maker {
     return `v${this.#count++}`;
   }
 
+  /** Fresh names, by what they stand for. */
+  names<K extends string>(...keys: readonly K[]): Readonly<Record<K, string>> {
+    return Object.fromEntries(keys.map((key) => [key, this.name()])) as Readonly<Record<K, string>>;
+  }
+
   add(op: string, inputs: readonly string[], attributes: readonly Draft[] = []): string {
     return this.many(op, inputs, 1, attributes)[0]!;
   }

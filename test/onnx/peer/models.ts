@@ -177,14 +177,7 @@ const branched: Block = (m, x) => {
 
 /** As many rounds as the line is long: what is carried, and a row a round. */
 const looped: Block = (m, x) => {
-  const [i, on, state, next, row, still] = Array.from({ length: 6 }, () => m.name()) as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-  ];
+  const { i, on, state, next, row, still } = m.names('i', 'on', 'state', 'next', 'row', 'still');
   const step = m.name();
   const body = graph({
     inputs: [port(i, 7, []), port(on, 9, []), port(state, 1, ['b', 's', width])],
@@ -219,14 +212,7 @@ const relisted: Block = (m, x) => {
 
 /** A list that a loop fills, one element of the line a round. */
 const gathered: Block = (m, x) => {
-  const [i, on, list, still, row, longer] = Array.from({ length: 6 }, () => m.name()) as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-  ];
+  const { i, on, list, still, row, longer } = m.names('i', 'on', 'list', 'still', 'row', 'longer');
   const type = { sequence: { elem: { tensor: { elemType: 1 } } } };
   const body = graph({
     inputs: [port(i, 7, []), port(on, 9, []), { name: list, type }],
@@ -257,15 +243,15 @@ const chosen: Block = (m, x) => {
 
 /** Halved until the largest element is small: rounds that the data decides. */
 const halved: Block = (m, x) => {
-  const [i, on, state, next, goes, half, most] = Array.from({ length: 7 }, () => m.name()) as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-  ];
+  const { i, on, state, next, goes, half, most } = m.names(
+    'i',
+    'on',
+    'state',
+    'next',
+    'goes',
+    'half',
+    'most',
+  );
   const [factor, limit] = [m.float(0.5), m.float(1.25)];
   const body = graph({
     inputs: [port(i, 7, []), port(on, 9, []), port(state, 1, ['b', 's', width])],
