@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cubins, hashOf } from '../../src/runtime/cuda/cubins.ts';
 import type { CudaOptions } from '../../src/runtime/cuda/node.ts';
 import type { Program } from '../../src/runtime/program.ts';
+import { lawsUnless } from '../runtime/law.ts';
 import { bytesOf, floatsOf, ramp } from '../runtime/programs.ts';
 import { Machine, reasonWithout } from './machine.ts';
 import { cudaChain } from './programs.ts';
@@ -80,12 +81,7 @@ describe('a device', () => {
   afterAll(() => {
     if (missing === undefined) machine.close();
   });
-  const law = (name: string, work: () => Promise<void>): void => {
-    test(name, async (context) => {
-      if (missing !== undefined) context.skip(missing);
-      await work();
-    });
-  };
+  const law = lawsUnless(missing);
 
   /** NVRTC programs that a fresh device compiles to run a program, and its result. */
   const compiled = async (program: Program, options: CudaOptions = {}): Promise<[number, number]> => {

@@ -1,10 +1,11 @@
 // What the driver refuses becomes an error with CUDA's name for it, the kernel, and what was being done; it is told to the reads that
 // came after it. What a context survives leaves the device usable; what it does not survive loses the device.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { DeviceError } from '../../src/errors.ts';
 import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';
 import { failure } from '../runtime/failure.ts';
+import { lawsUnless } from '../runtime/law.ts';
 import { bytesOf, dispatch, f32, floatsOf, ramp } from '../runtime/programs.ts';
 import { Machine, reasonWithout } from './machine.ts';
 import { cudaChain, cudaKernel, cudaMap, cudaProgram } from './programs.ts';
@@ -38,12 +39,7 @@ describe('failures on CUDA', () => {
     device.destroy();
     machine.close();
   });
-  const law = (name: string, work: () => Promise<void>): void => {
-    test(name, async (context) => {
-      if (missing !== undefined) context.skip(missing);
-      await work();
-    });
-  };
+  const law = lawsUnless(missing);
   const expectUsable = async (): Promise<void> => {
     expect(device.lost).toBe(false);
     device.write(x, bytesOf(ramp(N)));

@@ -1,8 +1,9 @@
 // A run over buffers seen before is one graph launch; other buffers change the graph, and nothing is left behind: not by 10,000 runs, not by
 // programs or devices that go with work under way.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';
+import { lawsUnless } from '../runtime/law.ts';
 import { bytesOf, dispatch, f32, floatsOf, ramp } from '../runtime/programs.ts';
 import { Machine, reasonWithout } from './machine.ts';
 import { cudaChain, cudaKernel, cudaProgram } from './programs.ts';
@@ -25,12 +26,7 @@ describe('graphs on CUDA', () => {
     device.destroy();
     machine.close();
   });
-  const law = (name: string, work: () => Promise<void>): void => {
-    test(name, async (context) => {
-      if (missing !== undefined) context.skip(missing);
-      await work();
-    });
-  };
+  const law = lawsUnless(missing);
   const upload = (values: ArrayLike<number>, to: Device = device): DeviceBuffer => {
     const buffer = to.allocate(4 * values.length);
     to.write(buffer, bytesOf(values));

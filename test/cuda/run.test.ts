@@ -1,8 +1,9 @@
 // Programs on a CUDA device (the stand-in), beyond what every device does: arguments, graphs, shared memory, several devices. The stand-in
 // does nothing before it is waited for, and no address is given twice, so what is used too early or too late is seen.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { Device, DeviceBuffer, LoadedProgram } from '../../src/runtime/device.ts';
+import { lawsUnless } from '../runtime/law.ts';
 import { bytesOf, dispatch, f32, floatsOf, ramp } from '../runtime/programs.ts';
 import { Machine, reasonWithout } from './machine.ts';
 import { cudaChain, cudaKernel, cudaMap, cudaProgram } from './programs.ts';
@@ -23,12 +24,7 @@ describe('programs on CUDA', () => {
     device.destroy();
     machine.close();
   });
-  const law = (name: string, work: () => Promise<void>): void => {
-    test(name, async (context) => {
-      if (missing !== undefined) context.skip(missing);
-      await work();
-    });
-  };
+  const law = lawsUnless(missing);
 
   const upload = (values: ArrayLike<number>, to: Device = device): DeviceBuffer => {
     const buffer = to.allocate(4 * values.length);

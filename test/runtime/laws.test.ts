@@ -1,7 +1,7 @@
 // What every device owes its callers, with programs written by hand: bytes come back as they were written, work is done in the order in
 // which it was asked for, memory is nobody else's while it is needed, and wrong calls are refused where they are made.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { DeviceError } from '../../src/errors.ts';
 import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';
 import type { Program } from '../../src/runtime/program.ts';
@@ -10,6 +10,7 @@ import { openWebGpu } from '../../src/runtime/webgpu/open.ts';
 import { Machine, reasonWithout } from '../cuda/machine.ts';
 import { failure } from './failure.ts';
 import { cuda, wasm, wgsl, type Language } from './languages.ts';
+import { lawsUnless } from './law.ts';
 import { bytesOf, f32, floatsOf, program, ramp } from './programs.ts';
 
 const N = 300;
@@ -45,12 +46,7 @@ describe.each(subjects)('on $name', ({ language, missing, open }) => {
     if (missing === undefined) device.destroy();
   });
 
-  const law = (name: string, work: () => Promise<void>): void => {
-    test(name, async (context) => {
-      if (missing !== undefined) context.skip(missing);
-      await work();
-    });
-  };
+  const law = lawsUnless(missing);
 
   const upload = (values: ArrayLike<number>, to: Device = device): DeviceBuffer => {
     const buffer = to.allocate(4 * values.length);
