@@ -1,5 +1,5 @@
-// The ONNX project's backend tests, all of them, on the interpreter and as WebAssembly. They lie beside the repository; without them
-// a note says so.
+// The ONNX project's backend tests: all of them as WebAssembly, a share on software WebGPU, and exported again. They lie beside the
+// repository; without them a note says so.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
