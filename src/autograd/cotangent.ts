@@ -2,7 +2,7 @@
 // construction in two ways. A seed of ones is never multiplied with. And a cotangent masked by a select stays masked: the
 // select is kept outermost, so `0·∞` never arises in the branch that was not taken (`where(x > 0, sqrt(x), 0)` at 0).
 
-import { add, binary, cast, div, full, fullLike, mul, neg, unary, where } from '../ir/build.ts';
+import { add, binary, cast, div, full, fullLike, isDistinct, mul, neg, unary, where } from '../ir/build.ts';
 import type { DType } from '../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Op } from '../ir/ops.ts';
@@ -19,14 +19,17 @@ export type Rule<K extends Op = Op> = (
   wanted: readonly boolean[],
 ) => readonly (Node | undefined)[];
 
-/** The value that every element of the node has, when that is plain from its views; undefined otherwise. */
+/**
+ * The value that every element of the node has, when that is plain from its views; undefined otherwise, and at a variable: it may
+ * have this value by chance (a weight that starts as ones), and what is built here must still depend on it.
+ */
 export function uniform(node: Node): number | undefined {
   let source = node;
   // The bound keeps a walk over a graph of nothing but views linear; cotangents are folded to at most two steps.
   for (let step = 0; step < 4; step++) {
     if (source.op === 'constant') return Number(source.attrs.value);
     const isView = source.op === 'broadcast' || source.op === 'reshape' || source.op === 'permute';
-    if (!isView && source.op !== 'slice') return undefined;
+    if ((!isView && source.op !== 'slice') || isDistinct(source)) return undefined;
     source = source.inputs[0]!;
   }
   return undefined;

@@ -3,7 +3,7 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import type { DType } from './dtype.ts';
-import { dims, type GraphBuilder, type Node } from './graph.ts';
+import { dims, GraphBuilder, type Node } from './graph.ts';
 import type { BinaryOp, Monoid, UnaryOp } from './ops.ts';
 import { sameShape, type FixedShape } from './shape.ts';
 
@@ -63,6 +63,22 @@ export function cast(b: GraphBuilder, x: Node, dtype: DType): Node {
 
 export function reshape(b: GraphBuilder, x: Node, shape: FixedShape): Node {
   return sameShape(x.shape, shape) ? x : (b.add('reshape', [x], { shape }) as Node);
+}
+
+/**
+ * The same value under a node of its own: an identity reshape made outside the interning table. Derivatives with respect to it
+ * see only the uses of this very node, so equal values (two tensors of ones) stay apart.
+ */
+export function distinct(x: Node): Node {
+  return new GraphBuilder().add('reshape', [x], { shape: x.shape }) as Node;
+}
+
+/**
+ * Whether `distinct` made the node. It is a variable then: something may be differentiated with respect to it, now or later, and
+ * what is known of the value under it must not be used in its place.
+ */
+export function isDistinct(node: Node): boolean {
+  return node.op === 'reshape' && sameShape(node.shape, node.inputs[0]!.shape);
 }
 
 export function permute(b: GraphBuilder, x: Node, order: readonly number[]): Node {

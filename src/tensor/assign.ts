@@ -2,12 +2,13 @@
 // recorded before keep the old one.
 
 import { TensorError } from '../errors.ts';
+import { distinct } from '../ir/build.ts';
 import type { Node } from '../ir/graph.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
 import { freshParameter } from './leaf.ts';
 import { giveUp, reclaimSoon } from './memory.ts';
-import { addPending, bindLeaf, builder, distinct, gradEnabled, here, nodeFor, settle } from './recording.ts';
+import { addPending, bindLeaf, builder, gradEnabled, here, nodeFor, settle } from './recording.ts';
 import type { Storage } from './storage.ts';
 
 /** Moves `handle` on to the value of `value`. Throws E_SHAPE or E_DTYPE when their types differ. */

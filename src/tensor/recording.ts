@@ -2,9 +2,9 @@
 // nodes have been. A flush (realise.ts) turns pending values into realised ones and starts a new interning table.
 
 import { TensorError } from '../errors.ts';
+import { isDistinct } from '../ir/build.ts';
 import { GraphBuilder, type Node } from '../ir/graph.ts';
 import { isView } from '../ir/ops.ts';
-import { sameShape } from '../ir/shape.ts';
 import { Handle, showHandle } from './handle.ts';
 import { freshParameter, storageOf } from './leaf.ts';
 import type { Storage } from './storage.ts';
@@ -106,24 +106,10 @@ export function withGrad<T>(on: boolean, fn: () => T): T {
   }
 }
 
-/**
- * The same value under a node of its own: an identity reshape made outside the interning table. Derivatives with respect to
- * it see only the uses of this very node.
- */
-export function distinct(node: Node): Node {
-  return new GraphBuilder().add('reshape', [node], { shape: node.shape }) as Node;
-}
-
 /** The node that computes this value: markers and identity views are looked through. */
 export function canonical(node: Node): Node {
   let at = node;
-  while (
-    at.op === 'stopGradient' ||
-    at.op === 'customVjp' ||
-    (at.op === 'reshape' && sameShape(at.shape, at.inputs[0]!.shape))
-  ) {
-    at = at.inputs[0]!;
-  }
+  while (at.op === 'stopGradient' || at.op === 'customVjp' || isDistinct(at)) at = at.inputs[0]!;
   return at;
 }
 

@@ -2,12 +2,13 @@
 // the stand-ins of outside values, and the trace notes what was read and written.
 
 import { TensorError } from '../errors.ts';
+import { distinct } from '../ir/build.ts';
 import { isFloat } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
 import { storageOf } from './leaf.ts';
-import { addPending, bindLeaf, builder, canonical, distinct, here, settle } from './recording.ts';
+import { addPending, bindLeaf, builder, canonical, here, settle } from './recording.ts';
 
 /** Makes the value a leaf of its own, or cuts it off from gradients. */
 export function requireGrad(handle: Handle, on: boolean): void {

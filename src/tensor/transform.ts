@@ -5,7 +5,7 @@
 import { registerRule } from '../autograd/custom.ts';
 import { cotangents } from '../autograd/vjp.ts';
 import { showValue, TensorError } from '../errors.ts';
-import { add, full } from '../ir/build.ts';
+import { add, distinct, full } from '../ir/build.ts';
 import { isFloat } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
 import { checkAlive, cut, leavesOf, seedNode, walkGradient } from './backward.ts';
@@ -14,9 +14,9 @@ import { expectFunction, expectTensor } from './expect.ts';
 import { asTensor, nodeOf } from './record.ts';
 import {
   builder,
-  distinct,
   dropPending,
   gradEnabled,
+  isFree,
   leafOf,
   looseHandle,
   nodeFor,
@@ -297,7 +297,9 @@ export function customVjp(
 ): (...args: Tensor[]) => Tensor {
   expectFunction('customVjp', fn);
   expectFunction('customVjp', rule);
-  const face = (node: Node): Tensor => new Tensor(looseHandle(node, isFloat(node.dtype)));
+  // The rule may differentiate with respect to what it is given: a constant gets a node of its own, apart from equal ones.
+  const face = (node: Node): Tensor =>
+    new Tensor(looseHandle(isFree(node) ? distinct(node) : node, isFloat(node.dtype)));
   const number = registerRule((_, args, value, g) =>
     withGrad(true, () =>
       rule(face(g), args.map(face), face(value)).map((cotangent) =>
