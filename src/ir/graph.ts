@@ -6,6 +6,7 @@ import type { Attrs, Op } from './ops.ts';
 import type { DType } from './dtype.ts';
 import { announce, onBehalf } from './origin.ts';
 import { fixedShape, sameShape, type FixedShape, type Shape } from './shape.ts';
+import { fromReal } from './value.ts';
 
 interface NodeFields<K extends Op> {
   readonly op: K;
@@ -50,7 +51,8 @@ export class GraphBuilder {
 
   /** The node of this op, checked by its type rule. Throws TensorError on a misfit. */
   add<K extends Op>(op: K, inputs: readonly Node[], attrs: Attrs<K>): NodeOf<K> {
-    return this.#intern(op, inputs, attrs, hashValue(hashValue(inputs.length, op), attrs), undefined);
+    const held = op === 'constant' ? (heldConstant(attrs as Attrs<'constant'>) as Attrs<K>) : attrs;
+    return this.#intern(op, inputs, held, hashValue(hashValue(inputs.length, op), held), undefined);
   }
 
   /** The same op and attributes over other inputs; over inputs of the same types its type is known. */
@@ -85,6 +87,17 @@ export class GraphBuilder {
     announce(node);
     return node as unknown as NodeOf<K>;
   }
+}
+
+/**
+ * 16-bit floats keep the value that the dtype can hold: kernels compute with them in registers of f32, in which 0.1 as it is
+ * written would be another number than the 0.1 that lies in memory or comes as a run-time scalar. Every target rounds literals
+ * of f32 and f64 itself, and texts with 0.1 read better.
+ */
+function heldConstant(attrs: Attrs<'constant'>): Attrs<'constant'> {
+  const { value, dtype } = attrs;
+  if (dtype !== 'f16' && dtype !== 'bf16') return attrs;
+  return { ...attrs, value: fromReal(dtype)(Number(value)) };
 }
 
 /** Nodes reachable from `roots`, inputs before users, in ascending id (recording) order. */

@@ -117,10 +117,11 @@ export function fromReal(dtype: DType): (x: number) => Scalar {
       return (x) => x;
     case 'f32':
       return Math.fround;
+    // By way of f32, as kernels do and PyTorch does (c10::Half and c10::BFloat16 are made of floats).
     case 'f16':
-      return roundF16;
+      return (x) => roundF16(Math.fround(x));
     case 'bf16':
-      return roundBf16;
+      return (x) => roundBf16(Math.fround(x));
     case 'bool':
       return (x) => (x === 0 ? 0 : 1);
     default: {

@@ -9,6 +9,7 @@ import { infer, showType } from './infer.ts';
 import { isOp, type Attrs } from './ops.ts';
 import { print, printNode } from './print.ts';
 import { sameShape } from './shape.ts';
+import { fromReal } from './value.ts';
 
 /** Throws CompilerBug, naming `pass`, when the graph breaks an invariant of the IR. */
 export function verify(graph: Graph, pass = 'verify'): void {
@@ -45,9 +46,13 @@ function nodeProblem(node: Node, own: ReadonlySet<Node>): string | undefined {
   return typeProblem(node);
 }
 
-/** Floats take any number (its nearest value is meant); integers and bool only what they can hold. */
+/**
+ * f32 and f64 take any number (its nearest value is meant: every target rounds literals to them); narrower floats, integers and
+ * bool only what they can hold.
+ */
 function isRepresentable({ dtype, attrs: { value } }: NodeOf<'constant'>): boolean {
   if ((typeof value === 'bigint') !== isWide(dtype)) return false;
+  if (dtype === 'f16' || dtype === 'bf16') return Object.is(fromReal(dtype)(Number(value)), value);
   if (isFloat(dtype)) return true;
   const [low, high] = integerRange(dtype);
   return (isWide(dtype) || Number.isInteger(value)) && value >= low && value <= high;

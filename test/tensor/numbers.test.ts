@@ -1,0 +1,75 @@
+// A number beside a tensor of 16-bit floats is rounded to the tensor's dtype, as PyTorch's is after promotion: on every device,
+// compiled in, as a run-time scalar (from the second value on in a loop) and as an argument of a compiled function.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { close, compile, setDevice, tensor, where, type Tensor } from '../../src/index.ts';
+import { everyDevice } from '../support/devices.ts';
+
+type Operation = (x: Tensor, s: Tensor | number) => Tensor;
+
+const operations: Readonly<Record<string, Operation>> = {
+  add: (x, s) => x.add(s),
+  sub: (x, s) => x.sub(s),
+  mul: (x, s) => x.mul(s),
+  div: (x, s) => x.div(s),
+  eq: (x, s) => x.eq(s),
+  lt: (x, s) => x.lt(s),
+  ge: (x, s) => x.ge(s),
+  maximum: (x, s) => x.maximum(s),
+  where: (x, s) => where(x.gt(0.5), x, s),
+};
+
+// Values that neither type holds: near them, below their least, above the largest half, and between two floats of 32 bits.
+const numbers = [0.1, 1 / 3, 1 + 2 ** -11 + 2 ** -40, 1.5 * 2 ** -24, 1e-9, 65519.9, 0.1, -0, Infinity];
+const elements = [0.1, 1 / 3, 1, 3, -7, 65504, 2 ** -14, -0];
+
+/** The elements, with one zero: shader compilers may ignore its sign, and `max(0, -0)` may be either. */
+async function read(x: Tensor): Promise<number[]> {
+  return Array.from((await x.data()) as ArrayLike<number>, (value) => value + 0);
+}
+
+afterAll(async () => {
+  await close();
+  setDevice(undefined);
+});
+
+describe.each(everyDevice)('on %s', (device) => {
+  beforeAll(() => setDevice(device));
+
+  describe.each(['f16', 'bf16'] as const)('%s', (dtype) => {
+    test.each(Object.entries(operations))('%s rounds the number beside it', async (_, operation) => {
+      const x = tensor(elements, { dtype });
+      const compiled = compile((t: Tensor, s: Tensor) => operation(t, s)) as unknown as Operation;
+      for (const value of numbers) {
+        const held = tensor([value], { dtype });
+        const expected = await read(operation(x, held));
+        expect(await read(operation(x, value)), `${value} recorded`).toEqual(expected);
+        expect(await read(compiled(x, value)), `${value} as an argument`).toEqual(expected);
+        const within = compile((t: Tensor) => operation(t, value));
+        expect(await read(within(x)), `${value} compiled in`).toEqual(expected);
+      }
+    });
+
+    test('a tensor equals the number that it was made of', async () => {
+      for (const value of [0.1, 0.2, 0.1, 1 + 2 ** -11 + 2 ** -40]) {
+        expect(await read(tensor([value], { dtype }).eq(value)), String(value)).toEqual([1]);
+        expect(await read(tensor([value], { dtype }).ne(value)), String(value)).toEqual([0]);
+      }
+    });
+  });
+
+  // Figures of PyTorch 1.13: torch.tensor([3., .1, 7.], dtype=torch.half) * 0.1 and so on.
+  test('products and sums are those of PyTorch, however often and with whatever between', async () => {
+    const x = tensor([3, 0.1, 7], { dtype: 'f16' });
+    for (const value of [0.1, 0.1, 0.2, 0.1]) {
+      if (value === 0.2) await x.mul(0.2).data();
+      else {
+        expect(await x.mul(value).array()).toEqual([0.2998046875, 0.0099945068359375, 0.69970703125]);
+        expect(await x.add(value).array()).toEqual([3.099609375, 0.199951171875, 7.1015625]);
+      }
+    }
+    const y = tensor([3, 0.1, 7], { dtype: 'bf16' });
+    expect(await y.mul(0.1).array()).toEqual([0.30078125, 0.010009765625, 0.69921875]);
+    expect(await y.sub(0.1).array()).toEqual([2.90625, 0, 6.90625]);
+  });
+});
