@@ -28,6 +28,7 @@ import {
   type Wire,
   type Wiring,
 } from './entry.ts';
+import { apart, twin } from './names.ts';
 import { guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
 import { distinct, openEntry, type OpenPoint } from './sizes.ts';
 import { isPacked, pack, partsOf, type WeightFormat } from './formats.ts';
@@ -99,11 +100,17 @@ export async function bundleOf(
   points: readonly (EntryPoint | OpenPoint)[],
   options: BundleOptions,
 ): Promise<Bundle> {
-  const taken = points.find(({ name }) => reserved.includes(name));
+  const taken = points.find(({ name }) => reserved.includes(name) || name in Object.prototype);
   if (taken !== undefined)
     throw new SinterError(
       'E_UNSUPPORTED',
       `build: models have a ${taken.name} of their own\n  try: another name`,
+    );
+  const twice = twin(points.map(({ name }) => name));
+  if (twice !== undefined)
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      `build: two functions are called ${twice}, the name of a default export too\n  try: another name`,
     );
   const table = new WeightTable(options.names ?? new Map());
   const recorded = points.map((point) => {
@@ -119,7 +126,7 @@ export async function bundleOf(
     variants.map(({ traced }) => traced),
   );
   const files = new Map<string, string | Uint8Array>();
-  const entries: Record<string, Entry> = {};
+  const entries = new Map<string, Entry>();
   for (const { name, cases, entry, sizes } of recorded) {
     const programs: Partial<Record<BundleTarget, BundledProgram[]>> = {};
     for (const [i, { variants }] of cases.entries())
@@ -129,7 +136,7 @@ export async function bundleOf(
           const program = await bundled(label, overStored(traced, stored), target, options, files);
           (programs[target] ??= []).push({ ...program, sizes: sizes[i]! });
         }
-    entries[name] = { ...entry, programs };
+    entries.set(name, { ...entry, programs });
   }
   const shards = weightFiles(weights, values, options.shardSize ?? Infinity);
   for (const { file, bytes } of shards) files.set(file.name, bytes);
@@ -138,7 +145,7 @@ export async function bundleOf(
     producer: options.producer,
     weights,
     files: shards.map(({ file }) => file),
-    entries,
+    entries: Object.fromEntries(entries),
   };
   files.set('program.json', `${JSON.stringify(manifest)}\n`);
   files.set('index.js', scriptOf(manifest, options.player.script));
@@ -200,6 +207,7 @@ async function storedWeights(
   const values: HostTensor[] = [];
   const stored: Stored[] = [];
   const constants: number[] = [];
+  const names = new Set(table.all.filter((_, i) => used.has(i)).map(({ name }) => name));
   const isConstant = (i: number): boolean =>
     used.has(i) && !shown.has(i) && !table.isNamed(i) && !table.all[i]!.state;
   for (const [i, weight] of table.all.entries()) {
@@ -220,7 +228,7 @@ async function storedWeights(
       continue;
     }
     for (const { suffix, dtype, shape } of partsOf(own, weight.shape))
-      weights.push({ name: weight.name + suffix, dtype, shape, state: false });
+      weights.push({ name: apart(weight.name + suffix, names), dtype, shape, state: false });
     values.push(...pack(own, all[i]!));
   }
   return { weights, values, stored };
@@ -250,7 +258,7 @@ async function bundled(
     throw new SinterError('E_UNSUPPORTED', `build: ${name} has steps that only the interpreter runs`);
   const width = Math.max(2, String(program.kernels.length - 1).length);
   const kernels = program.kernels.map(({ source, ...kernel }, i): BundledKernel => {
-    const file = `kernels/${name}-${String(i).padStart(width, '0')}-${kernel.name}.${extensions[target]}`;
+    const file = `kernels/${fileWord(name)}-${String(i).padStart(width, '0')}-${kernel.name}.${extensions[target]}`;
     return { ...kernel, file: withFile(files, file, contentOf(target, source)) };
   });
   const ports = portsOf(program, wiring, given.length);
@@ -303,7 +311,7 @@ async function imagesOf(
   if (compiler === undefined || kernels.length === 0) return [];
   const images: BundledImage[] = [];
   for (const arch of archs) {
-    const path = `kernels/${entry}-${arch}.${arch.startsWith('sm_') ? 'cubin' : 'ptx'}`;
+    const path = `kernels/${fileWord(entry)}-${arch}.${arch.startsWith('sm_') ? 'cubin' : 'ptx'}`;
     images.push({ arch, file: withFile(files, path, await compiler.compile(kernels, arch)) });
   }
   return images;
@@ -330,7 +338,15 @@ function contentOf(target: BundleTarget, source: ProgramKernel['source']): strin
   return target === 'wasm' ? Uint8Array.from(atob(source), (letter) => letter.charCodeAt(0)) : source;
 }
 
-/** The path of a file with this content: one that there is, else a new one. */
+/** A name as a part of a file's: letters that every file system and address has, and not too many of them. */
+function fileWord(name: string): string {
+  return name.replaceAll(/[^\w$.-]/g, '_').slice(0, 80);
+}
+
+/**
+ * The path of a file with this content: one that there is, else a new one. Names that differ in case alone are one file in some
+ * systems: the second gets another.
+ */
 function withFile(
   files: Map<string, string | Uint8Array>,
   path: string,
@@ -344,6 +360,10 @@ function withFile(
         : held.every((byte, i) => byte === content[i]);
     if (isSame) return known;
   }
-  files.set(path, content);
-  return path;
+  const taken = new Set(Array.from(files.keys(), (known) => known.toLowerCase()));
+  const [, stem = path, ending = ''] = /^(.*)(\.\w+)$/.exec(path) ?? [];
+  let own = path;
+  for (let i = 2; taken.has(own.toLowerCase()); i++) own = `${stem}-${i}${ending}`;
+  files.set(own, content);
+  return own;
 }

@@ -8,8 +8,8 @@ import type { Handle } from '../tensor/handle.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { ScalarOrigin } from '../tensor/trace.ts';
 import { traceFlat, withAllParameters, type Source, type Traced } from '../tensor/trace-function.ts';
-import { flatten, type Flat } from '../tensor/tree.ts';
-import { argumentNames, outputName, pathsOf } from './names.ts';
+import { flatten, step, type Flat } from '../tensor/tree.ts';
+import { argumentNames, outputName, placesOf, twin } from './names.ts';
 import type { WeightTable } from './weights.ts';
 
 /** A function of a bundle: with a state, `(state, ...inputs) => { state, ...outputs }`; the state may be left out of the result. */
@@ -96,6 +96,7 @@ export function traceEntry(
       placeOfLeaf.set(i, inputs.push({ name, kind: 'tensor', ...typeOf(leaf) }) - 1);
     else if (typeof leaf === 'number') placeOfLeaf.set(i, inputs.push({ name, kind: 'number' }) - 1);
   });
+  expectApart(point, 'takes', inputs);
   const weightOf = (handle: Handle, leaf: number | undefined): number =>
     leaf === undefined
       ? weights.captured(handle)
@@ -107,6 +108,7 @@ export function traceEntry(
     return { weight: weightOf(handleOf(flat.leaves[origin.leaf] as Tensor), origin.leaf) };
   });
   const { outputs, updates, overflow } = results({ point, traced, wires, flat, hasState, isNarrow }, weights);
+  expectApart(point, 'returns', outputs);
   const kept = [
     ...new Set(
       [...outputs, ...updates, ...overflow].flatMap(({ from }) => ('output' in from ? [from.output] : [])),
@@ -187,15 +189,16 @@ function results(
     ),
   );
   const stateReturned: string[] = [];
-  pathsOf(traced.structure).forEach((whole, i) => {
+  placesOf(traced.structure).forEach((whole, i) => {
     const leaf = traced.results[i]!;
-    if (isNarrow && whole === '.overflow') {
+    if (isNarrow && whole[0] === 'overflow') {
       if (leaf.kind !== 'static') overflow.push({ from: from(leaf) });
       return;
     }
-    const path = isNarrow ? whole.slice('.result'.length) : whole;
-    const own = /^\.state(?=[.[]|$)/.test(path) && hasState ? path.slice('.state'.length) : undefined;
-    if (own !== undefined) {
+    // What is narrow comes as `{ result, overflow }`.
+    const place = isNarrow ? whole.slice(1) : whole;
+    if (hasState && place[0] === 'state') {
+      const own = place.slice(1).map(step).join('');
       stateReturned.push(own);
       const at = statePaths.get(own);
       const before = at === undefined ? undefined : flat.leaves[at];
@@ -206,7 +209,7 @@ function results(
       return;
     }
     if (leaf.kind === 'static') throw unsupported(point, `returns ${String(leaf.value)}, which is no tensor`);
-    const name = outputName(path);
+    const name = outputName(place);
     const node =
       leaf.kind === 'output'
         ? traced.graph.outputs[leaf.index]!
@@ -247,6 +250,17 @@ function scalarSource(
 
 function typeOf({ dtype, shape }: Tensor): TensorType {
   return { dtype, shape: shape as readonly number[] };
+}
+
+/** Throws E_UNSUPPORTED where two inputs, or two outputs, would go by one name. */
+function expectApart(point: EntryPoint, verb: string, ports: readonly { readonly name: string }[]): void {
+  const name = twin(ports.map((port) => port.name));
+  if (name === undefined) return;
+  const problem = `${verb} two values called ${JSON.stringify(name)}`;
+  throw new SinterError(
+    'E_UNSUPPORTED',
+    `build: ${point.name} ${problem}: calls tell them apart by name\n  try: another key for one of them`,
+  );
 }
 
 function unsupported({ name }: EntryPoint, problem: string): SinterError {

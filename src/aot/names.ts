@@ -27,15 +27,18 @@ function topLevel(list: string): string[] {
   return parts.length === 1 && parts[0]!.trim() === '' ? [] : parts;
 }
 
-/** Where the leaves of a tree lie, e.g. `.layers[0].w`. */
-export function pathsOf(structure: Structure, path = ''): string[] {
+/** Where a leaf lies in a tree: positions in arrays and keys of objects, from the outside in. */
+export type Place = readonly (number | string)[];
+
+/** Where the leaves of a tree lie, in order. */
+export function placesOf(structure: Structure, place: Place = []): Place[] {
   switch (structure.kind) {
     case 'leaf':
-      return [path];
+      return [place];
     case 'array':
-      return structure.items.flatMap((item, i) => pathsOf(item, `${path}[${i}]`));
+      return structure.items.flatMap((item, i) => placesOf(item, [...place, i]));
     case 'object':
-      return structure.items.flatMap((item, i) => pathsOf(item, `${path}.${structure.keys[i]}`));
+      return structure.items.flatMap((item, i) => placesOf(item, [...place, structure.keys[i]!]));
     case 'setting':
       return [];
     default:
@@ -43,26 +46,45 @@ export function pathsOf(structure: Structure, path = ''): string[] {
   }
 }
 
-/** The name of a result by its path: `.loss` is `loss`, a result without a name `output`. */
-export function outputName(path: string): string {
-  if (path === '') return 'output';
-  return path.startsWith('.') ? path.slice(1) : `output${path.replace(/^\[(\d+)\]/, '$1')}`;
+/** A place as it is read, e.g. `.layers[0].w`. Keys stand as they are, so two places may read alike: who needs names checks that. */
+function textOf(place: Place): string {
+  return place.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('');
+}
+
+/** The name of a result by its place: `loss` of `{ loss }`, `output1` of the second in an array, `output` of a result alone. */
+export function outputName(place: Place): string {
+  const [first, ...rest] = place;
+  if (first === undefined) return 'output';
+  return `${typeof first === 'number' ? `output${first}` : first}${textOf(rest)}`;
 }
 
 /** Names of the leaves of arguments: the function's own names for them, and where they lie in them. */
 export function argumentNames(
   fn: (...args: never[]) => unknown,
-  { paths }: Flat,
+  { structure }: Flat,
   hasState: boolean,
 ): string[] {
   const parameters = parameterNames(fn);
-  return paths.map((path) => {
-    const [, place = '0', rest = ''] = /^\[(\d+)\](.*)$/.exec(path) ?? [];
-    const index = Number(place);
-    const name =
-      parameters[index] ??
-      (index - (hasState ? 1 : 0) === 0 ? 'input' : `input${index - (hasState ? 1 : 0)}`);
+  return placesOf(structure).map(([index, ...rest]) => {
+    const argument = Number(index);
+    const own = parameters[argument];
     // Of an argument that is taken apart where it is declared, only the parts have names.
-    return parameters[index] === undefined && rest.startsWith('.') ? rest.slice(1) : `${name}${rest}`;
+    if (own === undefined && typeof rest[0] === 'string') return `${rest[0]}${textOf(rest.slice(1))}`;
+    const given = argument - (hasState ? 1 : 0);
+    return `${own ?? (given === 0 ? 'input' : `input${given}`)}${textOf(rest)}`;
   });
+}
+
+/** The first of these names that stands there twice. */
+export function twin(names: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  return names.find((name) => seen.size === seen.add(name).size);
+}
+
+/** The name that is wished for, or one like it that is not taken; takes it. */
+export function apart(wished: string, taken: Set<string>): string {
+  let name = wished;
+  for (let i = 1; taken.has(name); i++) name = `${wished}_${i}`;
+  taken.add(name);
+  return name;
 }

@@ -1,6 +1,7 @@
 // The texts of a bundle: `index.js`, its types, and a README whose snippet runs as it is.
 
 import { bundleArrays } from './arrays.ts';
+import { apart } from './names.ts';
 import type {
   BundledImage,
   BundleTarget,
@@ -71,13 +72,13 @@ export function load(options?: LoadOptions): Promise<Model>;
 function methodOf([name, entry]: [string, Entry]): string {
   const { inputs, outputs } = entry;
   const given = inputs.map(
-    (input) => `    /** ${typeText(input)} */\n    ${key(input.name)}: ${inputArray(input)};`,
+    (input) => `    /** ${remark(typeText(input))} */\n    ${key(input.name)}: ${inputArray(input)};`,
   );
   const got = outputs.map(
     (output) =>
-      `    /** ${shapeText(output)} */\n    ${key(output.name)}: ${bundleArrays[output.dtype].name};`,
+      `    /** ${remark(shapeText(output))} */\n    ${key(output.name)}: ${bundleArrays[output.dtype].name};`,
   );
-  return `${entry.built === undefined ? '' : `  /** Built for ${entry.built}. */\n`}  ${key(name)}(inputs: {\n${given.join('\n')}\n  }): Promise<{\n${got.join('\n')}\n  }>;`;
+  return `${entry.built === undefined ? '' : `  /** Built for ${remark(entry.built)}. */\n`}  ${key(name)}(inputs: {\n${given.join('\n')}\n  }): Promise<{\n${got.join('\n')}\n  }>;`;
 }
 
 /** README.md. */
@@ -94,7 +95,8 @@ export function guideOf(
   const inputs = entry.inputs.map(
     (input) => `  ${key(input.name)}: ${exampleOf(input, sizesOf(entry)[0]!)},`,
   );
-  const call = `await model${/^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`}`;
+  const call = `await model${isWord(name) ? `.${name}` : `[${JSON.stringify(name)}]`}`;
+  const variables = variablesFor(entry.outputs.map((output) => output.name));
   const hasCuda = targets.includes('cuda');
   const archs = new Set(
     Object.values(entries).flatMap(({ programs }) =>
@@ -104,12 +106,12 @@ export function guideOf(
   const compiled = hasCuda ? `; CUDA's are compiled ${archsText([...archs])}` : '';
   const rows = Object.entries(entries).map(
     ([title, one]) =>
-      `| \`${title}\` | ${one.inputs.map((input) => `\`${input.name}\` ${typeText(input)}`).join(', ')} | ${one.outputs
-        .map((output) => `\`${output.name}\` ${shapeText(output)}`)
+      `| ${code(title)} | ${one.inputs.map((input) => `${code(input.name)} ${plain(typeText(input))}`).join(', ')} | ${one.outputs
+        .map((output) => `${code(output.name)} ${plain(shapeText(output))}`)
         .join(', ')} |`,
   );
   const open = Object.entries(entries).flatMap(([title, one]) => {
-    return one.built === undefined ? [] : [`\n\`${title}\` was built for ${one.built}.`];
+    return one.built === undefined ? [] : [`\n${code(title)} was built for ${plain(one.built)}.`];
   });
   const shapes =
     open.length === 0
@@ -131,10 +133,10 @@ Made by ${producer}, for ${listed(targets)}. ${hasCuda ? 'CUDA runs in Node, by 
 import { load } from '${script}';
 
 const model = await load();
-const { ${entry.outputs.map(({ name: output }) => (/^[A-Za-z_$][\w$]*$/.test(output) ? output : `${JSON.stringify(output)}: value`)).join(', ')} } = ${call}({
+const { ${[...variables].map(([output, variable]) => (output === variable ? output : `${key(output)}: ${variable}`)).join(', ')} } = ${call}({
 ${inputs.join('\n')}
 });
-console.log(${/^[A-Za-z_$][\w$]*$/.test(entry.outputs[0]?.name ?? '') ? entry.outputs[0]!.name : 'value'});
+console.log(${[...variables.values()][0] ?? ''});
 model.dispose();
 \`\`\`
 
@@ -188,8 +190,51 @@ function byteLength(content: string | Uint8Array): number {
   return typeof content === 'string' ? new TextEncoder().encode(content).length : content.length;
 }
 
+function isWord(name: string): boolean {
+  return /^[A-Za-z_$][\w$]*$/.test(name);
+}
+
+/** A name as a key of an object or a type; `__proto__: x` would set an object's prototype. */
 function key(name: string): string {
-  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+  if (name === '__proto__') return '["__proto__"]';
+  return isWord(name) ? name : JSON.stringify(name);
+}
+
+/** Words that are no names of variables in a module, and what the snippet itself declares and calls. */
+const taken: ReadonlySet<string> = new Set(
+  (
+    'arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally ' +
+    'for function if implements import in instanceof interface let new null package private protected public return static super ' +
+    'switch this throw true try typeof undefined var void while with yield model load console'
+  ).split(' '),
+);
+
+/** Variables for outputs, of their names where these can be: no two the same. */
+function variablesFor(names: readonly string[]): ReadonlyMap<string, string> {
+  const used = new Set([...taken, ...names]);
+  return new Map(names.map((name) => [name, isWord(name) && !taken.has(name) ? name : apart('value', used)]));
+}
+
+/** Text in a comment, which must not end it. */
+function remark(text: string): string {
+  return oneLine(text).replaceAll('*/', '*\\/');
+}
+
+/** Text in one line. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, (letter) => JSON.stringify(letter).slice(1, -1));
+}
+
+/** Text in a table of Markdown. */
+function plain(text: string): string {
+  return oneLine(text).replaceAll(/[\\`*_<>|#~&]/g, '\\$&');
+}
+
+/** A name in a table of Markdown, between more backticks than it has. */
+function code(name: string): string {
+  const fence = '`'.repeat(1 + Math.max(0, ...(name.match(/`+/g) ?? []).map(({ length }) => length)));
+  const space = /^`|`$|^\s|\s$/.test(name) || name === '' ? ' ' : '';
+  return `${fence}${space}${oneLine(name).replaceAll('|', '\\|')}${space}${fence}`;
 }
 
 function inputArray(input: EntryInput): string {

@@ -7,9 +7,11 @@ import type { HostTensor } from '../io/host.ts';
 import type { Weight, WeightFile } from '../player/manifest.ts';
 import type { Handle } from '../tensor/handle.ts';
 import { readBytes } from '../tensor/realise.ts';
+import { apart } from './names.ts';
 
 export class WeightTable {
-  readonly #names: ReadonlyMap<Handle, string>;
+  readonly #given: ReadonlyMap<Handle, string>;
+  readonly #names = new Set<string>();
   readonly #list: {
     readonly name: string;
     readonly handle: Handle;
@@ -21,14 +23,14 @@ export class WeightTable {
 
   /** `names`: what captured tensors are called. */
   constructor(names: ReadonlyMap<Handle, string>) {
-    this.#names = names;
+    this.#given = names;
   }
 
   /** The weight at a place of the state. */
   ofState(path: string, handle: Handle): number {
     const known = this.#ofState.get(path);
     if (known !== undefined) return known;
-    const index = this.#add(path.replace(/^\./, '').replaceAll(/\[(\d+)\]/g, '.$1'), handle, true);
+    const index = this.#add(dotted(path), handle, true);
     this.#ofState.set(path, index);
     // A function that captures the tensor means the same weight.
     if (!this.#captured.has(handle)) this.#captured.set(handle, index);
@@ -38,7 +40,7 @@ export class WeightTable {
   captured(handle: Handle): number {
     const known = this.#captured.get(handle);
     if (known !== undefined) return known;
-    const name = this.#names.get(handle);
+    const name = this.#given.get(handle);
     const index = this.#add(name ?? `weight${this.#list.length}`, handle, name !== undefined);
     this.#captured.set(handle, index);
     return index;
@@ -69,11 +71,19 @@ export class WeightTable {
   }
 
   #add(wished: string, handle: Handle, isNamed: boolean): number {
-    const taken = new Set(this.#list.map(({ name }) => name));
-    let name = wished;
-    for (let i = 1; taken.has(name); i++) name = `${wished}_${i}`;
+    const name = apart(wished, this.#names);
     return this.#list.push({ name, handle, isNamed, state: false }) - 1;
   }
+}
+
+/** A path in the state as a dotted name, as `namedParameters` has them: `layers.0.weight`. */
+function dotted(path: string): string {
+  const parts = path.replaceAll(/\[(\d+)\]/g, '.$1').replaceAll(/\[("(?:[^"\\]|\\.)*")\]/g, quoted);
+  return parts.slice(1);
+}
+
+function quoted(_: string, key: string): string {
+  return `.${JSON.parse(key) as string}`;
 }
 
 /** Weights as files of at most `limit` bytes where one tensor has no more, and where they lie in them. */

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { SinterError } from '../errors.ts';
 import { bundleArrays, type Elements } from '../aot/arrays.ts';
 import { argumentNames } from '../aot/names.ts';
-import { outputName } from '../aot/names.ts';
+import { outputName, placesOf, twin } from '../aot/names.ts';
 import { compile, Tensor, type DType } from '../index.ts';
 import { fromHostTensor, toHostTensor, type HostTensor } from '../io/index.ts';
 import { device } from '../tensor/device.ts';
@@ -114,6 +114,10 @@ async function moduleModel(file: string, name: string | undefined): Promise<Runn
       inputs.push({ name: port, dtype: 'f64', shape: [], example: { dtype: 'f64', shape: [], data } });
     }
   }
+  expectApart(
+    title,
+    inputs.map((port) => [port.name]),
+  );
   const fn = compile(subject as (...args: unknown[]) => unknown);
   return {
     name: title,
@@ -128,17 +132,25 @@ async function moduleModel(file: string, name: string | undefined): Promise<Runn
       });
       const values = unflatten(flat.structure, leaves) as unknown[];
       return async () => {
-        const { leaves: results, paths } = flatten([await fn(...values)], 'run');
-        return hosts(
-          results.flatMap((leaf, i) =>
-            leaf instanceof Tensor ? [[outputName(paths[i]!.slice('[0]'.length)), leaf] as const] : [],
-          ),
+        const { leaves: results, structure } = flatten(await fn(...values), 'run');
+        const places = placesOf(structure);
+        const outputs = results.flatMap((leaf, i) =>
+          leaf instanceof Tensor ? [[outputName(places[i]!), leaf] as const] : [],
         );
+        expectApart(title, outputs);
+        return hosts(outputs);
       };
     },
     device: currentDevice,
     close: () => undefined,
   };
+}
+
+/** Throws UsageError where two values go by one name. */
+function expectApart(title: string, named: readonly (readonly [string, ...unknown[]])[]): void {
+  const name = twin(named.map(([own]) => own));
+  if (name === undefined) return;
+  throw new UsageError(`${title} has two values called ${JSON.stringify(name)}\n  try: another key for one`);
 }
 
 async function hosts(tensors: Iterable<readonly [string, Tensor]>): Promise<NamedTensors> {

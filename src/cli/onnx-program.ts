@@ -30,7 +30,7 @@ export async function onnxProgram(
 ): Promise<OnnxProgram> {
   const model = await loadOnnx(file);
   const fixed = fixedInputs(model, fixes, file);
-  const open = model.inputs.filter(({ name }) => !(name in fixed));
+  const open = model.inputs.filter(({ name }) => !Object.hasOwn(fixed, name));
   checkDims(open, dims, file);
   const wide = model.toFunction({ fixed });
   // Inputs go by their own names: the argument has none.
@@ -107,7 +107,7 @@ function told<T>(file: string, record: () => T): T {
 function exampleOf({ name, dtype, shape }: Port, sizes: Sizes, file: string): Tensor {
   if (dtype === undefined || shape === undefined)
     throw new UsageError(`${file} does not tell the type of its input ${name}`);
-  const open = shape.filter((dim) => typeof dim === 'string' && !(dim in sizes));
+  const open = shape.filter((dim) => typeof dim === 'string' && !Object.hasOwn(sizes, dim));
   if (open.length > 0) {
     const given = open.map((dim) => `${dim}=1`).join();
     throw new UsageError(

@@ -29,6 +29,22 @@ function named(model: unknown, buffers: boolean): Map<string, Tensor> {
   for (const { name, tensor, buffer } of membersOf(model)) {
     if (buffer !== buffers || seen.has(tensor)) continue;
     seen.add(tensor);
+    if (found.has(name)) throw twins('namedParameters', name);
+    found.set(name, tensor);
+  }
+  return found;
+}
+
+function twins(op: string, name: string): TensorError {
+  const problem = `two tensors of the model are called ${JSON.stringify(name)}`;
+  return new TensorError('E_VALUE', op, problem, 'keys without dots: names are keys joined by dots');
+}
+
+/** The tensors of a model by name. Throws E_VALUE where two go by one. */
+function byName(op: string, model: unknown): Map<string, Tensor> {
+  const found = new Map<string, Tensor>();
+  for (const { name, tensor } of membersOf(model)) {
+    if (found.has(name)) throw twins(op, name);
     found.set(name, tensor);
   }
   return found;
@@ -46,7 +62,7 @@ export function countParameters(model: unknown): number {
 
 /** Every parameter and buffer by dotted name, also those that stand at several places: what a file should hold. */
 export function stateDict(model: unknown): Record<string, Tensor> {
-  return Object.fromEntries([...membersOf(model)].map(({ name, tensor }) => [name, tensor.detach()]));
+  return Object.fromEntries([...byName('stateDict', model)].map(([name, tensor]) => [name, tensor.detach()]));
 }
 
 export interface LoadOptions {
@@ -72,7 +88,7 @@ export function loadStateDict(
   options: LoadOptions = {},
 ): LoadReport {
   const op = 'loadStateDict';
-  const members = new Map([...membersOf(model)].map(({ name, tensor }) => [name, tensor]));
+  const members = byName(op, model);
   const missing = [...members.keys()].filter((name) => !Object.hasOwn(values, name));
   const unexpected = Object.keys(values).filter((name) => !members.has(name));
   if (options.strict !== false && missing.length + unexpected.length > 0) {

@@ -91,6 +91,7 @@ export class OnnxModel {
   /** The weights by their names: tensors that an optimizer can take, and that `assign` replaces. */
   readonly parameters: Readonly<Record<string, Tensor>>;
   readonly #plan: Plan;
+  readonly #weights: ReadonlyMap<string, Tensor>;
   readonly #kept: Specialisation[] = [];
   /** Inputs that must be known before anything is recorded, as runs found out. */
   readonly #decisive = new Set<string>();
@@ -100,16 +101,18 @@ export class OnnxModel {
   constructor(plan: Plan, inputs: readonly Port[], outputs: readonly Port[]) {
     this.inputs = inputs;
     this.outputs = outputs;
-    const parameters: Record<string, Tensor> = {};
+    const parameters = new Map<string, Tensor>();
     const stored = new Map(plan.stored);
     for (const [name, { type, array }] of plan.stored) {
       const { dtype, shape } = array;
       if (!isFloat(dtype) || isNarrow(type) || shape.length === 0) continue;
       const bytes = packedOf(array);
-      parameters[name] = fromBytes(bytes, shape, dtype);
+      parameters.set(name, fromBytes(bytes, shape, dtype));
       stored.set(name, unpackedLate(type, dtype, shape, bytes));
     }
-    this.parameters = parameters;
+    // An object made of entries may hold any name, `__proto__` too.
+    this.parameters = Object.fromEntries(parameters);
+    this.#weights = parameters;
     this.#plan = { ...plan, stored };
   }
 
@@ -289,7 +292,7 @@ export class OnnxModel {
     const scope = new Scope();
     // Values anew for every walk: the tensors of known ones belong to the recording that made them.
     for (const [name, stored] of this.#plan.stored) {
-      const weight = this.parameters[name];
+      const weight = this.#weights.get(name);
       const peek = (): HostArray => stored.array;
       scope.set(
         name,
@@ -308,7 +311,7 @@ export class OnnxModel {
     }
     const given = new Map<string, Bound>();
     for (const port of this.inputs) {
-      const value = inputs[port.name];
+      const value = Object.hasOwn(inputs, port.name) ? inputs[port.name] : undefined;
       if (value !== undefined) given.set(port.name, bind(port, value));
       else if (!isPartial && !this.#plan.stored.has(port.name)) {
         throw new TensorError('E_VALUE', 'onnx', `input '${port.name}' is missing`);

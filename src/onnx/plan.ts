@@ -82,12 +82,21 @@ export function planGraph(
   depth = 0,
 ): Plan {
   const stored = new Map<string, Stored>();
-  for (const proto of graph.initializer) stored.set(proto.name ?? '', readTensor(proto, context.external));
+  const store = (name: string, value: Stored): void => {
+    if (stored.has(name)) throw new ParseError('E_FORMAT', 'onnx', `there are two initializers '${name}'`);
+    stored.set(name, value);
+  };
+  for (const proto of graph.initializer) store(proto.name ?? '', readTensor(proto, context.external));
   for (const proto of graph.sparseInitializer) {
     const { name, ...value } = readSparse(proto, context.external);
-    stored.set(name, value);
+    store(name, value);
   }
   const inputs = graph.input.map(({ name }) => name ?? '');
+  const given = new Set<string>();
+  for (const name of inputs) {
+    if (given.has(name)) throw new ParseError('E_FORMAT', 'onnx', `there are two inputs '${name}'`);
+    given.add(name);
+  }
   const outputs = graph.output.map(({ name }) => name ?? '');
   const defined = new Set([...outer, ...stored.keys(), ...inputs]);
   const steps = planNodes(graph.node, outputs, context, defined, depth);

@@ -33,7 +33,7 @@ export type Structure =
 export interface Flat {
   /** Everything that is no array, no object that is a tree, and no setting of one, in order. */
   readonly leaves: readonly unknown[];
-  /** Where each leaf was, e.g. `[0].layers.w`. */
+  /** Where each leaf was, e.g. `[0].layers.w`; no two have the same. */
   readonly paths: readonly string[];
   readonly structure: Structure;
 }
@@ -41,13 +41,19 @@ export interface Flat {
 const leaf: Structure = { kind: 'leaf' };
 const none: readonly string[] = [];
 
+/** A position or a key as a part of a path. Keys that could be taken for parts of another path are quoted: `["a.b"]`. */
+export function step(key: number | string): string {
+  if (typeof key === 'number') return `[${key}]`;
+  return /^[^.[\]"]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+}
+
 /** The leaves of a tree and its structure. Throws E_VALUE at objects that are no plain data, such as class instances. */
 export function flatten(tree: unknown, op: string = 'tree'): Flat {
   const leaves: unknown[] = [];
   const paths: string[] = [];
   const walk = (value: unknown, path: string, owned: boolean): Structure => {
     if (Array.isArray(value)) {
-      return { kind: 'array', items: value.map((item, i) => walk(item, `${path}[${i}]`, owned)) };
+      return { kind: 'array', items: value.map((item, i) => walk(item, path + step(i), owned)) };
     }
     if (value instanceof TreeNode) {
       const alone = new Set(value.buffers());
@@ -56,7 +62,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
         kind: 'object',
         keys: entries.map(([key]) => key),
         items: entries.map(([key, item]) =>
-          alone.has(key) ? { kind: 'setting', value: item } : walk(item, `${path}.${key}`, true),
+          alone.has(key) ? { kind: 'setting', value: item } : walk(item, path + step(key), true),
         ),
         prototype: Object.getPrototypeOf(value) as object,
       };
@@ -76,7 +82,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
       return {
         kind: 'object',
         keys: entries.map(([key]) => key),
-        items: entries.map(([key, item]) => walk(item, `${path}.${key}`, owned)),
+        items: entries.map(([key, item]) => walk(item, path + step(key), owned)),
       };
     }
     if (owned && !(value instanceof Tensor)) return { kind: 'setting', value };

@@ -15,3 +15,13 @@ export function checkLaw<T>(runs: number, values: fc.Arbitrary<T>, law: (value: 
   console.log(`random inputs from SINTER_SEED=${seed}`);
   fc.assert(fc.property(values, law), { numRuns: runs, seed });
 }
+
+/** As `checkLaw`, of a law that waits. */
+export async function checkLawAsync<T>(
+  runs: number,
+  values: fc.Arbitrary<T>,
+  law: (value: T) => Promise<void>,
+): Promise<void> {
+  console.log(`random inputs from SINTER_SEED=${seed}`);
+  await fc.assert(fc.asyncProperty(values, law), { numRuns: runs, seed });
+}

@@ -2,7 +2,7 @@
 // and the tensors that it captures initializers.
 
 import { weightFormats, type WeightFormat } from '../../aot/formats.ts';
-import { argumentNames } from '../../aot/names.ts';
+import { apart, argumentNames } from '../../aot/names.ts';
 import { TensorError } from '../../errors.ts';
 import { dims } from '../../ir/graph.ts';
 import { expectFunction, expectOptions } from '../../tensor/expect.ts';
@@ -10,7 +10,7 @@ import type { Handle } from '../../tensor/handle.ts';
 import { readBytes } from '../../tensor/realise.ts';
 import { traceFlat } from '../../tensor/trace-function.ts';
 import { flatten } from '../../tensor/tree.ts';
-import type { Emitter, Val } from './emitter.ts';
+import { mark, type Emitter, type Val } from './emitter.ts';
 import { writeModel, type ExportedModel } from './file.ts';
 import { spellGraph } from './graph.ts';
 import { portType, programOf, type Source } from './traced.ts';
@@ -50,13 +50,21 @@ export async function exportOnnx(
   const { graph, sources, results } = programOf(traceFlat(call, flat), flat.leaves);
   const taken = new Set<string>();
   const argumentsByName = argumentNames(typeof fn === 'function' ? fn : fn.forward, flat, false);
+  // In files of the format no name means none, and names are UTF-8.
+  const strange = [...argumentsByName, ...results].find(
+    (name) => name === '' || name.includes(mark) || /\p{Cs}/u.test(name),
+  );
+  if (strange !== undefined) {
+    const problem = `inputs and outputs have names of Unicode letters other than NUL, got ${JSON.stringify(strange)}`;
+    throw new TensorError('E_VALUE', 'exportOnnx', problem, 'another key for that value');
+  }
   const ports = new Map<number, Val>();
   flat.leaves.forEach((leaf, i) => {
     const type = portType(leaf);
-    if (type !== undefined) ports.set(i, { name: unique(argumentsByName[i]!, taken), ...type });
+    if (type !== undefined) ports.set(i, { name: apart(argumentsByName[i]!, taken), ...type });
   });
   const outputs = graph.outputs.map((node, i) => {
-    return { name: unique(results[i]!, taken), dtype: node.dtype, shape: dims(node) };
+    return { name: apart(results[i]!, taken), dtype: node.dtype, shape: dims(node) };
   });
   const owner = options.parameters ?? (typeof fn === 'function' ? {} : fn);
   const weights = await weightsOf(sources, namesIn(owner));
@@ -117,12 +125,4 @@ async function weightsOf(
     return [handle, { name: names.get(handle) ?? `weight${i}`, dtype, shape, data }];
   });
   return new Map(await Promise.all(weights));
-}
-
-/** A name like this one that is not taken; takes it. */
-function unique(wished: string, taken: Set<string>): string {
-  let name = wished;
-  for (let i = 1; taken.has(name); i++) name = `${wished}_${i}`;
-  taken.add(name);
-  return name;
 }

@@ -1,7 +1,7 @@
 // What a traced function becomes as a model: which tensors from outside its parameters are, and its results by name. What a model
 // cannot do, like assigning to tensors, is refused here.
 
-import { outputName, pathsOf } from '../../aot/names.ts';
+import { outputName, placesOf } from '../../aot/names.ts';
 import { SinterError } from '../../errors.ts';
 import type { Graph, Node } from '../../ir/graph.ts';
 import type { Handle } from '../../tensor/handle.ts';
@@ -49,11 +49,11 @@ export function programOf(partial: Traced, leaves: readonly unknown[]): Program 
     sources.push(tensors[next++]!);
   });
   const outputs: Node[] = [];
-  const results = pathsOf(traced.structure).map((path, i) => {
+  const results = placesOf(traced.structure).map((place, i) => {
     const leaf = traced.results[i]!;
     if (leaf.kind === 'static') throw refused(`returns ${String(leaf.value)}, which is no tensor`);
     outputs.push(leaf.kind === 'output' ? traced.graph.outputs[leaf.index]! : nodes[leaf.index]!);
-    return outputName(path);
+    return outputName(place);
   });
   if (results.length === 0) throw refused('returns no tensor');
   return { graph: { parameters, outputs }, sources, results };
