@@ -55,6 +55,23 @@ test('equal kernels compile once, whatever they are called', async () => {
   device.destroy();
 });
 
+test('kernels of one signature have pipeline layouts of their own, and share bind groups', async () => {
+  // wgpu takes the sizes that the first of two shaders declares for both when their pipelines have one layout.
+  const { device, gpu } = await openWithGpu();
+  const layouts = vi.spyOn(gpu, 'createPipelineLayout');
+  const groupLayouts = vi.spyOn(gpu, 'createBindGroupLayout');
+  const compile = vi.spyOn(gpu, 'createComputePipelineAsync');
+  for (const size of [64, 128, 256]) device.load(mapProgram('sized', size, 'v + 1.0'));
+  expect(groupLayouts).toHaveBeenCalledTimes(1);
+  expect(layouts).toHaveBeenCalledTimes(3);
+  const made = layouts.mock.results.map(({ value }) => value as GPUPipelineLayout);
+  expect(compile.mock.calls.map(([{ layout }]) => made.indexOf(layout as GPUPipelineLayout))).toEqual([
+    0, 1, 2,
+  ]);
+  await device.finish();
+  device.destroy();
+});
+
 test('a loop over the same buffers builds its bind groups once', async () => {
   const { device, gpu } = await openWithGpu();
   const group = vi.spyOn(gpu, 'createBindGroup');

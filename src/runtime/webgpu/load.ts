@@ -352,7 +352,7 @@ function describeBy(program: Program, plain: Describe, device: string): Describe
   const names = new Set(program.kernels.map((kernel) => kernel.name));
   return (code, message) => {
     const error = plain(code, message);
-    for (const [, label] of message.matchAll(/"([^"]+)"/g)) {
+    for (const [, label] of message.matchAll(/["'`]([^"'`]+)["'`]/g)) {
       if (names.has(label!))
         return new DeviceError(code, device, stripPrefix(error, device), { kernel: label! });
     }

@@ -22,7 +22,7 @@ const heldKey = Symbol.for('sinter.webgpu.held');
 const held: unknown[] = ((globalThis as { [heldKey]?: unknown[] })[heldKey] ??= []);
 
 /** A hardware adapter of this machine; rejects with the reason when there is none. */
-export function hardwareAdapter(resolve: Resolve = resolveFromProject): Promise<GPUAdapter> {
+export function hardwareAdapter(resolve: Resolve = resolveFromProject): Promise<GPUAdapter | null> {
   return exclusive(async () => {
     if (process.platform === 'linux' && !hasVulkanDriver()) {
       throw new DeviceError('E_DEVICE', 'webgpu', 'no Vulkan driver is installed on this machine');

@@ -14,11 +14,6 @@ export interface Compiled extends Gate {
   readonly failure: string | undefined;
 }
 
-interface Layout {
-  readonly group: GPUBindGroupLayout;
-  readonly pipeline: GPUPipelineLayout;
-}
-
 /** GPUShaderStage.COMPUTE; Node has no such global. */
 const COMPUTE = 4;
 
@@ -28,7 +23,7 @@ export class Pipelines {
   readonly #device: string;
   readonly #failures: GpuFailures;
   readonly #compiled = new Map<string, Compiled>();
-  readonly #layouts = new Map<string, Layout>();
+  readonly #layouts = new Map<string, GPUBindGroupLayout>();
 
   constructor(gpu: GPUDevice, device: string, failures: GpuFailures) {
     this.#gpu = gpu;
@@ -49,7 +44,7 @@ export class Pipelines {
     return compiled;
   }
 
-  #layout(kernel: ProgramKernel, signature: string): Layout {
+  #layout(kernel: ProgramKernel, signature: string): GPUBindGroupLayout {
     const known = this.#layouts.get(signature);
     if (known !== undefined) return known;
     const types: GPUBufferBindingType[] = kernel.bindings.map((access) =>
@@ -57,19 +52,18 @@ export class Pipelines {
     );
     if (kernel.usesScalars) types.push('uniform');
     const entries = types.map((type, binding) => ({ binding, visibility: COMPUTE, buffer: { type } }));
-    let layout: Layout | undefined;
+    let layout: GPUBindGroupLayout | undefined;
     const describe = (code: 'E_VALIDATION' | 'E_OOM', message: string): DeviceError =>
       new DeviceError(code, this.#device, tidy(message), { kernel: kernel.name });
     void this.#failures.guard(this.#failures.tick(), describe, () => {
-      const group = this.#gpu.createBindGroupLayout({ entries });
-      layout = { group, pipeline: this.#gpu.createPipelineLayout({ bindGroupLayouts: [group] }) };
+      layout = this.#gpu.createBindGroupLayout({ entries });
     });
     if (layout === undefined) throw describe('E_VALIDATION', `the layout ${signature} was refused`);
     this.#layouts.set(signature, layout);
     return layout;
   }
 
-  #compile(kernel: ProgramKernel, layout: Layout): Compiled {
+  #compile(kernel: ProgramKernel, groupLayout: GPUBindGroupLayout): Compiled {
     const gpu = this.#gpu;
     gpu.pushErrorScope('validation');
     const module = gpu.createShaderModule({ code: kernel.source, label: kernel.name });
@@ -77,12 +71,14 @@ export class Pipelines {
     gpu.popErrorScope().catch(() => undefined);
     const attempt = gpu.createComputePipelineAsync({
       label: kernel.name,
-      layout: layout.pipeline,
+      // A layout of each pipeline's own: wgpu (Firefox, Deno) compares the sizes of buffers with those that the shader declares when
+      // a kernel is dispatched, and takes the sizes of the pipeline before when both have one layout.
+      layout: gpu.createPipelineLayout({ bindGroupLayouts: [groupLayout] }),
       compute: { module, entryPoint: kernel.name },
     });
     const state = {
       open: false,
-      groupLayout: layout.group,
+      groupLayout,
       pipeline: undefined as GPUComputePipeline | undefined,
       failure: undefined as string | undefined,
       opened: attempt
@@ -111,7 +107,9 @@ async function complaints(module: GPUShaderModule, source: string): Promise<stri
   const shown = errors.slice(0, 3).map(({ lineNum, linePos, message }) => {
     const line = `${lineNum} | ${lines[lineNum - 1] ?? ''}`;
     const caret = ' '.repeat(Math.max(0, `${lineNum} | `.length + linePos - 1));
-    return `line ${lineNum}, column ${linePos}: ${message}\n  ${line}\n  ${caret}^`;
+    // naga (Firefox, Deno) draws the line itself below its words.
+    const [words] = message.trim().split(/\n\s*┌─/);
+    return `line ${lineNum}, column ${linePos}: ${words}\n  ${line}\n  ${caret}^`;
   });
   if (errors.length > shown.length) shown.push(`and ${errors.length - shown.length} more`);
   return `WGSL does not compile: ${shown.join('\n')}`;
