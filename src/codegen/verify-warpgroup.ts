@@ -2,6 +2,7 @@
 // that exist. `verify-loop.ts` calls this for each such statement.
 
 import { dtypeBytes } from '../ir/dtype.ts';
+import { strideProblem } from '../runtime/program.ts';
 import type { BarrierArray, Loop, LoopBuffer, RegisterType, TileMap, TileOperand, Value } from './loop.ts';
 import type { Stmt, WarpgroupStmt, Width } from './loop.ts';
 
@@ -58,10 +59,12 @@ function checkMap(map: TileMap, buffers: readonly LoopBuffer[], fail: (problem: 
   const axes = sizes.length;
   if (axes < 2 || axes > mostAxes || strides.length !== axes || box.length !== axes)
     fail(`${name} has ${axes} sizes, ${strides.length} strides and a box of ${box.length}`);
-  if (strides[0] !== 1 || [offset, ...strides.slice(1)].some((place) => place % tileAlignment !== 0))
-    fail(`${name}: its offset and its strides but the first are multiples of ${tileAlignment} elements`);
-  if (sizes.some((extent) => extent < 1) || box.some((extent) => extent < 1 || extent > longestBox))
-    fail(`${name}: sizes are at least 1, boxes at most ${longestBox}`);
+  if (offset % tileAlignment !== 0)
+    fail(`${name}: its offset is a multiple of ${tileAlignment} elements, not ${offset}`);
+  const odd = strideProblem(map);
+  if (odd !== undefined) fail(`${name}: ${odd}`);
+  if (box.some((extent) => extent < 1 || extent > longestBox))
+    fail(`${name}: boxes are 1 to ${longestBox} elements long`);
   if (box[0] !== tileLine) fail(`${name}: a box has ${tileLine} neighbouring elements, not ${box[0]}`);
   const last = sizes.reduce((at, extent, axis) => at + (extent - 1) * strides[axis]!, offset);
   if (offset < 0 || last >= size) fail(`${name} ends at element ${last} of ${size}`);

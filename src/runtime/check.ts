@@ -2,6 +2,7 @@
 // inside its arena. What the compiler guarantees is asked again here because programs also come from files.
 
 import { DeviceError } from '../errors.ts';
+import { strideProblem } from './program.ts';
 import type { ProgramBuffer, ProgramOutline, ProgramStep, ProgramTileMap, TargetId } from './program.ts';
 
 /** Throws DeviceError E_VALIDATION, naming the kernel or buffer, unless the program is well formed for `target`. */
@@ -151,6 +152,9 @@ function checkTileMap(
   if (buffer.dtype !== dtype) invalid(`a tile map takes ${buffer.name} for ${dtype}, it is ${buffer.dtype}`);
   if (strides.length !== sizes.length || box.length !== sizes.length)
     invalid(`a tile map has ${sizes.length} sizes, ${strides.length} strides and a box of ${box.length}`);
+  const odd = strideProblem({ sizes, strides });
+  if (odd !== undefined || offset % 8 !== 0)
+    invalid(`a tile map of ${buffer.name}: ${odd ?? `offset ${offset}`}`);
   const last = sizes.reduce((at, size, axis) => at + (size - 1) * strides[axis]!, offset);
   if (!(offset >= 0 && 2 * (last + 1) <= buffer.bytes))
     invalid(`a tile map reaches element ${last} of ${buffer.name}, which has ${buffer.bytes} bytes`);

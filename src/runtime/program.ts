@@ -96,6 +96,25 @@ export interface ProgramTileMap {
   readonly box: readonly number[];
 }
 
+/**
+ * What is wrong with the sizes and strides of a tile map, by the contract of cuTensorMapEncodeTiled: neighbours first, and strides that
+ * are multiples of 16 bytes below 2^40 and each of the one before; a stride of 0 would make copies of one line where there are many.
+ */
+export function strideProblem({
+  sizes,
+  strides,
+}: Pick<ProgramTileMap, 'sizes' | 'strides'>): string | undefined {
+  if (sizes.some((size) => !(size >= 1 && size <= 2 ** 32)))
+    return `sizes are 1 to 2^32, not [${sizes.join()}]`;
+  if (strides[0] !== 1) return `neighbours come first, not [${strides.join()}]`;
+  const odd = strides.findIndex(
+    (stride, axis) =>
+      axis > 0 && !(stride > 0 && stride < 2 ** 39 && stride % 8 === 0 && stride % strides[axis - 1]! === 0),
+  );
+  if (odd < 0) return undefined;
+  return `strides are multiples of 8 elements, and each of the one before, not [${strides.join()}]`;
+}
+
 export type ProgramStep =
   | {
       readonly kind: 'dispatch';

@@ -25,6 +25,7 @@ export const product: fc.Arbitrary<PickedProduct> = fc.record({
   turnLhs: fc.boolean(),
   turnRhs: fc.boolean(),
   sharedRhs: fc.boolean(),
+  lhs: fc.constantFrom('whole', 'whole', 'heads', 'repeated'),
   epilogue: fc.boolean(),
   pick: fc.nat(),
 });

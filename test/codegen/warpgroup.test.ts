@@ -74,6 +74,49 @@ describe('operands that are copied by tiles', () => {
     expect(tiled(part(4))).toBe(false);
   });
 
+  test('may be heads: their maps have lines further apart than batches last', () => {
+    const heads = {
+      batch: 8,
+      m: 128,
+      n: 64,
+      k: 64,
+      lhs: 'heads',
+      sharedRhs: false,
+      epilogue: false,
+    } as const;
+    const graph = graphOf({ ...heads, dtype: 'bf16', turnLhs: false, turnRhs: false });
+    const [schedule] = warpgroupSchedules(graph, target);
+    const [kernel] = scheduleGraph(graph, target, new Map()).kernels;
+    const { loop } = lowerKernel(kernel!, target, apart, new Map(), () => schedule);
+    const [map] = loop.tileMaps!;
+    expect([map!.sizes, map!.strides]).toEqual([
+      [64, 8, 128],
+      [1, 64, 512],
+    ]);
+  });
+
+  test('are none that are repeated lines: no map has a stride of 0', () => {
+    const row = { batch: 1, n: 64, k: 64, lhs: 'repeated', sharedRhs: false, epilogue: false } as const;
+    for (const turnLhs of [false, true]) {
+      const repeated = (m: number): Graph => graphOf({ ...row, m, dtype: 'bf16', turnLhs, turnRhs: false });
+      expect(problemOf(repeated(64), target).tiled).toBe(undefined);
+    }
+    // One line is not repeated.
+    const one = graphOf({ ...row, m: 1, dtype: 'bf16', turnLhs: false, turnRhs: false });
+    expect(problemOf(one, target).tiled).toBe(true);
+  });
+
+  test('are none whose strides are no multiples of each other', () => {
+    // Every other one of `lines` lines: 2·64 elements apart, batches lines·64.
+    const everyOther = (lines: number) => (s: Sketch) => {
+      const all = s.input([3, lines, 64], 'bf16');
+      const x = slice(s.b, all, [0, 0, 0], [3, 32, 64], [1, 2, 1]);
+      return s.graph([s.dot(x, s.input([3, 64, 64], 'bf16'), [0], [0], [2], [1])]);
+    };
+    expect(tiled(everyOther(80))).toBe(true);
+    expect(tiled(everyOther(81))).toBe(false);
+  });
+
   test('are none that are computed', () => {
     expect(
       tiled((s) => {
@@ -272,9 +315,11 @@ describe('the Loop interpreter finds', () => {
       expect(() => verifyLoop({ ...loop, tileMaps: [{ ...map!, ...change }, loop.tileMaps![1]!] })).toThrow(
         message,
       );
-    refuses({ offset: 4 }, /multiples of 8 elements/);
+    refuses({ offset: 4 }, /multiple of 8 elements/);
     refuses({ strides: [1, 324] }, /multiples of 8 elements/);
+    refuses({ strides: [1, 0] }, /multiples of 8 elements/);
+    refuses({ sizes: [320, 8, 2], strides: [1, 320, 480], box: [64, 1, 1] }, /each of the one before/);
     refuses({ sizes: [320, 193] }, /ends at element/);
-    refuses({ box: [64, 512] }, /boxes at most 256/);
+    refuses({ box: [64, 512] }, /boxes are 1 to 256 elements/);
   });
 });

@@ -5,13 +5,13 @@
 
 import { CompilerBug } from '../../errors.ts';
 import { addInts, builtin, constant, mulInts, operation, type LoopBuilder } from '../builder.ts';
-import type { BarrierArray, Loop, LoopBuffer, TileMap, TileOperand, Value } from '../loop.ts';
+import type { BarrierArray, Loop, LoopBuffer, TileOperand, Value } from '../loop.ts';
 import { tileLine } from '../verify-warpgroup.ts';
 import { matrixOperands, narrowed, type Contract } from './contract-problem.ts';
 import type { ContractSchedule } from './contract-schedule.ts';
 import { fragment } from './fragment.ts';
 import { bufferName, finish, openBuilder, type Frame } from './frame.ts';
-import { boxAt, tiledOperand, tileMapOf } from './tile-map.ts';
+import { boxAt, tiledOperand, tileMapOf, type OperandMap } from './tile-map.ts';
 import { FragmentWriter, tileAt } from './tile-write.ts';
 import { divideInts, TileLowering } from './tile.ts';
 
@@ -28,7 +28,7 @@ const registers = { copies: 40, multiplies: 232 } as const;
 /** One operand: its map, and the ring its tiles are copied to. */
 interface Side {
   readonly buffer: string;
-  readonly map: TileMap;
+  readonly map: OperandMap;
   readonly alongK: boolean;
   /** Elements of a slot. */
   readonly size: number;
@@ -126,7 +126,7 @@ class WarpgroupTemplate {
     const workgroup = [warpgroup, this.#consumers + 1, 1] as const;
     return {
       ...finish(this.#frame, b, [this.#workgroups, 1, 1], workgroup, note, memory),
-      tileMaps: this.#sides.map(({ map }) => map),
+      tileMaps: this.#sides.map(({ map: { roles: _, ...map } }) => map),
       mbarriers,
     };
   }

@@ -29,7 +29,8 @@ API cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, co
   encoded.swizzle = static_cast<unsigned>(swizzle);
   for (unsigned i = 0; i < rank; i++) {
     NEED(sizes[i] > 0 && sizes[i] <= 1ull << 32 && box[i] > 0 && box[i] <= 256 && steps[i] == 1, CUDA_ERROR_INVALID_VALUE)
-    NEED(i == 0 || (strides[i - 1] % 16 == 0 && strides[i - 1] < 1ull << 40), CUDA_ERROR_INVALID_VALUE)
+    NEED(i == 0 || (strides[i - 1] > 0 && strides[i - 1] % 16 == 0 && strides[i - 1] < 1ull << 40), CUDA_ERROR_INVALID_VALUE)
+    NEED(i < 2 || strides[i - 1] % strides[i - 2] == 0, CUDA_ERROR_INVALID_VALUE)
     encoded.sizes[i] = static_cast<unsigned>(sizes[i] - 1);
     encoded.box[i] = box[i];
     encoded.strides[i] = i == 0 ? bytes : strides[i - 1];
