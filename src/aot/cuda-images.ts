@@ -22,12 +22,14 @@ export interface ImageCompiler {
 /** What errors name as the place. */
 const device = 'build';
 
-/** The machine's compiler; undefined where there is none. */
+/** The machine's compiler for these GPUs (`sm_80`); undefined where there is none. */
 export async function findImageCompiler(
+  archs: readonly string[] = [],
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<ImageCompiler | undefined> {
+  const capabilities = archs.flatMap((arch) => archNamed(arch)?.capability ?? []);
   try {
-    return byNvrtc(await openNvrtc(device, latestVersion, { env }));
+    return byNvrtc(await openNvrtc(device, latestVersion, { env, capabilities }));
   } catch (error) {
     if (!(error instanceof DeviceError && error.code === 'E_DEVICE')) throw error;
   }

@@ -123,7 +123,7 @@ export const buildCommand: Command = {
     const { points, names, state } = await buildSource(file, values);
     output.live(`build: compiling ${points.map(({ name }) => name).join(', ')}`);
     const schedules = await buildSchedules(values, output);
-    const compiler = targets.includes('cuda') ? await findImageCompiler() : undefined;
+    const compiler = targets.includes('cuda') ? await findImageCompiler(archs) : undefined;
     const { manifest, files } = await bundleOf(points, {
       targets,
       producer: `sinter ${version()}`,

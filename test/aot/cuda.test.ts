@@ -24,7 +24,7 @@ const points = Object.entries({ train, predict, noise }).map(([name, fn]): Entry
 });
 
 async function builtForCuda(options: Partial<BundleOptions> = {}, entries = points): Promise<Bundle> {
-  const compiler = await findImageCompiler({ NVRTC_PATH: library });
+  const compiler = await findImageCompiler([], { NVRTC_PATH: library });
   return built(entries, {
     state: perceptron.state,
     targets: ['cuda', 'wasm'],
@@ -368,7 +368,7 @@ test.skipIf(!nvcc)(
   'nvcc compiles the sources, and makes the images where NVRTC is missing',
   { timeout: 120_000 },
   async () => {
-    const compiler = await findImageCompiler({ NVRTC_PATH: '/nowhere' });
+    const compiler = await findImageCompiler([], { NVRTC_PATH: '/nowhere' });
     expect(compiler?.name).toMatch(/^nvcc \d+\.\d+$/);
     const archs = ['sm_80', 'sm_90a', 'compute_80'];
     const { manifest, files } = await built([points[1]!], {

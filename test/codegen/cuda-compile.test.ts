@@ -29,7 +29,7 @@ function allKernels(): { readonly text: string; readonly count: number } {
   );
   const sources = [...new Set([...golden, ...lowered])].map((source, i) => {
     const name = /^namespace (\w+)_module/m.exec(source)![1]!;
-    return source.replaceAll(new RegExp(`\\b${name}(?=_module|\\()`, 'g'), `k${i}_${name}`);
+    return source.replaceAll(new RegExp(`\\b${name}(?=_module|_memory|\\()`, 'g'), `k${i}_${name}`);
   });
   return { text: sources.join('\n'), count: sources.length };
 }
@@ -76,7 +76,9 @@ test.skipIf(!isInstalled)('products of warp groups stay asynchronous', { timeout
       return emitCuda(loop).source;
     });
   });
-  const text = sources.map((source, i) => source.replaceAll(/\bdot_0(?=_module|\()/g, `k${i}`)).join('\n');
+  const text = sources
+    .map((source, i) => source.replaceAll(/\bdot_0(?=_module|_memory|\()/g, `k${i}`))
+    .join('\n');
   // Where sums are touched too early, ptxas has one product wait for the other, and says so.
   expect(compile(text, sources.length, 'sm_90a')).not.toMatch(/wgmma|setmaxnreg/);
 });

@@ -179,9 +179,9 @@ describe('memory', () => {
     const large = emitCuda(shared(12_282));
     expect(large.sharedBytes).toBe(49_168);
     expect(bodyOf(large.source).slice(0, 3)).toEqual([
-      'extern __shared__ __align__(16) unsigned char dynamic_memory[];',
-      'float *const tile = reinterpret_cast<float *>(dynamic_memory);',
-      'unsigned *const keys = reinterpret_cast<unsigned *>(dynamic_memory + 49136);',
+      'extern __shared__ __align__(16) unsigned char probe_memory[];',
+      'float *const tile = reinterpret_cast<float *>(probe_memory);',
+      'unsigned *const keys = reinterpret_cast<unsigned *>(probe_memory + 49136);',
     ]);
   });
 });

@@ -170,6 +170,7 @@ onStandIn('warp groups on the stand-in', () => {
       ['too few arrivals', /mbarrier_init\(empty \+ slot, 8\)/, 'mbarrier_init(empty + slot, 4)'],
       ['no fence', /wgmma_fence\(\);/, ''],
       ['no wait for products', /wgmma_wait<0>\(\);/, ''],
+      ['memory that begins between tiles', /__align__\(1024\) unsigned char/, '__align__(512) unsigned char'],
       ['an operand turned', /wgmma_n64_bf16<0, 1>/, 'wgmma_n64_bf16<0, 0>'],
       ['a descriptor without swizzle', /64ull << 32 \| 1ull << 62/, '64ull << 32'],
       ['lines further apart', /64ull << 32/, '32ull << 32'],

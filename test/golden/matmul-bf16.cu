@@ -108,9 +108,9 @@ __device__ __forceinline__ void store_bf16x4(bf16 *to, float4 value) {
 
 extern "C" __global__ void __launch_bounds__(128)
 dot_0(const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, bf16 *out0) {
-  extern __shared__ __align__(16) unsigned char dynamic_memory[];
-  bf16 *const tile_lhs = reinterpret_cast<bf16 *>(dynamic_memory);
-  bf16 *const tile_rhs = reinterpret_cast<bf16 *>(dynamic_memory + 27648);
+  extern __shared__ __align__(16) unsigned char dot_0_memory[];
+  bf16 *const tile_lhs = reinterpret_cast<bf16 *>(dot_0_memory);
+  bf16 *const tile_rhs = reinterpret_cast<bf16 *>(dot_0_memory + 27648);
   const int band = int(blockIdx.x) >> 6;
   const int in_band = int(blockIdx.x) & 63;
   const int first_row = band * 8;

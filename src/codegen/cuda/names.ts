@@ -9,7 +9,7 @@ enum explicit export extern false float for friend goto if inline int long mutab
 operator or or_eq private protected public register reinterpret_cast requires return short signed sizeof static static_assert
 static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void
 volatile wchar_t while xor xor_eq NULL INFINITY NAN
-threadIdx blockIdx blockDim gridDim warpSize scalars dynamic_memory main
+threadIdx blockIdx blockDim gridDim warpSize scalars main
 float2 float3 float4 int2 int3 int4 uint2 uint3 uint4 double2 double4 dim3 uchar4 char4 short4 ushort4 size_t
 fabsf floorf ceilf rintf truncf expf exp2f expm1f logf log2f log1pf sinf cosf tanf asinf acosf atanf sinhf coshf tanhf erff sqrtf
 rsqrtf fmodf powf fminf fmaxf atan2f fmaf

@@ -37,6 +37,15 @@ const registers = (name: string, direction: 'inc' | 'dec'): string =>
 export const warpgroupFunctions: Readonly<Record<string, string>> = {
   // What the driver encodes: a tensor in global memory, and the box that one copy brings.
   TileMap: device('struct __align__(64) TileMap {\n  unsigned long long words[16];\n};'),
+  // Where memory really begins: the compiler, which takes the alignment that was declared for granted, is not to know what is asked.
+  begins_at: device(
+    inline(
+      'bool begins_at(const void *memory, unsigned multiple)',
+      'unsigned start;',
+      'asm volatile("mov.u32 %0, %1;" : "=r"(start) : "r"(shared_address(memory)));',
+      'return start % multiple == 0u;',
+    ),
+  ),
   // Made where copies see it, too.
   mbarrier_init: device(
     inline(

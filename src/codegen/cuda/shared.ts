@@ -41,17 +41,24 @@ export function layShared(loop: Loop): SharedPlan {
     };
   }
   const alignment = Math.max(...regions.map((region) => region.alignment));
+  // A name of the kernel's own: block-scope declarations of one name are one symbol for all kernels that are compiled together, with the
+  // alignment of whichever comes first.
+  const block = `${loop.name}_memory`;
   return {
     dynamicBytes: bytes,
     declarations: (spelled, prelude) => {
       let offset = 0;
       const lines = regions.map(({ name, type, bytes: taken }) => {
         const spelling = type(prelude);
-        const at = offset === 0 ? 'dynamic_memory' : `dynamic_memory + ${offset}`;
+        const at = offset === 0 ? block : `${block} + ${offset}`;
         offset += taken;
         return `${spelling} *const ${spelled(name)} = reinterpret_cast<${spelling} *>(${at});`;
       });
-      return [`extern __shared__ __align__(${alignment}) unsigned char dynamic_memory[];`, ...lines];
+      const declared = `extern __shared__ __align__(${alignment}) unsigned char ${block}[];`;
+      if (alignment < tileBytes) return [declared, ...lines];
+      // Copies and products take the order in tiles from addresses: where the block begins elsewhere, nothing would be right.
+      const check = `if (!${prelude.use('begins_at')}(${block}, ${tileBytes}u)) __trap();`;
+      return [declared, check, ...lines];
     },
   };
 }

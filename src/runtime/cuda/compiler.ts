@@ -4,8 +4,7 @@
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';
 import type { Gpu } from './gpu.ts';
-import type { LibraryOptions } from './library.ts';
-import { openNvrtc, type Nvrtc } from './nvrtc.ts';
+import { openNvrtc, type Nvrtc, type NvrtcOptions } from './nvrtc.ts';
 
 /** Machine code for one kind of GPU, or PTX where NVRTC is older than the GPU. */
 export interface Arch {
@@ -20,15 +19,12 @@ export type Compilation =
   | { readonly log: string; readonly complaints: ReadonlyMap<string, string> };
 
 /** The most that NVRTC can make for a GPU of this compute capability (90 for 9.0). */
-export function archFor({ calls, cell, version }: Nvrtc, capability: number, device: string): Arch {
-  calls.nvrtcGetNumSupportedArchs(cell.address);
-  const known = new Int32Array(cell.int());
-  calls.nvrtcGetSupportedArchs(new Uint8Array(known.buffer));
+export function archFor({ archs, version }: Nvrtc, capability: number, device: string): Arch {
   // From 9.0 on the features of one architecture alone (wgmma, TMA multicast) have names of their own.
-  if (known.includes(capability)) {
+  if (archs.includes(capability)) {
     return { name: `sm_${capability}${capability >= 90 ? 'a' : ''}`, isVirtual: false };
   }
-  const older = known.filter((arch) => arch < capability);
+  const older = archs.filter((arch) => arch < capability);
   if (older.length === 0) {
     const problem = `NVRTC ${version.join('.')} does not compile for compute capability ${capability / 10}`;
     throw new DeviceError('E_DEVICE', device, problem);
@@ -39,10 +35,13 @@ export function archFor({ calls, cell, version }: Nvrtc, capability: number, dev
 /** NVRTC, set to compile for a GPU; rejects with E_DEVICE where there is none that can. */
 export async function openCompiler(
   { driver, name, capability }: Gpu,
-  options: LibraryOptions = {},
+  options: NvrtcOptions = {},
 ): Promise<{ readonly arch: Arch; readonly compiler: Compiler; readonly version: string }> {
   const { env = process.env } = options;
-  const nvrtc = await openNvrtc(name, Math.floor(driver.version / 1000), options);
+  const nvrtc = await openNvrtc(name, Math.floor(driver.version / 1000), {
+    ...options,
+    capabilities: [capability],
+  });
   const arch = archFor(nvrtc, capability, name);
   const extra = (env['SINTER_CUDA_OPTIONS'] ?? '').split(/\s+/).filter((option) => option !== '');
   const version = `NVRTC ${nvrtc.version.join('.')}`;

@@ -14,10 +14,6 @@ const FATAL: ReadonlySet<number> = new Set([214, 220, 226, 700, 702, 709, 710, 7
 /** Answers to what was asked for, not to the state of the machine. */
 const INVALID: ReadonlySet<number> = new Set([1, 200, 209, 218, 222, 300, 301, 302, 303, 500, 701, 720]);
 
-// The context that this thread's calls go to: on globalThis, for bundles have this code as well.
-const currentKey = Symbol.for('sinter.cuda.current');
-const shared = globalThis as { [currentKey]?: number };
-
 /** What names the kernels of work that is queued. */
 export interface Labelled {
   readonly kernels: readonly { readonly name: string }[];
@@ -54,11 +50,12 @@ export class Context {
     this.stream = cell.number();
   }
 
-  /** Directs this thread's calls here; before every call. */
+  /**
+   * Directs this thread's calls here; wherever the runtime is entered, before its first call. The driver is told every time (some 40 ns):
+   * which context is current belongs to the thread, and other libraries of the process (ONNX Runtime's, a bundle's) choose theirs.
+   */
   use(): void {
-    if (shared[currentKey] === this.handle) return;
     this.check(this.driver.cu.cuCtxSetCurrent(this.handle), 'cuCtxSetCurrent', 'choosing the device');
-    shared[currentKey] = this.handle;
   }
 
   /** Throws unless the result is 0; `doing` completes "while …". */
@@ -118,7 +115,6 @@ export class Context {
     for (const one of this.owned) one.destroy();
     cu.cuStreamDestroy_v2(this.stream);
     cu.cuDevicePrimaryCtxRelease_v2(this.device);
-    shared[currentKey] = 0;
   }
 }
 

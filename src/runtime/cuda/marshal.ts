@@ -96,7 +96,7 @@ export class Marshal {
     return struct.address;
   }
 
-  /** A CUDA_MEMCPY3D of one row, from device memory or from the host's. */
+  /** A CUDA_MEMCPY3D of rows that follow each other, from device memory or from the host's. */
   copy(from: number, to: number, bytes: number, isFromHost: boolean): number {
     const struct = this.#copy;
     struct.word(32, isFromHost ? HOST : DEVICE);
@@ -104,14 +104,14 @@ export class Marshal {
     struct.address64(48, isFromHost ? 0 : from);
     struct.word(120, DEVICE);
     struct.address64(136, to);
-    // Pitch and height of one row, which drivers ask for; beyond 31 bits a pitch is refused.
-    const pitch = bytes < 2 ** 31 ? bytes : 0;
+    const { width, height } = rowsOf(bytes);
+    // Pitch and height of either side, which drivers hold the rows against.
     for (const side of [72, 160]) {
-      struct.address64(side, pitch);
-      struct.address64(side + 8, 1);
+      struct.address64(side, width);
+      struct.address64(side + 8, height);
     }
-    struct.address64(176, bytes);
-    struct.address64(184, 1);
+    struct.address64(176, width);
+    struct.address64(184, height);
     struct.address64(192, 1);
     return struct.address;
   }
@@ -125,6 +125,14 @@ export class Marshal {
     struct.address64(32, 1);
     return struct.address;
   }
+}
+
+/** So many bytes as rows: a driver takes no pitch beyond 31 bits (CU_DEVICE_ATTRIBUTE_MAX_PITCH). */
+export function rowsOf(bytes: number): { readonly width: number; readonly height: number } {
+  let height = 1;
+  // Sizes of buffers are multiples of whole groups of elements, and of ever larger ones where a group has more bytes.
+  while (bytes / height >= 2 ** 31 && bytes % (2 * height) === 0) height *= 2;
+  return { width: bytes / height, height };
 }
 
 class Struct {

@@ -7,9 +7,9 @@ import { Cubins, usualFolder } from './cubins.ts';
 import { CudaDevice } from './device.ts';
 import { openDriver } from './driver.ts';
 import { deviceName, findGpu, type Gpu } from './gpu.ts';
-import type { LibraryOptions } from './library.ts';
+import type { NvrtcOptions } from './nvrtc.ts';
 
-export interface CudaOptions extends LibraryOptions {
+export interface CudaOptions extends NvrtcOptions {
   /** Bytes all buffers together may take. Default: what the driver gives. */
   readonly budget?: number;
   /** Where compiled kernels are kept; false for nowhere. Default: `cuda` in the cache folder. */

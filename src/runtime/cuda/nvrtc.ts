@@ -1,6 +1,6 @@
 // Node only: NVRTC, the compiler of CUDA C. It is looked for in this order: NVRTC_PATH (a file), plain names from the newest version
 // that will do downwards to 12, CUDA_HOME and CUDA_PATH, /usr/local/cuda and /opt/cuda, pip's nvidia folders, the system's folders;
-// search.ts makes the list.
+// search.ts makes the list. One that has given up the GPU's generation (13 compiles from 7.5 on) makes room for an older one.
 
 import {
   absent,
@@ -13,7 +13,7 @@ import {
   type Library,
   type LibraryOptions,
 } from './library.ts';
-import { firstVersion, nvrtcPlaces } from './search.ts';
+import { firstVersion, nvrtcPlaces, type SearchPlace } from './search.ts';
 
 const NVRTC = {
   nvrtcVersion: ['address', 'address'],
@@ -38,24 +38,43 @@ export interface Nvrtc {
   readonly cell: Cell;
   /** Major and minor. */
   readonly version: readonly [number, number];
+  /** Compute capabilities that it makes machine code for (90 for 9.0). */
+  readonly archs: readonly number[];
+}
+
+export interface NvrtcOptions extends LibraryOptions {
+  /** Compute capabilities that it has to compile for, by machine code or by PTX of an earlier one. */
+  readonly capabilities?: readonly number[];
+  /** Where it is looked for. Default: as described above. */
+  readonly places?: Iterable<SearchPlace>;
 }
 
 /** Opens NVRTC of this major version at most; rejects with E_DEVICE, and what was searched, where there is none. */
-export async function openNvrtc(device: string, most: number, options: LibraryOptions = {}): Promise<Nvrtc> {
-  const { env = process.env, resolve } = options;
+export async function openNvrtc(device: string, most: number, options: NvrtcOptions = {}): Promise<Nvrtc> {
+  const { env = process.env, resolve, capabilities = [] } = options;
+  const { places = nvrtcPlaces(env, process.platform, most) } = options;
   const koffi = await loadKoffi(device, resolve);
   const cell = makeCell(koffi);
-  const versionOf = (library: Library): readonly [number, number] => {
+  const opened = (library: Library): Nvrtc => {
     const calls = bind<typeof NVRTC>(koffi, library, NVRTC, device);
     calls.nvrtcVersion(cell.address, cell.address + 4);
-    return [cell.int(), Math.floor(cell.number() / 2 ** 32)];
+    const version = [cell.int(), Math.floor(cell.number() / 2 ** 32)] as const;
+    calls.nvrtcGetNumSupportedArchs(cell.address);
+    const archs = new Int32Array(cell.int());
+    calls.nvrtcGetSupportedArchs(new Uint8Array(archs.buffer));
+    return { calls, cell, version, archs: [...archs] };
   };
-  const library = openFirst(koffi, nvrtcPlaces(env, process.platform, most), (found) => {
-    const version = versionOf(found);
-    return version[0] < firstVersion || version[0] > most ? `is version ${version.join('.')}` : undefined;
+  const library = openFirst(koffi, places, (found) => {
+    const { version, archs } = opened(found);
+    const name = version.join('.');
+    if (version[0] < firstVersion || version[0] > most) return `is version ${name}`;
+    const lost = capabilities.find((capability) => !archs.some((arch) => arch <= capability));
+    if (lost === undefined) return undefined;
+    const oldest = Math.min(...archs) / 10;
+    return `is version ${name}, which compiles for compute capability ${oldest.toFixed(1)} and later, not ${(lost / 10).toFixed(1)}`;
   });
   if (Array.isArray(library)) {
     throw absent(device, `no NVRTC ${firstVersion} to ${most}`, library, 'NVRTC_PATH');
   }
-  return { calls: bind<typeof NVRTC>(koffi, library, NVRTC, device), cell, version: versionOf(library) };
+  return opened(library);
 }

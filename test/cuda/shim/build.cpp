@@ -76,7 +76,8 @@ Built build(const std::string &text, const std::string &name, const std::vector<
     std::ofstream file(mine + ".cu");
     file << "#line 1 \"" << name << "\"\n" << source.text << "\n#line 1 \"kernels of " << name << "\"\n";
     for (const FoundKernel &kernel : source.kernels)
-      file << "CUDA_KERNEL(" << kernel.path << ", " << kernel.name << ", " << (kernel.threads.empty() ? "1024" : "(" + kernel.threads + ")") << ")\n";
+      file << "CUDA_KERNEL(" << kernel.path << ", " << kernel.name << ", " << (kernel.threads.empty() ? "1024" : "(" + kernel.threads + ")") << ", "
+           << start_of_dynamic(kernel.alignment) << ")\n";
   }
   // Linked apart: with -fsanitize the compiler would add libraries whose functions stand in hooks.cpp.
   std::string command = STANDIN_COMPILER + flags + " -include " + quoted(STANDIN_HEADERS "/cuda_host.h") + " -c -o " +

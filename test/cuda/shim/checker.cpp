@@ -194,7 +194,7 @@ void begin_launch_checks(const Launch &launch) {
     cells += bytes / 2 + 1;
   };
   for (const SharedVariable &variable : launch.kernel->shared) add(variable.start, variable.bytes, variable.name);
-  if (launch.dynamic > 0) add(cuda_dynamic_shared, launch.dynamic, "dynamic shared memory");
+  if (launch.dynamic > 0) add(cuda_dynamic_shared + launch.kernel->dynamic_start, launch.dynamic, "dynamic shared memory");
   if (all_reads.size() < 32 * cells) all_reads.resize(32 * cells);
   times.resize(launch.block.x * launch.block.y * launch.block.z);
 }
@@ -290,8 +290,8 @@ void check_access(const void *address, unsigned bytes, Access access, const void
     return;
   }
   unsigned dynamic = running()->dynamic;
-  if (place >= cuda_dynamic_shared + dynamic && place < cuda_dynamic_shared + dynamic_bytes)
-    complain(700, "access past the end of dynamic shared memory, of " + std::to_string(dynamic) + " bytes", caller);
+  if (place >= cuda_dynamic_shared && place < cuda_dynamic_shared + dynamic_bytes)
+    complain(700, "access outside dynamic shared memory, of " + std::to_string(dynamic) + " bytes", caller);
 }
 
 void check_failed(const std::string &what, const void *caller) {

@@ -38,6 +38,7 @@ const std::map<std::string, long long *> &names() {
       {"capability", &settings.capability},
       {"driver_version", &settings.driver_version},
       {"nvrtc_version", &settings.nvrtc_version},
+      {"oldest_architecture", &settings.oldest_architecture},
       {"device_bytes", &settings.device_bytes},
       {"calls", &counters.calls},
       {"compiles", &counters.compiles},

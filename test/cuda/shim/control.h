@@ -20,6 +20,8 @@ struct Settings {
   long long capability = 90;
   /** CUDA version of the driver, and of NVRTC: one that there is not, so that nobody mistakes its images for machine code. */
   long long driver_version = 13000, nvrtc_version = 13990;
+  /** The least compute capability that NVRTC compiles for: NVRTC 13 begins with 7.5. */
+  long long oldest_architecture = 75;
   long long device_bytes = 2ll << 30;
 };
 

@@ -66,8 +66,15 @@ CUresult read_fill(const FillParameters *given, Work &work) {
   return CUDA_SUCCESS;
 }
 
-CUresult read_side(const Side &side, size_t bytes, unsigned long long &address, bool &device) {
+/** The most bytes from one row to the next. */
+const size_t most_pitch = 2147483647;
+
+CUresult read_side(const Side &side, const CopyParameters &copy, unsigned long long &address, bool &device) {
   NEED(side.y == 0 && side.z == 0, CUDA_ERROR_INVALID_VALUE)
+  NEED(side.pitch >= side.x + copy.width && side.pitch <= most_pitch && side.height >= copy.height, CUDA_ERROR_INVALID_VALUE)
+  // Rows apart are not modelled.
+  NEED(copy.height == 1 || side.pitch == copy.width, CUDA_ERROR_INVALID_VALUE)
+  size_t bytes = copy.width * copy.height;
   device = side.type == device_memory;
   NEED(device || side.type == host_memory, CUDA_ERROR_INVALID_VALUE)
   address = (device ? side.device : reinterpret_cast<unsigned long long>(side.host)) + side.x;
@@ -76,12 +83,12 @@ CUresult read_side(const Side &side, size_t bytes, unsigned long long &address, 
 }
 
 CUresult read_copy(const CopyParameters *given, Work &work) {
-  NEED(given != nullptr && given->width > 0 && given->height == 1 && given->depth == 1, CUDA_ERROR_INVALID_VALUE)
+  NEED(given != nullptr && given->width > 0 && given->height > 0 && given->depth == 1, CUDA_ERROR_INVALID_VALUE)
   work = Work{};
   work.kind = Work::copy;
-  work.bytes = given->width;
-  if (CUresult result = read_side(given->from, work.bytes, work.from, work.from_device)) return result;
-  return read_side(given->to, work.bytes, work.to, work.to_device);
+  work.bytes = given->width * given->height;
+  if (CUresult result = read_side(given->from, *given, work.from, work.from_device)) return result;
+  return read_side(given->to, *given, work.to, work.to_device);
 }
 
 CUresult read_kernel(const KernelParameters *given, Work &work) {

@@ -185,7 +185,7 @@ bool run_block() {
   begin_tiles();
   begin_products(threads);
   for (const SharedVariable &variable : current_launch->kernel->shared) std::memset(variable.start, 0xff, variable.bytes);
-  std::memset(cuda_dynamic_shared, 0xff, current_launch->dynamic);
+  std::memset(cuda_dynamic_shared + current_launch->kernel->dynamic_start, 0xff, current_launch->dynamic);
   begin_block_checks();
   if (!(settings.order == warp_priority ? run_by_priority() : run_in_rounds())) return false;
   if (tiles_are_done()) return true;

@@ -27,6 +27,8 @@ struct Kernel {
   std::vector<unsigned> parameters;
   std::vector<SharedVariable> shared;
   size_t static_bytes;
+  /** Bytes of cuda_dynamic_shared before the dynamic shared memory of its blocks. */
+  unsigned dynamic_start;
   /** Built with the checker's hooks. */
   bool checked;
   /** The file it was loaded from, for lines of its source. */
@@ -55,6 +57,8 @@ const Launch *running();
 /** `block 1,0,0 thread 5,0,0`. */
 std::string place();
 
-const size_t dynamic_bytes = 227 * 1024;
+const size_t dynamic_bytes = 227 * 1024 + 1024;
+/** Where memory of this alignment begins: at no larger power of two than that. */
+inline unsigned start_of_dynamic(unsigned alignment) { return alignment < 1024 ? alignment : 0; }
 
 }  // namespace standin

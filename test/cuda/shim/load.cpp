@@ -13,7 +13,7 @@ namespace standin {
 
 struct DescribedKernel {
   void (*entry)(void **);
-  unsigned threads, parameters;
+  unsigned threads, dynamic_start, parameters;
   const unsigned *sizes;
 };
 
@@ -88,6 +88,7 @@ LoadedProgram *load(const std::string &file, bool checked, std::string &why) {
     kernel->entry = described->entry;
     kernel->threads = described->threads;
     kernel->parameters.assign(described->sizes, described->sizes + described->parameters);
+    kernel->dynamic_start = described->dynamic_start;
     kernel->static_bytes = 0;
     kernel->checked = checked;
     kernel->file = file;

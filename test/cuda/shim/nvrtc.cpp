@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "control.h"
 #include "image.h"
@@ -35,7 +36,12 @@ struct Program {
 std::set<Program *> programs;
 std::recursive_mutex mutex;
 
-const int architectures[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 120};
+std::vector<int> architectures() {
+  std::vector<int> known;
+  for (int one : {50, 52, 60, 61, 70, 75, 80, 86, 87, 88, 89, 90, 100, 103, 120})
+    if (one >= settings.oldest_architecture) known.push_back(one);
+  return known;
+}
 
 /** `sm_90a` is 90 and real; `compute_80` is 80 and virtual. */
 bool read_architecture(const std::string &text, Image &image, bool &real) {
@@ -45,7 +51,7 @@ bool read_architecture(const std::string &text, Image &image, bool &real) {
   image.capability = std::atoi(text.c_str() + digits);
   image.exact = text.back() == 'a' || text.back() == 'f';
   image.virtual_architecture = !real;
-  for (int known : architectures)
+  for (int known : architectures())
     if (known == image.capability) return true;
   return false;
 }
@@ -99,14 +105,14 @@ EXPORT nvrtcResult nvrtcVersion(int *major, int *minor) {
 EXPORT nvrtcResult nvrtcGetNumSupportedArchs(int *count) {
   ENTER(nvrtcGetNumSupportedArchs)
   if (count == nullptr) return NVRTC_ERROR_INVALID_INPUT;
-  *count = sizeof architectures / sizeof *architectures;
+  *count = static_cast<int>(architectures().size());
   return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetSupportedArchs(int *list) {
   ENTER(nvrtcGetSupportedArchs)
   if (list == nullptr) return NVRTC_ERROR_INVALID_INPUT;
-  std::memcpy(list, architectures, sizeof architectures);
+  for (int known : architectures()) *list++ = known;
   return NVRTC_SUCCESS;
 }
 

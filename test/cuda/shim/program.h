@@ -16,6 +16,8 @@ struct FoundKernel {
   std::string path, name;
   /** The most threads a block may have, as written; empty without launch bounds. */
   std::string threads;
+  /** Bytes that the start of its dynamic shared memory is a multiple of, as far as the program says. */
+  unsigned alignment;
 };
 
 /** The text with its dynamic shared arrays rewritten, line for line, and the kernels in it. */

@@ -62,12 +62,17 @@ size_t past_bracket(const std::vector<Token> &tokens, size_t open) {
 
 bool is_name(const std::string &text) { return std::isalpha(static_cast<unsigned char>(text[0])) != 0 || text[0] == '_'; }
 
+/** By name: the alignment of dynamic shared arrays. Declarations of one name are one symbol, which has that of the first. */
+using Alignments = std::map<std::string, unsigned>;
+
 /** `extern __shared__ T name[];` becomes a pointer to where dynamic shared memory lies. */
-std::string rewritten(const std::vector<Token> &tokens, size_t first, size_t last) {
+std::string rewritten(const std::vector<Token> &tokens, size_t first, size_t last, Alignments &alignments, unsigned &alignment) {
   std::string type, name;
+  alignment = 16;
   for (size_t i = first; i < last; i++) {
     const std::string &text = tokens[i].text;
     if (text == "__align__" || text == "alignas") {
+      alignment = static_cast<unsigned>(std::stoul(tokens[i + 2].text));
       i = past_bracket(tokens, i + 1) - 1;
     } else if (text == "[") {
       break;
@@ -76,7 +81,9 @@ std::string rewritten(const std::vector<Token> &tokens, size_t first, size_t las
       name = text;
     }
   }
-  return "static " + type + "*const " + name + " = reinterpret_cast<" + type + "*>(cuda_dynamic_shared)";
+  alignment = alignments.emplace(name, alignment).first->second;
+  std::string start = std::to_string(start_of_dynamic(alignment));
+  return "static " + type + "*const " + name + " = reinterpret_cast<" + type + "*>(cuda_dynamic_shared + " + start + ")";
 }
 
 }  // namespace
@@ -84,6 +91,8 @@ std::string rewritten(const std::vector<Token> &tokens, size_t first, size_t las
 Source read_source(const std::string &text) {
   std::vector<Token> tokens = tokens_of(text);
   Source source;
+  Alignments alignments;
+  unsigned everywhere = 16;
   size_t copied = 0;
   std::vector<std::string> scopes;
   std::string pending;
@@ -96,12 +105,17 @@ Source read_source(const std::string &text) {
     if (token == "extern" && next(1) == "__shared__") {
       size_t end = i;
       while (end < tokens.size() && tokens[end].text != ";") end++;
-      source.text += text.substr(copied, tokens[i].start - copied) + rewritten(tokens, i + 2, end);
+      unsigned alignment = 0;
+      source.text += text.substr(copied, tokens[i].start - copied) + rewritten(tokens, i + 2, end, alignments, alignment);
+      // In a kernel it is that kernel's; before all of them, everybody's.
+      if (source.kernels.empty()) everywhere = alignment;
+      else source.kernels.back().alignment = alignment;
       copied = end < tokens.size() ? tokens[end].start : text.size();
       i = end;
     }
     if (token != "__global__") continue;
-    FoundKernel kernel;
+    FoundKernel kernel = {};
+    kernel.alignment = everywhere;
     size_t at = i + 1;
     while (at < tokens.size() && tokens[at].text != ";" && tokens[at].text != "{") {
       bool called = at + 1 < tokens.size() && tokens[at + 1].text == "(";

@@ -7,7 +7,7 @@ typedef void (*CudaEntry)(void **);
 /** Found in a loaded program under the kernel's name with __cuda_kernel behind it. */
 struct CudaKernel {
   CudaEntry entry;
-  unsigned threads, parameters;
+  unsigned threads, dynamic_start, parameters;
   const unsigned *sizes;
 };
 
@@ -32,11 +32,11 @@ template <class... Parameters> struct CudaSizes {
 };
 template <class... Parameters> const unsigned CudaSizes<Parameters...>::of[] = {sizeof(Parameters)..., 0};
 template <class... Parameters>
-static constexpr CudaKernel cuda_describe(CudaEntry entry, unsigned threads, void (*)(Parameters...)) {
-  return {entry, threads, sizeof...(Parameters), CudaSizes<Parameters...>::of};
+static constexpr CudaKernel cuda_describe(CudaEntry entry, unsigned threads, unsigned dynamic_start, void (*)(Parameters...)) {
+  return {entry, threads, dynamic_start, sizeof...(Parameters), CudaSizes<Parameters...>::of};
 }
 
-#define CUDA_KERNEL(path, name, threads) \
+#define CUDA_KERNEL(path, name, threads, dynamic_start) \
   static void name##__cuda_entry(void **values) { cuda_call(path, values); } \
   extern "C" __attribute__((visibility("default"))) const CudaKernel name##__cuda_kernel = \
-      cuda_describe(name##__cuda_entry, threads, path);
+      cuda_describe(name##__cuda_entry, threads, dynamic_start, path);

@@ -58,6 +58,8 @@ template <int registers> static inline void shrink_registers() {}
 /** Shared addresses begin where dynamic shared memory does. */
 static inline unsigned shared_address(const void *at) { return (unsigned)(static_cast<const unsigned char *>(at) - cuda_dynamic_shared); }
 
+static inline bool begins_at(const void *memory, unsigned multiple) { return shared_address(memory) % multiple == 0; }
+
 /** Where the descriptor of a matrix says that it begins. Its groups of eight lines are 1024 bytes apart, pieces of them swizzled. */
 CUDA_MACHINE const void *cuda_described(unsigned long long descriptor) {
   if (descriptor >> 62 != 1) cuda_fail("wgmma: a descriptor says no swizzle of 128 bytes");

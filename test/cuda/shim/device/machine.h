@@ -16,7 +16,7 @@ struct CudaMachine {
 
 extern "C" {
 extern CudaMachine cuda_machine;
-/** Where dynamic shared memory lies: one place for every launch. */
+/** Where dynamic shared memory lies: from a place on that is a multiple of what the kernel declares, and of no more. */
 extern unsigned char cuda_dynamic_shared[];
 
 /** Waits at named barrier `id` for `count` threads; count 0: for all of the block. `line` of the source must agree. */
@@ -41,6 +41,8 @@ void cuda_touch(const void *address, unsigned bytes, bool write);
 /** Ends the launch as failed. */
 void cuda_fail(const char *message);
 }
+
+static inline void __trap() { cuda_fail("__trap()"); }
 
 #define threadIdx (cuda_machine.thread)
 #define blockIdx (cuda_machine.block)
