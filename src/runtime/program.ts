@@ -107,10 +107,10 @@ export function strideProblem({
   if (sizes.some((size) => !(size >= 1 && size <= 2 ** 32)))
     return `sizes are 1 to 2^32, not [${sizes.join()}]`;
   if (strides[0] !== 1) return `neighbours come first, not [${strides.join()}]`;
-  const odd = strides.findIndex(
-    (stride, axis) =>
-      axis > 0 && !(stride > 0 && stride < 2 ** 39 && stride % 8 === 0 && stride % strides[axis - 1]! === 0),
-  );
+  const odd = strides.findIndex((stride, axis) => {
+    const before = strides[axis - 1] ?? 1;
+    return axis > 0 && !(stride > 0 && stride < 2 ** 39 && stride % 8 === 0 && stride % before === 0);
+  });
   if (odd < 0) return undefined;
   return `strides are multiples of 8 elements, and each of the one before, not [${strides.join()}]`;
 }

@@ -5,7 +5,7 @@
 
 import { CompilerBug } from '../../errors.ts';
 import { addInts, builtin, constant, mulInts, operation, type LoopBuilder } from '../builder.ts';
-import type { BarrierArray, Loop, LoopBuffer, TileOperand, Value } from '../loop.ts';
+import type { BarrierArray, Loop, LoopBuffer, TileMap, TileOperand, Value } from '../loop.ts';
 import { tileLine } from '../verify-warpgroup.ts';
 import { matrixOperands, narrowed, type Contract } from './contract-problem.ts';
 import type { ContractSchedule } from './contract-schedule.ts';
@@ -28,7 +28,8 @@ const registers = { copies: 40, multiplies: 232 } as const;
 /** One operand: its map, and the ring its tiles are copied to. */
 interface Side {
   readonly buffer: string;
-  readonly map: OperandMap;
+  readonly map: TileMap;
+  readonly roles: OperandMap['roles'];
   readonly alongK: boolean;
   /** Elements of a slot. */
   readonly size: number;
@@ -126,7 +127,7 @@ class WarpgroupTemplate {
     const workgroup = [warpgroup, this.#consumers + 1, 1] as const;
     return {
       ...finish(this.#frame, b, [this.#workgroups, 1, 1], workgroup, note, memory),
-      tileMaps: this.#sides.map(({ map: { roles: _, ...map } }) => map),
+      tileMaps: this.#sides.map(({ map }) => map),
       mbarriers,
     };
   }
@@ -138,8 +139,8 @@ class WarpgroupTemplate {
     if (operand === undefined)
       throw new CompilerBug('warp group template', `${which} is not copied by tiles`);
     const buffer = bufferName(this.#frame)(operand.node);
-    const map = tileMapOf(`map_${which}`, buffer, operand, free, this.#body, tile);
-    return { buffer: `tile_${which}`, map, alongK: operand.alongK, size: tile * tileK, tile };
+    const { map, roles } = tileMapOf(`map_${which}`, buffer, operand, free, this.#body, tile);
+    return { buffer: `tile_${which}`, map, roles, alongK: operand.alongK, size: tile * tileK, tile };
   }
 
   /** Where there are more registers to be had than a kernel of so many invocations begins with. */
@@ -194,7 +195,13 @@ class WarpgroupTemplate {
     );
   }
 
-  #copy({ buffer, map, alongK, size, tile }: Side, slot: Value, k: Value, first: Value, group: Value): void {
+  #copy(
+    { buffer, map, roles, alongK, size, tile }: Side,
+    slot: Value,
+    k: Value,
+    first: Value,
+    group: Value,
+  ): void {
     const b = this.#b;
     const panels = alongK ? 1 : tile / tileLine;
     for (let panel = 0; panel < panels; panel++) {
@@ -205,7 +212,7 @@ class WarpgroupTemplate {
         buffer,
         index: b.let(to, 'to'),
         map: map.name,
-        at: boxAt(map, alongK, k, alongK ? first : b.let(free, 'at'), group),
+        at: boxAt(roles, alongK, k, alongK ? first : b.let(free, 'at'), group),
         barrier: 'full',
         slot,
       });

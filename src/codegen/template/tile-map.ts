@@ -94,7 +94,8 @@ function layoutOf(operand: TiledOperand, free: Axis, { batch, k }: Pick<Contract
 }
 
 /** A map, and what its axes are. */
-export interface OperandMap extends TileMap {
+export interface OperandMap {
+  readonly map: TileMap;
   readonly roles: readonly Role[];
 }
 
@@ -109,12 +110,13 @@ export function tileMapOf(
 ): OperandMap {
   const { roles, sizes, strides } = layoutOf(operand, free, axes);
   const box = { line: tileLine, lines: operand.alongK ? tile : tileLine, batch: 1 } as const;
-  return { name, buffer, offset: operand.offset, sizes, strides, box: roles.map((role) => box[role]), roles };
+  const { offset } = operand;
+  return { map: { name, buffer, offset, sizes, strides, box: roles.map((role) => box[role]) }, roles };
 }
 
 /** Coordinates of a box in a map. */
 export function boxAt(
-  { roles }: OperandMap,
+  roles: OperandMap['roles'],
   alongK: boolean,
   k: Value,
   free: Value,
