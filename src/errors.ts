@@ -103,7 +103,8 @@ export function showValue(value: unknown): string {
     );
     return `[${items.join(',')}${value.length > 6 ? ',…' : ''}]`;
   }
-  if (value.toString !== Object.prototype.toString && !ArrayBuffer.isView(value)) return String(value);
+  // Not String(value): what stands for a number refuses to become text.
+  if (value.toString !== Object.prototype.toString && !ArrayBuffer.isView(value)) return value.toString();
   const kind = value.constructor?.name ?? 'Object';
   if (kind !== 'Object') return `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind}`;
   return `an object {${Object.keys(value).slice(0, 4).join(', ')}}`;

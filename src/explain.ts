@@ -120,7 +120,7 @@ function subjectGraph(
   }
   expectFunction('explain', subject);
   const flat = flatten(args, 'explain');
-  const traced = traceFlat(subject, flat);
+  const traced = traceFlat(subject, flat, 'explain');
   return { graph: withNames(traced, flat.paths), scalars: traced.scalarIndices };
 }
 

@@ -82,7 +82,7 @@ export function traceEntry(
   const hasState = state !== undefined;
   const { fn, inputs: examples } = (isNarrow ? point.narrow : undefined) ?? point;
   const flat = flatten(hasState ? [state, ...examples] : examples, 'build');
-  const traced = withAllParameters(traceFlat(fn, flat), flat.leaves);
+  const traced = withAllParameters(traceFlat(fn, flat, 'build'), flat.leaves);
   const names = argumentNames(point.fn, flat, hasState);
   const isOfState = (leaf: number): boolean => hasState && flat.paths[leaf]!.startsWith('[0]');
 

@@ -13,13 +13,14 @@ import { currentSeed, split, takeCounts } from './generator.ts';
 import type { Handle } from './handle.ts';
 import { readByPending, reclaimSoon } from './memory.ts';
 import { flushAll, realise } from './realise.ts';
-import { expectFunction } from './expect.ts';
+import { expectFunction, expectSynchronous } from './expect.ts';
 import { asTensor } from './record.ts';
 import { currentTrace, gradEnabled, here, leafHandle } from './recording.ts';
 import { takeValue } from './assign.ts';
 import { Storage } from './storage.ts';
 import { Tensor } from './tensor.ts';
 import type { Origin, ScalarOrigin } from './trace.ts';
+import type { CalledWith, Traceable } from './traceable.ts';
 import { traceFlat, type Input, type Source, type Traced } from './trace-function.ts';
 import { flatten, unflatten, type Flat } from './tree.ts';
 
@@ -48,13 +49,13 @@ interface Specialisation {
 
 /**
  * A function that runs `fn` as compiled programs: one per structure, dtypes and shapes of the arguments (trees of tensors;
- * numbers arrive in `fn` as rank-0 f32 tensors and may change freely, strings and booleans are static). Inside another
+ * numbers arrive in `fn` as rank-0 f32 tensors and may change freely; strings and booleans are static). Inside another
  * traced function, or where results carry gradients, `fn` itself is called.
  */
 export function compile<A extends unknown[], R>(
-  fn: (...args: A) => R,
+  fn: Traceable<A, R>,
   options: CompileFunctionOptions = {},
-): (...args: A) => R {
+): (...args: Extract<CalledWith<A>, unknown[]>) => R {
   expectFunction('compile', fn);
   const donate = donated(options);
   const find = findSchedules(options);
@@ -134,7 +135,9 @@ function findSchedules({ tune = false, schedules }: CompileFunctionOptions): Fin
 /** Calls the function itself, numbers as tensors as they would be when traced. */
 function inlined(fn: (...args: never[]) => unknown, flat: Pick<Flat, 'structure' | 'leaves'>): unknown {
   const leaves = flat.leaves.map((leaf) => (typeof leaf === 'number' ? asTensor(leaf, 'f32') : leaf));
-  return fn(...(unflatten(flat.structure, leaves) as never[]));
+  const result = fn(...(unflatten(flat.structure, leaves) as never[]));
+  expectSynchronous('compile', result);
+  return result;
 }
 
 /** The value from outside that an origin names at this call. */

@@ -75,3 +75,29 @@ export function expectFunction(op: string, value: unknown): void {
   if (typeof value === 'function') return;
   throw new TensorError('E_VALUE', op, `expects a function, got ${showValue(value)}`);
 }
+
+/**
+ * Requires that what a function gave is there already. A scope such as `noGrad` or a trace ends when its function returns, so
+ * what an asynchronous function or a generator did later would silently lie outside.
+ */
+export function expectSynchronous(op: string, result: unknown): void {
+  if (silenced(result)) {
+    throw new TensorError(
+      'E_VALUE',
+      op,
+      'the function is asynchronous: what it does after its first await would not count',
+      'record in a function without await, and read data outside: await y.data()',
+    );
+  }
+  const kind = Object.prototype.toString.call(result);
+  if (kind !== '[object Generator]' && kind !== '[object AsyncGenerator]') return;
+  throw new TensorError('E_VALUE', op, 'the function is a generator: it has not run yet', 'a plain function');
+}
+
+/** Whether a value is a promise; if so its rejection is nobody's: the caller gets an error of its own. */
+export function silenced(value: unknown): boolean {
+  const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';
+  if (!isObject || typeof (value as { then?: unknown }).then !== 'function') return false;
+  (value as PromiseLike<unknown>).then(undefined, () => undefined);
+  return true;
+}

@@ -45,7 +45,8 @@ export class Handle {
     const isComputed = value instanceof Storage;
     this.#node = isComputed ? undefined : value;
     this.dtype = value.dtype;
-    this.shape = isComputed ? value.shape : dims(value);
+    // Users see this array: what they write to it throws instead of making the tensor another.
+    this.shape = Object.freeze(isComputed ? value.shape : dims(value));
     this.trace = trace;
     this.storage = isComputed ? value : undefined;
   }

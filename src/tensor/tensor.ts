@@ -163,6 +163,35 @@ export class Tensor {
     const place = gone ?? (storage === undefined ? 'pending' : storage.place);
     return `Tensor ${showHandle(this.#handle)} (${place}${this.requiresGrad ? ', requires grad' : ''})`;
   }
+
+  /**
+   * JavaScript's own operators ask here for a number, and there is none: the value is not known when `x + 1`, `x > 0` or
+   * `Math.sqrt(x)` runs. They throw E_VALUE. Text is what `toString` gives, but of what stands for a JavaScript number: there
+   * a template string means the number.
+   */
+  [Symbol.toPrimitive](hint: 'default' | 'number' | 'string'): string {
+    if (hint === 'string' && !this.#handle.weak) return this.toString();
+    throw noNumber(this.#handle);
+  }
+}
+
+function noNumber(handle: Handle): TensorError {
+  const [what, ways] = handle.weak
+    ? [
+        'a number that was passed to a compiled or differentiated function is a tensor inside',
+        'a number that the function captures is compiled in as it is',
+      ]
+    : [
+        "JavaScript's operators and Math do not compute with tensors",
+        'await t.item() gives a number outside',
+      ];
+  const problem = `${what}: the value of ${showHandle(handle)} is not known yet`;
+  return new TensorError(
+    'E_VALUE',
+    'Tensor',
+    problem,
+    `.add, .mul, .gt, .where, .sqrt, … record it; ${ways}`,
+  );
 }
 
 /** The handle behind a tensor; for the tensor layer only. Throws E_VALUE when `op` was given something else. */

@@ -1,8 +1,9 @@
 // Tracing a function once: its graph over parameters and run-time scalars, what each parameter stands for, and what to do with
 // each output: hand it back in the result tree, or give it to a tensor that the function assigned.
 
-import { SinterError, TensorError } from '../errors.ts';
+import { SinterError } from '../errors.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
+import { expectSynchronous } from './expect.ts';
 import type { Handle } from './handle.ts';
 import { handleOf, Tensor } from './tensor.ts';
 import { here, withTrace } from './recording.ts';
@@ -58,8 +59,8 @@ export function traceFunction(fn: (...args: never[]) => unknown, args: readonly 
   return traceFlat(fn, flatten(args, 'compile'));
 }
 
-/** As `traceFunction`, of arguments already flattened. */
-export function traceFlat(fn: (...args: never[]) => unknown, flat: Flat): Traced {
+/** As `traceFunction`, of arguments already flattened; `op` is who traces, for messages. */
+export function traceFlat(fn: (...args: never[]) => unknown, flat: Flat, op: string = 'compile'): Traced {
   const trace = new Trace();
   return withTrace(trace, () => {
     const standIns = flat.leaves.map((leaf, i) => {
@@ -67,15 +68,8 @@ export function traceFlat(fn: (...args: never[]) => unknown, flat: Flat): Traced
       return typeof leaf === 'number' ? new Tensor(trace.number(i)) : leaf;
     });
     const result = fn(...(unflatten(flat.structure, standIns) as never[]));
-    if (typeof (result as { then?: unknown } | undefined)?.then === 'function') {
-      throw new TensorError(
-        'E_VALUE',
-        'compile',
-        'the function is asynchronous: it is traced once, not run',
-        'return tensors, and read their data outside',
-      );
-    }
-    return finish(trace, flatten(result, 'compile'));
+    expectSynchronous(op, result);
+    return finish(trace, flatten(result, op));
   });
 }
 

@@ -10,7 +10,7 @@ import { isFloat } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
 import { checkAlive, cut, leavesOf, seedNode, walkGradient } from './backward.ts';
 import { showHandle, type Handle } from './handle.ts';
-import { expectFunction, expectTensor } from './expect.ts';
+import { expectFunction, expectSynchronous, expectTensor } from './expect.ts';
 import { asTensor, nodeOf } from './record.ts';
 import {
   builder,
@@ -24,9 +24,10 @@ import {
   withGrad,
 } from './recording.ts';
 import { handleOf, Tensor } from './tensor.ts';
+import type { WithTensors } from './traceable.ts';
 import { checkSameStructure, flatten, unflatten, type Flat } from './tree.ts';
 
-export { traceFunction, type Traced } from './trace-function.ts';
+export { traceFunction } from './trace-function.ts';
 
 /** Nodes that a derivative being taken right now is with respect to; what reaches them can be differentiated again. */
 const open = new Set<Node>();
@@ -34,13 +35,19 @@ const open = new Set<Node>();
 /** Runs `fn` without tracking gradients: what it records has no history. */
 export function noGrad<T>(fn: () => T): T {
   expectFunction('noGrad', fn);
-  return withGrad(false, fn);
+  return scoped('noGrad', false, fn);
 }
 
 /** Runs `fn` with gradients tracked, also inside `noGrad`. */
 export function enableGrad<T>(fn: () => T): T {
   expectFunction('enableGrad', fn);
-  return withGrad(true, fn);
+  return scoped('enableGrad', true, fn);
+}
+
+function scoped<T>(op: string, on: boolean, fn: () => T): T {
+  const result = withGrad(on, fn);
+  expectSynchronous(op, result);
+  return result;
 }
 
 export interface GradOptions {
@@ -63,8 +70,10 @@ export function grad<A extends unknown[]>(
   };
 }
 
-/** The tree of the first argument; with other `argnums` the caller knows better. */
-export type GradientOf<A extends unknown[]> = A extends [infer First, ...unknown[]] ? First : never;
+/** The tree of the first argument, with tensors for numbers; with other `argnums` the caller knows better. */
+export type GradientOf<A extends unknown[]> = A extends [infer First, ...unknown[]]
+  ? WithTensors<First>
+  : never;
 
 /** As `grad`, giving the value as well. */
 export function valueAndGrad<A extends unknown[]>(
@@ -106,7 +115,7 @@ function differentiate<A extends unknown[]>(
 export function vjp<A extends unknown[], R>(
   fn: (...args: A) => R,
   ...args: A
-): { value: R; vjp: (seed: R) => A } {
+): { value: R; vjp: (seed: R) => Extract<WithTensors<A>, unknown[]> } {
   expectFunction('vjp', fn);
   const { output, pull } = pullback('vjp', fn, args, [...args.keys()]);
   const flat = flatten(output, 'vjp');
@@ -123,7 +132,7 @@ export function vjp<A extends unknown[], R>(
       const seedNodes = seeds.leaves.map((leaf, i) =>
         seedNode('vjp', handleOf(outputs[i]!), handleOf(tensorAt('vjp', 'seed', leaf, seeds.paths[i]!))),
       );
-      return pull(nodes, seedNodes) as A;
+      return pull(nodes, seedNodes) as Extract<WithTensors<A>, unknown[]>;
     },
   };
 }
@@ -260,6 +269,7 @@ function pullback<A extends unknown[]>(
   } finally {
     for (const node of wrt) open.delete(node);
   }
+  expectSynchronous(op, output);
   const pull: Pullback['pull'] = (outputs, seeds) => {
     const found = cotangents(builder(), outputs, seeds, wrt);
     const untracked = new Set<Node>();
@@ -301,14 +311,20 @@ export function customVjp(
   const face = (node: Node): Tensor =>
     new Tensor(looseHandle(isFree(node) ? distinct(node) : node, isFloat(node.dtype)));
   const number = registerRule((_, args, value, g) =>
-    withGrad(true, () =>
-      rule(face(g), args.map(face), face(value)).map((cotangent) =>
-        cotangent === undefined ? undefined : nodeOf(cotangent),
-      ),
-    ),
+    withGrad(true, () => {
+      const given = rule(face(g), args.map(face), face(value));
+      expectSynchronous('customVjp', given);
+      if (Array.isArray(given)) {
+        return given.map((cotangent: Tensor | undefined) =>
+          cotangent === undefined ? undefined : nodeOf(cotangent),
+        );
+      }
+      const problem = `the rule must give one cotangent per argument in an array, got ${showValue(given)}`;
+      throw new TensorError('E_VALUE', 'customVjp', problem, 'undefined stands for none');
+    }),
   );
   return (...args) => {
-    const value = noGrad(() => fn(...args));
+    const value = scoped('customVjp', false, () => fn(...args));
     const nodes = [value, ...args].map(nodeOf);
     const node = builder().add('customVjp', nodes, { rule: number }) as Node;
     const tracked = gradEnabled() && args.some((arg) => arg.requiresGrad);

@@ -3,7 +3,7 @@
 // subclasses of `TreeNode` are trees as well: their tensors are leaves, and what else they hold are settings, part of the structure.
 
 import { TensorError } from '../errors.ts';
-import { expectFunction } from './expect.ts';
+import { expectFunction, silenced } from './expect.ts';
 import { Tensor } from './tensor.ts';
 
 /** The base of classes whose instances are trees, as layers of a network are. */
@@ -72,6 +72,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
       const plain = prototype === Object.prototype || prototype === null;
       if (!plain && owned) return { kind: 'setting', value };
       if (!plain) {
+        silenced(value);
         throw new TensorError(
           'E_VALUE',
           op,

@@ -30,8 +30,8 @@ function repeated<A extends unknown[]>(
   tolerance = 2e-5,
 ): TimedWorkload {
   const start = (given: readonly unknown[]): Step => {
-    const compiled = sn.compile(fn);
-    return () => compiled(...(given as A));
+    const compiled = sn.compile(fn as (...args: unknown[]) => Tensor);
+    return () => compiled(...given);
   };
   return { ...workload(name, about, fn, args), start, reference, tolerance };
 }

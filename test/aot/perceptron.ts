@@ -22,7 +22,7 @@ function loss(model: State['model'], images: Tensor, labels: Tensor): Tensor {
 export function train(
   { model, optimizer: before }: State,
   batch: { readonly images: Tensor; readonly labels: Tensor },
-  rate: number,
+  rate: Tensor,
 ): { state: State; loss: Tensor } {
   const { value, grad } = sn.valueAndGrad(loss)(model, batch.images, batch.labels);
   const [next, after] = optimizer.update(model, grad, before, { lr: rate });

@@ -309,7 +309,7 @@ describe('functions on trees', () => {
     const { model, x, y } = regression();
     const rule = adam();
     const step = compile(
-      (net: Linear, state: ReturnType<typeof rule.init>, rate: number) => {
+      (net: Linear, state: ReturnType<typeof rule.init>, rate: Tensor) => {
         const { grad } = valueAndGrad((at: Linear) => mseLoss(at.forward(x), y))(net);
         return rule.update(net, grad, state, { lr: rate });
       },

@@ -278,7 +278,7 @@ describe('mistakes while tracing', () => {
     class Model {
       readonly size = 1;
     }
-    expect(() => compile((m: { model: Model }) => m)({ model: new Model() })).toThrow(
+    expect(() => compile((m: unknown) => m)({ model: new Model() })).toThrow(
       'expects tensors in arrays and plain objects, got Model at [0].model',
     );
   });

@@ -47,7 +47,7 @@ export async function exportOnnx(
   const { opset, format } = checked(options);
   const call = callOf(fn);
   const flat = flatten(inputs, 'exportOnnx');
-  const { graph, sources, results } = programOf(traceFlat(call, flat), flat.leaves);
+  const { graph, sources, results } = programOf(traceFlat(call, flat, 'exportOnnx'), flat.leaves);
   const taken = new Set<string>();
   const argumentsByName = argumentNames(typeof fn === 'function' ? fn : fn.forward, flat, false);
   // In files of the format no name means none, and names are UTF-8.

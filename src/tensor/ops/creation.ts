@@ -85,11 +85,22 @@ function toCounted(given: readonly number[], count: number): number[] {
   return shape;
 }
 
+/** Elements beyond which a plain array of them cannot grow in V8, which ends the process instead of throwing. */
+const mostNested = 1e8;
+
 /** The lengths along the first element of each level; `flatten` checks that all others agree. */
 function shapeOf(data: NestedData): number[] {
   const shape: number[] = [];
+  const seen = new Set<unknown>();
   for (let at: NestedData | undefined = data; Array.isArray(at); at = (at as readonly NestedData[])[0]) {
+    if (seen.has(at)) throw new TensorError('E_VALUE', 'tensor', 'the array contains itself');
+    seen.add(at);
     shape.push(at.length);
+  }
+  // Arrays that are shared by many places can say more elements than there is memory.
+  if (sizeOf(shape) > mostNested) {
+    const problem = `nested arrays hold at most ${mostNested} elements, got [${shape.join(',')}]`;
+    throw new TensorError('E_VALUE', 'tensor', problem, 'a typed array and { shape }');
   }
   return shape;
 }
