@@ -7,7 +7,6 @@ import {
   cast,
   div,
   expandAxes,
-  full,
   fullLike,
   mul,
   permute,
@@ -208,20 +207,40 @@ function scatterRule(
 }
 
 /**
- * An update u multiplied into a place gets g·(product of all else there): g·y'/u' with zeros counted instead of multiplied
- * (y' and u' have 1 for each zero), where no other update there is 0, and 0 elsewhere.
+ * An update multiplied into a place gets g·x·(product of the other updates there). Updates of one place are brought together by
+ * sorting; among them, products of what comes before and of what comes after need no division, so zeros are exact, and for
+ * every derivative.
  */
 function scatterFactorRule(b: GraphBuilder, node: NodeOf<'scatter'>, g: Node): Node {
   const { axis } = node.attrs;
   const [x, indices, updates] = [node.inputs[0]!, node.inputs[1]!, node.inputs[2]!];
-  const isZero = binary(b, 'eq', updates, 0);
-  const zero = cast(b, isZero, 'i32');
-  const counts = scatter(b, full(b, dims(x), 0, 'i32'), indices, zero, axis, 'add');
-  const otherZeros = sub(b, gather(b, counts, indices, axis), zero);
-  const factors = where(b, isZero, fullLike(b, updates, 1), updates);
-  const product = scatter(b, x, indices, factors, axis, 'mul');
-  const share = div(b, gather(b, times(b, g, product), indices, axis), factors);
-  return keepWhere(b, binary(b, 'eq', otherZeros, 0), share);
+  const order = b.add('argSort', [indices], { axis, descending: false }) as Node;
+  const [places, sorted] = [gather(b, indices, order, axis), gather(b, updates, order, axis)];
+  const [before, after] = [-1, 1].map((ahead) => neighbourProduct(b, places, sorted, axis, ahead));
+  const ranks = b.add('argSort', [order], { axis, descending: false }) as Node;
+  const others = gather(b, mul(b, before!, after!), ranks, axis);
+  return mul(b, gather(b, times(b, g, x), indices, axis), others);
+}
+
+/**
+ * For each factor the product of those on one side of it (`ahead` is the step to the next) that have its place, by recursive doubling
+ * as in `scanProductRule`: after each round a product reaches twice as far, unless another place begins first.
+ */
+function neighbourProduct(b: GraphBuilder, places: Node, factors: Node, axis: number, ahead: number): Node {
+  const shape = dims(factors);
+  const last = shape[axis]! - 1;
+  const position = b.add('iota', [], { shape, axis, dtype: 'i32' }) as Node;
+  const one = fullLike(b, factors, 1);
+  const beyond = (x: Node, reach: number): Node => {
+    const there = shift(b, x, axis, ahead * reach);
+    const [low, high] = ahead < 0 ? [reach, position] : [position, last - reach];
+    const inside = binary(b, 'le', low, high);
+    const same = binary(b, 'eq', places, shift(b, places, axis, ahead * reach));
+    return where(b, binary(b, 'and', inside, same), there, one);
+  };
+  let product = beyond(factors, 1);
+  for (let reach = 1; reach <= last; reach *= 2) product = mul(b, product, beyond(product, reach));
+  return product;
 }
 
 /** The rule of the scatter that it stands for: an update goes to the last slot that starts at or before the update's rank. */

@@ -337,8 +337,6 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
         hostArray('f64', indices.shape, drawn.slice(size)),
       ],
       build: (b, inputs) => node(b, 'scatter', inputs, { axis, mode }),
-      // Two updates of 0 to one place: the first derivative is exact, the one after it passes over their product.
-      order: mode === 'mul' ? 1 : 2,
     };
   }),
   accumulate: trial(someShape, (shape, random) => {

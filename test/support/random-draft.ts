@@ -6,9 +6,9 @@ import { isFloat, type DType } from '../../src/ir/dtype.ts';
 import { dims, GraphBuilder, type Node, type NodeOf } from '../../src/ir/graph.ts';
 import { evaluateNode } from '../../src/ir/interpret.ts';
 import type { Attrs, Op } from '../../src/ir/ops.ts';
-import { sizeOf } from '../../src/ir/shape.ts';
+import { sizeOf, type FixedShape } from '../../src/ir/shape.ts';
 import type { HostArray } from '../../src/ir/value.ts';
-import { wordsFrom, type ValueKind } from './random-values.ts';
+import { randomArray, wordsFrom, type ValueKind } from './random-values.ts';
 
 export interface DraftOptions {
   /** Element types of parameters, and of casts. Default f32, i32, u32, bool. */
@@ -17,6 +17,8 @@ export interface DraftOptions {
   readonly values?: ValueKind;
   /** No node has more elements than this. Default 600. */
   readonly maxElements?: number;
+  /** Makes the parameters that hold no indices; default values of the kind asked for. */
+  readonly fill?: (dtype: DType, shape: FixedShape, seed: number) => HostArray;
 }
 
 /** Thrown by a step that does not fit the program so far; the step is left out. */
@@ -59,6 +61,8 @@ const movesOnly: ReadonlySet<Op> = new Set<Op>([
 export class Draft {
   readonly dtypes: readonly DType[];
   readonly values: ValueKind;
+  /** An array of a dtype and shape that follows from a seed. */
+  readonly fill: (dtype: DType, shape: FixedShape, seed: number) => HostArray;
   /** What later steps can pick, in order of making. */
   readonly nodes: Node[] = [];
   readonly parameters: NodeOf<'parameter'>[] = [];
@@ -70,6 +74,7 @@ export class Draft {
   constructor(options: DraftOptions) {
     this.dtypes = options.dtypes ?? ['f32', 'i32', 'u32', 'bool'];
     this.values = options.values ?? 'tame';
+    this.fill = options.fill ?? ((dtype, shape, seed) => randomArray(dtype, shape, seed, this.values));
     this.#maxElements = options.maxElements ?? 600;
   }
 

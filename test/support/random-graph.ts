@@ -10,7 +10,6 @@ import { showShape, sizeOf } from '../../src/ir/shape.ts';
 import type { HostArray } from '../../src/ir/value.ts';
 import { Draft, Unfit, type DraftOptions } from './random-draft.ts';
 import { stepKinds, steps, type Dice, type StepKind } from './random-steps.ts';
-import { randomArray } from './random-values.ts';
 
 export interface Program {
   readonly graph: Graph;
@@ -54,7 +53,7 @@ export function randomProgram(options: ProgramOptions = {}): fc.Arbitrary<Progra
       const draft = new Draft(options);
       for (const { dtype, shape, seed } of recipe.parameters) {
         const type = draft.dtypes[dtype % draft.dtypes.length]!;
-        draft.nodes.push(draft.parameter(randomArray(type, shape, seed, draft.values)));
+        draft.nodes.push(draft.parameter(draft.fill(type, shape, seed)));
       }
       for (const { kind, dice } of recipe.steps) takeStep(draft, kinds[kind]!, dice);
       const graph = { parameters: draft.parameters, outputs: chooseOutputs(draft.nodes, recipe.outputs) };

@@ -7,7 +7,7 @@ import { windowCount } from '../../src/ir/infer.ts';
 import type { BinaryOp, Monoid, Op, ScatterMode, UnaryOp } from '../../src/ir/ops.ts';
 import { sameShape, sizeOf, type FixedShape } from '../../src/ir/shape.ts';
 import { Unfit, type Draft } from './random-draft.ts';
-import { pickConstant, randomArray, randomIndices } from './random-values.ts';
+import { pickConstant, randomIndices } from './random-values.ts';
 
 /** A whole number in [0, sides). */
 export type Dice = (sides: number) => number;
@@ -271,7 +271,7 @@ const dot: Step = (draft, dice) => {
   const unturned = [...paired, ...free];
   const place = unturned.map((_, axis) => (axis + turn) % unturned.length);
   const rhsShape = unturned.map((_, axis) => unturned[place.indexOf(axis)]!);
-  const rhs = draft.parameter(randomArray(dtype, rhsShape, dice(2 ** 20), draft.values));
+  const rhs = draft.parameter(draft.fill(dtype, rhsShape, dice(2 ** 20)));
   const rhsBatch = lhsBatch.map((_, i) => place[i]!);
   const rhsContract = lhsContract.map((_, i) => place[lhsBatch.length + i]!);
   return draft.add('dot', [x, rhs], { lhsBatch, rhsBatch, lhsContract, rhsContract, dtype });
@@ -285,7 +285,7 @@ const conv: Step = (draft, dice) => {
   const groups = oneOf(dice, [1, channels % 2 === 0 && channels > 0 ? 2 : 1, Math.max(1, channels)]);
   const spatial = shape.slice(2);
   const kernel = [groups * (1 + dice(2)), channels / groups, ...spatial.map(() => 1 + dice(3))];
-  const rhs = draft.parameter(randomArray(x.dtype, kernel, dice(2 ** 20), draft.values));
+  const rhs = draft.parameter(draft.fill(x.dtype, kernel, dice(2 ** 20)));
   const each = (least: number, sides: number): number[] => spatial.map(() => least + dice(sides));
   const cropped = dice(4) === 3 ? -1 : 0;
   const attrs = {
@@ -309,7 +309,7 @@ const conv: Step = (draft, dice) => {
 export const steps: Readonly<Record<StepKind, Step>> = {
   parameter: (draft, dice) => {
     const shape = dims(pick(draft, dice));
-    return draft.parameter(randomArray(oneOf(dice, draft.dtypes), shape, dice(2 ** 20), draft.values));
+    return draft.parameter(draft.fill(oneOf(dice, draft.dtypes), shape, dice(2 ** 20)));
   },
   constant: (draft, dice) => {
     const dtype = oneOf(dice, draft.dtypes);
@@ -400,7 +400,7 @@ export const steps: Readonly<Record<StepKind, Step>> = {
     const exact = (node: Node): boolean => node.op === 'parameter' || !isFloatNode(node);
     const x = pick(draft, dice, (node) => hasAxis(node) && exact(node));
     const shape = [...dims(x).slice(0, -1), oneOf(dice, [3, 1, 4, 0])];
-    const values = draft.parameter(randomArray(x.dtype, shape, dice(2 ** 20), draft.values));
+    const values = draft.parameter(draft.fill(x.dtype, shape, dice(2 ** 20)));
     return draft.add('searchSorted', [x, values], { right: dice(2) === 1 });
   },
   scan: (draft, dice) => {
@@ -420,7 +420,7 @@ export const steps: Readonly<Record<StepKind, Step>> = {
     const x = pick(draft, dice, hasAxis);
     const axis = dice(x.shape.length);
     const indices = indicesFor(draft, dice, x, axis);
-    const updates = draft.parameter(randomArray(x.dtype, dims(indices), dice(2 ** 20), draft.values));
+    const updates = draft.parameter(draft.fill(x.dtype, dims(indices), dice(2 ** 20)));
     const modes: readonly ScatterMode[] = x.dtype === 'bool' ? ['set'] : ['set', 'add', 'max', 'min', 'mul'];
     return draft.add('scatter', [x, indices, updates], { axis, mode: oneOf(dice, modes) });
   },

@@ -1,0 +1,117 @@
+// What nested derivatives are tried on: a function of tensors, and the point at which it is differentiated. Points are special:
+// zeros, ones, equal elements, one tensor used twice. A point can be handed to the function as memory, of which nothing is known,
+// or be made inside of it by `full`, of which everything is known; derivatives must be the same.
+
+import { isFloat } from '../../../src/ir/dtype.ts';
+import type { Graph } from '../../../src/ir/graph.ts';
+import { interpret } from '../../../src/ir/interpret.ts';
+import { sizeOf, type FixedShape } from '../../../src/ir/shape.ts';
+import { hostArray, type HostArray } from '../../../src/ir/value.ts';
+import { full } from '../../../src/tensor/ops/creation.ts';
+import { expand, reshape } from '../../../src/tensor/ops/view.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
+import type { Tensor } from '../../../src/tensor/tensor.ts';
+import { traceFunction } from '../../../src/tensor/transform.ts';
+
+export type Random = () => number;
+
+export interface Sample {
+  readonly name: string;
+  /** Floats are f64. */
+  readonly inputs: readonly HostArray[];
+  /** The inputs that derivatives are taken with respect to: at least one. */
+  readonly wrt: readonly number[];
+  /** One or more results, of which those of a float dtype are differentiated. */
+  readonly call: (inputs: readonly Tensor[]) => readonly Tensor[];
+  /** Whether the derivative is a choice, so that differences of the function say nothing of it. */
+  readonly chosen?: boolean;
+  /** Whether something inside may have no derivative where the whole has one: (−1)^x times 0. The derivative may be NaN then. */
+  readonly mayBeUndefined?: boolean;
+}
+
+const pick = <T>(random: Random, list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+
+/** Values at which rules are special: one value everywhere, one among others, a few values many times, or any. */
+export function specialPoint(shape: FixedShape, random: Random): HostArray {
+  const size = sizeOf(shape);
+  const any = (): number => Math.round(random() * 64) / 16 - 2 + 1 / 128;
+  const all = pick(random, [0, 1, 0, 1, -1, 0.5, 2]);
+  const kind = Math.floor(random() * 6);
+  const data = Array.from({ length: size }, (_, i) => {
+    if (kind < 3) return all;
+    if (kind === 3) return i === size - 1 ? any() : all;
+    return kind === 4 ? pick(random, [0, 1, -1, all]) : any();
+  });
+  return hostArray('f64', shape, data);
+}
+
+/** The one value of all elements, if they have one. */
+function uniformValue({ dtype, data }: HostArray): number | undefined {
+  if (!isFloat(dtype) || data.length === 0) return undefined;
+  const first = Number(data[0]);
+  return data.every((x: number | bigint) => Object.is(Number(x), first)) ? first : undefined;
+}
+
+/** How the tensors of a point come about. */
+export type Making = 'memory' | 'full' | 'expanded';
+
+/** Whether a point has something that could be known of it. */
+export function canBeKnown(points: readonly HostArray[]): boolean {
+  return points.some((point) => uniformValue(point) !== undefined);
+}
+
+function made(tensor: Tensor, point: HostArray, making: Making): Tensor {
+  const value = making === 'memory' ? undefined : uniformValue(point);
+  if (value === undefined) return tensor;
+  const { dtype, shape } = point;
+  if (making === 'full') return full(shape, value, { dtype });
+  return expand(
+    reshape(
+      full([1], value, { dtype }),
+      shape.map(() => 1),
+    ),
+    shape,
+  );
+}
+
+/** The graph of a function of these points. Those made inside leave their parameters unread. */
+function graphOf(
+  fn: (inputs: readonly Tensor[]) => readonly Tensor[],
+  points: readonly HostArray[],
+  making: Making,
+): (at: readonly HostArray[]) => HostArray[] {
+  const tensors = points.map(({ data, dtype, shape }) => fromHost(data as never, shape as FixedShape, dtype));
+  const { graph, inputs, results } = traceFunction(
+    ((...args: Tensor[]) => fn(args.map((arg, i) => made(arg, points[i]!, making)))) as never,
+    tensors,
+  );
+  const leaves = inputs.map(({ origin }) => {
+    if (origin.kind !== 'argument') throw new Error('a sample captures a tensor');
+    return origin.leaf;
+  });
+  return (at) => {
+    const values = leaves.map((leaf) => at[leaf]!);
+    const outputs = interpret(graph satisfies Graph, values.slice(0, graph.parameters.length));
+    return results.map((result) => {
+      if (result.kind === 'static') throw new Error('a sample gives tensors only');
+      return result.kind === 'output' ? outputs[result.index]! : values[result.index]!;
+    });
+  };
+}
+
+/** What a function gives at a point. */
+export function evaluate(
+  fn: (inputs: readonly Tensor[]) => readonly Tensor[],
+  points: readonly HostArray[],
+  making: Making = 'memory',
+): HostArray[] {
+  return graphOf(fn, points, making)(points);
+}
+
+/** A function as one of arrays, for many points of the same shapes. */
+export function onArrays(
+  fn: (inputs: readonly Tensor[]) => readonly Tensor[],
+  points: readonly HostArray[],
+): (at: readonly HostArray[]) => HostArray[] {
+  return graphOf(fn, points, 'memory');
+}
