@@ -1,6 +1,7 @@
 // A random program under construction: evaluates every node as it is added. Tame programs are well-conditioned: each node is
 // evaluated a second time as a sloppy device would (every op that rounds is a little off), and a node whose two values differ
-// visibly is refused. So any decent device agrees with the interpreter on what is left, without tuning per-op tolerances.
+// visibly is refused. So any decent device agrees with the interpreter on what is left, without tuning per-op tolerances. Programs of
+// `edges` are made in the same way of special values: the sloppy device flushes denormals and knows no sign of a zero either.
 
 import { isFloat, type DType } from '../../src/ir/dtype.ts';
 import { dims, GraphBuilder, type Node, type NodeOf } from '../../src/ir/graph.ts';
@@ -13,7 +14,7 @@ import { randomArray, wordsFrom, type ValueKind } from './random-values.ts';
 export interface DraftOptions {
   /** Element types of parameters, and of casts. Default f32, i32, u32, bool. */
   readonly dtypes?: readonly DType[];
-  /** `special` brings NaN, −0, infinities and the ends of the integers; `tame` stays comparable within 1e-3. */
+  /** `special` brings NaN, −0, infinities and the ends of the integers; `tame` and `edges` stay comparable within 1e-3. */
   readonly values?: ValueKind;
   /** No node has more elements than this. Default 600. */
   readonly maxElements?: number;
@@ -38,6 +39,13 @@ const slop: Readonly<Partial<Record<DType, readonly [off: number, apart: number]
   bf16: [8e-3, 1e-1],
 };
 const largestTame = 1000;
+/** The least normal number of each dtype that devices may flush below. */
+const leastNormal: Readonly<Partial<Record<DType, number>>> = {
+  f64: 2 ** -1022,
+  f32: 2 ** -126,
+  bf16: 2 ** -126,
+  f16: 2 ** -14,
+};
 
 const movesOnly: ReadonlySet<Op> = new Set<Op>([
   ...(['reshape', 'permute', 'broadcast', 'slice', 'pad', 'concat', 'window', 'gather'] as const),
@@ -56,6 +64,30 @@ const movesOnly: ReadonlySet<Op> = new Set<Op>([
   ] as const),
   ...(['floor', 'ceil', 'round', 'trunc', 'sign', 'stopGradient', 'customVjp', 'argReduce'] as const),
 ]);
+
+const folds: ReadonlySet<Op> = new Set<Op>(['reduce', 'scan', 'dot', 'conv', 'scatter', 'accumulate']);
+
+/**
+ * Throws Unfit where the order of a fold would show by overflow on the way: devices fold in trees of their own. And padding of a
+ * convolution may count as zeros or not at all, which shows beside weights that are not finite.
+ */
+function checkOrderless(node: Node, inputs: readonly HostArray[]): void {
+  if (!folds.has(node.op)) return;
+  const largest = node.op === 'dot' || node.op === 'conv' ? 1e12 : 1e30;
+  const isProduct =
+    ((node.op === 'reduce' || node.op === 'scan') && node.attrs.monoid === 'prod') ||
+    (node.op === 'scatter' && node.attrs.mode === 'mul');
+  for (const { dtype, data } of inputs) {
+    if (!isFloat(dtype)) continue;
+    for (const value of data) {
+      const size = Math.abs(Number(value));
+      if (node.op === 'conv' && !Number.isFinite(size)) throw new Unfit('padding beside infinities');
+      if (!Number.isFinite(size) || size === 0) continue;
+      if (size > (isProduct ? 100 : largest) || (isProduct && size < 0.01))
+        throw new Unfit('an order that shows');
+    }
+  }
+}
 
 /** A program under construction. */
 export class Draft {
@@ -88,7 +120,7 @@ export class Draft {
     const node = this.#b.add('parameter', [], { index, name: `p${index}`, dtype, shape });
     this.parameters.push(node);
     this.inputs.push(array);
-    this.#known.set(node as Node, { value: array, shaken: array });
+    this.#known.set(node as Node, { value: array, shaken: this.values === 'edges' ? flushed(array) : array });
     return node as Node;
   }
 
@@ -109,18 +141,25 @@ export class Draft {
       this.#known.set(node, { value, shaken: value });
       return node;
     }
+    if (this.values === 'edges')
+      checkOrderless(
+        node,
+        known.map((input) => input.value),
+      );
+    const fold = this.values === 'edges' && folds.has(op);
     const raw = evaluateNode(
       node,
-      known.map((input) => input.shaken),
+      known.map((input, i) => (fold ? nudged(input.shaken, node.id + i) : input.shaken)),
     );
-    const shaken = movesOnly.has(op) ? raw : shake(raw, node.id);
-    if (!areClose(value, shaken)) throw new Unfit('ill-conditioned');
+    const moved = movesOnly.has(op) ? raw : shake(raw, node.id, this.values === 'edges' ? 0 : 0.1);
+    const shaken = this.values === 'edges' ? flushed(moved) : moved;
+    if (!areClose(value, shaken, this.values === 'edges')) throw new Unfit('ill-conditioned');
     if (
       node.op === 'bitcast' &&
       isFloat(inputs[0]!.dtype) &&
-      known[0]!.value.data.some((x) => Number(x) === 0)
+      known[0]!.value.data.some((x) => !(Math.abs(Number(x)) >= leastNormal[inputs[0]!.dtype]!))
     ) {
-      throw new Unfit('the sign of zero');
+      throw new Unfit('the sign of zero, a denormal number or the bits of NaN');
     }
     this.#known.set(node, { value, shaken });
     return node;
@@ -131,24 +170,47 @@ function hasNaN(array: HostArray): boolean {
   return array.data.some((x: number | bigint) => Number.isNaN(x));
 }
 
-/** The values a sloppy device would compute. */
-function shake(array: HostArray, seed: number): HostArray {
+/** The values a sloppy device would compute: off by so much of their size, or of `least`. */
+function shake(array: HostArray, seed: number, least: number): HostArray {
   const off = slop[array.dtype]?.[0];
   if (off === undefined) return array;
   const words = wordsFrom(seed);
   const data = Float64Array.from(array.data as Float64Array, (x) => {
     const noise = (words() / 2 ** 31 - 1) * off;
-    return x + noise * Math.max(Math.abs(x), 0.1);
+    return Number.isFinite(x) ? x + noise * Math.max(Math.abs(x), least) : x;
   });
   return { ...array, data: array.dtype === 'f64' ? data : Float32Array.from(data) };
 }
 
-function areClose(value: HostArray, shaken: HostArray): boolean {
+/** Each float off by a few units in the last place, as terms are that were rounded on the way. */
+function nudged(array: HostArray, seed: number): HostArray {
+  const off = slop[array.dtype]?.[0];
+  if (off === undefined) return array;
+  const words = wordsFrom(seed);
+  const nudge = (x: number): number => (Number.isFinite(x) ? x * (1 + (words() / 2 ** 31 - 1) * off) : x);
+  const data = Float64Array.from(array.data as Float64Array, nudge);
+  return { ...array, data: array.dtype === 'f64' ? data : Float32Array.from(data) };
+}
+
+/** Denormal numbers and −0 as 0. */
+function flushed(array: HostArray): HostArray {
+  const least = leastNormal[array.dtype];
+  if (least === undefined) return array;
+  const flush = (x: number): number => (Math.abs(x) < least ? 0 : x);
+  if (array.dtype === 'f64') return { ...array, data: Float64Array.from(array.data as Float64Array, flush) };
+  return { ...array, data: Float32Array.from(array.data as Float32Array, flush) };
+}
+
+function areClose(value: HostArray, shaken: HostArray, edges: boolean): boolean {
   const apart = slop[value.dtype]?.[1];
   return value.data.every((x: number | bigint, i: number) => {
     const y = shaken.data[i]!;
     if (apart === undefined) return x === y;
+    if (edges && (x === y || (Number.isNaN(x) && Number.isNaN(y)))) return true;
     const size = Math.abs(Number(x));
-    return size <= largestTame && Math.abs(Number(x) - Number(y)) <= apart * Math.max(1, size);
+    return (
+      (edges ? size < Infinity : size <= largestTame) &&
+      Math.abs(Number(x) - Number(y)) <= apart * Math.max(1, size)
+    );
   });
 }

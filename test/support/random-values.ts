@@ -4,7 +4,9 @@ import { isFloat, isInteger, type DType } from '../../src/ir/dtype.ts';
 import { sizeOf, type FixedShape } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray, type Scalar } from '../../src/ir/value.ts';
 
-export type ValueKind = 'tame' | 'special';
+/** `tame`: small and exact in every format. `special`: with NaN, −0, infinities, denormals and the ends of the integers. `edges`: those
+ *  too, for programs whose results are the same on every decent device. */
+export type ValueKind = 'tame' | 'special' | 'edges';
 
 /** A small generator of 32-bit words (mulberry32), for values that follow from a seed. */
 export function wordsFrom(seed: number): () => number {
@@ -68,7 +70,7 @@ export function randomArray(dtype: DType, shape: FixedShape, seed: number, kind:
     const word = words();
     if (seed === 0) return 0;
     if (dtype === 'bool') return word & 1;
-    const special = kind === 'special' && word % 3 === 0;
+    const special = kind !== 'tame' && word % 3 === 0;
     if (isInteger(dtype)) {
       const small = dtype.startsWith('u') ? (word >>> 8) % 8 : ((word >>> 8) % 11) - 5;
       // As bigints, so that they wrap into the dtype instead of saturating.

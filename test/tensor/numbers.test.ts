@@ -2,7 +2,7 @@
 // compiled in, as a run-time scalar (from the second value on in a loop) and as an argument of a compiled function.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { close, compile, setDevice, tensor, where, type Tensor } from '../../src/index.ts';
+import { close, compile, div, mul, setDevice, tensor, where, type Tensor } from '../../src/index.ts';
 import { everyDevice } from '../support/devices.ts';
 
 type Operation = (x: Tensor, s: Tensor | number) => Tensor;
@@ -56,6 +56,19 @@ describe.each(everyDevice)('on %s', (device) => {
         expect(await read(tensor([value], { dtype }).ne(value)), String(value)).toEqual([0]);
       }
     });
+  });
+
+  // Shader compilers fold 0·x and 0/x to 0 where they see the zero.
+  test.each(['f32', 'f16', 'bf16'] as const)('zero beside %s hides no NaN', async (dtype) => {
+    const x = tensor([0, -0, 1, -3, Infinity, -Infinity, NaN], { dtype });
+    const finite = [0, 0, 0, 0, NaN, NaN, NaN];
+    for (const zero of [0, -0]) {
+      expect(await read(x.mul(zero)), 'x · 0').toEqual(finite);
+      expect(await read(mul(zero, x)), '0 · x').toEqual(finite);
+      expect(await read(x.mul(zero).add(1)), 'x · 0 + 1').toEqual([1, 1, 1, 1, NaN, NaN, NaN]);
+      expect(await read(div(zero, x)), '0 / x').toEqual([NaN, NaN, 0, 0, 0, 0, NaN]);
+      expect(await read(x.div(zero).abs()), 'x / 0').toEqual([NaN, NaN, ...new Array(4).fill(Infinity), NaN]);
+    }
   });
 
   // Figures of PyTorch 1.13: torch.tensor([3., .1, 7.], dtype=torch.half) * 0.1 and so on.

@@ -132,6 +132,8 @@ export function spellAtomic(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic'
     type: value.type,
     width: 1,
     from: value.type,
+    first: undefined,
+    second: undefined,
     last: undefined,
     prelude: scribe.prelude,
   } as const;

@@ -160,16 +160,18 @@ class Emitter extends CTextEmitter implements Scribe {
         const [first] = value.args;
         if (first !== undefined && value.args.every(isConstant))
           terms[0] = call(this.prelude.use(`opaque_${typeLetter(first.type)}`, first.width), [terms[0]!]);
-        const end = value.args[value.args.length - 1];
         const { type, width } = value;
-        const last = end?.kind === 'constant' ? end.value : undefined;
+        const known = (arg: Value | undefined): number | undefined =>
+          arg?.kind === 'constant' ? arg.value : undefined;
         return this.short(
           spell(withShifts(value, this.loop, this.ranges), {
             type,
             width,
             args: terms,
             from: first!.type,
-            last,
+            first: known(first),
+            second: known(value.args[1]),
+            last: known(value.args.at(-1)),
             prelude: this.prelude,
           }),
           value,

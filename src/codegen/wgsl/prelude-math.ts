@@ -31,6 +31,13 @@ export const mathFunctions: readonly string[] = [
   `fn with_sign_F(size: F, sign: F) -> F {
   return bitcast<F>(bitcast<U>(size) | (bitcast<U>(sign) & U(0x80000000u)));
 }`,
+  // 0·x and 0/x, NaN where x is not finite, or is 0 or NaN.
+  `fn zero_times_F(x: F) -> F {
+  return select(with_sign_F(F(0.0), x), nan_F(), not_finite_F(x));
+}`,
+  `fn zero_over_F(x: F) -> F {
+  return select(with_sign_F(F(0.0), x), nan_F(), (x == F(0.0)) | is_nan_F(x));
+}`,
   // x between two bounds, the lower one negative and the upper one positive, both given as bits; NaN goes to one of them. As integers,
   // floats of one sign are in order: two instructions, where comparing and selecting floats takes eight.
   `fn between_F(x: F, low: u32, high: i32) -> F {

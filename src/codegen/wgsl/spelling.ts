@@ -15,7 +15,9 @@ export interface Site {
   readonly args: readonly Term[];
   /** Register type of the first argument. */
   readonly from: RegisterType;
-  /** The last argument where it is a constant. */
+  /** The first, the second and the last argument where they are constants. */
+  readonly first: number | undefined;
+  readonly second: number | undefined;
   readonly last: number | undefined;
   readonly prelude: Prelude;
 }
@@ -69,6 +71,28 @@ const whenConstant =
 const positive = (last: number): boolean => last > 0;
 const inWord = (last: number): boolean => last >= 0 && last < 32;
 
+/**
+ * A float constant of ±0 makes shader compilers drop the other factor (spirv-opt folds `x * 0.0` and `0.0 / x` to 0), where
+ * infinities and NaN have to give NaN.
+ */
+const product: Spelling = (site) => {
+  if (site.from !== 'f32' || (site.first !== 0 && site.last !== 0)) return operator('*')(site);
+  const [x, zero] = site.last === 0 ? [site.args[0]!, site.last] : [site.args[1]!, site.first];
+  return signedBy(zero, helper('zero_times_F')({ ...site, args: [x] }));
+};
+const quotient: Spelling = (site) => {
+  if (site.first !== 0) return operator('/')(site);
+  return signedBy(site.first, helper('zero_over_F')({ ...site, args: [site.args[1]!] }));
+};
+const signedBy = (zero: number | undefined, term: Term): Term =>
+  Object.is(zero, -0) ? prefix('-', term) : term;
+const fusedProduct: Spelling = (site) => {
+  const [a, b, c] = site.args;
+  const second = site.second === 0;
+  if (site.first !== 0 && !second) return builtin('fma')(site);
+  return infix('+', product({ ...site, args: [a!, b!], last: site.second }), c!);
+};
+
 const count = (site: Site): Term => splat({ ...site, from: 'u32' }, `${site.last}u`);
 
 const cast: Spelling = (site) => {
@@ -121,9 +145,9 @@ const table = {
     type === from ? args[0]! : call(`bitcast<${typeName(type, width)}>`, args),
   add: operator('+'),
   sub: operator('-'),
-  mul: operator('*'),
+  mul: product,
   div: byType({
-    f32: operator('/'),
+    f32: quotient,
     i32: whenConstant(positive, operator('/'), helper('div_I')),
     u32: whenConstant(positive, operator('/'), helper('div_U')),
   }),
@@ -164,7 +188,7 @@ const table = {
   eq: operator('=='),
   ne: differ,
   where: ({ args }) => call('select', [args[2]!, args[1]!, args[0]!]),
-  fma: builtin('fma'),
+  fma: fusedProduct,
   roundF16: helper('round_f16_F'),
   roundBf16: helper('round_bf16_F'),
   philox: helper('philox_U'),
