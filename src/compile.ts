@@ -8,7 +8,7 @@ import type { PinnedSchedules } from './codegen/template/contract-schedule.ts';
 
 import { verifyLoop } from './codegen/verify-loop.ts';
 import type { DType } from './ir/dtype.ts';
-import { countUses, dims, type Graph, type Node } from './ir/graph.ts';
+import { countUses, dims, topological, type Graph, type Node } from './ir/graph.ts';
 import { showType } from './ir/infer.ts';
 import { interpret } from './ir/interpret.ts';
 import { canonicalise } from './ir/passes/canonicalise.ts';
@@ -31,6 +31,7 @@ import { groupShape } from './codegen/together.ts';
 import { apart, planMemory, type MemoryPlan } from './schedule/memory.ts';
 import { spreadOverParts } from './schedule/concat.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
+import { checkElements } from './schedule/sizes.ts';
 import { packSmallIntegers } from './schedule/small-integers.ts';
 import { splitScatters } from './schedule/scatter.ts';
 import { splitSorts } from './schedule/sort.ts';
@@ -133,6 +134,7 @@ const singleLimit = 8;
 
 /** Generated kernels: optimise, schedule, plan memory, lower, spell. */
 function generated(recorded: Graph, target: Target, options: CompileOptions): Compiled {
+  checkElements([...recorded.parameters, ...recorded.outputs] as readonly Node[], target.name);
   const graph = optimise(recorded, target, options.check);
   const scalarIndices = options.scalars ?? new Set<number>();
   const inputs: Node[] = graph.parameters.filter((_, i) => !scalarIndices.has(i)) as Node[];
@@ -158,6 +160,8 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
     pairDonations(offered),
     options.schedules,
   );
+  const stored = lowered.flatMap(({ kernel }) => [...kernel.reads, ...kernel.writes.map(({ node }) => node)]);
+  checkElements(stored, target.name);
   if (options.check) for (const loop of loops.values()) verifyLoop(loop, target.limits);
   const emit = emitterOf(target.id);
   const { program, sources } = assemble({
@@ -248,6 +252,8 @@ export function lowerGraph(
 
 /** The whole graph as one host function. */
 function interpreted(graph: Graph, options: CompileOptions): Compiled {
+  // Every value is computed whole.
+  checkElements([...(graph.parameters as readonly Node[]), ...topological(graph.outputs)], 'interpreter');
   const scalarIndices = options.scalars ?? new Set<number>();
   const tensors = graph.parameters.filter((_, i) => !scalarIndices.has(i));
   const scalars = graph.parameters.filter((_, i) => scalarIndices.has(i));

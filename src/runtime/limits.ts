@@ -2,18 +2,30 @@
 
 import { DeviceError } from '../errors.ts';
 import type { DeviceFacts } from './device.ts';
-import type { Program, ProgramOutline } from './program.ts';
+import { mostElements, type Program, type ProgramOutline } from './program.ts';
+
+const inParts = 'compute it in parts: split a batch, heads or rows, and take one part after another';
+const smaller = `${inParts}; hold it in f16 or bf16; or take a device that binds more (cuda, wasm)`;
 
 /** Throws E_LIMIT, naming limit, value and kernel. */
 export function checkLimits(
   program: ProgramOutline,
   { limits, name }: Pick<DeviceFacts, 'limits' | 'name'>,
 ): void {
-  const exceed = (what: string, value: number, limit: number, kernel?: string): void => {
+  const exceed = (what: string, value: number, limit: number, kernel?: string, hint?: string): void => {
     if (value <= limit) return;
-    const options = kernel === undefined ? {} : { kernel };
+    const options = { ...(kernel !== undefined && { kernel }), ...(hint !== undefined && { hint }) };
     throw new DeviceError('E_LIMIT', name, `${what} ${value} exceeds the limit ${limit}`, options);
   };
+  for (const { name: buffer, dtype, shape, bytes, role } of program.buffers) {
+    const sized = `${buffer}, ${dtype}[${shape.join(',')}],`;
+    const elements = shape.reduce((product, size) => product * size, 1);
+    exceed(`the number of elements of ${sized}`, elements, mostElements, undefined, inParts);
+    if (role !== 'scratch')
+      exceed(`the size of ${sized} in bytes,`, bytes, limits.bufferBytes, undefined, smaller);
+  }
+  for (const bytes of program.arenas)
+    exceed('the room for intermediates, in bytes,', bytes, limits.bufferBytes, undefined, inParts);
   for (const kernel of program.kernels) {
     exceed('the number of storage buffers', kernel.bindings.length, limits.storageBuffers, kernel.name);
     const invocations = kernel.workgroup[0] * kernel.workgroup[1] * kernel.workgroup[2];
@@ -30,8 +42,9 @@ export function checkLimits(
       exceed('the workgroup count', count, limits.workgroupsPerDimension, kernel.name);
     }
     for (const index of step.buffers) {
-      const { bytes, name } = program.buffers[index]!;
-      exceed(`the size of ${name}`, bytes, limits.bindingBytes, kernel.name);
+      const { bytes, name, dtype, shape } = program.buffers[index]!;
+      const what = `the size of ${name}, ${dtype}[${shape.join(',')}], in bytes,`;
+      exceed(what, bytes, limits.bindingBytes, kernel.name, smaller);
     }
   }
 }

@@ -80,6 +80,12 @@ export interface ProgramKernel {
 }
 
 /**
+ * Elements of a tensor in memory, at most: kernels count them in 32 bits with a sign, and groups, rows and tiles at the end reach a little
+ * beyond it.
+ */
+export const mostElements: number = 2 ** 31 - 2 ** 16;
+
+/**
  * A bound buffer as a tensor of which a kernel has boxes copied to workgroup memory, in lines of 128 bytes whose pieces of 16 lie in
  * the order that the device calls a swizzle of 128 bytes; zeros where a box leaves the tensor. The axis of neighbours comes
  * first, with a stride of 1.

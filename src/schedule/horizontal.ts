@@ -5,6 +5,7 @@
 
 import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
+import { mostElements } from '../runtime/program.ts';
 import { offsetIndex } from '../ir/index-expr.ts';
 import { nodeBytes } from './cost.ts';
 import { makeAxis } from './domain.ts';
@@ -229,14 +230,20 @@ class Merging {
   /** Elements of slots that the largest pack of such a kernel has room for. */
   #mostElements(sample: Instance): number {
     const together = new Map<string, number>();
-    const add = (node: Node, key: string): void =>
-      void together.set(key, (together.get(key) ?? 0) + dtypeBytes(node.dtype));
+    const { bindingBytes } = this.#target.limits;
+    let most = mostElements;
+    const add = (node: Node, key: string): void => {
+      // Tensors of one pack are of one dtype.
+      const roles = (together.get(key) ?? 0) + 1;
+      together.set(key, roles);
+      most = Math.min(most, mostElements / roles, bindingBytes / (roles * dtypeBytes(node.dtype)));
+    };
     sample.reads.forEach((node, i) => add(node, this.#packKey(node, `in${i}`)));
     sample.writes.forEach((write, i) => {
       if (overwritten(sample, write, this.#ends) < 0)
         add(write.node, `>${this.#packKey(write.node, `out${i}`)}`);
     });
-    return Math.floor(this.#target.limits.bindingBytes / Math.max(...together.values()));
+    return Math.floor(most);
   }
 
   /**

@@ -11,7 +11,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ir: ['errors.ts'],
   runtime: ['errors.ts'],
   autograd: ['errors.ts', 'ir'],
-  schedule: ['errors.ts', 'ir', 'type runtime'],
+  schedule: ['errors.ts', 'ir', 'runtime/program.ts', 'type runtime'],
   codegen: ['errors.ts', 'ir', 'schedule', 'runtime/program.ts'],
   'compile.ts': ['errors.ts', 'ir', 'schedule', 'codegen', 'type runtime'],
   tune: ['errors.ts', 'ir', 'schedule', 'codegen', 'compile.ts', 'runtime/cache.ts', 'type runtime'],

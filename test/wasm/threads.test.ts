@@ -3,9 +3,10 @@
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { compileGraph } from '../../src/compile.ts';
-import { add } from '../../src/ir/build.ts';
+import { add, binary, broadcast } from '../../src/ir/build.ts';
 import { dtypes } from '../../src/ir/dtype.ts';
 import type { Graph } from '../../src/ir/graph.ts';
+import { interpret } from '../../src/ir/interpret.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import type { ProgramKernel } from '../../src/runtime/program.ts';
@@ -44,6 +45,25 @@ test('the devices say how many threads they have', () => {
     ['wasm:2', 2, 'WebAssembly SIMD, 2 threads'],
     ['wasm:3', 3, 'WebAssembly SIMD, 3 threads'],
   ]);
+});
+
+test('a kernel may bind as many buffers as the device says, and numbers beside them', async () => {
+  const s = new Sketch();
+  const scale = s.input([]);
+  const outputs = Array.from({ length: 128 }, (_, i) => {
+    const x = s.input([64]);
+    return binary(s.b, 'add', binary(s.b, 'mul', x, broadcast(s.b, scale, [64])), i);
+  });
+  const graph = s.graph(outputs);
+  const inputs = graph.parameters.map(({ shape }, i) =>
+    hostArray('f32', shape as number[], shape.length === 0 ? [2] : ramp(64, i)),
+  );
+  const target = targetOf(devices[1]!.facts);
+  const { kernels } = compileGraph(graph, target).program;
+  expect(kernels.map(({ bindings, usesScalars }) => [bindings.length, usesScalars])).toEqual([[256, true]]);
+  expect(target.limits.storageBuffers).toBe(256);
+  const want = interpret(graph, inputs).map(({ data }) => data);
+  for (const results of await onEach(graph, inputs)) expect(results.map(({ data }) => data)).toEqual(want);
 });
 
 test('every workgroup runs once, whatever their number', async () => {

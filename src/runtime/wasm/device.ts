@@ -14,11 +14,11 @@ import { Heap, heapBytes } from './heap.ts';
 import { loadProgram, type Engine } from './load.ts';
 import { Modules } from './modules.ts';
 import type { Grain } from './cut.ts';
-import { mostArgs, onDeath, Pool } from './pool.ts';
+import { mostBuffers, onDeath, Pool } from './pool.ts';
 import { threading, threadsFromEnvironment, threadsOfName, type Spawn } from './threads.ts';
 
 const limits: DeviceFacts['limits'] = {
-  storageBuffers: mostArgs,
+  storageBuffers: mostBuffers,
   bufferBytes: 2 ** 31,
   bindingBytes: 2 ** 31,
   workgroupBytes: 2 ** 21,

@@ -23,7 +23,9 @@ export interface Job {
 }
 
 /** Buffers that a kernel may bind. */
-export const mostArgs = 256;
+export const mostBuffers = 256;
+/** Addresses that a piece is called with: those of the buffers, and that of the scalars. */
+const mostArgs = mostBuffers + 1;
 const mostLetters = 256;
 /** Milliseconds: a worker that sleeps takes 5 to 50 µs to wake, so it is awake from one call of a loop to the next. */
 const linger = 0.2;
@@ -123,7 +125,7 @@ export class Pool {
     const seat = this.#seat;
     if (seat === undefined) throw new DeviceError('E_DEVICE_LOST', this.#device, 'the device was destroyed');
     if (job.args.length > mostArgs) {
-      const problem = `${job.args.length} buffers are bound: threads take ${mostArgs}`;
+      const problem = `${job.args.length} addresses are given: threads take ${mostArgs}`;
       throw new DeviceError('E_LIMIT', this.#device, problem, { kernel: job.name });
     }
     const { pieces, share } = job.cut;
