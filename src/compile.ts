@@ -7,6 +7,7 @@ import { lowerKernel, type LoopCache, type LoweredKernel } from './codegen/kerne
 import type { PinnedSchedules } from './codegen/template/contract-schedule.ts';
 
 import { verifyLoop } from './codegen/verify-loop.ts';
+import { verifyRanges } from './codegen/verify-ranges.ts';
 import type { DType } from './ir/dtype.ts';
 import { countUses, dims, topological, type Graph, type Node } from './ir/graph.ts';
 import { showType } from './ir/infer.ts';
@@ -243,6 +244,7 @@ export function lowerGraph(
     const lowered = kernels.map((kernel) =>
       lowerKernel(withMovedBytes(kernel, memory.overwrites), target, memory, loops, pinned),
     );
+    for (const loop of loops.values()) verifyRanges(loop);
     const taken = new Map([...offered].filter(([result]) => memory.overwrites.has(result)));
     const fits = lowered.every(({ bound }) => bound.length <= storageBuffers);
     if (fits || taken.size === offered.size) return { schedule, memory, lowered, loops };

@@ -278,6 +278,12 @@ export function operation(op: LoopOp, args: readonly Value[], type: RegisterType
   return { kind: 'op', op, args: args.map((arg) => splat(arg, width)), type, width };
 }
 
+/** An operation of the program's own, on elements: integers wrap around. */
+export function arithmetic(op: LoopOp, args: readonly Value[], type: RegisterType): Value {
+  const value = operation(op, args, type);
+  return type === 'i32' ? ({ ...value, wraps: true } as Value) : value;
+}
+
 const isConstant = (value: Value, of: number): boolean => value.kind === 'constant' && value.value === of;
 
 /** i32 sums and products of indices, with the trivial cases folded. */

@@ -5,7 +5,7 @@ import type { Monoid } from '../ir/ops.ts';
 import { combineMonoid, compileScalar } from '../ir/scalar.ts';
 import { bf16ToBits, f16ToBits, roundBf16, roundF16, type Scalar } from '../ir/value.ts';
 import { roundTf32 } from './interpret-matrix.ts';
-import type { RegisterType, Stmt, Value } from './loop.ts';
+import type { LoopOp, RegisterType, Stmt, Value } from './loop.ts';
 import { printValue } from './print-loop.ts';
 
 /**
@@ -80,6 +80,16 @@ export function lanesOf(
     default: {
       const from = value.args[op === 'cast' || op === 'bitcast' ? 0 : value.args.length - 1]!.type;
       const f = compileScalar(op, from, type) as (a: number, b?: number, c?: number) => number;
+      const exact = type === 'i32' && value.wraps !== true ? exactly(op) : undefined;
+      if (exact !== undefined)
+        return each((i) => {
+          const [a, b] = [args[0]![i]!, args.at(-1)![i]!];
+          return (frame) => {
+            const result = exact(a(frame), b(frame));
+            if (result !== (result | 0)) fail(`an index leaves 32 bits, at ${result}: ${printValue(value)}`);
+            return result;
+          };
+        });
       if (args.length === 1) return args[0]!.map((x) => (frame) => f(x(frame)));
       if (args.length === 2)
         return each((i) => {
@@ -88,6 +98,22 @@ export function lanesOf(
         });
       return each((i) => (frame) => f(args[0]![i]!(frame), args[1]![i]!(frame), args[2]![i]!(frame)));
     }
+  }
+}
+
+/** Arithmetic that finds places and must not wrap around, as mathematics has it. */
+function exactly(op: LoopOp): ((a: number, b: number) => number) | undefined {
+  switch (op) {
+    case 'add':
+      return (a, b) => a + b;
+    case 'sub':
+      return (a, b) => a - b;
+    case 'mul':
+      return (a, b) => a * b + 0; // −0 is 0
+    case 'neg':
+      return (a) => 0 - a;
+    default:
+      return undefined;
   }
 }
 

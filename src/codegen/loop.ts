@@ -54,8 +54,9 @@ export type Value = Typed &
     /** Where the work-item stands among subgroups: its place in its own, the number of that one in the workgroup, and how many
      *  there are. Subgroups are consecutive invocations; how many make one, the device decides. Always i32. */
     | { readonly kind: 'subgroup'; readonly of: 'place' | 'number' | 'count' }
-    /** Elementwise over lanes: every argument has the result's width. `cast` converts the argument's type to `type`. */
-    | { readonly kind: 'op'; readonly op: LoopOp; readonly args: readonly Value[] }
+    /** Elementwise over lanes: every argument has the result's width. `cast` converts the argument's type to `type`. `wraps`: an
+     *  i32 that the program computes, or bits; all other i32 arithmetic finds places, and may not leave 32 bits. */
+    | { readonly kind: 'op'; readonly op: LoopOp; readonly args: readonly Value[]; readonly wraps?: true }
     /** `width` consecutive elements from element `index` (i32 scalar). `aligned`: index is a multiple of width. */
     | { readonly kind: 'load'; readonly buffer: string; readonly index: Value; readonly aligned: boolean }
     /** Word `slot` of the scalar block. */

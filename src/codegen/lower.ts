@@ -22,7 +22,7 @@ import {
 } from '../ir/index-expr.ts';
 import { sizeOf } from '../ir/shape.ts';
 import type { Expr, ExprPool } from '../schedule/expr.ts';
-import { addInts, both, constant, mulInts, operation, type LoopBuilder } from './builder.ts';
+import { addInts, arithmetic, both, constant, mulInts, operation, type LoopBuilder } from './builder.ts';
 import type { RegisterType, Value, Width } from './loop.ts';
 import { widened } from './verify-loop.ts';
 
@@ -135,7 +135,11 @@ export class Lowering {
         return result;
       }
       case 'index': {
-        const index = this.index(this.place(expr.index));
+        const place = this.place(expr.index);
+        // Beyond 32 bits only where it is known: a number then, and no place.
+        if (place.kind === 'const' && !place.fits)
+          return constant(wide(place.value, expr.dtype), registerOf(expr.dtype));
+        const index = this.index(place);
         return b.let(convert(index, registerOf(expr.dtype), expr.dtype), 'iota');
       }
       case 'read':
@@ -178,11 +182,11 @@ export class Lowering {
     }
     // The upper half of a narrow product lies in its register.
     if (expr.op === 'mulhi' && isNarrow(expr.dtype)) {
-      const product = operation('mul', args, type);
+      const product = arithmetic('mul', args, type);
       const bits = constant(8 * dtypeBytes(expr.dtype), type);
       return b.let(operation('shr', [product, bits], type), 'mulhi');
     }
-    return b.let(rounded(operation(expr.op, args, type), expr.dtype), expr.op.toLowerCase());
+    return b.let(rounded(arithmetic(expr.op, args, type), expr.dtype), expr.op.toLowerCase());
   }
 
   #random(args: readonly Value[], index: IndexExpr): Value {
@@ -290,6 +294,7 @@ export class Lowering {
    * gathered indices that vary by lane are taken from that lane (the lane atom itself is substituted before).
    */
   index(index: IndexExpr, lane?: number): Value {
+    if (!index.fits) throw new CompilerBug('lower', 'an index leaves 32 bits', printIndex(index));
     const b = this.#b;
     if (lane === undefined && this.#varies(index)) return this.#laneIndex(index);
     switch (index.kind) {
@@ -368,6 +373,11 @@ export class Lowering {
   #gathered(index: IndexExpr): boolean {
     return atomsOf(index).some((atom) => atom.kind === 'dynamic' && this.#atom(atom).width === 4);
   }
+}
+
+/** A whole number as constants of the type are given. */
+function wide(value: number, dtype: DType): number | bigint {
+  return dtypeBytes(dtype) === 8 && !isFloat(dtype) ? BigInt(value) : value;
 }
 
 /** Which of an aligned group of four an index is, where that is the same at every point. */

@@ -4,7 +4,7 @@
 import type { Loop, LoopOp, Stmt, Value } from './loop.ts';
 
 /** All values between the two, ends included. */
-type Range = readonly [lo: number, hi: number];
+export type Range = readonly [lo: number, hi: number];
 
 /** What is known of each immutable i32 variable. */
 export type Ranges = ReadonlyMap<string, Range>;
@@ -48,6 +48,12 @@ export function isBounded(value: Value, loop: Loop, known: Ranges): boolean {
   return rangeOf(value, loop, known) !== undefined;
 }
 
+/** The range of an i32 value as mathematics has it: beyond 32 bits where the value may wrap around. */
+export function resultRange(value: Value, loop: Loop, known: Ranges): Range | undefined {
+  const of = (inner: Value): Range | undefined => rangeOf(inner, loop, known);
+  return value.kind === 'op' ? resultOf(value, of) : of(value);
+}
+
 /** Whether a number is one whose quotients are shifts and whose remainders are masks. */
 export function isPowerOfTwo(value: number): boolean {
   return value > 0 && (value & (value - 1)) === 0;
@@ -85,7 +91,7 @@ function rangeOf(value: Value, loop: Loop, known: Ranges): Range | undefined {
       return ranges.reduce((a, b) => (a === undefined || b === undefined ? undefined : hull(a, b)));
     }
     case 'op':
-      return value.type === 'i32' ? resultOf(value, of) : undefined;
+      return value.type === 'i32' ? inWord(resultOf(value, of)) : undefined;
     case 'load':
     case 'scalar':
       return undefined;
@@ -100,18 +106,18 @@ function resultOf(
 ): Range | undefined {
   const [a, b, c] = args.map(of);
   if (op === 'where') return b === undefined || c === undefined ? undefined : hull(b, c);
-  if (op === 'neg' && a !== undefined) return inWord([-a[1], -a[0]]);
+  if (op === 'neg' && a !== undefined) return [-a[1], -a[0]];
   if (op === 'max' && a !== undefined && b === undefined) return [a[0], largest];
   if (op === 'max' && a === undefined && b !== undefined) return [b[0], largest];
   if (a === undefined || b === undefined) return undefined;
   switch (op) {
     case 'add':
-      return inWord([a[0] + b[0], a[1] + b[1]]);
+      return [a[0] + b[0], a[1] + b[1]];
     case 'sub':
-      return inWord([a[0] - b[1], a[1] - b[0]]);
+      return [a[0] - b[1], a[1] - b[0]];
     case 'mul': {
       const ends = [a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1]];
-      return inWord([Math.min(...ends), Math.max(...ends)]);
+      return [Math.min(...ends), Math.max(...ends)];
     }
     case 'div':
     case 'floorDiv':
@@ -129,8 +135,13 @@ function resultOf(
 }
 
 /** A result that may wrap around could be anything. */
-function inWord(range: Range): Range | undefined {
-  return range[0] >= -largest && range[1] <= largest ? range : undefined;
+function inWord(range: Range | undefined): Range | undefined {
+  return range !== undefined && fitsWord(range) ? range : undefined;
+}
+
+/** Whether nothing in the range leaves 32 bits, or would when it is negated. */
+export function fitsWord(range: Range): boolean {
+  return range[0] >= -largest && range[1] <= largest;
 }
 
 function hull(a: Range, b: Range): Range {

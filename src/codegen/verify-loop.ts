@@ -9,6 +9,7 @@ import type { Loop, LoopBuffer, LoopOp, RegisterType, Stmt, Value, Width } from 
 import { checkLimits, type LoopLimits } from './loop-limits.ts';
 import { printLoop, printStmt, printType, printValue } from './print-loop.ts';
 import { checkUniformity } from './uniformity.ts';
+import { verifyRanges } from './verify-ranges.ts';
 import { checkTiled, checkTileMaps, checkWarpgroup, type Checker } from './verify-warpgroup.ts';
 
 type Family = 'single' | 'float' | 'integer' | 'number' | 'bits' | 'any';
@@ -122,6 +123,7 @@ function isNarrow(dtype: DType): boolean {
 
 /** Checks a Loop; with `limits`, also that a device of these limits can run it. */
 export function verifyLoop(loop: Loop, limits?: LoopLimits): void {
+  verifyRanges(loop);
   checkTypes(loop);
   checkUniformity(loop);
   if (limits !== undefined) checkLimits(loop, limits);

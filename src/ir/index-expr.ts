@@ -17,6 +17,7 @@ export {
   dynamicIndex,
   evaluateIndex,
   interval,
+  largestIndex,
   printIndex,
   type Atom,
   type AxisExpr,

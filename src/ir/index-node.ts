@@ -8,6 +8,8 @@ interface Bounded {
   /** Inclusive bounds of the value over all values of its leaves; tight for linear forms. */
   readonly lo: number;
   readonly hi: number;
+  /** Kernels compute indices in 32 bits: whether every value on the way to this one fits, in whatever order a sum is added up. */
+  readonly fits: boolean;
   /** Unique over the process; identifies the node in interning keys, and orders nothing that is seen. */
   readonly id: number;
 }
@@ -66,6 +68,13 @@ export type Atom = Leaf | DivExpr | ModExpr;
 export type IndexExpr = ConstExpr | SumExpr | Atom;
 
 // A node lives as long as someone holds it; its entry goes when the collector takes it.
+/** The largest number that an index has on the way to its value: `i32` without its least, so that it can be negated. */
+export const largestIndex = 2147483647;
+
+function inWord(value: number): boolean {
+  return value >= -largestIndex && value <= largestIndex;
+}
+
 const table = new Map<string, WeakRef<IndexExpr>>();
 const collected = new FinalizationRegistry<string>((key) => {
   if (table.get(key)?.deref() === undefined) table.delete(key);
@@ -92,21 +101,25 @@ function intern<E extends IndexExpr>(key: string, make: (id: number) => E): E {
 /** The integer itself. */
 export function constantIndex(value: number): IndexExpr {
   const it = value + 0; // −0 is 0
-  return intern(`${it}`, (id) => ({ kind: 'const', value: it, lo: it, hi: it, id }));
+  return intern(`${it}`, (id) => ({ kind: 'const', value: it, lo: it, hi: it, fits: inWord(it), id }));
 }
 
 /** A loop axis; an axis of extent 1 is the constant 0. */
 export function axisIndex(name: string, extent: number): IndexExpr {
   if (!(extent >= 1)) throw new CompilerBug('index', `axis ${name} needs an extent of at least 1: ${extent}`);
   if (extent === 1) return constantIndex(0);
-  return intern(`a${extent} ${name}`, (id) => ({ kind: 'axis', name, extent, lo: 0, hi: extent - 1, id }));
+  return intern(`a${extent} ${name}`, (id) => {
+    const hi = extent - 1;
+    return { kind: 'axis', name, extent, lo: 0, hi, fits: inWord(hi), id };
+  });
 }
 
 /** A run-time value within inclusive bounds; with equal bounds it is that constant. */
 export function dynamicIndex(name: string, lo: number, hi: number): IndexExpr {
   if (!(lo <= hi)) throw new CompilerBug('index', `${name} has no value: ${lo}..${hi}`);
   if (lo === hi) return constantIndex(lo);
-  return intern(`d${lo} ${hi} ${name}`, (id) => ({ kind: 'dynamic', name, lo, hi, id }));
+  const fits = inWord(lo) && inWord(hi);
+  return intern(`d${lo} ${hi} ${name}`, (id) => ({ kind: 'dynamic', name, lo, hi, fits, id }));
 }
 
 /** The node of `Σ factor·atom + offset`, where nothing but order and degenerate cases is left to normalise. */
@@ -120,7 +133,8 @@ export function internSum(factors: ReadonlyMap<Atom, number>, offset: number): I
   for (const { factor, atom } of terms) key += ` ${factor}*${atom.id}`;
   return intern(key, (id) => {
     const [lo, hi] = boundsOf(terms, offset);
-    return { kind: 'sum', terms: Object.freeze(terms), offset, lo, hi, id };
+    const fits = sumFits(terms, offset);
+    return { kind: 'sum', terms: Object.freeze(terms), offset, lo, hi, fits, id };
   });
 }
 
@@ -135,15 +149,31 @@ export function boundsOf(terms: readonly Term[], offset: number): [lo: number, h
   return [lo, hi];
 }
 
+/** Whether all products, and all sums of some of the terms, fit: a kernel adds those first that change least often. */
+function sumFits(terms: readonly Term[], offset: number): boolean {
+  let least = Math.min(0, offset);
+  let most = Math.max(0, offset);
+  for (const { factor, atom } of terms) {
+    if (!atom.fits || !inWord(factor)) return false;
+    const [a, b] = [factor * atom.lo, factor * atom.hi];
+    least += Math.min(0, a, b);
+    most += Math.max(0, a, b);
+  }
+  return inWord(least) && inWord(most);
+}
+
 /** The node `⌊of / by⌋`, for an operand that no law of division applies to. */
 export function internDiv(of: IndexExpr, by: number): DivExpr {
   const lo = floorDiv(of.lo, by);
-  return intern(`/${by} ${of.id}`, (id) => ({ kind: 'div', of, by, lo, hi: floorDiv(of.hi, by), id }));
+  const hi = floorDiv(of.hi, by);
+  const fits = of.fits && inWord(by);
+  return intern(`/${by} ${of.id}`, (id) => ({ kind: 'div', of, by, lo, hi, fits, id }));
 }
 
 /** The node `of mod by`, for an operand that no law of the remainder applies to. */
 export function internMod(of: IndexExpr, by: number): ModExpr {
-  return intern(`%${by} ${of.id}`, (id) => ({ kind: 'mod', of, by, lo: 0, hi: by - 1, id }));
+  const fits = of.fits && inWord(by);
+  return intern(`%${by} ${of.id}`, (id) => ({ kind: 'mod', of, by, lo: 0, hi: by - 1, fits, id }));
 }
 
 /** Quotient rounded towards −∞. */

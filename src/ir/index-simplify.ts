@@ -140,9 +140,13 @@ function divMod(e: IndexExpr, by: number): DivMod {
   if (known === undefined) divisions.set(e, (known = new Map()));
   let result = known.get(by);
   if (result === undefined) {
-    result = splitInterval(e, by) ??
+    const { quotient, remainder } = splitInterval(e, by) ??
       splitMultiples(e, by) ??
       splitDivisor(e, by) ?? { quotient: quotientOf(e, by), remainder: remainderOf(e, by) };
+    result = {
+      quotient: staysIn(e, quotient) ? quotient : internDiv(e, by),
+      remainder: staysIn(e, remainder) ? remainder : internMod(e, by),
+    };
     known.set(by, result);
   }
   return result;
@@ -215,13 +219,19 @@ export function splitRadix(
   return undefined;
 }
 
+/** Laws that multiply may not take what fits 32 bits out of them: a quotient that stays as it is costs less than wrong values. */
+function staysIn(before: IndexExpr, after: IndexExpr): boolean {
+  return after.fits || !before.fits;
+}
+
 function quotientOf(e: IndexExpr, d: number): IndexExpr {
   // (x % (d·b)) // d = (x // d) % b
   if (e.kind === 'mod' && e.by % d === 0) return modIndex(divIndex(e.of, d), e.by / d);
   // (x // a + r) // d = (x + a·r) // (a·d)
   for (const { factor, atom } of termsOf(e)) {
     if (factor !== 1 || atom.kind !== 'div' || !Number.isSafeInteger(4 * atom.by * (e.hi + d))) continue;
-    return divIndex(combine(1, atom.of, atom.by, subIndex(e, atom)), atom.by * d);
+    const joined = divIndex(combine(1, atom.of, atom.by, subIndex(e, atom)), atom.by * d);
+    if (staysIn(e, joined)) return joined;
   }
   return internDiv(e, d);
 }
@@ -233,8 +243,10 @@ function remainderOf(e: IndexExpr, d: number): IndexExpr {
     const { of, by } = division.atom;
     const { factor } = division;
     const safe = Number.isSafeInteger(4 * (Math.abs(factor) * of.hi + e.hi));
-    if ((factor * by) % d === 0 && safe)
-      return modIndex(combine(factor, of, 1, combine(1, e, -factor, division.atom)), d);
+    if ((factor * by) % d === 0 && safe) {
+      const freed = modIndex(combine(factor, of, 1, combine(1, e, -factor, division.atom)), d);
+      if (staysIn(e, freed)) return freed;
+    }
   }
   return internMod(e, d);
 }
@@ -281,9 +293,11 @@ function joinRemainders(sum: Sum, y: IndexExpr, m: number, k: number): boolean {
     if (!Number.isSafeInteger(4 * m * (upper.of.hi + upper.by))) continue;
     const joined = combine(m, upper.of, 1, remainder);
     if (holdsDivisions(factorsOf(joined), remainder, 1)) continue;
+    const whole = modIndex(joined, m * upper.by);
+    if (!staysIn(upper, whole)) continue;
     accumulate(sum, remainder, -k);
     addTerm(sum, upper, -factor);
-    accumulate(sum, modIndex(joined, m * upper.by), k);
+    accumulate(sum, whole, k);
     return true;
   }
   return false;

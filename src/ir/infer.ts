@@ -2,7 +2,7 @@
 // being recorded) and throws a TensorError that shows every operand as `f32[8,3]`.
 
 import { TensorError, type ErrorCode } from '../errors.ts';
-import { dtypeBytes, isFloat, isInteger, type DType } from './dtype.ts';
+import { dtypeBytes, integerRange, isFloat, isInteger, type DType } from './dtype.ts';
 import { facts, givesBool, type Attrs, type ElementwiseOp, type Op, type ScatterMode } from './ops.ts';
 import {
   checkShape,
@@ -122,6 +122,9 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
     checkShape(op, fixedShape(shape, op));
     checkAxis(op, axis, shape.length, []);
     if (dtype === 'bool') fail(op, 'E_DTYPE', 'bool cannot count', []);
+    const last = fixedShape(shape, op)[axis]! - 1;
+    if ((dtype === 'i32' || dtype === 'u32') && last > integerRange(dtype)[1])
+      fail(op, 'E_VALUE', `${dtype} does not count to ${last}`, []);
     return { dtype, shape };
   },
   randomBits: (inputs, { shape }, op) => {
@@ -234,11 +237,13 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
     const { shape } = inputs[0]!;
     checkAxis(op, axis, shape.length, inputs);
     if (shape[axis] === 0) fail(op, 'E_SHAPE', 'no extremum of an empty axis', inputs);
+    checkPositions(op, shape, axis, inputs);
     return { dtype: 'i32', shape: shape.filter((_, i) => i !== axis) };
   },
   argSort: (inputs, { axis }, op) => {
     const { shape } = inputs[0]!;
     checkAxis(op, axis, shape.length, inputs);
+    checkPositions(op, shape, axis, inputs);
     return { dtype: 'i32', shape };
   },
   digitRanks: (inputs, { shift, digits, block }, op) => {
@@ -360,6 +365,16 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
   customVjp: (inputs) => inputs[0]!,
 };
 
+/** The last position that an i32 names. */
+const largestPosition = 2147483647;
+
+/** Results that are positions along an axis are i32. */
+function checkPositions(op: Op, shape: Shape, axis: number, inputs: readonly TensorType[]): void {
+  const size = fixedShape(shape, op)[axis]!;
+  if (size - 1 > largestPosition)
+    fail(op, 'E_SHAPE', `positions among ${size} elements do not fit i32`, inputs);
+}
+
 /** What updates folded into an operand give. */
 function scattered(
   op: Op,
@@ -384,6 +399,8 @@ function checkIndexed(
   if (indices.dtype !== 'i32' && indices.dtype !== 'u32')
     fail(op, 'E_DTYPE', 'indices must be i32 or u32', inputs);
   const from = fixedShape(operand.shape, op);
+  if (indices.dtype === 'u32' && from[axis]! - 1 > largestPosition)
+    fail(op, 'E_SHAPE', `u32 indices do not reach along ${from[axis]} elements`, inputs);
   const at: FixedShape = fixedShape(indices.shape, op);
   if (from.length !== at.length || !at.every((dim, i) => i === axis || dim <= from[i]!)) {
     fail(op, 'E_SHAPE', `indices must have the operand's rank and fit it outside axis ${axis}`, inputs);

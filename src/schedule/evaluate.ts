@@ -10,6 +10,7 @@ import {
   delinearize,
   divIndex,
   dynamicIndex,
+  largestIndex,
   linearize,
   modIndex,
   offsetIndex,
@@ -156,10 +157,14 @@ export class Evaluator {
   }
 }
 
-/** A run-time index within [0, size): the atom (clamped) and the bool that says whether it was in range. */
+/**
+ * A run-time index within [0, size): the atom (clamped) and the bool that says whether it was in range. An i32 reaches the first 2^31
+ * places of an axis.
+ */
 export function dynamicAxis(pool: ExprPool, asked: Expr, size: number): { atom: IndexExpr; inside: Expr } {
   const index = asked.dtype === 'i32' ? asked : pool.op('cast', [asked], 'i32');
-  const last = pool.constant(size - 1, 'i32');
+  const reach = Math.min(size - 1, largestIndex);
+  const last = pool.constant(reach, 'i32');
   const zero = pool.constant(0, 'i32');
   const clamped = pool.op('min', [pool.op('max', [index, zero], 'i32'), last], 'i32');
   // Not `clamped == index`: SwiftShader gets that wrong for lanes that are constants (found by random programs).
@@ -169,7 +174,7 @@ export function dynamicAxis(pool: ExprPool, asked: Expr, size: number): { atom: 
     'bool',
   );
   for (const [atom, expr] of pool.dynamics) if (expr === clamped) return { atom, inside };
-  const atom = size === 1 ? constantIndex(0) : dynamicIndex(`at${pool.dynamics.size}`, 0, size - 1);
+  const atom = size === 1 ? constantIndex(0) : dynamicIndex(`at${pool.dynamics.size}`, 0, reach);
   if (size > 1) pool.dynamics.set(atom, clamped);
   return { atom, inside };
 }

@@ -46,7 +46,13 @@ export class ExprPool {
 
   /** Whether any expression reads a run-time scalar. */
   get usesScalars(): boolean {
-    return [...this.#table.values()].some((expr) => expr.kind === 'scalar');
+    return this.some((expr) => expr.kind === 'scalar');
+  }
+
+  /** Whether any expression is so. */
+  some(test: (expr: Expr) => boolean): boolean {
+    for (const expr of this.#table.values()) if (test(expr)) return true;
+    return false;
   }
 
   indexId(index: IndexExpr): number {

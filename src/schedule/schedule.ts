@@ -18,6 +18,7 @@ import type { Packs } from './pack.ts';
 import { keyOf } from './place.ts';
 import { kernelEvaluator, type Plan } from './plan.ts';
 import type { Piece } from './place.ts';
+import { checkReach } from './reach.ts';
 import { chooseStorage, type Storage } from './store.ts';
 import type { Target } from './target.ts';
 
@@ -135,7 +136,7 @@ function attemptKernel(
   const written = [...plan.writes.keys(), ...plan.pieces.map(({ part }) => part)];
   const nodes = [...new Set([...evaluator.computed, ...written])];
   const bytes = [...reads, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);
-  return {
+  const kernel: Kernel = {
     name: '',
     kind: plan.cluster?.kind ?? 'map',
     body,
@@ -146,6 +147,8 @@ function attemptKernel(
     flops: nodes.reduce((sum, node) => sum + nodeFlops(node), 0),
     bytes,
   };
+  checkReach(kernel, plan.axis === undefined ? Object.values(plan.cluster?.axes ?? {}) : [plan.axis]);
+  return kernel;
 }
 
 /** What a kernel stores at each point; scatters and digit ranks write elsewhere than at their point, by their own template. */

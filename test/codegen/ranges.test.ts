@@ -4,11 +4,12 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { builtin, constant, LoopBuilder, operation } from '../../src/codegen/builder.ts';
+import { arithmetic, builtin, constant, LoopBuilder, operation } from '../../src/codegen/builder.ts';
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
 import type { Loop, LoopOp, Value } from '../../src/codegen/loop.ts';
 import { emitWgsl } from '../../src/codegen/wgsl/emit.ts';
 import { rangesOf } from '../../src/codegen/ranges.ts';
+import { verifyRanges } from '../../src/codegen/verify-ranges.ts';
 import { emptyData } from '../../src/ir/value.ts';
 import { checkLaw } from '../support/property.ts';
 
@@ -25,6 +26,7 @@ const program = fc.array(
 function loopOf(
   steps: { op: LoopOp; a: number; b: number }[],
   stored: number,
+  make: typeof operation = arithmetic,
 ): { loop: Loop; names: string[] } {
   const b = new LoopBuilder(new Set(['out']));
   const names: string[] = [];
@@ -41,7 +43,7 @@ function loopOf(
         : op === 'div' || op === 'mod'
           ? constant([3, 8][second % 2]!)
           : pick(second);
-      values.push(b.let(operation(op, [pick(a), right], 'i32'), 'v'));
+      values.push(b.let(make(op, [pick(a), right], 'i32'), 'v'));
       const made = values.at(-1)!;
       if (made.kind === 'variable') names.push(made.name);
     }
@@ -85,6 +87,45 @@ test('every value lies in its range', () => {
       }
     }
   });
+});
+
+test('arithmetic that finds places may not wrap around: the verifier refuses it, and what it lets through runs', () => {
+  const outcomes = { refused: 0, ran: 0, trapped: 0 };
+  checkLaw(400, program, (steps) => {
+    const plain = steps.map((step) => ({
+      ...step,
+      op: (['add', 'sub', 'mul', 'min', 'max'] as const)[step.a % 5]!,
+    }));
+    const { loop } = loopOf(plain, 0, operation);
+    const run = (): void => interpretLoop(loop, new Map([['out', emptyData('i32', 24)]]), []);
+    try {
+      verifyRanges(loop);
+    } catch (error) {
+      expect(String(error)).toContain('an index leaves 32 bits');
+      outcomes.refused += 1;
+      try {
+        run();
+      } catch (trap) {
+        expect(String(trap)).toContain('an index leaves 32 bits');
+        outcomes.trapped += 1;
+      }
+      return;
+    }
+    run();
+    outcomes.ran += 1;
+  });
+  for (const count of Object.values(outcomes)) expect(count).toBeGreaterThan(20);
+});
+
+test("a loop's counter does not pass its end by more than 32 bits hold", () => {
+  const upTo = (end: number, step: number): Loop => {
+    const b = new LoopBuilder(new Set(['out']));
+    b.for('k', constant(0), constant(end), step, () => b.store('out', constant(0), constant(1), true));
+    return { ...loopOf([], 0).loop, body: b.body };
+  };
+  verifyRanges(upTo(2147483647, 1));
+  verifyRanges(upTo(2147483640, 8));
+  expect(() => verifyRanges(upTo(2147483641, 8))).toThrow(/k ends at 2147483641 in steps of 8/);
 });
 
 test('a quotient by a power of two is a shift where nothing is negative', () => {

@@ -2,7 +2,7 @@
 // are cheap: the invocations of a workgroup share k. Each sums every slices-th step for its tile, then the slices are added
 // in workgroup memory by a tree of fixed shape. Where the right side lies along k, an invocation reads vectors of four steps.
 
-import { constant, less, mulInts, operation, addInts, builtin } from '../builder.ts';
+import { addInts, arithmetic, builtin, constant, less, mulInts, operation } from '../builder.ts';
 import { registerOf } from '../lower.ts';
 import type { Loop, LoopBuffer, Value } from '../loop.ts';
 import type { Contract } from './contract-problem.ts';
@@ -118,7 +118,7 @@ export function slicedLoop(frame: Frame, body: Contract, schedule: Slices): Loop
 
     function acrossLanes(sum: Value): Value {
       const [p, q, r, s] = [0, 1, 2, 3].map((lane) => laneOf(sum, lane)) as [Value, Value, Value, Value];
-      return operation('add', [operation('add', [p, q], type), operation('add', [r, s], type)], type);
+      return arithmetic('add', [arithmetic('add', [p, q], type), arithmetic('add', [r, s], type)], type);
     }
 
     const slot = (which: Value, i: number, j: number): Value =>
@@ -141,7 +141,7 @@ export function slicedLoop(frame: Frame, body: Contract, schedule: Slices): Loop
       b.if(less(slice, constant(stride)), () => {
         const other = b.let(addInts(slice, constant(stride)), 'other');
         each((sum, i, j) =>
-          b.assign(sum, operation('add', [sum, sharedQuad(partial.name, slot(other, i, j), sum)], type)),
+          b.assign(sum, arithmetic('add', [sum, sharedQuad(partial.name, slot(other, i, j), sum)], type)),
         );
         if (stride > 1) keep();
       });

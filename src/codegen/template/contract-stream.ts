@@ -2,7 +2,7 @@
 // longer than the product. Where its lines run along n, a block of sums waits in memory while a few lines at a time are added to it;
 // where they run along k, each result is a sum over its line, four columns side by side.
 
-import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '../builder.ts';
+import { addInts, arithmetic, constant, mulInts, operation, splat, type LoopBuilder } from '../builder.ts';
 import { registerOf } from '../lower.ts';
 import type { Loop, LoopBuffer, Value } from '../loop.ts';
 import type { Contract } from './contract-problem.ts';
@@ -128,5 +128,5 @@ function sumLines({ b, body, points, rows, firstQuad, endQuad }: Part): void {
 function acrossLanes(sum: Value): Value {
   const [p, q, r, s] = [0, 1, 2, 3].map((lane) => laneOf(sum, lane)) as [Value, Value, Value, Value];
   const { type } = sum;
-  return operation('add', [operation('add', [p, q], type), operation('add', [r, s], type)], type);
+  return arithmetic('add', [arithmetic('add', [p, q], type), arithmetic('add', [r, s], type)], type);
 }

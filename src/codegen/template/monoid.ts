@@ -1,7 +1,7 @@
 // Accumulators of reductions and scans: identities, combination, and the value-and-position pair of arg-reductions.
 
 import type { Monoid } from '../../ir/ops.ts';
-import { both, constant, operation, type LoopBuilder } from '../builder.ts';
+import { arithmetic, both, constant, operation, type LoopBuilder } from '../builder.ts';
 import type { LoopOp, RegisterType, Value, Width } from '../loop.ts';
 
 const combining: Readonly<Record<Monoid, LoopOp>> = {
@@ -36,7 +36,7 @@ export function identity(monoid: Monoid, type: RegisterType, width: Width): Valu
 }
 
 export function combine(monoid: Monoid, a: Value, b: Value): Value {
-  return operation(combining[monoid], [a, b], a.type);
+  return arithmetic(combining[monoid], [a, b], a.type);
 }
 
 /** Combines the four lanes of a vector into a scalar, pairwise. */

@@ -7,7 +7,7 @@ import type { IndexExpr } from '../../ir/index-expr.ts';
 import type { ScatterMode } from '../../ir/ops.ts';
 import { scatteredInto } from '../../schedule/cost.ts';
 import { slotRanges } from '../../schedule/scatter.ts';
-import { addInts, both, constant, less, mulInts, operation } from '../builder.ts';
+import { addInts, arithmetic, both, constant, less, mulInts, operation } from '../builder.ts';
 import { Lowering, rounded } from '../lower.ts';
 import type { Loop, LoopOp, Value } from '../loop.ts';
 import { bufferName, finish, foldGrid, invocation, openBuilder, type Frame } from './frame.ts';
@@ -75,7 +75,7 @@ export function scatterLoop(frame: Frame): Loop {
           const folded =
             mode === 'set'
               ? value
-              : rounded(operation(folding[mode], [old, value], value.type), body.node.dtype);
+              : rounded(arithmetic(folding[mode], [old, value], value.type), body.node.dtype);
           b.store(out, index, folded, owned);
         });
       }),

@@ -5,7 +5,7 @@
 import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
 import { addIndex, axisIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
-import { constant, less, operation, splat } from '../builder.ts';
+import { arithmetic, constant, less, operation, splat } from '../builder.ts';
 import { laneAtom, Lowering, quadIndex, rounded } from '../lower.ts';
 import type { Loop, Value } from '../loop.ts';
 import { bufferName, finish, forUnits, openBuilder, type Frame } from './frame.ts';
@@ -37,7 +37,7 @@ export function segmentsLoop(frame: Frame): Loop {
     const [start, stop] = [here.value(first), here.value(last)];
     const take = (at: Value): void => {
       const value = lowering([[entry.atom, at]]).value(update);
-      const next = mode === 'set' ? value : operation(mode, [folded, value], value.type);
+      const next = mode === 'set' ? value : arithmetic(mode, [folded, value], value.type);
       b.assign(folded, splat(rounded(next, node.dtype), width));
     };
     // Of several values set in one slot the last stays.

@@ -2,7 +2,16 @@
 // of a tile.
 
 import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
-import { addInts, constant, less, mulInts, operation, splat, type LoopBuilder } from '../builder.ts';
+import {
+  addInts,
+  arithmetic,
+  constant,
+  less,
+  mulInts,
+  operation,
+  splat,
+  type LoopBuilder,
+} from '../builder.ts';
 import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../lower.ts';
 import type { Value } from '../loop.ts';
 import type { Contract } from './contract-problem.ts';
@@ -21,7 +30,7 @@ export function accumulators(b: LoopBuilder, body: Contract, rows: number, quads
 export function multiplyAdd(a: Value, c: Value, sum: Value): Value {
   const [left, right] = [splat(a, sum.width), splat(c, sum.width)];
   if (sum.type === 'f32' || sum.type === 'f64') return operation('fma', [left, right, sum], sum.type);
-  return operation('add', [operation('mul', [left, right], sum.type), sum], sum.type);
+  return arithmetic('add', [arithmetic('mul', [left, right], sum.type), sum], sum.type);
 }
 
 /** One lane of a vector; a scalar is the same in all. */

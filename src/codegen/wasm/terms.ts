@@ -179,7 +179,8 @@ export class Terms {
   op(op: LoopOp, operands: readonly Operand[], result?: RegisterType): Value {
     const type = operands.findLast(isValue)?.type ?? this.float;
     const args = operands.map((operand) => (isValue(operand) ? operand : this.constant(operand, type)));
-    return this.draft.node({ kind: 'op', op, args, type: result ?? type, width: this.width });
+    // Bits of floats are integers here: they wrap.
+    return this.draft.node({ kind: 'op', op, args, type: result ?? type, width: this.width, wraps: true });
   }
 
   add(a: Operand, b: Operand): Value {

@@ -3,7 +3,7 @@
 
 import { showValue, TensorError } from '../../errors.ts';
 import { add, binary, cast, full as spread, mul, sub, where } from '../../ir/build.ts';
-import type { DType } from '../../ir/dtype.ts';
+import { integerRange, type DType } from '../../ir/dtype.ts';
 import { checkShape, sizeOf, toShape } from '../../ir/shape.ts';
 import { hostArray, type HostData, type Scalar } from '../../ir/value.ts';
 import { expectDType, expectNumber, expectOptions, expectTensor } from '../expect.ts';
@@ -209,7 +209,10 @@ export function arange(start: number, end?: number, step = 1, options: CreateOpt
   const dtype = options.dtype ?? ([from, to, step].every(Number.isInteger) ? 'i32' : 'f32');
   return record([], (b) => {
     if (dtype === 'bool') throw new TensorError('E_DTYPE', 'arange', 'bool cannot count');
-    const places = iota(b, [count], 0, wideType(dtype));
+    const counted = wideType(dtype);
+    if ((counted === 'i32' || counted === 'u32') && count - 1 > integerRange(counted)[1])
+      throw new TensorError('E_VALUE', 'arange', `${counted} does not count to ${count}`, "dtype: 'i64'");
+    const places = iota(b, [count], 0, counted);
     return cast(b, add(b, mul(b, places, step), from), dtype);
   });
 }
