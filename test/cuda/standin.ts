@@ -1,7 +1,7 @@
 // The stand-in for NVRTC and the CUDA driver: a library built from test/cuda/shim by the host's C++ compiler, once for its sources,
 // into a cache folder. It runs generated CUDA C on the CPU.
 
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -16,19 +16,13 @@ import {
 import { cpus, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findCompiler } from '../support/cpp.ts';
 
 /** Threads of a block run in this order: as numbered, backwards, shuffled, or one warp as far as it can before the next. */
 export const orders = { forward: 0, reverse: 1, random: 2, warpPriority: 3 } as const;
 export type Order = keyof typeof orders;
 
 const folder = fileURLToPath(new URL('shim', import.meta.url));
-
-/** The first C++ compiler that answers: `CXX`, then the usual names. */
-function findCompiler(): string | undefined {
-  const given = process.env['CXX'];
-  const names = given === undefined || given === '' ? ['g++', 'c++', 'clang++'] : [given];
-  return names.find((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0);
-}
 
 function sourcesIn(path: string): string[] {
   return readdirSync(path, { withFileTypes: true })

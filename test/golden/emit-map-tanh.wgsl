@@ -24,8 +24,16 @@ fn pack_f16(x: vec2f) -> u32 {
   return bits.x | (bits.y << 16u);
 }
 
-fn nearest_f32x4(x: vec4f) -> vec4i {
-  return bitcast<vec4i>(x + 12582912.0) - 0x4b400000;
+fn near_bits_f32x4(x: vec4f) -> vec4i {
+  return bitcast<vec4i>(x + 12582912.0);
+}
+
+fn none_i32x4(near: vec4i) -> vec4i {
+  return near & vec4i(0x30000000);
+}
+
+fn held_f32x4(x: vec4f, none: vec4i) -> vec4f {
+  return bitcast<vec4f>(bitcast<vec4i>(x) ^ none);
 }
 
 fn expm1_core_f32x4(r: vec4f) -> vec4f {
@@ -34,10 +42,12 @@ fn expm1_core_f32x4(r: vec4f) -> vec4f {
 }
 
 fn expm1_wide_f32x4(x: vec4f) -> vec4f {
-  let n = nearest_f32x4(x * 1.4426950408889634);
-  let r = (x - vec4f(n) * 0.693359375) + vec4f(n) * 0.00021219444170128554;
+  let near = near_bits_f32x4(x * 1.4426950408889634);
+  let n = near - 0x4b400000;
+  let none = none_i32x4(near);
+  let r = held_f32x4(x - vec4f(n) * 0.693359375, none) + vec4f(n) * 0.00021219444170128554;
   let half = bitcast<vec4f>((n + 126) * 8388608);
-  return 2.0 * (half * expm1_core_f32x4(r) + (half - 0.5));
+  return 2.0 * held_f32x4(half * expm1_core_f32x4(r) + held_f32x4(half - 0.5, none), none);
 }
 
 fn with_sign_f32x4(size: vec4f, sign: vec4f) -> vec4f {

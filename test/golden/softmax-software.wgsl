@@ -26,8 +26,16 @@ fn max_f32(a: f32, b: f32) -> f32 {
   return select(select(b, a, b < a), a + b, any_nan_f32(a, b));
 }
 
-fn nearest_f32x4(x: vec4f) -> vec4i {
-  return bitcast<vec4i>(x + 12582912.0) - 0x4b400000;
+fn near_bits_f32x4(x: vec4f) -> vec4i {
+  return bitcast<vec4i>(x + 12582912.0);
+}
+
+fn held_f32x4(x: vec4f, none: vec4i) -> vec4f {
+  return bitcast<vec4f>(bitcast<vec4i>(x) ^ none);
+}
+
+fn none_i32x4(near: vec4i) -> vec4i {
+  return near & vec4i(0x30000000);
 }
 
 fn expm1_core_f32x4(r: vec4f) -> vec4f {
@@ -36,8 +44,9 @@ fn expm1_core_f32x4(r: vec4f) -> vec4f {
 }
 
 fn exp_core_f32x4(x: vec4f) -> vec4f {
-  let n = nearest_f32x4(x * 1.4426950408889634);
-  let r = (x - vec4f(n) * 0.693359375) + vec4f(n) * 0.00021219444170128554;
+  let near = near_bits_f32x4(x * 1.4426950408889634);
+  let n = near - 0x4b400000;
+  let r = held_f32x4(x - vec4f(n) * 0.693359375, none_i32x4(near)) + vec4f(n) * 0.00021219444170128554;
   let bits = bitcast<vec4i>(1.0 + expm1_core_f32x4(r)) + n * 8388608;
   return bitcast<vec4f>(clamp(bits, vec4i(0), vec4i(0x7f800000)));
 }

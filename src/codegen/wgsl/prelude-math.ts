@@ -2,6 +2,11 @@
 // on special values. NaN and infinity are told apart by their bits: compilers may assume that arithmetic never meets them.
 // Polynomials are minimax fits with coefficients rounded one after the other to f32; each comment gives the fit's own relative
 // error, to which f32 arithmetic adds about 1e-7. Denormal arguments may count as zero.
+//
+// Drivers may rearrange float arithmetic as if numbers were real: Mesa turns a − (a − b) into b, Metal's compiler sums and factors in
+// any order. So where a sum is meant to keep what another has rounded off (ln 2 and π/2 in parts, pow's logarithm in two words), each
+// step is `held`: its bits pass through an integer operation with a word that is zero, but not by anything that a compiler can know. What
+// is needed of other sums holds in any order. test/numerics/fast-math.test.ts runs these functions through such a compiler.
 
 /** Templates: F, I, U, B are f32, i32, u32, bool at some width; `EACH[f(x@)]` lists f of every lane. */
 export const mathFunctions: readonly string[] = [
@@ -68,10 +73,15 @@ export const mathFunctions: readonly string[] = [
   `fn unorder_F(key: I) -> F {
   return bitcast<F>(select(key, key ^ I(0x7fffffff), key < I(0)));
 }`,
-  // x·2^n for −250 ≤ n ≤ 250, in two factors that are normal numbers.
-  `fn scale_F(x: F, n: I) -> F {
+  // x, as arithmetic on it may not look through: `none` is zero. That it is comes from the exponent of a float, which is the result of
+  // arithmetic on data; compilers may follow signs through that, and the bits of integers, but not sizes of floats.
+  `fn held_F(x: F, none: I) -> F {
+  return bitcast<F>(bitcast<I>(x) ^ none);
+}`,
+  // x·2^n for −250 ≤ n ≤ 250, in two factors that are normal numbers; as one, they may not be.
+  `fn scale_F(x: F, n: I, none: I) -> F {
   let most = clamp(n, I(-126), I(127));
-  return x * bitcast<F>((most + 127) * 8388608) * bitcast<F>((n - most + 127) * 8388608);
+  return held_F(x * bitcast<F>((most + 127) * 8388608), none) * bitcast<F>((n - most + 127) * 8388608);
 }`,
   // e^r − 1 for |r| ≤ ln 2 / 2; 1.4e-8.
   `fn expm1_core_F(r: F) -> F {
@@ -82,6 +92,13 @@ export const mathFunctions: readonly string[] = [
   `fn nearest_F(x: F) -> I {
   return bitcast<I>(x + 12582912.0) - 0x4b400000;
 }`,
+  // The same with 0x4b400000 still added. Between 2^23 and 2^24 a float has the exponent 0x4b: two of its bits are zero.
+  `fn near_bits_F(x: F) -> I {
+  return bitcast<I>(x + 12582912.0);
+}`,
+  `fn none_I(near: I) -> I {
+  return near & I(0x30000000);
+}`,
   `fn high_F(x: F) -> F {
   return bitcast<F>(bitcast<U>(x) & U(0xfffff000u));
 }`,
@@ -91,8 +108,9 @@ export const mathFunctions: readonly string[] = [
   // e^x = 2^n·e^r for x = n·ln 2 + r, −200 ≤ x ≤ 89. ln 2 in two parts, so that n times the first is exact. n is added to the
   // exponent; what leaves its range then is 0 or ∞.
   `fn exp_core_F(x: F) -> F {
-  let n = nearest_F(x * 1.4426950408889634);
-  let r = (x - F(n) * 0.693359375) + F(n) * 0.00021219444170128554;
+  let near = near_bits_F(x * 1.4426950408889634);
+  let n = near - 0x4b400000;
+  let r = held_F(x - F(n) * 0.693359375, none_I(near)) + F(n) * 0.00021219444170128554;
   let bits = bitcast<I>(1.0 + expm1_core_F(r)) + n * 8388608;
   return bitcast<F>(clamp(bits, I(0), I(0x7f800000)));
 }`,
@@ -101,10 +119,12 @@ export const mathFunctions: readonly string[] = [
 }`,
   // 2^n·(e^r − 1) + (2^n − 1) for x = n·ln 2 + r, −20 ≤ x ≤ 89, halved on the way so that 2^128 does not overflow.
   `fn expm1_wide_F(x: F) -> F {
-  let n = nearest_F(x * 1.4426950408889634);
-  let r = (x - F(n) * 0.693359375) + F(n) * 0.00021219444170128554;
+  let near = near_bits_F(x * 1.4426950408889634);
+  let n = near - 0x4b400000;
+  let none = none_I(near);
+  let r = held_F(x - F(n) * 0.693359375, none) + F(n) * 0.00021219444170128554;
   let half = bitcast<F>((n + 126) * 8388608);
-  return 2.0 * (half * expm1_core_F(r) + (half - 0.5));
+  return 2.0 * held_F(half * expm1_core_F(r) + held_F(half - 0.5, none), none);
 }`,
   `fn expm1_F(x: F) -> F {
   return select(expm1_wide_F(between_F(x, 0xc1a00000u, 0x42b20000)), x, is_nan_F(x));
@@ -154,9 +174,13 @@ export const mathFunctions: readonly string[] = [
   // 2^16 the products are exact.
   `struct angle_F { rest: F, quarter: I }`,
   `fn reduce_F(x: F) -> angle_F {
-  let quarter = nearest_F(x * 0.6366197723675814);
+  let turned = near_bits_F(x * 0.6366197723675814);
+  let quarter = turned - 0x4b400000;
+  let none = none_I(turned);
   let n = F(quarter);
-  let near = (((x - n * 1.5703125) - n * 0.0004825592041015625) - n * 1.2665987014770508e-6) - n * 9.92093629470503e-10;
+  let first = held_F(x - n * 1.5703125, none);
+  let second = held_F(first - n * 0.0004825592041015625, none);
+  let near = held_F(second - n * 1.2665987014770508e-6, none) - n * 9.92093629470503e-10;
   let far = (bitcast<I>(x) & I(0x7fffffff)) > I(0x47800000);
   var angle = angle_F(near, quarter);
   // One lane at a time, in a loop that mostly does not run: an adapter without branches pays for its body once in any case.
@@ -262,15 +286,22 @@ export const mathFunctions: readonly string[] = [
   let y = select(1.5707963267948966 - with_sign_F(t, x), outer, abs(x) > F(0.5));
   return select(y, nan_F(), outside_one_F(x));
 }`,
+  // x/2 for 1 ≤ x, by its exponent, so that it stays halved before it is multiplied.
+  `fn half_of_F(x: F) -> F {
+  return bitcast<F>(bitcast<I>(x) - 0x00800000);
+}`,
   // With w = e^{|x|/2} and d = w − 1: sinh = (w² − w⁻²)/2 = d(d + 2)(1 + w⁻²)/2, which neither cancels nor overflows early.
+  // w⁻² ends where it no longer counts: brought to one denominator with the rest, it would be ∞/∞.
   `fn sinh_F(x: F) -> F {
   let d = expm1_F(0.5 * abs(x));
   let w = d + 1.0;
-  return with_sign_F((0.5 * d) * (d + 2.0) * (1.0 + 1.0 / (w * w)), x);
+  let half = select(0.5 * d, half_of_F(d), d > F(1.0));
+  let rest = select(1.0 / (w * w), F(0.0), w > F(8192.0));
+  return with_sign_F(half * (d + 2.0) * (1.0 + rest), x);
 }`,
   `fn cosh_F(x: F) -> F {
   let w = exp_F(0.5 * abs(x));
-  return (0.5 * w) * w + 0.5 / (w * w);
+  return half_of_F(w) * w + select(0.5 / (w * w), F(0.0), w > F(8192.0));
 }`,
   // tanh = d / (d + 2) with d = e^{2|x|} − 1; 1 from 9.02 on.
   `fn tanh_F(x: F) -> F {
@@ -289,42 +320,46 @@ export const mathFunctions: readonly string[] = [
   `fn square_F(x: F) -> F { return x * x; }`,
   `fn cube_F(x: F) -> F { return x * x * x; }`,
   // C's pow: 2^(y·log2|x|), where the logarithm has twice f32's digits (products of 12-bit halves are exact), then the sign and
-  // the special cases. log(1 + f) = f − f²/2 + f³P(f), P to 7e-10.
+  // the special cases. log(1 + f) = f − f²/2 + f³P(f), P to 7e-10. Of each sum the upper half is cut off by its bits, and what is left
+  // of the summands is the lower half.
   `fn pow_F(x: F, y: F) -> F {
   let size = abs(x);
   let power_bits = log_power_F(size);
   let k = log_exponent_F(power_bits);
-  let f = log_mantissa_F(size, power_bits) - 1.0;
+  let mantissa = log_mantissa_F(size, power_bits);
+  // Below 2, whatever x is.
+  let none = bitcast<I>(mantissa) & I(0x40000000);
+  let f = mantissa - 1.0;
   let p = 0.3333331048488617 + f * (-0.24999986588954926 + f * (0.20002225041389465 + f * (-0.16669249534606934 + f * (0.1421867161989212 + f * (-0.12384390085935593 + f * (0.11873012036085129 + f * (-0.11789526045322418 + f * 0.06914743036031723)))))));
   let fh = high_F(f);
   let square = 0.5 * fh * fh;
-  let log_high = f - square;
-  let log_low = ((f - log_high) - square) - 0.5 * (f + fh) * (f - fh) + f * f * f * p;
-  let head = high_F(log_high);
+  let head = high_F(f - square);
+  let log_low = held_F(held_F(f - head, none) - square, none) - 0.5 * (f + fh) * (f - fh) + f * f * f * p;
   let lead = head * 1.4423828125;
-  let tail = head * 0.00031222839606925845 + (log_high - head) * 1.4426950408889634 + log_low * 1.4426950408889634;
-  let sum = k + lead;
-  let rest = (lead - (sum - k)) + tail;
-  let log2_high = sum + rest;
-  let log2_low = rest - (log2_high - sum);
-  let lh = high_F(log2_high);
+  let tail = head * 0.00031222839606925845 + log_low * 1.4426950408889634;
+  let log2_high = high_F(k + lead);
+  let log2_low = held_F(held_F(k - log2_high, none) + lead, none) + tail;
   let yh = high_F(y);
-  let exact = yh * lh;
-  let small = yh * (log2_high - lh) + (y - yh) * log2_high + y * log2_low;
+  let exact = yh * log2_high;
+  let small = yh * log2_low + (y - yh) * (log2_high + log2_low);
   let n = clamp(nearest_F(clamp(exact + small, F(-151.0), F(129.0))), I(-151), I(129));
-  let middle = scale_F(1.0 + expm1_core_F(((exact - F(n)) + small) * 0.6931471805599453), n);
-  let one = (y == F(0.0)) | (size == F(1.0));
-  let log2_size = select(select(log2_high, inf_F(), not_finite_F(x)), -inf_F(), size == F(0.0));
+  let rest = held_F(exact - F(n), none) + small;
+  let middle = scale_F(1.0 + expm1_core_F(rest * 0.6931471805599453), n, none);
+  // Denormal numbers too, where a device keeps them: their exponents say nothing.
+  let zero = bitcast<I>(size) < I(0x00800000);
+  let still = (bitcast<I>(y) & I(0x7fffffff)) < I(0x00800000);
+  let one = still | (bitcast<I>(size) == I(0x3f800000));
+  let log2_size = select(select(log2_high + log2_low, inf_F(), not_finite_F(x)), -inf_F(), zero);
   let power = select(y * log2_size, F(0.0), one);
   let above = select(middle, inf_F(), power > F(128.5));
   let inside = select(select(above, F(0.0), power < F(-150.5)), F(1.0), one);
   let whole = y == floor(y);
   let odd = whole & (abs(y) < F(16777216.0)) & ((I(y) & I(1)) != I(0));
   let negative = bitcast<I>(x) < I(0);
-  let signed = select(inside, -inside, negative & odd);
-  let rootless = negative & !whole & (size != F(0.0)) & !not_finite_F(x);
-  let undefined_ = (any_nan_F(x, y) | rootless) & !((y == F(0.0)) | (x == F(1.0)));
-  return select(signed, nan_F(), undefined_);
+  let rooted = select(inside, -inside, negative & odd);
+  let rootless = negative & !whole & !zero & !not_finite_F(x);
+  let undefined_ = (any_nan_F(x, y) | rootless) & !(still | (bitcast<I>(x) == I(0x3f800000)));
+  return select(rooted, nan_F(), undefined_);
 }`,
   // C's fmod by long division of the mantissas, eight bits at a time: exact for every quotient.
   `fn mod_one(x: f32, y: f32) -> f32 {
@@ -340,7 +375,11 @@ export const mathFunctions: readonly string[] = [
     m = (m << step) % divisor;
     left -= step;
   }
-  return with_sign_f32(scale_f32(f32(m), i32(b >> 23u) - 150), x);
+  // m·2^n, and below the normal numbers m·2^(n + 149) of the least.
+  let n = i32(b >> 23u) - 150;
+  let normal = bitcast<i32>(f32(m)) + n * 8388608;
+  let size = select(normal, i32(m << u32(n + 149)), normal < 0x00800000 || m == 0u);
+  return with_sign_f32(bitcast<f32>(size), x);
 }`,
   `fn mod_F(a: F, b: F) -> F { return F(EACH[mod_one(a@, b@)]); }`,
   // The builtin conversion rounds twice on one adapter; both halves are exact.
