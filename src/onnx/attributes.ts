@@ -35,7 +35,7 @@ export class Attributes {
   #read<K extends Kind>(name: string, kind: K): NonNullable<Attribute[K]> | undefined {
     const attribute = this.#byName.get(name);
     if (attribute === undefined) return undefined;
-    const told = attributeKinds[attribute.type as keyof typeof attributeKinds] as Kind | undefined;
+    const told: Kind | undefined = attributeKinds[attribute.type as keyof typeof attributeKinds];
     const value = attribute[kind];
     const isThere = Array.isArray(value) ? told === kind || value.length > 0 : value !== undefined;
     // Files of the first versions do not tell the kind, and leave out what is 0.

@@ -6,6 +6,7 @@ import { isFloat } from '../ir/dtype.ts';
 import type { HostArray } from '../ir/value.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { toNumber, type Attributes } from './attributes.ts';
+import { currentBudget } from './budget.ts';
 import type { ElementType } from './element.ts';
 import type { Value } from './value.ts';
 
@@ -96,6 +97,24 @@ export class Call {
     return array;
   }
 
+  /** Counts nodes that are about to be recorded for this one, beyond it. Throws E_LIMIT where they are too many. */
+  spend(nodes: number): void {
+    currentBudget().spend(nodes, this.op);
+  }
+
+  /** As many elements as are about to be computed on the host, one by one. Throws E_VALUE at what is no size, E_LIMIT beyond the budget. */
+  count(count: number): number {
+    if (!(Number.isInteger(count) && count >= 0)) this.fail(`asks for ${count} elements`);
+    currentBudget().list(count, this.op);
+    return count;
+  }
+
+  /** A number that an input must hold. */
+  needed(place: number): number {
+    this.value(place);
+    return this.number(place) ?? this.fail(`input ${place} is empty`);
+  }
+
   numbers(place: number): number[] | undefined {
     const array = this.host(place);
     if (array === undefined) return undefined;
@@ -110,7 +129,10 @@ export class Call {
 
   /** Integers that older opsets give as an attribute and newer ones as an input. */
   ints(name: string, place: number): number[] | undefined {
-    return this.attributes.ints(name) ?? this.numbers(place);
+    const given = this.attributes.ints(name) ?? this.numbers(place);
+    const strange = given?.find((value) => !Number.isSafeInteger(value));
+    if (strange !== undefined) this.fail(`${name} holds ${strange}, which is no whole number`);
+    return given;
   }
 
   /** An axis, counted from the end when negative. Throws E_AXIS outside the rank. */

@@ -9,6 +9,7 @@ import { flip } from '../tensor/ops/movement.ts';
 import { narrow, select } from '../tensor/ops/indexing.ts';
 import { moveaxis, unsqueeze } from '../tensor/ops/view.ts';
 import type { Tensor } from '../tensor/tensor.ts';
+import { currentBudget } from './budget.ts';
 import type { Plan, Step } from './plan.ts';
 import { Scope, type RunPlan, type Walk } from './scope.ts';
 import { knownData, knownInts, Value } from './value.ts';
@@ -54,6 +55,8 @@ function* round(
   scope: Scope,
   run: RunPlan,
 ): Walk<Value[]> {
+  // Elements of lines and what is gathered are nodes too.
+  currentBudget().spend(1 + values.length, 'a round of a loop');
   const inner = new Scope(scope);
   body.inputs.forEach((name, i) => {
     const value = values[i];

@@ -1,12 +1,14 @@
 // Models from bytes, files and addresses. Data outside the model's file is read from the model's own folder and nowhere else.
 
 import { ParseError, showValue, SinterError, TensorError } from '../errors.ts';
+import { Budget, limitsOf, usualLimits, withBudget, type Limits } from './budget.ts';
 import { hostType, elementType } from './element.ts';
 import type { Port } from './inputs.ts';
 import { OnnxModel } from './model.ts';
 import { domains } from './ops/index.ts';
 import {
   domainOf,
+  functionsOf,
   newestOpset,
   planGraph,
   UnsupportedNodesError,
@@ -16,14 +18,15 @@ import {
 import type { Message } from './schema.ts';
 import { decode } from './wire.ts';
 
-export interface LoadOptions {
+export interface LoadOptions extends Partial<Limits> {
   /** Files that the model's tensors lie in, by the names that the model has for them. */
   readonly externalData?: Readonly<Record<string, Uint8Array>>;
 }
 
 /**
  * Imports a model: bytes, the path of a file (Node), or an address. Throws E_IO where nothing is there, E_FORMAT where the file is
- * malformed, and an UnsupportedNodesError that lists every node of an operator that is not supported.
+ * malformed, E_LIMIT where it asks for more than the budget, and an UnsupportedNodesError that lists every node of an operator that is
+ * not supported.
  */
 export async function loadOnnx(
   source: Uint8Array | string | URL,
@@ -34,7 +37,8 @@ export async function loadOnnx(
     throw new TensorError('E_VALUE', 'loadOnnx', problem, 'new Uint8Array(buffer)');
   }
   const bytes = source instanceof Uint8Array ? source : await readFrom(source);
-  const proto = decode('Model', bytes);
+  const limits = limitsOf('loadOnnx', options);
+  const proto = decode('Model', bytes, 'onnx', limits.maxNodes);
   const files = new Map(Object.entries(options.externalData ?? {}));
   for (const location of locations(proto)) {
     if (files.has(location)) continue;
@@ -47,13 +51,14 @@ export async function loadOnnx(
     }
     files.set(location, await readBeside(source, location));
   }
-  return modelOf(proto, files);
+  return modelOf(proto, files, limits);
 }
 
 /** The model of a decoded file. */
 export function modelOf(
   proto: Message<'Model'>,
   files: ReadonlyMap<string, Uint8Array> = new Map(),
+  limits: Limits = usualLimits,
 ): OnnxModel {
   const { graph } = proto;
   if (graph === undefined) throw new ParseError('E_FORMAT', 'onnx', 'the file has no graph');
@@ -75,8 +80,10 @@ export function modelOf(
       throw new ParseError('E_FORMAT', 'onnx', `there is no external file '${location}'`);
     return bytes;
   };
-  const context: Context = { domains, opsets, functions: proto.functions, external, unsupported };
-  const plan = planGraph(graph, context, new Set());
+  const functions = functionsOf(proto);
+  const budget = new Budget(limits);
+  const context: Context = { domains, opsets, functions, external, unsupported, budget };
+  const plan = withBudget(budget, () => planGraph(graph, context, new Set()));
   if (unsupported.length > 0) throw new UnsupportedNodesError(unsupported);
   const foreign = graph.input.find(({ type }) => type !== undefined && type.tensor === undefined);
   if (foreign !== undefined) {
@@ -93,7 +100,7 @@ export function modelOf(
     );
   }
   const inputs = graph.input.filter(({ name }) => !plan.stored.has(name ?? '')).map(portOf);
-  return new OnnxModel(plan, inputs, graph.output.map(portOf));
+  return new OnnxModel(plan, inputs, graph.output.map(portOf), limits);
 }
 
 function portOf({ name = '', type }: Message<'ValueInfo'>): Port {

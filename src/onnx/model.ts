@@ -23,6 +23,7 @@ import {
   type ModelInputs,
   type Port,
 } from './inputs.ts';
+import { Budget, usualLimits, withBudget, type Limits } from './budget.ts';
 import type { Plan } from './plan.ts';
 import { Scope, type Wanted } from './scope.ts';
 import { Value } from './value.ts';
@@ -91,6 +92,7 @@ export class OnnxModel {
   /** The weights by their names: tensors that an optimizer can take, and that `assign` replaces. */
   readonly parameters: Readonly<Record<string, Tensor>>;
   readonly #plan: Plan;
+  readonly #limits: Limits;
   readonly #weights: ReadonlyMap<string, Tensor>;
   readonly #kept: Specialisation[] = [];
   /** Inputs that must be known before anything is recorded, as runs found out. */
@@ -98,7 +100,8 @@ export class OnnxModel {
   #isEager = false;
 
   /** Not for users: `loadOnnx` makes models. */
-  constructor(plan: Plan, inputs: readonly Port[], outputs: readonly Port[]) {
+  constructor(plan: Plan, inputs: readonly Port[], outputs: readonly Port[], limits: Limits = usualLimits) {
+    this.#limits = limits;
     this.inputs = inputs;
     this.outputs = outputs;
     const parameters = new Map<string, Tensor>();
@@ -138,7 +141,8 @@ export class OnnxModel {
       }
     }
     const how = fresh();
-    const step = <T>(run: () => T): T => withIntegers(how, run);
+    const budget = new Budget(this.#limits);
+    const step = <T>(run: () => T): T => withBudget(budget, () => withIntegers(how, run));
     const walk = step(() =>
       runPlan(this.#plan, this.#scope(new Map([...given].map(([name, x]) => [name, inputValue(x)])))),
     );
@@ -175,7 +179,7 @@ export class OnnxModel {
           known === undefined ? withIntegers(how, () => inputValue(x)) : Value.known(x.type, known),
         );
       }
-      return withIntegers(how, () => {
+      return this.#paid(how, () => {
         const results = this.#recorded(values);
         const [overflow, ...more] = how.dtype === 'i32' ? how.overflows : [];
         if (overflow !== undefined)
@@ -183,6 +187,11 @@ export class OnnxModel {
         return Object.fromEntries(this.outputs.map(({ name }, i) => [name, results[i]!.tensor]));
       });
     };
+  }
+
+  /** Records a run with a budget of its own. */
+  #paid<T>(how: Integers, record: () => T): T {
+    return withBudget(new Budget(this.#limits), () => withIntegers(how, record));
   }
 
   /** A walk that may not wait; one that would tells which inputs it would wait for. */
@@ -234,7 +243,7 @@ export class OnnxModel {
           if (array !== undefined && this.#decisive.has(name)) values.set(name, Value.known(type, take()));
           else values.set(name, Value.of(inputs[name]!, type, array === undefined ? undefined : take));
         }
-        return withIntegers(how, () => {
+        return this.#paid(how, () => {
           const results = atOnce(this.#plan, this.#scope(values));
           types = results.map(({ type }) => type);
           const overflow = how.dtype === 'i32' ? how.overflows : [];

@@ -3,6 +3,7 @@
 
 import { ParseError, SinterError } from '../errors.ts';
 import { Attributes } from './attributes.ts';
+import type { Budget } from './budget.ts';
 import type { Row, Rows } from './call.ts';
 import type { Message } from './schema.ts';
 import { readSparse, readTensor, type ExternalData, type Stored } from './weights.ts';
@@ -57,20 +58,23 @@ export interface Plan {
 export interface Context {
   readonly domains: Readonly<Record<string, Rows>>;
   readonly opsets: ReadonlyMap<string, number>;
-  readonly functions: readonly Message<'Function'>[];
+  /** By `functionKey`. */
+  readonly functions: ReadonlyMap<string, Message<'Function'>>;
   readonly external: ExternalData | undefined;
   /** Filled while planning. */
   readonly unsupported: UnsupportedNode[];
+  /** Counts nodes, those of functions wherever they are called. */
+  readonly budget: Budget;
 }
 
 /** The newest operators that rows were written for. */
 export const newestOpset = 28;
 
-const control: Readonly<Record<string, readonly string[]>> = {
-  If: ['then_branch', 'else_branch'],
-  Loop: ['body'],
-  Scan: ['body'],
-};
+const control: ReadonlyMap<string, readonly string[]> = new Map([
+  ['If', ['then_branch', 'else_branch']],
+  ['Loop', ['body']],
+  ['Scan', ['body']],
+]);
 
 const deepest = 32;
 
@@ -187,6 +191,25 @@ function label({ opType, name }: Message<'Node'>): string {
   return name === undefined || name === '' ? (opType ?? 'a node') : `${opType} '${name}'`;
 }
 
+/** What a function is called by. */
+function functionKey(
+  domain: string | undefined,
+  name: string | undefined,
+  overload: string | undefined,
+): string {
+  return JSON.stringify([domainOf(domain), name ?? '', overload ?? '']);
+}
+
+/** The functions of a file by what they are called by; the first where there are several. */
+export function functionsOf({ functions }: Message<'Model'>): Context['functions'] {
+  const found = new Map<string, Message<'Function'>>();
+  for (const item of functions) {
+    const key = functionKey(item.domain, item.name, item.overload);
+    if (!found.has(key)) found.set(key, item);
+  }
+  return found;
+}
+
 /** The standard domain has two names. */
 export function domainOf(domain: string | undefined): string {
   return domain === undefined || domain === 'ai.onnx' ? '' : domain;
@@ -199,14 +222,12 @@ function planNode(node: Message<'Node'>, context: Context, all: ReadonlySet<stri
   const opset = context.opsets.get(domain) ?? 1;
   const attributes = new Attributes(what, node.attribute, context.external);
   const step = { op, label: label(node), opset, attributes, inputs: node.input, outputs: node.output };
-  const called = context.functions.find(
-    (item) =>
-      item.name === op && domainOf(item.domain) === domain && (item.overload ?? '') === (node.overload ?? ''),
-  );
+  context.budget.spend(1, what);
+  const called = context.functions.get(functionKey(domain, op, node.overload));
   if (called !== undefined) {
     return { ...step, meaning: { kind: 'function', body: planFunction(called, node, context, depth) } };
   }
-  const graphs = domain === '' ? control[op] : undefined;
+  const graphs = domain === '' ? control.get(op) : undefined;
   if (graphs !== undefined) {
     const bodies = graphs.map((name) => {
       const graph = attributes.get(name)?.g;
@@ -215,7 +236,7 @@ function planNode(node: Message<'Node'>, context: Context, all: ReadonlySet<stri
     });
     return { ...step, meaning: { kind: 'control', bodies: new Map(bodies) } };
   }
-  const table = context.domains[domain];
+  const table = Object.hasOwn(context.domains, domain) ? context.domains[domain] : undefined;
   const row = table !== undefined && Object.hasOwn(table, op) ? table[op] : undefined;
   if (row !== undefined && row.since[0]! <= opset) return { ...step, meaning: { kind: 'row', row } };
   context.unsupported.push({ name: node.name ?? '', op: domain === '' ? op : `${domain}::${op}`, opset });

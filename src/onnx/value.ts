@@ -68,7 +68,7 @@ export class Value {
   /** As a tensor of the dtype that carries the type. */
   get tensor(): Tensor {
     if (this.items !== undefined) {
-      throw new SinterError('E_UNSUPPORTED', 'a sequence stands where a tensor belongs');
+      throw new SinterError('E_UNSUPPORTED', 'onnx: a sequence stands where a tensor belongs');
     }
     return (this.#tensor ??= tensorOf(this.known!));
   }

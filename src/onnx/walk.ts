@@ -8,9 +8,10 @@ import { cast } from '../tensor/ops/cast.ts';
 import { ge } from '../tensor/ops/compare.ts';
 import { abs } from '../tensor/ops/elementwise.ts';
 import { Tensor } from '../tensor/tensor.ts';
+import { Budget, currentBudget, withBudget } from './budget.ts';
 import { Call, type Result, type Row } from './call.ts';
 import { runControl } from './control.ts';
-import { carrier, currentIntegers, typeOf, withIntegers, type ElementType } from './element.ts';
+import { carrier, currentIntegers, hostType, typeOf, withIntegers, type ElementType } from './element.ts';
 import type { Plan, Step } from './plan.ts';
 import { Scope, type Walk } from './scope.ts';
 import { Value } from './value.ts';
@@ -39,6 +40,7 @@ export function* runPlan(plan: Plan, scope: Scope): Walk<Value[]> {
 
 function* runStep(step: Step, scope: Scope): Walk<readonly (Value | undefined)[]> {
   const { meaning } = step;
+  currentBudget().spend(1, `onnx: ${step.label}`);
   const inputs = step.inputs.map((name) => {
     const value = name === '' ? undefined : scope.get(name);
     if (name !== '' && value === undefined && !scope.isLeftOut(name)) {
@@ -80,7 +82,9 @@ function* runRow(
   }
   return explained(step, () => {
     // What is known is computed in 64 bits, whatever a device has.
-    const ahead = withIntegers({ dtype: 'i64' }, () => folded(step, row, inputs));
+    // And paid for apart: what cannot be computed ahead is recorded once more.
+    const own = new Budget(currentBudget().limits);
+    const ahead = withBudget(own, () => withIntegers({ dtype: 'i64' }, () => folded(step, row, inputs)));
     if (ahead !== undefined) return ahead;
     const results = settled(called(step, row, inputs), inputs);
     watchOverflow(step, row, inputs, results);
@@ -122,9 +126,12 @@ function settled(
   results: readonly (Tensor | Value | undefined)[],
   inputs: readonly (Value | undefined)[],
 ): (Value | undefined)[] {
-  return results.map((result) =>
-    result instanceof Tensor ? Value.of(result, resultType(result, inputs)) : result,
-  );
+  return results.map((result) => {
+    const value = result instanceof Tensor ? Value.of(result, resultType(result, inputs)) : result;
+    if (value !== undefined && value.items === undefined)
+      currentBudget().room(value.shape, hostType(value.type), 'a result');
+    return value;
+  });
 }
 
 function resultType(result: Tensor, inputs: readonly (Value | undefined)[]): ElementType {

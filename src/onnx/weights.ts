@@ -12,6 +12,7 @@ import {
   type HostArray,
   type HostData,
 } from '../ir/value.ts';
+import { currentBudget } from './budget.ts';
 import { hostType, elementType, isNarrow, showCode, type ElementType } from './element.ts';
 import { codecs, unpack } from './narrow.ts';
 import type { Message } from './schema.ts';
@@ -25,6 +26,8 @@ export interface Stored {
 }
 
 const most = 2 ** 31;
+/** Axes of a tensor: more than any tool writes. */
+const mostAxes = 64;
 
 /** A shape out of a file. Throws E_FORMAT at sizes that no tensor has. */
 export function shapeOf(what: string, dims: readonly bigint[]): number[] {
@@ -34,6 +37,7 @@ export function shapeOf(what: string, dims: readonly bigint[]): number[] {
     size *= dim === 0n ? 1n : dim;
     return Number(dim);
   });
+  if (dims.length > mostAxes) throw new ParseError('E_FORMAT', what, `it has ${dims.length} axes`);
   if (size > BigInt(most)) throw new ParseError('E_FORMAT', what, `[${shape.join(',')}] is too large`);
   return shape;
 }
@@ -67,6 +71,7 @@ export function readSparse(
   const { type, array } = readTensor(proto.values, external);
   const places = readTensor(proto.indices, external);
   const shape = shapeOf(what, proto.dims);
+  currentBudget().room(shape, array.dtype, what);
   const count = array.data.length;
   const perValue = places.array.shape.length === 2 ? shape.length : 1;
   if (places.type !== 'int64' || places.array.data.length !== count * perValue) {

@@ -3,6 +3,7 @@
 
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { ParseError, SinterError } from '../errors.ts';
+import { usualLimits } from './budget.ts';
 import { messages, type Draft, type Field, type Message, type MessageName, type Scalar } from './schema.ts';
 
 /** Graphs in attributes of graphs nest; a file that nests deeper than this is not one that a tool wrote. */
@@ -19,14 +20,29 @@ const wireTypes = {
 } as const satisfies Record<Scalar, WireType>;
 
 /** Decodes one message. Throws E_FORMAT where the bytes are none. */
-export function decode<N extends MessageName>(name: N, bytes: Uint8Array, what = 'onnx'): Message<N> {
+export function decode<N extends MessageName>(
+  name: N,
+  bytes: Uint8Array,
+  what = 'onnx',
+  mostNodes: number = usualLimits.maxNodes,
+): Message<N> {
   try {
-    return readMessage(name, new BinaryReader(bytes), bytes.length, 0) as Message<N>;
+    const room = { nodes: mostNodes, messages: perNode * mostNodes };
+    return readMessage(name, new BinaryReader(bytes), bytes.length, 0, room) as Message<N>;
   } catch (error) {
     if (error instanceof SinterError) throw error;
     const problem = error instanceof Error ? error.message : String(error);
     throw new ParseError('E_FORMAT', what, `the bytes are no ${name} message: ${problem}`);
   }
+}
+
+/** Messages that a node may come with: attributes, tensors and types of values. */
+const perNode = 16;
+
+/** How many more messages may come: two bytes of a file make one, which takes some hundred. */
+interface Room {
+  nodes: number;
+  messages: number;
 }
 
 type Fields = ReadonlyMap<number, readonly [name: string, field: Field]>;
@@ -43,7 +59,20 @@ const fieldsOf = new Map<MessageName, Fields>(
   ]),
 );
 
-function readMessage(name: MessageName, reader: BinaryReader, end: number, depth: number): object {
+function readMessage(
+  name: MessageName,
+  reader: BinaryReader,
+  end: number,
+  depth: number,
+  room: Room,
+): object {
+  room.messages -= 1;
+  if (name === 'Node') room.nodes -= 1;
+  if (room.messages < 0 || room.nodes < 0)
+    throw new SinterError(
+      'E_LIMIT',
+      'onnx: the file has more nodes than the budget\n  try: loadOnnx(…, { maxNodes: Infinity }), if the model can be trusted',
+    );
   if (depth > deepest) throw new RangeError(`messages nest deeper than ${deepest}`);
   const fields = fieldsOf.get(name)!;
   const out: Record<string, unknown> = {};
@@ -56,8 +85,8 @@ function readMessage(name: MessageName, reader: BinaryReader, end: number, depth
       continue;
     }
     const [key, [, type, many]] = found;
-    if (many === undefined) out[key] = readOne(type, wire, reader, end, depth);
-    else readMany(type, wire, reader, end, depth, out[key] as unknown[]);
+    if (many === undefined) out[key] = readOne(type, wire, reader, end, depth, room);
+    else readMany(type, wire, reader, end, depth, room, out[key] as unknown[]);
   }
   if (reader.pos !== end) throw new RangeError(`${name} runs past its end`);
   return out;
@@ -69,11 +98,12 @@ function readMany(
   reader: BinaryReader,
   end: number,
   depth: number,
+  room: Room,
   into: unknown[],
 ): void {
   const packed = isScalar(type) && wire === WireType.LengthDelimited && wireTypes[type] !== wire;
   if (!packed) {
-    into.push(readOne(type, wire, reader, end, depth));
+    into.push(readOne(type, wire, reader, end, depth, room));
     return;
   }
   const until = length(reader, end);
@@ -81,12 +111,19 @@ function readMany(
   if (reader.pos !== until) throw new RangeError('a packed list runs past its end');
 }
 
-function readOne(type: Field[1], wire: WireType, reader: BinaryReader, end: number, depth: number): unknown {
+function readOne(
+  type: Field[1],
+  wire: WireType,
+  reader: BinaryReader,
+  end: number,
+  depth: number,
+  room: Room,
+): unknown {
   const expected = isScalar(type) ? wireTypes[type] : WireType.LengthDelimited;
   if (wire !== expected) throw new RangeError(`wire type ${wire} where ${expected} belongs`);
   if (isScalar(type)) return readScalar(type, reader);
   const until = length(reader, end);
-  return readMessage(type, reader, until, depth + 1);
+  return readMessage(type, reader, until, depth + 1, room);
 }
 
 function length(reader: BinaryReader, end: number): number {

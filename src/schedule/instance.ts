@@ -74,12 +74,22 @@ function* readsOf(roots: readonly Expr[]): Generator<Read> {
 /** Every expression under the roots once, arguments before users, in an order that the structure alone decides. */
 function exprsOf(roots: readonly Expr[], args: (expr: Expr) => readonly Expr[] = argsOf): Iterable<Expr> {
   const found = new Set<Expr>();
-  const visit = (expr: Expr): void => {
-    if (found.has(expr)) return;
-    for (const arg of args(expr)) visit(arg);
-    found.add(expr);
+  // Without recursion: chains are as long as users make them.
+  const stack: { readonly expr: Expr; readonly args: readonly Expr[]; next: number }[] = [];
+  const enter = (expr: Expr): void => {
+    if (!found.has(expr)) stack.push({ expr, args: args(expr), next: 0 });
   };
-  for (const root of roots) visit(root);
+  for (const root of roots) {
+    enter(root);
+    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+      const arg = top.args[top.next++];
+      if (arg !== undefined) enter(arg);
+      else {
+        found.add(top.expr);
+        stack.pop();
+      }
+    }
+  }
   return found;
 }
 

@@ -4,6 +4,8 @@
 import { SinterError } from '../../errors.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import { currentBudget } from '../budget.ts';
 import type { Call, Rows } from '../call.ts';
 import { carrier } from '../element.ts';
 import { Value } from '../value.ts';
@@ -22,11 +24,17 @@ interface Geometry {
 function geometryOf(call: Call, x: Tensor, kernel: readonly number[]): Geometry {
   const { attributes } = call;
   const spatial = x.shape.slice(2);
-  const ones = spatial.map(() => 1);
-  const stride = attributes.ints('strides') ?? ones;
-  const dilation = attributes.ints('dilations') ?? ones;
+  const list = (name: string, length: number, otherwise: number): readonly number[] => {
+    const given = attributes.ints(name) ?? new Array<number>(length).fill(otherwise);
+    if (given.length !== length) call.fail(`${name} has ${given.length} numbers: expected ${length}`);
+    return given;
+  };
+  if (kernel.length !== spatial.length)
+    call.fail(`a kernel of ${kernel.length} axes for ${spatial.length} of x`);
+  const stride = list('strides', spatial.length, 1);
+  const dilation = list('dilations', spatial.length, 1);
   const rule = attributes.string('auto_pad', 'NOTSET');
-  const pads = attributes.ints('pads') ?? spatial.flatMap(() => [0, 0]);
+  const pads = list('pads', 2 * spatial.length, 0);
   const padding = spatial.map((size, i): [number, number] => {
     if (rule === 'VALID') return [0, 0];
     if (rule === 'NOTSET') return [pads[i]!, pads[i + spatial.length]!];
@@ -35,6 +43,11 @@ function geometryOf(call: Call, x: Tensor, kernel: readonly number[]): Geometry 
     const small = Math.floor(total / 2);
     return rule === 'SAME_UPPER' ? [small, total - small] : [total - small, small];
   });
+  const places = spatial.map((size, i) => {
+    const [before, after] = padding[i]!;
+    return Math.max(0, size + before + after - dilation[i]! * (kernel[i]! - 1)) / stride[i]!;
+  });
+  currentBudget().reads(sizeOf([...x.shape.slice(0, 2), ...places, ...kernel]), call.op);
   return { kernel, stride, dilation, padding };
 }
 

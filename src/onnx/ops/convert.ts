@@ -108,7 +108,8 @@ function eyeLike(call: Call): Value {
 function range(call: Call): Value {
   const type = call.type(0);
   const [start, limit, step] = [0, 1, 2].map((place) => call.host(place)!.data[0]!);
-  const count = Math.max(0, Math.ceil((Number(limit) - Number(start)) / Number(step)));
+  const steps = Math.ceil((Number(limit) - Number(start)) / Number(step));
+  const count = call.count(steps < 0 ? 0 : steps);
   const data = emptyData(hostType(type), count);
   for (let i = 0; i < count; i++) {
     data[i] =

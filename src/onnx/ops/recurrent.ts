@@ -4,6 +4,7 @@
 import { SinterError } from '../../errors.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
+import { currentBudget } from '../budget.ts';
 import type { Call, Rows } from '../call.ts';
 import { row } from './row.ts';
 
@@ -131,6 +132,8 @@ function overTime(
   isReverse: boolean,
 ): { outputs: Tensor[]; state: readonly Tensor[] } {
   const steps = x.shape[0]!;
+  // A cell is a dozen operations.
+  currentBudget().spend(12 * steps, 'a recurrent layer');
   const outputs = new Array<Tensor>(steps);
   let state = start;
   for (let k = 0; k < steps; k++) {

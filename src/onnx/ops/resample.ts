@@ -7,6 +7,7 @@ import { sizeOf } from '../../ir/shape.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import { sampleAt } from '../../tensor/ops/sample.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
+import { currentBudget } from '../budget.ts';
 import type { Call, Rows } from '../call.ts';
 import { hosted, row } from './row.ts';
 
@@ -102,6 +103,8 @@ function tapsAt(place: number, { size, scale }: Axis, style: Style): [index: num
 
 /** One axis of x resized. */
 function resizeAxis(x: Tensor, axis: number, how: Axis, style: Style, outside: number): Tensor {
+  // Each place has neighbours, with weights.
+  currentBudget().list(64 * how.count, 'Resize');
   const places = Array.from({ length: how.count }, (_, i) => placeOf(i, how, style.coordinates));
   const along = (values: readonly number[]): Tensor =>
     sn.tensor(Float32Array.from(values), {

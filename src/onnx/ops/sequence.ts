@@ -43,9 +43,9 @@ function splitToSequence(call: Call): Value {
   const part = given === undefined ? 1 : numbers![0]!;
   const isList = given !== undefined && given.shape.length > 0;
   if (!isList && part < 1) call.fail(`parts of ${part} elements`);
-  const sizes = isList
-    ? numbers!
-    : Array.from({ length: Math.ceil(size / part) }, (_, i) => Math.min(part, size - i * part));
+  const count = isList ? numbers!.length : Math.ceil(size / part);
+  call.spend(count);
+  const sizes = isList ? numbers! : Array.from({ length: count }, (_, i) => Math.min(part, size - i * part));
   const parts = sn.split(x, sizes, axis);
   const isFlat = given === undefined && call.attributes.int('keepdims', 1) === 0;
   return Value.sequence(

@@ -81,7 +81,9 @@ function slice(call: Call): Tensor {
   const steps = call.numbers(4) ?? starts.map(() => 1);
   return axes.reduce((out, axis, i) => {
     const size = x.shape[axis]!;
-    const [step, first, last] = [steps[i]!, starts[i]!, ends[i]!];
+    const [step, first, last] = [steps[i], starts[i], ends[i]];
+    if (!step || first === undefined || last === undefined)
+      call.fail(`from ${first} to ${last} in steps of ${step}`);
     const absolute = (place: number): number => (place < 0 ? place + size : place);
     if (step > 0) {
       const start = Math.min(size, Math.max(0, absolute(first)));
@@ -106,8 +108,13 @@ function split(call: Call): Tensor[] {
   const x = call.tensor(0);
   const axis = call.axis(call.attributes.int('axis', 0), x.rank);
   const given = call.ints('split', 1);
-  if (given !== undefined) return sn.split(x, given, axis);
+  if (given !== undefined) {
+    call.spend(given.length);
+    return sn.split(x, given, axis);
+  }
   const parts = call.attributes.int('num_outputs', call.outputs.length);
+  if (!(parts >= 1)) call.fail(`parts x into ${parts}`);
+  call.spend(parts);
   const size = Math.ceil(x.shape[axis]! / parts);
   const sizes = Array.from({ length: parts }, (_, i) =>
     Math.max(0, Math.min(size, x.shape[axis]! - i * size)),

@@ -29,6 +29,7 @@ function angle(n: number, k: number, length: number): number {
 }
 
 interface Transform {
+  readonly call: Call;
   readonly length: number;
   readonly isInverse: boolean;
   readonly isOneSided: boolean;
@@ -36,11 +37,12 @@ interface Transform {
 
 /** The transform of the last axis of a complex signal (the imaginary part may be absent). */
 function transform(re: Tensor, im: Tensor | undefined, how: Transform): [re: Tensor, im: Tensor] {
-  const { length, isInverse, isOneSided } = how;
+  const { call, length, isInverse, isOneSided } = how;
   const present = re.shape.at(-1)!;
   const count = isOneSided && !isInverse ? Math.floor(length / 2) + 1 : length;
   const sign = isInverse ? 1 : -1;
   const rows = Math.min(present, length);
+  call.count(rows * call.count(count));
   const cut = (x: Tensor): Tensor => sn.narrow(x, -1, 0, rows);
   // Of a half spectrum each frequency stands for its mirror image too, but for the first and the middle one.
   const weight = (n: number): number => {
@@ -66,7 +68,7 @@ function dft(call: Call): Tensor {
   const last = sn.moveaxis(x, axis, -2);
   const isComplex = x.shape.at(-1) === 2;
   const im = isComplex ? sn.select(last, -1, 1) : undefined;
-  const [re, imaginary] = transform(sn.select(last, -1, 0), im, { length, isInverse, isOneSided });
+  const [re, imaginary] = transform(sn.select(last, -1, 0), im, { call, length, isInverse, isOneSided });
   const isReal = isInverse && isOneSided;
   const out = isReal ? sn.unsqueeze(re, re.rank) : sn.stack([re, imaginary], -1);
   return sn.moveaxis(out, -2, axis);
@@ -75,7 +77,7 @@ function dft(call: Call): Tensor {
 /** Transforms of overlapping frames, [batch, frames, frequencies, 2]. */
 function stft(call: Call): Tensor {
   const signal = call.tensor(0);
-  const step = call.number(1)!;
+  const step = call.needed(1);
   const window = call.optional(2);
   const length = call.number(3) ?? window?.size ?? call.fail('neither a window nor a frame length is given');
   const isOneSided = call.attributes.int('onesided', 1) === 1;
@@ -86,6 +88,7 @@ function stft(call: Call): Tensor {
     return window === undefined ? frames : sn.mul(frames, window);
   };
   const [re, im] = transform(part(0), isComplex ? part(1) : undefined, {
+    call,
     length,
     isInverse: false,
     isOneSided,
@@ -96,7 +99,7 @@ function stft(call: Call): Tensor {
 /** Σ aⱼ·cos(2πjn/N) with alternating signs. */
 function window(...terms: readonly number[]): Row {
   return hosted([17], [0], (call): Value => {
-    const size = call.number(0)!;
+    const size = call.count(call.needed(0));
     const period = call.attributes.int('periodic', 1) === 1 ? size : size - 1;
     const type = wantedType(call.attributes.int('output_datatype', 1));
     const data = emptyData(hostType(type), size);
@@ -113,7 +116,7 @@ function window(...terms: readonly number[]): Row {
 
 /** Triangular filters, evenly wide in mels, as a matrix [frequencies, filters]. */
 function melWeights(call: Call): Value {
-  const [count, length, rate, low, high] = [0, 1, 2, 3, 4].map((place) => call.number(place)!) as [
+  const [count, length, rate, low, high] = [0, 1, 2, 3, 4].map((place) => call.needed(place)) as [
     number,
     number,
     number,
@@ -122,6 +125,7 @@ function melWeights(call: Call): Value {
   ];
   const type = wantedType(call.attributes.int('output_datatype', 1));
   const bins = Math.floor(length / 2) + 1;
+  call.count(bins * call.count(count));
   const mel = (hertz: number): number => 2595 * Math.log10(1 + hertz / 700);
   const step = (mel(high) - mel(low)) / (count + 2);
   const edges = Array.from({ length: count + 2 }, (_, i) =>

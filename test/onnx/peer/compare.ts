@@ -12,7 +12,7 @@ import type { NodeCase } from './draw.ts';
 /** What a model gave: its results in order, or why there are none. */
 export type Outcome =
   | { readonly kind: 'results'; readonly results: readonly HostArray[] }
-  | { readonly kind: 'refused'; readonly reason: string };
+  | { readonly kind: 'refused'; readonly reason: string; readonly error: unknown };
 
 /** Runs a file in ONNX Runtime, as it is written: without rewriting of graphs. */
 export async function runPeer(file: Uint8Array, inputs: Arrays): Promise<Outcome> {
@@ -20,7 +20,7 @@ export async function runPeer(file: Uint8Array, inputs: Arrays): Promise<Outcome
     const results = await runInPeer(file, inputs, { graphOptimizationLevel: 'disabled' });
     return { kind: 'results', results: Object.values(results) };
   } catch (error) {
-    return { kind: 'refused', reason: String(error) };
+    return { kind: 'refused', reason: String(error), error };
   }
 }
 
@@ -34,7 +34,7 @@ export async function runOurs(file: Uint8Array, inputs: Arrays): Promise<Outcome
 }
 
 function refusal(error: unknown): Outcome {
-  return { kind: 'refused', reason: error instanceof Error ? (error.stack ?? '') : String(error) };
+  return { kind: 'refused', reason: error instanceof Error ? (error.stack ?? '') : String(error), error };
 }
 
 /** Runs a model that is loaded already: it may have run on other sizes before. */
