@@ -65,6 +65,8 @@ export interface Device {
   write(buffer: DeviceBuffer, bytes: Uint8Array): void;
   /** Waits for queued work and copies the first `bytes` of the buffer out. Rejects with the first failure since the last read. */
   read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array>;
+  /** The first `bytes` of the buffer as they lie there now, where that takes no waiting and nothing has failed: to be looked at, not kept. */
+  peek?(buffer: DeviceBuffer, bytes: number): Uint8Array | undefined;
   /** Makes a program ready; pipelines compile in parallel behind the queue. */
   load(program: Program, host?: HostFunctions): LoadedProgram;
   /** Waits until all queued work is done; rejects with its first failure. */

@@ -64,6 +64,11 @@ export class Failures {
         : reason;
   }
 
+  /** Whether nothing has failed so far: every value is what it should be. */
+  get none(): boolean {
+    return !this.lost && this.#pending.length === 0 && this.#reported === undefined;
+  }
+
   /** Throws E_DEVICE_LOST once the device is gone. */
   assertAlive(): void {
     if (this.#lost !== undefined) throw this.#lost;

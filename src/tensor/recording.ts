@@ -191,6 +191,11 @@ export function standing(handle: Handle): Handle {
   return trace === undefined || handle.trace !== undefined ? handle : trace.standIn(handle);
 }
 
+/** As `standing`, for those who only look: the function that is traced captures nothing by it. */
+export function seen(handle: Handle): Handle {
+  return state.trace?.met(handle) ?? handle;
+}
+
 /**
  * The handle that stands for this value where we are: itself, or inside a traced function the stand-in of a value from
  * outside. Throws E_STATE when the value is gone, or was made inside a traced function that has ended.

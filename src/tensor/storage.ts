@@ -12,6 +12,9 @@ import { Resident } from './resident.ts';
 /** Why the bytes are gone for good. */
 export type Lost = 'disposed' | 'donated' | 'overwritten';
 
+/** Bytes of a value that is still known after it was read. */
+const mostTaken = 4096;
+
 export class Storage {
   readonly dtype: DType;
   readonly shape: FixedShape;
@@ -19,6 +22,8 @@ export class Storage {
   readonly bytes: number;
   #host: Uint8Array | undefined;
   #resident: Resident | undefined = undefined;
+  /** What was read of a small value, to be shown. */
+  #taken: Uint8Array | undefined = undefined;
   #failure: unknown = undefined;
   /** A queued run owes the value. */
   #owed = false;
@@ -52,6 +57,19 @@ export class Storage {
   /** The packed bytes, where the host has them already. */
   get hostBytes(): Uint8Array | undefined {
     return this.#host;
+  }
+
+  /** The packed bytes, where they can be had without waiting: to be looked at, not kept. */
+  get seen(): Uint8Array | undefined {
+    if (this.#host !== undefined || this.#owed || this.#failure !== undefined) return this.#host;
+    const resident = this.#live();
+    if (resident === undefined || resident.device.lost) return this.#taken;
+    return resident.device.peek?.(resident.buffer, this.bytes) ?? this.#taken;
+  }
+
+  /** The device that has the value. */
+  get device(): string | undefined {
+    return this.#live()?.device.facts.name;
   }
 
   /** Why the value can no longer be read, if so. */
@@ -157,7 +175,9 @@ export class Storage {
       if (this.#failure !== undefined) throw this.#failure;
       if (this.#host !== undefined) return this.#host;
       const resident = this.#live()!;
-      return await resident.device.read(resident.buffer, this.bytes);
+      const bytes = await resident.device.read(resident.buffer, this.bytes);
+      if (bytes.length <= mostTaken) this.#taken = bytes;
+      return bytes;
     } finally {
       this.unpin();
     }
@@ -202,7 +222,7 @@ export class Storage {
 
   #freeIfDone(): void {
     if (this.#lost === undefined || this.#pins > 0 || this.#owed) return;
-    this.#host = undefined;
+    this.#host = this.#taken = undefined;
     const resident = this.#live();
     if (resident === undefined) return;
     this.#resident = undefined;

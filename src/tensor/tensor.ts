@@ -14,6 +14,8 @@ import { disposeHandle } from './memory.ts';
 import { nest, type NestedArray } from './nest.ts';
 import { readBytes } from './realise.ts';
 import { standing } from './recording.ts';
+import { offerFormatter } from './show/browser.ts';
+import { showInConsoles, tensorInLine } from './show/tensor.ts';
 import { gradOf, requireGrad, setGrad } from './slots.ts';
 
 /** What operations take where a tensor is expected: a number becomes a constant. */
@@ -29,6 +31,8 @@ export class Tensor {
 
   static {
     reveal = (tensor) => tensor.#handle;
+    showInConsoles(Tensor.prototype, reveal);
+    offerFormatter((value) => (value instanceof Tensor ? value.#handle : undefined));
   }
 
   /** Not for users: tensors are made by `tensor`, `zeros`, … and by operations. */
@@ -157,11 +161,9 @@ export class Tensor {
     this.dispose();
   }
 
-  /** `Tensor f32[2,3] (pending)`. */
+  /** One line: `Tensor f32[2,3] (pending)`, `Tensor f32[2] [0.1, 2]` where the values are at hand. Computes nothing. */
   toString(): string {
-    const { gone, storage } = this.#handle;
-    const place = gone ?? (storage === undefined ? 'pending' : storage.place);
-    return `Tensor ${showHandle(this.#handle)} (${place}${this.requiresGrad ? ', requires grad' : ''})`;
+    return tensorInLine(this.#handle);
   }
 
   /**

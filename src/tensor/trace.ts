@@ -56,6 +56,11 @@ export class Trace {
     return slot.standIn;
   }
 
+  /** The stand-in of a value from outside, where the function has met it. */
+  met(outside: Handle): Handle | undefined {
+    return this.#ofOutside.get(outside)?.standIn;
+  }
+
   /** The stand-in of an argument that is like this value. */
   argument(leaf: number, like: Handle): Handle {
     return this.#slot({ kind: 'argument', leaf }, like).standIn;

@@ -109,6 +109,10 @@ class InterpreterDevice implements Device {
     return taken;
   }
 
+  peek(buffer: DeviceBuffer, bytes: number): Uint8Array | undefined {
+    return this.#failure === undefined ? this.memoryOf(buffer).subarray(0, bytes) : undefined;
+  }
+
   load(program: Program, host: HostFunctions = {}): LoadedProgram {
     this.assertAlive();
     checkProgram(program, NAME, NAME);

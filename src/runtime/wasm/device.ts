@@ -119,6 +119,14 @@ export class WasmDevice implements Device {
     return taken;
   }
 
+  /** A run is over when it returns, so what lies in memory is what reads would give. */
+  peek(buffer: DeviceBuffer, bytes: number): Uint8Array | undefined {
+    const { failures, heap } = this.#engine;
+    if (!failures.none || bytes > buffer.bytes) return undefined;
+    const { slab, offset } = this.#place(buffer);
+    return heap.bytes.subarray(slab.gpu + offset, slab.gpu + offset + bytes);
+  }
+
   load(program: Program): LoadedProgram {
     this.#engine.failures.assertAlive();
     return loadProgram(this.#engine, program);
