@@ -40,6 +40,7 @@ export function placesOf(structure: Structure, place: Place = []): Place[] {
     case 'object':
       return structure.items.flatMap((item, i) => placesOf(item, [...place, structure.keys[i]!]));
     case 'setting':
+    case 'shared':
       return [];
     default:
       return structure satisfies never;

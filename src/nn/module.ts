@@ -2,6 +2,7 @@
 // Equinox (Kidger and Garcia, 2021): `grad`, `compile`, `treeMap` and optimizers take one whole and give one back, and what
 // is no tensor (sizes, rates, activations) is part of its structure. Properties must be public: a private field has no copy.
 
+import { TensorError } from '../errors.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { TreeNode } from '../tensor/tree.ts';
 
@@ -33,15 +34,21 @@ export interface Member {
 }
 
 /** Every module in a model, outer ones first; a module that stands at two places comes twice. */
-export function* modulesOf(model: unknown): Generator<Module> {
+export function* modulesOf(model: unknown, around: readonly object[] = []): Generator<Module> {
   if (typeof model !== 'object' || model === null || model instanceof Tensor) return;
   if (model instanceof Module) yield model;
   else if (!isPlain(model)) return;
-  for (const child of Object.values(model)) yield* modulesOf(child);
+  const inside = [...around, model];
+  for (const [key, child] of Object.entries(model)) yield* modulesOf(apart(child, key, inside), inside);
 }
 
 /** Every tensor of a model in order; a tensor that stands at two places comes twice. */
-export function* membersOf(model: unknown, name = '', buffer = false): Generator<Member> {
+export function* membersOf(
+  model: unknown,
+  name = '',
+  buffer = false,
+  around: readonly object[] = [],
+): Generator<Member> {
   if (model instanceof Tensor) {
     yield { name, tensor: model, buffer };
     return;
@@ -49,9 +56,17 @@ export function* membersOf(model: unknown, name = '', buffer = false): Generator
   if (typeof model !== 'object' || model === null) return;
   if (!(model instanceof Module) && !isPlain(model)) return;
   const state = new Set(model instanceof Module ? model.buffers() : []);
+  const inside = [...around, model];
   for (const [key, child] of Object.entries(model)) {
-    yield* membersOf(child, name === '' ? key : `${name}.${key}`, buffer || state.has(key));
+    const path = name === '' ? key : `${name}.${key}`;
+    yield* membersOf(apart(child, path, inside), path, buffer || state.has(key), inside);
   }
+}
+
+/** The child; throws E_VALUE where it is one of the objects that it lies in. */
+function apart(child: unknown, path: string, around: readonly object[]): unknown {
+  if (!around.includes(child as object)) return child;
+  throw new TensorError('E_VALUE', 'Module', `the model contains itself at ${path}`);
 }
 
 function isPlain(value: object): boolean {

@@ -5,7 +5,7 @@ import { sameShape } from '../ir/shape.ts';
 import { noGrad } from '../tensor/transform.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { cast } from '../tensor/ops/cast.ts';
-import type { Tensor } from '../tensor/tensor.ts';
+import { handleOf, type Tensor } from '../tensor/tensor.ts';
 import { membersOf } from './module.ts';
 
 /** Makes a tensor a parameter: a leaf that gradients are accumulated in. */
@@ -79,8 +79,9 @@ export interface LoadReport {
 }
 
 /**
- * Gives the tensors of a model the values of a dictionary, converted to their dtypes. Throws E_VALUE for names that are on
- * one side only and E_SHAPE for shapes that differ, listing all of them; the model then stays as it was.
+ * Gives the tensors of a model the values of a dictionary, converted to their dtypes. A tensor that stands at several places is
+ * there under any of its names, and stays one. Throws E_VALUE for names that are on one side only, and for two values of one
+ * tensor, and E_SHAPE for shapes that differ, listing all of them; the model then stays as it was.
  */
 export function loadStateDict(
   model: unknown,
@@ -89,7 +90,10 @@ export function loadStateDict(
 ): LoadReport {
   const op = 'loadStateDict';
   const members = byName(op, model);
-  const missing = [...members.keys()].filter((name) => !Object.hasOwn(values, name));
+  const given = new Set(
+    [...members].flatMap(([name, tensor]) => (Object.hasOwn(values, name) ? [tensor] : [])),
+  );
+  const missing = [...members].flatMap(([name, tensor]) => (given.has(tensor) ? [] : [name]));
   const unexpected = Object.keys(values).filter((name) => !members.has(name));
   if (options.strict !== false && missing.length + unexpected.length > 0) {
     const faults = [
@@ -104,10 +108,25 @@ export function loadStateDict(
     const shown = clashes.map(([name, tensor]) => `${name} is ${show(tensor)}, given ${show(values[name]!)}`);
     throw new TensorError('E_SHAPE', op, shown.join('; '));
   }
+  const taken = new Map<Tensor, string>();
+  for (const [name, tensor] of common) {
+    const other = taken.get(tensor);
+    taken.set(tensor, name);
+    if (other === undefined || !areKnownToDiffer(values[other]!, values[name]!)) continue;
+    const problem = `${name} and ${other} are one tensor of the model, and the dictionary has two values for it`;
+    throw new TensorError('E_VALUE', op, problem, 'one of the names only');
+  }
   noGrad(() => {
     for (const [name, tensor] of common) tensor.assign(cast(values[name]!, tensor.dtype));
   });
   return { missing, unexpected };
+}
+
+/** Whether the host has the elements of both, as of a file's, and they are not the same. */
+function areKnownToDiffer(a: Tensor, b: Tensor): boolean {
+  const [left, right] = [a, b].map((tensor) => handleOf(tensor).storage?.hostBytes);
+  if (left === undefined || right === undefined || a.dtype !== b.dtype) return false;
+  return left.some((byte, i) => byte !== right[i]);
 }
 
 function list(names: readonly string[]): string {

@@ -1,6 +1,7 @@
 // Trees: nested arrays and plain objects with tensors (and numbers, strings, …) at the leaves, as parameters and batches are
 // kept. A tree is flattened to its leaves and a structure that puts leaves back in place. Instances of
 // subclasses of `TreeNode` are trees as well: their tensors are leaves, and what else they hold are settings, part of the structure.
+// A tensor that such instances hold at several places is one leaf (tied weights), and stays one: it has one gradient, one step.
 
 import { TensorError } from '../errors.ts';
 import { expectFunction, silenced } from './expect.ts';
@@ -20,6 +21,8 @@ export type Tree<T> = T | readonly Tree<T>[] | { readonly [key: string]: Tree<T>
 /** The shape of a tree: what is left when the leaves are taken out. */
 export type Structure =
   | { readonly kind: 'leaf' }
+  /** The tensor of an earlier leaf, at another place of an instance. */
+  | { readonly kind: 'shared'; readonly leaf: number }
   | { readonly kind: 'array'; readonly items: readonly Structure[] }
   | {
       readonly kind: 'object';
@@ -47,11 +50,38 @@ export function step(key: number | string): string {
   return /^[^.[\]"]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
 }
 
-/** The leaves of a tree and its structure. Throws E_VALUE at objects that are no plain data, such as class instances. */
+/**
+ * The leaves of a tree and its structure. Throws E_VALUE at objects that are no plain data, such as class instances, and at trees
+ * that contain themselves.
+ */
 export function flatten(tree: unknown, op: string = 'tree'): Flat {
   const leaves: unknown[] = [];
   const paths: string[] = [];
+  const places = new Map<Tensor, number>();
+  /** What the walk is inside of. */
+  const around: unknown[] = [];
   const walk = (value: unknown, path: string, owned: boolean): Structure => {
+    if (typeof value !== 'object' || value === null || value instanceof Tensor) {
+      return walkLeaf(value, path, owned);
+    }
+    if (around.includes(value)) {
+      throw new TensorError('E_VALUE', op, `the tree contains itself${path === '' ? '' : ` at ${path}`}`);
+    }
+    around.push(value);
+    const structure = walkInside(value, path, owned);
+    around.pop();
+    return structure;
+  };
+  const walkLeaf = (value: unknown, path: string, owned: boolean): Structure => {
+    if (owned && !(value instanceof Tensor)) return { kind: 'setting', value };
+    const known = owned ? places.get(value as Tensor) : undefined;
+    if (known !== undefined) return { kind: 'shared', leaf: known };
+    if (owned) places.set(value as Tensor, leaves.length);
+    leaves.push(value);
+    paths.push(path);
+    return leaf;
+  };
+  const walkInside = (value: object, path: string, owned: boolean): Structure => {
     if (Array.isArray(value)) {
       return { kind: 'array', items: value.map((item, i) => walk(item, path + step(i), owned)) };
     }
@@ -67,29 +97,23 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
         prototype: Object.getPrototypeOf(value) as object,
       };
     }
-    if (typeof value === 'object' && value !== null && !(value instanceof Tensor)) {
-      const prototype: unknown = Object.getPrototypeOf(value);
-      const plain = prototype === Object.prototype || prototype === null;
-      if (!plain && owned) return { kind: 'setting', value };
-      if (!plain) {
-        silenced(value);
-        throw new TensorError(
-          'E_VALUE',
-          op,
-          `expects tensors in arrays and plain objects, got ${value.constructor.name}${path === '' ? '' : ` at ${path}`}`,
-        );
-      }
-      const entries = Object.entries(value);
-      return {
-        kind: 'object',
-        keys: entries.map(([key]) => key),
-        items: entries.map(([key, item]) => walk(item, path + step(key), owned)),
-      };
+    const prototype: unknown = Object.getPrototypeOf(value);
+    const plain = prototype === Object.prototype || prototype === null;
+    if (!plain && owned) return { kind: 'setting', value };
+    if (!plain) {
+      silenced(value);
+      throw new TensorError(
+        'E_VALUE',
+        op,
+        `expects tensors in arrays and plain objects, got ${value.constructor.name}${path === '' ? '' : ` at ${path}`}`,
+      );
     }
-    if (owned && !(value instanceof Tensor)) return { kind: 'setting', value };
-    leaves.push(value);
-    paths.push(path);
-    return leaf;
+    const entries = Object.entries(value);
+    return {
+      kind: 'object',
+      keys: entries.map(([key]) => key),
+      items: entries.map(([key, item]) => walk(item, path + step(key), owned)),
+    };
   };
   const structure = walk(tree, '', false);
   return { leaves, paths, structure };
@@ -98,20 +122,31 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
 /** The leaves of a tree that has this structure, settings included; undefined of any other value. */
 export function matchTree(structure: Structure, tree: unknown): unknown[] | undefined {
   const leaves: unknown[] = [];
-  return collect(structure, tree, false, leaves) ? leaves : undefined;
+  return collect(structure, tree, false, leaves, new Set()) ? leaves : undefined;
 }
 
-function collect(at: Structure, value: unknown, owned: boolean, leaves: unknown[]): boolean {
+/** `held`: the tensors of instances among the leaves so far. */
+function collect(
+  at: Structure,
+  value: unknown,
+  owned: boolean,
+  leaves: unknown[],
+  held: Set<unknown>,
+): boolean {
   switch (at.kind) {
     case 'leaf':
       if (!(value instanceof Tensor) && (owned || (typeof value === 'object' && value !== null)))
         return false;
+      if (owned && held.size === held.add(value).size) return false;
       leaves.push(value);
       return true;
+    case 'shared':
+      return owned && value === leaves[at.leaf];
     case 'array': {
       const { items } = at;
       if (!Array.isArray(value) || value.length !== items.length) return false;
-      for (let i = 0; i < items.length; i++) if (!collect(items[i]!, value[i], owned, leaves)) return false;
+      for (let i = 0; i < items.length; i++)
+        if (!collect(items[i]!, value[i], owned, leaves, held)) return false;
       return true;
     }
     case 'object': {
@@ -130,7 +165,7 @@ function collect(at: Structure, value: unknown, owned: boolean, leaves: unknown[
         if (key !== at.keys[i]) return false;
         if (alone.includes(key)) {
           if (item.kind !== 'setting' || !Object.is(field, item.value)) return false;
-        } else if (!collect(item, field, inside, leaves)) return false;
+        } else if (!collect(item, field, inside, leaves, held)) return false;
       }
       return true;
     }
@@ -148,6 +183,8 @@ export function unflatten(structure: Structure, leaves: readonly unknown[]): unk
     switch (at.kind) {
       case 'leaf':
         return leaves[next++];
+      case 'shared':
+        return leaves[at.leaf];
       case 'array':
         return at.items.map(build);
       case 'object': {
@@ -164,12 +201,14 @@ export function unflatten(structure: Structure, leaves: readonly unknown[]): unk
   return build(structure);
 }
 
-/** As text for people, and for comparing trees that may differ in settings: `Linear{w:*,b:*}`. */
-function showOutline(structure: Structure): string {
+/** As text for people, and for comparing trees that may differ in settings: `Tied{w:*,b:*,v:=.w}`. */
+function showOutline({ structure, paths }: Flat): string {
   const walk = (at: Structure): string | undefined => {
     switch (at.kind) {
       case 'leaf':
         return '*';
+      case 'shared':
+        return `=${paths[at.leaf]}`;
       case 'array':
         return `[${at.items.map((item) => walk(item) ?? '').join(',')}]`;
       case 'object': {
@@ -186,7 +225,7 @@ function showOutline(structure: Structure): string {
   return walk(structure) ?? '';
 }
 
-/** The tensors of a tree, in order. */
+/** The tensors of a tree, in order; one that modules share comes once. */
 export function treeLeaves(tree: unknown): Tensor[] {
   return flatten(tree).leaves.filter((value) => value instanceof Tensor);
 }
@@ -215,7 +254,7 @@ export function treeMap<T>(
 
 /** Throws E_VALUE, naming the first place where they differ, unless two trees have one structure, settings aside. */
 export function checkSameStructure(op: string, aName: string, a: Flat, bName: string, b: Flat): void {
-  const [aText, bText] = [showOutline(a.structure), showOutline(b.structure)];
+  const [aText, bText] = [showOutline(a), showOutline(b)];
   if (aText === bText) return;
   const at = a.paths.findIndex((path, i) => path !== b.paths[i]);
   const where =

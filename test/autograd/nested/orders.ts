@@ -62,7 +62,10 @@ export const secondOrders: Readonly<Record<string, Derive>> = {
     return gradients(product, leaves);
   },
   'backward of grad': (f, xs, d) => byBackward((at) => inner(byGrad(f)(at), d))(xs),
-  // H·d = ∂/∂u (H·u)ᵀd, for a symmetric H: the vjp of a pullback in its seed.
+};
+
+/** Hᵀ·d = ∂/∂u (H·u)ᵀd, which is H·d where the function is smooth. */
+export const transposedOrders: Readonly<Record<string, Derive>> = {
   'grad of a pullback in its seed': (f, xs, d) => {
     const pulled = (u: Many): Many => vjp((at: Many) => byGrad(f)(at), xs).vjp(u as never)[0];
     return byGrad((u) => inner(pulled(u), d))(d.map((each) => zeros(each.shape, { dtype: each.dtype })));

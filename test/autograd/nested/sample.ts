@@ -3,7 +3,7 @@
 // or be made inside of it by `full`, of which everything is known; derivatives must be the same.
 
 import { isFloat } from '../../../src/ir/dtype.ts';
-import type { Graph } from '../../../src/ir/graph.ts';
+import { topological } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret.ts';
 import { sizeOf, type FixedShape } from '../../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
@@ -25,7 +25,10 @@ export interface Sample {
   readonly call: (inputs: readonly Tensor[]) => readonly Tensor[];
   /** Whether the derivative is a choice, so that differences of the function say nothing of it. */
   readonly chosen?: boolean;
-  /** Whether something inside may have no derivative where the whole has one: (−1)^x times 0. The derivative may be NaN then. */
+  /**
+   * Whether something inside may have no derivative where the whole has one: NaN from (−1)^x times 0, or the branch that a selection
+   * takes at this point alone, as `where(x ≠ 0, x, 0)` does at 0.
+   */
   readonly mayBeUndefined?: boolean;
 }
 
@@ -74,29 +77,42 @@ function made(tensor: Tensor, point: HostArray, making: Making): Tensor {
   );
 }
 
-/** The graph of a function of these points. Those made inside leave their parameters unread. */
-function graphOf(
+/** A function of tensors as one of arrays. */
+export interface OnArrays {
+  (at: readonly HostArray[]): HostArray[];
+  /** Everything that is no float on the way: which way selections went, where maxima were. */
+  readonly branches: (at: readonly HostArray[]) => string;
+}
+
+/** A function as one of arrays like these; a point made inside leaves its parameters unread. */
+export function onArrays(
   fn: (inputs: readonly Tensor[]) => readonly Tensor[],
   points: readonly HostArray[],
-  making: Making,
-): (at: readonly HostArray[]) => HostArray[] {
-  const tensors = points.map(({ data, dtype, shape }) => fromHost(data as never, shape as FixedShape, dtype));
-  const { graph, inputs, results } = traceFunction(
-    ((...args: Tensor[]) => fn(args.map((arg, i) => made(arg, points[i]!, making)))) as never,
-    tensors,
-  );
+  making: Making = 'memory',
+): OnArrays {
+  const tensors = points.map(({ data, dtype, shape }) => fromHost(data, shape, dtype));
+  const inside = (...args: Tensor[]): readonly Tensor[] =>
+    fn(args.map((arg, i) => made(arg, points[i]!, making)));
+  const { graph, inputs, results } = traceFunction(inside as never, tensors);
   const leaves = inputs.map(({ origin }) => {
     if (origin.kind !== 'argument') throw new Error('a sample captures a tensor');
     return origin.leaf;
   });
-  return (at) => {
-    const values = leaves.map((leaf) => at[leaf]!);
-    const outputs = interpret(graph satisfies Graph, values.slice(0, graph.parameters.length));
+  const values = (at: readonly HostArray[]): HostArray[] => leaves.map((leaf) => at[leaf]!);
+  const parameters = (at: readonly HostArray[]): HostArray[] => values(at).slice(0, graph.parameters.length);
+  const discrete = topological(graph.outputs).filter(({ dtype }) => !isFloat(dtype));
+  const evaluated = (at: readonly HostArray[]): HostArray[] => {
+    const outputs = interpret(graph, parameters(at));
     return results.map((result) => {
       if (result.kind === 'static') throw new Error('a sample gives tensors only');
-      return result.kind === 'output' ? outputs[result.index]! : values[result.index]!;
+      return result.kind === 'output' ? outputs[result.index]! : values(at)[result.index]!;
     });
   };
+  const branches = (at: readonly HostArray[]): string =>
+    interpret({ ...graph, outputs: discrete }, parameters(at))
+      .map(({ data }) => data.join())
+      .join(';');
+  return Object.assign(evaluated, { branches });
 }
 
 /** What a function gives at a point. */
@@ -105,13 +121,5 @@ export function evaluate(
   points: readonly HostArray[],
   making: Making = 'memory',
 ): HostArray[] {
-  return graphOf(fn, points, making)(points);
-}
-
-/** A function as one of arrays, for many points of the same shapes. */
-export function onArrays(
-  fn: (inputs: readonly Tensor[]) => readonly Tensor[],
-  points: readonly HostArray[],
-): (at: readonly HostArray[]) => HostArray[] {
-  return graphOf(fn, points, 'memory');
+  return onArrays(fn, points, making)(points);
 }
