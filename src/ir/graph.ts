@@ -3,7 +3,7 @@
 
 import { infer, type TensorType } from './infer.ts';
 import type { Attrs, Op } from './ops.ts';
-import type { DType } from './dtype.ts';
+import { isFloat, isWide, type DType } from './dtype.ts';
 import { announce, onBehalf } from './origin.ts';
 import { fixedShape, sameShape, type FixedShape, type Shape } from './shape.ts';
 import { fromReal } from './value.ts';
@@ -51,7 +51,7 @@ export class GraphBuilder {
 
   /** The node of this op, checked by its type rule. Throws TensorError on a misfit. */
   add<K extends Op>(op: K, inputs: readonly Node[], attrs: Attrs<K>): NodeOf<K> {
-    const held = op === 'constant' ? (heldConstant(attrs as Attrs<'constant'>) as Attrs<K>) : attrs;
+    const held = heldAttrs(op, inputs, attrs);
     return this.#intern(op, inputs, held, hashValue(hashValue(inputs.length, op), held), undefined);
   }
 
@@ -89,15 +89,30 @@ export class GraphBuilder {
   }
 }
 
+/** The attributes with the number among them, if there is one, as the node's dtype holds it. */
+function heldAttrs<K extends Op>(op: K, inputs: readonly Node[], attrs: Attrs<K>): Attrs<K> {
+  if (op === 'constant') {
+    const { value, dtype } = attrs as Attrs<'constant'>;
+    return typeof value === 'bigint' ? attrs : { ...attrs, value: heldNumber(value, dtype) };
+  }
+  if (op === 'pad' && inputs[0] !== undefined)
+    return { ...attrs, value: heldPadding((attrs as Attrs<'pad'>).value, inputs[0].dtype) };
+  return attrs;
+}
+
 /**
- * 16-bit floats keep the value that the dtype can hold: kernels compute with them in registers of f32, in which 0.1 as it is
+ * A number as 16-bit floats and narrow integers hold it: kernels compute with these in registers of 32 bits, in which 0.1 as it is
  * written would be another number than the 0.1 that lies in memory or comes as a run-time scalar. Every target rounds literals
- * of f32 and f64 itself, and texts with 0.1 read better.
+ * of f32 and f64 itself, and texts with 0.1 read better. Numbers that no integer of the dtype is are for the verifier to refuse.
  */
-function heldConstant(attrs: Attrs<'constant'>): Attrs<'constant'> {
-  const { value, dtype } = attrs;
-  if (dtype !== 'f16' && dtype !== 'bf16') return attrs;
-  return { ...attrs, value: fromReal(dtype)(Number(value)) };
+function heldNumber(value: number, dtype: DType): number {
+  return dtype === 'f16' || dtype === 'bf16' ? Number(fromReal(dtype)(value)) : value;
+}
+
+/** Integers saturate, as the interpreter has it. */
+function heldPadding(value: number, dtype: DType): number {
+  if (isFloat(dtype)) return heldNumber(value, dtype);
+  return isWide(dtype) ? Math.trunc(value) : Number(fromReal(dtype)(value));
 }
 
 /** Nodes reachable from `roots`, inputs before users, in ascending id (recording) order. */

@@ -65,15 +65,16 @@ const movesOnly: ReadonlySet<Op> = new Set<Op>([
   ...(['floor', 'ceil', 'round', 'trunc', 'sign', 'stopGradient', 'customVjp', 'argReduce'] as const),
 ]);
 
-const folds: ReadonlySet<Op> = new Set<Op>(['reduce', 'scan', 'dot', 'conv', 'scatter', 'accumulate']);
+const folds: ReadonlySet<Op> = new Set<Op>(['reduce', 'scan', 'dot', 'conv', 'scatter', 'accumulate', 'fma']);
 
 /**
- * Throws Unfit where the order of a fold would show by overflow on the way: devices fold in trees of their own. And padding of a
+ * Throws Unfit where the order of a fold would show by overflow on the way: devices fold in trees of their own, and some have no
+ * fused product. And padding of a
  * convolution may count as zeros or not at all, which shows beside weights that are not finite.
  */
 function checkOrderless(node: Node, inputs: readonly HostArray[]): void {
   if (!folds.has(node.op)) return;
-  const largest = node.op === 'dot' || node.op === 'conv' ? 1e12 : 1e30;
+  const largest = node.op === 'dot' || node.op === 'conv' || node.op === 'fma' ? 1e12 : 1e30;
   const isProduct =
     ((node.op === 'reduce' || node.op === 'scan') && node.attrs.monoid === 'prod') ||
     (node.op === 'scatter' && node.attrs.mode === 'mul');

@@ -7,7 +7,7 @@ import { checkList, normalizeAxes, normalizeAxis } from '../../ir/shape.ts';
 import { expectNumber } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import { iota } from './formula.ts';
-import { apply, checkRank, show } from './operand.ts';
+import { apply, checkHeld, checkRank, show } from './operand.ts';
 import { diagonalOf, padConstant, concat, sliceAxis } from './layout.ts';
 
 function reversed(b: GraphBuilder, x: Node, axis: number): Node {
@@ -72,6 +72,7 @@ export function pad(
   checkList('pad', 'pairs', pads);
   pads.forEach((pair) => checkList('pad', 'each pair', pair));
   expectNumber('pad', 'the value', value);
+  checkHeld('pad', value, x.dtype);
   if (!['constant', 'reflect', 'replicate', 'circular'].includes(mode)) {
     const problem = `unknown mode ${showValue(mode)}`;
     throw new TensorError('E_VALUE', 'pad', problem, "'constant', 'reflect', 'replicate' or 'circular'");

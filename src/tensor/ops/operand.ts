@@ -89,14 +89,17 @@ export function operandType(op: string, values: readonly TensorLike[], domain: D
   return common;
 }
 
+/** Throws E_VALUE where an integer dtype cannot hold a number. */
+export function checkHeld(op: string, value: number | boolean, dtype: DType): void {
+  if (isFloat(dtype) || dtype === 'bool') return;
+  const [low, high] = integerRange(dtype);
+  if (Number.isInteger(Number(value)) && BigInt(value) >= low && BigInt(value) <= high) return;
+  throw new TensorError('E_VALUE', op, `${value} is not a value of ${dtype}`);
+}
+
 /** A JavaScript number or boolean as a constant; an integer dtype must be able to hold it. */
 function plain(op: string, b: GraphBuilder, value: number | boolean, dtype: DType): Node {
-  if (!isFloat(dtype) && dtype !== 'bool') {
-    const [low, high] = integerRange(dtype);
-    if (!Number.isInteger(Number(value)) || BigInt(value) < low || BigInt(value) > high) {
-      throw new TensorError('E_VALUE', op, `${value} is not a value of ${dtype}`);
-    }
-  }
+  checkHeld(op, value, dtype);
   if (dtype === 'bool') return constant(b, Number(value !== 0 && value !== false), dtype);
   return constant(b, Number(value), dtype);
 }
