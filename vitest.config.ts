@@ -1,7 +1,17 @@
+import { fileURLToPath } from 'node:url';
 import type { ViteUserConfig } from 'vitest/config';
+
+const source = (path: string): string => `${fileURLToPath(new URL('src/', import.meta.url))}${path}`;
 
 // Forks, not threads: stopping a worker thread with GPU work in flight aborts the whole process in Dawn for Node.
 const config: ViteUserConfig = {
+  // The examples import the package as users do; here that is its source, as in tsconfig.json.
+  resolve: {
+    alias: [
+      { find: /^sinter$/, replacement: source('index.ts') },
+      { find: /^sinter\/(\w+)$/, replacement: source('$1/index.ts') },
+    ],
+  },
   test: {
     include: ['test/**/*.test.ts'],
     setupFiles: ['test/support/seed.ts'],

@@ -1,8 +1,8 @@
 // The whole idea on one screen: operations record, derivatives are graphs, a step compiles to a few fused kernels that can be
-// read. Run it with `npx tsx examples/00-idea.ts`; in a project of your own, import from 'sinter'.
+// read. Run it with `npx tsx examples/00-idea.ts`.
 
 import { pathToFileURL } from 'node:url';
-import * as sn from '../src/index.ts';
+import * as sn from 'sinter';
 
 type Params = { w: sn.Tensor; b: sn.Tensor };
 

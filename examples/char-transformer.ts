@@ -1,14 +1,12 @@
 // A small transformer learns to continue a text, character by character: layers of `sinter/nn`, an AdamW step of `sinter/optim`,
-// both compiled into one program. Run it with `npx tsx examples/char-transformer.ts [FILE]`; without a file it learns the essay
-// that comes with Sinter.
+// both compiled into one program. Run it with `npx tsx examples/char-transformer.ts [FILE]`; without a file it learns
+// Sinter's README.
 
 import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
-import * as sn from '../src/index.ts';
-import * as nn from '../src/nn/index.ts';
-import { adamW, warmupCosine, type OptimizerState } from '../src/optim/index.ts';
-import { Alphabet } from '../src/workloads/characters.ts';
-import { essay } from '../src/workloads/essay.ts';
+import * as sn from 'sinter';
+import * as nn from 'sinter/nn';
+import { adamW, warmupCosine, type OptimizerState } from 'sinter/optim';
 
 export interface TransformerSettings {
   readonly text: string;
@@ -58,13 +56,15 @@ export async function charTransformer(
 ): Promise<{ losses: number[]; written: string }> {
   const { text, context, batch, steps, rate, seed, length, say } = settings;
   sn.manualSeed(seed);
-  const alphabet = new Alphabet(text);
-  const numbers = sn.tensor(alphabet.encode(text));
+  // A character's number is its place among those that the text has.
+  const alphabet = [...new Set(text)].sort();
+  const encode = (part: string): Int32Array => Int32Array.from(part, (each) => alphabet.indexOf(each));
+  const numbers = sn.tensor(encode(text));
   const optimizer = adamW({ weightDecay: 0.05 });
   const schedule = warmupCosine({ lr: rate, warmup: steps / 10, tMax: steps, etaMin: rate / 10 });
-  let model = new Decoder(alphabet.size, settings);
+  let model = new Decoder(alphabet.length, settings);
   let state = optimizer.init(model);
-  say(`${nn.countParameters(model)} parameters, ${alphabet.size} characters`);
+  say(`${nn.countParameters(model)} parameters, ${alphabet.length} characters`);
 
   const step = sn.compile(
     (net: Decoder, before: OptimizerState, lr: sn.TensorLike) => {
@@ -95,18 +95,24 @@ export async function charTransformer(
     const logits = net.forward(tokens).flatten(0, 1).indexSelect(0, last);
     return logits.div(0.8).softmax().multinomial(1, { replacement: true });
   });
-  const written = [...alphabet.encode(text.slice(0, context))];
+  const written = [...encode(text.slice(0, context))];
   for (let i = 0; i < length; i++) {
     const seen = sn.tensor(Int32Array.from(written.slice(-context)), { shape: [1, context] });
     written.push(Number(await next(model, seen, sn.tensor([context - 1], { dtype: 'i32' })).item()));
   }
-  return { losses, written: alphabet.decode(written.slice(context)) };
+  return {
+    losses,
+    written: written
+      .slice(context)
+      .map((number) => alphabet[number])
+      .join(''),
+  };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const file = process.argv[2];
   const { written } = await charTransformer({
-    text: file === undefined ? essay : await readFile(file, 'utf8'),
+    text: await readFile(file ?? new URL('../README.md', import.meta.url), 'utf8'),
     layers: 2,
     width: 64,
     heads: 4,

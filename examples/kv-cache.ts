@@ -1,16 +1,8 @@
 // A transformer that writes one token at a time, for `npx sinter build examples/kv-cache.ts --out bundle`: the keys and values of the
 // tokens before are state, which stays on the device. A call gives the token and its position, and gets the scores of what comes next.
 
-import {
-  arange,
-  indexCopy,
-  le,
-  manualSeed,
-  scaledDotProductAttention,
-  zeros,
-  type Tensor,
-} from '../src/index.ts';
-import { Embedding, LayerNorm, Linear, Module, TransformerBlock } from '../src/nn/index.ts';
+import { arange, indexCopy, le, manualSeed, scaledDotProductAttention, zeros, type Tensor } from 'sinter';
+import { Embedding, LayerNorm, Linear, Module, TransformerBlock } from 'sinter/nn';
 
 const [vocabulary, width, heads, layers] = [96, 64, 4, 2];
 /** Tokens that a text may have; room for their keys and values is there from the beginning. */

@@ -5,10 +5,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import * as sn from '../src/index.ts';
-import { gunzip, readIdx } from '../src/io/index.ts';
-import * as nn from '../src/nn/index.ts';
-import { adam, type OptimizerState } from '../src/optim/index.ts';
+import * as sn from 'sinter';
+import { gunzip, readIdx } from 'sinter/io';
+import * as nn from 'sinter/nn';
+import { adam, type OptimizerState } from 'sinter/optim';
 
 export interface MnistSettings {
   readonly folder: string;

@@ -10,7 +10,7 @@ import type { Handle } from '../tensor/handle.ts';
 import { isOnnxFile, onnxPrograms } from './choice.ts';
 import { text, texts, UsageError, type Values } from './command.ts';
 import { readSizes } from './dims.ts';
-import { expectOwnTensors, loadModule, type Exports } from './program-file.ts';
+import { argumentsFor, declaredSizes, loadModule, type Exports } from './program-file.ts';
 
 export interface BuildSource {
   readonly points: readonly (EntryPoint | OpenPoint)[];
@@ -40,20 +40,6 @@ export async function buildSource(file: string, values: Values): Promise<BuildSo
   const sizes = combinations(new Map([...declared, ...given]));
   const points = await entryPoints(found, file, text(values, 'export'), sizes);
   return { points, names: namesOf(found), state: found['state'] };
-}
-
-/** The export `dims`: sizes, one or several, by name. */
-function declaredSizes(found: Exports, file: string): [string, readonly number[]][] {
-  const { dims = {} } = found;
-  const isSize = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
-  return Object.entries(dims as object).map(([name, value]) => {
-    const sizes: readonly unknown[] = Array.isArray(value) ? value : [value];
-    if (sizes.length === 0 || !sizes.every(isSize))
-      throw new UsageError(
-        `${file}: the sizes of ${name} are not whole numbers\n  try: export const dims = { ${name}: [1, 4] };`,
-      );
-    return [name, sizes as readonly number[]];
-  });
 }
 
 async function entryPoints(
@@ -102,16 +88,7 @@ function entryPoint(
   name: string,
   inputs: unknown,
 ): EntryPoint {
-  const own: unknown = Array.isArray(inputs)
-    ? inputs
-    : (inputs as Readonly<Record<string, unknown>> | undefined)?.[name];
-  if (!Array.isArray(own) || (Array.isArray(inputs) && names.length > 1)) {
-    const all = names.map((one) => `${one}: [zeros([8, 8])]`).join(', ');
-    throw new UsageError(
-      `${file}: there are no inputs for ${name}\n  try: export const inputs = { ${all} };`,
-    );
-  }
-  expectOwnTensors(own, file);
+  const own = argumentsFor(inputs, name, names, file);
   return { name: name === 'default' ? 'run' : name, fn: found[name] as EntryPoint['fn'], inputs: own };
 }
 

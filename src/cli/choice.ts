@@ -44,9 +44,9 @@ export const programOperand: NonNullable<Command['operand']> = {
 
 /** How help tells what FILE is. */
 export const programDetails: string =
-  'FILE is a module that exports a function (default, fn, or the one that --export names) and `inputs`, an array of\n' +
-  'arguments or a function that gives one; only their shapes count. TypeScript is read where Node or tsx can. It may be an\n' +
-  'ONNX model too.';
+  'FILE is a module that exports a function (default, fn, or the one that --export names) and `inputs`: arrays of arguments by\n' +
+  'name of the function (or one array), or a function that gives that; only their shapes count. TypeScript is read where\n' +
+  'Node or tsx can. It may be an ONNX model too.';
 
 /** The file's program for a target with these dtypes, or the workload. Throws UsageError where neither or both are given. */
 export async function chosenProgram(

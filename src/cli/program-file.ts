@@ -7,6 +7,7 @@ import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SinterError } from '../errors.ts';
 import { Tensor } from '../index.ts';
+import type { Sizes } from '../player/manifest.ts';
 import { UsageError } from './command.ts';
 
 /** What a file asks to be explained. */
@@ -23,7 +24,8 @@ const usual = ['default', 'fn', 'main', 'forward', 'step'];
 
 /**
  * Loads `file` and takes its export `name` (else `default`, `fn`, `main`, `forward`, `step`, or its only function), with the
- * export `inputs`: an array, or a function that gives one. Throws UsageError that says what the file exports.
+ * export `inputs`: arrays of arguments by name of the function, one array for the function that is chosen, or a function of the sizes
+ * in the export `dims` that gives either. An export `state` goes first, as in bundles. Throws UsageError that says what the file exports.
  */
 export async function programFile(file: string, name: string | undefined): Promise<FileProgram> {
   const found = await loadModule(file);
@@ -39,25 +41,64 @@ export async function programFile(file: string, name: string | undefined): Promi
         ? `${file} exports ${programs.length === 0 ? 'no function or tensor' : 'several functions'}`
         : `${file} exports no function or tensor '${name}'`;
     throw new UsageError(
-      `${problem}: it exports ${exported}\n  try: ${programs.length > 1 ? '--export NAME' : 'export const fn = (x) => …; export const inputs = [zeros([8, 8])];'}`,
+      `${problem}: it exports ${exported}\n  try: ${programs.length > 1 ? '--export NAME' : 'export const fn = (x) => …; export const inputs = { fn: [zeros([8, 8])] };'}`,
     );
   }
   const title = chosen === 'default' ? basename(file) : `${basename(file)}: ${chosen!}`;
-  if (subject instanceof Tensor) return { name: title, subject, args: [] };
-  return { name: title, subject: subject as FileProgram['subject'], args: await inputsOf(found, file) };
+  if (chosen === undefined || subject instanceof Tensor)
+    return { name: title, subject: subject as FileProgram['subject'], args: [] };
+  return {
+    name: title,
+    subject: subject as FileProgram['subject'],
+    args: await inputsOf(found, file, chosen),
+  };
 }
 
-async function inputsOf(found: Exports, file: string): Promise<readonly unknown[]> {
+async function inputsOf(found: Exports, file: string, name: string): Promise<readonly unknown[]> {
   const given = found['inputs'];
-  const inputs: unknown = typeof given === 'function' ? await (given as () => unknown)() : given;
-  if (inputs === undefined) return [];
-  if (!Array.isArray(inputs)) {
+  const state = found['state'] === undefined ? [] : [found['state']];
+  if (given === undefined) return state;
+  const sizes = Object.fromEntries(declaredSizes(found, file).map(([size, [first]]) => [size, first ?? 0]));
+  const inputs: unknown =
+    typeof given === 'function' ? await (given as (all: Sizes) => unknown)(sizes) : given;
+  return [...state, ...argumentsFor(inputs, name, [name], file)];
+}
+
+/**
+ * What a function called `name` gets of the export `inputs`: arrays by name of the function, or, where only one function is chosen, its
+ * array. Throws UsageError where there is none.
+ */
+export function argumentsFor(
+  inputs: unknown,
+  name: string,
+  chosen: readonly string[],
+  file: string,
+): readonly unknown[] {
+  const own: unknown = Array.isArray(inputs)
+    ? inputs
+    : (inputs as Readonly<Record<string, unknown>> | undefined)?.[name];
+  if (!Array.isArray(own) || (Array.isArray(inputs) && chosen.length > 1)) {
+    const all = chosen.map((one) => `${one}: [zeros([8, 8])]`).join(', ');
     throw new UsageError(
-      `${file}: inputs must be an array of arguments, or a function that gives one, got ${typeof inputs}`,
+      `${file}: there are no inputs for ${name}\n  try: export const inputs = { ${all} };`,
     );
   }
-  expectOwnTensors(inputs, file);
-  return inputs;
+  expectOwnTensors(own, file);
+  return own;
+}
+
+/** The export `dims`: sizes, one or several, by name. */
+export function declaredSizes(found: Exports, file: string): [string, readonly number[]][] {
+  const { dims = {} } = found;
+  const isSize = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+  return Object.entries(dims as object).map(([name, value]) => {
+    const sizes: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (sizes.length === 0 || !sizes.every(isSize))
+      throw new UsageError(
+        `${file}: the sizes of ${name} are not whole numbers\n  try: export const dims = { ${name}: [1, 4] };`,
+      );
+    return [name, sizes as readonly number[]];
+  });
 }
 
 /** Throws E_VALUE at tensors of another copy of Sinter, which this one cannot read. */

@@ -42,6 +42,12 @@ describe('a program of the user’s', () => {
     expect((JSON.parse(out) as Explained).kernels.map(({ kind }) => kind)).toEqual(['map']);
   });
 
+  test('takes the inputs and the state that build takes', async () => {
+    const { code, out } = await explain(fixture('../../aot/perceptron.ts'), '--export', 'predict', '--json');
+    expect(code).toBe(0);
+    expect((JSON.parse(out) as Explained).kernels.map(({ kind }) => kind)).toContain('dot');
+  });
+
   test.each([
     [['none.ts'], 'there is no file none.ts'],
     [['none.onnx'], 'there is no file none.onnx'],

@@ -62,15 +62,27 @@ describe('package.json', () => {
     expect(hooks.filter((hook) => hook in manifest.scripts)).toEqual([]);
   });
 
-  test('packs the documents and the build, and nothing else', () => {
+  test('packs the documents, the examples and the build, and nothing else', () => {
     const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=silent'];
     const report = execFileSync('npm', args, { cwd: root, encoding: 'utf8' });
     const [packed] = JSON.parse(report) as [{ readonly files: readonly { readonly path: string }[] }];
     const paths = packed.files.map(({ path }) => path);
     const texts = ['ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE', 'README.md'];
-    const documents = [...texts, ...filesUnder('docs', ''), 'package.json'];
+    const documents = [
+      ...texts,
+      ...filesUnder('docs', ''),
+      ...filesUnder('examples', ''),
+      'package.json',
+    ].sort();
     expect(paths.filter((path) => !path.startsWith('dist/')).sort()).toEqual(documents);
     expect(documents.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  test('has examples that import the package by its name, as they have to where it is installed', () => {
+    const foreign = filesUnder('examples', '.ts').flatMap((path) =>
+      [...readText(path).matchAll(/from '(\.\.[^']*)'/g)].map(([, from]) => `${path}: ${from}`),
+    );
+    expect(foreign).toEqual([]);
   });
 });
 
