@@ -1,5 +1,6 @@
 // What a specialisation of a compiled function depends on in its arguments: the structure of the tree, dtypes and shapes of its
-// tensors, and values that are neither tensors nor numbers. Compared anew at each call, so it compares without building anything.
+// tensors, and values that are neither tensors nor numbers. Whether tensors require gradients counts only where the function
+// asks (`Traced.asked`). Compared anew at each call, so it compares without building anything.
 
 import { TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
@@ -9,8 +10,6 @@ import { here } from './recording.ts';
 import { handleOf, Tensor } from './tensor.ts';
 import { matchTree, type Flat, type Structure } from './tree.ts';
 
-type History = 'none' | 'tracked' | 'leaf';
-
 /** What a leaf of the arguments has to be; a number may be any. */
 type Leaf =
   | {
@@ -18,7 +17,6 @@ type Leaf =
       readonly dtype: DType;
       readonly shape: FixedShape;
       readonly weak: boolean;
-      readonly history: History;
     }
   | { readonly kind: 'number' }
   | { readonly kind: 'static'; readonly value: unknown };
@@ -26,10 +24,6 @@ type Leaf =
 export interface Face {
   readonly structure: Structure;
   readonly leaves: readonly Leaf[];
-}
-
-function historyOf(handle: Handle): History {
-  return handle.leaf ? 'leaf' : handle.requiresGrad ? 'tracked' : 'none';
 }
 
 /** The handles behind the tensors among leaves. Throws E_STATE at one that is gone. */
@@ -43,7 +37,7 @@ export function faceOf(flat: Flat, handles: readonly (Handle | undefined)[]): Fa
     const handle = handles[i];
     if (handle !== undefined) {
       const { dtype, shape, weak } = handle;
-      return { kind: 'tensor', dtype, shape, weak, history: historyOf(handle) };
+      return { kind: 'tensor', dtype, shape, weak };
     }
     if (typeof value === 'number') return { kind: 'number' };
     if (typeof value === 'function' || typeof value === 'symbol') {
@@ -68,8 +62,7 @@ function isLike(expected: Leaf, value: unknown): boolean {
       return (
         handle.dtype === expected.dtype &&
         sameShape(handle.shape, expected.shape) &&
-        handle.weak === expected.weak &&
-        historyOf(handle) === expected.history
+        handle.weak === expected.weak
       );
     }
     case 'number':

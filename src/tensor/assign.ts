@@ -20,6 +20,7 @@ export function assignHandle(handle: Handle, value: Handle): void {
     throw new TensorError(code, 'assign', `${showHandle(at)} cannot take ${showHandle(source)}`);
   }
   const node = nodeFor(value);
+  at.trace?.asksLeaf(at);
   const tracks = source.requiresGrad && !at.leaf && gradEnabled();
   const cut = tracks || !source.requiresGrad ? node : (builder().add('stopGradient', [node], {}) as Node);
   if (!at.leaf) at.requiresGrad = tracks;
@@ -27,10 +28,11 @@ export function assignHandle(handle: Handle, value: Handle): void {
   reclaimSoon();
 }
 
-/** Moves `handle` on to a computed value of its type; a leaf stays one, any other handle loses its history. */
-export function takeValue(handle: Handle, value: Storage): void {
-  if (!handle.leaf) handle.requiresGrad = false;
-  moveOn(handle, freshParameter(value, value));
+/** Moves `handle` on to a computed value of its type; a leaf stays one, any other handle gets the history of `past`, or none. */
+export function takeValue(handle: Handle, value: Storage, past: Node | undefined): void {
+  const isTracked = !handle.leaf && past !== undefined;
+  if (!handle.leaf) handle.requiresGrad = isTracked;
+  moveOn(handle, isTracked ? past : freshParameter(value, value));
 }
 
 function moveOn(at: Handle, node: Node): void {

@@ -7,9 +7,10 @@ import { add, full } from '../ir/build.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import { sameShape, sizeOf } from '../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
+import { walkGradient } from './history.ts';
 import { storageOf } from './leaf.ts';
 import { builder, canonical, here, isSpent, leafOf, nodeFor, recordedHandle, settle } from './recording.ts';
-import { gradOf, setGrad } from './slots.ts';
+import { gradOf, requiresGrad, setGrad } from './slots.ts';
 
 /** The same value without history. */
 export function detached(handle: Handle): Handle {
@@ -26,7 +27,7 @@ export function backward(handle: Handle, seed: Handle | undefined, retainGraph: 
   const at = here(handle, 'backward');
   const root = nodeFor(handle);
   if (at.released) throwSpent(at);
-  if (!at.requiresGrad) {
+  if (!requiresGrad(at)) {
     throw new TensorError(
       'E_GRAD',
       'backward',
@@ -34,6 +35,7 @@ export function backward(handle: Handle, seed: Handle | undefined, retainGraph: 
       'requiresGrad_() on a leaf before computing with it',
     );
   }
+  at.trace?.goesBack(root);
   const start = seedNode('backward', at, seed);
   const leaves = leavesOf([root]);
   const gradients = cotangents(builder(), [root], [start], leaves);
@@ -102,15 +104,6 @@ export function leavesOf(roots: readonly Node[]): Node[] {
     return false;
   });
   return found;
-}
-
-/** Visits the nodes that gradients of `roots` flow to; `enter` says whether to go on below a node. */
-export function walkGradient(roots: readonly Node[], enter: (node: Node) => boolean): void {
-  const seen = new Set(roots);
-  for (const node of seen) {
-    if (node.op === 'stopGradient' || !enter(node)) continue;
-    for (const input of node.inputs) seen.add(input);
-  }
 }
 
 /** Throws E_STATE when a gradient needs a value that was given up since. */

@@ -19,6 +19,8 @@ export class Handle {
   readonly trace: Trace | undefined;
   /** None yet where nothing was recorded from a computed value: most results of compiled functions never need one. */
   #node: Node | undefined;
+  /** Gives the node of a value that a compiled function made, with its history, when something asks for it. */
+  #past: (() => Node) | undefined = undefined;
   /** The computed value; undefined while pending. */
   storage: Storage | undefined;
   requiresGrad = false;
@@ -53,16 +55,26 @@ export class Handle {
 
   /** Stands for the value in recorded graphs. */
   get node(): Node {
-    return (this.#node ??= freshParameter(this, this.storage));
+    if (this.#node === undefined) {
+      this.#node = this.#past?.() ?? freshParameter(this, this.storage);
+      this.#past = undefined;
+    }
+    return this.#node;
   }
 
   set node(node: Node) {
     this.#node = node;
+    this.#past = undefined;
+  }
+
+  /** A computed value gets a history: `past` makes its node when it is first asked for. */
+  remember(past: () => Node): void {
+    this.#past = past;
   }
 
   /** Whether it stands in graphs as a leaf, without a history. */
   get isParameter(): boolean {
-    return this.#node === undefined || this.#node.op === 'parameter';
+    return this.#node === undefined ? this.#past === undefined : this.#node.op === 'parameter';
   }
 }
 

@@ -8,12 +8,19 @@ import type { Node } from '../ir/graph.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
 import { storageOf } from './leaf.ts';
-import { addPending, bindLeaf, builder, canonical, here, settle } from './recording.ts';
+import { addPending, bindLeaf, builder, canonical, here, settle, standing } from './recording.ts';
+
+/** Whether gradients of a value lead anywhere, as far as it is known here. */
+export function requiresGrad(handle: Handle): boolean {
+  const at = standing(handle);
+  return at.requiresGrad && (at.trace === undefined || at.trace.requiresGrad(at));
+}
 
 /** Makes the value a leaf of its own, or cuts it off from gradients. */
 export function requireGrad(handle: Handle, on: boolean): void {
   const at = here(handle, 'requiresGrad_');
-  if (on === at.requiresGrad) return;
+  if (on === requiresGrad(at)) return;
+  at.trace?.asksLeaf(at);
   if (!on) {
     at.requiresGrad = false;
     at.leaf = false;

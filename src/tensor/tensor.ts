@@ -13,10 +13,9 @@ import { Handle, showHandle } from './handle.ts';
 import { disposeHandle } from './memory.ts';
 import { nest, type NestedArray } from './nest.ts';
 import { readBytes } from './realise.ts';
-import { standing } from './recording.ts';
 import { offerFormatter } from './show/browser.ts';
 import { showInConsoles, tensorInLine } from './show/tensor.ts';
-import { gradOf, requireGrad, setGrad } from './slots.ts';
+import { gradOf, requireGrad, requiresGrad, setGrad } from './slots.ts';
 
 /** What operations take where a tensor is expected: a number becomes a constant. */
 export type TensorLike = Tensor | number | boolean;
@@ -71,7 +70,7 @@ export class Tensor {
   }
 
   get requiresGrad(): boolean {
-    return standing(this.#handle).requiresGrad;
+    return requiresGrad(this.#handle);
   }
 
   /** Makes this tensor a leaf whose `grad` `backward` fills (or, with `false`, cuts it off from its history). */

@@ -30,7 +30,33 @@ export interface Effect {
 }
 
 /** A leaf of the result: a tensor, or a value that is the same at every call. */
-export type ResultLeaf = Source | { readonly kind: 'static'; readonly value: unknown };
+export type ResultLeaf =
+  | (Source & {
+      /** The function made it a leaf, which gradients end at. */
+      readonly leaf: boolean;
+      /** `backward` ran from it inside: its history is gone. */
+      readonly released: boolean;
+    })
+  | { readonly kind: 'static'; readonly value: unknown };
+
+/** What the function recorded, markers of autograd included, for derivatives of a call. */
+export interface Recorded {
+  readonly trace: Trace;
+  /** What each output of the graph came from. */
+  readonly outputs: readonly Node[];
+  /** The parameters, with their places among the inputs. */
+  readonly inputs: ReadonlyMap<Node, number>;
+  /** The run-time scalars, with their places. */
+  readonly scalars: ReadonlyMap<Node, number>;
+}
+
+/** A question about gradients that the function asked of something from outside, and the answer it got. */
+export interface Asked {
+  readonly origin: Origin;
+  /** Undefined where it was not asked. */
+  readonly requiresGrad: boolean | undefined;
+  readonly leaf: boolean | undefined;
+}
 
 export interface Traced {
   readonly graph: Graph;
@@ -47,8 +73,9 @@ export interface Traced {
   readonly gradsRead: readonly { readonly origin: Origin; readonly hadBefore: boolean }[];
   /** Groups of random words that each call draws. */
   readonly counts: bigint;
-  /** Some result depends differentiably on a tensor that requires gradients. */
-  readonly tracked: boolean;
+  /** The trace holds only while these answers are the same. */
+  readonly asked: readonly Asked[];
+  readonly recorded: Recorded;
 }
 
 /**
@@ -93,10 +120,11 @@ function finish(trace: Trace, result: Flat): Traced {
     outputs.set(node, index);
     return { kind: 'output', index };
   };
-  const results = result.leaves.map((leaf): ResultLeaf =>
-    leaf instanceof Tensor ? sourceOf(handleOf(leaf)) : { kind: 'static', value: leaf },
-  );
-  const tracked = result.leaves.some((leaf) => leaf instanceof Tensor && leaf.requiresGrad);
+  const results = result.leaves.map((leaf): ResultLeaf => {
+    if (!(leaf instanceof Tensor)) return { kind: 'static', value: leaf };
+    const at = here(handleOf(leaf), 'compile');
+    return { ...sourceOf(at), leaf: at.leaf && !trace.isInput(at.node), released: at.released };
+  });
   const effects = trace.slots.flatMap((slot) => effectsOf(slot, sourceOf));
 
   const skeleton = skeletonOf([...outputs.keys()], (node) => (node.op === 'parameter' ? node : undefined));
@@ -104,22 +132,27 @@ function finish(trace: Trace, result: Flat): Traced {
   const scalarOf = new Map(trace.scalars.map(({ origin, parameter }) => [parameter, origin]));
   const scalarIndices = new Set<number>();
   const scalars: ScalarOrigin[] = [];
+  const scalarPlaces = new Map<Node, number>();
   const order: number[] = [];
   skeleton.leaves.forEach((leaf, i) => {
     const scalar = scalarOf.get(leaf);
     const input = inputOf.get(leaf);
     if (scalar !== undefined) {
       scalarIndices.add(i);
-      scalars.push(scalar);
+      scalarPlaces.set(leaf, scalars.push(scalar) - 1);
     } else if (input !== undefined) order.push(input);
     else throw new SinterError('E_STATE', `compile: ${leaf.attrs.name} belongs to another traced function`);
   });
   // Parameters first, as the graph has them; inputs that are only handed through follow.
   const place = new Map<number, number>(order.map((input, i) => [input, i]));
-  const moved = (source: Source): Source => {
+  const moved = <S extends Source>(source: S): S => {
     if (source.kind === 'output') return source;
     if (!place.has(source.index)) place.set(source.index, order.push(source.index) - 1);
-    return { kind: 'input', index: place.get(source.index)! };
+    return { ...source, index: place.get(source.index)! };
+  };
+  const placed = (node: Node, input: number): readonly [Node, number][] => {
+    const at = place.get(input);
+    return at === undefined ? [] : [[node, at]];
   };
   return {
     graph,
@@ -136,7 +169,17 @@ function finish(trace: Trace, result: Flat): Traced {
       grad === undefined ? [] : [{ origin, hadBefore: grad.hadBefore }],
     ),
     counts: trace.counts,
-    tracked,
+    asked: trace.slots.flatMap(({ origin, asked, before }) => {
+      if (!asked.requiresGrad && !asked.leaf) return [];
+      const requiresGrad = asked.requiresGrad ? before.requiresGrad : undefined;
+      return [{ origin, requiresGrad, leaf: asked.leaf ? before.leaf : undefined }];
+    }),
+    recorded: {
+      trace,
+      outputs: [...outputs.keys()],
+      inputs: new Map([...inputOf].flatMap(([node, input]) => placed(node, input))),
+      scalars: scalarPlaces,
+    },
   };
 }
 

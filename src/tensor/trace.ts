@@ -2,12 +2,14 @@
 // are replaced by stand-ins when they are met; what the function assigns to them, or accumulates in their gradients, becomes
 // outputs that every call hands back. Random draws become run-time scalars.
 
-import type { DType } from '../ir/dtype.ts';
+import { TensorError } from '../errors.ts';
+import { isFloat, type DType } from '../ir/dtype.ts';
 import { GraphBuilder, type Node } from '../ir/graph.ts';
-import { Handle } from './handle.ts';
+import { Handle, showHandle } from './handle.ts';
 import type { RandomWords } from './generator.ts';
+import { isOpen, walkGradient } from './history.ts';
 import { freshParameter } from './leaf.ts';
-import { bindLeaf } from './recording.ts';
+import { bindLeaf, leafOf } from './recording.ts';
 
 /** Whose value a slot takes at each call: an argument (by its position among the leaves) or a captured tensor. */
 export type Origin =
@@ -25,6 +27,10 @@ export interface Slot {
   gradWritten: boolean;
   /** The gradient that the value had when it was met. */
   readonly outsideGrad: Handle | undefined;
+  /** What the value outside was when it was met. */
+  readonly before: { readonly requiresGrad: boolean; readonly leaf: boolean };
+  /** What the function asked about the value's gradients: the trace holds only while the answers are the same. */
+  asked: { requiresGrad: boolean; leaf: boolean };
 }
 
 /** Where a run-time scalar comes from. */
@@ -39,6 +45,9 @@ export class Trace {
   readonly scalars: { readonly origin: ScalarOrigin; readonly parameter: Node }[] = [];
   readonly #ofOutside = new Map<Handle, Slot>();
   readonly #ofStandIn = new Map<Handle, Slot>();
+  readonly #ofParameter = new Map<Node, Slot>();
+  /** The function takes gradients itself. */
+  differentiates = false;
   #seed: readonly [Node, Node] | undefined = undefined;
   #counts = 0n;
 
@@ -88,6 +97,52 @@ export class Trace {
     ];
   }
 
+  /** Whether the node stands for a value from outside. */
+  isInput(node: Node): boolean {
+    return this.#ofParameter.has(node);
+  }
+
+  /**
+   * Whether a value depends on something outside that requires gradients, or on a leaf made inside. Every stand-in of floats
+   * is recorded as if it did, so that one trace serves values that do and values that do not; a function that asks gets the
+   * truth, and a trace that holds for this answer only.
+   */
+  requiresGrad(value: Handle): boolean {
+    let found = false;
+    walkGradient([value.node], (node) => {
+      const slot = this.#ofParameter.get(node);
+      if (slot !== undefined) {
+        slot.asked.requiresGrad = true;
+        found ||= slot.before.requiresGrad;
+      } else found ||= isOpen(node) || leafOf(node) !== undefined;
+      return !found;
+    });
+    return found;
+  }
+
+  /** `backward` is about to start from here. Throws E_GRAD where gradients would flow on to something outside that is no leaf. */
+  goesBack(root: Node): void {
+    this.differentiates = true;
+    walkGradient([root], (node) => {
+      const slot = this.#ofParameter.get(node);
+      if (slot === undefined) return leafOf(node) === undefined;
+      slot.asked = { requiresGrad: true, leaf: true };
+      if (!slot.before.requiresGrad || slot.before.leaf) return false;
+      throw new TensorError(
+        'E_GRAD',
+        'backward',
+        `${showHandle(slot.standIn)} has a history outside of the compiled function, which is not there inside`,
+        'call backward outside, or pass a leaf or x.detach()',
+      );
+    });
+  }
+
+  /** What is recorded next depends on whether this stand-in is a leaf. */
+  asksLeaf(standIn: Handle): void {
+    const slot = this.#ofStandIn.get(standIn);
+    if (slot !== undefined) slot.asked.leaf = true;
+  }
+
   /** The gradient slot of a stand-in is about to be read. */
   readGrad(standIn: Handle): void {
     const slot = this.#ofStandIn.get(standIn);
@@ -107,7 +162,7 @@ export class Trace {
   #slot(origin: Origin, like: Handle): Slot {
     const parameter = freshParameter(like);
     const standIn = new Handle(parameter, this);
-    standIn.requiresGrad = like.requiresGrad;
+    standIn.requiresGrad = isFloat(like.dtype);
     standIn.leaf = like.leaf;
     standIn.weak = like.weak;
     if (like.leaf) bindLeaf(parameter, standIn);
@@ -118,9 +173,12 @@ export class Trace {
       grad: undefined,
       gradWritten: false,
       outsideGrad: like.grad,
+      before: { requiresGrad: like.requiresGrad, leaf: like.leaf },
+      asked: { requiresGrad: false, leaf: false },
     };
     this.slots.push(slot);
     this.#ofStandIn.set(standIn, slot);
+    this.#ofParameter.set(parameter, slot);
     return slot;
   }
 

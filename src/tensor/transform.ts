@@ -8,12 +8,14 @@ import { showValue, TensorError } from '../errors.ts';
 import { add, distinct, full } from '../ir/build.ts';
 import { isFloat } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
-import { checkAlive, cut, leavesOf, seedNode, walkGradient } from './backward.ts';
+import { checkAlive, cut, leavesOf, seedNode } from './backward.ts';
 import { showHandle, type Handle } from './handle.ts';
 import { expectFunction, expectSynchronous, expectTensor } from './expect.ts';
+import { isOpen, walkGradient, withOpen } from './history.ts';
 import { asTensor, nodeOf } from './record.ts';
 import {
   builder,
+  currentTrace,
   dropPending,
   gradEnabled,
   isFree,
@@ -21,6 +23,7 @@ import {
   looseHandle,
   nodeFor,
   recordedHandle,
+  standing,
   withGrad,
 } from './recording.ts';
 import { handleOf, Tensor } from './tensor.ts';
@@ -28,9 +31,6 @@ import type { WithTensors } from './traceable.ts';
 import { checkSameStructure, flatten, unflatten, type Flat } from './tree.ts';
 
 export { traceFunction } from './trace-function.ts';
-
-/** Nodes that a derivative being taken right now is with respect to; what reaches them can be differentiated again. */
-const open = new Set<Node>();
 
 /** Runs `fn` without tracking gradients: what it records has no history. */
 export function noGrad<T>(fn: () => T): T {
@@ -167,11 +167,11 @@ export function gradients(
   const leaves = leavesOf(roots);
   const wrt = inputs.map((input) => {
     const handle = handleOf(input);
-    if (!handle.requiresGrad) {
+    if (!input.requiresGrad) {
       throw new TensorError('E_GRAD', 'gradients', `${showHandle(handle)} does not require gradients`);
     }
     // A leaf may stand in the history under the nodes of earlier moments.
-    const nodes = new Set(leaves.filter((node) => leafOf(node) === handle)).add(nodeFor(handle));
+    const nodes = new Set(leaves.filter((node) => leafOf(node) === standing(handle))).add(nodeFor(handle));
     return [...nodes];
   });
   const found = cotangents(builder(), roots, starts, wrt.flat());
@@ -200,9 +200,10 @@ function result(node: Node, untracked: Set<Node>): Tensor {
 /** Whether gradients of the node lead anywhere: to a leaf or to a derivative being taken. */
 function isTracked(root: Node, untracked: Set<Node> = new Set()): boolean {
   const visited: Node[] = [];
+  const trace = currentTrace();
   let found = false;
   walkGradient([root], (node) => {
-    found ||= leafOf(node) !== undefined || open.has(node);
+    found ||= leafOf(node) !== undefined || isOpen(node) || trace?.isInput(node) === true;
     if (found || untracked.has(node)) return false;
     visited.push(node);
     return true;
@@ -234,6 +235,8 @@ function pullback<A extends unknown[]>(
   args: A,
   chosen: readonly number[],
 ): Pullback {
+  const trace = currentTrace();
+  if (trace !== undefined) trace.differentiates = true;
   const wrt: Node[] = [];
   const flats = new Map<number, Flat>();
   const called = args.map((arg, i) => {
@@ -262,13 +265,7 @@ function pullback<A extends unknown[]>(
       }),
     );
   });
-  for (const node of wrt) open.add(node);
-  let output: unknown;
-  try {
-    output = withGrad(true, () => fn(...(called as A)));
-  } finally {
-    for (const node of wrt) open.delete(node);
-  }
+  const output = withOpen(wrt, () => withGrad(true, () => fn(...(called as A))));
   expectSynchronous(op, output);
   const pull: Pullback['pull'] = (outputs, seeds) => {
     const found = cotangents(builder(), outputs, seeds, wrt);
@@ -327,7 +324,7 @@ export function customVjp(
     const value = scoped('customVjp', false, () => fn(...args));
     const nodes = [value, ...args].map(nodeOf);
     const node = builder().add('customVjp', nodes, { rule: number }) as Node;
-    const tracked = gradEnabled() && args.some((arg) => arg.requiresGrad);
+    const tracked = gradEnabled() && args.some((arg) => standing(handleOf(arg)).requiresGrad);
     const inner: Handle = handleOf(value);
     dropPending(inner);
     return new Tensor(recordedHandle(tracked ? node : cut(node), tracked));

@@ -122,7 +122,10 @@ describe('a compiled function', () => {
       sum(state).backward();
     });
     step();
-    expect([await w.grad!.array(), await state.array(), state.requiresGrad]).toEqual([[6], [9], false]);
+    expect([await w.grad!.array(), await state.array(), state.requiresGrad]).toEqual([[6], [9], true]);
+    w.zeroGrad();
+    sum(mul(state, 2)).backward();
+    expect(await w.grad!.array()).toEqual([12]);
   });
 
   test('differentiates inside, and is differentiated from outside', async () => {
