@@ -5,15 +5,13 @@
 import { showValue, TensorError } from '../errors.ts';
 import { readBook, type Schedules } from '../tune/book.ts';
 import { schedulesFor, type TuneOptions } from '../tune/tune.ts';
-import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
-import { Compiled } from './compiled.ts';
+import { handlesOf } from './argument.ts';
 import type { FindSchedules } from './executable.ts';
 import { expectFunction, expectSynchronous } from './expect.ts';
-import type { Handle } from './handle.ts';
 import { asTensor } from './record.ts';
-import { currentTrace, gradEnabled } from './recording.ts';
+import { currentTrace } from './recording.ts';
+import { Specialisations } from './specialisations.ts';
 import type { CalledWith, Traceable } from './traceable.ts';
-import { traceFlat } from './trace-function.ts';
 import { flatten, unflatten, type Flat } from './tree.ts';
 
 export interface CompileFunctionOptions {
@@ -24,13 +22,6 @@ export interface CompileFunctionOptions {
   readonly tune?: boolean | TuneOptions;
   /** Choices to use instead, as `measuredSchedules` gave them. They hold for the device they were measured on. */
   readonly schedules?: Schedules;
-}
-
-/** A trace that holds for arguments like those it was made for. */
-interface Specialisation {
-  readonly face: Face;
-  readonly gradEnabled: boolean;
-  readonly compiled: Compiled;
 }
 
 /**
@@ -44,54 +35,21 @@ export function compile<A extends unknown[], R>(
 ): (...args: Extract<CalledWith<A>, unknown[]>) => R {
   expectFunction('compile', fn);
   const donate = donated(options);
-  const find = findSchedules(options);
-  /** The most recently used first. */
-  const known: Specialisation[] = [];
   const callable = fn as unknown as (...args: never[]) => unknown;
+  const known = new Specialisations(callable, donate, findSchedules(options));
   return (...args) => {
     for (const index of donate) {
       if (!(index in args))
         throw new TensorError('E_VALUE', 'compile', `there is no argument ${index} to donate`);
     }
-    const isTraced = currentTrace() !== undefined;
-    const recalled = isTraced ? undefined : recall(known, args);
-    if (recalled !== undefined) return recalled.compiled.call(recalled.leaves, recalled.handles) as R;
-    const flat = flatten(args, 'compile');
-    const handles = handlesOf(flat.leaves);
-    if (isTraced) return inlined(callable, flat) as R;
-    const made = specialise(callable, flat, handles, donate, find);
-    known.unshift(made);
-    return made.compiled.call(flat.leaves, handles) as R;
+    if (currentTrace() !== undefined) {
+      const flat = flatten(args, 'compile');
+      handlesOf(flat.leaves);
+      return inlined(callable, flat) as R;
+    }
+    const { compiled, leaves, handles } = known.recall(args) ?? known.add(args, flatten(args, 'compile'));
+    return compiled.call(leaves, handles) as R;
   };
-}
-
-/** What these arguments were compiled to, with their leaves, if they were; it becomes the most recently used. */
-function recall(
-  known: Specialisation[],
-  args: readonly unknown[],
-): { compiled: Compiled; leaves: unknown[]; handles: (Handle | undefined)[] } | undefined {
-  for (let i = 0; i < known.length; i++) {
-    const found = known[i]!;
-    const leaves = found.gradEnabled === gradEnabled() ? leavesLike(found.face, args) : undefined;
-    if (leaves === undefined) continue;
-    const handles = handlesOf(leaves);
-    if (!found.compiled.holds(handles)) continue;
-    if (i > 0) known.unshift(...known.splice(i, 1));
-    return { compiled: found.compiled, leaves, handles };
-  }
-  return undefined;
-}
-
-function specialise(
-  fn: (...args: never[]) => unknown,
-  flat: Flat,
-  handles: readonly (Handle | undefined)[],
-  donate: ReadonlySet<number>,
-  find: FindSchedules | undefined,
-): Specialisation {
-  const face = faceOf(flat, handles);
-  const donated = flat.leaves.flatMap((_, leaf) => (isDonated(flat, leaf, donate) ? [leaf] : []));
-  return { face, gradEnabled: gradEnabled(), compiled: new Compiled(traceFlat(fn, flat), donated, find) };
 }
 
 function donated({ donate = [] }: CompileFunctionOptions): Set<number> {
@@ -124,10 +82,4 @@ function inlined(fn: (...args: never[]) => unknown, flat: Pick<Flat, 'structure'
   const result = fn(...(unflatten(flat.structure, leaves) as never[]));
   expectSynchronous('compile', result);
   return result;
-}
-
-/** Whether a leaf of the arguments belongs to a donated one. */
-function isDonated(flat: Flat, leaf: number, donate: ReadonlySet<number>): boolean {
-  const argument = /^\[(\d+)\]/.exec(flat.paths[leaf]!)?.[1];
-  return argument !== undefined && donate.has(Number(argument));
 }

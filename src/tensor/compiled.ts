@@ -3,6 +3,7 @@
 // derivative reads.
 
 import type { Node } from '../ir/graph.ts';
+import { showValue } from '../errors.ts';
 import { showShape } from '../ir/shape.ts';
 import { takeValue } from './assign.ts';
 import { Executable, type FindSchedules } from './executable.ts';
@@ -14,6 +15,7 @@ import { readByPending, reclaimSoon } from './memory.ts';
 import { keeping, pastOf, reachOf, type Reach } from './past.ts';
 import { flushAll, realise } from './realise.ts';
 import { gradEnabled, here, leafHandle, nodeFor, settle } from './recording.ts';
+import { sameSkeleton } from './skeleton.ts';
 import { requireGrad } from './slots.ts';
 import { Storage } from './storage.ts';
 import { Tensor } from './tensor.ts';
@@ -38,17 +40,51 @@ export class Compiled {
   #isAsked = false;
   #keeping: { readonly executable: Executable; readonly kept: readonly Node[] } | undefined = undefined;
 
-  /** `donated` are leaves of the arguments. */
-  constructor(traced: Traced, donated: readonly number[], find: FindSchedules | undefined) {
+  /** `donated` are leaves of the arguments. Where one of `others` runs the same graph, its program is shared. */
+  constructor(
+    traced: Traced,
+    donated: readonly number[],
+    find: FindSchedules | undefined,
+    others: readonly Compiled[] = [],
+  ) {
     this.traced = traced;
     this.#donated = donated;
     this.#find = find;
-    this.executable = new Executable(traced.graph, optionsOf(traced, traced.graph.outputs, donated), find);
+    const options = optionsOf(traced, traced.graph.outputs, donated);
+    const same = others.find((other) => runsSame(other, traced, options));
+    this.executable = same?.executable ?? new Executable(traced.graph, options, find);
   }
 
-  /** Whether the trace holds for these values: what it asked of gradients has the same answers. */
+  /** The programs it may run. */
+  executables(): Executable[] {
+    return this.#keeping === undefined ? [this.executable] : [this.executable, this.#keeping.executable];
+  }
+
+  /** Why the trace does not hold; undefined when it does. */
+  whyNot(handles: Handles): string | undefined {
+    const { gradsRead, asked, recorded } = this.traced;
+    const isOther = gradsRead.find(
+      ({ origin, hadBefore }) => (outside(origin, handles).grad !== undefined) !== hadBefore,
+    );
+    if (isOther !== undefined)
+      return `a gradient that it reads ${isOther.hadBefore ? 'is gone' : 'is there'}`;
+    const changed = recorded.trace.readings.changed();
+    if (changed !== undefined) {
+      const { holder, key, value } = changed;
+      const kind = holder.constructor.name;
+      return `${String(key)} of ${kind === 'Object' ? 'an object' : `a ${kind}`} that it captures is not ${showValue(value)} any more`;
+    }
+    const other = asked.find(({ origin, requiresGrad = outside(origin, handles).requiresGrad, leaf }) => {
+      const handle = outside(origin, handles);
+      return handle.requiresGrad !== requiresGrad || (leaf !== undefined && handle.leaf !== leaf);
+    });
+    if (other !== undefined) return 'whether a tensor requires gradients, which it asks, has changed';
+    return this.holds(handles) ? undefined : 'an object that it captures has other properties';
+  }
+
+  /** Whether the trace holds now, for these values: what it asked of gradients and read of layers is as it was. */
   holds(handles: Handles): boolean {
-    const { gradsRead, asked } = this.traced;
+    const { gradsRead, asked, recorded } = this.traced;
     for (const { origin, hadBefore } of gradsRead) {
       if ((outside(origin, handles).grad !== undefined) !== hadBefore) return false;
     }
@@ -57,7 +93,7 @@ export class Compiled {
       if (requiresGrad !== undefined && handle.requiresGrad !== requiresGrad) return false;
       if (leaf !== undefined && handle.leaf !== leaf) return false;
     }
-    return true;
+    return recorded.trace.readings.hold();
   }
 
   call(leaves: readonly unknown[], handles: Handles): unknown {
@@ -172,6 +208,19 @@ function marked(handle: Handle, { leaf, released }: Extract<ResultLeaf, Source>)
     settle(handle);
   }
   return handle;
+}
+
+/** Whether a compiled function runs this very graph already: traces may differ in what does not reach their programs. */
+function runsSame(other: Compiled, traced: Traced, { donate }: ReturnType<typeof optionsOf>): boolean {
+  const pairs = other.executable.options.donate ?? new Map<number, number>();
+  const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+    a.length === b.length && a.every((item, i) => Object.is(item, b[i]));
+  return (
+    sameSkeleton(other.traced.skeleton, traced.skeleton) &&
+    same(other.traced.skeleton.literals, traced.skeleton.literals) &&
+    same([...other.traced.scalarIndices], [...traced.scalarIndices]) &&
+    same([...pairs].flat(), [...donate].flat())
+  );
 }
 
 /** Pairs each donated input with an output of its type, each used once. */

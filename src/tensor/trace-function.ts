@@ -7,7 +7,7 @@ import { expectSynchronous } from './expect.ts';
 import type { Handle } from './handle.ts';
 import { handleOf, Tensor } from './tensor.ts';
 import { here, withTrace } from './recording.ts';
-import { graphOf, skeletonOf } from './skeleton.ts';
+import { graphOf, skeletonOf, type Skeleton } from './skeleton.ts';
 import { Trace, type Origin, type ScalarOrigin, type Slot } from './trace.ts';
 import { flatten, unflatten, type Flat, type Structure } from './tree.ts';
 
@@ -76,6 +76,8 @@ export interface Traced {
   /** The trace holds only while these answers are the same. */
   readonly asked: readonly Asked[];
   readonly recorded: Recorded;
+  /** The structure of the graph. */
+  readonly skeleton: Skeleton<Node>;
 }
 
 /**
@@ -169,6 +171,7 @@ function finish(trace: Trace, result: Flat): Traced {
       grad === undefined ? [] : [{ origin, hadBefore: grad.hadBefore }],
     ),
     counts: trace.counts,
+    skeleton,
     asked: trace.slots.flatMap(({ origin, asked, before }) => {
       if (!asked.requiresGrad && !asked.leaf) return [];
       const requiresGrad = asked.requiresGrad ? before.requiresGrad : undefined;

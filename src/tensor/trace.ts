@@ -10,6 +10,8 @@ import type { RandomWords } from './generator.ts';
 import { isOpen, walkGradient } from './history.ts';
 import { freshParameter } from './leaf.ts';
 import { bindLeaf, leafOf } from './recording.ts';
+import { handleOf, Tensor } from './tensor.ts';
+import { Readings } from './watch.ts';
 
 /** Whose value a slot takes at each call: an argument (by its position among the leaves) or a captured tensor. */
 export type Origin =
@@ -46,6 +48,8 @@ export class Trace {
   readonly #ofOutside = new Map<Handle, Slot>();
   readonly #ofStandIn = new Map<Handle, Slot>();
   readonly #ofParameter = new Map<Node, Slot>();
+  /** What it has read of objects that it captured. */
+  readonly readings: Readings = new Readings();
   /** The function takes gradients itself. */
   differentiates = false;
   #seed: readonly [Node, Node] | undefined = undefined;
@@ -95,6 +99,11 @@ export class Trace {
       this.#scalar({ kind: 'counter', offset, high: false }, 'u32'),
       this.#scalar({ kind: 'counter', offset, high: true }, 'u32'),
     ];
+  }
+
+  /** Whether the function made the value: its own tensors, and those that stand in for others. */
+  isOwn(value: unknown): boolean {
+    return value instanceof Tensor && handleOf(value).trace === this;
   }
 
   /** Whether the node stands for a value from outside. */

@@ -5,10 +5,16 @@
 
 import { TensorError } from '../errors.ts';
 import { expectFunction, silenced } from './expect.ts';
+import { currentTrace } from './recording.ts';
 import { Tensor } from './tensor.ts';
+import { unwatched, watched } from './watch.ts';
 
 /** The base of classes whose instances are trees, as layers of a network are. */
 export abstract class TreeNode {
+  constructor() {
+    return watched(this);
+  }
+
   /** Names of properties to leave alone: state that is neither differentiated nor handed through. */
   buffers(): readonly string[] {
     return [];
@@ -87,7 +93,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
     }
     if (value instanceof TreeNode) {
       const alone = new Set(value.buffers());
-      const entries = Object.entries(value);
+      const entries = Object.entries(unwatched(value));
       return {
         kind: 'object',
         keys: entries.map(([key]) => key),
@@ -154,13 +160,14 @@ function collect(
       const prototype: unknown = Object.getPrototypeOf(value);
       const isPlain = prototype === Object.prototype || prototype === null;
       if (at.prototype === undefined ? !isPlain : prototype !== at.prototype) return false;
-      const keys = Object.keys(value);
+      const raw = unwatched(value);
+      const keys = Object.keys(raw);
       if (keys.length !== at.keys.length) return false;
       const alone = value instanceof TreeNode ? value.buffers() : none;
       const inside = owned || value instanceof TreeNode;
       for (let i = 0; i < keys.length; i++) {
         const key = keys[i]!;
-        const field = (value as Readonly<Record<string, unknown>>)[key];
+        const field = (raw as Readonly<Record<string, unknown>>)[key];
         const item = at.items[i]!;
         if (key !== at.keys[i]) return false;
         if (alone.includes(key)) {
@@ -190,7 +197,9 @@ export function unflatten(structure: Structure, leaves: readonly unknown[]): unk
       case 'object': {
         const entries = Object.fromEntries(at.keys.map((key, i) => [key, build(at.items[i]!)]));
         if (at.prototype === undefined) return entries;
-        return Object.assign(Object.create(at.prototype) as object, entries);
+        const copy = Object.assign(Object.create(at.prototype) as object, entries);
+        // Copies that a traced function is given are its own.
+        return currentTrace() === undefined ? watched(copy) : copy;
       }
       case 'setting':
         return at.value;
