@@ -46,7 +46,9 @@ function seenOf(of: Handle): { readonly elements?: Elements; readonly remarks: r
   const handle = seen(of);
   const gone = of.gone ?? handle.gone;
   if (gone !== undefined) return { remarks: [gone] };
-  const remarks = handle.requiresGrad ? ['requires grad'] : [];
+  // In a trace everything is recorded as if it did.
+  const requiresGrad = handle.trace === undefined ? handle.requiresGrad : handle.leaf;
+  const remarks = requiresGrad ? ['requires grad'] : [];
   const { dtype, shape, trace } = handle;
   const storage = handle.storage ?? storageOf(handle.node);
   if (storage === undefined) {
