@@ -91,6 +91,15 @@ export class CompilerBug extends SinterError {
   }
 }
 
+/** The error with a note on where it happened, if it is one of ours. */
+export function within(error: unknown, note: string): unknown {
+  if (!(error instanceof SinterError)) return error;
+  const before = error.message;
+  error.message = `${before}\n  ${note}`;
+  if (error.stack !== undefined) error.stack = error.stack.replace(before, () => error.message);
+  return error;
+}
+
 /** What came, in words for a message: `'abc'`, `undefined`, `[1,2]`, `a function`, `an object {min}`, `a Promise`. */
 export function showValue(value: unknown): string {
   if (typeof value === 'string') return value.length > 20 ? `'${value.slice(0, 20)}…'` : `'${value}'`;
@@ -103,11 +112,22 @@ export function showValue(value: unknown): string {
     );
     return `[${items.join(',')}${value.length > 6 ? ',…' : ''}]`;
   }
-  // Not String(value): what stands for a number refuses to become text.
-  if (value.toString !== Object.prototype.toString && !ArrayBuffer.isView(value)) return value.toString();
-  const kind = value.constructor?.name ?? 'Object';
+  const tells = typeof value.toString === 'function' && value.toString !== Object.prototype.toString;
+  if (tells && !ArrayBuffer.isView(value)) return described(value);
+  const kind = typeof value.constructor === 'function' ? value.constructor.name : 'Object';
   if (kind !== 'Object') return `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind}`;
   return `an object {${Object.keys(value).slice(0, 4).join(', ')}}`;
+}
+
+/** What an object says of itself, in at most 80 characters; its `toString` may be anything. */
+function described(value: object): string {
+  try {
+    // Not String(value): what stands for a number refuses to become text.
+    const told = String(value.toString());
+    return told.length > 80 ? `${told.slice(0, 80)}…` : told;
+  } catch {
+    return 'an object whose toString throws';
+  }
 }
 
 /** The first stack frame outside Sinter, as `\n  at file:line:column`; empty when none can be told apart. */

@@ -297,7 +297,7 @@ export {
 export type { Padding } from './tensor/ops/window.ts';
 
 // Reading between elements
-export { affineGrid, gridSample, type SampleOptions } from './tensor/ops/sample.ts';
+export { affineGrid, gridSample, type GridOptions, type SampleOptions } from './tensor/ops/sample.ts';
 
 // Attention
 export { scaledDotProductAttention, type AttentionOptions } from './tensor/ops/attention.ts';

@@ -1,12 +1,24 @@
 // gunzip through the platform's DecompressionStream, which browsers and Node both have.
 
 import { ParseError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 
 /** Bytes unpacked before giving up, unless the caller says otherwise. */
 const defaultLimit = 2 ** 31;
 
+export interface GunzipOptions {
+  /** Bytes unpacked before giving up; 2 GiB by default. */
+  readonly limit?: number;
+}
+
+const takesGunzip = arg.takes<typeof gunzip>(
+  ['the file', arg.bytes],
+  ['options', arg.options<GunzipOptions>({ limit: arg.notNegative })],
+);
+
 /** Unpacks gzipped bytes. Rejects with ParseError E_FORMAT when they are damaged or unpack to more than `limit` bytes. */
-export async function gunzip(bytes: Uint8Array, options: { limit?: number } = {}): Promise<Uint8Array> {
+export async function gunzip(bytes: Uint8Array, options: GunzipOptions = {}): Promise<Uint8Array> {
+  takesGunzip('gunzip', bytes, options);
   const limit = options.limit ?? defaultLimit;
   const source = new Blob([new Uint8Array(bytes)]).stream();
   const reader = source.pipeThrough(new DecompressionStream('gzip')).getReader();

@@ -1,7 +1,8 @@
 // Tensors as plain host data, which is what file formats are read into and written from, and the byte work the formats
 // share: sizes checked before anything is allocated, big-endian values turned, views made safe for typed arrays.
 
-import { TensorError } from '../errors.ts';
+import { showValue as showGiven, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import { checkShape, showShape } from '../ir/shape.ts';
 
@@ -11,6 +12,39 @@ export interface HostTensor {
   readonly shape: readonly number[];
   readonly data: Uint8Array;
 }
+
+/** A tensor as host data. */
+export const hostTensor: arg.Kind<HostTensor> = {
+  accepts: (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    'data' in value &&
+    arg.isBytes(value.data) &&
+    'dtype' in value &&
+    arg.dtype.accepts(value.dtype) &&
+    'shape' in value &&
+    arg.isNumberList(value.shape),
+  refuse(op, what, value): never {
+    const isTensor = typeof value === 'object' && value !== null && 'requiresGrad' in value;
+    const problem = `${what} must be { dtype, shape, data } with data in bytes, got ${showGiven(value)}`;
+    throw new TensorError('E_VALUE', op, problem, isTensor ? 'await toHostTensor(tensor)' : undefined);
+  },
+};
+
+/** Names and tensors, in the order given. Throws E_VALUE at anything else. */
+export function entriesOf(op: string, tensors: unknown): (readonly [string, HostTensor])[] {
+  const isIterable = typeof tensors === 'object' && tensors !== null && Symbol.iterator in tensors;
+  if (!isIterable || arg.isBytes(tensors)) {
+    const problem = `expects tensors by name, as a Map or pairs, got ${showGiven(tensors)}`;
+    throw new TensorError('E_VALUE', op, problem, 'Object.entries(…) of an object');
+  }
+  const entries = [...(tensors as Iterable<readonly [string, HostTensor]>)];
+  for (const entry of entries)
+    if (!pair.accepts(entry)) pair.refuse(op, 'a pair of a name and a tensor', entry);
+  return entries;
+}
+
+const pair = arg.tupleOf<readonly [string, HostTensor]>(arg.text, hostTensor);
 
 /** Bytes that a tensor takes; undefined when a size is no whole number or the total is past exact counting. */
 export function packedBytes(dtype: DType, shape: readonly number[]): number | undefined {

@@ -1,9 +1,10 @@
 // idx, the format of the MNIST files: two zero bytes, a type code, the rank, big-endian 32-bit sizes, big-endian values.
 
 import { ParseError, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import { showShape } from '../ir/shape.ts';
-import { checkHostTensor, packedBytes, packedView, swapEndian, type HostTensor } from './host.ts';
+import { checkHostTensor, hostTensor, packedBytes, packedView, swapEndian, type HostTensor } from './host.ts';
 
 const codes: ReadonlyMap<DType, number> = new Map([
   ['u8', 0x08],
@@ -14,8 +15,11 @@ const codes: ReadonlyMap<DType, number> = new Map([
   ['f64', 0x0e],
 ]);
 
+const takesReadIdx = arg.takes<typeof readIdx>(['the file', arg.bytes]);
+
 /** Reads an idx file (`gunzip` it first where it ends in .gz). Throws ParseError E_FORMAT. */
 export function readIdx(bytes: Uint8Array): HostTensor {
+  takesReadIdx('readIdx', bytes);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw broken('the file is gzipped: gunzip it first');
   if (bytes.length < 4) throw broken(`the file ends in the magic number, at byte ${bytes.length}`);
   if (bytes[0] !== 0 || bytes[1] !== 0) throw broken('byte 0: the file does not begin with two zero bytes');
@@ -37,8 +41,11 @@ export function readIdx(bytes: Uint8Array): HostTensor {
   return { dtype, shape, data: width === 1 ? data : swapEndian(data, width) };
 }
 
+const takesWriteIdx = arg.takes<typeof writeIdx>(['the tensor', hostTensor]);
+
 /** An idx file of `tensor`. Throws E_DTYPE for a dtype the format lacks, E_LIMIT for a rank or size it cannot hold. */
 export function writeIdx(tensor: HostTensor): Uint8Array {
+  takesWriteIdx('writeIdx', tensor);
   const { dtype, shape, data } = tensor;
   checkHostTensor('writeIdx', tensor);
   const code = codes.get(dtype);

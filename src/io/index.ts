@@ -1,6 +1,6 @@
 // `sinter/io`: file formats of tensors, read into and written from tensors or plain host data.
 
-export { gunzip } from './gzip.ts';
+export { gunzip, type GunzipOptions } from './gzip.ts';
 export type { HostTensor } from './host.ts';
 export { readIdx, writeIdx } from './idx.ts';
 export { readNpy, writeNpy } from './npy.ts';

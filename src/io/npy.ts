@@ -2,11 +2,13 @@
 // versions 1 to 3 in either byte and axis order; writes little-endian C-order.
 
 import { ParseError, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import { showShape } from '../ir/shape.ts';
 import {
   checkHostTensor,
   fromFortranOrder,
+  hostTensor,
   packedBytes,
   packedView,
   showValue,
@@ -33,8 +35,11 @@ const codes: Readonly<Record<DType, string | undefined>> = {
 };
 const dtypeOf = new Map(Object.entries(codes).map(([dtype, code]) => [code, dtype as DType]));
 
+const takesReadNpy = arg.takes<typeof readNpy>(['the file', arg.bytes]);
+
 /** Reads an npy file; data shares memory with `bytes` where order and alignment allow. Throws ParseError E_FORMAT. */
 export function readNpy(bytes: Uint8Array): HostTensor {
+  takesReadNpy('readNpy', bytes);
   const { text, begin, end } = locateHeader(bytes);
   const { dtype, bigEndian, fortran, shape } = readHeader(text, begin);
   const expected = packedBytes(dtype, shape);
@@ -49,8 +54,11 @@ export function readNpy(bytes: Uint8Array): HostTensor {
   return { dtype, shape, data };
 }
 
+const takesWriteNpy = arg.takes<typeof writeNpy>(['the tensor', hostTensor]);
+
 /** An npy file of `tensor`. Throws E_DTYPE for bf16, which NumPy does not have. */
 export function writeNpy(tensor: HostTensor): Uint8Array {
+  takesWriteNpy('writeNpy', tensor);
   const { dtype, shape, data } = tensor;
   checkHostTensor('writeNpy', tensor);
   const code = codes[dtype];

@@ -2,8 +2,9 @@
 // their CRC-32; writes stored ones.
 
 import { ParseError, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { gunzip } from './gzip.ts';
-import type { HostTensor } from './host.ts';
+import { entriesOf, type HostTensor } from './host.ts';
 import { readNpy, writeNpy } from './npy.ts';
 
 const signatures = { local: 0x04034b50, central: 0x02014b50, end: 0x06054b50 } as const;
@@ -24,8 +25,11 @@ interface Member {
   readonly at: number;
 }
 
+const takesReadNpz = arg.takes<typeof readNpz>(['the file', arg.bytes]);
+
 /** The arrays of an npz file by name. Data may share memory with `bytes`. Rejects with ParseError E_FORMAT. */
 export async function readNpz(bytes: Uint8Array): Promise<Map<string, HostTensor>> {
+  takesReadNpz('readNpz', bytes);
   const tensors = new Map<string, HostTensor>();
   for (const member of membersOf(bytes)) {
     const name = member.name.replace(/\.npy$/, '');
@@ -40,7 +44,7 @@ export function writeNpz(tensors: Iterable<readonly [string, HostTensor]>): Uint
   const parts: Uint8Array[] = [];
   const directory: Uint8Array[] = [];
   let at = 0;
-  for (const [name, tensor] of tensors) {
+  for (const [name, tensor] of entriesOf('writeNpz', tensors)) {
     const label = new TextEncoder().encode(`${name}.npy`);
     const content = writeNpy(tensor);
     if (label.length > 0xffff)

@@ -2,9 +2,10 @@
 // the bytes, end to end. Nothing in a file is trusted: a header that does not describe its bytes exactly is refused.
 
 import { ParseError, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import { showShape } from '../ir/shape.ts';
-import { checkHostTensor, packedBytes, packedView, showValue, type HostTensor } from './host.ts';
+import { checkHostTensor, entriesOf, packedBytes, packedView, showValue, type HostTensor } from './host.ts';
 
 /** A safetensors file's contents, tensors in the order of their bytes. */
 export interface Safetensors {
@@ -34,8 +35,11 @@ const prefix = 8;
 const maxHeader = 100_000_000;
 const metadataKey = '__metadata__';
 
+const takesReadSafetensors = arg.takes<typeof readSafetensors>(['the file', arg.bytes]);
+
 /** Reads a safetensors file. Data shares memory with `bytes` where alignment allows. Throws ParseError E_FORMAT. */
 export function readSafetensors(bytes: Uint8Array): Safetensors {
+  takesReadSafetensors('readSafetensors', bytes);
   const [header, start] = readHeader(bytes);
   const size = bytes.length - start;
   const placed: { name: string; dtype: DType; shape: readonly number[]; begin: number; end: number }[] = [];
@@ -68,7 +72,8 @@ export function writeSafetensors(
   tensors: Iterable<readonly [string, HostTensor]>,
   metadata: Readonly<Record<string, string>> = {},
 ): Uint8Array {
-  const sorted = [...tensors].sort(
+  if (!arg.texts.accepts(metadata)) arg.texts.refuse('writeSafetensors', 'the metadata', metadata);
+  const sorted = entriesOf('writeSafetensors', tensors).sort(
     ([a, x], [b, y]) => dtypeBytes(y.dtype) - dtypeBytes(x.dtype) || (a < b ? -1 : a > b ? 1 : 0),
   );
   return joinSafetensors(sorted, metadata);

@@ -1,41 +1,72 @@
 // Tensors from files and into files: the formats of this folder between bytes and tensors. Every dtype keeps its own bytes, so
 // f16 and bf16 pass unrounded.
 
-import { TensorError } from '../errors.ts';
+import { SinterError, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
+import { aTensor } from '../tensor/expect.ts';
 import { fromBytes } from '../tensor/record.ts';
 import { readBytes } from '../tensor/realise.ts';
 import { handleOf, type Tensor } from '../tensor/tensor.ts';
-import type { HostTensor } from './host.ts';
+import { checkHostTensor, hostTensor, type HostTensor } from './host.ts';
 import { readIdx } from './idx.ts';
 import { readNpy, writeNpy } from './npy.ts';
 import { readSafetensors, writeSafetensors, type Safetensors } from './safetensors.ts';
 
+const takesHost = arg.takes<typeof fromHostTensor>(['the tensor', hostTensor]);
+const takesTensor = arg.takes<typeof toHostTensor>(['the tensor', aTensor]);
+const takesBytes = arg.takes<typeof loadNpy>(['the file', arg.bytes]);
+
 /** A tensor of host data. The bytes are not copied: they must not change afterwards. */
-export function fromHostTensor({ dtype, shape, data }: HostTensor): Tensor {
-  return fromBytes(data, shape, dtype);
+export function fromHostTensor(tensor: HostTensor): Tensor {
+  takesHost('fromHostTensor', tensor);
+  checkHostTensor('fromHostTensor', tensor);
+  return fromBytes(tensor.data, tensor.shape, tensor.dtype);
 }
 
 /** The computed value of a tensor as host data, which may share memory with the tensor and must not be changed. */
 export async function toHostTensor(tensor: Tensor): Promise<HostTensor> {
+  takesTensor('toHostTensor', tensor);
   const { dtype, shape }: { dtype: DType; shape: readonly number[] } = tensor;
   return { dtype, shape, data: await readBytes(handleOf(tensor)) };
 }
+
+function readAlready(file: unknown): file is Safetensors {
+  return typeof file === 'object' && file !== null && 'tensors' in file && file.tensors instanceof Map;
+}
+
+const bytesOrRead: arg.Kind<Uint8Array | Safetensors> = {
+  accepts: (value) => arg.bytes.accepts(value) || readAlready(value),
+  refuse: (op, what, value) => arg.bytes.refuse(op, what, value),
+};
+const takesLoadSafetensors = arg.takes<typeof loadSafetensors>(['the file', bytesOrRead]);
 
 /**
  * The tensors of a safetensors file (or of `readSafetensors`) by name. They share memory with its bytes, which must not
  * change afterwards. Throws ParseError E_FORMAT.
  */
 export function loadSafetensors(file: Uint8Array | Safetensors): Record<string, Tensor> {
-  const { tensors } = file instanceof Uint8Array ? readSafetensors(file) : file;
+  takesLoadSafetensors('loadSafetensors', file);
+  const { tensors } = readAlready(file) ? file : readSafetensors(file);
   return Object.fromEntries([...tensors].map(([name, host]) => [name, fromHostTensor(host)]));
 }
+
+const byName: arg.Kind<Readonly<Record<string, Tensor>>> = arg.kind(
+  'tensors by name',
+  (value) => arg.isPlainObject(value) && Object.values(value).every((at) => aTensor.accepts(at)),
+  (value) => (value instanceof Map ? 'Object.fromEntries(map)' : undefined),
+);
+const takesSaveSafetensors = arg.takes<typeof saveSafetensors>(
+  ['the tensors', byName],
+  ['the metadata', arg.optional(arg.texts)],
+);
 
 /** A safetensors file of tensors, such as `stateDict` gives, and of free text by key. */
 export async function saveSafetensors(
   tensors: Readonly<Record<string, Tensor>>,
   metadata: Readonly<Record<string, string>> = {},
 ): Promise<Uint8Array> {
+  takesSaveSafetensors('saveSafetensors', tensors, metadata);
   const read = Object.entries(tensors).map(
     async ([name, tensor]) => [name, await toHostTensor(tensor)] as const,
   );
@@ -44,27 +75,52 @@ export async function saveSafetensors(
 
 /** The array of an npy file, sharing its bytes where their order allows. Throws ParseError E_FORMAT. */
 export function loadNpy(bytes: Uint8Array): Tensor {
+  takesBytes('loadNpy', bytes);
   return fromHostTensor(readNpy(bytes));
 }
 
 /** An npy file of a tensor. Rejects with E_DTYPE for bf16, which NumPy does not have. */
 export async function saveNpy(tensor: Tensor): Promise<Uint8Array> {
+  takesTensor('saveNpy', tensor);
   return writeNpy(await toHostTensor(tensor));
 }
 
 /** The array of an idx file, the format of MNIST (gzip: see `gunzip`). Throws ParseError E_FORMAT. */
 export function loadIdx(bytes: Uint8Array): Tensor {
+  takesBytes('loadIdx', bytes);
   return fromHostTensor(readIdx(bytes));
 }
 
+const aPath: arg.Kind<string | URL> = arg.kind(
+  'a path or a file: URL',
+  (value) => (typeof value === 'string' && value !== '') || value instanceof URL,
+);
+const takesReadFile = arg.takes<typeof readFile>(['the path', aPath]);
+
 /** The bytes of a file, under Node; E_UNSUPPORTED in a page. */
 export async function readFile(path: string | URL): Promise<Uint8Array> {
-  return (await files('readFile')).readFile(path);
+  takesReadFile('readFile', path);
+  const { readFile: read } = await files('readFile');
+  return unbroken('readFile', path, () => read(path));
 }
+
+const takesWriteFile = arg.takes<typeof writeFile>(['the path', aPath], ['the bytes', arg.bytes]);
 
 /** Writes a file, under Node; E_UNSUPPORTED in a page. */
 export async function writeFile(path: string | URL, bytes: Uint8Array): Promise<void> {
-  await (await files('writeFile')).writeFile(path, bytes);
+  takesWriteFile('writeFile', path, bytes);
+  const { writeFile: write } = await files('writeFile');
+  await unbroken('writeFile', path, () => write(path, bytes));
+}
+
+/** What a file gives; E_IO where that fails. */
+async function unbroken<T>(op: string, path: string | URL, use: () => Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new SinterError('E_IO', `${op}: ${String(path)}: ${reason}`, { cause });
+  }
 }
 
 async function files(op: string): Promise<typeof import('./files.ts')> {

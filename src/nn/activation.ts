@@ -1,7 +1,16 @@
 // Activations as modules, for models that are printed or stored as lists of layers. Where a layer is expected, the functions
 // themselves (`relu`, `gelu`, …) do as well.
 
-import { gelu, leakyRelu, relu, sigmoid, silu, type GeluOptions } from '../tensor/ops/activation.ts';
+import * as arg from '../ir/arguments.ts';
+import {
+  gelu,
+  geluForm,
+  leakyRelu,
+  relu,
+  sigmoid,
+  silu,
+  type GeluOptions,
+} from '../tensor/ops/activation.ts';
 import { tanh } from '../tensor/ops/elementwise.ts';
 import { softmax } from '../tensor/ops/softmax.ts';
 import type { Tensor } from '../tensor/tensor.ts';
@@ -14,11 +23,14 @@ export class ReLU extends Module {
   }
 }
 
+const takesLeakyReLU = arg.takes<typeof LeakyReLU>(['slope', arg.optional(arg.number)]);
+
 /** x where positive, else slope·x. */
 export class LeakyReLU extends Module {
   readonly slope: number;
 
   constructor(slope: number = 0.01) {
+    takesLeakyReLU('LeakyReLU', slope);
     super();
     this.slope = slope;
   }
@@ -28,11 +40,14 @@ export class LeakyReLU extends Module {
   }
 }
 
+const takesGELU = arg.takes<typeof GELU>(['approximate', arg.optional(geluForm)]);
+
 /** x·Φ(x), or an approximation of it. */
 export class GELU extends Module {
   readonly approximate: NonNullable<GeluOptions['approximate']>;
 
   constructor(approximate: NonNullable<GeluOptions['approximate']> = 'none') {
+    takesGELU('GELU', approximate);
     super();
     this.approximate = approximate;
   }
@@ -63,11 +78,14 @@ export class Sigmoid extends Module {
   }
 }
 
+const takesSoftmax = arg.takes<typeof Softmax>(['axis', arg.optional(arg.integer)]);
+
 /** Softmax along an axis, the last by default. */
 export class Softmax extends Module {
   readonly axis: number;
 
   constructor(axis: number = -1) {
+    takesSoftmax('Softmax', axis);
     super();
     this.axis = axis;
   }

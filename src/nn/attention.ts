@@ -2,13 +2,13 @@
 // (grouped-query attention: Ainslie et al., 2023).
 
 import { TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
+import { aTensor } from '../tensor/expect.ts';
 import { scaledDotProductAttention } from '../tensor/ops/attention.ts';
 import { zeros } from '../tensor/ops/creation.ts';
-import { checkCount } from '../tensor/ops/operand.ts';
 import { broadcastTo, moveaxis, reshape } from '../tensor/ops/view.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { checkProbability } from './dropout.ts';
-import { typeOf, xavierUniform, type InitOptions } from './init.ts';
+import { initOptions, typeOf, xavierUniform, type InitOptions } from './init.ts';
 import { Linear } from './linear.ts';
 import { Module } from './module.ts';
 import { parameter } from './parameters.ts';
@@ -24,12 +24,31 @@ export interface MultiHeadAttentionOptions extends InitOptions {
   readonly causal?: boolean;
 }
 
+export const headOptions: arg.Table<MultiHeadAttentionOptions> = {
+  ...initOptions,
+  kvHeads: arg.count(1),
+  bias: arg.flag,
+  dropout: arg.share,
+  causal: arg.flag,
+};
+
 export interface AttendOptions {
   /** Where keys and values come from, [.., Sk, width]; x itself by default. */
   readonly context?: Tensor;
   /** bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., heads, S, Sk]. */
   readonly mask?: Tensor;
 }
+
+/** What blocks that attend take in `forward`. */
+export const takesAttend: arg.Signature<[x: Tensor, options?: AttendOptions]> = arg.takes<
+  (x: Tensor, options?: AttendOptions) => Tensor
+>(['x', aTensor], ['options', arg.options<AttendOptions>({ context: aTensor, mask: aTensor })]);
+
+const takesMultiHeadAttention = arg.takes<typeof MultiHeadAttention>(
+  ['the width', arg.count(1)],
+  ['the number of heads', arg.count(1)],
+  ['options', arg.options<MultiHeadAttentionOptions>(headOptions)],
+);
 
 /** Attention of x [.., S, width] to itself or to a context, in `heads` subspaces; gives [.., S, width]. */
 export class MultiHeadAttention extends Module {
@@ -43,13 +62,10 @@ export class MultiHeadAttention extends Module {
   readonly causal: boolean;
 
   constructor(width: number, heads: number, options: MultiHeadAttentionOptions = {}) {
+    takesMultiHeadAttention('MultiHeadAttention', width, heads, options);
     super();
     const op = 'MultiHeadAttention';
     const { kvHeads = heads, dropout = 0, causal = false } = options;
-    checkCount(op, 'the width', width, 1);
-    checkCount(op, 'the number of heads', heads, 1);
-    checkCount(op, 'the number of key and value heads', kvHeads, 1);
-    checkProbability(op, dropout);
     if (width % heads !== 0 || heads % kvHeads !== 0) {
       const problem = `width ${width}, ${heads} heads and ${kvHeads} key and value heads do not divide`;
       throw new TensorError('E_VALUE', op, problem);
@@ -67,6 +83,7 @@ export class MultiHeadAttention extends Module {
   }
 
   forward(x: Tensor, options: AttendOptions = {}): Tensor {
+    takesAttend('MultiHeadAttention', x, options);
     const { context = x, mask } = options;
     const shared = this.heads / this.kvHeads;
     const q = splitHeads(this.query.forward(x), this.heads);

@@ -2,6 +2,7 @@
 // U(±1/√fanIn), which is Kaiming's uniform with a = √5.
 
 import { TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
 import { normal, uniform } from '../tensor/ops/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
@@ -11,10 +12,22 @@ export interface InitOptions {
   readonly dtype?: DType;
 }
 
+export const initOptions: arg.Table<InitOptions> = { dtype: arg.floatDType };
+
+/** The sizes of a weight. */
+const weightShape: arg.Kind<readonly number[]> = arg.listOf(arg.count(0));
+
+const takesFans = arg.takes<typeof fans>(['the shape', weightShape]);
+
 /** Values that one output element reads, and output elements that one input feeds: [out, in, …window] weights. */
 export function fans(shape: readonly number[]): { fanIn: number; fanOut: number } {
+  takesFans('fans', shape);
+  return fansOf('fans', shape);
+}
+
+function fansOf(op: string, shape: readonly number[]): { fanIn: number; fanOut: number } {
   if (shape.length < 2) {
-    throw new TensorError('E_SHAPE', 'fans', `expects a weight of at least two axes: [${shape.join(',')}]`);
+    throw new TensorError('E_SHAPE', op, `expects a weight of at least two axes: [${shape.join(',')}]`);
   }
   const window = shape.slice(2).reduce((product, size) => product * size, 1);
   return { fanIn: shape[1]! * window, fanOut: shape[0]! * window };
@@ -23,8 +36,22 @@ export function fans(shape: readonly number[]): { fanIn: number; fanOut: number 
 /** What follows the layer that is initialised. */
 export type Nonlinearity = 'linear' | 'sigmoid' | 'tanh' | 'relu' | 'leakyRelu' | 'selu';
 
+const nonlinearities: arg.Kind<Nonlinearity> = arg.oneOf(
+  'linear',
+  'sigmoid',
+  'tanh',
+  'relu',
+  'leakyRelu',
+  'selu',
+);
+const takesGain = arg.takes<typeof gain>(
+  ['nonlinearity', nonlinearities],
+  ['slope', arg.optional(arg.number)],
+);
+
 /** The factor that keeps the variance through a nonlinearity; `slope` is the leaky one's. */
 export function gain(nonlinearity: Nonlinearity, slope: number = 0.01): number {
+  takesGain('gain', nonlinearity, slope);
   switch (nonlinearity) {
     case 'linear':
     case 'sigmoid':
@@ -47,18 +74,25 @@ export interface XavierOptions extends InitOptions {
   readonly gain?: number;
 }
 
+const takesXavierUniform = arg.takes<typeof xavierUniform>(
+  ['the shape', weightShape],
+  ['options', arg.options<XavierOptions>({ ...initOptions, gain: arg.number })],
+);
+
 /** U(±gain·√(6 / (fanIn + fanOut))) (Glorot and Bengio, 2010). */
 export function xavierUniform(shape: readonly number[], options: XavierOptions = {}): Tensor {
-  return symmetric(shape, Math.sqrt(3) * xavierStd(shape, options), options);
+  takesXavierUniform('xavierUniform', shape, options);
+  return symmetric(shape, Math.sqrt(3) * xavierStd('xavierUniform', shape, options), options);
 }
 
 /** N(0, gain²·2 / (fanIn + fanOut)) (Glorot and Bengio, 2010). */
 export function xavierNormal(shape: readonly number[], options: XavierOptions = {}): Tensor {
-  return normal(shape, { std: xavierStd(shape, options), ...typeOf(options) });
+  takesXavierUniform('xavierNormal', shape, options);
+  return normal(shape, { std: xavierStd('xavierNormal', shape, options), ...typeOf(options) });
 }
 
-function xavierStd(shape: readonly number[], options: XavierOptions): number {
-  const { fanIn, fanOut } = fans(shape);
+function xavierStd(op: string, shape: readonly number[], options: XavierOptions): number {
+  const { fanIn, fanOut } = fansOf(op, shape);
   return (options.gain ?? 1) * Math.sqrt(2 / (fanIn + fanOut));
 }
 
@@ -71,19 +105,34 @@ export interface KaimingOptions extends InitOptions {
   readonly a?: number;
 }
 
+const takesKaimingUniform = arg.takes<typeof kaimingUniform>(
+  ['the shape', weightShape],
+  [
+    'options',
+    arg.options<KaimingOptions>({
+      ...initOptions,
+      mode: arg.oneOf('fanIn', 'fanOut'),
+      nonlinearity: nonlinearities,
+      a: arg.number,
+    }),
+  ],
+);
+
 /** U(±gain·√(3 / fan)) (He et al., 2015). */
 export function kaimingUniform(shape: readonly number[], options: KaimingOptions = {}): Tensor {
-  return symmetric(shape, Math.sqrt(3) * kaimingStd(shape, options), options);
+  takesKaimingUniform('kaimingUniform', shape, options);
+  return symmetric(shape, Math.sqrt(3) * kaimingStd('kaimingUniform', shape, options), options);
 }
 
 /** N(0, gain² / fan) (He et al., 2015). */
 export function kaimingNormal(shape: readonly number[], options: KaimingOptions = {}): Tensor {
-  return normal(shape, { std: kaimingStd(shape, options), ...typeOf(options) });
+  takesKaimingUniform('kaimingNormal', shape, options);
+  return normal(shape, { std: kaimingStd('kaimingNormal', shape, options), ...typeOf(options) });
 }
 
-function kaimingStd(shape: readonly number[], options: KaimingOptions): number {
+function kaimingStd(op: string, shape: readonly number[], options: KaimingOptions): number {
   const { mode = 'fanIn', nonlinearity = 'leakyRelu', a = 0 } = options;
-  return gain(nonlinearity, a) / Math.sqrt(fans(shape)[mode]);
+  return gain(nonlinearity, a) / Math.sqrt(fansOf(op, shape)[mode]);
 }
 
 /** U(±bound). */

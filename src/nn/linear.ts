@@ -1,15 +1,15 @@
 // Linear and Embedding: layers around one table of weights.
 
+import * as arg from '../ir/arguments.ts';
 import { embedding } from '../tensor/ops/gather.ts';
 import { linear } from '../tensor/ops/matmul.ts';
-import { checkCount } from '../tensor/ops/operand.ts';
 import { arange } from '../tensor/ops/creation.ts';
 import { normal } from '../tensor/ops/random.ts';
 import { reshape } from '../tensor/ops/view.ts';
 import { eq, maskedFill } from '../tensor/ops/compare.ts';
 import { normalizeAxis } from '../ir/shape.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { symmetric, typeOf, type InitOptions } from './init.ts';
+import { initOptions, symmetric, typeOf, type InitOptions } from './init.ts';
 import { Module } from './module.ts';
 import { parameter } from './parameters.ts';
 
@@ -18,15 +18,20 @@ export interface LinearOptions extends InitOptions {
   readonly bias?: boolean;
 }
 
+const takesLinear = arg.takes<typeof Linear>(
+  ['the number of inputs', arg.count(1)],
+  ['the number of outputs', arg.count(1)],
+  ['options', arg.options<LinearOptions>({ ...initOptions, bias: arg.flag })],
+);
+
 /** x·weightᵀ + bias: [.., inputs] to [.., outputs]. Weight [outputs, inputs] and bias start as U(±1/√inputs). */
 export class Linear extends Module {
   weight: Tensor;
   bias: Tensor | undefined;
 
   constructor(inputs: number, outputs: number, options: LinearOptions = {}) {
+    takesLinear('Linear', inputs, outputs, options);
     super();
-    checkCount('Linear', 'the number of inputs', inputs, 1);
-    checkCount('Linear', 'the number of outputs', outputs, 1);
     const bound = 1 / Math.sqrt(inputs);
     this.weight = parameter(symmetric([outputs, inputs], bound, options));
     this.bias = options.bias === false ? undefined : parameter(symmetric([outputs], bound, options));
@@ -42,15 +47,20 @@ export interface EmbeddingLayerOptions extends InitOptions {
   readonly paddingIdx?: number;
 }
 
+const takesEmbedding = arg.takes<typeof Embedding>(
+  ['the number of rows', arg.count(1)],
+  ['the width', arg.count(1)],
+  ['options', arg.options<EmbeddingLayerOptions>({ ...initOptions, paddingIdx: arg.integer })],
+);
+
 /** Rows of a table of `count` vectors of `width`: indices [..] to [.., width]. They start as N(0, 1). */
 export class Embedding extends Module {
   weight: Tensor;
   readonly paddingIdx: number | undefined;
 
   constructor(count: number, width: number, options: EmbeddingLayerOptions = {}) {
+    takesEmbedding('Embedding', count, width, options);
     super();
-    checkCount('Embedding', 'the number of rows', count, 1);
-    checkCount('Embedding', 'the width', width, 1);
     const { paddingIdx } = options;
     this.paddingIdx = paddingIdx === undefined ? undefined : normalizeAxis('Embedding', paddingIdx, count);
     const table = normal([count, width], typeOf(options));

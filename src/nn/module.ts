@@ -3,6 +3,7 @@
 // is no tensor (sizes, rates, activations) is part of its structure. Properties must be public: a private field has no copy.
 
 import { TensorError } from '../errors.ts';
+import { flag, kind, optional, takes, type Kind } from '../ir/arguments.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { TreeNode } from '../tensor/tree.ts';
 
@@ -19,6 +20,23 @@ export abstract class Module extends TreeNode {
 
 /** Anything between one tensor and another: a module, or a function such as `relu`. */
 export type Layer = { forward(x: Tensor): Tensor } | ((x: Tensor) => Tensor);
+
+/** A module, an object with a `forward`, or a function. */
+export const aLayer: Kind<Layer> = kind('a layer or a function of one tensor', (value) => {
+  if (typeof value === 'function') return true;
+  return (
+    typeof value === 'object' && value !== null && 'forward' in value && typeof value.forward === 'function'
+  );
+});
+
+/** What a layer is called in messages. */
+export function nameOf(layer: Layer): string {
+  const name = typeof layer === 'function' ? layer.name : layer.constructor.name;
+  if (name === '') return 'a function';
+  return typeof layer === 'function'
+    ? `the function ${name}`
+    : `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
+}
 
 /** The result of a layer. */
 export function applyLayer(layer: Layer, x: Tensor): Tensor {
@@ -74,13 +92,34 @@ function isPlain(value: object): boolean {
   return Array.isArray(value) || prototype === Object.prototype || prototype === null;
 }
 
+/** A model: a module, or a tree of modules and tensors. */
+export const aModel: Kind<unknown> = kind(
+  'a model, or an array or object of layers and tensors',
+  (value) => typeof value === 'object' && value !== null && isTree(value),
+);
+
+function isTree(value: object): boolean {
+  return value instanceof Tensor || value instanceof Module || isPlain(value);
+}
+
+const takesTrain = takes<(model: unknown, on?: boolean) => unknown>(
+  ['the model', aModel],
+  ['on', optional(flag)],
+);
+
 /** Puts every layer of a model into training, or with `false` out of it; gives the model. */
 export function train<M>(model: M, on: boolean = true): M {
+  takesTrain('train', model, on);
+  return switched(model, on);
+}
+
+function switched<M>(model: M, on: boolean): M {
   for (const module of modulesOf(model)) module.training = on;
   return model;
 }
 
 /** Makes every layer of a model behave as in use: no dropout, batch norm by its running statistics. */
 export function evalMode<M>(model: M): M {
-  return train(model, false);
+  takesTrain('evalMode', model);
+  return switched(model, false);
 }

@@ -1,11 +1,11 @@
 // Normalising layers: a scale of ones and a shift of zeros around the operations of tensor/ops/norm.ts.
 
+import * as arg from '../ir/arguments.ts';
 import { ones, tensor, zeros } from '../tensor/ops/creation.ts';
 import { batchNorm, batchNormUpdate, groupNorm, layerNorm, rmsNorm } from '../tensor/ops/norm.ts';
-import { checkCount } from '../tensor/ops/operand.ts';
 import { noGrad } from '../tensor/transform.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { typeOf, type InitOptions } from './init.ts';
+import { initOptions, typeOf, type InitOptions } from './init.ts';
 import { Module } from './module.ts';
 import { parameter } from './parameters.ts';
 
@@ -17,6 +17,13 @@ export interface NormLayerOptions extends InitOptions {
   /** Whether there is a shift beside the scale; true by default. */
   readonly bias?: boolean;
 }
+
+const normLayerOptions: arg.Table<NormLayerOptions> = {
+  ...initOptions,
+  eps: arg.number,
+  affine: arg.flag,
+  bias: arg.flag,
+};
 
 function scale(shape: readonly number[], options: NormLayerOptions): Tensor | undefined {
   return options.affine === false ? undefined : parameter(ones(shape, typeOf(options)));
@@ -31,6 +38,11 @@ function listOf(shape: number | readonly number[]): readonly number[] {
   return typeof shape === 'number' ? [shape] : shape;
 }
 
+const takesLayerNorm = arg.takes<typeof LayerNorm>(
+  ['the shape', arg.sizes(1)],
+  ['options', arg.options<NormLayerOptions>(normLayerOptions)],
+);
+
 /** Standardises over the trailing axes (Ba et al., 2016). */
 export class LayerNorm extends Module {
   weight: Tensor | undefined;
@@ -39,6 +51,7 @@ export class LayerNorm extends Module {
   readonly eps: number;
 
   constructor(shape: number | readonly number[], options: NormLayerOptions = {}) {
+    takesLayerNorm('LayerNorm', shape, options);
     super();
     this.shape = listOf(shape);
     this.eps = options.eps ?? 1e-5;
@@ -51,6 +64,14 @@ export class LayerNorm extends Module {
   }
 }
 
+const takesRMSNorm = arg.takes<typeof RMSNorm>(
+  ['the shape', arg.sizes(1)],
+  [
+    'options',
+    arg.options<Omit<NormLayerOptions, 'bias'>>({ ...initOptions, eps: arg.number, affine: arg.flag }),
+  ],
+);
+
 /** Divides by the root mean square over the trailing axes (Zhang and Sennrich, 2019); there is no shift. */
 export class RMSNorm extends Module {
   weight: Tensor | undefined;
@@ -59,6 +80,7 @@ export class RMSNorm extends Module {
   readonly eps: number | undefined;
 
   constructor(shape: number | readonly number[], options: Omit<NormLayerOptions, 'bias'> = {}) {
+    takesRMSNorm('RMSNorm', shape, options);
     super();
     this.shape = listOf(shape);
     this.eps = options.eps;
@@ -70,6 +92,12 @@ export class RMSNorm extends Module {
   }
 }
 
+const takesGroupNorm = arg.takes<typeof GroupNorm>(
+  ['the number of groups', arg.count(1)],
+  ['the number of channels', arg.count(1)],
+  ['options', arg.options<NormLayerOptions>(normLayerOptions)],
+);
+
 /** Standardises each of `groups` runs of channels of a sample [N, C, …] (Wu and He, 2018). */
 export class GroupNorm extends Module {
   weight: Tensor | undefined;
@@ -78,6 +106,7 @@ export class GroupNorm extends Module {
   readonly eps: number;
 
   constructor(groups: number, channels: number, options: NormLayerOptions = {}) {
+    takesGroupNorm('GroupNorm', groups, channels, options);
     super();
     this.groups = groups;
     this.eps = options.eps ?? 1e-5;
@@ -97,6 +126,18 @@ export interface BatchNormLayerOptions extends NormLayerOptions {
   readonly trackRunningStats?: boolean;
 }
 
+const takesBatchNorm = arg.takes<typeof BatchNorm>(
+  ['the number of channels', arg.count(1)],
+  [
+    'options',
+    arg.options<BatchNormLayerOptions>({
+      ...normLayerOptions,
+      momentum: arg.number,
+      trackRunningStats: arg.flag,
+    }),
+  ],
+);
+
 /**
  * Standardises each channel of [N, C, …] over the batch (Ioffe and Szegedy, 2015): in training by its own statistics, which
  * running ones follow (the variance unbiased), else by those.
@@ -110,8 +151,8 @@ export class BatchNorm extends Module {
   readonly momentum: number;
 
   constructor(channels: number, options: BatchNormLayerOptions = {}) {
+    takesBatchNorm('BatchNorm', channels, options);
     super();
-    checkCount('BatchNorm', 'the number of channels', channels, 1);
     this.eps = options.eps ?? 1e-5;
     this.momentum = options.momentum ?? 0.1;
     this.weight = scale([channels], options);

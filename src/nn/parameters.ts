@@ -1,25 +1,34 @@
 // The tensors of a model by name: its parameters, its state, and both as a dictionary to save and load.
 
-import { TensorError } from '../errors.ts';
+import { showValue, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { sameShape } from '../ir/shape.ts';
+import { aTensor, expectTensor } from '../tensor/expect.ts';
 import { noGrad } from '../tensor/transform.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { cast } from '../tensor/ops/cast.ts';
 import { handleOf, type Tensor } from '../tensor/tensor.ts';
-import { membersOf } from './module.ts';
+import { aModel, membersOf } from './module.ts';
+
+const takesParameter = arg.takes<typeof parameter>(['the value', aTensor]);
 
 /** Makes a tensor a parameter: a leaf that gradients are accumulated in. */
 export function parameter(value: Tensor): Tensor {
+  takesParameter('parameter', value);
   return value.requiresGrad_();
 }
 
+const takesNamedParameters = arg.takes<typeof namedParameters>(['the model', aModel]);
+
 /** The parameters of a model by dotted name, each tensor once, under its first name. */
 export function namedParameters(model: unknown): Map<string, Tensor> {
+  takesNamedParameters('namedParameters', model);
   return named(model, false);
 }
 
 /** The state of a model that is not trained, such as running statistics, by dotted name. */
 export function namedBuffers(model: unknown): Map<string, Tensor> {
+  takesNamedParameters('namedBuffers', model);
   return named(model, true);
 }
 
@@ -52,17 +61,22 @@ function byName(op: string, model: unknown): Map<string, Tensor> {
 
 /** The parameters of a model in order, each once. */
 export function parameters(model: unknown): Tensor[] {
-  return [...namedParameters(model).values()];
+  takesNamedParameters('parameters', model);
+  return [...named(model, false).values()];
 }
 
 /** Number of trainable values. */
 export function countParameters(model: unknown): number {
-  return parameters(model).reduce((total, { size }) => total + size, 0);
+  takesNamedParameters('countParameters', model);
+  return [...named(model, false).values()].reduce((total, { size }) => total + size, 0);
 }
 
 /** Every parameter and buffer by dotted name, also those that stand at several places: what a file should hold. */
 export function stateDict(model: unknown): Record<string, Tensor> {
-  return Object.fromEntries([...byName('stateDict', model)].map(([name, tensor]) => [name, tensor.detach()]));
+  takesNamedParameters('stateDict', model);
+  const members = [...byName('stateDict', model)];
+  for (const [name, tensor] of members) expectTensor('stateDict', name, tensor);
+  return Object.fromEntries(members.map(([name, tensor]) => [name, tensor.detach()]));
 }
 
 export interface LoadOptions {
@@ -78,6 +92,21 @@ export interface LoadReport {
   readonly unexpected: readonly string[];
 }
 
+const dictionary: arg.Kind<Readonly<Record<string, Tensor>>> = {
+  accepts: (value) => arg.isPlainObject(value) && Object.values(value).every((at) => aTensor.accepts(at)),
+  refuse(op, what, value): never {
+    if (!arg.isPlainObject(value))
+      throw new TensorError('E_VALUE', op, `${what} must be tensors by name, got ${showValue(value)}`);
+    const [name, wrong] = Object.entries(value).find(([, at]) => !aTensor.accepts(at))!;
+    return aTensor.refuse(op, name, wrong);
+  },
+};
+const takesLoadStateDict = arg.takes<typeof loadStateDict>(
+  ['the model', aModel],
+  ['the dictionary', dictionary],
+  ['options', arg.options<LoadOptions>({ strict: arg.flag })],
+);
+
 /**
  * Gives the tensors of a model the values of a dictionary, converted to their dtypes. A tensor that stands at several places is
  * there under any of its names, and stays one. Throws E_VALUE for names that are on one side only, and for two values of one
@@ -88,6 +117,7 @@ export function loadStateDict(
   values: Readonly<Record<string, Tensor>>,
   options: LoadOptions = {},
 ): LoadReport {
+  takesLoadStateDict('loadStateDict', model, values, options);
   const op = 'loadStateDict';
   const members = byName(op, model);
   const given = new Set(

@@ -1,14 +1,23 @@
 // The transformer's blocks: a two-layer feed-forward network, and attention and feed-forward around a residual stream, each
 // behind its norm (Xiong et al., 2020).
 
+import * as arg from '../ir/arguments.ts';
+import { only } from '../ir/arguments.ts';
+import { expectTensor } from '../tensor/expect.ts';
 import { gelu } from '../tensor/ops/activation.ts';
 import { add } from '../tensor/ops/elementwise.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { MultiHeadAttention, type AttendOptions, type MultiHeadAttentionOptions } from './attention.ts';
+import {
+  headOptions,
+  MultiHeadAttention,
+  takesAttend,
+  type AttendOptions,
+  type MultiHeadAttentionOptions,
+} from './attention.ts';
 import { Dropout } from './dropout.ts';
-import { typeOf, type InitOptions } from './init.ts';
+import { initOptions, typeOf, type InitOptions } from './init.ts';
 import { Linear } from './linear.ts';
-import { applyLayer, Module, type Layer } from './module.ts';
+import { aLayer, applyLayer, Module, type Layer } from './module.ts';
 import { LayerNorm } from './norm.ts';
 
 export interface FeedForwardOptions extends InitOptions {
@@ -19,6 +28,18 @@ export interface FeedForwardOptions extends InitOptions {
   readonly bias?: boolean;
 }
 
+const feedOptions: arg.Table<FeedForwardOptions> = {
+  ...initOptions,
+  hidden: arg.count(1),
+  activation: aLayer,
+  bias: arg.flag,
+};
+
+const takesFeedForward = arg.takes<typeof FeedForward>(
+  ['the width', arg.count(1)],
+  ['options', arg.options<FeedForwardOptions>(feedOptions)],
+);
+
 /** width → hidden → activation → width. */
 export class FeedForward extends Module {
   readonly up: Linear;
@@ -26,6 +47,7 @@ export class FeedForward extends Module {
   readonly activation: Layer;
 
   constructor(width: number, options: FeedForwardOptions = {}) {
+    takesFeedForward('FeedForward', width, options);
     super();
     const { hidden = 4 * width, activation = gelu, bias = true } = options;
     this.up = new Linear(width, hidden, { ...typeOf(options), bias });
@@ -34,6 +56,7 @@ export class FeedForward extends Module {
   }
 
   forward(x: Tensor): Tensor {
+    expectTensor('FeedForward', 'x', x);
     return this.down.forward(applyLayer(this.activation, this.up.forward(x)));
   }
 }
@@ -42,6 +65,12 @@ export interface TransformerBlockOptions extends MultiHeadAttentionOptions, Feed
   /** Also on what attention and feed-forward add to the stream. */
   readonly dropout?: number;
 }
+
+const takesTransformerBlock = arg.takes<typeof TransformerBlock>(
+  ['the width', arg.count(1)],
+  ['the number of heads', arg.count(1)],
+  ['options', arg.options<TransformerBlockOptions>({ ...feedOptions, ...headOptions })],
+);
 
 /** x + attention(norm(x)), then that + feedForward(norm(that)). */
 export class TransformerBlock extends Module {
@@ -52,16 +81,18 @@ export class TransformerBlock extends Module {
   readonly dropout: Dropout;
 
   constructor(width: number, heads: number, options: TransformerBlockOptions = {}) {
+    takesTransformerBlock('TransformerBlock', width, heads, options);
     super();
     const bias = options.bias ?? true;
     this.attentionNorm = new LayerNorm(width, { ...typeOf(options), bias });
-    this.attention = new MultiHeadAttention(width, heads, options);
+    this.attention = new MultiHeadAttention(width, heads, only(headOptions, options));
     this.feedForwardNorm = new LayerNorm(width, { ...typeOf(options), bias });
-    this.feedForward = new FeedForward(width, options);
+    this.feedForward = new FeedForward(width, only(feedOptions, options));
     this.dropout = new Dropout(options.dropout ?? 0);
   }
 
   forward(x: Tensor, options: AttendOptions = {}): Tensor {
+    takesAttend('TransformerBlock', x, options);
     const seen = this.attention.forward(this.attentionNorm.forward(x), options);
     const stream = add(x, this.dropout.forward(seen));
     const thought = this.feedForward.forward(this.feedForwardNorm.forward(stream));

@@ -1,11 +1,18 @@
 // Adam (Kingma and Ba, 2015), its variant that never forgets a large gradient (AMSGrad: Reddi et al., 2018), and AdamW, whose
 // weight decay does not pass through the moments (Loshchilov and Hutter, 2019).
 
-import { TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { add, div, maximum, mul, sqrt, square, sub } from '../tensor/ops/elementwise.ts';
 import type { TensorLike } from '../tensor/tensor.ts';
 import { functional, type FunctionalOptimizer } from './functional.ts';
-import { Optimizer, type RateOptions, type Trainable } from './optimizer.ts';
+import {
+  Optimizer,
+  rateOperand,
+  rateOptions,
+  trainable,
+  type RateOptions,
+  type Trainable,
+} from './optimizer.ts';
 import type { Rule } from './rule.ts';
 
 interface AdamSettings {
@@ -24,11 +31,23 @@ export interface AdamOptions extends AdamSettings, RateOptions {}
 
 const defaultRate = 1e-3;
 
-function adamRule(op: string, settings: AdamSettings, weightDecay: number, decoupled: boolean): Rule {
+/** How much is kept of a running mean. */
+const decay = arg.kind<number>('a number in [0, 1)', (value) => arg.share.accepts(value) && value !== 1);
+
+const adamSettings: arg.Table<AdamSettings> = {
+  betas: arg.tupleOf<readonly [number, number]>(decay, decay),
+  eps: arg.notNegative,
+  weightDecay: arg.notNegative,
+  amsgrad: arg.flag,
+};
+const adamOptions: arg.Table<AdamOptions> = { ...adamSettings, ...rateOptions };
+const takesAdam = arg.takes<typeof Adam>(
+  ['the parameters', trainable(adamOptions)],
+  ['options', arg.options<AdamOptions>(adamOptions)],
+);
+
+function adamRule(settings: AdamSettings, weightDecay: number, decoupled: boolean): Rule {
   const { betas = [0.9, 0.999], eps = 1e-8, amsgrad = false } = settings;
-  if (!betas.every((beta) => beta >= 0 && beta < 1)) {
-    throw new TensorError('E_VALUE', op, `betas must be in [0, 1): ${betas.join(', ')}`);
-  }
   const [beta1, beta2] = betas;
   return {
     slots: amsgrad ? { mean: 0, meanSquare: 0, maxMeanSquare: 0 } : { mean: 0, meanSquare: 0 },
@@ -48,16 +67,17 @@ function adamRule(op: string, settings: AdamSettings, weightDecay: number, decou
 }
 
 function coupled(settings: AdamSettings): Rule {
-  return adamRule('adam', settings, settings.weightDecay ?? 0, false);
+  return adamRule(settings, settings.weightDecay ?? 0, false);
 }
 
 function decoupled(settings: AdamSettings): Rule {
-  return adamRule('adamW', settings, settings.weightDecay ?? 0.01, true);
+  return adamRule(settings, settings.weightDecay ?? 0.01, true);
 }
 
 /** p −= lr·mean / (√meanSquare + eps), both unbiased. Weight decay is added to the gradient. */
 export class Adam extends Optimizer<AdamOptions> {
   constructor(params: Trainable<AdamOptions>, options: AdamOptions = {}) {
+    takesAdam('Adam', params, options);
     super(params, options, (own) => ({ rule: coupled(own), lr: own.lr ?? defaultRate }));
   }
 }
@@ -65,18 +85,26 @@ export class Adam extends Optimizer<AdamOptions> {
 /** As `Adam`, with weight decay taken from the parameter itself: p −= lr·weightDecay·p. */
 export class AdamW extends Optimizer<AdamOptions> {
   constructor(params: Trainable<AdamOptions>, options: AdamOptions = {}) {
+    takesAdam('AdamW', params, options);
     super(params, options, (own) => ({ rule: decoupled(own), lr: own.lr ?? defaultRate }));
   }
 }
 
 type FunctionalOptions = AdamSettings & { readonly lr?: TensorLike };
 
+const takesSettings = arg.takes<typeof adam>([
+  'options',
+  arg.options<FunctionalOptions>({ ...adamSettings, lr: rateOperand }),
+]);
+
 /** `Adam` as functions on trees. */
 export function adam(options: FunctionalOptions = {}): FunctionalOptimizer {
+  takesSettings('adam', options);
   return functional('adam', coupled(options), options.lr ?? defaultRate);
 }
 
 /** `AdamW` as functions on trees. */
 export function adamW(options: FunctionalOptions = {}): FunctionalOptimizer {
+  takesSettings('adamW', options);
   return functional('adamW', decoupled(options), options.lr ?? defaultRate);
 }

@@ -1,9 +1,17 @@
 // RMSprop (Tieleman and Hinton, 2012) and Adagrad (Duchi et al., 2011): steps divided by the root of past squared gradients.
 
+import * as arg from '../ir/arguments.ts';
 import { add, div, mul, sqrt, square, sub } from '../tensor/ops/elementwise.ts';
 import type { TensorLike } from '../tensor/tensor.ts';
 import { functional, type FunctionalOptimizer } from './functional.ts';
-import { Optimizer, type RateOptions, type Trainable } from './optimizer.ts';
+import {
+  Optimizer,
+  rateOperand,
+  rateOptions,
+  trainable,
+  type RateOptions,
+  type Trainable,
+} from './optimizer.ts';
 import type { Rule, Slots } from './rule.ts';
 
 interface RmspropSettings {
@@ -33,6 +41,40 @@ interface AdagradSettings {
 export interface AdagradOptions extends AdagradSettings, RateOptions {}
 
 const defaultRate = 1e-2;
+
+const rmspropSettings: arg.Table<RmspropSettings> = {
+  alpha: arg.share,
+  eps: arg.notNegative,
+  momentum: arg.notNegative,
+  centered: arg.flag,
+  weightDecay: arg.notNegative,
+};
+const rmspropOptions: arg.Table<RmspropOptions> = { ...rmspropSettings, ...rateOptions };
+const adagradSettings: arg.Table<AdagradSettings> = {
+  initialAccumulator: arg.notNegative,
+  eps: arg.notNegative,
+  weightDecay: arg.notNegative,
+};
+const adagradOptions: arg.Table<AdagradOptions> = { ...adagradSettings, ...rateOptions };
+const takesRmsprop = arg.takes<typeof RMSprop>(
+  ['the parameters', trainable(rmspropOptions)],
+  ['options', arg.options<RmspropOptions>(rmspropOptions)],
+);
+const takesAdagrad = arg.takes<typeof Adagrad>(
+  ['the parameters', trainable(adagradOptions)],
+  ['options', arg.options<AdagradOptions>(adagradOptions)],
+);
+interface Rate {
+  readonly lr?: TensorLike;
+}
+const takesRmspropSettings = arg.takes<typeof rmsprop>([
+  'options',
+  arg.options<RmspropSettings & Rate>({ ...rmspropSettings, lr: rateOperand }),
+]);
+const takesAdagradSettings = arg.takes<typeof adagrad>([
+  'options',
+  arg.options<AdagradSettings & Rate>({ ...adagradSettings, lr: rateOperand }),
+]);
 
 function rmspropRule(settings: RmspropSettings): Rule {
   const { alpha = 0.99, eps = 1e-8, momentum = 0, centered = false, weightDecay = 0 } = settings;
@@ -73,6 +115,7 @@ function adagradRule({ initialAccumulator = 0, eps = 1e-10, weightDecay = 0 }: A
 /** p −= lr·g / (√meanSquare + eps). */
 export class RMSprop extends Optimizer<RmspropOptions> {
   constructor(params: Trainable<RmspropOptions>, options: RmspropOptions = {}) {
+    takesRmsprop('RMSprop', params, options);
     super(params, options, (own) => ({ rule: rmspropRule(own), lr: own.lr ?? defaultRate }));
   }
 }
@@ -80,16 +123,19 @@ export class RMSprop extends Optimizer<RmspropOptions> {
 /** p −= lr·g / (√(sum of squares) + eps). */
 export class Adagrad extends Optimizer<AdagradOptions> {
   constructor(params: Trainable<AdagradOptions>, options: AdagradOptions = {}) {
+    takesAdagrad('Adagrad', params, options);
     super(params, options, (own) => ({ rule: adagradRule(own), lr: own.lr ?? defaultRate }));
   }
 }
 
 /** `RMSprop` as functions on trees. */
-export function rmsprop(options: RmspropSettings & { readonly lr?: TensorLike } = {}): FunctionalOptimizer {
+export function rmsprop(options: RmspropSettings & Rate = {}): FunctionalOptimizer {
+  takesRmspropSettings('rmsprop', options);
   return functional('rmsprop', rmspropRule(options), options.lr ?? defaultRate);
 }
 
 /** `Adagrad` as functions on trees. */
-export function adagrad(options: AdagradSettings & { readonly lr?: TensorLike } = {}): FunctionalOptimizer {
+export function adagrad(options: AdagradSettings & Rate = {}): FunctionalOptimizer {
+  takesAdagradSettings('adagrad', options);
   return functional('adagrad', adagradRule(options), options.lr ?? defaultRate);
 }

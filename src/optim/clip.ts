@@ -2,6 +2,7 @@
 // the gradients that `backward` left at parameters.
 
 import { TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { cast } from '../tensor/ops/cast.ts';
 import { abs, add, clamp, div, maximum, minimum, mul, pow, sqrt, square } from '../tensor/ops/elementwise.ts';
 import { amax, sum } from '../tensor/ops/reduce.ts';
@@ -15,29 +16,67 @@ export interface ClipOptions {
   readonly p?: number;
 }
 
+/** A tensor, or a tree of them; what is no tensor stays. */
+const gradients: arg.Kind<unknown> = arg.kind(
+  'tensors, or a tree of them',
+  (value) => typeof value === 'object' && value !== null,
+);
+const takesClipByNorm = arg.takes<(grads: unknown, maxNorm: number, options?: ClipOptions) => unknown>(
+  ['gradients', gradients],
+  ['the norm', arg.notNegative],
+  ['options', arg.options<ClipOptions>({ p: arg.positive })],
+);
+
 /** Scales all gradients of a tree alike so that their common norm is at most `maxNorm`; gives that norm before. */
 export function clipByNorm<G>(
   grads: G,
   maxNorm: number,
   options: ClipOptions = {},
 ): [grads: G, norm: Tensor] {
+  takesClipByNorm('clipByNorm', grads, maxNorm, options);
+  return clipped('clipByNorm', grads, maxNorm, options);
+}
+
+function clipped<G>(op: string, grads: G, maxNorm: number, options: ClipOptions): [grads: G, norm: Tensor] {
   return noGrad(() => {
-    const norm = commonNorm(treeLeaves(grads), options.p ?? 2);
+    const norm = commonNorm(op, treeLeaves(grads), options.p ?? 2);
     const scale = minimum(div(maxNorm, add(norm, 1e-6)), 1);
     const scaled = (grad: Tensor): Tensor => cast(mul(cast(grad, slotType(grad.dtype)), scale), grad.dtype);
     return [treeMap(scaled, grads), norm];
   });
 }
 
+const takesClipByValue = arg.takes<(grads: unknown, limit: number) => unknown>(
+  ['gradients', gradients],
+  ['the limit', arg.notNegative],
+);
+
 /** Brings every element of every gradient of a tree into [−limit, limit]. */
 export function clipByValue<G>(grads: G, limit: number): G {
+  takesClipByValue('clipByValue', grads, limit);
+  return limited(grads, limit);
+}
+
+function limited<G>(grads: G, limit: number): G {
   return noGrad(() => treeMap((grad) => clamp(grad, -limit, limit), grads));
 }
 
+const parametersKind: arg.Kind<object> = arg.kind(
+  'a model, or a tree of tensors',
+  (value) => typeof value === 'object' && value !== null,
+);
+const takesClipGradNorm = arg.takes<typeof clipGradNorm>(
+  ['the parameters', parametersKind],
+  ['the norm', arg.notNegative],
+  ['options', arg.options<ClipOptions>({ p: arg.positive })],
+);
+
 /** `clipByNorm` on the gradients of the parameters of a model or tree. */
 export function clipGradNorm(params: object, maxNorm: number, options: ClipOptions = {}): Tensor {
+  takesClipGradNorm('clipGradNorm', params, maxNorm, options);
   const owners = withGradients('clipGradNorm', params);
-  const [grads, norm] = clipByNorm(
+  const [grads, norm] = clipped(
+    'clipGradNorm',
     owners.map(({ grad }) => grad!),
     maxNorm,
     options,
@@ -46,9 +85,15 @@ export function clipGradNorm(params: object, maxNorm: number, options: ClipOptio
   return norm;
 }
 
+const takesClipGradValue = arg.takes<typeof clipGradValue>(
+  ['the parameters', parametersKind],
+  ['the limit', arg.notNegative],
+);
+
 /** `clipByValue` on the gradients of the parameters of a model or tree. */
 export function clipGradValue(params: object, limit: number): void {
-  for (const param of withGradients('clipGradValue', params)) param.grad = clipByValue(param.grad, limit);
+  takesClipGradValue('clipGradValue', params, limit);
+  for (const param of withGradients('clipGradValue', params)) param.grad = limited(param.grad, limit);
 }
 
 function withGradients(op: string, params: object): Tensor[] {
@@ -58,9 +103,8 @@ function withGradients(op: string, params: object): Tensor[] {
 }
 
 /** The p-norm of all elements of all tensors, as rank 0. */
-function commonNorm(grads: readonly Tensor[], p: number): Tensor {
-  if (!(p > 0)) throw new TensorError('E_VALUE', 'clipByNorm', `p must be positive: ${p}`);
-  if (grads.length === 0) throw new TensorError('E_VALUE', 'clipByNorm', 'there are no gradients');
+function commonNorm(op: string, grads: readonly Tensor[], p: number): Tensor {
+  if (grads.length === 0) throw new TensorError('E_VALUE', op, 'there are no gradients');
   const wide = grads.map((grad) => cast(grad, slotType(grad.dtype)));
   if (p === Infinity) return wide.map((grad) => amax(abs(grad))).reduce((a, b) => maximum(a, b));
   const power = (grad: Tensor): Tensor => (p === 2 ? square(grad) : pow(abs(grad), p));

@@ -31,6 +31,18 @@ export {
   sequentialLr,
   stepLr,
   warmupCosine,
+  type ConstantOptions,
+  type CosineOptions,
+  type ExponentialOptions,
+  type LambdaOptions,
+  type LinearOptions,
+  type MultiStepOptions,
+  type OneCycleOptions,
+  type PolynomialOptions,
+  type RateBase,
+  type RestartOptions,
   type Schedule,
+  type StepOptions,
+  type WarmupOptions,
 } from './schedule.ts';
 export { sgd, SGD, type SgdOptions } from './sgd.ts';

@@ -1,12 +1,14 @@
 // Optimizer: the face for loops of `loss.backward(); opt.step(); opt.zeroGrad()`. Parameters and slots are assigned in place,
 // and every step asks for their values, so a loop records one step at a time and runs the same program again.
 
-import { TensorError } from '../errors.ts';
+import { showValue, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
+import { aTensor, expectTensor } from '../tensor/expect.ts';
 import { sameShape } from '../ir/shape.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { realise } from '../tensor/realise.ts';
 import { assigning, currentTrace } from '../tensor/recording.ts';
-import { handleOf, Tensor } from '../tensor/tensor.ts';
+import { handleOf, Tensor, type TensorLike } from '../tensor/tensor.ts';
 import { noGrad } from '../tensor/transform.ts';
 import { treeLeaves, TreeNode } from '../tensor/tree.ts';
 import { applyRule, eagerClock, scalar, slotType, startSlots, type Rule, type Slots } from './rule.ts';
@@ -17,11 +19,42 @@ export interface RateOptions {
   readonly lr?: number | Schedule;
 }
 
+/** A learning rate, or a schedule of it. */
+const aRate: arg.Kind<number | Schedule> = arg.kind(
+  'a number of at least 0, or a schedule',
+  (value) => arg.notNegative.accepts(value) || typeof value === 'function',
+);
+
+export const rateOptions: arg.Table<RateOptions> = { lr: aRate };
+
+/** A learning rate of functional optimizers. */
+export const rateOperand: arg.Kind<TensorLike> = {
+  accepts: (value) => arg.notNegative.accepts(value) || aTensor.accepts(value),
+  refuse: (op, what, value) =>
+    typeof value === 'number' ? arg.notNegative.refuse(op, what, value) : aTensor.refuse(op, what, value),
+};
+
 /** Parameters with options of their own; what is not given is as for the others. */
 export type ParameterGroup<O> = O & { readonly params: unknown };
 
 /** What to optimize: a model or any tree of tensors, or groups of these. */
 export type Trainable<O> = object | readonly ParameterGroup<O>[];
+
+/** A tree of tensors, or groups of them with options of this table. */
+export function trainable<O extends object>(table: arg.Table<O>): arg.Kind<Trainable<O>> {
+  const group = arg.settings<{ readonly params: unknown }>({ ...table, params: arg.inside<unknown>() });
+  const isTree = (value: unknown): boolean =>
+    value instanceof Tensor || value instanceof TreeNode || Array.isArray(value) || arg.isPlainObject(value);
+  return {
+    accepts: (value) =>
+      isTree(value) && (!isGroups(value as object) || (value as unknown[]).every((at) => group.accepts(at))),
+    refuse(op, what, value): never {
+      if (isTree(value)) return arg.listOf(group).refuse(op, what, value);
+      const problem = `${what} must be a model, tensors, or groups of them, got ${showValue(value)}`;
+      throw new TensorError('E_VALUE', op, problem);
+    },
+  };
+}
 
 /** What `loadStateDict` needs to go on as before; all but `tensors` is plain data. */
 export interface OptimizerStateDict {
@@ -32,6 +65,19 @@ export interface OptimizerStateDict {
   /** Slots by parameter and name, e.g. `0.mean`. */
   readonly tensors: Readonly<Record<string, Tensor>>;
 }
+
+/** Tensors by name. */
+const slotsByName: arg.Kind<Readonly<Record<string, Tensor>>> = arg.kind(
+  'an object of tensors',
+  (value) => arg.isPlainObject(value) && Object.values(value).every((at) => aTensor.accepts(at)),
+);
+const takesState = arg.takes<(state: OptimizerStateDict) => void>([
+  'the state',
+  arg.settings<OptimizerStateDict>(
+    { step: arg.count(0), steps: arg.listOf(arg.count(0)), tensors: slotsByName },
+    ['step', 'steps', 'tensors'],
+  ),
+]);
 
 interface Entry {
   readonly param: Tensor;
@@ -61,7 +107,6 @@ export abstract class Optimizer<O extends RateOptions> {
     const seen = new Set<Tensor>();
     this.#groups = groups.map((group) => {
       const { rule, lr } = define({ ...options, ...group });
-      if (typeof lr === 'number') checkRate(this.#name, lr);
       const tensors = new Set(treeLeaves(group.params));
       return { rule, lr, entries: [...tensors].map((param) => this.#entry(param, rule, seen)) };
     });
@@ -74,6 +119,7 @@ export abstract class Optimizer<O extends RateOptions> {
     if (seen.has(param)) {
       throw new TensorError('E_VALUE', this.#name, `${show(param)} is in two groups`);
     }
+    expectTensor(this.#name, 'a parameter', param);
     seen.add(param);
     return { param, slots: startSlots(rule, param), steps: 0 };
   }
@@ -85,12 +131,15 @@ export abstract class Optimizer<O extends RateOptions> {
 
   /** Sets the learning rate, or its schedule, for all groups; nothing is compiled anew. */
   set lr(lr: number | Schedule) {
-    if (typeof lr === 'number') checkRate(this.#name, lr);
+    if (!aRate.accepts(lr)) aRate.refuse(this.#name, 'lr', lr);
     for (const group of this.#groups) group.lr = lr;
   }
 
   #rate({ lr }: Group): number {
-    return typeof lr === 'number' ? lr : lr(this.#count);
+    if (typeof lr === 'number') return lr;
+    const rate = lr(this.#count);
+    if (!arg.notNegative.accepts(rate)) arg.notNegative.refuse(this.#name, 'what the schedule gives', rate);
+    return rate;
   }
 
   /**
@@ -156,6 +205,7 @@ export abstract class Optimizer<O extends RateOptions> {
   /** Goes back to a saved state. Throws E_VALUE or E_SHAPE when it belongs to other parameters or another rule. */
   loadStateDict(state: OptimizerStateDict): void {
     const op = `${this.#name}.loadStateDict`;
+    takesState(op, state);
     const entries = this.#entries();
     const { length } = state.steps;
     if (length !== entries.length) {
@@ -176,10 +226,6 @@ export abstract class Optimizer<O extends RateOptions> {
     entries.forEach((entry, i) => (entry.steps = state.steps[i]!));
     this.#count = state.step;
   }
-}
-
-function checkRate(op: string, lr: number): void {
-  if (!(lr >= 0)) throw new TensorError('E_VALUE', op, `the learning rate must not be negative: ${lr}`);
 }
 
 function isGroups<O>(params: Trainable<O>): params is readonly ParameterGroup<O>[] {

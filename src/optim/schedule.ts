@@ -1,6 +1,9 @@
 // Learning-rate schedules: functions from the number of steps done (0 before the first) to the rate of the next, in closed
 // form. Names and values are those of PyTorch's schedulers.
 
+import { TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
+
 /** The learning rate after `step` steps. */
 export type Schedule = (step: number) => number;
 
@@ -9,59 +12,133 @@ function progress(step: number, total: number): number {
   return total > 0 ? Math.min(1, step / total) : 1;
 }
 
-interface Base {
+/** What every schedule takes. */
+export interface RateBase {
   /** The rate that the schedule shapes. */
   readonly lr: number;
 }
 
+const base: arg.Table<RateBase> = { lr: arg.notNegative };
+
+export interface LambdaOptions extends RateBase {
+  /** What the rate is multiplied by at a step. */
+  readonly factor: (step: number) => number;
+}
+
+const takesLambdaLr = arg.takes<typeof lambdaLr>([
+  'options',
+  arg.settings<LambdaOptions>({ ...base, factor: arg.callable() }, ['lr', 'factor']),
+]);
+
 /** lr times any function of the step. */
-export function lambdaLr(options: Base & { readonly factor: (step: number) => number }): Schedule {
+export function lambdaLr(options: LambdaOptions): Schedule {
+  takesLambdaLr('lambdaLr', options);
   return (step) => options.lr * options.factor(step);
 }
 
+export interface ConstantOptions extends RateBase {
+  readonly factor?: number;
+  readonly totalIters?: number;
+}
+
+const takesConstantLr = arg.takes<typeof constantLr>([
+  'options',
+  arg.settings<ConstantOptions>({ ...base, factor: arg.number, totalIters: arg.notNegative }, ['lr']),
+]);
+
 /** lr·factor (1/3 by default) for `totalIters` steps (5 by default), then lr. */
-export function constantLr(
-  options: Base & { readonly factor?: number; readonly totalIters?: number },
-): Schedule {
+export function constantLr(options: ConstantOptions): Schedule {
+  takesConstantLr('constantLr', options);
   const { lr, factor = 1 / 3, totalIters = 5 } = options;
   return (step) => (step < totalIters ? lr * factor : lr);
 }
 
+export interface LinearOptions extends RateBase {
+  readonly startFactor?: number;
+  readonly endFactor?: number;
+  readonly totalIters?: number;
+}
+
+const takesLinearLr = arg.takes<typeof linearLr>([
+  'options',
+  arg.settings<LinearOptions>(
+    { ...base, startFactor: arg.number, endFactor: arg.number, totalIters: arg.notNegative },
+    ['lr'],
+  ),
+]);
+
 /** From lr·startFactor (1/3 by default) to lr·endFactor (1) in equal parts over `totalIters` steps (5). */
-export function linearLr(
-  options: Base & {
-    readonly startFactor?: number;
-    readonly endFactor?: number;
-    readonly totalIters?: number;
-  },
-): Schedule {
+export function linearLr(options: LinearOptions): Schedule {
+  takesLinearLr('linearLr', options);
   const { lr, startFactor = 1 / 3, endFactor = 1, totalIters = 5 } = options;
   return (step) => lr * (startFactor + (endFactor - startFactor) * progress(step, totalIters));
 }
 
+export interface StepOptions extends RateBase {
+  readonly stepSize: number;
+  readonly gamma?: number;
+}
+
+const takesStepLr = arg.takes<typeof stepLr>([
+  'options',
+  arg.settings<StepOptions>({ ...base, stepSize: arg.positive, gamma: arg.number }, ['lr', 'stepSize']),
+]);
+
 /** Times gamma (0.1 by default) every `stepSize` steps. */
-export function stepLr(options: Base & { readonly stepSize: number; readonly gamma?: number }): Schedule {
+export function stepLr(options: StepOptions): Schedule {
+  takesStepLr('stepLr', options);
   const { lr, stepSize, gamma = 0.1 } = options;
   return (step) => lr * gamma ** Math.floor(step / stepSize);
 }
 
+export interface MultiStepOptions extends RateBase {
+  readonly milestones: readonly number[];
+  readonly gamma?: number;
+}
+
+const takesMultiStepLr = arg.takes<typeof multiStepLr>([
+  'options',
+  arg.settings<MultiStepOptions>({ ...base, milestones: arg.listOf(arg.number), gamma: arg.number }, [
+    'lr',
+    'milestones',
+  ]),
+]);
+
 /** Times gamma (0.1 by default) at each milestone. */
-export function multiStepLr(
-  options: Base & { readonly milestones: readonly number[]; readonly gamma?: number },
-): Schedule {
+export function multiStepLr(options: MultiStepOptions): Schedule {
+  takesMultiStepLr('multiStepLr', options);
   const { lr, milestones, gamma = 0.1 } = options;
   return (step) => lr * gamma ** milestones.filter((milestone) => milestone <= step).length;
 }
 
+export interface ExponentialOptions extends RateBase {
+  readonly gamma: number;
+}
+
+const takesExponentialLr = arg.takes<typeof exponentialLr>([
+  'options',
+  arg.settings<ExponentialOptions>({ ...base, gamma: arg.number }, ['lr', 'gamma']),
+]);
+
 /** Times gamma at every step. */
-export function exponentialLr(options: Base & { readonly gamma: number }): Schedule {
+export function exponentialLr(options: ExponentialOptions): Schedule {
+  takesExponentialLr('exponentialLr', options);
   return (step) => options.lr * options.gamma ** step;
 }
 
+export interface PolynomialOptions extends RateBase {
+  readonly totalIters?: number;
+  readonly power?: number;
+}
+
+const takesPolynomialLr = arg.takes<typeof polynomialLr>([
+  'options',
+  arg.settings<PolynomialOptions>({ ...base, totalIters: arg.notNegative, power: arg.number }, ['lr']),
+]);
+
 /** lr·(1 − step / totalIters)^power (1 by default), then 0. */
-export function polynomialLr(
-  options: Base & { readonly totalIters?: number; readonly power?: number },
-): Schedule {
+export function polynomialLr(options: PolynomialOptions): Schedule {
+  takesPolynomialLr('polynomialLr', options);
   const { lr, totalIters = 5, power = 1 } = options;
   return (step) => lr * (1 - progress(step, totalIters)) ** power;
 }
@@ -71,18 +148,45 @@ function cosine(from: number, to: number, part: number): number {
   return to + ((from - to) * (1 + Math.cos(Math.PI * part))) / 2;
 }
 
+export interface CosineOptions extends RateBase {
+  readonly tMax: number;
+  readonly etaMin?: number;
+}
+
+const takesCosineAnnealingLr = arg.takes<typeof cosineAnnealingLr>([
+  'options',
+  arg.settings<CosineOptions>({ ...base, tMax: arg.positive, etaMin: arg.number }, ['lr', 'tMax']),
+]);
+
 /** Half a cosine from lr to `etaMin` (0 by default) in `tMax` steps, and back in as many (Loshchilov and Hutter, 2017). */
-export function cosineAnnealingLr(
-  options: Base & { readonly tMax: number; readonly etaMin?: number },
-): Schedule {
+export function cosineAnnealingLr(options: CosineOptions): Schedule {
+  takesCosineAnnealingLr('cosineAnnealingLr', options);
   const { lr, tMax, etaMin = 0 } = options;
   return (step) => cosine(lr, etaMin, step / tMax);
 }
 
+export interface RestartOptions extends RateBase {
+  readonly t0: number;
+  readonly tMult?: number;
+  readonly etaMin?: number;
+}
+
+/** A period that shrinks would restart for ever. */
+const restart = arg.kind<number>(
+  'a number of at least 1',
+  (value) => arg.number.accepts(value) && (value as number) >= 1,
+);
+const takesCosineAnnealingWarmRestarts = arg.takes<typeof cosineAnnealingWarmRestarts>([
+  'options',
+  arg.settings<RestartOptions>({ ...base, t0: arg.positive, tMult: restart, etaMin: arg.number }, [
+    'lr',
+    't0',
+  ]),
+]);
+
 /** Half cosines that start anew from lr, the first of `t0` steps, each `tMult` times (1 by default) as long as the last. */
-export function cosineAnnealingWarmRestarts(
-  options: Base & { readonly t0: number; readonly tMult?: number; readonly etaMin?: number },
-): Schedule {
+export function cosineAnnealingWarmRestarts(options: RestartOptions): Schedule {
+  takesCosineAnnealingWarmRestarts('cosineAnnealingWarmRestarts', options);
   const { lr, t0, tMult = 1, etaMin = 0 } = options;
   return (step) => {
     let [length, at] = [t0, step];
@@ -91,22 +195,30 @@ export function cosineAnnealingWarmRestarts(
   };
 }
 
+export interface WarmupOptions extends RateBase {
+  readonly warmup: number;
+  readonly tMax: number;
+  readonly startFactor?: number;
+  readonly etaMin?: number;
+}
+
+const takesWarmupCosine = arg.takes<typeof warmupCosine>([
+  'options',
+  arg.settings<WarmupOptions>(
+    { ...base, warmup: arg.notNegative, tMax: arg.positive, startFactor: arg.number, etaMin: arg.number },
+    ['lr', 'warmup', 'tMax'],
+  ),
+]);
+
 /** A linear rise over `warmup` steps from lr·startFactor (1 / warmup by default), then half a cosine of `tMax` steps to `etaMin`. */
-export function warmupCosine(
-  options: Base & {
-    readonly warmup: number;
-    readonly tMax: number;
-    readonly startFactor?: number;
-    readonly etaMin?: number;
-  },
-): Schedule {
+export function warmupCosine(options: WarmupOptions): Schedule {
+  takesWarmupCosine('warmupCosine', options);
   const { lr, warmup, tMax, startFactor = 1 / Math.max(1, warmup), etaMin = 0 } = options;
   const rise = linearLr({ lr, startFactor, totalIters: warmup });
   return (step) => (step < warmup ? rise(step) : cosine(lr, etaMin, progress(step - warmup, tMax)));
 }
 
-/** Up to `maxLr` and down to next to nothing in `totalSteps` steps, along half cosines (Smith and Topin, 2019). */
-export function oneCycleLr(options: {
+export interface OneCycleOptions {
   readonly maxLr: number;
   readonly totalSteps: number;
   /** The share of steps that go up; 0.3 by default. */
@@ -115,7 +227,25 @@ export function oneCycleLr(options: {
   readonly divFactor?: number;
   /** The last rate is the first / finalDivFactor; 10,000 by default. */
   readonly finalDivFactor?: number;
-}): Schedule {
+}
+
+const takesOneCycleLr = arg.takes<typeof oneCycleLr>([
+  'options',
+  arg.settings<OneCycleOptions>(
+    {
+      maxLr: arg.notNegative,
+      totalSteps: arg.positive,
+      pctStart: arg.share,
+      divFactor: arg.positive,
+      finalDivFactor: arg.positive,
+    },
+    ['maxLr', 'totalSteps'],
+  ),
+]);
+
+/** Up to `maxLr` and down to next to nothing in `totalSteps` steps, along half cosines (Smith and Topin, 2019). */
+export function oneCycleLr(options: OneCycleOptions): Schedule {
+  takesOneCycleLr('oneCycleLr', options);
   const { maxLr, totalSteps, pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4 } = options;
   const first = maxLr / divFactor;
   const peak = pctStart * totalSteps - 1;
@@ -126,8 +256,15 @@ export function oneCycleLr(options: {
   };
 }
 
+const takesSequentialLr = arg.takes<typeof sequentialLr>(
+  ['the schedules', arg.listOf(arg.callable<Schedule>())],
+  ['the milestones', arg.listOf(arg.number)],
+);
+
 /** One schedule after another: each begins, at its own step 0, at a milestone. */
 export function sequentialLr(schedules: readonly Schedule[], milestones: readonly number[]): Schedule {
+  takesSequentialLr('sequentialLr', schedules, milestones);
+  if (schedules.length === 0) throw new TensorError('E_VALUE', 'sequentialLr', 'there are no schedules');
   return (step) => {
     const past = milestones.filter((milestone) => milestone <= step).length;
     const current = Math.min(past, schedules.length - 1);

@@ -1,10 +1,18 @@
 // Stochastic gradient descent, with momentum (Polyak, 1964; Nesterov, 1983) as PyTorch has it.
 
 import { TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { add, mul, sub } from '../tensor/ops/elementwise.ts';
 import type { TensorLike } from '../tensor/tensor.ts';
 import { functional, type FunctionalOptimizer } from './functional.ts';
-import { Optimizer, type RateOptions, type Trainable } from './optimizer.ts';
+import {
+  Optimizer,
+  rateOperand,
+  rateOptions,
+  trainable,
+  type RateOptions,
+  type Trainable,
+} from './optimizer.ts';
 import type { Rule } from './rule.ts';
 
 interface SgdSettings {
@@ -22,6 +30,23 @@ interface SgdSettings {
 export interface SgdOptions extends SgdSettings, RateOptions {}
 
 const defaultRate = 1e-3;
+
+const sgdSettings: arg.Table<SgdSettings> = {
+  momentum: arg.notNegative,
+  dampening: arg.number,
+  nesterov: arg.flag,
+  weightDecay: arg.notNegative,
+};
+const sgdOptions: arg.Table<SgdOptions> = { ...sgdSettings, ...rateOptions };
+const takesSgd = arg.takes<typeof SGD>(
+  ['the parameters', trainable(sgdOptions)],
+  ['options', arg.options<SgdOptions>(sgdOptions)],
+);
+type FunctionalOptions = SgdSettings & { readonly lr?: TensorLike };
+const takesSettings = arg.takes<typeof sgd>([
+  'options',
+  arg.options<FunctionalOptions>({ ...sgdSettings, lr: rateOperand }),
+]);
 
 function sgdRule(settings: SgdSettings): Rule {
   const { momentum = 0, dampening = 0, nesterov = false, weightDecay = 0 } = settings;
@@ -44,11 +69,13 @@ function sgdRule(settings: SgdSettings): Rule {
 /** p −= lr·g, or lr times a direction that gradients are gathered in. */
 export class SGD extends Optimizer<SgdOptions> {
   constructor(params: Trainable<SgdOptions>, options: SgdOptions = {}) {
+    takesSgd('SGD', params, options);
     super(params, options, (own) => ({ rule: sgdRule(own), lr: own.lr ?? defaultRate }));
   }
 }
 
 /** `SGD` as functions on trees. */
-export function sgd(options: SgdSettings & { readonly lr?: TensorLike } = {}): FunctionalOptimizer {
+export function sgd(options: FunctionalOptions = {}): FunctionalOptimizer {
+  takesSettings('sgd', options);
   return functional('sgd', sgdRule(options), options.lr ?? defaultRate);
 }

@@ -1,37 +1,59 @@
-// What operations ask of arguments that no type checker has seen: the mistakes of JavaScript users, told in one voice. Each
-// check throws E_VALUE (E_DTYPE for names of dtypes) naming the operation, what is expected, and what came.
+// The kinds of arguments that are tensors (see ir/arguments.ts for the others), and the same checks by themselves, for what stands
+// behind a public function. Each throws E_VALUE naming the operation, what is expected, and what came.
 
 import { showValue, TensorError } from '../errors.ts';
-import { dtypes, isDType } from '../ir/dtype.ts';
-import { Tensor } from './tensor.ts';
+import { dtype as dtypeKind, listOf, type Kind } from '../ir/arguments.ts';
+import { isPlainObject } from '../ir/arguments.ts';
+import { isDType } from '../ir/dtype.ts';
+import { checkUsable } from './recording.ts';
+import { handleOf, Tensor, type TensorLike } from './tensor.ts';
+
+/** A tensor that has not been given up. */
+export const aTensor: Kind<Tensor> = {
+  accepts: (value) => value instanceof Tensor && handleOf(value).gone === undefined,
+  refuse(op, what, value): never {
+    if (value instanceof Tensor) checkUsable(handleOf(value), op);
+    const isThenable = typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+    const hint = isThenable ? 'await it first' : 'tensor(…) makes one of numbers and arrays';
+    throw new TensorError('E_VALUE', op, `${what} must be a tensor, got ${showValue(value)}`, hint);
+  },
+};
+
+/** A tensor, a number or a boolean. */
+export const anOperand: Kind<TensorLike> = {
+  accepts: (value) => typeof value === 'number' || typeof value === 'boolean' || aTensor.accepts(value),
+  refuse(op, what, value): never {
+    if (value instanceof Tensor) return aTensor.refuse(op, what, value);
+    const hint = Array.isArray(value) || ArrayBuffer.isView(value) ? 'tensor(…) around it' : undefined;
+    throw new TensorError('E_VALUE', op, `expects tensors or numbers, got ${showValue(value)}`, hint);
+  },
+};
+
+const anyTensors = listOf(aTensor);
+
+/** An array of tensors. */
+export const tensors: Kind<readonly Tensor[]> = {
+  accepts: (value) => anyTensors.accepts(value),
+  refuse(op, what, value): never {
+    if (Array.isArray(value)) return anyTensors.refuse(op, what, value);
+    const problem = `expects ${what} as an array of tensors, got ${showValue(value)}`;
+    throw new TensorError('E_VALUE', op, problem, value instanceof Tensor ? 'one array: [x, y]' : undefined);
+  },
+};
 
 /** Requires a tensor; `what` is its part in the operation. */
 export function expectTensor(op: string, what: string, value: unknown): asserts value is Tensor {
-  if (value instanceof Tensor) return;
-  const isThenable = typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
-  const hint = isThenable ? 'await it first' : 'tensor(…) makes one of numbers and arrays';
-  throw new TensorError('E_VALUE', op, `${what} must be a tensor, got ${showValue(value)}`, hint);
+  if (!aTensor.accepts(value)) aTensor.refuse(op, what, value);
 }
 
 /** Requires an array of tensors. */
 export function expectTensors(op: string, what: string, list: unknown): void {
-  if (!Array.isArray(list)) {
-    const hint = list instanceof Tensor ? 'one array: [x, y]' : undefined;
-    throw new TensorError(
-      'E_VALUE',
-      op,
-      `expects ${what} as an array of tensors, got ${showValue(list)}`,
-      hint,
-    );
-  }
-  list.forEach((item, i) => expectTensor(op, `${what}[${i}]`, item));
+  if (!tensors.accepts(list)) tensors.refuse(op, what, list);
 }
 
 /** Requires a tensor, a number or a boolean. */
 export function expectOperand(op: string, value: unknown): void {
-  if (value instanceof Tensor || typeof value === 'number' || typeof value === 'boolean') return;
-  const hint = Array.isArray(value) || ArrayBuffer.isView(value) ? 'tensor(…) around it' : undefined;
-  throw new TensorError('E_VALUE', op, `expects tensors or numbers, got ${showValue(value)}`, hint);
+  if (!anOperand.accepts(value)) anOperand.refuse(op, 'an operand', value);
 }
 
 /** Requires a number; NaN and infinities are numbers. */
@@ -48,24 +70,12 @@ export function expectText(op: string, what: string, value: unknown): void {
 
 /** Requires the name of a dtype. */
 export function expectDType(op: string, dtype: unknown): void {
-  if (typeof dtype === 'string' && isDType(dtype)) return;
-  throw new TensorError(
-    'E_DTYPE',
-    op,
-    `no dtype is called ${typeof dtype === 'string' ? `'${dtype}'` : showValue(dtype)}`,
-    `one of ${dtypes.join(' ')}`,
-  );
+  if (!dtypeKind.accepts(dtype)) dtypeKind.refuse(op, 'the dtype', dtype);
 }
 
 /** Requires an object of options: `{ dtype: 'i32' }`, not `'i32'`. */
 export function expectOptions(op: string, options: unknown): void {
-  if (
-    typeof options === 'object' &&
-    options !== null &&
-    !Array.isArray(options) &&
-    !(options instanceof Tensor)
-  )
-    return;
+  if (isPlainObject(options)) return;
   const hint = typeof options === 'string' && isDType(options) ? `{ dtype: '${options}' }` : undefined;
   throw new TensorError('E_VALUE', op, `expects options as an object, got ${showValue(options)}`, hint);
 }

@@ -128,7 +128,7 @@ describe('dropout', () => {
   });
 
   test('refuses what is no probability', () => {
-    expect(() => new nn.Dropout(1.5)).toThrow('Dropout: p must be in [0, 1]: 1.5');
+    expect(() => new nn.Dropout(1.5)).toThrow('Dropout: p must be a number in [0, 1], got 1.5');
   });
 });
 
@@ -255,5 +255,9 @@ test.each([
   ],
   ['a kernel of another rank', () => new nn.Conv1d(1, 1, [3, 3]), 'Conv1d: the kernel size takes 1 values'],
   ['a padding index outside', () => new nn.Embedding(3, 1, { paddingIdx: 3 }), 'Embedding'],
-  ['fans of a vector', () => nn.xavierUniform([3]), 'fans: expects a weight of at least two axes: [3]'],
+  [
+    'fans of a vector',
+    () => nn.xavierUniform([3]),
+    'xavierUniform: expects a weight of at least two axes: [3]',
+  ],
 ])('refuses %s', (_, make, message) => expect(make).toThrow(message));

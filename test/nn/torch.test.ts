@@ -18,13 +18,16 @@ interface Made {
 function make({ op, args, inputs }: TorchCase): Made | undefined {
   const [x, weight] = inputs;
   const { dtype } = x!;
-  const options = { ...args, dtype, affine: inputs.length > 1, bias: inputs.length > 2 };
+  const eps = args['eps'] === undefined ? {} : { eps: args['eps'] as number };
+  const affine = { ...eps, dtype, affine: inputs.length > 1 };
+  const options = { ...affine, bias: inputs.length > 2 };
+  const conv = { ...args, dtype, bias: inputs.length > 2 };
   const members = ['weight', 'bias'].slice(0, inputs.length - 1);
   switch (op) {
     case 'layerNorm':
       return { layer: new nn.LayerNorm(args['normalizedShape'] as number[], options), members };
     case 'rmsNorm':
-      return { layer: new nn.RMSNorm(x!.shape.at(-1)!, options), members };
+      return { layer: new nn.RMSNorm(x!.shape.at(-1)!, affine), members };
     case 'groupNorm':
       return { layer: new nn.GroupNorm(args['groups'] as number, x!.shape[1]!, options), members };
     case 'batchNorm': {
@@ -37,14 +40,14 @@ function make({ op, args, inputs }: TorchCase): Made | undefined {
     case 'conv3d': {
       const [outputs, share, ...kernel] = weight!.shape as [number, number, ...number[]];
       const Conv = { conv1d: nn.Conv1d, conv2d: nn.Conv2d, conv3d: nn.Conv3d }[op];
-      const layer = new Conv(share * (Number(args['groups']) || 1), outputs, kernel, options);
+      const layer = new Conv(share * (Number(args['groups']) || 1), outputs, kernel, conv);
       return { layer, members };
     }
     case 'convTranspose1d':
     case 'convTranspose2d': {
       const [lead, share, ...kernel] = weight!.shape as [number, number, ...number[]];
       const Conv = op === 'convTranspose1d' ? nn.ConvTranspose1d : nn.ConvTranspose2d;
-      return { layer: new Conv(lead, share * (Number(args['groups']) || 1), kernel, options), members };
+      return { layer: new Conv(lead, share * (Number(args['groups']) || 1), kernel, conv), members };
     }
     default:
       return undefined;

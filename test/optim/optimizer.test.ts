@@ -127,8 +127,12 @@ describe('groups', () => {
 
 test.each([
   ['no parameters', () => new SGD([]), 'SGD: there are no parameters'],
-  ['a negative rate', () => new Adam([leaf(1)], { lr: -1 }), 'Adam: the learning rate must not be negative'],
-  ['a beta of 1', () => new AdamW([leaf(1)], { betas: [0.9, 1] }), 'adamW: betas must be in [0, 1): 0.9, 1'],
+  ['a negative rate', () => new Adam([leaf(1)], { lr: -1 }), 'Adam: lr must be a number of at least 0'],
+  [
+    'a beta of 1',
+    () => new AdamW([leaf(1)], { betas: [0.9, 1] }),
+    'AdamW: betas[1] must be a number in [0, 1), got 1',
+  ],
   ['nesterov without momentum', () => sgd({ nesterov: true }), 'nesterov takes a momentum'],
   ['clipping without gradients', () => clipGradNorm([leaf(1)], 1), 'no parameter has a gradient'],
   [

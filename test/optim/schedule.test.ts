@@ -12,7 +12,9 @@ const schedules = optim as unknown as Readonly<Record<string, (options: object) 
 
 describe('schedules agree with PyTorch', () => {
   test.each(torchCases('schedule'))('$name', ({ op, args, outputs }) => {
-    const schedule = schedules[op]!(args);
+    // PyTorch's optimizer has a rate of its own, which the one-cycle schedule takes no notice of.
+    const { lr, ...own } = args as { readonly lr: number };
+    const schedule = schedules[op]!(op === 'oneCycleLr' ? own : { lr, ...own });
     const expected = outputs[0]!.data as Float64Array;
     expected.forEach((rate, step) => expect(schedule(step)).toBeCloseTo(rate, 14));
   });

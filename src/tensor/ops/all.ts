@@ -20,7 +20,7 @@ export * from './pool.ts';
 export * from './random.ts';
 export * from './rearrange.ts';
 export * from './reduce.ts';
-export { affineGrid, gridSample, type SampleOptions } from './sample.ts';
+export { affineGrid, gridSample, type GridOptions, type SampleOptions } from './sample.ts';
 export * from './scan.ts';
 export * from './softmax.ts';
 export * from './sort.ts';

@@ -3,9 +3,10 @@
 
 import { TensorError } from '../../errors.ts';
 import { cast, mul, permute } from '../../ir/build.ts';
+import * as arg from '../../ir/arguments.ts';
 import { isFloat } from '../../ir/dtype.ts';
 import { broadcastShapes } from '../../ir/shape.ts';
-import { expectTensor } from '../expect.ts';
+import { aTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
 import { apply, checkFloat, show } from './operand.ts';
@@ -24,6 +25,21 @@ export interface AttentionOptions {
   readonly dropout?: number;
 }
 
+const takesScaledDotProductAttention = arg.takes<typeof scaledDotProductAttention>(
+  ['each of q, k, v', aTensor],
+  ['each of q, k, v', aTensor],
+  ['each of q, k, v', aTensor],
+  [
+    'options',
+    arg.options<AttentionOptions>({
+      mask: aTensor,
+      isCausal: arg.flag,
+      scale: arg.number,
+      dropout: arg.share,
+    }),
+  ],
+);
+
 /**
  * softmax(q·kᵀ·scale)·v for q [.., Sq, d], k [.., Sk, d], v [.., Sk, dv]; leading axes broadcast. A query that may see no key
  * gives zeros, with gradient zero.
@@ -34,16 +50,14 @@ export function scaledDotProductAttention(
   v: Tensor,
   options: AttentionOptions = {},
 ): Tensor {
+  takesScaledDotProductAttention('scaledDotProductAttention', q, k, v, options);
   const op = 'scaledDotProductAttention';
-  for (const operand of [q, k, v]) expectTensor(op, 'each of q, k, v', operand);
   const { mask, isCausal = false, scale = 1 / Math.sqrt(q.shape.at(-1) ?? 1), dropout = 0 } = options;
   checkFloat(op, q, k, v);
   const fits = q.rank >= 2 && k.rank >= 2 && v.rank >= 2;
   if (!fits || q.shape.at(-1) !== k.shape.at(-1) || k.shape.at(-2) !== v.shape.at(-2)) {
     throw new TensorError('E_SHAPE', op, `expects q [..,Sq,d], k [..,Sk,d], v [..,Sk,dv]: ${show(q, k, v)}`);
   }
-  if (!(dropout >= 0 && dropout <= 1))
-    throw new TensorError('E_VALUE', op, `dropout must be in [0, 1]: ${dropout}`);
   const lead = broadcastShapes(op, q.shape.slice(0, -2), k.shape.slice(0, -2));
   broadcastShapes(op, lead, v.shape.slice(0, -2));
   const shape = [...lead, q.shape.at(-2)!, k.shape.at(-2)!];

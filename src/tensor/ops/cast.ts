@@ -11,22 +11,28 @@ import { apply, show, type Unary } from './operand.ts';
 
 /** x with elements of `dtype`; x itself if it has that already. */
 export function cast(x: Tensor, dtype: DType): Tensor {
-  expectTensor('cast', 'the operand', x);
-  expectDType('cast', dtype);
+  return converted('cast', x, dtype);
+}
+
+function converted(op: string, x: Tensor, dtype: DType): Tensor {
+  expectTensor(op, 'the operand', x);
+  expectDType(op, dtype);
   return x.dtype === dtype ? x : apply([x], (b, node) => convert(b, node, dtype));
 }
 
 /** PyTorch's name for `cast`. */
-export const to: (x: Tensor, dtype: DType) => Tensor = cast;
+export function to(x: Tensor, dtype: DType): Tensor {
+  return converted('to', x, dtype);
+}
 
 /** x in f32. */
-export const toFloat: Unary = (x) => cast(x, 'f32');
+export const toFloat: Unary = (x) => converted('toFloat', x, 'f32');
 /** x in f16. */
-export const toHalf: Unary = (x) => cast(x, 'f16');
+export const toHalf: Unary = (x) => converted('toHalf', x, 'f16');
 /** x in i32. */
-export const toInt: Unary = (x) => cast(x, 'i32');
+export const toInt: Unary = (x) => converted('toInt', x, 'i32');
 /** x ≠ 0. */
-export const toBool: Unary = (x) => cast(x, 'bool');
+export const toBool: Unary = (x) => converted('toBool', x, 'bool');
 
 /** The same bits read as another dtype of the same width. */
 export function bitcast(x: Tensor, dtype: DType): Tensor {

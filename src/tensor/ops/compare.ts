@@ -3,11 +3,12 @@
 import { TensorError } from '../../errors.ts';
 import { binary, cast, unary, where as select } from '../../ir/build.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
-import type { Node } from '../../ir/graph.ts';
+import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import type { BinaryOp } from '../../ir/ops.ts';
+import { expectOperand, expectTensor } from '../expect.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
 import * as formula from './formula.ts';
-import { apply, combine, fit, resultType, show, type Binary, type Unary } from './operand.ts';
+import { apply, combine, fit, resultType, show, takesOne, type Binary, type Unary } from './operand.ts';
 
 function comparison(name: string, op: 'eq' | 'ne' | 'lt' | 'le', swap = false): Binary {
   return (x, y) =>
@@ -33,12 +34,19 @@ export const gt: Binary = comparison('gt', 'lt', true);
 /** x ≥ y. */
 export const ge: Binary = comparison('ge', 'le', true);
 
+function question(op: string, make: (b: GraphBuilder, x: Node) => Node): Unary {
+  return (x) => {
+    takesOne(op, x);
+    return apply([x], make);
+  };
+}
+
 /** true where NaN; all false for integers. */
-export const isNan: Unary = (x) => apply([x], formula.isNan);
+export const isNan: Unary = question('isNan', formula.isNan);
 /** true where +∞ or −∞. */
-export const isInf: Unary = (x) => apply([x], formula.isInf);
+export const isInf: Unary = question('isInf', formula.isInf);
 /** true where neither NaN nor ±∞. */
-export const isFinite: Unary = (x) => apply([x], formula.isFinite);
+export const isFinite: Unary = question('isFinite', formula.isFinite);
 
 function logical(name: string, op: 'and' | 'or' | 'xor'): Binary {
   return (x, y) =>
@@ -57,10 +65,11 @@ export const logicalOr: Binary = logical('logicalOr', 'or');
 /** Exactly one ≠ 0. */
 export const logicalXor: Binary = logical('logicalXor', 'xor');
 /** true where x = 0. */
-export const logicalNot: Unary = (x) => apply([x], (b, node) => unary(b, 'not', formula.truth(b, node)));
+export const logicalNot: Unary = question('logicalNot', (b, node) => unary(b, 'not', formula.truth(b, node)));
 
 function bitwise(name: string, op: BinaryOp, allowsBool: boolean): Binary {
   return (x, y) => {
+    for (const operand of [x, y]) expectOperand(name, operand);
     const dtype = resultType([x, y]);
     if (isFloat(dtype) || (dtype === 'bool' && !allowsBool)) {
       const wanted = allowsBool ? 'integers or bool' : 'integers';
@@ -83,6 +92,7 @@ export const bitwiseRightShift: Binary = bitwise('bitwiseRightShift', 'shr', fal
 
 /** All bits flipped; on bool, logical not. */
 export function bitwiseNot(x: Tensor): Tensor {
+  takesOne('bitwiseNot', x);
   if (isFloat(x.dtype)) {
     throw new TensorError('E_DTYPE', 'bitwiseNot', `expects integers or bool: ${show(x)}`, ".cast('i32')");
   }
@@ -90,6 +100,7 @@ export function bitwiseNot(x: Tensor): Tensor {
 }
 
 function checkCondition(op: string, what: string, condition: Tensor): void {
+  expectTensor(op, `the ${what}`, condition);
   if (condition.dtype !== 'bool') {
     throw new TensorError('E_DTYPE', op, `the ${what} must be bool: ${show(condition)}`, '.ne(0)');
   }
@@ -98,12 +109,15 @@ function checkCondition(op: string, what: string, condition: Tensor): void {
 /** x where the condition holds, else y; neither value nor gradient of the side not taken gets through. */
 export function where(condition: Tensor, x: TensorLike, y: TensorLike): Tensor {
   checkCondition('where', 'condition', condition);
+  for (const operand of [x, y]) expectOperand('where', operand);
   return selection('where', condition, x, y, resultType([x, y]));
 }
 
 /** `value` where the mask holds, else x; the value takes x's dtype. */
 export function maskedFill(x: Tensor, mask: Tensor, value: TensorLike): Tensor {
+  expectTensor('maskedFill', 'x', x);
   checkCondition('maskedFill', 'mask', mask);
+  expectOperand('maskedFill', value);
   return selection('maskedFill', mask, value, x, x.dtype);
 }
 

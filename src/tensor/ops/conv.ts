@@ -3,13 +3,14 @@
 
 import { TensorError } from '../../errors.ts';
 import { add, broadcast, cast, permute, reshape } from '../../ir/build.ts';
+import * as arg from '../../ir/arguments.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
-import { expectTensor } from '../expect.ts';
+import { aTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
-import { apply, checkCount, show, perAxis, type PerAxis } from './operand.ts';
+import { apply, show, perAxis, type PerAxis } from './operand.ts';
 import { productType } from './contract.ts';
 import { sliceAxis } from './layout.ts';
-import { padPairs, type Padding } from './window.ts';
+import { paddings, padPairs, type Padding } from './window.ts';
 
 export interface ConvOptions {
   /** 1 by default. */
@@ -32,6 +33,18 @@ export interface ConvTransposeOptions {
   readonly dilation?: PerAxis;
   readonly groups?: number;
 }
+
+export const convOptions: arg.Table<ConvOptions> = {
+  stride: arg.sizes(1),
+  padding: arg.either(arg.oneOf('same', 'valid'), paddings),
+  dilation: arg.sizes(1),
+  groups: arg.count(1),
+};
+export const convTransposeOptions: arg.Table<ConvTransposeOptions> = {
+  ...convOptions,
+  padding: paddings,
+  outputPadding: arg.sizes(0),
+};
 
 interface Geometry {
   readonly strides: number[];
@@ -100,9 +113,7 @@ function convolve(
   options: ConvOptions,
 ): Tensor {
   const { groups = 1, padding = 0 } = options;
-  for (const operand of [x, weight]) expectTensor(op, 'x and the weight', operand);
   check(op, spatial, x, weight, bias, weight.shape[0]!);
-  checkCount(op, 'groups', groups, 1);
   const strides = perAxis(op, 'stride', options.stride ?? 1, spatial, 1);
   const dilation = perAxis(op, 'dilation', options.dilation ?? 1, spatial, 1);
   const channels = x.shape.at(-spatial - 1)!;
@@ -110,17 +121,30 @@ function convolve(
     throw new TensorError(
       'E_SHAPE',
       op,
-      `channels do not fit ${groups} group(s): x ${show(x)}, weight ${show(weight)}`,
-      'a weight [out, in / groups, …]',
+      `${showChannels(spatial, channels, groups)} do not fit the weight: x ${show(x)}, weight ${show(weight)}`,
+      x.shape.at(-1) === weight.shape[1]! * groups
+        ? `x as ${layouts[spatial]}: channels come before the spatial axes, permute those that come last`
+        : `x as ${layouts[spatial]} and a weight [out, in / groups, …]`,
     );
   }
-  const [padLow, padHigh] = paddings(op, padding, strides, dilation, weight);
+  const [padLow, padHigh] = paddingOf(op, padding, strides, dilation, weight);
   const ones = strides.map(() => 1);
   const geometry = { strides, padLow, padHigh, lhsDilation: ones, rhsDilation: dilation, groups };
   return record(op, x, weight, bias, geometry, (_, w) => w);
 }
 
-function paddings(
+/** What the axes of x are, by the number of spatial ones. */
+const layouts: Readonly<Record<number, string>> = {
+  1: '[N,C,L]',
+  2: '[N,C,H,W] (NCHW)',
+  3: '[N,C,D,H,W] (NCDHW)',
+};
+
+function showChannels(spatial: number, channels: number, groups: number): string {
+  return `${channels} channels (axis ${-spatial - 1}) in ${groups} group${groups === 1 ? '' : 's'}`;
+}
+
+function paddingOf(
   op: string,
   padding: Padding | 'same' | 'valid',
   strides: readonly number[],
@@ -137,18 +161,28 @@ function paddings(
   return padPairs(op, padding === 'valid' ? 0 : padding, strides.length);
 }
 
+const takesConv1d = arg.takes<typeof conv1d>(
+  ['x', aTensor],
+  ['the weight', aTensor],
+  ['the bias', arg.optional(aTensor)],
+  ['options', arg.options<ConvOptions>(convOptions)],
+);
+
 /** x [N,C,L], weight [O, C/groups, K], bias [O]. */
 export function conv1d(x: Tensor, weight: Tensor, bias?: Tensor, options: ConvOptions = {}): Tensor {
+  takesConv1d('conv1d', x, weight, bias, options);
   return convolve('conv1d', 1, x, weight, bias, options);
 }
 
 /** x [N,C,H,W], weight [O, C/groups, KH, KW], bias [O]. */
 export function conv2d(x: Tensor, weight: Tensor, bias?: Tensor, options: ConvOptions = {}): Tensor {
+  takesConv1d('conv2d', x, weight, bias, options);
   return convolve('conv2d', 2, x, weight, bias, options);
 }
 
 /** x [N,C,D,H,W], weight [O, C/groups, KD, KH, KW], bias [O]. */
 export function conv3d(x: Tensor, weight: Tensor, bias?: Tensor, options: ConvOptions = {}): Tensor {
+  takesConv1d('conv3d', x, weight, bias, options);
   return convolve('conv3d', 3, x, weight, bias, options);
 }
 
@@ -165,8 +199,6 @@ function convolveBack(
   options: ConvTransposeOptions,
 ): Tensor {
   const { groups = 1 } = options;
-  checkCount(op, 'groups', groups, 1);
-  for (const operand of [x, weight]) expectTensor(op, 'x and the weight', operand);
   check(op, spatial, x, weight, bias, (weight.shape[1] ?? 0) * groups);
   const stride = perAxis(op, 'stride', options.stride ?? 1, spatial, 1);
   const dilation = perAxis(op, 'dilation', options.dilation ?? 1, spatial, 1);
@@ -176,8 +208,8 @@ function convolveBack(
     throw new TensorError(
       'E_SHAPE',
       op,
-      `channels do not fit ${groups} group(s): x ${show(x)}, weight ${show(weight)}`,
-      'a weight [in, out / groups, …]',
+      `${showChannels(spatial, x.shape.at(-spatial - 1)!, groups)} do not fit the weight: x ${show(x)}, weight ${show(weight)}`,
+      `x as ${layouts[spatial]} and a weight [in, out / groups, …]`,
     );
   }
   if (extra.some((n, i) => n >= Math.max(stride[i]!, dilation[i]!))) {
@@ -206,6 +238,13 @@ function convolveBack(
   });
 }
 
+const takesConvTranspose1d = arg.takes<typeof convTranspose1d>(
+  ['x', aTensor],
+  ['the weight', aTensor],
+  ['the bias', arg.optional(aTensor)],
+  ['options', arg.options<ConvTransposeOptions>(convTransposeOptions)],
+);
+
 /** x [N,C,L], weight [C, O/groups, K], bias [O]. */
 export function convTranspose1d(
   x: Tensor,
@@ -213,6 +252,7 @@ export function convTranspose1d(
   bias?: Tensor,
   options: ConvTransposeOptions = {},
 ): Tensor {
+  takesConvTranspose1d('convTranspose1d', x, weight, bias, options);
   return convolveBack('convTranspose1d', 1, x, weight, bias, options);
 }
 
@@ -223,6 +263,7 @@ export function convTranspose2d(
   bias?: Tensor,
   options: ConvTransposeOptions = {},
 ): Tensor {
+  takesConvTranspose1d('convTranspose2d', x, weight, bias, options);
   return convolveBack('convTranspose2d', 2, x, weight, bias, options);
 }
 
@@ -233,5 +274,6 @@ export function convTranspose3d(
   bias?: Tensor,
   options: ConvTransposeOptions = {},
 ): Tensor {
+  takesConvTranspose1d('convTranspose3d', x, weight, bias, options);
   return convolveBack('convTranspose3d', 3, x, weight, bias, options);
 }

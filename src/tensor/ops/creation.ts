@@ -4,13 +4,13 @@
 import { showValue, TensorError } from '../../errors.ts';
 import { add, binary, cast, full as spread, mul, sub, where } from '../../ir/build.ts';
 import { integerRange, type DType } from '../../ir/dtype.ts';
+import * as arg from '../../ir/arguments.ts';
 import { checkShape, sizeOf, toShape } from '../../ir/shape.ts';
 import { hostArray, type HostData, type Scalar } from '../../ir/value.ts';
-import { expectDType, expectNumber, expectOptions, expectTensor } from '../expect.ts';
+import { aTensor } from '../expect.ts';
 import { fromHost, record } from '../record.ts';
 import { Tensor } from '../tensor.ts';
 import { iota, wideType } from './formula.ts';
-import { checkCount } from './operand.ts';
 
 /** Numbers, booleans or bigints, nested one array per axis. */
 export type NestedData = number | boolean | bigint | readonly NestedData[];
@@ -18,6 +18,8 @@ export type NestedData = number | boolean | bigint | readonly NestedData[];
 export interface CreateOptions {
   readonly dtype?: DType;
 }
+
+export const createOptions: arg.Table<CreateOptions> = { dtype: arg.dtype };
 
 export interface TensorOptions extends CreateOptions {
   /** The shape of a flat array; by default typed arrays are vectors, and nested arrays say their shape themselves. */
@@ -40,12 +42,17 @@ const typed: readonly (readonly [new (length: number) => HostArray, DType])[] = 
   [BigUint64Array, 'u64'],
 ];
 
+const takesTensor = arg.takes<typeof tensor>(
+  ['the data', arg.anything()],
+  ['options', arg.options<TensorOptions>({ ...createOptions, shape: arg.inside() })],
+);
+
 /**
  * A tensor of host data, which is copied. Nested arrays of numbers give f32, of booleans bool, of bigints i64; a typed array
  * gives its own dtype. With `dtype` the values are brought into it (floats round, integers truncate and saturate).
  */
 export function tensor(data: NestedData | HostArray, options: TensorOptions = {}): Tensor {
-  checkOptions('tensor', options);
+  takesTensor('tensor', data, options);
   if (ArrayBuffer.isView(data)) return fromTyped(data, options);
   const values: (number | boolean | bigint)[] = [];
   const shape = shapeOf(data);
@@ -64,12 +71,6 @@ function fromTyped(data: HostArray, options: TensorOptions): Tensor {
   const shape = toCounted(options.shape ?? [data.length], data.length);
   const dtype = options.dtype ?? own;
   return fromHost(hostArray(dtype, shape, data as ArrayLike<Scalar>).data, shape, dtype);
-}
-
-/** Checks options and the dtype among them. */
-function checkOptions(op: string, options: CreateOptions): void {
-  expectOptions(op, options);
-  if (options.dtype !== undefined) expectDType(op, options.dtype);
 }
 
 /** A shape for this many elements. */
@@ -148,17 +149,32 @@ function constantOf(op: string, shape: readonly number[], value: number | bigint
   return record([], (b) => spread(b, to, value, dtype));
 }
 
+const takesZeros = arg.takes<typeof zeros>(
+  ['the shape', arg.inside()],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
 /** All 0; f32 by default. */
 export function zeros(shape: readonly number[], options: CreateOptions = {}): Tensor {
-  checkOptions('zeros', options);
+  takesZeros('zeros', shape, options);
   return constantOf('zeros', shape, 0, options.dtype ?? 'f32');
 }
 
 /** All 1; f32 by default. */
 export function ones(shape: readonly number[], options: CreateOptions = {}): Tensor {
-  checkOptions('ones', options);
+  takesZeros('ones', shape, options);
   return constantOf('ones', shape, 1, options.dtype ?? 'f32');
 }
+
+/** What becomes an element. */
+const element: arg.Kind<number | boolean | bigint> = arg.kind('a number', (value) =>
+  ['number', 'boolean', 'bigint'].includes(typeof value),
+);
+const takesFull = arg.takes<typeof full>(
+  ['the shape', arg.inside()],
+  ['the value', element],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
 
 /** All `value`: f32 by default, bool for a boolean, i64 for a bigint. */
 export function full(
@@ -166,42 +182,63 @@ export function full(
   value: number | boolean | bigint,
   options: CreateOptions = {},
 ): Tensor {
-  checkOptions('full', options);
-  checkShape('full', shape);
-  if (typeof value !== 'boolean' && typeof value !== 'bigint') expectNumber('full', 'the value', value);
-  const dtype = options.dtype ?? kindOf([value]);
-  // Through host memory's rules, so that the value is one of the dtype's.
-  const scalar = hostArray(dtype, [], [typeof value === 'boolean' ? Number(value) : value]).data[0]!;
-  return constantOf('full', shape, scalar, dtype);
+  takesFull('full', shape, value, options);
+  return filled('full', shape, value, options.dtype ?? kindOf([value]));
 }
+
+/** Through host memory's rules, so that the value is one of the dtype's. */
+function filled(
+  op: string,
+  shape: readonly number[],
+  value: number | boolean | bigint,
+  dtype: DType,
+): Tensor {
+  const scalar = hostArray(dtype, [], [typeof value === 'boolean' ? Number(value) : value]).data[0]!;
+  return constantOf(op, shape, scalar, dtype);
+}
+
+const takesZerosLike = arg.takes<typeof zerosLike>(
+  ['the operand', aTensor],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
 
 /** 0 in x's shape and dtype. */
 export function zerosLike(x: Tensor, options: CreateOptions = {}): Tensor {
-  expectTensor('zerosLike', 'the operand', x);
-  checkOptions('zerosLike', options);
+  takesZerosLike('zerosLike', x, options);
   return constantOf('zerosLike', x.shape, 0, options.dtype ?? x.dtype);
 }
 
 /** 1 in x's shape and dtype. */
 export function onesLike(x: Tensor, options: CreateOptions = {}): Tensor {
-  expectTensor('onesLike', 'the operand', x);
-  checkOptions('onesLike', options);
+  takesZerosLike('onesLike', x, options);
   return constantOf('onesLike', x.shape, 1, options.dtype ?? x.dtype);
 }
 
+const takesFullLike = arg.takes<typeof fullLike>(
+  ['the operand', aTensor],
+  ['the value', element],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
 /** `value` in x's shape and dtype. */
 export function fullLike(x: Tensor, value: number | boolean | bigint, options: CreateOptions = {}): Tensor {
-  expectTensor('fullLike', 'the operand', x);
-  return full(x.shape, value, { dtype: options.dtype ?? x.dtype });
+  takesFullLike('fullLike', x, value, options);
+  return filled('fullLike', x.shape, value, options.dtype ?? x.dtype);
 }
+
+const takesArange = arg.takes<typeof arange>(
+  ['every bound', arg.finite],
+  ['every bound', arg.optional(arg.finite)],
+  ['every step', arg.optional(arg.finite)],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
 
 /**
  * start, start + step, … up to but without `end`; `arange(n)` counts from 0. i32 if all are whole numbers, else f32.
  */
 export function arange(start: number, end?: number, step = 1, options: CreateOptions = {}): Tensor {
+  takesArange('arange', start, end, step, options);
   const [from, to] = end === undefined ? [0, start] : [start, end];
-  for (const bound of [from, to, step]) expectNumber('arange', 'every bound', bound);
-  checkOptions('arange', options);
   const count = Math.ceil((to - from) / step);
   if (step === 0 || !Number.isSafeInteger(count) || count < 0) {
     throw new TensorError('E_VALUE', 'arange', `no steps of ${step} lead from ${from} to ${to}`);
@@ -217,11 +254,16 @@ export function arange(start: number, end?: number, step = 1, options: CreateOpt
   });
 }
 
+const takesLinspace = arg.takes<typeof linspace>(
+  ['every bound', arg.finite],
+  ['every bound', arg.finite],
+  ['the count', arg.count(0)],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
 /** `count` numbers from start to end, both included, equally far apart; exact at both ends. */
 export function linspace(start: number, end: number, count: number, options: CreateOptions = {}): Tensor {
-  checkCount('linspace', 'the count', count);
-  for (const bound of [start, end]) expectNumber('linspace', 'every bound', bound);
-  checkOptions('linspace', options);
+  takesLinspace('linspace', start, end, count, options);
   const dtype = options.dtype ?? 'f32';
   const step = count > 1 ? (end - start) / (count - 1) : 0;
   return record([], (b) => {
@@ -233,10 +275,16 @@ export function linspace(start: number, end: number, count: number, options: Cre
   });
 }
 
+const takesEye = arg.takes<typeof eye>(
+  ['rows', arg.count(0)],
+  ['columns', arg.optional(arg.count(0))],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
 /** 1 on the main diagonal of a [rows, columns] matrix (square by default), 0 elsewhere. */
 export function eye(rows: number, columns: number = rows, options: CreateOptions = {}): Tensor {
+  takesEye('eye', rows, columns, options);
   checkShape('eye', [rows, columns]);
-  checkOptions('eye', options);
   return record([], (b) => {
     const shape = [rows, columns];
     return cast(b, binary(b, 'eq', iota(b, shape, 0), iota(b, shape, 1)), options.dtype ?? 'f32');

@@ -16,27 +16,44 @@ import { TensorError } from '../../errors.ts';
 import { dtypeBytes, dtypeKind, isFloat } from '../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import type { BinaryOp, UnaryOp } from '../../ir/ops.ts';
-import { expectNumber, expectOptions } from '../expect.ts';
+import * as arg from '../../ir/arguments.ts';
+import { anOperand, aTensor, expectOperand, expectTensor } from '../expect.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
 import * as formula from './formula.ts';
-import { apply, applyFloat, combine, show, type Binary, type Unary, floatFormula } from './operand.ts';
+import {
+  apply,
+  applyFloat,
+  combine,
+  floatFormula,
+  show,
+  takesOne,
+  type Binary,
+  type Unary,
+} from './operand.ts';
 import { widened } from './formula.ts';
 
 type PlainUnary = Exclude<UnaryOp, 'cast' | 'bitcast'>;
 
 /** A float primitive. */
-function primitive(op: PlainUnary): Unary {
-  return (x) => applyFloat(x, (b, node) => unary(b, op, node));
+function primitive(op: PlainUnary, name: string = op): Unary {
+  return (x) => {
+    takesOne(name, x);
+    return applyFloat(x, (b, node) => unary(b, op, node));
+  };
 }
 
 /** Rounding: integers and bool are what they are. */
 function rounding(op: PlainUnary): Unary {
-  return (x) => apply([x], (b, node) => (isFloat(node.dtype) ? unary(b, op, node) : node));
+  return (x) => {
+    takesOne(op, x);
+    return apply([x], (b, node) => (isFloat(node.dtype) ? unary(b, op, node) : node));
+  };
 }
 
 /** A primitive of numbers of any kind. */
 function numeric(op: 'neg' | 'abs' | 'sign', name: string): Unary {
   return (x) => {
+    takesOne(name, x);
     if (x.dtype === 'bool')
       throw new TensorError('E_DTYPE', name, `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
     return apply([x], (b, node) => unary(b, op, node));
@@ -68,7 +85,7 @@ export const log: Unary = primitive('log');
 /** Logarithm to base 2. */
 export const log2: Unary = primitive('log2');
 /** Logarithm to base 10. */
-export const log10: Unary = floatFormula((b, x) => over(b, unary(b, 'log', x), Math.LN10));
+export const log10: Unary = floatFormula('log10', (b, x) => over(b, unary(b, 'log', x), Math.LN10));
 /** log(1 + x), exact near 0. */
 export const log1p: Unary = primitive('log1p');
 /** Sine; angles are in radians here and below. */
@@ -92,16 +109,17 @@ export const tanh: Unary = primitive('tanh');
 /** The error function. */
 export const erf: Unary = primitive('erf');
 /** 1 − erf(x), to the absolute accuracy of erf: in f32 the tail above 4 is 0. */
-export const erfc: Unary = floatFormula((b, x) => less(b, 1, unary(b, 'erf', x)));
+export const erfc: Unary = floatFormula('erfc', (b, x) => less(b, 1, unary(b, 'erf', x)));
 /** √x; NaN below 0. */
 export const sqrt: Unary = primitive('sqrt');
 /** 1 / √x. */
 export const rsqrt: Unary = primitive('rsqrt');
 /** 1 / x. */
-export const reciprocal: Unary = primitive('recip');
+export const reciprocal: Unary = primitive('recip', 'reciprocal');
 
 /** x². */
 export function square(x: Tensor): Tensor {
+  takesOne('square', x);
   return mul(x, x);
 }
 
@@ -109,7 +127,7 @@ export function square(x: Tensor): Tensor {
 const HUGE = 1e9;
 
 /** Inverse hyperbolic sine: odd, log1p(a + a²/(1 + √(1+a²))) for a = |x|. */
-export const asinh: Unary = floatFormula((b, x) => {
+export const asinh: Unary = floatFormula('asinh', (b, x) => {
   const size = minus(b, formula.negativeAbs(b, x));
   const near = binary(b, 'min', size, HUGE);
   const root = unary(b, 'sqrt', plus(b, times(b, near, near), 1));
@@ -120,7 +138,7 @@ export const asinh: Unary = floatFormula((b, x) => {
 });
 
 /** Inverse hyperbolic cosine: log1p(t + √t·√(t+2)) for t = x − 1; NaN below 1. */
-export const acosh: Unary = floatFormula((b, x) => {
+export const acosh: Unary = floatFormula('acosh', (b, x) => {
   const near = less(b, binary(b, 'min', x, HUGE), 1);
   const root = times(b, unary(b, 'sqrt', near), unary(b, 'sqrt', plus(b, near, 2)));
   const large = plus(b, unary(b, 'log', binary(b, 'max', x, HUGE)), Math.LN2);
@@ -128,7 +146,7 @@ export const acosh: Unary = floatFormula((b, x) => {
 });
 
 /** Inverse hyperbolic tangent: (log1p(x) − log1p(−x)) / 2. */
-export const atanh: Unary = floatFormula((b, x) =>
+export const atanh: Unary = floatFormula('atanh', (b, x) =>
   times(b, less(b, unary(b, 'log1p', x), unary(b, 'log1p', minus(b, x))), 0.5),
 );
 
@@ -137,15 +155,21 @@ export interface AddOptions {
   readonly alpha?: number;
 }
 
+const takesSum = arg.takes<typeof add>(
+  ['x', anOperand],
+  ['y', anOperand],
+  ['options', arg.options<AddOptions>({ alpha: arg.number })],
+);
+
 /** x + alpha·y. */
 export function add(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
-  expectOptions('add', options);
+  takesSum('add', x, y, options);
   return scaledSum('add', x, y, options.alpha ?? 1);
 }
 
 /** x − alpha·y. */
 export function sub(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
-  expectOptions('sub', options);
+  takesSum('sub', x, y, options);
   return scaledSum('sub', x, y, -(options.alpha ?? 1));
 }
 
@@ -155,7 +179,7 @@ export function addScaled(x: TensorLike, y: TensorLike, alpha: number): Tensor {
 }
 
 function scaledSum(op: string, x: TensorLike, y: TensorLike, alpha: number): Tensor {
-  expectNumber(op, 'alpha', alpha);
+  if (!arg.number.accepts(alpha)) arg.number.refuse(op, 'alpha', alpha);
   return combine(op, [x, y], op === 'add' && alpha === 1 ? 'any' : 'number', (b, p, q) => {
     if (alpha === 1) return p.dtype === 'bool' ? binary(b, 'or', p, q) : plus(b, p, q);
     if (alpha === -1) return less(b, p, q);
@@ -178,8 +202,15 @@ export interface DivOptions {
   readonly rounding?: 'floor' | 'trunc';
 }
 
+const takesDiv = arg.takes<typeof div>(
+  ['x', anOperand],
+  ['y', anOperand],
+  ['options', arg.options<DivOptions>({ rounding: arg.oneOf('floor', 'trunc') })],
+);
+
 /** x / y; integers divide as f32 unless `rounding` is given. */
 export function div(x: TensorLike, y: TensorLike, options: DivOptions = {}): Tensor {
+  takesDiv('div', x, y, options);
   if (options.rounding === 'floor') return floorDivide(x, y);
   if (options.rounding === undefined) return combine('div', [x, y], 'float', (b, p, q) => over(b, p, q));
   return combine('div', [x, y], 'number', (b, p, q) =>
@@ -221,6 +252,7 @@ export function atan2(y: TensorLike, x: TensorLike): Tensor {
 
 /** x^exponent. Integers stay integer (a negative power of one is 0 but for ±1); common exponents become products, roots. */
 export function pow(x: TensorLike, exponent: TensorLike): Tensor {
+  expectOperand('pow', x);
   if (typeof exponent === 'number' && typeof x === 'object') {
     if (isFloat(x.dtype)) return floatPower(x, exponent);
     if (Number.isInteger(exponent) && x.dtype !== 'bool') return integerPower(x, exponent);
@@ -301,6 +333,7 @@ export function lerp(start: TensorLike, end: TensorLike, weight: TensorLike): Te
 
 /** Limits to [low, high], either absent; NaN stays, and low > high gives high. The gradient passes at both ends. */
 export function clamp(x: Tensor, low?: TensorLike, high?: TensorLike): Tensor {
+  expectTensor('clamp', 'x', x);
   if (low === undefined && high === undefined) {
     throw new TensorError('E_VALUE', 'clamp', `needs a low or a high end: ${show(x)}`, 'x.clamp(0, 1)');
   }
@@ -327,8 +360,14 @@ export interface NanToNumOptions {
   readonly neginf?: number;
 }
 
+const takesNanToNum = arg.takes<typeof nanToNum>(
+  ['x', aTensor],
+  ['options', arg.options<NanToNumOptions>({ nan: arg.element, posinf: arg.element, neginf: arg.element })],
+);
+
 /** Replaces NaN and infinities by finite numbers. */
 export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
+  takesNanToNum('nanToNum', x, options);
   if (!isFloat(x.dtype)) return x;
   const most = formula.largest[x.dtype]!;
   const { nan = 0, posinf = most, neginf = -most } = options;

@@ -1,17 +1,18 @@
 // Gather and scatter: reading and writing at positions that are data. Index tensors hold integers in [0, size); reads outside
 // give 0, writes outside are dropped.
 
-import { showValue, TensorError } from '../../errors.ts';
+import { TensorError } from '../../errors.ts';
 import { add, binary, broadcast, cast, full, mul, reshape, slice, where } from '../../ir/build.ts';
+import * as arg from '../../ir/arguments.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import type { ScatterMode } from '../../ir/ops.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
-import { expectOptions } from '../expect.ts';
+import { aTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
 import { padConstant } from './layout.ts';
-import { apply, checkCount, checkInteger, checkRank, show } from './operand.ts';
+import { apply, checkInteger, checkRank, show } from './operand.ts';
 
 /** Indices as the graph takes them: 32 bits wide. */
 function narrowIndex(b: GraphBuilder, index: Node): Node {
@@ -64,12 +65,7 @@ function addNode(
   return cast(b, add(b, cast(b, x, wide), spread), x.dtype);
 }
 
-function checkAddOptions(op: string, options: ScatterAddOptions): void {
-  expectOptions(op, options);
-  const { deterministic } = options;
-  if (deterministic !== undefined && typeof deterministic !== 'boolean')
-    throw new TensorError('E_VALUE', op, `deterministic is true or false: ${showValue(deterministic)}`);
-}
+const addOptions: arg.Table<ScatterAddOptions> = { deterministic: arg.flag };
 
 /** The index must have x's rank and fit it outside the axis. */
 function checkIndex(op: string, x: Tensor, axis: number, index: Tensor): number {
@@ -86,14 +82,24 @@ function checkIndex(op: string, x: Tensor, axis: number, index: Tensor): number 
   return at;
 }
 
+const takesGather = arg.takes<typeof gather>(['x', aTensor], ['axis', arg.inside()], ['the index', aTensor]);
+
 /** out[i,j,k] = x[i, index[i,j,k], k] for axis 1. */
 export function gather(x: Tensor, axis: number, index: Tensor): Tensor {
+  takesGather('gather', x, axis, index);
   const at = checkIndex('gather', x, axis, index);
   return apply([x, index], (b, node, places) => gatherNode(b, node, places, at));
 }
 
+const takesTakeAlongAxis = arg.takes<typeof takeAlongAxis>(
+  ['x', aTensor],
+  ['the index', aTensor],
+  ['axis', arg.inside()],
+);
+
 /** As `gather`, with x and index broadcast to each other outside the axis (NumPy's take_along_axis). */
 export function takeAlongAxis(x: Tensor, index: Tensor, axis: number): Tensor {
+  takesTakeAlongAxis('takeAlongAxis', x, index, axis);
   checkInteger('takeAlongAxis', 'the index', index);
   const at = normalizeAxis('takeAlongAxis', axis, x.rank);
   if (index.rank !== x.rank) {
@@ -131,14 +137,18 @@ function selectRows(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
 
 /** The listed positions of an axis: out[o, i, j] = x[o, index[i], j]. */
 export function indexSelect(x: Tensor, axis: number, index: Tensor): Tensor {
+  takesGather('indexSelect', x, axis, index);
   checkInteger('indexSelect', 'the index', index);
   checkRank('indexSelect', 'the index', index, 0, 1);
   const at = normalizeAxis('indexSelect', axis, x.rank);
   return apply([x, index], (b, node, places) => selectRows(b, node, reshape(b, places, [index.size]), at));
 }
 
+const takesTake = arg.takes<typeof take>(['x', aTensor], ['the index', aTensor]);
+
 /** Elements by their position in C-order; the result has the index's shape. */
 export function take(x: Tensor, index: Tensor): Tensor {
+  takesTake('take', x, index);
   checkInteger('take', 'the index', index);
   return apply([x, index], (b, node, places) =>
     reshape(b, gatherNode(b, reshape(b, node, [x.size]), reshape(b, places, [index.size]), 0), index.shape),
@@ -150,8 +160,15 @@ export interface EmbeddingOptions {
   readonly paddingIdx?: number;
 }
 
+const takesEmbedding = arg.takes<typeof embedding>(
+  ['the indices', aTensor],
+  ['the weight', aTensor],
+  ['options', arg.options<EmbeddingOptions>({ paddingIdx: arg.integer })],
+);
+
 /** Rows of a [V, D] table: indices [..] give [.., D]. */
 export function embedding(indices: Tensor, weight: Tensor, options: EmbeddingOptions = {}): Tensor {
+  takesEmbedding('embedding', indices, weight, options);
   checkInteger('embedding', 'the indices', indices);
   checkRank('embedding', 'the weight', weight, 2);
   const [rows, width] = [weight.shape[0]!, weight.shape[1]!];
@@ -218,10 +235,31 @@ function scatterWith(
   });
 }
 
+/** What is written: elements, or one number everywhere. */
+const source: arg.Kind<Tensor | number> = {
+  accepts: (value) => typeof value === 'number' || aTensor.accepts(value),
+  refuse: (op, what, value) => aTensor.refuse(op, what, value),
+};
+const takesScatter = arg.takes<typeof scatter>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the index', aTensor],
+  ['the source', source],
+);
+
 /** A copy of x with out[i, index[i,j,k], k] = source[i,j,k] for axis 1; of several writes to one place the last stays. */
 export function scatter(x: Tensor, axis: number, index: Tensor, source: Tensor | number): Tensor {
+  takesScatter('scatter', x, axis, index, source);
   return scatterWith('scatter', x, axis, index, source, 'set');
 }
+
+const takesScatterAdd = arg.takes<typeof scatterAdd>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the index', aTensor],
+  ['the source', source],
+  ['options', arg.options<ScatterAddOptions>(addOptions)],
+);
 
 /** A copy of x with the source added at the index's places; all writes to one place add up. */
 export function scatterAdd(
@@ -231,9 +269,17 @@ export function scatterAdd(
   source: Tensor | number,
   options: ScatterAddOptions = {},
 ): Tensor {
-  checkAddOptions('scatterAdd', options);
+  takesScatterAdd('scatterAdd', x, axis, index, source, options);
   return scatterWith('scatterAdd', x, axis, index, source, 'add', options);
 }
+
+const takesScatterReduce = arg.takes<typeof scatterReduce>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the index', aTensor],
+  ['the source', source],
+  ['reduction', arg.oneOf('sum', 'prod', 'amax', 'amin')],
+);
 
 /** A copy of x with the source folded in at the index's places. */
 export function scatterReduce(
@@ -243,16 +289,8 @@ export function scatterReduce(
   source: Tensor | number,
   reduce: ScatterReduce,
 ): Tensor {
-  const mode: ScatterMode | undefined = modes[reduce];
-  if (mode === undefined) {
-    throw new TensorError(
-      'E_VALUE',
-      'scatterReduce',
-      `unknown reduction '${String(reduce)}'`,
-      Object.keys(modes).join(', '),
-    );
-  }
-  return scatterWith('scatterReduce', x, axis, index, source, mode);
+  takesScatterReduce('scatterReduce', x, axis, index, source, reduce);
+  return scatterWith('scatterReduce', x, axis, index, source, modes[reduce]);
 }
 
 /** A vector of positions written along an axis: each slice of the source meets the slice of x it points at. */
@@ -296,6 +334,14 @@ export interface IndexAddOptions extends ScatterAddOptions {
   readonly alpha?: number;
 }
 
+const takesIndexAdd = arg.takes<typeof indexAdd>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the index', aTensor],
+  ['the source', aTensor],
+  ['options', arg.options<IndexAddOptions>({ ...addOptions, alpha: arg.number })],
+);
+
 /** A copy of x with slice `i` of the source added to slice `index[i]` along an axis; repeated positions add up. */
 export function indexAdd(
   x: Tensor,
@@ -304,14 +350,29 @@ export function indexAdd(
   source: Tensor,
   options: IndexAddOptions = {},
 ): Tensor {
-  checkAddOptions('indexAdd', options);
+  takesIndexAdd('indexAdd', x, axis, index, source, options);
   return writeRows('indexAdd', x, axis, index, source, 'add', options);
 }
 
+const takesIndexCopy = arg.takes<typeof indexCopy>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the index', aTensor],
+  ['the source', aTensor],
+);
+
 /** A copy of x whose slice `index[i]` along an axis is slice `i` of the source. */
 export function indexCopy(x: Tensor, axis: number, index: Tensor, source: Tensor): Tensor {
+  takesIndexCopy('indexCopy', x, axis, index, source);
   return writeRows('indexCopy', x, axis, index, source, 'set');
 }
+
+const takesSegmentSum = arg.takes<typeof segmentSum>(
+  ['the source', aTensor],
+  ['the segment ids', aTensor],
+  ['the number of segments', arg.count(0)],
+  ['options', arg.options<ScatterAddOptions>(addOptions)],
+);
 
 /** Sums of the rows of each segment: row `e` of the source counts to segment `ids[e]`; empty segments are 0. */
 export function segmentSum(
@@ -320,9 +381,8 @@ export function segmentSum(
   segments: number,
   options: ScatterAddOptions = {},
 ): Tensor {
-  checkAddOptions('segmentSum', options);
+  takesSegmentSum('segmentSum', source, ids, segments, options);
   checkInteger('segmentSum', 'the segment ids', ids);
-  checkCount('segmentSum', 'the number of segments', segments);
   if (source.rank === 0 || ids.rank !== 1 || ids.size !== source.shape[0]) {
     throw new TensorError(
       'E_SHAPE',
@@ -342,10 +402,16 @@ export interface OneHotOptions {
   readonly dtype?: DType;
 }
 
+const takesOneHot = arg.takes<typeof oneHot>(
+  ['the classes', aTensor],
+  ['the number of classes', arg.count(1)],
+  ['options', arg.options<OneHotOptions>({ dtype: arg.dtype })],
+);
+
 /** 1 at the class of each element, 0 elsewhere, along a new last axis; a class outside gives zeros. */
 export function oneHot(x: Tensor, classes: number, options: OneHotOptions = {}): Tensor {
+  takesOneHot('oneHot', x, classes, options);
   checkInteger('oneHot', 'the classes', x);
-  checkCount('oneHot', 'the number of classes', classes, 1);
   const shape = [...x.shape, classes];
   return apply([x], (b, node) => {
     const place = broadcast(b, reshape(b, narrowIndex(b, node), [...x.shape, 1]), shape);
@@ -359,8 +425,15 @@ export interface SearchsortedOptions {
   readonly right?: boolean;
 }
 
+const takesSearchsorted = arg.takes<typeof searchsorted>(
+  ['the boundaries', aTensor],
+  ['the values', aTensor],
+  ['options', arg.options<SearchsortedOptions>({ right: arg.flag })],
+);
+
 /** For each value, how many of the ascending boundaries lie below it (i32), by a binary search: where it would be inserted. NaN is last. */
 export function searchsorted(boundaries: Tensor, values: Tensor, options: SearchsortedOptions = {}): Tensor {
+  takesSearchsorted('searchsorted', boundaries, values, options);
   checkRank('searchsorted', 'the boundaries', boundaries, 1);
   if (boundaries.dtype !== values.dtype) {
     throw new TensorError('E_DTYPE', 'searchsorted', `both must have one dtype: ${show(boundaries, values)}`);

@@ -16,11 +16,13 @@ import {
   where,
 } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import * as arg from '../../ir/arguments.ts';
 import { normalizeAxis, sizeOf } from '../../ir/shape.ts';
+import { aTensor } from '../expect.ts';
 import { fromHost, record } from '../record.ts';
 import { Tensor } from '../tensor.ts';
 import { spreadTo } from './formula.ts';
-import { apply, checkInteger, commonShape, show } from './operand.ts';
+import { apply, checkInteger, commonShape, show, takesOne } from './operand.ts';
 import { sliceAxis } from './layout.ts';
 
 /** As Python's `start:stop:step`: negative positions count from the end, what leaves the axis is cut off. */
@@ -44,7 +46,7 @@ function resolveRange(op: string, range: Range, size: number): [start: number, l
     throw new TensorError(
       'E_INDEX',
       op,
-      `a range takes integers and a step that is not 0: ${JSON.stringify(range)}`,
+      `a range takes integers and a step that is not 0: ${showRange(range)}`,
     );
   }
   const [low, high] = step > 0 ? [0, size] : [-1, size - 1];
@@ -55,12 +57,33 @@ function resolveRange(op: string, range: Range, size: number): [start: number, l
   return [start, Math.max(0, Math.ceil((stop - start) / step)), step];
 }
 
+function showRange({ start, stop, step }: Range): string {
+  return `{ start: ${showValue(start)}, stop: ${showValue(stop)}, step: ${showValue(step)} }`;
+}
+
 function resolvePosition(op: string, position: number, size: number, axis: number, x: Tensor): number {
   if (!Number.isInteger(position) || position < -size || position >= size) {
-    throw new TensorError('E_INDEX', op, `index ${position} is outside axis ${axis} of ${show(x)}`);
+    throw new TensorError(
+      'E_INDEX',
+      op,
+      `index ${showValue(position)} is outside axis ${axis} of ${show(x)}`,
+    );
   }
   return position < 0 ? position + size : position;
 }
+
+/** An end of a range; null and nothing are its own end. */
+const rangeEnd: arg.Kind<number | null | undefined> = arg.kind(
+  'an integer',
+  (value) => value === undefined || value === null || Number.isInteger(value),
+);
+const takesSlice = arg.takes<typeof slice>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the start', rangeEnd],
+  ['the stop', rangeEnd],
+  ['the step', arg.optional(arg.integer)],
+);
 
 /** The range of one axis. */
 export function slice(
@@ -70,17 +93,26 @@ export function slice(
   stop?: number | null,
   step?: number,
 ): Tensor {
+  takesSlice('slice', x, axis, start, stop, step);
   const at = normalizeAxis('slice', axis, x.rank);
   const [first, length, stride] = resolveRange('slice', { start, stop, step }, x.shape[at]!);
   return apply([x], (b, node) => sliceAxis(b, node, at, first, length, stride));
 }
 
+const takesNarrow = arg.takes<typeof narrow>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the start', arg.integer],
+  ['the length', arg.count(0)],
+);
+
 /** `length` elements of an axis from `start`; all of them must be there. */
 export function narrow(x: Tensor, axis: number, start: number, length: number): Tensor {
+  takesNarrow('narrow', x, axis, start, length);
   const at = normalizeAxis('narrow', axis, x.rank);
   const size = x.shape[at]!;
   const from = start < 0 ? start + size : start;
-  if (![from, length].every((n) => Number.isInteger(n) && n >= 0) || from + length > size) {
+  if (from < 0 || from + length > size) {
     throw new TensorError(
       'E_INDEX',
       'narrow',
@@ -90,8 +122,15 @@ export function narrow(x: Tensor, axis: number, start: number, length: number): 
   return apply([x], (b, node) => sliceAxis(b, node, at, from, length));
 }
 
+const takesSelect = arg.takes<typeof select>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the index', arg.inside()],
+);
+
 /** One position of an axis; the axis vanishes. */
 export function select(x: Tensor, axis: number, index: number): Tensor {
+  takesSelect('select', x, axis, index);
   const at = normalizeAxis('select', axis, x.rank);
   const position = resolvePosition('select', index, x.shape[at]!, at, x);
   const left = x.shape.filter((_, i) => i !== at);
@@ -115,7 +154,7 @@ function checkIndex(entry: Index): void {
     typeof entry === 'number' ||
     entry instanceof Tensor ||
     Array.isArray(entry) ||
-    (typeof entry === 'object' && Object.keys(entry).every((key) => ['start', 'stop', 'step'].includes(key)));
+    (arg.isPlainObject(entry) && Object.keys(entry).every((key) => ['start', 'stop', 'step'].includes(key)));
   if (isFine) return;
   const known = "a number, { start, stop, step }, ':', '...', null, a list or a tensor of integers";
   throw new TensorError('E_INDEX', 'at', `${showValue(entry)} is no index`, known);
@@ -166,7 +205,7 @@ function plan(x: Tensor, indices: readonly Index[]): Plan {
 
 function positions(entry: Tensor | readonly number[], size: number, axis: number, x: Tensor): Tensor {
   if (!(entry instanceof Tensor)) {
-    const list = entry.map((position) => resolvePosition('at', position, size, axis, x));
+    const list = Array.from(entry, (position) => resolvePosition('at', position, size, axis, x));
     return fromHost(Int32Array.from(list), [list.length], 'i32');
   }
   if (entry.dtype === 'bool') {
@@ -183,6 +222,7 @@ function positions(entry: Tensor | readonly number[], size: number, axis: number
 
 /** Elements, slices and gathers of x, one entry per axis; see `Index`. */
 export function at(x: Tensor, ...indices: Index[]): Tensor {
+  takesOne('at', x);
   const { start, size, step, shape, gathers } = plan(x, indices);
   const tensors = gathers.map(({ index }) => index);
   const common = commonShape('at', tensors);

@@ -1,19 +1,22 @@
 // Joining and splitting tensors along an axis, and repeating their elements.
 
-import { TensorError } from '../../errors.ts';
+import { showValue, TensorError } from '../../errors.ts';
 import { broadcast, cast, reshape } from '../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { dims } from '../../ir/graph.ts';
+import * as arg from '../../ir/arguments.ts';
 import { checkList, normalizeAxis } from '../../ir/shape.ts';
-import { expectTensors } from '../expect.ts';
+import { aTensor, tensors as someTensors } from '../expect.ts';
 import { fromHost, record, recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import { apply, checkCount, resultType, show } from './operand.ts';
 import { concat, sliceAxis } from './layout.ts';
 
+const takesCat = arg.takes<typeof cat>(['tensors', someTensors], ['axis', arg.inside()]);
+
 /** Joined along an axis they have; all other sizes agree, dtypes promote. */
 export function cat(tensors: readonly Tensor[], axis = 0): Tensor {
-  expectTensors('cat', 'tensors', tensors);
+  takesCat('cat', tensors, axis);
   const first = tensors[0];
   if (first === undefined) throw new TensorError('E_VALUE', 'cat', 'expects at least one tensor');
   const at = normalizeAxis('cat', axis, first.rank);
@@ -34,7 +37,7 @@ export function cat(tensors: readonly Tensor[], axis = 0): Tensor {
 
 /** Joined along a new axis; all shapes agree, dtypes promote. */
 export function stack(tensors: readonly Tensor[], axis = 0): Tensor {
-  expectTensors('stack', 'tensors', tensors);
+  takesCat('stack', tensors, axis);
   const first = tensors[0];
   if (first === undefined) throw new TensorError('E_VALUE', 'stack', 'expects at least one tensor');
   const at = normalizeAxis('stack', axis, first.rank + 1);
@@ -63,8 +66,11 @@ function parts(x: Tensor, axis: number, sizes: readonly number[]): Tensor[] {
   });
 }
 
+const takesSplit = arg.takes<typeof split>(['x', aTensor], ['sizes', arg.inside()], ['axis', arg.inside()]);
+
 /** Consecutive parts along an axis: of `size` each (the last may be smaller), or of the listed sizes. */
 export function split(x: Tensor, size: number | readonly number[], axis = 0): Tensor[] {
+  takesSplit('split', x, size, axis);
   const at = normalizeAxis('split', axis, x.rank);
   const total = x.shape[at]!;
   if (typeof size === 'number') {
@@ -77,26 +83,36 @@ export function split(x: Tensor, size: number | readonly number[], axis = 0): Te
     );
   }
   checkList('split', 'sizes', size);
-  const sum = size.reduce((whole, part) => whole + part, 0);
-  if (sum !== total || !size.every((part) => Number.isInteger(part) && part >= 0)) {
+  const sizes = [...size];
+  const areSizes = sizes.every((part) => Number.isInteger(part) && part >= 0);
+  if (!areSizes || sizes.reduce((whole, part) => whole + part, 0) !== total) {
     throw new TensorError(
       'E_SHAPE',
       'split',
-      `sizes [${size.join(',')}] do not add up to axis ${axis} of ${show(x)}`,
+      `sizes ${showValue(sizes)} do not add up to axis ${axis} of ${show(x)}`,
     );
   }
-  return parts(x, at, size);
+  return parts(x, at, sizes);
 }
+
+const takesChunk = arg.takes<typeof chunk>(
+  ['x', aTensor],
+  ['the number of chunks', arg.count(1)],
+  ['axis', arg.inside()],
+);
 
 /** At most `chunks` parts of equal size (the last may be smaller). */
 export function chunk(x: Tensor, chunks: number, axis = 0): Tensor[] {
+  takesChunk('chunk', x, chunks, axis);
   const at = normalizeAxis('chunk', axis, x.rank);
-  checkCount('chunk', 'the number of chunks', chunks, 1);
   return split(x, Math.max(1, Math.ceil(x.shape[at]! / chunks)), at);
 }
 
+const takesUnbind = arg.takes<typeof unbind>(['x', aTensor], ['axis', arg.inside()]);
+
 /** The slices along an axis, without that axis. */
 export function unbind(x: Tensor, axis = 0): Tensor[] {
+  takesUnbind('unbind', x, axis);
   const at = normalizeAxis('unbind', axis, x.rank);
   const left = x.shape.filter((_, i) => i !== at);
   return recordMany([x], (b, [node]) =>
@@ -116,8 +132,15 @@ function interleaved(b: GraphBuilder, x: Node, count: number, axis: number): Nod
   return reshape(b, apart, around(size * count));
 }
 
+const takesRepeatInterleave = arg.takes<typeof repeatInterleave>(
+  ['x', aTensor],
+  ['repeats', arg.inside()],
+  ['axis', arg.inside()],
+);
+
 /** Each element `repeats` times (or as often as listed) next to itself along an axis; without one, in C-order. */
 export function repeatInterleave(x: Tensor, repeats: number | readonly number[], axis?: number): Tensor {
+  takesRepeatInterleave('repeatInterleave', x, repeats, axis);
   const at = axis === undefined ? 0 : normalizeAxis('repeatInterleave', axis, x.rank);
   const shape = axis === undefined ? [x.size] : x.shape;
   if (typeof repeats === 'number') {
@@ -125,7 +148,7 @@ export function repeatInterleave(x: Tensor, repeats: number | readonly number[],
     return apply([x], (b, node) => interleaved(b, reshape(b, node, shape), repeats, at));
   }
   checkList('repeatInterleave', 'repeats', repeats);
-  repeats.forEach((count) => checkCount('repeatInterleave', 'a number of repeats', count));
+  [...repeats].forEach((count) => checkCount('repeatInterleave', 'a number of repeats', count));
   if (repeats.length !== shape[at]) {
     throw new TensorError(
       'E_SHAPE',
@@ -133,7 +156,7 @@ export function repeatInterleave(x: Tensor, repeats: number | readonly number[],
       `expects ${shape[at]} counts, got ${repeats.length}: ${show(x)}`,
     );
   }
-  const places = Int32Array.from(repeats.flatMap((count, i) => new Array<number>(count).fill(i)));
+  const places = Int32Array.from([...repeats].flatMap((count, i) => new Array<number>(count).fill(i)));
   return apply([x, fromHost(places, [places.length], 'i32')], (b, node, index) => {
     const to = shape.map((dim, i) => (i === at ? places.length : dim));
     const along = reshape(
@@ -150,9 +173,14 @@ export interface MeshgridOptions {
   readonly indexing?: 'ij' | 'xy';
 }
 
+const takesMeshgrid = arg.takes<typeof meshgrid>(
+  ['vectors', someTensors],
+  ['options', arg.options<MeshgridOptions>({ indexing: arg.oneOf('ij', 'xy') })],
+);
+
 /** Coordinates of a grid: each vector spread over the axes of all others. */
 export function meshgrid(vectors: readonly Tensor[], options: MeshgridOptions = {}): Tensor[] {
-  expectTensors('meshgrid', 'vectors', vectors);
+  takesMeshgrid('meshgrid', vectors, options);
   const { indexing = 'ij' } = options;
   if (!vectors.every((x) => x.rank <= 1))
     throw new TensorError('E_SHAPE', 'meshgrid', `expects vectors: ${show(...vectors)}`);

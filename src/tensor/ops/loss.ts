@@ -18,10 +18,11 @@ import {
   unary,
   where,
 } from '../../ir/build.ts';
+import * as arg from '../../ir/arguments.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
-import { expectTensor } from '../expect.ts';
+import { anOperand, aTensor } from '../expect.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
 import * as formula from './formula.ts';
 import { apply, checkFloat, checkInteger, fit, operandType, show } from './operand.ts';
@@ -35,17 +36,7 @@ export interface LossOptions {
   readonly reduction?: Reduction;
 }
 
-function checkReduction(op: string, reduction: string, ...more: readonly string[]): void {
-  const known = ['mean', 'sum', 'none', ...more];
-  if (!known.includes(reduction)) {
-    throw new TensorError(
-      'E_VALUE',
-      op,
-      `unknown reduction '${reduction}'`,
-      known.map((name) => `'${name}'`).join(', '),
-    );
-  }
-}
+const lossOptions: arg.Table<LossOptions> = { reduction: arg.oneOf('mean', 'sum', 'none') };
 
 function allAxes(x: Node): number[] {
   return dims(x).map((_, axis) => axis);
@@ -70,7 +61,6 @@ function elementwise(
   make: (b: GraphBuilder, x: Node, target: Node) => Node,
 ): Tensor {
   const reduction = options.reduction ?? 'mean';
-  checkReduction(op, reduction);
   const dtype = operandType(op, [x, target], 'float');
   return fit(
     op,
@@ -80,13 +70,21 @@ function elementwise(
   );
 }
 
+const takesMseLoss = arg.takes<typeof mseLoss>(
+  ['x', aTensor],
+  ['the target', anOperand],
+  ['options', arg.options<LossOptions>(lossOptions)],
+);
+
 /** (x − target)². */
 export function mseLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
+  takesMseLoss('mseLoss', x, target, options);
   return elementwise('mseLoss', x, target, options, (b, p, q) => formula.square(b, sub(b, p, q)));
 }
 
 /** |x − target|. */
 export function l1Loss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
+  takesMseLoss('l1Loss', x, target, options);
   return elementwise('l1Loss', x, target, options, (b, p, q) => unary(b, 'abs', sub(b, p, q)));
 }
 
@@ -102,10 +100,16 @@ export interface SmoothL1Options extends LossOptions {
   readonly beta?: number;
 }
 
+const takesSmoothL1Loss = arg.takes<typeof smoothL1Loss>(
+  ['x', aTensor],
+  ['the target', anOperand],
+  ['options', arg.options<SmoothL1Options>({ ...lossOptions, beta: arg.notNegative })],
+);
+
 /** ½·d²/beta for |d| below beta, else |d| − ½·beta. */
 export function smoothL1Loss(x: Tensor, target: TensorLike, options: SmoothL1Options = {}): Tensor {
+  takesSmoothL1Loss('smoothL1Loss', x, target, options);
   const { beta = 1 } = options;
-  if (!(beta >= 0)) throw new TensorError('E_VALUE', 'smoothL1Loss', `beta must not be negative: ${beta}`);
   return elementwise('smoothL1Loss', x, target, options, (b, p, q) => {
     const d = sub(b, p, q);
     return beta === 0 ? unary(b, 'abs', d) : div(b, huberOf(b, d, beta), beta);
@@ -117,15 +121,22 @@ export interface HuberOptions extends LossOptions {
   readonly delta?: number;
 }
 
+const takesHuberLoss = arg.takes<typeof huberLoss>(
+  ['x', aTensor],
+  ['the target', anOperand],
+  ['options', arg.options<HuberOptions>({ ...lossOptions, delta: arg.positive })],
+);
+
 /** ½·d² for |d| below delta, else delta·(|d| − ½·delta). */
 export function huberLoss(x: Tensor, target: TensorLike, options: HuberOptions = {}): Tensor {
+  takesHuberLoss('huberLoss', x, target, options);
   const { delta = 1 } = options;
-  if (!(delta > 0)) throw new TensorError('E_VALUE', 'huberLoss', `delta must be positive: ${delta}`);
   return elementwise('huberLoss', x, target, options, (b, p, q) => huberOf(b, sub(b, p, q), delta));
 }
 
 /** −target·log x − (1 − target)·log(1 − x) for probabilities x; logarithms are not below −100. */
 export function bceLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
+  takesMseLoss('bceLoss', x, target, options);
   const floored = (b: GraphBuilder, log: Node): Node =>
     where(b, binary(b, 'lt', log, -100), fullLike(b, log, -100), log);
   return elementwise('bceLoss', x, target, options, (b, p, q) => {
@@ -140,14 +151,20 @@ export interface BceWithLogitsOptions extends LossOptions {
   readonly posWeight?: TensorLike;
 }
 
+const takesBceWithLogits = arg.takes<typeof bceWithLogits>(
+  ['x', aTensor],
+  ['the target', anOperand],
+  ['options', arg.options<BceWithLogitsOptions>({ ...lossOptions, posWeight: anOperand })],
+);
+
 /** `bceLoss` of sigmoid(x), from the logits x and stable for all of them. */
 export function bceWithLogits(x: Tensor, target: TensorLike, options: BceWithLogitsOptions = {}): Tensor {
+  takesBceWithLogits('bceWithLogits', x, target, options);
   const op = 'bceWithLogits';
   const { posWeight, reduction = 'mean' } = options;
   if (posWeight === undefined) {
     return elementwise(op, x, target, options, (b, p, q) => sub(b, formula.softplus(b, p), mul(b, p, q)));
   }
-  checkReduction(op, reduction);
   const dtype = operandType(op, [x, target], 'float');
   return fit(
     op,
@@ -169,11 +186,18 @@ export interface KlDivOptions {
   readonly logTarget?: boolean;
 }
 
+const klReduction = arg.oneOf('mean', 'sum', 'none', 'batchmean');
+const takesKlDiv = arg.takes<typeof klDiv>(
+  ['x', aTensor],
+  ['the target', aTensor],
+  ['options', arg.options<KlDivOptions>({ reduction: klReduction, logTarget: arg.flag })],
+);
+
 /** target·(log target − x) for log-probabilities x; 0 where the target is 0. */
 export function klDiv(x: Tensor, target: Tensor, options: KlDivOptions = {}): Tensor {
+  takesKlDiv('klDiv', x, target, options);
   const op = 'klDiv';
   const { reduction = 'mean', logTarget = false } = options;
-  checkReduction(op, reduction, 'batchmean');
   const dtype = operandType(op, [x, target], 'float');
   return fit(
     op,
@@ -199,12 +223,19 @@ export interface HingeEmbeddingOptions extends LossOptions {
   readonly margin?: number;
 }
 
+const takesHingeEmbeddingLoss = arg.takes<typeof hingeEmbeddingLoss>(
+  ['x', aTensor],
+  ['the target', anOperand],
+  ['options', arg.options<HingeEmbeddingOptions>({ ...lossOptions, margin: arg.number })],
+);
+
 /** x where the target is 1, max(0, margin − x) where it is −1. */
 export function hingeEmbeddingLoss(
   x: Tensor,
   target: TensorLike,
   options: HingeEmbeddingOptions = {},
 ): Tensor {
+  takesHingeEmbeddingLoss('hingeEmbeddingLoss', x, target, options);
   const { margin = 1 } = options;
   return elementwise('hingeEmbeddingLoss', x, target, options, (b, p, q) => {
     const gap = sub(b, margin, p);
@@ -224,6 +255,8 @@ export interface CrossEntropyOptions extends NllOptions {
   /** How much of the target is spread evenly over all classes; 0 by default. */
   readonly labelSmoothing?: number;
 }
+
+const nllOptions: arg.Table<NllOptions> = { ...lossOptions, weight: aTensor, ignoreIndex: arg.integer };
 
 /** Axis of the classes: the only one, or the second. Checks the target against the rest. */
 function classAxis(op: string, x: Tensor, target: Tensor, weight: Tensor | undefined): number {
@@ -293,11 +326,17 @@ function spreadWeight(b: GraphBuilder, weight: Node | undefined, like: Node, axi
   );
 }
 
+const takesNllLoss = arg.takes<typeof nllLoss>(
+  ['x', aTensor],
+  ['the targets', aTensor],
+  ['options', arg.options<NllOptions>(nllOptions)],
+);
+
 /** −x at the target class, for log-probabilities x [N,C,…] (or [C]) and integer targets [N,…]. */
 export function nllLoss(x: Tensor, target: Tensor, options: NllOptions = {}): Tensor {
+  takesNllLoss('nllLoss', x, target, options);
   checkFloat('nllLoss', x, options.weight);
   checkInteger('nllLoss', 'the targets', target);
-  checkReduction('nllLoss', options.reduction ?? 'mean');
   const axis = classAxis('nllLoss', x, target, options.weight);
   return apply([x, target, options.weight], (b, node, classes, w) =>
     formula.widened(b, node, (logp) =>
@@ -306,18 +345,20 @@ export function nllLoss(x: Tensor, target: Tensor, options: NllOptions = {}): Te
   );
 }
 
+const takesCrossEntropy = arg.takes<typeof crossEntropy>(
+  ['the logits', aTensor],
+  ['the target', aTensor],
+  ['options', arg.options<CrossEntropyOptions>({ ...nllOptions, labelSmoothing: arg.share })],
+);
+
 /**
  * −log softmax of the logits [N,C,…] (or [C]) at the target: integer classes [N,…], or probabilities of the logits' shape.
  */
 export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntropyOptions = {}): Tensor {
+  takesCrossEntropy('crossEntropy', logits, target, options);
   const op = 'crossEntropy';
-  const { labelSmoothing = 0, weight } = options;
+  const { weight } = options;
   checkFloat(op, logits, weight);
-  checkReduction(op, options.reduction ?? 'mean');
-  if (!(labelSmoothing >= 0 && labelSmoothing <= 1)) {
-    throw new TensorError('E_VALUE', op, `labelSmoothing must be in [0, 1]: ${labelSmoothing}`);
-  }
-  expectTensor(op, 'the target', target);
   if (isFloat(target.dtype)) return probabilityLoss(op, logits, target, options);
   checkInteger(op, 'the targets', target);
   const axis = classAxis(op, logits, target, weight);
@@ -369,6 +410,13 @@ export interface CosineSimilarityOptions {
   readonly eps?: number;
 }
 
+const takesCosineSimilarity = arg.takes<typeof cosineSimilarity>(
+  ['x', aTensor],
+  ['y', aTensor],
+  ['axis', arg.inside()],
+  ['options', arg.options<CosineSimilarityOptions>({ eps: arg.number })],
+);
+
 /** Σ x·y / (‖x‖·‖y‖) along an axis (1 by default). */
 export function cosineSimilarity(
   x: Tensor,
@@ -376,6 +424,7 @@ export function cosineSimilarity(
   axis = 1,
   options: CosineSimilarityOptions = {},
 ): Tensor {
+  takesCosineSimilarity('cosineSimilarity', x, y, axis, options);
   const op = 'cosineSimilarity';
   const { eps = 1e-8 } = options;
   checkFloat(op, x, y);

@@ -2,11 +2,12 @@
 
 import { TensorError } from '../../errors.ts';
 import { add, broadcast, cast, mul, reduce, reshape } from '../../ir/build.ts';
+import * as arg from '../../ir/arguments.ts';
 import { type DType } from '../../ir/dtype.ts';
 import { dims } from '../../ir/graph.ts';
-import { expectTensor } from '../expect.ts';
+import { aTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
-import { apply, checkRank, show } from './operand.ts';
+import { apply, checkRank, show, takesOne } from './operand.ts';
 import { productType, leadingAxes, matmulNodes, contract } from './contract.ts';
 import { diagonalOf } from './layout.ts';
 
@@ -15,17 +16,22 @@ export interface MatmulOptions {
   readonly dtype?: DType;
 }
 
+const takesPair = arg.takes<typeof matmul>(
+  ['the first operand', aTensor],
+  ['the second operand', aTensor],
+  ['options', arg.options<MatmulOptions>({ dtype: arg.dtype })],
+);
+
 /**
  * The matrix product of the last two axes; leading axes broadcast. A vector on the left is a row, on the right a column, and
  * that axis vanishes; two vectors give their inner product.
  */
 export function matmul(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+  takesPair('matmul', x, y, options);
   return product('matmul', x, y, options);
 }
 
 function product(op: string, x: Tensor, y: Tensor, options: MatmulOptions): Tensor {
-  expectTensor(op, 'the first operand', x);
-  expectTensor(op, 'the second operand', y);
   if (x.rank === 0 || y.rank === 0) {
     throw new TensorError('E_SHAPE', op, `expects at least one axis each: ${show(x, y)}`, 'mul for a number');
   }
@@ -52,6 +58,7 @@ function product(op: string, x: Tensor, y: Tensor, options: MatmulOptions): Tens
 
 /** The inner product of two vectors. */
 export function dot(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+  takesPair('dot', x, y, options);
   checkRank('dot', 'the first operand', x, 1);
   checkRank('dot', 'the second operand', y, 1);
   return product('dot', x, y, options);
@@ -59,6 +66,7 @@ export function dot(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
 
 /** [M, K] by [K, N]. */
 export function mm(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+  takesPair('mm', x, y, options);
   checkRank('mm', 'the first operand', x, 2);
   checkRank('mm', 'the second operand', y, 2);
   return product('mm', x, y, options);
@@ -66,6 +74,7 @@ export function mm(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
 
 /** [M, K] by [K]. */
 export function mv(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+  takesPair('mv', x, y, options);
   checkRank('mv', 'the first operand', x, 2);
   checkRank('mv', 'the second operand', y, 1);
   return product('mv', x, y, options);
@@ -73,6 +82,7 @@ export function mv(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
 
 /** [B, M, K] by [B, K, N]. */
 export function bmm(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+  takesPair('bmm', x, y, options);
   checkRank('bmm', 'the first operand', x, 3);
   checkRank('bmm', 'the second operand', y, 3);
   if (x.shape[0] !== y.shape[0]) {
@@ -86,8 +96,11 @@ export function bmm(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
   return product('bmm', x, y, options);
 }
 
+const takesOuter = arg.takes<typeof outer>(['the first operand', aTensor], ['the second operand', aTensor]);
+
 /** All products of an element of x and one of y: [M] and [N] give [M, N]. */
 export function outer(x: Tensor, y: Tensor): Tensor {
+  takesOuter('outer', x, y);
   checkRank('outer', 'the first operand', x, 1);
   checkRank('outer', 'the second operand', y, 1);
   const common = productType('outer', x, y);
@@ -98,9 +111,16 @@ export function outer(x: Tensor, y: Tensor): Tensor {
   });
 }
 
+const takesLinear = arg.takes<typeof linear>(
+  ['x', aTensor],
+  ['the weight', aTensor],
+  ['the bias', arg.optional(aTensor)],
+  ['options', arg.options<MatmulOptions>({ dtype: arg.dtype })],
+);
+
 /** x · weightᵀ + bias: [.., in] with [out, in] and [out] gives [.., out]. */
 export function linear(x: Tensor, weight: Tensor, bias?: Tensor, options: MatmulOptions = {}): Tensor {
-  expectTensor('linear', 'x', x);
+  takesLinear('linear', x, weight, bias, options);
   checkRank('linear', 'the weight', weight, 1, 2);
   if (x.rank === 0 || x.shape.at(-1) !== weight.shape.at(-1)) {
     throw new TensorError(
@@ -128,6 +148,7 @@ export function linear(x: Tensor, weight: Tensor, bias?: Tensor, options: Matmul
 
 /** Sum of the diagonal of a matrix. */
 export function trace(x: Tensor): Tensor {
+  takesOne('trace', x);
   checkRank('trace', 'the operand', x, 2);
   return apply([x], (b, node) => reduce(b, 'sum', diagonalOf(b, node, 0, 1, 0), [0]));
 }

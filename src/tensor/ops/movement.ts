@@ -3,8 +3,9 @@
 import { showValue, TensorError } from '../../errors.ts';
 import { add, binary, fullLike, reshape, where } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import * as arg from '../../ir/arguments.ts';
 import { checkList, normalizeAxes, normalizeAxis } from '../../ir/shape.ts';
-import { expectNumber } from '../expect.ts';
+import { aTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import { iota } from './formula.ts';
 import { apply, checkHeld, checkRank, show } from './operand.ts';
@@ -15,11 +16,16 @@ function reversed(b: GraphBuilder, x: Node, axis: number): Node {
   return sliceAxis(b, x, axis, size - 1, size, -1);
 }
 
+const takesFlip = arg.takes<typeof flip>(['x', aTensor], ['axes', arg.inside()]);
+
 /** Reversed along the axes; along all by default. */
 export function flip(x: Tensor, axes?: number | readonly number[]): Tensor {
+  takesFlip('flip', x, axes);
   const list = normalizeAxes('flip', axes, x.rank);
   return apply([x], (b, node) => list.reduce((out, axis) => reversed(b, out, axis), node));
 }
+
+const takesRoll = arg.takes<typeof roll>(['x', aTensor], ['shifts', arg.inside()], ['axes', arg.inside()]);
 
 /** Rotated by `shifts` along `axes`: what leaves the end comes back at the start. Without axes, in C-order. */
 export function roll(
@@ -27,16 +33,18 @@ export function roll(
   shifts: number | readonly number[],
   axes?: number | readonly number[],
 ): Tensor {
+  takesRoll('roll', x, shifts, axes);
   if (typeof shifts !== 'number') checkList('roll', 'shifts', shifts);
-  const by = typeof shifts === 'number' ? [shifts] : shifts;
-  const list = (typeof axes === 'number' ? [axes] : (axes ?? [])).map((axis) =>
+  if (typeof axes !== 'number' && axes !== undefined) checkList('roll', 'axes', axes);
+  const by = typeof shifts === 'number' ? [shifts] : [...shifts];
+  const list = Array.from(typeof axes === 'number' ? [axes] : (axes ?? []), (axis) =>
     normalizeAxis('roll', axis, x.rank),
   );
   if (!by.every(Number.isSafeInteger) || by.length !== (axes === undefined ? 1 : list.length)) {
     throw new TensorError(
       'E_VALUE',
       'roll',
-      `expects one whole shift an axis: [${by.join(',')}] along [${list.join(',')}]`,
+      `expects one whole shift an axis: ${showValue(by)} along [${list.join(',')}]`,
     );
   }
   return apply([x], (b, node) => {
@@ -59,6 +67,27 @@ export interface PadOptions {
   readonly value?: number;
 }
 
+const pairs: arg.Kind<readonly (readonly [number, number])[]> = {
+  accepts: (value) => Array.isArray(value) && Array.from<unknown>(value).every((pair) => Array.isArray(pair)),
+  refuse(op, what, value): never {
+    checkList(op, what, value);
+    for (const pair of value as readonly unknown[])
+      if (!Array.isArray(pair)) checkList(op, 'each pair', pair);
+    throw new TensorError('E_VALUE', op, `expects ${what} as an array, got ${showValue(value)}`);
+  },
+};
+const takesPad = arg.takes<typeof pad>(
+  ['x', aTensor],
+  ['pairs', pairs],
+  [
+    'options',
+    arg.options<PadOptions>({
+      mode: arg.oneOf('constant', 'reflect', 'replicate', 'circular'),
+      value: arg.element,
+    }),
+  ],
+);
+
 /**
  * New elements around the last axes: one pair [before, after] per axis, in the order of the axes. Negative numbers cut
  * elements off.
@@ -68,15 +97,9 @@ export function pad(
   pads: readonly (readonly [number, number])[],
   options: PadOptions = {},
 ): Tensor {
+  takesPad('pad', x, pads, options);
   const { mode = 'constant', value = 0 } = options;
-  checkList('pad', 'pairs', pads);
-  pads.forEach((pair) => checkList('pad', 'each pair', pair));
-  expectNumber('pad', 'the value', value);
   checkHeld('pad', value, x.dtype);
-  if (!['constant', 'reflect', 'replicate', 'circular'].includes(mode)) {
-    const problem = `unknown mode ${showValue(mode)}`;
-    throw new TensorError('E_VALUE', 'pad', problem, "'constant', 'reflect', 'replicate' or 'circular'");
-  }
   if (pads.length > x.rank) {
     throw new TensorError(
       'E_SHAPE',
@@ -96,7 +119,7 @@ export function pad(
       throw new TensorError(
         'E_SHAPE',
         'pad',
-        `cannot pad axis ${lead + i} of ${show(x)} by [${before},${after}] (${mode})`,
+        `cannot pad axis ${lead + i} of ${show(x)} by ${showValue(pads[i])} (${mode})`,
       );
     }
   });
@@ -138,8 +161,6 @@ function extended(
 /** Keeps where column − row compares with the diagonal, else 0: a select, so that NaN outside vanishes too. */
 function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tensor {
   if (x.rank < 2) throw new TensorError('E_SHAPE', op, `expects matrices: ${show(x)}`);
-  if (!Number.isSafeInteger(diagonal))
-    throw new TensorError('E_VALUE', op, `diagonal ${diagonal} is not whole`);
   const offset = Math.max(-(2 ** 30), Math.min(2 ** 30, diagonal));
   return apply([x], (b, node) => {
     const rows = add(b, iota(b, x.shape, x.rank - 2), offset);
@@ -149,13 +170,17 @@ function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tens
   });
 }
 
+const takesTril = arg.takes<typeof tril>(['x', aTensor], ['diagonal', arg.optional(arg.integer)]);
+
 /** The lower triangle of each matrix, up to the `diagonal`-th one above the main diagonal; 0 elsewhere. */
 export function tril(x: Tensor, diagonal = 0): Tensor {
+  takesTril('tril', x, diagonal);
   return triangle('tril', x, diagonal, true);
 }
 
 /** The upper triangle of each matrix, from the `diagonal`-th one above the main diagonal; 0 elsewhere. */
 export function triu(x: Tensor, diagonal = 0): Tensor {
+  takesTril('triu', x, diagonal);
   return triangle('triu', x, diagonal, false);
 }
 
@@ -166,8 +191,14 @@ export interface DiagonalOptions {
   readonly axis2?: number;
 }
 
+const takesDiagonal = arg.takes<typeof diagonal>(
+  ['x', aTensor],
+  ['options', arg.options<DiagonalOptions>({ offset: arg.integer, axis1: arg.integer, axis2: arg.integer })],
+);
+
 /** A diagonal of each matrix spanned by two axes (the first two by default), as a new last axis. */
 export function diagonal(x: Tensor, options: DiagonalOptions = {}): Tensor {
+  takesDiagonal('diagonal', x, options);
   const { offset = 0, axis1 = 0, axis2 = 1 } = options;
   if (x.rank < 2) throw new TensorError('E_SHAPE', 'diagonal', `expects matrices: ${show(x)}`);
   const [row, column] = [normalizeAxis('diagonal', axis1, x.rank), normalizeAxis('diagonal', axis2, x.rank)];
@@ -175,8 +206,11 @@ export function diagonal(x: Tensor, options: DiagonalOptions = {}): Tensor {
   return apply([x], (b, node) => diagonalOf(b, node, row, column, offset));
 }
 
+const takesDiagEmbed = arg.takes<typeof diagEmbed>(['x', aTensor], ['offset', arg.optional(arg.integer)]);
+
 /** The last axis as a diagonal of square matrices, 0 elsewhere. */
 export function diagEmbed(x: Tensor, offset = 0): Tensor {
+  takesDiagEmbed('diagEmbed', x, offset);
   if (x.rank === 0) throw new TensorError('E_SHAPE', 'diagEmbed', `expects at least one axis: ${show(x)}`);
   const lead = x.shape.slice(0, -1);
   const count = x.shape.at(-1)!;
@@ -207,6 +241,7 @@ function zeros(count: number): number[] {
 
 /** A vector becomes a matrix with it on the diagonal; of a matrix, the diagonal. */
 export function diag(x: Tensor, offset = 0): Tensor {
+  takesDiagEmbed('diag', x, offset);
   checkRank('diag', 'the operand', x, 1, 2);
   return x.rank === 1 ? diagEmbed(x, offset) : diagonal(x, { offset });
 }

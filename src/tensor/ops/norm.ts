@@ -18,11 +18,13 @@ import {
   where,
 } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import * as arg from '../../ir/arguments.ts';
 import { checkList, normalizeAxes, sameShape } from '../../ir/shape.ts';
+import { aTensor } from '../expect.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
-import { apply, checkCount, checkFloat, show, spread } from './operand.ts';
+import { apply, checkFloat, show, spread } from './operand.ts';
 import { type Axes } from './reduce.ts';
 import { normOf } from './formula.ts';
 import { padConstant } from './layout.ts';
@@ -31,6 +33,8 @@ export interface NormOptions {
   /** Added to the variance under the root; 1e-5 by default. */
   readonly eps?: number;
 }
+
+const normOptions = arg.options<NormOptions>({ eps: arg.number });
 
 /** x · scale + shift, each spread to x's shape; absent ones change nothing. */
 function affine(
@@ -76,6 +80,14 @@ function trailing(
   return shape.map((_, i) => lead + i);
 }
 
+const takesLayerNorm = arg.takes<typeof layerNorm>(
+  ['x', aTensor],
+  ['the normalized shape', arg.inside()],
+  ['the weight', arg.optional(aTensor)],
+  ['the bias', arg.optional(aTensor)],
+  ['options', normOptions],
+);
+
 /** Standardises over the trailing axes `normalizedShape` (Ba et al., 2016), then scales and shifts. */
 export function layerNorm(
   x: Tensor,
@@ -84,6 +96,7 @@ export function layerNorm(
   bias?: Tensor,
   options: NormOptions = {},
 ): Tensor {
+  takesLayerNorm('layerNorm', x, normalizedShape, weight, bias, options);
   checkFloat('layerNorm', x, weight, bias);
   const axes = trailing('layerNorm', x, normalizedShape, weight, bias);
   const shape = axes.map((axis) => x.shape[axis]!);
@@ -102,6 +115,13 @@ const epsilon: Readonly<Record<string, number>> = {
   f64: 2 ** -52,
 };
 
+const takesRmsNorm = arg.takes<typeof rmsNorm>(
+  ['x', aTensor],
+  ['the normalized shape', arg.inside()],
+  ['the weight', arg.optional(aTensor)],
+  ['options', normOptions],
+);
+
 /** x / √(mean(x²) + eps) over the trailing axes (Zhang and Sennrich, 2019), then scaled. */
 export function rmsNorm(
   x: Tensor,
@@ -109,6 +129,7 @@ export function rmsNorm(
   weight?: Tensor,
   options: NormOptions = {},
 ): Tensor {
+  takesRmsNorm('rmsNorm', x, normalizedShape, weight, options);
   checkFloat('rmsNorm', x, weight);
   const axes = trailing('rmsNorm', x, normalizedShape, weight);
   const shape = axes.map((axis) => x.shape[axis]!);
@@ -142,6 +163,14 @@ function checkChannels(op: string, x: Tensor, least: number, ...parameters: (Ten
   return channels;
 }
 
+const takesGroupNorm = arg.takes<typeof groupNorm>(
+  ['x', aTensor],
+  ['the number of groups', arg.count(1)],
+  ['the weight', arg.optional(aTensor)],
+  ['the bias', arg.optional(aTensor)],
+  ['options', normOptions],
+);
+
 /** Standardises each of `groups` runs of channels of each sample (Wu and He, 2018); scale and shift per channel. */
 export function groupNorm(
   x: Tensor,
@@ -150,9 +179,9 @@ export function groupNorm(
   bias?: Tensor,
   options: NormOptions = {},
 ): Tensor {
+  takesGroupNorm('groupNorm', x, groups, weight, bias, options);
   checkFloat('groupNorm', x, weight, bias);
   const channels = checkChannels('groupNorm', x, 2, weight, bias);
-  checkCount('groupNorm', 'the number of groups', groups, 1);
   if (channels % groups !== 0) {
     throw new TensorError(
       'E_SHAPE',
@@ -170,8 +199,16 @@ export function groupNorm(
   );
 }
 
+const takesInstanceNorm = arg.takes<typeof instanceNorm>(
+  ['x', aTensor],
+  ['the weight', arg.optional(aTensor)],
+  ['the bias', arg.optional(aTensor)],
+  ['options', normOptions],
+);
+
 /** Standardises each channel of each sample over its spatial axes (Ulyanov et al., 2016). */
 export function instanceNorm(x: Tensor, weight?: Tensor, bias?: Tensor, options: NormOptions = {}): Tensor {
+  takesInstanceNorm('instanceNorm', x, weight, bias, options);
   checkFloat('instanceNorm', x, weight, bias);
   const channels = checkChannels('instanceNorm', x, 3, weight, bias);
   const axes = x.shape.map((_, axis) => axis).slice(2);
@@ -187,6 +224,15 @@ export interface BatchNormOptions extends NormOptions {
   readonly training?: boolean;
 }
 
+const takesBatchNorm = arg.takes<typeof batchNorm>(
+  ['x', aTensor],
+  ['the running mean', arg.optional(aTensor)],
+  ['the running variance', arg.optional(aTensor)],
+  ['the weight', arg.optional(aTensor)],
+  ['the bias', arg.optional(aTensor)],
+  ['options', arg.options<BatchNormOptions>({ eps: arg.number, training: arg.flag })],
+);
+
 /**
  * Standardises each channel over the batch (Ioffe and Szegedy, 2015). Gives the result and the statistics it used, without
  * gradient: the batch's mean and biased variance in training, else the given ones. `batchNormUpdate` keeps running ones.
@@ -199,6 +245,7 @@ export function batchNorm(
   bias?: Tensor,
   options: BatchNormOptions = {},
 ): [output: Tensor, mean: Tensor, variance: Tensor] {
+  takesBatchNorm('batchNorm', x, runningMean, runningVar, weight, bias, options);
   const { training = false, eps = 1e-5 } = options;
   checkFloat('batchNorm', x, runningMean, runningVar, weight, bias);
   const channels = checkChannels('batchNorm', x, 2, runningMean, runningVar, weight, bias);
@@ -233,6 +280,15 @@ function given(b: GraphBuilder, x: Node, mean: Node, variance: Node): formula.Mo
   return { mean, variance, centred: sub(b, x, formula.spreadTo(b, mean, x)) };
 }
 
+/** A mean and a variance. */
+const pairOfTensors = arg.tupleOf(aTensor, aTensor);
+const takesBatchNormUpdate = arg.takes<typeof batchNormUpdate>(
+  ['running statistics', pairOfTensors],
+  ["the batch's statistics", pairOfTensors],
+  ['the count', arg.count(2)],
+  ['momentum', arg.optional(arg.number)],
+);
+
 /**
  * Running statistics after a training batch: (1 − momentum)·old + momentum·new, the variance made unbiased for `count`
  * values per channel. Momentum is 0.1 by default.
@@ -243,7 +299,7 @@ export function batchNormUpdate(
   count: number,
   momentum = 0.1,
 ): [mean: Tensor, variance: Tensor] {
-  checkCount('batchNormUpdate', 'the count', count, 2);
+  takesBatchNormUpdate('batchNormUpdate', running, batch, count, momentum);
   const [mean, variance] = recordMany([...running, ...batch], (b, [oldMean, oldVar, newMean, newVar]) => {
     const blend = (old: Node, fresh: Node, scale: number): Node =>
       add(b, mul(b, old, 1 - momentum), mul(b, cast(b, fresh, old.dtype), momentum * scale));
@@ -258,12 +314,18 @@ export interface LocalResponseOptions {
   readonly k?: number;
 }
 
+const takesLocalResponseNorm = arg.takes<typeof localResponseNorm>(
+  ['x', aTensor],
+  ['size', arg.count(1)],
+  ['options', arg.options<LocalResponseOptions>({ alpha: arg.number, beta: arg.number, k: arg.number })],
+);
+
 /** x / (k + alpha·mean of squares over `size` neighbouring channels)^beta (Krizhevsky et al., 2012). */
 export function localResponseNorm(x: Tensor, size: number, options: LocalResponseOptions = {}): Tensor {
+  takesLocalResponseNorm('localResponseNorm', x, size, options);
   const { alpha = 1e-4, beta = 0.75, k = 1 } = options;
   checkFloat('localResponseNorm', x);
   checkChannels('localResponseNorm', x, 2);
-  checkCount('localResponseNorm', 'size', size, 1);
   const ends = (n: number): number[] => x.shape.map((_, axis) => (axis === 1 ? n : 0));
   return apply([x], (b, node) =>
     formula.widened(b, node, (wide) => {
@@ -289,8 +351,15 @@ export interface NormalizeOptions {
   readonly eps?: number;
 }
 
+const takesNormalize = arg.takes<typeof normalize>(
+  ['x', aTensor],
+  ['axes', arg.inside()],
+  ['options', arg.options<NormalizeOptions>({ p: arg.number, eps: arg.number })],
+);
+
 /** x divided by its p-norm along axes (1 by default). */
 export function normalize(x: Tensor, axes: Axes = 1, options: NormalizeOptions = {}): Tensor {
+  takesNormalize('normalize', x, axes, options);
   const { p = 2, eps = 1e-12 } = options;
   checkFloat('normalize', x);
   const list = normalizeAxes('normalize', axes, x.rank);

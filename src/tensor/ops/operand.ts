@@ -7,7 +7,8 @@ import { dtypeKind, integerRange, isFloat, promote, type DType } from '../../ir/
 import { broadcast, cast, constant } from '../../ir/build.ts';
 import { checkList, showShape } from '../../ir/shape.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
-import { expectOperand, expectTensor } from '../expect.ts';
+import { takes, type Signature } from '../../ir/arguments.ts';
+import { aTensor, expectOperand, expectTensor } from '../expect.ts';
 import { record } from '../record.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
 import { widened } from './formula.ts';
@@ -172,9 +173,15 @@ export type Unary = (x: Tensor) => Tensor;
 /** An operation on pairs of elements; operands broadcast and promote. */
 export type Binary = (x: TensorLike, y: TensorLike) => Tensor;
 
+/** What operations on one tensor take. */
+export const takesOne: Signature<[x: Tensor]> = takes<Unary>(['the operand', aTensor]);
+
 /** A formula of floats, in f32 for 16-bit ones. */
-export function floatFormula(make: (b: GraphBuilder, x: Node) => Node): Unary {
-  return (x) => applyFloat(x, (b, node) => widened(b, node, (wide) => make(b, wide)));
+export function floatFormula(op: string, make: (b: GraphBuilder, x: Node) => Node): Unary {
+  return (x) => {
+    takesOne(op, x);
+    return applyFloat(x, (b, node) => widened(b, node, (wide) => make(b, wide)));
+  };
 }
 
 /** Requires a float tensor, for operations whose result would be senseless in integers. */

@@ -14,14 +14,24 @@ import {
   sub,
   where,
 } from '../../ir/build.ts';
+import * as arg from '../../ir/arguments.ts';
 import { dtypeBytes, integerRange, isFloat } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { aTensor } from '../expect.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
-import { apply, checkFloat, show, perAxis, type PerAxis } from './operand.ts';
+import { apply, checkFloat, perAxis, show, takesOne, type PerAxis } from './operand.ts';
 import { contract } from './contract.ts';
-import { startOf, tapsBetween, unfolded, windowsOf, type WindowOptions, type Windows } from './window.ts';
+import {
+  startOf,
+  tapsBetween,
+  unfolded,
+  windowOptions,
+  windowsOf,
+  type WindowOptions,
+  type Windows,
+} from './window.ts';
 
 export type PoolOptions = WindowOptions;
 export type MaxPoolOptions = WindowOptions;
@@ -30,6 +40,8 @@ export interface AvgPoolOptions extends WindowOptions {
   /** Counts padding in the divisor; true by default. */
   readonly countIncludePad?: boolean;
 }
+
+export const avgPoolOptions: arg.Table<AvgPoolOptions> = { ...windowOptions, countIncludePad: arg.flag };
 
 export interface LpPoolOptions extends WindowOptions {
   /** Which norm, 2 by default. */
@@ -79,18 +91,27 @@ function maxPool(
   return apply([x], (b, node) => firstMaximum(b, node, windows)[0]);
 }
 
+const takesMaxPool1d = arg.takes<typeof maxPool1d>(
+  ['x', aTensor],
+  ['kernelSize', arg.sizes(1)],
+  ['options', arg.options<WindowOptions>(windowOptions)],
+);
+
 /** The largest element of each window of the last axis; NaN wins, padding never. */
 export function maxPool1d(x: Tensor, kernelSize: PerAxis, options: MaxPoolOptions = {}): Tensor {
+  takesMaxPool1d('maxPool1d', x, kernelSize, options);
   return maxPool('maxPool1d', 1, x, kernelSize, options);
 }
 
 /** The largest element of each window of the last two axes; NaN wins, padding never. */
 export function maxPool2d(x: Tensor, kernelSize: PerAxis, options: MaxPoolOptions = {}): Tensor {
+  takesMaxPool1d('maxPool2d', x, kernelSize, options);
   return maxPool('maxPool2d', 2, x, kernelSize, options);
 }
 
 /** The largest element of each window of the last three axes; NaN wins, padding never. */
 export function maxPool3d(x: Tensor, kernelSize: PerAxis, options: MaxPoolOptions = {}): Tensor {
+  takesMaxPool1d('maxPool3d', x, kernelSize, options);
   return maxPool('maxPool3d', 3, x, kernelSize, options);
 }
 
@@ -128,6 +149,7 @@ export function maxPool1dWithIndices(
   kernelSize: PerAxis,
   options: MaxPoolOptions = {},
 ): [values: Tensor, indices: Tensor] {
+  takesMaxPool1d('maxPool1dWithIndices', x, kernelSize, options);
   return maxPoolWithIndices('maxPool1dWithIndices', 1, x, kernelSize, options);
 }
 
@@ -137,6 +159,7 @@ export function maxPool2dWithIndices(
   kernelSize: PerAxis,
   options: MaxPoolOptions = {},
 ): [values: Tensor, indices: Tensor] {
+  takesMaxPool1d('maxPool2dWithIndices', x, kernelSize, options);
   return maxPoolWithIndices('maxPool2dWithIndices', 2, x, kernelSize, options);
 }
 
@@ -146,6 +169,7 @@ export function maxPool3dWithIndices(
   kernelSize: PerAxis,
   options: MaxPoolOptions = {},
 ): [values: Tensor, indices: Tensor] {
+  takesMaxPool1d('maxPool3dWithIndices', x, kernelSize, options);
   return maxPoolWithIndices('maxPool3dWithIndices', 3, x, kernelSize, options);
 }
 
@@ -186,18 +210,27 @@ function avgPool(
   );
 }
 
+const takesAvgPool1d = arg.takes<typeof avgPool1d>(
+  ['x', aTensor],
+  ['kernelSize', arg.sizes(1)],
+  ['options', arg.options<AvgPoolOptions>(avgPoolOptions)],
+);
+
 /** The mean of each window of the last axis. */
 export function avgPool1d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
+  takesAvgPool1d('avgPool1d', x, kernelSize, options);
   return avgPool('avgPool1d', 1, x, kernelSize, options);
 }
 
 /** The mean of each window of the last two axes. */
 export function avgPool2d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
+  takesAvgPool1d('avgPool2d', x, kernelSize, options);
   return avgPool('avgPool2d', 2, x, kernelSize, options);
 }
 
 /** The mean of each window of the last three axes. */
 export function avgPool3d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
+  takesAvgPool1d('avgPool3d', x, kernelSize, options);
   return avgPool('avgPool3d', 3, x, kernelSize, options);
 }
 
@@ -213,18 +246,27 @@ function lpPool(op: string, spatial: number, x: Tensor, kernelSize: PerAxis, opt
   );
 }
 
+const takesLpPool1d = arg.takes<typeof lpPool1d>(
+  ['x', aTensor],
+  ['kernelSize', arg.sizes(1)],
+  ['options', arg.options<LpPoolOptions>({ ...windowOptions, p: arg.number })],
+);
+
 /** The p-norm of each window of the last axis. */
 export function lpPool1d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+  takesLpPool1d('lpPool1d', x, kernelSize, options);
   return lpPool('lpPool1d', 1, x, kernelSize, options);
 }
 
 /** The p-norm of each window of the last two axes. */
 export function lpPool2d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+  takesLpPool1d('lpPool2d', x, kernelSize, options);
   return lpPool('lpPool2d', 2, x, kernelSize, options);
 }
 
 /** The p-norm of each window of the last three axes. */
 export function lpPool3d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+  takesLpPool1d('lpPool3d', x, kernelSize, options);
   return lpPool('lpPool3d', 3, x, kernelSize, options);
 }
 
@@ -240,8 +282,14 @@ function averaging(b: GraphBuilder, count: number, size: number, like: Node): No
   return where(b, inside, weight, fullLike(b, weight, 0));
 }
 
+const takesAdaptiveAvgPool2d = arg.takes<typeof adaptiveAvgPool2d>(
+  ['x', aTensor],
+  ['outputSize', arg.sizes(1)],
+);
+
 /** Means of the last two axes over an even grid of `outputSize` windows, which overlap where sizes do not divide. */
 export function adaptiveAvgPool2d(x: Tensor, outputSize: PerAxis): Tensor {
+  takesAdaptiveAvgPool2d('adaptiveAvgPool2d', x, outputSize);
   const op = 'adaptiveAvgPool2d';
   checkFloat(op, x);
   const sizes = perAxis(op, 'outputSize', outputSize, 2, 1);
@@ -271,6 +319,7 @@ export function adaptiveAvgPool2d(x: Tensor, outputSize: PerAxis): Tensor {
 
 /** The mean over all spatial axes of [N,C,S…], kept with size 1. */
 export function globalAvgPool(x: Tensor): Tensor {
+  takesOne('globalAvgPool', x);
   checkFloat('globalAvgPool', x);
   if (x.rank < 3) throw new TensorError('E_SHAPE', 'globalAvgPool', `expects [N,C,S…]: ${show(x)}`);
   const axes = x.shape.map((_, axis) => axis).slice(2);

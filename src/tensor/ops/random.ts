@@ -3,29 +3,34 @@
 
 import { TensorError } from '../../errors.ts';
 import { add, binary, broadcast, cast, mul, neg, unary } from '../../ir/build.ts';
+import * as arg from '../../ir/arguments.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { toShape } from '../../ir/shape.ts';
-import { expectDType, expectNumber, expectOptions } from '../expect.ts';
+import { aTensor } from '../expect.ts';
 import { record } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
-import type { CreateOptions } from './creation.ts';
+import { createOptions, type CreateOptions } from './creation.ts';
 import * as formula from './formula.ts';
-import { apply, checkCount, checkFloat, show } from './operand.ts';
+import { apply, checkFloat, show, takesOne } from './operand.ts';
 import { words, dropoutOf, normalOf, uniformOf } from './noise.ts';
 import { sliceAxis } from './layout.ts';
 
 function floatType(op: string, options: CreateOptions): DType {
-  expectOptions(op, options);
   const dtype = options.dtype ?? 'f32';
-  expectDType(op, dtype);
   if (!isFloat(dtype))
     throw new TensorError('E_DTYPE', op, `${dtype} has no fractions`, 'a float dtype, or randint');
   return dtype;
 }
 
+const takesRand = arg.takes<typeof rand>(
+  ['the shape', arg.inside()],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
 /** Uniform in [0, 1). */
 export function rand(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  takesRand('rand', shape, options);
   const to = toShape('rand', shape);
   const dtype = floatType('rand', options);
   return record([], (b) => uniformOf(b, to, dtype));
@@ -33,19 +38,29 @@ export function rand(shape: readonly number[], options: CreateOptions = {}): Ten
 
 /** Normal with mean 0 and variance 1. */
 export function randn(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  takesRand('randn', shape, options);
   const to = toShape('randn', shape);
   const dtype = floatType('randn', options);
   return record([], (b) => normalOf(b, to, dtype));
 }
 
+const takesRandLike = arg.takes<typeof randLike>(
+  ['the operand', aTensor],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
 /** Uniform in [0, 1), in x's shape and dtype. */
 export function randLike(x: Tensor, options: CreateOptions = {}): Tensor {
-  return rand(x.shape, { dtype: options.dtype ?? x.dtype });
+  takesRandLike('randLike', x, options);
+  const dtype = floatType('randLike', { dtype: options.dtype ?? x.dtype });
+  return record([], (b) => uniformOf(b, x.shape, dtype));
 }
 
 /** Normal with mean 0 and variance 1, in x's shape and dtype. */
 export function randnLike(x: Tensor, options: CreateOptions = {}): Tensor {
-  return randn(x.shape, { dtype: options.dtype ?? x.dtype });
+  takesRandLike('randnLike', x, options);
+  const dtype = floatType('randnLike', { dtype: options.dtype ?? x.dtype });
+  return record([], (b) => normalOf(b, x.shape, dtype));
 }
 
 export interface UniformOptions extends CreateOptions {
@@ -55,8 +70,14 @@ export interface UniformOptions extends CreateOptions {
   readonly high?: number;
 }
 
+const takesUniform = arg.takes<typeof uniform>(
+  ['the shape', arg.inside()],
+  ['options', arg.options<UniformOptions>({ ...createOptions, low: arg.finite, high: arg.finite })],
+);
+
 /** Uniform in [low, high). */
 export function uniform(shape: readonly number[], options: UniformOptions = {}): Tensor {
+  takesUniform('uniform', shape, options);
   const { low = 0, high = 1 } = options;
   const to = toShape('uniform', shape);
   const dtype = floatType('uniform', options);
@@ -71,18 +92,29 @@ export interface NormalOptions extends CreateOptions {
   readonly std?: number;
 }
 
+const takesNormal = arg.takes<typeof normal>(
+  ['the shape', arg.inside()],
+  ['options', arg.options<NormalOptions>({ ...createOptions, mean: arg.finite, std: arg.notNegative })],
+);
+
 /** Normal with the given mean and standard deviation (0 and 1 by default). */
 export function normal(shape: readonly number[], options: NormalOptions = {}): Tensor {
+  takesNormal('normal', shape, options);
   const { mean = 0, std = 1 } = options;
   const to = toShape('normal', shape);
-  if (!(std >= 0))
-    throw new TensorError('E_VALUE', 'normal', `the standard deviation must not be negative: ${std}`);
   const dtype = floatType('normal', options);
   return record([], (b) => {
     const standard = normalOf(b, to, formula.wideType(dtype));
     return cast(b, add(b, mul(b, standard, std), mean), dtype);
   });
 }
+
+const takesRandint = arg.takes<typeof randint>(
+  ['low', arg.integer],
+  ['high', arg.integer],
+  ['the shape', arg.inside()],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
 
 /** Whole numbers in [low, high), i32 by default: the upper half of word · (high − low), as Lemire (2019). */
 export function randint(
@@ -91,6 +123,7 @@ export function randint(
   shape: readonly number[],
   options: CreateOptions = {},
 ): Tensor {
+  takesRandint('randint', low, high, shape, options);
   const to = toShape('randint', shape);
   const range = high - low;
   const inside = Number.isInteger(low) && low >= -(2 ** 31) && high <= 2 ** 32;
@@ -105,14 +138,17 @@ export function randint(
   });
 }
 
+const takesRandperm = arg.takes<typeof randperm>(['n', arg.count(0)]);
+
 /** 0 … n−1 in random order (i32): a sort of as many random words. */
 export function randperm(n: number): Tensor {
-  checkCount('randperm', 'n', n);
+  takesRandperm('randperm', n);
   return record([], (b) => formula.orderOf(b, words(b, [n]), 0, false));
 }
 
 /** 1 with the probability that the element says, else 0. */
 export function bernoulli(x: Tensor): Tensor {
+  takesOne('bernoulli', x);
   checkFloat('bernoulli', x);
   return apply([x], (b, p) => {
     const compute = formula.wideType(x.dtype);
@@ -125,11 +161,16 @@ export interface DropoutOptions {
   readonly training?: boolean;
 }
 
+const takesDropout = arg.takes<typeof dropout>(
+  ['the operand', aTensor],
+  ['p', arg.optional(arg.share)],
+  ['options', arg.options<DropoutOptions>({ training: arg.flag })],
+);
+
 /** Zeroes each element with probability `p` and scales the others by 1 / (1 − p) (Srivastava et al., 2014). */
 export function dropout(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tensor {
+  takesDropout('dropout', x, p, options);
   checkFloat('dropout', x);
-  expectNumber('dropout', 'p', p);
-  if (!(p >= 0 && p <= 1)) throw new TensorError('E_VALUE', 'dropout', `p must be in [0, 1]: ${p}`);
   if (options.training === false || p === 0) return x;
   return apply([x], (b, node) => dropoutOf(b, node, p));
 }
@@ -139,14 +180,20 @@ export interface MultinomialOptions {
   readonly replacement?: boolean;
 }
 
+const takesMultinomial = arg.takes<typeof multinomial>(
+  ['the weights', aTensor],
+  ['the count', arg.count(1)],
+  ['options', arg.options<MultinomialOptions>({ replacement: arg.flag })],
+);
+
 /**
  * `count` positions of the last axis (i32) drawn by weights that need not add up to 1. With replacement a draw is where the
  * running sum of weights passes a uniform number; without, the largest of log weight + Gumbel noise win.
  */
 export function multinomial(weights: Tensor, count: number, options: MultinomialOptions = {}): Tensor {
+  takesMultinomial('multinomial', weights, count, options);
   const op = 'multinomial';
   checkFloat(op, weights);
-  checkCount(op, 'the count', count, 1);
   if (weights.rank === 0 || weights.shape.at(-1) === 0)
     throw new TensorError('E_SHAPE', op, `expects weights: ${show(weights)}`);
   const size = weights.shape.at(-1)!;

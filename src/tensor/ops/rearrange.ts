@@ -4,8 +4,9 @@
 import { ParseError, TensorError } from '../../errors.ts';
 import { broadcast, cast, permute, reduceKeep, reshape } from '../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
+import * as arg from '../../ir/arguments.ts';
 import { checkList, sizeOf } from '../../ir/shape.ts';
-import { expectText } from '../expect.ts';
+import { aTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
 import { apply, checkCount, checkFloat, show, checkNotEmpty } from './operand.ts';
@@ -65,7 +66,6 @@ interface Pattern {
 
 /** Both sides, with the axes of `...` named one by one. */
 function parse(op: string, pattern: string, rank: number): Pattern {
-  expectText(op, 'the pattern', pattern);
   const arrow = pattern.indexOf('->');
   if (arrow < 0) fail(op, pattern, pattern.length, "expected '->'");
   const left = parseSide(op, pattern, pattern.slice(0, arrow), 0);
@@ -147,8 +147,19 @@ function checkNames(
   }
 }
 
+const axisSizes: arg.Kind<AxisSizes> = arg.kind(
+  'an object of sizes',
+  (value) => arg.isPlainObject(value) && Object.values(value).every(Number.isSafeInteger),
+);
+const takesRearrange = arg.takes<typeof rearrange>(
+  ['x', aTensor],
+  ['the pattern', arg.text],
+  ['the sizes of axes', arg.optional(axisSizes)],
+);
+
 /** Axes split, reordered and merged as the pattern says; every name is on both sides. */
 export function rearrange(x: Tensor, pattern: string, sizes: AxisSizes = {}): Tensor {
+  takesRearrange('rearrange', x, pattern, sizes);
   const op = 'rearrange';
   const parsed = parse(op, pattern, x.rank);
   checkSizes(op, pattern, parsed, sizes);
@@ -216,18 +227,18 @@ const folds = {
   min: (b, x, axes) => reduceKeep(b, 'min', x, axes),
 } as const satisfies Record<NamedReduction, Fold>;
 
+const takesReduce = arg.takes<typeof reduce>(
+  ['x', aTensor],
+  ['the pattern', arg.text],
+  ['reduction', arg.oneOf('sum', 'mean', 'max', 'min', 'prod')],
+  ['the sizes of axes', arg.optional(axisSizes)],
+);
+
 /** As `rearrange`, with the names that are only on the left reduced: `reduce(x, 'b (h p) -> b h', 'max', { p: 2 })`. */
 export function reduce(x: Tensor, pattern: string, reduction: NamedReduction, sizes: AxisSizes = {}): Tensor {
+  takesReduce('reduce', x, pattern, reduction, sizes);
   const op = 'reduce';
-  const fold: Fold | undefined = folds[reduction];
-  if (fold === undefined) {
-    throw new TensorError(
-      'E_VALUE',
-      op,
-      `unknown reduction '${String(reduction)}'`,
-      Object.keys(folds).join(', '),
-    );
-  }
+  const fold: Fold = folds[reduction];
   if (reduction === 'mean') checkFloat(op, x);
   if (reduction === 'max' || reduction === 'min')
     checkNotEmpty(
@@ -241,13 +252,24 @@ export function reduce(x: Tensor, pattern: string, reduction: NamedReduction, si
   return compose(op, x, pattern, parsed, sizes, fold);
 }
 
+const takesRepeat = arg.takes<typeof repeat>(
+  ['x', aTensor],
+  ['repeats', arg.inside()],
+  ['the sizes of axes', arg.optional(axisSizes)],
+);
+
 /**
  * The whole tensor `repeats[axis]` times along each axis, or, with a pattern, as `rearrange` with the names that are only on
  * the right repeated: `repeat(x, 'h w -> h w c', { c: 3 })`.
  */
 export function repeat(x: Tensor, repeats: readonly number[] | string, sizes: AxisSizes = {}): Tensor {
+  takesRepeat('repeat', x, repeats, sizes);
   const op = 'repeat';
-  if (typeof repeats !== 'string') return repeated(op, x, repeats);
+  if (typeof repeats !== 'string') {
+    const [name] = Object.keys(sizes);
+    if (name === undefined) return repeated(op, x, repeats);
+    throw new TensorError('E_VALUE', op, `a size of '${name}' is given, and no pattern that names it`);
+  }
   const parsed = parse(op, repeats, x.rank);
   checkSizes(op, repeats, parsed, sizes);
   checkNames(op, repeats, parsed.left, parsed.right, 'right');
@@ -261,8 +283,9 @@ export function repeat(x: Tensor, repeats: readonly number[] | string, sizes: Ax
 }
 
 /** The whole tensor `repeats[axis]` times along each axis; more repeats than axes make leading axes. */
-function repeated(op: string, x: Tensor, repeats: readonly number[]): Tensor {
-  checkList(op, 'repeats', repeats);
+function repeated(op: string, x: Tensor, given: readonly number[]): Tensor {
+  checkList(op, 'repeats', given);
+  const repeats = [...given];
   repeats.forEach((count) => checkCount(op, 'a number of repeats', count));
   const lead = repeats.length - x.rank;
   if (lead < 0) {
@@ -292,8 +315,12 @@ function repeated(op: string, x: Tensor, repeats: readonly number[]): Tensor {
   });
 }
 
+const takesTile = arg.takes<typeof tile>(['x', aTensor], ['repeats', arg.inside()]);
+
 /** The whole tensor repeated along its last axes (NumPy's tile). */
 export function tile(x: Tensor, repeats: readonly number[]): Tensor {
+  takesTile('tile', x, repeats);
+  checkList('tile', 'repeats', repeats);
   const missing = Math.max(0, x.rank - repeats.length);
   return repeated('tile', x, [...new Array<number>(missing).fill(1), ...repeats]);
 }

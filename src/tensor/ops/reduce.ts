@@ -4,14 +4,15 @@
 
 import { TensorError } from '../../errors.ts';
 import { cast, reduce, reduceKeep, reshape, unary, fullLike, where } from '../../ir/build.ts';
+import * as arg from '../../ir/arguments.ts';
 import { integerRange, isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { normalizeAxes, normalizeAxis } from '../../ir/shape.ts';
-import { expectDType, expectTensor } from '../expect.ts';
+import { aTensor, expectDType, expectTensor } from '../expect.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
-import { apply, checkFloat, checkNotEmpty, commonShape, show } from './operand.ts';
+import { apply, checkFloat, checkNotEmpty, commonShape, show, takesOne } from './operand.ts';
 
 /** Which axes a reduction folds: one, several, or all when absent. Negative ones count from the last. */
 export type Axes = number | readonly number[];
@@ -25,6 +26,18 @@ export interface SumOptions extends ReduceOptions {
   /** The dtype to accumulate in and give. */
   readonly dtype?: DType;
 }
+
+export const reduceOptions: arg.Table<ReduceOptions> = { keepdim: arg.flag };
+const takesReduce = arg.takes<typeof any>(
+  ['the operand', aTensor],
+  ['axes', arg.inside()],
+  ['options', arg.options<ReduceOptions>(reduceOptions)],
+);
+const takesSum = arg.takes<typeof sum>(
+  ['the operand', aTensor],
+  ['axes', arg.inside()],
+  ['options', arg.options<SumOptions>({ ...reduceOptions, dtype: arg.dtype })],
+);
 
 /** The axes to fold, ascending; a rank-0 tensor is folded as one element, under axis 0 or −1. */
 function axesOf(op: string, axes: Axes | undefined, x: Tensor): number[] {
@@ -76,16 +89,19 @@ function fold(
 
 /** Σ; 0 over nothing. */
 export function sum(x: Tensor, axes?: Axes, options: SumOptions = {}): Tensor {
+  takesSum('sum', x, axes, options);
   return fold('sum', 'sum', x, axes, options);
 }
 
 /** Π; 1 over nothing. */
 export function prod(x: Tensor, axes?: Axes, options: SumOptions = {}): Tensor {
+  takesSum('prod', x, axes, options);
   return fold('prod', 'prod', x, axes, options);
 }
 
 /** Σ / n of floats; NaN over nothing. */
 export function mean(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesReduce('mean', x, axes, options);
   checkFloat('mean', x);
   return reduction('mean', x, axes, options, (b, node, list) =>
     formula.widened(b, node, (wide) => formula.mean(b, wide, list)),
@@ -108,11 +124,13 @@ function extremum(
 
 /** The largest elements; NaN wins. Ties share the gradient. */
 export function amax(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesReduce('amax', x, axes, options);
   return extremum('amax', 'max', x, axes, options);
 }
 
 /** The smallest elements; NaN wins. Ties share the gradient. */
 export function amin(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesReduce('amin', x, axes, options);
   return extremum('amin', 'min', x, axes, options);
 }
 
@@ -145,23 +163,34 @@ function identityOf(monoid: 'min' | 'max', dtype: DType): number | bigint {
   return integerRange(dtype)[monoid === 'min' ? 1 : 0];
 }
 
+const takesMaskedMax = arg.takes<typeof maskedMax>(
+  ['the operand', aTensor],
+  ['the mask', aTensor],
+  ['axes', arg.inside()],
+  ['options', arg.options<ReduceOptions>(reduceOptions)],
+);
+
 /** The largest elements where the mask holds, −∞ (or the least integer) where it never does. */
 export function maskedMax(x: Tensor, mask: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesMaskedMax('maskedMax', x, mask, axes, options);
   return maskedExtremum('maskedMax', 'max', x, mask, axes, options);
 }
 
 /** The smallest elements where the mask holds, ∞ (or the largest integer) where it never does. */
 export function maskedMin(x: Tensor, mask: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesMaskedMax('maskedMin', x, mask, axes, options);
   return maskedExtremum('maskedMin', 'min', x, mask, axes, options);
 }
 
 /** The largest elements, as `amax`; for their places too see `maxWithIndices`. */
 export function max(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesReduce('max', x, axes, options);
   return extremum('max', 'max', x, axes, options);
 }
 
 /** The smallest elements, as `amin`; for their places too see `minWithIndices`. */
 export function min(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesReduce('min', x, axes, options);
   return extremum('min', 'min', x, axes, options);
 }
 
@@ -202,13 +231,21 @@ function place(
   });
 }
 
+const takesArgmax = arg.takes<typeof argmax>(
+  ['the operand', aTensor],
+  ['axis', arg.inside()],
+  ['options', arg.options<ReduceOptions>(reduceOptions)],
+);
+
 /** i32 position of the largest element along `axis`, or in C-order without one; the first of equals, NaN first of all. */
 export function argmax(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor {
+  takesArgmax('argmax', x, axis, options);
   return place('argmax', 'max', x, axis, options.keepdim === true);
 }
 
 /** i32 position of the smallest element along `axis`, or in C-order without one; the first of equals, NaN first of all. */
 export function argmin(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor {
+  takesArgmax('argmin', x, axis, options);
   return place('argmin', 'min', x, axis, options.keepdim === true);
 }
 
@@ -233,18 +270,27 @@ function withIndices(
   return [values!, indices!];
 }
 
+const takesMaxWithIndices = arg.takes<typeof maxWithIndices>(
+  ['the operand', aTensor],
+  ['axis', arg.inside()],
+  ['options', arg.options<ReduceOptions>(reduceOptions)],
+);
+
 /** The largest elements along `axis` and their i32 places (the first of equals); the gradient goes to those places. */
 export function maxWithIndices(x: Tensor, axis: number, options: ReduceOptions = {}): [Tensor, Tensor] {
+  takesMaxWithIndices('maxWithIndices', x, axis, options);
   return withIndices('maxWithIndices', 'max', x, axis, options);
 }
 
 /** The smallest elements along `axis` and their i32 places (the first of equals); the gradient goes to those places. */
 export function minWithIndices(x: Tensor, axis: number, options: ReduceOptions = {}): [Tensor, Tensor] {
+  takesMaxWithIndices('minWithIndices', x, axis, options);
   return withIndices('minWithIndices', 'min', x, axis, options);
 }
 
 /** true where some element is not 0 (NaN is not); false over nothing. */
 export function any(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesReduce('any', x, axes, options);
   return reduction('any', x, axes, options, (b, node, list) =>
     reduceKeep(b, 'or', formula.truth(b, node), list),
   );
@@ -252,6 +298,7 @@ export function any(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor
 
 /** true where no element is 0; true over nothing. */
 export function all(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesReduce('all', x, axes, options);
   return reduction('all', x, axes, options, (b, node, list) =>
     reduceKeep(b, 'and', formula.truth(b, node), list),
   );
@@ -259,6 +306,7 @@ export function all(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor
 
 /** How many elements are not 0, in i32. */
 export function countNonzero(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesReduce('countNonzero', x, axes, options);
   return reduction('countNonzero', x, axes, options, (b, node, list) =>
     reduceKeep(b, 'sum', cast(b, formula.truth(b, node), 'i32'), list),
   );
@@ -286,19 +334,28 @@ function spreadOver(
   );
 }
 
+const takesVariance = arg.takes<typeof variance>(
+  ['the operand', aTensor],
+  ['axes', arg.inside()],
+  ['options', arg.options<VarOptions>({ ...reduceOptions, correction: arg.finite })],
+);
+
 /** Variance; unbiased unless `correction: 0`. */
 function variance(x: Tensor, axes?: Axes, options: VarOptions = {}): Tensor {
+  takesVariance('var', x, axes, options);
   return spreadOver('var', x, axes, options, false);
 }
 export { variance as var };
 
 /** Standard deviation; of the unbiased variance unless `correction: 0`. */
 export function std(x: Tensor, axes?: Axes, options: VarOptions = {}): Tensor {
+  takesVariance('std', x, axes, options);
   return spreadOver('std', x, axes, options, true);
 }
 
 /** Variance and mean over the same axes. */
 export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tensor, Tensor] {
+  takesVariance('varMean', x, axes, options);
   checkFloat('varMean', x);
   const list = axesOf('varMean', axes, x);
   const [spread, centre] = recordMany([x], (b, [node]) => {
@@ -315,10 +372,17 @@ export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tens
   return [spread!, centre!];
 }
 
+const takesNorm = arg.takes<typeof norm>(
+  ['the operand', aTensor],
+  ['p', arg.optional(arg.number)],
+  ['axes', arg.inside()],
+  ['options', arg.options<ReduceOptions>(reduceOptions)],
+);
+
 /** (Σ |x|^p)^(1/p): 2 by default, ∞ and −∞ give the extrema of |x|, 0 counts what is not 0. */
 export function norm(x: Tensor, p = 2, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesNorm('norm', x, p, axes, options);
   checkFloat('norm', x);
-  if (Number.isNaN(p)) throw new TensorError('E_VALUE', 'norm', 'p is NaN');
   if (Math.abs(p) === Infinity) checkNotEmpty('norm', x, axesOf('norm', axes, x));
   return reduction('norm', x, axes, options, (b, node, list) =>
     formula.widened(b, node, (wide) => formula.normOf(b, wide, p, list)),
@@ -327,6 +391,7 @@ export function norm(x: Tensor, p = 2, axes?: Axes, options: ReduceOptions = {})
 
 /** log Σ eˣ, without overflow. */
 export function logsumexp(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+  takesReduce('logsumexp', x, axes, options);
   checkFloat('logsumexp', x);
   return reduction('logsumexp', x, axes, options, (b, node, list) =>
     formula.widened(b, node, (wide) => formula.logSumExp(b, wide, list)),
@@ -335,6 +400,7 @@ export function logsumexp(x: Tensor, axes?: Axes, options: ReduceOptions = {}): 
 
 /** Whether some element is NaN or ±∞: one flag is reduced on the device and read back. */
 export async function hasInfNan(x: Tensor): Promise<boolean> {
+  takesOne('hasInfNan', x);
   const flag = apply([x], (b, node) => {
     const wrong = unary(b, 'not', formula.isFinite(b, node));
     return reduce(b, 'or', wrong, normalizeAxes('hasInfNan', undefined, x.rank));

@@ -1,9 +1,10 @@
 // Reading images between their elements: at coordinates that are data, by nearest, linear or cubic interpolation, with a rule for
 // what lies outside (Jaderberg et al., 2015). Each tap is a gather, so that the result has gradients in the image and in the places.
 
-import { showValue, TensorError } from '../../errors.ts';
+import { TensorError } from '../../errors.ts';
+import * as arg from '../../ir/arguments.ts';
 import { checkList, sizeOf } from '../../ir/shape.ts';
-import { expectTensor } from '../expect.ts';
+import { aTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import { cast } from './cast.ts';
 import { ge, le, logicalAnd, where } from './compare.ts';
@@ -114,23 +115,28 @@ export function sampleAt(x: Tensor, places: readonly Tensor[], options: SampleOp
     .reduce((p, q) => add(p, q));
 }
 
+const takesGridSample = arg.takes<typeof gridSample>(
+  ['the image', aTensor],
+  ['the grid', aTensor],
+  [
+    'options',
+    arg.options<SampleOptions>({
+      mode: arg.oneOf('linear', 'nearest', 'cubic'),
+      paddingMode: arg.oneOf('zeros', 'border', 'reflection'),
+      alignCorners: arg.flag,
+    }),
+  ],
+);
+
 /**
  * Images [N,C,S…] read at the places of a grid [N,…,axes] whose last axis holds coordinates from −1 to 1, the last spatial axis
  * first: [N,C,…].
  */
 export function gridSample(x: Tensor, grid: Tensor, options: SampleOptions = {}): Tensor {
+  takesGridSample('gridSample', x, grid, options);
   const op = 'gridSample';
-  expectTensor(op, 'the image', x);
-  expectTensor(op, 'the grid', grid);
   checkFloat(op, x, grid);
   const { mode = 'linear', paddingMode = 'zeros', alignCorners = false } = options;
-  if (!['linear', 'nearest', 'cubic'].includes(mode)) {
-    throw new TensorError('E_VALUE', op, `unknown mode ${showValue(mode)}`, "'linear', 'nearest' or 'cubic'");
-  }
-  if (!['zeros', 'border', 'reflection'].includes(paddingMode)) {
-    const problem = `unknown padding mode ${showValue(paddingMode)}`;
-    throw new TensorError('E_VALUE', op, problem, "'zeros', 'border' or 'reflection'");
-  }
   const axes = x.rank - 2;
   if (axes < 1 || grid.rank !== x.rank || grid.shape[0] !== x.shape[0] || grid.shape.at(-1) !== axes) {
     throw new TensorError(
@@ -151,16 +157,23 @@ export function gridSample(x: Tensor, grid: Tensor, options: SampleOptions = {})
   return reshape(out, [batch, channels, ...grid.shape.slice(1, -1)]);
 }
 
+export interface GridOptions {
+  /** As in `SampleOptions`. */
+  readonly alignCorners?: boolean;
+}
+
+const takesAffineGrid = arg.takes<typeof affineGrid>(
+  ['theta', aTensor],
+  ['size', arg.inside()],
+  ['options', arg.options<GridOptions>({ alignCorners: arg.flag })],
+);
+
 /**
  * The grid of places that affine maps theta [N,axes,axes+1] send an output of `size` [N,C,S…] to: [N,S…,axes], for `gridSample`.
  */
-export function affineGrid(
-  theta: Tensor,
-  size: readonly number[],
-  options: { readonly alignCorners?: boolean } = {},
-): Tensor {
+export function affineGrid(theta: Tensor, size: readonly number[], options: GridOptions = {}): Tensor {
+  takesAffineGrid('affineGrid', theta, size, options);
   const op = 'affineGrid';
-  expectTensor(op, 'theta', theta);
   checkFloat(op, theta);
   checkList(op, 'size', size);
   const spatial = size.slice(2);

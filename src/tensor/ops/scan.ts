@@ -2,10 +2,12 @@
 
 import { TensorError } from '../../errors.ts';
 import { binary, broadcast, cast, full, reshape, where } from '../../ir/build.ts';
+import * as arg from '../../ir/arguments.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import type { Monoid } from '../../ir/ops.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
+import { aTensor } from '../expect.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
@@ -42,13 +44,21 @@ function cumulate(op: string, monoid: 'sum' | 'prod', x: Tensor, axis: number, o
   });
 }
 
+const takesCumsum = arg.takes<typeof cumsum>(
+  ['the operand', aTensor],
+  ['axis', arg.inside()],
+  ['options', arg.options<ScanOptions>({ reverse: arg.flag, exclusive: arg.flag, dtype: arg.dtype })],
+);
+
 /** Running sum. */
 export function cumsum(x: Tensor, axis: number, options: ScanOptions = {}): Tensor {
+  takesCumsum('cumsum', x, axis, options);
   return cumulate('cumsum', 'sum', x, axis, options);
 }
 
 /** Running product. */
 export function cumprod(x: Tensor, axis: number, options: ScanOptions = {}): Tensor {
+  takesCumsum('cumprod', x, axis, options);
   return cumulate('cumprod', 'prod', x, axis, options);
 }
 
@@ -72,13 +82,17 @@ function runningExtremum(op: string, monoid: 'min' | 'max', x: Tensor, axis: num
   return [values!, places!];
 }
 
+const takesCummax = arg.takes<typeof cummax>(['the operand', aTensor], ['axis', arg.inside()]);
+
 /** Running maximum and its i32 places (the latest of equals). */
 export function cummax(x: Tensor, axis: number): [Tensor, Tensor] {
+  takesCummax('cummax', x, axis);
   return runningExtremum('cummax', 'max', x, axis);
 }
 
 /** Running minimum and its i32 places (the latest of equals). */
 export function cummin(x: Tensor, axis: number): [Tensor, Tensor] {
+  takesCummax('cummin', x, axis);
   return runningExtremum('cummin', 'min', x, axis);
 }
 
@@ -87,6 +101,7 @@ export function cummin(x: Tensor, axis: number): [Tensor, Tensor] {
  * the logsumexp of row i of a triangle, which is read from x and never stored (n² steps for an axis of n).
  */
 export function logcumsumexp(x: Tensor, axis: number): Tensor {
+  takesCummax('logcumsumexp', x, axis);
   checkFloat('logcumsumexp', x);
   const at = normalizeAxis('logcumsumexp', axis, Math.max(1, x.rank));
   const row = x.rank === 0 ? [1] : x.shape;

@@ -3,7 +3,9 @@
 import { TensorError } from '../../errors.ts';
 import { reshape } from '../../ir/build.ts';
 import type { Node } from '../../ir/graph.ts';
+import * as arg from '../../ir/arguments.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
+import { aTensor } from '../expect.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
@@ -20,13 +22,21 @@ function row(x: Tensor): readonly number[] {
   return x.rank === 0 ? [1] : x.shape;
 }
 
+const takesSort = arg.takes<typeof sort>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['options', arg.options<SortOptions>({ descending: arg.flag })],
+);
+
 /** The elements along an axis in order, and their i32 positions; equal ones keep theirs, NaN counts as the greatest. */
 export function sort(x: Tensor, axis = -1, options: SortOptions = {}): [values: Tensor, indices: Tensor] {
+  takesSort('sort', x, axis, options);
   return sorted('sort', x, axis, options.descending === true, undefined);
 }
 
 /** The i32 positions of the elements along an axis in order. */
 export function argsort(x: Tensor, axis = -1, options: SortOptions = {}): Tensor {
+  takesSort('argsort', x, axis, options);
   const at = normalizeAxis('argsort', axis, Math.max(1, x.rank));
   return apply([x], (b, node) => {
     const order = formula.orderOf(b, reshape(b, node, row(x)), at, options.descending === true);
@@ -39,6 +49,13 @@ export interface TopkOptions {
   readonly largest?: boolean;
 }
 
+const takesTopk = arg.takes<typeof topk>(
+  ['x', aTensor],
+  ['k', arg.count(0)],
+  ['axis', arg.inside()],
+  ['options', arg.options<TopkOptions>({ largest: arg.flag })],
+);
+
 /** The k largest (or smallest) elements along an axis, best first, and their i32 positions. */
 export function topk(
   x: Tensor,
@@ -46,8 +63,9 @@ export function topk(
   axis = -1,
   options: TopkOptions = {},
 ): [values: Tensor, indices: Tensor] {
-  const size = x.shape.at(axis) ?? 1;
-  if (!Number.isInteger(k) || k < 0 || k > size) {
+  takesTopk('topk', x, k, axis, options);
+  const size = x.shape[normalizeAxis('topk', axis, Math.max(1, x.rank))] ?? 1;
+  if (k > size) {
     throw new TensorError('E_VALUE', 'topk', `cannot choose ${k} of ${size} elements: ${show(x)}`);
   }
   return sorted('topk', x, axis, options.largest !== false, k);

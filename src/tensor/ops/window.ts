@@ -3,6 +3,8 @@
 
 import { TensorError } from '../../errors.ts';
 import { add, binary, div, mul, sub } from '../../ir/build.ts';
+import * as arg from '../../ir/arguments.ts';
+import { checkList } from '../../ir/shape.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
@@ -23,6 +25,24 @@ export interface WindowOptions {
   readonly ceilMode?: boolean;
 }
 
+const pairs = arg.listOf(arg.tupleOf<readonly [number, number]>(arg.count(0), arg.count(0)));
+
+/** One size for both ends of all axes, one an axis, or pairs. */
+export const paddings: arg.Kind<Padding> = {
+  accepts: (value) => arg.sizes(0).accepts(value) || pairs.accepts(value),
+  refuse: (op, what, value) =>
+    Array.isArray(value) && Array.isArray(value[0])
+      ? pairs.refuse(op, what, value)
+      : arg.sizes(0).refuse(op, what, value),
+};
+
+export const windowOptions: arg.Table<WindowOptions> = {
+  stride: arg.sizes(1),
+  padding: paddings,
+  dilation: arg.sizes(1),
+  ceilMode: arg.flag,
+};
+
 export interface Windows {
   readonly axes: number[];
   readonly kernel: number[];
@@ -37,7 +57,8 @@ export interface Windows {
 
 /** Both ends of every axis. */
 export function padPairs(op: string, padding: Padding, spatial: number): [low: number[], high: number[]] {
-  if (typeof padding === 'number' || !padding.every((item) => Array.isArray(item))) {
+  if (typeof padding !== 'number') checkList(op, 'padding', padding);
+  if (typeof padding === 'number' || ![...padding].every((item) => Array.isArray(item))) {
     const both = perAxis(op, 'padding', padding as PerAxis, spatial, 0);
     return [both, both];
   }

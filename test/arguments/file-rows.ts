@@ -1,0 +1,45 @@
+// What the functions of `sinter/io` take.
+
+import { ones } from '../../src/index.ts';
+import {
+  toHostTensor,
+  writeIdx,
+  writeNpy,
+  writeNpz,
+  writeSafetensors,
+  type HostTensor,
+} from '../../src/io/index.ts';
+import { maybe, meaning, notNegative, options, t, type Meaning } from './kinds.ts';
+import type { Rows } from './operation-rows.ts';
+
+const host: HostTensor = await toHostTensor(ones([2]));
+const hostTensor = meaning(() => host);
+const entries = meaning(() => [['a', host]], 'emptyList', 'set');
+const metadata = maybe(meaning(() => ({ by: 'test' }), 'emptyObject'));
+const file = (bytes: Uint8Array): Meaning => meaning(() => bytes, 'bytes');
+const path = meaning(() => new URL(import.meta.url), 'text');
+const gzipped = new Uint8Array(
+  await new Response(
+    new Blob([Uint8Array.of(1, 2)]).stream().pipeThrough(new CompressionStream('gzip')),
+  ).arrayBuffer(),
+);
+
+export const ioRows: Rows = {
+  fromHostTensor: [hostTensor],
+  gunzip: [file(gzipped), options({ limit: notNegative })],
+  loadIdx: [file(writeIdx(host))],
+  loadNpy: [file(writeNpy(host))],
+  loadSafetensors: [file(writeSafetensors([['a', host]]))],
+  readFile: [path],
+  readIdx: [file(writeIdx(host))],
+  readNpy: [file(writeNpy(host))],
+  readNpz: [file(writeNpz([['a', host]]))],
+  readSafetensors: [file(writeSafetensors([['a', host]]))],
+  saveNpy: [t(2)],
+  saveSafetensors: [meaning(() => ({ a: ones([2]) }), 'emptyObject'), metadata],
+  toHostTensor: [t(2)],
+  writeIdx: [hostTensor],
+  writeNpy: [hostTensor],
+  writeNpz: [entries],
+  writeSafetensors: [entries, metadata],
+};

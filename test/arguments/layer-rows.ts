@@ -1,0 +1,356 @@
+// What the functions and classes of `sinter/nn` and `sinter/optim` take, and the methods of those classes.
+
+import { ones, tensor, type Tensor } from '../../src/index.ts';
+import * as nn from '../../src/nn/index.ts';
+import * as optim from '../../src/optim/index.ts';
+import {
+  count,
+  flag,
+  fn,
+  integer,
+  ints,
+  like,
+  maybe,
+  meaning,
+  notNegative,
+  number,
+  options,
+  positive,
+  share,
+  t,
+  window,
+  word,
+  type Meaning,
+} from './kinds.ts';
+import type { Rows } from './operation-rows.ts';
+
+const dtype = word('f32', 'f64');
+const sizes = meaning(() => [3, 3], 'emptyList', 'bytes');
+const weight = meaning(() => [3, 3], 'emptyList');
+const model = meaning(
+  () => new nn.Linear(2, 2),
+  'emptyList',
+  'emptyObject',
+  'tensors',
+  'tensor',
+  'bool',
+  'integers',
+  'object',
+  'bare',
+  'holes',
+  'numbers',
+  'texts',
+  'nested',
+  'disposed',
+);
+const axis = integer;
+const layer = meaning(() => new nn.ReLU(), 'function', 'asynchronous', 'class');
+const init = { dtype };
+const windows = {
+  stride: window,
+  padding: meaning(() => 0, 'number', 'bytes', 'emptyList'),
+  dilation: window,
+  ceilMode: flag,
+};
+const conv = {
+  stride: window,
+  padding: windows.padding,
+  dilation: window,
+  groups: count,
+  ...init,
+  bias: flag,
+};
+const norm = { ...init, eps: number, affine: flag, bias: flag };
+const heads = { ...init, kvHeads: like(count, () => 1), bias: flag, dropout: share, causal: flag };
+const feed = { ...init, hidden: count, activation: layer, bias: flag };
+
+export const nnRows: Rows = {
+  AvgPool2d: [window, options({ ...windows, countIncludePad: flag })],
+  BatchNorm: [count, options({ ...norm, momentum: number, trackRunningStats: flag })],
+  ...Object.fromEntries(
+    ['Conv1d', 'Conv2d', 'Conv3d'].map((name) => [name, [count, count, window, options(conv)]]),
+  ),
+  ...Object.fromEntries(
+    ['ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d'].map((name) => [
+      name,
+      [count, count, window, options({ ...conv, outputPadding: windows.padding })],
+    ]),
+  ),
+  Dropout: [maybe(share)],
+  Embedding: [count, count, options({ ...init, paddingIdx: like(integer, () => 0) })],
+  FeedForward: [count, options(feed)],
+  Flatten: [maybe(axis), maybe(axis)],
+  GELU: [maybe(word('none', 'tanh'))],
+  GroupNorm: [count, count, options(norm)],
+  LayerNorm: [like(sizes, () => 3), options(norm)].map((at, i) =>
+    i === 0 ? { ...at, accepts: new Set([...at.accepts, 'number'] as const) } : at,
+  ),
+  LeakyReLU: [maybe(number)],
+  Linear: [count, count, options({ ...init, bias: flag })],
+  MaxPool2d: [window, options(windows)],
+  MultiHeadAttention: [count, like(count, () => 1), options(heads)],
+  RMSNorm: [
+    meaning(() => 3, 'number', 'emptyList', 'bytes'),
+    options({ ...init, eps: number, affine: flag }),
+  ],
+  ReLU: [],
+  Sequential: [layer, layer],
+  SiLU: [],
+  Sigmoid: [],
+  Softmax: [maybe(axis)],
+  Tanh: [],
+  TransformerBlock: [count, like(count, () => 1), options({ ...feed, ...heads })],
+  countParameters: [model],
+  evalMode: [model],
+  fans: [weight],
+  gain: [word('linear', 'leakyRelu'), maybe(number)],
+  ...Object.fromEntries(
+    ['kaimingNormal', 'kaimingUniform'].map((name) => [
+      name,
+      [
+        weight,
+        options({ ...init, mode: word('fanIn', 'fanOut'), nonlinearity: word('relu', 'tanh'), a: number }),
+      ],
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['xavierNormal', 'xavierUniform'].map((name) => [name, [weight, options({ ...init, gain: number })]]),
+  ),
+  loadStateDict: [
+    model,
+    meaning(() => nn.stateDict(new nn.Linear(2, 2)), 'emptyObject'),
+    options({ strict: flag }),
+  ],
+  namedBuffers: [model],
+  namedParameters: [model],
+  parameter: [t(2)],
+  parameters: [model],
+  stateDict: [{ ...model, accepts: new Set([...model.accepts].filter((name) => name !== 'disposed')) }],
+  train: [model, maybe(flag)],
+};
+
+/** A layer made, and what its `forward` takes. */
+const forwards: readonly (readonly [
+  name: string,
+  make: () => { forward(x: Tensor): unknown },
+  places: readonly Meaning[],
+])[] = [
+  ['avgPool2d', () => new nn.AvgPool2d(1), [t(1, 2, 4, 4)]],
+  ['batchNorm', () => new nn.BatchNorm(2), [t(1, 2, 4, 4)]],
+  ['conv1d', () => new nn.Conv1d(2, 2, 1), [t(1, 2, 4)]],
+  ['conv2d', () => new nn.Conv2d(2, 2, 1), [t(1, 2, 4, 4)]],
+  ['conv3d', () => new nn.Conv3d(2, 2, 1), [t(1, 2, 2, 2, 2)]],
+  ['convTranspose1d', () => new nn.ConvTranspose1d(2, 2, 1), [t(1, 2, 4)]],
+  ['convTranspose2d', () => new nn.ConvTranspose2d(2, 2, 1), [t(1, 2, 4, 4)]],
+  ['convTranspose3d', () => new nn.ConvTranspose3d(2, 2, 1), [t(1, 2, 2, 2, 2)]],
+  ['dropout', () => new nn.Dropout(), [t(2)]],
+  ['embedding', () => new nn.Embedding(2, 2), [ints(2)]],
+  ['FeedForward', () => new nn.FeedForward(2), [t(1, 2)]],
+  ['flatten', () => new nn.Flatten(), [t(1, 2)]],
+  ['gelu', () => new nn.GELU(), [t(2)]],
+  ['groupNorm', () => new nn.GroupNorm(1, 2), [t(1, 2)]],
+  ['layerNorm', () => new nn.LayerNorm(2), [t(1, 2)]],
+  ['leakyRelu', () => new nn.LeakyReLU(), [t(2)]],
+  ['linear', () => new nn.Linear(2, 2), [t(1, 2)]],
+  ['maxPool2d', () => new nn.MaxPool2d(1), [t(1, 2, 4, 4)]],
+  [
+    'MultiHeadAttention',
+    () => new nn.MultiHeadAttention(2, 1),
+    [t(2, 2), options({ context: t(2, 2), mask: t(2, 2) })],
+  ],
+  ['rmsNorm', () => new nn.RMSNorm(2), [t(1, 2)]],
+  ['relu', () => new nn.ReLU(), [t(2)]],
+  ['Sequential', () => new nn.Sequential(new nn.ReLU()), [t(2)]],
+  ['silu', () => new nn.SiLU(), [t(2)]],
+  ['sigmoid', () => new nn.Sigmoid(), [t(2)]],
+  ['softmax', () => new nn.Softmax(), [t(2)]],
+  ['tanh', () => new nn.Tanh(), [t(2)]],
+  [
+    'TransformerBlock',
+    () => new nn.TransformerBlock(2, 1),
+    [t(2, 2), options({ context: t(2, 2), mask: t(2, 2) })],
+  ],
+];
+
+export interface MethodRow {
+  readonly name: string;
+  /** What the message names. */
+  readonly told: string;
+  readonly call: (...args: readonly unknown[]) => unknown;
+  readonly places: readonly Meaning[];
+}
+
+const layerMethods: readonly MethodRow[] = forwards.map(([told, make, places]) => {
+  const layer = make();
+  const call = (...args: readonly unknown[]): unknown =>
+    (layer.forward as (...given: unknown[]) => unknown).apply(layer, [...args]);
+  return { name: `${layer.constructor.name}.forward`, told, call, places };
+});
+
+const rate = meaning(
+  () => 0.1,
+  'infinity',
+  'fraction',
+  'large',
+  'number',
+  'function',
+  'asynchronous',
+  'class',
+);
+const rateOperand = meaning(
+  () => 0.1,
+  'infinity',
+  'fraction',
+  'large',
+  'number',
+  'tensor',
+  'bool',
+  'integers',
+);
+const params = meaning(
+  () => new nn.Linear(2, 2),
+  'tensors',
+  'tensor',
+  'bool',
+  'integers',
+  'emptyList',
+  'emptyObject',
+  'holes',
+  'numbers',
+  'texts',
+  'nested',
+  'object',
+  'bare',
+);
+const adam = {
+  betas: meaning(() => [0.9, 0.99]),
+  eps: notNegative,
+  weightDecay: notNegative,
+  amsgrad: flag,
+};
+const sgd = {
+  momentum: notNegative,
+  dampening: like(number, () => 0),
+  nesterov: like(flag, () => false),
+  weightDecay: notNegative,
+};
+const rmsprop = {
+  alpha: share,
+  eps: notNegative,
+  momentum: notNegative,
+  centered: flag,
+  weightDecay: notNegative,
+};
+const adagrad = { initialAccumulator: notNegative, eps: notNegative, weightDecay: notNegative };
+const base = { lr: notNegative };
+const grads = meaning(
+  () => [ones([2])],
+  'tensors',
+  'tensor',
+  'bool',
+  'integers',
+  'emptyList',
+  'emptyObject',
+  'holes',
+  'numbers',
+  'texts',
+  'nested',
+  'object',
+  'bare',
+  'date',
+  'map',
+  'set',
+  'promise',
+  'regex',
+  'error',
+  'floats',
+  'bytes',
+  'bigints',
+  'view',
+  'buffer',
+  'disposed',
+);
+
+function withGradient(): Tensor[] {
+  const param = tensor([1, 2]).requiresGrad_();
+  param.grad = tensor([1, 1]);
+  return [param];
+}
+
+export const optimRows: Rows = {
+  ...Object.fromEntries(['Adam', 'AdamW'].map((name) => [name, [params, options({ ...adam, lr: rate })]])),
+  ...Object.fromEntries(['adam', 'adamW'].map((name) => [name, [options({ ...adam, lr: rateOperand })]])),
+  SGD: [params, options({ ...sgd, lr: rate })],
+  sgd: [options({ ...sgd, lr: rateOperand })],
+  RMSprop: [params, options({ ...rmsprop, lr: rate })],
+  rmsprop: [options({ ...rmsprop, lr: rateOperand })],
+  Adagrad: [params, options({ ...adagrad, lr: rate })],
+  adagrad: [options({ ...adagrad, lr: rateOperand })],
+  clipByNorm: [grads, notNegative, options({ p: positive })],
+  clipByValue: [grads, notNegative],
+  clipGradNorm: [like(grads, withGradient), notNegative, options({ p: positive })],
+  clipGradValue: [like(grads, withGradient), notNegative],
+  constantLr: [options({ ...base, factor: number, totalIters: notNegative }, ['lr'])],
+  cosineAnnealingLr: [options({ ...base, tMax: positive, etaMin: number }, ['lr', 'tMax'])],
+  cosineAnnealingWarmRestarts: [
+    options({ ...base, t0: positive, tMult: like(positive, () => 2), etaMin: number }, ['lr', 't0']),
+  ],
+  exponentialLr: [options({ ...base, gamma: number }, ['lr', 'gamma'])],
+  lambdaLr: [options({ ...base, factor: fn }, ['lr', 'factor'])],
+  linearLr: [options({ ...base, startFactor: number, endFactor: number, totalIters: notNegative }, ['lr'])],
+  multiStepLr: [
+    options({ ...base, milestones: meaning(() => [1, 2], 'emptyList'), gamma: number }, ['lr', 'milestones']),
+  ],
+  oneCycleLr: [
+    options(
+      {
+        maxLr: notNegative,
+        totalSteps: positive,
+        pctStart: share,
+        divFactor: positive,
+        finalDivFactor: positive,
+      },
+      ['maxLr', 'totalSteps'],
+    ),
+  ],
+  polynomialLr: [options({ ...base, totalIters: notNegative, power: number }, ['lr'])],
+  sequentialLr: [meaning(() => [optim.constantLr({ lr: 1 })]), meaning(() => [1], 'emptyList')],
+  stepLr: [options({ ...base, stepSize: positive, gamma: number }, ['lr', 'stepSize'])],
+  warmupCosine: [
+    options({ ...base, warmup: notNegative, tMax: positive, startFactor: number, etaMin: number }, [
+      'lr',
+      'warmup',
+      'tMax',
+    ]),
+  ],
+};
+
+const optimizer = new optim.SGD(withGradient());
+const saved = optimizer.stateDict();
+const optimizerMethods: readonly MethodRow[] = [
+  {
+    name: 'SGD.loadStateDict',
+    told: 'SGD.loadStateDict',
+    call: (state) => optimizer.loadStateDict(state as typeof saved),
+    places: [
+      options(
+        {
+          step: meaning(() => saved.step, 'number'),
+          steps: meaning(() => saved.steps),
+          tensors: meaning(() => saved.tensors, 'emptyObject'),
+        },
+        ['step', 'steps', 'tensors'],
+      ),
+    ],
+  },
+  {
+    name: 'SGD.lr',
+    told: 'SGD',
+    call: (lr) => void (new optim.SGD(withGradient()).lr = lr as number),
+    places: [rate],
+  },
+  { name: 'SGD.step', told: 'SGD', call: () => optimizer.step(), places: [] },
+  { name: 'SGD.zeroGrad', told: 'SGD', call: () => optimizer.zeroGrad(), places: [] },
+];
+
+export const methodRows: readonly MethodRow[] = [...layerMethods, ...optimizerMethods];

@@ -1,0 +1,282 @@
+// What every operation of tensors takes. A new export without a row fails the test.
+
+import { tensor, zeros } from '../../src/index.ts';
+import {
+  axes,
+  axis,
+  bools,
+  count,
+  data,
+  dtype,
+  element,
+  finite,
+  flag,
+  integer,
+  ints,
+  like,
+  maybe,
+  meaning,
+  number,
+  operand,
+  options,
+  positive,
+  shape,
+  share,
+  someTensors,
+  t,
+  text,
+  window,
+  word,
+  type Meaning,
+} from './kinds.ts';
+import type { Wrong } from './wrong.ts';
+
+export type Rows = Readonly<Record<string, readonly Meaning[]>>;
+
+function rows(names: string, ...places: readonly Meaning[]): Rows {
+  return Object.fromEntries(names.split(/\s+/).map((name) => [name, places]));
+}
+
+const x = t(2, 3);
+const create = options({ dtype });
+const reduce = options({ keepdim: flag });
+const sum = options({ keepdim: flag, dtype });
+const reduction = word('mean', 'sum');
+const eps = options({ eps: number });
+const maybeCount = maybe(count);
+const aScalar: readonly Wrong[] = ['nan', 'infinity', 'fraction', 'negative', 'large', 'number'];
+const value = meaning(() => 1, ...aScalar, 'true', 'bigint');
+const rangeEnd = maybe(meaning(() => 1, 'null', 'negative', 'large', 'number'));
+const source: Meaning = meaning(() => zeros([2, 3]), 'tensor', 'bool', 'integers', ...aScalar);
+const sizes = maybe(meaning(() => ({}), 'emptyObject'));
+const padding: Meaning = meaning(() => 0, 'number', 'bytes', 'emptyList');
+const pool = { stride: window, padding, dilation: window, ceilMode: flag };
+const conv = { stride: window, padding, dilation: window, groups: count };
+const transposed = { ...conv, outputPadding: padding };
+const image = t(1, 2, 4, 4);
+
+/** The same, but for these wrong values, which are not valid here. */
+function but(base: Meaning, ...names: readonly Wrong[]): Meaning {
+  return { ...base, accepts: new Set([...base.accepts].filter((name) => !names.includes(name))) };
+}
+
+const elementwise: Rows = {
+  ...rows(
+    'abs acos acosh asin asinh atan atanh ceil cos cosh erf erfc exp exp2 expm1 floor log log10 log1p log2 neg reciprocal ' +
+      'round rsqrt sign sin sinh sqrt square tan tanh trunc hardsigmoid hardswish logSigmoid mish relu relu6 selu sigmoid ' +
+      'silu softsign tanhshrink isFinite isInf isNan logicalNot toBool toFloat toHalf toInt hasInfNan bernoulli clone t ',
+    x,
+  ),
+  ...rows('add sub', operand, operand, options({ alpha: number })),
+  ...rows(
+    'mul floorDivide remainder fmod maximum minimum atan2 pow eq ne lt le gt ge logicalAnd logicalOr logicalXor',
+    operand,
+    operand,
+  ),
+  ...rows(
+    'bitwiseAnd bitwiseOr bitwiseXor bitwiseLeftShift bitwiseRightShift',
+    like(operand, () => tensor([1], { dtype: 'i32' })),
+    like(operand, () => tensor([1], { dtype: 'i32' })),
+  ),
+  bitwiseNot: [ints(2)],
+  addScaled: [operand, operand, number],
+  div: [operand, operand, options({ rounding: word('floor', 'trunc') })],
+  lerp: [operand, operand, operand],
+  clamp: [x, maybe(operand), maybe(operand)],
+  nanToNum: [x, options({ nan: element, posinf: element, neginf: element })],
+  where: [bools(2, 3), operand, operand],
+  maskedFill: [x, bools(2, 3), operand],
+  ...rows('cast to', x, dtype),
+  bitcast: [x, like(dtype, () => 'i32')],
+  leakyRelu: [x, maybe(number)],
+  ...rows('elu celu', x, maybe(number)),
+  prelu: [x, t(3)],
+  gelu: [x, options({ approximate: word('tanh', 'none', 'sigmoid') })],
+  softplus: [x, options({ beta: number })],
+  hardtanh: [x, maybe(like(number, () => -1)), maybe(like(number, () => 2))],
+  glu: [t(2, 4), maybe(axis)],
+};
+
+const twoTensors = but(
+  like(someTensors, () => [zeros([2]), zeros([2])]),
+  'emptyList',
+);
+
+const folds: Rows = {
+  ...rows('amax amin max min mean any all countNonzero logsumexp', x, axes, reduce),
+  ...rows('sum prod', x, axes, sum),
+  ...rows('argmax argmin', x, maybe(axis), reduce),
+  ...rows('maxWithIndices minWithIndices', x, axis, reduce),
+  ...rows('maskedMax maskedMin', x, bools(2, 3), axes, reduce),
+  ...rows('std var varMean', x, axes, options({ keepdim: flag, correction: finite })),
+  norm: [x, maybe(number), axes, reduce],
+  ...rows('cumsum cumprod', x, axis, options({ reverse: flag, exclusive: flag, dtype })),
+  ...rows('cummax cummin logcumsumexp', x, axis),
+  ...rows('softmax logSoftmax softmin', x, axes, options({ dtype })),
+  softmax2d: [image],
+  layerNorm: [x, meaning(() => 3, 'number'), maybe(t(3)), maybe(t(3)), eps],
+  rmsNorm: [x, meaning(() => 3, 'number'), maybe(t(3)), eps],
+  groupNorm: [image, count, maybe(t(2)), maybe(t(2)), eps],
+  instanceNorm: [image, maybe(t(2)), maybe(t(2)), eps],
+  batchNorm: [
+    image,
+    maybe(t(2)),
+    maybe(t(2)),
+    maybe(t(2)),
+    maybe(t(2)),
+    options({ eps: number, training: flag }),
+  ],
+  batchNormUpdate: [twoTensors, twoTensors, like(count, () => 4), maybe(number)],
+  localResponseNorm: [image, count, options({ alpha: number, beta: number, k: number })],
+  normalize: [x, axes, options({ p: number, eps: number })],
+  ...rows('sort argsort', x, maybe(axis), options({ descending: flag })),
+  topk: [x, count, maybe(axis), options({ largest: flag })],
+  multinomial: [x, count, options({ replacement: flag })],
+  dropout: [x, maybe(share), options({ training: flag })],
+};
+
+const products: Rows = {
+  matmul: [x, t(3, 2), options({ dtype })],
+  mm: [x, t(3, 2), options({ dtype })],
+  bmm: [t(2, 2, 3), t(2, 3, 2), options({ dtype })],
+  mv: [x, t(3), options({ dtype })],
+  dot: [t(3), t(3), options({ dtype })],
+  outer: [t(3), t(2)],
+  linear: [x, t(2, 3), maybe(t(2)), options({ dtype })],
+  trace: [x],
+  einsum: [text('ij,jk->ik'), x, t(3, 2)],
+  conv1d: [t(1, 2, 4), t(3, 2, 2), maybe(t(3)), options(conv)],
+  conv2d: [image, t(3, 2, 2, 2), maybe(t(3)), options(conv)],
+  conv3d: [t(1, 2, 3, 3, 3), t(3, 2, 2, 2, 2), maybe(t(3)), options(conv)],
+  convTranspose1d: [t(1, 2, 4), t(2, 3, 2), maybe(t(3)), options(transposed)],
+  convTranspose2d: [image, t(2, 3, 2, 2), maybe(t(3)), options(transposed)],
+  convTranspose3d: [t(1, 2, 3, 3, 3), t(2, 3, 2, 2, 2), maybe(t(3)), options(transposed)],
+  ...rows('maxPool1d maxPool1dWithIndices', t(1, 2, 4), window, options(pool)),
+  ...rows('maxPool2d maxPool2dWithIndices', image, window, options(pool)),
+  ...rows('maxPool3d maxPool3dWithIndices', t(1, 2, 3, 3, 3), window, options(pool)),
+  avgPool1d: [t(1, 2, 4), window, options({ ...pool, countIncludePad: flag })],
+  avgPool2d: [image, window, options({ ...pool, countIncludePad: flag })],
+  avgPool3d: [t(1, 2, 3, 3, 3), window, options({ ...pool, countIncludePad: flag })],
+  lpPool1d: [t(1, 2, 4), window, options({ ...pool, p: number })],
+  lpPool2d: [image, window, options({ ...pool, p: number })],
+  lpPool3d: [t(1, 2, 3, 3, 3), window, options({ ...pool, p: number })],
+  adaptiveAvgPool2d: [image, window],
+  globalAvgPool: [image],
+  gridSample: [
+    image,
+    t(1, 2, 2, 2),
+    options({
+      mode: word('linear', 'nearest', 'cubic'),
+      paddingMode: word('zeros', 'border'),
+      alignCorners: flag,
+    }),
+  ],
+  affineGrid: [t(1, 2, 3), like(shape(), () => [1, 1, 2, 2]), options({ alignCorners: flag })],
+  scaledDotProductAttention: [
+    t(2, 3),
+    t(2, 3),
+    t(2, 3),
+    options({ mask: bools(2, 2), isCausal: flag, scale: number, dropout: share }),
+  ],
+};
+
+const loss = options({ reduction });
+const losses: Rows = {
+  ...rows('mseLoss l1Loss bceLoss', x, operand, loss),
+  smoothL1Loss: [x, operand, options({ reduction, beta: positive })],
+  huberLoss: [x, operand, options({ reduction, delta: positive })],
+  bceWithLogits: [x, operand, options({ reduction, posWeight: operand })],
+  klDiv: [x, x, options({ reduction, logTarget: flag })],
+  hingeEmbeddingLoss: [x, operand, options({ reduction, margin: number })],
+  nllLoss: [x, ints(2), options({ reduction, weight: t(3), ignoreIndex: integer })],
+  crossEntropy: [
+    x,
+    ints(2),
+    options({ reduction, weight: t(3), ignoreIndex: integer, labelSmoothing: share }),
+  ],
+  cosineSimilarity: [x, x, maybe(axis), options({ eps: number })],
+};
+
+const moved: Rows = {
+  ...rows('reshape view', x, shape(3, 2)),
+  ...rows('viewAs', x, t(3, 2)),
+  ...rows('expand broadcastTo', x, shape(2, 2, 3)),
+  expandAs: [x, t(2, 2, 3)],
+  flatten: [x, maybe(axis), maybe(axis)],
+  unflatten: [x, axis, shape(1, 2)],
+  permute: [x, shape(1, 0)],
+  transpose: [x, maybe(axis), maybe(like(axis, () => 1))],
+  moveaxis: [x, but(axes, 'nothing'), but(axes, 'nothing')],
+  squeeze: [x, axes],
+  unsqueeze: [x, axis],
+  unfold: [x, axis, count, maybeCount],
+  flip: [x, axes],
+  roll: [x, meaning(() => 1, 'negative', 'number', 'emptyList', 'bytes'), axes],
+  pad: [
+    x,
+    meaning(() => [[1, 1]], 'emptyList'),
+    options({ mode: word('constant', 'circular'), value: element }),
+  ],
+  ...rows('tril triu', x, maybe(integer)),
+  ...rows('diag diagEmbed', x, maybe(integer)),
+  diagonal: [x, options({ offset: integer, axis1: integer, axis2: integer })],
+  ...rows('cat stack', someTensors, maybe(axis)),
+  split: [x, meaning(() => 1, 'number', 'bytes'), maybe(axis)],
+  chunk: [x, count, maybe(axis)],
+  unbind: [x, maybe(axis)],
+  repeatInterleave: [x, meaning(() => 2, 'number', 'bytes', 'emptyList'), maybe(axis)],
+  meshgrid: [someTensors, options({ indexing: word('ij', 'xy') })],
+  rearrange: [x, text('a b -> b a'), sizes],
+  reduce: [x, text('a b -> a'), word('sum', 'mean'), sizes],
+  repeat: [x, meaning(() => [1, 2], 'emptyList', 'bytes', 'text', 'empty'), sizes],
+  tile: [x, meaning(() => [1, 2], 'emptyList', 'bytes')],
+  at: [x, meaning(() => 0, 'nothing', 'null', 'number', 'emptyList', 'emptyObject', 'integers')],
+  slice: [x, axis, rangeEnd, rangeEnd, maybe(meaning(() => 1, 'negative', 'number'))],
+  narrow: [x, axis, integer, count],
+  select: [x, axis, like(axis, () => 1)],
+};
+
+const index = ints(2, 3);
+const indexed: Rows = {
+  gather: [x, axis, index],
+  takeAlongAxis: [x, index, axis],
+  indexSelect: [x, axis, ints(2)],
+  take: [x, ints(2)],
+  embedding: [ints(2), x, options({ paddingIdx: integer })],
+  scatter: [x, axis, index, source],
+  scatterAdd: [x, axis, index, source, options({ deterministic: flag })],
+  scatterReduce: [x, axis, index, source, word('sum', 'prod', 'amax', 'amin')],
+  indexAdd: [x, axis, ints(2), x, options({ alpha: number, deterministic: flag })],
+  indexCopy: [x, axis, ints(2), x],
+  segmentSum: [x, ints(2), count, options({ deterministic: flag })],
+  oneHot: [ints(2), count, options({ dtype })],
+  searchsorted: [t(3), t(2), options({ right: flag })],
+};
+
+const made: Rows = {
+  tensor: [data, options({ dtype, shape: shape(2) })],
+  ...rows('zeros ones', shape(2, 3), create),
+  full: [shape(2), value, create],
+  ...rows('zerosLike onesLike', x, create),
+  fullLike: [x, value, create],
+  arange: [finite, maybe(like(finite, () => 3)), maybe(like(finite, () => 1)), create],
+  linspace: [finite, finite, count, create],
+  eye: [count, maybeCount, create],
+  ...rows('rand randn', shape(2), create),
+  ...rows('randLike randnLike', x, create),
+  uniform: [shape(2), options({ dtype, low: finite, high: finite })],
+  normal: [shape(2), options({ dtype, mean: finite, std: like(positive, () => 1) })],
+  randint: [integer, like(integer, () => 3), shape(2), create],
+  randperm: [count],
+};
+
+/** The exported functions that record operations, by name. */
+export const operationRows: Rows = {
+  ...elementwise,
+  ...folds,
+  ...products,
+  ...losses,
+  ...moved,
+  ...indexed,
+  ...made,
+};
