@@ -31,16 +31,23 @@ interface Register {
 /**
  * Runs every workgroup. `buffers` hold the elements of each global buffer (f16 and bf16 as Float32Array, bool as Uint8Array)
  * and are written in place; they may be shorter than the buffer's size, whose rest then holds poison. `scalars` is the scalar
- * block. Subgroups have `subgroupSize` invocations.
+ * block. `subgroups`: how many invocations that follow each other make one, or the invocations of each, by their numbers.
  */
 export function interpretLoop(
   loop: Loop,
   buffers: ReadonlyMap<string, HostData>,
   scalars: readonly number[],
-  subgroupSize = 4,
+  subgroups: number | readonly (readonly number[])[] = 4,
 ): void {
   checkTypes(loop);
-  new Interpreter(loop, buffers, scalars, subgroupSize).run();
+  new Interpreter(loop, buffers, scalars, subgroups).run();
+}
+
+/** `count` invocations in subgroups of `size`, one after the other. */
+function inTurn(count: number, size: number): number[][] {
+  return Array.from({ length: Math.ceil(count / size) }, (_, group) =>
+    Array.from({ length: Math.min(size, count - group * size) }, (_, place) => group * size + place),
+  );
 }
 
 class Interpreter {
@@ -50,8 +57,8 @@ class Interpreter {
   readonly #now: Now = { group: 0, item: 0, epoch: 0 };
   readonly #group = [0, 0, 0];
   readonly #local = [0, 0, 0];
-  /** Invocations of a subgroup. */
-  readonly #subgroupSize: number;
+  /** The invocations of each subgroup. */
+  readonly #subgroups: readonly (readonly number[])[];
   readonly #copies = new AsyncCopies();
   readonly #worker: Worker = {
     enter: (item) => void this.#enter(item),
@@ -68,13 +75,13 @@ class Interpreter {
     loop: Loop,
     buffers: ReadonlyMap<string, HostData>,
     scalars: readonly number[],
-    subgroupSize: number,
+    subgroups: number | readonly (readonly number[])[],
   ) {
     this.#loop = loop;
-    this.#subgroupSize = subgroupSize;
     this.#scalars = scalars;
     const [x, y, z] = loop.workgroup;
     this.#invocations = x * y * z;
+    this.#subgroups = typeof subgroups === 'number' ? inTurn(this.#invocations, subgroups) : subgroups;
     this.#warpgroups = new Warpgroups(this.#invocations, this.#worker);
     this.#memory = new MemoryOfLoop(loop, buffers, this.#now, (problem) => this.#fail(problem));
   }
@@ -249,21 +256,28 @@ class Interpreter {
       size: this.#invocations,
       act: (frames) => {
         for (let lane = slot; lane < slot + width; lane++)
-          reduceSubgroups(frames, lane, stmt.monoid, type, this.#subgroupSize);
+          reduceSubgroups(frames, lane, stmt.monoid, type, this.#subgroups);
       },
     });
   }
 
   #subgroup(of: Extract<Value, { kind: 'subgroup' }>['of']): Lane {
-    const size = this.#subgroupSize;
-    const [x, y, z] = this.#loop.workgroup;
+    const groups = this.#subgroups;
+    const numbers: number[] = [];
+    const places: number[] = [];
+    groups.forEach((group, number) =>
+      group.forEach((item, place) => {
+        numbers[item] = number;
+        places[item] = place;
+      }),
+    );
     switch (of) {
       case 'place':
-        return () => this.#now.item % size;
+        return () => places[this.#now.item]!;
       case 'number':
-        return () => Math.floor(this.#now.item / size);
+        return () => numbers[this.#now.item]!;
       case 'count':
-        return () => Math.ceil((x * y * z) / size);
+        return () => groups.length;
       default:
         return of satisfies never;
     }

@@ -123,17 +123,17 @@ function countBits(word: number): number {
   return count;
 }
 
-/** Replaces a register of every invocation by its combination over the subgroup of `size` consecutive invocations. */
+/** Replaces a register of every invocation by its combination over its subgroup. */
 export function reduceSubgroups(
   frames: readonly Frame[],
   slot: number,
   monoid: Monoid,
   type: RegisterType,
-  size: number,
+  subgroups: readonly (readonly number[])[],
 ): void {
   const combine = combineMonoid(monoid, type).combine as (a: number, b: number) => number;
-  for (let first = 0; first < frames.length; first += size) {
-    const group = frames.slice(first, first + size);
+  for (const items of subgroups) {
+    const group = items.map((item) => frames[item]!);
     const total = group.map((frame) => frame[slot]!).reduce(combine);
     for (const frame of group) frame[slot] = total;
   }

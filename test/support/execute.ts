@@ -3,6 +3,7 @@
 
 import { compileGraph, lowerGraph, optimise } from '../../src/compile.ts';
 import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
+import type { Loop } from '../../src/codegen/loop.ts';
 import { paddedSize } from '../../src/codegen/lower.ts';
 import type { PinnedSchedules } from '../../src/codegen/template/contract-schedule.ts';
 import { verifyLoop } from '../../src/codegen/verify-loop.ts';
@@ -89,7 +90,7 @@ export function runLoops(
   for (const { loop, bound } of lowered) {
     verifyLoop(loop, target.limits);
     const buffers = new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)]));
-    interpretLoop(loop, buffers, [], target.subgroups?.max);
+    interpretLoop(loop, buffers, [], subgroupsOf(target, loop));
   }
   return optimised.outputs.map((node, i) => {
     const { dtype } = graph.outputs[i]!;
@@ -98,6 +99,16 @@ export function runLoops(
     if (dtype === node.dtype) return { dtype, shape, data };
     return unpackBytes(packBytes({ dtype: node.dtype, shape: dims(node), data }), dtype, shape);
   });
+}
+
+/** On CUDA invocations that follow each other make a subgroup. Elsewhere nobody says which do: here every so many-th. */
+function subgroupsOf({ id, subgroups }: Target, { workgroup }: Loop): number | number[][] | undefined {
+  if (subgroups === undefined || id === 'cuda') return subgroups?.max;
+  const items = workgroup[0] * workgroup[1] * workgroup[2];
+  const count = Math.ceil(items / subgroups.max);
+  return Array.from({ length: count }, (_, first) =>
+    Array.from({ length: Math.ceil((items - first) / count) }, (_, i) => first + i * count),
+  );
 }
 
 /** A value as a compiled graph has it: small integers may be packed in words there. */

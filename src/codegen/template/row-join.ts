@@ -31,7 +31,7 @@ export interface Seats {
   readonly width: Width;
   /** Values of every invocation that there is room for at once. */
   readonly atOnce: number;
-  /** The row is the whole workgroup, and its subgroups have at least this many invocations, if they can reduce. */
+  /** The row is the whole workgroup, whose subgroups can reduce; of so many invocations it is surely one subgroup. */
   readonly subgroup: number | undefined;
 }
 

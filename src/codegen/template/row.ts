@@ -7,6 +7,7 @@ import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
 import { addIndex, axisIndex, constantIndex, scaleIndex, type IndexExpr } from '../../ir/index-expr.ts';
 import type { Expr } from '../../schedule/expr.ts';
+import type { Target } from '../../schedule/target.ts';
 import type { Axis, Write } from '../../schedule/kernel.ts';
 import { addInts, both, builtin, constant, less, mulInts, operation, type LoopBuilder } from '../builder.ts';
 import { laneAtom, Lowering, quadIndex, type Binding } from '../lower.ts';
@@ -85,7 +86,7 @@ class RowEmitter {
       together,
       width: totalWidth(lanes),
       atOnce: plan.joinsAtOnce,
-      subgroup: together && rows === 1 ? frame.target.subgroups?.min : undefined,
+      subgroup: together && rows === 1 ? filledSubgroup(frame.target) : undefined,
     });
   }
 
@@ -334,4 +335,10 @@ class RowEmitter {
     const values = writes.map((write) => lowering.value(write.value));
     writes.forEach((write, i) => storeAt(this.#b, lowering, name(write.node), write, values[i]!, lanes));
   }
+}
+
+/** Invocations that a workgroup may have and still be one subgroup: warps are filled in order; WGSL promises nothing of the kind. */
+function filledSubgroup({ id, subgroups }: Target): number | undefined {
+  if (subgroups === undefined) return undefined;
+  return id === 'cuda' ? subgroups.min : 1;
 }

@@ -26,9 +26,9 @@ export function emitWgsl(loop: Loop, options: { readonly scalarSlots: number }):
 const builtins = {
   workgroup: '@builtin(workgroup_id) workgroup_id: vec3u',
   local: '@builtin(local_invocation_id) local_id: vec3u',
-  flat: '@builtin(local_invocation_index) local_index: u32',
   subgroupPlace: '@builtin(subgroup_invocation_id) subgroup_place: u32',
-  subgroupSize: '@builtin(subgroup_size) subgroup_size: u32',
+  subgroupNumber: '@builtin(subgroup_id) subgroup_number: u32',
+  subgroupCount: '@builtin(num_subgroups) subgroup_count: u32',
 } as const;
 
 const element = { f32: 'f', i32: 'i', u32: 'u' } as const;
@@ -39,6 +39,7 @@ class Emitter extends CTextEmitter implements Scribe {
   readonly forms: ReadonlyMap<string, Form>;
   readonly #builtins = new Set<keyof typeof builtins>();
   #usesSubgroups = false;
+  #countsSubgroups = false;
   /** Whether invocations may hand each other values through storage. */
   readonly #communicates: boolean;
 
@@ -53,7 +54,9 @@ class Emitter extends CTextEmitter implements Scribe {
     const body = this.written(this.loop.body);
     const parts = [
       this.loop.header.map((line) => `// ${line}`).join('\n'),
-      this.#usesSubgroups ? 'enable subgroups;' : '',
+      [this.#usesSubgroups ? 'enable subgroups;' : '', this.#countsSubgroups ? 'requires subgroup_id;' : '']
+        .filter((line) => line !== '')
+        .join('\n'),
       this.#declarations().join('\n'),
       this.prelude.text,
       `${this.#entry()} {\n${body}\n}`,
@@ -199,20 +202,19 @@ class Emitter extends CTextEmitter implements Scribe {
     }
   }
 
-  /** Subgroups are taken to be consecutive invocations, as devices form them of workgroups along one dimension. */
+  /** Which invocations make a subgroup, and how many do, is the device's own: it alone can tell. */
   #subgroup(of: 'place' | 'number' | 'count'): Term {
     this.#usesSubgroups = true;
-    if (of === 'place') {
-      this.#builtins.add('subgroupPlace');
-      return primary('i32(subgroup_place)');
-    }
-    this.#builtins.add('subgroupSize');
-    if (of === 'count') {
-      const [x, y, z] = this.loop.workgroup;
-      return primary(`i32((${x * y * z - 1}u + subgroup_size) / subgroup_size)`);
-    }
-    this.#builtins.add('flat');
-    return primary('i32(local_index / subgroup_size)');
+    const [builtin, name] = (
+      {
+        place: ['subgroupPlace', 'subgroup_place'],
+        number: ['subgroupNumber', 'subgroup_number'],
+        count: ['subgroupCount', 'subgroup_count'],
+      } as const
+    )[of];
+    if (of !== 'place') this.#countsSubgroups = true;
+    this.#builtins.add(builtin);
+    return primary(`i32(${name})`);
   }
 }
 

@@ -20,7 +20,7 @@ atomic bool f16 f32 i32 u32 vec2 vec3 vec4 vec2f vec3f vec4f vec2i vec3i vec4i v
 abs any array atomicAnd atomicLoad atomicOr atomicStore bitcast ceil clamp exp2 extractBits floor fma insertBits inverseSqrt max
 min round select sign sqrt storageBarrier trunc unpack2x16float workgroupBarrier
 subgroupAdd subgroupAnd subgroupMax subgroupMin subgroupMul subgroupOr
-scalars workgroup_id local_id local_index subgroup_place subgroup_size`;
+scalars workgroup_id local_id local_index subgroup_place subgroup_number subgroup_count`;
 const taken: ReadonlySet<string> = new Set(words.trim().split(/\s+/));
 
 /** Whether WGSL or the emitter gives a word another meaning. */

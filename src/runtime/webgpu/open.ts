@@ -41,7 +41,8 @@ export async function openWebGpu(kind: AdapterKind, options: WebGpuOptions = {})
   const budget = options.budget ?? (software && node !== undefined ? node.hostMemoryBudget() : Infinity);
   // Dawn in Node keeps a processor busy while it is waited for; hosts do not.
   const wait = software && source !== host ? node?.patiently : undefined;
-  return new WebGpuDevice(gpu, factsOf(kind, gpu, info, software), budget, wait);
+  const subgroups = await subgroupsOf(gpu, info);
+  return new WebGpuDevice(gpu, factsOf(kind, gpu, info, software, subgroups), budget, wait);
 }
 
 /** Asked of every adapter that has them. */
@@ -77,7 +78,30 @@ async function requestDevice(adapter: GPUAdapter, kind: AdapterKind): Promise<GP
   }
 }
 
-function factsOf(kind: AdapterKind, gpu: GPUDevice, info: GPUAdapterInfo, software: boolean): DeviceFacts {
+/**
+ * Sizes of subgroups, where kernels can use them. Which invocations make one is not said anywhere, so those that cannot ask for
+ * its number are of no use: whether `subgroup_id` is there is found by compiling it.
+ */
+async function subgroupsOf(gpu: GPUDevice, info: GPUAdapterInfo): Promise<DeviceFacts['subgroups']> {
+  if (!gpu.features.has('subgroups')) return undefined;
+  gpu.pushErrorScope('validation');
+  gpu.createShaderModule({
+    code: `enable subgroups;
+requires subgroup_id;
+@compute @workgroup_size(1)
+fn main(@builtin(subgroup_id) number: u32, @builtin(num_subgroups) count: u32) {}`,
+  });
+  if ((await gpu.popErrorScope().catch(() => true)) !== null) return undefined;
+  return { min: info.subgroupMinSize ?? 4, max: info.subgroupMaxSize ?? 128 };
+}
+
+function factsOf(
+  kind: AdapterKind,
+  gpu: GPUDevice,
+  info: GPUAdapterInfo,
+  software: boolean,
+  subgroups: DeviceFacts['subgroups'],
+): DeviceFacts {
   const { limits } = gpu;
   // Drivers fail at the very edge of what they announce: 2^30 bytes do not fit where 2^30 - 256 do.
   // Some announce 2^31 - 1, but sizes are whole words.
@@ -87,9 +111,7 @@ function factsOf(kind: AdapterKind, gpu: GPUDevice, info: GPUAdapterInfo, softwa
     description: describeAdapter(info),
     software,
     features: FEATURES.filter((feature) => gpu.features.has(feature)),
-    ...(gpu.features.has('subgroups')
-      ? { subgroups: { min: info.subgroupMinSize ?? 4, max: info.subgroupMaxSize ?? 128 } }
-      : {}),
+    ...(subgroups === undefined ? {} : { subgroups }),
     limits: {
       storageBuffers: limits.maxStorageBuffersPerShaderStage,
       bufferBytes,
