@@ -39,6 +39,7 @@ import { splitSorts } from './schedule/sort.ts';
 import { splitFolds } from './schedule/split.ts';
 import type { Target } from './schedule/target.ts';
 
+export { narrowWideInputs, type Narrowing } from './schedule/wide-inputs.ts';
 export type { PinnedSchedules };
 
 export interface CompileOptions {

@@ -1,6 +1,12 @@
 // Executable: a graph with its run-time scalars and donations, compiled for a device when it first runs there.
 
-import { compileGraph, type CompileOptions, type PinnedSchedules } from '../compile.ts';
+import {
+  compileGraph,
+  narrowWideInputs,
+  type CompileOptions,
+  type Narrowing,
+  type PinnedSchedules,
+} from '../compile.ts';
 import type { Graph } from '../ir/graph.ts';
 import type { Device, LoadedProgram } from '../runtime/device.ts';
 import type { Program } from '../runtime/program.ts';
@@ -18,6 +24,8 @@ export interface Ready {
   readonly loaded: LoadedProgram;
   /** By input: whether the program may write over it. */
   readonly donated: readonly boolean[];
+  /** By input: what its 64 bits are narrowed to before the device sees them. */
+  readonly narrowings: readonly (Narrowing | undefined)[];
   /** By output. */
   readonly places: readonly Place[];
 }
@@ -69,13 +77,14 @@ export class Executable {
       for (const [other] of this.#found) if (other.lost) this.#found.delete(other);
       const schedules = this.#found.get(device);
       const options = schedules === undefined ? this.options : { ...this.options, schedules };
-      const { program, host } = compileGraph(
-        this.graph,
-        withPrecision(targetOf(device.facts), precision),
-        options,
+      const target = withPrecision(targetOf(device.facts), precision);
+      const narrowed = narrowWideInputs(this.graph, target);
+      const { program, host } = compileGraph(narrowed?.graph ?? this.graph, target, options);
+      const narrowings = this.graph.parameters.flatMap((_, i) =>
+        options.scalars?.has(i) === true ? [] : [narrowed?.narrowings.get(i)],
       );
       const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
-      ready = { loaded: device.load(program, host), donated, places: placesOf(program) };
+      ready = { loaded: device.load(program, host), donated, narrowings, places: placesOf(program) };
       const known = this.#ready.get(device) ?? new Map<MatmulPrecision, Ready>();
       this.#ready.set(device, known.set(precision, ready));
     }

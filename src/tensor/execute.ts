@@ -79,7 +79,7 @@ function orFreed<T>(device: Device, fn: () => T): T {
 /** Runs a program; gives the device copy of each output. */
 function dispatch(
   device: Device,
-  { loaded, donated, places }: Ready,
+  { loaded, donated, narrowings, places }: Ready,
   inputs: readonly Storage[],
   scalars: readonly number[],
 ): Resident[] {
@@ -89,8 +89,10 @@ function dispatch(
   try {
     // Held, so that bringing one input up cannot evict another.
     for (let i = 0; i < inputs.length; i++) {
-      const memory = inputs[i]!.on(device)!;
-      held.push(donated[i]! && !isSole(inputs[i]!, memory) ? copied(memory) : memory.share());
+      const narrowing = narrowings[i];
+      const input = narrowing === undefined ? inputs[i]! : inputs[i]!.narrowed(narrowing, device.facts.name);
+      const memory = input.on(device)!;
+      held.push(donated[i]! && !isSole(input, memory) ? copied(memory) : memory.share());
     }
     for (const buffer of loaded.allocateOutputs()) fresh.push(new Resident(device, buffer));
     for (const place of places) {

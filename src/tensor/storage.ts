@@ -2,11 +2,13 @@
 // Storage belongs to a run that is queued; it becomes ready or fails when the run does. Values never change in place, so
 // several tensors may share one.
 
-import { SinterError } from '../errors.ts';
+import { CompilerBug, SinterError } from '../errors.ts';
 import { dtypeBytes, isSmallInteger, type DType } from '../ir/dtype.ts';
 import { showShape, sizeOf, type FixedShape } from '../ir/shape.ts';
 import type { Device } from '../runtime/device.ts';
 import { deviceBytes } from '../runtime/program.ts';
+import type { Narrowing } from '../compile.ts';
+import { narrowBytes } from './narrow.ts';
 import { Resident } from './resident.ts';
 
 /** Why the bytes are gone for good. */
@@ -30,6 +32,8 @@ export class Storage {
   /** For those who wait for it; most values are there before anybody does. */
   #promise: { readonly done: Promise<void>; readonly settle: () => void } | undefined = undefined;
   #lost: Lost | undefined = undefined;
+  /** The value in 32 bits, as programs have asked for it. */
+  #narrowed: Map<string, Storage> | undefined = undefined;
   #owners = 0;
   #pins = 0;
   /** Some value was computed from this one and not kept, or can still be differentiated: a late reader may need it. */
@@ -146,6 +150,19 @@ export class Storage {
     return uploaded;
   }
 
+  /** The value as a program takes it that has no 64 bits; the host must have the bytes. Throws where one does not fit. */
+  narrowed(as: Narrowing, device: string): Storage {
+    const key = `${as.dtype} ${as.isChecked}`;
+    const known = this.#narrowed?.get(key);
+    if (known !== undefined) return known;
+    const bytes = this.hostBytes;
+    if (bytes === undefined) throw new CompilerBug('narrowed', 'the value is not on the host');
+    const made = Storage.ofHost(as.dtype, this.shape, narrowBytes(bytes, this, as, device));
+    this.#narrowed ??= new Map();
+    this.#narrowed.set(key, made);
+    return made;
+  }
+
   /** Whether `on` would find the bytes without waiting. */
   canReach(device: Device): boolean {
     if (this.#failure !== undefined) return true;
@@ -223,6 +240,7 @@ export class Storage {
   #freeIfDone(): void {
     if (this.#lost === undefined || this.#pins > 0 || this.#owed) return;
     this.#host = this.#taken = undefined;
+    for (const narrowed of this.#narrowed?.values() ?? []) narrowed.lose(this.#lost);
     const resident = this.#live();
     if (resident === undefined) return;
     this.#resident = undefined;

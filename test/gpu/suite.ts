@@ -64,8 +64,9 @@ export async function runSuite(name: string, choice: SuiteChoice = {}): Promise<
   for (const family of families) {
     for (const one of torchCases(family)) {
       if (isSupported(one, name)) await attempt(one.name, () => checkCase(family, one));
+      // Inputs of a dtype that the device lacks may be narrowed on the way to it.
       else if (await isRefused(() => checkCase(family, one))) refused += 1;
-      else failed.push({ name: one.name, error: 'has a dtype that the device lacks, and was not refused' });
+      else await attempt(one.name, () => checkCase(family, one));
     }
     choice.say?.(`${family}: ${passed} passed, ${failed.length} failed, ${refused} refused so far`);
   }

@@ -19,7 +19,7 @@ import {
   unary,
   where,
 } from '../../ir/build.ts';
-import { dtypeKind, type DType, dtypeBytes, isFloat } from '../../ir/dtype.ts';
+import { dtypeBytes, dtypeKind, integerRange, isFloat, isWide, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 
@@ -207,11 +207,26 @@ export function pick(b: GraphBuilder, x: Node, index: Node, axis: number): Node 
   return reduceKeep(b, 'sum', where(b, pointedAt(b, x, index, axis), x, fullLike(b, x, 0)), [axis]);
 }
 
+/** Indices as the graph takes them, 32 bits wide. Those that do not fit stay outside of every axis, instead of coming round. */
+export function narrowIndex(b: GraphBuilder, index: Node): Node {
+  if (index.dtype === 'u32') return index;
+  if (!isWide(index.dtype)) return cast(b, index, 'i32');
+  const [low, high] = integerRange('i32');
+  const bound = (value: bigint): Node => fullLike(b, index, value);
+  const above = index.dtype === 'i64' ? binary(b, 'max', index, bound(low)) : index;
+  return cast(b, binary(b, 'min', above, bound(high)), 'i32');
+}
+
 /** true where the position along `axis` equals `index`, which lacks that axis. */
 export function pointedAt(b: GraphBuilder, like: Node, index: Node, axis: number): Node {
   const shape = dims(like);
   const kept = shape.map((dim, i) => (i === axis ? 1 : dim));
-  return binary(b, 'eq', iota(b, shape, axis), spreadTo(b, reshape(b, cast(b, index, 'i32'), kept), like));
+  return binary(
+    b,
+    'eq',
+    iota(b, shape, axis),
+    spreadTo(b, reshape(b, cast(b, narrowIndex(b, index), 'i32'), kept), like),
+  );
 }
 
 /** x placed along `axis` of a rank-`rank` shape, all other axes of size 1. */

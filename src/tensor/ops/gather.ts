@@ -14,13 +14,8 @@ import * as formula from './formula.ts';
 import { padConstant } from './layout.ts';
 import { apply, checkInteger, checkRank, show } from './operand.ts';
 
-/** Indices as the graph takes them: 32 bits wide. */
-function narrowIndex(b: GraphBuilder, index: Node): Node {
-  return index.dtype === 'u32' ? index : cast(b, index, 'i32');
-}
-
 function gatherNode(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
-  return b.add('gather', [x, narrowIndex(b, index)], { axis });
+  return b.add('gather', [x, formula.narrowIndex(b, index)], { axis });
 }
 
 function scatterNode(
@@ -31,7 +26,7 @@ function scatterNode(
   axis: number,
   mode: ScatterMode,
 ): Node {
-  return b.add('scatter', [x, narrowIndex(b, index), source], { axis, mode });
+  return b.add('scatter', [x, formula.narrowIndex(b, index), source], { axis, mode });
 }
 
 /** How values that meet in one place are added. */
@@ -52,7 +47,7 @@ function addNode(
 ): Node {
   if (options.deterministic !== false) return scatterNode(b, x, index, source, axis, 'add');
   const wide = formula.wideType(x.dtype);
-  const inputs = [narrowIndex(b, index), cast(b, source, wide)];
+  const inputs = [formula.narrowIndex(b, index), cast(b, source, wide)];
   const sums = b.add('accumulate', inputs, { axis, size: dims(x)[axis]! });
   const high = dims(x).map((dim, i) => dim - dims(sums)[i]!);
   const spread = padConstant(
@@ -175,7 +170,7 @@ export function embedding(indices: Tensor, weight: Tensor, options: EmbeddingOpt
   const padding =
     options.paddingIdx === undefined ? undefined : normalizeAxis('embedding', options.paddingIdx, rows);
   return apply([indices, weight], (b, places, table) => {
-    const flat = reshape(b, narrowIndex(b, places), [indices.size]);
+    const flat = reshape(b, formula.narrowIndex(b, places), [indices.size]);
     const found = selectRows(b, table, flat, 0);
     if (padding === undefined) return reshape(b, found, [...indices.shape, width]);
     const padded = formula.spreadTo(b, reshape(b, binary(b, 'eq', flat, padding), [indices.size, 1]), found);
@@ -323,7 +318,7 @@ function writeRows(
     );
   }
   return apply([x, index, source], (b, node, places, values) => {
-    const along = broadcast(b, formula.alongAxis(b, narrowIndex(b, places), x.rank, at), expected);
+    const along = broadcast(b, formula.alongAxis(b, formula.narrowIndex(b, places), x.rank, at), expected);
     if (mode === 'set') return scatterNode(b, node, along, values, at, mode);
     return addNode(b, node, along, alpha === 1 ? values : mul(b, values, alpha), at, options);
   });
@@ -392,7 +387,11 @@ export function segmentSum(
   }
   return apply([source, ids], (b, rows, places) => {
     const sums = full(b, [segments, ...source.shape.slice(1)], 0, source.dtype);
-    const along = formula.spreadTo(b, formula.alongAxis(b, narrowIndex(b, places), source.rank, 0), rows);
+    const along = formula.spreadTo(
+      b,
+      formula.alongAxis(b, formula.narrowIndex(b, places), source.rank, 0),
+      rows,
+    );
     return addNode(b, sums, along, rows, 0, options);
   });
 }
@@ -414,7 +413,7 @@ export function oneHot(x: Tensor, classes: number, options: OneHotOptions = {}):
   checkInteger('oneHot', 'the classes', x);
   const shape = [...x.shape, classes];
   return apply([x], (b, node) => {
-    const place = broadcast(b, reshape(b, narrowIndex(b, node), [...x.shape, 1]), shape);
+    const place = broadcast(b, reshape(b, formula.narrowIndex(b, node), [...x.shape, 1]), shape);
     const hit = binary(b, 'eq', formula.iota(b, shape, x.rank, place.dtype), place);
     return cast(b, hit, options.dtype ?? 'i32');
   });

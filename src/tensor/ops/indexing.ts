@@ -21,7 +21,7 @@ import { normalizeAxis, sizeOf } from '../../ir/shape.ts';
 import { aTensor } from '../expect.ts';
 import { fromHost, record } from '../record.ts';
 import { Tensor } from '../tensor.ts';
-import { spreadTo } from './formula.ts';
+import { narrowIndex, spreadTo } from './formula.ts';
 import { apply, checkInteger, commonShape, show, takesOne } from './operand.ts';
 import { sliceAxis } from './layout.ts';
 
@@ -233,7 +233,7 @@ export function at(x: Tensor, ...indices: Index[]): Tensor {
       b,
       basic,
       gathers.map(({ axis }) => axis),
-      places.map((place) => broadcast(b, cast(b, place, 'i32'), common)),
+      places.map((place) => broadcast(b, cast(b, narrowIndex(b, place), 'i32'), common)),
     );
   });
 }

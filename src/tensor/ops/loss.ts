@@ -310,7 +310,7 @@ function targetLoss(b: GraphBuilder, picked: Picked, target: Node, options: Cros
   const one = fullLike(b, losses, 1);
   let factor = weight === undefined ? one : reduce(b, 'sum', onlyTarget(weight), [axis]);
   if (ignoreIndex !== undefined) {
-    const ignored = binary(b, 'eq', cast(b, target, 'i32'), ignoreIndex);
+    const ignored = binary(b, 'eq', cast(b, formula.narrowIndex(b, target), 'i32'), ignoreIndex);
     losses = where(b, ignored, fullLike(b, losses, 0), losses);
     factor = where(b, ignored, fullLike(b, factor, 0), factor);
   }

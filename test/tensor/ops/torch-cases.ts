@@ -14,7 +14,10 @@ export function agreesWithTorch(device: string): void {
       for (const one of torchCases(family)) {
         const run = (): Promise<void> => checkCase(family, one);
         if (isSupported(one, device)) test(one.name, run);
-        else test(`${one.name} is refused`, () => expect(run()).rejects.toThrow(/is not supported on/));
+        // Inputs of a dtype that the device lacks may be narrowed on the way to it, and then the figures hold.
+        else
+          test(`${one.name} is right or refused`, () =>
+            run().catch((error: unknown) => expect(String(error)).toMatch(/is not supported on/)));
       }
     });
   }
