@@ -11,7 +11,7 @@ import { execute } from './execute.ts';
 import { currentSeed, split, takeCounts } from './generator.ts';
 import type { Handle } from './handle.ts';
 import { freshParameter } from './leaf.ts';
-import { readByPending, reclaimSoon } from './memory.ts';
+import { neededByPending, reclaimSoon } from './memory.ts';
 import { keeping, pastOf, reachOf, type Reach } from './past.ts';
 import { flushAll, realise } from './realise.ts';
 import { gradEnabled, here, leafHandle, nodeFor, settle } from './recording.ts';
@@ -266,8 +266,8 @@ function giveUp(donated: readonly number[], handles: Handles): ReadonlyMap<Handl
     if (handle !== undefined) given.set(handle, realise(handle));
   }
   // What was recorded from a donated value before the call still gets the old value.
-  const needed = readByPending();
-  if (needed.size > 0 && [...given.values()].some((storage) => needed.has(storage))) flushAll();
+  const isNeeded = neededByPending();
+  if ([...given.values()].some(isNeeded)) flushAll();
   for (const handle of given.keys()) {
     handle.storage!.unshare();
     handle.storage = undefined;

@@ -43,6 +43,9 @@ export class Handle {
   /** Where an earlier flush computed this value without keeping it. */
   passed: { readonly entry: Entry; readonly position: number } | undefined = undefined;
 
+  /** How it is held while it is pending and a flush has passed over it (aside.ts). */
+  aside: WeakRef<Handle> | undefined = undefined;
+
   constructor(value: Node | Storage, trace: Trace | undefined) {
     const isComputed = value instanceof Storage;
     this.#node = isComputed ? undefined : value;

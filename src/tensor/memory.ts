@@ -4,6 +4,7 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
+import { groupOf, takeUnread } from './aside.ts';
 import type { Handle } from './handle.ts';
 import { storageOf } from './leaf.ts';
 import { canonical, dropPending, pendingHandles, settle } from './recording.ts';
@@ -52,20 +53,27 @@ export function giveUp(storage: Storage, why: Lost): void {
 
 /** Frees what was given up and nothing can ask for, and of the rest the oldest over the budget. Called after a flush. */
 export function reclaim(): void {
+  for (const storage of takeUnread()) {
+    const { doomed } = storage;
+    storage.doomed = undefined;
+    if (doomed !== undefined) giveUp(storage, doomed);
+  }
   if (condemned.length === 0 && givenUpBytes <= givenUpBudget) return;
-  const needed = readByPending();
+  const isNeeded = neededByPending();
   const before = condemned;
   condemned = [];
   condemnedBytes = 0;
   for (const { storage, why } of before) {
     if (storage.owners > 0 || storage.lost !== undefined) continue;
-    if (needed.has(storage)) giveUp(storage, why);
+    // What is aside may never be read: the last group that goes tells.
+    if (storage.readers > 0) storage.doomed = why;
+    else if (isNeeded(storage)) giveUp(storage, why);
     else if (storage.lingering) keepForLate(storage, why);
     else storage.lose(why);
   }
   condemnedLimit = Math.max(least, 2 * condemned.length);
   condemnedBytesLimit = Math.max(leastBytes, 2 * condemnedBytes);
-  if (givenUpBytes > givenUpBudget) evict(needed);
+  if (givenUpBytes > givenUpBudget) evict(isNeeded);
 }
 
 /** As `reclaim`, when there is little to look through or much to win. */
@@ -86,10 +94,10 @@ function keepForLate(storage: Storage, why: Lost): void {
 }
 
 /** Frees the oldest values over the budget that no pending result reads. */
-function evict(needed: ReadonlySet<Storage>): void {
+function evict(isNeeded: (storage: Storage) => boolean): void {
   givenUp = givenUp.filter((item) => {
     const storage = ownerless(item);
-    if (storage !== undefined && (givenUpBytes <= givenUpBudget || needed.has(storage))) return true;
+    if (storage !== undefined && (givenUpBytes <= givenUpBudget || isNeeded(storage))) return true;
     givenUpBytes -= item.bytes;
     storage?.lose(item.why);
     return false;
@@ -115,17 +123,19 @@ export function disposeHandle(handle: Handle): void {
   reclaim();
 }
 
-/** The realised values that pending results are computed from. */
-export function readByPending(): Set<Storage> {
+/** Tells the realised values that pending results are computed from. */
+export function neededByPending(): (storage: Storage) => boolean {
   const found = new Set<Storage>();
   const seen = new Set<Node>();
   const stack = [...pendingHandles()].map((handle) => canonical(handle.node));
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     if (seen.has(node)) continue;
     seen.add(node);
+    // What values aside read is counted.
+    if (groupOf(node) !== undefined) continue;
     const storage = storageOf(node);
     if (storage !== undefined && storage.lost === undefined) found.add(storage);
     else for (const input of node.inputs) stack.push(canonical(input));
   }
-  return found;
+  return (storage) => storage.readers > 0 || found.has(storage);
 }

@@ -5,6 +5,7 @@
 import { TensorError } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
+import { asideCount, bindGroup, Group, groupOf, oldestAside } from './aside.ts';
 import { entryFor } from './cache.ts';
 import { execute } from './execute.ts';
 import { showHandle, type Handle } from './handle.ts';
@@ -53,26 +54,37 @@ export function realise(handle: Handle): Storage {
 
 /** Computes everything pending. */
 export function flushAll(): void {
-  for (let [first] = pendingHandles(); first !== undefined; [first] = pendingHandles()) {
-    if (settle(first)) dropPending(first);
-    else flush(first);
+  for (let next = oldest(); next !== undefined; next = oldest()) {
+    if (settle(next)) dropPending(next);
+    else flush(next);
   }
+}
+
+function oldest(): Handle | undefined {
+  const [first] = pendingHandles();
+  return first ?? oldestAside();
 }
 
 /** Computes everything pending when a great deal has been recorded, so that endless recording stays bounded. */
 export function flushLarge(): void {
   if (currentTrace() !== undefined) return;
-  if (builder().size > largeGraph || pendingHandles().size > largeGraph) flushAll();
+  if (builder().size > largeGraph || pendingHandles().size + asideCount() > largeGraph) flushAll();
 }
 
 function flush(target: Handle): void {
-  const candidates = [...pendingHandles()].filter((handle) => handle === target || !settle(handle));
-  if (!pendingHandles().has(target)) candidates.push(target);
-  let region = explore(candidates);
-  const isHere = region.groupOf(target);
-  let handles = candidates.filter((handle) => handle === target || region.groupOf(handle) === isHere);
-  const taken = new Set(handles);
-  setPending(candidates.filter((handle) => !taken.has(handle)));
+  const young = [...pendingHandles()].filter((handle) => handle === target || !settle(handle));
+  if (!pendingHandles().has(target)) young.push(target);
+  setPending([]);
+  let region = explore(young);
+  let handles = connected(young, region, target);
+  // What is aside and connected comes back. It may be less by now than what connected it.
+  const stops = region.asideWith(target);
+  const back = stops.flatMap((group) => group.close());
+  if (stops.length > 0) {
+    const all = [...new Set([...back.filter((handle) => handle === target || !settle(handle)), ...handles])];
+    region = explore(all);
+    handles = connected(all, region, target);
+  }
 
   if (region.hasLost) handles = withoutDoomed(handles, region);
   // Late values first and on their own: what reads them then has the structure it will have in every step to come.
@@ -85,6 +97,25 @@ function flush(target: Handle): void {
   if (handles.length > 0) compute(handles, region, target);
   renewBuilder();
   reclaim();
+}
+
+/** The handles that are connected with the target; the others are set aside. */
+function connected(handles: readonly Handle[], region: Region, target: Handle): Handle[] {
+  const isHere = region.partOf(target);
+  const groups = new Map<number, Group>();
+  const taken: Handle[] = [];
+  for (const handle of handles) {
+    const part = region.partOf(handle);
+    if (handle === target || part === isHere) {
+      taken.push(handle);
+      continue;
+    }
+    const group = groups.get(part) ?? region.asideWith(handle).reduce((a, b) => a.join(b), new Group());
+    groups.set(part, group);
+    group.add(handle);
+  }
+  if (groups.size > 0) region.bind(groups);
+  return taken;
 }
 
 /** Computes the results among connected handles; the other handles learn where they were passed by. */
@@ -168,7 +199,7 @@ function computedStorage(node: Node): Storage | undefined {
   return storage?.lost === undefined ? storage : undefined;
 }
 
-/** What is not computed yet under some values. */
+/** What is not computed yet under some values, as far as it is not aside. */
 interface Region {
   /** Nodes, with their numbers. */
   readonly uncomputed: ReadonlyMap<Node, number>;
@@ -177,17 +208,27 @@ interface Region {
   /** Some value that is needed is gone for good. */
   readonly hasLost: boolean;
   /** Equal for handles whose graphs share an uncomputed node, directly or through others. */
-  groupOf(handle: Handle): number;
+  partOf(handle: Handle): number;
+  /** The groups of values aside that a handle is connected with. */
+  asideWith(handle: Handle): Group[];
+  /** Makes nodes of these parts nodes of groups. */
+  bind(groups: ReadonlyMap<number, Group>): void;
 }
 
-/** Walks down from handles to what is computed, joining what is connected (union-find). */
+/** Walks down from handles to what is computed or aside, joining what is connected (union-find). */
 function explore(handles: readonly Handle[]): Region {
   const uncomputed = new Map<Node, number>();
   const consumed = new Set<Node>();
   const parent: number[] = [];
+  const places = new Map<Group, number>();
+  /** The number of a node, or of the group aside that it is of. */
   const enter = (node: Node): number => {
+    const group = isFree(node) ? undefined : groupOf(node);
+    const known = group === undefined ? undefined : places.get(group);
+    if (known !== undefined) return known;
     const number = parent.push(parent.length) - 1;
-    uncomputed.set(node, number);
+    if (group === undefined) uncomputed.set(node, number);
+    else places.set(group, number);
     return number;
   };
   const find = (start: number): number => {
@@ -199,15 +240,16 @@ function explore(handles: readonly Handle[]): Region {
     return at;
   };
   let hasLost = false;
+  const placeOf = new Map<Handle, number>();
   for (const handle of handles) {
     const node = canonical(handle.node);
-    if (!uncomputed.has(node)) enter(node);
+    placeOf.set(handle, uncomputed.get(node) ?? enter(node));
   }
   for (const [node, number] of uncomputed) {
     hasLost ||= node.op === 'parameter';
     for (const operand of node.inputs) {
       const input = canonical(operand);
-      const isKnown = consumed.has(input);
+      const isKnown = consumed.has(input) && places.size === 0;
       consumed.add(input);
       let place = uncomputed.get(input);
       if (place === undefined && !isKnown && computedStorage(input) === undefined) place = enter(input);
@@ -215,10 +257,31 @@ function explore(handles: readonly Handle[]): Region {
       if (place !== undefined && !isFree(input)) parent[find(place)] = find(number);
     }
   }
+  const partOf = (handle: Handle): number => find(placeOf.get(handle)!);
   return {
     uncomputed,
     consumed,
     hasLost,
-    groupOf: (handle) => find(uncomputed.get(canonical(handle.node))!),
+    partOf,
+    asideWith: (handle) => {
+      if (places.size === 0) return [];
+      const part = partOf(handle);
+      return [...places].flatMap(([group, place]) => (find(place) === part ? [group] : []));
+    },
+    bind: (groups) => {
+      const reads = new Map<Group, Set<Storage>>();
+      for (const [node, number] of uncomputed) {
+        const group = groups.get(find(number));
+        if (group === undefined || isFree(node)) continue;
+        bindGroup(node, group.root);
+        const read = reads.get(group) ?? new Set();
+        reads.set(group, read);
+        for (const operand of node.inputs) {
+          const storage = computedStorage(canonical(operand));
+          if (storage !== undefined) read.add(storage);
+        }
+      }
+      for (const [group, storages] of reads) for (const storage of storages) group.root.read(storage);
+    },
   };
 }

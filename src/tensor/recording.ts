@@ -5,6 +5,7 @@ import { TensorError } from '../errors.ts';
 import { isDistinct } from '../ir/build.ts';
 import { GraphBuilder, type Node } from '../ir/graph.ts';
 import { isView } from '../ir/ops.ts';
+import { takeBack } from './aside.ts';
 import { Handle, showHandle } from './handle.ts';
 import { freshParameter, storageOf } from './leaf.ts';
 import type { Storage } from './storage.ts';
@@ -12,7 +13,7 @@ import type { Trace } from './trace.ts';
 
 interface Recording {
   builder: GraphBuilder;
-  /** Pending values of this and earlier recordings, in the order they were recorded. */
+  /** Pending values since the last flush, in the order they were recorded; aside.ts has the older ones. */
   pending: Set<Handle>;
   gradEnabled: boolean;
   /** The function being traced by `compile`, if one is. */
@@ -39,18 +40,20 @@ export function renewBuilder(): void {
   state.builder = new GraphBuilder();
 }
 
-/** Values recorded outside `compile` and computed by no flush so far, oldest first. */
+/** Values recorded outside `compile` that no flush has computed or passed over, oldest first. */
 export function pendingHandles(): ReadonlySet<Handle> {
   return state.pending;
 }
 
 /** The value waits for a flush. */
 export function addPending(handle: Handle): void {
+  takeBack(handle);
   state.pending.add(handle);
 }
 
 /** No flush need compute the value for its own sake. */
 export function dropPending(handle: Handle): void {
+  takeBack(handle);
   state.pending.delete(handle);
 }
 
@@ -149,7 +152,7 @@ export function attach(handle: Handle, storage: Storage): void {
   handle.passed = undefined;
   handle.keep = false;
   handle.late = false;
-  state.pending.delete(handle);
+  dropPending(handle);
 }
 
 /**
@@ -230,7 +233,7 @@ export function noteLateUse(handle: Handle): void {
   if (isFree(canonical(handle.node))) return;
   passed.entry.want(passed.position);
   handle.late = true;
-  state.pending.add(handle);
+  addPending(handle);
 }
 
 /** A handle of a node that no flush computes on its own account: an argument of a function being differentiated. */

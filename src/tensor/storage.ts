@@ -38,6 +38,10 @@ export class Storage {
   #pins = 0;
   /** Some value was computed from this one and not kept, or can still be differentiated: a late reader may need it. */
   lingering = false;
+  /** How many groups of pending values that are aside need it (aside.ts). */
+  readers = 0;
+  /** Given up while they do. */
+  doomed: Lost | undefined = undefined;
 
   private constructor(dtype: DType, shape: FixedShape, host: Uint8Array | undefined) {
     this.dtype = dtype;
