@@ -429,5 +429,8 @@ function clamped(value: Value, dtype: DType): Value {
 }
 
 function convert(value: Value, type: RegisterType, dtype: DType): Value {
+  // A known index is a known number: emitters have to see a zero among the factors.
+  if (value.kind === 'constant' && value.type === 'i32' && type === 'f32' && dtype === 'f32')
+    return constant(Math.fround(value.value), type, value.width);
   return rounded(value.type === type ? value : operation('cast', [value], type), dtype);
 }

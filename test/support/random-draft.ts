@@ -29,6 +29,8 @@ interface Known {
   readonly value: HostArray;
   /** The value on the sloppy device. */
   readonly shaken: HostArray;
+  /** The value on a device that is exact, but flushes denormals and knows no sign of a zero. */
+  readonly flat: HostArray;
 }
 
 /** How far a sloppy device is off after one op, and how far apart results may then be, both relative to max(1, |x|). */
@@ -121,7 +123,8 @@ export class Draft {
     const node = this.#b.add('parameter', [], { index, name: `p${index}`, dtype, shape });
     this.parameters.push(node);
     this.inputs.push(array);
-    this.#known.set(node as Node, { value: array, shaken: this.values === 'edges' ? flushed(array) : array });
+    const flat = this.values === 'edges' ? flushed(array) : array;
+    this.#known.set(node as Node, { value: array, shaken: flat, flat });
     return node as Node;
   }
 
@@ -139,7 +142,7 @@ export class Draft {
       // NaN has many bit patterns, and which one an op gives is nobody's promise.
       if (node.op === 'bitcast' && isFloat(inputs[0]!.dtype) && hasNaN(known[0]!.value))
         throw new Unfit('bits of NaN');
-      this.#known.set(node, { value, shaken: value });
+      this.#known.set(node, { value, shaken: value, flat: value });
       return node;
     }
     if (this.values === 'edges')
@@ -147,6 +150,16 @@ export class Draft {
         node,
         known.map((input) => input.value),
       );
+    const flat =
+      this.values === 'edges'
+        ? flushed(
+            evaluateNode(
+              node,
+              known.map((input) => input.flat),
+            ),
+          )
+        : value;
+    if (!areClose(value, flat, true)) throw new Unfit('a denormal number or the sign of a zero shows');
     const fold = this.values === 'edges' && folds.has(op);
     const raw = evaluateNode(
       node,
@@ -162,7 +175,7 @@ export class Draft {
     ) {
       throw new Unfit('the sign of zero, a denormal number or the bits of NaN');
     }
-    this.#known.set(node, { value, shaken });
+    this.#known.set(node, { value, shaken, flat });
     return node;
   }
 }

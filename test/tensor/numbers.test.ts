@@ -83,6 +83,7 @@ describe.each(everyDevice)('on %s', (device) => {
       expect(await read(mul(zero, x)), '0 · x').toEqual(finite);
       expect(await read(x.mul(zero).add(1)), 'x · 0 + 1').toEqual([1, 1, 1, 1, NaN, NaN, NaN]);
       expect(await read(div(zero, x)), '0 / x').toEqual([NaN, NaN, 0, 0, 0, 0, NaN]);
+      expect(await read(x.div(1 / zero)), 'x / ∞').toEqual(finite);
       expect(await read(x.div(zero).abs()), 'x / 0').toEqual([NaN, NaN, ...new Array(4).fill(Infinity), NaN]);
     }
   });

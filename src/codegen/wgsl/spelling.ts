@@ -81,6 +81,9 @@ const product: Spelling = (site) => {
   return signedBy(zero, helper('zero_times_F')({ ...site, args: [x] }));
 };
 const quotient: Spelling = (site) => {
+  // A quotient by infinity becomes a product with its reciprocal, 0.
+  if (site.last === Infinity || site.last === -Infinity)
+    return signedBy(1 / site.last, helper('zero_times_F')({ ...site, args: [site.args[0]!] }));
   if (site.first !== 0) return operator('/')(site);
   return signedBy(site.first, helper('zero_over_F')({ ...site, args: [site.args[1]!] }));
 };
