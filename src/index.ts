@@ -49,6 +49,12 @@ export {
 
 // Devices and memory
 export { close, devices, setDevice, synchronize } from './tensor/device.ts';
+
+// Looking at what happens
+export { detectAnomaly } from './tensor/anomaly/watch.ts';
+export { profile, type Profile, type ProfiledKernel } from './tensor/report/profile.ts';
+export type { CompileEvent } from './tensor/report/compiles.ts';
+export { stats, type Stats } from './tensor/report/stats.ts';
 export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 export type { DeviceReport } from './runtime/registry.ts';
 export { setGivenUpBudget } from './tensor/memory.ts';

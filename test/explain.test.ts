@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { explain, explainFor, lower } from '../src/explain.ts';
-import { callOf } from '../src/explain/origins.ts';
+import { callOf } from '../src/ir/call-site.ts';
 import * as sn from '../src/index.ts';
 import { parse } from '../src/ir/parse.ts';
 import { print } from '../src/ir/print.ts';

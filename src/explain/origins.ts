@@ -3,17 +3,8 @@
 // rewrites and derivatives name the node they stand for, so that whatever a kernel computes leads back to such a call.
 
 import type { Node } from '../ir/graph.ts';
+import { callOf, type Call } from '../ir/call-site.ts';
 import { withWitness, type Cause } from '../ir/origin.ts';
-
-/** The call that a node was recorded in. */
-export interface Call {
-  /** The operation as the user knows it, e.g. `softmax`; undefined where the stack does not tell (minified code). */
-  readonly op: string | undefined;
-  /** The method of a module or optimizer that made the call, e.g. `Linear.forward`. */
-  readonly module: string | undefined;
-  /** File, line and column of the user's code, e.g. `model.ts:12:8`. */
-  readonly at: string | undefined;
-}
 
 /** Where a node comes from. */
 export interface Origin {
@@ -61,59 +52,4 @@ export class Origins {
       at = cause.of;
     }
   }
-}
-
-/** Folder of the package's modules: `…/src/` or `…/dist/`. Not in one expression, which bundlers take for a file to pack. */
-const here = import.meta.url;
-const home = new URL('..', here).href;
-
-/** Where operations are recorded; what calls them on the user's behalf; and the way there, which nobody called by name. */
-const operations = /^(?:tensor|ir|autograd|explain)\//;
-const callers = /^(?:nn|optim)\//;
-const shared = /^(?:rule|functional|optimizer|module)$/;
-const passage = /^tensor\/(?:ops\/operand|methods|[a-z-]+)\./;
-
-/** Functions of `tensor/` itself that users know by another name. */
-const known: Readonly<Record<string, string>> = { transform: 'grad', backward: 'backward' };
-
-interface Frame {
-  readonly name: string;
-  /** Path below the package's folder; undefined for the user's code. */
-  readonly own: string | undefined;
-  readonly at: string;
-}
-
-/** Reads a stack trace. */
-export function callOf(stack: string): Call {
-  let op: string | undefined;
-  let module: string | undefined;
-  for (const line of stack.split('\n')) {
-    const frame = frameOf(line);
-    if (frame === undefined) continue;
-    const { name, own, at } = frame;
-    if (own === undefined) return { op, module, at };
-    const file = own.slice(own.lastIndexOf('/') + 1).replace(/\.\w+$/, '');
-    if (callers.test(own)) {
-      // The method of the innermost module; of an optimizer's formulas, the file has its name.
-      if (name.includes('.')) module = module?.includes('.') === true ? module : name;
-      else if (module === undefined || shared.test(module)) module = file;
-    } else if (!operations.test(own)) return { op, module, at };
-    else if (module === undefined)
-      op = known[file] ?? (passage.test(own) ? op : name === '' ? undefined : name);
-  }
-  return { op, module, at: undefined };
-}
-
-function frameOf(line: string): Frame | undefined {
-  const found = /^\s*(?:at )?(?:async )?(.*?)[\s@(]*((?:[a-z]+:\/\/|\/)[^\s()]+):(\d+):(\d+)\)?$/.exec(line);
-  if (found === null) return undefined;
-  const [, called, place, row, column] = found;
-  const url = (place!.startsWith('/') ? `file://${place}` : place!).replace(/\?.*$/, '');
-  const own = url.startsWith(home) ? url.slice(home.length) : undefined;
-  const name = called!
-    .replace('<anonymous>', '')
-    .replace(/^.* \[as (\w+)\]$/, '$1')
-    .replace(/^(?:Object|Module|Tensor|new)[. ]/, '')
-    .trim();
-  return { name, own, at: `${url.slice(url.lastIndexOf('/') + 1)}:${row}:${column}` };
 }

@@ -1,5 +1,5 @@
 // Where nodes come from, for whoever asks: while a witness listens, every node that a builder makes is reported, with the node
-// that it replaces or is the derivative of. Nobody listens but `explain`; then the walks below cost one comparison each.
+// that it replaces or is the derivative of. Usually nobody listens; then the walks below cost one comparison each.
 
 import type { Node } from './graph.ts';
 
@@ -24,6 +24,11 @@ export function withWitness<T>(listener: Witness, fn: () => T): T {
   } finally {
     witness = before;
   }
+}
+
+/** Has `listener` hear of every node from now on; undefined: nobody. */
+export function setWitness(listener: Witness | undefined): void {
+  witness = listener;
 }
 
 /** Makes nodes on behalf of another one. */

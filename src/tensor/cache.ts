@@ -3,7 +3,10 @@
 // learn which intermediate values the program after them still wants, and materialise those from then on.
 
 import type { DType } from '../ir/dtype.ts';
+import { showType } from '../ir/infer.ts';
 import { Executable } from './executable.ts';
+import { counted } from './report/compiles.ts';
+import { noveltyOf, operationsOf } from './report/structure.ts';
 import { forget, graphOf, sameSkeleton, scalarType, type Skeleton } from './skeleton.ts';
 
 const capacity = 512;
@@ -28,9 +31,13 @@ export class Entry {
   readonly #groups: Group[];
   readonly #wanted = new Set<number>();
   #current: { readonly executable: Executable; readonly outputs: readonly number[] } | undefined = undefined;
+  /** Why it is compiled next. */
+  #why: () => string;
 
-  constructor(skeleton: Skeleton<unknown>) {
+  /** `why` says what sets it apart from structures that were compiled before. */
+  constructor(skeleton: Skeleton<unknown>, why: (own: Skeleton<never>) => string) {
     this.skeleton = forget(skeleton);
+    this.#why = () => why(this.skeleton);
     const known = new Map<string, number>();
     this.#groups = [];
     this.#groupOf = skeleton.literals.map((value, i) => {
@@ -45,7 +52,8 @@ export class Entry {
   want(position: number): void {
     if (this.#wanted.has(position) || this.skeleton.outputs.includes(position)) return;
     this.#wanted.add(position);
-    this.#renew();
+    const { node } = this.skeleton.parts[position]!;
+    this.#renew(() => `${node.op} ${showType(node)}, which was passed by, is read`);
   }
 
   /** The program for this structure with these values of its literals. */
@@ -58,19 +66,20 @@ export class Entry {
 
   /** Frees the compiled program. */
   destroy(): void {
-    this.#renew();
+    this.#renew(() => 'it gave way to others');
   }
 
-  #renew(): void {
+  #renew(why: () => string): void {
     this.#current?.executable.destroy();
     this.#current = undefined;
+    this.#why = why;
   }
 
   /** The value of each group; groups whose members differ are split, and those with a new value start to vary. */
   #group(literals: readonly number[]): number[] {
     const values: number[] = [];
     const parts = new Map<string, number>();
-    let changed = false;
+    let changed: (() => string) | undefined;
     literals.forEach((value, i) => {
       const group = this.#groupOf[i]!;
       if (!(group in values)) values[group] = value;
@@ -80,15 +89,16 @@ export class Entry {
         parts.set(key, part);
         values[part] = value;
         this.#groupOf[i] = part;
-        changed = true;
+        changed = () => 'two numbers that were equal differ';
       }
     });
     this.#groups.forEach((group, i) => {
       if (group.varies || Object.is(group.value, values[i])) return;
       group.varies = true;
-      changed = true;
+      const [was, is] = [group.value, values[i]!];
+      changed = () => `a number that was compiled in varies: ${is} after ${was}`;
     });
-    if (changed) this.#renew();
+    if (changed !== undefined) this.#renew(changed);
     return values;
   }
 
@@ -104,7 +114,12 @@ export class Entry {
     );
     const leafCount = graph.parameters.length - slots.size;
     const scalars = new Set(Array.from({ length: slots.size }, (_, i) => leafCount + i));
-    return { executable: new Executable(graph, { scalars }), outputs };
+    const what = counted(operationsOf(this.skeleton), 'recorded operation');
+    const why = this.#why;
+    return {
+      executable: new Executable(graph, { scalars }, undefined, () => ({ what, why: why() })),
+      outputs,
+    };
   }
 }
 
@@ -120,7 +135,7 @@ export function entryFor(skeleton: Skeleton<unknown>): Entry {
   const bucket = entries.get(skeleton.hash) ?? [];
   let entry = bucket.find((known) => sameSkeleton(known.skeleton, skeleton));
   if (entry === undefined) {
-    entry = new Entry(skeleton);
+    entry = new Entry(skeleton, (own) => noveltyOf(own, knownStructures()));
     bucket.push(entry);
     entryCount += 1;
   }
@@ -133,6 +148,10 @@ export function entryFor(skeleton: Skeleton<unknown>): Entry {
     for (const gone of old) gone.destroy();
   }
   return entry;
+}
+
+function knownStructures(): Skeleton<never>[] {
+  return [...entries.values()].flatMap((bucket) => bucket.map(({ skeleton }) => skeleton));
 }
 
 /** Forgets every compiled structure. */

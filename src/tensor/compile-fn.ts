@@ -7,6 +7,7 @@ import { readBook, type Schedules } from '../tune/book.ts';
 import { schedulesFor, type TuneOptions } from '../tune/tune.ts';
 import { handlesOf } from './argument.ts';
 import type { FindSchedules } from './executable.ts';
+import { following } from './anomaly/trail.ts';
 import { expectFunction, expectSynchronous } from './expect.ts';
 import { asTensor } from './record.ts';
 import { currentTrace } from './recording.ts';
@@ -42,7 +43,8 @@ export function compile<A extends unknown[], R>(
       if (!(index in args))
         throw new TensorError('E_VALUE', 'compile', `there is no argument ${index} to donate`);
     }
-    if (currentTrace() !== undefined) {
+    // While anomalies are looked for, every operation is recorded where it is called.
+    if (currentTrace() !== undefined || following()) {
       const flat = flatten(args, 'compile');
       handlesOf(flat.leaves);
       return inlined(callable, flat) as R;

@@ -14,6 +14,7 @@ import { freshParameter } from './leaf.ts';
 import { neededByPending, reclaimSoon } from './memory.ts';
 import { keeping, pastOf, reachOf, type Reach } from './past.ts';
 import { flushAll, realise } from './realise.ts';
+import type { About } from './report/compiles.ts';
 import { gradEnabled, here, leafHandle, nodeFor, settle } from './recording.ts';
 import { sameSkeleton } from './skeleton.ts';
 import { requireGrad } from './slots.ts';
@@ -35,6 +36,7 @@ export class Compiled {
   readonly executable: Executable;
   readonly #donated: readonly number[];
   readonly #find: FindSchedules | undefined;
+  readonly #about: About | undefined;
   #reach: Reach | undefined = undefined;
   /** Somebody has asked for the history of a result. */
   #isAsked = false;
@@ -46,13 +48,15 @@ export class Compiled {
     donated: readonly number[],
     find: FindSchedules | undefined,
     others: readonly Compiled[] = [],
+    about?: About,
   ) {
     this.traced = traced;
     this.#donated = donated;
     this.#find = find;
+    this.#about = about;
     const options = optionsOf(traced, traced.graph.outputs, donated);
     const same = others.find((other) => runsSame(other, traced, options));
-    this.executable = same?.executable ?? new Executable(traced.graph, options, find);
+    this.executable = same?.executable ?? new Executable(traced.graph, options, find, about);
   }
 
   /** The programs it may run. */
@@ -168,7 +172,14 @@ export class Compiled {
     if (this.#keeping === undefined) {
       const { graph, kept } = keeping(traced.recorded, reach);
       const options = optionsOf(traced, graph.outputs, this.#donated);
-      this.#keeping = { executable: new Executable(graph, options, this.#find), kept };
+      const about = this.#about;
+      const keepingToo: About | undefined =
+        about &&
+        ((): ReturnType<About> => {
+          const { what, why } = about();
+          return { what, why: `${why}; it keeps what gradients read` };
+        });
+      this.#keeping = { executable: new Executable(graph, options, this.#find, keepingToo), kept };
     }
     return { ...this.#keeping, carries };
   }

@@ -12,6 +12,8 @@ import type { Device, LoadedProgram } from '../runtime/device.ts';
 import type { Program } from '../runtime/program.ts';
 import { targetOf, withPrecision } from '../schedule/target.ts';
 import { matmulPrecision, type MatmulPrecision } from './precision.ts';
+import { noteCompile, type About } from './report/compiles.ts';
+import { counts } from './report/stats.ts';
 
 /** Where the memory of an output comes from at each run: an input or an earlier output that it repeats, or a fresh buffer. */
 export interface Place {
@@ -28,13 +30,14 @@ export interface Ready {
   readonly narrowings: readonly (Narrowing | undefined)[];
   /** By output. */
   readonly places: readonly Place[];
+  /** What a run adds to the counts. */
+  readonly dispatches: number;
+  readonly moved: number;
 }
-
-let compiled = 0;
 
 /** How many programs have been compiled in this process. */
 export function compileCount(): number {
-  return compiled;
+  return counts.programs;
 }
 
 /** Finds schedules for the kernels of a graph, which may take measurements. */
@@ -48,13 +51,16 @@ export class Executable {
   readonly graph: Graph;
   readonly options: CompileOptions;
   readonly #find: FindSchedules | undefined;
+  readonly #about: About;
   readonly #found = new Map<Device, PinnedSchedules>();
   readonly #ready = new Map<Device, Map<MatmulPrecision, Ready>>();
 
-  constructor(graph: Graph, options: CompileOptions, find?: FindSchedules) {
+  /** `about` says what the graph is of and why it is compiled. */
+  constructor(graph: Graph, options: CompileOptions, find?: FindSchedules, about: About = unknown) {
     this.graph = graph;
     this.options = options;
     this.#find = find;
+    this.#about = about;
   }
 
   /** Whether `on` may be called; else `settle` comes first. */
@@ -73,7 +79,7 @@ export class Executable {
     let ready = this.#ready.get(device)?.get(precision);
     if (ready === undefined) {
       for (const [other] of this.#ready) if (other.lost) this.#ready.delete(other);
-      compiled += 1;
+      const start = performance.now();
       for (const [other] of this.#found) if (other.lost) this.#found.delete(other);
       const schedules = this.#found.get(device);
       const options = schedules === undefined ? this.options : { ...this.options, schedules };
@@ -84,11 +90,21 @@ export class Executable {
         options.scalars?.has(i) === true ? [] : [narrowed?.narrowings.get(i)],
       );
       const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
-      ready = { loaded: device.load(program, host), donated, narrowings, places: placesOf(program) };
+      const loaded = device.load(program, host);
+      ready = { loaded, donated, narrowings, places: placesOf(program), ...workOf(program) };
+      const timed = { kernels: program.kernels.length, start, milliseconds: performance.now() - start };
+      noteCompile({ device: device.facts.name, ...timed }, () => this.#reason(device, precision));
       const known = this.#ready.get(device) ?? new Map<MatmulPrecision, Ready>();
       this.#ready.set(device, known.set(precision, ready));
     }
     return ready;
+  }
+
+  #reason(device: Device, precision: MatmulPrecision): ReturnType<About> {
+    const { what, why } = this.#about();
+    if (this.#ready.size === 0) return { what, why };
+    const here = this.#ready.get(device);
+    return { what, why: here === undefined ? `another device than before` : `matmul precision ${precision}` };
   }
 
   /** Frees the programs; they are compiled again if it is run again. */
@@ -97,6 +113,18 @@ export class Executable {
       if (!device.lost) for (const { loaded } of known.values()) loaded.destroy();
     this.#ready.clear();
   }
+}
+
+const unknown: About = () => ({ what: 'a graph', why: 'first run' });
+
+function workOf({ steps, kernels }: Program): Pick<Ready, 'dispatches' | 'moved'> {
+  let [dispatches, moved] = [0, 0];
+  for (const step of steps) {
+    if (step.kind !== 'dispatch') continue;
+    dispatches += 1;
+    moved += kernels[step.kernel]!.bytes;
+  }
+  return { dispatches, moved };
 }
 
 function placesOf({ inputs, outputs }: Program): Place[] {

@@ -7,6 +7,7 @@ import { copied } from './copy.ts';
 import { submit, type Job } from './device.ts';
 import type { Executable, Ready } from './executable.ts';
 import { runOrProfile } from './profile.ts';
+import { counts } from './report/stats.ts';
 import { evictAll, Resident } from './resident.ts';
 import type { Storage } from './storage.ts';
 
@@ -79,7 +80,7 @@ function orFreed<T>(device: Device, fn: () => T): T {
 /** Runs a program; gives the device copy of each output. */
 function dispatch(
   device: Device,
-  { loaded, donated, narrowings, places }: Ready,
+  { loaded, donated, narrowings, places, dispatches, moved }: Ready,
   inputs: readonly Storage[],
   scalars: readonly number[],
 ): Resident[] {
@@ -100,6 +101,9 @@ function dispatch(
       else outputs.push(again((place.from === 'input' ? held : outputs)[place.index]!));
     }
     runOrProfile(device, loaded, held.map(bufferOf), outputs.map(bufferOf), scalars);
+    counts.runs += 1;
+    counts.dispatches += dispatches;
+    counts.moved += moved;
   } catch (error) {
     for (const resident of [...outputs, ...fresh]) resident.release();
     throw error;

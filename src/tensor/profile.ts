@@ -1,6 +1,7 @@
 // What each kernel takes on the device: while a profile is taken, programs run step by step, on the memory they would run on anyway,
 // and the device's clock times every step. Results are those of ordinary runs.
 
+import { SinterError } from '../errors.ts';
 import type { Device, DeviceBuffer, LoadedProgram } from '../runtime/device.ts';
 import type { Program, ProgramStep } from '../runtime/program.ts';
 
@@ -18,8 +19,16 @@ export interface Span {
   readonly bytes: number;
 }
 
+/** A step, and when the host asked for it, by `performance.now()`. */
+export interface TimedSpan extends Span {
+  readonly start: number;
+}
+
 interface Profiler {
-  readonly spans: Promise<Span>[];
+  /** Whether programs of host functions are steps, too: by the host's clock. */
+  readonly hosts: boolean;
+  readonly spans: Promise<TimedSpan>[];
+  device: string | undefined;
   readonly steps: Map<Program, readonly LoadedProgram[]>;
   runs: number;
 }
@@ -35,24 +44,56 @@ export function runOrProfile(
   scalars: readonly number[],
 ): void {
   const { program } = loaded;
-  if (current === undefined || program.steps.some(({ kind }) => kind === 'host')) {
+  if (current === undefined) return loaded.run(inputs, outputs, scalars);
+  current.device = device.facts.name;
+  const { spans, steps, hosts } = current;
+  if (program.steps.some(({ kind }) => kind === 'host')) {
+    const start = performance.now();
     loaded.run(inputs, outputs, scalars);
-    return;
+    const nanoseconds = 1e6 * (performance.now() - start);
+    const whole = {
+      name: 'interpret',
+      kind: 'host',
+      run: current.runs++,
+      nanoseconds,
+      flops: 0,
+      bytes: 0,
+      start,
+    };
+    if (hosts) spans.push(Promise.resolve(whole));
+    return undefined;
   }
-  const { spans, steps } = current;
   // What lies between kernels stays where it is: programs of equal arenas share them.
   const parts = steps.get(program) ?? program.steps.map((step) => device.load(onlyStep(program, step)));
   steps.set(program, parts);
   const run = current.runs++;
   for (const [i, part] of parts.entries()) {
     const step = program.steps[i]!;
+    const start = performance.now();
     const work = (): void => part.run(inputs, outputs, scalars);
     let time: Promise<number | undefined> = Promise.resolve(undefined);
     if (device.measure === undefined) work();
     else time = device.measure(work);
     const kernel = step.kind === 'dispatch' ? program.kernels[step.kernel] : undefined;
     const { name = step.kind, kind = 'memory', flops = 0, bytes = 0 } = kernel ?? {};
-    spans.push(time.then((nanoseconds) => ({ name, kind, run, nanoseconds, flops, bytes })));
+    spans.push(time.then((nanoseconds) => ({ name, kind, run, nanoseconds, flops, bytes, start })));
+  }
+  return undefined;
+}
+
+/** What a call gives, and the steps that it takes, with the device that took them. Calls may not overlap with others. */
+export async function spansOf<T>(
+  call: () => Promise<T>,
+): Promise<{ readonly value: T; readonly spans: readonly TimedSpan[]; readonly device: string | undefined }> {
+  if (current !== undefined) throw new SinterError('E_STATE', 'profile: one is being taken already');
+  const profiler: Profiler = { hosts: true, spans: [], steps: new Map(), runs: 0, device: undefined };
+  current = profiler;
+  try {
+    const value = await call();
+    return { value, spans: await Promise.all(profiler.spans), device: profiler.device };
+  } finally {
+    current = undefined;
+    for (const parts of profiler.steps.values()) for (const part of parts) part.destroy();
   }
 }
 
@@ -67,7 +108,7 @@ export async function profileCalls(call: () => Promise<unknown>, count: number):
   const calls: Span[][] = [];
   try {
     for (let i = 0; i <= count; i++) {
-      const profiler: Profiler = { spans: [], steps, runs: 0 };
+      const profiler: Profiler = { hosts: false, spans: [], steps, runs: 0, device: undefined };
       current = profiler;
       await call();
       current = undefined;

@@ -3,9 +3,10 @@
 // that `assign` made, and intermediate ones that were found to be used again later.
 
 import { TensorError } from '../errors.ts';
-import type { Node } from '../ir/graph.ts';
+import { topological, type Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import { asideCount, bindGroup, Group, groupOf, oldestAside } from './aside.ts';
+import { isWatched, watch } from './anomaly/watch.ts';
 import { entryFor } from './cache.ts';
 import { execute } from './execute.ts';
 import { showHandle, type Handle } from './handle.ts';
@@ -130,15 +131,17 @@ function compute(handles: readonly Handle[], region: Region, target: Handle): vo
   );
   const entry = entryFor(skeleton);
   const plan = entry.plan(skeleton.literals);
-  const made = new Set<Node>();
+  const leaves = isWatched(results) ? leavesUnder([...results], region) : undefined;
+  const made = new Map<Node, Storage>();
   const outputs = plan.outputs.map((position) => {
     const { node } = skeleton.parts[position]!;
     const storage = Storage.promised(node.dtype, node.shape as readonly number[]);
     bindStorage(node, storage);
-    made.add(node);
+    made.set(node, storage);
     return storage;
   });
   execute({ executable: plan.executable, inputs: skeleton.leaves, outputs, scalars: plan.scalars });
+  if (leaves !== undefined) watch({ results: made, leaves });
   const unfinished: number[] = [];
   for (const handle of handles) {
     const isMade = made.has(canonical(handle.node));
@@ -150,6 +153,19 @@ function compute(handles: readonly Handle[], region: Region, target: Handle): vo
     if (position !== undefined && (!isMade || hasHistory)) unfinished.push(position);
   }
   for (const leaf of skeleton.leavesUnder(unfinished)) leaf.lingering = true;
+}
+
+/** What the walk down from these nodes ends at. */
+function leavesUnder(roots: readonly Node[], { uncomputed }: Region): Map<Node, Storage> {
+  const leaves = new Map<Node, Storage>();
+  const isLeaf = (node: Node): boolean => {
+    const at = canonical(node);
+    const storage = uncomputed.has(at) ? undefined : storageOf(at);
+    if (storage !== undefined) leaves.set(node, storage);
+    return storage !== undefined;
+  };
+  topological(roots, isLeaf);
+  return leaves;
 }
 
 /** The handles that can be computed; what was computed from a lost value fails when it is read, naming the value. */

@@ -1,13 +1,14 @@
 // What a compiled function has been compiled to: a trace, and a program, for each kind of arguments that it was called with. Why a
 // new one is made is kept with it, and said once when there are many.
 
-import { showShape } from '../ir/shape.ts';
 import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
 import { Compiled } from './compiled.ts';
 import type { Executable, FindSchedules } from './executable.ts';
 import type { Handle } from './handle.ts';
 import { parameterNames } from './parameter-names.ts';
 import { gradEnabled } from './recording.ts';
+import { areCompilesWatched } from './report/compiles.ts';
+import { differenceOf } from './report/reason.ts';
 import { traceFlat } from './trace-function.ts';
 import type { Flat } from './tree.ts';
 
@@ -67,10 +68,15 @@ export class Specialisations {
     const handles = handlesOf(flat.leaves);
     const face = faceOf(flat, handles);
     const donated = flat.leaves.flatMap((_, leaf) => (isDonated(flat, leaf, this.#donate) ? [leaf] : []));
-    const traced = traceFlat(this.#fn, flat);
-    const compiled = new Compiled(traced, donated, this.#find, this.#known.map((other) => other.compiled)); // prettier-ignore
     this.#made += 1;
-    if (this.#made === many + 1) this.#advise(args, flat, face, handles);
+    const isTold = this.#made === many + 1;
+    // As things stand before the trace.
+    const why = isTold || areCompilesWatched() ? this.#reason(args, flat, face, handles) : 'another call';
+    const traced = traceFlat(this.#fn, flat);
+    const others = this.#known.map((other) => other.compiled);
+    const what = this.#fn.name === '' ? 'a function' : this.#fn.name;
+    const compiled = new Compiled(traced, donated, this.#find, others, () => ({ what, why }));
+    if (isTold) this.#advise(why);
     this.#tellOfNumbers(flat, compiled);
     this.#known.unshift({ face, gradEnabled: gradEnabled(), compiled });
     if (this.#known.length > capacity) this.#drop(this.#known.pop()!);
@@ -82,9 +88,8 @@ export class Specialisations {
     for (const executable of compiled.executables()) if (!used.has(executable)) executable.destroy();
   }
 
-  #advise(args: readonly unknown[], flat: Flat, face: Face, handles: readonly (Handle | undefined)[]): void {
+  #advise(why: string): void {
     const name = this.#fn.name === '' ? 'a compiled function' : `the compiled function ${this.#fn.name}`;
-    const why = this.#reason(args, flat, face, handles);
     console.warn(
       `sinter: ${name} was traced ${this.#made} times, and each kind of call is a program of its own. The last time: ${why}.\n` +
         '  try: few shapes (pad, or cut), tensors or numbers for values that change, and the same structure at each call',
@@ -107,29 +112,8 @@ export class Specialisations {
     if (this.#known.some((known) => leavesLike(known.face, args) !== undefined)) {
       return gradEnabled() ? 'it was called under noGrad before' : 'it is called under noGrad';
     }
-    const alike = this.#known.filter((known) => known.face.leaves.length === face.leaves.length);
-    if (alike.length === 0) return 'another structure of its arguments';
-    for (const [i, leaf] of face.leaves.entries()) {
-      const others = alike.map((known) => known.face.leaves[i]!);
-      if (leaf.kind === 'static') {
-        const values = new Set(others.map((other) => (other.kind === 'static' ? other.value : undefined)));
-        if (!values.has(leaf.value))
-          return `the ${nth(values.size + 1)} value of ${names[i]}: ${String(leaf.value)}`;
-      }
-      if (leaf.kind !== 'tensor') continue;
-      const tensors = others.filter((other) => other.kind === 'tensor');
-      const shown = showShape(leaf.shape, leaf.dtype);
-      if (tensors.every(({ dtype }) => dtype !== leaf.dtype)) return `another dtype of ${names[i]}: ${shown}`;
-      if (tensors.every(({ shape }) => shape.length !== leaf.shape.length)) {
-        return `another number of axes of ${names[i]}: ${shown}`;
-      }
-      for (const [axis, size] of leaf.shape.entries()) {
-        const sizes = new Set(tensors.map(({ shape }) => shape[axis]));
-        if (!sizes.has(size))
-          return `the ${nth(sizes.size + 1)} size of axis ${axis} of ${names[i]}: ${shown}`;
-      }
-    }
-    return 'another structure of its arguments, or another combination of their shapes';
+    const before = this.#known.map((known) => known.face.leaves);
+    return differenceOf(face.leaves, before, (leaf) => names[leaf]!) ?? 'another structure of its arguments';
   }
 
   /** A condition on a number cannot be caught, as on any object; a number that reaches no result may be in one. */
@@ -156,22 +140,6 @@ function namesOf(fn: Traceable, { paths }: Flat): string[] {
   return paths.map((path) =>
     path.replace(/^\[(\d+)\]/, (_, index: string) => own[Number(index)] ?? `argument ${index}`),
   );
-}
-
-function nth(count: number): string {
-  const words = [
-    'first',
-    'second',
-    'third',
-    'fourth',
-    'fifth',
-    'sixth',
-    'seventh',
-    'eighth',
-    'ninth',
-    'tenth',
-  ];
-  return words[count - 1] ?? `${count}th`;
 }
 
 /** Whether a leaf of the arguments belongs to a donated one. */

@@ -9,6 +9,7 @@ import type { Device } from '../runtime/device.ts';
 import { deviceBytes } from '../runtime/program.ts';
 import type { Narrowing } from '../compile.ts';
 import { narrowBytes } from './narrow.ts';
+import { counts } from './report/stats.ts';
 import { Resident } from './resident.ts';
 
 /** Why the bytes are gone for good. */
@@ -36,6 +37,8 @@ export class Storage {
   #narrowed: Map<string, Storage> | undefined = undefined;
   #owners = 0;
   #pins = 0;
+  /** Rejects where the value was looked at and is not finite: for those who read it. */
+  guard: Promise<void> | undefined = undefined;
   /** Some value was computed from this one and not kept, or can still be differentiated: a late reader may need it. */
   lingering = false;
   /** How many groups of pending values that are aside need it (aside.ts). */
@@ -149,6 +152,7 @@ export class Storage {
     const size = this.deviceBytes;
     const uploaded = new Resident(device, device.allocate(size));
     device.write(uploaded.buffer, padded(this.#host, size));
+    counts.uploaded += this.bytes;
     this.#resident = uploaded;
     uploaded.evictable();
     return uploaded;
@@ -179,6 +183,7 @@ export class Storage {
     if (this.#host !== undefined || this.#failure !== undefined) return;
     const resident = this.#live()!;
     this.#host = await resident.device.read(resident.buffer, this.bytes);
+    counts.downloaded += this.bytes;
   }
 
   /**
@@ -190,6 +195,13 @@ export class Storage {
       const type = showShape(this.shape, this.dtype);
       throw new SinterError('E_STATE', `read: the value of the tensor ${type} was ${this.#lost}`);
     }
+    const bytes = await this.unguarded();
+    if (this.guard !== undefined) await this.guard;
+    return bytes;
+  }
+
+  /** The bytes that are there, whatever is known of the value; not once they were freed. */
+  async unguarded(): Promise<Uint8Array> {
     this.pin();
     try {
       if (this.#owed) await this.#owedValue();
@@ -197,6 +209,7 @@ export class Storage {
       if (this.#host !== undefined) return this.#host;
       const resident = this.#live()!;
       const bytes = await resident.device.read(resident.buffer, this.bytes);
+      counts.downloaded += this.bytes;
       if (bytes.length <= mostTaken) this.#taken = bytes;
       return bytes;
     } finally {

@@ -1,6 +1,7 @@
 // Tracing a function once: its graph over parameters and run-time scalars, what each parameter stands for, and what to do with
 // each output: hand it back in the result tree, or give it to a tensor that the function assigned.
 
+import { counts } from './report/stats.ts';
 import { SinterError } from '../errors.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { expectSynchronous } from './expect.ts';
@@ -91,6 +92,7 @@ export function traceFunction(fn: (...args: never[]) => unknown, args: readonly 
 /** As `traceFunction`, of arguments already flattened; `op` is who traces, for messages. */
 export function traceFlat(fn: (...args: never[]) => unknown, flat: Flat, op: string = 'compile'): Traced {
   const trace = new Trace();
+  counts.traces += 1;
   return withTrace(trace, () => {
     const standIns = flat.leaves.map((leaf, i) => {
       if (leaf instanceof Tensor) return new Tensor(trace.argument(i, handleOf(leaf)));

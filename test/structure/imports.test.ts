@@ -15,7 +15,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   codegen: ['errors.ts', 'ir', 'schedule', 'runtime/program.ts'],
   'compile.ts': ['errors.ts', 'ir', 'schedule', 'codegen', 'type runtime'],
   tune: ['errors.ts', 'ir', 'schedule', 'codegen', 'compile.ts', 'runtime/cache.ts', 'type runtime'],
-  tensor: ['errors.ts', 'ir', 'autograd', 'schedule/target.ts', 'compile.ts', 'tune', 'runtime'],
+  tensor: ['errors.ts', 'table.ts', 'ir', 'autograd', 'schedule/target.ts', 'compile.ts', 'tune', 'runtime'],
   explain: ['table.ts', 'ir', 'schedule', 'type compile.ts', 'type runtime'],
   'explain.ts': ['errors.ts', 'explain', 'ir', 'schedule', 'compile.ts', 'tensor', 'type runtime'],
   nn: ['errors.ts', 'ir', 'tensor'],

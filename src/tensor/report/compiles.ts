@@ -1,0 +1,62 @@
+// Each compilation with what it is of and why it was needed: for `SINTER_LOG=compiles`, which writes a line for each, and for profiles.
+
+import { counts } from './stats.ts';
+
+/** A program that was compiled. */
+export interface CompileEvent {
+  /** The function, or `recorded operations`. */
+  readonly what: string;
+  /** `first call`, `third size of axis 0 of x: 64 after 32, 16`. */
+  readonly why: string;
+  readonly device: string;
+  readonly kernels: number;
+  readonly milliseconds: number;
+  /** When it began, by `performance.now()`. */
+  readonly start: number;
+}
+
+/** What a program is of, and why it is compiled: asked for only where somebody wants to know. */
+export type About = () => { readonly what: string; readonly why: string };
+
+type Listener = (event: CompileEvent) => void;
+const listeners = new Set<Listener>();
+
+/** Calls `listener` at every compilation until the function that it gives is called. */
+export function onCompile(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+/** Notes a compilation. */
+export function noteCompile(timed: Omit<CompileEvent, 'what' | 'why'>, about: About): void {
+  counts.programs += 1;
+  counts.kernels += timed.kernels;
+  counts.compileMilliseconds += timed.milliseconds;
+  const isLogged = logs('compiles');
+  if (!isLogged && listeners.size === 0) return;
+  const event = { ...timed, ...about() };
+  if (isLogged) console.warn(lineOf(event));
+  for (const listener of listeners) listener(event);
+}
+
+/** Whether anybody hears of compilations now. */
+export function areCompilesWatched(): boolean {
+  return listeners.size > 0 || logs('compiles');
+}
+
+/** `sinter: compiled step for wasm: 12 kernels, 35 ms: first call`. */
+export function lineOf({ what, why, device, kernels, milliseconds }: CompileEvent): string {
+  const time = `${milliseconds.toFixed(0)} ms`;
+  return `sinter: compiled ${what} for ${device}: ${counted(kernels, 'kernel')}, ${time}: ${why}`;
+}
+
+/** `1 kernel`, `12 kernels`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+/** Whether `SINTER_LOG` names this, alone or among others with commas between them. */
+function logs(topic: string): boolean {
+  const named = typeof process === 'undefined' ? undefined : process.env?.['SINTER_LOG'];
+  return named !== undefined && named.split(',').some((name) => name.trim() === topic);
+}

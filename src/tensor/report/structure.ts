@@ -1,0 +1,68 @@
+// Why recorded operations are compiled once more: what sets their structure apart from those known, in words.
+
+import { showType } from '../../ir/infer.ts';
+import { isView } from '../../ir/ops.ts';
+import type { Skeleton } from '../skeleton.ts';
+import { differenceOf, type Known } from './reason.ts';
+
+type Structure = Skeleton<unknown>;
+
+/** What a structure is, beside others: nearest are those of the same operations. */
+export function noveltyOf(structure: Structure, others: readonly Structure[]): string {
+  const alike = others.filter((other) => other !== structure && isAlike(other, structure));
+  const novelty = differenceOf(inputsOf(structure), alike.map(inputsOf), (input) => `input ${input}`);
+  if (alike.length === 0) return `first time that ${endOf(structure)}`;
+  return novelty ?? otherAttributes(structure, alike) ?? 'other results are wanted';
+}
+
+/** Operations of a structure. */
+export function operationsOf({ parts }: Structure): number {
+  return parts.filter(({ kind }) => kind === 'op').length;
+}
+
+function isAlike(a: Structure, b: Structure): boolean {
+  return (
+    a.parts.length === b.parts.length &&
+    a.parts.every((part, i) => {
+      const other = b.parts[i]!;
+      return part.kind === other.kind && (part.kind !== 'op' || part.node.op === other.node.op);
+    })
+  );
+}
+
+function inputsOf({ parts }: Structure): readonly Known[] {
+  return parts.flatMap(({ kind, node }): Known[] =>
+    kind === 'leaf' ? [{ kind: 'tensor', dtype: node.dtype, shape: node.shape as readonly number[] }] : [],
+  );
+}
+
+/** `slice has start [8], was [0]`. */
+function otherAttributes({ parts }: Structure, alike: readonly Structure[]): string | undefined {
+  for (const [i, { kind, node }] of parts.entries()) {
+    if (kind !== 'op') continue;
+    const now = Object.entries(node.attrs as object);
+    const was = alike[0]!.parts[i]!.node.attrs as Readonly<Record<string, unknown>>;
+    const [name, value] = now.find(([key, given]) => textOf(given) !== textOf(was[key])) ?? [];
+    if (name !== undefined) return `${node.op} has ${name} ${textOf(value)}, was ${textOf(was[name])}`;
+  }
+  return undefined;
+}
+
+function textOf(value: unknown): string {
+  return (
+    JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? `${inner}n` : inner)) ?? ''
+  );
+}
+
+function endOf({ parts, outputs }: Structure): string {
+  let last = parts[outputs.at(-1) ?? parts.length - 1];
+  // What views show was computed below them.
+  while (last?.kind === 'op' && isView(last.node.op) && last.inputs.length === 1) {
+    const below: typeof last = parts[last.inputs[0]!]!;
+    if (below.kind !== 'op') break;
+    last = below;
+  }
+  return last === undefined
+    ? 'nothing is computed'
+    : `${last.node.op} ${showType(last.node)} is computed like this`;
+}
