@@ -9,14 +9,17 @@ import { largestIndex, type IndexExpr } from '../ir/index-expr.ts';
 import { showShape, sizeOf } from '../ir/shape.ts';
 import type { Expr } from './expr.ts';
 import type { Axis, Kernel } from './kernel.ts';
+import { checkElements } from './sizes.ts';
+import type { Target } from './target.ts';
 
 /** Throws E_LIMIT where a kernel would count beyond 32 bits. */
-export function checkReach(kernel: Kernel, axes: readonly Axis[]): void {
+export function checkReach(kernel: Kernel, axes: readonly Axis[], target: Target): void {
   const isFar =
     axes.some(({ extent }) => extent > largestIndex) ||
     kernel.writes.some(({ index }) => !index.fits) ||
     kernel.pool.some((expr) => indicesOf(expr).some((index) => !index.fits && !isKnown(expr, index)));
   if (!isFar) return;
+  checkElements([...kernel.reads, ...kernel.writes.map(({ node }) => node)], target.name);
   const count = (node: Node): number =>
     Math.max(sizeOf(dims(node)), ...node.inputs.map((input) => sizeOf(dims(input))));
   const largest = kernel.nodes.reduce((a, b) => (count(b) > count(a) ? b : a));

@@ -100,7 +100,7 @@ function buildKernel(
 ): Kernel {
   const room = target.limits.storageBuffers;
   const attempt = (again: ReadonlySet<Node>): { kernel: Kernel; bound: number; again: ReadonlySet<Node> } => {
-    const kernel = attemptKernel(plan, (node) => inMemory(node) && !again.has(node), scalars);
+    const kernel = attemptKernel(plan, (node) => inMemory(node) && !again.has(node), scalars, target);
     const written = new Set(kernel.writes.map(({ node }) => node));
     const bound = bindingsOf(new Set(kernel.reads), written, donations);
     return { kernel, bound, again };
@@ -120,6 +120,7 @@ function attemptKernel(
   plan: Plan,
   inMemory: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
+  target: Target,
 ): Kernel {
   const reads = new Set<Node>();
   const evaluator = kernelEvaluator(plan, inMemory, scalars, (node) => {
@@ -147,7 +148,7 @@ function attemptKernel(
     flops: nodes.reduce((sum, node) => sum + nodeFlops(node), 0),
     bytes,
   };
-  checkReach(kernel, plan.axis === undefined ? Object.values(plan.cluster?.axes ?? {}) : [plan.axis]);
+  checkReach(kernel, plan.axis === undefined ? Object.values(plan.cluster?.axes ?? {}) : [plan.axis], target);
   return kernel;
 }
 

@@ -65,8 +65,8 @@ describe.each(['wasm', 'webgpu:software'])('tensors longer than 2^31 on %s', (na
   });
 
   test('are refused where a kernel would have to count along them', async () => {
-    await expectRefused(long(), /to 4294967296 along f32\[/);
-    await expectRefused(sn.slice(sn.cumsum(long(), 0), 0, 0, 2), /to 4294967296 along f32\[/);
+    await expect(long().data()).rejects.toMatchObject({ code: 'E_LIMIT' });
+    await expect(sn.slice(sn.cumsum(long(), 0), 0, 0, 2).data()).rejects.toMatchObject({ code: 'E_LIMIT' });
     const counted = sn.arange(0, 2 ** 32, 1, { dtype: 'f32' });
     await expectRefused(
       sn.slice(counted, 0, 2 ** 31, 2 ** 31 + 2),
