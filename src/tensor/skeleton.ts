@@ -8,16 +8,17 @@ import type { DType } from '../ir/dtype.ts';
 import { GraphBuilder, hashValue, mix, sameAttrs, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { onBehalf } from '../ir/origin.ts';
 import { isView } from '../ir/ops.ts';
-import { sameShape } from '../ir/shape.ts';
+import { sameShape, type Shape } from '../ir/shape.ts';
 import type { ProgramScalar } from '../runtime/program.ts';
+import { offsetsOf, placed, restHash, sameRest } from './offsets.ts';
 import { canonical } from './recording.ts';
 
 /** One node: its inputs by position, or which leaf or literal it is. */
 interface Part {
-  readonly kind: 'leaf' | 'literal' | 'op';
+  readonly kind: 'leaf' | 'literal' | 'op' | 'moved';
   readonly node: Node;
   readonly inputs: readonly number[];
-  /** Number of the leaf or literal. */
+  /** Number of the leaf or literal; of a `moved` node, of the first of its offsets, which are literals. */
   readonly number: number;
 }
 
@@ -87,9 +88,20 @@ export function skeletonOf<L extends object>(
   const put = (kind: Part['kind'], node: Node, inputs: readonly number[], number: number): number => {
     // A leaf may stand on a node of any op: only its type counts.
     if (kind === 'op') hash = mix(hash, node.salt);
+    else if (kind === 'moved') hash = mix(hash, restHash(node));
     else hash = hashValue(hashValue(hashValue(hash, kind), node.dtype), node.shape);
     for (const input of inputs) hash = mix(hash, input);
     return parts.push({ kind, node, inputs, number }) - 1;
+  };
+  const putOp = (node: Node, inputs: readonly number[]): number => {
+    const offsets = offsetsOf(node);
+    if (offsets === undefined) return put('op', node, inputs, 0);
+    const first = literals.length;
+    for (const offset of offsets) {
+      literals.push(offset);
+      literalTypes.push('i32');
+    }
+    return put('moved', node, inputs, first);
   };
   const putLiteral = (top: Node): number => {
     const chain: Node[] = [];
@@ -97,7 +109,7 @@ export function skeletonOf<L extends object>(
     for (; at.op !== 'constant'; at = canonical(at.inputs[0]!)) chain.push(at);
     literalTypes.push(at.dtype);
     let position = put('literal', at, [], literals.push(Number(at.attrs.value)) - 1);
-    for (const view of chain.reverse()) position = put('op', view, [position], 0);
+    for (const view of chain.reverse()) position = putOp(view, [position]);
     return position;
   };
   const known = (node: Node): number | undefined => {
@@ -135,7 +147,7 @@ export function skeletonOf<L extends object>(
         inputs.push(position);
       }
       if (stack.at(-1) !== frame) continue;
-      const position = put('op', node, inputs, 0);
+      const position = putOp(node, inputs);
       positions.set(node, position);
       stack.pop();
       if (stack.length === 0) return position;
@@ -195,6 +207,7 @@ export function sameSkeleton(a: Skeleton<unknown>, b: Skeleton<unknown>): boolea
 function samePart(a: Part, b: Part): boolean {
   if (a.kind !== b.kind || a.number !== b.number || a.inputs.length !== b.inputs.length) return false;
   for (let i = 0; i < a.inputs.length; i++) if (a.inputs[i] !== b.inputs[i]) return false;
+  if (a.kind === 'moved') return sameRest(a.node, b.node);
   if (a.kind === 'op') return a.node.op === b.node.op && sameAttrs(a.node.attrs, b.node.attrs);
   return a.node.dtype === b.node.dtype && sameShape(a.node.shape, b.node.shape);
 }
@@ -225,8 +238,8 @@ export function graphOf(
   const b = new GraphBuilder();
   const leafCount = skeleton.parts.filter((part) => part.kind === 'leaf').length;
   const parameters: NodeOf<'parameter'>[] = [];
-  const parameter = (index: number, name: string, dtype: DType, node: Node): Node => {
-    const made = b.add('parameter', [], { index, name, dtype, shape: node.shape });
+  const parameter = (index: number, name: string, dtype: DType, shape: Shape): Node => {
+    const made = b.add('parameter', [], { index, name, dtype, shape });
     parameters[index] = made;
     return made as Node;
   };
@@ -235,7 +248,7 @@ export function graphOf(
     switch (kind) {
       case 'leaf':
         made.push(
-          parameter(number, node.op === 'parameter' ? node.attrs.name : `t${number}`, node.dtype, node),
+          parameter(number, node.op === 'parameter' ? node.attrs.name : `t${number}`, node.dtype, node.shape),
         );
         break;
       case 'literal': {
@@ -245,8 +258,18 @@ export function graphOf(
           made.push(onBehalf('rewrite', node, () => constant(b, value, node.dtype)));
         } else {
           const type = scalarType(node.dtype)!;
-          made.push(cast(b, parameter(leafCount + scalar, `s${scalar}`, type, node), node.dtype));
+          made.push(cast(b, parameter(leafCount + scalar, `s${scalar}`, type, node.shape), node.dtype));
         }
+        break;
+      }
+      case 'moved': {
+        const x = made[inputs[0]!]!;
+        const offset = (i: number): number | Node => {
+          const scalar = scalarOf(number + i);
+          if (scalar === undefined) return skeleton.literals[number + i]!;
+          return parameter(leafCount + scalar, `s${scalar}`, 'i32', []);
+        };
+        made.push(onBehalf('rewrite', node, () => placed(b, node, x, offset)));
         break;
       }
       case 'op': {

@@ -14,7 +14,7 @@ describe('nothing runs before data is asked for', () => {
     expect(String(y)).toBe('Tensor f32[3] (pending)');
     expect(await y.array()).toEqual([2, 5, 10]);
     expect(spy.count).toEqual({ load: 1, run: 1, allocate: 2, write: 1, read: 1 });
-    expect(String(y)).toBe('Tensor f32[3] (device)');
+    expect(String(y)).toBe('Tensor f32[3] [2, 5, 10]');
   });
 
   test('host data is read back without a device', async () => {
@@ -48,7 +48,7 @@ describe('a flush computes every result of a connected graph', () => {
     const b = sub(h, 1);
     await a.data();
     expect(spy.outputs).toEqual([2]);
-    expect(String(b)).toBe('Tensor f32[2] (device)');
+    expect(String(b)).toBe('Tensor f32[2] (on interpreter)');
     expect(await b.array()).toEqual([1, 3]);
     expect(spy.count.run).toBe(1);
   });
@@ -90,7 +90,7 @@ describe('a flush computes every result of a connected graph', () => {
     const p = sub(vec(5, 5), m);
     await p.data();
     expect(spy.outputs).toEqual([2]);
-    expect(String(m)).toBe('Tensor f32[2] (device)');
+    expect(String(m)).toBe('Tensor f32[2] (on interpreter)');
     expect(await m.array()).toEqual([1, 1]);
   });
 
