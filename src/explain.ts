@@ -6,9 +6,10 @@ import { SinterError } from './errors.ts';
 import { describe } from './explain/describe.ts';
 import { Explanation } from './explain/explanation.ts';
 import { Origins } from './explain/origins.ts';
+import * as arg from './ir/arguments.ts';
 import { rewrite, type Graph, type Node } from './ir/graph.ts';
 import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from './schedule/target.ts';
-import { expectFunction } from './tensor/expect.ts';
+import { expectFunction, expectTensor } from './tensor/expect.ts';
 import { storageOf } from './tensor/leaf.ts';
 import { canonical } from './tensor/recording.ts';
 import { graphOf, skeletonOf } from './tensor/skeleton.ts';
@@ -51,7 +52,7 @@ export function explainFor(
 ): Explanation {
   const origins = new Origins();
   return origins.during(() => {
-    const { graph, scalars } = subjectGraph(subject, args);
+    const { graph, scalars } = subjectGraph('explain', subject, args);
     const compiled = compileGraph(graph, target, { scalars, inspect: true });
     return new Explanation(describe({ graph, scalars, compiled, origins, target }));
   });
@@ -71,6 +72,12 @@ export interface LowerOptions {
   readonly software?: boolean;
 }
 
+const takesLower = arg.takes<typeof lower>(
+  ['the function', arg.anything()],
+  ['the arguments', arg.optional(arg.listOf(arg.anything<unknown>()))],
+  ['options', arg.options<LowerOptions>({ target: arg.text, software: arg.flag })],
+);
+
 /**
  * The kernels of `fn` as sources, in the order they run, without a device. Throws E_UNSUPPORTED for a target that there is no
  * generator for.
@@ -80,8 +87,9 @@ export function lower(
   args: readonly unknown[] = [],
   options: LowerOptions = {},
 ): LoweredSource[] {
+  takesLower('lower', fn, args, options);
   const target = loweringTarget(options);
-  const { graph, scalars } = subjectGraph(fn, args);
+  const { graph, scalars } = subjectGraph('lower', fn, args);
   const { kernels } = compileGraph(graph, target, { scalars });
   return kernels.map(({ name, kind, source }) => ({ name, kind, source }));
 }
@@ -107,10 +115,12 @@ interface SubjectGraph {
 }
 
 function subjectGraph(
+  op: string,
   subject: Tensor | ((...args: never[]) => unknown),
   args: readonly unknown[],
 ): SubjectGraph {
   if (subject instanceof Tensor) {
+    expectTensor(op, 'the value', subject);
     const leaf = (node: Node): object | undefined => {
       const storage = storageOf(node);
       return storage?.lost === undefined ? storage : undefined;
@@ -118,8 +128,8 @@ function subjectGraph(
     const skeleton = skeletonOf([canonical(nodeOf(subject))], leaf);
     return { graph: graphOf(skeleton, skeleton.outputs, () => undefined), scalars: new Set() };
   }
-  expectFunction('explain', subject);
-  const flat = flatten(args, 'explain');
+  expectFunction(op, subject);
+  const flat = flatten(args, op);
   const traced = traceFlat(subject, flat, 'explain');
   return { graph: withNames(traced, flat.paths), scalars: traced.scalarIndices };
 }

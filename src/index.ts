@@ -3,7 +3,7 @@
 import './tensor/methods.ts';
 
 // Tensors
-export { Tensor, type TensorLike } from './tensor/tensor.ts';
+export { Tensor, type BackwardOptions, type TensorLike } from './tensor/tensor.ts';
 export type { NestedArray } from './tensor/nest.ts';
 export { treeLeaves, treeMap, type Tree } from './tensor/tree.ts';
 export type { DType } from './ir/dtype.ts';

@@ -1,6 +1,7 @@
 // An explanation: the plain data of what a program will do, with the ways to show it that need nothing else. The page is made by
 // `sinter/explain`, which draws.
 
+import * as arg from '../ir/arguments.ts';
 import { explanationText, type TextOptions } from './text.ts';
 import type {
   CostModel,
@@ -11,6 +12,14 @@ import type {
   MemoryUse,
   Totals,
 } from './types.ts';
+
+const textOptions = arg.options<TextOptions>({
+  columns: arg.count(1),
+  graph: arg.flag,
+  details: arg.flag,
+  reasons: arg.flag,
+  sources: arg.flag,
+});
 
 /** What a program will do: read its fields, print it, or make a page of it with `explanationPage` of `sinter/explain`. */
 export class Explanation implements Explained {
@@ -44,6 +53,7 @@ export class Explanation implements Explained {
 
   /** As text: choose the parts, and how wide lines may be. */
   toText(options: TextOptions = {}): string {
+    if (!textOptions.accepts(options)) textOptions.refuse('toText', 'options', options);
     return explanationText(this, options);
   }
 

@@ -1,6 +1,7 @@
 // An explanation as one self-contained page: the drawn graph, and for the kernel chosen what it computes, reads and writes, why
 // it is a kernel of its own, and its source. Nothing is loaded from anywhere.
 
+import * as arg from '../ir/arguments.ts';
 import { showBytes, showCount } from '../table.ts';
 import { definitions, kernelSection, kernelsTable, recordedGraph } from './details.ts';
 import { cardsSvg, hueOf, nodesSvg } from './drawing.ts';
@@ -19,8 +20,17 @@ export interface PageOptions {
 /** Most kernels whose nodes are drawn first; with more, they start as cards. */
 const fewKernels = 4;
 
+const takesPage = arg.takes<typeof explanationPage>(
+  [
+    'what is explained',
+    arg.kind('an explanation', (value) => typeof value === 'object' && value !== null && 'kernels' in value),
+  ],
+  ['options', arg.options<PageOptions>({ title: arg.text })],
+);
+
 /** The page as HTML text. */
 export function explanationPage(explained: Explained, options: PageOptions = {}): string {
+  takesPage('explanationPage', explained, options);
   const { kernels, target } = explained;
   const title = options.title ?? `${kernels.length} kernels for ${target}`;
   const start = kernels.reduce((best, { time }, i) => (time > kernels[best]!.time ? i : best), 0);

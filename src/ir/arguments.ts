@@ -70,12 +70,20 @@ export const texts: Kind<Readonly<Record<string, string>>> = kind(
   (value) => isPlainObject(value) && Object.values(value).every((at) => typeof at === 'string'),
 );
 
+/** Whether a value can be called: classes only look as if. */
+export function isCallable(value: unknown): value is (...args: never[]) => unknown {
+  return typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value));
+}
+
 /** A function. */
 export function callable<F>(): Kind<F> {
   return {
-    accepts: (value) => typeof value === 'function',
+    accepts: isCallable,
     refuse(op, _, value): never {
-      throw new TensorError('E_VALUE', op, `expects a function, got ${showValue(value)}`);
+      const isClass = typeof value === 'function';
+      const got = isClass ? `the class ${value.name}` : showValue(value);
+      const hint = isClass ? `new ${value.name}(…)` : undefined;
+      throw new TensorError('E_VALUE', op, `expects a function, got ${got}`, hint);
     },
   };
 }
@@ -273,7 +281,9 @@ export function nearest(name: string, known: readonly string[]): string | undefi
     .sort((a, b) => a.away - b.away);
   const [first] = ranked;
   if (first === undefined) return undefined;
-  return first.away <= Math.max(1, Math.floor(first.word.length / 3)) ? first.word : undefined;
+  const [given, word] = [plain(name), plain(first.word)];
+  const isPart = word.length > 2 && given.startsWith(word);
+  return isPart || first.away <= Math.max(1, Math.floor(word.length / 3)) ? first.word : undefined;
 }
 
 function distance(a: string, b: string): number {

@@ -3,7 +3,7 @@
 // is no tensor (sizes, rates, activations) is part of its structure. Properties must be public: a private field has no copy.
 
 import { TensorError } from '../errors.ts';
-import { flag, kind, optional, takes, type Kind } from '../ir/arguments.ts';
+import { flag, isCallable, kind, optional, takes, type Kind } from '../ir/arguments.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { TreeNode } from '../tensor/tree.ts';
 
@@ -23,7 +23,7 @@ export type Layer = { forward(x: Tensor): Tensor } | ((x: Tensor) => Tensor);
 
 /** A module, an object with a `forward`, or a function. */
 export const aLayer: Kind<Layer> = kind('a layer or a function of one tensor', (value) => {
-  if (typeof value === 'function') return true;
+  if (typeof value === 'function') return isCallable(value);
   return (
     typeof value === 'object' && value !== null && 'forward' in value && typeof value.forward === 'function'
   );

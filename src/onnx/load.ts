@@ -1,5 +1,6 @@
 // Models from bytes, files and addresses. Data outside the model's file is read from the model's own folder and nowhere else.
 
+import * as arg from '../ir/arguments.ts';
 import { ParseError, showValue, SinterError, TensorError } from '../errors.ts';
 import { Budget, limitsOf, usualLimits, withBudget, type Limits } from './budget.ts';
 import { hostType, elementType } from './element.ts';
@@ -23,6 +24,24 @@ export interface LoadOptions extends Partial<Limits> {
   readonly externalData?: Readonly<Record<string, Uint8Array>>;
 }
 
+/** Files by their names. */
+const bytesByName: arg.Kind<Readonly<Record<string, Uint8Array>>> = arg.kind(
+  'an object of bytes by file name',
+  (value) => arg.isPlainObject(value) && Object.values(value).every(arg.isBytes),
+);
+const takesOnnx = arg.takes<typeof loadOnnx>(
+  ['the model', arg.anything()],
+  [
+    'options',
+    arg.options<LoadOptions>({
+      externalData: bytesByName,
+      // A limit is checked by budget.ts.
+      maxBytes: arg.inside(),
+      maxNodes: arg.inside(),
+    }),
+  ],
+);
+
 /**
  * Imports a model: bytes, the path of a file (Node), or an address. Throws E_IO where nothing is there, E_FORMAT where the file is
  * malformed, E_LIMIT where it asks for more than the budget, and an UnsupportedNodesError that lists every node of an operator that is
@@ -32,6 +51,7 @@ export async function loadOnnx(
   source: Uint8Array | string | URL,
   options: LoadOptions = {},
 ): Promise<OnnxModel> {
+  takesOnnx('loadOnnx', source, options);
   if (!(source instanceof Uint8Array || source instanceof URL) && typeof source !== 'string') {
     const problem = `a model is bytes, a path or an address, got ${showValue(source)}`;
     throw new TensorError('E_VALUE', 'loadOnnx', problem, 'new Uint8Array(buffer)');

@@ -22,7 +22,7 @@ export interface RateOptions {
 /** A learning rate, or a schedule of it. */
 const aRate: arg.Kind<number | Schedule> = arg.kind(
   'a number of at least 0, or a schedule',
-  (value) => arg.notNegative.accepts(value) || typeof value === 'function',
+  (value) => arg.notNegative.accepts(value) || arg.isCallable(value),
 );
 
 export const rateOptions: arg.Table<RateOptions> = { lr: aRate };

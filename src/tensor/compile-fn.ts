@@ -3,12 +3,13 @@
 // scalars. A call gives tensors at once; only reading their data waits.
 
 import { showValue, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { readBook, type Schedules } from '../tune/book.ts';
 import { schedulesFor, type TuneOptions } from '../tune/tune.ts';
 import { handlesOf } from './argument.ts';
 import type { FindSchedules } from './executable.ts';
 import { following } from './anomaly/trail.ts';
-import { expectFunction, expectSynchronous } from './expect.ts';
+import { expectSynchronous } from './expect.ts';
 import { asTensor } from './record.ts';
 import { currentTrace } from './recording.ts';
 import { Specialisations } from './specialisations.ts';
@@ -25,6 +26,35 @@ export interface CompileFunctionOptions {
   readonly schedules?: Schedules;
 }
 
+const placesOfArguments: arg.Kind<readonly number[]> = {
+  accepts: (value) =>
+    Array.isArray(value) && Array.from<unknown>(value).every((at) => arg.count(0).accepts(at)),
+  refuse(op, _, value): never {
+    const problem = `donate must list places of arguments, got ${showValue(value)}`;
+    throw new TensorError('E_VALUE', op, problem, 'donate: [0] for the first argument');
+  },
+};
+
+/** Where measurements are kept. */
+const aStore: arg.Kind<string | false> = arg.kind(
+  'a path or false',
+  (value) => value === false || typeof value === 'string',
+);
+const takesCompile = arg.takes<
+  (fn: (...args: never[]) => unknown, options?: CompileFunctionOptions) => unknown
+>(
+  ['the function', arg.callable()],
+  // What options hold is checked where they are read.
+  [
+    'options',
+    arg.options<CompileFunctionOptions>({
+      donate: placesOfArguments,
+      tune: arg.either(arg.flag, arg.settings<TuneOptions>({ store: aStore })),
+      schedules: arg.inside(),
+    }),
+  ],
+);
+
 /**
  * A function that runs `fn` as compiled programs: one per structure, dtypes and shapes of the arguments (trees of tensors;
  * numbers arrive in `fn` as rank-0 f32 tensors and may change freely; strings and booleans are static). Gradients go through: the
@@ -34,7 +64,7 @@ export function compile<A extends unknown[], R>(
   fn: Traceable<A, R>,
   options: CompileFunctionOptions = {},
 ): (...args: Extract<CalledWith<A>, unknown[]>) => R {
-  expectFunction('compile', fn);
+  takesCompile('compile', fn, options);
   const donate = donated(options);
   const callable = fn as unknown as (...args: never[]) => unknown;
   const known = new Specialisations(callable, donate, findSchedules(options));
@@ -55,10 +85,6 @@ export function compile<A extends unknown[], R>(
 }
 
 function donated({ donate = [] }: CompileFunctionOptions): Set<number> {
-  if (!Array.isArray(donate) || !donate.every((index) => Number.isSafeInteger(index) && index >= 0)) {
-    const problem = `donate must list places of arguments, got ${showValue(donate)}`;
-    throw new TensorError('E_VALUE', 'compile', problem, 'donate: [0] for the first argument');
-  }
   return new Set(donate);
 }
 

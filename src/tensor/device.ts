@@ -33,7 +33,7 @@ export function setDevice(name: string | undefined): void {
 }
 
 function checkName(op: string, name: string | undefined): void {
-  if (name === undefined || isDeviceName(name)) return;
+  if (name === undefined || (typeof name === 'string' && isDeviceName(name))) return;
   const names = deviceNames().map((known) => `'${known}'`);
   throw new DeviceError('E_DEVICE', op, `there is no device ${showValue(name)}`, {
     hint: `${names.join(', ')}, or undefined for the default`,

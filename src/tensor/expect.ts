@@ -2,7 +2,7 @@
 // behind a public function. Each throws E_VALUE naming the operation, what is expected, and what came.
 
 import { showValue, TensorError } from '../errors.ts';
-import { dtype as dtypeKind, listOf, type Kind } from '../ir/arguments.ts';
+import { callable, dtype as dtypeKind, listOf, type Kind } from '../ir/arguments.ts';
 import { isPlainObject } from '../ir/arguments.ts';
 import { isDType } from '../ir/dtype.ts';
 import { checkUsable } from './recording.ts';
@@ -80,10 +80,11 @@ export function expectOptions(op: string, options: unknown): void {
   throw new TensorError('E_VALUE', op, `expects options as an object, got ${showValue(options)}`, hint);
 }
 
+const aFunction = callable<unknown>();
+
 /** Requires a function. */
 export function expectFunction(op: string, value: unknown): void {
-  if (typeof value === 'function') return;
-  throw new TensorError('E_VALUE', op, `expects a function, got ${showValue(value)}`);
+  if (!aFunction.accepts(value)) aFunction.refuse(op, 'the function', value);
 }
 
 /**

@@ -4,6 +4,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { showValue, TensorError } from '../errors.ts';
+import { flag, options } from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { unpackBytes, type HostData } from '../ir/value.ts';
@@ -19,6 +20,13 @@ import { gradOf, requireGrad, requiresGrad, setGrad } from './slots.ts';
 
 /** What operations take where a tensor is expected: a number becomes a constant. */
 export type TensorLike = Tensor | number | boolean;
+
+export interface BackwardOptions {
+  /** Keeps the history, for another `backward` through it; false by default. */
+  readonly retainGraph?: boolean;
+}
+
+const backwardOptions = options<BackwardOptions>({ retainGraph: flag });
 
 let reveal: (tensor: Tensor) => Handle;
 
@@ -132,7 +140,8 @@ export class Tensor {
    * Adds d(this)/d(leaf) to `grad` of every leaf that this value depends on. `seed` (default 1, for one element) is the
    * cotangent of this value. The history is released unless `retainGraph`.
    */
-  backward(seed?: Tensor, options: { readonly retainGraph?: boolean } = {}): void {
+  backward(seed?: Tensor, options: BackwardOptions = {}): void {
+    if (!backwardOptions.accepts(options)) backwardOptions.refuse('backward', 'options', options);
     const start = seed === undefined ? undefined : handleOf(seed, 'backward');
     backward(this.#handle, start, options.retainGraph ?? false);
   }

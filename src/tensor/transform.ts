@@ -2,6 +2,7 @@
 // it on its arguments under nodes of their own, in the same recording: so derivatives nest, work inside `compile`, and see
 // captured tensors as constants.
 
+import * as arg from '../ir/arguments.ts';
 import { registerRule } from '../autograd/custom.ts';
 import { cotangents } from '../autograd/vjp.ts';
 import { showValue, TensorError } from '../errors.ts';
@@ -55,12 +56,18 @@ export interface GradOptions {
   readonly argnums?: number | readonly number[];
 }
 
+const takesGrad = arg.takes<(fn: unknown, options?: GradOptions) => unknown>(
+  ['the function', arg.callable<unknown>()],
+  // Which arguments there are shows when the function is called.
+  ['options', arg.options<GradOptions>({ argnums: arg.inside() })],
+);
+
 /** A function that gives the gradient of `fn` (one float element) with respect to an argument: a tree like that argument. */
 export function grad<A extends unknown[]>(
   fn: (...args: A) => Tensor,
   options: GradOptions = {},
 ): (...args: A) => GradientOf<A> {
-  expectFunction('grad', fn);
+  takesGrad('grad', fn, options);
   return (...args) => {
     const { value, gradient } = differentiate('grad', fn, args, options);
     // Only the gradient is wanted; the value is computed where it serves the gradient.
@@ -80,7 +87,7 @@ export function valueAndGrad<A extends unknown[]>(
   fn: (...args: A) => Tensor,
   options: GradOptions = {},
 ): (...args: A) => { value: Tensor; grad: GradientOf<A> } {
-  expectFunction('valueAndGrad', fn);
+  takesGrad('valueAndGrad', fn, options);
   return (...args) => {
     const { value, gradient } = differentiate('valueAndGrad', fn, args, options);
     return { value, grad: gradient as GradientOf<A> };
@@ -150,7 +157,7 @@ export function gradients(
   for (const [what, list] of [
     ['outputs', results],
     ['inputs', inputs],
-    ['seeds', seeds ?? []],
+    ['seeds', seeds === undefined ? [] : seeds],
   ] as const) {
     if (!Array.isArray(list))
       throw new TensorError(

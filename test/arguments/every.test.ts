@@ -3,9 +3,12 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
+import * as explaining from '../../src/explain/index.ts';
 import * as io from '../../src/io/index.ts';
 import * as nn from '../../src/nn/index.ts';
+import * as onnx from '../../src/onnx/index.ts';
 import * as optim from '../../src/optim/index.ts';
+import { callRows, explainRows, onnxRows, tensorMethods } from './call-rows.ts';
 import { ioRows } from './file-rows.ts';
 import { methodRows, nnRows, optimRows } from './layer-rows.ts';
 import { operationRows, type Rows } from './operation-rows.ts';
@@ -39,11 +42,35 @@ async function checked(told: string, call: Callable, places: Rows[string]): Prom
 }
 
 const entries: readonly (readonly [entry: string, members: object, rows: Rows])[] = [
-  ['sinter', sn, operationRows],
+  ['sinter', sn, { ...operationRows, ...callRows }],
   ['sinter/nn', nn, nnRows],
   ['sinter/optim', optim, optimRows],
   ['sinter/io', io, ioRows],
+  ['sinter/onnx', onnx, onnxRows],
+  ['sinter/explain', explaining, explainRows],
 ];
+
+/** Exported to be recognised, to be derived from, or made by the package alone. */
+const notCalled = new Set(
+  (
+    'CompilerBug DeviceError ParseError SinterError TensorError Tensor Explanation Module Optimizer functional ' +
+    // `writeFile` would write; `mistakes.test.ts` has it.
+    'ExportedModel OnnxModel UnsupportedNodesError UnsupportedOpsError writeFile'
+  ).split(' '),
+);
+
+test.each(entries)('%s has a row for every function and class that is exported', (_, members, rows) => {
+  const callable = Object.entries(members).flatMap(([name, at]) => (typeof at === 'function' ? [name] : []));
+  expect(callable.filter((name) => !(name in rows) && !notCalled.has(name))).toEqual([]);
+});
+
+test('every method of Tensor has a row', () => {
+  const own = new Set(tensorMethods.map(({ told }) => told));
+  const methods = Object.entries(Object.getOwnPropertyDescriptors(sn.Tensor.prototype)).flatMap(
+    ([name, at]) => (typeof at.value === 'function' && name !== 'constructor' ? [name] : []),
+  );
+  expect(methods.filter((name) => !(name in operationRows) && !own.has(name))).toEqual([]);
+});
 
 describe.each(entries)('%s', (_, members, rows) => {
   const known = Object.entries(rows).filter(([name]) => name in members);
@@ -60,6 +87,6 @@ describe('methods of Tensor', () => {
   });
 });
 
-test.each(methodRows)('$name', async ({ told, call, places }) => {
+test.each([...methodRows, ...tensorMethods])('$name', async ({ told, call, places }) => {
   await checked(told, call, places);
 });

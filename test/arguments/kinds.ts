@@ -87,7 +87,7 @@ export function word(...words: readonly string[]): Meaning {
   return meaning(() => words[0]);
 }
 export const text = (sample: string): Meaning => meaning(() => sample, 'text', 'empty');
-export const fn: Meaning = meaning(() => (x: Tensor) => x, 'function', 'asynchronous', 'class');
+export const fn: Meaning = meaning(() => (x: Tensor) => x, 'function', 'asynchronous');
 export const someTensors: Meaning = meaning(() => [ones([2]), ones([2])], 'tensors', 'emptyList');
 /** Host data of any shape. */
 export const data: Meaning = meaning(

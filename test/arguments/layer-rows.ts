@@ -44,7 +44,7 @@ const model = meaning(
   'disposed',
 );
 const axis = integer;
-const layer = meaning(() => new nn.ReLU(), 'function', 'asynchronous', 'class');
+const layer = meaning(() => new nn.ReLU(), 'function', 'asynchronous');
 const init = { dtype };
 const windows = {
   stride: window,
@@ -187,16 +187,7 @@ const layerMethods: readonly MethodRow[] = forwards.map(([told, make, places]) =
   return { name: `${layer.constructor.name}.forward`, told, call, places };
 });
 
-const rate = meaning(
-  () => 0.1,
-  'infinity',
-  'fraction',
-  'large',
-  'number',
-  'function',
-  'asynchronous',
-  'class',
-);
+const rate = meaning(() => 0.1, 'infinity', 'fraction', 'large', 'number', 'function', 'asynchronous');
 const rateOperand = meaning(
   () => 0.1,
   'infinity',

@@ -3,9 +3,10 @@
 
 import { weightFormats, type WeightFormat } from '../../aot/formats.ts';
 import { apart, argumentNames } from '../../aot/names.ts';
-import { TensorError } from '../../errors.ts';
+import { showValue, TensorError } from '../../errors.ts';
+import * as arg from '../../ir/arguments.ts';
 import { dims } from '../../ir/graph.ts';
-import { expectFunction, expectOptions } from '../../tensor/expect.ts';
+import { expectFunction } from '../../tensor/expect.ts';
 import type { Handle } from '../../tensor/handle.ts';
 import { readBytes } from '../../tensor/realise.ts';
 import { traceFlat } from '../../tensor/trace-function.ts';
@@ -45,6 +46,10 @@ export async function exportOnnx(
   options: ExportOptions = {},
 ): Promise<ExportedModel> {
   const { opset, format } = checked(options);
+  if (!Array.isArray(inputs)) {
+    const problem = `expects example inputs as an array, got ${showValue(inputs)}`;
+    throw new TensorError('E_VALUE', 'exportOnnx', problem);
+  }
   const call = callOf(fn);
   const flat = flatten(inputs, 'exportOnnx');
   const { graph, sources, results } = programOf(traceFlat(call, flat, 'exportOnnx'), flat.leaves);
@@ -100,14 +105,23 @@ function callOf(fn: Exportable): (...args: never[]) => unknown {
   return fn as (...args: never[]) => unknown;
 }
 
+const takesExport = arg.takes<(options?: ExportOptions) => unknown>([
+  'options',
+  arg.options<ExportOptions>({
+    parameters: arg.inside(),
+    dtype: arg.oneOf(...weightFormats),
+    opset: arg.integer,
+    externalData: arg.text,
+    name: arg.text,
+  }),
+]);
+
 function checked(options: ExportOptions): { readonly opset: number; readonly format: WeightFormat } {
-  expectOptions('exportOnnx', options);
+  takesExport('exportOnnx', options);
   const { opset = oldestOpset, dtype = 'f32', externalData = 'weights.bin' } = options;
   const fail = (problem: string): TensorError => new TensorError('E_VALUE', 'exportOnnx', problem);
   if (!(Number.isInteger(opset) && opset >= oldestOpset && opset <= newestOpset))
     throw fail(`opset ${opset} is none that models are written for: ${oldestOpset} to ${newestOpset}`);
-  if (!weightFormats.includes(dtype))
-    throw fail(`weights are not stored as '${dtype}': expected ${weightFormats.join(', ')}`);
   if (!/^[^/\\?#%:]+$/.test(externalData) || externalData === '..')
     throw fail(`'${externalData}' is no name of a file beside the model`);
   return { opset, format: dtype };

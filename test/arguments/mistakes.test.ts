@@ -1,0 +1,145 @@
+// Mistakes that users made and that went unnoticed, or were told by bare errors: each is refused at the user's line, by a message that
+// says what to write, and nothing after it is harmed.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SinterError } from '../../src/errors.ts';
+import * as typed from '../../src/index.ts';
+import * as io from '../../src/io/index.ts';
+import * as nn from '../../src/nn/index.ts';
+import * as optim from '../../src/optim/index.ts';
+
+beforeAll(() => typed.setDevice('interpreter'));
+afterAll(() => typed.setDevice(undefined));
+
+/** The public names as JavaScript sees them. */
+type Loose = Readonly<Record<string, (...args: readonly unknown[]) => unknown>>;
+const sn = typed as unknown as Loose;
+const x = typed.ones([2, 3]);
+const one = typed.tensor([1]);
+const net = new nn.Linear(1, 1);
+
+async function messageOf(run: () => unknown): Promise<string> {
+  try {
+    await run();
+  } catch (error) {
+    expect(error).toBeInstanceOf(SinterError);
+    return (error as SinterError).message;
+  }
+  return 'nothing is thrown';
+}
+
+describe('a tensor where a number is meant', () => {
+  const calls: readonly (readonly [string, () => unknown])[] = [
+    ['leakyRelu', () => sn['leakyRelu']!(x, one)],
+    ['elu', () => sn['elu']!(x, one)],
+    ['softplus', () => sn['softplus']!(x, { beta: one })],
+    ['layerNorm', () => sn['layerNorm']!(x, 3, undefined, undefined, { eps: one })],
+    ['indexAdd', () => sn['indexAdd']!(x, 0, typed.tensor([0, 1], { dtype: 'i32' }), x, { alpha: one })],
+    ['normal', () => sn['normal']!([2], { mean: one })],
+    ['localResponseNorm', () => sn['localResponseNorm']!(typed.ones([1, 2, 2]), 1, { alpha: one })],
+    ['nanToNum', () => sn['nanToNum']!(x, { nan: one })],
+    ['batchNormUpdate', () => sn['batchNormUpdate']!([one, one], [one, one], 4, one)],
+  ];
+
+  test.each(calls)('%s', async (name, run) => {
+    expect(await messageOf(run)).toMatch(
+      new RegExp(`^${name}: \\w+ must be a .*number, got Tensor f32\\[1\\][^]*mistakes.test.ts:\\d+`),
+    );
+    expect(await typed.tensor([1, 2]).add(1).array()).toEqual([2, 3]);
+  });
+});
+
+describe('options that there are not', () => {
+  const calls: readonly (readonly [string, () => unknown, RegExp])[] = [
+    ['sum', () => sn['sum']!(x, 0, { keepDim: true }), /^sum: there is no option 'keepDim'[^]*try: keepdim$/],
+    ['softmax', () => sn['softmax']!(x, -1, { outDtype: 'f32' }), /^softmax: there is no option 'outDtype'/],
+    ['a device', () => sn['tensor']!([1], { device: 'wasm' }), /^tensor: there is no option 'device'/],
+    ['pinned', () => sn['tensor']!([1], { pinned: true }), /^tensor: there is no option 'pinned'/],
+    ['dropout', () => sn['dropout']!(x, 0.5, { seed: 3 }), /^dropout: there is no option 'seed'/],
+    ['mean', () => sn['mean']!(x, 0, { dtype: 'f32' }), /^mean: there is no option 'dtype'/],
+    [
+      'Adam',
+      () => new optim.Adam(net, { learningRate: 0.1 } as object),
+      /^Adam: there is no option 'learningRate'/,
+    ],
+    [
+      'a bare rate',
+      () => new optim.Adam(net, 0.01 as never),
+      /^Adam: expects options as an object, got 0.01[^]*try: \{ lr: 0.01 \}$/,
+    ],
+    [
+      'a group',
+      () => new optim.SGD([{ params: net, momentun: 0.9 }]),
+      /^SGD: there is no option 'momentun'[^]*try: momentum$/,
+    ],
+    ['Linear', () => new nn.Linear(2, 2, { biases: false } as object), /^Linear: .*'biases'[^]*try: bias$/],
+  ];
+
+  test.each(calls)('%s', async (_, run, message) => expect(await messageOf(run)).toMatch(message));
+});
+
+describe('files', () => {
+  test('a path is no file', async () => {
+    const load = io.loadSafetensors as (file: unknown) => unknown;
+    expect(await messageOf(() => load('model.safetensors'))).toMatch(
+      /^loadSafetensors: the file must be bytes .+ got 'model.safetensors'[^]*try: await readFile/,
+    );
+  });
+
+  test('a file that is not there is E_IO', async () => {
+    const error: unknown = await io.readFile('no-such-file.bin').catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(SinterError);
+    expect((error as SinterError).code).toBe('E_IO');
+    expect((error as SinterError).message).toMatch(/^readFile: no-such-file.bin: /);
+  });
+
+  test('what is no path, and what is not bytes, is not written', async () => {
+    const write = io.writeFile as (...args: readonly unknown[]) => Promise<void>;
+    for (const path of [undefined, null, 3, '', {}, x]) {
+      expect(await messageOf(() => write(path, Uint8Array.of(1)))).toMatch(/^writeFile: the path must be/);
+    }
+    for (const bytes of [undefined, null, 'text', [1], x, new ArrayBuffer(2)]) {
+      expect(await messageOf(() => write('unwritten', bytes))).toMatch(/^writeFile: the bytes must be bytes/);
+    }
+  });
+
+  test('bytes that are too few for the shape are refused', async () => {
+    const short = { dtype: 'f32', shape: [4], data: new Uint8Array(3) } as const;
+    expect(await messageOf(() => io.fromHostTensor(short))).toMatch(
+      /^fromHostTensor: f32\[4\] takes 16 bytes/,
+    );
+  });
+});
+
+describe('layers', () => {
+  test('Sequential names the layer', async () => {
+    const model = new nn.Sequential(new nn.Linear(3, 4), new nn.ReLU(), new nn.Linear(5, 2));
+    expect(await messageOf(() => model.forward(x))).toMatch(
+      /^linear: inner sizes differ[^]*in layer 2 of Sequential, a Linear$/,
+    );
+    const outer = new nn.Sequential(new nn.Flatten(), new nn.Sequential((at: typed.Tensor) => at.matmul(at)));
+    expect(await messageOf(() => outer.forward(x))).toMatch(
+      /in layer 0 of Sequential, a function\n {2}in layer 1 of Sequential, a Sequential$/,
+    );
+  });
+
+  test('a class instead of a layer', async () => {
+    expect(await messageOf(() => new nn.Sequential(nn.ReLU as unknown as nn.Layer))).toMatch(
+      /^Sequential: layer 0 must be a layer/,
+    );
+  });
+
+  test('channels last', async () => {
+    const image = typed.ones([1, 8, 8, 3]);
+    expect(await messageOf(() => new nn.Conv2d(3, 4, 3).forward(image))).toMatch(/^conv2d: [^]*NCHW/);
+  });
+
+  test('a schedule that gives no rate', async () => {
+    const param = typed.tensor([1, 2]).requiresGrad_();
+    param.grad = typed.tensor([1, 1]);
+    const adam = new optim.Adam([param], { lr: () => Number.NaN });
+    expect(await messageOf(() => adam.step())).toMatch(
+      /^Adam: what the schedule gives must be a number of at/,
+    );
+  });
+});
