@@ -44,11 +44,7 @@ class ExecuteJob implements Job {
   }
 
   run(device: Device): void {
-    const { inputs, outputs, scalars } = this.#run;
-    for (const input of inputs) if (input.failure !== undefined) throw input.failure;
-    const ready = this.#executable.on(device);
-    const residents = orFreed(device, () => dispatch(device, ready, inputs, scalars));
-    outputs.forEach((output, i) => output.fulfil(residents[i]!));
+    compute(device, this.#run);
     this.#done();
   }
 
@@ -60,6 +56,35 @@ class ExecuteJob implements Job {
   #done(): void {
     for (const input of this.#run.inputs) input.unpin();
   }
+}
+
+/**
+ * Runs a program. Where it cannot be run whole, because something that it reads has failed, or is too large, its halves are: what
+ * cannot be computed fails alone, and what was recorded beside it does not.
+ */
+function compute(device: Device, { executable, inputs, outputs, scalars }: Run): void {
+  let problem = inputs.find((input) => input.failure !== undefined)?.failure;
+  if (problem === undefined) {
+    try {
+      const ready = executable.on(device);
+      const residents = orFreed(device, () => dispatch(device, ready, inputs, scalars));
+      outputs.forEach((output, i) => output.fulfil(residents[i]!));
+      return;
+    } catch (error) {
+      problem = error;
+    }
+  }
+  if (outputs.length <= 1 || device.lost) {
+    for (const output of outputs) output.fail(problem);
+    return;
+  }
+  for (const part of executable.halves())
+    compute(device, {
+      executable: part.executable,
+      inputs: part.inputs.map((i) => inputs[i]!),
+      outputs: part.outputs.map((i) => outputs[i]!),
+      scalars: part.scalars.map((i) => scalars[i]!),
+    });
 }
 
 /** Whether a donated value may be written over: no tensor, reader, or other value stands on it, and this run pinned it once. */
