@@ -3,6 +3,7 @@
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
+import { isFloat } from '../ir/dtype.ts';
 import { cast } from '../tensor/ops/cast.ts';
 import { abs, add, clamp, div, maximum, minimum, mul, pow, sqrt, square } from '../tensor/ops/elementwise.ts';
 import { amax, sum } from '../tensor/ops/reduce.ts';
@@ -41,7 +42,8 @@ function clipped<G>(op: string, grads: G, maxNorm: number, options: ClipOptions)
   return noGrad(() => {
     const norm = commonNorm(op, treeLeaves(grads), options.p ?? 2);
     const scale = minimum(div(maxNorm, add(norm, 1e-6)), 1);
-    const scaled = (grad: Tensor): Tensor => cast(mul(cast(grad, slotType(grad.dtype)), scale), grad.dtype);
+    const scaled = (grad: Tensor): Tensor =>
+      isFloat(grad.dtype) ? cast(mul(cast(grad, slotType(grad.dtype)), scale), grad.dtype) : grad;
     return [treeMap(scaled, grads), norm];
   });
 }
@@ -58,7 +60,7 @@ export function clipByValue<G>(grads: G, limit: number): G {
 }
 
 function limited<G>(grads: G, limit: number): G {
-  return noGrad(() => treeMap((grad) => clamp(grad, -limit, limit), grads));
+  return noGrad(() => treeMap((grad) => (isFloat(grad.dtype) ? clamp(grad, -limit, limit) : grad), grads));
 }
 
 const parametersKind: arg.Kind<object> = arg.kind(
@@ -103,7 +105,8 @@ function withGradients(op: string, params: object): Tensor[] {
 }
 
 /** The p-norm of all elements of all tensors, as rank 0. */
-function commonNorm(op: string, grads: readonly Tensor[], p: number): Tensor {
+function commonNorm(op: string, all: readonly Tensor[], p: number): Tensor {
+  const grads = all.filter(({ dtype }) => isFloat(dtype));
   if (grads.length === 0) throw new TensorError('E_VALUE', op, 'there are no gradients');
   const wide = grads.map((grad) => cast(grad, slotType(grad.dtype)));
   if (p === Infinity) return wide.map((grad) => amax(abs(grad))).reduce((a, b) => maximum(a, b));

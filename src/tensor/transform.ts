@@ -29,6 +29,7 @@ import {
 } from './recording.ts';
 import { handleOf, Tensor } from './tensor.ts';
 import type { WithTensors } from './traceable.ts';
+import { trainedLeaves } from './trainable.ts';
 import { checkSameStructure, flatten, unflatten, type Flat } from './tree.ts';
 
 export { traceFunction } from './trace-function.ts';
@@ -51,9 +52,12 @@ function scoped<T>(op: string, on: boolean, fn: () => T): T {
   return result;
 }
 
-export interface GradOptions {
+/** Which arguments to differentiate: one by its place, or a list of places. */
+type Argnums = number | readonly number[];
+
+export interface GradOptions<N extends Argnums = Argnums> {
   /** Which arguments to differentiate; default 0. With a list, the gradients come as a list. */
-  readonly argnums?: number | readonly number[];
+  readonly argnums?: N;
 }
 
 const takesGrad = arg.takes<(fn: unknown, options?: GradOptions) => unknown>(
@@ -62,35 +66,41 @@ const takesGrad = arg.takes<(fn: unknown, options?: GradOptions) => unknown>(
   ['options', arg.options<GradOptions>({ argnums: arg.inside() })],
 );
 
-/** A function that gives the gradient of `fn` (one float element) with respect to an argument: a tree like that argument. */
-export function grad<A extends unknown[]>(
+/**
+ * What `grad` gives for arguments of types `A` and `argnums` of type `N`: a tree like the argument, with tensors for numbers, or a
+ * list of such trees.
+ */
+export type GradientOf<A extends readonly unknown[], N extends Argnums = 0> = N extends readonly number[]
+  ? { -readonly [K in keyof N]: WithTensors<A[N[K] & number]> }
+  : WithTensors<A[N & number]>;
+
+/**
+ * A function that gives the gradient of `fn` (one float element) with respect to an argument: a tree like that argument. Of a module
+ * what requires gradients is differentiated; its other tensors (frozen, constant, of integers or booleans) have gradient 0.
+ */
+export function grad<A extends unknown[], const N extends Argnums = 0>(
   fn: (...args: A) => Tensor,
-  options: GradOptions = {},
-): (...args: A) => GradientOf<A> {
+  options: GradOptions<N> = {},
+): (...args: A) => GradientOf<A, N> {
   takesGrad('grad', fn, options);
   return (...args) => {
     const { value, gradient } = differentiate('grad', fn, args, options);
     // Only the gradient is wanted; the value is computed where it serves the gradient.
     const unread = handleOf(value);
     if (!unread.keep) dropPending(unread);
-    return gradient as GradientOf<A>;
+    return gradient as GradientOf<A, N>;
   };
 }
 
-/** The tree of the first argument, with tensors for numbers; with other `argnums` the caller knows better. */
-export type GradientOf<A extends unknown[]> = A extends [infer First, ...unknown[]]
-  ? WithTensors<First>
-  : never;
-
 /** As `grad`, giving the value as well. */
-export function valueAndGrad<A extends unknown[]>(
+export function valueAndGrad<A extends unknown[], const N extends Argnums = 0>(
   fn: (...args: A) => Tensor,
-  options: GradOptions = {},
-): (...args: A) => { value: Tensor; grad: GradientOf<A> } {
+  options: GradOptions<N> = {},
+): (...args: A) => { value: Tensor; grad: GradientOf<A, N> } {
   takesGrad('valueAndGrad', fn, options);
   return (...args) => {
     const { value, gradient } = differentiate('valueAndGrad', fn, args, options);
-    return { value, grad: gradient as GradientOf<A> };
+    return { value, grad: gradient as GradientOf<A, N> };
   };
 }
 
@@ -235,6 +245,13 @@ interface Pullback {
   readonly pull: (outputs: readonly Node[], seeds: readonly Node[]) => unknown[];
 }
 
+/** An argument that derivatives are taken for. */
+interface Chosen {
+  readonly flat: Flat;
+  /** Where each leaf stands among the nodes to differentiate with respect to; undefined for what is not differentiated. */
+  readonly places: readonly (number | undefined)[];
+}
+
 /** Calls `fn` with the tensors of the chosen arguments replaced by distinct nodes for them. */
 function pullback<A extends unknown[]>(
   op: string,
@@ -245,46 +262,47 @@ function pullback<A extends unknown[]>(
   const trace = currentTrace();
   if (trace !== undefined) trace.differentiates = true;
   const wrt: Node[] = [];
-  const flats = new Map<number, Flat>();
+  const taken = new Map<number, Chosen>();
   const called = args.map((arg, i) => {
     if (!chosen.includes(i)) return arg;
     const flat = flatten(arg, op);
-    flats.set(i, flat);
-    return unflatten(
-      flat.structure,
-      flat.leaves.map((leaf, k) => {
-        if (!(leaf instanceof Tensor) && typeof leaf !== 'number') return leaf;
-        const tensor = asTensor(leaf, 'f32');
-        if (!isFloat(tensor.dtype)) {
-          const at = flat.paths[k] === '' ? '' : ` at ${flat.paths[k]}`;
-          throw new TensorError(
-            'E_GRAD',
-            op,
-            `argument ${i}${at} is ${showHandle(handleOf(tensor))}: only floats have gradients`,
-            'pass it as another argument',
-          );
-        }
-        const node = distinct(nodeOf(tensor));
-        wrt.push(node);
-        const handle = looseHandle(node, true);
-        handle.weak = tensor.weak;
-        return new Tensor(handle);
-      }),
-    );
+    const trained = trainedLeaves(op, `argument ${i}`, flat);
+    const places: (number | undefined)[] = [];
+    const leaves = flat.leaves.map((leaf, k) => {
+      places.push(undefined);
+      if (!(leaf instanceof Tensor) && typeof leaf !== 'number') return leaf;
+      const tensor = asTensor(leaf, 'f32');
+      if (!isFloat(tensor.dtype) && flat.owned[k] === false) {
+        const at = flat.paths[k] === '' ? '' : ` at ${flat.paths[k]}`;
+        throw new TensorError(
+          'E_GRAD',
+          op,
+          `argument ${i}${at} is ${showHandle(handleOf(tensor))}: only floats have gradients`,
+          'pass it as another argument',
+        );
+      }
+      if (leaf instanceof Tensor && trained[k] === false) return leaf;
+      const node = distinct(nodeOf(tensor));
+      places[k] = wrt.push(node) - 1;
+      const handle = looseHandle(node, true);
+      handle.weak = tensor.weak;
+      return new Tensor(handle);
+    });
+    taken.set(i, { flat, places });
+    return unflatten(flat.structure, leaves);
   });
   const output = withOpen(wrt, () => withGrad(true, () => fn(...(called as A))));
   expectSynchronous(op, output);
   const pull: Pullback['pull'] = (outputs, seeds) => {
     const found = cotangents(builder(), outputs, seeds, wrt);
     const untracked = new Set<Node>();
-    let next = 0;
     return chosen.map((i) => {
-      const flat = flats.get(i)!;
-      const leaves = flat.leaves.map((leaf) => {
+      const { flat, places } = taken.get(i)!;
+      const leaves = flat.leaves.map((leaf, k) => {
         if (!(leaf instanceof Tensor) && typeof leaf !== 'number') return leaf;
-        const k = next++;
-        const { shape, dtype } = asTensor(leaf, 'f32');
-        return result(found[k] ?? full(builder(), shape, 0, dtype), untracked);
+        const { shape, dtype } = leaf instanceof Tensor ? leaf : wrt[places[k]!]!;
+        const node = places[k] === undefined ? undefined : found[places[k]];
+        return result(node ?? full(builder(), shape as readonly number[], 0, dtype), untracked);
       });
       return unflatten(flat.structure, leaves);
     });

@@ -44,6 +44,8 @@ export interface Flat {
   readonly leaves: readonly unknown[];
   /** Where each leaf was, e.g. `[0].layers.w`; no two have the same. */
   readonly paths: readonly string[];
+  /** Whether each leaf is held by an instance (of a subclass of `TreeNode`). */
+  readonly owned: readonly boolean[];
   readonly structure: Structure;
 }
 
@@ -63,6 +65,7 @@ export function step(key: number | string): string {
 export function flatten(tree: unknown, op: string = 'tree'): Flat {
   const leaves: unknown[] = [];
   const paths: string[] = [];
+  const owns: boolean[] = [];
   const places = new Map<Tensor, number>();
   /** What the walk is inside of. */
   const around: unknown[] = [];
@@ -85,6 +88,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
     if (owned) places.set(value as Tensor, leaves.length);
     leaves.push(value);
     paths.push(path);
+    owns.push(owned);
     return leaf;
   };
   const walkInside = (value: object, path: string, owned: boolean): Structure => {
@@ -122,7 +126,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
     };
   };
   const structure = walk(tree, '', false);
-  return { leaves, paths, structure };
+  return { leaves, paths, owned: owns, structure };
 }
 
 /** The leaves of a tree that has this structure, settings included; undefined of any other value. */

@@ -16,7 +16,6 @@ import { randn } from '../../src/tensor/ops/random.ts';
 import { pendingHandles } from '../../src/tensor/recording.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { valueAndGrad } from '../../src/tensor/transform.ts';
-import { treeMap } from '../../src/tensor/tree.ts';
 import { spyDevice, turn } from '../tensor/support.ts';
 import { close, numbers } from './support.ts';
 
@@ -283,7 +282,7 @@ describe('functions on trees', () => {
     const optimizer = new AdamW(eager, { lr: 0.05 });
     manualSeed(1);
     const rule = adamW({ lr: 0.05 });
-    let net = treeMap((param) => param.detach(), new Net());
+    let net = new Net();
     let state = rule.init(net);
     const step = compile(
       (model: Net, before: typeof state) => {
@@ -319,7 +318,7 @@ describe('functions on trees', () => {
       },
       { donate: [0, 1] },
     );
-    let net = treeMap((param) => param.detach(), model);
+    let net = model;
     let state = rule.init(net);
     [net, state] = step(net, state, 0.1);
     await net.weight.data();
