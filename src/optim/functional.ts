@@ -1,18 +1,23 @@
 // The functional face of optimizers, for `compile`: parameters, gradients and state are trees, and a step gives new ones. The
 // step's number is part of the state, and what depends on it is computed in the graph.
 
+import { showValue, TensorError } from '../errors.ts';
+import { isFloat } from '../ir/dtype.ts';
+import { sameShape } from '../ir/shape.ts';
 import { tensor } from '../tensor/ops/creation.ts';
 import { add } from '../tensor/ops/elementwise.ts';
+import { show } from '../tensor/ops/operand.ts';
 import { Tensor, type TensorLike } from '../tensor/tensor.ts';
+import { trainedLeaves } from '../tensor/trainable.ts';
 import { noGrad } from '../tensor/transform.ts';
-import { checkSameStructure, flatten, treeLeaves, unflatten } from '../tensor/tree.ts';
-import { applyRule, graphClock, startSlots, type Rule, type Slots } from './rule.ts';
+import { checkSameStructure, flatten, unflatten, type Flat } from '../tensor/tree.ts';
+import { applyRule, graphClock, slotType, startSlots, type Rule, type Slots } from './rule.ts';
 
 /** What goes from step to step beside the parameters; itself a tree. */
 export interface OptimizerState {
   /** i32[]: steps done. */
   readonly step: Tensor;
-  /** One per parameter, in the order of the tree. */
+  /** One per tensor, in the order of the tree; without slots for those that are not trained. */
   readonly slots: readonly Slots[];
 }
 
@@ -21,38 +26,116 @@ export interface UpdateOptions {
   readonly lr?: TensorLike;
 }
 
-/** An optimizer as two functions on trees. */
+/**
+ * An optimizer as two functions on trees. Of a module what requires gradients is trained, and everything else comes back as it is;
+ * of plain arrays and objects every float is.
+ */
 export interface FunctionalOptimizer {
   /** The state before the first step. */
   init(params: unknown): OptimizerState;
-  /** New parameters (without history) and the state after this step; `grads` has the structure of `params`. */
+  /**
+   * New parameters (without history, and requiring gradients as the old ones do) and the state after this step. `grads` and
+   * `state` fit `params`: throws E_VALUE or E_SHAPE, naming the place, where they do not.
+   */
   update<P>(params: P, grads: P, state: OptimizerState, options?: UpdateOptions): [P, OptimizerState];
 }
 
 /** The functional form of a rule. */
 export function functional(op: string, rule: Rule, rate: TensorLike): FunctionalOptimizer {
   return {
-    init: (params) => ({
-      step: tensor(0, { dtype: 'i32' }),
-      slots: treeLeaves(params).map((param) => startSlots(rule, param)),
-    }),
+    init: (params) => {
+      const members = parametersOf(op, flatten(params, op));
+      const slots = members.map(({ value, trained }) => (trained ? startSlots(rule, value) : {}));
+      return { step: tensor(0, { dtype: 'i32' }), slots };
+    },
     update: <P>(params: P, grads: P, state: OptimizerState, { lr = rate }: UpdateOptions = {}) =>
       noGrad((): [P, OptimizerState] => {
         const flat = flatten(params, op);
         const given = flatten(grads, op);
         checkSameStructure(op, 'the parameters', flat, 'the gradients', given);
+        const members = parametersOf(op, flat);
+        checkState(op, rule, members, state);
         const step = add(state.step, 1);
-        const slots: Slots[] = [];
-        const leaves = flat.leaves.map((value, i) => {
-          if (!(value instanceof Tensor)) return value;
+        const slots = [...state.slots];
+        const leaves = [...flat.leaves];
+        members.forEach(({ value, path, leaf, trained }, i) => {
+          if (!trained) return;
+          const grad = gradientAt(op, path, value, given.leaves[leaf]);
           const clock = graphClock(step, value.dtype);
-          const before = state.slots[slots.length]!;
-          const at = { value, grad: given.leaves[i] as Tensor, slots: before, lr, clock };
-          const next = applyRule(rule, at);
-          slots.push(next.slots);
-          return next.value;
+          const next = applyRule(rule, { value, grad, slots: slots[i]!, lr, clock });
+          slots[i] = next.slots;
+          leaves[leaf] = value.requiresGrad ? next.value.requiresGrad_() : next.value;
         });
         return [unflatten(flat.structure, leaves) as P, { step, slots }];
       }),
   };
+}
+
+/** A tensor of the tree. */
+interface Member {
+  readonly value: Tensor;
+  readonly path: string;
+  /** Its place among the leaves. */
+  readonly leaf: number;
+  readonly trained: boolean;
+}
+
+function parametersOf(op: string, flat: Flat): Member[] {
+  const trained = trainedLeaves(op, 'the parameters', flat);
+  return flat.leaves.flatMap((value, leaf): Member[] => {
+    const path = flat.paths[leaf]!;
+    if (value instanceof Tensor) return [{ value, path, leaf, trained: trained[leaf]! }];
+    if (typeof value !== 'number') return [];
+    const problem = `a parameter is a tensor, got ${value}${at(path)}`;
+    throw new TensorError('E_VALUE', op, problem, `sn.tensor(${value})`);
+  });
+}
+
+const at = (path: string): string => (path === '' ? '' : ` at ${path}`);
+
+/** The gradient of a parameter. Throws E_SHAPE unless it has its shape, and E_VALUE where it is no tensor of floats. */
+function gradientAt(op: string, path: string, value: Tensor, grad: unknown): Tensor {
+  if (!(grad instanceof Tensor) || !isFloat(grad.dtype)) {
+    const got = grad instanceof Tensor ? show(grad) : showValue(grad);
+    throw new TensorError('E_VALUE', op, `the gradient${at(path)} must be a tensor of floats, got ${got}`);
+  }
+  if (sameShape(grad.shape, value.shape)) return grad;
+  const problem = `the gradient${at(path)} is ${show(grad)}, of a parameter ${show(value)}`;
+  throw new TensorError('E_SHAPE', op, problem);
+}
+
+/** Throws unless the state is one of this rule and these parameters. */
+function checkState(op: string, rule: Rule, members: readonly Member[], state: OptimizerState): void {
+  const hint = 'the state that init(params) gave for this tree, or update after it';
+  const fail = (code: 'E_VALUE' | 'E_SHAPE', problem: string): never => {
+    throw new TensorError(code, op, problem, hint);
+  };
+  const given: unknown = state;
+  if (typeof given !== 'object' || given === null || !('step' in given) || !('slots' in given)) {
+    fail('E_VALUE', `a state has step and slots, got ${showValue(given)}`);
+  }
+  const { step, slots } = state;
+  if (!(step instanceof Tensor) || step.dtype !== 'i32' || step.shape.length > 0) {
+    fail(
+      'E_VALUE',
+      `the state's step must be i32[], got ${step instanceof Tensor ? show(step) : showValue(step)}`,
+    );
+  }
+  if (!Array.isArray(slots)) fail('E_VALUE', `the state's slots must be an array, got ${showValue(slots)}`);
+  if (slots.length !== members.length) {
+    const first = members[slots.length];
+    const which = first === undefined ? '' : `: nothing is kept for ${show(first.value)}${at(first.path)}`;
+    fail('E_VALUE', `the state is of ${slots.length} tensors, the tree has ${members.length}${which}`);
+  }
+  members.forEach(({ value, path, trained }, i) => {
+    if (!trained) return;
+    for (const name of Object.keys(rule.slots)) {
+      const slot: unknown = (slots[i] as Slots | undefined)?.[name];
+      if (!(slot instanceof Tensor)) {
+        fail('E_VALUE', `the state has no ${name} for ${show(value)}${at(path)}, which is trained`);
+      } else if (!sameShape(slot.shape, value.shape) || slot.dtype !== slotType(value.dtype)) {
+        fail('E_SHAPE', `the state's ${name}${at(path)} is ${show(slot)}, of a parameter ${show(value)}`);
+      }
+    }
+  });
 }
