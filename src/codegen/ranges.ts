@@ -28,13 +28,44 @@ export function rangesOf(loop: Loop): Ranges {
         visit(stmt.body);
       }
       if (stmt.kind === 'if') {
+        const outside = limitedBy(stmt.condition, known);
         visit(stmt.then);
+        for (const [name, range] of outside) known.set(name, range);
         visit(stmt.else ?? []);
       }
     }
   };
   visit(loop.body);
   return known;
+}
+
+/**
+ * Narrows the ranges of variables that a condition compares with constants, as `1 ≤ group and group < 8` does, and gives what they were:
+ * what is computed of them where the condition holds has narrower ranges too.
+ */
+function limitedBy(condition: Value, known: Map<string, Range>): readonly (readonly [string, Range])[] {
+  if (condition.kind !== 'op') return [];
+  const [left, right] = condition.args;
+  if (left === undefined || right === undefined) return [];
+  // The second part sees what the first has narrowed; so that what was before comes back last, it stands last.
+  if (condition.op === 'and') {
+    const outer = limitedBy(left, known);
+    return [...limitedBy(right, known), ...outer];
+  }
+  if (condition.op !== 'lt' && condition.op !== 'le') return [];
+  const strict = condition.op === 'lt' ? 1 : 0;
+  const narrowed = (variable: Value, low: number, high: number): readonly (readonly [string, Range])[] => {
+    const before =
+      variable.kind === 'variable' && variable.type === 'i32' ? known.get(variable.name) : undefined;
+    if (before === undefined || variable.kind !== 'variable') return [];
+    const after: Range = [Math.max(before[0], low), Math.min(before[1], high)];
+    // An empty range belongs to a branch that is never taken.
+    if (after[0] <= after[1]) known.set(variable.name, after);
+    return [[variable.name, before]];
+  };
+  if (right.kind === 'constant' && right.width === 1) return narrowed(left, -Infinity, right.value - strict);
+  if (left.kind === 'constant' && left.width === 1) return narrowed(right, left.value + strict, Infinity);
+  return [];
 }
 
 /** Whether no lane of an i32 value is ever below 0. */
@@ -109,7 +140,13 @@ function resultOf(
   if (op === 'neg' && a !== undefined) return [-a[1], -a[0]];
   if (op === 'max' && a !== undefined && b === undefined) return [a[0], largest];
   if (op === 'max' && a === undefined && b !== undefined) return [b[0], largest];
+  if (op === 'min' && a !== undefined && b === undefined) return [-Infinity, a[1]];
+  if (op === 'min' && a === undefined && b !== undefined) return [-Infinity, b[1]];
   if (a === undefined || b === undefined) return undefined;
+  if (op === 'min') return [Math.min(a[0], b[0]), Math.min(a[1], b[1])];
+  if (op === 'max') return [Math.max(a[0], b[0]), Math.max(a[1], b[1])];
+  // How far down is not known: the result may wrap around.
+  if (a[0] === -Infinity || b[0] === -Infinity) return undefined;
   switch (op) {
     case 'add':
       return [a[0] + b[0], a[1] + b[1]];
@@ -120,15 +157,19 @@ function resultOf(
       return [Math.min(...ends), Math.max(...ends)];
     }
     case 'div':
-    case 'floorDiv':
-      return a[0] >= 0 && b[0] > 0 ? [Math.floor(a[0] / b[1]), Math.floor(a[1] / b[0])] : undefined;
+    case 'floorDiv': {
+      if (b[0] <= 0) return undefined;
+      const round = op === 'div' ? Math.trunc : Math.floor;
+      // The smallest divisor takes each side furthest from zero. Adding 0 makes 0 of −0.
+      return [round(a[0] / (a[0] < 0 ? b[0] : b[1])) + 0, round(a[1] / (a[1] < 0 ? b[1] : b[0])) + 0];
+    }
     case 'mod':
+      if (b[0] <= 0) return undefined;
+      // A remainder has the sign of what is divided.
+      return [a[0] >= 0 ? 0 : Math.max(a[0], 1 - b[1]), a[1] <= 0 ? 0 : Math.min(a[1], b[1] - 1)];
     case 'floorMod':
-      return a[0] >= 0 && b[0] > 0 ? [0, Math.min(a[1], b[1] - 1)] : undefined;
-    case 'min':
-      return [Math.min(a[0], b[0]), Math.min(a[1], b[1])];
-    case 'max':
-      return [Math.max(a[0], b[0]), Math.max(a[1], b[1])];
+      if (b[0] <= 0) return undefined;
+      return a[0] >= 0 ? [0, Math.min(a[1], b[1] - 1)] : [0, b[1] - 1];
     default:
       return undefined;
   }
@@ -136,7 +177,9 @@ function resultOf(
 
 /** A result that may wrap around could be anything. */
 function inWord(range: Range | undefined): Range | undefined {
-  return range !== undefined && fitsWord(range) ? range : undefined;
+  return range !== undefined && (range[0] >= -largest - 1 || range[0] === -Infinity) && range[1] <= largest
+    ? range
+    : undefined;
 }
 
 /** Whether nothing in the range leaves 32 bits, or would when it is negated. */

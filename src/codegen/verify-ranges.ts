@@ -4,7 +4,7 @@
 
 import { CompilerBug } from '../errors.ts';
 import { operandsOf } from './builder.ts';
-import type { Loop, Stmt, Value } from './loop.ts';
+import type { Loop, LoopOp, Stmt, Value } from './loop.ts';
 import { printLoop, printValue } from './print-loop.ts';
 import { fitsWord, rangesOf, resultRange, type Ranges } from './ranges.ts';
 
@@ -12,6 +12,9 @@ import { fitsWord, rangesOf, resultRange, type Ranges } from './ranges.ts';
 export function verifyRanges(loop: Loop): void {
   new Verifier(loop).body(loop.body);
 }
+
+/** These give one of their operands, which fits. */
+const choices: ReadonlySet<LoopOp> = new Set<LoopOp>(['where', 'min', 'max']);
 
 class Verifier {
   readonly #loop: Loop;
@@ -33,7 +36,7 @@ class Verifier {
 
   #value(value: Value): void {
     for (const operand of operandsOf(value)) this.#value(operand);
-    if (value.kind !== 'op' || value.type !== 'i32' || value.wraps === true) return;
+    if (value.kind !== 'op' || value.type !== 'i32' || value.wraps === true || choices.has(value.op)) return;
     const range = resultRange(value, this.#loop, this.#known);
     if (range === undefined || fitsWord(range)) return;
     this.#fail(`${printValue(value)} reaches ${range.join(' to ')}`);

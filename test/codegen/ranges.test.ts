@@ -142,3 +142,30 @@ test('a quotient by a power of two is a shift where nothing is negative', () => 
   for (const value of [below, large]) expect(textOf('div', value, 8)).not.toContain('>>');
   expect(textOf('div', local, 3)).toContain('/ 3');
 });
+
+test('a range is narrower where a condition holds, and wide again behind it', () => {
+  const b = new LoopBuilder(new Set(['out']));
+  const group = b.let(operation('add', [builtin('workgroup', 0), constant(0)], 'i32'), 'group');
+  const within = operation(
+    'and',
+    [operation('le', [constant(3), group], 'bool'), operation('lt', [group, constant(9)], 'bool')],
+    'bool',
+  );
+  const names: string[] = [];
+  const note = (value: Value): void => {
+    if (value.kind === 'variable') names.push(value.name);
+  };
+  b.if(within, () => {
+    const own = b.let(operation('add', [group, constant(-3)], 'i32'), 'own');
+    const rest = b.let(operation('mod', [own, constant(4)], 'i32'), 'rest');
+    note(own);
+    note(rest);
+  });
+  note(b.let(operation('add', [group, constant(-3)], 'i32'), 'after'));
+  const ranges = rangesOf({ ...loopOf([], 0).loop, grid: [100, 1, 1], body: b.body });
+  expect(names.map((name) => ranges.get(name))).toEqual([
+    [0, 5],
+    [0, 3],
+    [-3, 96],
+  ]);
+});
