@@ -291,10 +291,18 @@ function inputStorage({ origin, part }: Input, handles: Handles): Storage {
   return realise(part === 'value' ? handle : handle.grad!);
 }
 
+const double = new DataView(new ArrayBuffer(8));
+
+function numberPart(value: number, part: 'value' | 'low' | 'high'): number {
+  if (part === 'value') return value;
+  double.setFloat64(0, value);
+  return double.getUint32(part === 'high' ? 0 : 4);
+}
+
 function scalarValue(origin: ScalarOrigin, leaves: readonly unknown[], counter: bigint): number {
   switch (origin.kind) {
     case 'number':
-      return leaves[origin.leaf] as number;
+      return numberPart(leaves[origin.leaf] as number, origin.part);
     case 'seed':
       return split(currentSeed())[origin.high ? 1 : 0];
     case 'counter':

@@ -72,7 +72,7 @@ export class Specialisations {
     const isTold = this.#made === many + 1;
     // As things stand before the trace.
     const why = isTold || areCompilesWatched() ? this.#reason(args, flat, face, handles) : 'another call';
-    const traced = traceFlat(this.#fn, flat);
+    const traced = traceFlat(this.#fn, flat, 'compile', true);
     const others = this.#known.map((other) => other.compiled);
     const what = this.#fn.name === '' ? 'a function' : this.#fn.name;
     const compiled = new Compiled(traced, donated, this.#find, others, () => ({ what, why }));

@@ -89,9 +89,14 @@ export function traceFunction(fn: (...args: never[]) => unknown, args: readonly 
   return traceFlat(fn, flatten(args, 'compile'));
 }
 
-/** As `traceFunction`, of arguments already flattened; `op` is who traces, for messages. */
-export function traceFlat(fn: (...args: never[]) => unknown, flat: Flat, op: string = 'compile'): Traced {
-  const trace = new Trace();
+/** As `traceFunction`, of arguments already flattened; `op` is who traces, for messages; `exact` numbers keep all their bits. */
+export function traceFlat(
+  fn: (...args: never[]) => unknown,
+  flat: Flat,
+  op: string = 'compile',
+  exact: boolean = false,
+): Traced {
+  const trace = new Trace(exact);
   counts.traces += 1;
   return withTrace(trace, () => {
     const standIns = flat.leaves.map((leaf, i) => {

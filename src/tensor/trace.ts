@@ -4,7 +4,9 @@
 
 import { TensorError } from '../errors.ts';
 import { isFloat, type DType } from '../ir/dtype.ts';
-import { GraphBuilder, type Node } from '../ir/graph.ts';
+import { binary, cast, constant } from '../ir/build.ts';
+import { GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
+import type { Attrs, Op } from '../ir/ops.ts';
 import { Handle, showHandle } from './handle.ts';
 import type { RandomWords } from './generator.ts';
 import { isOpen, walkGradient } from './history.ts';
@@ -37,12 +39,29 @@ export interface Slot {
 
 /** Where a run-time scalar comes from. */
 export type ScalarOrigin =
-  | { readonly kind: 'number'; readonly leaf: number }
+  /** A number among the arguments: its value, or 32 bits of the double that it is. */
+  | { readonly kind: 'number'; readonly leaf: number; readonly part: 'value' | 'low' | 'high' }
   | { readonly kind: 'seed'; readonly high: boolean }
   | { readonly kind: 'counter'; readonly offset: bigint; readonly high: boolean };
 
+/** Adds nodes; where a number among the arguments becomes an f64 it is the double that JavaScript has, not its f32. */
+class TraceBuilder extends GraphBuilder {
+  readonly #double: (number: Node) => Node | undefined;
+
+  constructor(double: (number: Node) => Node | undefined) {
+    super();
+    this.#double = double;
+  }
+
+  override add<K extends Op>(op: K, inputs: readonly Node[], attrs: Attrs<K>): NodeOf<K> {
+    const isDouble = op === 'cast' && (attrs as Attrs<'cast'>).dtype === 'f64';
+    const double = isDouble ? this.#double(inputs[0]!) : undefined;
+    return (double as NodeOf<Op> as NodeOf<K> | undefined) ?? super.add(op, inputs, attrs);
+  }
+}
+
 export class Trace {
-  readonly builder: GraphBuilder = new GraphBuilder();
+  readonly builder: GraphBuilder;
   readonly slots: Slot[] = [];
   readonly scalars: { readonly origin: ScalarOrigin; readonly parameter: Node }[] = [];
   readonly #ofOutside = new Map<Handle, Slot>();
@@ -52,8 +71,15 @@ export class Trace {
   readonly readings: Readings = new Readings();
   /** The function takes gradients itself. */
   differentiates = false;
+  /** Of the stand-ins of numbers, by node. */
+  readonly #numbers = new Map<Node, number>();
   #seed: readonly [Node, Node] | undefined = undefined;
   #counts = 0n;
+
+  /** With `exact` numbers among the arguments keep all their bits, for which a program takes more scalars. */
+  constructor(exact = false) {
+    this.builder = exact ? new TraceBuilder((number) => this.#double(number)) : new GraphBuilder();
+  }
 
   /** Groups of random words that one call draws. */
   get counts(): bigint {
@@ -81,9 +107,26 @@ export class Trace {
 
   /** The stand-in of a number among the arguments: a rank-0 f32 supplied at each call. */
   number(leaf: number): Handle {
-    const handle = new Handle(this.#scalar({ kind: 'number', leaf }, 'f32'), this);
+    const handle = new Handle(this.#scalar({ kind: 'number', leaf, part: 'value' }, 'f32'), this);
     handle.weak = true;
+    this.#numbers.set(handle.node, leaf);
     return handle;
+  }
+
+  /** The double that a number among the arguments is, of its two words: scalars of programs have 32 bits. */
+  #double(number: Node): Node | undefined {
+    const leaf = this.#numbers.get(number);
+    if (leaf === undefined) return undefined;
+    const b = this.builder;
+    const word = (part: 'low' | 'high'): Node => {
+      const origin = { kind: 'number', leaf, part } as const;
+      const known = this.scalars.find((scalar) => {
+        return scalar.origin.kind === 'number' && scalar.origin.leaf === leaf && scalar.origin.part === part;
+      });
+      return cast(b, known?.parameter ?? this.#scalar(origin, 'u32'), 'u64');
+    };
+    const bits = binary(b, 'or', binary(b, 'shl', word('high'), constant(b, 32n, 'u64')), word('low'));
+    return b.add('bitcast', [bits], { dtype: 'f64' }) as Node;
   }
 
   /** The words for a random draw: counted from where the generator stands at each call. */

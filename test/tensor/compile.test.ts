@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { compile } from '../../src/tensor/compile-fn.ts';
 import { compileCount } from '../../src/tensor/executable.ts';
+import { setDevice } from '../../src/tensor/device.ts';
 import { drawCounter, manualSeed, saveRngState } from '../../src/tensor/generator.ts';
-import { record } from '../../src/tensor/record.ts';
 import { grad, traceFunction, valueAndGrad } from '../../src/tensor/transform.ts';
+import * as ops from '../../src/index.ts';
+import { fromHost, record } from '../../src/tensor/record.ts';
 import type { Node } from '../../src/ir/graph.ts';
 import type { Tensor, TensorLike } from '../../src/tensor/tensor.ts';
 import { add, exp, fill, mul, spyDevice, sub, sum, vec } from './support.ts';
@@ -156,6 +158,21 @@ describe('numbers', () => {
     for (const lr of [0.5, 0.25, -1]) expect(await f(vec(4), lr).array()).toEqual([4 * lr]);
     expect(compileCount() - before).toBe(1);
     expect(spy.count.load).toBe(1);
+  });
+});
+
+describe('numbers beside doubles', () => {
+  test.each(['interpreter', 'wasm'])('keep all their bits on %s', async (name) => {
+    setDevice(name);
+    const x = fromHost(Float64Array.of(1, 3), [2], 'f64');
+    const f = compile((t: Tensor, n: Tensor) => ops.div(ops.mul(t, n), 1));
+    for (const n of [0.1, 16777217, -1 / 3, 1e300, 5e-324, -0, Infinity, NaN, Number.MAX_SAFE_INTEGER]) {
+      expect(await f(x, n).array(), String(n)).toEqual([n, 3 * n]);
+    }
+    // Gradients of a call see the same number.
+    const p = fromHost(Float64Array.of(2), [1], 'f64').requiresGrad_();
+    ops.sum(f(p, 0.1)).backward();
+    expect(await p.grad!.array()).toEqual([0.1]);
   });
 });
 
