@@ -132,7 +132,11 @@ function described(value: object): string {
 
 /** The first stack frame outside Sinter, as `\n  at file:line:column`; empty when none can be told apart. */
 function userLocation(): string {
+  // Ten frames, as engines keep by themselves, end inside of nested layers.
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 200;
   const stack = new Error('where').stack?.split('\n') ?? [];
+  Error.stackTraceLimit = limit;
   const here = new URL('.', import.meta.url).href;
   for (const frame of stack.slice(1)) {
     const place = /\(?((?:file:\/\/|\/|https?:|[A-Za-z]:\\)[^()]*:\d+:\d+)\)?$/.exec(frame)?.[1];

@@ -24,6 +24,9 @@ const passage = /^tensor\/(?:ops\/operand|methods|[a-z-]+)\./;
 /** Functions of `tensor/` itself that users know by another name. */
 const known: Readonly<Record<string, string>> = { transform: 'grad', backward: 'backward' };
 
+/** Calls the methods of layers by their names. */
+const watch = 'tensor/watch.';
+
 interface Frame {
   readonly name: string;
   /** Path below the package's folder; undefined for the user's code. */
@@ -40,6 +43,13 @@ export function callOf(stack: string): Call {
     if (frame === undefined) continue;
     const { name, own, at } = frame;
     if (own === undefined) return { op, module, at };
+    const watched = name.startsWith('Proxy.');
+    if (watched && callers.test(own)) continue;
+    if (own.startsWith(watch)) {
+      // The frame around a method of a layer, which has the name of its class: that of the innermost counts.
+      if (watched && module?.includes('.') !== true) module = name.replace(/^Proxy\./, '');
+      continue;
+    }
     const file = own.slice(own.lastIndexOf('/') + 1).replace(/\.\w+$/, '');
     if (callers.test(own)) {
       // The method of the innermost module; of an optimizer's formulas, the file has its name.

@@ -1,8 +1,10 @@
 // What the parameters of a function are called, from its source text, for people to read.
 
+import { methodOf } from './watch.ts';
+
 /** The parameters of a function by name; undefined for those that have none of their own. */
 export function parameterNames(fn: (...args: never[]) => unknown): readonly (string | undefined)[] {
-  const text = fn.toString();
+  const text = methodOf(fn).toString();
   const list = /^(?:async\s+)?(?:function\b[^(]*|[A-Za-z_$][\w$]*\s*)?\(([^]*)$/.exec(text)?.[1];
   if (list === undefined) {
     const alone = /^(?:async\s+)?([A-Za-z_$][\w$]*)\s*=>/.exec(text)?.[1];

@@ -17,6 +17,9 @@ const targets = new WeakMap<object, object>();
 const handler: ProxyHandler<object> = {
   get(target, key, receiver): unknown {
     const value: unknown = Reflect.get(target, key, receiver);
+    if (typeof value === 'function' && key !== 'constructor' && !Object.hasOwn(target, key)) {
+      return named(target, key, value as Method);
+    }
     const trace = currentTrace();
     if (trace !== undefined) noteRead(trace, target, key, value);
     return value;
@@ -27,6 +30,35 @@ const handler: ProxyHandler<object> = {
     return keys;
   },
 };
+
+type Method = (...args: unknown[]) => unknown;
+
+const methods = new WeakMap<object, Map<PropertyKey, { readonly method: Method; readonly face: Method }>>();
+const originals = new WeakMap<object, Method>();
+
+/**
+ * The method in a frame of its class's name: engines say `Proxy.forward` of what is called on a Proxy, and call stacks are read for
+ * what a layer is (ir/call-site.ts).
+ */
+function named(target: object, key: PropertyKey, method: Method): Method {
+  const prototype = Object.getPrototypeOf(target) as object;
+  let known = methods.get(prototype);
+  if (known === undefined) methods.set(prototype, (known = new Map()));
+  const found = known.get(key);
+  if (found?.method === method) return found.face;
+  const face = function (this: unknown, ...args: unknown[]): unknown {
+    return Reflect.apply(method, this, args);
+  };
+  Object.defineProperty(face, 'name', { value: `${prototype.constructor.name}.${String(key)}` });
+  known.set(key, { method, face });
+  originals.set(face, method);
+  return face;
+}
+
+/** The function that a watched object's method is. */
+export function methodOf<F extends (...args: never[]) => unknown>(fn: F): F {
+  return (originals.get(fn) as unknown as F | undefined) ?? fn;
+}
 
 /** The object, with its properties watched. */
 export function watched<T extends object>(target: T): T {

@@ -17,7 +17,11 @@ export function noveltyOf(structure: Structure, others: readonly Structure[]): s
 
 /** Operations of a structure. */
 export function operationsOf({ parts }: Structure): number {
-  return parts.filter(({ kind }) => kind === 'op').length;
+  return parts.filter(isOperation).length;
+}
+
+function isOperation({ kind }: Structure['parts'][number]): boolean {
+  return kind === 'op' || kind === 'moved';
 }
 
 function isAlike(a: Structure, b: Structure): boolean {
@@ -25,7 +29,7 @@ function isAlike(a: Structure, b: Structure): boolean {
     a.parts.length === b.parts.length &&
     a.parts.every((part, i) => {
       const other = b.parts[i]!;
-      return part.kind === other.kind && (part.kind !== 'op' || part.node.op === other.node.op);
+      return part.kind === other.kind && (!isOperation(part) || part.node.op === other.node.op);
     })
   );
 }
@@ -57,9 +61,9 @@ function textOf(value: unknown): string {
 function endOf({ parts, outputs }: Structure): string {
   let last = parts[outputs.at(-1) ?? parts.length - 1];
   // What views show was computed below them.
-  while (last?.kind === 'op' && isView(last.node.op) && last.inputs.length === 1) {
+  while (last !== undefined && isOperation(last) && isView(last.node.op) && last.inputs.length === 1) {
     const below: typeof last = parts[last.inputs[0]!]!;
-    if (below.kind !== 'op') break;
+    if (!isOperation(below)) break;
     last = below;
   }
   return last === undefined

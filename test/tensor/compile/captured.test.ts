@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi, type
 import * as sn from '../../../src/index.ts';
 import { Dropout, evalMode, Linear, Module, Sequential, train, BatchNorm } from '../../../src/nn/index.ts';
 import { compileCount } from '../../../src/tensor/executable.ts';
+import { parameterNames } from '../../../src/tensor/parameter-names.ts';
 import { spyDevice } from '../support.ts';
 
 const { tensor } = sn;
@@ -133,6 +134,14 @@ describe('a captured layer', () => {
     expect(await f(tensor([1])).array()).toEqual([2]);
     expect(() => f(tensor([1]))).toThrow('exists only inside the compiled function that made it');
     expect(() => net.gain.add(1)).toThrow('exists only inside the compiled function that made it');
+  });
+
+  test('deep inside of others leaves errors at the line of the user, and methods their parameters', () => {
+    let net: Module & { forward(x: sn.Tensor): sn.Tensor } = new Linear(2, 2);
+    for (let i = 0; i < 20; i++) net = new Sequential(net);
+    expect(() => net.forward(sn.ones([3, 3]))).toThrow(/captured\.test\.ts:\d+/);
+    expect(net.forward).toBe(net.forward);
+    expect(parameterNames(new Linear(2, 2).forward)).toEqual(['x']);
   });
 
   test('with a counter is traced at each call, and compiled once', async () => {
