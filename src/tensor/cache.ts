@@ -5,7 +5,7 @@
 import type { DType } from '../ir/dtype.ts';
 import { showType } from '../ir/infer.ts';
 import { Executable } from './executable.ts';
-import { counted } from './report/compiles.ts';
+import { aboutLater, counted } from './report/compiles.ts';
 import { noveltyOf, operationsOf } from './report/structure.ts';
 import { forget, graphOf, sameSkeleton, scalarType, type Skeleton } from './skeleton.ts';
 
@@ -34,10 +34,9 @@ export class Entry {
   /** Why it is compiled next. */
   #why: () => string;
 
-  /** `why` says what sets it apart from structures that were compiled before. */
-  constructor(skeleton: Skeleton<unknown>, why: (own: Skeleton<never>) => string) {
+  constructor(skeleton: Skeleton<unknown>) {
     this.skeleton = forget(skeleton);
-    this.#why = () => why(this.skeleton);
+    this.#why = novelty(this.skeleton);
     const known = new Map<string, number>();
     this.#groups = [];
     this.#groupOf = skeleton.literals.map((value, i) => {
@@ -115,11 +114,8 @@ export class Entry {
     const leafCount = graph.parameters.length - slots.size;
     const scalars = new Set(Array.from({ length: slots.size }, (_, i) => leafCount + i));
     const what = counted(operationsOf(this.skeleton), 'recorded operation');
-    const why = this.#why;
-    return {
-      executable: new Executable(graph, { scalars }, undefined, () => ({ what, why: why() })),
-      outputs,
-    };
+    const executable = new Executable(graph, { scalars }, undefined, aboutLater(what, this.#why));
+    return { executable, outputs };
   }
 }
 
@@ -135,7 +131,7 @@ export function entryFor(skeleton: Skeleton<unknown>): Entry {
   const bucket = entries.get(skeleton.hash) ?? [];
   let entry = bucket.find((known) => sameSkeleton(known.skeleton, skeleton));
   if (entry === undefined) {
-    entry = new Entry(skeleton, (own) => noveltyOf(own, knownStructures()));
+    entry = new Entry(skeleton);
     bucket.push(entry);
     entryCount += 1;
   }
@@ -148,6 +144,11 @@ export function entryFor(skeleton: Skeleton<unknown>): Entry {
     for (const gone of old) gone.destroy();
   }
   return entry;
+}
+
+/** What sets a structure apart from those that were compiled before. It holds nothing but the structure: entries live long. */
+function novelty(structure: Skeleton<never>): () => string {
+  return () => noveltyOf(structure, knownStructures());
 }
 
 function knownStructures(): Skeleton<never>[] {

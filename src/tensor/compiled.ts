@@ -14,7 +14,7 @@ import { freshParameter } from './leaf.ts';
 import { neededByPending, reclaimSoon } from './memory.ts';
 import { keeping, pastOf, reachOf, type Reach } from './past.ts';
 import { flushAll, realise } from './realise.ts';
-import type { About } from './report/compiles.ts';
+import { alsoAbout, type About } from './report/compiles.ts';
 import { gradEnabled, here, leafHandle, nodeFor, settle } from './recording.ts';
 import { sameSkeleton } from './skeleton.ts';
 import { requireGrad } from './slots.ts';
@@ -172,14 +172,8 @@ export class Compiled {
     if (this.#keeping === undefined) {
       const { graph, kept } = keeping(traced.recorded, reach);
       const options = optionsOf(traced, graph.outputs, this.#donated);
-      const about = this.#about;
-      const keepingToo: About | undefined =
-        about &&
-        ((): ReturnType<About> => {
-          const { what, why } = about();
-          return { what, why: `${why}; it keeps what gradients read` };
-        });
-      this.#keeping = { executable: new Executable(graph, options, this.#find, keepingToo), kept };
+      const reason = this.#about && alsoAbout(this.#about, 'it keeps what gradients read');
+      this.#keeping = { executable: new Executable(graph, options, this.#find, reason), kept };
     }
     return { ...this.#keeping, carries };
   }

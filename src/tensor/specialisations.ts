@@ -7,7 +7,7 @@ import type { Executable, FindSchedules } from './executable.ts';
 import type { Handle } from './handle.ts';
 import { parameterNames } from './parameter-names.ts';
 import { gradEnabled } from './recording.ts';
-import { areCompilesWatched } from './report/compiles.ts';
+import { about, areCompilesWatched } from './report/compiles.ts';
 import { differenceOf } from './report/reason.ts';
 import { traceFlat } from './trace-function.ts';
 import type { Flat } from './tree.ts';
@@ -75,7 +75,7 @@ export class Specialisations {
     const traced = traceFlat(this.#fn, flat, 'compile', true);
     const others = this.#known.map((other) => other.compiled);
     const what = this.#fn.name === '' ? 'a function' : this.#fn.name;
-    const compiled = new Compiled(traced, donated, this.#find, others, () => ({ what, why }));
+    const compiled = new Compiled(traced, donated, this.#find, others, about(what, why));
     if (isTold) this.#advise(why);
     this.#tellOfNumbers(flat, compiled);
     this.#known.unshift({ face, gradEnabled: gradEnabled(), compiled });

@@ -40,6 +40,21 @@ function trainer(): { step: () => Tensor; w: Tensor } {
 }
 
 describe('memory stays flat without dispose', () => {
+  test('though programs are kept: they hold nothing that they were made for', async () => {
+    clearCache();
+    const spy = spyDevice();
+    const device = await spy.device;
+    const twice = compile((x: Tensor) => mul(x, 2));
+    for (let n = 1; n <= 30; n++) {
+      const x = mul(vec(...Array.from({ length: n }, () => 1)), 3);
+      await x.data();
+      await twice(x).data();
+    }
+    await settle();
+    expect(spy.count.load).toBe(60);
+    expect(device.memory().buffers).toBeLessThan(10);
+  });
+
   test('over 10,000 eager training steps', async () => {
     clearCache();
     const spy = spyDevice();

@@ -18,6 +18,24 @@ export interface CompileEvent {
 /** What a program is of, and why it is compiled: asked for only where somebody wants to know. */
 export type About = () => { readonly what: string; readonly why: string };
 
+/** Of a program whose reason is known. A function of its own: programs live long, and must not hold what stands around their making. */
+export function about(what: string, why: string): About {
+  return () => ({ what, why });
+}
+
+/** Of one more program for what another is of. */
+export function alsoAbout(other: About, remark: string): About {
+  return () => {
+    const { what, why } = other();
+    return { what, why: `${why}; ${remark}` };
+  };
+}
+
+/** Of a program whose reason is put into words when it is asked for. */
+export function aboutLater(what: string, why: () => string): About {
+  return () => ({ what, why: why() });
+}
+
 type Listener = (event: CompileEvent) => void;
 const listeners = new Set<Listener>();
 
