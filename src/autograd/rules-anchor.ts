@@ -20,7 +20,7 @@ import {
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Attrs, ScatterMode } from '../ir/ops.ts';
 import { sameShape, sizeOf } from '../ir/shape.ts';
-import { keepWhere, times, type Rule } from './cotangent.ts';
+import { dropWhere, times, type Rule } from './cotangent.ts';
 import { shift } from './rules-view.ts';
 
 const scan = (b: GraphBuilder, x: Node, attrs: Attrs<'scan'>): Node => b.add('scan', [x], attrs) as Node;
@@ -46,13 +46,15 @@ function reduceRule(b: GraphBuilder, node: NodeOf<'reduce'>, g: Node): Node | un
     // d Πx = Σᵢ (Π_{j≠i} xⱼ)·dxᵢ
     case 'prod':
       return times(b, expandAxes(b, g, shape, axes), productOfOthers(b, x, axes));
-    // Every element equal to the extremum gets an equal share; where the extremum is NaN nothing flows.
+    // Every element equal to the extremum gets an equal share; where the extremum is NaN, all of them get NaN (as PyTorch).
     case 'min':
     case 'max': {
-      const holds = binary(b, 'eq', x, expandAxes(b, node as Node, shape, axes));
-      // At least 1, for the derivative of this one: masks do not reach across the sum that it takes over the axes.
-      const holders = binary(b, 'max', reduce(b, 'sum', cast(b, holds, x.dtype), axes), 1);
-      return keepWhere(b, holds, expandAxes(b, div(b, g, holders), shape, axes));
+      const extreme = expandAxes(b, node as Node, shape, axes);
+      const loses = monoid === 'max' ? binary(b, 'lt', x, extreme) : binary(b, 'lt', extreme, x);
+      // At least 1, for the derivative of this one over nothing: masks do not reach across the sum that it takes over the axes.
+      const holders = binary(b, 'max', reduce(b, 'sum', cast(b, unary(b, 'not', loses), x.dtype), axes), 1);
+      const share = where(b, unary(b, 'isNan', node as Node), fullLike(b, g, NaN), div(b, g, holders));
+      return dropWhere(b, loses, expandAxes(b, share, shape, axes));
     }
     case 'and':
     case 'or':
@@ -190,17 +192,21 @@ function scatterRule(
         undefined,
         when(2, () => scatterFactorRule(b, node, g)),
       ];
-    // As for reductions: the operand's element and all updates of a place share evenly among those that hold its value.
+    // As for reductions: the operand's element and all updates of a place share evenly among those that hold its value, and
+    // where that is NaN all of them get NaN.
     case 'min':
     case 'max': {
-      const kept = binary(b, 'eq', x, node as Node);
-      const hits = binary(b, 'eq', updates, atUpdates(node as Node));
-      const holders = scatter(b, cast(b, kept, x.dtype), indices, cast(b, hits, x.dtype), axis, 'add');
-      const part = div(b, g, holders);
+      const less = (p: Node, q: Node): Node =>
+        binary(b, 'lt', mode === 'max' ? p : q, mode === 'max' ? q : p);
+      const left = less(x, node as Node);
+      const misses = less(updates, atUpdates(node as Node));
+      const counted = (not: Node): Node => cast(b, unary(b, 'not', not), x.dtype);
+      const holders = scatter(b, counted(left), indices, counted(misses), axis, 'add');
+      const part = where(b, unary(b, 'isNan', node as Node), fullLike(b, g, NaN), div(b, g, holders));
       return [
-        when(0, () => keepWhere(b, kept, part)),
+        when(0, () => dropWhere(b, left, part)),
         undefined,
-        when(2, () => keepWhere(b, hits, atUpdates(part))),
+        when(2, () => dropWhere(b, misses, atUpdates(part))),
       ];
     }
   }

@@ -2,7 +2,7 @@
 // operands and `out` the result, which is reused wherever that is cheaper than computing the derivative anew.
 
 import { add, binary, div, fullLike, mul, neg, sub, unary, where } from '../ir/build.ts';
-import { isFloat } from '../ir/dtype.ts';
+import { isFloat, largestOf } from '../ir/dtype.ts';
 import type { GraphBuilder, Node, NodeOf } from '../ir/graph.ts';
 import type { BinaryOp, Op, TernaryOp, UnaryOp } from '../ir/ops.ts';
 import { convert, dropWhere, keepWhere, negate, over, times, uniform, type Rule } from './cotangent.ts';
@@ -29,8 +29,8 @@ const unaryRules: { readonly [K in Exclude<UnaryOp, FlatUnary | 'cast'>]: Pullba
   expm1: (b, g, _x, out) => times(b, g, add(b, out, 1)),
   // d ln x = dx/x
   log: (b, g, x) => over(b, g, x),
-  // d log₂ x = dx/(x·ln 2)
-  log2: (b, g, x) => over(b, g, mul(b, x, Math.LN2)),
+  // d log₂ x = dx/x/ln 2: x·ln 2 may leave the normal numbers
+  log2: (b, g, x) => times(b, over(b, g, x), 1 / Math.LN2),
   // d ln(1 + x) = dx/(1 + x)
   log1p: (b, g, x) => over(b, g, add(b, x, 1)),
   // d sin x = cos x·dx
@@ -69,8 +69,8 @@ const binaryRules: { readonly [K in Exclude<BinaryOp, FlatBinary>]: readonly [Pu
   sub: [(_b, g) => g, (b, g) => negate(b, g)],
   // d(x·y) = y·dx + x·dy
   mul: [(b, g, _x, y) => times(b, g, y), (b, g, x) => times(b, g, x)],
-  // d(x/y) = dx/y − (x/y)/y·dy
-  div: [(b, g, _x, y) => over(b, g, y), (b, g, _x, y, out) => negate(b, times(b, over(b, g, y), out))],
+  // d(x/y) = dx/y − (x/y)/y·dy, in this order: 1/y may be ∞ or 0 where the quotient is 0 or ∞
+  div: [(b, g, _x, y) => over(b, g, y), (b, g, _x, y, out) => negate(b, times(b, g, div(b, out, y)))],
   // x mod y = x − y·trunc(x/y), and trunc is flat: d = dx − trunc(x/y)·dy
   mod: [(_b, g) => g, (b, g, x, y) => times(b, g, neg(b, unary(b, 'trunc', div(b, x, y))))],
   pow: [powBase, powExponent],
@@ -103,10 +103,10 @@ function powBase(b: GraphBuilder, g: Node, x: Node, e: Node): Node | undefined {
     const power = known === 2 ? x : binary(b, 'pow', x, known - 1);
     return times(b, g, mul(b, power, known));
   }
-  // 0·x⁻¹ is 0 by itself unless x is 0 or NaN: there, and only there, another base stands in.
+  // 0·x⁻¹ is 0 by itself unless x⁻¹ overflows or x is NaN: there, and only there, another base stands in.
   const flat = binary(b, 'eq', e, 0);
-  const awkward = binary(b, 'or', binary(b, 'eq', x, 0), unary(b, 'isNan', x));
-  const safe = where(b, binary(b, 'and', flat, awkward), fullLike(b, x, 1), x);
+  const invertible = binary(b, 'lt', fullLike(b, x, 1 / largestOf(x.dtype)), unary(b, 'abs', x));
+  const safe = where(b, binary(b, 'and', flat, unary(b, 'not', invertible)), fullLike(b, x, 1), x);
   return times(b, g, mul(b, binary(b, 'pow', safe, sub(b, e, 1)), e));
 }
 

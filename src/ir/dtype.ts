@@ -109,3 +109,15 @@ export function integerRange(dtype: DType): readonly [bigint, bigint] {
   if (info[dtype].kind === 'uint') return [0n, (1n << bits) - 1n];
   return [0n, 1n];
 }
+
+const largestFloat: Readonly<Partial<Record<DType, number>>> = {
+  f16: 65504,
+  bf16: 3.3895313892515355e38,
+  f32: 3.4028234663852886e38,
+  f64: Number.MAX_VALUE,
+};
+
+/** The largest finite value of a dtype (the nearest double, for 64-bit integers). */
+export function largestOf(dtype: DType): number {
+  return largestFloat[dtype] ?? (dtype === 'bool' ? 1 : Number(integerRange(dtype)[1]));
+}

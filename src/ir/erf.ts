@@ -17,13 +17,16 @@ export const erfcMiddle: Readonly<Record<'top' | 'bottom', readonly number[]>> =
     4362.619090143247, 3439.3676741437216, 1230.3393548037495,
   ],
 };
-const outerTop = [
-  0.016315387137302097, 0.30532663496123236, 0.36034489994980445, 0.12578172611122926, 0.016083785148742275,
-  0.0006587491615298378,
-];
-const outerBottom = [
-  1, 2.568520192289822, 1.8729528499234673, 0.5279051029514285, 0.06051834131244132, 0.0023352049762686918,
-];
+/** From 4 on erfc(x)·e^{x²} = (1/√π − z·top(z)/bottom(z))/x for z = 1/x². */
+export const erfcOuter: Readonly<Record<'top' | 'bottom', readonly number[]>> = {
+  top: [
+    0.016315387137302097, 0.30532663496123236, 0.36034489994980445, 0.12578172611122926, 0.016083785148742275,
+    0.0006587491615298378,
+  ],
+  bottom: [
+    1, 2.568520192289822, 1.8729528499234673, 0.5279051029514285, 0.06051834131244132, 0.0023352049762686918,
+  ],
+};
 
 function horner(coefficients: readonly number[], x: number): number {
   let sum = 0;
@@ -48,6 +51,6 @@ function middle(x: number): number {
 
 function outer(x: number): number {
   const inverse = 1 / (x * x);
-  const tail = (inverse * horner(outerTop, inverse)) / horner(outerBottom, inverse);
+  const tail = (inverse * horner(erfcOuter.top, inverse)) / horner(erfcOuter.bottom, inverse);
   return (Math.exp(-x * x) * (1 / Math.sqrt(Math.PI) - tail)) / x;
 }

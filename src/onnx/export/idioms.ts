@@ -1,14 +1,13 @@
 // Operations that the format has one node for where the graph has many: activations, softmax, normalisations. Each row guesses from a
 // node which call of which operation it may be the result of; pattern.ts tells whether it is.
 
-import { isFloat } from '../../ir/dtype.ts';
+import { isFloat, largestOf } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
 import { constantOf } from '../../ir/passes/pattern.ts';
 import { sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import { attentionWeights } from '../../tensor/ops/attention-weights.ts';
-import { largest } from '../../tensor/ops/formula.ts';
 import { apply } from '../../tensor/ops/operand.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { AttributeValues, Emitter, Val } from './emitter.ts';
@@ -113,7 +112,7 @@ const maskedSoftmax: Guess = (node) => {
     ],
     call: (scores, seen) => apply([scores, seen], (b, x, mask) => attentionWeights(b, x, mask, false)),
     spell: (e, scores, seen) => {
-      const visible = e.expand(e.where(seen, scores, e.scalar(-largest[dtype]!, dtype)), shape);
+      const visible = e.expand(e.where(seen, scores, e.scalar(-largestOf(dtype), dtype)), shape);
       const weights = e.move('Softmax', [visible], shape, { axis: shape.length - 1 });
       return e.where(seen, weights, e.scalar(0, dtype));
     },

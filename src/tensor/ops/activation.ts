@@ -1,6 +1,8 @@
 // Activation functions, as PyTorch defines them in value and in derivative: at a kink the derivative is that of one named
 // side, which is why they are written with `where` and not with min and max (those share ties).
 
+import { keepWhere, times } from '../../autograd/cotangent.ts';
+import type { CustomRule } from '../../autograd/custom.ts';
 import { TensorError } from '../../errors.ts';
 import { add, binary, div, fullLike, mul, neg, sub, unary, where } from '../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
@@ -28,11 +30,19 @@ export function relu(x: Tensor): Tensor {
   });
 }
 
-/** The open interval's inside keeps x, the outside is its nearer end; the derivative at both ends is 0. */
+/** The open interval's inside keeps x, the outside is its nearer end; the derivative at both ends, and of NaN, is 0. */
 function hardClamp(b: GraphBuilder, x: Node, low: number, high: number): Node {
-  const capped = where(b, binary(b, 'le', fullLike(b, x, high), x), fullLike(b, x, high), x);
-  return where(b, binary(b, 'le', x, low), fullLike(b, x, low), capped);
+  const [least, most] = [fullLike(b, x, low), fullLike(b, x, high)];
+  const capped = where(b, binary(b, 'le', most, x), most, x);
+  const value = where(b, binary(b, 'le', x, least), least, capped);
+  return formula.withRule(b, value, [x, least, most], hardClampRule);
 }
+
+const hardClampRule: CustomRule = (b, [x, least, most], _value, g) => [
+  keepWhere(b, binary(b, 'and', binary(b, 'lt', least!, x!), binary(b, 'lt', x!, most!)), g),
+  undefined,
+  undefined,
+];
 
 /** x limited to [0, 6]. */
 export const relu6: Unary = floatFormula('relu6', (b, x) => hardClamp(b, x, 0, 6));
@@ -130,12 +140,27 @@ export function gelu(x: Tensor, options: GeluOptions = {}): Tensor {
 }
 
 /** x·σ(x). */
-export const silu: Unary = floatFormula('silu', (b, x) => mul(b, x, formula.sigmoid(b, x)));
+export const silu: Unary = floatFormula('silu', (b, x) =>
+  formula.withRule(b, mul(b, x, formula.sigmoid(b, x)), [x], siluRule),
+);
+
+/** d(x·σ) = σ·(1 + x·(1 − σ))·dx, where σ is 0 before g·x overflows. */
+const siluRule: CustomRule = (b, [x], _value, g) => {
+  const gate = formula.sigmoid(b, x!);
+  return [times(b, g, mul(b, gate, add(b, mul(b, x!, sub(b, 1, gate)), 1)))];
+};
 
 /** x·tanh(softplus(x)). */
 export const mish: Unary = floatFormula('mish', (b, x) =>
-  mul(b, x, unary(b, 'tanh', formula.softplus(b, x))),
+  formula.withRule(b, mul(b, x, unary(b, 'tanh', formula.softplus(b, x))), [x], mishRule),
 );
+
+/** d(x·t) = (t + x·(1 − t²)·σ(x))·dx for t = tanh(softplus(x)) */
+const mishRule: CustomRule = (b, [x], _value, g) => {
+  const gate = unary(b, 'tanh', formula.softplus(b, x!));
+  const slope = mul(b, sub(b, 1, formula.square(b, gate)), formula.sigmoid(b, x!));
+  return [times(b, g, add(b, mul(b, x!, slope), gate))];
+};
 
 export interface SoftplusOptions {
   /** Sharpness, 1 by default. */
@@ -152,7 +177,13 @@ export function softplus(x: Tensor, options: SoftplusOptions = {}): Tensor {
   takesSoftplus('softplus', x, options);
   const { beta = 1 } = options;
   if (beta === 1) return floatFormula('softplus', formula.softplus)(x);
-  return floatFormula('softplus', (b, wide) => div(b, formula.softplus(b, mul(b, wide, beta)), beta))(x);
+  return floatFormula('softplus', (b, wide) => {
+    // max(x, 0) for itself, since beta·x may overflow where x does not.
+    const scaled = mul(b, wide, beta);
+    const tail = unary(b, 'log1p', unary(b, 'exp', formula.negativeAbs(b, scaled)));
+    const positive = where(b, binary(b, 'lt', scaled, 0), fullLike(b, wide, 0), wide);
+    return add(b, positive, div(b, tail, beta));
+  })(x);
 }
 
 /** x / (1 + |x|). */

@@ -12,6 +12,7 @@ import {
   unary,
   where,
 } from '../../ir/build.ts';
+import { largestOf } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import * as formula from './formula.ts';
 
@@ -33,7 +34,7 @@ export function attentionWeights(
     mask === undefined || mask.dtype === 'bool'
       ? scores
       : add(b, scores, broadcast(b, cast(b, mask, scores.dtype), shape));
-  const least = fullLike(b, scores, -formula.largest[scores.dtype]!);
+  const least = fullLike(b, scores, -largestOf(scores.dtype));
   const shift = formula.shiftOf(b, where(b, seen, biased, least), [last]);
   const terms = unary(b, 'exp', sub(b, biased, broadcast(b, shift, shape)));
   const seenTerms = where(b, seen, terms, fullLike(b, terms, 0));

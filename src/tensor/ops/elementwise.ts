@@ -12,19 +12,24 @@ import {
   unary,
   where,
 } from '../../ir/build.ts';
+import { keepWhere, times as pulled } from '../../autograd/cotangent.ts';
+import type { CustomRule } from '../../autograd/custom.ts';
 import { TensorError } from '../../errors.ts';
-import { dtypeBytes, dtypeKind, isFloat } from '../../ir/dtype.ts';
+import { dtypeBytes, dtypeKind, isFloat, largestOf } from '../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import type { BinaryOp, UnaryOp } from '../../ir/ops.ts';
 import * as arg from '../../ir/arguments.ts';
 import { anOperand, aTensor, expectOperand, expectTensor } from '../expect.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
+import { erfc as erfcOf } from '../formula/erfc.ts';
 import * as formula from './formula.ts';
 import {
   apply,
   applyFloat,
   combine,
+  fit,
   floatFormula,
+  operandType,
   show,
   takesOne,
   type Binary,
@@ -108,8 +113,8 @@ export const cosh: Unary = primitive('cosh');
 export const tanh: Unary = primitive('tanh');
 /** The error function. */
 export const erf: Unary = primitive('erf');
-/** 1 − erf(x), to the absolute accuracy of erf: in f32 the tail above 4 is 0. */
-export const erfc: Unary = floatFormula('erfc', (b, x) => less(b, 1, unary(b, 'erf', x)));
+/** 1 − erf(x), with all its digits where that is small: erfc(9) is 4.1e-37. */
+export const erfc: Unary = floatFormula('erfc', erfcOf);
 /** √x; NaN below 0. */
 export const sqrt: Unary = primitive('sqrt');
 /** 1 / √x. */
@@ -142,8 +147,16 @@ export const acosh: Unary = floatFormula('acosh', (b, x) => {
   const near = less(b, binary(b, 'min', x, HUGE), 1);
   const root = times(b, unary(b, 'sqrt', near), unary(b, 'sqrt', plus(b, near, 2)));
   const large = plus(b, unary(b, 'log', binary(b, 'max', x, HUGE)), Math.LN2);
-  return where(b, binary(b, 'lt', x, HUGE), unary(b, 'log1p', plus(b, near, root)), large);
+  const value = where(b, binary(b, 'lt', x, HUGE), unary(b, 'log1p', plus(b, near, root)), large);
+  return formula.withRule(b, value, [x], acoshRule);
 });
+
+/** d acosh x = dx/√(x² − 1), also where the value is NaN; the product of x − 1 and x + 1 keeps the digits near 1. */
+const acoshRule: CustomRule = (b, [x], _value, g) => {
+  const above = times(b, less(b, x!, 1), plus(b, x!, 1));
+  const radicand = where(b, binary(b, 'lt', x!, 0), less(b, formula.square(b, x!), 1), above);
+  return [pulled(b, g, unary(b, 'rsqrt', radicand))];
+};
 
 /** Inverse hyperbolic tangent: (log1p(x) − log1p(−x)) / 2. */
 export const atanh: Unary = floatFormula('atanh', (b, x) =>
@@ -211,26 +224,45 @@ const takesDiv = arg.takes<typeof div>(
 /** x / y; integers divide as f32 unless `rounding` is given. */
 export function div(x: TensorLike, y: TensorLike, options: DivOptions = {}): Tensor {
   takesDiv('div', x, y, options);
-  if (options.rounding === 'floor') return floorDivide(x, y);
   if (options.rounding === undefined) return combine('div', [x, y], 'float', (b, p, q) => over(b, p, q));
-  return combine('div', [x, y], 'number', (b, p, q) =>
+  if (options.rounding === 'floor') return floorDivide(x, y);
+  return quotient('div', x, y, (b, p, q) =>
     isFloat(p.dtype) ? unary(b, 'trunc', over(b, p, q)) : over(b, p, q),
   );
 }
 
-/** ⌊x / y⌋: −7 by 2 is −4. */
+/** ⌊x / y⌋: −7 by 2 is −4. Integers by a 0 in a tensor stay what they are. */
 export function floorDivide(x: TensorLike, y: TensorLike): Tensor {
-  return combine('floorDivide', [x, y], 'number', (b, p, q) => formula.floorDivide(b, p, q));
+  return quotient('floorDivide', x, y, formula.floorDivide);
 }
 
 /** x − y·⌊x / y⌋: the result has the divisor's sign, −7 by 2 leaves 1. */
 export function remainder(x: TensorLike, y: TensorLike): Tensor {
-  return combine('remainder', [x, y], 'number', (b, p, q) => formula.remainder(b, p, q));
+  return quotient('remainder', x, y, formula.remainder);
 }
 
 /** x − y·trunc(x / y): the result has the dividend's sign, −7 by 2 leaves −1. */
 export function fmod(x: TensorLike, y: TensorLike): Tensor {
-  return combine('fmod', [x, y], 'number', (b, p, q) => binary(b, 'mod', p, q));
+  return quotient('fmod', x, y, (b, p, q) => binary(b, 'mod', p, q));
+}
+
+/** A division that stays within integers; there, dividing by the number 0 is a mistake. */
+function quotient(
+  op: string,
+  x: TensorLike,
+  y: TensorLike,
+  make: (b: GraphBuilder, p: Node, q: Node) => Node,
+): Tensor {
+  const dtype = operandType(op, [x, y], 'number');
+  if (y === 0 && !isFloat(dtype)) {
+    throw new TensorError(
+      'E_VALUE',
+      op,
+      `integers cannot be divided by 0: ${show(x, y)}`,
+      ".cast('f32') first, for ±∞ and NaN",
+    );
+  }
+  return fit(op, [x, y], () => dtype, make);
 }
 
 function pairwise(name: string, op: BinaryOp, onBool?: BinaryOp): Binary {
@@ -339,8 +371,27 @@ export function clamp(x: Tensor, low?: TensorLike, high?: TensorLike): Tensor {
   }
   if (low === undefined) return combine('clamp', [x, high!], 'number', (b, p, h) => atMost(b, p, h));
   if (high === undefined) return combine('clamp', [x, low], 'number', (b, p, l) => atLeast(b, p, l));
-  return combine('clamp', [x, low, high], 'number', (b, p, l, h) => atMost(b, atLeast(b, p, l), h));
+  if (typeof low === 'number' && typeof high === 'number')
+    return combine('clamp', [x, low, high], 'number', (b, p, l, h) => atMost(b, atLeast(b, p, l), h));
+  return combine('clamp', [x, low, high], 'number', between);
 }
+
+/** Limits that have gradients too. */
+function between(b: GraphBuilder, x: Node, low: Node, high: Node): Node {
+  const value = binary(b, 'min', binary(b, 'max', x, low), high);
+  return isFloat(x.dtype) ? formula.withRule(b, value, [x, low, high], betweenRule) : value;
+}
+
+/** x passes g on within both limits, low where x is below and low < high, high where x is above or high < low. */
+const betweenRule: CustomRule = (b, [x, low, high], _value, g) => {
+  const less = (p: Node, q: Node): Node => binary(b, 'lt', p, q);
+  const inside = binary(b, 'and', binary(b, 'le', low!, x!), binary(b, 'le', x!, high!));
+  return [
+    keepWhere(b, inside, g),
+    keepWhere(b, binary(b, 'and', less(low!, high!), less(x!, low!)), g),
+    keepWhere(b, binary(b, 'or', less(high!, x!), less(high!, low!)), g),
+  ];
+};
 
 /** x where it is inside. Else the bound, or NaN: through `max`, whose gradient stays outside x. */
 function atLeast(b: GraphBuilder, x: Node, low: Node): Node {
@@ -369,7 +420,7 @@ const takesNanToNum = arg.takes<typeof nanToNum>(
 export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
   takesNanToNum('nanToNum', x, options);
   if (!isFloat(x.dtype)) return x;
-  const most = formula.largest[x.dtype]!;
+  const most = largestOf(x.dtype);
   const { nan = 0, posinf = most, neginf = -most } = options;
   return apply([x], (b, node) => {
     const infinite = where(b, binary(b, 'lt', node, 0), fullLike(b, node, neginf), fullLike(b, node, posinf));

@@ -19,7 +19,17 @@ import {
   unary,
   where,
 } from '../../ir/build.ts';
-import { dtypeBytes, dtypeKind, integerRange, isFloat, isWide, type DType } from '../../ir/dtype.ts';
+import { times } from '../../autograd/cotangent.ts';
+import { registerRule, type CustomRule } from '../../autograd/custom.ts';
+import {
+  dtypeBytes,
+  dtypeKind,
+  integerRange,
+  isFloat,
+  isWide,
+  largestOf,
+  type DType,
+} from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 
@@ -38,17 +48,17 @@ export function sumType(dtype: DType): DType {
   return isFloat(dtype) || dtypeBytes(dtype) >= 4 ? dtype : 'i32';
 }
 
-/** The largest finite value of each float dtype. */
-export const largest: Readonly<Record<string, number>> = {
-  f16: 65504,
-  bf16: 3.3895313892515355e38,
-  f32: 3.4028234663852886e38,
-  f64: Number.MAX_VALUE,
-};
-
 /** The identity, with derivative zero. */
 export function stopGradient(b: GraphBuilder, x: Node): Node {
   return b.add('stopGradient', [x], {}) as Node;
+}
+
+/**
+ * `value` with the derivative that `rule` gives for `args`, where that of the formula behind `value` loses digits or is NaN at
+ * single points. The rule is a constant: it is registered once.
+ */
+export function withRule(b: GraphBuilder, value: Node, args: readonly Node[], rule: CustomRule): Node {
+  return b.add('customVjp', [value, ...args], { rule: registerRule(rule) }) as Node;
 }
 
 /** 0, 1, 2… along `axis` of `shape`. */
@@ -94,7 +104,10 @@ function crossesZero(b: GraphBuilder, rest: Node, divisor: Node): Node {
   return binary(b, 'and', binary(b, 'ne', rest, 0), opposite);
 }
 
-/** ⌊x / y⌋ from the exact remainder (1 by 0.1 is 9, as in Python); integers without a detour through floats. */
+/**
+ * ⌊x / y⌋ from the exact remainder (1 by 0.1 is 9, as in Python); integers without a detour through floats. A quotient of 0 has
+ * the sign of x / y.
+ */
 export function floorDivide(b: GraphBuilder, x: Node, y: Node): Node {
   const kind = dtypeKind(x.dtype);
   if (kind === 'uint') return div(b, x, y);
@@ -102,14 +115,24 @@ export function floorDivide(b: GraphBuilder, x: Node, y: Node): Node {
   const down = (quotient: Node): Node => where(b, crossesZero(b, rest, y), sub(b, quotient, 1), quotient);
   if (kind === 'int') return down(div(b, x, y));
   const whole = unary(b, 'round', down(div(b, sub(b, x, rest), y)));
-  return where(b, binary(b, 'eq', y, 0), div(b, x, y), whole);
+  const quotient = div(b, x, y);
+  const signed = where(b, binary(b, 'eq', whole, 0), mul(b, quotient, 0), whole);
+  return where(b, binary(b, 'eq', y, 0), quotient, signed);
 }
 
 /** x − y·⌊x / y⌋, which has the divisor's sign. */
 export function remainder(b: GraphBuilder, x: Node, y: Node): Node {
   const rest = binary(b, 'mod', x, y);
-  return dtypeKind(x.dtype) === 'uint' ? rest : where(b, crossesZero(b, rest, y), add(b, rest, y), rest);
+  if (dtypeKind(x.dtype) === 'uint') return rest;
+  const value = where(b, crossesZero(b, rest, y), add(b, rest, y), rest);
+  return isFloat(x.dtype) ? withRule(b, value, [x, y], remainderRule) : value;
 }
+
+/** d(x − y·⌊x/y⌋) = dx − ⌊x/y⌋·dy: NaN where the quotient is, not ±∞ as by way of trunc(x/y). */
+const remainderRule: CustomRule = (b, [x, y], _value, g) => [
+  g,
+  times(b, g, neg(b, stopGradient(b, floorDivide(b, x!, y!)))),
+];
 
 /** −|x|, with derivative −1 at 0 so that even and odd formulas built on it are smooth there. */
 export function negativeAbs(b: GraphBuilder, x: Node): Node {
@@ -144,11 +167,11 @@ export function countOf(shape: FixedShape, axes: readonly number[]): number {
   return sizeOf(axes.map((axis) => shape[axis]!));
 }
 
-/** Mean over `axes`, kept with size 1; NaN over nothing. */
+/** Mean over `axes`, kept with size 1; NaN over nothing (a sum of its own, so that x has a gradient, of no elements). */
 export function mean(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   const sum = reduceKeep(b, 'sum', x, axes);
   const count = countOf(dims(x), axes);
-  return count === 0 ? fullLike(b, sum, NaN) : div(b, sum, count);
+  return count === 0 ? add(b, sum, NaN) : div(b, sum, count);
 }
 
 export interface Moments {
@@ -170,6 +193,25 @@ export function moments(b: GraphBuilder, x: Node, axes: readonly number[], corre
   const variance = freedom === 0 ? overNothing(b, squares) : div(b, squares, freedom);
   return { mean: centre, centred, variance };
 }
+
+/** The variance as a result of its own, with its mean. Beside ±∞, and of too few elements, its derivative is PyTorch's too. */
+export function spreadAround(
+  b: GraphBuilder,
+  x: Node,
+  axes: readonly number[],
+  correction: number,
+): readonly [variance: Node, mean: Node] {
+  const stats = moments(b, x, axes, correction);
+  const scale = fullLike(b, stats.variance, 2 / Math.max(0, countOf(dims(x), axes) - correction));
+  return [withRule(b, stats.variance, [x, stats.mean, scale], varianceRule), stats.mean];
+}
+
+/** d variance = 2/freedom·Σ (x − mean)·dx: deviations sum to 0, so nothing flows through the mean. */
+const varianceRule: CustomRule = (b, [x, centre, scale], _value, g) => [
+  mul(b, spreadTo(b, mul(b, g, scale!), x!), sub(b, x!, spreadTo(b, centre!, x!))),
+  undefined,
+  undefined,
+];
 
 function overNothing(b: GraphBuilder, squares: Node): Node {
   const positive = binary(b, 'lt', fullLike(b, squares, 0), squares);
@@ -197,7 +239,14 @@ export function logSoftmax(b: GraphBuilder, x: Node, axes: readonly number[]): N
 /** log Σ e^x over `axes`, kept with size 1; −∞ over nothing and over −∞ alone, +∞ with one +∞. */
 export function logSumExp(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   const most = shiftOf(b, x, axes);
-  const shift = where(b, isFinite(b, most), most, fullLike(b, most, 0));
+  // Beside +∞ the finite ones must not overflow: their share of the derivative is 0.
+  const beyond = where(
+    b,
+    binary(b, 'lt', fullLike(b, most, 0), most),
+    fullLike(b, most, largestOf(most.dtype)),
+    fullLike(b, most, 0),
+  );
+  const shift = where(b, isFinite(b, most), most, beyond);
   const total = reduceKeep(b, 'sum', unary(b, 'exp', sub(b, x, spreadTo(b, shift, x))), axes);
   return add(b, unary(b, 'log', total), shift);
 }
@@ -238,18 +287,35 @@ export function alongAxis(b: GraphBuilder, x: Node, rank: number, axis: number):
   );
 }
 
-/** The p-norm over axes, kept with size 1. Its derivative at the zero vector is 0. */
+/** The p-norm over axes, kept with size 1. Its derivative at the zero vector is 0, and below 1 that of each zero. */
 export function normOf(b: GraphBuilder, x: Node, p: number, axes: readonly number[]): Node {
   const size = unary(b, 'abs', x);
   const total = (node: Node): Node => reduceKeep(b, 'sum', node, axes);
-  if (p === Infinity) return reduceKeep(b, 'max', size, axes);
-  if (p === -Infinity) return reduceKeep(b, 'min', size, axes);
+  if (Math.abs(p) === Infinity) {
+    const extreme = reduceKeep(b, p > 0 ? 'max' : 'min', stopGradient(b, size), axes);
+    return withRule(b, extreme, [x], extremeNormRule);
+  }
   if (p === 0) return total(cast(b, binary(b, 'ne', x, 0), x.dtype));
   if (p === 1) return total(size);
   if (p === 2) return safeSqrt(b, total(square(b, x)));
-  const sumOfPowers = total(binary(b, 'pow', size, p));
-  return binary(b, 'pow', sumOfPowers, 1 / p);
+  if (p < 0) return binary(b, 'pow', total(binary(b, 'pow', size, p)), 1 / p);
+  const powers = p < 1 ? powerOrZero(b, size, p) : binary(b, 'pow', size, p);
+  return powerOrZero(b, total(powers), 1 / p);
 }
+
+/** xᵖ of x ≥ 0 and p > 0, with derivative 0 at 0. */
+function powerOrZero(b: GraphBuilder, x: Node, p: number): Node {
+  const zero = binary(b, 'eq', x, 0);
+  return where(b, zero, fullLike(b, x, 0), binary(b, 'pow', where(b, zero, fullLike(b, x, 1), x), p));
+}
+
+/** Where |x| is the extremum, or NaN, an equal share of sign(x)·g; nothing elsewhere. */
+const extremeNormRule: CustomRule = (b, [x], value, g) => {
+  const axes = dims(x!).flatMap((dim, axis) => (dims(value)[axis] === dim ? [] : [axis]));
+  const holds = binary(b, 'or', binary(b, 'eq', unary(b, 'abs', x!), spreadTo(b, value, x!)), isNan(b, x!));
+  const share = div(b, g, reduceKeep(b, 'sum', cast(b, holds, x!.dtype), axes));
+  return [where(b, holds, mul(b, spreadTo(b, share, x!), unary(b, 'sign', x!)), fullLike(b, x!, 0))];
+};
 
 /** The i32 positions of the elements along an axis in order. */
 export function orderOf(b: GraphBuilder, x: Node, axis: number, descending: boolean): Node {

@@ -24,6 +24,7 @@ import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
 import { anOperand, aTensor } from '../expect.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
+import { binaryEntropy, logitEntropy } from '../formula/binary-entropy.ts';
 import * as formula from './formula.ts';
 import { apply, checkFloat, checkInteger, fit, operandType, show } from './operand.ts';
 import { normOf } from './formula.ts';
@@ -88,11 +89,12 @@ export function l1Loss(x: Tensor, target: TensorLike, options: LossOptions = {})
   return elementwise('l1Loss', x, target, options, (b, p, q) => unary(b, 'abs', sub(b, p, q)));
 }
 
-/** ½·d² for |d| below `knee`, else knee·(|d| − ½·knee). */
+/** ½·d² for |d| below `knee` and for NaN (whose derivative is NaN), else knee·(|d| − ½·knee). */
 function huberOf(b: GraphBuilder, d: Node, knee: number): Node {
   const size = unary(b, 'abs', d);
   const square = mul(b, formula.square(b, d), 0.5);
-  return where(b, binary(b, 'lt', size, knee), square, mul(b, sub(b, size, knee / 2), knee));
+  const line = mul(b, sub(b, size, knee / 2), knee);
+  return where(b, binary(b, 'le', fullLike(b, size, knee), size), line, square);
 }
 
 export interface SmoothL1Options extends LossOptions {
@@ -137,13 +139,7 @@ export function huberLoss(x: Tensor, target: TensorLike, options: HuberOptions =
 /** −target·log x − (1 − target)·log(1 − x) for probabilities x; logarithms are not below −100. */
 export function bceLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
   takesMseLoss('bceLoss', x, target, options);
-  const floored = (b: GraphBuilder, log: Node): Node =>
-    where(b, binary(b, 'lt', log, -100), fullLike(b, log, -100), log);
-  return elementwise('bceLoss', x, target, options, (b, p, q) => {
-    const yes = floored(b, unary(b, 'log', p));
-    const no = floored(b, unary(b, 'log1p', neg(b, p)));
-    return neg(b, add(b, mul(b, q, yes), mul(b, sub(b, 1, q), no)));
-  });
+  return elementwise('bceLoss', x, target, options, binaryEntropy);
 }
 
 export interface BceWithLogitsOptions extends LossOptions {
@@ -162,20 +158,13 @@ export function bceWithLogits(x: Tensor, target: TensorLike, options: BceWithLog
   takesBceWithLogits('bceWithLogits', x, target, options);
   const op = 'bceWithLogits';
   const { posWeight, reduction = 'mean' } = options;
-  if (posWeight === undefined) {
-    return elementwise(op, x, target, options, (b, p, q) => sub(b, formula.softplus(b, p), mul(b, p, q)));
-  }
+  if (posWeight === undefined) return elementwise(op, x, target, options, logitEntropy);
   const dtype = operandType(op, [x, target], 'float');
   return fit(
     op,
     [x, target, posWeight],
     () => formula.wideType(dtype),
-    (b, p, q, w) => {
-      // (1 − t)·x + (1 + (w − 1)·t)·softplus(−x)
-      const factor = add(b, mul(b, sub(b, w, 1), q), 1);
-      const losses = add(b, mul(b, sub(b, 1, q), p), mul(b, factor, formula.softplus(b, neg(b, p))));
-      return cast(b, reduced(b, losses, reduction), dtype);
-    },
+    (b, p, q, w) => cast(b, reduced(b, logitEntropy(b, p, q, w), reduction), dtype),
   );
 }
 
@@ -239,7 +228,10 @@ export function hingeEmbeddingLoss(
   const { margin = 1 } = options;
   return elementwise('hingeEmbeddingLoss', x, target, options, (b, p, q) => {
     const gap = sub(b, margin, p);
-    const hinge = where(b, binary(b, 'le', gap, 0), fullLike(b, gap, 0), gap);
+    const zero = fullLike(b, gap, 0);
+    // The derivative passes at the kink, and not at NaN.
+    const fixed = binary(b, 'max', formula.stopGradient(b, gap), zero);
+    const hinge = where(b, binary(b, 'le', zero, gap), gap, fixed);
     return where(b, binary(b, 'eq', q, 1), p, hinge);
   });
 }

@@ -328,8 +328,9 @@ function spreadOver(
   checkFloat(op, x);
   return reduction(op, x, axes, options, (b, node, list) =>
     formula.widened(b, node, (wide) => {
-      const spread = formula.moments(b, wide, list, options.correction ?? 1).variance;
-      return root ? unary(b, 'sqrt', spread) : spread;
+      const [spread] = formula.spreadAround(b, wide, list, options.correction ?? 1);
+      // The derivative of √ at 0 is taken as 0: equal elements have no direction to spread in.
+      return root ? formula.safeSqrt(b, spread) : spread;
     }),
   );
 }
@@ -359,15 +360,10 @@ export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tens
   checkFloat('varMean', x);
   const list = axesOf('varMean', axes, x);
   const [spread, centre] = recordMany([x], (b, [node]) => {
-    const stats = formula.moments(
-      b,
-      cast(b, node!, formula.wideType(x.dtype)),
-      list,
-      options.correction ?? 1,
-    );
-    return [stats.variance, stats.mean].map((kept) =>
-      settle(b, cast(b, kept, x.dtype), list, options.keepdim === true),
-    );
+    const wide = cast(b, node!, formula.wideType(x.dtype));
+    return formula
+      .spreadAround(b, wide, list, options.correction ?? 1)
+      .map((kept) => settle(b, cast(b, kept, x.dtype), list, options.keepdim === true));
   });
   return [spread!, centre!];
 }

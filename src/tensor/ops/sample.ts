@@ -109,7 +109,7 @@ export function sampleAt(x: Tensor, places: readonly Tensor[], options: SampleOp
     .map(({ index, weight, seen }) => {
       const spread = expand(unsqueeze(index, 1), [batch, channels, points]);
       const read = gather(flat, 2, spread);
-      const shown = where(unsqueeze(seen, 1), read, mul(read, 0));
+      const shown = where(unsqueeze(seen, 1), read, 0);
       return weight === undefined ? shown : mul(shown, cast(unsqueeze(weight, 1), x.dtype));
     })
     .reduce((p, q) => add(p, q));

@@ -1,7 +1,7 @@
 // Running reductions along an axis. 16-bit floats are accumulated in f32; integers keep their width and wrap.
 
 import { TensorError } from '../../errors.ts';
-import { binary, broadcast, cast, full, reshape, where } from '../../ir/build.ts';
+import { binary, cast, full, reshape, where } from '../../ir/build.ts';
 import * as arg from '../../ir/arguments.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
@@ -10,6 +10,7 @@ import { normalizeAxis } from '../../ir/shape.ts';
 import { aTensor } from '../expect.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
+import { runningLogSum } from '../formula/running-log-sum.ts';
 import * as formula from './formula.ts';
 import { apply, checkFloat, show } from './operand.ts';
 
@@ -96,24 +97,13 @@ export function cummin(x: Tensor, axis: number): [Tensor, Tensor] {
   return runningExtremum('cummin', 'min', x, axis);
 }
 
-/**
- * log of the running sum of eˣ. Each element has its own largest predecessor, so no single shift is stable: element i is
- * the logsumexp of row i of a triangle, which is read from x and never stored (n² steps for an axis of n).
- */
+/** log of the running sum of eˣ, without overflow. */
 export function logcumsumexp(x: Tensor, axis: number): Tensor {
   takesCummax('logcumsumexp', x, axis);
   checkFloat('logcumsumexp', x);
   const at = normalizeAxis('logcumsumexp', axis, Math.max(1, x.rank));
   const row = x.rank === 0 ? [1] : x.shape;
-  const size = row[at]!;
-  const square = [...row.slice(0, at), size, ...row.slice(at)];
   return apply([x], (b, node) =>
-    formula.widened(b, node, (wide) => {
-      const shape = [...row.slice(0, at), 1, ...row.slice(at)];
-      const spread = broadcast(b, reshape(b, wide, shape), square);
-      const seen = binary(b, 'le', formula.iota(b, square, at + 1), formula.iota(b, square, at));
-      const triangle = where(b, seen, spread, full(b, square, -Infinity, wide.dtype));
-      return reshape(b, formula.logSumExp(b, triangle, [at + 1]), x.shape);
-    }),
+    formula.widened(b, node, (wide) => reshape(b, runningLogSum(b, reshape(b, wide, row), at), x.shape)),
   );
 }
