@@ -21,11 +21,20 @@ export function copied(source: Resident): Resident {
   return fresh;
 }
 
+/** Sizes that a device keeps programs for. */
+const mostCopiers = 64;
+
 function copier(device: Device, bytes: number): LoadedProgram {
   const known = copiers.get(device) ?? new Map<number, LoadedProgram>();
   copiers.set(device, known);
   const loaded = known.get(bytes) ?? device.load(copyProgram(device, bytes));
+  known.delete(bytes);
   known.set(bytes, loaded);
+  for (const [oldest, copies] of known) {
+    if (known.size <= mostCopiers) break;
+    known.delete(oldest);
+    copies.destroy();
+  }
   return loaded;
 }
 

@@ -57,6 +57,16 @@ export interface Part {
   readonly outputs: readonly number[];
 }
 
+/** Programs of what is collected are destroyed: devices keep those that they were not told of. */
+const collected = new FinalizationRegistry<ReadonlyMap<Device, ReadonlyMap<MatmulPrecision, Ready>>>(
+  destroyAll,
+);
+
+function destroyAll(ready: ReadonlyMap<Device, ReadonlyMap<MatmulPrecision, Ready>>): void {
+  for (const [device, known] of ready)
+    if (!device.lost) for (const { loaded } of known.values()) loaded.destroy();
+}
+
 export class Executable {
   readonly graph: Graph;
   readonly options: CompileOptions;
@@ -73,6 +83,7 @@ export class Executable {
     this.graph = graph;
     this.options = options;
     this.#find = find;
+    collected.register(this, this.#ready);
     this.#about = about;
   }
 
@@ -132,8 +143,7 @@ export class Executable {
 
   /** Frees the programs; they are compiled again if it is run again. */
   destroy(): void {
-    for (const [device, known] of this.#ready)
-      if (!device.lost) for (const { loaded } of known.values()) loaded.destroy();
+    destroyAll(this.#ready);
     this.#ready.clear();
     this.#refusals.clear();
     for (const { executable } of this.#halves ?? []) executable.destroy();

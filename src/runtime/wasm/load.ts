@@ -14,7 +14,7 @@ import type { Program, ProgramKernel } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
 import { cutsOf, type Cut, type Grain } from './cut.ts';
 import type { Heap } from './heap.ts';
-import type { Kernel, Modules } from './modules.ts';
+import type { Kernel, Modules, SharedKernel } from './modules.ts';
 import type { Job, Pool } from './pool.ts';
 
 /** The parts of a device that its programs work with. */
@@ -55,7 +55,7 @@ export function loadProgram(engine: Engine, program: Program): LoadedProgram {
 class WasmProgram implements LoadedProgram {
   readonly program: Program;
   readonly #engine: Engine;
-  readonly #kernels: readonly Kernel[];
+  readonly #kernels: readonly SharedKernel[];
   readonly #arenas: readonly number[];
   /** How each step is spread over threads. */
   readonly #cuts: readonly (Cut | undefined)[];
@@ -67,7 +67,7 @@ class WasmProgram implements LoadedProgram {
   constructor(engine: Engine, program: Program) {
     this.program = program;
     this.#engine = engine;
-    this.#kernels = program.kernels.map((kernel) => engine.modules.get(kernel));
+    this.#kernels = kernelsOf(engine.modules, program);
     const threads = engine.pool?.threads ?? 1;
     this.#cuts = cutsOf(program, threads, engine.grain);
     // Behind what lies between kernels: scratch memory of each thread.
@@ -126,9 +126,10 @@ class WasmProgram implements LoadedProgram {
   destroy(): void {
     if (this.#destroyed) return;
     this.#destroyed = true;
-    const { scratch, memory, failures } = this.#engine;
+    const { scratch, memory, failures, modules } = this.#engine;
     this.#plans.clear();
     if (failures.lost) return;
+    for (const kernel of this.#kernels) modules.release(kernel);
     scratch.release(this.#arenas);
     if (this.#block !== undefined) memory.recycle(this.#block);
   }
@@ -208,6 +209,18 @@ class WasmProgram implements LoadedProgram {
     const own = bytes > 0 ? { scratch: { address: scratch, bytes } } : {};
     return { kind: 'share', pool, job: { kernel, name, code, groups, args, cut, ...own } };
   }
+}
+
+/** The kernels of a program; where one is refused, none is held. */
+function kernelsOf(modules: Modules, { kernels }: Program): SharedKernel[] {
+  const made: SharedKernel[] = [];
+  try {
+    for (const kernel of kernels) made.push(modules.get(kernel));
+  } catch (error) {
+    for (const kernel of made) modules.release(kernel);
+    throw error;
+  }
+  return made;
 }
 
 /** Bytes of one thread's scratch memory, in whole cache lines. */

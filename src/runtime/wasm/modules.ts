@@ -16,6 +16,17 @@ export interface Kernel {
   readonly module: Uint8Array;
 }
 
+/** A kernel that programs share. */
+export interface SharedKernel extends Kernel {
+  /** Equal sources are one kernel. */
+  readonly source: string;
+  /** Programs that run it. */
+  users: number;
+}
+
+/** Kernels of destroyed programs that are kept, for the next program may have them too. */
+const mostIdle = 128;
+
 /** Where a module lies in the memory. */
 export interface Code {
   readonly address: number;
@@ -26,20 +37,30 @@ export class Modules {
   readonly #heap: Heap;
   readonly #device: string;
   readonly #shared: boolean;
-  readonly #known = new Map<string, Kernel>();
+  readonly #known = new Map<string, SharedKernel>();
   readonly #codes = new Map<Kernel, Code>();
+  /** Those that no program runs, the one that was left longest ago first. */
+  readonly #idle = new Set<SharedKernel>();
+  #made = 0;
 
-  /** `shared`: the memory is, and modules have to say so. */
-  constructor(heap: Heap, device: string, shared: boolean) {
+  readonly #forget: (id: number) => void;
+
+  /** `shared`: the memory is, and modules have to say so. `forget` hears of kernels that are let go. */
+  constructor(heap: Heap, device: string, shared: boolean, forget: (id: number) => void = () => undefined) {
+    this.#forget = forget;
     this.#heap = heap;
     this.#device = device;
     this.#shared = shared;
   }
 
-  /** Throws E_VALIDATION where the engine refuses the module. */
-  get({ name, source }: ProgramKernel): Kernel {
+  /** The kernel, for one more program. Throws E_VALIDATION where the engine refuses the module. */
+  get({ name, source }: ProgramKernel): SharedKernel {
     const known = this.#known.get(source);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      known.users += 1;
+      this.#idle.delete(known);
+      return known;
+    }
     try {
       const emitted = bytesOf(source);
       const module = this.#shared ? withSharedMemory(emitted) : emitted;
@@ -47,13 +68,34 @@ export class Modules {
       const instance = new WebAssembly.Instance(new WebAssembly.Module(module), { env: { memory } });
       const run = instance.exports['run'];
       if (typeof run !== 'function') throw new Error('the module exports no function run');
-      const kernel: Kernel = { id: this.#known.size, run: run as Run, module };
+      const kernel: SharedKernel = { id: this.#made++, run: run as Run, module, source, users: 1 };
       this.#known.set(source, kernel);
       return kernel;
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       throw new DeviceError('E_VALIDATION', this.#device, problem, { kernel: name });
     }
+  }
+
+  /** One program fewer runs it. Of those that none runs the oldest are let go, with the engine's code. */
+  release(kernel: SharedKernel): void {
+    kernel.users -= 1;
+    if (kernel.users > 0 || this.#known.get(kernel.source) !== kernel) return;
+    this.#idle.add(kernel);
+    for (const oldest of this.#idle) {
+      if (this.#idle.size <= mostIdle) return;
+      this.#idle.delete(oldest);
+      this.#known.delete(oldest.source);
+      const code = this.#codes.get(oldest);
+      if (code !== undefined) this.#heap.destroy(code.address);
+      this.#codes.delete(oldest);
+      this.#forget(oldest.id);
+    }
+  }
+
+  /** How many kernels there are, those that no program runs included. */
+  get count(): number {
+    return this.#known.size;
   }
 
   /** The module's bytes in the memory, for other threads. */
@@ -74,6 +116,7 @@ export class Modules {
     };
     for (const kernel of this.#known.values()) kernel.run = gone;
     this.#known.clear();
+    this.#idle.clear();
     this.#codes.clear();
   }
 }

@@ -160,6 +160,11 @@ export class Pool {
     return this.#closing !== undefined;
   }
 
+  /** Lets go of a kernel that is asked for no more; workers do so as others come. */
+  forget(kernel: number): void {
+    delete this.#runs[kernel];
+  }
+
   /** Ends the workers; resolves when they are gone. */
   close(): Promise<void> {
     if (this.#closing === undefined) {

@@ -76,6 +76,8 @@ export function takePieces(at: Layout, { words, memory, me }: Seat, runs: (Run |
           const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory } });
           run = instance.exports['run'] as Run;
           runs[kernel] = run;
+          // Numbers rise: long ones are those of programs that are gone. One that is not is made again.
+          delete runs[kernel - 999];
         }
         const owner = (left - at.left) / 16;
         const share = words[job.share]!;

@@ -110,12 +110,13 @@ class WebGpuProgram implements LoadedProgram {
   destroy(): void {
     if (this.#destroyed) return;
     this.#destroyed = true;
-    const { scratch, memory, timeline } = this.#engine;
+    const { scratch, memory, timeline, pipelines } = this.#engine;
     this.#plans.clear();
     this.#groups.clear();
     // Behind the runs still waiting, which take their arenas only when their turn comes.
     timeline.push(() => {
       scratch.release(this.#arenas);
+      for (const compiled of this.#compiled) pipelines.release(compiled);
       if (this.#uniform !== undefined) memory.uniform.release(this.#uniform);
     });
   }
