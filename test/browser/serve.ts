@@ -46,11 +46,11 @@ export function filesUnder(folder: string): ReadonlyMap<string, Uint8Array> {
 
 /** Serves what `find` has for a path such as `/page.js`; the rest is not found. */
 export async function serve(
-  find: (path: string, headers: http.IncomingHttpHeaders) => Answer | undefined,
+  find: (path: string, headers: http.IncomingHttpHeaders, body: string) => Answer | undefined,
 ): Promise<Served> {
-  const server = http.createServer((request, response) => {
+  const answer = (request: http.IncomingMessage, response: http.ServerResponse, body: string): void => {
     const { pathname } = new URL(request.url ?? '/', 'http://127.0.0.1');
-    const found = find(pathname, request.headers);
+    const found = find(pathname, request.headers, body);
     const type = TYPES[pathname.slice(pathname.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
     response.writeHead(found === undefined ? 404 : (found.status ?? 200), {
       'content-type': type,
@@ -59,6 +59,11 @@ export async function serve(
     if (found?.breakAt === undefined) return void response.end(found?.body);
     response.write(found.body.slice(0, found.breakAt));
     setTimeout(() => response.destroy(), 50);
+  };
+  const server = http.createServer((request, response) => {
+    const pieces: Buffer[] = [];
+    request.on('data', (piece: Buffer) => pieces.push(piece));
+    request.on('end', () => answer(request, response, Buffer.concat(pieces).toString()));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -13,6 +13,7 @@ device, description, passed, refused, failed (name and error of each), seconds. 
 
   --device NAME    the device (default: SINTER_DEVICE, or cuda)
   --family NAMES   these families of operations only, comma separated
+  --spread N       so many operations, spread over all of them
   --golden NAMES   these golden kernels only, comma separated; none for none
   --products TEXT  these schedules of products only, whose names contain TEXT ('nt warpgroup 128'); none for none
   --bundles NAMES  bundles for these GPUs only, comma separated (sm_90,compute_80); none for none
@@ -28,6 +29,7 @@ const { values } = parseArgs({
   options: {
     device: { type: 'string' },
     family: { type: 'string' },
+    spread: { type: 'string' },
     golden: { type: 'string' },
     products: { type: 'string' },
     bundles: { type: 'string' },
@@ -50,6 +52,7 @@ else {
   const name = values.device ?? (process.env['SINTER_DEVICE'] || 'cuda');
   const report = await runSuite(name, {
     ...(families === undefined ? {} : { families }),
+    ...(values.spread === undefined ? {} : { spread: Number(values.spread) }),
     ...(golden === undefined ? {} : { golden }),
     ...(bundles === undefined ? {} : { bundles }),
     ...(values.products === undefined ? {} : { products: values.products }),

@@ -12,14 +12,15 @@ import { device as chosenDevice, setDevice } from '../../src/tensor/device.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { goldenPrograms } from '../codegen/golden-programs.ts';
 import { runOnDevice } from '../support/execute.ts';
-import { torchCases } from '../support/torch.ts';
-import { calledFamilies, checkCase, isSupported } from '../tensor/ops/torch-check.ts';
 import { bundleArchs, checkBundle } from './bundles.ts';
+import { runOperations } from './operations.ts';
 import { productChecks, withFewWorkgroups } from './products.ts';
 
 export interface SuiteChoice {
   /** Families of operations; all without. */
   readonly families?: readonly string[];
+  /** So many operations, spread over all; all without. */
+  readonly spread?: number;
   /** Names of golden kernels; all of the device's target without. */
   readonly golden?: readonly string[];
   /** Schedules of products on matrix units: those whose names contain this, `none` for none; all without. */
@@ -48,7 +49,6 @@ export async function runSuite(name: string, choice: SuiteChoice = {}): Promise<
   const failed: { name: string; error: string }[] = [];
   const results = new Map<Graph, readonly HostArray[]>();
   let passed = 0;
-  let refused = 0;
   const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
     try {
       await work();
@@ -57,19 +57,14 @@ export async function runSuite(name: string, choice: SuiteChoice = {}): Promise<
       failed.push({ name: what, error: messageOf(error) });
     }
   };
-  const known = calledFamilies();
-  const families = choice.families ?? known;
-  const strange = families.find((family) => !known.includes(family));
-  if (strange !== undefined) throw new Error(`there is no family ${strange}: expected ${known.join(', ')}`);
-  for (const family of families) {
-    for (const one of torchCases(family)) {
-      if (isSupported(one, name)) await attempt(one.name, () => checkCase(family, one));
-      // Inputs of a dtype that the device lacks may be narrowed on the way to it.
-      else if (await isRefused(() => checkCase(family, one))) refused += 1;
-      else await attempt(one.name, () => checkCase(family, one));
-    }
-    choice.say?.(`${family}: ${passed} passed, ${failed.length} failed, ${refused} refused so far`);
-  }
+  const { families, spread, say } = choice;
+  const operations = await runOperations(name, {
+    ...(families === undefined ? {} : { families }),
+    ...(spread === undefined ? {} : { spread }),
+    ...(say === undefined ? {} : { say }),
+  });
+  passed += operations.passed;
+  failed.push(...operations.failed);
   for (const golden of choice.golden ?? goldenOf(facts.name)) {
     await attempt(`golden ${golden}`, async () => checkGolden(golden, await chosenDevice()));
     choice.say?.(`golden ${golden}: done`);
@@ -96,7 +91,14 @@ export async function runSuite(name: string, choice: SuiteChoice = {}): Promise<
     }
   }
   const seconds = Math.round((performance.now() - since) / 100) / 10;
-  return { device: facts.name, description: facts.description, passed, refused, failed, seconds };
+  return {
+    device: facts.name,
+    description: facts.description,
+    passed,
+    refused: operations.refused,
+    failed,
+    seconds,
+  };
 }
 
 /** Golden kernels of the device's target. */
@@ -155,15 +157,6 @@ function inputsOf(graph: Graph): HostArray[] {
     );
     return hostArray(node.dtype, shape, values);
   });
-}
-
-async function isRefused(work: () => Promise<void>): Promise<boolean> {
-  try {
-    await work();
-    return false;
-  } catch (error) {
-    return messageOf(error).includes('is not supported on');
-  }
 }
 
 function messageOf(error: unknown): string {
