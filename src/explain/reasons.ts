@@ -32,6 +32,8 @@ export function apartText(reason: Reason, second: number, name: NameOf): string 
       return `with ${name(reason.node)} the kernel would bind ${reason.count} buffers, limit ${reason.limit}`;
     case 'size':
       return `with ${name(reason.node)} the kernel would hold ${reason.count} nodes, limit ${reason.limit}`;
+    case 'divisions':
+      return `${name(reason.node)} would stand at indices of ${reason.count} divisions, limit ${reason.limit}`;
     case 'own-loops':
       return `${name(reason.node)} runs in loops made for it, and joins no others`;
     case 'no-rows':
@@ -88,6 +90,10 @@ export function keptText(kept: Keeping, value: Node, name: NameOf): string {
       return `a kernel that computes ${what} inline would hold ${kept.count} nodes, limit ${kept.limit}`;
     case 'points':
       return `inline, ${what} would lead to ${kept.count} evaluations of one value at different points, limit ${kept.limit}`;
+    case 'expressions':
+      return `inline, ${what} would take ${kept.count} operations, at all points together, limit ${kept.limit}`;
+    case 'divisions':
+      return `inline, ${what} would be read at indices of ${kept.count} divisions, limit ${kept.limit}`;
     case 'agreement':
       return `several kernels of a sort compute from ${what} and must agree on every bit of it`;
     default:

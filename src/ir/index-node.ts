@@ -10,6 +10,8 @@ interface Bounded {
   readonly hi: number;
   /** Kernels compute indices in 32 bits: whether every value on the way to this one fits, in whatever order a sum is added up. */
   readonly fits: boolean;
+  /** Divisions on the way to the value, each as often as it is written out (up to `mostWeight`): what the index costs, and what walks of it do. */
+  readonly weight: number;
   /** Unique over the process; identifies the node in interning keys, and orders nothing that is seen. */
   readonly id: number;
 }
@@ -71,6 +73,9 @@ export type IndexExpr = ConstExpr | SumExpr | Atom;
 /** The largest number that an index has on the way to its value: `i32` without its least, so that it can be negated. */
 export const largestIndex = 2147483647;
 
+/** From here on, weights are not told apart. */
+const mostWeight = 2 ** 20;
+
 function inWord(value: number): boolean {
   return value >= -largestIndex && value <= largestIndex;
 }
@@ -101,7 +106,15 @@ function intern<E extends IndexExpr>(key: string, make: (id: number) => E): E {
 /** The integer itself. */
 export function constantIndex(value: number): IndexExpr {
   const it = value + 0; // −0 is 0
-  return intern(`${it}`, (id) => ({ kind: 'const', value: it, lo: it, hi: it, fits: inWord(it), id }));
+  return intern(`${it}`, (id) => ({
+    kind: 'const',
+    value: it,
+    lo: it,
+    hi: it,
+    fits: inWord(it),
+    weight: 0,
+    id,
+  }));
 }
 
 /** A loop axis; an axis of extent 1 is the constant 0. */
@@ -110,7 +123,7 @@ export function axisIndex(name: string, extent: number): IndexExpr {
   if (extent === 1) return constantIndex(0);
   return intern(`a${extent} ${name}`, (id) => {
     const hi = extent - 1;
-    return { kind: 'axis', name, extent, lo: 0, hi, fits: inWord(hi), id };
+    return { kind: 'axis', name, extent, lo: 0, hi, fits: inWord(hi), weight: 0, id };
   });
 }
 
@@ -119,7 +132,7 @@ export function dynamicIndex(name: string, lo: number, hi: number): IndexExpr {
   if (!(lo <= hi)) throw new CompilerBug('index', `${name} has no value: ${lo}..${hi}`);
   if (lo === hi) return constantIndex(lo);
   const fits = inWord(lo) && inWord(hi);
-  return intern(`d${lo} ${hi} ${name}`, (id) => ({ kind: 'dynamic', name, lo, hi, fits, id }));
+  return intern(`d${lo} ${hi} ${name}`, (id) => ({ kind: 'dynamic', name, lo, hi, fits, weight: 0, id }));
 }
 
 /** The node of `Σ factor·atom + offset`, where nothing but order and degenerate cases is left to normalise. */
@@ -134,7 +147,11 @@ export function internSum(factors: ReadonlyMap<Atom, number>, offset: number): I
   return intern(key, (id) => {
     const [lo, hi] = boundsOf(terms, offset);
     const fits = sumFits(terms, offset);
-    return { kind: 'sum', terms: Object.freeze(terms), offset, lo, hi, fits, id };
+    const weight = Math.min(
+      mostWeight,
+      terms.reduce((sum, { atom }) => sum + atom.weight, 0),
+    );
+    return { kind: 'sum', terms: Object.freeze(terms), offset, lo, hi, fits, weight, id };
   });
 }
 
@@ -167,13 +184,26 @@ export function internDiv(of: IndexExpr, by: number): DivExpr {
   const lo = floorDiv(of.lo, by);
   const hi = floorDiv(of.hi, by);
   const fits = of.fits && inWord(by);
-  return intern(`/${by} ${of.id}`, (id) => ({ kind: 'div', of, by, lo, hi, fits, id }));
+  return intern(`/${by} ${of.id}`, (id) => ({ kind: 'div', of, by, lo, hi, fits, weight: heavier(of), id }));
+}
+
+function heavier(of: IndexExpr): number {
+  return Math.min(mostWeight, 1 + of.weight);
 }
 
 /** The node `of mod by`, for an operand that no law of the remainder applies to. */
 export function internMod(of: IndexExpr, by: number): ModExpr {
   const fits = of.fits && inWord(by);
-  return intern(`%${by} ${of.id}`, (id) => ({ kind: 'mod', of, by, lo: 0, hi: by - 1, fits, id }));
+  return intern(`%${by} ${of.id}`, (id) => ({
+    kind: 'mod',
+    of,
+    by,
+    lo: 0,
+    hi: by - 1,
+    fits,
+    weight: heavier(of),
+    id,
+  }));
 }
 
 /** Quotient rounded towards −∞. */

@@ -6,8 +6,18 @@ import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
 import { disperseDomain, ownLoops, reducedAxes, rowDomain, type Domain } from './domain.ts';
-import type { Indices } from './evaluate.ts';
+import { weightOf, type Indices } from './evaluate.ts';
 import { isExact } from './exact.ts';
+import {
+  divisionLimit,
+  divisionsBelow,
+  divisionsOf,
+  inlineOf,
+  kernelNodeLimit,
+  overflowOf,
+  settleDivisions,
+  type Placed,
+} from './inline.ts';
 import type { Cut } from './overflow.ts';
 import {
   isThroughView,
@@ -23,16 +33,20 @@ import {
 import type { Limit, Overflow, Refusal, Refused } from './refusal.ts';
 import type { Target } from './target.ts';
 
-/** Expression nodes one kernel may hold: generated code stays readable, and pipelines compile in bounded time. */
-export const kernelNodeLimit = 192;
-
 /** Latest row clusters over one shape and axes that a new reduction may join. */
 const siblings = 4;
 
-/** Different points one kernel may evaluate an inlined node at. */
-const contextLimit = 48;
-
-const none: ReadonlySet<Node> = new Set();
+/** What takes no work wherever it is read. */
+const nothing: Inline = {
+  kind: 'free',
+  rank: 0,
+  closure: new Set(),
+  reads: new Set(),
+  contexts: 0,
+  here: new Map(),
+  work: 0,
+  divisions: 0,
+};
 
 /** Kernels whose results nobody computes again. */
 const products: ReadonlySet<AnchorKind> = new Set<AnchorKind>(['dot', 'conv', 'attention']);
@@ -60,6 +74,7 @@ export class ClusterPass {
   readonly #rows = new Map<string, Cluster[]>();
   /** Clusters that disperse values, by where these go. */
   readonly #dispersed = new Map<Node, Cluster>();
+  readonly #placed: Placed;
 
   constructor(
     graph: Graph,
@@ -77,6 +92,12 @@ export class ClusterPass {
     this.#home = home;
     this.#users = users;
     this.#apart = apart;
+    this.#placed = {
+      places: this.places,
+      outputs: this.#outputs,
+      rankOf: (node) => this.rankOf(node),
+      readsOf: (node) => this.readsOf(node),
+    };
   }
 
   visit(node: Node): void {
@@ -85,7 +106,7 @@ export class ClusterPass {
 
   #place(node: Node): Place {
     // Nothing is computed for an empty tensor, and nothing can read from it.
-    if (sizeOf(dims(node)) === 0) return { kind: 'free', rank: 0, closure: none, reads: none, contexts: 0 };
+    if (sizeOf(dims(node)) === 0) return nothing;
     const group = this.#home.get(node);
     if (group !== undefined)
       return { kind: 'member', cluster: this.#groups.get(group) ?? this.#openGroup(group) };
@@ -94,9 +115,7 @@ export class ClusterPass {
     if (own !== undefined) return this.#open(node, own.kind, own.domain);
     switch (node.op) {
       case 'parameter':
-        return this.#scalars.has(node)
-          ? { kind: 'free', rank: 0, closure: none, reads: none, contexts: 0 }
-          : { kind: 'leaf' };
+        return this.#scalars.has(node) ? nothing : { kind: 'leaf' };
       case 'reduce':
       case 'argReduce':
         return this.#joinRow(node) ?? this.#openRow(node);
@@ -168,7 +187,10 @@ export class ClusterPass {
       // Too much for one kernel: the heaviest free inputs are stored until the rest fits.
       const weight = (input: Node): number => {
         const at = this.places.get(input)!;
-        return at.kind === 'free' ? at.closure.size + at.contexts + 64 * at.reads.size : 0;
+        if (at.kind !== 'free') return 0;
+        if (overflow.rule === 'expressions') return at.work;
+        if (overflow.rule === 'divisions') return at.divisions;
+        return at.closure.size + at.contexts + 64 * at.reads.size;
       };
       for (const input of [...new Set(node.inputs)].sort((x, y) => weight(y) - weight(x))) {
         this.#store(input, overflow);
@@ -181,29 +203,11 @@ export class ClusterPass {
 
   /** What computing the node inline would drag along. */
   #inline(node: Node): Inline {
-    let rank = 0;
-    let [pointwise, viewed] = [isElementwise(node.op) ? 1 : 0, 0];
-    const closure = new Set<Node>([node]);
-    const reads = new Set<Node>();
-    for (const input of new Set(node.inputs)) {
-      const place = this.places.get(input)!;
-      rank = Math.max(rank, place.kind === 'member' ? place.cluster.rank + 0.5 : this.rankOf(input));
-      for (const read of this.readsOf(input)) reads.add(read);
-      if (place.kind !== 'free') continue;
-      for (const inner of place.closure) closure.add(inner);
-      if (isElementwise(input.op)) pointwise = Math.max(pointwise, place.contexts);
-      else viewed += place.contexts;
-    }
-    return { kind: 'free', rank, closure, reads, contexts: pointwise + viewed };
+    return settleDivisions(node, inlineOf(node, this.#placed), this.#placed);
   }
 
-  /** What a kernel that computes this inline has too much of, if anything. */
-  #overflow({ closure, reads, contexts }: Inline): Overflow | undefined {
-    const room = this.#target.limits.storageBuffers - 1;
-    if (closure.size > kernelNodeLimit) return { rule: 'size', count: closure.size, limit: kernelNodeLimit };
-    if (reads.size > room) return { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
-    if (contexts > contextLimit) return { rule: 'points', count: contexts, limit: contextLimit };
-    return undefined;
+  #overflow(inline: Inline): Overflow | undefined {
+    return overflowOf(inline, this.#target.limits.storageBuffers);
   }
 
   /** Has a free node stored; a view hands this on to what it views, for views cost nothing to repeat. */
@@ -247,13 +251,29 @@ export class ClusterPass {
     if (movesElements(best.kind)) return this.#refuse(node, best, { rule: 'scatter' });
     const at = align(node, best);
     if (at === undefined) return this.#refuse(node, best, { rule: 'alignment' });
+    const divisions = this.#divisionsOfMember(node, at);
+    if (divisions > divisionLimit)
+      return this.#refuse(node, best, { rule: 'divisions', count: divisions, limit: divisionLimit });
     const isApart = best.anchors.some((anchor) => this.#apart.has(anchor));
     if (isApart && isElementwise(node.op)) return this.#refuse(node, best, { rule: 'update' });
     if (this.#updatesRows(node, best)) this.updates.add(best.anchors[0]!);
     const limit = this.#admit(node, best);
     if (limit !== undefined) return this.#refuse(node, best, limit);
     best.members.set(node, at);
+    if (divisions > 0 && isThroughView(node)) best.divisions.set(node, divisions);
     return { kind: 'member', cluster: best };
+  }
+
+  /** Divisions in a member's indices, and in those at which a view is read from outside: readers look through it. */
+  #divisionsOfMember(node: Node, at: Indices): number {
+    const own = weightOf(at);
+    if (!isThroughView(node)) return own;
+    const read = settleDivisions(
+      node,
+      { ...nothing, divisions: divisionsBelow(node.inputs[0]!, this.#placed) + divisionsOf(node) },
+      this.#placed,
+    );
+    return Math.max(own, read.divisions);
   }
 
   /** Whether the node combines results of rows with parameters of that size, as an optimizer does for a bias or a norm's scale. */
@@ -307,6 +327,7 @@ export class ClusterPass {
       ...(full === undefined ? {} : { full }),
       hosted: new Set(),
       reads: new Set(),
+      divisions: new Map(),
     };
     // A prologue that would overflow the kernel's bindings is stored first.
     const room = this.#target.limits.storageBuffers - 1;
@@ -332,6 +353,7 @@ export class ClusterPass {
       group,
       hosted: new Set(),
       reads: new Set(),
+      divisions: new Map(),
     };
     const outside = [...group.members.keys()].flatMap((node) =>
       node.inputs.filter((input) => !group.members.has(input)),

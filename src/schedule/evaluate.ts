@@ -33,6 +33,7 @@ export class Evaluator {
   readonly #resolve: Resolve;
   readonly #inlined = new Set<Node>();
   readonly #memo = new Map<Node, Map<string, Expr>>();
+  #heaviest = 0;
 
   constructor(pool: ExprPool, resolve: Resolve) {
     this.pool = pool;
@@ -44,6 +45,11 @@ export class Evaluator {
     return this.#inlined;
   }
 
+  /** The most divisions in the indices of one point. */
+  get heaviest(): number {
+    return this.#heaviest;
+  }
+
   /** The expression for `node` at `at` (one index per axis of the node). */
   value(node: Node, at: Indices): Expr {
     const key = at.map((index) => this.pool.indexId(index)).join(',');
@@ -51,6 +57,7 @@ export class Evaluator {
     if (known === undefined) this.#memo.set(node, (known = new Map()));
     const found = known.get(key);
     if (found !== undefined) return found;
+    this.#heaviest = Math.max(this.#heaviest, weightOf(at));
     const made = this.#resolve(node, at) ?? this.#inline(node, at);
     if (made.kind !== 'read' || made.node !== node) this.#inlined.add(node);
     known.set(key, made);
@@ -155,6 +162,11 @@ export class Evaluator {
     );
     return pool.op('where', [inside, value, zero], node.dtype);
   }
+}
+
+/** Divisions in indices. */
+export function weightOf(at: Indices): number {
+  return at.reduce((sum, index) => sum + index.weight, 0);
 }
 
 /**

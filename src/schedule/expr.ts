@@ -5,6 +5,7 @@ import type { DType } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
 import { printGuard, printIndex, type Guard, type IndexExpr } from '../ir/index-expr.ts';
 import type { ElementwiseOp } from '../ir/ops.ts';
+import { codeSize } from './code-size.ts';
 
 interface Typed {
   /** Numbered per pool, arguments before users. */
@@ -39,9 +40,15 @@ export class ExprPool {
   /** The i32 expression behind each dynamic index atom. */
   readonly dynamics: Map<IndexExpr, Expr> = new Map();
   #count = 0;
+  #work = 0;
 
   get size(): number {
     return this.#count;
+  }
+
+  /** Operations, long ones by the length of their code. */
+  get work(): number {
+    return this.#work;
   }
 
   /** Whether any expression reads a run-time scalar. */
@@ -68,6 +75,12 @@ export class ExprPool {
     if (known !== undefined) return known;
     const made = { ...expr, id: this.#count } as Expr;
     this.#count += 1;
+    this.#work +=
+      expr.kind === 'op'
+        ? codeSize(expr.op, expr.dtype)
+        : expr.kind === 'random'
+          ? codeSize('randomBits', 'u32')
+          : 1;
     this.#table.set(key, made);
     return made;
   }

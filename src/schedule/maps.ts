@@ -3,8 +3,11 @@
 import { dims, type Node } from '../ir/graph.ts';
 import { delinearize } from '../ir/index-expr.ts';
 import { sizeOf } from '../ir/shape.ts';
+import { sameIndices } from './align.ts';
 import type { Clustering } from './cluster.ts';
 import { makeAxis } from './domain.ts';
+import type { Indices } from './evaluate.ts';
+import { workLimit } from './inline.ts';
 import type { Axis } from './kernel.ts';
 import { bindingsOf, type Donations } from './overflow.ts';
 import { kernelEvaluator, type Plan } from './plan.ts';
@@ -13,7 +16,24 @@ import type { Target } from './target.ts';
 /** Nodes of a number that is computed wherever it is needed. */
 const scalarClosure = 8;
 
-type MapPlan = Plan & { readonly axis: Axis };
+/** Operations that a kernel of several map nodes may hold. */
+const groupLimit = 2 * workLimit;
+
+/** A kernel as it grows. */
+interface Group {
+  readonly axis: Axis;
+  readonly writes: Map<Node, Indices>;
+  /** What it reads from memory. */
+  readonly reads: Set<Node>;
+  /** Operations that it takes, those in common counted for each. */
+  size: number;
+}
+
+/** What nodes would bring to a group. */
+interface Addition {
+  readonly reads: ReadonlySet<Node>;
+  readonly size: number;
+}
 
 /** A number that takes a few operations on inputs: readers compute it again rather than wait for the kernel that stores it. */
 export function isCheapScalar(node: Node, { places }: Clustering): boolean {
@@ -40,22 +60,23 @@ export function groupMaps(
 ): Plan[] {
   const room = target.limits.storageBuffers;
   const mapped = new Set(nodes);
-  const alone = new Map(
-    nodes.map((node) => [node, readsOfMap(withNodes(undefined, [node]), inMemory, scalars)]),
-  );
+  const bring = (part: readonly Node[], group?: Group): Addition | undefined =>
+    additionOf(part, group, inMemory, scalars);
+  const alone = new Map(nodes.map((node) => [node, bring([node])]));
   /** Other map nodes that a node is computed from. */
   const sourcesOf = (node: Node): Node[] =>
-    [...(alone.get(node) ?? [])].filter((read) => mapped.has(read) && read !== node);
-  const fits = (plan: MapPlan): boolean => {
-    const reads = readsOfMap(plan, inMemory, scalars);
-    return reads !== undefined && bindingsOf(reads, plan.writes.keys(), donations) <= room;
+    [...(alone.get(node)?.reads ?? [])].filter((read) => mapped.has(read) && read !== node);
+  const fits = (part: readonly Node[], more: Addition, group?: Group): boolean => {
+    const writes = [...(group?.writes.keys() ?? []), ...part];
+    if (bindingsOf(new Set([...(group?.reads ?? []), ...more.reads]), writes, donations) > room) return false;
+    return more.size + (group?.size ?? 0) <= groupLimit;
   };
   const groupOf = (node: Node): string => {
     const place = clustering.places.get(node)!;
     const rank = place.kind === 'free' || place.kind === 'stored' ? place.rank : 0;
     return `${isCheapScalar(node, clustering) ? 'scalar' : sizeOf(dims(node))}/${rank}`;
   };
-  const plans: MapPlan[] = [];
+  const plans: Group[] = [];
   /** The newest plan of each group: only that one may take nodes, an older one could not see what the newer ones store. */
   const newest = new Map<string, number>();
   /** The plan that computes a node, by its place among the plans. */
@@ -79,10 +100,22 @@ export function groupMaps(
   const add = (part: readonly Node[]): void => {
     const key = groupOf(part[0]!);
     const open = newest.get(key);
-    const joined = open === undefined ? undefined : withNodes(plans[open], part);
-    const joins = joined !== undefined && fits(joined) && !precedes(open!, part);
+    const group = open === undefined ? undefined : plans[open];
+    const more = group === undefined ? undefined : bring(part, group);
+    const joins = more !== undefined && fits(part, more, group) && !precedes(open!, part);
     const at = joins ? open! : plans.length;
-    plans[at] = joins ? joined : withNodes(undefined, part);
+    if (!joins)
+      plans.push({
+        axis: makeAxis('i', sizeOf(dims(part[0]!))),
+        writes: new Map(),
+        reads: new Set(),
+        size: 0,
+      });
+    const home = plans[at]!;
+    const own = joins ? more : part.length === 1 ? alone.get(part[0]!) : bring(part);
+    for (const read of own?.reads ?? []) home.reads.add(read);
+    home.size += own?.size ?? 0;
+    for (const node of part) home.writes.set(node, delinearize(home.axis.atom, dims(node)));
     newest.set(key, at);
     for (const node of part) planOf.set(node, at);
   };
@@ -97,9 +130,9 @@ export function groupMaps(
       stack.pop();
     }
   };
-  for (const part of partsOf(nodes, groupOf, (node) => alone.get(node))) {
-    const plan = withNodes(undefined, part);
-    const reads = part.length > 1 && fits(plan) ? readsOfMap(plan, inMemory, scalars)! : undefined;
+  for (const part of partsOf(nodes, groupOf, (node) => alone.get(node)?.reads)) {
+    const whole = part.length > 1 ? bring(part) : undefined;
+    const reads = whole !== undefined && fits(part, whole) ? whole.reads : undefined;
     // A part that waits for no other map kernel can be computed whole, before them all.
     if (
       reads !== undefined &&
@@ -109,14 +142,7 @@ export function groupMaps(
       add(part);
     else for (const node of part) settle(node);
   }
-  return plans;
-}
-
-function withNodes(plan: MapPlan | undefined, nodes: readonly Node[]): MapPlan {
-  const axis = plan?.axis ?? makeAxis('i', sizeOf(dims(nodes[0]!)));
-  const writes = new Map(plan?.writes);
-  for (const node of nodes) writes.set(node, delinearize(axis.atom, dims(node)));
-  return { cluster: undefined, writes, pieces: [], axis };
+  return plans.map(({ axis, writes }) => ({ cluster: undefined, writes, pieces: [], axis }));
 }
 
 /**
@@ -151,21 +177,34 @@ function partsOf(
   return [...parts].map((part) => part.sort((x, y) => places.get(x)! - places.get(y)!));
 }
 
-/** What a map plan reads; undefined when it would compute one of its results again at another point. */
-function readsOfMap(
-  plan: Plan,
+/** What nodes bring to a group; undefined when one of its results would be computed again at another point. */
+function additionOf(
+  part: readonly Node[],
+  group: Group | undefined,
   inMemory: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
-): ReadonlySet<Node> | undefined {
+): Addition | undefined {
+  const axis = group?.axis ?? makeAxis('i', sizeOf(dims(part[0]!)));
+  const own = new Map(part.map((node) => [node, delinearize(axis.atom, dims(node))]));
   const reads = new Set<Node>();
-  let repeats = false;
-  const evaluator = kernelEvaluator(
-    plan,
-    inMemory,
-    scalars,
-    (node) => reads.add(node),
-    () => (repeats = true),
-  );
-  for (const [node, at] of plan.writes) evaluator.value(node, at);
-  return repeats ? undefined : reads;
+  let [size, repeats] = [0, false];
+  for (const [node, at] of own) {
+    const evaluator = kernelEvaluator(
+      { cluster: undefined, writes: new Map([[node, at]]), pieces: [], axis },
+      inMemory,
+      scalars,
+      (read) => reads.add(read),
+      () => (repeats = true),
+      (other, where) => {
+        const there = other === node ? undefined : (own.get(other) ?? group?.writes.get(other));
+        if (there === undefined) return false;
+        if (!sameIndices(there, where)) repeats = true;
+        return true;
+      },
+    );
+    evaluator.value(node, at);
+    size += evaluator.pool.work;
+    if (repeats) return undefined;
+  }
+  return { reads, size };
 }

@@ -48,6 +48,8 @@ export interface Cluster {
   readonly hosted: Set<Node>;
   /** Stored nodes that members read from outside. */
   readonly reads: Set<Node>;
+  /** Divisions that reading a member goes through, where it is a view that readers look through. */
+  readonly divisions: Map<Node, number>;
 }
 
 /** The anchor by which a cluster is known when clustering is done again: attention kernels may share their scores' dots. */
@@ -65,6 +67,12 @@ export interface Inline {
   readonly reads: ReadonlySet<Node>;
   /** Different points a kernel evaluates it at: `x + shift(x)` doubles this, repeated it would grow without bound. */
   readonly contexts: number;
+  /** What is evaluated at its own point: elementwise nodes, and views with the work at other points that stands behind them. */
+  readonly here: ReadonlyMap<Node, number>;
+  /** Expressions that it takes, at all points. */
+  readonly work: number;
+  /** Divisions in the indices that it reads at. */
+  readonly divisions: number;
 }
 
 /** Where a node lives. */

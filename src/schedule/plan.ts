@@ -23,14 +23,16 @@ export interface Plan {
 
 /**
  * Gives every node its meaning inside one kernel: own members inline, body results, run-time scalars, memory reads.
- * `onRepeat` hears of nodes the kernel writes and needs at yet another point.
+ * `onRepeat` hears of nodes the kernel writes and needs at yet another point; true: what that takes need not be known. What
+ * `isElsewhere` says is computed apart is taken as it is.
  */
 export function kernelEvaluator(
   plan: Plan,
   inMemory: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
   onRead: (node: Node) => void,
-  onRepeat: (node: Node) => void = () => {},
+  onRepeat: (node: Node) => boolean = () => false,
+  isElsewhere: (node: Node, at: Indices) => boolean = () => false,
 ): Evaluator {
   const pool = new ExprPool();
   const anchors = new Set<Node>(plan.cluster?.anchors);
@@ -42,6 +44,7 @@ export function kernelEvaluator(
   const evaluator: Evaluator = new Evaluator(pool, (node, at) => {
     const slot = scalars.get(node);
     if (slot !== undefined) return pool.make({ kind: 'scalar', slot, dtype: node.dtype });
+    if (isElsewhere(node, at)) return pool.make({ kind: 'result', node, dtype: node.dtype });
     const own = members.get(node);
     if (own !== undefined && sameIndices(own, at)) {
       if (anchors.has(node)) return pool.make({ kind: 'result', node, dtype: node.dtype });
@@ -50,8 +53,8 @@ export function kernelEvaluator(
     }
     // Its own result at another point than its own is not in memory yet: what rides along is computed again there.
     const rides = own !== undefined && (plan.cluster === undefined || plan.cluster.hosted.has(node));
-    if (rides) onRepeat(node);
-    return inMemory(node) && !rides ? read(node, at) : undefined;
+    const leaves = rides && onRepeat(node);
+    return leaves || (inMemory(node) && !rides) ? read(node, at) : undefined;
   });
   return evaluator;
 }

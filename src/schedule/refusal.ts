@@ -18,6 +18,7 @@ export type Refusal =
   | { readonly rule: 'update' }
   /** A reduction over the same rows that reads nothing the kernel reads. */
   | { readonly rule: 'unshared' }
+  | Divisions
   | Limit;
 
 /** More buffers than a kernel may bind, or more nodes than it may hold. */
@@ -27,11 +28,22 @@ export interface Limit {
   readonly limit: number;
 }
 
+/** More divisions on the way to an element than an index may have. */
+export interface Divisions {
+  readonly rule: 'divisions';
+  readonly count: number;
+  readonly limit: number;
+}
+
 /** Why a value is not computed inline. */
 export type Overflow =
   | Limit
   /** Something would be evaluated at too many different points. */
   | { readonly rule: 'points'; readonly count: number; readonly limit: number }
+  /** Inline, it would take more expressions, all points counted. */
+  | { readonly rule: 'expressions'; readonly count: number; readonly limit: number }
+  /** Views of views would be read at indices of that many divisions. */
+  | Divisions
   /** The kernels of a sort compute from it, and must agree on every bit of it. */
   | { readonly rule: 'agreement' };
 

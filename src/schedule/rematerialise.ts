@@ -4,6 +4,7 @@ import { dims, type Node } from '../ir/graph.ts';
 import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { nodeBytes } from './cost.ts';
+import { divisionLimit, divisionsOf } from './inline.ts';
 import { isThroughView, type Cluster, type Place } from './place.ts';
 import type { Keeping } from './refusal.ts';
 
@@ -33,7 +34,7 @@ export function sourcesOf(
   const nodes = new Set<Node>();
   const visited = new Set<Node>([node]);
   const stack = [...node.inputs];
-  let work = facts(node.op).flops;
+  let [work, divisions] = [facts(node.op).flops, 0];
   for (let input = stack.pop(); input !== undefined; input = stack.pop()) {
     if (visited.has(input)) continue;
     visited.add(input);
@@ -57,6 +58,11 @@ export function sourcesOf(
     }
     if (!isElementwise(input.op) && !isThroughView(input)) {
       onRefusal({ rule: 'source', needs: input });
+      return undefined;
+    }
+    divisions += divisionsOf(input);
+    if (divisions > divisionLimit) {
+      onRefusal({ rule: 'divisions', count: divisions, limit: divisionLimit });
       return undefined;
     }
     work += facts(input.op).flops;
