@@ -11,18 +11,22 @@ export type Ranges = ReadonlyMap<string, Range>;
 
 const largest = 2147483647;
 
-/** Follows every `let` and loop counter of the Loop. */
-export function rangesOf(loop: Loop): Ranges {
+/**
+ * Follows every `let` and loop counter of the Loop. `whole`: only what follows from both ends of all that a value is made of, and not
+ * the one end that `max(x, 0)` has whatever x is.
+ */
+export function rangesOf(loop: Loop, whole = false): Ranges {
   const known = new Map<string, Range>();
   const note = (name: string, range: Range | undefined): void => {
     if (range !== undefined) known.set(name, range);
   };
   const visit = (body: readonly Stmt[]): void => {
     for (const stmt of body) {
-      if (stmt.kind === 'let' && stmt.value.type === 'i32') note(stmt.name, rangeOf(stmt.value, loop, known));
+      if (stmt.kind === 'let' && stmt.value.type === 'i32')
+        note(stmt.name, rangeOf(stmt.value, loop, known, whole));
       if (stmt.kind === 'for') {
-        const start = rangeOf(stmt.start, loop, known);
-        const end = rangeOf(stmt.end, loop, known);
+        const start = rangeOf(stmt.start, loop, known, whole);
+        const end = rangeOf(stmt.end, loop, known, whole);
         if (start !== undefined && end !== undefined)
           note(stmt.name, [start[0], Math.max(start[0], end[1] - 1)]);
         visit(stmt.body);
@@ -79,10 +83,10 @@ export function isBounded(value: Value, loop: Loop, known: Ranges): boolean {
   return rangeOf(value, loop, known) !== undefined;
 }
 
-/** The range of an i32 value as mathematics has it: beyond 32 bits where the value may wrap around. */
+/** The range of an i32 value as mathematics has it, from whole ranges: beyond 32 bits where the value may wrap around. */
 export function resultRange(value: Value, loop: Loop, known: Ranges): Range | undefined {
-  const of = (inner: Value): Range | undefined => rangeOf(inner, loop, known);
-  return value.kind === 'op' ? resultOf(value, of) : of(value);
+  const of = (inner: Value): Range | undefined => rangeOf(inner, loop, known, true);
+  return value.kind === 'op' ? resultOf(value, of, true) : of(value);
 }
 
 /** Whether a number is one whose quotients are shifts and whose remainders are masks. */
@@ -103,8 +107,8 @@ export function withShifts(
   return op === 'div' ? 'floorDiv' : 'floorMod';
 }
 
-function rangeOf(value: Value, loop: Loop, known: Ranges): Range | undefined {
-  const of = (inner: Value): Range | undefined => rangeOf(inner, loop, known);
+function rangeOf(value: Value, loop: Loop, known: Ranges, whole = false): Range | undefined {
+  const of = (inner: Value): Range | undefined => rangeOf(inner, loop, known, whole);
   switch (value.kind) {
     case 'constant':
       return [value.value, value.value];
@@ -122,7 +126,7 @@ function rangeOf(value: Value, loop: Loop, known: Ranges): Range | undefined {
       return ranges.reduce((a, b) => (a === undefined || b === undefined ? undefined : hull(a, b)));
     }
     case 'op':
-      return value.type === 'i32' ? inWord(resultOf(value, of)) : undefined;
+      return value.type === 'i32' ? inWord(resultOf(value, of, whole)) : undefined;
     case 'load':
     case 'scalar':
       return undefined;
@@ -134,19 +138,22 @@ function rangeOf(value: Value, loop: Loop, known: Ranges): Range | undefined {
 function resultOf(
   { op, args }: Extract<Value, { kind: 'op' }>,
   of: (value: Value) => Range | undefined,
+  whole: boolean,
 ): Range | undefined {
   const [a, b, c] = args.map(of);
   if (op === 'where') return b === undefined || c === undefined ? undefined : hull(b, c);
-  if (op === 'neg' && a !== undefined) return [-a[1], -a[0]];
-  if (op === 'max' && a !== undefined && b === undefined) return [a[0], largest];
-  if (op === 'max' && a === undefined && b !== undefined) return [b[0], largest];
+  if (op === 'neg' && a !== undefined) return Number.isFinite(a[0]) ? [-a[1], -a[0]] : undefined;
+  // At most this is known of one end: the range is whole again when the other is bounded too.
+  const top = whole ? Infinity : largest;
+  if (op === 'max' && a !== undefined && b === undefined) return [a[0], top];
+  if (op === 'max' && a === undefined && b !== undefined) return [b[0], top];
   if (op === 'min' && a !== undefined && b === undefined) return [-Infinity, a[1]];
   if (op === 'min' && a === undefined && b !== undefined) return [-Infinity, b[1]];
   if (a === undefined || b === undefined) return undefined;
   if (op === 'min') return [Math.min(a[0], b[0]), Math.min(a[1], b[1])];
   if (op === 'max') return [Math.max(a[0], b[0]), Math.max(a[1], b[1])];
-  // How far down is not known: the result may wrap around.
-  if (a[0] === -Infinity || b[0] === -Infinity) return undefined;
+  // How far it goes is not known: the result may wrap around.
+  if (![...a, ...b].every(Number.isFinite)) return undefined;
   switch (op) {
     case 'add':
       return [a[0] + b[0], a[1] + b[1]];

@@ -22,7 +22,7 @@ class Verifier {
 
   constructor(loop: Loop) {
     this.#loop = loop;
-    this.#known = rangesOf(loop);
+    this.#known = rangesOf(loop, true);
   }
 
   body(body: readonly Stmt[]): void {
@@ -45,7 +45,7 @@ class Verifier {
   /** The counter is raised once more before it is found to have passed the end. */
   #counter({ name, end, step }: Extract<Stmt, { kind: 'for' }>): void {
     const range = resultRange(end, this.#loop, this.#known);
-    if (range !== undefined && !fitsWord([0, range[1] + step - 1]))
+    if (range !== undefined && Number.isFinite(range[1]) && !fitsWord([0, range[1] + step - 1]))
       this.#fail(`${name} ends at ${range[1]} in steps of ${step}`);
   }
 

@@ -117,6 +117,25 @@ test('arithmetic that finds places may not wrap around: the verifier refuses it,
   for (const count of Object.values(outcomes)) expect(count).toBeGreaterThan(20);
 });
 
+test('where one end is not known, nothing is refused', () => {
+  const b = new LoopBuilder(new Set(['out']));
+  const asked: Value = {
+    kind: 'load',
+    buffer: 'out',
+    index: constant(0),
+    aligned: true,
+    type: 'i32',
+    width: 1,
+  };
+  const clamped = b.let(
+    operation('max', [operation('min', [asked, constant(7)], 'i32'), constant(0)], 'i32'),
+    'at',
+  );
+  b.store('out', operation('mul', [clamped, constant(4)], 'i32'), constant(1), true);
+  const loop = { ...loopOf([], 0).loop, body: b.body };
+  verifyRanges(loop);
+});
+
 test("a loop's counter does not pass its end by more than 32 bits hold", () => {
   const upTo = (end: number, step: number): Loop => {
     const b = new LoopBuilder(new Set(['out']));
