@@ -175,7 +175,7 @@ export class Lowering {
       const from = expr.args[0]!.dtype;
       const value = args[0]!;
       // Widening and equal register types need no instruction; narrowing rounds or wraps.
-      const plain = value.type === type ? value : operation('cast', [value], type);
+      const plain = converted(value, type);
       if (!isNarrow(expr.dtype) || from === expr.dtype || from === 'bool') return b.let(plain, 'cast');
       const saturates = isFloat(from) && !isFloat(expr.dtype);
       return b.let(saturates ? clamped(plain, expr.dtype) : rounded(plain, expr.dtype), 'cast');
@@ -429,8 +429,13 @@ function clamped(value: Value, dtype: DType): Value {
 }
 
 function convert(value: Value, type: RegisterType, dtype: DType): Value {
-  // A known index is a known number: emitters have to see a zero among the factors.
-  if (value.kind === 'constant' && value.type === 'i32' && type === 'f32' && dtype === 'f32')
-    return constant(Math.fround(value.value), type, value.width);
-  return rounded(value.type === type ? value : operation('cast', [value], type), dtype);
+  return rounded(converted(value, type), dtype);
+}
+
+/** In another register. A known integer is a known float: emitters have to see a zero among the factors. */
+function converted(value: Value, type: RegisterType): Value {
+  if (value.type === type) return value;
+  if (value.kind === 'constant' && value.type === 'i32' && type === 'f32')
+    return constant(Math.fround(value.value | 0), type, value.width);
+  return operation('cast', [value], type);
 }
