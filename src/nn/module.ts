@@ -72,6 +72,7 @@ export function* membersOf(
     return;
   }
   if (typeof model !== 'object' || model === null) return;
+  checkHolder(model, name);
   if (!(model instanceof Module) && !isPlain(model)) return;
   const state = new Set(model instanceof Module ? model.buffers() : []);
   const inside = [...around, model];
@@ -85,6 +86,17 @@ export function* membersOf(
 function apart(child: unknown, path: string, around: readonly object[]): unknown {
   if (!around.includes(child as object)) return child;
   throw new TensorError('E_VALUE', 'Module', `the model contains itself at ${path}`);
+}
+
+/** Throws E_VALUE at a Map or Set that holds layers or tensors: they would be no part of the model, and nothing would say so. */
+function checkHolder(holder: unknown, name: string): void {
+  if (!(holder instanceof Map || holder instanceof Set)) return;
+  for (const item of holder.values()) {
+    if (!(item instanceof Tensor || item instanceof Module)) continue;
+    const kind = holder instanceof Map ? 'Map' : 'Set';
+    const problem = `${name} is a ${kind} with ${item instanceof Tensor ? 'tensors' : 'layers'}, which would be no part of the model`;
+    throw new TensorError('E_VALUE', 'parameters', problem, 'an array or a plain object');
+  }
 }
 
 function isPlain(value: object): boolean {

@@ -225,6 +225,29 @@ describe('compile', () => {
   });
 });
 
+test('layers and tensors in a Map or a Set are refused: they would be no part of the model', () => {
+  class Named extends nn.Module {
+    readonly held: unknown;
+    constructor(held: unknown) {
+      super();
+      this.held = held;
+    }
+    forward(x: Tensor): Tensor {
+      return x;
+    }
+  }
+  const layer = new nn.Linear(2, 2);
+  for (const [held, words] of [
+    [new Map([['a', layer]]), 'held is a Map with layers'],
+    [new Set([ones([2])]), 'held is a Set with tensors'],
+  ] as const) {
+    expect(() => nn.parameters(new Named(held))).toThrow(words);
+    expect(() => nn.stateDict([new Named(held)])).toThrow(`0.${words}`);
+  }
+  expect(nn.parameters(new Named(new Map([['a', 1]])))).toEqual([]);
+  expect(nn.parameters(new Named({ a: layer }))).toHaveLength(2);
+});
+
 test('train and evalMode reach every layer', () => {
   const net = new Net();
   expect(nn.evalMode(net)).toBe(net);
