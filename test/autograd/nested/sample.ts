@@ -2,6 +2,7 @@
 // zeros, ones, equal elements, one tensor used twice. A point can be handed to the function as memory, of which nothing is known,
 // or be made inside of it by `full`, of which everything is known; derivatives must be the same.
 
+import { ruleFor } from '../../../src/autograd/rules.ts';
 import { isFloat } from '../../../src/ir/dtype.ts';
 import { topological } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret.ts';
@@ -26,8 +27,8 @@ export interface Sample {
   /** Whether the derivative is a choice, so that differences of the function say nothing of it. */
   readonly chosen?: boolean;
   /**
-   * Whether something inside may have no derivative where the whole has one: NaN from (−1)^x times 0, or the branch that a selection
-   * takes at this point alone, as `where(x ≠ 0, x, 0)` does at 0.
+   * Whether something inside may have no derivative where the whole has one: NaN from (−1)^x times 0, or a jump that cancels, as of
+   * `where(x ≠ 0, x, 0)` at 0.
    */
   readonly mayBeUndefined?: boolean;
 }
@@ -80,7 +81,7 @@ function made(tensor: Tensor, point: HostArray, making: Making): Tensor {
 /** A function of tensors as one of arrays. */
 export interface OnArrays {
   (at: readonly HostArray[]): HostArray[];
-  /** Everything that is no float on the way: which way selections went, where maxima were. */
+  /** Everything on the way that moves in jumps: which way selections went, what was rounded. */
   readonly branches: (at: readonly HostArray[]) => string;
 }
 
@@ -100,7 +101,9 @@ export function onArrays(
   });
   const values = (at: readonly HostArray[]): HostArray[] => leaves.map((leaf) => at[leaf]!);
   const parameters = (at: readonly HostArray[]): HostArray[] => values(at).slice(0, graph.parameters.length);
-  const discrete = topological(graph.outputs).filter(({ dtype }) => !isFloat(dtype));
+  const discrete = topological(graph.outputs).filter(
+    ({ dtype, op, inputs }) => !isFloat(dtype) || (inputs.length > 0 && ruleFor(op) === 'flat'),
+  );
   const evaluated = (at: readonly HostArray[]): HostArray[] => {
     const outputs = interpret(graph, parameters(at));
     return results.map((result) => {
