@@ -64,7 +64,7 @@ export class WasmDevice implements Device {
     };
     const mover = { timeline, failures, memory, mayShareSlabs: true, copy };
     const scratch = new Scratch(memory);
-    const modules = new Modules(heap, name, pool !== undefined, (id) => pool?.forget(id));
+    const modules = new Modules(heap, name, pool !== undefined);
     const lose = (error: DeviceError): void => void this.#end(error);
     this.#engine = { facts, failures, heap, memory, scratch, modules, pool, grain, mover, lose };
     if (pool !== undefined) onDeath(pool, (reason) => void this.#end(reason));

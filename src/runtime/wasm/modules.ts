@@ -43,11 +43,8 @@ export class Modules {
   readonly #idle = new Set<SharedKernel>();
   #made = 0;
 
-  readonly #forget: (id: number) => void;
-
-  /** `shared`: the memory is, and modules have to say so. `forget` hears of kernels that are let go. */
-  constructor(heap: Heap, device: string, shared: boolean, forget: (id: number) => void = () => undefined) {
-    this.#forget = forget;
+  /** `shared`: the memory is, and modules have to say so. */
+  constructor(heap: Heap, device: string, shared: boolean) {
     this.#heap = heap;
     this.#device = device;
     this.#shared = shared;
@@ -89,7 +86,6 @@ export class Modules {
       const code = this.#codes.get(oldest);
       if (code !== undefined) this.#heap.destroy(code.address);
       this.#codes.delete(oldest);
-      this.#forget(oldest.id);
     }
   }
 

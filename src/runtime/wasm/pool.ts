@@ -6,7 +6,7 @@ import { DeviceError } from '../../errors.ts';
 import type { Cut } from './cut.ts';
 import type { Code, Kernel } from './modules.ts';
 import type { Spawn, Thread } from './threads.ts';
-import { takePieces, type Layout, type Run, type Seat } from './worker.ts';
+import { takePieces, type Layout, type Seat } from './worker.ts';
 
 /** A kernel's workgroups, cut into pieces. */
 export interface Job {
@@ -82,7 +82,6 @@ export class Pool {
   #seat: Seat | undefined;
   readonly #words: Int32Array;
   readonly workers: readonly Thread[];
-  readonly #runs: (Run | undefined)[] = [];
   readonly #patience: number;
   readonly #maySleep: boolean;
   #closing: Promise<void> | undefined;
@@ -129,7 +128,6 @@ export class Pool {
       throw new DeviceError('E_LIMIT', this.#device, problem, { kernel: job.name });
     }
     const { pieces, share } = job.cut;
-    this.#runs[job.kernel.id] = job.kernel.run;
     words[at.job.kernel] = job.kernel.id;
     words[at.job.code] = job.code.address;
     words[at.job.codeBytes] = job.code.bytes;
@@ -147,7 +145,7 @@ export class Pool {
     }
     Atomics.add(words, at.turn, 1);
     if (Atomics.load(words, at.sleepers) > 0) Atomics.notify(words, at.turn, Math.ceil(pieces / share) - 1);
-    takePieces(at, seat, this.#runs);
+    takePieces(at, seat, { [job.kernel.id]: job.kernel.run });
     this.#wait(job);
     if (Atomics.load(words, at.failed) === 0) return;
     Atomics.store(words, at.failed, 0);
@@ -160,18 +158,12 @@ export class Pool {
     return this.#closing !== undefined;
   }
 
-  /** Lets go of a kernel that is asked for no more; workers do so as others come. */
-  forget(kernel: number): void {
-    delete this.#runs[kernel];
-  }
-
   /** Ends the workers; resolves when they are gone. */
   close(): Promise<void> {
     if (this.#closing === undefined) {
       const words = this.#words;
       // What keeps the memory is let go.
       this.#seat = undefined;
-      this.#runs.length = 0;
       Atomics.store(words, this.#at.closed, 1);
       Atomics.add(words, this.#at.turn, 1);
       Atomics.notify(words, this.#at.turn);

@@ -55,7 +55,11 @@ export interface Seat {
 }
 
 /** Takes pieces of the job until none is left. `runs` are kernels by number; those it lacks are made from their modules. */
-export function takePieces(at: Layout, { words, memory, me }: Seat, runs: (Run | undefined)[]): void {
+export function takePieces(
+  at: Layout,
+  { words, memory, me }: Seat,
+  runs: Record<number, Run | undefined>,
+): void {
   const { job } = at;
   for (let step = 0; step < at.threads; step++) {
     const left = at.left + 16 * ((me + step) % at.threads);
