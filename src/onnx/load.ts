@@ -14,6 +14,7 @@ import {
   planGraph,
   UnsupportedNodesError,
   type Context,
+  type Plan,
   type UnsupportedNode,
 } from './plan.ts';
 import type { Message } from './schema.ts';
@@ -103,7 +104,7 @@ export function modelOf(
   const functions = functionsOf(proto);
   const budget = new Budget(limits);
   const context: Context = { domains, opsets, functions, external, unsupported, budget };
-  const plan = withBudget(budget, () => planGraph(graph, context, new Set()));
+  const plan = planned(graph, context);
   if (unsupported.length > 0) throw new UnsupportedNodesError(unsupported);
   const foreign = graph.input.find(({ type }) => type !== undefined && type.tensor === undefined);
   if (foreign !== undefined) {
@@ -121,6 +122,11 @@ export function modelOf(
   }
   const inputs = graph.input.filter(({ name }) => !plan.stored.has(name ?? '')).map(portOf);
   return new OnnxModel(plan, inputs, graph.output.map(portOf), limits);
+}
+
+/** Apart from what makes the context: its functions live as long as the model, and would hold the graph's bytes with them. */
+function planned(graph: Message<'Graph'>, context: Context): Plan {
+  return withBudget(context.budget, () => planGraph(graph, context, new Set()));
 }
 
 function portOf({ name = '', type }: Message<'ValueInfo'>): Port {
