@@ -36,8 +36,9 @@ export class SinterError extends Error {
 export class TensorError extends SinterError {
   override name: string = 'TensorError';
   readonly op: string;
-  constructor(code: ErrorCode, op: string, problem: string, hint?: string) {
-    super(code, `${op}: ${problem}${userLocation()}${hint === undefined ? '' : `\n  try: ${hint}`}`);
+  /** `place`: where the operation was recorded, if that is not where the error is thrown. */
+  constructor(code: ErrorCode, op: string, problem: string, hint?: string, place: string = userLocation()) {
+    super(code, `${op}: ${problem}${place}${hint === undefined ? '' : `\n  try: ${hint}`}`);
     this.op = op;
   }
 }
@@ -131,10 +132,10 @@ function described(value: object): string {
 }
 
 /** The first stack frame outside Sinter, as `\n  at file:line:column`; empty when none can be told apart. */
-function userLocation(): string {
-  // Ten frames, as engines keep by themselves, end inside of nested layers.
+export function userLocation(): string {
+  // Ten frames, as engines keep by themselves, end inside of nested layers. Who asks for none gets none.
   const limit = Error.stackTraceLimit;
-  Error.stackTraceLimit = 200;
+  if (limit !== 0) Error.stackTraceLimit = 200;
   const stack = new Error('where').stack?.split('\n') ?? [];
   Error.stackTraceLimit = limit;
   const here = new URL('.', import.meta.url).href;

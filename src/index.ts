@@ -48,6 +48,7 @@ export {
 } from './explain.ts';
 
 // Devices and memory
+export { setDebug } from './tensor/debug.ts';
 export { close, devices, setDevice, synchronize } from './tensor/device.ts';
 
 // Looking at what happens

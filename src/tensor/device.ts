@@ -40,6 +40,11 @@ function checkName(op: string, name: string | undefined): void {
   });
 }
 
+/** Whether values are computed by the interpreter, which defines what they are. */
+export function isReference(): boolean {
+  return (chosen ?? deviceFromEnvironment()) === 'interpreter';
+}
+
 /** Every device Sinter knows, with what it is or why it is not there. */
 export function devices(): Promise<readonly DeviceReport[]> {
   return discover();

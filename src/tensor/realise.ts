@@ -30,6 +30,13 @@ import { Storage } from './storage.ts';
 
 const largeGraph = 20_000;
 
+let afterRead: () => Promise<void> | undefined = () => undefined;
+
+/** Has `judge` asked at each read; where it gives a promise, that rejects what is read. */
+export function onRead(judge: () => Promise<void> | undefined): void {
+  afterRead = judge;
+}
+
 /** The packed bytes of a value, computing it first. Throws E_STATE inside a traced function. */
 export function readBytes(handle: Handle): Promise<Uint8Array> {
   if (currentTrace() !== undefined) {
@@ -41,7 +48,9 @@ export function readBytes(handle: Handle): Promise<Uint8Array> {
     );
   }
   here(handle, 'data');
-  return realise(handle).read();
+  const bytes = realise(handle).read();
+  const judged = afterRead();
+  return judged === undefined ? bytes : Promise.all([bytes, judged]).then(([read]) => read);
 }
 
 /** The Storage of a value, computing it first (queued, when the device is not open yet). */

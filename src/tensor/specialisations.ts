@@ -3,6 +3,7 @@
 
 import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
 import { Compiled } from './compiled.ts';
+import { compiling, isWatching } from './debug.ts';
 import type { Executable, FindSchedules } from './executable.ts';
 import type { Handle } from './handle.ts';
 import { parameterNames } from './parameter-names.ts';
@@ -21,6 +22,8 @@ const many = 8;
 interface Specialisation {
   readonly face: Face;
   readonly gradEnabled: boolean;
+  /** Whether indices are watched (debug.ts). */
+  readonly isWatching: boolean;
   readonly compiled: Compiled;
 }
 
@@ -53,7 +56,10 @@ export class Specialisations {
     const known = this.#known;
     for (let i = 0; i < known.length; i++) {
       const found = known[i]!;
-      const leaves = found.gradEnabled === gradEnabled() ? leavesLike(found.face, args) : undefined;
+      const leaves =
+        found.gradEnabled === gradEnabled() && found.isWatching === isWatching()
+          ? leavesLike(found.face, args)
+          : undefined;
       if (leaves === undefined) continue;
       const handles = handlesOf(leaves);
       if (!found.compiled.holds(handles)) continue;
@@ -72,13 +78,13 @@ export class Specialisations {
     const isTold = this.#made === many + 1;
     // As things stand before the trace.
     const why = isTold || areCompilesWatched() ? this.#reason(args, flat, face, handles) : 'another call';
-    const traced = traceFlat(this.#fn, flat, 'compile', true);
+    const traced = compiling(() => traceFlat(this.#fn, flat, 'compile', true));
     const others = this.#known.map((other) => other.compiled);
     const what = this.#fn.name === '' ? 'a function' : this.#fn.name;
     const compiled = new Compiled(traced, donated, this.#find, others, about(what, why));
     if (isTold) this.#advise(why);
     this.#tellOfNumbers(flat, compiled);
-    this.#known.unshift({ face, gradEnabled: gradEnabled(), compiled });
+    this.#known.unshift({ face, gradEnabled: gradEnabled(), isWatching: isWatching(), compiled });
     if (this.#known.length > capacity) this.#drop(this.#known.pop()!);
     return { compiled, leaves: flat.leaves, handles };
   }

@@ -1,7 +1,8 @@
 // detectAnomaly: every value that is computed is looked at; one with a NaN or an infinity rejects where it, or anything made of it, is
 // read, with the operation and the user's line that made the first. Functions given to `compile` are called as they are meanwhile.
 
-import { SinterError } from '../../errors.ts';
+import { showValue, SinterError, TensorError } from '../../errors.ts';
+import { isCallable } from '../../ir/arguments.ts';
 import type { Call } from '../../ir/call-site.ts';
 import { isFloat } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
@@ -25,8 +26,10 @@ export function detectAnomaly<T>(what: boolean | (() => T)): T | undefined {
     follow(what);
     return undefined;
   }
-  if (typeof what !== 'function')
-    throw new SinterError('E_VALUE', 'detectAnomaly: expects true, false or a function');
+  if (!isCallable(what)) {
+    const problem = `expects true, false or a function, got ${showValue(what)}`;
+    throw new TensorError('E_VALUE', 'detectAnomaly', problem);
+  }
   const before = following();
   follow(true);
   let result: T;

@@ -8,6 +8,7 @@ import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import type { ScatterMode } from '../../ir/ops.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
+import { watchRange } from '../debug.ts';
 import { aTensor } from '../expect.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
@@ -62,6 +63,11 @@ function addNode(
 
 const addOptions: arg.Table<ScatterAddOptions> = { deterministic: arg.flag };
 
+/** Watches that positions lie in an axis. */
+function watchAxis(op: string, x: Tensor, axis: number, index: Tensor): void {
+  watchRange(op, 'index', index, 0, x.shape[axis]!, `axis ${axis} of ${show(x)}`);
+}
+
 /** The index must have x's rank and fit it outside the axis. */
 function checkIndex(op: string, x: Tensor, axis: number, index: Tensor): number {
   checkInteger(op, 'the index', index);
@@ -83,6 +89,7 @@ const takesGather = arg.takes<typeof gather>(['x', aTensor], ['axis', arg.inside
 export function gather(x: Tensor, axis: number, index: Tensor): Tensor {
   takesGather('gather', x, axis, index);
   const at = checkIndex('gather', x, axis, index);
+  watchAxis('gather', x, at, index);
   return apply([x, index], (b, node, places) => gatherNode(b, node, places, at));
 }
 
@@ -104,6 +111,7 @@ export function takeAlongAxis(x: Tensor, index: Tensor, axis: number): Tensor {
       `the index must have x's rank: x ${show(x)}, index ${show(index)}`,
     );
   }
+  watchAxis('takeAlongAxis', x, at, index);
   const outside = (shape: readonly number[], size: number): number[] =>
     shape.map((dim, i) => (i === at ? size : dim));
   const common = x.shape.map((dim, i) => (dim === 1 ? index.shape[i]! : dim));
@@ -136,6 +144,7 @@ export function indexSelect(x: Tensor, axis: number, index: Tensor): Tensor {
   checkInteger('indexSelect', 'the index', index);
   checkRank('indexSelect', 'the index', index, 0, 1);
   const at = normalizeAxis('indexSelect', axis, x.rank);
+  watchAxis('indexSelect', x, at, index);
   return apply([x, index], (b, node, places) => selectRows(b, node, reshape(b, places, [index.size]), at));
 }
 
@@ -145,6 +154,7 @@ const takesTake = arg.takes<typeof take>(['x', aTensor], ['the index', aTensor])
 export function take(x: Tensor, index: Tensor): Tensor {
   takesTake('take', x, index);
   checkInteger('take', 'the index', index);
+  watchRange('take', 'index', index, 0, x.size, `the ${x.size} elements of ${show(x)}`);
   return apply([x, index], (b, node, places) =>
     reshape(b, gatherNode(b, reshape(b, node, [x.size]), reshape(b, places, [index.size]), 0), index.shape),
   );
@@ -167,6 +177,7 @@ export function embedding(indices: Tensor, weight: Tensor, options: EmbeddingOpt
   checkInteger('embedding', 'the indices', indices);
   checkRank('embedding', 'the weight', weight, 2);
   const [rows, width] = [weight.shape[0]!, weight.shape[1]!];
+  watchRange('embedding', 'index', indices, 0, rows, `the ${rows} rows of ${show(weight)}`);
   const padding =
     options.paddingIdx === undefined ? undefined : normalizeAxis('embedding', options.paddingIdx, rows);
   return apply([indices, weight], (b, places, table) => {
@@ -195,6 +206,7 @@ function scatterWith(
   options: ScatterAddOptions = {},
 ): Tensor {
   const at = checkIndex(op, x, axis, index);
+  watchAxis(op, x, at, index);
   const write = (b: GraphBuilder, node: Node, places: Node, values: Node): Node =>
     mode === 'add'
       ? addNode(b, node, places, values, at, options)
@@ -317,6 +329,7 @@ function writeRows(
       `.cast('${x.dtype}')`,
     );
   }
+  watchAxis(op, x, at, index);
   return apply([x, index, source], (b, node, places, values) => {
     const along = broadcast(b, formula.alongAxis(b, formula.narrowIndex(b, places), x.rank, at), expected);
     if (mode === 'set') return scatterNode(b, node, along, values, at, mode);
@@ -385,6 +398,7 @@ export function segmentSum(
       `expects one id a row: source ${show(source)}, ids ${show(ids)}`,
     );
   }
+  watchRange('segmentSum', 'segment id', ids, 0, segments, `the ${segments} segments`);
   return apply([source, ids], (b, rows, places) => {
     const sums = full(b, [segments, ...source.shape.slice(1)], 0, source.dtype);
     const along = formula.spreadTo(

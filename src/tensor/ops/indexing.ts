@@ -18,6 +18,7 @@ import {
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import * as arg from '../../ir/arguments.ts';
 import { normalizeAxis, sizeOf } from '../../ir/shape.ts';
+import { watchRange } from '../debug.ts';
 import { aTensor } from '../expect.ts';
 import { fromHost, record } from '../record.ts';
 import { Tensor } from '../tensor.ts';
@@ -225,6 +226,10 @@ export function at(x: Tensor, ...indices: Index[]): Tensor {
   takesOne('at', x);
   const { start, size, step, shape, gathers } = plan(x, indices);
   const tensors = gathers.map(({ index }) => index);
+  for (const { axis, index } of gathers) {
+    const size = shape[axis]!;
+    watchRange('at', 'index', index, -size, size, `an axis of ${size} of ${show(x)}`);
+  }
   const common = commonShape('at', tensors);
   return record([x, ...tensors], (b, [node, ...places]) => {
     const basic = reshape(b, cut(b, node!, start, size, step), shape);

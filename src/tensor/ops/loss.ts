@@ -22,6 +22,7 @@ import * as arg from '../../ir/arguments.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
+import { watchRange } from '../debug.ts';
 import { anOperand, aTensor } from '../expect.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
 import { binaryEntropy, logitEntropy } from '../formula/binary-entropy.ts';
@@ -267,6 +268,11 @@ function classAxis(op: string, x: Tensor, target: Tensor, weight: Tensor | undef
   return axis;
 }
 
+function watchLabels(op: string, x: Tensor, axis: number, target: Tensor, ignored: number | undefined): void {
+  const classes = x.shape[axis]!;
+  watchRange(op, 'label', target, 0, classes, `the ${classes} classes of ${show(x)}`, ignored);
+}
+
 function checkWeight(op: string, weight: Tensor | undefined, classes: number): void {
   if (weight !== undefined && (weight.rank !== 1 || weight.size !== classes)) {
     throw new TensorError('E_SHAPE', op, `the weight must be [${classes}]: ${show(weight)}`);
@@ -330,6 +336,7 @@ export function nllLoss(x: Tensor, target: Tensor, options: NllOptions = {}): Te
   checkFloat('nllLoss', x, options.weight);
   checkInteger('nllLoss', 'the targets', target);
   const axis = classAxis('nllLoss', x, target, options.weight);
+  watchLabels('nllLoss', x, axis, target, options.ignoreIndex);
   return apply([x, target, options.weight], (b, node, classes, w) =>
     formula.widened(b, node, (logp) =>
       targetLoss(b, { logp, axis, weight: spreadWeight(b, w, logp, axis) }, classes, options),
@@ -354,6 +361,7 @@ export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntro
   if (isFloat(target.dtype)) return probabilityLoss(op, logits, target, options);
   checkInteger(op, 'the targets', target);
   const axis = classAxis(op, logits, target, weight);
+  watchLabels(op, logits, axis, target, options.ignoreIndex);
   return apply([logits, target, weight], (b, node, classes, w) =>
     formula.widened(b, node, (wide) => {
       const logp = formula.logSoftmax(b, wide, [axis]);

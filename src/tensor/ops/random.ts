@@ -2,11 +2,12 @@
 // it, so neither laziness nor fusion changes what later draws give.
 
 import { TensorError } from '../../errors.ts';
-import { add, binary, broadcast, cast, mul, neg, unary } from '../../ir/build.ts';
+import { add, binary, broadcast, cast, mul, neg, reduce, unary } from '../../ir/build.ts';
 import * as arg from '../../ir/arguments.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { toShape } from '../../ir/shape.ts';
+import { watch } from '../debug.ts';
 import { aTensor } from '../expect.ts';
 import { record } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
@@ -150,6 +151,17 @@ export function randperm(n: number): Tensor {
 export function bernoulli(x: Tensor): Tensor {
   takesOne('bernoulli', x);
   checkFloat('bernoulli', x);
+  watch(
+    'bernoulli',
+    'E_VALUE',
+    [x],
+    (b, [node]) => {
+      const axes = x.shape.map((_, axis) => axis);
+      return [reduce(b, 'min', node!, axes), reduce(b, 'max', node!, axes)];
+    },
+    ([low, high]) =>
+      low! >= 0 && high! <= 1 ? undefined : `probabilities must be in [0, 1]: ${low! >= 0 ? high : low}`,
+  );
   return apply([x], (b, p) => {
     const compute = formula.wideType(x.dtype);
     return cast(b, binary(b, 'lt', uniformOf(b, x.shape, compute), cast(b, p, compute)), x.dtype);
@@ -206,6 +218,22 @@ export function multinomial(weights: Tensor, count: number, options: Multinomial
       '{ replacement: true }',
     );
   }
+  watch(
+    op,
+    'E_VALUE',
+    [weights],
+    (b, [node]) => {
+      const all = weights.shape.map((_, axis) => axis);
+      const sums = reduce(b, 'sum', cast(b, node!, formula.wideType(weights.dtype)), [last]);
+      const least = reduce(b, 'min', cast(b, node!, sums.dtype), all);
+      return [least, reduce(b, 'min', sums, all.slice(0, -1)), reduce(b, 'max', sums, all.slice(0, -1))];
+    },
+    ([least, low, high]) => {
+      if (!(least! >= 0)) return `weights must not be negative or NaN: ${least}`;
+      if (high === Infinity) return 'weights must be finite, and so must be their sum';
+      return low! > 0 ? undefined : 'the weights of a row are all 0';
+    },
+  );
   const lead = weights.shape.slice(0, -1);
   return apply([weights], (b, node) => {
     const wide = formula.stopGradient(b, cast(b, node, formula.wideType(weights.dtype)));

@@ -1,0 +1,147 @@
+// Watches: facts about elements that decide whether an operation means anything, such as the least and the greatest of indices. They
+// are computed beside the operation, as a few more reductions, and judged after the next read of any tensor: so an index
+// outside its axis is an error that names the operation and the user's line. Always on the interpreter, with `setDebug(true)`
+// on every device.
+
+import { TensorError, userLocation, type ErrorCode } from '../errors.ts';
+import { flag, takes } from '../ir/arguments.ts';
+import { broadcast, constant, reduce, reshape } from '../ir/build.ts';
+import type { GraphBuilder, Node } from '../ir/graph.ts';
+import { packBytes, emptyData, unpackBytes } from '../ir/value.ts';
+import { isReference } from './device.ts';
+import type { Handle } from './handle.ts';
+import { onRead, realise } from './realise.ts';
+import { record } from './record.ts';
+import { currentTrace, leafHandle, withGrad } from './recording.ts';
+import { Storage } from './storage.ts';
+import { handleOf, Tensor } from './tensor.ts';
+
+let on = false;
+/** Whether the trace being made is one of `compile`, whose calls hand back what is assigned. */
+let isCompiling = false;
+
+const takesDebug = takes<typeof setDebug>(['the argument', flag]);
+
+/**
+ * With `true` operations recorded from then on watch what they read: indices outside of their axis, labels that are no class,
+ * weights that are negative. The next read of any tensor (`data`, `item`, `array`) rejects with E_INDEX or E_VALUE naming
+ * the operation, the element and the line. Compiled functions are traced anew. It costs a few reductions an operation; off by
+ * default, but for the interpreter, which always watches.
+ */
+export function setDebug(wanted: boolean): void {
+  takesDebug('setDebug', wanted);
+  on = wanted;
+}
+
+/** Whether operations recorded now are watched. */
+export function isWatching(): boolean {
+  return on || isReference();
+}
+
+/** Runs a trace of `compile`; what it watches is told at each call. */
+export function compiling<T>(trace: () => T): T {
+  const before = isCompiling;
+  isCompiling = true;
+  try {
+    return trace();
+  } finally {
+    isCompiling = before;
+  }
+}
+
+/** What is wrong with the facts, if something is. */
+export type Judge = (facts: readonly (number | bigint)[]) => string | undefined;
+
+interface Watch {
+  readonly op: string;
+  readonly code: ErrorCode;
+  readonly place: string;
+  readonly judge: Judge;
+}
+
+/** Watches outside of compiled functions, to be judged once. */
+let waiting: (Watch & { readonly facts: Handle })[] = [];
+/** Watches in compiled functions, by the tensor that each call assigns the facts to; it lives as long as the program. */
+const repeated: (Watch & { readonly slot: WeakRef<Handle>; seen: number })[] = [];
+
+/** Watches one operation: `make` gives facts of its operands, each a rank-0 node of one dtype. */
+export function watch(
+  op: string,
+  code: ErrorCode,
+  operands: readonly Tensor[],
+  make: (b: GraphBuilder, nodes: readonly Node[]) => readonly Node[],
+  judge: Judge,
+): void {
+  if (!isWatching()) return;
+  const isTraced = currentTrace() !== undefined;
+  if ((isTraced && !isCompiling) || operands.some(({ size }) => size === 0)) return;
+  const facts = withGrad(false, () =>
+    record(operands, (b, nodes) => {
+      const parts = make(b, nodes).map((fact) => reshape(b, fact, [1]));
+      return parts.length === 1 ? parts[0]! : b.add('concat', parts, { axis: 0 });
+    }),
+  );
+  const known = { op, code, place: userLocation(), judge };
+  if (!isTraced) {
+    waiting.push({ ...known, facts: handleOf(facts) });
+    return;
+  }
+  const { dtype, shape } = facts;
+  const zeros = packBytes({ dtype, shape, data: emptyData(dtype, facts.size) });
+  const slot = leafHandle(Storage.ofHost(dtype, shape, zeros));
+  new Tensor(slot).assign(facts);
+  repeated.push({ ...known, slot: new WeakRef(slot), seen: slot.version });
+}
+
+/** Watches integers that must lie from `least` up to but without `end`. */
+export function watchRange(
+  op: string,
+  what: string,
+  index: Tensor,
+  least: number,
+  end: number,
+  where: string,
+  ignored?: number,
+): void {
+  watch(
+    op,
+    'E_INDEX',
+    [index],
+    (b, [node]) => {
+      const axes = index.shape.map((_, axis) => axis);
+      const counted = ignored === undefined ? node! : apart(b, node!, ignored);
+      return [reduce(b, 'min', counted, axes), reduce(b, 'max', counted, axes)];
+    },
+    ([low, high]) => {
+      const wrong = low! < least ? low : high! >= end ? high : undefined;
+      return wrong === undefined ? undefined : `${what} ${wrong} is outside ${where}`;
+    },
+  );
+}
+
+/** 0 in place of the elements that are not to count. */
+function apart(b: GraphBuilder, node: Node, ignored: number): Node {
+  const same = (value: number): Node => broadcast(b, constant(b, value, node.dtype), node.shape as number[]);
+  const hit = b.add('eq', [node, same(ignored)], {}) as Node;
+  return b.add('where', [hit, same(0), node], {}) as Node;
+}
+
+/** Judges what was watched since the last read. Rejects with the first fault. */
+async function judgeAll(): Promise<void> {
+  const now: (Watch & { readonly facts: Handle })[] = waiting;
+  waiting = [];
+  for (const one of repeated) {
+    const facts = one.slot.deref();
+    if (facts === undefined || facts.version === one.seen) continue;
+    one.seen = facts.version;
+    now.push({ ...one, facts });
+  }
+  for (const { facts, judge, code, op, place } of now) {
+    const { dtype, shape } = facts;
+    const { data } = unpackBytes(await realise(facts).read(), dtype, shape);
+    const problem = judge([...data]);
+    if (problem !== undefined) throw new TensorError(code, op, problem, undefined, place);
+  }
+}
+
+onRead(() => (waiting.length === 0 && repeated.length === 0 ? undefined : judgeAll()));
