@@ -1,5 +1,5 @@
-// Gather and scatter: reading and writing at positions that are data. Index tensors hold integers in [0, size); reads outside
-// give 0, writes outside are dropped.
+// Gather and scatter: reading and writing at positions that are data. Index tensors hold integers in [0, size). Others are an error
+// where they are watched (debug.ts); elsewhere reads outside give 0, writes outside are dropped.
 
 import { TensorError } from '../../errors.ts';
 import { add, binary, broadcast, cast, full, mul, reshape, slice, where } from '../../ir/build.ts';
