@@ -313,7 +313,6 @@ export { scaledDotProductAttention, type AttentionOptions } from './tensor/ops/a
 export {
   bceLoss,
   bceWithLogits,
-  cosineSimilarity,
   crossEntropy,
   hingeEmbeddingLoss,
   huberLoss,
@@ -323,7 +322,6 @@ export {
   nllLoss,
   smoothL1Loss,
   type BceWithLogitsOptions,
-  type CosineSimilarityOptions,
   type CrossEntropyOptions,
   type HingeEmbeddingOptions,
   type HuberOptions,
@@ -333,6 +331,8 @@ export {
   type Reduction,
   type SmoothL1Options,
 } from './tensor/ops/loss.ts';
+
+export { cosineSimilarity, type CosineSimilarityOptions } from './tensor/ops/similarity.ts';
 
 // Views and movement
 export {
@@ -387,7 +387,6 @@ export {
   scatter,
   scatterAdd,
   scatterReduce,
-  searchsorted,
   segmentSum,
   take,
   takeAlongAxis,
@@ -396,6 +395,13 @@ export {
   type OneHotOptions,
   type ScatterAddOptions,
   type ScatterReduce,
-  type SearchsortedOptions,
 } from './tensor/ops/gather.ts';
-export { argsort, sort, topk, type SortOptions, type TopkOptions } from './tensor/ops/sort.ts';
+export {
+  argsort,
+  searchsorted,
+  sort,
+  topk,
+  type SearchsortedOptions,
+  type SortOptions,
+  type TopkOptions,
+} from './tensor/ops/sort.ts';

@@ -1,7 +1,7 @@
 // How exact products of f32 are, for everything that is compiled from then on: the user's choice between exactness and the speed
 // of matrix units.
 
-import { TensorError } from '../errors.ts';
+import { showValue, TensorError } from '../errors.ts';
 
 /** How products of f32 are computed: exactly, or with operands rounded to 11 bits where a device has units for that. */
 export type MatmulPrecision = 'f32' | 'tf32';
@@ -15,7 +15,11 @@ let chosen: MatmulPrecision = 'f32';
  */
 export function setMatmulPrecision(precision: MatmulPrecision): void {
   if (precision !== 'f32' && precision !== 'tf32') {
-    throw new TensorError('E_VALUE', 'setMatmulPrecision', `expects 'f32' or 'tf32': ${String(precision)}`);
+    throw new TensorError(
+      'E_VALUE',
+      'setMatmulPrecision',
+      `expects 'f32' or 'tf32': ${showValue(precision)}`,
+    );
   }
   chosen = precision;
 }

@@ -3,6 +3,7 @@
 
 import { SinterError } from '../../src/errors.ts';
 import { builder, pendingHandles, setPending } from '../../src/tensor/recording.ts';
+import { zeros } from '../../src/index.ts';
 import type { Meaning } from './kinds.ts';
 import { wrong, wrongNames } from './wrong.ts';
 
@@ -81,5 +82,7 @@ export async function faultsOf(name: string, row: Row): Promise<string[]> {
     else if (before !== builder().size || pendingHandles().size > 0)
       faults.push(`${what}: something was recorded`);
   }
+  // What was valid may be watched, and is judged at the next read.
+  await outcome(() => zeros([1]).data());
   return faults;
 }

@@ -22,6 +22,7 @@ export * from './rearrange.ts';
 export * from './reduce.ts';
 export { affineGrid, gridSample, type GridOptions, type SampleOptions } from './sample.ts';
 export * from './scan.ts';
+export * from './similarity.ts';
 export * from './softmax.ts';
 export * from './sort.ts';
 export * from './view.ts';

@@ -432,28 +432,3 @@ export function oneHot(x: Tensor, classes: number, options: OneHotOptions = {}):
     return cast(b, hit, options.dtype ?? 'i32');
   });
 }
-
-export interface SearchsortedOptions {
-  /** Counts boundaries that equal the value as well; false by default. */
-  readonly right?: boolean;
-}
-
-const takesSearchsorted = arg.takes<typeof searchsorted>(
-  ['the boundaries', aTensor],
-  ['the values', aTensor],
-  ['options', arg.options<SearchsortedOptions>({ right: arg.flag })],
-);
-
-/** For each value, how many of the ascending boundaries lie below it (i32), by a binary search: where it would be inserted. NaN is last. */
-export function searchsorted(boundaries: Tensor, values: Tensor, options: SearchsortedOptions = {}): Tensor {
-  takesSearchsorted('searchsorted', boundaries, values, options);
-  checkRank('searchsorted', 'the boundaries', boundaries, 1);
-  if (boundaries.dtype !== values.dtype) {
-    throw new TensorError('E_DTYPE', 'searchsorted', `both must have one dtype: ${show(boundaries, values)}`);
-  }
-  return apply([boundaries, values], (b, table, node) => {
-    const line = reshape(b, node, [values.size]);
-    const found = b.add('searchSorted', [table, line], { right: options.right === true }) as Node;
-    return reshape(b, found, values.shape);
-  });
-}

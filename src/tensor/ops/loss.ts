@@ -5,10 +5,8 @@ import { TensorError } from '../../errors.ts';
 import {
   add,
   binary,
-  broadcast,
   cast,
   div,
-  full,
   fullLike,
   mul,
   neg,
@@ -19,16 +17,14 @@ import {
   where,
 } from '../../ir/build.ts';
 import * as arg from '../../ir/arguments.ts';
-import { isFloat, type DType } from '../../ir/dtype.ts';
+import { isFloat } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
-import { normalizeAxis } from '../../ir/shape.ts';
 import { watchRange } from '../debug.ts';
 import { anOperand, aTensor } from '../expect.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
 import { binaryEntropy, logitEntropy } from '../formula/binary-entropy.ts';
 import * as formula from './formula.ts';
 import { apply, checkFloat, checkInteger, fit, operandType, show } from './operand.ts';
-import { normOf } from './formula.ts';
 
 /** What becomes of the losses of the elements. */
 export type Reduction = 'mean' | 'sum' | 'none';
@@ -402,46 +398,5 @@ function probabilityLoss(op: string, logits: Tensor, target: Tensor, options: Cr
       if (reduction !== 'mean') return reduced(b, losses, reduction);
       return div(b, reduce(b, 'sum', losses, allAxes(losses)), samples);
     }),
-  );
-}
-
-export interface CosineSimilarityOptions {
-  /** Each norm counts at least as this; 1e-8 by default. */
-  readonly eps?: number;
-}
-
-const takesCosineSimilarity = arg.takes<typeof cosineSimilarity>(
-  ['x', aTensor],
-  ['y', aTensor],
-  ['axis', arg.inside()],
-  ['options', arg.options<CosineSimilarityOptions>({ eps: arg.number })],
-);
-
-/** Σ x·y / (‖x‖·‖y‖) along an axis (1 by default). */
-export function cosineSimilarity(
-  x: Tensor,
-  y: Tensor,
-  axis = 1,
-  options: CosineSimilarityOptions = {},
-): Tensor {
-  takesCosineSimilarity('cosineSimilarity', x, y, axis, options);
-  const op = 'cosineSimilarity';
-  const { eps = 1e-8 } = options;
-  checkFloat(op, x, y);
-  const dtype: DType = operandType(op, [x, y], 'float');
-  return fit(
-    op,
-    [x, y],
-    () => formula.wideType(dtype),
-    (b, p, q) => {
-      const at = normalizeAxis(op, axis, dims(p).length);
-      const unit = (node: Node): Node => {
-        const size = normOf(b, node, 2, [at]);
-        const least = full(b, dims(size), eps, size.dtype);
-        const kept = where(b, binary(b, 'lt', size, least), least, size);
-        return div(b, node, broadcast(b, kept, dims(node)));
-      };
-      return cast(b, reduce(b, 'sum', mul(b, unit(p), unit(q)), [at]), dtype);
-    },
   );
 }

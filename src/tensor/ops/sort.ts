@@ -1,4 +1,4 @@
-// Sorted elements and their places along an axis: an argSort, and a gather by it.
+// Sorted elements and their places along an axis: an argSort, and a gather by it; and where values stand among sorted ones.
 
 import { TensorError } from '../../errors.ts';
 import { reshape } from '../../ir/build.ts';
@@ -9,7 +9,7 @@ import { aTensor } from '../expect.ts';
 import { recordMany } from '../record.ts';
 import type { Tensor } from '../tensor.ts';
 import * as formula from './formula.ts';
-import { apply, show } from './operand.ts';
+import { apply, checkRank, show } from './operand.ts';
 import { sliceAxis } from './layout.ts';
 
 export interface SortOptions {
@@ -89,4 +89,29 @@ function sorted(
       : [chosen, places];
   });
   return [values!, indices!];
+}
+
+export interface SearchsortedOptions {
+  /** Counts boundaries that equal the value as well; false by default. */
+  readonly right?: boolean;
+}
+
+const takesSearchsorted = arg.takes<typeof searchsorted>(
+  ['the boundaries', aTensor],
+  ['the values', aTensor],
+  ['options', arg.options<SearchsortedOptions>({ right: arg.flag })],
+);
+
+/** For each value, how many of the ascending boundaries lie below it (i32), by a binary search: where it would be inserted. NaN is last. */
+export function searchsorted(boundaries: Tensor, values: Tensor, options: SearchsortedOptions = {}): Tensor {
+  takesSearchsorted('searchsorted', boundaries, values, options);
+  checkRank('searchsorted', 'the boundaries', boundaries, 1);
+  if (boundaries.dtype !== values.dtype) {
+    throw new TensorError('E_DTYPE', 'searchsorted', `both must have one dtype: ${show(boundaries, values)}`);
+  }
+  return apply([boundaries, values], (b, table, node) => {
+    const line = reshape(b, node, [values.size]);
+    const found = b.add('searchSorted', [table, line], { right: options.right === true }) as Node;
+    return reshape(b, found, values.shape);
+  });
 }
