@@ -160,15 +160,17 @@ function collect(
       return true;
     }
     case 'object': {
-      if (typeof value !== 'object' || value === null || value instanceof Tensor) return false;
-      const prototype: unknown = Object.getPrototypeOf(value);
+      if (typeof value !== 'object' || value === null) return false;
+      // Every question to a watched object costs more than to the object itself.
+      const raw = unwatched(value);
+      if (raw instanceof Tensor) return false;
+      const prototype: unknown = Object.getPrototypeOf(raw);
       const isPlain = prototype === Object.prototype || prototype === null;
       if (at.prototype === undefined ? !isPlain : prototype !== at.prototype) return false;
-      const raw = unwatched(value);
       const keys = Object.keys(raw);
       if (keys.length !== at.keys.length) return false;
-      const alone = value instanceof TreeNode ? value.buffers() : none;
-      const inside = owned || value instanceof TreeNode;
+      const alone = raw instanceof TreeNode ? raw.buffers() : none;
+      const inside = owned || raw instanceof TreeNode;
       for (let i = 0; i < keys.length; i++) {
         const key = keys[i]!;
         const field = (raw as Readonly<Record<string, unknown>>)[key];
