@@ -1,11 +1,12 @@
-// Brings the generated parts of the documents up to date (`npm run docs`): docs/softmax.svg, and in README.md the budget table
-// and what the examples print. A test compares them with what the code says now.
+// Brings the generated parts of the documents up to date (`npm run docs`): docs/softmax.svg, docs/api.md, and in README.md the budget
+// table and what the examples print. A test compares them with what the code says now.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { budget } from '../src/cli/budget.ts';
 import { showBytes } from '../src/table.ts';
 import { workloads } from '../src/workloads/all.ts';
+import { apiReference } from './api.ts';
 import { examplesOf, runExamples, withOutputs } from './examples.ts';
 import { softmaxFigure } from './figure.ts';
 
@@ -38,6 +39,7 @@ export function withSection(text: string, name: string, content: string): string
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(place('docs/softmax.svg'), softmaxFigure());
+  writeFileSync(place('docs/api.md'), apiReference());
   const readme = readFileSync(place('README.md'), 'utf8');
   const outputs = await runExamples(examplesOf(readme));
   writeFileSync(place('README.md'), withOutputs(withSection(readme, 'budget', budgetTable()), outputs));

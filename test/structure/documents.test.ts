@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { apiReference } from '../../scripts/api.ts';
 import { budgetTable, withSection } from '../../scripts/docs.ts';
 import { checkExamples, examplesOf, runExamples } from '../../scripts/examples.ts';
 import { softmaxFigure } from '../../scripts/figure.ts';
@@ -53,6 +54,38 @@ describe('README.md', () => {
       expect(await runCli([name, '--help'], output), lines.join('\n')).toBe(0);
       expect(lines.join('\n')).toContain(`usage: sinter ${name}`);
     }
+  });
+});
+
+describe('the reference', () => {
+  test('has every name with its parameters, as the sources say', () => {
+    expect(readText('docs/api.md'), stale).toBe(apiReference());
+  });
+
+  test('for users of PyTorch names what is there', async () => {
+    const [main, nn, optim, io, onnx] = await Promise.all([
+      import('../../src/index.ts'),
+      import('../../src/nn/index.ts'),
+      import('../../src/optim/index.ts'),
+      import('../../src/io/index.ts'),
+      import('../../src/onnx/index.ts'),
+    ]);
+    const known = new Set([main, nn, optim, io, onnx].flatMap((entry) => Object.keys(entry)));
+    const methods = new Set(Object.getOwnPropertyNames(main.Tensor.prototype));
+    // Calls in the right columns: `where(…)`, `x.select(…)`, `new Linear(…)`.
+    const cells = readText('docs/pytorch.md').matchAll(/^\|[^|]+\|([^|]+)\|$/gm);
+    const calls = [...cells].flatMap(([, cell]) =>
+      [...cell!.matchAll(/`[^`]*`/g)].flatMap(([code]) => [
+        ...code.matchAll(/(\w+\.)?(\w+)(?=\()|^`(\w+)`$/g),
+      ]),
+    );
+    expect(calls.length).toBeGreaterThan(50);
+    const lost = calls.filter(([, of, called, alone]) =>
+      of !== undefined && !known.has(called!)
+        ? !methods.has(called!) && !['optimizer', 'model'].includes(of.slice(0, -1))
+        : !known.has(called ?? alone!),
+    );
+    expect(lost.map(([text]) => text)).toEqual([]);
   });
 });
 

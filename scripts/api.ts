@@ -1,0 +1,146 @@
+// docs/api.md: every public name with its parameters and the first sentence of its comment, made of the sources by `npm run docs`. The
+// sections are those of each entry's index file.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+const entries = [
+  ['sinter', 'src/index.ts', 'Tensors, operations, derivatives, compiling, devices.'],
+  ['sinter/nn', 'src/nn/index.ts', 'Layers, their parameters and initial values.'],
+  ['sinter/optim', 'src/optim/index.ts', 'Optimizers as classes and as functions, schedules, clipping.'],
+  ['sinter/io', 'src/io/index.ts', 'Files of tensors.'],
+  ['sinter/onnx', 'src/onnx/index.ts', 'Models in the ONNX format, in and out.'],
+  ['sinter/ir', 'src/ir/index.ts', 'Graphs as text and data: build, parse, print, verify, interpret.'],
+  ['sinter/explain', 'src/explain/index.ts', 'The page that shows what a program becomes.'],
+] as const;
+
+interface Exported {
+  readonly name: string;
+  readonly isType: boolean;
+  /** The file that declares it. */
+  readonly path: string;
+  /** What it is called there. */
+  readonly own: string;
+}
+
+interface Section {
+  readonly title: string;
+  readonly names: readonly Exported[];
+}
+
+const list =
+  /^(?:\/\/ (?<title>[^\n]+)\n)?export (?<type>type )?\{(?<items>[^}]*)\} from '(?<from>[^']+)';/gm;
+
+/** The exports of an index file, under the comments that stand over them. */
+function sectionsOf(path: string): Section[] {
+  const sections: { title: string; names: Exported[] }[] = [];
+  for (const { groups = {} } of read(path).matchAll(list)) {
+    const { title, type, items = '', from = '' } = groups;
+    if (title !== undefined || sections.length === 0) sections.push({ title: title ?? '', names: [] });
+    const file = join(path, '..', from);
+    for (const item of items.split(',').map((part) => part.trim())) {
+      if (item === '') continue;
+      const [own, name = own] = item.replace(/^type /, '').split(' as ') as [string, string?];
+      const isType = type !== undefined || item.startsWith('type ');
+      sections.at(-1)?.names.push({ name, isType, ...declared(file, own) });
+    }
+  }
+  return sections;
+}
+
+/** Where a name is declared, following files that hand it on. */
+function declared(path: string, own: string): { path: string; own: string } {
+  for (const { groups = {} } of read(path).matchAll(list)) {
+    for (const item of (groups['items'] ?? '').split(',').map((part) => part.trim().replace(/^type /, ''))) {
+      const [inner, outer = inner] = item.split(' as ') as [string, string?];
+      if (outer === own) return declared(join(path, '..', groups['from'] ?? ''), inner);
+    }
+  }
+  return { path, own };
+}
+
+/** The names of parameters in a list of them, optional ones with a question mark. */
+function parameters(text: string): string[] {
+  const parts: string[] = [];
+  let [depth, part] = [0, ''];
+  for (const [i, char] of [...text].entries()) {
+    if ('([{<'.includes(char)) depth++;
+    // The arrow of a function type closes nothing.
+    if (')]}'.includes(char) || (char === '>' && text[i - 1] !== '=')) depth--;
+    if (depth < 0) break;
+    if (char === ',' && depth === 0) {
+      parts.push(part);
+      part = '';
+    } else part += char;
+  }
+  return [...parts, part].flatMap((each) => {
+    const name = /^\s*(?:(?:public|private|readonly) )*(\.\.\.)?(\w+)(\?)?(?:[^=]|=>)*(=)?/.exec(each);
+    if (name === null) return [];
+    const [, rest = '', word = '', optional, fallback] = name;
+    return [`${rest}${word}${optional !== undefined || fallback !== undefined ? '?' : ''}`];
+  });
+}
+
+/** How it is called, for what is called: `softmax(x, axes?, options?)`. */
+function callOf({ name, own, path }: Exported): string {
+  const text = read(path);
+  const made = new RegExp(`^export (?:abstract )?class ${own}\\b[^{]*\\{`, 'm').exec(text);
+  if (made !== null) {
+    const body = text.slice(made.index);
+    const end = body.indexOf('\n}\n');
+    const constructor = /^ {2}constructor\(/m.exec(body.slice(0, end));
+    if (constructor === null) return `class ${name}`;
+    return `new ${name}(${parameters(body.slice(constructor.index + constructor[0].length)).join(', ')})`;
+  }
+  const called = new RegExp(`^export (?:async )?function\\*? ${own}(?:<[^(]*>)?\\(`, 'm').exec(text);
+  const operands = new RegExp(`^export const ${own}: (Unary|Binary) = `, 'm').exec(text)?.[1];
+  if (operands !== undefined) return operands === 'Unary' ? `${name}(x)` : `${name}(x, y)`;
+  if (called === null) return name;
+  return `${name}(${parameters(text.slice(called.index + called[0].length)).join(', ')})`;
+}
+
+/** The first sentence of the comment over the declaration. */
+function sentenceOf({ own, path }: Exported): string {
+  const text = read(path);
+  const at = new RegExp(
+    `^export (?:declare )?(?:abstract )?(?:async )?(?:const|function\\*?|class|interface|type) ${own}\\b`,
+    'm',
+  ).exec(text);
+  const before = at === null ? '' : text.slice(0, at.index).trimEnd();
+  if (!before.endsWith('*/')) return '';
+  const comment = before
+    .slice(before.lastIndexOf('/**') + 3, -2)
+    .split('\n')
+    .map((line) => line.replace(/^\s*\* ?/, '').trim())
+    .join(' ')
+    .trim();
+  const sentence = /^.*?(?:[.](?= |$)|:(?= [A-Z`]|$))(?![^(]*\))/.exec(comment)?.[0] ?? comment;
+  return sentence.replace(/:$/, '.');
+}
+
+/** The text of docs/api.md. */
+export function apiReference(): string {
+  const lines = [
+    '# Names',
+    '',
+    'Every public name, how it is called, and what it is. Parameters with a question mark may be left out; options come last, as an object.',
+    'Types and units stand in the comments that an editor shows. Made by `npm run docs`.',
+    '',
+    ...entries.map(([name]) => `- [\`${name}\`](#${name.replace('/', '')})`),
+  ];
+  for (const [name, path, about] of entries) {
+    lines.push('', `## ${name}`, '', about);
+    for (const { title, names } of sectionsOf(path)) {
+      const called = names.filter(({ isType }) => !isType);
+      const types = names.filter(({ isType }) => isType).map((each) => `\`${each.name}\``);
+      if (title !== '') lines.push('', `### ${title}`);
+      lines.push('', ...called.map((each) => `- \`${callOf(each)}\`: ${sentenceOf(each)}`));
+      if (types.length > 0) lines.push(`- Types: ${types.join(', ')}`);
+    }
+  }
+  return `${lines.join('\n').replaceAll('\n\n\n', '\n\n')}\n`;
+}
