@@ -14,7 +14,7 @@ import { asTensor } from './record.ts';
 import { currentTrace } from './recording.ts';
 import { Specialisations } from './specialisations.ts';
 import type { CalledWith, Traceable } from './traceable.ts';
-import { flatten, unflatten, type Flat } from './tree.ts';
+import { callOnCopies, flatten, unflatten, type Flat } from './tree.ts';
 
 export interface CompileFunctionOptions {
   /** Arguments whose tensors are given up by a call, so that results may take their memory; using them later is an error. */
@@ -107,7 +107,8 @@ function findSchedules({ tune = false, schedules }: CompileFunctionOptions): Fin
 /** Calls the function itself, numbers as tensors as they would be when traced. */
 function inlined(fn: (...args: never[]) => unknown, flat: Pick<Flat, 'structure' | 'leaves'>): unknown {
   const leaves = flat.leaves.map((leaf) => (typeof leaf === 'number' ? asTensor(leaf, 'f32') : leaf));
-  const result = fn(...(unflatten(flat.structure, leaves) as never[]));
+  const copies = unflatten(flat.structure, leaves) as never[];
+  const result = callOnCopies('compile', () => fn(...copies));
   expectSynchronous('compile', result);
   return result;
 }

@@ -10,7 +10,7 @@ import { handleOf, Tensor } from './tensor.ts';
 import { here, withTrace } from './recording.ts';
 import { graphOf, skeletonOf, type Skeleton } from './skeleton.ts';
 import { Trace, type Origin, type ScalarOrigin, type Slot } from './trace.ts';
-import { flatten, unflatten, type Flat, type Structure } from './tree.ts';
+import { callOnCopies, flatten, unflatten, type Flat, type Structure } from './tree.ts';
 
 /** What a tensor parameter stands for: the value or the gradient of something from outside. */
 export interface Input {
@@ -103,7 +103,8 @@ export function traceFlat(
       if (leaf instanceof Tensor) return new Tensor(trace.argument(i, handleOf(leaf)));
       return typeof leaf === 'number' ? new Tensor(trace.number(i)) : leaf;
     });
-    const result = fn(...(unflatten(flat.structure, standIns) as never[]));
+    const copies = unflatten(flat.structure, standIns) as never[];
+    const result = callOnCopies(op, () => fn(...copies));
     expectSynchronous(op, result);
     return finish(trace, flatten(result, op));
   });

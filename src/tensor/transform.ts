@@ -30,7 +30,7 @@ import {
 import { handleOf, Tensor } from './tensor.ts';
 import type { WithTensors } from './traceable.ts';
 import { trainedLeaves } from './trainable.ts';
-import { checkSameStructure, flatten, unflatten, type Flat } from './tree.ts';
+import { callOnCopies, checkSameStructure, flatten, unflatten, type Flat } from './tree.ts';
 
 export { traceFunction } from './trace-function.ts';
 
@@ -291,7 +291,7 @@ function pullback<A extends unknown[]>(
     taken.set(i, { flat, places });
     return unflatten(flat.structure, leaves);
   });
-  const output = withOpen(wrt, () => withGrad(true, () => fn(...(called as A))));
+  const output = withOpen(wrt, () => withGrad(true, () => callOnCopies(op, () => fn(...(called as A)))));
   expectSynchronous(op, output);
   const pull: Pullback['pull'] = (outputs, seeds) => {
     const found = cotangents(builder(), outputs, seeds, wrt);

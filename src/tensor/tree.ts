@@ -189,6 +189,27 @@ function collect(
   }
 }
 
+/**
+ * Calls a function on trees that were made here. Copies of instances have no private members, since these are made by constructors
+ * alone: instead of the engine's TypeError there is one that says what to do.
+ */
+export function callOnCopies<T>(op: string, call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    if (!(error instanceof TypeError) || !privacy.test(error.message)) throw error;
+    throw new TensorError(
+      'E_VALUE',
+      op,
+      `a copy of a layer has no private members, and the function uses one: ${error.message}`,
+      'a property without # (private in TypeScript is fine): layers and tensors behind # are no part of a model either',
+    );
+  }
+}
+
+/** What V8, SpiderMonkey and JavaScriptCore say where an object has not the private member asked for. */
+const privacy = /private (?:member|method|name|field)|Receiver must be (?:an instance of )?class/i;
+
 /** The tree of this structure with these leaves; instances are made without calling their constructors. */
 export function unflatten(structure: Structure, leaves: readonly unknown[]): unknown {
   let next = 0;

@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
+  arithmetic,
   addInts,
   builtin,
   constant,
@@ -354,8 +355,8 @@ describe('constants', () => {
     ['7 / 0', operation('div', [constant(7), constant(0)], 'i32')],
     ['7 % 0', operation('mod', [constant(7), constant(0)], 'i32')],
     ['−2³¹ / −1', operation('div', [constant(-2147483648), constant(-1)], 'i32')],
-    ['2³¹ − 1 + 1', operation('add', [constant(2147483647), constant(1)], 'i32')],
-    ['−(−2³¹)', operation('neg', [constant(-2147483648)], 'i32')],
+    ['2³¹ − 1 + 1', arithmetic('add', [constant(2147483647), constant(1)], 'i32')],
+    ['−(−2³¹)', arithmetic('neg', [constant(-2147483648)], 'i32')],
     ['0u − 1u', operation('sub', [constant(0, 'u32'), constant(1, 'u32')], 'u32')],
     ['1u << 32u', operation('shl', [constant(1, 'u32'), constant(32, 'u32')], 'u32')],
     ['−1 >> 40', operation('shr', [constant(-1), constant(40)], 'i32')],
@@ -479,9 +480,9 @@ test('every builtin that generated code calls is kept from variables', () => {
 test('a deep expression is cut into pieces that WGSL accepts', async () => {
   let value: Value = load('x', constant(0), 'i32');
   for (let i = 0; i < 600; i++)
-    value = operation(
+    value = arithmetic(
       i % 2 === 0 ? 'mul' : 'add',
-      [constant((i % 3) + 1), operation('sub', [value, constant(i)], 'i32')],
+      [constant((i % 3) + 1), arithmetic('sub', [value, constant(i)], 'i32')],
       'i32',
     );
   const loop = makeLoop(

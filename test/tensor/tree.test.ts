@@ -1,5 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { compile, grad, ones, type Tensor } from '../../src/index.ts';
+import { Linear, Module, parameter } from '../../src/nn/index.ts';
 import { flatten, matchTree, TreeNode, treeLeaves, treeMap, unflatten } from '../../src/tensor/tree.ts';
 import { mul, spyDevice, vec } from './support.ts';
 
@@ -93,4 +95,19 @@ describe('treeMap', () => {
 test('treeLeaves gives the tensors in order', () => {
   const [a, b] = [vec(1), vec(2)];
   expect(treeLeaves({ x: [a, 3], y: b })).toEqual([a, b]);
+});
+
+test('private members, which copies of layers cannot have, are an error that says so', () => {
+  class Hidden extends Module {
+    readonly scale = parameter(ones([2]));
+    readonly #inner = new Linear(2, 2);
+    forward(x: Tensor): Tensor {
+      return this.#inner.forward(x).mul(this.scale);
+    }
+  }
+  const net = new Hidden();
+  const message = /a copy of a layer has no private members.*\n[^]*a property without #/;
+  expect(() => compile((m: Hidden, x: Tensor) => m.forward(x))(net, ones([1, 2]))).toThrow(message);
+  expect(() => grad((m: Hidden) => m.forward(ones([1, 2])).sum())(net)).toThrow(message);
+  expect(net.forward(ones([1, 2])).shape).toEqual([1, 2]);
 });

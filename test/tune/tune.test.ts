@@ -159,7 +159,7 @@ test('options that make no sense are refused when they are given', () => {
   const fn = (x: sn.Tensor): sn.Tensor => x;
   const given = (options: unknown) => () => sn.compile(fn, options as sn.CompileFunctionOptions);
   expect(given({ tune: 'yes' })).toThrow(TensorError);
-  expect(given({ tune: 'yes' })).toThrow(/tune must be a boolean or \{ store \}.*'yes'/);
+  expect(given({ tune: 'yes' })).toThrow(/compile: .*'yes'/);
   expect(given({ tune: { store: 7 } })).toThrow(/got 7/);
   expect(given({ tune: null })).toThrow(TensorError);
   expect(given({ schedules: {} })).toThrow(ParseError);
