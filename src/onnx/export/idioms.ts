@@ -62,7 +62,7 @@ function foldedAxes(node: Node, shape: FixedShape, depth: number): readonly numb
 
 const leakyRelu: Guess = (node) => {
   const slope = constantAt(node, 2, 1);
-  if (slope === undefined) return undefined;
+  if (slope === undefined || !Number.isFinite(slope)) return undefined;
   return activation('LeakyRelu', (x) => sn.leakyRelu(x, slope), { alpha: { float: slope } })(node);
 };
 
@@ -122,7 +122,8 @@ const maskedSoftmax: Guess = (node) => {
 /** What is added to the variance under the root. */
 function epsilonOf(node: Node): number | undefined {
   const root = find(node, 'rsqrt', 6);
-  return root === undefined ? undefined : constantAt(root, 0, 1);
+  const eps = root === undefined ? undefined : constantAt(root, 0, 1);
+  return eps !== undefined && eps >= 0 && eps < Infinity ? eps : undefined;
 }
 
 /** With a scale and a shift, or without. */

@@ -8,9 +8,14 @@ import type { Call, Rows } from '../call.ts';
 import { Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 
+/** Places in i32: those beyond are brought to its ends, which lie outside every axis, instead of coming round to other places. */
+function narrowed(index: Tensor): Tensor {
+  return sn.cast(index.dtype === 'i64' ? sn.clamp(index, -(2 ** 31), 2 ** 31 - 1) : index, 'i32');
+}
+
 /** Places in i32, counted from the front. */
 function fromFront(index: Tensor, size: number): Tensor {
-  const narrow = sn.cast(index, 'i32');
+  const narrow = narrowed(index);
   return sn.where(sn.lt(narrow, 0), sn.add(narrow, size), narrow);
 }
 
@@ -123,7 +128,7 @@ function oneHot(call: Call): Value {
   const rank = places.rank + 1;
   const axis = call.axis(call.attributes.int('axis', -1), rank);
   const values = call.tensor(2);
-  const wide = sn.cast(places, 'i32');
+  const wide = narrowed(places);
   const position = sn.unsqueeze(sn.where(sn.lt(wide, 0), sn.add(wide, depth), wide), axis);
   const classes = sn.reshape(sn.arange(depth), [depth, ...new Array<number>(rank - 1 - axis).fill(1)]);
   const spread = sn.where(sn.eq(position, classes), sn.select(values, 0, 1), sn.select(values, 0, 0));
