@@ -116,7 +116,7 @@ export function mapLoop(
     b.store(
       'out',
       at,
-      b.let({ kind: 'op', op: row.op, args, type: row.result, width }, 'result'),
+      b.let({ kind: 'op', op: row.op, args, type: row.result, width, wraps: true }, 'result'),
       width === 4,
     );
   });

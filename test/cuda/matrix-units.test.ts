@@ -119,6 +119,6 @@ onStandIn('matrix units on the stand-in', () => {
 
 test('the precision of products is one of two', () => {
   expect(() => sn.setMatmulPrecision('bf16' as 'f32')).toThrow(
-    /setMatmulPrecision: expects 'f32' or 'tf32': bf16/,
+    /setMatmulPrecision: expects 'f32' or 'tf32': .bf16./,
   );
 });
