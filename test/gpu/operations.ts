@@ -52,7 +52,7 @@ export async function runOperations(device: string, choice: OperationChoice = {}
       } catch (error) {
         const text = error instanceof Error ? error.message : String(error);
         // Inputs of a dtype that the device lacks may also be narrowed on the way to it, and then the figures hold.
-        if (!supported && text.includes('is not supported on')) refused += 1;
+        if (!supported && /is not supported on|does not fit/.test(text)) refused += 1;
         else failed.push({ name: one.name, error: text });
       }
     }
