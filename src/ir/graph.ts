@@ -93,7 +93,10 @@ export class GraphBuilder {
 function heldAttrs<K extends Op>(op: K, inputs: readonly Node[], attrs: Attrs<K>): Attrs<K> {
   if (op === 'constant') {
     const { value, dtype } = attrs as Attrs<'constant'>;
-    return typeof value === 'bigint' ? attrs : { ...attrs, value: heldNumber(value, dtype) };
+    if (typeof value === 'bigint') return attrs;
+    // Constants are made at every operation with a number: nothing is copied where nothing changes.
+    const held = heldNumber(value, dtype);
+    return Object.is(held, value) ? attrs : { ...attrs, value: held };
   }
   if (op === 'pad' && inputs[0] !== undefined)
     return { ...attrs, value: heldPadding((attrs as Attrs<'pad'>).value, inputs[0].dtype) };
