@@ -158,6 +158,25 @@ export function argsOf(expr: Expr): readonly Expr[] {
   }
 }
 
+/** The indices that an expression itself has: where it reads, what it counts, what guards it. */
+export function indicesOf(expr: Expr): readonly IndexExpr[] {
+  switch (expr.kind) {
+    case 'read':
+    case 'index':
+    case 'random':
+      return [expr.index];
+    case 'select':
+      return expr.guard.map((range) => range.expr);
+    case 'op':
+    case 'result':
+    case 'scalar':
+    case 'constant':
+      return [];
+    default:
+      return expr satisfies never;
+  }
+}
+
 /** One-line form for reports and tests, e.g. `mul(x[i], 2)`. */
 export function printExpr(expr: Expr, nameOf: (node: Node) => string): string {
   const list = (args: readonly Expr[]): string => args.map((arg) => printExpr(arg, nameOf)).join(', ');

@@ -7,7 +7,7 @@ import { integerRange, isFloat } from '../ir/dtype.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import { largestIndex, type IndexExpr } from '../ir/index-expr.ts';
 import { showShape, sizeOf } from '../ir/shape.ts';
-import type { Expr } from './expr.ts';
+import { indicesOf, type Expr } from './expr.ts';
 import type { Axis, Kernel } from './kernel.ts';
 import { checkElements } from './sizes.ts';
 import type { Target } from './target.ts';
@@ -35,22 +35,4 @@ export function checkReach(kernel: Kernel, axes: readonly Axis[], target: Target
 function isKnown(expr: Expr, index: IndexExpr): boolean {
   if (expr.kind !== 'index' || index.kind !== 'const') return false;
   return isFloat(expr.dtype) || integerRange(expr.dtype)[1] >= index.value;
-}
-
-function indicesOf(expr: Expr): readonly IndexExpr[] {
-  switch (expr.kind) {
-    case 'read':
-    case 'index':
-    case 'random':
-      return [expr.index];
-    case 'select':
-      return expr.guard.map((range) => range.expr);
-    case 'op':
-    case 'result':
-    case 'scalar':
-    case 'constant':
-      return [];
-    default:
-      return expr satisfies never;
-  }
 }

@@ -2,7 +2,7 @@
 
 import type { Node } from '../../ir/graph.ts';
 import { atomsOf, type IndexExpr, type Leaf } from '../../ir/index-expr.ts';
-import { argsOf, type Expr, type ExprPool } from '../../schedule/expr.ts';
+import { argsOf, indicesOf, type Expr, type ExprPool } from '../../schedule/expr.ts';
 
 /** Answers about the expressions of one pool. */
 export interface RowFacts {
@@ -68,22 +68,4 @@ export function rowFacts(pool: ExprPool, column: IndexExpr): RowFacts {
       .length;
   };
   return { varies, countsPlaces, results, reads, work };
-}
-
-function indicesOf(expr: Expr): readonly IndexExpr[] {
-  switch (expr.kind) {
-    case 'read':
-    case 'index':
-    case 'random':
-      return [expr.index];
-    case 'select':
-      return expr.guard.map(({ expr: index }) => index);
-    case 'op':
-    case 'result':
-    case 'scalar':
-    case 'constant':
-      return [];
-    default:
-      return expr satisfies never;
-  }
 }
