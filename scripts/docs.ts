@@ -3,7 +3,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { budget } from '../src/cli/budget.ts';
+import { budget } from '../src/cli/bench/budget.ts';
 import { showBytes } from '../src/table.ts';
 import { workloads } from '../src/workloads/all.ts';
 import { apiReference } from './api.ts';

@@ -8,7 +8,7 @@ import { compile, synchronize, tensor, type Tensor } from '../index.ts';
 import { device } from '../tensor/device.ts';
 import { realise } from '../tensor/realise.ts';
 import { handleOf } from '../tensor/tensor.ts';
-import type { Prepared } from './bench-run.ts';
+import type { Prepared } from './bench/measure.ts';
 
 const places = [
   resolve('../onnx/models'),

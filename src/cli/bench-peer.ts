@@ -3,9 +3,9 @@
 
 import { setDevice } from '../index.ts';
 import { device } from '../tensor/device.ts';
-import { timedWorkloads } from '../workloads/bench.ts';
+import { timedWorkloads } from '../workloads/timed/workloads.ts';
 import { networks } from './bench-networks.ts';
-import { prepare, type Prepared } from './bench-run.ts';
+import { prepare, type Prepared } from './bench/measure.ts';
 
 /** Calls of WebGPU so far. */
 export interface Counts {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// The `sinter` program: run.ts on this process's arguments and streams.
+// The `sinter` program: commands.ts on this process's arguments and streams.
 
-import { runCli } from './run.ts';
+import { runCli } from './commands.ts';
 
 // A reader that has seen enough (`sinter budget 2>&1 | head -1`) is no failure.
 for (const stream of [process.stdout, process.stderr])

@@ -1,7 +1,7 @@
 // The fusion budget: how many kernels each workload may take, and how much more than the least it may move. Counted, not timed.
 
 import { describe, expect, test } from 'vitest';
-import { budget, type BudgetLine } from '../../src/cli/budget.ts';
+import { budget, type BudgetLine } from '../../src/cli/bench/budget.ts';
 import { explain } from '../../src/explain.ts';
 import { workloads } from '../../src/workloads/all.ts';
 

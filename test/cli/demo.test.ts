@@ -1,7 +1,7 @@
 // The demo, shortened: it trains without a GPU, tells how it goes on stderr, and its last line is the result.
 
 import { expect, test } from 'vitest';
-import { runCli } from '../../src/cli/run.ts';
+import { runCli } from '../../src/cli/commands.ts';
 import { essay } from '../../src/workloads/essay.ts';
 
 test.each(['wasm', 'webgpu:software'])(

@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { OneKernel } from '../../src/cli/explain.ts';
+import type { OneKernel } from '../../src/cli/explain/explain.ts';
 import type { Explained } from '../../src/index.ts';
 import { stagePackage } from '../support/bundle.ts';
 import { sinter, type Said } from '../support/cli.ts';

@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import { encode as encodePng } from 'fast-png';
 import { encode as encodeJpeg } from 'jpeg-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RunResult } from '../../src/cli/run-model.ts';
+import type { RunResult } from '../../src/cli/run/run.ts';
 import { readTensorProto, writeTensorProto } from '../../src/onnx/tensor-file.ts';
 import { setDevice } from '../../src/index.ts';
 import {

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runCli } from '../../src/cli/run.ts';
+import { runCli } from '../../src/cli/commands.ts';
 import type { Inputs, LoadOptions, Outputs } from '../../src/player/player.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));

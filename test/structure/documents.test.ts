@@ -8,7 +8,7 @@ import { apiReference } from '../../scripts/api.ts';
 import { budgetTable, withSection } from '../../scripts/docs.ts';
 import { checkExamples, examplesOf, runExamples } from '../../scripts/examples.ts';
 import { softmaxFigure } from '../../scripts/figure.ts';
-import { runCli } from '../../src/cli/run.ts';
+import { runCli } from '../../src/cli/commands.ts';
 import { passes } from '../../src/compile.ts';
 import { opNames } from '../../src/ir/ops.ts';
 import { filesUnder, readText, root, sources } from './source.ts';

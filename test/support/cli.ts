@@ -1,6 +1,6 @@
 // The command line as tests run it: in this process, with what it writes kept.
 
-import { runCli } from '../../src/cli/run.ts';
+import { runCli } from '../../src/cli/commands.ts';
 
 export interface Said {
   readonly code: number;

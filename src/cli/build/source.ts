@@ -1,16 +1,16 @@
 // What `sinter build` compiles: an ONNX model, or the functions of a module with their example arguments, at all sizes that are asked
 // for.
 
-import type { EntryPoint } from '../aot/entry.ts';
-import { combinations, type OpenPoint } from '../aot/sizes.ts';
-import { membersOf } from '../nn/module.ts';
-import type { Sizes } from '../player/manifest.ts';
-import { handleOf } from '../tensor/tensor.ts';
-import type { Handle } from '../tensor/handle.ts';
-import { isOnnxFile, onnxPrograms } from './choice.ts';
-import { text, texts, UsageError, type Values } from './command.ts';
-import { readSizes } from './dims.ts';
-import { argumentsFor, declaredSizes, loadModule, type Exports } from './program-file.ts';
+import type { EntryPoint } from '../../aot/entry.ts';
+import { combinations, type OpenPoint } from '../../aot/sizes.ts';
+import { membersOf } from '../../nn/module.ts';
+import type { Sizes } from '../../player/manifest.ts';
+import { handleOf } from '../../tensor/tensor.ts';
+import type { Handle } from '../../tensor/handle.ts';
+import { isOnnxFile, onnxPrograms } from '../program/choice.ts';
+import { text, texts, UsageError, type Values } from '../command.ts';
+import { readSizes } from '../program/dims.ts';
+import { argumentsFor, declaredSizes, loadModule, type Exports } from '../program/module-file.ts';
 
 export interface BuildSource {
   readonly points: readonly (EntryPoint | OpenPoint)[];

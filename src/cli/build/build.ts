@@ -4,18 +4,18 @@ import { constants, existsSync } from 'node:fs';
 import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { bundleOf, modulesOf, type Bundle, type Player } from '../aot/bundle.ts';
-import { findImageCompiler, type ImageCompiler } from '../aot/cuda-images.ts';
-import { cudaTargetFor, usualArchs } from '../aot/cuda-target.ts';
-import { SinterError } from '../errors.ts';
-import { setDevice } from '../index.ts';
-import type { BundledProgram, BundleTarget, Manifest } from '../player/manifest.ts';
-import { showBytes, table } from '../table.ts';
-import { buildSchedules } from './build-schedules.ts';
-import { buildSource } from './build-source.ts';
-import { chosenFormat, fixOption } from './choice.ts';
-import { text, UsageError, wholeNumber, type Command, type Values } from './command.ts';
-import { version } from './version.ts';
+import { bundleOf, modulesOf, type Bundle, type Player } from '../../aot/bundle.ts';
+import { findImageCompiler, type ImageCompiler } from '../../aot/cuda-images.ts';
+import { cudaTargetFor, usualArchs } from '../../aot/cuda-target.ts';
+import { SinterError } from '../../errors.ts';
+import { setDevice } from '../../index.ts';
+import type { BundledProgram, BundleTarget, Manifest } from '../../player/manifest.ts';
+import { showBytes, table } from '../../table.ts';
+import { buildSchedules } from './schedules.ts';
+import { buildSource } from './source.ts';
+import { chosenFormat, fixOption } from '../program/choice.ts';
+import { text, UsageError, wholeNumber, type Command, type Values } from '../command.ts';
+import { version } from '../version.ts';
 
 /** In the order in which bundles try them. */
 const known: readonly BundleTarget[] = ['cuda', 'webgpu', 'wasm'];
@@ -263,7 +263,7 @@ function chosenArchs(values: Values, targets: readonly BundleTarget[]): readonly
 
 /** The code that runs bundles for these targets, as `npm run build` made it. */
 async function playerFor(targets: readonly BundleTarget[]): Promise<Player> {
-  const folders = ['../players/', '../../dist/players/'].map((path) => new URL(path, import.meta.url));
+  const folders = ['../../players/', '../../../dist/players/'].map((path) => new URL(path, import.meta.url));
   const folder = folders.find((url) => existsSync(url));
   if (folder === undefined)
     throw new SinterError('E_STATE', `${folders[0]!.pathname} is not there\n  try: npm run build`);

@@ -2,16 +2,16 @@
 // 2 asked wrongly).
 
 import { SinterError } from '../errors.ts';
-import { benchCommand } from './bench.ts';
-import { budgetCommand } from './budget.ts';
-import { buildCommand } from './build.ts';
+import { benchCommand } from './bench/bench.ts';
+import { budgetCommand } from './bench/budget.ts';
+import { buildCommand } from './build/build.ts';
 import { commandHelp, parseOptions, UsageError, type Command, type Output } from './command.ts';
-import { demoCommand } from './demo.ts';
+import { demoCommand } from './demo/demo.ts';
 import { devicesCommand } from './devices.ts';
-import { explainCommand } from './explain.ts';
-import { exportCommand } from './export.ts';
-import { lowerCommand } from './lower.ts';
-import { runCommand } from './run-model.ts';
+import { explainCommand } from './explain/explain.ts';
+import { exportCommand } from './build/export.ts';
+import { lowerCommand } from './explain/lower.ts';
+import { runCommand } from './run/run.ts';
 import { version } from './version.ts';
 
 const commands: readonly Command[] = [

@@ -1,13 +1,13 @@
 // The timed workloads, W1 to W8j: what `sinter bench` measures and what is measured beside other libraries. Each is a function
 // of tensors with inputs from fixed seeds, and a float64 reference that its results are held to.
 
-import * as sn from '../index.ts';
-import type { Tensor } from '../index.ts';
-import { adam, type OptimizerState } from '../optim/index.ts';
-import * as data from './bench-data.ts';
-import * as references from './bench-reference.ts';
-import type { Reference } from './bench-reference.ts';
-import { workload, type Workload } from './workload.ts';
+import * as sn from '../../index.ts';
+import type { Tensor } from '../../index.ts';
+import { adam, type OptimizerState } from '../../optim/index.ts';
+import * as data from './inputs.ts';
+import * as references from './references.ts';
+import type { Reference } from './references.ts';
+import { workload, type Workload } from '../workload.ts';
 
 /** Calls a workload once with what the last call left behind; gives the tensor that is its result. */
 export type Step = () => Tensor;

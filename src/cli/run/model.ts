@@ -4,20 +4,20 @@ import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { SinterError } from '../errors.ts';
-import { bundleArrays, type Elements } from '../aot/arrays.ts';
-import { argumentNames } from '../aot/names.ts';
-import { outputName, placesOf, twin } from '../aot/names.ts';
-import { compile, Tensor, type DType } from '../index.ts';
-import { fromHostTensor, toHostTensor, type HostTensor } from '../io/index.ts';
-import { device } from '../tensor/device.ts';
-import type { Span } from '../tensor/profile.ts';
-import { flatten, unflatten } from '../tensor/tree.ts';
-import type { BundledProgram, BundleTarget, Manifest, OpenType, Sizes } from '../player/manifest.ts';
-import { isOnnxFile } from './choice.ts';
-import { UsageError } from './command.ts';
-import { fromPackage } from './optional-package.ts';
-import { programFile } from './program-file.ts';
+import { SinterError } from '../../errors.ts';
+import { bundleArrays, type Elements } from '../../aot/arrays.ts';
+import { argumentNames } from '../../aot/names.ts';
+import { outputName, placesOf, twin } from '../../aot/names.ts';
+import { compile, Tensor, type DType } from '../../index.ts';
+import { fromHostTensor, toHostTensor, type HostTensor } from '../../io/index.ts';
+import { device } from '../../tensor/device.ts';
+import type { Span } from '../../tensor/profile.ts';
+import { flatten, unflatten } from '../../tensor/tree.ts';
+import type { BundledProgram, BundleTarget, Manifest, OpenType, Sizes } from '../../player/manifest.ts';
+import { isOnnxFile } from '../program/choice.ts';
+import { UsageError } from '../command.ts';
+import { fromPackage } from '../optional-package.ts';
+import { programFile } from '../program/module-file.ts';
 
 /** What goes in: names stand for sizes that the model leaves open. */
 export interface ModelPort {
@@ -69,7 +69,7 @@ async function onnxModel(file: string): Promise<RunnableModel> {
   const { loadOnnx } = await fromPackage(
     '@bufbuild/protobuf',
     `${file}: reading ONNX files`,
-    () => import('../onnx/index.ts'),
+    () => import('../../onnx/index.ts'),
   );
   const model = await loadOnnx(file);
   return {

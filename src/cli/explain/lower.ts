@@ -2,9 +2,9 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { lower, loweringTarget } from '../explain.ts';
-import { chosenProgram, programDetails, programOperand, programOptions } from './choice.ts';
-import { text, type Command } from './command.ts';
+import { lower, loweringTarget } from '../../explain.ts';
+import { chosenProgram, programDetails, programOperand, programOptions } from '../program/choice.ts';
+import { text, type Command } from '../command.ts';
 
 /** What files of a language end with. */
 const suffixes: Readonly<Record<string, string>> = { wgsl: 'wgsl', cuda: 'cu', wasm: 'wat' };

@@ -1,12 +1,12 @@
 // `sinter run`: a model on files: what comes out, whether it is what was expected, and what it takes.
 
 import { writeFile } from 'node:fs/promises';
-import { SinterError } from '../errors.ts';
-import { setDevice } from '../index.ts';
-import type { HostTensor } from '../io/index.ts';
-import { table } from '../table.ts';
-import { profileCalls } from '../tensor/profile.ts';
-import { text, texts, UsageError, wholeNumber, type Command, type Output, type Values } from './command.ts';
+import { SinterError } from '../../errors.ts';
+import { setDevice } from '../../index.ts';
+import type { HostTensor } from '../../io/index.ts';
+import { table } from '../../table.ts';
+import { profileCalls } from '../../tensor/profile.ts';
+import { text, texts, UsageError, wholeNumber, type Command, type Output, type Values } from '../command.ts';
 import {
   compared,
   showComparison,
@@ -15,9 +15,9 @@ import {
   type Comparison,
   type Summary,
 } from './comparison.ts';
-import { modelFile, type NamedTensors, type RunnableModel } from './model-file.ts';
-import { readInputs } from './model-inputs.ts';
-import { readDims } from './dims.ts';
+import { modelFile, type NamedTensors, type RunnableModel } from './model.ts';
+import { readInputs } from './inputs.ts';
+import { readDims } from '../program/dims.ts';
 import { profileOf, profileTable, traceOf, type Profile } from './profile.ts';
 import { checkFolder, checkWritable, namedFile, readTensorFile, writeTensorFile } from './tensor-files.ts';
 

@@ -5,10 +5,10 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { SinterError } from '../errors.ts';
-import { Tensor } from '../index.ts';
-import type { Sizes } from '../player/manifest.ts';
-import { UsageError } from './command.ts';
+import { SinterError } from '../../errors.ts';
+import { Tensor } from '../../index.ts';
+import type { Sizes } from '../../player/manifest.ts';
+import { UsageError } from '../command.ts';
 
 /** What a file asks to be explained. */
 export interface FileProgram {

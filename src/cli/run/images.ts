@@ -2,10 +2,10 @@
 // to 1 and normalised by channel, integers as they are.
 
 import { readFile } from 'node:fs/promises';
-import { SinterError } from '../errors.ts';
-import { tensor, type DType, type Tensor } from '../index.ts';
-import { UsageError } from './command.ts';
-import { fromPackage } from './optional-package.ts';
+import { SinterError } from '../../errors.ts';
+import { tensor, type DType, type Tensor } from '../../index.ts';
+import { UsageError } from '../command.ts';
+import { fromPackage } from '../optional-package.ts';
 
 export interface Normalisation {
   /** By channel, or one for all: (pixel − mean) / std. */

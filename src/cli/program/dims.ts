@@ -1,6 +1,6 @@
 // Sizes that a model leaves open, as they are given at a command line.
 
-import { UsageError } from './command.ts';
+import { UsageError } from '../command.ts';
 
 /** Sizes of symbolic dimensions, one each, from `batch=1,length=128`. Throws UsageError at anything else. */
 export function readDims(text: string | undefined): ReadonlyMap<string, number> {

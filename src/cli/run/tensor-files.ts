@@ -4,8 +4,8 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { SinterError } from '../errors.ts';
-import { tensor, type DType, type Tensor } from '../index.ts';
+import { SinterError } from '../../errors.ts';
+import { tensor, type DType, type Tensor } from '../../index.ts';
 import {
   fromHostTensor,
   readNpy,
@@ -16,9 +16,9 @@ import {
   writeNpz,
   writeSafetensors,
   type HostTensor,
-} from '../io/index.ts';
-import { UsageError } from './command.ts';
-import { fromPackage } from './optional-package.ts';
+} from '../../io/index.ts';
+import { UsageError } from '../command.ts';
+import { fromPackage } from '../optional-package.ts';
 
 const formats = '.npy, .npz, .safetensors or .pb';
 
@@ -56,8 +56,8 @@ export async function readTensorFile(place: string): Promise<HostTensor> {
   }
 }
 
-function protoFile(file: string): Promise<typeof import('../onnx/tensor-file.ts')> {
-  return fromPackage('@bufbuild/protobuf', `${file}: this format`, () => import('../onnx/tensor-file.ts'));
+function protoFile(file: string): Promise<typeof import('../../onnx/tensor-file.ts')> {
+  return fromPackage('@bufbuild/protobuf', `${file}: this format`, () => import('../../onnx/tensor-file.ts'));
 }
 
 async function bytesOf(file: string): Promise<Uint8Array> {

@@ -1,8 +1,8 @@
 // Programs that hardly compute: chains of small products, each a kernel of its own, so that what a call costs the host can be
 // seen. The matrices are identities, some with zeros beside them: whatever the length of the chain, the result is the input.
 
-import * as sn from '../index.ts';
-import type { Tensor } from '../index.ts';
+import * as sn from '../../index.ts';
+import type { Tensor } from '../../index.ts';
 
 const [narrow, wide] = [8, 16];
 

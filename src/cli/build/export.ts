@@ -2,14 +2,14 @@
 
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { weightFormats } from '../aot/formats.ts';
-import { setDevice } from '../index.ts';
-import { showBytes } from '../table.ts';
-import { Tensor } from '../tensor/tensor.ts';
-import { buildSource } from './build-source.ts';
-import { chosenFormat, fixOption } from './choice.ts';
-import { text, UsageError, wholeNumber, type Command } from './command.ts';
-import { fromPackage } from './optional-package.ts';
+import { weightFormats } from '../../aot/formats.ts';
+import { setDevice } from '../../index.ts';
+import { showBytes } from '../../table.ts';
+import { Tensor } from '../../tensor/tensor.ts';
+import { buildSource } from './source.ts';
+import { chosenFormat, fixOption } from '../program/choice.ts';
+import { text, UsageError, wholeNumber, type Command } from '../command.ts';
+import { fromPackage } from '../optional-package.ts';
 
 /** What `--json` prints. */
 export interface ExportResult {
@@ -70,7 +70,7 @@ export const exportCommand: Command = {
     const { exportOnnx } = await fromPackage(
       '@bufbuild/protobuf',
       'writing ONNX files',
-      () => import('../onnx/index.ts'),
+      () => import('../../onnx/index.ts'),
     );
     // Weights are computed here, whoever runs the model.
     setDevice('wasm');

@@ -1,6 +1,6 @@
 // What the timed workloads should give, in float64 and written out plainly: sampled where the whole would take long.
 
-import * as data from './bench-data.ts';
+import * as data from './inputs.ts';
 
 /** Flat positions of a result and the values there. For a train step: losses by step. */
 export type Reference = readonly (readonly [position: number, value: number])[];

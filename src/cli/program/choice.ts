@@ -1,14 +1,14 @@
 // What a command works on: a workload by name, or a program in a file of the user's.
 
 import { existsSync } from 'node:fs';
-import { weightFormats, type WeightFormat } from '../aot/formats.ts';
-import { workloads } from '../workloads/all.ts';
-import type { Workload } from '../workloads/workload.ts';
-import { text, texts, UsageError, type Command, type Option, type Values } from './command.ts';
+import { weightFormats, type WeightFormat } from '../../aot/formats.ts';
+import { workloads } from '../../workloads/all.ts';
+import type { Workload } from '../../workloads/workload.ts';
+import { text, texts, UsageError, type Command, type Option, type Values } from '../command.ts';
 import { readDims } from './dims.ts';
-import type { DType } from '../index.ts';
-import { fromPackage } from './optional-package.ts';
-import { programFile, type FileProgram } from './program-file.ts';
+import type { DType } from '../../index.ts';
+import { fromPackage } from '../optional-package.ts';
+import { programFile, type FileProgram } from './module-file.ts';
 
 /** The workload of this name. Throws UsageError listing what there is. */
 export function chosenWorkload(name: string | undefined): Workload {
@@ -75,9 +75,9 @@ export function isOnnxFile(file: string): boolean {
 }
 
 /** What reads ONNX files: the package that it needs is optional. Throws UsageError where there is no such file. */
-export async function onnxPrograms(file: string): Promise<typeof import('./onnx-program.ts')> {
+export async function onnxPrograms(file: string): Promise<typeof import('./onnx-file.ts')> {
   if (!existsSync(file)) throw new UsageError(`there is no file ${file}`);
-  return fromPackage('@bufbuild/protobuf', `${file}: reading ONNX files`, () => import('./onnx-program.ts'));
+  return fromPackage('@bufbuild/protobuf', `${file}: reading ONNX files`, () => import('./onnx-file.ts'));
 }
 
 /** How weights are stored, by `--dtype`; f32 where nothing is said. */

@@ -1,17 +1,17 @@
 // `sinter bench`: the timed workloads on this machine, their kernels and bytes, the host's share of a replayed run, and, with
 // the runners of other libraries at hand, the same workloads beside theirs.
 
-import { SinterError } from '../errors.ts';
-import { explainFor } from '../explain.ts';
-import { setDevice } from '../index.ts';
-import { targetOf, type Target } from '../schedule/target.ts';
-import { showBytes, table } from '../table.ts';
-import { device } from '../tensor/device.ts';
-import { timedWorkloads, type TimedWorkload } from '../workloads/bench.ts';
-import { compareWithPeers, driverIn, geometricMean, rivalsOf, type Comparison } from './bench-peers.ts';
-import { measureReplay, replaySizes, replayTable, type Replay } from './bench-replay.ts';
-import { defaultEffort, measure, type Measured } from './bench-run.ts';
-import { text, UsageError, wholeNumber, type Command, type Output } from './command.ts';
+import { SinterError } from '../../errors.ts';
+import { explainFor } from '../../explain.ts';
+import { setDevice } from '../../index.ts';
+import { targetOf, type Target } from '../../schedule/target.ts';
+import { showBytes, table } from '../../table.ts';
+import { device } from '../../tensor/device.ts';
+import { timedWorkloads, type TimedWorkload } from '../../workloads/timed/workloads.ts';
+import { compareWithPeers, driverIn, geometricMean, rivalsOf, type Comparison } from '../bench-peers.ts';
+import { measureReplay, replaySizes, replayTable, type Replay } from './replay.ts';
+import { defaultEffort, measure, type Measured } from './measure.ts';
+import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';
 
 /** What one call of a workload runs. */
 interface Budget {

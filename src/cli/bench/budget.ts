@@ -1,10 +1,10 @@
 // `sinter budget`: kernels, bytes moved and peak memory of every workload, counted for a GPU without one.
 
-import { explain } from '../explain.ts';
-import { showBytes, table } from '../table.ts';
-import { workloads } from '../workloads/all.ts';
-import { chosenWorkload } from './choice.ts';
-import { text, type Command } from './command.ts';
+import { explain } from '../../explain.ts';
+import { showBytes, table } from '../../table.ts';
+import { workloads } from '../../workloads/all.ts';
+import { chosenWorkload } from '../program/choice.ts';
+import { text, type Command } from '../command.ts';
 
 /** One line of the budget. */
 export interface BudgetLine {

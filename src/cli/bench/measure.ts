@@ -1,13 +1,13 @@
 // Timing a workload in this process: inputs on the device first, then the first call, a check of its result, calls to warm up,
 // and calls that are timed one by one until a budget is spent.
 
-import { synchronize } from '../index.ts';
-import { device } from '../tensor/device.ts';
-import { handleOf } from '../tensor/tensor.ts';
-import { realise } from '../tensor/realise.ts';
-import { treeLeaves } from '../tensor/tree.ts';
-import type { TimedWorkload } from '../workloads/bench.ts';
-import { errorOf } from '../workloads/bench-reference.ts';
+import { synchronize } from '../../index.ts';
+import { device } from '../../tensor/device.ts';
+import { handleOf } from '../../tensor/tensor.ts';
+import { realise } from '../../tensor/realise.ts';
+import { treeLeaves } from '../../tensor/tree.ts';
+import type { TimedWorkload } from '../../workloads/timed/workloads.ts';
+import { errorOf } from '../../workloads/timed/references.ts';
 
 /** A workload with its inputs on the device. */
 export interface Prepared {

@@ -3,15 +3,15 @@
 // stops when the call returns. As in a training loop, several calls are queued before the device is waited for: the first one after
 // a wait finds the host's caches cold, and takes twice as long where it is one kernel.
 
-import { SinterError } from '../errors.ts';
-import { explainFor } from '../explain.ts';
-import { synchronize, type Tensor } from '../index.ts';
-import { device } from '../tensor/device.ts';
-import { targetOf } from '../schedule/target.ts';
-import { showBytes, table } from '../table.ts';
-import { compileCount } from '../tensor/executable.ts';
-import { smallKernels } from '../workloads/bench-replay.ts';
-import { spread, type Spread } from './bench-run.ts';
+import { SinterError } from '../../errors.ts';
+import { explainFor } from '../../explain.ts';
+import { synchronize, type Tensor } from '../../index.ts';
+import { device } from '../../tensor/device.ts';
+import { targetOf } from '../../schedule/target.ts';
+import { showBytes, table } from '../../table.ts';
+import { compileCount } from '../../tensor/executable.ts';
+import { smallKernels } from '../../workloads/timed/small-kernels.ts';
+import { spread, type Spread } from './measure.ts';
 
 export interface Replay {
   readonly kernels: number;

@@ -1,6 +1,6 @@
 // What a tensor holds in a few numbers, and how far it is from another.
 
-import { fromHostTensor, type HostTensor } from '../io/index.ts';
+import { fromHostTensor, type HostTensor } from '../../io/index.ts';
 
 /** A tensor in short; min, max and mean are of what is not NaN, and undefined where nothing is. */
 export interface Summary {

@@ -1,16 +1,16 @@
 // An ONNX model as a function to build: one entry, whose inputs are the model's, at the sizes that the file and `--dim` give, without
 // those that `--fix` gives.
 
-import { zeros, type Tensor } from '../index.ts';
-import type { ModelInputs } from '../onnx/inputs.ts';
-import { NeedsData } from '../onnx/model.ts';
-import { loadOnnx, type OnnxModel } from '../onnx/index.ts';
-import type { EntryPoint, NarrowResult } from '../aot/entry.ts';
-import type { Sizes } from '../player/manifest.ts';
-import { handleOf } from '../tensor/tensor.ts';
-import type { Handle } from '../tensor/handle.ts';
-import { UsageError } from './command.ts';
-import { literalTensor } from './tensor-files.ts';
+import { zeros, type Tensor } from '../../index.ts';
+import type { ModelInputs } from '../../onnx/inputs.ts';
+import { NeedsData } from '../../onnx/model.ts';
+import { loadOnnx, type OnnxModel } from '../../onnx/index.ts';
+import type { EntryPoint, NarrowResult } from '../../aot/entry.ts';
+import type { Sizes } from '../../player/manifest.ts';
+import { handleOf } from '../../tensor/tensor.ts';
+import type { Handle } from '../../tensor/handle.ts';
+import { UsageError } from '../command.ts';
+import { literalTensor } from '../run/tensor-files.ts';
 
 export interface OnnxProgram {
   /** The entry `run` at some sizes. Throws UsageError where others are open. */

@@ -2,14 +2,14 @@
 // train step, and what the model writes in the end.
 
 import { readFile } from 'node:fs/promises';
-import type { ExplainedKernel } from '../explain.ts';
-import * as sn from '../index.ts';
-import { targetOf } from '../schedule/target.ts';
-import { showBytes, showCount, table } from '../table.ts';
-import { device } from '../tensor/device.ts';
-import { essay } from '../workloads/essay.ts';
-import { LanguageModel, type LanguageSettings } from '../workloads/language.ts';
-import { text, UsageError, wholeNumber, type Command, type Output } from './command.ts';
+import type { ExplainedKernel } from '../../explain.ts';
+import * as sn from '../../index.ts';
+import { targetOf } from '../../schedule/target.ts';
+import { showBytes, showCount, table } from '../../table.ts';
+import { device } from '../../tensor/device.ts';
+import { essay } from '../../workloads/essay.ts';
+import { LanguageModel, type LanguageSettings } from '../../workloads/language.ts';
+import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';
 import { plot } from './plot.ts';
 
 const settings: LanguageSettings = {

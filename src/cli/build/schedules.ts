@@ -1,14 +1,14 @@
 // Schedules for `sinter build`: those of a file, and with --tune those that are the fastest on the devices of this machine.
 
 import { readFile } from 'node:fs/promises';
-import type { FindSchedules } from '../aot/bundle.ts';
-import { setDevice } from '../index.ts';
-import type { BundleTarget } from '../player/manifest.ts';
-import { device } from '../tensor/device.ts';
-import { parseBook, type Book } from '../tune/book.ts';
-import { partsOfKey, problemKey } from '../tune/key.ts';
-import { schedulesFor } from '../tune/tune.ts';
-import { text, UsageError, type Output, type Values } from './command.ts';
+import type { FindSchedules } from '../../aot/bundle.ts';
+import { setDevice } from '../../index.ts';
+import type { BundleTarget } from '../../player/manifest.ts';
+import { device } from '../../tensor/device.ts';
+import { parseBook, type Book } from '../../tune/book.ts';
+import { partsOfKey, problemKey } from '../../tune/key.ts';
+import { schedulesFor } from '../../tune/tune.ts';
+import { text, UsageError, type Output, type Values } from '../command.ts';
 
 export interface BuildSchedules {
   readonly find: FindSchedules;

@@ -1,11 +1,11 @@
 // What goes into a model that is run from the command line: files, images, numbers and random fillings, held against what the model
 // takes.
 
-import { tensor, type DType } from '../index.ts';
-import { toHostTensor, type HostTensor } from '../io/index.ts';
-import { UsageError } from './command.ts';
+import { tensor, type DType } from '../../index.ts';
+import { toHostTensor, type HostTensor } from '../../io/index.ts';
+import { UsageError } from '../command.ts';
 import { isImage, readImage, type Normalisation } from './images.ts';
-import type { ModelPort, NamedTensors } from './model-file.ts';
+import type { ModelPort, NamedTensors } from './model.ts';
 import { inDType, literalTensor, namedFile, readTensorFile } from './tensor-files.ts';
 
 export interface InputChoice {

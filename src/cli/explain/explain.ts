@@ -7,14 +7,14 @@ import {
   type ExplainedNode,
   type ExplainedSeparation,
   type Explanation,
-} from '../explain.ts';
-import { kernelPage } from '../explain/text.ts';
-import { setDevice } from '../index.ts';
-import { gpuTarget, softwareTarget, targetOf, type Target } from '../schedule/target.ts';
-import { device } from '../tensor/device.ts';
-import { chosenProgram, programDetails, programOperand, programOptions } from './choice.ts';
-import { text, UsageError, type Command, type Output, type Values } from './command.ts';
-import { fromPackage } from './optional-package.ts';
+} from '../../explain.ts';
+import { kernelPage } from '../../explain/text.ts';
+import { setDevice } from '../../index.ts';
+import { gpuTarget, softwareTarget, targetOf, type Target } from '../../schedule/target.ts';
+import { device } from '../../tensor/device.ts';
+import { chosenProgram, programDetails, programOperand, programOptions } from '../program/choice.ts';
+import { text, UsageError, type Command, type Output, type Values } from '../command.ts';
+import { fromPackage } from '../optional-package.ts';
 
 /** Recorded graphs of more nodes are shown only when asked for. */
 const longGraph = 60;
@@ -114,7 +114,7 @@ async function pageOf(explanation: Explanation, title: string): Promise<string> 
   const { explanationPage } = await fromPackage(
     '@dagrejs/dagre',
     'explain: drawing a page',
-    () => import('../explain/index.ts'),
+    () => import('../../explain/index.ts'),
   );
   return explanationPage(explanation, { title });
 }
