@@ -36,7 +36,7 @@ export interface Machine<M> {
   readonly description: string;
   /** Memory full of zeros, a multiple of 4 bytes. */
   allocate(bytes: number): M;
-  /** `bytes` are a multiple of 4, and so is where they go. */
+  /** `bytes` are a multiple of 4, or none, and so is where they go. */
   write(place: Place<M>, bytes: Uint8Array): void;
   read(place: Place<M>, bytes: number): Promise<Uint8Array>;
   /** Makes a program ready; nothing is compiled after that. */

@@ -229,8 +229,7 @@ class LoadedModel<M> implements LoadingModel {
       throw new SinterError('E_VALUE', `${name}: ${input.name} is a number, got ${typeof value}`);
     });
     ports.args.forEach((buffer, i) => {
-      const bytes = given[i];
-      if (buffer >= 0 && Object(bytes).length > 0) this.#machine.write(placeOf(buffer), bytes as Uint8Array);
+      if (buffer >= 0) this.#machine.write(placeOf(buffer), given[i] as Uint8Array);
     });
     const words = this.#scalars(program, given);
     this.#counter = BigInt.asUintN(64, this.#counter + BigInt(ports.draws));

@@ -62,7 +62,8 @@ class WebGpu implements Machine<GPUBuffer> {
   }
 
   write({ memory, offset }: GpuPlace, bytes: Uint8Array): void {
-    this.#gpu.queue.writeBuffer(memory, offset, bytes as Uint8Array<ArrayBuffer>);
+    // Deno ends its process at writes of nothing.
+    if (bytes.length > 0) this.#gpu.queue.writeBuffer(memory, offset, bytes as Uint8Array<ArrayBuffer>);
   }
 
   async read(place: GpuPlace, bytes: number): Promise<Uint8Array> {

@@ -2,10 +2,10 @@
 
 import * as fc from 'fast-check';
 import * as path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { EntryPoint } from '../../src/aot/entry.ts';
 import { combinations, openEntry, type OpenPoint } from '../../src/aot/sizes.ts';
-import { cast, setDevice, take, tensor, zeros, type Tensor } from '../../src/index.ts';
+import { cast, cat, ones, setDevice, take, tensor, zeros, type Tensor } from '../../src/index.ts';
 import type { BundleTarget, OpenType, Sizes } from '../../src/player/manifest.ts';
 import type { Inputs, LoadOptions, Outputs } from '../../src/player/player.ts';
 import { fits, fromBytes, toBytes } from '../../src/player/values.ts';
@@ -271,5 +271,34 @@ describe('integers', () => {
         else expect(take).toThrow(`run: x: element 0 is ${x}, which does not fit ${carried}`);
       }
     });
+  });
+});
+
+describe('tensors without elements', () => {
+  const point: EntryPoint = {
+    name: 'run',
+    fn: (({ none, calls }: { none: Tensor; calls: Tensor }, x: Tensor, y: Tensor) => ({
+      state: { none: none.mul(2), calls: calls.add(1) },
+      joined: cat([x, y, none]).mul(calls),
+      same: x,
+    })) as never,
+    inputs: [zeros([0]), zeros([2])],
+  };
+
+  everywhere('go in, come out and are kept on %s, and nothing of no bytes is written', async (place) => {
+    const written = vi.spyOn(gpu.queue, 'writeBuffer');
+    onTestFinished(() => written.mockRestore());
+    const model = await (await loaderOf(point, { none: zeros([0]), calls: ones([1]) }))(places[place]!());
+    for (const call of [1, 2])
+      expect(await model.run({ x: new Float32Array(), y: Float32Array.of(3, 4) })).toEqual({
+        joined: Float32Array.of(3 * call, 4 * call),
+        same: new Float32Array(),
+      });
+    expect([...(await model.weight('none')), ...(await model.weight('calls'))]).toEqual([3]);
+    model.dispose();
+    // Deno ends its process at one of them.
+    const sizes = written.mock.calls.map(([, , data, , size]) => size ?? data.byteLength);
+    expect(sizes.length > 0).toBe(place === 'webgpu');
+    expect(sizes).not.toContain(0);
   });
 });
