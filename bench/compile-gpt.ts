@@ -6,7 +6,7 @@ import * as sn from '../src/index.ts';
 import { topological } from '../src/ir/graph.ts';
 import { adam, type OptimizerState } from '../src/optim/index.ts';
 import { gpuTarget } from '../src/schedule/target.ts';
-import { traceFunction } from '../src/tensor/trace-function.ts';
+import { traceFunction } from '../src/tensor/compile/trace-function.ts';
 import { decoderLoss, initDecoder, type Decoder, type DecoderSizes } from '../src/workloads/transformer.ts';
 
 const [batch, length] = [2, 128];

@@ -6,8 +6,8 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Device } from '../src/runtime/device.ts';
 import { setDevice, synchronize } from '../src/index.ts';
-import { copyProgram } from '../src/tensor/copy.ts';
-import { device as chosenDevice } from '../src/tensor/device.ts';
+import { copyProgram } from '../src/tensor/realise/copy.ts';
+import { device as chosenDevice } from '../src/tensor/storage/device.ts';
 import { fullSizes, gpuWorkloads, smallSizes, type GpuWorkload } from './gpu-workloads.ts';
 
 const help = `usage: npm run bench:gpu -- [options]

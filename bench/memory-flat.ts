@@ -5,8 +5,8 @@
 import { compile, manualSeed, setDevice, tensor, valueAndGrad, type Tensor } from '../src/index.ts';
 import { Linear, Sequential } from '../src/nn/index.ts';
 import { Adam, adam, SGD } from '../src/optim/index.ts';
-import { device } from '../src/tensor/device.ts';
-import { compileCount } from '../src/tensor/executable.ts';
+import { device } from '../src/tensor/storage/device.ts';
+import { compileCount } from '../src/tensor/realise/executable.ts';
 
 export const faces = ['Adam', 'SGD', 'compiled Adam'] as const;
 export type Face = (typeof faces)[number];

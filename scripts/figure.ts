@@ -1,7 +1,7 @@
 // Draws docs/softmax.svg: the graph that `softmax` records beside the one kernel that it becomes, both taken from the compiler.
 // A colour is a sweep over the row: the operations on the left are computed by the lines of the same colour on the right.
 
-import { parse } from '../src/ir/parse.ts';
+import { parse } from '../src/ir/text/parse.ts';
 import type { Node } from '../src/ir/graph.ts';
 import { topological } from '../src/ir/graph.ts';
 import { showType } from '../src/ir/infer.ts';

@@ -85,8 +85,8 @@ function fill(folder: string): void {
   fs.mkdirSync(path.join(folder, 'bin'), { recursive: true });
   build(folder);
   // What bundles that are built there run with.
-  const players = path.join(root, 'scripts', 'players.ts');
-  const args = ['--import', 'tsx', players, path.join(folder, 'src', 'players')];
+  const bundleRuntimes = path.join(root, 'scripts', 'bundle-runtimes.ts');
+  const args = ['--import', 'tsx', bundleRuntimes, path.join(folder, 'src', 'bundle-runtimes')];
   execFileSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
   const fixtures = path.join('test', 'fixtures', 'torch');
   fs.cpSync(path.join(root, fixtures), path.join(folder, fixtures), { recursive: true });

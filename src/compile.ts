@@ -1,17 +1,17 @@
 // The compiler's front door: Graph in, Program out. The one list of passes stands here, in order, each with what it needs
 // and what it guarantees.
 
-import { assemble, storedBytes } from './codegen/assemble.ts';
-import { emitterOf } from './codegen/emit.ts';
-import { lowerKernel, type LoopCache, type LoweredKernel } from './codegen/kernel.ts';
-import type { PinnedSchedules } from './codegen/template/contract-schedule.ts';
+import { assemble, storedBytes } from './codegen/lower/assemble.ts';
+import { emitterOf } from './codegen/emit/emit.ts';
+import { lowerKernel, type LoopCache, type LoweredKernel } from './codegen/lower/kernel.ts';
+import type { PinnedSchedules } from './codegen/template/contract/schedule.ts';
 
-import { verifyLoop } from './codegen/verify-loop.ts';
-import { verifyRanges } from './codegen/verify-ranges.ts';
+import { verifyLoop } from './codegen/loop/verify.ts';
+import { verifyRanges } from './codegen/loop/verify-ranges.ts';
 import type { DType } from './ir/dtype.ts';
 import { countUses, dims, topological, type Graph, type Node } from './ir/graph.ts';
 import { showType } from './ir/infer.ts';
-import { interpret } from './ir/interpret.ts';
+import { interpret } from './ir/interpret/interpret.ts';
 import { canonicalise } from './ir/passes/canonicalise.ts';
 import { shareSubexpressions } from './ir/passes/cse.ts';
 import { removeDeadCode } from './ir/passes/dead-code.ts';
@@ -24,22 +24,22 @@ import type { HostFunctions } from './runtime/device.ts';
 import { verify } from './ir/verify.ts';
 import type { BufferRole, Program, ProgramBuffer, ProgramScalar } from './runtime/program.ts';
 import { withMovedBytes } from './schedule/cost.ts';
-import { pairDonations } from './schedule/donate.ts';
-import { legalise } from './schedule/legalise.ts';
-import { nameKernels, orderKernels } from './schedule/order.ts';
-import { runTogether } from './schedule/together.ts';
-import { groupShape } from './codegen/together.ts';
-import { apart, planMemory, type MemoryPlan } from './schedule/memory.ts';
-import { spreadOverParts } from './schedule/concat.ts';
+import { pairDonations } from './schedule/memory/donate.ts';
+import { legalise } from './schedule/passes/legalise.ts';
+import { nameKernels, orderKernels } from './schedule/memory/order.ts';
+import { runTogether } from './schedule/merge/batched-dispatch.ts';
+import { groupShape } from './codegen/lower/batched-dispatch.ts';
+import { apart, planMemory, type MemoryPlan } from './schedule/memory/memory.ts';
+import { spreadOverParts } from './schedule/passes/concat.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { checkElements } from './schedule/sizes.ts';
-import { packSmallIntegers } from './schedule/small-integers.ts';
-import { splitScatters } from './schedule/scatter.ts';
-import { splitSorts } from './schedule/sort.ts';
-import { splitFolds } from './schedule/split.ts';
+import { packSmallIntegers } from './schedule/passes/small-integers.ts';
+import { splitScatters } from './schedule/passes/scatter.ts';
+import { splitSorts } from './schedule/passes/sort.ts';
+import { splitFolds } from './schedule/passes/split.ts';
 import type { Target } from './schedule/target.ts';
 
-export { narrowWideInputs, type Narrowing } from './schedule/wide-inputs.ts';
+export { narrowWideInputs, type Narrowing } from './schedule/passes/wide-inputs.ts';
 export type { PinnedSchedules };
 
 export interface CompileOptions {

@@ -10,12 +10,12 @@ import * as arg from './ir/arguments.ts';
 import { rewrite, type Graph, type Node } from './ir/graph.ts';
 import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from './schedule/target.ts';
 import { expectFunction, expectTensor } from './tensor/expect.ts';
-import { storageOf } from './tensor/leaf.ts';
-import { canonical } from './tensor/recording.ts';
-import { graphOf, skeletonOf } from './tensor/skeleton.ts';
-import { nodeOf } from './tensor/record.ts';
+import { storageOf } from './tensor/recording/leaf.ts';
+import { canonical } from './tensor/recording/recording.ts';
+import { graphOf, skeletonOf } from './tensor/realise/skeleton.ts';
+import { nodeOf } from './tensor/recording/record.ts';
 import { Tensor } from './tensor/tensor.ts';
-import { traceFlat, type Traced } from './tensor/trace-function.ts';
+import { traceFlat, type Traced } from './tensor/compile/trace-function.ts';
 import { flatten } from './tensor/tree.ts';
 
 export { Explanation } from './explain/explanation.ts';

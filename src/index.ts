@@ -20,10 +20,10 @@ export {
   vjp,
   type GradientOf,
   type GradOptions,
-} from './tensor/transform.ts';
+} from './tensor/derivative/transform.ts';
 
 // Compiling
-export { compile, type CompileFunctionOptions } from './tensor/compile-fn.ts';
+export { compile, type CompileFunctionOptions } from './tensor/compile/compile.ts';
 export { type Schedules } from './tune/book.ts';
 export { measuredSchedules, type TuneOptions } from './tune/tune.ts';
 
@@ -49,7 +49,7 @@ export {
 
 // Devices and memory
 export { setDebug } from './tensor/debug.ts';
-export { close, devices, setDevice, synchronize } from './tensor/device.ts';
+export { close, devices, setDevice, synchronize } from './tensor/storage/device.ts';
 
 // Looking at what happens
 export { detectAnomaly } from './tensor/anomaly/watch.ts';
@@ -58,7 +58,7 @@ export type { CompileEvent } from './tensor/report/compiles.ts';
 export { stats, type Stats } from './tensor/report/stats.ts';
 export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 export type { DeviceReport } from './runtime/registry.ts';
-export { setGivenUpBudget } from './tensor/memory.ts';
+export { setGivenUpBudget } from './tensor/storage/memory.ts';
 export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';
 
 // Errors
@@ -79,7 +79,7 @@ export {
   type CreateOptions,
   type NestedData,
   type TensorOptions,
-} from './tensor/ops/creation.ts';
+} from './tensor/ops/creation/creation.ts';
 
 // Random numbers
 export {
@@ -98,7 +98,7 @@ export {
   type MultinomialOptions,
   type NormalOptions,
   type UniformOptions,
-} from './tensor/ops/random.ts';
+} from './tensor/ops/creation/random.ts';
 
 // Arithmetic
 export {
@@ -152,7 +152,7 @@ export {
   type AddOptions,
   type DivOptions,
   type NanToNumOptions,
-} from './tensor/ops/elementwise.ts';
+} from './tensor/ops/elementwise/elementwise.ts';
 
 // Comparisons, booleans and bits
 export {
@@ -177,10 +177,10 @@ export {
   maskedFill,
   ne,
   where,
-} from './tensor/ops/compare.ts';
+} from './tensor/ops/elementwise/compare.ts';
 
 // Casts
-export { bitcast, cast, to, toBool, toFloat, toHalf, toInt } from './tensor/ops/cast.ts';
+export { bitcast, cast, to, toBool, toFloat, toHalf, toInt } from './tensor/ops/elementwise/cast.ts';
 
 // Activations
 export {
@@ -205,7 +205,7 @@ export {
   tanhshrink,
   type GeluOptions,
   type SoftplusOptions,
-} from './tensor/ops/activation.ts';
+} from './tensor/ops/elementwise/activation.ts';
 
 // Reductions
 export {
@@ -232,13 +232,13 @@ export {
   type ReduceOptions,
   type SumOptions,
   type VarOptions,
-} from './tensor/ops/reduce.ts';
+} from './tensor/ops/reduce/reduce.ts';
 
 // Scans
-export { cummax, cummin, cumprod, cumsum, logcumsumexp, type ScanOptions } from './tensor/ops/scan.ts';
+export { cummax, cummin, cumprod, cumsum, logcumsumexp, type ScanOptions } from './tensor/ops/reduce/scan.ts';
 
 // Softmax
-export { logSoftmax, softmax, softmax2d, softmin, type SoftmaxOptions } from './tensor/ops/softmax.ts';
+export { logSoftmax, softmax, softmax2d, softmin, type SoftmaxOptions } from './tensor/ops/reduce/softmax.ts';
 
 // Norms
 export {
@@ -254,13 +254,23 @@ export {
   type LocalResponseOptions,
   type NormalizeOptions,
   type NormOptions,
-} from './tensor/ops/norm.ts';
+} from './tensor/ops/reduce/norm.ts';
 
 // Products
-export { bmm, dot, linear, matmul, mm, mv, outer, trace, type MatmulOptions } from './tensor/ops/matmul.ts';
+export {
+  bmm,
+  dot,
+  linear,
+  matmul,
+  mm,
+  mv,
+  outer,
+  trace,
+  type MatmulOptions,
+} from './tensor/ops/product/matmul.ts';
 
 // Index strings
-export { einsum } from './tensor/ops/einsum.ts';
+export { einsum } from './tensor/ops/product/einsum.ts';
 export {
   rearrange,
   reduce,
@@ -268,7 +278,7 @@ export {
   tile,
   type AxisSizes,
   type NamedReduction,
-} from './tensor/ops/rearrange.ts';
+} from './tensor/ops/shape/rearrange.ts';
 
 // Convolution and pooling
 export {
@@ -280,7 +290,7 @@ export {
   convTranspose3d,
   type ConvOptions,
   type ConvTransposeOptions,
-} from './tensor/ops/conv.ts';
+} from './tensor/ops/product/conv.ts';
 export {
   adaptiveAvgPool2d,
   avgPool1d,
@@ -300,14 +310,19 @@ export {
   type LpPoolOptions,
   type MaxPoolOptions,
   type PoolOptions,
-} from './tensor/ops/pool.ts';
-export type { Padding } from './tensor/ops/window.ts';
+} from './tensor/ops/product/pool.ts';
+export type { Padding } from './tensor/ops/shape/window.ts';
 
 // Reading between elements
-export { affineGrid, gridSample, type GridOptions, type SampleOptions } from './tensor/ops/sample.ts';
+export {
+  affineGrid,
+  gridSample,
+  type GridOptions,
+  type SampleOptions,
+} from './tensor/ops/creation/sample.ts';
 
 // Attention
-export { scaledDotProductAttention, type AttentionOptions } from './tensor/ops/attention.ts';
+export { scaledDotProductAttention, type AttentionOptions } from './tensor/ops/product/attention.ts';
 
 // Losses
 export {
@@ -332,7 +347,7 @@ export {
   type SmoothL1Options,
 } from './tensor/ops/loss.ts';
 
-export { cosineSimilarity, type CosineSimilarityOptions } from './tensor/ops/similarity.ts';
+export { cosineSimilarity, type CosineSimilarityOptions } from './tensor/ops/product/similarity.ts';
 
 // Views and movement
 export {
@@ -351,7 +366,7 @@ export {
   unsqueeze,
   view,
   viewAs,
-} from './tensor/ops/view.ts';
+} from './tensor/ops/shape/view.ts';
 export {
   diag,
   diagEmbed,
@@ -363,7 +378,7 @@ export {
   triu,
   type DiagonalOptions,
   type PadOptions,
-} from './tensor/ops/movement.ts';
+} from './tensor/ops/shape/movement.ts';
 export {
   cat,
   chunk,
@@ -373,10 +388,10 @@ export {
   stack,
   unbind,
   type MeshgridOptions,
-} from './tensor/ops/join.ts';
+} from './tensor/ops/shape/join.ts';
 
 // Indexing
-export { at, narrow, select, slice, type Index, type Range } from './tensor/ops/indexing.ts';
+export { at, narrow, select, slice, type Index, type Range } from './tensor/ops/shape/indexing.ts';
 export {
   embedding,
   gather,
@@ -395,7 +410,7 @@ export {
   type OneHotOptions,
   type ScatterAddOptions,
   type ScatterReduce,
-} from './tensor/ops/gather.ts';
+} from './tensor/ops/shape/gather.ts';
 export {
   argsort,
   searchsorted,
@@ -404,4 +419,4 @@ export {
   type SearchsortedOptions,
   type SortOptions,
   type TopkOptions,
-} from './tensor/ops/sort.ts';
+} from './tensor/ops/reduce/sort.ts';

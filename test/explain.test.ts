@@ -6,8 +6,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { explain, explainFor, lower } from '../src/explain.ts';
 import { callOf } from '../src/ir/call-site.ts';
 import * as sn from '../src/index.ts';
-import { parse } from '../src/ir/parse.ts';
-import { print } from '../src/ir/print.ts';
+import { parse } from '../src/ir/text/parse.ts';
+import { print } from '../src/ir/text/print.ts';
 import * as nn from '../src/nn/index.ts';
 import { gpuTarget, interpreterTarget, softwareTarget } from '../src/schedule/target.ts';
 import { showBytes, showCount, table } from '../src/table.ts';
@@ -271,7 +271,7 @@ describe('nodes lead back to the user’s code', () => {
     const home = new URL('../src/', import.meta.url).href;
     const firefox = [
       `apply@${home}tensor/ops/operand.ts:23:9`,
-      `softmax@${home}tensor/ops/softmax.ts:30:10`,
+      `softmax@${home}tensor/ops/reduce/softmax.ts:30:10`,
       'model@http://localhost/model.js:3:14',
     ];
     expect(callOf(firefox.join('\n'))).toEqual({ op: 'softmax', module: undefined, at: 'model.js:3:14' });

@@ -13,11 +13,11 @@ import type {
   Manifest,
   Ports,
   Weight,
-} from '../player/manifest.ts';
+} from '../bundle-runtime/manifest.ts';
 import type { HostTensor } from '../io/host.ts';
 import type { Program, ProgramKernel } from '../runtime/program.ts';
 import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../schedule/target.ts';
-import type { Handle } from '../tensor/handle.ts';
+import type { Handle } from '../tensor/recording/handle.ts';
 import type { ImageCompiler } from './cuda-images.ts';
 import { cudaTargetFor, usualArchs } from './cuda-target.ts';
 import {
@@ -50,7 +50,7 @@ export interface BundleOptions {
   /** Most bytes of a file of weights; all in one by default. */
   readonly shardSize?: number;
   /** The code that runs bundles for these targets, and the files that it loads beside it. */
-  readonly player: Player;
+  readonly runtime: BundleRuntime;
   /** Schedules of a graph's kernels for a target, where there are others than the model's. */
   readonly schedules?: FindSchedules;
   /** Kernels of WebGPU are scheduled for software adapters, where barriers are dear; for GPUs by default. */
@@ -60,7 +60,7 @@ export interface BundleOptions {
   readonly compiler?: ImageCompiler;
 }
 
-export interface Player {
+export interface BundleRuntime {
   /** A module that exports `load(options)`. */
   readonly script: string;
   /** By name, as `modulesOf` has them. */
@@ -148,8 +148,8 @@ export async function bundleOf(
     entries: Object.fromEntries(entries),
   };
   files.set('program.json', `${JSON.stringify(manifest)}\n`);
-  files.set('index.js', scriptOf(manifest, options.player.script));
-  for (const [name, script] of options.player.modules) files.set(name, script);
+  files.set('index.js', scriptOf(manifest, options.runtime.script));
+  for (const [name, script] of options.runtime.modules) files.set(name, script);
   files.set('index.d.ts', typesOf(manifest, options.targets));
   files.set('package.json', packageOf(options.targets));
   files.set('README.md', guideOf(manifest, options.title, options.targets, files));

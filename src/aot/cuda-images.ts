@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { DeviceError } from '../errors.ts';
-import { archNamed } from '../runtime/cuda/arch.ts';
-import { Compiler, kernelOptions } from '../runtime/cuda/compiler.ts';
-import { openNvrtc, type Nvrtc } from '../runtime/cuda/nvrtc.ts';
-import { latestVersion } from '../runtime/cuda/search.ts';
+import { archNamed } from '../runtime/cuda/modules/arch.ts';
+import { Compiler, kernelOptions } from '../runtime/cuda/modules/compiler.ts';
+import { openNvrtc, type Nvrtc } from '../runtime/cuda/api/nvrtc.ts';
+import { latestVersion } from '../runtime/cuda/api/search.ts';
 import type { ProgramKernel } from '../runtime/program.ts';
 
 export interface ImageCompiler {

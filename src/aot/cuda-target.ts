@@ -2,7 +2,7 @@
 // no more than all of these have; for one kind of GPU alone they use what it has beyond others.
 
 import { SinterError } from '../errors.ts';
-import { archNamed, type ArchName } from '../runtime/cuda/arch.ts';
+import { archNamed, type ArchName } from '../runtime/cuda/modules/arch.ts';
 import { cudaTarget, type Target } from '../schedule/target.ts';
 
 /** Machine code for the two generations in data centres, and PTX for all GPUs that are younger than the first of them. */

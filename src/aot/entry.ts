@@ -3,11 +3,11 @@
 
 import { SinterError } from '../errors.ts';
 import type { Graph } from '../ir/graph.ts';
-import type { EntryInput, ScalarSource, TensorType } from '../player/manifest.ts';
-import type { Handle } from '../tensor/handle.ts';
+import type { EntryInput, ScalarSource, TensorType } from '../bundle-runtime/manifest.ts';
+import type { Handle } from '../tensor/recording/handle.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
-import type { ScalarOrigin } from '../tensor/trace.ts';
-import { traceFlat, withAllParameters, type Source, type Traced } from '../tensor/trace-function.ts';
+import type { ScalarOrigin } from '../tensor/compile/trace.ts';
+import { traceFlat, withAllParameters, type Source, type Traced } from '../tensor/compile/trace-function.ts';
 import { flatten, step, type Flat } from '../tensor/tree.ts';
 import { argumentNames, outputName, placesOf, twin } from './names.ts';
 import type { WeightTable } from './weights.ts';

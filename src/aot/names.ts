@@ -1,6 +1,6 @@
 // What inputs and outputs of a bundle's entries are called: as the function calls them, where it does.
 
-import { parameterNames } from '../tensor/parameter-names.ts';
+import { parameterNames } from '../tensor/compile/parameter-names.ts';
 import type { Flat, Structure } from '../tensor/tree.ts';
 
 /** Where a leaf lies in a tree: positions in arrays and keys of objects, from the outside in. */

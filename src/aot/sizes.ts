@@ -1,7 +1,7 @@
 // Entries whose sizes are left open: recorded once for each set of sizes, and one to callers, with names for what differs.
 
 import { SinterError } from '../errors.ts';
-import type { Entry, OpenType, Sizes } from '../player/manifest.ts';
+import type { Entry, OpenType, Sizes } from '../bundle-runtime/manifest.ts';
 import type { EntryPoint, TracedEntry } from './entry.ts';
 
 /** A function with sizes left open: what it is at each set of them that is to be built. */

@@ -10,14 +10,14 @@ import type {
   Manifest,
   OpenType,
   Sizes,
-} from '../player/manifest.ts';
+} from '../bundle-runtime/manifest.ts';
 
 /** Where users import a bundle from. */
 const script = './index.js';
 
-/** `index.js`: the player, under a line that says what it is. */
-export function scriptOf({ producer }: Manifest, player: string): string {
-  return `// Made by ${producer}; README.md shows how to use it.\n${player}`;
+/** `index.js`: the bundle runtime, under a line that says what it is. */
+export function scriptOf({ producer }: Manifest, runtime: string): string {
+  return `// Made by ${producer}; README.md shows how to use it.\n${runtime}`;
 }
 
 /** `index.d.ts`. */

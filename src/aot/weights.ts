@@ -4,9 +4,9 @@
 import { dtypeBytes } from '../ir/dtype.ts';
 import { joinSafetensors, readSafetensors } from '../io/safetensors.ts';
 import type { HostTensor } from '../io/host.ts';
-import type { Weight, WeightFile } from '../player/manifest.ts';
-import type { Handle } from '../tensor/handle.ts';
-import { readBytes } from '../tensor/realise.ts';
+import type { Weight, WeightFile } from '../bundle-runtime/manifest.ts';
+import type { Handle } from '../tensor/recording/handle.ts';
+import { readBytes } from '../tensor/realise/realise.ts';
 import { apart } from './names.ts';
 
 export class WeightTable {

@@ -5,8 +5,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { compile, synchronize, tensor, type Tensor } from '../index.ts';
-import { device } from '../tensor/device.ts';
-import { realise } from '../tensor/realise.ts';
+import { device } from '../tensor/storage/device.ts';
+import { realise } from '../tensor/realise/realise.ts';
 import { handleOf } from '../tensor/tensor.ts';
 import type { Prepared } from './bench/measure.ts';
 

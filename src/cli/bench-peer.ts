@@ -2,7 +2,7 @@
 // process and asks `peers[name]` for workloads, each with `run` and `output`, and for counters that it reads around a call.
 
 import { setDevice } from '../index.ts';
-import { device } from '../tensor/device.ts';
+import { device } from '../tensor/storage/device.ts';
 import { timedWorkloads } from '../workloads/timed/workloads.ts';
 import { networks } from './bench-networks.ts';
 import { prepare, type Prepared } from './bench/measure.ts';

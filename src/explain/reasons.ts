@@ -3,7 +3,7 @@
 import type { Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';
 import { showType } from '../ir/infer.ts';
-import type { Keeping } from '../schedule/refusal.ts';
+import type { Keeping } from '../schedule/cluster/refusal.ts';
 import type { Fold, Loops, Reason } from '../schedule/separation.ts';
 
 /** How nodes are called in a sentence, e.g. `%12 (reduce max)`. */

@@ -1,7 +1,7 @@
 // The plain data of an explanation, as `toJSON` gives it: version 1 of a schema that only gains fields. Nodes, kernels and
 // pipelines are named by their places in the lists. Times are in µs by the target's figures, sizes in bytes.
 
-import type { Keeping } from '../schedule/refusal.ts';
+import type { Keeping } from '../schedule/cluster/refusal.ts';
 import type { Reason } from '../schedule/separation.ts';
 
 /** Everything an explanation tells. */

@@ -4,10 +4,10 @@
 export { isDType, dtypes, type DType } from './dtype.ts';
 export { GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from './graph.ts';
 export { infer, showType, type TensorType } from './infer.ts';
-export { evaluateNode, interpret } from './interpret.ts';
+export { evaluateNode, interpret } from './interpret/interpret.ts';
 export { facts, isOp, opNames, type Attrs, type Monoid, type Op, type OpFacts } from './ops.ts';
-export { parse } from './parse.ts';
-export { print, printNode } from './print.ts';
+export { parse } from './text/parse.ts';
+export { print, printNode } from './text/print.ts';
 export type { Dim, FixedShape, Shape, SymbolicDim } from './shape.ts';
 export { hostArray, type HostArray, type HostData, type Scalar } from './value.ts';
 export { verify } from './verify.ts';

@@ -1,5 +1,5 @@
 // The primitive operations: names, attributes and facts that need no graph. One row per op in `ops`; `satisfies` makes a
-// missing row a type error. Type rules are in infer.ts, scalar meaning in scalar.ts, derivatives in autograd/rules.ts,
+// missing row a type error. Type rules are in infer.ts, scalar meaning in interpret/scalar.ts, derivatives in autograd/rules.ts,
 // spellings in codegen/<target>/spelling.ts.
 
 import type { DType } from './dtype.ts';

@@ -7,7 +7,7 @@ import { integerRange, isFloat, isWide } from './dtype.ts';
 import { topological, type Graph, type Node, type NodeOf } from './graph.ts';
 import { infer, showType } from './infer.ts';
 import { isOp, type Attrs } from './ops.ts';
-import { print, printNode } from './print.ts';
+import { print, printNode } from './text/print.ts';
 import { sameShape } from './shape.ts';
 import { fromReal } from './value.ts';
 

@@ -10,9 +10,9 @@ import {
   sigmoid,
   silu,
   type GeluOptions,
-} from '../tensor/ops/activation.ts';
-import { tanh } from '../tensor/ops/elementwise.ts';
-import { softmax } from '../tensor/ops/softmax.ts';
+} from '../tensor/ops/elementwise/activation.ts';
+import { tanh } from '../tensor/ops/elementwise/elementwise.ts';
+import { softmax } from '../tensor/ops/reduce/softmax.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { Module } from './module.ts';
 

@@ -4,9 +4,9 @@
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { aTensor } from '../tensor/expect.ts';
-import { scaledDotProductAttention } from '../tensor/ops/attention.ts';
-import { zeros } from '../tensor/ops/creation.ts';
-import { broadcastTo, moveaxis, reshape } from '../tensor/ops/view.ts';
+import { scaledDotProductAttention } from '../tensor/ops/product/attention.ts';
+import { zeros } from '../tensor/ops/creation/creation.ts';
+import { broadcastTo, moveaxis, reshape } from '../tensor/ops/shape/view.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { initOptions, typeOf, xavierUniform, type InitOptions } from './init.ts';
 import { Linear } from './linear.ts';

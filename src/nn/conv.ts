@@ -13,7 +13,7 @@ import {
   convTranspose3d,
   type ConvOptions,
   type ConvTransposeOptions,
-} from '../tensor/ops/conv.ts';
+} from '../tensor/ops/product/conv.ts';
 import { perAxis, type PerAxis } from '../tensor/ops/operand.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { fans, initOptions, symmetric, type InitOptions } from './init.ts';

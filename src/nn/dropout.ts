@@ -1,7 +1,7 @@
 // Dropout: in training, some elements are zeroed and the others scaled up.
 
 import * as arg from '../ir/arguments.ts';
-import { dropout } from '../tensor/ops/random.ts';
+import { dropout } from '../tensor/ops/creation/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { Module } from './module.ts';
 

@@ -4,7 +4,7 @@
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
-import { normal, uniform } from '../tensor/ops/random.ts';
+import { normal, uniform } from '../tensor/ops/creation/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 
 export interface InitOptions {

@@ -1,12 +1,12 @@
 // Linear and Embedding: layers around one table of weights.
 
 import * as arg from '../ir/arguments.ts';
-import { embedding } from '../tensor/ops/gather.ts';
-import { linear } from '../tensor/ops/matmul.ts';
-import { arange } from '../tensor/ops/creation.ts';
-import { normal } from '../tensor/ops/random.ts';
-import { reshape } from '../tensor/ops/view.ts';
-import { eq, maskedFill } from '../tensor/ops/compare.ts';
+import { embedding } from '../tensor/ops/shape/gather.ts';
+import { linear } from '../tensor/ops/product/matmul.ts';
+import { arange } from '../tensor/ops/creation/creation.ts';
+import { normal } from '../tensor/ops/creation/random.ts';
+import { reshape } from '../tensor/ops/shape/view.ts';
+import { eq, maskedFill } from '../tensor/ops/elementwise/compare.ts';
 import { normalizeAxis } from '../ir/shape.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { initOptions, symmetric, typeOf, type InitOptions } from './init.ts';

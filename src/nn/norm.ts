@@ -1,9 +1,9 @@
-// Normalising layers: a scale of ones and a shift of zeros around the operations of tensor/ops/norm.ts.
+// Normalising layers: a scale of ones and a shift of zeros around the operations of tensor/ops/reduce/norm.ts.
 
 import * as arg from '../ir/arguments.ts';
-import { ones, tensor, zeros } from '../tensor/ops/creation.ts';
-import { batchNorm, batchNormUpdate, groupNorm, layerNorm, rmsNorm } from '../tensor/ops/norm.ts';
-import { noGrad } from '../tensor/transform.ts';
+import { ones, tensor, zeros } from '../tensor/ops/creation/creation.ts';
+import { batchNorm, batchNormUpdate, groupNorm, layerNorm, rmsNorm } from '../tensor/ops/reduce/norm.ts';
+import { noGrad } from '../tensor/derivative/transform.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { initOptions, typeOf, type InitOptions } from './init.ts';
 import { Module } from './module.ts';

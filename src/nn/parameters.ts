@@ -4,9 +4,9 @@ import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { sameShape } from '../ir/shape.ts';
 import { aTensor, expectTensor } from '../tensor/expect.ts';
-import { noGrad } from '../tensor/transform.ts';
+import { noGrad } from '../tensor/derivative/transform.ts';
 import { show } from '../tensor/ops/operand.ts';
-import { cast } from '../tensor/ops/cast.ts';
+import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { handleOf, type Tensor } from '../tensor/tensor.ts';
 import { aModel, membersOf } from './module.ts';
 

@@ -8,10 +8,10 @@ import {
   maxPool2d,
   type AvgPoolOptions,
   type MaxPoolOptions,
-} from '../tensor/ops/pool.ts';
-import { windowOptions } from '../tensor/ops/window.ts';
+} from '../tensor/ops/product/pool.ts';
+import { windowOptions } from '../tensor/ops/shape/window.ts';
 import type { PerAxis } from '../tensor/ops/operand.ts';
-import { flatten } from '../tensor/ops/view.ts';
+import { flatten } from '../tensor/ops/shape/view.ts';
 import { expectTensor } from '../tensor/expect.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { aLayer, applyLayer, Module, nameOf, type Layer } from './module.ts';

@@ -4,8 +4,8 @@
 import * as arg from '../ir/arguments.ts';
 import { only } from '../ir/arguments.ts';
 import { expectTensor } from '../tensor/expect.ts';
-import { gelu } from '../tensor/ops/activation.ts';
-import { add } from '../tensor/ops/elementwise.ts';
+import { gelu } from '../tensor/ops/elementwise/activation.ts';
+import { add } from '../tensor/ops/elementwise/elementwise.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import {
   headOptions,

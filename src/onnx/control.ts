@@ -3,11 +3,11 @@
 
 import { SinterError } from '../errors.ts';
 import type { HostArray } from '../ir/value.ts';
-import { full } from '../tensor/ops/creation.ts';
-import { cat, stack } from '../tensor/ops/join.ts';
-import { flip } from '../tensor/ops/movement.ts';
-import { narrow, select } from '../tensor/ops/indexing.ts';
-import { moveaxis, unsqueeze } from '../tensor/ops/view.ts';
+import { full } from '../tensor/ops/creation/creation.ts';
+import { cat, stack } from '../tensor/ops/shape/join.ts';
+import { flip } from '../tensor/ops/shape/movement.ts';
+import { narrow, select } from '../tensor/ops/shape/indexing.ts';
+import { moveaxis, unsqueeze } from '../tensor/ops/shape/view.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { currentBudget } from './budget.ts';
 import type { Plan, Step } from './plan.ts';

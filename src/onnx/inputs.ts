@@ -4,8 +4,8 @@
 import { showValue, SinterError, TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
 import { unpackBytes, type HostArray, type HostData } from '../ir/value.ts';
-import { tensor as makeTensor } from '../tensor/ops/creation.ts';
-import { fromHost } from '../tensor/record.ts';
+import { tensor as makeTensor } from '../tensor/ops/creation/creation.ts';
+import { fromHost } from '../tensor/recording/record.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import { carrier, type ElementType } from './element.ts';
 import { narrowedArray, Value } from './value.ts';

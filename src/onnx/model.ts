@@ -5,9 +5,9 @@ import { showValue, SinterError, TensorError } from '../errors.ts';
 import { isFloat, type DType } from '../ir/dtype.ts';
 import { packBytes, unpackBytes, type HostArray } from '../ir/value.ts';
 import { deviceTypes } from '../tensor/capability.ts';
-import { compile } from '../tensor/compile-fn.ts';
-import { logicalOr } from '../tensor/ops/compare.ts';
-import { fromBytes } from '../tensor/record.ts';
+import { compile } from '../tensor/compile/compile.ts';
+import { logicalOr } from '../tensor/ops/elementwise/compare.ts';
+import { fromBytes } from '../tensor/recording/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { isNarrow, withIntegers, type ElementType, type Integers } from './element.ts';
 import {

@@ -1,7 +1,7 @@
 // Element types of fewer than 16 bits that no target computes with: what their bits mean, and how a tensor of f32 or of bytes is
 // brought to their values. Rounding is to nearest even, by the exponent of each element (OCP 8-bit floating point, 2023).
 
-import { bitcast, cast } from '../tensor/ops/cast.ts';
+import { bitcast, cast } from '../tensor/ops/elementwise/cast.ts';
 import {
   bitwiseAnd,
   bitwiseLeftShift,
@@ -10,8 +10,8 @@ import {
   gt,
   isNan,
   where,
-} from '../tensor/ops/compare.ts';
-import { abs, add, clamp, div, maximum, mul, round, sub } from '../tensor/ops/elementwise.ts';
+} from '../tensor/ops/elementwise/compare.ts';
+import { abs, add, clamp, div, maximum, mul, round, sub } from '../tensor/ops/elementwise/elementwise.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 
 export type NarrowFloat =

@@ -4,9 +4,9 @@
 
 import { SinterError } from '../errors.ts';
 import { onHost } from '../tensor/host-function.ts';
-import { cast } from '../tensor/ops/cast.ts';
-import { ge } from '../tensor/ops/compare.ts';
-import { abs } from '../tensor/ops/elementwise.ts';
+import { cast } from '../tensor/ops/elementwise/cast.ts';
+import { ge } from '../tensor/ops/elementwise/compare.ts';
+import { abs } from '../tensor/ops/elementwise/elementwise.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { Budget, currentBudget, withBudget } from './budget.ts';
 import { Call, type Result, type Row } from './call.ts';

@@ -4,11 +4,22 @@
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { isFloat } from '../ir/dtype.ts';
-import { cast } from '../tensor/ops/cast.ts';
-import { abs, add, clamp, div, maximum, minimum, mul, pow, sqrt, square } from '../tensor/ops/elementwise.ts';
-import { amax, sum } from '../tensor/ops/reduce.ts';
+import { cast } from '../tensor/ops/elementwise/cast.ts';
+import {
+  abs,
+  add,
+  clamp,
+  div,
+  maximum,
+  minimum,
+  mul,
+  pow,
+  sqrt,
+  square,
+} from '../tensor/ops/elementwise/elementwise.ts';
+import { amax, sum } from '../tensor/ops/reduce/reduce.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { noGrad } from '../tensor/transform.ts';
+import { noGrad } from '../tensor/derivative/transform.ts';
 import { treeLeaves, treeMap } from '../tensor/tree.ts';
 import { slotType } from './rule.ts';
 

@@ -4,12 +4,12 @@
 import { showValue, TensorError } from '../errors.ts';
 import { isFloat } from '../ir/dtype.ts';
 import { sameShape } from '../ir/shape.ts';
-import { tensor } from '../tensor/ops/creation.ts';
-import { add } from '../tensor/ops/elementwise.ts';
+import { tensor } from '../tensor/ops/creation/creation.ts';
+import { add } from '../tensor/ops/elementwise/elementwise.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { Tensor, type TensorLike } from '../tensor/tensor.ts';
-import { trainedLeaves } from '../tensor/trainable.ts';
-import { noGrad } from '../tensor/transform.ts';
+import { trainedLeaves } from '../tensor/derivative/trainable.ts';
+import { noGrad } from '../tensor/derivative/transform.ts';
 import { checkSameStructure, flatten, unflatten, type Flat } from '../tensor/tree.ts';
 import { applyRule, graphClock, slotType, startSlots, type Rule, type Slots } from './rule.ts';
 

@@ -3,11 +3,11 @@
 // compiled function, where they are rank-0 tensors.
 
 import type { DType } from '../ir/dtype.ts';
-import { cast } from '../tensor/ops/cast.ts';
-import { eq, where } from '../tensor/ops/compare.ts';
-import { full, tensor } from '../tensor/ops/creation.ts';
-import { expm1, mul, neg, reciprocal } from '../tensor/ops/elementwise.ts';
-import { currentTrace } from '../tensor/recording.ts';
+import { cast } from '../tensor/ops/elementwise/cast.ts';
+import { eq, where } from '../tensor/ops/elementwise/compare.ts';
+import { full, tensor } from '../tensor/ops/creation/creation.ts';
+import { expm1, mul, neg, reciprocal } from '../tensor/ops/elementwise/elementwise.ts';
+import { currentTrace } from '../tensor/recording/recording.ts';
 import type { Tensor, TensorLike } from '../tensor/tensor.ts';
 
 /** What a rule keeps per parameter, by name. */

@@ -3,11 +3,11 @@
 
 import type { DType } from '../ir/dtype.ts';
 import type { Node, NodeOf } from '../ir/graph.ts';
-import type { Guard, IndexExpr } from '../ir/index-expr.ts';
+import type { Guard, IndexExpr } from '../ir/index-algebra/expr.ts';
 import type { Monoid, ScatterMode } from '../ir/ops.ts';
-import type { Expr, ExprPool } from './expr.ts';
-import type { KeyRange } from './key-range.ts';
-import type { Online } from './online.ts';
+import type { Expr, ExprPool } from './body/expr.ts';
+import type { KeyRange } from './cluster/key-range.ts';
+import type { Online } from './cluster/online.ts';
 
 export type KernelKind =
   | 'together'

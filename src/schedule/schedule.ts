@@ -3,23 +3,23 @@
 
 import { CompilerBug } from '../errors.ts';
 import { dims, type Graph, type Node } from '../ir/graph.ts';
-import { constantIndex, linearize, offsetIndex } from '../ir/index-expr.ts';
+import { constantIndex, linearize, offsetIndex } from '../ir/index-algebra/expr.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { buildBody, dispersedWrites } from './body.ts';
-import { clusterNodes, type Clustering } from './cluster.ts';
+import { buildBody, dispersedWrites } from './body/body.ts';
+import { clusterNodes, type Clustering } from './cluster/cluster.ts';
 import { nodeBytes, nodeFlops } from './cost.ts';
-import type { Evaluator } from './evaluate.ts';
-import { mergeMaps } from './horizontal.ts';
+import type { Evaluator } from './body/evaluate.ts';
+import { mergeMaps } from './merge/multi-tensor.ts';
 import type { Body, Kernel, Write } from './kernel.ts';
-import { groupMaps, isCheapScalar } from './maps.ts';
-import { nameKernels, orderKernels } from './order.ts';
-import { bindingsOf, type Donations } from './overflow.ts';
-import type { Packs } from './pack.ts';
-import { keyOf } from './place.ts';
-import { kernelEvaluator, type Plan } from './plan.ts';
-import type { Piece } from './place.ts';
-import { checkReach } from './reach.ts';
-import { chooseStorage, type Storage } from './store.ts';
+import { groupMaps, isCheapScalar } from './merge/maps.ts';
+import { nameKernels, orderKernels } from './memory/order.ts';
+import { bindingsOf, type Donations } from './cluster/overflow.ts';
+import type { Packs } from './merge/pack.ts';
+import { keyOf } from './cluster/place.ts';
+import { kernelEvaluator, type Plan } from './body/plan.ts';
+import type { Piece } from './cluster/place.ts';
+import { checkReach } from './cluster/reach.ts';
+import { chooseStorage, type Storage } from './store/store.ts';
 import type { Target } from './target.ts';
 
 export interface Schedule {

@@ -1,18 +1,18 @@
 // Why kernels are separate: for every kernel that reads what another writes, why its work is not done there, and why it does not
 // compute the value itself; for kernels that read the same large value, why they are not one. Comes in: a graph and its
-// schedule; goes out: reasons as data. Nothing is decided here: the rules' own notes (refusal.ts) and facts of the finished
+// schedule; goes out: reasons as data. Nothing is decided here: the rules' own notes (cluster/refusal.ts) and facts of the finished
 // kernels are put side by side.
 
 import { dims, type Graph, type Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { nodeBytes } from './cost.ts';
-import { reducedAxes } from './domain.ts';
-import { argsOf, type Expr } from './expr.ts';
+import { reducedAxes } from './cluster/domain.ts';
+import { argsOf, type Expr } from './body/expr.ts';
 import type { Kernel, KernelKind } from './kernel.ts';
-import { unpacked } from './pack.ts';
-import type { Cluster } from './place.ts';
-import type { Keeping, Refusal } from './refusal.ts';
+import { unpacked } from './merge/pack.ts';
+import type { Cluster } from './cluster/place.ts';
+import type { Keeping, Refusal } from './cluster/refusal.ts';
 import type { Schedule } from './schedule.ts';
 import type { Target } from './target.ts';
 

@@ -8,12 +8,12 @@ import { flag, takes } from '../ir/arguments.ts';
 import { broadcast, constant, reduce, reshape } from '../ir/build.ts';
 import type { GraphBuilder, Node } from '../ir/graph.ts';
 import { packBytes, emptyData, unpackBytes } from '../ir/value.ts';
-import { isReference } from './device.ts';
-import type { Handle } from './handle.ts';
-import { onRead, realise } from './realise.ts';
-import { record } from './record.ts';
-import { currentTrace, leafHandle, withGrad } from './recording.ts';
-import { Storage } from './storage.ts';
+import { isReference } from './storage/device.ts';
+import type { Handle } from './recording/handle.ts';
+import { onRead, realise } from './realise/realise.ts';
+import { record } from './recording/record.ts';
+import { currentTrace, leafHandle, withGrad } from './recording/recording.ts';
+import { Storage } from './storage/storage.ts';
 import { handleOf, Tensor } from './tensor.ts';
 
 let on = false;

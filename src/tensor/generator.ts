@@ -4,7 +4,7 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
-import { builder, currentTrace } from './recording.ts';
+import { builder, currentTrace } from './recording/recording.ts';
 
 /** A snapshot of the generator; JSON-serialisable. */
 export interface RngState {

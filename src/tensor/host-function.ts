@@ -1,12 +1,12 @@
 // Tensor operations on host data, at once and without a device: the function is traced and its graph interpreted. For the few
 // numbers that shapes are made of, where waiting for a device would be absurd.
 
-import { interpret } from '../ir/interpret.ts';
+import { interpret } from '../ir/interpret/interpret.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { unpackBytes, type HostArray } from '../ir/value.ts';
-import { fromHost } from './record.ts';
+import { fromHost } from './recording/record.ts';
 import { handleOf, Tensor } from './tensor.ts';
-import { traceFunction, type Input } from './trace-function.ts';
+import { traceFunction, type Input } from './compile/trace-function.ts';
 
 /**
  * The results of `fn` on host arrays; undefined when they have more than `most` elements in all, or when the function reads

@@ -8,15 +8,15 @@ import { flag, options } from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { unpackBytes, type HostData } from '../ir/value.ts';
-import { assignHandle } from './assign.ts';
-import { backward, detached } from './backward.ts';
-import { Handle, showHandle } from './handle.ts';
-import { disposeHandle } from './memory.ts';
+import { assignHandle } from './recording/assign.ts';
+import { backward, detached } from './derivative/backward.ts';
+import { Handle, showHandle } from './recording/handle.ts';
+import { disposeHandle } from './storage/memory.ts';
 import { nest, type NestedArray } from './nest.ts';
-import { readBytes } from './realise.ts';
+import { readBytes } from './realise/realise.ts';
 import { offerFormatter } from './show/browser.ts';
 import { showInConsoles, tensorInLine } from './show/tensor.ts';
-import { gradOf, requireGrad, requiresGrad, setGrad } from './slots.ts';
+import { gradOf, requireGrad, requiresGrad, setGrad } from './recording/slots.ts';
 
 /** What operations take where a tensor is expected: a number becomes a constant. */
 export type TensorLike = Tensor | number | boolean;

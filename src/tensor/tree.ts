@@ -5,9 +5,9 @@
 
 import { TensorError } from '../errors.ts';
 import { expectFunction, silenced } from './expect.ts';
-import { currentTrace } from './recording.ts';
+import { currentTrace } from './recording/recording.ts';
 import { Tensor } from './tensor.ts';
-import { unwatched, watched } from './watch.ts';
+import { unwatched, watched } from './compile/watch.ts';
 
 /** The base of classes whose instances are trees, as layers of a network are. */
 export abstract class TreeNode {

@@ -2,7 +2,7 @@
 // objects from outside are checked entry by entry.
 
 import { ParseError } from '../errors.ts';
-import type { ContractSchedule } from '../codegen/template/contract-schedule.ts';
+import type { ContractSchedule } from '../codegen/template/contract/schedule.ts';
 
 /** Schedules of kernels by key, as `tunedSchedules` gives them and `compile` takes them. Plain JSON. */
 export interface Schedules {

@@ -1,7 +1,7 @@
 // What a measured schedule holds for: the kind of kernel, its sizes rounded so that near ones share a measurement, how its
 // operands lie, and the machine. Equal keys are equal texts.
 
-import type { ContractProblem } from '../codegen/template/contract-problem.ts';
+import type { ContractProblem } from '../codegen/template/contract/problem.ts';
 import type { DeviceFacts } from '../runtime/device.ts';
 
 /** The key of a problem on a machine, e.g. `dot 1x512x256x768 lhs:k rhs:n f32 e4 on webgpu: Vendor chip, driver`. */

@@ -1,22 +1,22 @@
 // The autotuner: the kernels of a graph that have a choice of schedules are measured on the device, a few candidates each, and
 // the best is kept under a key (key.ts) in a store (store.ts). Schedules that were pinned come first and are not measured.
 
-import { assemble } from '../codegen/assemble.ts';
-import { lowerKernel } from '../codegen/kernel.ts';
-import { contractProblem, type ContractProblem } from '../codegen/template/contract-problem.ts';
+import { assemble } from '../codegen/lower/assemble.ts';
+import { lowerKernel } from '../codegen/lower/kernel.ts';
+import { contractProblem, type ContractProblem } from '../codegen/template/contract/problem.ts';
 import {
   contractCandidates,
   isLegal,
   type ContractSchedule,
   type PinnedSchedules,
-} from '../codegen/template/contract-schedule.ts';
-import { emitterOf } from '../codegen/emit.ts';
+} from '../codegen/template/contract/schedule.ts';
+import { emitterOf } from '../codegen/emit/emit.ts';
 import { compileGraph, type CompileOptions } from '../compile.ts';
 import type { Graph } from '../ir/graph.ts';
 import type { Device, DeviceFacts } from '../runtime/device.ts';
 import type { Program, ProgramScalar } from '../runtime/program.ts';
 import type { Kernel } from '../schedule/kernel.ts';
-import { apart } from '../schedule/memory.ts';
+import { apart } from '../schedule/memory/memory.ts';
 import { targetOf, type Target } from '../schedule/target.ts';
 import { schedulesOf, type Book, type Schedules } from './book.ts';
 import { scheduleKey } from './key.ts';

@@ -1,27 +1,33 @@
-// Bundles for tests: built from a module, written to a temporary folder, with players made from the sources as they are.
+// Bundles for tests: built from a module, written to a temporary folder, with bundle runtimes made from the sources as they are.
 
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { bundleOf, modulesOf, type Bundle, type BundleOptions, type Player } from '../../src/aot/bundle.ts';
+import {
+  bundleOf,
+  modulesOf,
+  type Bundle,
+  type BundleOptions,
+  type BundleRuntime,
+} from '../../src/aot/bundle.ts';
 import type { EntryPoint } from '../../src/aot/entry.ts';
 import type { OpenPoint } from '../../src/aot/sizes.ts';
-import type { BundleTarget } from '../../src/player/manifest.ts';
+import type { BundleTarget } from '../../src/bundle-runtime/manifest.ts';
 
 const project = path.resolve(import.meta.dirname, '../..');
-let players: string | undefined;
+let runtimes: string | undefined;
 
 /** The code that runs bundles for these targets. */
-export function player(targets: readonly BundleTarget[]): Player {
-  if (players === undefined) {
-    players = temporary();
-    const script = path.join(project, 'scripts', 'players.ts');
+export function bundleRuntime(targets: readonly BundleTarget[]): BundleRuntime {
+  if (runtimes === undefined) {
+    runtimes = temporary();
+    const script = path.join(project, 'scripts', 'bundle-runtimes.ts');
     const loader = path.join(project, 'node_modules', 'tsx', 'dist', 'cli.mjs');
-    const made = spawnSync(process.execPath, [loader, script, players], { encoding: 'utf8' });
-    if (made.status !== 0) throw new Error(`players gave ${made.status}:\n${made.stderr}`);
+    const made = spawnSync(process.execPath, [loader, script, runtimes], { encoding: 'utf8' });
+    if (made.status !== 0) throw new Error(`runtimes gave ${made.status}:\n${made.stderr}`);
   }
-  const folder = players;
+  const folder = runtimes;
   const read = (name: string): string => fs.readFileSync(path.join(folder, name), 'utf8');
   return {
     script: read(`${targets.join('-')}.js`),
@@ -40,7 +46,7 @@ export function temporary(): string {
 
 export function removeFolders(): void {
   for (const folder of made.splice(0)) fs.rmSync(folder, { recursive: true, force: true });
-  players = undefined;
+  runtimes = undefined;
 }
 
 /** Builds functions for both targets. */
@@ -52,7 +58,7 @@ export function built(
   return bundleOf(points, {
     producer: 'sinter',
     title: 'test',
-    player: player(targets),
+    runtime: bundleRuntime(targets),
     ...options,
     targets,
   });

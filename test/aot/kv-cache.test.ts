@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decode, inputs, longest, state } from '../../examples/kv-cache.ts';
 import type { Bundle } from '../../src/aot/bundle.ts';
 import { setDevice, tensor } from '../../src/index.ts';
-import type { Inputs, LoadOptions, Outputs } from '../../src/player/player.ts';
+import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { built, removeFolders, written } from './bundles.ts';
 

@@ -10,7 +10,7 @@ import type { EntryPoint } from '../../src/aot/entry.ts';
 import { add, mul, ones, setDevice, SinterError, tensor, zeros, type Tensor } from '../../src/index.ts';
 import { loadStateDict, namedParameters, stateDict } from '../../src/nn/index.ts';
 import { exportOnnx, loadOnnx } from '../../src/onnx/index.ts';
-import type { Inputs, Outputs } from '../../src/player/player.ts';
+import type { Inputs, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { sinter } from '../support/cli.ts';
 import { encode, float, graph, model, node, port } from '../support/onnx-file.ts';
 import { checkLawAsync } from '../support/property.ts';

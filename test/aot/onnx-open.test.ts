@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
 import { loadOnnx } from '../../src/onnx/index.ts';
-import type { Inputs, LoadOptions, Outputs } from '../../src/player/player.ts';
+import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { sinter } from '../support/cli.ts';
 import { attribute, float, graph, int64, model, node, port } from '../support/onnx-file.ts';

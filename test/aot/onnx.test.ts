@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
-import type { Inputs, Outputs } from '../../src/player/player.ts';
+import type { Inputs, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { removeFolders, temporary } from './bundles.ts';
 import { standIn, useStandIn } from '../cuda/standin.ts';
 import { sinter, type Said } from '../support/cli.ts';

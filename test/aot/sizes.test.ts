@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import type { EntryPoint } from '../../src/aot/entry.ts';
 import { combinations, openEntry, type OpenPoint } from '../../src/aot/sizes.ts';
 import { cast, cat, ones, setDevice, take, tensor, zeros, type Tensor } from '../../src/index.ts';
-import type { BundleTarget, OpenType, Sizes } from '../../src/player/manifest.ts';
-import type { Inputs, LoadOptions, Outputs } from '../../src/player/player.ts';
-import { fits, fromBytes, toBytes } from '../../src/player/values.ts';
+import type { BundleTarget, OpenType, Sizes } from '../../src/bundle-runtime/manifest.ts';
+import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
+import { fits, fromBytes, toBytes } from '../../src/bundle-runtime/values.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { checkLaw } from '../support/property.ts';
 import { standIn, useStandIn } from '../cuda/standin.ts';

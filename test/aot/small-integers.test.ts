@@ -3,7 +3,7 @@
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cast, setDevice, tensor, zeros, type Tensor } from '../../src/index.ts';
-import type { LoadOptions, Outputs } from '../../src/player/player.ts';
+import type { LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { built, removeFolders, written } from './bundles.ts';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { gradientGraph } from '../../src/autograd/vjp.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { Node } from '../../src/ir/graph.ts';
 import type { FixedShape } from '../../src/ir/shape.ts';
 import type { HostArray } from '../../src/ir/value.ts';

@@ -3,7 +3,7 @@ import { registerRule, ruleOf, type CustomRule } from '../../src/autograd/custom
 import { gradientGraph } from '../../src/autograd/vjp.ts';
 import { add, cast, mul, neg, reduce, unary } from '../../src/ir/build.ts';
 import type { GraphBuilder, Graph, Node } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { hostArray } from '../../src/ir/value.ts';
 import { record } from './differences.ts';
 

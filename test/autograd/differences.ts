@@ -4,8 +4,8 @@
 import { gradientGraph } from '../../src/autograd/vjp.ts';
 import { isFloat } from '../../src/ir/dtype.ts';
 import { GraphBuilder, type Graph, type Node } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret.ts';
-import { print } from '../../src/ir/print.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
+import { print } from '../../src/ir/text/print.ts';
 import { sizeOf, type FixedShape } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import { verify } from '../../src/ir/verify.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { gradientGraph } from '../../src/autograd/vjp.ts';
 import { add, binary, fullLike, mul, reduce, unary, where } from '../../src/ir/build.ts';
 import type { GraphBuilder, Node } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { Attrs } from '../../src/ir/ops.ts';
 import { hostArray } from '../../src/ir/value.ts';
 import { checkTrial, randomNumbers, record } from './differences.ts';

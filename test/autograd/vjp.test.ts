@@ -5,7 +5,7 @@ import { TensorError } from '../../src/errors.ts';
 import { add, binary, cast, full, fullLike, mul, reduce, unary } from '../../src/ir/build.ts';
 import { isFloat } from '../../src/ir/dtype.ts';
 import { GraphBuilder, topological, type Graph, type Node } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { showType } from '../../src/ir/infer.ts';
 import { fixedShape, sizeOf } from '../../src/ir/shape.ts';
 import { hostArray } from '../../src/ir/value.ts';

@@ -1,8 +1,8 @@
 // Runs Loops for tests: on the software device through emitted WGSL, with the same arguments as the interpreter takes.
 
-import { emitWgsl } from '../../src/codegen/wgsl/emit.ts';
-import { addInts, builtin, constant, less, LoopBuilder, mulInts } from '../../src/codegen/builder.ts';
-import type { Loop, LoopBuffer, LoopOp, RegisterType, Value, Width } from '../../src/codegen/loop.ts';
+import { emitWgsl } from '../../src/codegen/emit/wgsl/emit.ts';
+import { addInts, builtin, constant, less, LoopBuilder, mulInts } from '../../src/codegen/loop/builder.ts';
+import type { Loop, LoopBuffer, LoopOp, RegisterType, Value, Width } from '../../src/codegen/loop/loop.ts';
 import { dtypeBytes, type DType } from '../../src/ir/dtype.ts';
 import { emptyData, packBytes, unpackBytes, type HostData } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';

@@ -2,9 +2,9 @@
 // whichever order threads come.
 
 import { expect, test } from 'vitest';
-import { builtin, constant, less, LoopBuilder, operation } from '../../src/codegen/builder.ts';
-import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
-import type { AtomicOp, Loop, LoopBuffer, RegisterType, Value } from '../../src/codegen/loop.ts';
+import { builtin, constant, less, LoopBuilder, operation } from '../../src/codegen/loop/builder.ts';
+import { interpretLoop } from '../../src/codegen/interpret/run.ts';
+import type { AtomicOp, Loop, LoopBuffer, RegisterType, Value } from '../../src/codegen/loop/loop.ts';
 import { isWide } from '../../src/ir/dtype.ts';
 import { emptyData, type HostData } from '../../src/ir/value.ts';
 import { onStandIn } from './on-standin.ts';

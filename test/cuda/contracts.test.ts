@@ -11,22 +11,22 @@ import {
   legalSchedules,
   type ContractSchedule,
   type PinnedSchedules,
-} from '../../src/codegen/template/contract-schedule.ts';
+} from '../../src/codegen/template/contract/schedule.ts';
 import { compileGraph } from '../../src/compile.ts';
-import { emitCuda } from '../../src/codegen/cuda/emit.ts';
-import { lowerKernel } from '../../src/codegen/kernel.ts';
-import { interpret } from '../../src/ir/interpret.ts';
-import { rowsOf } from '../../src/runtime/cuda/marshal.ts';
-import { openNvrtc, type Nvrtc } from '../../src/runtime/cuda/nvrtc.ts';
+import { emitCuda } from '../../src/codegen/emit/cuda/emit.ts';
+import { lowerKernel } from '../../src/codegen/lower/kernel.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
+import { rowsOf } from '../../src/runtime/cuda/api/marshal.ts';
+import { openNvrtc, type Nvrtc } from '../../src/runtime/cuda/api/nvrtc.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { deviceBytes } from '../../src/runtime/program.ts';
-import { apart } from '../../src/schedule/memory.ts';
+import { apart } from '../../src/schedule/memory/memory.ts';
 import { scheduleGraph } from '../../src/schedule/schedule.ts';
 import { cudaTarget, targetOf } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
-import { graphOf } from '../codegen/product-graph.ts';
-import { inputsOf } from '../codegen/tensor-cases.ts';
-import { warpgroupSchedules } from '../codegen/warpgroup-cases.ts';
+import { graphOf } from '../codegen/template/product-graph.ts';
+import { inputsOf } from '../codegen/template/mma-cases.ts';
+import { warpgroupSchedules } from '../codegen/template/wgmma-cases.ts';
 import { failure } from '../runtime/failure.ts';
 import { bytesOf, floatsOf, ramp } from '../runtime/programs.ts';
 import { runOnDevice } from '../support/execute.ts';

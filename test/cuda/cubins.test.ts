@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Cubins, hashOf } from '../../src/runtime/cuda/cubins.ts';
+import { Cubins, hashOf } from '../../src/runtime/cuda/modules/cubins.ts';
 import type { CudaOptions } from '../../src/runtime/cuda/node.ts';
 import type { Program } from '../../src/runtime/program.ts';
 import { lawsUnless } from '../runtime/law.ts';

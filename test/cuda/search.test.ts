@@ -5,7 +5,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openCuda } from '../../src/runtime/cuda/open.ts';
-import { driverPlaces, nvrtcPlaces, triedInWords } from '../../src/runtime/cuda/search.ts';
+import { driverPlaces, nvrtcPlaces, triedInWords } from '../../src/runtime/cuda/api/search.ts';
 
 let home: string;
 beforeAll(() => {

@@ -2,9 +2,15 @@
 // a kernel for each operation. The stand-in's functions are the host's: on a GPU the same test judges CUDA's own.
 
 import { expect, test } from 'vitest';
-import type { Width } from '../../src/codegen/loop.ts';
+import type { Width } from '../../src/codegen/loop/loop.ts';
 import { mapLoop } from '../codegen/run-loop.ts';
-import { argumentsOf, disagreements, longCases, nameOf, spellingCases } from '../codegen/spelling-cases.ts';
+import {
+  argumentsOf,
+  disagreements,
+  longCases,
+  nameOf,
+  spellingCases,
+} from '../codegen/emit/spelling-cases.ts';
 import { onStandIn } from './on-standin.ts';
 import { runTrials, type Trial } from './trials.ts';
 

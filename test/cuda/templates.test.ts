@@ -2,10 +2,10 @@
 // sizes choose, at sizes that fit a test. Threads run in the orders that show most.
 
 import { describe, expect, test } from 'vitest';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { cudaTarget, type Target } from '../../src/schedule/target.ts';
 import { cases } from '../codegen/cases.ts';
-import { expectNear, prepare } from '../codegen/template-cases.ts';
+import { expectNear, prepare } from '../codegen/template/template-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { rowTargets, smallBlocks } from '../support/targets.ts';
 import { onStandIn } from './on-standin.ts';

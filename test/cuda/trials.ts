@@ -1,7 +1,7 @@
 // Loops of tests as CUDA C: any number of them in one program, so that they are compiled together.
 
-import { emitCuda } from '../../src/codegen/cuda/emit.ts';
-import type { Loop, LoopBuffer } from '../../src/codegen/loop.ts';
+import { emitCuda } from '../../src/codegen/emit/cuda/emit.ts';
+import type { Loop, LoopBuffer } from '../../src/codegen/loop/loop.ts';
 import { dtypeBytes } from '../../src/ir/dtype.ts';
 import { packBytes, unpackBytes, type HostData } from '../../src/ir/value.ts';
 import {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runCli } from '../../src/cli/commands.ts';
-import type { Inputs, LoadOptions, Outputs } from '../../src/player/player.ts';
+import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 /** TypeScript here, JavaScript where it was packed. */

@@ -1,11 +1,11 @@
 // Products on matrix units, for GPUs: every schedule that the device has for a product of 16-bit operands, whichever way they lie. What
 // is only modelled elsewhere (how fragments and tiles lie, who waits for whom) must be so here.
 
-import type { ContractSchedule } from '../../src/codegen/template/contract-schedule.ts';
-import { legalSchedules } from '../../src/codegen/template/contract-schedule.ts';
+import type { ContractSchedule } from '../../src/codegen/template/contract/schedule.ts';
+import { legalSchedules } from '../../src/codegen/template/contract/schedule.ts';
 import type { Graph } from '../../src/ir/graph.ts';
 import type { Target } from '../../src/schedule/target.ts';
-import { graphOf, problemOf } from '../codegen/product-graph.ts';
+import { graphOf, problemOf } from '../codegen/template/product-graph.ts';
 
 export interface ProductCheck {
   /** Which operand lies turned, the kind of schedule and its tile: `bf16 nt warpgroup 128x256x64`. */

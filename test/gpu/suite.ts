@@ -1,14 +1,14 @@
 // What a GPU must get right, without a test framework, for machines that have none: every operation against PyTorch's figures, the
 // golden kernels and products on matrix units against the interpreter, and bundles against themselves on WebAssembly. Comes in: a device's name; goes out: a report that is plain data.
 
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { dims, type Graph } from '../../src/ir/graph.ts';
 import { isFloat } from '../../src/ir/dtype.ts';
 import { sizeOf } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { targetOf } from '../../src/schedule/target.ts';
-import { device as chosenDevice, setDevice } from '../../src/tensor/device.ts';
+import { device as chosenDevice, setDevice } from '../../src/tensor/storage/device.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { goldenPrograms } from '../codegen/golden-programs.ts';
 import { runOnDevice } from '../support/execute.ts';

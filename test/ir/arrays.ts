@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { expect } from 'vitest';
 import type { DType } from '../../src/ir/dtype.ts';
 import { GraphBuilder, type Graph, type Node } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { sizeOf, stridesOf, type FixedShape } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray, type Scalar } from '../../src/ir/value.ts';
 

@@ -30,7 +30,7 @@ import {
   type Guard,
   type IndexExpr,
   type Leaf,
-} from '../../src/ir/index-expr.ts';
+} from '../../src/ir/index-algebra/expr.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 
 const i = axisIndex('i', 6);

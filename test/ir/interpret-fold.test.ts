@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Node } from '../../src/ir/graph.ts';
 import type { Attrs, Monoid } from '../../src/ir/ops.ts';
-import { combineMonoid } from '../../src/ir/scalar.ts';
+import { combineMonoid } from '../../src/ir/interpret/scalar.ts';
 import { hostArray, type HostArray, type Scalar } from '../../src/ir/value.ts';
 import { run, list, at, indices, tabulate, arrayOf, expectSame } from './arrays.ts';
 

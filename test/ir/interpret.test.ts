@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { add, constant, mul, neg } from '../../src/ir/build.ts';
 import { dtypes } from '../../src/ir/dtype.ts';
 import { GraphBuilder, type Graph, type Node } from '../../src/ir/graph.ts';
-import { evaluateNode, interpret } from '../../src/ir/interpret.ts';
+import { evaluateNode, interpret } from '../../src/ir/interpret/interpret.ts';
 import type { FixedShape } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import { graphOf, run, list, counting, expectSame } from './arrays.ts';

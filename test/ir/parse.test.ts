@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 
 import { ParseError } from '../../src/errors.ts';
 import { sameAttrs, topological, type Graph, type Node } from '../../src/ir/graph.ts';
-import { parse } from '../../src/ir/parse.ts';
+import { parse } from '../../src/ir/text/parse.ts';
 import { shareSubexpressions } from '../../src/ir/passes/cse.ts';
-import { print } from '../../src/ir/print.ts';
+import { print } from '../../src/ir/text/print.ts';
 import { sameShape } from '../../src/ir/shape.ts';
 import { checkLaw } from '../support/property.ts';
 import { randomProgram } from '../support/random-graph.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 
 import { GraphBuilder, type Graph, type Node } from '../../src/ir/graph.ts';
-import { parse } from '../../src/ir/parse.ts';
-import { print, printNode } from '../../src/ir/print.ts';
+import { parse } from '../../src/ir/text/parse.ts';
+import { print, printNode } from '../../src/ir/text/print.ts';
 
 function constants(values: readonly (number | bigint)[], dtype: 'f64' | 'i64'): Graph {
   const b = new GraphBuilder();

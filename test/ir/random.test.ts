@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { highProduct, philox4x32, randomWords, type Words4 } from '../../src/ir/random.ts';
+import { highProduct, philox4x32, randomWords, type Words4 } from '../../src/ir/interpret/random.ts';
 
 const u32 = fc.oneof(
   fc.nat(0xffffffff),

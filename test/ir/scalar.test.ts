@@ -10,9 +10,9 @@ import {
   isWide,
   type DType,
 } from '../../src/ir/dtype.ts';
-import { erf } from '../../src/ir/erf.ts';
+import { erf } from '../../src/ir/interpret/erf.ts';
 import { givesBool, isElementwise, monoids, opNames, type BinaryOp, type UnaryOp } from '../../src/ir/ops.ts';
-import { combineMonoid, compileScalar, evaluateScalar } from '../../src/ir/scalar.ts';
+import { combineMonoid, compileScalar, evaluateScalar } from '../../src/ir/interpret/scalar.ts';
 import { bf16FromBits, f16FromBits, fromInteger, roundF16, type Scalar } from '../../src/ir/value.ts';
 
 type Rows = Readonly<Record<string, string>>;

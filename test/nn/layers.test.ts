@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as nn from '../../src/nn/index.ts';
-import { setDevice } from '../../src/tensor/device.ts';
+import { setDevice } from '../../src/tensor/storage/device.ts';
 import '../../src/tensor/methods.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';
-import { gelu } from '../../src/tensor/ops/activation.ts';
-import { scaledDotProductAttention } from '../../src/tensor/ops/attention.ts';
-import { arange, ones, tensor, zeros } from '../../src/tensor/ops/creation.ts';
-import { cat } from '../../src/tensor/ops/join.ts';
-import { randn } from '../../src/tensor/ops/random.ts';
+import { gelu } from '../../src/tensor/ops/elementwise/activation.ts';
+import { scaledDotProductAttention } from '../../src/tensor/ops/product/attention.ts';
+import { arange, ones, tensor, zeros } from '../../src/tensor/ops/creation/creation.ts';
+import { cat } from '../../src/tensor/ops/shape/join.ts';
+import { randn } from '../../src/tensor/ops/creation/random.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { close, numbers } from '../optim/support.ts';
 

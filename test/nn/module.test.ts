@@ -1,16 +1,16 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { loadSafetensors, saveSafetensors } from '../../src/io/index.ts';
 import * as nn from '../../src/nn/index.ts';
-import { compile } from '../../src/tensor/compile-fn.ts';
-import { setDevice } from '../../src/tensor/device.ts';
+import { compile } from '../../src/tensor/compile/compile.ts';
+import { setDevice } from '../../src/tensor/storage/device.ts';
 import '../../src/tensor/methods.ts';
-import { compileCount } from '../../src/tensor/executable.ts';
+import { compileCount } from '../../src/tensor/realise/executable.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';
-import { relu } from '../../src/tensor/ops/activation.ts';
-import { ones, tensor } from '../../src/tensor/ops/creation.ts';
-import { randn } from '../../src/tensor/ops/random.ts';
+import { relu } from '../../src/tensor/ops/elementwise/activation.ts';
+import { ones, tensor } from '../../src/tensor/ops/creation/creation.ts';
+import { randn } from '../../src/tensor/ops/creation/random.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
-import { grad } from '../../src/tensor/transform.ts';
+import { grad } from '../../src/tensor/derivative/transform.ts';
 import { flatten, treeLeaves, treeMap, unflatten } from '../../src/tensor/tree.ts';
 import { close, numbers } from '../optim/support.ts';
 

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as nn from '../../src/nn/index.ts';
 import { Adam, AdamW, SGD, warmupCosine } from '../../src/optim/index.ts';
-import { setDevice } from '../../src/tensor/device.ts';
+import { setDevice } from '../../src/tensor/storage/device.ts';
 import '../../src/tensor/methods.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';
-import { arange, tensor } from '../../src/tensor/ops/creation.ts';
+import { arange, tensor } from '../../src/tensor/ops/creation/creation.ts';
 import { bceWithLogits, crossEntropy } from '../../src/tensor/ops/loss.ts';
-import { tanh } from '../../src/tensor/ops/elementwise.ts';
-import { randint } from '../../src/tensor/ops/random.ts';
+import { tanh } from '../../src/tensor/ops/elementwise/elementwise.ts';
+import { randint } from '../../src/tensor/ops/creation/random.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { numbers } from '../optim/support.ts';
 

@@ -9,10 +9,16 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import koffi from 'koffi';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Prelude } from '../../src/codegen/wgsl/prelude.ts';
-import { spell } from '../../src/codegen/wgsl/spelling.ts';
-import { primary } from '../../src/codegen/term.ts';
-import { argumentsOf, disagreements, nameOf, spellingCases, type Case } from '../codegen/spelling-cases.ts';
+import { Prelude } from '../../src/codegen/emit/wgsl/prelude.ts';
+import { spell } from '../../src/codegen/emit/wgsl/spelling.ts';
+import { primary } from '../../src/codegen/emit/shared/term.ts';
+import {
+  argumentsOf,
+  disagreements,
+  nameOf,
+  spellingCases,
+  type Case,
+} from '../codegen/emit/spelling-cases.ts';
 import { findCompiler } from '../support/cpp.ts';
 
 // -ffast-math in parts: as a whole it would also have the library turn denormal numbers off for this process.

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
 import type { DType } from '../../src/ir/dtype.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { inOurs, inPeer, fileOf, withoutBf16 } from '../support/onnx-export.ts';
 import { seed } from '../support/property.ts';
 import { expectClose, randomProgram, type Program } from '../support/random-graph.ts';

@@ -1,7 +1,7 @@
 // What tests of layers and optimizers share: tensors of fixtures, and comparing with them.
 
 import { expect } from 'vitest';
-import { tensor } from '../../src/tensor/ops/creation.ts';
+import { tensor } from '../../src/tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import type { TorchTensor } from '../support/torch.ts';
 

@@ -17,8 +17,8 @@ import {
   type FunctionalOptimizer,
   type Optimizer,
 } from '../../src/optim/index.ts';
-import { compile } from '../../src/tensor/compile-fn.ts';
-import { setDevice } from '../../src/tensor/device.ts';
+import { compile } from '../../src/tensor/compile/compile.ts';
+import { setDevice } from '../../src/tensor/storage/device.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { torchCases, type TorchCase } from '../support/torch.ts';
 import { fromTorch, matches } from './support.ts';

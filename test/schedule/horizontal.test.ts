@@ -9,7 +9,7 @@ import { add, binary, broadcast, mul, reduce, sub, unary } from '../../src/ir/bu
 import type { DType } from '../../src/ir/dtype.ts';
 import type { Graph, Node } from '../../src/ir/graph.ts';
 import { dims } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { HostArray } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice } from '../../src/runtime/registry.ts';

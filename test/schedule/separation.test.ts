@@ -7,13 +7,13 @@ import { add, broadcast, mul, reduce, reduceKeep, slice, sub, unary } from '../.
 import { dims, topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { isElementwise } from '../../src/ir/ops.ts';
 import { nodeBytes } from '../../src/schedule/cost.ts';
-import { isExact } from '../../src/schedule/exact.ts';
-import { unpacked } from '../../src/schedule/pack.ts';
-import type { Keeping } from '../../src/schedule/refusal.ts';
+import { isExact } from '../../src/schedule/store/exact.ts';
+import { unpacked } from '../../src/schedule/merge/pack.ts';
+import type { Keeping } from '../../src/schedule/cluster/refusal.ts';
 import { scheduleGraph, type Schedule } from '../../src/schedule/schedule.ts';
 import { loopsOf, separations, type Reason, type Separation } from '../../src/schedule/separation.ts';
 import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
-import { traceFunction } from '../../src/tensor/trace-function.ts';
+import { traceFunction } from '../../src/tensor/compile/trace-function.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { checkLaw } from '../support/property.ts';

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { compileGraph } from '../../src/compile.ts';
 import { add, broadcast, cast, mul, reduce, unary } from '../../src/ir/build.ts';
 import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
 import { gpuTarget, softwareTarget, targetOf } from '../../src/schedule/target.ts';

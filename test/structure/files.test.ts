@@ -37,7 +37,8 @@ test('every file opens by saying what it is', () => {
 test('file names are nouns in lower case', () => {
   const odd = [...sources.keys()].filter(
     (path) =>
-      !/^src\/(?:[a-z]+\/)*[a-z0-9]+(?:-[a-z0-9]+)*\.ts$/.test(path) || /util|helper|misc|common/.test(path),
+      !/^src\/(?:[a-z]+(?:-[a-z]+)*\/)*[a-z0-9]+(?:-[a-z0-9]+)*\.ts$/.test(path) ||
+      /util|helper|misc|common/.test(path),
   );
   expect(odd).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { loadOnnx } from '../../src/onnx/index.ts';
 import { decode } from '../../src/onnx/wire.ts';
 import { readTensor, type Stored } from '../../src/onnx/weights.ts';
-import { fromHost } from '../../src/tensor/record.ts';
+import { fromHost } from '../../src/tensor/recording/record.ts';
 
 /** A row of index.json. */
 export interface Case {

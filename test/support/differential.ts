@@ -5,7 +5,7 @@
 
 import * as fc from 'fast-check';
 import { GraphBuilder, topological, type Node, type NodeOf } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { HostArray } from '../../src/ir/value.ts';
 import type { DType } from '../../src/ir/dtype.ts';
 import type { Device } from '../../src/runtime/device.ts';

@@ -2,18 +2,18 @@
 // interpreter (which also reports races and accesses out of bounds).
 
 import { compileGraph, lowerGraph, optimise } from '../../src/compile.ts';
-import { interpretLoop } from '../../src/codegen/interpret-loop.ts';
-import type { Loop } from '../../src/codegen/loop.ts';
-import { paddedSize } from '../../src/codegen/lower.ts';
-import type { PinnedSchedules } from '../../src/codegen/template/contract-schedule.ts';
-import { verifyLoop } from '../../src/codegen/verify-loop.ts';
+import { interpretLoop } from '../../src/codegen/interpret/run.ts';
+import type { Loop } from '../../src/codegen/loop/loop.ts';
+import { paddedSize } from '../../src/codegen/lower/expressions.ts';
+import type { PinnedSchedules } from '../../src/codegen/template/contract/schedule.ts';
+import { verifyLoop } from '../../src/codegen/loop/verify.ts';
 import { dtypeBytes } from '../../src/ir/dtype.ts';
 import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
 import type { TensorType } from '../../src/ir/infer.ts';
 import { fixedShape, sizeOf } from '../../src/ir/shape.ts';
 import { emptyData, packBytes, unpackBytes, type HostArray, type HostData } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
-import { pairDonations } from '../../src/schedule/donate.ts';
+import { pairDonations } from '../../src/schedule/memory/donate.ts';
 import type { Target } from '../../src/schedule/target.ts';
 
 /** Compiles for `target` with every verifier on, runs on `device`, and reads all outputs back. */

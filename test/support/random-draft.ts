@@ -5,7 +5,7 @@
 
 import { isFloat, type DType } from '../../src/ir/dtype.ts';
 import { dims, GraphBuilder, type Node, type NodeOf } from '../../src/ir/graph.ts';
-import { evaluateNode } from '../../src/ir/interpret.ts';
+import { evaluateNode } from '../../src/ir/interpret/interpret.ts';
 import type { Attrs, Op } from '../../src/ir/ops.ts';
 import { sizeOf, type FixedShape } from '../../src/ir/shape.ts';
 import type { HostArray } from '../../src/ir/value.ts';

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { topological, type Node } from '../../src/ir/graph.ts';
-import { evaluateNode, interpret } from '../../src/ir/interpret.ts';
+import { evaluateNode, interpret } from '../../src/ir/interpret/interpret.ts';
 import { opNames } from '../../src/ir/ops.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import { checkLaw } from './property.ts';

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 
 import { isFloat } from '../../src/ir/dtype.ts';
 import { topological, type Graph, type Node } from '../../src/ir/graph.ts';
-import { print } from '../../src/ir/print.ts';
+import { print } from '../../src/ir/text/print.ts';
 import { showShape, sizeOf } from '../../src/ir/shape.ts';
 import type { HostArray } from '../../src/ir/value.ts';
 import { Draft, Unfit, type DraftOptions } from './random-draft.ts';

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { setGivenUpBudget } from '../../src/tensor/memory.ts';
-import { fromHost } from '../../src/tensor/record.ts';
-import { customVjp, grad, gradients, noGrad, valueAndGrad, vjp } from '../../src/tensor/transform.ts';
+import { setGivenUpBudget } from '../../src/tensor/storage/memory.ts';
+import { fromHost } from '../../src/tensor/recording/record.ts';
+import {
+  customVjp,
+  grad,
+  gradients,
+  noGrad,
+  valueAndGrad,
+  vjp,
+} from '../../src/tensor/derivative/transform.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { add, exp, fill, less, mul, spyDevice, sub, sum, vec } from './support.ts';
 

@@ -3,9 +3,9 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compile } from '../../src/tensor/compile-fn.ts';
-import { setGivenUpBudget } from '../../src/tensor/memory.ts';
-import { grad } from '../../src/tensor/transform.ts';
+import { compile } from '../../src/tensor/compile/compile.ts';
+import { setGivenUpBudget } from '../../src/tensor/storage/memory.ts';
+import { grad } from '../../src/tensor/derivative/transform.ts';
 import type { Tensor, TensorLike } from '../../src/tensor/tensor.ts';
 import { add, mul, spyDevice, sub, sum, turn, vec } from './support.ts';
 

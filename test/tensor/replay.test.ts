@@ -4,12 +4,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adam } from '../../src/optim/index.ts';
 import { registerBackend } from '../../src/runtime/registry.ts';
-import { setDevice, synchronize } from '../../src/tensor/device.ts';
-import { compile } from '../../src/tensor/compile-fn.ts';
+import { setDevice, synchronize } from '../../src/tensor/storage/device.ts';
+import { compile } from '../../src/tensor/compile/compile.ts';
 import { add, crossEntropy, matmul, mul, relu, sum } from '../../src/tensor/ops/all.ts';
-import { tensor } from '../../src/tensor/ops/creation.ts';
+import { tensor } from '../../src/tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
-import { valueAndGrad } from '../../src/tensor/transform.ts';
+import { valueAndGrad } from '../../src/tensor/derivative/transform.ts';
 import { openWithGpu } from '../runtime/devices.ts';
 
 /** What a GPUDevice and its queue were asked for. */

@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import type { ContractSchedule } from '../../src/codegen/template/contract-schedule.ts';
+import type { ContractSchedule } from '../../src/codegen/template/contract/schedule.ts';
 import { ParseError } from '../../src/errors.ts';
 import { parseBook, printBook, readBook, schedulesOf } from '../../src/tune/book.ts';
 import { checkLaw } from '../support/property.ts';

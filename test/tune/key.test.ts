@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import type { ContractProblem } from '../../src/codegen/template/contract-problem.ts';
+import type { ContractProblem } from '../../src/codegen/template/contract/problem.ts';
 import type { DeviceFacts } from '../../src/runtime/device.ts';
 import { roundedSize, scheduleKey } from '../../src/tune/key.ts';
 import { checkLaw } from '../support/property.ts';

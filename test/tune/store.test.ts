@@ -6,7 +6,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
-import type { ContractSchedule } from '../../src/codegen/template/contract-schedule.ts';
+import type { ContractSchedule } from '../../src/codegen/template/contract/schedule.ts';
 import { parseBook } from '../../src/tune/book.ts';
 import { fileShelf } from '../../src/tune/file.ts';
 import { Store, storeAt } from '../../src/tune/store.ts';

@@ -8,7 +8,7 @@ import { measureTraining } from '../../bench/memory-flat.ts';
 import { close, devices, ones, setDevice, tensor } from '../../src/index.ts';
 import { registerBackend } from '../../src/runtime/registry.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
-import { device } from '../../src/tensor/device.ts';
+import { device } from '../../src/tensor/storage/device.ts';
 
 /** The machine may have other things to do. */
 const patient = { timeout: 20_000 };

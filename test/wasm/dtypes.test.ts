@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { binary, broadcast, cast, permute, reshape, unary } from '../../src/ir/build.ts';
 import { dtypes, integerRange, isFloat, isInteger, isWide, type DType } from '../../src/ir/dtype.ts';
 import type { Node } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { BinaryOp, UnaryOp } from '../../src/ir/ops.ts';
 import { fromInteger, fromReal, hostArray, type HostArray, type Scalar } from '../../src/ir/value.ts';
 import { openDevice } from '../../src/runtime/registry.ts';

@@ -9,8 +9,8 @@ import type { ProgramKernel } from '../../src/runtime/program.ts';
 import { Heap } from '../../src/runtime/wasm/heap.ts';
 import { Modules } from '../../src/runtime/wasm/modules.ts';
 import { wasmTarget } from '../../src/schedule/target.ts';
-import { device } from '../../src/tensor/device.ts';
-import { clearCache } from '../../src/tensor/cache.ts';
+import { device } from '../../src/tensor/storage/device.ts';
+import { clearCache } from '../../src/tensor/realise/cache.ts';
 
 afterAll(() => setDevice(undefined));
 

@@ -2,12 +2,12 @@
 
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { DeviceBuffer } from '../../src/runtime/device.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
 import { targetOf } from '../../src/schedule/target.ts';
-import { expectEqual } from '../codegen/random-models-compare.ts';
-import { randomModel } from '../codegen/random-models.ts';
+import { expectEqual } from '../codegen/random/models-compare.ts';
+import { randomModel } from '../codegen/random/models.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
 import { bytesOf, floatsOf, ramp } from '../runtime/programs.ts';

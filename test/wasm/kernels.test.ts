@@ -5,12 +5,12 @@ import { describe, expect, test } from 'vitest';
 import { SinterError } from '../../src/errors.ts';
 import { dtypes, isFloat, type DType } from '../../src/ir/dtype.ts';
 import type { Graph, Node } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { verify } from '../../src/ir/verify.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
 import { wasmTarget } from '../../src/schedule/target.ts';
 import { cases, Sketch } from '../codegen/cases.ts';
-import { expectNear } from '../codegen/template-cases.ts';
+import { expectNear } from '../codegen/template/template-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { randomArray } from '../support/random-values.ts';
 

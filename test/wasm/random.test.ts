@@ -3,11 +3,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { dtypes } from '../../src/ir/dtype.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
 import { targetOf } from '../../src/schedule/target.ts';
-import { expectEqual } from '../codegen/random-models-compare.ts';
-import { randomModel } from '../codegen/random-models.ts';
+import { expectEqual } from '../codegen/random/models-compare.ts';
+import { randomModel } from '../codegen/random/models.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
 import { expectClose, randomProgram } from '../support/random-graph.ts';

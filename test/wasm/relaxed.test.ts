@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compileGraph } from '../../src/compile.ts';
-import { interpret } from '../../src/ir/interpret.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
 import { targetOf, wasmTarget } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';

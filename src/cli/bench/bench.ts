@@ -6,7 +6,7 @@ import { explainFor } from '../../explain.ts';
 import { setDevice } from '../../index.ts';
 import { targetOf, type Target } from '../../schedule/target.ts';
 import { showBytes, table } from '../../table.ts';
-import { device } from '../../tensor/device.ts';
+import { device } from '../../tensor/storage/device.ts';
 import { timedWorkloads, type TimedWorkload } from '../../workloads/timed/workloads.ts';
 import { compareWithPeers, driverIn, geometricMean, rivalsOf, type Comparison } from '../bench-peers.ts';
 import { measureReplay, replaySizes, replayTable, type Replay } from './replay.ts';

@@ -2,9 +2,9 @@
 // and calls that are timed one by one until a budget is spent.
 
 import { synchronize } from '../../index.ts';
-import { device } from '../../tensor/device.ts';
+import { device } from '../../tensor/storage/device.ts';
 import { handleOf } from '../../tensor/tensor.ts';
-import { realise } from '../../tensor/realise.ts';
+import { realise } from '../../tensor/realise/realise.ts';
 import { treeLeaves } from '../../tensor/tree.ts';
 import type { TimedWorkload } from '../../workloads/timed/workloads.ts';
 import { errorOf } from '../../workloads/timed/references.ts';

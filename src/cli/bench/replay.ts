@@ -6,10 +6,10 @@
 import { SinterError } from '../../errors.ts';
 import { explainFor } from '../../explain.ts';
 import { synchronize, type Tensor } from '../../index.ts';
-import { device } from '../../tensor/device.ts';
+import { device } from '../../tensor/storage/device.ts';
 import { targetOf } from '../../schedule/target.ts';
 import { showBytes, table } from '../../table.ts';
-import { compileCount } from '../../tensor/executable.ts';
+import { compileCount } from '../../tensor/realise/executable.ts';
 import { smallKernels } from '../../workloads/timed/small-kernels.ts';
 import { spread, type Spread } from './measure.ts';
 

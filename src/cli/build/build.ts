@@ -4,12 +4,12 @@ import { constants, existsSync } from 'node:fs';
 import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { bundleOf, modulesOf, type Bundle, type Player } from '../../aot/bundle.ts';
+import { bundleOf, modulesOf, type Bundle, type BundleRuntime } from '../../aot/bundle.ts';
 import { findImageCompiler, type ImageCompiler } from '../../aot/cuda-images.ts';
 import { cudaTargetFor, usualArchs } from '../../aot/cuda-target.ts';
 import { SinterError } from '../../errors.ts';
 import { setDevice } from '../../index.ts';
-import type { BundledProgram, BundleTarget, Manifest } from '../../player/manifest.ts';
+import type { BundledProgram, BundleTarget, Manifest } from '../../bundle-runtime/manifest.ts';
 import { showBytes, table } from '../../table.ts';
 import { buildSchedules } from './schedules.ts';
 import { buildSource } from './source.ts';
@@ -130,7 +130,7 @@ export const buildCommand: Command = {
       title: basename(file).replace(/\.\w+$/, ''),
       state,
       names,
-      player: await playerFor(targets),
+      runtime: await bundleRuntimeFor(targets),
       format,
       archs,
       software: values['software'] === true,
@@ -262,8 +262,10 @@ function chosenArchs(values: Values, targets: readonly BundleTarget[]): readonly
 }
 
 /** The code that runs bundles for these targets, as `npm run build` made it. */
-async function playerFor(targets: readonly BundleTarget[]): Promise<Player> {
-  const folders = ['../../players/', '../../../dist/players/'].map((path) => new URL(path, import.meta.url));
+async function bundleRuntimeFor(targets: readonly BundleTarget[]): Promise<BundleRuntime> {
+  const folders = ['../../bundle-runtimes/', '../../../dist/bundle-runtimes/'].map(
+    (path) => new URL(path, import.meta.url),
+  );
   const folder = folders.find((url) => existsSync(url));
   if (folder === undefined)
     throw new SinterError('E_STATE', `${folders[0]!.pathname} is not there\n  try: npm run build`);

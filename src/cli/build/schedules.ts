@@ -3,8 +3,8 @@
 import { readFile } from 'node:fs/promises';
 import type { FindSchedules } from '../../aot/bundle.ts';
 import { setDevice } from '../../index.ts';
-import type { BundleTarget } from '../../player/manifest.ts';
-import { device } from '../../tensor/device.ts';
+import type { BundleTarget } from '../../bundle-runtime/manifest.ts';
+import { device } from '../../tensor/storage/device.ts';
 import { parseBook, type Book } from '../../tune/book.ts';
 import { partsOfKey, problemKey } from '../../tune/key.ts';
 import { schedulesFor } from '../../tune/tune.ts';

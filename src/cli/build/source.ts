@@ -4,9 +4,9 @@
 import type { EntryPoint } from '../../aot/entry.ts';
 import { combinations, type OpenPoint } from '../../aot/sizes.ts';
 import { membersOf } from '../../nn/module.ts';
-import type { Sizes } from '../../player/manifest.ts';
+import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { handleOf } from '../../tensor/tensor.ts';
-import type { Handle } from '../../tensor/handle.ts';
+import type { Handle } from '../../tensor/recording/handle.ts';
 import { isOnnxFile, onnxPrograms } from '../program/choice.ts';
 import { text, texts, UsageError, type Values } from '../command.ts';
 import { readSizes } from '../program/dims.ts';

@@ -6,7 +6,7 @@ import type { ExplainedKernel } from '../../explain.ts';
 import * as sn from '../../index.ts';
 import { targetOf } from '../../schedule/target.ts';
 import { showBytes, showCount, table } from '../../table.ts';
-import { device } from '../../tensor/device.ts';
+import { device } from '../../tensor/storage/device.ts';
 import { essay } from '../../workloads/essay.ts';
 import { LanguageModel, type LanguageSettings } from '../../workloads/language.ts';
 import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';

@@ -11,7 +11,7 @@ import {
 import { kernelPage } from '../../explain/text.ts';
 import { setDevice } from '../../index.ts';
 import { gpuTarget, softwareTarget, targetOf, type Target } from '../../schedule/target.ts';
-import { device } from '../../tensor/device.ts';
+import { device } from '../../tensor/storage/device.ts';
 import { chosenProgram, programDetails, programOperand, programOptions } from '../program/choice.ts';
 import { text, UsageError, type Command, type Output, type Values } from '../command.ts';
 import { fromPackage } from '../optional-package.ts';

@@ -7,7 +7,7 @@ import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SinterError } from '../../errors.ts';
 import { Tensor } from '../../index.ts';
-import type { Sizes } from '../../player/manifest.ts';
+import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { UsageError } from '../command.ts';
 
 /** What a file asks to be explained. */

@@ -6,9 +6,9 @@ import type { ModelInputs } from '../../onnx/inputs.ts';
 import { NeedsData } from '../../onnx/model.ts';
 import { loadOnnx, type OnnxModel } from '../../onnx/index.ts';
 import type { EntryPoint, NarrowResult } from '../../aot/entry.ts';
-import type { Sizes } from '../../player/manifest.ts';
+import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { handleOf } from '../../tensor/tensor.ts';
-import type { Handle } from '../../tensor/handle.ts';
+import type { Handle } from '../../tensor/recording/handle.ts';
 import { UsageError } from '../command.ts';
 import { literalTensor } from '../run/tensor-files.ts';
 

@@ -10,10 +10,16 @@ import { argumentNames } from '../../aot/names.ts';
 import { outputName, placesOf, twin } from '../../aot/names.ts';
 import { compile, Tensor, type DType } from '../../index.ts';
 import { fromHostTensor, toHostTensor, type HostTensor } from '../../io/index.ts';
-import { device } from '../../tensor/device.ts';
+import { device } from '../../tensor/storage/device.ts';
 import type { Span } from '../../tensor/profile.ts';
 import { flatten, unflatten } from '../../tensor/tree.ts';
-import type { BundledProgram, BundleTarget, Manifest, OpenType, Sizes } from '../../player/manifest.ts';
+import type {
+  BundledProgram,
+  BundleTarget,
+  Manifest,
+  OpenType,
+  Sizes,
+} from '../../bundle-runtime/manifest.ts';
 import { isOnnxFile } from '../program/choice.ts';
 import { UsageError } from '../command.ts';
 import { fromPackage } from '../optional-package.ts';

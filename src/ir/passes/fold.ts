@@ -5,7 +5,7 @@
 import { isFloat, type DType } from '../dtype.ts';
 import type { Graph, Node } from '../graph.ts';
 import { isElementwise, opNames, type Monoid } from '../ops.ts';
-import { combineMonoid, evaluateScalar } from '../scalar.ts';
+import { combineMonoid, evaluateScalar } from '../interpret/scalar.ts';
 import { sizeOf } from '../shape.ts';
 import type { Scalar } from '../value.ts';
 import { constantOf, held, knownShape, scalarOf, spread, spreadConstant } from './pattern.ts';

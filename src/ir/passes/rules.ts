@@ -5,7 +5,7 @@
 import { CompilerBug } from '../../errors.ts';
 import { rebuild, rewrite, type Graph, type GraphBuilder, type Node } from '../graph.ts';
 import type { Op } from '../ops.ts';
-import { printNode } from '../print.ts';
+import { printNode } from '../text/print.ts';
 import { sameShape } from '../shape.ts';
 
 /** One rewrite: the replacement of a node of one of `ops`, or undefined where the law does not hold. */

@@ -5,7 +5,7 @@ import { add, broadcast, reduce, reshape } from '../build.ts';
 import { isFloat, type DType } from '../dtype.ts';
 import { dims, type Node } from '../graph.ts';
 import type { Monoid } from '../ops.ts';
-import { combineMonoid } from '../scalar.ts';
+import { combineMonoid } from '../interpret/scalar.ts';
 import { sameShape, type FixedShape } from '../shape.ts';
 import type { Scalar } from '../value.ts';
 import { isConstant, knownShape, spreadConstant } from './pattern.ts';

@@ -5,7 +5,7 @@
 import { add, binary, mul, neg, sub, unary, where } from '../build.ts';
 import { dtypeKind, integerRange, isFloat, isInteger, type DType } from '../dtype.ts';
 import type { Graph, GraphBuilder, Node } from '../graph.ts';
-import { combineMonoid } from '../scalar.ts';
+import { combineMonoid } from '../interpret/scalar.ts';
 import { fromInteger } from '../value.ts';
 import { constantOf, held, isAllOnes, isConstant, isNeverMinusZero, spreadConstant } from './pattern.ts';
 import { rule, rulePass, type Rule } from './rules.ts';

@@ -3,7 +3,7 @@
 import { isFloat } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
-import * as sn from '../../tensor/ops/conv.ts';
+import * as sn from '../../tensor/ops/product/conv.ts';
 import { product } from './contractions.ts';
 import type { AttributeValues, Emitter, Val } from './emitter.ts';
 import { operandsOf } from './pattern.ts';

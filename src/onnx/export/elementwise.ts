@@ -1,5 +1,5 @@
 // Elementwise primitives as ONNX nodes. What the standard leaves open (quotients by zero, shifts past the width, floats that no
-// integer is) is written out, so that a file means what ir/scalar.ts says.
+// integer is) is written out, so that a file means what ir/interpret/scalar.ts says.
 
 import { dtypeBytes, dtypeKind, integerRange, isFloat, isWide, type DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
@@ -162,7 +162,7 @@ function upperHalf(e: Emitter, x: Val, y: Val): Val {
   return e.cast(e.map('BitShift', [whole, e.scalar(bits, shifted)], { direction: 'RIGHT' }), x.dtype);
 }
 
-/** From products of 32-bit halves, as ir/random.ts has it; a negative factor counts 2⁶⁴ too much as an unsigned one. */
+/** From products of 32-bit halves, as ir/interpret/random.ts has it; a negative factor counts 2⁶⁴ too much as an unsigned one. */
 function upperHalfWide(e: Emitter, x: Val, y: Val): Val {
   const add = (...terms: readonly Val[]): Val => terms.reduce((sum, term) => e.map('Add', [sum, term]));
   const mul = (a: Val, b: Val): Val => e.map('Mul', [a, b]);

@@ -1,10 +1,10 @@
 // Folds, scans and sorts as ONNX nodes. Runtimes differ in what they make of NaN where they look for extrema and sort: where floats
-// may be NaN that is written out, so that NaN wins, as in ir/interpret-fold.ts.
+// may be NaN that is written out, so that NaN wins, as in ir/interpret/fold.ts.
 
 import { isFloat, isWide, type DType } from '../../ir/dtype.ts';
 import { dims } from '../../ir/graph.ts';
 import type { Monoid } from '../../ir/ops.ts';
-import { combineMonoid } from '../../ir/scalar.ts';
+import { combineMonoid } from '../../ir/interpret/scalar.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { extremum } from './elementwise.ts';
 import type { Emitter, Val } from './emitter.ts';
@@ -171,7 +171,7 @@ function running(
   return out;
 }
 
-/** The probes of ir/interpret-sort.ts: halving reaches, each taken while the boundary before it is still below. */
+/** The probes of ir/interpret/sort.ts: halving reaches, each taken while the boundary before it is still below. */
 function places(e: Emitter, boundaries: Val, values: Val, right: boolean): Val {
   const n = boundaries.shape.at(-1)!;
   const axis = boundaries.shape.length - 1;

@@ -5,9 +5,9 @@ import { constantOf } from '../../ir/passes/pattern.ts';
 import { facts } from '../../ir/ops.ts';
 import { sameAttrs, type Graph, type Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
-import { zeros } from '../../tensor/ops/creation.ts';
+import { zeros } from '../../tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import { traceFunction } from '../../tensor/trace-function.ts';
+import { traceFunction } from '../../tensor/compile/trace-function.ts';
 import { canonical } from './canonical.ts';
 import type { Val } from './emitter.ts';
 

@@ -4,9 +4,9 @@
 import { outputName, placesOf } from '../../aot/names.ts';
 import { SinterError } from '../../errors.ts';
 import type { Graph, Node } from '../../ir/graph.ts';
-import type { Handle } from '../../tensor/handle.ts';
+import type { Handle } from '../../tensor/recording/handle.ts';
 import { Tensor } from '../../tensor/tensor.ts';
-import { withAllParameters, type Input, type Traced } from '../../tensor/trace-function.ts';
+import { withAllParameters, type Input, type Traced } from '../../tensor/compile/trace-function.ts';
 import type { Val } from './emitter.ts';
 
 /** What a parameter of the graph stands for. */

@@ -3,7 +3,7 @@
 
 import { isPacked, pack, type WeightFormat } from '../../aot/formats.ts';
 import { membersOf } from '../../nn/module.ts';
-import type { Handle } from '../../tensor/handle.ts';
+import type { Handle } from '../../tensor/recording/handle.ts';
 import { handleOf } from '../../tensor/tensor.ts';
 import { typeOf } from '../element.ts';
 import type { Emitter, Val } from './emitter.ts';

@@ -1,7 +1,7 @@
 // How long the device works, by its own clock: an event before what is measured, one behind it.
 
 import type { Timeline } from '../timeline.ts';
-import type { Context } from './context.ts';
+import type { Context } from './api/context.ts';
 import type { Fences } from './fences.ts';
 
 export class Clock {

@@ -1,8 +1,8 @@
 // A run as a CUDA graph: its operations as nodes that wait for those they depend on, so that a run is one call of the driver, and what
 // is independent may run side by side. Addresses and scalars of a graph change in place; runs under way keep what they began with.
 
-import type { Context } from './context.ts';
-import type { Marshal, Operation } from './marshal.ts';
+import type { Context } from './api/context.ts';
+import type { Marshal, Operation } from './api/marshal.ts';
 
 /** For each operation the earlier ones that it must wait for. */
 export type Dependencies = readonly (readonly number[])[];

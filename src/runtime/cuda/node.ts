@@ -2,12 +2,12 @@
 // import, so that a browser never sees it, nor koffi, which is loaded only here.
 
 import type { Device, DeviceFacts } from '../device.ts';
-import { openCompiler, type Arch } from './compiler.ts';
-import { Cubins, usualFolder } from './cubins.ts';
+import { openCompiler, type Arch } from './modules/compiler.ts';
+import { Cubins, usualFolder } from './modules/cubins.ts';
 import { CudaDevice } from './device.ts';
-import { openDriver } from './driver.ts';
-import { deviceName, findGpu, type Gpu } from './gpu.ts';
-import type { NvrtcOptions } from './nvrtc.ts';
+import { openDriver } from './api/driver.ts';
+import { deviceName, findGpu, type Gpu } from './api/gpu.ts';
+import type { NvrtcOptions } from './api/nvrtc.ts';
 
 export interface CudaOptions extends NvrtcOptions {
   /** Bytes all buffers together may take. Default: what the driver gives. */

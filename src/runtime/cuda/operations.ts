@@ -1,8 +1,8 @@
 // The steps of a run with addresses: what the stream is asked to do, and asking it step by step. As a graph they go all at once.
 
 import type { KernelOutline, ProgramOutline } from '../program.ts';
-import type { Context } from './context.ts';
-import type { Marshal, Operation } from './marshal.ts';
+import type { Context } from './api/context.ts';
+import type { Marshal, Operation } from './api/marshal.ts';
 import { checkAliasing, type Range } from './ranges.ts';
 import { slotsOf, type RecipeStep } from './recipe.ts';
 import type { TileMaps } from './tile-maps.ts';

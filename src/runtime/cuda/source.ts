@@ -3,7 +3,7 @@
 
 import { DeviceError } from '../../errors.ts';
 import type { Source } from '../memory.ts';
-import type { Context } from './context.ts';
+import type { Context } from './api/context.ts';
 
 export class DeviceMemory implements Source<number> {
   readonly #context: Context;

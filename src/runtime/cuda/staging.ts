@@ -2,7 +2,7 @@
 // what is read arrives here. Locking pages takes long, so small pieces are carved from large ones, and pieces are used again.
 
 import { Pool, sizeClass, type Slab } from '../memory.ts';
-import type { Context } from './context.ts';
+import type { Context } from './api/context.ts';
 import type { Fences } from './fences.ts';
 
 const KiB = 2 ** 10;

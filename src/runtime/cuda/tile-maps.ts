@@ -2,8 +2,8 @@
 // the program says it; out: the 128 bytes that a launch passes by value.
 
 import type { ProgramTileMap } from '../program.ts';
-import type { Context } from './context.ts';
-import type { Block } from './library.ts';
+import type { Context } from './api/context.ts';
+import type { Block } from './api/library.ts';
 
 /** Bytes of a CUtensorMap, and what its address is a multiple of when the driver writes it. */
 export const tileMapBytes = 128;

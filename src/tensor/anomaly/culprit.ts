@@ -3,7 +3,7 @@
 
 import { isFloat } from '../../ir/dtype.ts';
 import { topological, type Node } from '../../ir/graph.ts';
-import { evaluateNode } from '../../ir/interpret.ts';
+import { evaluateNode } from '../../ir/interpret/interpret.ts';
 import type { HostArray } from '../../ir/value.ts';
 
 /** What is wrong with a value, and at which element first. */

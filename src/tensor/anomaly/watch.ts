@@ -8,9 +8,9 @@ import { isFloat } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import { stridesOf, type FixedShape } from '../../ir/shape.ts';
 import { unpackBytes, type HostArray } from '../../ir/value.ts';
-import { showHandle } from '../handle.ts';
+import { showHandle } from '../recording/handle.ts';
 import { showElement } from '../show/number.ts';
-import type { Storage } from '../storage.ts';
+import type { Storage } from '../storage/storage.ts';
 import { culpritOf, faultOf, type Fault } from './culprit.ts';
 import { follow, following, isFollowed, trailOf } from './trail.ts';
 

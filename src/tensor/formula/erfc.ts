@@ -4,9 +4,9 @@
 import { times } from '../../autograd/cotangent.ts';
 import type { CustomRule } from '../../autograd/custom.ts';
 import { add, binary, div, fullLike, mul, neg, sub, unary, where } from '../../ir/build.ts';
-import { erfcMiddle, erfcOuter } from '../../ir/erf.ts';
+import { erfcMiddle, erfcOuter } from '../../ir/interpret/erf.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
-import { square, withRule } from '../ops/formula.ts';
+import { square, withRule } from '../ops/elementwise/formula.ts';
 
 /** Below this 1 − erf(x) is at least ½ and right to the last digit. */
 const TAIL = 0.46875;

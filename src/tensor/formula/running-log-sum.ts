@@ -19,8 +19,17 @@ import {
 import { times } from '../../autograd/cotangent.ts';
 import { largestOf } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
-import { padConstant, sliceAxis } from '../ops/layout.ts';
-import { iota, isFinite, isInf, negativeAbs, shiftOf, sigmoid, spreadTo, withRule } from '../ops/formula.ts';
+import { padConstant, sliceAxis } from '../ops/shape/layout.ts';
+import {
+  iota,
+  isFinite,
+  isInf,
+  negativeAbs,
+  shiftOf,
+  sigmoid,
+  spreadTo,
+  withRule,
+} from '../ops/elementwise/formula.ts';
 
 /** Elements of a block: so many steps each element takes, and by so much shorter is the row of totals. */
 const BLOCK = 32;

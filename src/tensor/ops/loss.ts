@@ -23,7 +23,7 @@ import { watchRange } from '../debug.ts';
 import { anOperand, aTensor } from '../expect.ts';
 import type { Tensor, TensorLike } from '../tensor.ts';
 import { binaryEntropy, logitEntropy } from '../formula/binary-entropy.ts';
-import * as formula from './formula.ts';
+import * as formula from './elementwise/formula.ts';
 import { apply, checkFloat, checkInteger, fit, operandType, show } from './operand.ts';
 
 /** What becomes of the losses of the elements. */

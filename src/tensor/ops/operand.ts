@@ -9,9 +9,9 @@ import { checkList, showShape } from '../../ir/shape.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { takes, type Signature } from '../../ir/arguments.ts';
 import { aTensor, expectOperand, expectTensor } from '../expect.ts';
-import { record } from '../record.ts';
+import { record } from '../recording/record.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
-import { widened } from './formula.ts';
+import { widened } from './elementwise/formula.ts';
 
 type Nodes<T extends readonly (Tensor | undefined)[]> = {
   [K in keyof T]: T[K] extends Tensor ? Node : Node | undefined;

@@ -3,7 +3,7 @@
 // the device's clock can time every kernel; results are those of ordinary runs.
 
 import { showBytes, showCount, table } from '../../table.ts';
-import { synchronize } from '../device.ts';
+import { synchronize } from '../storage/device.ts';
 import { expectFunction } from '../expect.ts';
 import { spansOf } from '../profile.ts';
 import { counted, onCompile, type CompileEvent } from './compiles.ts';

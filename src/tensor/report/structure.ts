@@ -2,7 +2,7 @@
 
 import { showType } from '../../ir/infer.ts';
 import { isView } from '../../ir/ops.ts';
-import type { Skeleton } from '../skeleton.ts';
+import type { Skeleton } from '../realise/skeleton.ts';
 import { differenceOf, type Known } from './reason.ts';
 
 type Structure = Skeleton<unknown>;

@@ -1,7 +1,7 @@
 // Tensors in the consoles of browsers: Chromium, Edge and Firefox ask the formatters of a page where "custom formatters" is switched on in
 // the settings of their tools. Elsewhere than in a page nothing is done.
 
-import type { Handle } from '../handle.ts';
+import type { Handle } from '../recording/handle.ts';
 import { tensorInLine, tensorInLines } from './tensor.ts';
 
 /** An element with its attributes and children, as JsonML. */

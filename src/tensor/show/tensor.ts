@@ -3,10 +3,10 @@
 
 import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import { bf16FromBits, f16FromBits, type Scalar } from '../../ir/value.ts';
-import { showHandle, type Handle } from '../handle.ts';
-import { storageOf } from '../leaf.ts';
-import { seen } from '../recording.ts';
-import type { Storage } from '../storage.ts';
+import { showHandle, type Handle } from '../recording/handle.ts';
+import { storageOf } from '../recording/leaf.ts';
+import { seen } from '../recording/recording.ts';
+import type { Storage } from '../storage/storage.ts';
 import { elementsInLine, elementsInLines, type Elements } from './elements.ts';
 
 /** Characters of a line of text. */

@@ -1,10 +1,10 @@
 // Second and third derivatives of a scalar function of tensors, taken by every way there is of nesting transforms. All must agree.
 
-import { add, mul } from '../../../src/tensor/ops/elementwise.ts';
-import { sum } from '../../../src/tensor/ops/reduce.ts';
-import { ones, zeros } from '../../../src/tensor/ops/creation.ts';
+import { add, mul } from '../../../src/tensor/ops/elementwise/elementwise.ts';
+import { sum } from '../../../src/tensor/ops/reduce/reduce.ts';
+import { ones, zeros } from '../../../src/tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
-import { grad, gradients, vjp } from '../../../src/tensor/transform.ts';
+import { grad, gradients, vjp } from '../../../src/tensor/derivative/transform.ts';
 
 type Many = readonly Tensor[];
 export type Scalar = (xs: Many) => Tensor;

@@ -5,14 +5,14 @@
 import { ruleFor } from '../../../src/autograd/rules.ts';
 import { isFloat } from '../../../src/ir/dtype.ts';
 import { topological } from '../../../src/ir/graph.ts';
-import { interpret } from '../../../src/ir/interpret.ts';
+import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { sizeOf, type FixedShape } from '../../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
-import { full } from '../../../src/tensor/ops/creation.ts';
-import { expand, reshape } from '../../../src/tensor/ops/view.ts';
-import { fromHost } from '../../../src/tensor/record.ts';
+import { full } from '../../../src/tensor/ops/creation/creation.ts';
+import { expand, reshape } from '../../../src/tensor/ops/shape/view.ts';
+import { fromHost } from '../../../src/tensor/recording/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
-import { traceFunction } from '../../../src/tensor/transform.ts';
+import { traceFunction } from '../../../src/tensor/derivative/transform.ts';
 
 export type Random = () => number;
 

@@ -15,7 +15,7 @@ import {
   subIndex,
   type IndexExpr,
   type Leaf,
-} from '../../../src/ir/index-expr.ts';
+} from '../../../src/ir/index-algebra/expr.ts';
 import { sizeOf, stridesOf } from '../../../src/ir/shape.ts';
 import { checkLaw } from '../../support/property.ts';
 

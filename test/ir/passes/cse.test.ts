@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 
-import { parse } from '../../../src/ir/parse.ts';
+import { parse } from '../../../src/ir/text/parse.ts';
 import { canonicalise } from '../../../src/ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../../src/ir/passes/cse.ts';
-import { print } from '../../../src/ir/print.ts';
+import { print } from '../../../src/ir/text/print.ts';
 
 test('equal expressions become one node', () => {
   const graph = parse(`graph {

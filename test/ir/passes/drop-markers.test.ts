@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 
-import { parse } from '../../../src/ir/parse.ts';
+import { parse } from '../../../src/ir/text/parse.ts';
 import { dropMarkers } from '../../../src/ir/passes/drop-markers.ts';
-import { print } from '../../../src/ir/print.ts';
+import { print } from '../../../src/ir/text/print.ts';
 
 test('markers become the value they mark, and what only they read goes', () => {
   const graph = parse(`graph {

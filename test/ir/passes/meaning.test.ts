@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 
 import type { Graph } from '../../../src/ir/graph.ts';
-import { interpret } from '../../../src/ir/interpret.ts';
+import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { canonicalise } from '../../../src/ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../../src/ir/passes/cse.ts';
 import { removeDeadCode } from '../../../src/ir/passes/dead-code.ts';
 import { dropMarkers } from '../../../src/ir/passes/drop-markers.ts';
 import { foldConstants } from '../../../src/ir/passes/fold.ts';
 import { simplify } from '../../../src/ir/passes/simplify.ts';
-import { print } from '../../../src/ir/print.ts';
+import { print } from '../../../src/ir/text/print.ts';
 import { verify } from '../../../src/ir/verify.ts';
 import { checkLaw } from '../../support/property.ts';
 import { expectClose, randomProgram, type Program, type ProgramOptions } from '../../support/random-graph.ts';

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 
 import { dims, type Graph } from '../../../src/ir/graph.ts';
-import { interpret } from '../../../src/ir/interpret.ts';
-import { parse } from '../../../src/ir/parse.ts';
+import { interpret } from '../../../src/ir/interpret/interpret.ts';
+import { parse } from '../../../src/ir/text/parse.ts';
 import { canonicalise, canonicalRules } from '../../../src/ir/passes/canonicalise.ts';
 import { deadCodeRules, removeDeadCode } from '../../../src/ir/passes/dead-code.ts';
 import { foldConstants, foldRules } from '../../../src/ir/passes/fold.ts';
 import { rulePass, type Rule } from '../../../src/ir/passes/rules.ts';
 import { simplify, simplifyRules } from '../../../src/ir/passes/simplify.ts';
-import { print } from '../../../src/ir/print.ts';
+import { print } from '../../../src/ir/text/print.ts';
 import { sizeOf } from '../../../src/ir/shape.ts';
 import { hostArray } from '../../../src/ir/value.ts';
 import { verify } from '../../../src/ir/verify.ts';

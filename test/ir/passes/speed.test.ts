@@ -8,7 +8,7 @@ import { removeDeadCode } from '../../../src/ir/passes/dead-code.ts';
 import { dropMarkers } from '../../../src/ir/passes/drop-markers.ts';
 import { foldConstants } from '../../../src/ir/passes/fold.ts';
 import { simplify } from '../../../src/ir/passes/simplify.ts';
-import { print } from '../../../src/ir/print.ts';
+import { print } from '../../../src/ir/text/print.ts';
 import { verify } from '../../../src/ir/verify.ts';
 import { cpuTime } from '../../support/cpu-time.ts';
 

@@ -4,8 +4,8 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi, type MockInstance } from 'vitest';
 import * as sn from '../../../src/index.ts';
 import { Dropout, evalMode, Linear, Module, Sequential, train, BatchNorm } from '../../../src/nn/index.ts';
-import { compileCount } from '../../../src/tensor/executable.ts';
-import { parameterNames } from '../../../src/tensor/parameter-names.ts';
+import { compileCount } from '../../../src/tensor/realise/executable.ts';
+import { parameterNames } from '../../../src/tensor/compile/parameter-names.ts';
 import { spyDevice } from '../support.ts';
 
 const { tensor } = sn;

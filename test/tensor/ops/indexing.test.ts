@@ -3,8 +3,8 @@
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import * as sn from '../../../src/tensor/ops/all.ts';
-import type { Index } from '../../../src/tensor/ops/indexing.ts';
-import { setDevice } from '../../../src/tensor/device.ts';
+import type { Index } from '../../../src/tensor/ops/shape/indexing.ts';
+import { setDevice } from '../../../src/tensor/storage/device.ts';
 import { build, element, holds, plain, ramp, read, toTensor, type Plain } from './support.ts';
 
 beforeAll(() => setDevice('interpreter'));

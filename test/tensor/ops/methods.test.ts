@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import '../../../src/tensor/methods.ts';
 import * as sn from '../../../src/tensor/ops/all.ts';
-import { setDevice } from '../../../src/tensor/device.ts';
+import { setDevice } from '../../../src/tensor/storage/device.ts';
 import { Tensor } from '../../../src/tensor/tensor.ts';
 import { read } from './support.ts';
 

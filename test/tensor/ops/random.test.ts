@@ -1,9 +1,9 @@
 // Random tensors: the very words of Philox, moments within their error bars, and a generator that advances as documented.
 
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { randomWords } from '../../../src/ir/random.ts';
+import { randomWords } from '../../../src/ir/interpret/random.ts';
 import * as sn from '../../../src/tensor/ops/all.ts';
-import { setDevice } from '../../../src/tensor/device.ts';
+import { setDevice } from '../../../src/tensor/storage/device.ts';
 import { manualSeed, restoreRngState, saveRngState } from '../../../src/tensor/generator.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { read } from './support.ts';

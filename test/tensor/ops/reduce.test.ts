@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import * as sn from '../../../src/tensor/ops/all.ts';
-import { setDevice } from '../../../src/tensor/device.ts';
+import { setDevice } from '../../../src/tensor/storage/device.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { holds, read, toTensor } from './support.ts';
 import { everyDevice } from '../../support/devices.ts';

@@ -4,7 +4,7 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as sn from '../../../src/index.ts';
-import { clearCache } from '../../../src/tensor/cache.ts';
+import { clearCache } from '../../../src/tensor/realise/cache.ts';
 import { everyDevice } from '../../support/devices.ts';
 
 afterAll(() => sn.setDevice(undefined));

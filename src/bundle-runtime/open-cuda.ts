@@ -1,0 +1,12 @@
+// Bundles on CUDA, in Node: what runs them there lies in a file of its own, which nobody else loads.
+
+import { DeviceError } from '../errors.ts';
+import type * as Cuda from './cuda.ts';
+import { modelOn, type Opener } from './runtime.ts';
+
+export const open: Opener = async (manifest, { device = 0 }, base) => {
+  if (typeof device !== 'number' || globalThis.process?.versions?.node === undefined)
+    throw new DeviceError('E_DEVICE', 'cuda', 'CUDA is reached from Node, by the number of a device');
+  const { openCuda } = (await import(new URL('cuda.js', base).href)) as typeof Cuda;
+  return modelOn('cuda', await openCuda(device), manifest);
+};

@@ -1,0 +1,149 @@
+// Functions of Hopper's (sm_90a) for warp groups: mbarriers, copies of tiles, and products of tiles in workgroup memory. Thin wrappers
+// of PTX; for the host, others bring them.
+
+import type { MatrixType } from '../../loop/loop.ts';
+import { device, inline } from './prelude-matrix.ts';
+
+/** Axes of a tensor whose boxes are copied, and what their coordinates are called. */
+const coordinates = ['x', 'y', 'z', 'u', 'v'] as const;
+
+function copyTile(axes: number): string {
+  const at = coordinates.slice(0, axes);
+  const places = at.map((_, i) => `%${i + 3}`).join(', ');
+  return device(
+    inline(
+      `void copy_tile_${axes}d(void *to, const TileMap &map, unsigned long long *barrier, ${at.map((name) => `int ${name}`).join(', ')})`,
+      `asm volatile("cp.async.bulk.tensor.${axes}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {${places}}], [%2];"`,
+      `             :: "r"(shared_address(to)), "l"(&map), "r"(shared_address(barrier)), ${at.map((name) => `"r"(${name})`).join(', ')} : "memory");`,
+    ),
+  );
+}
+
+const onBarrier = (instruction: string, operands: string): string =>
+  `asm volatile("${instruction}" :: "r"(shared_address(barrier))${operands} : "memory");`;
+
+const together = (name: string, instruction: string): string =>
+  device(inline(`void ${name}()`, `asm volatile("${instruction}.sync.aligned;" ::: "memory");`));
+
+const registers = (name: string, direction: 'inc' | 'dec'): string =>
+  device(
+    `template <int registers>\n${inline(
+      `void ${name}()`,
+      `asm volatile("setmaxnreg.${direction}.sync.aligned.u32 %0;" :: "n"(registers));`,
+    )}`,
+  );
+
+/** Text by name. */
+export const warpgroupFunctions: Readonly<Record<string, string>> = {
+  // What the driver encodes: a tensor in global memory, and the box that one copy brings.
+  TileMap: device('struct __align__(64) TileMap {\n  unsigned long long words[16];\n};'),
+  // Where memory really begins: the compiler, which takes the alignment that was declared for granted, is not to know what is asked.
+  begins_at: device(
+    inline(
+      'bool begins_at(const void *memory, unsigned multiple)',
+      'unsigned start;',
+      'asm volatile("mov.u32 %0, %1;" : "=r"(start) : "r"(shared_address(memory)));',
+      'return start % multiple == 0u;',
+    ),
+  ),
+  // Made where copies see it, too.
+  mbarrier_init: device(
+    inline(
+      'void mbarrier_init(unsigned long long *barrier, int count)',
+      onBarrier('mbarrier.init.shared::cta.b64 [%0], %1;', ', "r"(count)'),
+      'asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");',
+    ),
+  ),
+  mbarrier_arrive: device(
+    inline(
+      'void mbarrier_arrive(unsigned long long *barrier)',
+      onBarrier('mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];', ''),
+    ),
+  ),
+  mbarrier_arrive_with: device(
+    inline(
+      'void mbarrier_arrive_with(unsigned long long *barrier, int bytes)',
+      onBarrier('mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;', ', "r"(bytes)'),
+    ),
+  ),
+  mbarrier_wait: device(
+    inline(
+      'void mbarrier_wait(unsigned long long *barrier, int parity)',
+      'const unsigned at = shared_address(barrier);',
+      'unsigned over;',
+      'do {',
+      '  asm volatile("{\\n"',
+      '               ".reg .pred over;\\n"',
+      '               "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 over, [%1], %2;\\n"',
+      '               "selp.u32 %0, 1, 0, over;\\n"',
+      '               "}" : "=r"(over) : "r"(at), "r"(parity) : "memory");',
+      '} while (over == 0u);',
+    ),
+  ),
+  ...Object.fromEntries([2, 3, 4, 5].map((axes) => [`copy_tile_${axes}d`, copyTile(axes)])),
+  // Lines of 128 bytes, whose pieces of 16 change places as copies leave them. Eight lines are 1024 bytes; where lines run along
+  // the free axis, panels of them are `panel` bytes apart.
+  tile_descriptor: inline(
+    'unsigned long long tile_descriptor(const void *at, int panel)',
+    'const unsigned long long start = (shared_address(at) & 0x3ffffu) >> 4;',
+    'return start | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;',
+  ),
+  // What was written to registers before stays before, and what is read after them after: compilers know of no other ties between
+  // registers and instructions that use them later.
+  settle_one: device(
+    inline(
+      'void settle_one(float4 &x)',
+      'asm volatile("" : "+f"(x.x), "+f"(x.y), "+f"(x.z), "+f"(x.w) :: "memory");',
+    ),
+  ),
+  settle: device(
+    `template <class... Registers>\n${inline('void settle(Registers &...registers)', '(settle_one(registers), ...);')}`,
+  ),
+  wgmma_fence: together('wgmma_fence', 'wgmma.fence'),
+  wgmma_commit: together('wgmma_commit', 'wgmma.commit_group'),
+  wgmma_wait: device(
+    `template <int groups>\n${inline(
+      'void wgmma_wait()',
+      'asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(groups) : "memory");',
+    )}`,
+  ),
+  grow_registers: registers('grow_registers', 'inc'),
+  shrink_registers: registers('shrink_registers', 'dec'),
+};
+
+/** The name of the function that multiplies 64 rows with `columns` columns. */
+export function wgmmaName(operand: MatrixType, columns: number): string {
+  return `wgmma_n${columns}_${operand}`;
+}
+
+/** Its text: sums of eight columns each, in registers that only the instruction may touch until it is waited for. */
+export function wgmmaFunction(operand: MatrixType, columns: number): string {
+  const parts = Array.from({ length: columns / 8 }, (_, i) => `d${i}`);
+  const lines = <T>(all: readonly T[], count: number): readonly (readonly T[])[] =>
+    Array.from({ length: Math.ceil(all.length / count) }, (_, i) => all.slice(i * count, (i + 1) * count));
+  const sums = lines(
+    Array.from({ length: columns / 2 }, (_, i) => `%${i}`),
+    16,
+  ).map((line) => line.join(', '));
+  const bound = lines(
+    parts.flatMap((part) => ['x', 'y', 'z', 'w'].map((lane) => `"+f"(${part}.${lane})`)),
+    8,
+  ).map((line) => line.join(', '));
+  const at = columns / 2;
+  const parameters = lines(
+    parts.map((part) => `float4 &${part}`),
+    8,
+  ).map((line) => line.join(', '));
+  return device(
+    `template <int lhs_across, int rhs_across>\n${inline(
+      `void ${wgmmaName(operand, columns)}(unsigned long long lhs, unsigned long long rhs,\n    ${parameters.join(',\n    ')})`,
+      `asm volatile("wgmma.mma_async.sync.aligned.m64n${columns}k16.f32.${operand}.${operand} {"`,
+      ...sums.map((line, i) => `             "${line}${i < sums.length - 1 ? ',' : ''} "`),
+      `             "}, %${at}, %${at + 1}, 1, 1, 1, %${at + 2}, %${at + 3};"`,
+      ...bound.map(
+        (line, i) => `             ${i === 0 ? ':' : ' '} ${line}${i < bound.length - 1 ? ',' : ''}`,
+      ),
+      `             : "l"(lhs), "l"(rhs), "n"(lhs_across), "n"(rhs_across));`,
+    )}`,
+  );
+}

@@ -1,0 +1,272 @@
+// How each operation is written in CUDA C: an operator, a function of CUDA's own, or one of the prelude where those differ from the
+// interpreter's meaning (ir/interpret/scalar.ts). Rows spell scalars; a vector's function applies its row to every lane. A missing row is a
+// type error.
+
+import type { LoopOp, RegisterType, Width } from '../../loop/loop.ts';
+import { isPowerOfTwo } from '../../loop/ranges.ts';
+import { call, choice, infix, prefix, primary, type BinaryOperator, type Term } from '../shared/term.ts';
+import type { Prelude } from './prelude.ts';
+import { isLong } from './types.ts';
+
+/** One use of an operation. */
+export interface Site {
+  readonly type: RegisterType;
+  readonly width: Width;
+  readonly args: readonly Term[];
+  /** Register types of the arguments. */
+  readonly types: readonly RegisterType[];
+  /** The last argument where it is a constant. */
+  readonly last: number | undefined;
+  /** Signed integers are known not to wrap around. */
+  readonly bounded: boolean;
+  readonly prelude: Prelude;
+}
+
+/** Writes a scalar operation. */
+type Spelling = (site: Site) => Term;
+
+const operator =
+  (op: BinaryOperator): Spelling =>
+  ({ args }) =>
+    infix(op, args[0]!, args[1]!);
+/** A function of the prelude. */
+const helper =
+  (name: string): Spelling =>
+  ({ prelude, args }) =>
+    call(prelude.use(name), args);
+
+/** C's function on floats of either size. */
+const math =
+  (name: string): Spelling =>
+  ({ types, args }) =>
+    call(types[0] === 'f64' ? name : `${name}f`, args);
+/** A function of the prelude that there is for every type of the first argument. */
+const own =
+  (name: string): Spelling =>
+  ({ types, prelude, args }) =>
+    call(prelude.use(`${name}_${types[0]}`), args);
+
+const isUnsigned = (type: RegisterType): boolean => type === 'u32' || type === 'u64';
+const isFloat = (type: RegisterType): boolean => type === 'f32' || type === 'f64';
+
+/** Floats, integers and bools apart. */
+const byKind =
+  (rows: { readonly float?: Spelling; readonly integer?: Spelling; readonly bool?: Spelling }): Spelling =>
+  (site) => {
+    const [type] = site.types;
+    return (isFloat(type!) ? rows.float : type === 'bool' ? rows.bool : rows.integer)!(site);
+  };
+
+/** A constant last argument that cannot go wrong takes the operator. */
+const whenConstant =
+  (safe: (last: number, type: RegisterType) => boolean, plain: Spelling, guarded: Spelling): Spelling =>
+  (site) =>
+    (site.last !== undefined && safe(site.last, site.types[0]!) ? plain : guarded)(site);
+const positive = (last: number): boolean => last > 0;
+const inWord = (last: number, type: RegisterType): boolean => last >= 0 && last < (isLong(type) ? 64 : 32);
+
+/** Signed integers wrap around by a function, unless the result is known to fit. */
+const arithmetic = (op: '+' | '-' | '*', name: 'add' | 'sub' | 'mul'): Spelling =>
+  byKind({
+    float: operator(op),
+    integer: (site) => (site.bounded || isUnsigned(site.type) ? operator(op) : own(name))(site),
+  });
+
+const same: Spelling = ({ args }) => args[0]!;
+const shifted: Spelling = ({ args, last }) => infix('>>', args[0]!, primary(String(Math.log2(last!))));
+const differ = operator('!=');
+
+const zeros: Readonly<Record<RegisterType, string>> = {
+  f32: '0.0f',
+  f64: '0.0',
+  i32: '0',
+  u32: '0u',
+  i64: '0LL',
+  u64: '0ULL',
+  bool: 'false',
+};
+
+const cast: Spelling = ({ type, types, args, prelude }) => {
+  const from = types[0]!;
+  if (type === from) return args[0]!;
+  if (type === 'bool') return infix('!=', args[0]!, primary(zeros[from]));
+  if (isFloat(from) && !isFloat(type)) return call(prelude.use(`${type}_of_${from}`), args);
+  return call(prelude.type(type, 1), args);
+};
+
+/** What takes a float's bits, as the signed integer of its size, and what makes a float of them. */
+const bits = {
+  f32: { signed: 'i32', take: '__float_as_int', make: '__int_as_float' },
+  f64: { signed: 'i64', take: '__double_as_longlong', make: '__longlong_as_double' },
+} as const;
+
+const bitcast: Spelling = ({ type, types, args, prelude }) => {
+  const from = types[0]!;
+  if (type === from) return args[0]!;
+  if (from === 'f32' && type === 'u32') return call('__float_as_uint', args);
+  if (from === 'u32' && type === 'f32') return call('__uint_as_float', args);
+  if (type === 'f32' || type === 'f64') {
+    const { signed, make } = bits[type];
+    return call(make, from === signed ? args : [call(prelude.type(signed, 1), args)]);
+  }
+  if (from !== 'f32' && from !== 'f64') return call(prelude.type(type, 1), args);
+  const { signed, take } = bits[from];
+  return type === signed ? call(take, args) : call(prelude.type(type, 1), [call(take, args)]);
+};
+
+const table = {
+  neg: byKind({
+    float: ({ args }) => prefix('-', args[0]!),
+    integer: (site) => {
+      const { args, type, bounded } = site;
+      if (isUnsigned(type)) return infix('-', primary(zeros[type]), args[0]!);
+      return bounded ? prefix('-', args[0]!) : own('neg')(site);
+    },
+  }),
+  abs: byKind({ float: math('fabs'), integer: (site) => (isUnsigned(site.type) ? same : own('abs'))(site) }),
+  sign: (site) => {
+    const { type, args, prelude } = site;
+    if (!isUnsigned(type)) return own('sign')(site);
+    return call(prelude.use(`min_${type}`), [args[0]!, primary('1u')]);
+  },
+  floor: math('floor'),
+  ceil: math('ceil'),
+  round: math('rint'),
+  trunc: math('trunc'),
+  exp: math('exp'),
+  exp2: math('exp2'),
+  expm1: math('expm1'),
+  log: math('log'),
+  log2: math('log2'),
+  log1p: math('log1p'),
+  sin: math('sin'),
+  cos: math('cos'),
+  tan: math('tan'),
+  asin: math('asin'),
+  acos: math('acos'),
+  atan: math('atan'),
+  sinh: math('sinh'),
+  cosh: math('cosh'),
+  tanh: math('tanh'),
+  erf: math('erf'),
+  sqrt: math('sqrt'),
+  rsqrt: math('rsqrt'),
+  recip: ({ args, type }) => infix('/', primary(type === 'f64' ? '1.0' : '1.0f'), args[0]!),
+  not: ({ args, types }) => prefix(types[0] === 'bool' ? '!' : '~', args[0]!),
+  isNan: own('is_nan'),
+  cast,
+  bitcast,
+  add: arithmetic('+', 'add'),
+  sub: arithmetic('-', 'sub'),
+  mul: arithmetic('*', 'mul'),
+  div: byKind({ float: operator('/'), integer: whenConstant(positive, operator('/'), own('div')) }),
+  mod: byKind({ float: math('fmod'), integer: whenConstant(positive, operator('%'), own('mod')) }),
+  pow: (site) => {
+    const base = { ...site, args: site.args.slice(0, 1) };
+    if (site.last === 2) return own('square')(base);
+    if (site.last === 3) return own('cube')(base);
+    return math('pow')(site);
+  },
+  min: byKind({ float: own('min'), integer: own('min'), bool: operator('&&') }),
+  max: byKind({ float: own('max'), integer: own('max'), bool: operator('||') }),
+  atan2: math('atan2'),
+  and: byKind({ integer: operator('&'), bool: operator('&&') }),
+  or: byKind({ integer: operator('|'), bool: operator('||') }),
+  xor: byKind({ integer: operator('^'), bool: differ }),
+  // To the left, only unsigned integers shift without more ado.
+  shl: whenConstant((last, type) => isUnsigned(type) && inWord(last, type), operator('<<'), own('shl')),
+  shr: whenConstant(inWord, operator('>>'), own('shr')),
+  mulhi: own('mulhi'),
+  // false < true.
+  lt: byKind({
+    float: operator('<'),
+    integer: operator('<'),
+    bool: ({ args }) => infix('&&', prefix('!', args[0]!), args[1]!),
+  }),
+  le: byKind({
+    float: operator('<='),
+    integer: operator('<='),
+    bool: ({ args }) => infix('||', prefix('!', args[0]!), args[1]!),
+  }),
+  eq: operator('=='),
+  ne: differ,
+  where: ({ args }) => choice(args[0]!, args[1]!, args[2]!),
+  fma: math('fma'),
+  roundF16: helper('round_f16'),
+  roundBf16: helper('round_bf16'),
+  roundTf32: helper('round_tf32'),
+  packF16: helper('pack_f16'),
+  packBf16: helper('pack_bf16'),
+  philox: helper('philox_word'),
+  pmin: ({ args }) => choice(infix('<', args[1]!, args[0]!), args[1]!, args[0]!),
+  pmax: ({ args }) => choice(infix('<', args[0]!, args[1]!), args[1]!, args[0]!),
+  popcount: ({ args, type, prelude }) =>
+    call(prelude.type(type, 1), [call(isLong(type) ? '__popcll' : '__popc', args)]),
+  floorDiv: whenConstant(isPowerOfTwo, shifted, helper('floor_div_i32')),
+  floorMod: whenConstant(
+    isPowerOfTwo,
+    ({ args, last }) => infix('&', args[0]!, primary(String(last! - 1))),
+    helper('floor_mod_i32'),
+  ),
+} as const satisfies Record<LoopOp, Spelling>;
+
+/** Operators that vectors of numbers have in the prelude. */
+const operators: Partial<Record<LoopOp, BinaryOperator>> = {
+  add: '+',
+  sub: '-',
+  mul: '*',
+  div: '/',
+  and: '&',
+  or: '|',
+  xor: '^',
+  lt: '<',
+  le: '<=',
+  eq: '==',
+  ne: '!=',
+};
+
+/** The expression for an operation. */
+export function spell(op: LoopOp, site: Site): Term {
+  const { width, types, prelude, args } = site;
+  if (width === 1) return table[op](site);
+  if (op === 'philox') return call(prelude.use('philox_block'), args);
+  // The compiler sees constants in lanes by itself, and powers of them become other functions.
+  const power = op === 'pow' && (site.last === 2 || site.last === 3);
+  const taken = power ? 1 : args.length;
+  const inner = (parameters: readonly string[]): string =>
+    table[op]({
+      ...site,
+      width: 1,
+      bounded: false,
+      last: power ? site.last : undefined,
+      args: parameters.map(primary),
+    }).text;
+  const define = (name: string): string =>
+    prelude.lanewise(name, site.type, width, types.slice(0, taken), inner);
+  const symbol = types[0] === 'bool' ? undefined : operators[op];
+  if (symbol !== undefined) {
+    define(`operator${symbol}`);
+    return infix(symbol, args[0]!, args[1]!);
+  }
+  if (op === 'neg') {
+    define('operator-');
+    return prefix('-', args[0]!);
+  }
+  const kind = op === 'where' ? site.type : types[0]!;
+  const verb = power ? (site.last === 2 ? 'square' : 'cube') : (words[op] ?? op.toLowerCase());
+  const suffix = op === 'cast' || op === 'bitcast' ? `${kind}_as_${site.type}` : kind;
+  return call(define(`${verb}_${suffix}x${width}`), args.slice(0, taken));
+}
+
+/** Names of functions on vectors that are not their operation's. */
+const words: Partial<Record<LoopOp, string>> = {
+  where: 'select',
+  isNan: 'is_nan',
+  roundF16: 'round_f16',
+  roundBf16: 'round_bf16',
+  roundTf32: 'round_tf32',
+  packF16: 'pack_f16',
+  packBf16: 'pack_bf16',
+  floorDiv: 'floor_div',
+  floorMod: 'floor_mod',
+};

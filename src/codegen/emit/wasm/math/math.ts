@@ -1,0 +1,227 @@
+// Rewrites a Loop for WebAssembly, which has no functions beyond the square root: operations on floats become sequences of those
+// that it has an instruction for, the same at every width, so that a scalar and a vector give the same bits. Shared parts are
+// named; constants stay constants. A `fma` becomes a product and a sum, both rounded, which is the same on all machines; where relaxed
+// SIMD is asked for, f32 keeps it, as lanes of a vector.
+
+import type { Loop, LoopOp, RegisterType, Stmt, Value } from '../../../loop/loop.ts';
+import { operandsOf } from '../../../loop/builder.ts';
+import type { Functions } from './functions.ts';
+import { acos, asin, atan, atan2, cos, reduceAngle, sin, tan, type Angle } from './angle.ts';
+import { doubles } from './double.ts';
+import { cosh, erf, exp, exp2, expm1, sinh, tanh } from './exp.ts';
+import { log, log1p, log2, pow } from './log.ts';
+import { mulhi } from './integer.ts';
+import { isLong } from '../registers.ts';
+import { mod, roundBf16, roundF16, sign } from './round.ts';
+import { Draft, Terms, withOperands } from './terms.ts';
+
+/** What is the same for every type that has it. */
+const shared: Functions['unary'] = {
+  sign,
+  rsqrt: (m, x) => m.div(1, m.sqrt(x)),
+  recip: (m, x) => m.div(1, x),
+  isNan: (m, x) => m.isNan(x),
+};
+
+const functions: Readonly<Record<'f32' | 'f64', Functions>> = {
+  f32: {
+    unary: {
+      ...shared,
+      exp,
+      exp2,
+      expm1,
+      log,
+      log2,
+      log1p,
+      asin,
+      acos,
+      atan,
+      sinh,
+      cosh,
+      tanh,
+      erf,
+      roundF16,
+      roundBf16,
+    },
+    binary: { pow, atan2 },
+    ofAngle: { sin, cos, tan },
+  },
+  f64: { ...doubles, unary: { ...shared, ...doubles.unary } },
+};
+
+/** Operations on integers. */
+const ofIntegers: Functions = { unary: { sign }, binary: { mulhi }, ofAngle: {} };
+
+function functionsOf(type: RegisterType): Functions {
+  return type === 'f32' || type === 'f64' ? functions[type] : ofIntegers;
+}
+
+/** Whether `expandMath` replaces the operation on operands of this type. */
+export function isExpanded(op: LoopOp, type: RegisterType): boolean {
+  const isFloat = type === 'f32' || type === 'f64';
+  // There are instructions for the upper halves of shorter products.
+  if (op === 'mulhi') return isLong(type);
+  if (op === 'mod' || op === 'fma') return isFloat;
+  const { unary, binary, ofAngle } = functionsOf(type);
+  return type !== 'bool' && (op in unary || op in binary || op in ofAngle);
+}
+
+/** The outermost operation in a value that is replaced. */
+function expandedIn(value: Value): LoopOp | undefined {
+  if (value.kind === 'op' && isExpanded(value.op, value.args[0]?.type ?? value.type)) return value.op;
+  for (const operand of operandsOf(value)) {
+    const found = expandedIn(operand);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The Loop without functions. `relaxed`: but for `fma` of vectors of f32. */
+export function expandMath(loop: Loop, relaxed: boolean = false): Loop {
+  const taken = new Set<string>(loop.buffers.map(({ name }) => name));
+  const mutable = new Set<string>();
+  gather(loop.body, taken, mutable);
+  return { ...loop, body: new Expansion(taken, mutable, relaxed).body(loop.body, new Map()) };
+}
+
+function gather(body: readonly Stmt[], taken: Set<string>, mutable: Set<string>): void {
+  for (const stmt of body) {
+    if ('name' in stmt) taken.add(stmt.name);
+    if (stmt.kind === 'var') mutable.add(stmt.name);
+    if (stmt.kind === 'for') gather(stmt.body, taken, mutable);
+    if (stmt.kind === 'if') {
+      gather(stmt.then, taken, mutable);
+      gather(stmt.else ?? [], taken, mutable);
+    }
+  }
+}
+
+class Expansion {
+  readonly #taken: Set<string>;
+  readonly #mutable: ReadonlySet<string>;
+  readonly #relaxed: boolean;
+  readonly #counts = new Map<string, number>();
+
+  constructor(taken: Set<string>, mutable: ReadonlySet<string>, relaxed: boolean) {
+    this.#taken = taken;
+    this.#mutable = mutable;
+    this.#relaxed = relaxed;
+  }
+
+  /** `angles`: what was reduced before, by the name of the angle. */
+  body(body: readonly Stmt[], outer: ReadonlyMap<string, Angle>): readonly Stmt[] {
+    const angles = new Map(outer);
+    return body.flatMap((stmt) => this.#stmt(stmt, angles));
+  }
+
+  #name = (hint: string): string => {
+    for (;;) {
+      const count = this.#counts.get(hint) ?? 0;
+      this.#counts.set(hint, count + 1);
+      const name = count === 0 ? hint : `${hint}_${count}`;
+      if (this.#taken.has(name)) continue;
+      this.#taken.add(name);
+      return name;
+    }
+  };
+
+  #stmt(stmt: Stmt, angles: Map<string, Angle>): readonly Stmt[] {
+    switch (stmt.kind) {
+      case 'let':
+      case 'var':
+      case 'assign':
+      case 'subgroupReduce':
+        return this.#with([stmt.value], angles, ([value]) => ({ ...stmt, value: value! }));
+      case 'store':
+      case 'atomic':
+        return this.#with([stmt.index, stmt.value], angles, ([index, value]) => ({
+          ...stmt,
+          index: index!,
+          value: value!,
+        }));
+      case 'for': {
+        const body = this.body(stmt.body, angles);
+        return this.#with([stmt.start, stmt.end], angles, ([start, end]) => ({
+          ...stmt,
+          start: start!,
+          end: end!,
+          body,
+        }));
+      }
+      case 'if': {
+        const then = this.body(stmt.then, angles);
+        const otherwise = stmt.else && this.body(stmt.else, angles);
+        return this.#with([stmt.condition], angles, ([condition]) => ({
+          ...stmt,
+          condition: condition!,
+          then,
+          ...(otherwise !== undefined && { else: otherwise }),
+        }));
+      }
+      default:
+        // Barriers, comments, and statements of matrix units, which take no functions.
+        return [stmt];
+    }
+  }
+
+  /** The statement with its values rewritten, after what they need. */
+  #with(
+    values: readonly Value[],
+    angles: Map<string, Angle>,
+    make: (values: readonly Value[]) => Stmt,
+  ): readonly Stmt[] {
+    const first = values.map(expandedIn).find((op) => op !== undefined);
+    if (first === undefined) return [make(values)];
+    const draft = new Draft(this.#name);
+    const nodes = values.map((value) => this.#value(value, draft, angles));
+    const written = draft.written(nodes, first);
+    return [...draft.stmts, make(written)];
+  }
+
+  #value(value: Value, draft: Draft, angles: Map<string, Angle>): Value {
+    if (expandedIn(value) === undefined) return draft.node(value);
+    if (value.kind !== 'op') {
+      const operands = operandsOf(value).map((operand) => this.#value(operand, draft, angles));
+      return draft.node(withOperands(value, operands));
+    }
+    const args = value.args.map((arg) => this.#value(arg, draft, angles));
+    const { op, width } = value;
+    const [a, b, c] = args;
+    if (!isExpanded(op, a!.type)) return draft.node({ ...value, args });
+    const m = new Terms(draft, width, op, a!.type === 'f64' ? 'f64' : 'f32');
+    const table = functionsOf(a!.type);
+    const [one, two, turn] = [table.unary[op], table.binary[op], table.ofAngle[op]];
+    if (one !== undefined) return one(m, a!);
+    if (two !== undefined) return two(m, a!, b!);
+    if (turn !== undefined) return turn(m, this.#angle(a!, draft, angles));
+    if (op === 'mod') return mod(draft, op, a!, b!);
+    if (this.#relaxed && value.type === 'f32') return fused(draft, [a!, b!, c!], width);
+    return m.add(m.mul(a!, b!), c!);
+  }
+
+  /** An angle that has a name is reduced once. */
+  #angle(x: Value, draft: Draft, angles: Map<string, Angle>): Angle {
+    const name = x.kind === 'variable' && !this.#mutable.has(x.name) ? x.name : undefined;
+    const known = name === undefined ? undefined : angles.get(name);
+    if (known !== undefined) {
+      const { rest, tail, quarter } = known;
+      return {
+        rest: draft.node(rest),
+        ...(tail !== undefined && { tail: draft.node(tail) }),
+        quarter: draft.node(quarter),
+      };
+    }
+    const angle = reduceAngle(draft, 'angle', x);
+    if (name !== undefined) angles.set(name, angle);
+    return angle;
+  }
+}
+
+/** A `fma` as an instruction of vectors: scalars are taken through one, so that they round as vectors do. */
+function fused(draft: Draft, args: readonly Value[], width: Value['width']): Value {
+  const wide = (value: Value): Value =>
+    width === 1 ? draft.node({ kind: 'splat', arg: value, type: 'f32', width: 4 }) : value;
+  const whole = width === 1 ? 4 : width;
+  const result = draft.node({ kind: 'op', op: 'fma', args: args.map(wide), type: 'f32', width: whole });
+  return width === 1 ? draft.node({ kind: 'lane', arg: result, lane: 0, type: 'f32', width: 1 }) : result;
+}

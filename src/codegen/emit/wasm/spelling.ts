@@ -1,0 +1,372 @@
+// How each operation is written in WebAssembly: instructions on scalars, and on the lanes of a v128. What WebAssembly has nothing
+// for is made of these before (math/math.ts). A missing row is a type error. The meaning is the interpreter's (ir/interpret/scalar.ts).
+
+import { CompilerBug } from '../../../errors.ts';
+import type { LoopOp, RegisterType, Value } from '../../loop/loop.ts';
+import { cast } from './casts.ts';
+import type { Emitter } from './emit.ts';
+import type { InstructionName } from './module/instructions.ts';
+import {
+  floorDivision,
+  mulhi,
+  quotient,
+  remainder,
+  shift,
+  type Operation,
+  type Spelling,
+} from './integers.ts';
+import { longMask, narrowMask } from './masks.ts';
+import { isLong, isUnsigned, laneShape, numberType, valueType } from './registers.ts';
+
+const operands = (to: Emitter, { args }: Operation): void => args.forEach((arg) => to.value(arg));
+
+/** Operands as locals. */
+const held = (to: Emitter, { args }: Operation): number[] =>
+  args.map((arg) => {
+    const local = to.f.local('x', valueType(arg));
+    to.value(arg);
+    to.f.set(local);
+    return local;
+  });
+
+/** One instruction on all operands, which all types of the operation have. */
+const instruction =
+  (name: 'add' | 'sub' | 'mul'): Spelling =>
+  (to, value) => {
+    operands(to, value);
+    const { type, width } = value;
+    to.f.op(width === 1 ? `${numberType(type)}.${name}` : `${laneShape(type)}.${name}`);
+  };
+
+/** One instruction on floats. */
+const float =
+  (name: 'floor' | 'ceil' | 'nearest' | 'trunc' | 'sqrt' | 'div' | 'min' | 'max'): Spelling =>
+  (to, value) => {
+    operands(to, value);
+    const wide = value.width > 1;
+    if (value.type === 'f64') to.f.op(wide ? `f64x2.${name}` : `f64.${name}`);
+    else to.f.op(wide ? `f32x4.${name}` : `f32.${name}`);
+  };
+
+const bitcast: Spelling = (to, value) => {
+  const [arg] = value.args as [Value];
+  to.value(arg);
+  const [from, into] = [numberType(arg.type), numberType(value.type)];
+  if (value.width > 1 || from === into) return;
+  to.f.op(`${into}.reinterpret_${from}` as InstructionName);
+};
+
+/** select takes the first where the condition holds, and so does bitselect by its mask. */
+const where: Spelling = (to, value) => {
+  const [condition, yes, no] = value.args as [Value, Value, Value];
+  for (const arg of [yes, no]) to.value(arg);
+  if (value.width > 1 && isLong(value.type)) longMask(to, condition);
+  else to.value(condition);
+  to.f.op(value.width === 1 ? 'select' : 'v128.bitselect');
+};
+
+const negate: Spelling = (to, value) => {
+  const { f } = to;
+  const [x] = value.args as [Value];
+  const number = numberType(value.type);
+  if (value.width === 1 && (number === 'i32' || number === 'i64')) {
+    f.whole(number, 0);
+    to.value(x);
+    f.op(`${number}.sub`);
+    return;
+  }
+  to.value(x);
+  if (value.width > 1) f.op(`${laneShape(value.type)}.neg`);
+  else if (number === 'f32' || number === 'f64') f.op(`${number}.neg`);
+};
+
+const absolute: Spelling = (to, value) => {
+  const { f } = to;
+  const [x] = value.args as [Value];
+  const number = numberType(value.type);
+  to.value(x);
+  if (isUnsigned(value.type)) return;
+  if (value.width > 1) f.op(`${laneShape(value.type)}.abs`);
+  else if (number === 'f32' || number === 'f64') f.op(`${number}.abs`);
+  else {
+    const local = f.local('x', number);
+    f.set(local);
+    f.whole(number, 0);
+    f.get(local);
+    f.op(`${number}.sub`);
+    f.get(local);
+    f.get(local);
+    f.whole(number, 0);
+    f.op(`${number}.lt_s`);
+    f.op('select');
+  }
+};
+
+/** A number whose order among others is plain. */
+const isBound = (value: Value): boolean =>
+  value.kind === 'constant' && value.value !== 0 && !Number.isNaN(value.value);
+
+/** Of integers, by selection where there is no instruction. */
+const extreme =
+  (kind: 'min' | 'max'): Spelling =>
+  (to, value) => {
+    const { f } = to;
+    const { type, width } = value;
+    if (type === 'f32' || type === 'f64') {
+      const [x, y] = value.args as [Value, Value];
+      // One instruction instead of seven: NaN is passed on, and only zeros differ in order.
+      if (isBound(y)) bounded(`p${kind}`)(to, value);
+      else if (isBound(x)) bounded(`p${kind}`)(to, { ...value, args: [y, x] });
+      else float(kind)(to, value);
+      return;
+    }
+    if (type === 'bool') {
+      operands(to, value);
+      const name = kind === 'min' ? 'and' : 'or';
+      f.op(width === 1 ? `i32.${name}` : `v128.${name}`);
+      return;
+    }
+    if (width > 1 && !isLong(type)) {
+      operands(to, value);
+      f.op(`i32x4.${kind}_${type === 'u32' ? 'u' : 's'}`);
+      return;
+    }
+    const locals = held(to, value);
+    const parts = locals.map((local, i) => to.held(local, value.args[i]!));
+    const [low, high] = kind === 'min' ? parts : [parts[1]!, parts[0]!];
+    locals.forEach((local) => f.get(local));
+    const less: Operation = { kind: 'op', op: 'lt', args: [low!, high!], type: 'bool', width };
+    if (width > 1) longMask(to, less);
+    else to.value(less);
+    f.op(width === 1 ? 'select' : 'v128.bitselect');
+  };
+
+const not: Spelling = (to, value) => {
+  const { f } = to;
+  operands(to, value);
+  const number = numberType(value.type);
+  if (value.width > 1) f.op('v128.not');
+  else if (value.type === 'bool') f.op('i32.eqz');
+  else if (number === 'i32' || number === 'i64') {
+    f.whole(number, -1);
+    f.op(`${number}.xor`);
+  }
+};
+
+/** Less, or not greater. */
+const ordered =
+  (kind: 'lt' | 'le'): Spelling =>
+  (to, value) => {
+    const { f } = to;
+    const { type } = value.args[0]!;
+    const sign = isUnsigned(type) ? 'u' : 's';
+    const number = numberType(type);
+    if (value.width === 1) {
+      operands(to, value);
+      if (number === 'f32' || number === 'f64') f.op(`${number}.${kind}`);
+      else f.op(`${number}.${kind}_${sign}`);
+      return;
+    }
+    switch (type) {
+      case 'f32':
+        operands(to, value);
+        f.op(`f32x4.${kind}`);
+        return;
+      case 'i32':
+      case 'u32':
+        operands(to, value);
+        f.op(`i32x4.${kind}_${sign}`);
+        return;
+      case 'bool':
+        // false < true, but as signed numbers the mask is less: the operands change places.
+        for (const arg of value.args.toReversed()) to.value(arg);
+        f.op(`i32x4.${kind}_s`);
+        return;
+      case 'f64':
+      case 'i64':
+      case 'u64':
+        longMask(to, value);
+        narrowMask(to);
+        return;
+      default:
+        return type satisfies never;
+    }
+  };
+
+const equality =
+  (kind: 'eq' | 'ne'): Spelling =>
+  (to, value) => {
+    const { type } = value.args[0]!;
+    if (value.width > 1 && isLong(type)) {
+      longMask(to, value);
+      narrowMask(to);
+      return;
+    }
+    operands(to, value);
+    if (value.width === 1) to.f.op(`${numberType(type)}.${kind}`);
+    else to.f.op(type === 'f32' ? `f32x4.${kind}` : `i32x4.${kind}`);
+  };
+
+const logic =
+  (kind: 'and' | 'or' | 'xor'): Spelling =>
+  (to, value) => {
+    operands(to, value);
+    const name = isLong(value.type) ? 'i64' : 'i32';
+    to.f.op(value.width === 1 ? `${name}.${kind}` : `v128.${kind}`);
+  };
+
+/** Of floats, by one comparison: the first where it finds nothing. */
+const bounded =
+  (kind: 'pmin' | 'pmax'): Spelling =>
+  (to, value) => {
+    const { f } = to;
+    const name = value.type === 'f64' ? 'f64' : 'f32';
+    if (value.width > 1) {
+      operands(to, value);
+      f.op(name === 'f64' ? `f64x2.${kind}` : `f32x4.${kind}`);
+      return;
+    }
+    const [x, bound] = held(to, value) as [number, number];
+    f.get(bound);
+    f.get(x);
+    const [low, high] = kind === 'pmin' ? [bound, x] : [x, bound];
+    f.get(low);
+    f.get(high);
+    f.op(`${name}.lt`);
+    f.op('select');
+  };
+
+const popcount: Spelling = (to, value) => {
+  const { f } = to;
+  operands(to, value);
+  if (value.width === 1) {
+    f.op('i32.popcnt');
+    return;
+  }
+  f.op('i8x16.popcnt');
+  f.op('i16x8.extadd_pairwise_i8x16_u');
+  f.op('i32x4.extadd_pairwise_i16x8_u');
+};
+
+/** Four words of a block, or the one of an element. */
+const philox: Spelling = (to, value) => {
+  const { f } = to;
+  const index = value.args[4]!;
+  const at = f.local('element', 'i32');
+  value.args.slice(0, 4).forEach((arg) => to.value(arg));
+  to.value(index);
+  f.tee(at);
+  f.int(2);
+  f.op('i32.shr_u');
+  to.call('philox');
+  if (value.width > 1) return;
+  const block = f.local('block', 'v128');
+  f.set(block);
+  const word = (lane: number): void => {
+    f.get(block);
+    f.op('i32x4.extract_lane', lane);
+  };
+  const bit = (mask: number): void => {
+    f.get(at);
+    f.int(mask);
+    f.op('i32.and');
+  };
+  for (const low of [2, 0]) {
+    word(low + 1);
+    word(low);
+    bit(1);
+    f.op('select');
+  }
+  bit(2);
+  f.op('select');
+};
+
+/** What is made of other operations before it comes here. */
+const expanded: Spelling = (_, { op, type }) => refuse(op, type);
+
+/** An instruction on floats, another spelling on integers. */
+const ofFloats =
+  (floats: Spelling, integers: Spelling): Spelling =>
+  (to, value) =>
+    (value.type === 'f32' || value.type === 'f64' ? floats : integers)(to, value);
+
+const table = {
+  neg: negate,
+  abs: absolute,
+  sign: expanded,
+  floor: float('floor'),
+  ceil: float('ceil'),
+  round: float('nearest'),
+  trunc: float('trunc'),
+  exp: expanded,
+  exp2: expanded,
+  expm1: expanded,
+  log: expanded,
+  log2: expanded,
+  log1p: expanded,
+  sin: expanded,
+  cos: expanded,
+  tan: expanded,
+  asin: expanded,
+  acos: expanded,
+  atan: expanded,
+  sinh: expanded,
+  cosh: expanded,
+  tanh: expanded,
+  erf: expanded,
+  sqrt: float('sqrt'),
+  rsqrt: expanded,
+  recip: expanded,
+  not,
+  isNan: expanded,
+  cast,
+  bitcast,
+  add: instruction('add'),
+  sub: instruction('sub'),
+  mul: instruction('mul'),
+  div: ofFloats(float('div'), quotient),
+  mod: ofFloats(expanded, remainder),
+  pow: expanded,
+  min: extreme('min'),
+  max: extreme('max'),
+  atan2: expanded,
+  and: logic('and'),
+  or: logic('or'),
+  xor: logic('xor'),
+  shl: shift('shl'),
+  shr: shift('shr'),
+  mulhi,
+  lt: ordered('lt'),
+  le: ordered('le'),
+  eq: equality('eq'),
+  ne: equality('ne'),
+  where,
+  fma,
+  roundF16: expanded,
+  roundBf16: expanded,
+  roundTf32: expanded,
+  packF16: expanded,
+  packBf16: expanded,
+  philox,
+  pmin: bounded('pmin'),
+  pmax: bounded('pmax'),
+  popcount,
+  floorDiv: floorDivision('div'),
+  floorMod: floorDivision('mod'),
+} as const satisfies Readonly<Record<LoopOp, Spelling>>;
+
+/** Leaves the result of an operation on the stack; `op` may stand for the value's own where its operands are known better. */
+export function spell(to: Emitter, op: LoopOp, value: Operation): void {
+  table[op](to, value);
+}
+
+/** Fused or not, as the machine has it: relaxed SIMD. */
+function fma(to: Emitter, { args, type, width }: Operation): void {
+  if (type !== 'f32' || width === 1) refuse('fma', type);
+  for (const arg of args) to.value(arg);
+  to.f.op('f32x4.relaxed_madd');
+}
+
+function refuse(op: LoopOp, type: RegisterType): never {
+  throw new CompilerBug('emit-wasm', `${op} of ${type} is to be made of other operations`);
+}

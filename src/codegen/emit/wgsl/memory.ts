@@ -1,0 +1,149 @@
+// Where elements live: which array type a buffer is declared with, and how elements are read from and written to it. 32-bit
+// elements are stored as they are, one by one or as vec4 where the kernel's accesses ask for it; narrower ones share words.
+
+import { SinterError } from '../../../errors.ts';
+import type { DType } from '../../../ir/dtype.ts';
+import { operandsOf } from '../../loop/builder.ts';
+import type { Loop, LoopBuffer, Stmt, Value, Width } from '../../loop/loop.ts';
+import { isMultiple, type Known } from '../../loop/divisible.ts';
+
+/** Elements per 32-bit word. */
+export const perWord: Partial<Record<DType, 1 | 2 | 4>> = {
+  f32: 1,
+  i32: 1,
+  u32: 1,
+  f16: 2,
+  bf16: 2,
+  i16: 2,
+  u16: 2,
+  i8: 4,
+  u8: 4,
+  bool: 4,
+};
+
+/** `scalar`: one 32-bit element an entry; `quad`: four; `word`: narrow elements packed in u32; `atomic`: such words that
+ *  several invocations write parts of, or 32-bit elements that atomic statements change. */
+export type Form = 'scalar' | 'quad' | 'word' | 'atomic';
+
+interface Access {
+  readonly buffer: string;
+  readonly width: Width;
+  readonly aligned: boolean;
+  readonly depth: number;
+  /** Undefined for a load. */
+  readonly owned?: boolean;
+  readonly atomic?: true;
+}
+
+/** The form of each buffer, from how the Loop accesses it. */
+export function chooseForms(loop: Loop, known: Known): ReadonlyMap<string, Form> {
+  const accesses = [...accessesOf(loop.body, known, 0)];
+  return new Map(
+    loop.buffers.map((buffer) => [
+      buffer.name,
+      formOf(
+        buffer,
+        loop,
+        accesses.filter((access) => access.buffer === buffer.name),
+      ),
+    ]),
+  );
+}
+
+function formOf(buffer: LoopBuffer, loop: Loop, accesses: readonly Access[]): Form {
+  const packed = perWord[buffer.dtype];
+  if (packed === undefined) {
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      `${loop.name}: buffer ${buffer.name} is ${buffer.dtype}, which WGSL kernels do not have\n  try: device 'interpreter', or cast to f32 or i32`,
+    );
+  }
+  if (accesses.some((access) => access.atomic)) return 'atomic';
+  if (packed > 1) return accesses.some((access) => access.owned === false) ? 'atomic' : 'word';
+  // Writing one component may rewrite the whole vector, which races with writers of the others (gpuweb#2112, seen on Metal and
+  // D3D): vectors only where nothing less than a vector is written.
+  const whole = (access: Access): boolean => access.width === 4 && access.aligned;
+  if (accesses.some((access) => access.owned !== undefined && !whole(access))) return 'scalar';
+  // An access inside a loop counts as many.
+  const weight = (some: readonly Access[]): number =>
+    some.reduce((sum, { depth, width }) => sum + (width === 4 ? 1 : width) * 16 ** depth, 0);
+  const quads = accesses.filter(whole);
+  const others = accesses.filter((access) => !whole(access));
+  return quads.length > 0 && weight(quads) >= weight(others) ? 'quad' : 'scalar';
+}
+
+/** Whether the Loop loads from a global buffer that it also stores to. */
+export function readsItsOutput(loop: Loop): boolean {
+  const accesses = [...accessesOf(loop.body, new Map(), 0)];
+  const stored = new Set(accesses.filter((access) => access.owned !== undefined).map(({ buffer }) => buffer));
+  return loop.buffers.some(
+    ({ name, space }) =>
+      space === 'global' &&
+      stored.has(name) &&
+      accesses.some((access) => access.buffer === name && access.owned === undefined),
+  );
+}
+
+function* accessesOf(body: readonly Stmt[], known: Known, depth: number): Generator<Access> {
+  for (const stmt of body) {
+    switch (stmt.kind) {
+      case 'let':
+      case 'var':
+      case 'assign':
+        yield* loadsOf(stmt.value, depth);
+        break;
+      case 'store': {
+        yield* loadsOf(stmt.index, depth);
+        yield* loadsOf(stmt.value, depth);
+        const { width } = stmt.value;
+        const aligned = isMultiple(stmt.index, width, known);
+        yield { buffer: stmt.buffer, width, aligned, depth, owned: stmt.owned };
+        break;
+      }
+      case 'atomic':
+        yield* loadsOf(stmt.index, depth);
+        yield* loadsOf(stmt.value, depth);
+        yield { buffer: stmt.buffer, width: 1, aligned: true, depth, owned: false, atomic: true };
+        break;
+      case 'for':
+        yield* loadsOf(stmt.start, depth);
+        yield* loadsOf(stmt.end, depth);
+        yield* accessesOf(stmt.body, known, depth + 1);
+        break;
+      case 'if':
+        yield* loadsOf(stmt.condition, depth);
+        yield* accessesOf(stmt.then, known, depth);
+        yield* accessesOf(stmt.else ?? [], known, depth);
+        break;
+      case 'subgroupReduce':
+      case 'shuffle':
+        yield* loadsOf(stmt.value, depth);
+        break;
+      case 'loadMatrix':
+      case 'mma':
+      case 'asyncCopy':
+      case 'asyncCommit':
+      case 'asyncWait':
+      case 'initBarrier':
+      case 'arrive':
+      case 'awaitBarrier':
+      case 'copyTile':
+      case 'wgmma':
+      case 'wgmmaFence':
+      case 'wgmmaCommit':
+      case 'wgmmaWait':
+      case 'setRegisters':
+      case 'barrier':
+      case 'comment':
+        break;
+      default:
+        stmt satisfies never;
+    }
+  }
+}
+
+function* loadsOf(value: Value, depth: number): Generator<Access> {
+  if (value.kind === 'load')
+    yield { buffer: value.buffer, width: value.width, aligned: value.aligned || value.width === 1, depth };
+  for (const operand of operandsOf(value)) yield* loadsOf(operand, depth);
+}

@@ -1,0 +1,221 @@
+// How each operation is written in WGSL: an operator, a builtin, or a function of the prelude where the builtin is missing or
+// wrong on special values. A missing row is a type error. The meaning is the interpreter's (ir/interpret/scalar.ts).
+
+import { CompilerBug } from '../../../errors.ts';
+import type { LoopOp, RegisterType, Width } from '../../loop/loop.ts';
+import { isPowerOfTwo } from '../../loop/ranges.ts';
+import type { Prelude } from './prelude.ts';
+import { call, infix, prefix, primary, type BinaryOperator, type Term } from '../shared/term.ts';
+import { narrow, typeName } from './types.ts';
+
+/** One use of an operation. */
+export interface Site {
+  readonly type: RegisterType;
+  readonly width: Width;
+  readonly args: readonly Term[];
+  /** Register type of the first argument. */
+  readonly from: RegisterType;
+  /** The first, the second and the last argument where they are constants. */
+  readonly first: number | undefined;
+  readonly second: number | undefined;
+  readonly last: number | undefined;
+  readonly prelude: Prelude;
+}
+
+export type Spelling = (site: Site) => Term;
+
+const operator =
+  (op: BinaryOperator): Spelling =>
+  ({ args }) =>
+    infix(op, args[0]!, args[1]!);
+const builtin =
+  (name: string): Spelling =>
+  ({ args }) =>
+    call(name, args);
+/** Only kernels for matrix units ask for it, which WGSL has none of. */
+const onMatrixUnits: Spelling = () => {
+  throw new CompilerBug('emit-wgsl', 'WGSL has no operands of matrix units');
+};
+/** A function of the prelude at the site's width. */
+const helper =
+  (name: string): Spelling =>
+  ({ prelude, width, args }) =>
+    call(prelude.use(name, width), args);
+
+/** One spelling per type of the first argument. */
+const byType =
+  (rows: Partial<Record<RegisterType | 'other', Spelling>>): Spelling =>
+  (site) =>
+    (rows[site.from] ?? rows.other)!(site);
+
+const splat = ({ from, width }: Site, text: string): Term =>
+  primary(width === 1 ? text : `${typeName(from, width)}(${text})`);
+const zero = (site: Site): Term =>
+  splat(site, { f32: '0.0', i32: '0', u32: '0u', bool: 'false' }[narrow(site.from)]);
+const not: Spelling = ({ args, from }) => prefix(from === 'bool' ? '!' : '~', args[0]!);
+/** Not `!=`: on NaN that is false on SwiftShader, where it must be true. */
+const differ: Spelling = (site) =>
+  site.from === 'f32' ? prefix('!', infix('==', site.args[0]!, site.args[1]!)) : operator('!=')(site);
+/** On vectors the bitwise operators; on single bools those that take relations without parentheses. */
+const logic = (single: '&&' | '||', lanes: '&' | '|'): Spelling =>
+  byType({
+    bool: (site) => operator(site.width === 1 ? single : lanes)(site),
+    other: operator(lanes),
+  });
+
+/** Constant divisors above 0 and constant counts below 32 cannot go wrong. */
+const whenConstant =
+  (safe: (last: number) => boolean, plain: Spelling, guarded: Spelling): Spelling =>
+  (site) =>
+    (site.last !== undefined && safe(site.last) ? plain : guarded)(site);
+const positive = (last: number): boolean => last > 0;
+const inWord = (last: number): boolean => last >= 0 && last < 32;
+
+/**
+ * A float constant of ±0 makes shader compilers drop the other factor (spirv-opt folds `x * 0.0` and `0.0 / x` to 0), where
+ * infinities and NaN have to give NaN.
+ */
+const product: Spelling = (site) => {
+  if (site.from !== 'f32' || (site.first !== 0 && site.last !== 0)) return operator('*')(site);
+  const [x, zero] = site.last === 0 ? [site.args[0]!, site.last] : [site.args[1]!, site.first];
+  return signedBy(zero, helper('zero_times_F')({ ...site, args: [x] }));
+};
+const quotient: Spelling = (site) => {
+  // A quotient by infinity becomes a product with its reciprocal, 0.
+  if (site.last === Infinity || site.last === -Infinity)
+    return signedBy(1 / site.last, helper('zero_times_F')({ ...site, args: [site.args[0]!] }));
+  if (site.first !== 0) return operator('/')(site);
+  return signedBy(site.first, helper('zero_over_F')({ ...site, args: [site.args[1]!] }));
+};
+const signedBy = (zero: number | undefined, term: Term): Term =>
+  Object.is(zero, -0) ? prefix('-', term) : term;
+const fusedProduct: Spelling = (site) => {
+  const [a, b, c] = site.args;
+  const second = site.second === 0;
+  if (site.first !== 0 && !second) return builtin('fma')(site);
+  return infix('+', product({ ...site, args: [a!, b!], last: site.second }), c!);
+};
+
+const count = (site: Site): Term => splat({ ...site, from: 'u32' }, `${site.last}u`);
+
+const cast: Spelling = (site) => {
+  const { type, from, width, args, prelude } = site;
+  if (type === from) return args[0]!;
+  if (type === 'bool') return differ({ ...site, args: [args[0]!, zero(site)] });
+  if (from === 'f32') return call(prelude.use(type === 'i32' ? 'int_F' : 'uint_F', width), args);
+  if (from === 'u32' && type === 'f32') return call(prelude.use('float_U', width), args);
+  return call(typeName(type, width), args);
+};
+
+const table = {
+  neg: byType({
+    u32: (site) => infix('-', zero(site), site.args[0]!),
+    other: ({ args }) => prefix('-', args[0]!),
+  }),
+  abs: byType({ u32: ({ args }) => args[0]!, other: builtin('abs') }),
+  sign: byType({
+    f32: helper('sign_F'),
+    i32: builtin('sign'),
+    u32: (site) => call('min', [site.args[0]!, splat(site, '1u')]),
+  }),
+  floor: builtin('floor'),
+  ceil: builtin('ceil'),
+  round: builtin('round'),
+  trunc: builtin('trunc'),
+  exp: helper('exp_F'),
+  exp2: helper('exp2_F'),
+  expm1: helper('expm1_F'),
+  log: helper('log_F'),
+  log2: helper('log2_F'),
+  log1p: helper('log1p_F'),
+  sin: helper('sin_F'),
+  cos: helper('cos_F'),
+  tan: helper('tan_F'),
+  asin: helper('asin_F'),
+  acos: helper('acos_F'),
+  atan: helper('atan_F'),
+  sinh: helper('sinh_F'),
+  cosh: helper('cosh_F'),
+  tanh: helper('tanh_F'),
+  erf: helper('erf_F'),
+  sqrt: builtin('sqrt'),
+  rsqrt: builtin('inverseSqrt'),
+  recip: (site) => infix('/', splat(site, '1.0'), site.args[0]!),
+  not,
+  isNan: helper('is_nan_F'),
+  cast,
+  bitcast: ({ args, type, from, width }) =>
+    type === from ? args[0]! : call(`bitcast<${typeName(type, width)}>`, args),
+  add: operator('+'),
+  sub: operator('-'),
+  mul: product,
+  div: byType({
+    f32: quotient,
+    i32: whenConstant(positive, operator('/'), helper('div_I')),
+    u32: whenConstant(positive, operator('/'), helper('div_U')),
+  }),
+  mod: byType({
+    f32: helper('mod_F'),
+    i32: whenConstant(positive, operator('%'), helper('mod_I')),
+    u32: whenConstant(positive, operator('%'), helper('mod_U')),
+  }),
+  pow: (site) => {
+    if (site.last === 2) return helper('square_F')(unaryOf(site));
+    if (site.last === 3) return helper('cube_F')(unaryOf(site));
+    return helper('pow_F')(site);
+  },
+  min: byType({ f32: helper('min_F'), bool: logic('&&', '&'), other: builtin('min') }),
+  max: byType({ f32: helper('max_F'), bool: logic('||', '|'), other: builtin('max') }),
+  atan2: helper('atan2_F'),
+  and: logic('&&', '&'),
+  or: logic('||', '|'),
+  xor: byType({ bool: differ, other: operator('^') }),
+  shl: byType({
+    i32: whenConstant(inWord, (site) => infix('<<', site.args[0]!, count(site)), helper('shl_I')),
+    u32: whenConstant(inWord, (site) => infix('<<', site.args[0]!, count(site)), helper('shl_U')),
+  }),
+  shr: byType({
+    i32: whenConstant(inWord, (site) => infix('>>', site.args[0]!, count(site)), helper('shr_I')),
+    u32: whenConstant(inWord, (site) => infix('>>', site.args[0]!, count(site)), helper('shr_U')),
+  }),
+  mulhi: byType({ i32: helper('mulhi_I'), u32: helper('mulhi_U') }),
+  // false < true.
+  lt: byType({
+    bool: ({ args, width }) => infix(width === 1 ? '&&' : '&', prefix('!', args[0]!), args[1]!),
+    other: operator('<'),
+  }),
+  le: byType({
+    bool: ({ args, width }) => infix(width === 1 ? '||' : '|', prefix('!', args[0]!), args[1]!),
+    other: operator('<='),
+  }),
+  eq: operator('=='),
+  ne: differ,
+  where: ({ args }) => call('select', [args[2]!, args[1]!, args[0]!]),
+  fma: fusedProduct,
+  roundF16: helper('round_f16_F'),
+  roundBf16: helper('round_bf16_F'),
+  philox: helper('philox_U'),
+  pmin: ({ args }) => call('select', [args[0]!, args[1]!, infix('<', args[1]!, args[0]!)]),
+  pmax: ({ args }) => call('select', [args[0]!, args[1]!, infix('<', args[0]!, args[1]!)]),
+  popcount: builtin('countOneBits'),
+  roundTf32: onMatrixUnits,
+  packF16: onMatrixUnits,
+  packBf16: onMatrixUnits,
+  floorDiv: whenConstant(
+    isPowerOfTwo,
+    (site) => infix('>>', site.args[0]!, count({ ...site, last: Math.log2(site.last!) })),
+    helper('floor_div_I'),
+  ),
+  floorMod: whenConstant(
+    isPowerOfTwo,
+    (site) => infix('&', site.args[0]!, splat(site, String(site.last! - 1))),
+    helper('floor_mod_I'),
+  ),
+} as const satisfies Record<LoopOp, Spelling>;
+
+const unaryOf = (site: Site): Site => ({ ...site, args: site.args.slice(0, 1) });
+
+/** The expression for an operation. */
+export function spell(op: LoopOp, site: Site): Term {
+  return table[op](site);
+}

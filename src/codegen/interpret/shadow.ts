@@ -1,0 +1,146 @@
+// Shadow memory of the Loop interpreter: who touched each element last, and when. Two accesses of one element, one of them a
+// write, must come from one invocation or be ordered by a barrier; between workgroups nothing orders them.
+
+import type { DType } from '../../ir/dtype.ts';
+
+/** Elements that share a word; one where nothing is said. */
+export const elementsPerWord: Partial<Record<DType, number>> = {
+  f16: 2,
+  bf16: 2,
+  i16: 2,
+  u16: 2,
+  i8: 4,
+  u8: 4,
+  bool: 4,
+};
+
+/** Says what clashed, e.g. `written by invocation 3 of workgroup 0 and read by invocation 1`. */
+export type Report = (problem: string) => never;
+
+/** The invocation that runs now. `epoch` grows at every barrier and workgroup and never repeats. */
+export interface Now {
+  group: number;
+  item: number;
+  epoch: number;
+}
+
+const nobody = -1;
+const several = -2;
+
+export class Shadow {
+  readonly #now: Now;
+  readonly #report: Report;
+  /** Elements that share a 32-bit word. */
+  readonly #perWord: number;
+  readonly #writer: Int32Array;
+  readonly #writeGroup: Int32Array;
+  readonly #writeEpoch: Int32Array;
+  /** 1 where the last write was atomic. */
+  readonly #writeAtomic: Uint8Array;
+  readonly #reader: Int32Array;
+  readonly #readGroup: Int32Array;
+  readonly #readEpoch: Int32Array;
+  /** Who wrote into each word last, and whether the store claimed the whole word. */
+  readonly #words: Map<number, readonly [group: number, item: number, epoch: number, claimed: boolean]>;
+
+  constructor(size: number, perWord: number, now: Now, report: Report) {
+    const filled = (): Int32Array => new Int32Array(size).fill(nobody);
+    this.#now = now;
+    this.#report = report;
+    this.#perWord = perWord;
+    this.#writer = filled();
+    this.#writeGroup = filled();
+    this.#writeEpoch = filled();
+    this.#writeAtomic = new Uint8Array(size);
+    this.#reader = filled();
+    this.#readGroup = filled();
+    this.#readEpoch = filled();
+    this.#words = new Map();
+  }
+
+  /** Forgets everything: workgroup memory at the start of a workgroup. */
+  clear(): void {
+    for (const array of [this.#writer, this.#writeGroup, this.#reader, this.#readGroup]) array.fill(nobody);
+    this.#words.clear();
+  }
+
+  isWritten(index: number): boolean {
+    return this.#writer[index] !== nobody;
+  }
+
+  read(index: number): void {
+    const { group, item, epoch } = this.#now;
+    if (this.#clashes(this.#writeGroup[index]!, this.#writer[index]!, this.#writeEpoch[index]!))
+      this.#report(
+        `${this.#who(this.#writeGroup[index]!, this.#writer[index]!)} wrote it, and no barrier orders the two`,
+      );
+    if (this.#readEpoch[index] !== epoch) {
+      this.#readEpoch[index] = epoch;
+      this.#reader[index] = item;
+    } else if (this.#reader[index] !== item) this.#reader[index] = several;
+    // Workgroups run one after another, so the first to read stands for all before the current one.
+    if (this.#readGroup[index] === nobody) this.#readGroup[index] = group;
+  }
+
+  write(index: number, owned: boolean): void {
+    const { group, item, epoch } = this.#now;
+    if (this.#clashes(this.#writeGroup[index]!, this.#writer[index]!, this.#writeEpoch[index]!))
+      this.#report(`${this.#who(this.#writeGroup[index]!, this.#writer[index]!)} wrote it too`);
+    this.#afterReads(index);
+    this.#writer[index] = item;
+    this.#writeGroup[index] = group;
+    this.#writeEpoch[index] = epoch;
+    this.#writeAtomic[index] = 0;
+    if (this.#perWord > 1) this.#claim(Math.floor(index / this.#perWord), owned);
+  }
+
+  /** Atomic updates do not race with each other; what they left is no one's until a barrier, or the next kernel. */
+  atomic(index: number): void {
+    const { group, item, epoch } = this.#now;
+    const shared = this.#clashes(this.#writeGroup[index]!, this.#writer[index]!, this.#writeEpoch[index]!);
+    const plain = this.#writer[index] !== nobody && this.#writeAtomic[index] === 0;
+    if (shared && plain)
+      this.#report(`${this.#who(this.#writeGroup[index]!, this.#writer[index]!)} wrote it plainly`);
+    this.#afterReads(index);
+    // After its own plain write an invocation's atomic one hides nothing: others still meet the plain one.
+    const own = plain && this.#writeGroup[index] === group && this.#writeEpoch[index] === epoch;
+    this.#writeAtomic[index] = own ? 0 : 1;
+    this.#writer[index] = shared ? several : item;
+    this.#writeGroup[index] = shared && this.#writeGroup[index] !== group ? several : group;
+    this.#writeEpoch[index] = epoch;
+  }
+
+  /** Nobody may have read what is about to change unless a barrier lies between. */
+  #afterReads(index: number): void {
+    const { group, item, epoch } = this.#now;
+    const readGroup = this.#readGroup[index]!;
+    if (readGroup !== nobody && readGroup !== group) this.#report(`workgroup ${readGroup} read it`);
+    const reader = this.#reader[index]!;
+    if (reader !== nobody && this.#readEpoch[index] === epoch && reader !== item)
+      this.#report(`${this.#who(group, reader)} read it, and no barrier orders the two`);
+  }
+
+  #claim(word: number, owned: boolean): void {
+    const { group, item, epoch } = this.#now;
+    const known = this.#words.get(word);
+    if (known !== undefined && (owned || known[3]) && this.#clashes(known[0], known[1], known[2]))
+      this.#report(
+        `the store says it owns the word, but ${this.#who(known[0], known[1])} writes into the same word`,
+      );
+    if (known === undefined || !this.#clashes(known[0], known[1], known[2])) {
+      const again = known?.[0] === group && known[1] === item && known[2] === epoch && known[3];
+      this.#words.set(word, [group, item, epoch, owned || again === true]);
+    } else this.#words.set(word, [several, several, epoch, false]);
+  }
+
+  #clashes(group: number, item: number, epoch: number): boolean {
+    if (item === nobody) return false;
+    const now = this.#now;
+    return group !== now.group || (item !== now.item && epoch === now.epoch);
+  }
+
+  #who(group: number, item: number): string {
+    if (item === several) return 'several invocations';
+    return group === this.#now.group ? `invocation ${item}` : `invocation ${item} of workgroup ${group}`;
+  }
+}

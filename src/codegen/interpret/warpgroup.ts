@@ -1,0 +1,396 @@
+// What the statements of warp groups do in the Loop interpreter: copies of tiles come as late as they can, sums are poison until
+// they were waited for, and who may read or overwrite a tile follows from the mbarriers alone (vector clocks of warps: what
+// happened before an arrival has happened for those who waited for it).
+
+import type { Memory, Surroundings, Worker } from './matrix.ts';
+import { MBarriers, type MBarrier } from './mbarrier.ts';
+import type { Frame } from './operation.ts';
+import type { Meeting } from './interleaving.ts';
+import type { BarrierArray, LoopBuffer, TileMap, TileOperand, Value, WarpgroupStmt } from '../loop/loop.ts';
+import { tileLine, tileLines } from '../loop/verify-warpgroup.ts';
+
+/** Invocations of a warp group, and of a warp. */
+export const warpgroup = 128;
+const warp = 32;
+/** Rows and steps of k of a multiplication. */
+const rows = 64;
+const steps = 16;
+
+interface Line {
+  /** The copy that is on its way. */
+  arriving: Copy | undefined;
+  /** The mbarrier and the phase that the last copy belonged to. */
+  landed: { readonly barrier: MBarrier; readonly phase: number } | undefined;
+  /** By warp: when it last read the line, on its own clock; ∞ while it does. */
+  readonly readers: Float64Array;
+}
+
+interface Copy {
+  readonly to: Tile;
+  readonly at: number;
+  readonly values: Float64Array;
+  readonly barrier: MBarrier;
+}
+
+/** Tiled memory of the workgroup. */
+export interface Tile {
+  readonly buffer: LoopBuffer;
+  readonly data: Memory['data'];
+  readonly lines: Line[];
+}
+
+/** Where an operand begins, as its statement says it. */
+export interface Side {
+  readonly tile: Tile;
+  readonly alongK: boolean;
+  readonly panel: number;
+}
+
+interface Group {
+  /** Whether the sums may be added to. */
+  fenced: boolean;
+  /** Multiplications since the last commit, and committed groups of them. */
+  open: Multiplication[];
+  groups: Multiplication[][];
+  /** Sums under way, by their first register: four for each invocation. */
+  readonly flight: Map<number, Float64Array>;
+}
+
+interface Multiplication {
+  readonly sums: readonly number[];
+  readonly lines: ReadonlySet<Line>;
+}
+
+export class Warpgroups {
+  readonly #worker: Worker;
+  readonly barriers: MBarriers;
+  readonly #tiles: Tile[] = [];
+  readonly #warps: number;
+  readonly #groups: Group[];
+  #copies: Copy[] = [];
+
+  constructor(invocations: number, worker: Worker) {
+    this.#worker = worker;
+    this.#warps = Math.ceil(invocations / warp);
+    this.barriers = new MBarriers(invocations, warp, worker);
+    const groups = Math.ceil(invocations / warpgroup);
+    this.#groups = Array.from({ length: groups }, () => {
+      return { fenced: false, open: [], groups: [], flight: new Map<number, Float64Array>() };
+    });
+  }
+
+  /** Tiled memory, where a buffer is. */
+  tile({ buffer, data }: Memory): Tile {
+    const known = this.#tiles.find((tile) => tile.buffer === buffer);
+    if (known !== undefined) return known;
+    const lines = Array.from({ length: buffer.size / tileLine }, (): Line => {
+      return { arriving: undefined, landed: undefined, readers: new Float64Array(this.#warps).fill(-1) };
+    });
+    const tile: Tile = { buffer, data, lines };
+    this.#tiles.push(tile);
+    return tile;
+  }
+
+  /** At the start of a workgroup. */
+  clear(): void {
+    this.barriers.clear();
+    this.#copies = [];
+    for (const { lines } of this.#tiles)
+      for (const line of lines) {
+        line.arriving = line.landed = undefined;
+        line.readers.fill(-1);
+      }
+    for (const group of this.#groups) {
+      [group.fenced, group.open, group.groups] = [false, [], []];
+      group.flight.clear();
+    }
+  }
+
+  /** At the end of a workgroup. */
+  finish(): void {
+    if (this.#copies.length > 0) this.#worker.fail('the workgroup ends while tiles are being copied');
+  }
+
+  copy(
+    item: number,
+    to: Tile,
+    at: number,
+    from: Memory,
+    map: TileMap,
+    start: readonly number[],
+    barrier: MBarrier,
+  ): void {
+    const { fail, touch } = this.#worker;
+    this.barriers.check(item, barrier);
+    const values = boxOf(from, map, start);
+    const { name, size } = to.buffer;
+    if (at % (tileLine * tileLines) !== 0) fail(`element ${at} of ${name} is where no tile can begin`);
+    if (!(at >= 0 && at + values.length <= size))
+      fail(`a tile at element ${at} is outside ${name}, which has ${size}`);
+    const copy: Copy = { to, at, values, barrier };
+    const clock = this.barriers.clockOf(item);
+    for (const [i, line] of linesOf(to, at, values.length)) {
+      touch(`line ${i} of ${name}`);
+      if (line.arriving !== undefined) fail(`line ${i} of ${name} is being copied to already`);
+      line.readers.forEach((read, w) => {
+        if (read === Infinity) fail(`line ${i} of ${name} is overwritten while warp ${w} multiplies it`);
+        if (read > clock[w]!)
+          fail(`race on line ${i} of ${name}: warp ${w} read it, and no mbarrier orders the two`);
+      });
+      line.arriving = copy;
+    }
+    to.data.fill(Number.NaN as never, at, at + values.length);
+    barrier.flying += 1;
+    this.#copies.push(copy);
+  }
+
+  /** The oldest copy comes. */
+  land(): boolean {
+    const copy = this.#copies.shift();
+    if (copy === undefined) return false;
+    const { to, at, values, barrier } = copy;
+    to.data.set(values as never, at);
+    for (const [, line] of linesOf(to, at, values.length)) {
+      line.arriving = undefined;
+      line.landed = { barrier, phase: barrier.phase };
+    }
+    this.barriers.bring(barrier, 2 * values.length);
+    return true;
+  }
+
+  fence(first: number): void {
+    this.#group(first).fenced = true;
+  }
+
+  /** Begins sums[m, n] += Σ lhs[m, k]·rhs[k, n] for the warp group whose first invocation is `first`. `sums`: registers. */
+  multiply(
+    frames: readonly Frame[],
+    first: number,
+    sums: readonly number[],
+    lhs: Side & { readonly at: number },
+    rhs: Side & { readonly at: number },
+  ): void {
+    const group = this.#group(first);
+    if (!group.fenced) this.#worker.fail('sums are added to before a fence');
+    const lines = new Set<Line>();
+    const left = this.#operand(lhs, rows, first, lines);
+    const right = this.#operand(rhs, 8 * sums.length, first, lines);
+    const firstWarp = first / warp;
+    for (const line of lines) line.readers.fill(Infinity, firstWarp, firstWarp + warpgroup / warp);
+    sums.forEach((slot, j) => {
+      const values = group.flight.get(slot) ?? registersOf(frames, slot);
+      group.flight.set(slot, values);
+      for (let item = 0; item < warpgroup; item++)
+        for (let part = 0; part < 4; part++) {
+          const m = 16 * (item >> 5) + ((item & 31) >> 2) + 8 * (part >> 1);
+          const n = 8 * j + 2 * (item & 3) + (part & 1);
+          let total = values[4 * item + part]!;
+          for (let k = 0; k < steps; k++) total += left[m * steps + k]! * right[n * steps + k]!;
+          values[4 * item + part] = Math.fround(total);
+        }
+      for (const frame of frames) frame.fill(Number.NaN, slot, slot + 4);
+    });
+    group.open.push({ sums, lines });
+  }
+
+  commit(first: number): void {
+    const group = this.#group(first);
+    group.groups.push(group.open);
+    group.open = [];
+  }
+
+  wait(frames: readonly Frame[], first: number, pending: number): void {
+    const group = this.#group(first);
+    const done = group.groups.splice(0, Math.max(0, group.groups.length - pending)).flat();
+    if (done.length === 0) return;
+    const under = [...group.groups.flat(), ...group.open];
+    const busy = new Set(under.flatMap(({ sums }) => sums));
+    const [start, end] = [first / warp, (first + warpgroup) / warp];
+    for (const { sums, lines } of done) {
+      for (const line of lines) {
+        if (under.some((other) => other.lines.has(line))) continue;
+        for (let w = start; w < end; w++) line.readers[w] = this.barriers.timeOf(w);
+      }
+      for (const slot of sums) {
+        const values = group.flight.get(slot);
+        if (busy.has(slot) || values === undefined) continue;
+        frames.forEach((frame, item) => {
+          for (let i = 0; i < 4; i++) frame[slot + i] = values[4 * item + i]!;
+        });
+        group.flight.delete(slot);
+      }
+    }
+    if (group.flight.size === 0) group.fenced = false;
+  }
+
+  #group(first: number): Group {
+    return this.#groups[first / warpgroup]!;
+  }
+
+  /** Positions × 16 steps of an operand; notes the lines it lies in. */
+  #operand(
+    side: Side & { readonly at: number },
+    positions: number,
+    first: number,
+    lines: Set<Line>,
+  ): Float64Array {
+    const { tile, alongK, panel, at } = side;
+    const { fail } = this.#worker;
+    const { name, size } = tile.buffer;
+    const block = tileLine * tileLines;
+    // Along k an operand may begin inside its lines, at steps of 16; across, at a whole group of lines.
+    if (at % block !== 0 && !(alongK && at % block < tileLine && at % steps === 0))
+      fail(`element ${at} of ${name} is where no operand can begin`);
+    const values = new Float64Array(positions * steps);
+    for (let i = 0; i < positions; i++)
+      for (let k = 0; k < steps; k++) {
+        const place = alongK
+          ? at + tileLine * i + k
+          : at + tileLine * k + (i % tileLine) + panel * Math.floor(i / tileLine);
+        if (!(place >= 0 && place < size)) fail(`element ${place} is outside ${name}, which has ${size}`);
+        const line = tile.lines[Math.floor(place / tileLine)]!;
+        if (!lines.has(line)) this.#read(line, Math.floor(place / tileLine), name, first);
+        lines.add(line);
+        values[i * steps + k] = Number(tile.data[place]);
+      }
+    return values;
+  }
+
+  #read(line: Line, number: number, name: string, first: number): void {
+    const { enter, fail } = this.#worker;
+    if (line.arriving !== undefined) fail(`line ${number} of ${name} is read before its copy has come`);
+    const { landed } = line;
+    if (landed === undefined) return fail(`line ${number} of ${name} is read but nobody wrote it`);
+    for (let item = first; item < first + warpgroup; item++)
+      if (this.barriers.seen(item, landed.barrier) <= landed.phase) {
+        enter(item);
+        fail(`race on line ${number} of ${name}: this invocation did not wait for the copy`);
+      }
+  }
+}
+
+function registersOf(frames: readonly Frame[], slot: number): Float64Array {
+  const values = new Float64Array(4 * frames.length);
+  frames.forEach((frame, item) => values.set(frame.slice(slot, slot + 4), 4 * item));
+  return values;
+}
+
+function* linesOf({ lines }: Tile, at: number, count: number): Generator<readonly [number, Line]> {
+  for (let i = at / tileLine; i < (at + count) / tileLine; i++) yield [i, lines[i]!];
+}
+
+/** Elements of a box, the first axis fastest; zeros outside the tensor. */
+function boxOf(
+  { data }: Memory,
+  { offset, sizes, strides, box }: TileMap,
+  start: readonly number[],
+): Float64Array {
+  const values = new Float64Array(box.reduce((product, extent) => product * extent, 1));
+  for (let i = 0; i < values.length; i++) {
+    let [rest, place, inside] = [i, offset, true];
+    box.forEach((extent, axis) => {
+      const coordinate = start[axis]! + (rest % extent);
+      rest = Math.floor(rest / extent);
+      inside &&= coordinate >= 0 && coordinate < sizes[axis]!;
+      place += coordinate * strides[axis]!;
+    });
+    values[i] = inside ? Number(data[place]) : 0;
+  }
+  return values;
+}
+
+/** What a statement of warp groups is made of, beside what others are. */
+export interface WarpgroupSurroundings extends Surroundings {
+  readonly warpgroups: Warpgroups;
+  readonly map: (name: string) => TileMap;
+  readonly barriers: (name: string) => BarrierArray;
+}
+
+/** A statement as what an invocation does on its own, or as what it leaves for the others and where it meets them. */
+export type WarpgroupStep =
+  | { readonly run: (frame: Frame) => void; readonly meeting?: undefined }
+  | { readonly run?: undefined; readonly leave: (frame: Frame) => void; readonly meeting: Meeting };
+
+export function warpgroupStep(stmt: WarpgroupStmt, around: WarpgroupSurroundings): WarpgroupStep {
+  const { memory, lane, registers, keep, item, worker, warpgroups, map, barriers } = around;
+  const mbarrier = (name: string, at: Value): ((frame: Frame) => MBarrier) => {
+    const { size } = barriers(name);
+    const index = lane(at);
+    return (frame) => warpgroups.barriers.at(name, size, index(frame));
+  };
+  const together = (
+    act: (frames: readonly Frame[], first: number) => void,
+    leave: (frame: Frame) => void = () => {},
+  ): WarpgroupStep => ({ leave, meeting: { size: warpgroup, act } });
+  switch (stmt.kind) {
+    case 'initBarrier': {
+      const at = mbarrier(stmt.barrier, stmt.index);
+      return { run: (frame) => warpgroups.barriers.init(item(), at(frame), stmt.count) };
+    }
+    case 'arrive': {
+      const at = mbarrier(stmt.barrier, stmt.index);
+      return { run: (frame) => warpgroups.barriers.arrive(item(), at(frame), stmt.bytes) };
+    }
+    case 'awaitBarrier': {
+      const at = mbarrier(stmt.barrier, stmt.index);
+      const parity = lane(stmt.parity);
+      const wanted = new Map<number, readonly [MBarrier, number]>();
+      const ready = (of: number): boolean => {
+        worker.enter(of);
+        return warpgroups.barriers.isOver(of, ...wanted.get(of)!);
+      };
+      return {
+        leave: (frame) => void wanted.set(item(), [at(frame), parity(frame)]),
+        meeting: { size: 1, ready },
+      };
+    }
+    case 'copyTile': {
+      const [from, to] = [memory(map(stmt.map).buffer), warpgroups.tile(memory(stmt.buffer))];
+      const index = lane(stmt.index);
+      const start = stmt.at.map(lane);
+      const at = mbarrier(stmt.barrier, stmt.slot);
+      return {
+        run: (frame) => {
+          const place = start.map((coordinate) => coordinate(frame));
+          warpgroups.copy(item(), to, index(frame), from, map(stmt.map), place, at(frame));
+        },
+      };
+    }
+    case 'wgmma': {
+      const side = (operand: TileOperand): Side & { readonly index: ReturnType<Surroundings['keep']> } => ({
+        tile: warpgroups.tile(memory(operand.buffer)),
+        alongK: operand.alongK,
+        panel: operand.panel,
+        index: keep(operand.index),
+      });
+      const [lhs, rhs] = [side(stmt.lhs), side(stmt.rhs)];
+      const sums = stmt.sums.map(registers);
+      const at = (frames: readonly Frame[], slot: number): number => {
+        const [first] = frames.map((frame) => frame[slot]!);
+        if (frames.some((frame) => frame[slot] !== first))
+          worker.fail('invocations of one warp group multiply different tiles');
+        return first!;
+      };
+      return together(
+        (frames, first) => {
+          const [left, right] = [lhs, rhs].map((of) => ({ ...of, at: at(frames, of.index.slot) }));
+          warpgroups.multiply(frames, first, sums, left!, right!);
+        },
+        (frame) => {
+          lhs.index.leave(frame);
+          rhs.index.leave(frame);
+        },
+      );
+    }
+    case 'wgmmaFence':
+      return together((_, first) => warpgroups.fence(first));
+    case 'wgmmaCommit':
+      return together((_, first) => warpgroups.commit(first));
+    case 'wgmmaWait':
+      return together((frames, first) => warpgroups.wait(frames, first, stmt.pending));
+    case 'setRegisters':
+      return together(() => {});
+    default:
+      return stmt satisfies never;
+  }
+}

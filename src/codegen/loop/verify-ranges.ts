@@ -1,0 +1,100 @@
+// Places are found in 32 bits. What the program itself computes on integers wraps around and is marked so; every other sum, difference
+// and product of i32 must fit, or a kernel would read and write elsewhere without a word. Each is followed by the ranges of what it is
+// made of, and so is what a loop's counter reaches past its end. Values that come from memory are clamped before they are used.
+
+import { CompilerBug } from '../../errors.ts';
+import { operandsOf } from './builder.ts';
+import type { Loop, LoopOp, Stmt, Value } from './loop.ts';
+import { printLoop, printValue } from './print.ts';
+import { fitsWord, rangesOf, resultRange, type Ranges } from './ranges.ts';
+
+/** Throws a CompilerBug for arithmetic on indices that may leave 32 bits. */
+export function verifyRanges(loop: Loop): void {
+  new Verifier(loop).body(loop.body);
+}
+
+/** These give one of their operands, which fits. */
+const choices: ReadonlySet<LoopOp> = new Set<LoopOp>(['where', 'min', 'max']);
+
+class Verifier {
+  readonly #loop: Loop;
+  readonly #known: Ranges;
+
+  constructor(loop: Loop) {
+    this.#loop = loop;
+    this.#known = rangesOf(loop, true);
+  }
+
+  body(body: readonly Stmt[]): void {
+    for (const stmt of body) {
+      for (const value of valuesIn(stmt)) this.#value(value);
+      if (stmt.kind === 'for') this.#counter(stmt);
+      if (stmt.kind === 'for' || stmt.kind === 'if') this.body(stmt.kind === 'for' ? stmt.body : stmt.then);
+      if (stmt.kind === 'if') this.body(stmt.else ?? []);
+    }
+  }
+
+  #value(value: Value): void {
+    for (const operand of operandsOf(value)) this.#value(operand);
+    if (value.kind !== 'op' || value.type !== 'i32' || value.wraps === true || choices.has(value.op)) return;
+    const range = resultRange(value, this.#loop, this.#known);
+    if (range === undefined || fitsWord(range)) return;
+    this.#fail(`${printValue(value)} reaches ${range.join(' to ')}`);
+  }
+
+  /** The counter is raised once more before it is found to have passed the end. */
+  #counter({ name, end, step }: Extract<Stmt, { kind: 'for' }>): void {
+    const range = resultRange(end, this.#loop, this.#known);
+    if (range !== undefined && Number.isFinite(range[1]) && !fitsWord([0, range[1] + step - 1]))
+      this.#fail(`${name} ends at ${range[1]} in steps of ${step}`);
+  }
+
+  #fail(problem: string): never {
+    throw new CompilerBug('verify-ranges', `an index leaves 32 bits: ${problem}`, printLoop(this.#loop));
+  }
+}
+
+/** The values in a statement, but for those of statements inside it. */
+function valuesIn(stmt: Stmt): readonly Value[] {
+  switch (stmt.kind) {
+    case 'let':
+    case 'var':
+    case 'assign':
+    case 'subgroupReduce':
+    case 'shuffle':
+      return [stmt.value];
+    case 'store':
+    case 'atomic':
+      return [stmt.index, stmt.value];
+    case 'for':
+      return [stmt.start, stmt.end];
+    case 'if':
+      return [stmt.condition];
+    case 'loadMatrix':
+    case 'arrive':
+      return [stmt.index];
+    case 'mma':
+      return [stmt.lhs, stmt.rhs];
+    case 'asyncCopy':
+      return [stmt.index, stmt.at, stmt.inside];
+    case 'awaitBarrier':
+      return [stmt.index, stmt.parity];
+    case 'copyTile':
+      return [stmt.index, ...stmt.at, stmt.slot];
+    case 'wgmma':
+      return [stmt.lhs.index, stmt.rhs.index];
+    case 'initBarrier':
+      return [stmt.index];
+    case 'barrier':
+    case 'asyncCommit':
+    case 'asyncWait':
+    case 'wgmmaFence':
+    case 'wgmmaCommit':
+    case 'wgmmaWait':
+    case 'setRegisters':
+    case 'comment':
+      return [];
+    default:
+      return stmt satisfies never;
+  }
+}

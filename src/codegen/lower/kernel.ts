@@ -1,0 +1,130 @@
+// One scheduled kernel becomes a Loop: buffers are bound, and the template of its kind is filled.
+
+import { CompilerBug } from '../../errors.ts';
+import type { Kernel } from '../../schedule/kernel.ts';
+import type { MemoryPlan } from '../../schedule/memory/memory.ts';
+import type { Target } from '../../schedule/target.ts';
+import type { Loop } from '../loop/loop.ts';
+import { signatureOf } from './signature.ts';
+import { togetherLoop, type Part } from './batched-dispatch.ts';
+import { attentionLoop } from '../template/attention/attention.ts';
+import { accumulateLoop } from '../template/scatter/scatter-add-atomic.ts';
+import { contractLoop } from '../template/contract/contract.ts';
+import type { PinnedSchedules } from '../template/contract/schedule.ts';
+import { globalBuffer, type Bound, type Frame } from '../template/shared/frame.ts';
+import { mapLoop } from '../template/map/map.ts';
+import { ranksLoop } from '../template/sort/radix-rank.ts';
+import { rowLoop } from '../template/row-reduction/row-reduction.ts';
+import { scanLoop } from '../template/scan/scan.ts';
+import { scatterLoop } from '../template/scatter/scatter.ts';
+import { searchLoop } from '../template/sort/search-sorted.ts';
+import { segmentsLoop } from '../template/scatter/segment-reduce.ts';
+import { sortLoop } from '../template/sort/sort.ts';
+
+/** A kernel's Loop (of its own name, or of an equal kernel's) and the stored nodes behind its bindings, in order. */
+export interface LoweredKernel {
+  readonly kernel: Kernel;
+  readonly loop: Loop;
+  readonly bound: readonly Bound[];
+}
+
+/** Loops made so far, by signature. */
+export type LoopCache = Map<string, Loop>;
+
+/** Lowers a kernel whose values live where `memory` says. `pinned` are schedules that are not the model's. */
+export function lowerKernel(
+  kernel: Kernel,
+  target: Target,
+  memory: MemoryPlan,
+  cache: LoopCache = new Map(),
+  pinned: PinnedSchedules = () => undefined,
+): LoweredKernel {
+  const bound = bindBuffers(kernel, memory);
+  if (kernel.body.kind === 'together') {
+    const parts = kernel.body.parts.map((part) => lowerKernel(part, target, memory, cache, pinned));
+    return { kernel, loop: loopTogether(kernel, target, parts, bound, cache), bound };
+  }
+  const signature = signatureOf(kernel, bound);
+  const known = cache.get(signature);
+  if (known !== undefined) return { kernel, loop: known, bound };
+  const loop = fillTemplate({ kernel, target, bound, pinned });
+  cache.set(signature, loop);
+  return { kernel, loop, bound };
+}
+
+/**
+ * Names are positions (in0, out0), so that equal kernels of different layers have equal source and share a pipeline. WebGPU
+ * forbids binding one device buffer both ways in a dispatch, so what is only read from a buffer that the kernel writes elsewhere
+ * is bound `read_write` too.
+ */
+function bindBuffers(kernel: Kernel, { overwrites, homeOf }: MemoryPlan): Bound[] {
+  const results = [...new Set(kernel.writes.map(({ node }) => node))];
+  const overwritten = new Set(results.map((node) => overwrites.get(node)));
+  const written = new Set(results.map(homeOf));
+  const bound: Bound[] = [];
+  for (const node of kernel.reads) {
+    if (overwritten.has(node)) continue;
+    const access = written.has(homeOf(node)) ? 'read_write' : 'read';
+    bound.push({ name: `in${bound.length}`, access, nodes: [node], written: false });
+  }
+  for (const [i, node] of results.entries()) {
+    const host = overwrites.get(node);
+    const nodes = host !== undefined && kernel.reads.includes(host) ? [host, node] : [node];
+    bound.push({ name: `out${i}`, access: 'read_write', nodes, written: true });
+  }
+  return bound;
+}
+
+/** One Loop of several; equal parts bound alike give equal Loops. */
+function loopTogether(
+  kernel: Kernel,
+  target: Target,
+  lowered: readonly LoweredKernel[],
+  bound: readonly Bound[],
+  cache: LoopCache,
+): Loop {
+  const nameOf = new Map(bound.flatMap(({ name, nodes }) => nodes.map((node) => [node, name] as const)));
+  const parts = lowered.map((part): Part => {
+    const names = part.bound.map(({ name, nodes }) => [name, nameOf.get(nodes.at(-1)!)!] as const);
+    return { loop: part.loop, names: new Map(names) };
+  });
+  const key = parts.map(({ loop, names }) => `${loop.name}(${[...names.values()].join()})`);
+  const signature = ['together', ...key, ...bound.map(({ access }) => access)].join(' ');
+  const known = cache.get(signature);
+  if (known !== undefined) return known;
+  const loop = togetherLoop(kernel, target, parts, bound.map(globalBuffer));
+  cache.set(signature, loop);
+  return loop;
+}
+
+function fillTemplate(frame: Frame): Loop {
+  const { body } = frame.kernel;
+  switch (body.kind) {
+    case 'together':
+      throw new CompilerBug('lower', 'kernels in one dispatch have no template of their own');
+    case 'map':
+      return mapLoop(frame);
+    case 'row':
+      return rowLoop(frame);
+    case 'contract':
+      return contractLoop(frame);
+    case 'attention':
+      return attentionLoop(frame);
+    case 'scan':
+      return scanLoop(frame);
+    case 'scatter':
+      return scatterLoop(frame);
+    case 'sort':
+      return sortLoop(frame);
+    case 'ranks':
+      return ranksLoop(frame);
+    case 'search':
+      return searchLoop(frame);
+    case 'accumulate':
+      return accumulateLoop(frame);
+    case 'segments':
+      return segmentsLoop(frame);
+    default:
+      return body satisfies never;
+  }
+}

@@ -1,0 +1,206 @@
+// One row of attention on a core: its scores lie in memory. It folds them, leaves the weight of every key for each product, and
+// what its products are to be multiplied by once they are summed.
+
+import type { Node } from '../../../../ir/graph.ts';
+import {
+  addInts,
+  both,
+  constant,
+  mulInts,
+  operation,
+  splat,
+  type LoopBuilder,
+} from '../../../loop/builder.ts';
+import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
+import type { RowStage, Write } from '../../../../schedule/kernel.ts';
+import type { Online, Term } from '../../../../schedule/cluster/online.ts';
+import { registerOf, rounded, type Lowering, type LoweringOptions } from '../../../lower/expressions.ts';
+import type { Value } from '../../../loop/loop.ts';
+import { writeRows } from '../write.ts';
+import type { Attention, AttentionRows } from '../gpu/rows.ts';
+import { combine, combineLanes, identity } from '../../shared/monoid.ts';
+import { powerOfTwo } from '../../row-reduction/cpu/softmax.ts';
+
+/** Where the rows of a workgroup keep scores and weights. */
+export interface CoreMemory {
+  /** First row. */
+  readonly first: Value;
+  /** Keys that a row has room for. */
+  readonly room: number;
+  /** Quads of keys that the rows look at. */
+  readonly startQuad: Value;
+  readonly endQuad: Value;
+  /** The element where a row, by its number in the workgroup, has a quad of keys. */
+  readonly slotOf: (offset: Value, quad: Value) => Value;
+  readonly statistics: Statistics;
+}
+
+/** exp(x − max), whose error may grow with the exponent, by a power of two. */
+export function shiftedPower(b: LoopBuilder, { online }: Attention): NonNullable<LoweringOptions['instead']> {
+  return (expr, value) => {
+    if (expr.kind !== 'op' || expr.op !== 'exp' || expr.dtype !== 'f32') return undefined;
+    const [power] = expr.args as readonly [Expr];
+    const shift = power.kind === 'op' && power.op === 'sub' ? power.args[1] : undefined;
+    const isShifted = shift?.kind === 'result' && shift.node === online?.max.node;
+    return isShifted ? powerOfTwo(b, value(power)) : undefined;
+  };
+}
+
+/** The numbers that a row leaves for its products: a factor for each that has one, and stages that what is written needs. */
+export interface Statistics {
+  readonly factors: number;
+  readonly stages: readonly Node[];
+}
+
+export function statisticsOf({ online, outers, stages }: Attention, writes: readonly Write[]): Statistics {
+  const used = new Set<Node>();
+  const seen = new Set<Expr>();
+  const visit = (expr: Expr): void => {
+    if (seen.has(expr)) return;
+    seen.add(expr);
+    if (expr.kind === 'result') used.add(expr.node);
+    argsOf(expr).forEach(visit);
+  };
+  writes.forEach(({ value }) => visit(value));
+  return {
+    factors: online === undefined ? 0 : outers.length,
+    stages: stages.map(({ node }) => node as Node).filter((node) => used.has(node)),
+  };
+}
+
+export const sizeOfStatistics = ({ factors, stages }: Statistics): number => factors + stages.length;
+
+/** Folds a row and leaves its weights. `offset` is its number in the workgroup. */
+export function coreRow(rows: AttentionRows, memory: CoreMemory, offset: Value): void {
+  const { b, body } = rows;
+  rows.results.clear();
+  if (body.online === undefined) {
+    const last = Math.max(0, ...[...body.stages, ...body.outers].map(({ pass }) => pass));
+    for (let pass = 0; pass <= last; pass++) sweep(rows, memory, offset, pass);
+  } else onlineRow(rows, memory, body.online, offset);
+  const { factors, stages } = memory.statistics;
+  stages.forEach((node, i) => {
+    b.store('statistics', statisticAt(memory, offset, factors + i), rows.results.get(node)!, true);
+  });
+  writeRows(rows);
+}
+
+/** The element where a row leaves a number. */
+export function statisticAt({ statistics }: CoreMemory, offset: Value, i: number): Value {
+  return addInts(mulInts(offset, constant(sizeOfStatistics(statistics))), constant(i));
+}
+
+/** Visits the quads of keys of the row, with their scores. */
+function overKeys(
+  rows: AttentionRows,
+  { startQuad, endQuad, slotOf }: CoreMemory,
+  offset: Value,
+  visit: (at: Lowering, inside: Value | undefined, slot: Value) => void,
+): void {
+  const { b, body } = rows;
+  b.for('quad', startQuad, endQuad, 1, (quad) => {
+    const slot = slotOf(offset, quad);
+    const at = rows.atKeys(quad);
+    body.inners.forEach(({ node }, i) => {
+      const buffer = `scores_${i}`;
+      const score: Value = { kind: 'load', buffer, index: slot, aligned: true, type: 'f32', width: 4 };
+      at.results.set(node as Node, b.let(score, 'score'));
+    });
+    visit(at, rows.insideKey(quad), slot);
+  });
+}
+
+function masked(value: Value, inside: Value | undefined, otherwise: Value): Value {
+  const quad = splat(value, 4);
+  return inside === undefined ? quad : operation('where', [inside, quad, otherwise], quad.type);
+}
+
+/** Accumulates the stages, and leaves the weights, whose dependencies earlier sweeps have settled. */
+function sweep(rows: AttentionRows, memory: CoreMemory, offset: Value, pass: number): void {
+  const { b, body } = rows;
+  const stages = body.stages.filter((stage) => stage.pass === pass);
+  const outers = body.outers.flatMap((outer, i) => (outer.pass === pass ? [{ outer, i }] : []));
+  if (stages.length + outers.length === 0) return;
+  const folds = stages.map((stage) => {
+    const none = identity(stage.monoid, registerOf(stage.dtype), 4);
+    return b.var(stage.monoid, stage.monoid === 'max' ? splat(rows.unvisited(stage), 4) : none);
+  });
+  overKeys(rows, memory, offset, (at, inside, slot) => {
+    stages.forEach(({ monoid, value }, i) => {
+      const here = masked(at.value(value), inside, identity(monoid, 'f32', 4));
+      b.assign(folds[i]!, combine(monoid, folds[i]!, here));
+    });
+    for (const { outer, i } of outers)
+      b.store(`weights_${i}`, slot, masked(at.value(outer.weight), inside, constant(0, 'f32', 4)), true);
+  });
+  stages.forEach((stage, i) => rows.results.set(stage.node as Node, total(rows, stage, folds[i]!)));
+}
+
+function total({ b }: AttentionRows, stage: RowStage, fold: Value): Value {
+  const all = combineLanes(b, stage.monoid, fold, stage.monoid);
+  return b.let(rounded(all, stage.dtype), `row_${stage.monoid}`);
+}
+
+/** The maximum first, then everything that it shifts. */
+function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offset: Value): void {
+  const { b } = rows;
+  const max = maximum(rows, memory, online, offset);
+  const none = operation('eq', [max, constant(-Infinity, 'f32')], 'bool');
+  // Where all scores are −∞ the shift is 0: e^(−∞ − 0) is the 0 that they count for.
+  rows.results.set(
+    online.max.node as Node,
+    b.let(operation('where', [none, constant(0, 'f32'), max], 'f32'), 'shift'),
+  );
+  const folds = online.stages.map(() => b.var('total', constant(0, 'f32', 4)));
+  const guards = new Map<Expr, Value>();
+  for (const { guard } of [...online.stages, ...online.outers])
+    if (guard !== undefined && !guards.has(guard)) guards.set(guard, b.var('seen', constant(0, 'bool', 4)));
+  overKeys(rows, memory, offset, (at, inside, slot) => {
+    const term = (core: Expr): Value => b.let(masked(at.value(core), inside, constant(0, 'f32', 4)), 'term');
+    online.stages.forEach(({ core }, i) =>
+      b.assign(folds[i]!, operation('add', [folds[i]!, term(core)], 'f32')),
+    );
+    for (const [guard, flag] of guards) {
+      const holds = masked(at.value(guard), inside, constant(0, 'bool', 4));
+      b.assign(flag, operation('or', [flag, holds], 'bool'));
+    }
+    online.outers.forEach(({ core }, i) => b.store(`weights_${i}`, slot, term(core), true));
+  });
+  rows.results.set(online.max.node as Node, b.let(rounded(max, online.max.dtype), 'row_max'));
+  // A row of nothing but −∞ is −∞ − −∞ at each key, and a row with NaN is NaN at each key.
+  const lost = b.let(operation('or', [none, operation('isNan', [max], 'bool')], 'bool'), 'lost');
+  const applies = ({ guard }: Term): Value =>
+    guard === undefined ? constant(1, 'bool') : combineLanes(b, 'or', guards.get(guard)!, 'seen');
+  const settled = ({ shifts }: Term, value: Value, holds: Value): Value =>
+    shifts ? operation('where', [both(lost, holds), constant(NaN, 'f32'), value], 'f32') : value;
+  online.stages.forEach((term, i) => {
+    const sum = total(rows, term.stage, folds[i]!);
+    rows.results.set(term.stage.node as Node, b.let(settled(term, sum, applies(term)), 'row_sum'));
+  });
+  const here = rows.lowering([]);
+  online.outers.forEach((term, i) => {
+    const holds = applies(term);
+    const one: Value = constant(1, 'f32');
+    const scaled = term.scales.reduce<Value>(
+      (product, { op, by }) => operation(op, [product, here.value(by)], 'f32'),
+      settled(term, one, holds),
+    );
+    const factor = term.guard === undefined ? scaled : operation('where', [holds, scaled, one], 'f32');
+    b.store('statistics', statisticAt(memory, offset, i), factor, true);
+  });
+}
+
+/** The greatest score of the row, NaN where one is. */
+function maximum(rows: AttentionRows, memory: CoreMemory, { max }: Online, offset: Value): Value {
+  const { b } = rows;
+  const most = b.var('max', constant(-Infinity, 'f32', 4));
+  const odd = b.var('odd', constant(0, 'bool', 4));
+  overKeys(rows, memory, offset, (at, inside) => {
+    const score = b.let(masked(at.value(max.value), inside, constant(-Infinity, 'f32', 4)), 'score');
+    b.assign(most, operation('pmax', [most, score], 'f32'));
+    b.assign(odd, operation('or', [odd, operation('isNan', [score], 'bool')], 'bool'));
+  });
+  const seen = operation('max', [rows.unvisited(max), combineLanes(b, 'max', most, 'max')], 'f32');
+  const lost = combineLanes(b, 'or', odd, 'odd');
+  return b.let(operation('where', [lost, constant(NaN, 'f32'), seen], 'f32'), 'row_max');
+}

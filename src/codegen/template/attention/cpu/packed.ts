@@ -1,0 +1,357 @@
+// Attention on a core, which has memory of its own: a workgroup takes some rows of a batch. Their scores are products of packed
+// panels, as contractions are (cpu/panels.ts), and lie in memory; then each row in turn folds its scores and leaves the weights
+// of its keys; the weighted sums are products of panels again. Every row sees all keys that any of them looks at: masks tell.
+
+import type { Node } from '../../../../ir/graph.ts';
+import { addIndex, scaleIndex } from '../../../../ir/index-algebra/expr.ts';
+import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Axis, InnerProduct, OuterProduct } from '../../../../schedule/kernel.ts';
+import type { Target } from '../../../../schedule/target.ts';
+import { addInts, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
+import { laneAtom, quadIndex, registerOf, rounded } from '../../../lower/expressions.ts';
+import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
+import {
+  coreRow,
+  shiftedPower,
+  sizeOfStatistics,
+  statisticAt,
+  statisticsOf,
+  type CoreMemory,
+  type Statistics,
+} from './packed-row.ts';
+import { columnsAt, isOfProducts } from '../products.ts';
+import { AttentionRows, type Attention } from '../gpu/rows.ts';
+import { depthRoom, packPanels, roundedUp, type Depth, type Side } from '../../contract/cpu/panels.ts';
+import { bufferName, finish, type Frame } from '../../shared/frame.ts';
+import { isContiguous } from '../../row-reduction/schedule.ts';
+import { storeAt } from '../../shared/store-value.ts';
+import { multiplyAdd, place } from '../../contract/tile.ts';
+
+/** Rows and columns of a tile of sums in registers. */
+const height = 2;
+const width = 16;
+/** Bytes of scratch memory that a workgroup fills: half of the second level of a cache. */
+const mostBytes = 524_288;
+/** Rows of a workgroup: packed keys serve all of them, but masked ones see keys in vain. */
+const mostRows = { all: 32, some: 16 };
+
+interface CoreSchedule {
+  readonly rows: number;
+  readonly memory: readonly LoopBuffer[];
+  readonly statistics: Statistics;
+}
+
+/** The Loop of an attention kernel on a core; undefined where that has no room, or is for other numbers. */
+export function coreAttention(frame: Frame, body: Attention): Loop | undefined {
+  const schedule = coreSchedule(body, statisticsOf(body, frame.kernel.writes), frame.target);
+  return schedule === undefined ? undefined : new CoreAttention(frame, body, schedule).loop();
+}
+
+function coreSchedule(body: Attention, statistics: Statistics, target: Target): CoreSchedule | undefined {
+  if (target.packs !== true) return undefined;
+  const nodes = [...body.inners, ...body.stages, ...body.outers].map(({ node }) => node as Node);
+  if (nodes.some(({ dtype }) => registerOf(dtype) !== 'f32')) return undefined;
+  const { first, last } = body.range;
+  let rows = first === undefined && last === undefined ? mostRows.all : mostRows.some;
+  while (rows > 4 && rows / 2 >= body.row.extent) rows /= 2;
+  for (; rows >= height; rows /= 2) {
+    const memory = memoryOf(body, statistics, rows);
+    const bytes = memory.reduce((sum, { size }) => sum + 4 * size, 0);
+    if (bytes <= Math.min(mostBytes, target.limits.workgroupBytes)) return { rows, memory, statistics };
+  }
+  return undefined;
+}
+
+/** Keys that a row of scores has room for. */
+const keyRoom = ({ key }: Attention): number => roundedUp(key.extent, width);
+
+function memoryOf(body: Attention, statistics: Statistics, rows: number): readonly LoopBuffer[] {
+  const array = (name: string, size: number): LoopBuffer => {
+    return { name, space: 'workgroup', dtype: 'f32', size, access: 'read_write' };
+  };
+  const depths = body.inners.map(({ depth }) => depthRoom(depth.extent, depth.extent));
+  return [
+    array('left', rows * Math.max(4, ...depths)),
+    array('right', width * Math.max(4, ...depths)),
+    ...body.inners.map((_, i) => array(`scores_${i}`, rows * keyRoom(body))),
+    ...body.outers.map((_, i) => array(`weights_${i}`, rows * keyRoom(body))),
+    ...body.outers.map((_, i) => array(`values_${i}`, width * keyRoom(body))),
+    array('statistics', rows * Math.max(1, sizeOfStatistics(statistics))),
+  ];
+}
+
+class CoreAttention {
+  readonly #frame: Frame;
+  readonly #body: Attention;
+  readonly #schedule: CoreSchedule;
+  readonly #rows: AttentionRows;
+
+  constructor(frame: Frame, body: Attention, schedule: CoreSchedule) {
+    this.#frame = frame;
+    this.#body = body;
+    this.#schedule = schedule;
+    const names = schedule.memory.map(({ name }) => name);
+    const seats = {
+      rows: schedule.rows,
+      parts: 1,
+      place: constant(0),
+      part: constant(0),
+      workgroup: [1, 1, 1] as const,
+      quads: width / 4,
+    };
+    this.#rows = new AttentionRows(frame, body, seats, names, (b) => ({ instead: shiftedPower(b, body) }));
+  }
+
+  loop(): Loop {
+    const rows = this.#rows;
+    const { b } = rows;
+    const { batch, row, key } = this.#body;
+    rows.begin((first) => {
+      const last = operation(
+        'min',
+        [addInts(first, constant(this.#schedule.rows - 1)), constant(row.extent - 1)],
+        'i32',
+      );
+      const lastRow =
+        row.extent % this.#schedule.rows === 0 ? addInts(first, constant(this.#schedule.rows - 1)) : last;
+      const [startQuad, endQuad] = rows.bounds(first, b.let(lastRow, 'last_row'));
+      const start = b.let(mulInts(startQuad, constant(4)), 'first_key');
+      const behind = mulInts(endQuad, constant(4));
+      const end = key.extent % 4 === 0 ? behind : operation('min', [behind, constant(key.extent)], 'i32');
+      const memory: CoreMemory = {
+        first,
+        room: keyRoom(this.#body),
+        startQuad,
+        endQuad,
+        statistics: this.#schedule.statistics,
+        slotOf: (offset, quad) => this.#slotOf(startQuad, offset, quad),
+      };
+      this.#body.inners.forEach((inner, i) => this.#scores(inner, i, memory));
+      const count = b.let(addInts(operation('sub', [lastRow, first], 'i32'), constant(1)), 'rows');
+      b.for('row_of', constant(0), count, 1, (offset) => {
+        rows.stand(b.let(addInts(first, offset), 'row'));
+        coreRow(rows, memory, offset);
+      });
+      this.#fillPair(memory, count);
+      this.#products(memory, start, b.let(end, 'end_key'), lastRow);
+    });
+    const shape = `[${batch.extent}] ${row.extent} rows over ${key.extent} keys`;
+    const note = `${shape}, ${this.#schedule.rows} rows a workgroup, tiles of ${height}x${width}`;
+    return finish(this.#frame, b, rows.grid, rows.workgroup, note, this.#schedule.memory);
+  }
+
+  /** Rows are multiplied in pairs: one without a partner gets one that weighs nothing. */
+  #fillPair({ startQuad, endQuad, slotOf }: CoreMemory, count: Value): void {
+    const { b } = this.#rows;
+    const { row, outers } = this.#body;
+    if (row.extent % height === 0) return;
+    b.if(operation('eq', [operation('mod', [count, constant(height)], 'i32'), constant(1)], 'bool'), () =>
+      b.for('quad', startQuad, endQuad, 1, (quad) =>
+        outers.forEach((_, i) => b.store(`weights_${i}`, slotOf(count, quad), constant(0, 'f32', 4), true)),
+      ),
+    );
+  }
+
+  /** Where a quad of keys of a row lies among scores or weights. */
+  #slotOf(startQuad: Value, offset: Value, quad: Value): Value {
+    const line = this.#rows.b.let(mulInts(offset, constant(keyRoom(this.#body) / 4)), 'line');
+    const local = operation('sub', [quad, startQuad], 'i32');
+    return mulInts(addInts(line, local), constant(4));
+  }
+
+  /** One side of an inner dot: its free axis is the row or the key. */
+  #side(operand: Expr, free: Axis, depth: Axis): Side {
+    const rows = this.#rows;
+    const [freeQuad, depthQuad] = [
+      quadIndex('free_quad', free.extent),
+      quadIndex('depth_quad', depth.extent),
+    ];
+    const alongK =
+      depth.extent % 4 === 0 && contiguousReads(operand, depth) >= contiguousReads(operand, free);
+    return {
+      operand,
+      extent: free.extent,
+      alongK,
+      at: ({ quad, column }, { step, stepQuad }) => {
+        const lowering = rows.lowering(
+          [
+            ...(quad === undefined ? [] : [[freeQuad, quad] as const]),
+            ...(column === undefined ? [] : [[free.atom, column] as const]),
+            ...(step === undefined ? [] : [[depth.atom, step] as const]),
+            ...(stepQuad === undefined ? [] : [[depthQuad, stepQuad] as const]),
+          ],
+          [
+            ...(quad === undefined
+              ? []
+              : [[free.atom, addIndex(scaleIndex(freeQuad, 4), laneAtom)] as const]),
+            ...(stepQuad === undefined
+              ? []
+              : [[depth.atom, addIndex(scaleIndex(depthQuad, 4), laneAtom)] as const]),
+          ],
+        );
+        return splat(lowering.value(operand), step !== undefined && quad === undefined ? 1 : 4);
+      },
+    };
+  }
+
+  /** Scores of all rows with the keys that they look at. */
+  #scores(
+    { node, depth, ofRow, ofKey }: InnerProduct,
+    i: number,
+    { first, startQuad, endQuad, slotOf }: CoreMemory,
+  ): void {
+    const rows = this.#rows;
+    const { b } = rows;
+    const { row, key } = this.#body;
+    const room = depthRoom(depth.extent, depth.extent);
+    const all: Depth = { first: constant(0), end: constant(depth.extent), room };
+    const pairs = this.#pairs(first);
+    packPanels(b, 'left', this.#side(ofRow, row, depth), height, first, pairs, all);
+    const keys = this.#side(ofKey, key, depth);
+    b.for('quad', startQuad, endQuad, width / 4, (quad) => {
+      const start = b.let(mulInts(quad, constant(4)), 'key');
+      packPanels(b, 'right', keys, width, start, constant(1), all);
+      b.for('pair', constant(0), pairs, 1, (pair) => {
+        const sums = this.#tile(constant(depth.extent), 'right', (step, r) => {
+          const at = addInts(
+            mulInts(addInts(mulInts(pair, constant(room)), step), constant(height)),
+            constant(r),
+          );
+          return load('left', at, 1);
+        });
+        sums.forEach((line, r) => {
+          const offset = b.let(place(pair, height, constant(r)), 'offset');
+          line.forEach((sum, j) => {
+            const slot = slotOf(offset, addInts(quad, constant(j)));
+            b.store(`scores_${i}`, slot, b.let(rounded(sum, node.dtype), 'score'), true);
+          });
+        });
+      });
+    });
+  }
+
+  /** Pairs of rows that the workgroup has. */
+  #pairs(first: Value): Value {
+    const { row } = this.#body;
+    const { rows } = this.#schedule;
+    if (row.extent % rows === 0) return constant(rows / height);
+    const left = operation('sub', [constant(row.extent + height - 1), first], 'i32');
+    const pairs = operation('div', [left, constant(height)], 'i32');
+    return this.#rows.b.let(operation('min', [pairs, constant(rows / height)], 'i32'), 'pairs');
+  }
+
+  /** A tile of sums over `steps` of a packed panel. */
+  #tile(steps: Value, panel: string, factor: (step: Value, row: number) => Value): Value[][] {
+    const { b } = this.#rows;
+    const sums = Array.from({ length: height }, (_, r) =>
+      Array.from({ length: width / 4 }, (__, j) => b.var(`sum_${r}_${j}`, constant(0, 'f32', 4))),
+    );
+    b.for('k', constant(0), steps, 1, (step) => {
+      const columns = sums[0]!.map((_, j) => b.let(load(panel, place(step, width, constant(4 * j)), 4), 'b'));
+      sums.forEach((line, r) => {
+        const a = b.let(splat(factor(step, r), 4), 'a');
+        line.forEach((sum, j) => b.assign(sum, multiplyAdd(a, columns[j]!, sum)));
+      });
+    });
+    return sums;
+  }
+
+  /** The weighted sums, and what is written of them: all products over one column axis together. */
+  #products(memory: CoreMemory, start: Value, end: Value, lastRow: Value): void {
+    const { outers } = this.#body;
+    const extents = [...new Set(outers.map(({ column }) => column.extent))];
+    for (const extent of extents) {
+      const own = outers.flatMap((outer, i) => (outer.column.extent === extent ? [{ outer, i }] : []));
+      this.#columns(own, memory, start, end, lastRow);
+    }
+  }
+
+  #columns(
+    own: readonly { readonly outer: OuterProduct; readonly i: number }[],
+    memory: CoreMemory,
+    start: Value,
+    end: Value,
+    lastRow: Value,
+  ): void {
+    const rows = this.#rows;
+    const { b } = rows;
+    const { first, room } = memory;
+    const { key } = this.#body;
+    const { column } = own[0]!.outer;
+    const nodes = new Set(own.map(({ outer }) => outer.node as Node));
+    const writes = this.#frame.kernel.writes.filter((write) => isOfProducts(write, column, nodes));
+    if (writes.length === 0) return;
+    const quads = Math.ceil(column.extent / 4);
+    const name = bufferName(this.#frame);
+    const steps = b.let(operation('sub', [end, start], 'i32'), 'keys');
+    const depth: Depth = { first: start, end, room };
+    b.for('column_quad', constant(0), constant(quads), width / 4, (quad) => {
+      const firstColumn = b.let(mulInts(quad, constant(4)), 'column');
+      for (const { outer, i } of own) {
+        const side = { ...this.#side(outer.value, outer.column, key), alongK: false };
+        packPanels(b, `values_${i}`, side, width, firstColumn, constant(1), depth);
+      }
+      b.for('pair', constant(0), this.#pairs(first), 1, (pair) => {
+        const tiles = own.map(({ i }) =>
+          this.#tile(steps, `values_${i}`, (step, r) => {
+            const line = place(pair, height, constant(r));
+            return load(`weights_${i}`, addInts(b.let(mulInts(line, constant(room)), 'line'), step), 1);
+          }),
+        );
+        for (let r = 0; r < height; r++) {
+          const at = b.let(addInts(first, place(pair, height, constant(r))), 'row');
+          rows.stand(at);
+          const offset = b.let(place(pair, height, constant(r)), 'offset');
+          const isRow = r === 0 ? constant(1, 'bool') : operation('le', [at, lastRow], 'bool');
+          b.if(isRow, () => {
+            this.#recall(memory, offset);
+            for (let j = 0; j < width / 4; j++) {
+              const columnQuad = b.let(addInts(quad, constant(j)), 'column_quad');
+              const inside =
+                quads % (width / 4) === 0 ? constant(1, 'bool') : less(columnQuad, constant(quads));
+              b.if(inside, () => {
+                const lowering = columnsAt(rows, column, columnQuad, undefined);
+                own.forEach(({ outer, i }, o) => {
+                  const sum = this.#finished(memory, i, offset, tiles[o]![r]![j]!);
+                  lowering.results.set(outer.node as Node, b.let(rounded(sum, outer.node.dtype), 'result'));
+                });
+                const values = writes.map((write) => lowering.value(write.value));
+                writes.forEach((write, w) =>
+                  storeAt(b, lowering, name(write.node), write, values[w]!, column),
+                );
+              });
+            }
+          });
+        }
+      });
+    });
+  }
+
+  /** What is known of a row, from where it left it. */
+  #recall(memory: CoreMemory, offset: Value): void {
+    const { b, results } = this.#rows;
+    const { factors, stages } = memory.statistics;
+    results.clear();
+    stages.forEach((node, i) => {
+      results.set(node, b.let(load('statistics', statisticAt(memory, offset, factors + i), 1), 'known'));
+    });
+  }
+
+  /** A sum with the factors that do not depend on keys. */
+  #finished(memory: CoreMemory, outer: number, offset: Value, sum: Value): Value {
+    if (memory.statistics.factors === 0) return sum;
+    const factor = load('statistics', statisticAt(memory, offset, outer), 1);
+    return operation('mul', [sum, this.#rows.b.let(factor, 'factor')], 'f32');
+  }
+}
+
+function load(buffer: string, index: Value, wide: 1 | 4): Value {
+  return { kind: 'load', buffer, index, aligned: true, type: 'f32', width: wide };
+}
+
+/** Reads whose element index grows by one along the axis. */
+function contiguousReads(expr: Expr, axis: Axis): number {
+  const own = expr.kind === 'read' && isContiguous(expr.index, axis) ? 1 : 0;
+  const args = 'args' in expr ? expr.args : expr.kind === 'select' ? [expr.yes, expr.no] : [];
+  return args.reduce((sum, arg) => sum + contiguousReads(arg, axis), own);
+}

@@ -1,0 +1,177 @@
+// Attention on any machine: an invocation computes the scores of its row with four keys at a time, and adds weighted values to a
+// register of four columns for every quad of columns that it owns. With several parts a row, weights of a block of keys meet in
+// workgroup memory; with one there is neither workgroup memory nor a barrier.
+
+import type { Node } from '../../../../ir/graph.ts';
+import type { Target } from '../../../../schedule/target.ts';
+import type { Axis } from '../../../../schedule/kernel.ts';
+import { addInts, builtin, constant, operation, splat } from '../../../loop/builder.ts';
+import type { LoopBuffer, Value } from '../../../loop/loop.ts';
+import { columnQuad, columnsAt, type AttentionUnits, type Sums } from '../products.ts';
+import type { Attention, AttentionRows, KeyBlock, Seats } from './rows.ts';
+import { scoresAt } from './scores.ts';
+
+/** Products of four keys that are written out; more run in a loop over the keys, or pipelines take seconds to compile. */
+const unrolled = 128;
+
+/** How rows are spread over lanes. */
+export interface LaneSchedule {
+  /** Rows a workgroup handles. */
+  readonly rows: number;
+  /** Invocations that share a row; a power of two. */
+  readonly parts: number;
+}
+
+/** The heuristic choice of schedule. */
+export function laneSchedule(body: Attention, target: Target): LaneSchedule {
+  if (!target.cooperative) return { rows: Math.min(8, target.workgroupSize), parts: 1 };
+  const columns = Math.max(...body.outers.map(({ column }) => column.extent));
+  const rows = body.batch.extent * body.row.extent;
+  // Enough invocations to fill the machine, none of them idle: neither over the keys nor over the columns.
+  const most = Math.min(Math.ceil(columns / 4), Math.ceil(body.key.extent / 4), 8);
+  let parts = 1;
+  while (parts < 4 && parts * 2 <= most) parts *= 2;
+  while (parts * 2 <= most && rows * parts < target.parallelism) parts *= 2;
+  return { rows: Math.max(1, Math.min(128 / parts, body.row.extent)), parts };
+}
+
+export function laneSeats({ rows, parts }: LaneSchedule): Seats {
+  return {
+    rows,
+    parts,
+    place: rows === 1 ? constant(0) : builtin('local', parts === 1 ? 0 : 1),
+    part: parts === 1 ? constant(0) : builtin('local', 0),
+    workgroup: parts === 1 ? [rows, 1, 1] : [parts, rows, 1],
+    quads: 1,
+  };
+}
+
+/** Workgroup memory that a row's invocations exchange values through. */
+export function laneMemory(body: Attention, { rows, parts }: LaneSchedule): readonly LoopBuffer[] {
+  const share = (name: string, each: number): LoopBuffer => {
+    return { name, space: 'workgroup', dtype: 'f32', size: rows * parts * each, access: 'read_write' };
+  };
+  if (parts === 1) return [];
+  return [
+    ...(body.stages.length > 0 ? [share('partial', 1)] : []),
+    ...body.outers.map((_, i) => share(`weights_${i}`, 4)),
+  ];
+}
+
+export class LaneUnits implements AttentionUnits {
+  readonly memory: readonly LoopBuffer[];
+  readonly #rows: AttentionRows;
+
+  constructor(rows: AttentionRows, memory: readonly LoopBuffer[]) {
+    this.#rows = rows;
+    this.memory = memory;
+  }
+
+  scores({ quads }: KeyBlock): readonly ReadonlyMap<Node, Value>[] {
+    return quads.map(({ quad }) => scoresAt(this.#rows, quad));
+  }
+
+  open(outer: number): Sums {
+    const { b, body, parts } = this.#rows;
+    const owned = Math.ceil(Math.ceil(body.outers[outer]!.column.extent / 4) / parts);
+    const registers = Array.from({ length: owned }, () => b.var('sum', constant(0, 'f32', 4)));
+    return { outer, registers };
+  }
+
+  shrink(all: readonly Sums[], factors: readonly Value[], needed: Value): void {
+    const { b } = this.#rows;
+    b.if(needed, () =>
+      all.forEach(({ registers }, i) => {
+        for (const sum of registers) b.assign(sum, operation('mul', [sum, factors[i]!], 'f32'));
+      }),
+    );
+  }
+
+  whole({ registers }: Sums): readonly Value[] {
+    return registers;
+  }
+
+  add({ first }: KeyBlock, all: readonly Sums[], weights: readonly (readonly Value[])[]): void {
+    if (all.length === 0) return;
+    const { b, body, parts, part } = this.#rows;
+    const own = weights.map(([weight]) => weight!);
+    if (parts === 1) {
+      this.#addQuad(first, all, own);
+      return;
+    }
+    all.forEach(({ outer }, i) => {
+      b.store(`weights_${outer}`, this.#rows.weightSlot(part), own[i]!, true);
+    });
+    b.barrier();
+    const quads = Math.ceil(body.key.extent / 4);
+    const left = operation('sub', [constant(quads), first], 'i32');
+    const peers =
+      quads % parts === 0
+        ? constant(parts)
+        : b.let(operation('min', [constant(parts), left], 'i32'), 'peers');
+    b.for('peer', constant(0), peers, 1, (peer) => {
+      const index = this.#rows.weightSlot(peer);
+      const theirs = all.map(({ outer }): Value => {
+        const buffer = `weights_${outer}`;
+        return b.let({ kind: 'load', buffer, index, aligned: true, type: 'f32', width: 4 }, 'weight');
+      });
+      this.#addQuad(b.let(addInts(first, peer), 'quad'), all, theirs);
+    });
+  }
+
+  #addQuad(quad: Value, all: readonly Sums[], weights: readonly Value[]): void {
+    const { b } = this.#rows;
+    const lane = (weight: Value, at: number): Value => {
+      return { kind: 'lane', arg: weight, lane: at, type: 'f32', width: 1 };
+    };
+    const statements = 4 * all.reduce((sum, { registers }) => sum + registers.length, 0);
+    if (statements <= unrolled) {
+      for (const at of [0, 1, 2, 3])
+        this.#addKey(
+          quad,
+          constant(at),
+          all,
+          weights.map((weight) => lane(weight, at)),
+        );
+      return;
+    }
+    b.for('lane', constant(0), constant(4), 1, (at) => {
+      const chosen = weights.map((weight) => {
+        const either = (from: number): Value => {
+          const first = operation('eq', [at, constant(from)], 'bool');
+          return operation('where', [first, lane(weight, from), lane(weight, from + 1)], 'f32');
+        };
+        const low = operation('lt', [at, constant(2)], 'bool');
+        return b.let(operation('where', [low, either(0), either(2)], 'f32'), 'weight');
+      });
+      this.#addKey(quad, at, all, chosen);
+    });
+  }
+
+  /** sum += weight · value for the key at one lane of a quad. */
+  #addKey(quad: Value, lane: Value, all: readonly Sums[], weights: readonly Value[]): void {
+    const { b, body } = this.#rows;
+    const { key, inside } = this.#rows.keyAt(quad, lane);
+    all.forEach(({ outer, registers }, place) => {
+      const { value, column } = body.outers[outer]!;
+      registers.forEach((sum, i) => {
+        const at = columnsAt(this.#rows, column, this.#existing(column, i), key);
+        const read = splat(at.value(value), 4);
+        // What lies behind the last key weighs 0, and must not be ∞ then.
+        const known =
+          inside.kind === 'constant'
+            ? read
+            : operation('where', [inside, read, constant(0, 'f32', 4)], 'f32');
+        b.assign(sum, operation('fma', [weights[place]!, known, sum], 'f32'));
+      });
+    });
+  }
+
+  /** The i-th quad of columns of this invocation, repeating the last where there is none. */
+  #existing(column: Axis, i: number): Value {
+    const { quad, exists } = columnQuad(this.#rows, column, i);
+    if (exists.kind === 'constant') return quad;
+    const last = constant(Math.ceil(column.extent / 4) - 1);
+    return this.#rows.b.let(operation('min', [quad, last], 'i32'), 'column_quad');
+  }
+}

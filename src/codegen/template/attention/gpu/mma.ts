@@ -1,0 +1,314 @@
+// Attention on matrix units (tensor cores), in the manner of FlashAttention-2 (Dao, 2023): a subgroup has 16 rows; a block of keys
+// and values comes to workgroup memory while the one before is multiplied; scores stay in registers and become the left operand of
+// the weighted sums there. Between the two products everything is computed on quads of neighbouring keys of one row, as on any
+// machine: two invocations share a row, and halves of fragments are exchanged with the neighbour to get there and back.
+
+import type { Node } from '../../../../ir/graph.ts';
+import { addInts, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
+import { rounded } from '../../../lower/expressions.ts';
+import type { LoopBuffer, MatrixType, Value } from '../../../loop/loop.ts';
+import type { AttentionUnits, Sums } from '../products.ts';
+import { AttentionRows, type Attention, type KeyBlock, type Seats } from './rows.ts';
+import { matrixType, narrowed } from '../../contract/problem.ts';
+import { exchanged, fragment, isOddLane, lanes, pairOf } from '../../shared/fragment.ts';
+import type { Frame } from '../../shared/frame.ts';
+import { Stage, type Side } from '../../contract/gpu/mma-stage.ts';
+import { laneOf, place } from '../../contract/tile.ts';
+
+/** How an attention kernel is spread over matrix units. */
+export interface TensorAttention {
+  /** Subgroups of a workgroup, 16 rows each. */
+  readonly subgroups: number;
+  /** Keys of a block. */
+  readonly keys: number;
+}
+
+/** Blocks in workgroup memory: one is used, one is on its way. */
+const slots = 2;
+
+/** Rows, units and a note, where the kernel's products are of 16-bit operands and the target has units for them. */
+export function tensorAttention(
+  frame: Frame,
+  body: Attention,
+): { readonly rows: AttentionRows; readonly units: AttentionUnits; readonly note: string } | undefined {
+  const operand = operandOf(body);
+  const { matrixUnits = [], limits } = frame.target;
+  if (operand === undefined || !matrixUnits.includes(operand)) return undefined;
+  const schedule = tensorSchedules.find((one) => bytesOf(body, one) <= limits.workgroupBytes);
+  if (schedule === undefined || lanes * schedule.subgroups > limits.workgroupInvocations) return undefined;
+  // Most of a fragment's rows would be idle: a row for a few lanes is faster.
+  if (2 * body.row.extent < fragment.m || 2 * body.key.extent < fragment.k) return undefined;
+  const rows = new AttentionRows(frame, body, seatsOf(schedule), memoryNames(body));
+  const units = new TensorUnits(rows, operand, schedule);
+  const { subgroups, keys } = schedule;
+  const note = `on matrix units (${operand}), ${fragment.m * subgroups} rows by ${keys} keys a workgroup`;
+  return { rows, units, note };
+}
+
+/** The first that fits is taken. */
+const tensorSchedules: readonly TensorAttention[] = [
+  { subgroups: 8, keys: 64 },
+  { subgroups: 4, keys: 64 },
+  { subgroups: 4, keys: 32 },
+  { subgroups: 4, keys: 16 },
+];
+
+/** The 16-bit type of every operand, if they are of one. */
+function operandOf({ inners, outers }: Attention): MatrixType | undefined {
+  const operands = [
+    ...inners.flatMap(({ ofRow, ofKey }) => [ofRow, ofKey]),
+    ...outers.flatMap(({ weight, value }) => [weight, value]),
+  ];
+  const types = new Set(operands.map(matrixType));
+  const [dtype] = types;
+  return types.size === 1 ? dtype : undefined;
+}
+
+function padded(extent: number): number {
+  return 16 * Math.ceil(extent / 16);
+}
+
+/** Names of the workgroup memory for the operands that are staged. */
+function memoryNames({ inners, outers }: Attention): readonly string[] {
+  return [...inners.flatMap((_, i) => [`rows_${i}`, `keys_${i}`]), ...outers.map((_, i) => `values_${i}`)];
+}
+
+/** Workgroup memory at most, whichever way the operands lie. */
+function bytesOf({ inners, outers }: Attention, { subgroups, keys }: TensorAttention): number {
+  const tile = (a: number, b: number): number => 2 * Math.max(a * (b + 8), (a + 8) * b);
+  const inner = inners.map(
+    ({ depth }) =>
+      tile(fragment.m * subgroups, padded(depth.extent)) + slots * tile(keys, padded(depth.extent)),
+  );
+  const outer = outers.map(({ column }) => slots * tile(keys, padded(column.extent)));
+  return [...inner, ...outer].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** Of a fragment an even invocation takes the upper of its two rows, an odd one the lower; it has every other quad of keys. */
+function seatsOf({ subgroups, keys }: TensorAttention): Seats {
+  const lane = builtin('local', 0);
+  const within = addInts(
+    operation('div', [lane, constant(4)], 'i32'),
+    mulInts(operation('mod', [lane, constant(2)], 'i32'), constant(8)),
+  );
+  return {
+    rows: fragment.m * subgroups,
+    parts: 2,
+    place: place(builtin('local', 1), fragment.m, within),
+    part: operation('div', [operation('mod', [lane, constant(4)], 'i32'), constant(2)], 'i32'),
+    workgroup: [lanes, subgroups, 1],
+    quads: keys / 8,
+    mask: 2,
+  };
+}
+
+class TensorUnits implements AttentionUnits {
+  readonly #rows: AttentionRows;
+  readonly #operand: MatrixType;
+  readonly #schedule: TensorAttention;
+  #staged: Staged | undefined;
+
+  constructor(rows: AttentionRows, operand: MatrixType, schedule: TensorAttention) {
+    this.#rows = rows;
+    this.#operand = operand;
+    this.#schedule = schedule;
+    rows.feed = {
+      open: (from) => this.#open(from),
+      each: (first, end) => this.#each(first, end),
+    };
+  }
+
+  get memory(): readonly LoopBuffer[] {
+    return this.#staged?.stage.memory ?? [];
+  }
+
+  scores({ first }: KeyBlock): readonly ReadonlyMap<Node, Value>[] {
+    const { b, body } = this.#rows;
+    const { stage, rowSides, keySides } = this.#stagedNow();
+    const { keys } = this.#schedule;
+    const lane = builtin('local', 0);
+    const row = mulInts(builtin('local', 1), constant(fragment.m));
+    const slot = this.#slot(first);
+    const found = Array.from({ length: keys / 8 }, () => new Map<Node, Value>());
+    body.inners.forEach(({ node, depth }, i) => {
+      const sums = Array.from({ length: keys / 8 }, () => b.var('dot', constant(0, 'f32', 4)));
+      b.for('d', constant(0), constant(padded(depth.extent)), fragment.k, (d) => {
+        const lhs = stage.lhs(rowSides[i]!, constant(0), d, row, lane);
+        for (let pair = 0; pair < keys / 16; pair++) {
+          const rhs = stage.rhs(keySides[i]!, slot, d, constant(16 * pair), lane);
+          for (const half of [0, 1]) b.mma(sums[2 * pair + half]!, this.#operand, lhs, pairOf(rhs, half));
+        }
+      });
+      sums.forEach((sum, quad) => {
+        const score = rounded(exchanged(b, sum, isOddLane(b)), node.dtype);
+        found[quad]!.set(node as Node, b.let(score, 'score'));
+      });
+    });
+    return found;
+  }
+
+  open(outer: number): Sums {
+    const { b, body } = this.#rows;
+    const columns = body.outers[outer]!.column.extent;
+    const registers = Array.from({ length: Math.ceil(columns / 8) }, () =>
+      b.var('sum', constant(0, 'f32', 4)),
+    );
+    return { outer, registers };
+  }
+
+  /** A fragment has two rows: the neighbour's factor is that of the other. */
+  shrink(all: readonly Sums[], factors: readonly Value[]): void {
+    const { b } = this.#rows;
+    const isOdd = isOddLane(b);
+    const spread = new Map<Value, Value>();
+    all.forEach(({ registers }, i) => {
+      const own = factors[i]!;
+      let both = spread.get(own);
+      if (both === undefined) {
+        const other = b.shuffle(own, 1, 'other');
+        const upper = b.let(operation('where', [isOdd, other, own], 'f32'), 'upper');
+        const lower = b.let(operation('where', [isOdd, own, other], 'f32'), 'lower');
+        const args = [upper, upper, lower, lower];
+        both = b.let({ kind: 'vector', args, type: 'f32', width: 4 }, 'factors');
+        spread.set(own, both);
+      }
+      for (const sum of registers) b.assign(sum, operation('mul', [sum, both], 'f32'));
+    });
+  }
+
+  add({ first }: KeyBlock, all: readonly Sums[], weights: readonly (readonly Value[])[]): void {
+    const { b } = this.#rows;
+    const { stage, valueSides } = this.#stagedNow();
+    const { keys } = this.#schedule;
+    const slot = this.#slot(first);
+    const lane = builtin('local', 0);
+    all.forEach(({ outer, registers }, i) => {
+      const halves = weights[i]!.map((weight) => this.#packed(weight));
+      for (let step = 0; step < keys / fragment.k; step++) {
+        const args = [0, 1].flatMap((half) => {
+          const words = halves[2 * step + half]!;
+          return [laneOf(words, 0), laneOf(words, 1)];
+        });
+        const lhs: Value = b.let({ kind: 'vector', args, type: 'u32', width: 4 }, 'weights');
+        for (let pair = 0; pair < Math.ceil(registers.length / 2); pair++) {
+          const at = constant(fragment.k * step);
+          const rhs = stage.rhs(valueSides[outer]!, slot, at, constant(16 * pair), lane);
+          for (const half of [0, 1]) {
+            const sum = registers[2 * pair + half];
+            if (sum !== undefined) b.mma(sum, this.#operand, lhs, pairOf(rhs, half));
+          }
+        }
+      }
+    });
+  }
+
+  whole({ registers }: Sums): readonly Value[] {
+    const { b } = this.#rows;
+    return registers.map((sum) => exchanged(b, sum, isOddLane(b)));
+  }
+
+  /** Two words of a fragment, rows 8 apart, from four neighbouring weights of one row. */
+  #packed(weight: Value): Value {
+    const { b } = this.#rows;
+    const op = this.#operand === 'f16' ? 'packF16' : 'packBf16';
+    const pick = (...of: readonly number[]): Value => ({
+      kind: 'vector',
+      args: of.map((i) => laneOf(weight, i)),
+      type: 'f32',
+      width: 2,
+    });
+    const words = b.let(operation(op, [pick(0, 2), pick(1, 3)], 'u32'), 'words');
+    const isOdd = isOddLane(b);
+    const [low, high] = [laneOf(words, 0), laneOf(words, 1)];
+    const given = b.let(operation('where', [isOdd, low, high], 'u32'), 'given');
+    const taken = b.shuffle(given, 1, 'taken');
+    const args = [
+      operation('where', [isOdd, taken, low], 'u32'),
+      operation('where', [isOdd, high, taken], 'u32'),
+    ];
+    return b.let({ kind: 'vector', args, type: 'u32', width: 2 }, 'words');
+  }
+
+  #stagedNow(): Staged {
+    this.#staged ??= this.#stage();
+    return this.#staged;
+  }
+
+  /** Sides of all operands; those of the rows are brought, once for all blocks. */
+  #stage(): Staged {
+    const { b, body, frame, batch, firstRow } = this.#rows;
+    const { subgroups, keys } = this.#schedule;
+    const lane = builtin('local', 0);
+    const stage = new Stage(b, frame, {
+      operand: this.#operand,
+      atoms: [[body.batch.atom, batch]],
+      local: b.let(place(builtin('local', 1), lanes, lane), 'local'),
+      threads: lanes * subgroups,
+    });
+    const inner = (free: 'row' | 'key', tile: number, count: number): Side[] =>
+      body.inners.map(({ ofRow, ofKey, depth }, i) =>
+        stage.side(`${free}s_${i}`, narrowed(free === 'row' ? ofRow : ofKey), {
+          free: body[free],
+          tile,
+          k: depth,
+          depth: padded(depth.extent),
+          slots: count,
+        }),
+      );
+    const rowSides = inner('row', fragment.m * subgroups, 1);
+    const keySides = inner('key', keys, slots);
+    const valueSides = body.outers.map(({ value, column }, i) =>
+      stage.side(`values_${i}`, narrowed(value), {
+        free: column,
+        tile: padded(column.extent),
+        k: body.key,
+        depth: keys,
+        slots,
+      }),
+    );
+    for (const side of rowSides) stage.bring(side, firstRow, constant(0), constant(0));
+    return { stage, rowSides, keySides, valueSides };
+  }
+
+  #open(from: Value): void {
+    const { b } = this.#rows;
+    const isFirst = this.#staged === undefined;
+    this.#stagedNow();
+    // Another sweep: everybody is done with the last one's blocks.
+    if (!isFirst) b.barrier();
+    this.#bring(from);
+  }
+
+  #each(first: Value, end: Value): void {
+    const { b, blockQuads } = this.#rows;
+    const { stage } = this.#stagedNow();
+    stage.await(0);
+    b.barrier();
+    const next = b.let(addInts(first, constant(blockQuads)), 'next');
+    b.if(less(next, end), () => this.#bring(next));
+  }
+
+  /** Keys and values of the block that begins at a quad. */
+  #bring(first: Value): void {
+    const { b } = this.#rows;
+    const { stage, keySides, valueSides } = this.#stagedNow();
+    const slot = this.#slot(first);
+    const key = b.let(mulInts(first, constant(4)), 'first_key');
+    for (const side of keySides) stage.bring(side, key, constant(0), slot);
+    for (const side of valueSides) stage.bring(side, constant(0), key, slot);
+    stage.commit();
+  }
+
+  #slot(first: Value): Value {
+    const { b, blockQuads } = this.#rows;
+    const block = operation('div', [first, constant(blockQuads)], 'i32');
+    return b.let(operation('mod', [block, constant(slots)], 'i32'), 'slot');
+  }
+}
+
+interface Staged {
+  readonly stage: Stage;
+  readonly rowSides: readonly Side[];
+  readonly keySides: readonly Side[];
+  readonly valueSides: readonly Side[];
+}

@@ -1,0 +1,300 @@
+// Where an invocation of an attention kernel stands: its batch, its row, its part of the row. Evaluation at that place, the walk
+// over the keys, and what the invocations of a row exchange.
+
+import type { Node } from '../../../../ir/graph.ts';
+import { addIndex, scaleIndex, type IndexExpr } from '../../../../ir/index-algebra/expr.ts';
+import type { Monoid } from '../../../../ir/ops.ts';
+import { maskOf } from '../../../../schedule/cluster/key-range.ts';
+import type { Body, RowStage } from '../../../../schedule/kernel.ts';
+import {
+  addInts,
+  both,
+  constant,
+  less,
+  mulInts,
+  operation,
+  type LoopBuilder,
+} from '../../../loop/builder.ts';
+import { laneAtom, Lowering, quadIndex, type LoweringOptions } from '../../../lower/expressions.ts';
+import type { Value } from '../../../loop/loop.ts';
+import { bufferName, foldGrid, groupNumber, openBuilder, type Frame, type Grid } from '../../shared/frame.ts';
+import { combine } from '../../shared/monoid.ts';
+
+export type Attention = Extract<Body, { kind: 'attention' }>;
+
+/** How the rows of a workgroup are spread over its invocations. */
+export interface Seats {
+  /** Rows a workgroup handles. */
+  readonly rows: number;
+  /** Invocations that share a row; a power of two. */
+  readonly parts: number;
+  /** Which of the rows is this invocation's, and which part of it. */
+  readonly place: Value;
+  readonly part: Value;
+  readonly workgroup: readonly [number, number, number];
+  /** Quads of keys that an invocation takes at a time: every parts-th of a block. */
+  readonly quads: number;
+  /** Invocations of a row exchange values through workgroup memory, or with their neighbour `mask` away in the subgroup. */
+  readonly mask?: number;
+}
+
+/** An invocation's keys of a block. */
+export interface KeyBlock {
+  /** First quad of the block. */
+  readonly first: Value;
+  /** This invocation's quads, and which of their lanes hold a key (undefined: all). */
+  readonly quads: readonly { readonly quad: Value; readonly inside: Value | undefined }[];
+}
+
+/** Told of a walk over blocks of keys: before the first, and at the beginning of each. Quads `from` up to `end` are walked over. */
+export interface Feed {
+  readonly open: (from: Value, end: Value) => void;
+  readonly each: (first: Value, end: Value) => void;
+}
+
+export class AttentionRows {
+  readonly b: LoopBuilder;
+  readonly frame: Frame;
+  readonly body: Attention;
+  readonly parts: number;
+  readonly part: Value;
+  readonly grid: Grid;
+  readonly workgroup: readonly [number, number, number];
+  feed: Feed | undefined;
+  /** What is known of the row so far, by node. */
+  readonly results: Map<Node, Value> = new Map();
+  /** The quad of keys that lanes run along. */
+  readonly keyQuad: IndexExpr;
+  /** Whether this invocation's row exists. */
+  inside: Value = constant(1, 'bool');
+  readonly #seats: Seats;
+  #batch: Value = constant(0);
+  #row: Value = constant(0);
+  /** First and last row of the workgroup, or of the invocation where rows are its own. */
+  #span: readonly [Value, Value] = [constant(0), constant(0)];
+
+  readonly #options: LoweringOptions;
+
+  /** `shared` names the workgroup memory of the kernel. */
+  constructor(
+    frame: Frame,
+    body: Attention,
+    seats: Seats,
+    shared: readonly string[],
+    options: (b: LoopBuilder) => LoweringOptions = () => ({}),
+  ) {
+    this.frame = frame;
+    this.body = body;
+    this.parts = seats.parts;
+    this.part = seats.part;
+    this.workgroup = seats.workgroup;
+    this.#seats = seats;
+    this.grid = foldGrid(body.batch.extent * Math.ceil(body.row.extent / seats.rows), frame.target);
+    this.keyQuad = quadIndex('key_quad', body.key.extent);
+    this.b = openBuilder(frame, shared);
+    this.#options = options(this.b);
+  }
+
+  get batch(): Value {
+    return this.#batch;
+  }
+
+  /** First row of the workgroup. */
+  get firstRow(): Value {
+    return this.#span[0];
+  }
+
+  /** Quads of keys in a block. */
+  get blockQuads(): number {
+    return this.#seats.quads * this.parts;
+  }
+
+  /** Runs `body` at this invocation's row. Rows past the end repeat the last: all of a workgroup must reach the barriers. */
+  begin(body: (first: Value) => void): void {
+    const { b } = this;
+    const { batch, row } = this.body;
+    const { rows } = this.#seats;
+    const tiles = Math.ceil(row.extent / rows);
+    const group = b.let(groupNumber(this.grid), 'group');
+    const tile = tiles === 1 ? constant(0) : b.let(operation('mod', [group, constant(tiles)], 'i32'), 'tile');
+    const first = b.let(mulInts(tile, constant(rows)), 'first_row');
+    const place = b.let(addInts(first, this.#seats.place), 'row');
+    const image =
+      batch.extent === 1 ? constant(0) : b.let(operation('div', [group, constant(tiles)], 'i32'), 'batch');
+    const exact = this.grid[0] * this.grid[1] === batch.extent * tiles;
+    this.#batch = exact
+      ? image
+      : b.let(operation('min', [image, constant(batch.extent - 1)], 'i32'), 'batch');
+    const valid = both(
+      exact ? constant(1, 'bool') : less(image, constant(batch.extent)),
+      row.extent % rows === 0 ? constant(1, 'bool') : less(place, constant(row.extent)),
+    );
+    const last = (at: Value): Value =>
+      row.extent % rows === 0 ? at : b.let(operation('min', [at, constant(row.extent - 1)], 'i32'), 'row');
+    if (this.parts === 1) {
+      this.#row = place;
+      this.#span = [place, place];
+      b.if(valid, () => body(first));
+      return;
+    }
+    this.#row = last(place);
+    this.#span = [first, last(b.let(addInts(first, constant(rows - 1)), 'last_row'))];
+    this.inside = b.let(valid, 'inside');
+    body(first);
+  }
+
+  /** Goes to another row of the workgroup, where an invocation has several. */
+  stand(row: Value): void {
+    this.#row = row;
+  }
+
+  /** The quads of keys from the first to behind the last that any of these rows looks at. */
+  bounds(first: Value, last: Value): [Value, Value] {
+    this.#span = [first, last];
+    return this.#bounds(Math.ceil(this.body.key.extent / 4));
+  }
+
+  /** Which lanes of a quad hold a key; undefined where all do. */
+  insideKey(quad: Value): Value | undefined {
+    return this.body.key.extent % 4 === 0 ? undefined : this.#lanesInside(quad);
+  }
+
+  /** Evaluation at this row with further axes bound. */
+  lowering(
+    atoms: readonly (readonly [IndexExpr, Value])[],
+    substitution: readonly (readonly [IndexExpr, IndexExpr])[] = [],
+  ): Lowering {
+    const { batch, row } = this.body;
+    const binding = {
+      atoms: new Map<IndexExpr, Value>([[batch.atom, this.#batch], [row.atom, this.#row], ...atoms]),
+      substitution: new Map(substitution),
+    };
+    const lowering = new Lowering(
+      this.b,
+      this.frame.kernel.pool,
+      binding,
+      bufferName(this.frame),
+      this.#options,
+    );
+    for (const [node, value] of this.results) lowering.results.set(node, value);
+    return lowering;
+  }
+
+  /** Evaluation at this row and the four keys of a quad. */
+  atKeys(quad: Value): Lowering {
+    return this.lowering(
+      [[this.keyQuad, quad]],
+      [[this.body.key.atom, addIndex(scaleIndex(this.keyQuad, 4), laneAtom)]],
+    );
+  }
+
+  /** The key at one lane of a quad; past the end it is the last. */
+  keyAt(quad: Value, lane: Value): { readonly key: Value; readonly inside: Value } {
+    const { extent } = this.body.key;
+    const asked = this.b.let(addInts(mulInts(quad, constant(4)), lane), 'key');
+    if (extent % 4 === 0) return { key: asked, inside: constant(1, 'bool') };
+    const key = this.b.let(operation('min', [asked, constant(extent - 1)], 'i32'), 'key');
+    return { key, inside: less(asked, constant(extent)) };
+  }
+
+  /** Walks over blocks of keys that count for the workgroup's rows. */
+  overKeys(body: (block: KeyBlock) => void): void {
+    const { b, parts, blockQuads, feed } = this;
+    const { extent } = this.body.key;
+    const quads = Math.ceil(extent / 4);
+    const [start, end] = this.#bounds(quads);
+    feed?.open(start, end);
+    b.for('block', start, end, blockQuads, (first) => {
+      feed?.each(first, end);
+      const own = Array.from({ length: this.#seats.quads }, (_, i) => {
+        const asked = b.let(addInts(first, addInts(this.part, constant(i * parts))), 'quad');
+        const quad =
+          quads % blockQuads === 0
+            ? asked
+            : b.let(operation('min', [asked, constant(quads - 1)], 'i32'), 'quad');
+        return { quad, inside: this.#inside(asked) };
+      });
+      body({ first, quads: own });
+    });
+  }
+
+  /** Which lanes of a quad hold a key; undefined where all do. */
+  #inside(quad: Value): Value | undefined {
+    return this.body.key.extent % (4 * this.blockQuads) === 0 ? undefined : this.#lanesInside(quad);
+  }
+
+  #lanesInside(quad: Value): Value {
+    const { extent } = this.body.key;
+    const args = [0, 1, 2, 3].map((lane) => constant(lane));
+    const key = addInts(mulInts(quad, constant(4)), { kind: 'vector', args, type: 'i32', width: 4 });
+    return this.b.let(operation('lt', [key, constant(extent)], 'bool'), 'inside_key');
+  }
+
+  /** The quads of keys from the first to behind the last that any row of the workgroup looks at. */
+  #bounds(quads: number): [Value, Value] {
+    const { b, blockQuads } = this;
+    const { range } = this.body;
+    const quadOf = (row: Value, offset: number): Value =>
+      operation(
+        'div',
+        [operation('max', [addInts(row, constant(offset)), constant(0)], 'i32'), constant(4)],
+        'i32',
+      );
+    let [start, end]: [Value, Value] = [constant(0), constant(quads)];
+    if (range.first !== undefined) {
+      const block = operation('div', [quadOf(this.#span[0], range.first), constant(blockQuads)], 'i32');
+      start = b.let(mulInts(block, constant(blockQuads)), 'first_quad');
+    }
+    if (range.last !== undefined) {
+      const behind = addInts(quadOf(this.#span[1], range.last), constant(1));
+      end = b.let(operation('min', [behind, constant(quads)], 'i32'), 'end_quad');
+    }
+    return [start, end];
+  }
+
+  /** What a maximum begins with: the score of the row's keys that are not visited, −∞ if all are. */
+  unvisited({ value }: RowStage): Value {
+    const { key, range } = this.body;
+    const score = maskOf(value) ?? -Infinity;
+    const cuts: Value[] = [];
+    const row = this.#row;
+    if (range.first !== undefined) cuts.push(less(constant(-range.first), row));
+    if (range.last !== undefined) cuts.push(less(row, constant(key.extent - 1 - range.last)));
+    if (score === -Infinity || cuts.length === 0) return constant(-Infinity, 'f32');
+    const some = cuts.reduce((a, b) => operation('or', [a, b], 'bool'));
+    return operation('where', [some, constant(score, 'f32'), constant(-Infinity, 'f32')], 'f32');
+  }
+
+  /** Combines a value over the invocations of a row, in order; all get the result. `meet` must follow. */
+  exchange(own: Value, monoid: Monoid): Value {
+    const { b, parts } = this;
+    const { mask, place } = this.#seats;
+    if (parts === 1) return own;
+    if (mask !== undefined) return b.let(combine(monoid, own, b.shuffle(own, mask, 'other')), monoid);
+    const slot = (part: Value): Value => b.let(addInts(mulInts(place, constant(parts)), part), 'slot');
+    b.store('partial', slot(this.part), own, true);
+    b.barrier();
+    const one = (part: number): Value => {
+      const index = slot(constant(part));
+      return b.let(
+        { kind: 'load', buffer: 'partial', index, aligned: true, type: 'f32', width: 1 },
+        'partial',
+      );
+    };
+    let total = one(0);
+    for (let part = 1; part < parts; part++) total = combine(monoid, total, one(part));
+    return b.let(total, monoid);
+  }
+
+  /** Ends the use of what was exchanged through workgroup memory. */
+  meet(): void {
+    if (this.parts > 1 && this.#seats.mask === undefined) this.b.barrier();
+  }
+
+  /** Where the weights of a part's four keys stand in workgroup memory. */
+  weightSlot(part: Value): Value {
+    const { b, parts } = this;
+    const slot = addInts(mulInts(this.#seats.place, constant(parts)), part);
+    return b.let(mulInts(slot, constant(4)), 'slot');
+  }
+}

@@ -1,0 +1,140 @@
+// The form of dot and conv for few rows, on targets that pack: the right side is read once, as it lies, and packing it would take
+// longer than the product. Where its lines run along n, a block of sums waits in memory while a few lines at a time are added to it;
+// where they run along k, each result is a sum over its line, four columns side by side.
+
+import {
+  addInts,
+  arithmetic,
+  constant,
+  mulInts,
+  operation,
+  splat,
+  type LoopBuilder,
+} from '../../../loop/builder.ts';
+import { registerOf } from '../../../lower/expressions.ts';
+import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
+import type { Contract } from '../problem.ts';
+import type { ContractSchedule } from '../schedule.ts';
+import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
+import { divideInts, laneOf, multiplyAdd, span, TileLowering } from '../tile.ts';
+
+type Stream = Extract<ContractSchedule, { kind: 'stream' }>;
+
+/** Lines of the right side that are added at a time: more of them do not prefetch. */
+const linesAtOnce = 4;
+
+/** The part of the result that a workgroup computes. */
+interface Part {
+  readonly b: LoopBuilder;
+  readonly body: Contract;
+  readonly points: TileLowering;
+  readonly rows: readonly Value[];
+  /** Of four columns each. */
+  readonly firstQuad: Value;
+  readonly endQuad: Value;
+}
+
+export function streamLoop(frame: Frame, body: Contract, schedule: Stream): Loop {
+  const { batch, m, n, k } = body;
+  const { rows: height, columns, along } = schedule;
+  const quadsN = Math.ceil(n.extent / 4);
+  const quadsEach = columns / 4;
+  const [tilesM, blocksN] = [Math.ceil(m.extent / height), Math.ceil(quadsN / quadsEach)];
+  const grid = foldGrid(batch.extent * tilesM * blocksN, frame.target);
+  const sums: LoopBuffer = {
+    name: 'sums',
+    space: 'workgroup',
+    dtype: registerOf(body.node.dtype) as LoopBuffer['dtype'],
+    size: height * columns,
+    access: 'read_write',
+  };
+  const b = openBuilder(frame, [sums.name]);
+  const number = b.let(groupNumber(grid), 'group');
+  const [rest, blockN] = divideInts(b, number, blocksN, ['block', 'block_n']);
+  const [group, tileM] =
+    batch.extent === 1 ? [constant(0), rest] : divideInts(b, rest, tilesM, ['batch', 'tile_m']);
+  const first = b.let(mulInts(blockN, constant(quadsEach)), 'first_quad');
+  const end = b.let(
+    operation('min', [addInts(first, constant(quadsEach)), constant(quadsN)], 'i32'),
+    'end_quad',
+  );
+  const exact = m.extent % height === 0;
+  const rows = span(b, mulInts(tileM, constant(height)), height, m.extent, exact, 'm').map(
+    ({ index }) => index,
+  );
+  const points = new TileLowering(b, frame, body, group);
+  const part: Part = { b, body, points, rows, firstQuad: first, endQuad: end };
+  if (along === 'n') addLines(part, sums, columns);
+  else sumLines(part);
+  const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, lines along ${along} read once for ${height} rows and ${columns} columns`;
+  return finish(frame, b, grid, [1, 1, 1], note, along === 'n' ? [sums] : []);
+}
+
+/** sums(row, n) += lhs(row, k)·rhs(k, n), a few k at a time. */
+function addLines(
+  { b, body, points, rows, firstQuad, endQuad }: Part,
+  sums: LoopBuffer,
+  columns: number,
+): void {
+  const type = registerOf(body.node.dtype);
+  const slot = (row: number, quad: Value): Value =>
+    addInts(mulInts(operation('sub', [quad, firstQuad], 'i32'), constant(4)), constant(row * columns));
+  const kept = (row: number, quad: Value): Value => {
+    return { kind: 'load', buffer: sums.name, index: slot(row, quad), aligned: true, type, width: 4 };
+  };
+  const eachQuad = (visit: (quad: Value) => void): void => b.for('quad', firstQuad, endQuad, 1, visit);
+  const { extent } = body.k;
+  const whole = extent - (extent % linesAtOnce);
+  eachQuad((quad) => rows.forEach((_, i) => b.store(sums.name, slot(i, quad), constant(0, type, 4), true)));
+  const add = (step: Value, lines: number): void => {
+    const steps = Array.from({ length: lines }, (_, i) => b.let(addInts(step, constant(i)), 'k'));
+    const factors = rows.map((row) =>
+      steps.map((one) => b.let(splat(points.at({ row, step: one }).value(body.lhs), 4), 'a')),
+    );
+    eachQuad((quad) => {
+      const right = steps.map((one) => b.let(points.at({ quad, step: one }).value(body.rhs), 'b'));
+      factors.forEach((line, i) => {
+        const sum = line.reduce((all, a, j) => multiplyAdd(a, right[j]!, all), kept(i, quad));
+        b.store(sums.name, slot(i, quad), sum, true);
+      });
+    });
+  };
+  if (whole > 0) b.for('k', constant(0), constant(whole), linesAtOnce, (step) => add(step, linesAtOnce));
+  if (whole < extent) b.for('k', constant(whole), constant(extent), 1, (step) => add(step, 1));
+  eachQuad((quad) => rows.forEach((row, i) => points.write(row, quad, b.let(kept(i, quad), 'sum'))));
+}
+
+/** Four results of a row at a time, each a sum over lines of both sides. */
+function sumLines({ b, body, points, rows, firstQuad, endQuad }: Part): void {
+  const type = registerOf(body.node.dtype);
+  const { n, k } = body;
+  const whole = Math.floor(k.extent / 4);
+  b.for('quad', firstQuad, endQuad, 1, (quad) => {
+    const exact = n.extent % 4 === 0;
+    const columns = span(b, mulInts(quad, constant(4)), 4, n.extent, exact, 'n').map(({ index }) => index);
+    const lanes = rows.map(() => columns.map(() => b.var('lanes', constant(0, type, 4))));
+    const round = (
+      at: { readonly step: Value } | { readonly stepQuad: Value },
+      sums: readonly Value[][],
+    ): void => {
+      const left = rows.map((row) => points.at({ row, ...at }).value(body.lhs));
+      const right = columns.map((column) => points.at({ column, ...at }).value(body.rhs));
+      sums.forEach((line, i) =>
+        line.forEach((sum, j) => b.assign(sum, multiplyAdd(left[i]!, right[j]!, sum))),
+      );
+    };
+    b.for('kquad', constant(0), constant(whole), 1, (stepQuad) => round({ stepQuad }, lanes));
+    const results = lanes.map((line) => line.map((sum) => b.var('sum', acrossLanes(sum))));
+    if (k.extent % 4 > 0)
+      b.for('k', constant(4 * whole), constant(k.extent), 1, (step) => round({ step }, results));
+    rows.forEach((row, i) =>
+      points.write(row, quad, b.let({ kind: 'vector', args: results[i]!, type, width: 4 }, 'sums')),
+    );
+  });
+}
+
+function acrossLanes(sum: Value): Value {
+  const [p, q, r, s] = [0, 1, 2, 3].map((lane) => laneOf(sum, lane)) as [Value, Value, Value, Value];
+  const { type } = sum;
+  return arithmetic('add', [arithmetic('add', [p, q], type), arithmetic('add', [r, s], type)], type);
+}

@@ -1,0 +1,164 @@
+// The form of dot and conv for few results and long sums (matrix times vector, skinny products), for adapters where barriers
+// are cheap: the invocations of a workgroup share k. Each sums every slices-th step for its tile, then the slices are added
+// in workgroup memory by a tree of fixed shape. Where the right side lies along k, an invocation reads vectors of four steps.
+
+import { addInts, arithmetic, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
+import { registerOf } from '../../../lower/expressions.ts';
+import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
+import type { Contract } from '../problem.ts';
+import type { ContractSchedule } from '../schedule.ts';
+import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
+import {
+  accumulators,
+  divideInts,
+  laneOf,
+  multiplyAdd,
+  place,
+  sharedQuad,
+  span,
+  TileLowering,
+} from '../tile.ts';
+
+type Slices = Extract<ContractSchedule, { kind: 'slices' }>;
+
+export function slicedLoop(frame: Frame, body: Contract, schedule: Slices): Loop {
+  const { target } = frame;
+  const { batch, m, n, k } = body;
+  const { rows: height, columns, threads, slices, along } = schedule;
+  const quadsEach = columns / 4;
+  const width = threads * quadsEach;
+  const quadsN = Math.ceil(n.extent / 4);
+  const [tilesM, tilesN] = [Math.ceil(m.extent / height), Math.ceil(quadsN / width)];
+  const total = batch.extent * tilesM * tilesN;
+  const grid = foldGrid(total, target);
+  const type = registerOf(body.node.dtype);
+  const partial: LoopBuffer = {
+    name: 'sums_of_slices',
+    space: 'workgroup',
+    dtype: type === 'bool' ? 'u32' : type,
+    size: slices * height * width * 4,
+    access: 'read_write',
+  };
+  const b = openBuilder(frame, [partial.name]);
+  // Invocations that read neighbours in memory are neighbours in the workgroup.
+  const [x, slice] =
+    along === 'k' ? [builtin('local', 1), builtin('local', 0)] : [builtin('local', 0), builtin('local', 1)];
+  const number = b.let(groupNumber(grid), 'group');
+
+  const tile = (): void => {
+    const [rest, tileN] = divideInts(b, number, tilesN, ['tile', 'tile_n']);
+    const [group, tileM] =
+      batch.extent === 1 ? [constant(0), rest] : divideInts(b, rest, tilesM, ['batch', 'tile_m']);
+    const rows = span(b, mulInts(tileM, constant(height)), height, m.extent, m.extent % height === 0, 'm');
+    const firstQuad = b.let(place(tileN, width, x), 'first_quad');
+    const quads = Array.from({ length: quadsEach }, (_, j) => {
+      const [one] = span(
+        b,
+        addInts(firstQuad, constant(j * threads)),
+        1,
+        quadsN,
+        quadsN % width === 0,
+        'quad',
+      );
+      return one!;
+    });
+    const points = new TileLowering(b, frame, body, group);
+    const sums = along === 'k' ? sumAlongK() : sumAlongN();
+
+    function sumAlongN(): Value[][] {
+      const registers = accumulators(b, body, height, quadsEach);
+      b.for('k', slice, constant(k.extent), slices, (step) => {
+        const left = rows.map((row) => points.at({ row: row.index, step }).value(body.lhs));
+        const right = quads.map((quad) => points.at({ quad: quad.index, step }).value(body.rhs));
+        registers.forEach((line, i) =>
+          line.forEach((sum, j) => b.assign(sum, multiplyAdd(left[i]!, right[j]!, sum))),
+        );
+      });
+      return registers;
+    }
+
+    /** A register for each result, whose lanes are steps of k: added up at the end. */
+    function sumAlongK(): Value[][] {
+      const lanes = accumulators(b, body, height, columns);
+      const columnsAt = quads.flatMap((quad) => {
+        const first = mulInts(quad.index, constant(4));
+        return span(b, first, 4, n.extent, n.extent % 4 === 0, 'n').map(({ index }) => index);
+      });
+      b.for('kquad', slice, constant(Math.ceil(k.extent / 4)), slices, (stepQuad) => {
+        const left = rows.map((row) =>
+          whole(points.at({ row: row.index, stepQuad }).value(body.lhs), stepQuad),
+        );
+        const right = columnsAt.map((column) =>
+          whole(points.at({ column, stepQuad }).value(body.rhs), stepQuad),
+        );
+        lanes.forEach((line, i) =>
+          line.forEach((sum, j) => b.assign(sum, multiplyAdd(left[i]!, right[j]!, sum))),
+        );
+      });
+      return lanes.map((line) =>
+        quads.map((_, j) => {
+          const args = [0, 1, 2, 3].map((lane) => acrossLanes(line[4 * j + lane]!));
+          return b.var('sum', { kind: 'vector', args, type, width: 4 });
+        }),
+      );
+    }
+
+    /** Zero in the steps past the end of k: what lies there in memory may be anything. */
+    function whole(value: Value, stepQuad: Value): Value {
+      if (k.extent % 4 === 0) return value;
+      const steps: Value = {
+        kind: 'vector',
+        args: [0, 1, 2, 3].map((lane) => place(stepQuad, 4, constant(lane))),
+        type: 'i32',
+        width: 4,
+      };
+      const inside = b.let(operation('lt', [steps, constant(k.extent, 'i32', 4)], 'bool'), 'inside');
+      return b.let(operation('where', [inside, value, constant(0, type)], type), 'value');
+    }
+
+    function acrossLanes(sum: Value): Value {
+      const [p, q, r, s] = [0, 1, 2, 3].map((lane) => laneOf(sum, lane)) as [Value, Value, Value, Value];
+      return arithmetic('add', [arithmetic('add', [p, q], type), arithmetic('add', [r, s], type)], type);
+    }
+
+    const slot = (which: Value, i: number, j: number): Value =>
+      b.let(
+        mulInts(
+          addInts(
+            place(addInts(mulInts(which, constant(height)), constant(i)), width, x),
+            constant(j * threads),
+          ),
+          constant(4),
+        ),
+        'slot',
+      );
+    const each = (visit: (sum: Value, i: number, j: number) => void): void =>
+      sums.forEach((line, i) => line.forEach((sum, j) => visit(sum, i, j)));
+    const keep = (): void => each((sum, i, j) => b.store(partial.name, slot(slice, i, j), sum, true));
+    keep();
+    for (let stride = slices / 2; stride >= 1; stride /= 2) {
+      b.barrier();
+      b.if(less(slice, constant(stride)), () => {
+        const other = b.let(addInts(slice, constant(stride)), 'other');
+        each((sum, i, j) =>
+          b.assign(sum, arithmetic('add', [sum, sharedQuad(partial.name, slot(other, i, j), sum)], type)),
+        );
+        if (stride > 1) keep();
+      });
+    }
+    b.if(less(slice, constant(1)), () =>
+      rows.forEach((row, i) =>
+        b.if(row.inside, () =>
+          quads.forEach((quad, j) =>
+            b.if(quad.inside, () => points.write(row.index, quad.index, sums[i]![j]!)),
+          ),
+        ),
+      ),
+    );
+  };
+  if (grid[0] * grid[1] === total) tile();
+  else b.if(less(number, constant(total)), tile);
+  const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, ${height}x${columns} a register tile, k in ${slices} slices`;
+  const workgroup = along === 'k' ? ([slices, threads, 1] as const) : ([threads, slices, 1] as const);
+  return finish(frame, b, grid, workgroup, note, [partial]);
+}

@@ -1,0 +1,188 @@
+// What a schedule of a dot or conv kernel is chosen by: sizes, how the operands lie in memory, and how much the kernel
+// computes around the products. Plain data, so that equal problems have equal schedules and measurements can be kept.
+
+import { addIndex, atomsOf, coefficientOf, scaleIndex, substitute } from '../../../ir/index-algebra/expr.ts';
+import type { DType } from '../../../ir/dtype.ts';
+import { dims } from '../../../ir/graph.ts';
+import { sizeOf } from '../../../ir/shape.ts';
+import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
+import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
+import type { MatrixType } from '../../loop/loop.ts';
+import { laneAtom, quadIndex } from '../../lower/expressions.ts';
+import { tiledOperand } from './tile-map.ts';
+
+export type Contract = Extract<Body, { kind: 'contract' }>;
+
+/** How the positions of a convolution overlap. */
+export interface Window {
+  /** Output positions of a line (the last spatial axis), and lines. */
+  readonly width: number;
+  readonly lines: number;
+  /** Taps along a line; lines of taps that lie together; and how far apart neighbouring outputs and taps look. */
+  readonly taps: number;
+  readonly tapLines: number;
+  readonly stride: number;
+  readonly dilation: number;
+  /** Elements of the input stand so far apart along a line: other positions hold nothing. */
+  readonly spread: number;
+  /** Of one or two spatial axes: how far apart neighbouring lines of outputs look, over how many lines of inputs a window reaches
+   *  beyond its first, and how many elements a padded line has. */
+  readonly plane?: { readonly stride: number; readonly reach: number; readonly line: number };
+}
+
+export interface ContractProblem {
+  readonly kind: 'dot' | 'conv';
+  readonly batch: number;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  /** The axis along which neighbouring elements of an operand are neighbours in memory, if there is one. */
+  readonly lhs: 'm' | 'k' | 'none';
+  readonly rhs: 'n' | 'k' | 'none';
+  readonly dtype: DType;
+  /** What matrix units would multiply. */
+  readonly matrix?: MatrixType;
+  /** Both operands, of 16 bits, can be copied by tiles. */
+  readonly tiled?: true;
+  readonly window?: Window;
+  /** What every unrolled result adds to the kernel, in statements. */
+  readonly epilogue: number;
+}
+
+export function contractProblem(kernel: Kernel, body: Contract): ContractProblem {
+  const { batch, m, n, k, lhs, rhs } = body;
+  const window = windowOf(body);
+  const matrix = matrixOperands(body);
+  const isTiled =
+    (matrix === 'f16' || matrix === 'bf16') &&
+    tiledOperand(narrowed(lhs), m, body) !== undefined &&
+    tiledOperand(narrowed(rhs), n, body) !== undefined;
+  return {
+    kind: body.node.op === 'conv' ? 'conv' : 'dot',
+    batch: batch.extent,
+    m: m.extent,
+    n: n.extent,
+    k: k.extent,
+    lhs: directionOf(lhs, [
+      ['m', m],
+      ['k', k],
+    ]),
+    rhs: directionOf(rhs, [
+      ['n', n],
+      ['k', k],
+    ]),
+    dtype: body.node.dtype,
+    ...(matrix === undefined ? {} : { matrix }),
+    ...(isTiled && { tiled: true }),
+    ...(window === undefined ? {} : { window }),
+    epilogue: epilogueSize(kernel, body),
+  };
+}
+
+/** The 16-bit type of both operands, if they are of one; tf32 for other products of f32, where that is asked for. */
+export function matrixOperands({ node, lhs, rhs }: Contract): MatrixType | undefined {
+  const dtype = matrixType(lhs);
+  if (dtype !== undefined && dtype === matrixType(rhs)) return dtype;
+  return node.dtype === 'f32' && lhs.dtype === 'f32' && rhs.dtype === 'f32' ? 'tf32' : undefined;
+}
+
+/** The 16-bit type that holds every value of an expression exactly: its own, or that of what is only widened. */
+export function matrixType(expr: Expr): MatrixType | undefined {
+  const { dtype } = expr;
+  if (dtype === 'f16' || dtype === 'bf16') return dtype;
+  if (dtype !== 'f32' || expr.kind !== 'op' || expr.op !== 'cast') return undefined;
+  return matrixType(expr.args[0]!);
+}
+
+/** The expression without widening casts: what is staged. */
+export function narrowed(expr: Expr): Expr {
+  const isWide = expr.dtype === 'f32' && expr.kind === 'op' && expr.op === 'cast';
+  return isWide && matrixType(expr) !== undefined ? narrowed(expr.args[0]!) : expr;
+}
+
+/** Expressions of the writes; those that reach memory for every single result weigh as much as they take to compile. */
+function epilogueSize({ writes }: Kernel, { m, n }: Contract): number {
+  const access = 3;
+  const seen = new Set<Expr>();
+  let accesses = writes.length;
+  const visit = (expr: Expr): void => {
+    if (seen.has(expr)) return;
+    seen.add(expr);
+    if (expr.kind === 'read') {
+      const atoms = atomsOf(expr.index);
+      if ([m, n].every(({ atom }) => atom.kind !== 'axis' || atoms.includes(atom))) accesses += 1;
+    }
+    argsOf(expr).forEach(visit);
+  };
+  writes.forEach(({ value }) => visit(value));
+  return seen.size + access * accesses;
+}
+
+/** The overlap of a convolution's positions; undefined for other contractions. */
+export function windowOf({ node, image }: Contract): Window | undefined {
+  if (node.op !== 'conv' || node.shape.length < 3) return undefined;
+  const [spatial, kernel] = [dims(node).slice(2), dims(node.inputs[1]!).slice(2)];
+  const { strides, rhsDilation, lhsDilation } = node.attrs;
+  const width = spatial.at(-1)!;
+  return {
+    width,
+    lines: sizeOf(spatial) / width,
+    taps: kernel.at(-1)!,
+    tapLines: kernel.at(-2) ?? 1,
+    stride: strides.at(-1)!,
+    dilation: rhsDilation.at(-1)!,
+    spread: lhsDilation.at(-1)!,
+    ...(image !== undefined &&
+      image.spatial.length <= 2 && {
+        plane: {
+          stride: spatial.length === 1 ? 1 : strides[0]!,
+          reach: spatial.length === 1 ? 0 : (kernel[0]! - 1) * rhsDilation[0]!,
+          line: image.spatial.at(-1)!.extent,
+        },
+      }),
+  };
+}
+
+/** The axis along which most reads of an operand are contiguous; the first of equals. */
+function directionOf<Name extends string>(
+  operand: Expr,
+  axes: readonly (readonly [Name, Axis])[],
+): Name | 'none' {
+  let best: Name | 'none' = 'none';
+  let most = 0;
+  for (const [name, axis] of axes) {
+    const reads = axis.extent === 1 ? 0 : contiguousReads(operand, axis);
+    if (reads > most) [best, most] = [name, reads];
+  }
+  return best;
+}
+
+/** Reads of an operand that are contiguous along an axis. */
+export function contiguousReads(operand: Expr, axis: Axis): number {
+  const quad = quadIndex('probe', axis.extent);
+  const lane = new Map([[axis.atom, addIndex(scaleIndex(quad, 4), laneAtom)]]);
+  const seen = new Set<Expr>();
+  const visit = (expr: Expr): number => {
+    if (seen.has(expr)) return 0;
+    seen.add(expr);
+    const own = expr.kind === 'read' && coefficientOf(substitute(expr.index, lane), laneAtom) === 1 ? 1 : 0;
+    return argsOf(expr).reduce((sum, arg) => sum + visit(arg), own);
+  };
+  return visit(operand);
+}
+
+/** The same products with the sides exchanged: what ran along m runs along n. */
+export function flipped(body: Contract): Contract {
+  return { ...body, m: body.n, n: body.m, lhs: body.rhs, rhs: body.lhs };
+}
+
+export function flippedProblem(problem: ContractProblem): ContractProblem {
+  const turn = { m: 'n', n: 'm', k: 'k', none: 'none' } as const;
+  return {
+    ...problem,
+    m: problem.n,
+    n: problem.m,
+    lhs: turn[problem.rhs] as 'm' | 'k' | 'none',
+    rhs: turn[problem.lhs] as 'n' | 'k' | 'none',
+  };
+}

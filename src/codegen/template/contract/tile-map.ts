@@ -1,0 +1,128 @@
+// Operands that a device can copy by tiles: reads that lie in memory as they are multiplied, by constant strides along the axes of
+// the product, one of which is 1. Anything else (a prologue, a convolution's window) is staged by invocations.
+
+import { coefficientOf, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
+import type { Node } from '../../../ir/graph.ts';
+import type { Expr } from '../../../schedule/body/expr.ts';
+import type { Axis } from '../../../schedule/kernel.ts';
+import { strideProblem } from '../../../runtime/program.ts';
+import type { TileMap, Value } from '../../loop/loop.ts';
+import { tileAlignment, tileLine } from '../../loop/verify-warpgroup.ts';
+import type { Contract } from './problem.ts';
+
+/** How an operand lies: `k`, `free` and `batch` are strides in elements; what stands still along an axis has none (0). */
+export interface TiledOperand {
+  readonly node: Node;
+  readonly alongK: boolean;
+  readonly offset: number;
+  readonly k: number;
+  readonly free: number;
+  readonly batch: number;
+}
+
+/** Undefined where the operand is none that can be copied by tiles. */
+export function tiledOperand(operand: Expr, free: Axis, { batch, k }: Contract): TiledOperand | undefined {
+  if (operand.kind !== 'read') return undefined;
+  const { index, node } = operand;
+  const [alongK, along, across] = [k, free, batch].map(({ atom }) => coefficientOf(index, atom));
+  if (alongK === undefined || along === undefined || across === undefined) return undefined;
+  const offset = offsetOf(index, [k, free, batch]);
+  if (offset === undefined || offset % tileAlignment !== 0) return undefined;
+  const lies = { node, offset, k: alongK, free: along, batch: across };
+  // Along an axis of one index, neighbours are as good as any.
+  const found =
+    lies.k === 1 && isLine(lies.free, free)
+      ? { ...lies, alongK: true }
+      : lies.free === 1 && isLine(lies.k, k)
+        ? { ...lies, alongK: false }
+        : undefined;
+  if (found === undefined || !(lies.batch === 0 || isStride(lies.batch))) return undefined;
+  return strideProblem(layoutOf(found, free, { batch, k })) === undefined ? found : undefined;
+}
+
+/** Whether lines lie apart. One that is repeated (a row that was broadcast) is no axis of memory: maps have no stride of 0. */
+function isLine(stride: number, { extent }: Axis): boolean {
+  return extent === 1 || isStride(stride);
+}
+
+function isStride(stride: number): boolean {
+  return stride > 0 && stride % tileAlignment === 0;
+}
+
+/** The constant of a sum of axes; undefined where there is anything else in it. */
+function offsetOf(index: IndexExpr, axes: readonly Axis[]): number | undefined {
+  const atoms = axes.map(({ atom }) => atom);
+  if (index.kind === 'const') return index.value;
+  if (index.kind !== 'sum') return atoms.includes(index) ? 0 : undefined;
+  return index.terms.every(({ atom }) => atoms.includes(atom)) ? index.offset : undefined;
+}
+
+/** An axis of a map: neighbours in a line, lines, or batches. */
+type Role = 'line' | 'lines' | 'batch';
+
+interface Layout {
+  readonly roles: readonly Role[];
+  readonly sizes: readonly number[];
+  readonly strides: readonly number[];
+}
+
+/** The axes of a map: neighbours first, then by their strides, each of which is to be a multiple of the one before. */
+function layoutOf(operand: TiledOperand, free: Axis, { batch, k }: Pick<Contract, 'batch' | 'k'>): Layout {
+  const { alongK } = operand;
+  const [line, lines] = alongK ? [k, free] : [free, k];
+  const apart = [
+    { role: 'lines' as const, size: lines.extent, stride: alongK ? operand.free : operand.k },
+    // Batches that share the operand have no axis.
+    ...(batch.extent > 1 && operand.batch !== 0
+      ? [{ role: 'batch' as const, size: batch.extent, stride: operand.batch }]
+      : []),
+  ];
+  const axes = [
+    { role: 'line' as Role, size: line.extent, stride: 1 },
+    ...apart.filter(({ size }) => size > 1).toSorted((a, b) => a.stride - b.stride),
+  ];
+  // An axis with one index has no stride, but a device wants one: as if it came behind all the others.
+  for (const { role, size } of apart.filter((axis) => axis.size === 1)) {
+    const { size: before, stride } = axes.at(-1)!;
+    axes.push({ role, size, stride: tileAlignment * Math.ceil((before * stride) / tileAlignment) });
+  }
+  return {
+    roles: axes.map(({ role }) => role),
+    sizes: axes.map(({ size }) => size),
+    strides: axes.map(({ stride }) => stride),
+  };
+}
+
+/** A map, and what its axes are. */
+export interface OperandMap {
+  readonly map: TileMap;
+  readonly roles: readonly Role[];
+}
+
+/** The map of an operand's buffer, for boxes of `depth` steps of k and `tile` positions (64 of them, where lines run along the free axis). */
+export function tileMapOf(
+  name: string,
+  buffer: string,
+  operand: TiledOperand,
+  free: Axis,
+  axes: Contract,
+  tile: number,
+): OperandMap {
+  const { roles, sizes, strides } = layoutOf(operand, free, axes);
+  const box = { line: tileLine, lines: operand.alongK ? tile : tileLine, batch: 1 } as const;
+  const { offset } = operand;
+  return { map: { name, buffer, offset, sizes, strides, box: roles.map((role) => box[role]) }, roles };
+}
+
+/** Coordinates of a box in a map. */
+export function boxAt(
+  roles: OperandMap['roles'],
+  alongK: boolean,
+  k: Value,
+  free: Value,
+  group: Value,
+): readonly Value[] {
+  const [line, lines] = alongK ? [k, free] : [free, k];
+  const place = { line, lines, batch: group } as const;
+  return roles.map((role) => place[role]);
+}

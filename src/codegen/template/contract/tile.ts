@@ -1,0 +1,143 @@
+// What the forms of dot and conv share: accumulators, the multiply-add, and the evaluation of operands and epilogues at points
+// of a tile.
+
+import { addIndex, scaleIndex, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
+import {
+  addInts,
+  arithmetic,
+  constant,
+  less,
+  mulInts,
+  operation,
+  splat,
+  type LoopBuilder,
+} from '../../loop/builder.ts';
+import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../../lower/expressions.ts';
+import type { Value } from '../../loop/loop.ts';
+import type { Contract } from './problem.ts';
+import { bufferName, type Frame } from '../shared/frame.ts';
+import { storeAt } from '../shared/store-value.ts';
+
+/** A register of four sums for every row and quad of columns. */
+export function accumulators(b: LoopBuilder, body: Contract, rows: number, quads: number): Value[][] {
+  const type = registerOf(body.node.dtype);
+  return Array.from({ length: rows }, (_, i) =>
+    Array.from({ length: quads }, (_, j) => b.var(`sum_${i}_${j}`, constant(0, type, 4))),
+  );
+}
+
+/** a·c + sum over the lanes of the sum. */
+export function multiplyAdd(a: Value, c: Value, sum: Value): Value {
+  const [left, right] = [splat(a, sum.width), splat(c, sum.width)];
+  if (sum.type === 'f32' || sum.type === 'f64') return operation('fma', [left, right, sum], sum.type);
+  return arithmetic('add', [arithmetic('mul', [left, right], sum.type), sum], sum.type);
+}
+
+/** One lane of a vector; a scalar is the same in all. */
+export function laneOf(value: Value, lane: number): Value {
+  return value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
+}
+
+/** `count` positions that start at `first`; those past the end of the axis repeat the last one and are not stored. */
+export function span(
+  b: LoopBuilder,
+  first: Value,
+  count: number,
+  extent: number,
+  exact: boolean,
+  hint: string,
+): { index: Value; inside: Value }[] {
+  return Array.from({ length: count }, (_, i) => {
+    const place = b.let(addInts(first, constant(i)), hint);
+    if (exact) return { index: place, inside: constant(1, 'bool') };
+    return {
+      index: b.let(operation('min', [place, constant(extent - 1)], 'i32'), hint),
+      inside: less(place, constant(extent)),
+    };
+  });
+}
+
+/** Where a value is asked for. Absent axes do not occur in it. */
+export interface Point {
+  readonly row?: Value;
+  /** n as a vector, n = 4·quad + lane, or one column. */
+  readonly quad?: Value;
+  readonly column?: Value;
+  /** k, or four neighbouring steps of it: k = 4·stepQuad + lane. */
+  readonly step?: Value;
+  readonly stepQuad?: Value;
+}
+
+/** Evaluates operands and epilogues at points of a tile. */
+export class TileLowering {
+  readonly #b: LoopBuilder;
+  readonly #frame: Frame;
+  readonly #body: Contract;
+  readonly #group: Value;
+  readonly #quad: IndexExpr;
+  readonly #stepQuad: IndexExpr;
+
+  constructor(b: LoopBuilder, frame: Frame, body: Contract, group: Value) {
+    this.#b = b;
+    this.#frame = frame;
+    this.#body = body;
+    this.#group = group;
+    this.#quad = quadIndex('quad', body.n.extent);
+    this.#stepQuad = quadIndex('kquad', body.k.extent);
+  }
+
+  at({ row, quad, column, step, stepQuad }: Point): Lowering {
+    const { batch, m, n, k } = this.#body;
+    const atoms = new Map<IndexExpr, Value>([[batch.atom, this.#group]]);
+    const substitution = new Map<IndexExpr, IndexExpr>();
+    if (row !== undefined) atoms.set(m.atom, row);
+    if (column !== undefined) atoms.set(n.atom, column);
+    if (step !== undefined) atoms.set(k.atom, step);
+    const spread = (axis: IndexExpr, by: IndexExpr, value: Value): void => {
+      atoms.set(by, value);
+      substitution.set(axis, addIndex(scaleIndex(by, 4), laneAtom));
+    };
+    if (quad !== undefined) spread(n.atom, this.#quad, quad);
+    if (stepQuad !== undefined) spread(k.atom, this.#stepQuad, stepQuad);
+    return new Lowering(this.#b, this.#frame.kernel.pool, { substitution, atoms }, bufferName(this.#frame));
+  }
+
+  /** The epilogue for one row and quad: every write of the kernel with the finished sum as its result. */
+  write(row: Value, quad: Value, sum: Value): void {
+    const { kernel, target } = this.#frame;
+    const lowering = this.at({ row, quad });
+    const result = this.#b.let(rounded(sum, this.#body.node.dtype), 'result');
+    lowering.results.set(this.#body.node, result);
+    const values = kernel.writes.map((write) => lowering.value(write.value));
+    kernel.writes.forEach((write, i) => {
+      const buffer = bufferName(this.#frame)(write.node);
+      storeAt(this.#b, lowering, buffer, write, values[i]!, this.#body.n, {
+        unaligned: target.packs === true,
+      });
+    });
+  }
+}
+
+/** Four elements of workgroup memory from an index that is a multiple of four. */
+export function sharedQuad(buffer: string, index: Value, sum: Value): Value {
+  return { kind: 'load', buffer, index, aligned: true, type: sum.type, width: 4 };
+}
+
+/** i32 quotient and remainder of a nonnegative value by a constant, and what to call them. The remainder is never a constant:
+ *  lanes that are constants are miscompiled by SwiftShader. */
+export function divideInts(
+  b: LoopBuilder,
+  value: Value,
+  by: number,
+  names: readonly [string, string],
+): readonly [Value, Value] {
+  return [
+    by === 1 ? value : b.let(operation('div', [value, constant(by)], 'i32'), names[0]),
+    b.let(operation('mod', [value, constant(by)], 'i32'), names[1]),
+  ];
+}
+
+/** a·by + c */
+export function place(a: Value, by: number, c: Value): Value {
+  return addInts(mulInts(a, constant(by)), c);
+}

@@ -1,0 +1,96 @@
+// How many groups of four a map takes in one turn of its loop, where turns have a price: written out one after another, at places
+// that differ by constants.
+
+import {
+  addIndex,
+  atomsOf,
+  axisIndex,
+  coefficientOf,
+  offsetIndex,
+  scaleIndex,
+  substitute,
+  substituteGuard,
+  type Guard,
+  type IndexExpr,
+} from '../../../../ir/index-algebra/expr.ts';
+import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
+import type { Axis, Kernel, Write } from '../../../../schedule/kernel.ts';
+import type { SerialProfile } from '../../../../schedule/target.ts';
+import { laneAtom, quadIndex } from '../../../lower/expressions.ts';
+
+/** Groups of four that a turn takes, as places of the axis in terms of an atom that numbers the turns. */
+export interface Turns {
+  readonly atom: IndexExpr;
+  readonly places: readonly IndexExpr[];
+  readonly count: number;
+}
+
+/** One group a turn, all of them. */
+export function singleTurns(axis: Axis): Turns {
+  const atom = quadIndex('quad', axis.extent);
+  return {
+    atom,
+    places: [addIndex(scaleIndex(atom, 4), laneAtom)],
+    count: Math.ceil(axis.extent / 4),
+  };
+}
+
+/** Turns of several groups, which leave the last groups to others; undefined where that is not worth it, or where groups would
+ *  read apart what they read in one piece when each has a turn. */
+export function longTurns(
+  kernel: Kernel,
+  axis: Axis,
+  writes: readonly Write[],
+  serial: SerialProfile | undefined,
+): Turns | undefined {
+  if (serial === undefined) return undefined;
+  const exprs = exprsOf(kernel, writes);
+  const groups = groupsAtOnce(exprs, serial);
+  const count = Math.floor(axis.extent / (4 * groups));
+  if (groups < 2 || count < 2) return undefined;
+  const atom = axisIndex('turn', count);
+  const first = addIndex(scaleIndex(atom, 4 * groups), laneAtom);
+  const places = Array.from({ length: groups }, (_, group) => offsetIndex(first, 4 * group));
+  const indices = [
+    ...exprs.flatMap((expr) => (expr.kind === 'read' ? [expr.index] : [])),
+    ...writes.map(({ index }) => index),
+  ];
+  const [plain] = singleTurns(axis).places;
+  const step = (index: IndexExpr, place: IndexExpr): number | undefined =>
+    coefficientOf(substitute(index, new Map([[axis.atom, place]])), laneAtom);
+  const differs = (guard: Guard, place: IndexExpr): boolean => {
+    const here = substituteGuard(guard, new Map([[axis.atom, place]]));
+    return here !== 'never' && here.some(({ expr }) => atomsOf(expr).includes(laneAtom as never));
+  };
+  const guards = exprs.flatMap((expr) => (expr.kind === 'select' ? [expr.guard] : []));
+  const keeps = places.every(
+    (place) =>
+      indices.every((index) => step(index, place) === step(index, plain!)) &&
+      guards.every((guard) => differs(guard, place) === differs(guard, plain!)),
+  );
+  return keeps ? { atom, places, count } : undefined;
+}
+
+/** Groups of four that a turn may have. */
+export function groupsAtOnce(exprs: readonly Expr[], { unroll, work }: SerialProfile): number {
+  const each = exprs.filter(({ kind }) => kind !== 'constant' && kind !== 'scalar').length;
+  let groups = unroll;
+  while (groups * each > work && groups > 1) groups /= 2;
+  return groups;
+}
+
+/** All that writes are computed from. */
+export function exprsOf(
+  { pool }: Pick<Kernel, 'pool'>,
+  writes: readonly Pick<Write, 'value'>[],
+): readonly Expr[] {
+  const seen = new Set<Expr>();
+  const visit = (expr: Expr): void => {
+    if (seen.has(expr)) return;
+    seen.add(expr);
+    argsOf(expr).forEach(visit);
+  };
+  writes.forEach(({ value }) => visit(value));
+  pool.dynamics.forEach(visit);
+  return [...seen];
+}

@@ -1,0 +1,95 @@
+// map: every output element once, in groups of four neighbouring elements (vector loads and stores). Where values are dispersed,
+// the index of a write is data. Single elements that ride along are computed by the first invocation.
+
+import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
+import { CompilerBug } from '../../../errors.ts';
+import { addInts, builtin, constant, mulInts, operation } from '../../loop/builder.ts';
+import { Lowering } from '../../lower/expressions.ts';
+import type { Write } from '../../../schedule/kernel.ts';
+import type { Loop, Value } from '../../loop/loop.ts';
+import {
+  bufferName,
+  finish,
+  forUnits,
+  groupNumber,
+  openBuilder,
+  type Frame,
+  type Grid,
+} from '../shared/frame.ts';
+import { blocksOf, computeBlock, type Blocks } from './block.ts';
+import { computeRow, rowsOf, type MapRows } from './cpu/rows.ts';
+import { longTurns, singleTurns, type Turns } from './cpu/turn.ts';
+import { storeAt } from '../shared/store-value.ts';
+
+/** What a way of visiting all elements comes to. */
+interface Visited {
+  readonly grid: Grid;
+  readonly note: string;
+}
+
+/** The Loop of a map kernel. */
+export function mapLoop(frame: Frame): Loop {
+  const { kernel, target } = frame;
+  if (kernel.body.kind !== 'map') throw new CompilerBug('map template', `got a ${kernel.body.kind} kernel`);
+  const { axis, shape } = kernel.body;
+  const b = openBuilder(frame);
+  const bufferOf = bufferName(frame);
+  const isSingle = (write: Write): boolean => write.index.kind === 'const';
+  const whole = kernel.writes.filter((write) => !isSingle(write));
+  /** Computes what is stored at places, by the value of the atom that they are told in. */
+  const compute = (atom: IndexExpr, places: readonly IndexExpr[], value: Value): void => {
+    for (const place of places) {
+      const binding = { substitution: new Map([[axis.atom, place]]), atoms: new Map([[atom, value]]) };
+      const lowering = new Lowering(b, kernel.pool, binding, bufferOf);
+      const values = whole.map((write) => lowering.value(write.value));
+      whole.forEach((write, i) => storeAt(b, lowering, bufferOf(write.node), write, values[i]!, axis));
+    }
+  };
+  const blocks = blocksOf(kernel, axis, whole, target);
+  const rows = blocks === undefined ? rowsOf(kernel, axis, whole, target, shape) : undefined;
+  const { grid, note } =
+    blocks !== undefined
+      ? inBlocks(blocks)
+      : rows !== undefined
+        ? inRows(rows)
+        : inOrder(singleTurns(axis), longTurns(kernel, axis, whole, target.serial));
+  function inBlocks(cut: Blocks): Visited {
+    const visit = (block: Value): void => computeBlock(b, frame, axis, whole, cut, block);
+    const units = forUnits(b, target, cut.count, 'block', visit);
+    return { grid: units.grid, note: `${units.perInvocation} x 4 x 4 elements` };
+  }
+  function inRows(cut: MapRows): Visited {
+    const visit = (row: Value): void => computeRow(b, frame, axis, whole, cut, row);
+    const units = forUnits(b, target, cut.rows, 'row', visit, Math.ceil(cut.width / 4));
+    const pieces = cut.starts.length > 1 ? ` in ${cut.starts.length} pieces` : '';
+    return { grid: units.grid, note: `${units.perInvocation} x ${cut.width} elements${pieces}` };
+  }
+  function inOrder(singles: Turns, turns: Turns = singles): Visited {
+    const { atom, places, count } = turns;
+    const hint = turns === singles ? 'quad' : 'turn';
+    const units = forUnits(b, target, count, hint, (turn) => compute(atom, places, turn), places.length);
+    const taken = count * places.length;
+    const last = operation(
+      'eq',
+      [groupNumber(units.grid), constant(units.grid[0] * units.grid[1] - 1)],
+      'bool',
+    );
+    if (taken < singles.count)
+      b.if(last, () =>
+        b.for('quad', constant(taken), constant(singles.count), 1, (quad) =>
+          compute(singles.atom, singles.places, quad),
+        ),
+      );
+    return { grid: units.grid, note: `${units.perInvocation} x ${4 * places.length} elements` };
+  }
+  const single = kernel.writes.filter(isSingle);
+  if (single.length > 0) {
+    const id = addInts(mulInts(groupNumber(grid), constant(target.workgroupSize)), builtin('local', 0));
+    b.if(operation('eq', [id, constant(0)], 'bool'), () => {
+      const lowering = new Lowering(b, kernel.pool, { substitution: new Map(), atoms: new Map() }, bufferOf);
+      const values = single.map((write) => lowering.value(write.value));
+      single.forEach((write, i) => storeAt(b, lowering, bufferOf(write.node), write, values[i]!, undefined));
+    });
+  }
+  return finish(frame, b, grid, [target.workgroupSize, 1, 1], `${note} per invocation`);
+}

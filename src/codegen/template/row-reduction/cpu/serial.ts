@@ -1,0 +1,403 @@
+// row on a core: one thread has a row for itself, or several groups of four rows where rows are neighbours in memory. Sweeps take
+// several groups of elements a turn, each with accumulators of its own, so that no sum waits for the last one; what does not make
+// a whole turn, or a whole group of four, has turns of its own. Values that are dear wait in memory for the next sweep (cpu/values.ts).
+
+import { CompilerBug } from '../../../../errors.ts';
+import type { Node } from '../../../../ir/graph.ts';
+import {
+  addIndex,
+  axisIndex,
+  constantIndex,
+  offsetIndex,
+  scaleIndex,
+  type IndexExpr,
+} from '../../../../ir/index-algebra/expr.ts';
+import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Axis, RowStage, Write } from '../../../../schedule/kernel.ts';
+import { addInts, constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
+import {
+  laneAtom,
+  Lowering,
+  quadIndex,
+  type Binding,
+  type LoweringOptions,
+} from '../../../lower/expressions.ts';
+import type { Loop, Value, Width } from '../../../loop/loop.ts';
+import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
+import { rowWork, type RowWork } from '../outline.ts';
+import { foldOnCore, laneOfState, placesOf, type Fold, type State } from '../gpu/fold.ts';
+import { pickedOf } from '../pick.ts';
+import { elementOf, type Pass } from '../plan.ts';
+import { isPoisoned, softmaxInstead } from './softmax.ts';
+import { blockedAbove, blockOf, type Lanes } from '../schedule.ts';
+import { serialRows, type RowStretch, type SerialRows } from './stretch.ts';
+import { effortOf, homeArrays, homesOf, RowValues, worthKeeping, type Home } from './values.ts';
+import { storeAt } from '../../shared/store-value.ts';
+
+/** The Loop of a row kernel on a core. */
+export function serialRowLoop(frame: Frame): Loop {
+  return new SerialEmitter(frame, rowWork(frame.kernel)).run();
+}
+
+/** Turns of a block where an accumulator is alone: between blocks a core begins anew. */
+const aloneBlock = 128;
+
+/** Effort of a sweep that hides how long another row's elements take to come. */
+const worthOverlap = 16;
+
+/** A row, or four, of those that are handled together. */
+interface Seat {
+  readonly place: IndexExpr;
+  readonly atoms: readonly (readonly [IndexExpr, Value])[];
+  readonly results: Map<Node, Value>;
+}
+
+/** A place along the row: an element, or a group of four. */
+interface Place {
+  readonly column: IndexExpr;
+  readonly atoms: readonly (readonly [IndexExpr, Value])[];
+}
+
+/** Sums in blocks: what is accumulated in one is begun and added up by its caller. */
+interface Blocks {
+  readonly open: () => void;
+  readonly close: () => void;
+}
+
+/** The first sweep of a row as a part of the second one of the row before, whose arithmetic leaves memory time to come near. */
+interface Ahead {
+  readonly fold: Fold;
+  readonly expr: Expr;
+  /** What the row before has left. */
+  readonly state: State;
+  readonly tail: State;
+  readonly end: Value;
+}
+
+class SerialEmitter {
+  readonly #frame: Frame;
+  readonly #work: RowWork;
+  readonly #row: Axis;
+  readonly #column: Axis;
+  readonly #stages: readonly RowStage[];
+  readonly #b: LoopBuilder;
+  readonly #plan: SerialRows;
+  readonly #name: (node: Node) => string;
+  readonly #instead: NonNullable<LoweringOptions['instead']>;
+  /** The stretch of rows that is being written. */
+  #lanes: Lanes = 'none';
+  #seats: readonly Seat[] = [];
+  #ahead: Ahead | undefined;
+  readonly #homes: readonly Home[];
+  #values: RowValues;
+
+  constructor(frame: Frame, work: RowWork) {
+    const { body } = frame.kernel;
+    if (body.kind !== 'row') throw new CompilerBug('row template', `got a ${body.kind} kernel`);
+    this.#frame = frame;
+    this.#work = work;
+    this.#row = body.row;
+    this.#column = body.column;
+    this.#stages = body.stages;
+    this.#plan = serialRows(frame.kernel, body, work, frame.target);
+    const { kept, stretches } = this.#plan;
+    // Results along columns lie far apart: what waits is better off in one place.
+    const results = stretches.every(({ lanes }) => lanes === 'column') ? work.perElement : [];
+    this.#homes = homesOf(kept, frame, body.column, results);
+    this.#b = openBuilder(
+      frame,
+      this.#homes.flatMap((home) => ('array' in home ? [home.array] : [])),
+    );
+    this.#values = new RowValues(this.#b, [], []);
+    this.#name = bufferName(frame);
+    this.#instead = softmaxInstead(this.#b, body.stages);
+  }
+
+  run(): Loop {
+    const { stretches, kept, room } = this.#plan;
+    const b = this.#b;
+    const [main, ...rest] = stretches as readonly [RowStretch, ...RowStretch[]];
+    const { grid } = forUnits(
+      b,
+      this.#frame.target,
+      main.count,
+      main.hint,
+      (unit) => this.#unit(main, unit),
+      main.groups,
+      (first, end) => this.#open(main, first, end),
+    );
+    this.#ahead = undefined;
+    if (rest.length > 0)
+      b.if(operation('eq', [groupNumber(grid), constant(grid[0] * grid[1] - 1)], 'bool'), () => {
+        for (const stretch of rest)
+          b.for(stretch.hint, constant(stretch.first), constant(stretch.first + stretch.count), 1, (unit) =>
+            this.#unit(stretch, unit),
+          );
+      });
+    const together = main.places.length > 1 ? `, ${main.places.length} x 4 at once` : '';
+    const waits = kept.length > 0 ? `, ${kept.length} values kept` : '';
+    const note = `${this.#row.extent} rows of ${this.#column.extent}, lanes along ${main.lanes}${together}${waits}`;
+    return finish(this.#frame, b, grid, [1, 1, 1], note, homeArrays(kept, this.#homes, room));
+  }
+
+  #unit({ lanes, atom, places }: RowStretch, unit: Value): void {
+    const { passes, perElement } = this.#work;
+    this.#lanes = lanes;
+    this.#seats = places.map((place) => ({ place, atoms: [[atom, unit]], results: new Map() }));
+    this.#values = new RowValues(this.#b, this.#plan.kept, this.#homes);
+    const ahead = this.#ahead;
+    if (ahead === undefined) for (const pass of passes) this.#pass(pass);
+    else {
+      const b = this.#b;
+      const [seat] = this.#seats as [Seat];
+      this.#total(seat, ahead.fold, [ahead.state], ahead.tail);
+      const last = operation('sub', [ahead.end, constant(1)], 'i32');
+      const next = b.let(operation('min', [addInts(unit, constant(1)), last], 'i32'), 'next');
+      const state = ahead.fold.open(4);
+      const tail = ahead.tail.length > 0 ? ahead.fold.open(1) : [];
+      const take = this.#taking({ ...seat, atoms: [[atom, next]] }, ahead, state, tail);
+      passes.slice(1).forEach((pass, i) => this.#pass(pass, i === 0 ? take : undefined));
+      this.#assign(ahead.state, state);
+      this.#assign(ahead.tail, tail);
+    }
+    this.#rowWrites();
+    if (perElement.length === 0) return;
+    const exprs = perElement.map(({ value }) => value);
+    this.#along(this.#plan.chainsOf(exprs), (at) => {
+      for (const place of at) {
+        const axis =
+          this.#lanes === 'row' ? this.#row : this.#widthAt(place) === 4 ? this.#column : undefined;
+        for (const seat of this.#seats) this.#store(perElement, this.#at(seat, place, exprs), axis);
+      }
+    });
+  }
+
+  /** Before the loop over rows: the first sweep of the first one, where rows then make that of the next. */
+  #open({ lanes, atom, places }: RowStretch, first: Value, end: Value): void {
+    const [own, following] = this.#work.passes;
+    const [item] = own?.items ?? [];
+    if (lanes !== 'column' || item?.kind !== 'fold' || following === undefined) return;
+    if (own!.items.length > 1 || own!.picks.length > 0 || item.stage.arg || following.items.length === 0)
+      return;
+    const expr = item.stage.value;
+    if (effortOf([expr]) >= worthKeeping || effortOf(following.items.map(elementOf)) < worthOverlap) return;
+    this.#lanes = lanes;
+    const fold = this.#foldOf(item.stage, constant(0));
+    const [state, tail] = [fold.open(4), this.#hasTail ? fold.open(1) : []];
+    this.#ahead = { fold, expr, state, tail, end };
+    const seat: Seat = { place: places[0]!, atoms: [[atom, first]], results: new Map() };
+    const take = this.#taking(seat, this.#ahead, state, tail);
+    this.#along(1, (at) => at.forEach(take));
+  }
+
+  /** Folds a row's elements ahead of its turn. */
+  #taking(seat: Seat, { fold, expr }: Ahead, state: State, tail: State): (place: Place) => void {
+    return (place) => {
+      const step = { lowering: this.#bind(seat, place), valid: undefined };
+      step.lowering.value(expr);
+      const into = this.#widthAt(place) === 1 ? tail : state;
+      this.#assign(into, fold.take(into, [step]));
+    };
+  }
+
+  #assign(into: State, from: State): void {
+    from.forEach((value, k) => this.#b.assign(into[k]!, value));
+  }
+
+  get #hasTail(): boolean {
+    return this.#lanes === 'column' && this.#column.extent % 4 !== 0;
+  }
+
+  #bind(seat: Seat, { column, atoms }: Place): Lowering {
+    const substitution = new Map([
+      [this.#row.atom, seat.place],
+      [this.#column.atom, column],
+    ]);
+    const binding: Binding = { substitution, atoms: new Map([...seat.atoms, ...atoms]) };
+    const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, this.#name, {
+      instead: this.#instead,
+    });
+    for (const [node, value] of seat.results) lowering.results.set(node, value);
+    return lowering;
+  }
+
+  /** Lowers values of the whole row. */
+  #perRow(seat: Seat): Lowering {
+    return this.#bind(seat, { column: axisIndex('nowhere', this.#column.extent), atoms: [] });
+  }
+
+  /** Lowers values at a place of the row; `exprs` are those that this sweep evaluates. */
+  #at(seat: Seat, place: Place, exprs: readonly Expr[]): Lowering {
+    const lowering = this.#bind(seat, place);
+    const number = this.#seats.indexOf(seat);
+    const along = this.#lanes === 'column';
+    const slot = along
+      ? place.column
+      : addIndex(scaleIndex(place.column, 4 * this.#seats.length), constantIndex(4 * number));
+    this.#values.exchange(lowering, slot, this.#widthAt(place), exprs);
+    return lowering;
+  }
+
+  #widthAt({ column }: Place): Width {
+    return this.#lanes === 'row' || (this.#lanes === 'column' && column.kind !== 'const') ? 4 : 1;
+  }
+
+  /**
+   * Visits all places of the row in order, `chains` at a time where that many are left. Single elements behind the last group
+   * of four are at constants.
+   */
+  #along(chains: number, visit: (places: readonly Place[]) => void, blocks?: Blocks): void {
+    const b = this.#b;
+    const { extent } = this.#column;
+    const wide = this.#lanes === 'column';
+    const steps = wide ? Math.floor(extent / 4) : extent;
+    const turns = Math.floor(steps / chains);
+    const spread = (step: IndexExpr): IndexExpr => (wide ? addIndex(scaleIndex(step, 4), laneAtom) : step);
+    const turnAtom = axisIndex('turn', Math.max(2, turns));
+    const turn = (value: Value): void =>
+      visit(
+        Array.from({ length: chains }, (_, chain) => ({
+          column: spread(offsetIndex(scaleIndex(turnAtom, chains), chain)),
+          atoms: [[turnAtom, value]] as const,
+        })),
+      );
+    const fewest = chains > 1 ? blockedAbove : aloneBlock;
+    /** Turns of a range, in blocks of blocks where they are many. */
+    const range = (start: Value, end: Value, count: number): void => {
+      const least = Math.ceil(count / fewest);
+      const block = blocks === undefined || count <= fewest ? count : blockOf(count, Math.max(fewest, least));
+      if (block >= count) {
+        b.for('turn', start, end, 1, turn);
+        return;
+      }
+      b.for('block', start, end, block, (first) => {
+        blocks!.open();
+        const behind = addInts(first, constant(block));
+        const whole = end.kind === 'constant' && count % block === 0;
+        range(first, b.let(whole ? behind : operation('min', [behind, end], 'i32'), 'behind'), block);
+        blocks!.close();
+      });
+    };
+    if (turns === 1) turn(constant(0));
+    else if (turns > 1) range(constant(0), constant(turns), turns);
+    const stepAtom = wide ? quadIndex('step', extent) : axisIndex('step', Math.max(2, extent));
+    const single = (value: Value): void => visit([{ column: spread(stepAtom), atoms: [[stepAtom, value]] }]);
+    const left = steps - chains * turns;
+    if (left === 1) single(constant(chains * turns));
+    else if (left > 1) b.for('step', constant(chains * turns), constant(steps), 1, single);
+    const behind = wide ? extent - 4 * steps : 0;
+    for (let i = 0; i < behind; i++) visit([{ column: constantIndex(4 * steps + i), atoms: [] }]);
+  }
+
+  /** One sweep over the row, then its totals. */
+  #pass({ picks, items }: Pass, besides: (place: Place) => void = () => {}): void {
+    const b = this.#b;
+    for (const pick of picks)
+      for (const seat of this.#seats) {
+        const bind = (column: IndexExpr, at: readonly (readonly [IndexExpr, Value])[]): Lowering =>
+          this.#bind(seat, { column, atoms: at });
+        seat.results.set(pick.stage.node, pickedOf(b, pick, this.#column, this.#perRow(seat), bind));
+      }
+    if (items.length === 0) return;
+    const exprs = items.map(elementOf);
+    const chains = this.#plan.chainsOf(exprs);
+    const stages = items.map((item) => this.#stageOf(item));
+    const wide = this.#lanes === 'none' ? 1 : 4;
+    const folds = Array.from({ length: chains }, (_, chain) => {
+      const first = this.#lanes === 'column' ? placesOf(constant(chain)) : constant(chain);
+      return stages.map((stage) => this.#foldOf(stage, first));
+    });
+    const open = (): State[][][] =>
+      this.#seats.map(() => folds.map((some) => some.map((fold) => fold.open(wide))));
+    const whole = open();
+    /** Of the row, then of the block that is summed, and of the block in it. */
+    const levels = [whole];
+    const last = stages.map((stage) =>
+      this.#foldOf(stage, constant(4 * Math.floor(this.#column.extent / 4))),
+    );
+    const tails = this.#hasTail ? this.#seats.map(() => last.map((fold) => fold.open(1))) : [];
+    const take = (places: readonly Place[]): void =>
+      places.forEach((place, chain) => {
+        besides(place);
+        this.#seats.forEach((seat, s) => {
+          const step = { lowering: this.#at(seat, place, exprs), valid: undefined };
+          const isTail = this.#widthAt(place) < wide;
+          const into = isTail ? tails[s]! : levels.at(-1)![s]![chain]!;
+          (isTail ? last : folds[chain]!).forEach((fold, i) =>
+            this.#assign(into[i]!, fold.take(into[i], [step])),
+          );
+        });
+      });
+    const add = (): void => {
+      const block = levels.pop()!;
+      for (const [s, chained] of block.entries())
+        for (const [c, some] of chained.entries())
+          some.forEach((state, i) => {
+            const into = levels.at(-1)![s]![c]![i]!;
+            this.#assign(into, folds[c]![i]!.combine(into, state));
+          });
+    };
+    this.#along(chains, take, { open: () => levels.push(open()), close: add });
+    this.#values.swept(exprs);
+    this.#seats.forEach((seat, s) => {
+      last.forEach((fold, i) => {
+        const ends = whole[s]!.map((chain) => chain[i]!);
+        this.#total(seat, fold, ends, tails[s]?.[i] ?? []);
+      });
+    });
+  }
+
+  #stageOf(item: Pass['items'][number]): RowStage {
+    if (item.kind !== 'fold') throw new CompilerBug('row template', `${item.kind} saves no sweep on a core`);
+    return item.stage;
+  }
+
+  #foldOf(stage: RowStage, first: Value): Fold {
+    const poisoned = isPoisoned(stage, this.#stages, this.#frame.kernel.writes);
+    return foldOnCore(this.#b, stage, this.#column.atom, first, poisoned);
+  }
+
+  #named(fold: Fold, state: State): State {
+    return state.map((value, i) => this.#b.let(value, fold.names[i]!));
+  }
+
+  /** Accumulators of one fold as one, all lanes in one where they belong to one row. */
+  #lanesTogether(fold: Fold, chains: readonly State[]): State {
+    let some = chains.map((state) => this.#named(fold, state));
+    const pairs = (): State[] =>
+      some.flatMap((state, i) => {
+        if (i % 2 === 1) return [];
+        const other = some[i + 1];
+        return [other === undefined ? state : this.#named(fold, fold.combine(state, other))];
+      });
+    while (some.length > 1) some = pairs();
+    if (this.#lanes !== 'column') return some[0]!;
+    some = [0, 1, 2, 3].map((lane) => laneOfState(some[0]!, lane));
+    while (some.length > 1) some = pairs();
+    return some[0]!;
+  }
+
+  /** What a fold gives for a row. Nobody else has a part of it: what the fold asks for is what it has. */
+  #total(seat: Seat, fold: Fold, ends: readonly State[], tail: State): void {
+    const own = this.#lanesTogether(fold, ends);
+    const state = tail.length > 0 ? this.#named(fold, fold.combine(own, tail)) : own;
+    const join = fold.join(state, () => this.#perRow(seat));
+    let step = join.next();
+    while (step.done !== true) step = join.next(step.value.map(({ value }) => value));
+    for (const [node, value] of step.value) seat.results.set(node, value);
+  }
+
+  #rowWrites(): void {
+    const { perRow } = this.#work;
+    if (perRow.length === 0) return;
+    for (const seat of this.#seats)
+      this.#store(perRow, this.#perRow(seat), this.#lanes === 'row' ? this.#row : undefined);
+  }
+
+  #store(writes: readonly Write[], lowering: Lowering, lanes: Axis | undefined): void {
+    const values = writes.map((write) => lowering.value(write.value));
+    writes.forEach((write, i) =>
+      storeAt(this.#b, lowering, this.#name(write.node), write, values[i]!, lanes, { anywhere: true }),
+    );
+  }
+}

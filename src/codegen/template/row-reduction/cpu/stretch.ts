@@ -1,0 +1,106 @@
+// How the rows of a kernel are laid on a core: along which axis vectors run, how many rows are handled together, which values wait
+// in memory, and how many accumulators a sweep has.
+
+import {
+  addIndex,
+  axisIndex,
+  offsetIndex,
+  scaleIndex,
+  type IndexExpr,
+} from '../../../../ir/index-algebra/expr.ts';
+import { dtypeBytes } from '../../../../ir/dtype.ts';
+import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Axis, Kernel } from '../../../../schedule/kernel.ts';
+import type { Target } from '../../../../schedule/target.ts';
+import { laneAtom, registerOf } from '../../../lower/expressions.ts';
+import type { RowWork } from '../outline.ts';
+import { countContiguous, type Lanes, type RowBody } from '../schedule.ts';
+import { effortOf, valuesToKeep } from './values.ts';
+
+/** Rows that are handled alike. */
+export interface RowStretch {
+  readonly lanes: Lanes;
+  readonly hint: string;
+  /** Numbers the units; the rows of one in terms of it, four each where lanes run across rows. */
+  readonly atom: IndexExpr;
+  readonly places: readonly IndexExpr[];
+  /** The first unit, and how many there are. */
+  readonly first: number;
+  readonly count: number;
+  /** Groups of four elements in a unit. */
+  readonly groups: number;
+}
+
+export interface SerialRows {
+  /** All rows: most of them in the first stretch. */
+  readonly stretches: readonly RowStretch[];
+  /** Values that wait between sweeps, and the elements that each needs room for. */
+  readonly kept: readonly Expr[];
+  readonly room: number;
+  /** Groups of elements that a sweep takes a turn. */
+  chainsOf(exprs: readonly Expr[]): number;
+}
+
+/** Groups of four rows that are handled together: with 32, two lines of a cache are read whole. */
+const mostTogether = 8;
+/** Elements of a row so short that lanes run across rows, unless its own are neighbours. */
+const shortRow = 16;
+
+export function serialRows(kernel: Kernel, body: RowBody, work: RowWork, target: Target): SerialRows {
+  const { row, column } = body;
+  const lanes = lanesOf(kernel, body, work);
+  const { unroll, work: most } = target.serial ?? { unroll: 1, work: 0 };
+  const kept = valuesToKeep(work.sweeps, work.facts);
+  const bytes = kept.reduce((sum, expr) => sum + dtypeBytes(registerOf(expr.dtype) as 'f32'), 0);
+  const effort = Math.max(...work.sweeps.map((exprs) => effortOf(exprs)), 1);
+  let seats = lanes === 'row' ? mostTogether : 1;
+  while (seats > 1 && (seats * effort > 8 * most || 8 * seats > row.extent)) seats /= 2;
+  const roomOf = (): number => (lanes === 'column' ? column.extent + 4 : 4 * seats * column.extent);
+  const fits = (): boolean => bytes * roomOf() <= Math.min(target.rows.shared, target.limits.workgroupBytes);
+  while (seats > 1 && kept.length > 0 && !fits()) seats /= 2;
+  const steps = lanes === 'column' ? Math.floor(column.extent / 4) : column.extent;
+  return {
+    stretches: stretchesOf(row, column, lanes, seats),
+    kept: fits() ? kept : [],
+    room: roomOf(),
+    chainsOf(exprs) {
+      let chains = Math.max(1, Math.floor(unroll / seats));
+      while (chains > 1 && (chains > steps || chains * effortOf(exprs) > most)) chains /= 2;
+      return chains;
+    },
+  };
+}
+
+function lanesOf(kernel: Kernel, { row, column, stages }: RowBody, { perElement }: RowWork): Lanes {
+  const values = [...stages, ...kernel.writes].map(({ value }) => value);
+  const [along, across] = [countContiguous(values, column), countContiguous(values, row)];
+  const isApart = along === across && column.extent < shortRow && perElement.length === 0;
+  if ((across > along || isApart || column.extent < 4) && row.extent >= 4) return 'row';
+  return column.extent >= 4 ? 'column' : 'none';
+}
+
+function stretchesOf(row: Axis, column: Axis, lanes: Lanes, seats: number): readonly RowStretch[] {
+  const single = (atom: IndexExpr, first: number): RowStretch => ({
+    lanes: lanes === 'row' ? 'none' : lanes,
+    hint: 'row',
+    atom,
+    places: [atom],
+    first,
+    count: row.extent - first,
+    groups: Math.ceil(column.extent / 4),
+  });
+  if (lanes !== 'row') return [single(axisIndex('row', Math.max(2, row.extent)), 0)];
+  const quads = Math.floor(row.extent / 4);
+  const units = Math.floor(quads / seats);
+  const wide = (hint: string, at: number, first: number, count: number): RowStretch => {
+    const atom = axisIndex(hint, Math.max(2, first + count));
+    const base = addIndex(scaleIndex(atom, 4 * at), laneAtom);
+    const places = Array.from({ length: at }, (_, seat) => offsetIndex(base, 4 * seat));
+    return { lanes, hint, atom, places, first, count, groups: at * column.extent };
+  };
+  return [
+    wide('unit', seats, 0, units),
+    ...(seats > 1 ? [wide('quad', 1, units * seats, quads - units * seats)] : []),
+    single(axisIndex('row', Math.max(2, row.extent)), 4 * quads),
+  ].filter(({ count }) => count > 0);
+}

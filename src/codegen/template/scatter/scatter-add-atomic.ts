@@ -1,0 +1,33 @@
+// accumulate: updates added to their places as they come, by atomic additions: every update is one unit of work and nothing is
+// sorted, but f32 sums come out in the order that the device happens to take. The result starts as zeros.
+
+import { CompilerBug } from '../../../errors.ts';
+import type { Node } from '../../../ir/graph.ts';
+import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
+import { splat } from '../../loop/builder.ts';
+import { Lowering } from '../../lower/expressions.ts';
+import type { Loop, Value } from '../../loop/loop.ts';
+import { bufferName, finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
+
+/** The Loop of an accumulation kernel. */
+export function accumulateLoop(frame: Frame): Loop {
+  const { kernel, target } = frame;
+  const { body } = kernel;
+  if (body.kind !== 'accumulate') throw new CompilerBug('accumulate template', `got a ${body.kind} kernel`);
+  const { axis, inside, index, value, node } = body;
+  const b = openBuilder(frame);
+  const { grid, perInvocation } = forUnits(b, target, axis.extent, 'i', (i) => {
+    const atoms = new Map<IndexExpr, Value>([[axis.atom, i]]);
+    const lowering = new Lowering(b, kernel.pool, { substitution: new Map(), atoms }, bufferName(frame));
+    b.if(lowering.value(inside), () =>
+      b.atomic(
+        'add',
+        bufferName(frame)(node as Node),
+        lowering.index(index),
+        splat(lowering.value(value), 1),
+      ),
+    );
+  });
+  const note = `${axis.extent} updates in no fixed order, ${perInvocation} an invocation`;
+  return finish(frame, b, grid, [target.workgroupSize, 1, 1], note);
+}

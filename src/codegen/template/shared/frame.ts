@@ -1,0 +1,130 @@
+// What every template needs around its body: buffers in binding order, a grid that fits the device, and the header comment.
+
+import { DeviceError } from '../../../errors.ts';
+import type { Node } from '../../../ir/graph.ts';
+import { showType } from '../../../ir/infer.ts';
+import type { Kernel } from '../../../schedule/kernel.ts';
+import type { Target } from '../../../schedule/target.ts';
+import { addInts, builtin, constant, less, LoopBuilder, mulInts, operation } from '../../loop/builder.ts';
+import { paddedSize } from '../../lower/expressions.ts';
+import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
+import type { PinnedSchedules } from '../contract/schedule.ts';
+
+/** A storage buffer as a kernel binds it. Nodes that share memory (in-place results) share a binding. */
+export interface Bound {
+  readonly name: string;
+  readonly access: 'read' | 'read_write';
+  /** The nodes that live in it: one, or an input and the result written over it. */
+  readonly nodes: readonly Node[];
+  /** Whether the kernel stores to it. */
+  readonly written: boolean;
+}
+
+/** Everything a template is filled with. */
+export interface Frame {
+  readonly kernel: Kernel;
+  readonly target: Target;
+  readonly bound: readonly Bound[];
+  readonly pinned: PinnedSchedules;
+}
+
+/** A builder that knows which buffers change while the kernel runs. */
+export function openBuilder(frame: Frame, shared: readonly string[] = []): LoopBuilder {
+  const written = frame.bound.filter((buffer) => buffer.written).map((buffer) => buffer.name);
+  return new LoopBuilder(new Set([...written, ...shared]));
+}
+
+export function bufferName(frame: Frame): (node: Node) => string {
+  const names = new Map(
+    frame.bound.flatMap((buffer) => buffer.nodes.map((node) => [node, buffer.name] as const)),
+  );
+  return (node) => names.get(node)!;
+}
+
+export type Grid = readonly [number, number, number];
+
+/** Groups along x, folded into y when one dimension is not enough. */
+export function foldGrid(groups: number, target: Target): Grid {
+  const most = target.limits.workgroupsPerDimension;
+  if (groups <= most) return [Math.max(1, groups), 1, 1];
+  const rows = Math.ceil(groups / most);
+  if (rows > most)
+    throw new DeviceError('E_LIMIT', target.name, `a kernel needs ${groups} workgroups, more than ${most}²`);
+  return [Math.ceil(groups / rows), rows, 1];
+}
+
+/** The flat workgroup number of a folded grid. */
+export function groupNumber(grid: Grid): Value {
+  const x = builtin('workgroup', 0);
+  return grid[1] === 1 ? x : addInts(x, mulInts(builtin('workgroup', 1), constant(grid[0])));
+}
+
+/** The flat invocation number over a folded grid of workgroups of `size`. */
+export function invocation(b: LoopBuilder, grid: Grid, size: number): Value {
+  return b.let(addInts(mulInts(groupNumber(grid), constant(size)), builtin('local', 0)), 'id');
+}
+
+/**
+ * Runs `visit` once for every unit of work, a few an invocation where the target wants that. A workgroup owns a contiguous block
+ * of units, which its invocations walk side by side: neighbours read neighbouring memory, and no step leaves the pages of the
+ * block (steps a whole grid apart took three times as long on the software adapter).
+ */
+export function forUnits(
+  b: LoopBuilder,
+  target: Target,
+  units: number,
+  hint: string,
+  visit: (unit: Value) => void,
+  /** Groups of four elements in a unit. */
+  groups = 1,
+  /** Comes before a loop over units, if there is one, whose last is before `end`. */
+  open: (first: Value, end: Value) => void = () => {},
+): { readonly grid: Grid; readonly perInvocation: number } {
+  const most = Math.floor(target.elementsPerInvocation / (4 * groups));
+  const perInvocation = Math.max(1, Math.min(most, Math.floor(units / target.parallelism)));
+  const size = target.workgroupSize;
+  const block = size * perInvocation;
+  const grid = foldGrid(Math.ceil(units / block), target);
+  const first = b.let(addInts(mulInts(groupNumber(grid), constant(block)), builtin('local', 0)), hint);
+  const whole = units === grid[0] * grid[1] * block;
+  if (perInvocation === 1) {
+    if (whole) visit(first);
+    else b.if(less(first, constant(units)), () => visit(first));
+  } else {
+    const next = b.let(mulInts(addInts(groupNumber(grid), constant(1)), constant(block)), 'next');
+    const end = whole ? next : b.let(operation('min', [next, constant(units)], 'i32'), 'end');
+    open(first, end);
+    b.for(hint, first, end, size, visit);
+  }
+  return { grid, perInvocation };
+}
+
+/** A binding as a buffer of the Loop. */
+export function globalBuffer({ name, access, nodes }: Bound): LoopBuffer {
+  const size = Math.max(...nodes.map(paddedSize));
+  return { name, space: 'global', dtype: nodes[0]!.dtype, size, access };
+}
+
+/** The finished Loop around a body. */
+export function finish(
+  frame: Frame,
+  b: LoopBuilder,
+  grid: Grid,
+  workgroup: readonly [number, number, number],
+  schedule: string,
+  shared: readonly LoopBuffer[] = [],
+): Loop {
+  const { kernel, bound } = frame;
+  const global = bound.map(globalBuffer);
+  const shapes = bound.map(({ name, nodes }) => `${name}: ${showType(nodes[0]!)}`).join(', ');
+  return {
+    name: kernel.name,
+    kind: kernel.kind,
+    header: [`${kernel.kind} kernel; ${schedule}`, shapes, `${kernel.flops} flops, ${kernel.bytes} bytes`],
+    buffers: [...global, ...shared],
+    usesScalars: kernel.pool.usesScalars,
+    grid,
+    workgroup,
+    body: b.body,
+  };
+}

@@ -1,0 +1,48 @@
+// search: where values stand among ascending boundaries, a few values an invocation. Reaches are halved, and each is taken where the
+// boundary before it still lies below: as many steps for every value, so neighbours stay together.
+
+import { CompilerBug } from '../../../errors.ts';
+import type { Node } from '../../../ir/graph.ts';
+import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
+import { addInts, both, constant, operation } from '../../loop/builder.ts';
+import { Lowering } from '../../lower/expressions.ts';
+import type { Loop, Value } from '../../loop/loop.ts';
+import { bufferName, finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
+import { storeAt } from '../shared/store-value.ts';
+
+/** The Loop of a search kernel. */
+export function searchLoop(frame: Frame): Loop {
+  const { kernel, target } = frame;
+  const { body } = kernel;
+  if (body.kind !== 'search') throw new CompilerBug('search template', `got a ${body.kind} kernel`);
+  const { axis, element, boundary, value, node } = body;
+  const b = openBuilder(frame);
+  const steps = Math.floor(Math.log2(element.extent)) + 1;
+  const { grid, perInvocation } = forUnits(b, target, axis.extent, 'i', (i) => {
+    const lowering = (entries: readonly (readonly [IndexExpr, Value])[]): Lowering => {
+      const binding = { substitution: new Map(), atoms: new Map([[axis.atom, i], ...entries]) };
+      return new Lowering(b, kernel.pool, binding, bufferName(frame));
+    };
+    const here = lowering([]);
+    const wanted = here.value(value);
+    const place = b.var('place', constant(0));
+    const reach = b.var('reach', constant(2 ** steps));
+    b.for('step', constant(0), constant(steps), 1, () => {
+      b.assign(reach, operation('shr', [reach, constant(1)], 'i32'));
+      const next = b.let(addInts(place, reach), 'next');
+      const last = b.let(operation('min', [next, constant(element.extent)], 'i32'), 'last');
+      const probe = b.let(operation('sub', [last, constant(1)], 'i32'), 'probe');
+      const found = lowering([[element.atom, probe]]).value(boundary);
+      const above = operation(node.attrs.right ? 'lt' : 'le', [wanted, found], 'bool');
+      const inside = operation('le', [next, constant(element.extent)], 'bool');
+      b.if(both(inside, operation('not', [above], 'bool')), () => b.assign(place, next));
+    });
+    here.results.set(node as Node, b.let(place, 'result'));
+    const values = kernel.writes.map((write) => here.value(write.value));
+    kernel.writes.forEach((write, at) =>
+      storeAt(b, here, bufferName(frame)(write.node), write, values[at]!, undefined),
+    );
+  });
+  const note = `${axis.extent} values among ${element.extent} boundaries, ${perInvocation} an invocation`;
+  return finish(frame, b, grid, [target.workgroupSize, 1, 1], note);
+}

@@ -1,0 +1,175 @@
+// The reference interpreter: what a graph means, without any device. It is the oracle for passes (interpret before and
+// after) and for kernels, so it is written for precision first: floating-point sums and products accumulate in double and
+// are rounded once. Comes in: a graph and host arrays in parameter order; goes out: one host array per output.
+
+import { CompilerBug, TensorError } from '../../errors.ts';
+import { isWide } from '../dtype.ts';
+import { countUses, dims, topological, type Graph, type Node } from '../graph.ts';
+import { convolve, dotGeneral } from './contract.ts';
+import { argReduce, reduce, scan } from './fold.ts';
+import { disperse, foldSegments, gather, scatter } from './index.ts';
+import { argSort, digitRanks, searchSorted } from './sort.ts';
+import { broadcast, concat, pad, permute, slice, window } from './view.ts';
+import { isElementwise, type ElementwiseOp } from '../ops.ts';
+import { randomWords } from './random.ts';
+import { compileScalar, type ScalarFunction } from './scalar.ts';
+import { sameShape, showShape, sizeOf, stridesOf, type FixedShape } from '../shape.ts';
+import { emptyData, fromInteger, hostArray, packBytes, unpackBytes, type HostArray } from '../value.ts';
+
+/**
+ * Runs a graph on host arrays given in parameter order. Throws E_VALUE, E_DTYPE or E_SHAPE when they do not fit the
+ * parameters. Results may share memory with inputs and with each other.
+ */
+export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray[] {
+  checkInputs(graph, inputs);
+  const values = new Map<Node, HostArray>();
+  graph.parameters.forEach((parameter, i) => values.set(parameter, inputs[i]!));
+  // Arrays go as soon as their last reader has run: a long graph needs only what is live at one time.
+  const readers = countUses(graph);
+  for (const node of topological(graph.outputs)) {
+    if (!values.has(node)) {
+      const read = node.inputs.map((input) => values.get(input)!);
+      values.set(node, evaluateNode(node, read));
+    }
+    for (const input of node.inputs) {
+      const left = readers.get(input)! - 1;
+      readers.set(input, left);
+      if (left === 0) values.delete(input);
+    }
+  }
+  return graph.outputs.map((output) => values.get(output)!);
+}
+
+/** The value of one node from its inputs' values, as constant folding needs it. */
+export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArray {
+  if (isMapped(node)) return elementwise(node, inputs);
+  const shape = dims(node);
+  const first = inputs[0]!;
+  switch (node.op) {
+    case 'parameter':
+      throw new CompilerBug('interpret', `parameter ${node.attrs.name} has no value of its own`);
+    case 'constant':
+      return hostArray(node.dtype, [], [node.attrs.value]);
+    case 'iota':
+      return iota(node.dtype, shape, node.attrs.axis);
+    case 'randomBits': {
+      const [keyLow, keyHigh, counterLow, counterHigh] = inputs.map((word) => Number(word.data[0]));
+      const data = randomWords([keyLow!, keyHigh!], [counterLow!, counterHigh!], sizeOf(shape));
+      return { dtype: 'u32', shape, data };
+    }
+    case 'reshape':
+      return { dtype: first.dtype, shape, data: first.data };
+    case 'permute':
+      return permute(first, node.attrs.order);
+    case 'broadcast':
+      return broadcast(first, shape);
+    case 'slice':
+      return slice(first, node.attrs.start, node.attrs.size, node.attrs.step);
+    case 'pad':
+      return pad(first, shape, node.attrs);
+    case 'concat':
+      return concat(inputs, shape, node.attrs.axis);
+    case 'window':
+      return window(first, shape, node.attrs);
+    case 'reduce':
+      return reduce(first, node.attrs.monoid, node.attrs.axes);
+    case 'argReduce':
+      return argReduce(first, node.attrs.monoid, node.attrs.axis);
+    case 'argSort':
+      return argSort(first, node.attrs);
+    case 'digitRanks':
+      return digitRanks(first, node.attrs);
+    case 'scan':
+      return scan(first, node.attrs);
+    case 'dot':
+      return dotGeneral(first, inputs[1]!, shape, node.attrs);
+    case 'conv':
+      return convolve(first, inputs[1]!, shape, node.attrs);
+    case 'gather':
+      return gather(first, inputs[1]!, node.attrs.axis);
+    case 'scatter':
+      return scatter(first, inputs[1]!, inputs[2]!, node.attrs.axis, node.attrs.mode);
+    case 'disperse':
+      return disperse(first, inputs[1]!, node.attrs.axis);
+    case 'searchSorted':
+      return searchSorted(first, inputs[1]!, node.attrs.right);
+    case 'accumulate': {
+      const zeros = { dtype: node.dtype, shape, data: emptyData(node.dtype, sizeOf(shape)) };
+      return scatter(zeros, first, inputs[1]!, node.attrs.axis, 'add');
+    }
+    case 'foldSegments':
+      return foldSegments(first, inputs[1]!, inputs[2]!, inputs[3]!, node.attrs);
+    case 'stopGradient':
+    case 'customVjp':
+      return first;
+    default:
+      return node satisfies never;
+  }
+}
+
+function checkInputs(graph: Graph, inputs: readonly HostArray[]): void {
+  if (inputs.length !== graph.parameters.length) {
+    throw new TensorError(
+      'E_VALUE',
+      'interpret',
+      `expects ${graph.parameters.length} input(s), got ${inputs.length}`,
+    );
+  }
+  graph.parameters.forEach((parameter, i) => {
+    const { dtype, shape, data } = inputs[i]!;
+    const fits = sameShape(shape, parameter.shape) && data.length === sizeOf(shape);
+    if (dtype === parameter.dtype && fits) return;
+    throw new TensorError(
+      fits ? 'E_DTYPE' : 'E_SHAPE',
+      'interpret',
+      `parameter ${parameter.attrs.name} is ${showShape(parameter.shape, parameter.dtype)}, ` +
+        `got ${showShape(shape, dtype)} with ${data.length} element(s)`,
+    );
+  });
+}
+
+type MappedNode = Extract<Node, { readonly op: ElementwiseOp }>;
+
+function isMapped(node: Node): node is MappedNode {
+  return isElementwise(node.op);
+}
+
+function elementwise(node: MappedNode, inputs: readonly HostArray[]): HostArray {
+  const shape = dims(node);
+  const { op, dtype } = node;
+  // Whole bit patterns: element by element, NaN payloads would not survive passing through a JavaScript number.
+  if (op === 'bitcast') return unpackBytes(packBytes(inputs[0]!), dtype, shape);
+  const f = compileScalar(op, inputs.at(-1)!.dtype, dtype);
+  const out = { dtype, shape, data: emptyData(dtype, sizeOf(shape)) };
+  const floats = [out, ...inputs].every((array) => array.data instanceof Float32Array);
+  // Two copies of one loop: the engine compiles accesses well only where it always sees one array class.
+  if (floats) mapFloats(out.data as Float32Array, f, inputs);
+  else mapAny(out.data as Float32Array, f, inputs);
+  return out;
+}
+
+function mapFloats(out: Float32Array, f: ScalarFunction, inputs: readonly HostArray[]): void {
+  const [a, b, c] = inputs.map((input) => input.data as Float32Array);
+  if (c !== undefined) for (let i = 0; i < out.length; i++) out[i] = f(a![i]!, b![i]!, c[i]!) as number;
+  else if (b !== undefined) for (let i = 0; i < out.length; i++) out[i] = f(a![i]!, b[i]!) as number;
+  else for (let i = 0; i < out.length; i++) out[i] = f(a![i]!) as number;
+}
+
+function mapAny(out: Float32Array, f: ScalarFunction, inputs: readonly HostArray[]): void {
+  const [a, b, c] = inputs.map((input) => input.data as Float32Array);
+  if (c !== undefined) for (let i = 0; i < out.length; i++) out[i] = f(a![i]!, b![i]!, c[i]!) as number;
+  else if (b !== undefined) for (let i = 0; i < out.length; i++) out[i] = f(a![i]!, b[i]!) as number;
+  else for (let i = 0; i < out.length; i++) out[i] = f(a![i]!) as number;
+}
+
+/** Counts wrap in integers and round in floats, as a cast from i32 would. */
+function iota(dtype: HostArray['dtype'], shape: FixedShape, axis: number): HostArray {
+  const data = emptyData(dtype, sizeOf(shape));
+  const element = fromInteger(dtype);
+  const stride = stridesOf(shape)[axis]!;
+  for (let i = 0; i < data.length; i++) {
+    const count = Math.floor(i / stride) % shape[axis]!;
+    data[i] = element(isWide(dtype) ? BigInt(count) : count);
+  }
+  return { dtype, shape, data };
+}

@@ -1,0 +1,221 @@
+// IR text to a graph: the inverse of `print`. The grammar gives a syntax tree per line; this file resolves names, checks
+// attributes and types, and points at line and column of whatever is wrong. The only file of the IR that needs ohm-js.
+
+import { grammar, type FailedMatchResult, type Grammar, type Node as Tree, type Semantics } from 'ohm-js';
+
+import { ParseError, TensorError } from '../../errors.ts';
+import { attrProblem } from '../attrs.ts';
+import { isDType, type DType } from '../dtype.ts';
+import { irGrammar } from './grammar.ts';
+import { GraphBuilder, type Graph, type Node, type NodeOf } from '../graph.ts';
+import { showType } from '../infer.ts';
+import { facts, isOp, type Attrs, type Op } from '../ops.ts';
+import { inType } from './print.ts';
+import { sameShape, type Dim, type Shape } from '../shape.ts';
+
+/** A piece of text and its column, counted from 1. */
+interface Word {
+  readonly text: string;
+  readonly column: number;
+}
+
+interface AttributeTree {
+  readonly name: Word;
+  readonly value: unknown;
+}
+
+interface NodeTree {
+  readonly kind: 'node';
+  readonly name: Word;
+  readonly op: Word;
+  readonly inputs: readonly Word[];
+  readonly attributes: readonly AttributeTree[];
+  readonly dtype: Word;
+  readonly shape: Shape;
+}
+
+interface ReturnTree {
+  readonly kind: 'return';
+  readonly outputs: readonly Word[];
+}
+
+/** The graph that IR text describes. Throws ParseError (E_PARSE) with the line and column of the first mistake. */
+export function parse(text: string): Graph {
+  const reader = new GraphReader();
+  const lines = text.split('\n');
+  lines.forEach((line, index) => {
+    if (!/^\s*(\/\/.*)?$/.test(line)) reader.readLine(line, index + 1);
+  });
+  return reader.finish(lines.length);
+}
+
+function fail(line: number, column: number, problem: string): never {
+  throw new ParseError('E_PARSE', 'IR text', problem, { line, column });
+}
+
+class GraphReader {
+  #expects: 'Header' | 'Statement' | 'Close' | 'end' = 'Header';
+  readonly #nodes = new Map<string, Node>();
+  readonly #parameters: { readonly node: NodeOf<'parameter'>; readonly line: number }[] = [];
+  #outputs: readonly Node[] = [];
+
+  readLine(line: string, number: number): void {
+    if (this.#expects === 'end') fail(number, firstColumn(line), 'expected nothing after the graph');
+    const tree = readTree(line, number, this.#expects);
+    if (this.#expects === 'Header') this.#expects = 'Statement';
+    else if (this.#expects === 'Close') this.#expects = 'end';
+    else if ((tree as NodeTree | ReturnTree).kind === 'node') this.#define(tree as NodeTree, number);
+    else {
+      this.#outputs = (tree as ReturnTree).outputs.map((output) => this.#find(output, number));
+      this.#expects = 'Close';
+    }
+  }
+
+  finish(lastLine: number): Graph {
+    if (this.#expects !== 'end') {
+      const missing = { Header: '"graph {"', Statement: 'a node or "return"', Close: '"}"' }[this.#expects];
+      fail(lastLine, 1, `expected ${missing}, but the text ends`);
+    }
+    const sorted = this.#parameters.toSorted((a, b) => a.node.attrs.index - b.node.attrs.index);
+    sorted.forEach(({ node, line }, index) => {
+      if (node.attrs.index !== index) {
+        fail(line, 1, `parameters must count 0, 1, 2…: index ${node.attrs.index} stands where ${index} must`);
+      }
+    });
+    return { parameters: sorted.map(({ node }) => node), outputs: this.#outputs };
+  }
+
+  #find(name: Word, line: number): Node {
+    return this.#nodes.get(name.text) ?? fail(line, name.column, `${name.text} is not defined above`);
+  }
+
+  #define(tree: NodeTree, line: number): void {
+    const { name, op, dtype, shape } = tree;
+    if (this.#nodes.has(name.text)) fail(line, name.column, `${name.text} is defined twice`);
+    if (!isOp(op.text)) fail(line, op.column, `${op.text} is no operation`);
+    const inputs = tree.inputs.map((input) => this.#find(input, line));
+    if (!isDType(dtype.text)) fail(line, dtype.column, `${dtype.text} is no dtype`);
+    const attrs = readAttrs(tree, op.text, dtype.text, line);
+    const node = addNode(op.text, inputs, attrs, line, op.column);
+    if (node.dtype !== dtype.text || !sameShape(node.shape, shape)) {
+      const stated = showType({ dtype: dtype.text, shape });
+      fail(line, dtype.column, `${name.text} has type ${showType(node)}, not ${stated}`);
+    }
+    this.#nodes.set(name.text, node);
+    if (node.op === 'parameter') this.#parameters.push({ node, line });
+  }
+}
+
+function readAttrs(tree: NodeTree, op: Op, dtype: DType, line: number): Attrs {
+  const attrs: Record<string, unknown> = {};
+  for (const { name, value } of tree.attributes) {
+    if (Object.hasOwn(attrs, name.text)) fail(line, name.column, `attribute ${name.text} is given twice`);
+    if (inType(name.text)) fail(line, name.column, `${name.text} belongs in the type, after the colon`);
+    attrs[name.text] = value;
+  }
+  // In the table's order whatever the text's: attributes are compared and hashed in order.
+  const ordered: Record<string, unknown> = {};
+  for (const name of facts(op).attrs) {
+    if (inType(name)) ordered[name] = name === 'dtype' ? dtype : tree.shape;
+    else if (Object.hasOwn(attrs, name)) ordered[name] = attrs[name];
+  }
+  const wrong = attrProblem(op, { ...attrs, ...ordered });
+  if (wrong !== undefined) {
+    const at = tree.attributes.find(({ name }) => name.text === wrong.name)?.name ?? tree.op;
+    fail(line, at.column, wrong.problem);
+  }
+  return ordered;
+}
+
+/** Each node gets a builder of its own, so that nodes the text tells apart stay apart. */
+function addNode(op: Op, inputs: readonly Node[], attrs: Attrs, line: number, column: number): Node {
+  const add = GraphBuilder.prototype.add as (op: Op, inputs: readonly Node[], attrs: Attrs) => Node;
+  try {
+    return add.call(new GraphBuilder(), op, inputs, attrs);
+  } catch (error) {
+    if (!(error instanceof TensorError)) throw error;
+    // The first line only: the rest names a place in the program, and this mistake is in the text.
+    return fail(line, column, error.message.split('\n')[0]!);
+  }
+}
+
+function firstColumn(line: string): number {
+  return line.search(/\S/) + 1;
+}
+
+const word = (tree: Tree): Word => ({ text: tree.sourceString, column: tree.source.startIdx + 1 });
+const read = <T>(tree: Tree): T => tree['read']() as T;
+/** The items of `(item ("," item)*)?`, given its three iterations. */
+const listed = <T>(first: Tree, rest: Tree, each: (tree: Tree) => T): T[] => [
+  ...first.children.map(each),
+  ...rest.children.flatMap((more) => more.children).map(each),
+];
+
+let notation: { readonly grammar: Grammar; readonly semantics: Semantics } | undefined;
+
+/** The compiled grammar; made at first use because importing the IR should cost nothing. */
+function getNotation(): { readonly grammar: Grammar; readonly semantics: Semantics } {
+  if (notation !== undefined) return notation;
+  const compiled = grammar(irGrammar);
+  const semantics = compiled.createSemantics().addOperation<unknown>('read', {
+    Header: (_graph, _open) => undefined,
+    Close: (_close) => undefined,
+    Statement: (statement) => read(statement),
+    Return: (_return, first, _commas, rest): ReturnTree => ({
+      kind: 'return',
+      outputs: listed(first, rest, word),
+    }),
+    Node: (name, _equals, op, inputs, attributes, _colon, type): NodeTree => ({
+      kind: 'node',
+      name: word(name),
+      op: word(op),
+      inputs: inputs.children.flatMap((list) => read<Word[]>(list)),
+      attributes: attributes.children.flatMap((list) => read<AttributeTree[]>(list)),
+      ...read<{ dtype: Word; shape: Dim[] }>(type),
+    }),
+    Inputs: (_open, first, _commas, rest, _close) => listed(first, rest, word),
+    Attributes: (_open, first, _commas, rest, _close) => listed(first, rest, read),
+    Attribute: (name, _colon, value): AttributeTree => ({ name: word(name), value: read(value) }),
+    Type: (dtype, _open, first, _commas, rest, _close) => ({
+      dtype: word(dtype),
+      shape: listed(first, rest, read<Dim>),
+    }),
+    Dim_symbolic: (name, _colon, min, _dots, max): Dim => ({
+      name: read(name),
+      min: Number(min.sourceString),
+      max: Number(max.sourceString),
+    }),
+    Dim_fixed: (size): Dim => Number(size.sourceString),
+    dimName: (name) => (name.ctorName === 'string' ? read(name) : name.sourceString),
+    Value: (value) => read(value),
+    List: (_open, first, _commas, rest, _close) => listed(first, rest, read),
+    bigint: (sign, digits, _n) => BigInt(sign.sourceString + digits.sourceString),
+    number: (number) => readNumber(number.sourceString),
+    string(_open, _characters, _close) {
+      return JSON.parse(this.sourceString) as string;
+    },
+    flag: (flag) => flag.sourceString === 'true',
+  });
+  notation = { grammar: compiled, semantics };
+  return notation;
+}
+
+function readNumber(text: string): number {
+  if (text === 'nan') return NaN;
+  return Number(text.replace('inf', 'Infinity'));
+}
+
+function readTree(line: string, number: number, rule: string): unknown {
+  const { grammar, semantics } = getNotation();
+  const match = grammar.match(line, rule);
+  if (match.succeeded()) return read(semantics(match) as unknown as Tree);
+  const failed = match as FailedMatchResult;
+  const at = failed.getRightmostFailurePosition();
+  const found = /^(\w+|.)/u.exec(line.slice(at).trimStart())?.[0];
+  const expected = failed.getExpectedText().replace('end of input', 'end of line');
+  fail(
+    number,
+    at + 1,
+    `expected ${expected}, ${found === undefined ? 'but the line ends' : `found ${found}`}`,
+  );
+}

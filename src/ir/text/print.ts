@@ -1,0 +1,68 @@
+// A graph as text, one node a line: `%3 = mul(%0, %2) : f32[2,3]`. Nodes are numbered in printing order: the parameters,
+// then everything an output needs, inputs first. `parse` reads the text back to an equal graph. The attributes `dtype` and
+// `shape` are the ones that set a node's type, so they stand in the type and nowhere else.
+
+import type { TensorType } from '../infer.ts';
+import { topological, type Graph, type Node } from '../graph.ts';
+import { facts, isOp } from '../ops.ts';
+import type { Dim } from '../shape.ts';
+
+/** The text of a graph; `parse` gives an equal graph back. */
+export function print(graph: Graph): string {
+  const names = new Map<Node, string>();
+  const name = (node: Node): string => names.get(node) ?? '%?';
+  for (const node of graph.parameters) names.set(node, `%${names.size}`);
+  for (const node of topological(graph.outputs)) if (!names.has(node)) names.set(node, `%${names.size}`);
+  const lines = ['graph {'];
+  for (const node of names.keys()) lines.push(`  ${printNode(node, name)}`);
+  lines.push(`  ${['return', graph.outputs.map(name).join(', ')].join(' ').trimEnd()}`, '}', '');
+  return lines.join('\n');
+}
+
+/** One node on one line, for messages; without `name`, nodes are called by their id. */
+export function printNode(node: Node, name: (node: Node) => string = (node) => `%${node.id}`): string {
+  const inputs = node.inputs.length === 0 ? '' : `(${node.inputs.map(name).join(', ')})`;
+  return `${name(node)} = ${node.op}${inputs}${printAttrs(node)} : ${printType(node)}`;
+}
+
+/** A type as it stands in IR text: `f32[seq:1..2048,64]`. */
+export function printType({ dtype, shape }: TensorType): string {
+  return `${dtype}[${shape.map(printDim).join(',')}]`;
+}
+
+/** Attributes that the type after the colon already tells. */
+export function inType(attr: string): boolean {
+  return attr === 'dtype' || attr === 'shape';
+}
+
+function printAttrs(node: Node): string {
+  let text = '';
+  const attrs = node.attrs as Readonly<Record<string, unknown>>;
+  // The text of a broken graph is what its bug report shows, so even an unknown op must print.
+  for (const attr of isOp(node.op) ? facts(node.op).attrs : Object.keys(attrs)) {
+    if (!inType(attr)) text += `${text === '' ? ' {' : ', '}${attr}: ${printValue(attrs[attr])}`;
+  }
+  return text === '' ? '' : `${text}}`;
+}
+
+function printValue(value: unknown): string {
+  if (typeof value === 'number') return printNumber(value);
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(printValue).join(',')}]`;
+  return String(value);
+}
+
+/** Shortest digits that read back to the same double. */
+function printNumber(value: number): string {
+  if (Object.is(value, -0)) return '-0';
+  if (Number.isNaN(value)) return 'nan';
+  if (Number.isFinite(value)) return String(value);
+  return value > 0 ? 'inf' : '-inf';
+}
+
+function printDim(dim: Dim): string {
+  if (typeof dim === 'number') return String(dim);
+  const name = /^[A-Za-z_]\w*$/.test(dim.name) ? dim.name : JSON.stringify(dim.name);
+  return `${name}:${dim.min}..${dim.max}`;
+}

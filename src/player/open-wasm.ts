@@ -1,8 +1,0 @@
-// Bundles on WebAssembly.
-
-import { modelOn, type Opener } from './player.ts';
-import { openWasm } from './wasm.ts';
-
-export const open: Opener = async (manifest, { threads }) => {
-  return modelOn('wasm', await openWasm(threads), manifest);
-};

@@ -1,0 +1,131 @@
+// One CUDA device as the driver knows it: its primary context, and one stream in which everything happens in order. What the
+// driver answers becomes a DeviceError here; answers that a context does not survive lose the device.
+
+import { DeviceError, type ErrorCode } from '../../../errors.ts';
+import type { Failures } from '../../failures.ts';
+import type { Driver, DriverCall } from './driver.ts';
+import type { Gpu } from './gpu.ts';
+
+const OUT_OF_MEMORY = 2;
+
+/** After these every call of the context fails: ECC, NVLink, illegal address, timeout, assert, 714 to 719 (faults of a kernel). */
+const FATAL: ReadonlySet<number> = new Set([214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719]);
+
+/** Answers to what was asked for, not to the state of the machine. */
+const INVALID: ReadonlySet<number> = new Set([1, 200, 209, 218, 222, 300, 301, 302, 303, 500, 701, 720]);
+
+/** What names the kernels of work that is queued. */
+export interface Labelled {
+  readonly kernels: readonly { readonly name: string }[];
+}
+
+export class Context {
+  readonly driver: Driver;
+  /** The device's name in errors: `cuda`, `cuda:1`. */
+  readonly name: string;
+  readonly failures: Failures;
+  /** The driver's handle of the device, which counts from 0 as well. */
+  readonly device: number;
+  readonly handle: number;
+  readonly stream: number;
+  /** Programs that were queued since the stream was last seen idle. */
+  readonly flying: Set<Labelled> = new Set();
+  /** What must be destroyed before the context is. */
+  readonly owned: Set<{ destroy(): void }> = new Set();
+  /** Called when an answer has lost the device. */
+  onLost: () => void = () => undefined;
+
+  constructor({ driver, name, device }: Gpu, failures: Failures) {
+    this.driver = driver;
+    this.name = name;
+    this.failures = failures;
+    this.device = device;
+    const { cu, cell } = driver;
+    this.check(cu.cuDevicePrimaryCtxRetain(cell.address, device), 'cuDevicePrimaryCtxRetain', 'opening');
+    this.handle = cell.number();
+    this.use();
+    // Not ordered with the null stream, which other libraries of the process may use.
+    const NON_BLOCKING = 1;
+    this.check(cu.cuStreamCreate(cell.address, NON_BLOCKING), 'cuStreamCreate', 'opening');
+    this.stream = cell.number();
+  }
+
+  /**
+   * Directs this thread's calls here; wherever the runtime is entered, before its first call. The driver is told every time (some 40 ns):
+   * which context is current belongs to the thread, and other libraries of the process (ONNX Runtime's, a bundle's) choose theirs.
+   */
+  use(): void {
+    this.check(this.driver.cu.cuCtxSetCurrent(this.handle), 'cuCtxSetCurrent', 'choosing the device');
+  }
+
+  /** Throws unless the result is 0; `doing` completes "while …". */
+  check(result: number, call: DriverCall, doing: string, kernel?: string): void {
+    if (result !== 0) throw this.failure(result, call, doing, kernel);
+  }
+
+  /** The error for a result; one that is fatal loses the device. */
+  failure(result: number, call: DriverCall, doing: string, kernel?: string): DeviceError {
+    const isFatal = FATAL.has(result);
+    const code: ErrorCode = isFatal
+      ? 'E_DEVICE_LOST'
+      : result === OUT_OF_MEMORY
+        ? 'E_OOM'
+        : INVALID.has(result)
+          ? 'E_VALIDATION'
+          : 'E_DEVICE';
+    const suspects = isFatal && kernel === undefined ? this.#flyingKernels() : [];
+    const culprit = kernel ?? (suspects.length === 1 ? suspects[0] : undefined);
+    const among = suspects.length > 1 ? `; queued were ${listed(suspects)}` : '';
+    const hint = hintFor(result, suspects.length > 1);
+    const story = `${this.driver.explain(result)}, in ${call} while ${doing}${among}`;
+    const error = new DeviceError(code, this.name, story, {
+      ...(culprit === undefined ? {} : { kernel: culprit }),
+      ...(hint === undefined ? {} : { hint }),
+    });
+    if (isFatal) {
+      this.failures.lose(error);
+      this.onLost();
+    }
+    return error;
+  }
+
+  #flyingKernels(): string[] {
+    return [...new Set([...this.flying].flatMap(({ kernels }) => kernels.map(({ name }) => name)))];
+  }
+
+  /** Does work of the place `at`; what it throws is recorded there. Whether it returned. */
+  attempt(at: number, work: () => void): boolean {
+    try {
+      this.use();
+      work();
+      return true;
+    } catch (error) {
+      const known = error instanceof DeviceError;
+      this.failures.record(
+        at,
+        known ? error : new DeviceError('E_DEVICE', this.name, String(error), { cause: error }),
+      );
+      return false;
+    }
+  }
+
+  /** Gives the context back; the stream must be idle, or beyond repair. */
+  close(): void {
+    const { cu } = this.driver;
+    for (const one of this.owned) one.destroy();
+    cu.cuStreamDestroy_v2(this.stream);
+    cu.cuDevicePrimaryCtxRelease_v2(this.device);
+  }
+}
+
+function listed(names: readonly string[]): string {
+  const most = 8;
+  const rest = names.length > most ? ` and ${names.length - most} more` : '';
+  return names.slice(0, most).join(', ') + rest;
+}
+
+function hintFor(result: number, isAnonymous: boolean): string | undefined {
+  if (result === OUT_OF_MEMORY) return 'dispose of tensors you no longer need, or take smaller batches';
+  if (isAnonymous) return 'SINTER_CUDA_SYNC=1, which waits for each kernel and names the one that fails';
+  return undefined;
+}

@@ -1,0 +1,107 @@
+// Node only: compiled kernels on disk. An image is kept under the hash of its bytes, so a file that was cut short or altered is known
+// by its name; a small file per kernel, under the hash of what it was compiled from, says which image holds it and by which name.
+// What cannot be read counts as absent, what cannot be written is not kept.
+
+import { createHash, randomUUID } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { cacheFolder } from '../../cache.ts';
+
+/** Where a kernel was found. */
+export interface Found {
+  /** The image's hash: one image is loaded once. */
+  readonly image: string;
+  /** The kernel's name in it. */
+  readonly entry: string;
+}
+
+/** Files of this many days without use are removed when something is written. */
+const KEPT_DAYS = 60;
+
+export class Cubins {
+  readonly #folder: string | undefined;
+  #isTidy = false;
+
+  /** Kept in a folder, which is made when needed; nowhere without one. */
+  constructor(folder: string | undefined) {
+    this.#folder = folder;
+  }
+
+  /** Where the kernel of this key is; undefined when it, or its image, is not there whole. */
+  find(key: string): Found | undefined {
+    const text = this.#read(`${key}.kernel`)?.toString('utf8');
+    const [, image, entry] = /^sinter kernel 1\n([0-9a-f]{64})\n(\w+)\n$/.exec(text ?? '') ?? [];
+    return image === undefined || entry === undefined ? undefined : { image, entry };
+  }
+
+  /** The bytes of an image; undefined unless they are what was written. */
+  read(image: string): Uint8Array | undefined {
+    const bytes = this.#read(`${image}.cubin`);
+    return bytes !== undefined && hashOf(bytes) === image ? bytes : undefined;
+  }
+
+  /** Keeps an image, and by their keys the kernels in it. */
+  write(bytes: Uint8Array, kernels: ReadonlyMap<string, string>): void {
+    const image = hashOf(bytes);
+    if (!this.#write(`${image}.cubin`, bytes)) return;
+    for (const [key, entry] of kernels) this.#write(`${key}.kernel`, `sinter kernel 1\n${image}\n${entry}\n`);
+    this.#tidy();
+  }
+
+  #read(name: string): Buffer | undefined {
+    if (this.#folder === undefined) return undefined;
+    try {
+      return fs.readFileSync(path.join(this.#folder, name));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** To a file beside it that then takes its name: readers find all of it or nothing. */
+  #write(name: string, content: Uint8Array | string): boolean {
+    if (this.#folder === undefined) return false;
+    const fresh = path.join(this.#folder, `${name}.${randomUUID()}`);
+    try {
+      fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      fs.writeFileSync(fresh, content);
+      fs.renameSync(fresh, path.join(this.#folder, name));
+      return true;
+    } catch {
+      try {
+        fs.rmSync(fresh, { force: true });
+      } catch {
+        // It was never there.
+      }
+      return false;
+    }
+  }
+
+  /** Once a process: removes what nobody has read or written for long. */
+  #tidy(): void {
+    if (this.#isTidy || this.#folder === undefined) return;
+    this.#isTidy = true;
+    const oldest = Date.now() - KEPT_DAYS * 86_400_000;
+    try {
+      for (const name of fs.readdirSync(this.#folder)) {
+        const file = path.join(this.#folder, name);
+        const { atimeMs, mtimeMs } = fs.statSync(file);
+        if (Math.max(atimeMs, mtimeMs) < oldest) fs.rmSync(file, { force: true });
+      }
+    } catch {
+      // Another process tidies too.
+    }
+  }
+}
+
+/** Where compiled kernels are kept; without a writable cache folder they are compiled anew in every process. */
+export function usualFolder(): string | undefined {
+  try {
+    return path.join(cacheFolder(), 'cuda');
+  } catch {
+    return undefined;
+  }
+}
+
+export function hashOf(content: Uint8Array | string): string {
+  return createHash('sha256').update(content).digest('hex');
+}

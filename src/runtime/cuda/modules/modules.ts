@@ -1,0 +1,169 @@
+// Node only: the kernels of one device, shared by all its programs. In: a program's kernels; out: functions, at once where they are known
+// or on disk, else some time later. What has to be compiled is compiled in few NVRTC programs, since each one costs as much as
+// a small kernel; equal sources are compiled once, whatever their kernels are called.
+
+import { DeviceError } from '../../../errors.ts';
+import type { ProgramKernel } from '../../program.ts';
+import type { Gate } from '../../timeline.ts';
+import type { Compiler } from './compiler.ts';
+import type { Context } from '../api/context.ts';
+import type { Images } from './images.ts';
+import { hashOf, type Cubins } from './cubins.ts';
+
+/** A kernel that compiles, has compiled, or has failed to. */
+export interface Compiled extends Gate {
+  /** The driver's function; 0 while there is none. */
+  readonly func: number;
+  /** Why there is none, told of the kernel that wants it. */
+  readonly failure: Failure | undefined;
+}
+
+export type Failure = (kernel: string) => DeviceError;
+
+/** Kernels that an NVRTC program holds at least, when there are enough, and programs that compile at once at most. */
+const TOGETHER = 4;
+const AT_ONCE = 3;
+
+interface State {
+  open: boolean;
+  opened: Promise<void>;
+  func: number;
+  failure: Failure | undefined;
+}
+
+/** A kernel to compile, and what its users wait for. */
+interface Order {
+  readonly key: string;
+  readonly kernel: ProgramKernel;
+  readonly state: State;
+}
+
+export class Modules {
+  readonly #context: Context;
+  readonly #compiler: Compiler;
+  readonly #cubins: Cubins;
+  readonly #images: Images;
+  readonly #known = new Map<string, State>();
+
+  constructor(context: Context, images: Images, compiler: Compiler, cubins: Cubins) {
+    this.#context = context;
+    this.#images = images;
+    this.#compiler = compiler;
+    this.#cubins = cubins;
+  }
+
+  /** The functions of a program's kernels, in order. */
+  get(kernels: readonly ProgramKernel[]): readonly Compiled[] {
+    const orders: Order[] = [];
+    const states = kernels.map((kernel) => {
+      const key = this.#keyOf(kernel);
+      const known = this.#known.get(key);
+      if (known !== undefined) return known;
+      const state: State = { open: false, opened: Promise.resolve(), func: 0, failure: undefined };
+      this.#known.set(key, state);
+      if (this.#fromDisk(key, state)) state.open = true;
+      else orders.push({ key, kernel, state });
+      return state;
+    });
+    for (const batch of batches(orders)) {
+      const done = this.#compile(batch);
+      for (const { state } of batch) {
+        state.opened = done.then(() => {
+          state.open = true;
+        });
+      }
+    }
+    return states;
+  }
+
+  /** Kernels that differ only in their name are the same kernel. */
+  #keyOf({ name, source }: ProgramKernel): string {
+    const nameless = source.replaceAll(new RegExp(`\\b${name}(?=\\b|_module\\b)`, 'g'), '\0');
+    return hashOf(`${this.#compiler.version}\n${nameless}`);
+  }
+
+  #fromDisk(key: string, state: State): boolean {
+    const found = this.#cubins.find(key);
+    if (found === undefined) return false;
+    try {
+      let module = this.#images.get(found.image);
+      if (module === undefined) {
+        const image = this.#cubins.read(found.image);
+        if (image === undefined) return false;
+        module = this.#images.load(found.image, image);
+      }
+      state.func = this.#images.function(module, found.entry);
+      return true;
+    } catch (error) {
+      // Written for another driver, say: it is compiled again. A lost device shows in what follows.
+      if (error instanceof DeviceError) return false;
+      throw error;
+    }
+  }
+
+  /** Fills the states of a batch; never rejects. */
+  async #compile(batch: readonly Order[]): Promise<void> {
+    try {
+      const compilation = await this.#compiler.compile(batch.map(({ kernel }) => kernel));
+      this.#context.failures.assertAlive();
+      if ('image' in compilation) {
+        this.#adopt(compilation.image, batch);
+        return;
+      }
+      const { complaints, log } = compilation;
+      const sound = batch.filter(({ kernel, state }) => {
+        const complaint = complaints.get(kernel.name) ?? (batch.length === 1 ? log : undefined);
+        if (complaint !== undefined) state.failure = this.#refusal(complaint);
+        return complaint === undefined;
+      });
+      // Those that the log does not name compile without the others, or each alone when it names none.
+      const again = sound.length < batch.length ? [sound] : sound.map((order) => [order]);
+      for (const orders of again) if (orders.length > 0) await this.#compile(orders);
+    } catch (error) {
+      for (const { state } of batch) {
+        if (state.func !== 0 || state.failure !== undefined) continue;
+        state.failure = this.#failed(error);
+      }
+    }
+  }
+
+  #adopt(image: Uint8Array, batch: readonly Order[]): void {
+    const module = this.#images.load(hashOf(image), image);
+    for (const { kernel, state } of batch) {
+      try {
+        state.func = this.#images.function(module, kernel.name);
+      } catch (error) {
+        state.failure = this.#failed(error);
+      }
+    }
+    const sound = batch.filter(({ state }) => state.func !== 0);
+    this.#cubins.write(image, new Map(sound.map(({ key, kernel }) => [key, kernel.name])));
+  }
+
+  #refusal(complaint: string): Failure {
+    const { name } = this.#context;
+    return (kernel) =>
+      new DeviceError('E_VALIDATION', name, `CUDA C does not compile: ${complaint}`, { kernel });
+  }
+
+  #failed(error: unknown): Failure {
+    const failure =
+      error instanceof DeviceError
+        ? error
+        : new DeviceError('E_DEVICE', this.#context.name, String(error), { cause: error });
+    return () => failure;
+  }
+}
+
+/** Orders that compile together: as many programs as may compile at once, of equal length. */
+function batches(orders: readonly Order[]): Order[][] {
+  const count = Math.min(AT_ONCE, Math.ceil(orders.length / TOGETHER));
+  const parts = Array.from({ length: count }, () => ({ length: 0, orders: [] as Order[] }));
+  const byLength = [...orders].sort((a, b) => b.kernel.source.length - a.kernel.source.length);
+  for (const order of byLength) {
+    const shortest = parts.reduce((a, b) => (b.length < a.length ? b : a));
+    shortest.orders.push(order);
+    shortest.length += order.kernel.source.length;
+  }
+  return parts.map((part) => part.orders);
+}

@@ -1,0 +1,121 @@
+// The expressions of an attention kernel: operands of its inner dots, values of its stages, weights and values of its products.
+
+import { CompilerBug } from '../../errors.ts';
+import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
+import { atomsOf, delinearize } from '../../ir/index-algebra/expr.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import { makeAxis, reducedAxes } from '../cluster/domain.ts';
+import type { Evaluator, Indices } from './evaluate.ts';
+import { argsOf, type Expr } from './expr.ts';
+import type { Body, InnerProduct, OuterProduct, RowStage } from '../kernel.ts';
+import { keyRange } from '../cluster/key-range.ts';
+import { onlineForm } from '../cluster/online.ts';
+import type { AttentionGroup, Cluster, OuterDot } from '../cluster/place.ts';
+
+type Attention = Extract<Body, { kind: 'attention' }>;
+
+export function attentionBody(cluster: Cluster, group: AttentionGroup, evaluator: Evaluator): Attention {
+  const { batch, row, key } = group;
+  const passes = new Map<Node, number>(group.inners.map((node) => [node as Node, -1]));
+  const inners = group.inners.map((node) => innerProduct(node, cluster, group, evaluator));
+  const stages = group.stages.map((node): RowStage => {
+    const value = evaluator.value(node.inputs[0]!, stageInput(node, cluster, group));
+    const pass = passOf(value, passes);
+    passes.set(node as Node, pass);
+    return { node, monoid: node.attrs.monoid, arg: false, value, pass, dtype: node.inputs[0]!.dtype };
+  });
+  const outers = group.outers.map((outer): OuterProduct => outerProduct(outer, cluster, evaluator, passes));
+  const online = onlineForm(stages, outers, key, evaluator.pool);
+  const range = keyRange(stages, outers, row, key);
+  return { kind: 'attention', batch, row, key, inners, stages, outers, range, ...(online && { online }) };
+}
+
+/** Sweeps that must be finished before the expression is known; scores are known in every sweep. */
+function passOf(expr: Expr, passes: ReadonlyMap<Node, number>): number {
+  const seen = new Set<Expr>();
+  const visit = (at: Expr): number => {
+    if (at.kind === 'result') return (passes.get(at.node) ?? 0) + 1;
+    seen.add(at);
+    return argsOf(at).reduce((most, arg) => (seen.has(arg) ? most : Math.max(most, visit(arg))), 0);
+  };
+  return visit(expr);
+}
+
+function innerProduct(
+  node: NodeOf<'dot'>,
+  cluster: Cluster,
+  group: AttentionGroup,
+  evaluator: Evaluator,
+): InnerProduct {
+  const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attrs;
+  const at = cluster.members.get(node as Node)!;
+  const shape = dims(node.inputs[0]!);
+  const depths = lhsContract.map((axis) => shape[axis]!);
+  const depth = makeAxis('depth', sizeOf(depths));
+  const along = delinearize(depth.atom, depths);
+  const [lhs, rhs] = operands(node, at, along, evaluator, [lhsBatch, rhsBatch], [lhsContract, rhsContract]);
+  const lhsFree = at.slice(
+    lhsBatch.length,
+    at.length - (dims(node.inputs[1]!).length - rhsBatch.length - rhsContract.length),
+  );
+  const rhsFree = at.slice(lhsBatch.length + lhsFree.length);
+  const uses = (part: Indices, atom: unknown): boolean =>
+    part.some((index) => atomsOf(index).some((used) => used === atom));
+  const turned = uses(lhsFree, group.key.atom) || uses(rhsFree, group.row.atom);
+  return { node, depth, ofRow: turned ? rhs : lhs, ofKey: turned ? lhs : rhs };
+}
+
+/** Both operands of a dot whose result stands at `at`, at `along` on the contracted axes. */
+function operands(
+  node: NodeOf<'dot'>,
+  at: Indices,
+  along: Indices,
+  evaluator: Evaluator,
+  batch: readonly [readonly number[], readonly number[]],
+  contract: readonly [readonly number[], readonly number[]],
+): [Expr, Expr] {
+  let free = batch[0].length;
+  const one = (side: 0 | 1): Expr => {
+    const indices = dims(node.inputs[side]!).map((_, axis) => {
+      const b = batch[side].indexOf(axis);
+      if (b >= 0) return at[b]!;
+      const c = contract[side].indexOf(axis);
+      return c >= 0 ? along[c]! : at[free++]!;
+    });
+    return evaluator.value(node.inputs[side]!, indices);
+  };
+  return [one(0), one(1)];
+}
+
+function outerProduct(
+  { node, side, column }: OuterDot,
+  cluster: Cluster,
+  evaluator: Evaluator,
+  passes: ReadonlyMap<Node, number>,
+): OuterProduct {
+  const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attrs;
+  const weights = node.inputs[side]!;
+  const weightAt = cluster.members.get(weights);
+  if (weightAt === undefined) throw new CompilerBug('schedule', 'an attention product needs its weights');
+  const along = (side === 0 ? lhsContract : rhsContract).map((axis) => weightAt[axis]!);
+  const at = cluster.members.get(node as Node)!;
+  const [lhs, rhs] = operands(node, at, along, evaluator, [lhsBatch, rhsBatch], [lhsContract, rhsContract]);
+  const [weight, value] = side === 0 ? [lhs, rhs] : [rhs, lhs];
+  return { node, column, weight, value, pass: passOf(weight, passes) };
+}
+
+/** Where a stage's input stands: the stage's own row, at the current key. */
+function stageInput(node: NodeOf<'reduce'>, cluster: Cluster, group: AttentionGroup): Indices {
+  const input = node.inputs[0]!;
+  const known = cluster.members.get(input);
+  if (known !== undefined) return known;
+  const shape = dims(input);
+  const axes = reducedAxes(node as Node);
+  const inner = delinearize(
+    group.key.atom,
+    axes.map((axis) => shape[axis]!),
+  );
+  const outer = cluster.members.get(node as Node)!;
+  let [o, i] = [0, 0];
+  return shape.map((_, axis) => (axes.includes(axis) ? inner[i++]! : outer[o++]!));
+}

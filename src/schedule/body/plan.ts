@@ -1,0 +1,82 @@
+// A plan says which nodes one kernel computes and writes; its evaluator gives every node its meaning inside that kernel.
+
+import type { Node } from '../../ir/graph.ts';
+import { dims } from '../../ir/graph.ts';
+import { linearize } from '../../ir/index-algebra/expr.ts';
+import { facts, isElementwise } from '../../ir/ops.ts';
+import { sameIndices } from '../cluster/align.ts';
+import { Evaluator, type Indices } from './evaluate.ts';
+import { ExprPool, type Expr } from './expr.ts';
+import type { Axis } from '../kernel.ts';
+import { isThroughView, type Cluster, type Piece } from '../cluster/place.ts';
+
+/** What one kernel computes, before its expressions exist. */
+export interface Plan {
+  readonly cluster: Cluster | undefined;
+  /** Nodes written, with their indices at the kernel's point. */
+  readonly writes: ReadonlyMap<Node, Indices>;
+  /** Parts of concatenations, written where the whole lies. */
+  readonly pieces: readonly Piece[];
+  /** Map plans: the flat axis. */
+  readonly axis: Axis | undefined;
+}
+
+/**
+ * Gives every node its meaning inside one kernel: own members inline, body results, run-time scalars, memory reads.
+ * `onRepeat` hears of nodes the kernel writes and needs at yet another point; true: what that takes need not be known. What
+ * `isElsewhere` says is computed apart is taken as it is.
+ */
+export function kernelEvaluator(
+  plan: Plan,
+  inMemory: (node: Node) => boolean,
+  scalars: ReadonlyMap<Node, number>,
+  onRead: (node: Node) => void,
+  onRepeat: (node: Node) => boolean = () => false,
+  isElsewhere: (node: Node, at: Indices) => boolean = () => false,
+): Evaluator {
+  const pool = new ExprPool();
+  const anchors = new Set<Node>(plan.cluster?.anchors);
+  const members: ReadonlyMap<Node, Indices> = plan.cluster?.members ?? plan.writes;
+  const read = (node: Node, at: Indices): Expr => {
+    onRead(node);
+    return pool.make({ kind: 'read', node, index: linearize(at, dims(node)), dtype: node.dtype });
+  };
+  const evaluator: Evaluator = new Evaluator(pool, (node, at) => {
+    const slot = scalars.get(node);
+    if (slot !== undefined) return pool.make({ kind: 'scalar', slot, dtype: node.dtype });
+    if (isElsewhere(node, at)) return pool.make({ kind: 'result', node, dtype: node.dtype });
+    const own = members.get(node);
+    if (own !== undefined && sameIndices(own, at)) {
+      if (anchors.has(node)) return pool.make({ kind: 'result', node, dtype: node.dtype });
+      const aligned = plan.cluster !== undefined && !plan.cluster.hosted.has(node);
+      return evaluateMember(node, own, members, aligned, evaluator);
+    }
+    // Its own result at another point than its own is not in memory yet: what rides along is computed again there.
+    const rides = own !== undefined && (plan.cluster === undefined || plan.cluster.hosted.has(node));
+    const leaves = rides && onRepeat(node);
+    return leaves || (inMemory(node) && !rides) ? read(node, at) : undefined;
+  });
+  return evaluator;
+}
+
+/**
+ * A node of this kernel at its own indices. Inputs of an aligned member that are members too are taken at theirs, so no index
+ * map has to be inverted; a node that merely rides along is computed as if it were free.
+ */
+function evaluateMember(
+  node: Node,
+  at: Indices,
+  members: ReadonlyMap<Node, Indices>,
+  aligned: boolean,
+  evaluator: Evaluator,
+): Expr | undefined {
+  if (!aligned) return undefined;
+  const kind = facts(node.op).class;
+  if (kind === 'view' && node.inputs.length === 1) {
+    const inner = members.get(node.inputs[0]!);
+    return inner !== undefined && isThroughView(node) ? evaluator.value(node.inputs[0]!, inner) : undefined;
+  }
+  if (!isElementwise(node.op)) return undefined;
+  const args = node.inputs.map((input) => evaluator.value(input, members.get(input) ?? at));
+  return evaluator.pool.op(node.op, args, node.dtype);
+}

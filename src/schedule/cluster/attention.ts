@@ -1,0 +1,331 @@
+// Attention groups: chains matmul → (scale, mask, softmax) → matmul whose middle, the scores, need not reach memory. Found from
+// the plain operations, so whoever writes the chain gets the kernel. One group is one kernel: it streams over the *key* axis;
+// for its rows it computes the scores by inner dots, folds them into row statistics (stages) and adds them, as weights, into
+// outer products. Backward passes have the same form (dV and dK stream over queries, dQ over keys), with the statistics of the
+// forward pass read back (Dao et al., FlashAttention, 2022).
+
+import { isFloat, type DType } from '../../ir/dtype.ts';
+import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
+import { atomsOf, delinearize, interval, type IndexExpr } from '../../ir/index-algebra/expr.ts';
+import { isElementwise } from '../../ir/ops.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import { sameIndices } from './align.ts';
+import { makeAxis, reducedAxes } from './domain.ts';
+import { viewIndices, type Indices } from '../body/evaluate.ts';
+import type { Axis } from '../kernel.ts';
+import { isThroughView, type AttentionGroup } from './place.ts';
+
+/** Widest rows of queries, keys and values that an invocation's registers hold. */
+const widest = 256;
+
+/** Nodes a chain may have: what is longer would not fit a kernel. */
+const longest = 192;
+
+/** Columns of results that one kernel accumulates. */
+const accumulated = 512;
+
+/**
+ * The groups of a graph, at most one per outer product. `split` names outer products that must not be merged with others
+ * (once) or not be grouped at all (twice), found too large for a kernel before.
+ */
+export function findAttention(
+  order: readonly Node[],
+  users: ReadonlyMap<Node, readonly Node[]>,
+  outputs: ReadonlySet<Node>,
+  split: ReadonlyMap<Node, number>,
+): readonly AttentionGroup[] {
+  const barred = new Set<Node>([...split].filter(([, times]) => times > 1).map(([node]) => node));
+  for (;;) {
+    const groups = candidates(order, barred);
+    if (groups.length === 0) return groups;
+    const escaping = groups.filter(
+      (group) => !pays(group, groups) || scoresEscape(group, groups, users, outputs),
+    );
+    // A product that one group ends with is in memory for the next, not computed there again.
+    const ends = new Set<Node>(groups.flatMap(({ outers }) => outers.map(({ node }) => node as Node)));
+    const chained = groups.filter(({ inners }) => inners.some((inner) => ends.has(inner as Node)));
+    const given = escaping.length > 0 ? escaping : chained;
+    if (given.length === 0) return merged(groups, split);
+    for (const group of given) barred.add(group.outers[0]!.node);
+  }
+}
+
+/** Floats that are computed with in f32, as this kernel does. */
+const isSingle = (dtype: DType): boolean => isFloat(dtype) && dtype !== 'f64';
+
+/** A group for every dot that can be the end of one. A reduction belongs to the first group that computes it. */
+function candidates(order: readonly Node[], barred: ReadonlySet<Node>): AttentionGroup[] {
+  const { scores, statistics } = reaches(order);
+  // Without statistics in between, only batches of products and what shares scores with an attention can pay.
+  const worthwhile = (weights: Node, node: NodeOf<'dot'>): boolean =>
+    statistics.has(weights) || (node.attrs.lhsBatch.length > 0 && scores.has(weights));
+  const dots = order.filter((node) => node.op === 'dot' && !barred.has(node) && isSingle(node.dtype));
+  const attempt = (wanted: (weights: Node, node: NodeOf<'dot'>) => boolean): AttentionGroup[] => {
+    const groups: AttentionGroup[] = [];
+    const owned = new Set<Node>();
+    for (const node of dots) {
+      if (node.op !== 'dot') continue;
+      const side = (at: 0 | 1): AttentionGroup | undefined =>
+        wanted(node.inputs[at]!, node) ? trace(node, at, owned) : undefined;
+      const group = side(0) ?? side(1);
+      if (group === undefined) continue;
+      for (const stage of group.stages) owned.add(stage as Node);
+      groups.push(group);
+    }
+    return groups;
+  };
+  const groups = attempt(worthwhile);
+  const alone = groups.some(({ stages, batch }) => stages.length > 0 && batch.extent === 1);
+  return alone ? attempt((weights) => scores.has(weights)) : groups;
+}
+
+/** Nodes made of the results of dots by elementwise operations, and those among them that a reduction has a part in. */
+function reaches(order: readonly Node[]): { scores: ReadonlySet<Node>; statistics: ReadonlySet<Node> } {
+  const scores = new Set<Node>();
+  const statistics = new Set<Node>();
+  for (const node of order) {
+    if (node.op === 'dot') scores.add(node);
+    else if (node.op === 'reduce') {
+      if (scores.has(node.inputs[0]!)) statistics.add(node);
+    } else if (isElementwise(node.op) || isThroughView(node)) {
+      if (node.inputs.some((input) => scores.has(input))) scores.add(node);
+      if (node.inputs.some((input) => statistics.has(input))) statistics.add(node);
+    }
+  }
+  return { scores, statistics };
+}
+
+/** Follows the weights of an outer product back to the dots they come from. */
+function trace(node: NodeOf<'dot'>, side: 0 | 1, owned: ReadonlySet<Node>): AttentionGroup | undefined {
+  const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attrs;
+  const weights = node.inputs[side]!;
+  const other = node.inputs[1 - side]!;
+  const [batchAxes, contract] = side === 0 ? [lhsBatch, lhsContract] : [rhsBatch, rhsContract];
+  const [otherBatch, otherContract] = side === 0 ? [rhsBatch, rhsContract] : [lhsBatch, lhsContract];
+  const shape = dims(weights);
+  const free = shape.flatMap((_, axis) =>
+    batchAxes.includes(axis) || contract.includes(axis) ? [] : [axis],
+  );
+  const of = (axes: readonly number[]): number[] => axes.map((axis) => shape[axis]!);
+  const columns = dims(other).filter(
+    (_, axis) => !otherBatch.includes(axis) && !otherContract.includes(axis),
+  );
+  const batch = makeAxis('batch', sizeOf(of(batchAxes)));
+  const row = makeAxis('row', sizeOf(of(free)));
+  const key = makeAxis('key', sizeOf(of(contract)));
+  const column = makeAxis('column', sizeOf(columns));
+  if (key.extent < 2 || column.extent > widest || sizeOf(dims(node)) === 0) return undefined;
+  const batchAt = delinearize(batch.atom, of(batchAxes));
+  const rowAt = delinearize(row.atom, of(free));
+  const keyAt = delinearize(key.atom, of(contract));
+  const at = shape.map((_, axis) => {
+    const b = batchAxes.indexOf(axis);
+    if (b >= 0) return batchAt[b]!;
+    const c = contract.indexOf(axis);
+    return c >= 0 ? keyAt[c]! : rowAt[free.indexOf(axis)]!;
+  });
+  const walk = new Trace(batch, row, key, owned);
+  if (!walk.touches(weights, at) || walk.failed || walk.inners.length === 0) return undefined;
+  const columnAt = delinearize(column.atom, columns);
+  const own = [...batchAt, ...(side === 0 ? [...rowAt, ...columnAt] : [...columnAt, ...rowAt])];
+  walk.members.set(node, own);
+  const byAge = <N extends { readonly id: number }>(a: N, b: N): number => a.id - b.id;
+  return {
+    batch,
+    row,
+    key,
+    outers: [{ node, side, column }],
+    inners: walk.inners.sort(byAge),
+    stages: walk.stages.sort(byAge),
+    members: walk.members,
+  };
+}
+
+/** Walks from weights at (batch, row, key) to the inner dots and stages they are made of. */
+class Trace {
+  readonly members = new Map<Node, Indices>();
+  readonly inners: NodeOf<'dot'>[] = [];
+  readonly stages: NodeOf<'reduce'>[] = [];
+  /** Some node would be needed at two points. */
+  failed = false;
+  readonly #known = new Map<Node, { readonly at: Indices; readonly touches: boolean }>();
+  #visits = 0;
+  readonly #batch: Axis;
+  readonly #row: Axis;
+  readonly #key: Axis;
+  readonly #owned: ReadonlySet<Node>;
+
+  constructor(batch: Axis, row: Axis, key: Axis, owned: ReadonlySet<Node>) {
+    this.#batch = batch;
+    this.#row = row;
+    this.#key = key;
+    this.#owned = owned;
+  }
+
+  /** Whether the node's value at `at` depends on a score; if so it becomes a member. */
+  touches(node: Node, at: Indices): boolean {
+    const known = this.#known.get(node);
+    if (known !== undefined) {
+      const same = sameIndices(known.at, at);
+      if (!same && known.touches) this.failed = true;
+      if (same) return known.touches;
+    }
+    this.#visits += 1;
+    if (this.#visits > longest) this.failed = true;
+    const touches = !this.failed && this.#visit(node, at);
+    this.#known.set(node, { at, touches });
+    if (touches) this.members.set(node, at);
+    return touches;
+  }
+
+  #visit(node: Node, at: Indices): boolean {
+    // Without the row, this is no score and no statistic of this kernel's rows.
+    if (this.#row.extent > 1 && !at.some((index) => usesAtom(index, this.#row))) return false;
+    if (isElementwise(node.op)) {
+      // Every input is visited: each may be a member.
+      return node.inputs.map((input) => this.touches(input, at)).includes(true);
+    }
+    if (isThroughView(node)) return this.touches(node.inputs[0]!, viewIndices(node, at));
+    if (node.op === 'dot') return this.#inner(node, at);
+    if (node.op === 'reduce') return this.#stage(node, at);
+    return false;
+  }
+
+  #inner(node: NodeOf<'dot'>, at: Indices): boolean {
+    const { lhsBatch, lhsContract } = node.attrs;
+    const left = dims(node.inputs[0]!);
+    const depth = sizeOf(lhsContract.map((axis) => left[axis]!));
+    const whole = this.#batch.extent * this.#row.extent * this.#key.extent;
+    if (sizeOf(dims(node)) !== whole || depth > widest || !isSingle(node.dtype)) return false;
+    const rank = left.length - lhsContract.length;
+    const batch = at.slice(0, lhsBatch.length);
+    const m = at.slice(lhsBatch.length, rank);
+    const n = at.slice(rank);
+    const over = (part: Indices, axis: Axis): boolean =>
+      part.every((index) => atomsOf(index).every((atom) => atom === axis.atom));
+    const fits =
+      over(batch, this.#batch) &&
+      ((over(m, this.#row) && over(n, this.#key)) || (over(m, this.#key) && over(n, this.#row)));
+    const full = at.every((index, axis) => {
+      const { lo, hi } = interval(index);
+      return lo === 0 && hi === dims(node)[axis]! - 1;
+    });
+    if (!fits || !full) return false;
+    this.inners.push(node);
+    return true;
+  }
+
+  /** A reduction over exactly the keys, of something made of scores. */
+  #stage(node: NodeOf<'reduce'>, at: Indices): boolean {
+    if (this.#owned.has(node as Node) || !isSingle(node.dtype)) return false;
+    const input = node.inputs[0]!;
+    const shape = dims(input);
+    const axes = reducedAxes(node as Node);
+    const folded = axes.map((axis) => shape[axis]!);
+    const ofRow = at.every((index) => !usesAtom(index, this.#key));
+    if (sizeOf(folded) !== this.#key.extent || !ofRow) return false;
+    const inner = delinearize(this.#key.atom, folded);
+    let [o, i] = [0, 0];
+    const full = shape.map((_, axis) => (axes.includes(axis) ? inner[i++]! : at[o++]!));
+    if (!this.touches(input, full)) return false;
+    this.stages.push(node);
+    return true;
+  }
+}
+
+function usesAtom(index: IndexExpr, axis: Axis): boolean {
+  return axis.extent > 1 && atomsOf(index).some((atom) => atom === axis.atom);
+}
+
+/**
+ * Streaming pays for scores that are large next to the work they take: with row statistics between the products, in a kernel
+ * that shares scores with such a one, or in batches of small products. Two plain matrix products are better kept apart.
+ */
+function pays(group: AttentionGroup, groups: readonly AttentionGroup[]): boolean {
+  const hasStages = groups.some(
+    (other) => other.stages.length > 0 && other.inners.some((inner) => group.inners.includes(inner)),
+  );
+  const depth = (inner: NodeOf<'dot'>): number =>
+    sizeOf(inner.attrs.lhsContract.map((axis) => dims(inner.inputs[0]!)[axis]!));
+  const work = Math.max(...group.inners.map(depth)) + Math.max(...group.outers.map((o) => o.column.extent));
+  return hasStages || (group.batch.extent > 1 && work <= widest);
+}
+
+/** Whether something other than groups needs a score in memory: then fusing would compute scores that are stored anyway. */
+function scoresEscape(
+  group: AttentionGroup,
+  groups: readonly AttentionGroup[],
+  users: ReadonlyMap<Node, readonly Node[]>,
+  outputs: ReadonlySet<Node>,
+): boolean {
+  const ends = new Set<Node>([...group.stages, ...group.outers.map(({ node }) => node)] as Node[]);
+  for (const [node, at] of group.members) {
+    const perKey = at.some((index) => usesAtom(index, group.key));
+    if (!perKey || ends.has(node) || !isScore(node, group)) continue;
+    if (outputs.has(node)) return true;
+    for (const user of users.get(node) ?? []) {
+      if (!groups.some((other) => other.members.has(user) && other.members.has(node))) return true;
+    }
+  }
+  return false;
+}
+
+/** Not a statistic of the row that is merely spread over the keys: whoever reads that reads the statistic. */
+function isScore(node: Node, group: AttentionGroup): boolean {
+  let base = node;
+  while (isThroughView(base)) base = base.inputs[0]!;
+  return group.members.get(base)?.some((index) => usesAtom(index, group.key)) ?? false;
+}
+
+/** Groups that stream over the same keys for the same rows, from shared scores, become one when neither needs the other. */
+function merged(groups: readonly AttentionGroup[], split: ReadonlyMap<Node, number>): AttentionGroup[] {
+  const result: AttentionGroup[] = [];
+  for (const group of groups) {
+    const into = result.findIndex((other) => mergeable(other, group, split));
+    const other = result[into];
+    if (other === undefined) result.push(group);
+    else result[into] = union(other, group);
+  }
+  return result;
+}
+
+function mergeable(a: AttentionGroup, b: AttentionGroup, split: ReadonlyMap<Node, number>): boolean {
+  const sameAxes =
+    a.batch.extent === b.batch.extent && a.row.extent === b.row.extent && a.key.extent === b.key.extent;
+  const columns = [...a.outers, ...b.outers].map(({ column }) => column.extent);
+  if (!sameAxes || columns.some((extent) => extent !== columns[0]!)) return false;
+  if (columns.reduce((sum, extent) => sum + extent, 0) > accumulated) return false;
+  if ([...a.outers, ...b.outers].some(({ node }) => split.has(node as Node))) return false;
+  const agree = [...b.members].every(([node, at]) => {
+    const known = a.members.get(node);
+    return known === undefined || sameIndices(known, at);
+  });
+  if (!agree || !b.inners.some((inner) => a.inners.includes(inner))) return false;
+  return !dependsOn(b, a) && !dependsOn(a, b);
+}
+
+/** Whether computing `group` takes a result of `other` that leaves it: a statistic or a product. */
+function dependsOn(group: AttentionGroup, other: AttentionGroup): boolean {
+  const ends = new Set<Node>([...other.stages, ...other.outers.map(({ node }) => node)] as Node[]);
+  const oldest = Math.min(...[...ends].map(({ id }) => id));
+  const seen = new Set<Node>();
+  const stack: Node[] = [...group.members.keys()];
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (ends.has(node)) return true;
+    if (seen.has(node) || node.id < oldest) continue;
+    seen.add(node);
+    stack.push(...node.inputs);
+  }
+  return false;
+}
+
+function union(a: AttentionGroup, b: AttentionGroup): AttentionGroup {
+  const together = <T>(x: readonly T[], y: readonly T[]): T[] => [...new Set([...x, ...y])];
+  return {
+    ...a,
+    outers: [...a.outers, ...b.outers],
+    inners: together(a.inners, b.inners),
+    stages: together(a.stages, b.stages),
+    members: new Map([...a.members, ...b.members]),
+  };
+}

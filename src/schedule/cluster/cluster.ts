@@ -1,0 +1,93 @@
+// Clustering: which nodes share a kernel. Nodes are visited in recording order. An anchor (dot, conv, reduce, scan, scatter)
+// opens a cluster with an iteration domain; an elementwise node or bijective view of a member joins it when its own indices
+// are known at every point of that domain (its *alignment*), which makes it an epilogue, or, after a reduction is broadcast
+// back over its row, a later stage of the same row kernel. Everything else stays free: computed inline where it is read.
+//
+// Acyclicity by ranks: clusters are numbered as they open, and a node joins only the highest-ranked cluster among all it
+// depends on, so a cluster reads from lower ranks only. A free node depending on a member of rank r has rank r + ½.
+
+import { CompilerBug } from '../../errors.ts';
+import { topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
+import { ClusterPass } from './walk.ts';
+import { computedAgain, giveUp, groupNodes } from './group-order.ts';
+import { overflowCut, type Cut, type Donations } from './overflow.ts';
+import { keyOf, type AttentionGroup, type Cluster, type Place } from './place.ts';
+import type { Overflow, Refused } from './refusal.ts';
+import type { Target } from '../target.ts';
+
+export interface Clustering {
+  readonly order: readonly Node[];
+  readonly users: ReadonlyMap<Node, readonly Node[]>;
+  readonly places: ReadonlyMap<Node, Place>;
+  readonly clusters: readonly Cluster[];
+  /** Clusters that a node could have joined, and why it did not. */
+  readonly refused: ReadonlyMap<Node, readonly Refused[]>;
+  /** Free nodes that are stored because a kernel cannot hold what would come with them. */
+  readonly overflows: ReadonlyMap<Node, Overflow>;
+  /** Attention kernels that compute a node again which belongs to an earlier one. */
+  readonly again: ReadonlyMap<Node, readonly Cluster[]>;
+}
+
+/** Reductions whose results update parameters: with more, one kernel for all updates is cheaper than one in each. */
+const separateUpdates = 2;
+
+/**
+ * Assigns every node reachable from the outputs a place. Nodes join freely first; where a kernel would then write more buffers
+ * than it may bind, the latest joined are barred and the pass runs again. Values that readers can likely compute again do not
+ * count as written, but for the clusters of `strict` anchors.
+ */
+export function clusterNodes(
+  graph: Graph,
+  target: Target,
+  scalars: ReadonlySet<Node>,
+  strict: ReadonlySet<Node> = new Set(),
+  donations: Donations = new Map(),
+): Clustering {
+  const order = topological(graph.outputs);
+  const users = usersOf(order);
+  const outputs = new Set(graph.outputs);
+  const cuts = new Map<Node, Cut>();
+  const split = new Map<Node, number>();
+  let apart: ReadonlySet<Node> = new Set();
+  let grouped = groupNodes(order, users, outputs, split);
+  for (let round = 0; round < 40; round++) {
+    const pass = new ClusterPass(graph, target, scalars, cuts, grouped.home, users, apart);
+    for (const node of grouped.order) pass.visit(node);
+    if (apart.size === 0 && pass.updates.size > separateUpdates) {
+      apart = pass.updates;
+      continue;
+    }
+    const again = computedAgain(pass.clusters, pass.places);
+    const tooLarge: AttentionGroup[] = [];
+    const before = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, cut) => sum + cut.last, 0);
+    for (const cluster of pass.clusters) {
+      const cut = overflowCut(
+        cluster,
+        users,
+        outputs,
+        target.limits.storageBuffers,
+        pass.places,
+        (node) => pass.readsOf(node),
+        strict,
+        again,
+        donations,
+      );
+      if (cut === undefined) continue;
+      const known = cuts.get(keyOf(cluster));
+      cuts.set(keyOf(cluster), cut);
+      if (cluster.group !== undefined && known?.last === cut.last) tooLarge.push(cluster.group);
+    }
+    if (tooLarge.length > 0) {
+      tooLarge.forEach((group) => giveUp(group, split));
+      grouped = groupNodes(order, users, outputs, split);
+      cuts.clear();
+      continue;
+    }
+    const after = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, cut) => sum + cut.last, 0);
+    if (before === after) {
+      const { places, clusters, refused, overflows } = pass;
+      return { order: grouped.order, users, places, clusters, refused, overflows, again };
+    }
+  }
+  throw new CompilerBug('cluster', 'kernels do not settle within the binding limit');
+}

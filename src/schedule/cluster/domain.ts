@@ -1,0 +1,198 @@
+// Iteration domains: the axes a kernel runs over, and where its anchor's result stands at their current point.
+
+import { CompilerBug } from '../../errors.ts';
+import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
+import { axisIndex, constantIndex, delinearize, linearize } from '../../ir/index-algebra/expr.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import type { Indices } from '../body/evaluate.ts';
+import type { Axis } from '../kernel.ts';
+import type { AnchorKind } from './place.ts';
+
+export interface Domain {
+  readonly axes: Readonly<Record<string, Axis>>;
+  /** Indices of the anchor at the current point. */
+  readonly at: Indices;
+}
+
+export function makeAxis(name: string, extent: number): Axis {
+  return { name, extent, atom: extent <= 1 ? constantIndex(0) : axisIndex(name, extent) };
+}
+
+export function reducedAxes(node: Node): readonly number[] {
+  return node.op === 'reduce' ? node.attrs.axes : node.op === 'argReduce' ? [node.attrs.axis] : [];
+}
+
+/** Rows (the kept axes) and columns (the reduced ones) of a reduction, and where the point lies in the whole input. */
+export function rowDomain(node: Node): Domain & {
+  readonly full: {
+    readonly shape: readonly number[];
+    readonly axes: readonly number[];
+    readonly at: Indices;
+  };
+} {
+  const shape = dims(node.inputs[0]!);
+  const axes = reducedAxes(node);
+  const kept = shape.filter((_, axis) => !axes.includes(axis));
+  const folded = axes.map((axis) => shape[axis]!);
+  const row = makeAxis('row', sizeOf(kept));
+  const column = makeAxis('col', sizeOf(folded));
+  const outer = delinearize(row.atom, kept);
+  const inner = delinearize(column.atom, folded);
+  let [o, i] = [0, 0];
+  const at = shape.map((_, axis) => (axes.includes(axis) ? inner[i++]! : outer[o++]!));
+  return { axes: { row, column }, at: outer, full: { shape, axes, at } };
+}
+
+/** Sizes of a contraction as a batch of m×k by k×n products. */
+export interface Extents {
+  readonly batch: number;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+}
+
+/** conv [N,O,S…]: batch = (N, group), m = output channel in its group, n = position, k = (channel, window). */
+export function contractExtents(node: Node): Extents {
+  const shape = dims(node);
+  if (node.op === 'conv') {
+    const { groups } = node.attrs;
+    const k = sizeOf(dims(node.inputs[1]!).slice(1));
+    return { batch: shape[0]! * groups, m: shape[1]! / groups, n: sizeOf(shape.slice(2)), k };
+  }
+  if (node.op !== 'dot') throw new CompilerBug('domain', `${node.op} is no contraction`);
+  const [batchRank, mRank] = dotRanks(node);
+  return {
+    batch: sizeOf(shape.slice(0, batchRank)),
+    m: sizeOf(shape.slice(batchRank, batchRank + mRank)),
+    n: sizeOf(shape.slice(batchRank + mRank)),
+    k: sizeOf(node.attrs.lhsContract.map((axis) => dims(node.inputs[0]!)[axis]!)),
+  };
+}
+
+function dotRanks(node: Extract<Node, { op: 'dot' }>): [batch: number, m: number] {
+  const { lhsBatch, lhsContract } = node.attrs;
+  return [lhsBatch.length, node.inputs[0]!.shape.length - lhsBatch.length - lhsContract.length];
+}
+
+function contractDomain(node: Node): Domain {
+  const shape = dims(node);
+  const extents = contractExtents(node);
+  const batch = makeAxis('batch', extents.batch);
+  const m = makeAxis('m', extents.m);
+  const n = makeAxis('n', extents.n);
+  const axes = { batch, m, n, k: makeAxis('k', extents.k) };
+  if (node.op === 'dot') {
+    const [batchRank, mRank] = dotRanks(node);
+    const at = [
+      ...delinearize(batch.atom, shape.slice(0, batchRank)),
+      ...delinearize(m.atom, shape.slice(batchRank, batchRank + mRank)),
+      ...delinearize(n.atom, shape.slice(batchRank + mRank)),
+    ];
+    return { axes, at };
+  }
+  const groups = node.op === 'conv' ? node.attrs.groups : 1;
+  const [image, group] = delinearize(batch.atom, [shape[0]!, groups]);
+  const channel = linearize([group!, m.atom], [groups, extents.m]);
+  return { axes, at: [image!, channel, ...delinearize(n.atom, shape.slice(2))] };
+}
+
+/** One axis walked in order (`name`), and lines over all others. */
+function lineDomain(node: Node, along: number, name: string): Domain {
+  const shape = dims(node);
+  const rest = shape.filter((_, axis) => axis !== along);
+  const line = makeAxis('line', sizeOf(rest));
+  const position = makeAxis(name, shape[along]!);
+  const outer = delinearize(line.atom, rest);
+  let o = 0;
+  const at = shape.map((_, axis) => (axis === along ? position.atom : outer[o++]!));
+  return { axes: { line, position }, at };
+}
+
+/** The keys of a `digitRanks`: positions along lines. Its result lies elsewhere: no point of it is at hand. */
+function ranksDomain(node: Node): Domain {
+  return { axes: lineDomain(node.inputs[0]!, 1, 'pos').axes, at: [] };
+}
+
+/** All values that are dispersed, by flat index; `at` is where they come from. */
+export function disperseDomain(node: Node): Domain {
+  const axis = makeAxis('i', sizeOf(dims(node)));
+  return { axes: { axis }, at: delinearize(axis.atom, dims(node)) };
+}
+
+/** All updates of an accumulation, by flat index; `at` is where they come from. */
+function accumulateDomain(node: Node): Domain {
+  const shape = dims(node.inputs[1]!);
+  const axis = makeAxis('i', sizeOf(shape));
+  return { axes: { axis }, at: delinearize(axis.atom, shape) };
+}
+
+/** All values that are looked for, by flat index, and the boundaries of a line. */
+function searchDomain(node: Node): Domain {
+  const axis = makeAxis('i', sizeOf(dims(node)));
+  const element = makeAxis('el', dims(node.inputs[0]!).at(-1)!);
+  return { axes: { axis, element }, at: delinearize(axis.atom, dims(node)) };
+}
+
+/**
+ * The slots of a scatter by outer and inner axes, and the entries of their segments. Inner axes (`column`) are those after the
+ * slots along which segments and order do not differ: neighbours there share a walk.
+ */
+function segmentsDomain(node: NodeOf<'foldSegments'>): Domain {
+  const shape = dims(node as Node);
+  const { axis } = node.attrs;
+  const [, starts, order] = node.inputs as readonly [Node, Node, Node, Node];
+  const isShared = (_: number, i: number): boolean =>
+    [starts, order].every((each) => spreadAlong(each, axis + 1 + i));
+  const inner = shape.slice(axis + 1).every(isShared) ? shape.slice(axis + 1) : [];
+  const outer = shape.slice(0, shape.length - inner.length);
+  const rows = makeAxis('outer', sizeOf(outer));
+  const column = makeAxis('col', sizeOf(inner));
+  const entry = makeAxis('entry', dims(order)[axis]!);
+  return {
+    axes: { outer: rows, column, entry },
+    at: [...delinearize(rows.atom, outer), ...delinearize(column.atom, inner)],
+  };
+}
+
+/** Whether a node has the same values all along an axis, because it is broadcast there. */
+export function spreadAlong(node: Node, axis: number): boolean {
+  if (node.shape[axis] === 1) return true;
+  if (node.op !== 'broadcast') return false;
+  const from = dims(node.inputs[0]!);
+  const at = axis - (node.shape.length - from.length);
+  return at < 0 || from[at] === 1;
+}
+
+/** Lines with slots that updates go to, and the updates of a line. */
+function scatterDomain(node: Node): Domain {
+  if (node.op !== 'scatter') throw new CompilerBug('domain', `${node.op} is no scatter`);
+  const { axis } = node.attrs;
+  const { axes, at } = lineDomain(node, axis, 'slot');
+  const update = makeAxis('upd', dims(node.inputs[1]!)[axis]!);
+  return { axes: { line: axes['line']!, slot: axes['position']!, update }, at };
+}
+
+/** The loops of a node that none but itself can open, and that it always opens. */
+export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly domain: Domain } | undefined {
+  switch (node.op) {
+    case 'dot':
+    case 'conv':
+      return { kind: node.op, domain: contractDomain(node) };
+    case 'scan':
+      return { kind: 'scan', domain: lineDomain(node, node.attrs.axis, 'pos') };
+    case 'argSort':
+      return { kind: 'sort', domain: lineDomain(node, node.attrs.axis, 'pos') };
+    case 'digitRanks':
+      return { kind: 'ranks', domain: ranksDomain(node) };
+    case 'scatter':
+      return { kind: 'scatter', domain: scatterDomain(node) };
+    case 'accumulate':
+      return { kind: 'accumulate', domain: accumulateDomain(node) };
+    case 'searchSorted':
+      return { kind: 'search', domain: searchDomain(node) };
+    case 'foldSegments':
+      return { kind: 'segments', domain: segmentsDomain(node) };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,133 @@
+// What computing a node inline drags along: the nodes, the stored values they read, the points at which a kernel evaluates them, and the
+// divisions that views of views leave in their indices. All of it is bounded, by storing something on the way: what is not bounded
+// grows without end in a few operations, and kernels with it.
+
+import { dims, type Node } from '../../ir/graph.ts';
+import { axisIndex, constantIndex } from '../../ir/index-algebra/expr.ts';
+import { isElementwise } from '../../ir/ops.ts';
+import { codeSize } from './code-size.ts';
+import { Evaluator } from '../body/evaluate.ts';
+import { ExprPool } from '../body/expr.ts';
+import { isThroughView, type Inline, type Place } from './place.ts';
+import type { Overflow } from './refusal.ts';
+
+/** Expression nodes one kernel may hold: generated code stays readable, and pipelines compile in bounded time. */
+export const kernelNodeLimit = 192;
+
+/** Different points one kernel may evaluate an inlined node at. */
+const contextLimit = 48;
+
+/** Operations that a value may take, every point counted, long ones by the length of their code. */
+export const workLimit = 384;
+
+/** Divisions in the indices of one point. */
+export const divisionLimit = 16;
+
+/** Divisions that views may add up to before it is looked whether they cancel out. */
+const suspected = 12;
+
+/** What is known of the nodes placed so far. */
+export interface Placed {
+  readonly places: ReadonlyMap<Node, Place>;
+  readonly outputs: ReadonlySet<Node>;
+  readonly rankOf: (node: Node) => number;
+  readonly readsOf: (node: Node) => ReadonlySet<Node>;
+}
+
+/** What computing the node inline would drag along. */
+export function inlineOf(node: Node, placed: Placed): Inline {
+  const isHere = isElementwise(node.op);
+  let [rank, divisions, elsewhere] = [0, 0, codeSize(node.op, node.dtype)];
+  let [pointwise, viewed] = [isHere ? 1 : 0, 0];
+  const closure = new Set<Node>([node]);
+  const reads = new Set<Node>();
+  const here = new Map<Node, number>();
+  // Parts of a concatenation are evaluated at a point each, the same node as often as it is one.
+  for (const input of node.op === 'concat' ? node.inputs : new Set(node.inputs)) {
+    const place = placed.places.get(input)!;
+    rank = Math.max(rank, place.kind === 'member' ? place.cluster.rank + 0.5 : placed.rankOf(input));
+    divisions = Math.max(divisions, divisionsBelow(input, placed));
+    for (const read of placed.readsOf(input)) reads.add(read);
+    elsewhere += place.kind === 'free' ? place.work : 1;
+    if (place.kind !== 'free') continue;
+    for (const inner of place.closure) closure.add(inner);
+    if (isHere) for (const [inner, work] of place.here) here.set(inner, work);
+    if (isElementwise(input.op)) pointwise = Math.max(pointwise, place.contexts);
+    else viewed += place.contexts;
+  }
+  here.set(node, isHere ? codeSize(node.op, node.dtype) : elsewhere);
+  let work = 0;
+  for (const own of here.values()) work += own;
+  divisions += divisionsOf(node);
+  return { kind: 'free', rank, closure, reads, here, contexts: pointwise + viewed, work, divisions };
+}
+
+/** What a kernel that computes this inline has too much of, if anything. */
+export function overflowOf(
+  { closure, reads, contexts, work, divisions }: Inline,
+  storageBuffers: number,
+): Overflow | undefined {
+  const bindings = reads.size + 1;
+  if (closure.size > kernelNodeLimit) return { rule: 'size', count: closure.size, limit: kernelNodeLimit };
+  if (bindings > storageBuffers) return { rule: 'bindings', count: bindings, limit: storageBuffers };
+  if (contexts > contextLimit) return { rule: 'points', count: contexts, limit: contextLimit };
+  if (work > workLimit) return { rule: 'expressions', count: work, limit: workLimit };
+  if (divisions > divisionLimit) return { rule: 'divisions', count: divisions, limit: divisionLimit };
+  return undefined;
+}
+
+/** Divisions that reading a node's elements goes through: none where it lies in memory, or is computed at its own point. */
+export function divisionsBelow(node: Node, { places, outputs }: Placed): number {
+  const place = places.get(node)!;
+  if (place.kind === 'free') return place.divisions;
+  const isLookedThrough = place.kind === 'member' && isThroughView(node) && !outputs.has(node);
+  return isLookedThrough ? (place.cluster.divisions.get(node) ?? 0) : 0;
+}
+
+/** Divisions that a view adds, if nothing cancels out: a reshape takes apart what other axes were put together to. */
+export function divisionsOf(node: Node): number {
+  switch (node.op) {
+    case 'reshape':
+      return splits(dims(node), dims(node.inputs[0]!));
+    case 'pad':
+      return 2 * node.attrs.interior.filter((step) => step > 0).length;
+    default:
+      return 0;
+  }
+}
+
+/** Quotients and remainders that find the indices of `to` from those of `from`, both read in blocks of as many elements. */
+function splits(from: readonly number[], to: readonly number[]): number {
+  let count = 0;
+  for (let [i, j] = [0, 0]; j < to.length;) {
+    let [outer, inner] = [from[i++] ?? 1, to[j++]!];
+    let parts = inner > 1 ? 1 : 0;
+    while (outer !== inner && (i < from.length || j < to.length)) {
+      if (outer < inner && i < from.length) outer *= from[i++]!;
+      else if (j < to.length) {
+        if (to[j]! > 1) parts += 1;
+        inner *= to[j++]!;
+      } else break;
+    }
+    if (parts > 1) count += 2 * (parts - 1);
+  }
+  return count;
+}
+
+/** Views whose divisions may add up to too many: those that are left when the views are composed. */
+export function settleDivisions(node: Node, inline: Inline, placed: Placed): Inline {
+  if (inline.divisions <= suspected || inline.work > workLimit) return inline;
+  const { places, outputs } = placed;
+  const pool = new ExprPool();
+  const evaluator = new Evaluator(pool, (inner, at) => {
+    const place = places.get(inner);
+    if (place === undefined || place.kind === 'free') return undefined;
+    if (place.kind === 'member' && isThroughView(inner) && !outputs.has(inner)) return undefined;
+    return pool.make({ kind: 'read', node: inner, index: at[0] ?? constantIndex(0), dtype: inner.dtype });
+  });
+  evaluator.value(
+    node,
+    dims(node).map((size, axis) => (size === 1 ? constantIndex(0) : axisIndex(`axis${axis}`, size))),
+  );
+  return { ...inline, divisions: Math.min(inline.divisions, evaluator.heaviest) };
+}

@@ -1,0 +1,130 @@
+// Which keys matter to a row of an attention kernel. A causal mask makes weights 0 and scores a constant beyond a diagonal; keys
+// there need not be visited at all. Where their values are NaN or infinite the row is spared the NaN that 0 · ∞ would give it.
+
+import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-algebra/expr.ts';
+import type { Expr } from '../body/expr.ts';
+import type { Axis, OuterProduct, RowStage } from '../kernel.ts';
+
+/** Keys from row + `first` (if given) to row + `last` (if given); all others count for nothing. */
+export interface KeyRange {
+  readonly first?: number;
+  readonly last?: number;
+}
+
+/** The range that all of a kernel's stages and products agree on. */
+export function keyRange(
+  stages: readonly RowStage[],
+  outers: readonly OuterProduct[],
+  row: Axis,
+  key: Axis,
+): KeyRange {
+  const find = new RangeFinder(row, key, stages);
+  const ranges = [
+    ...stages.map(({ monoid, value }): KeyRange => {
+      if (monoid === 'sum') return find.vanishing(value);
+      return monoid === 'max' ? find.hidden(value) : {};
+    }),
+    ...outers.map(({ weight }) => find.vanishing(weight)),
+  ];
+  const all = ranges.reduce(union);
+  const { first, last } = all;
+  // A maximum over no key at all would be −∞: every row must keep one.
+  const keepsOne =
+    (first === undefined || row.extent - 1 + first < key.extent) && (last === undefined || last >= 0);
+  return keepsOne || stages.length === 0 ? all : {};
+}
+
+/** The smallest range that holds both. */
+function union(a: KeyRange, b: KeyRange): KeyRange {
+  const first = a.first === undefined || b.first === undefined ? undefined : Math.min(a.first, b.first);
+  const last = a.last === undefined || b.last === undefined ? undefined : Math.max(a.last, b.last);
+  return { ...(first !== undefined && { first }), ...(last !== undefined && { last }) };
+}
+
+/** What remains where both must hold. */
+function intersection(a: KeyRange, b: KeyRange): KeyRange {
+  const first = Math.max(a.first ?? -Infinity, b.first ?? -Infinity);
+  const last = Math.min(a.last ?? Infinity, b.last ?? Infinity);
+  return { ...(first > -Infinity && { first }), ...(last < Infinity && { last }) };
+}
+
+class RangeFinder {
+  readonly #row: Axis;
+  readonly #key: Axis;
+  readonly #stages: readonly RowStage[];
+
+  constructor(row: Axis, key: Axis, stages: readonly RowStage[]) {
+    this.#row = row;
+    this.#key = key;
+    this.#stages = stages;
+  }
+
+  /** Keys outside the range make the expression 0. */
+  vanishing(expr: Expr): KeyRange {
+    if (expr.kind !== 'op') return {};
+    const [a, b, c] = expr.args;
+    switch (expr.op) {
+      case 'where':
+        return constantOf(c!) === 0 ? intersection(this.#condition(a!), this.vanishing(b!)) : {};
+      case 'mul':
+        return intersection(this.vanishing(a!), this.vanishing(b!));
+      case 'div':
+      case 'neg':
+      case 'cast':
+        return this.vanishing(a!);
+      case 'exp': {
+        // e^(x − max x), where x is −∞; no finite score is 0 next to all others.
+        if (a!.kind !== 'op' || a!.op !== 'sub') return {};
+        const [x, max] = a!.args;
+        const stage =
+          max!.kind === 'result' ? this.#stages.find(({ node }) => node === max!.node) : undefined;
+        const counts = stage?.monoid !== 'max' || stage.value !== x || maskOf(x) !== -Infinity;
+        return counts ? {} : this.hidden(x);
+      }
+      default:
+        return {};
+    }
+  }
+
+  /** Keys outside the range give one constant score, `maskOf` the expression. */
+  hidden(expr: Expr): KeyRange {
+    if (expr.kind !== 'op' || maskOf(expr) === undefined) return {};
+    return this.#condition(expr.args[0]!);
+  }
+
+  /** Keys for which the condition can hold. */
+  #condition(expr: Expr): KeyRange {
+    if (expr.kind !== 'op') return {};
+    const [a, b] = expr.args;
+    if (expr.op === 'and') return intersection(this.#condition(a!), this.#condition(b!));
+    if ((expr.op !== 'le' && expr.op !== 'lt') || a!.kind !== 'index' || b!.kind !== 'index') return {};
+    const strict = expr.op === 'lt' ? 1 : 0;
+    const [left, right] = [this.#term(a!.index), this.#term(b!.index)];
+    if (left === undefined || right === undefined || left.of === right.of) return {};
+    // key + l ≤ row + r, or row + l ≤ key + r.
+    if (left.of === 'key') return { last: right.offset - left.offset - strict };
+    return { first: left.offset - right.offset + strict };
+  }
+
+  /** An index that is the row or the key, shifted by a constant. */
+  #term(index: IndexExpr): { readonly of: 'row' | 'key'; readonly offset: number } | undefined {
+    for (const [of, axis] of [
+      ['row', this.#row],
+      ['key', this.#key],
+    ] as const) {
+      if (axis.extent <= 1) continue;
+      const rest = addIndex(index, scaleIndex(axis.atom, -1));
+      if (rest.kind === 'const') return { of, offset: rest.value };
+    }
+    return undefined;
+  }
+}
+
+/** The constant that a score has where it is masked. */
+export function maskOf(expr: Expr): number | undefined {
+  return expr.kind === 'op' && expr.op === 'where' ? constantOf(expr.args[2]!) : undefined;
+}
+
+function constantOf(expr: Expr): number | undefined {
+  return expr.kind === 'constant' ? Number(expr.value) : undefined;
+}

@@ -1,0 +1,82 @@
+// Kernels bind a limited number of buffers: how much of a cluster fits.
+
+import type { Node } from '../../ir/graph.ts';
+import { isThroughView, keyOf, type Cluster, type Place } from './place.ts';
+import { sourcesOf } from '../store/rematerialise.ts';
+
+/** Results that may be written over an input that they update. */
+export type Donations = ReadonlyMap<Node, Node>;
+
+/** Buffers that a kernel binds: a result takes none of its own when it is written over what it is computed from. */
+export function bindingsOf(reads: ReadonlySet<Node>, writes: Iterable<Node>, donations: Donations): number {
+  let count = reads.size;
+  for (const node of writes) {
+    const donor = donations.get(node);
+    if (donor === undefined || !reads.has(donor)) count += 1;
+  }
+  return count;
+}
+
+/** How much of a cluster its kernel takes. */
+export interface Cut {
+  /** Id of the last member that may stay. */
+  readonly last: number;
+  /** What the kernel would bind with one more. */
+  readonly bindings: number;
+}
+
+/** Where a cluster ends if the kernel's reads and writes are to fit; undefined when all of it fits. */
+export function overflowCut(
+  cluster: Cluster,
+  users: ReadonlyMap<Node, readonly Node[]>,
+  outputs: ReadonlySet<Node>,
+  room: number,
+  places: ReadonlyMap<Node, Place>,
+  readsOf: (node: Node) => ReadonlySet<Node>,
+  strict: ReadonlySet<Node>,
+  computedAgain: ReadonlyMap<Node, readonly Cluster[]>,
+  donations: Donations,
+): Cut | undefined {
+  const members = [...cluster.members.keys()].sort((a, b) => a.id - b.id);
+  // The last node inside that needs a member's value; Infinity when one outside does. Views stand for what they view.
+  const lastUse = new Map<Node, number>();
+  for (const member of members.toReversed()) {
+    let last = outputs.has(member) ? Infinity : 0;
+    for (const user of users.get(member) ?? []) {
+      const inside = cluster.members.has(user);
+      const reads = (other: Cluster): boolean => other !== cluster && !other.members.has(member);
+      const home = places.get(user)!;
+      const elsewhere =
+        (computedAgain.get(user) ?? []).some(reads) ||
+        (home.kind === 'member' && home.cluster.group !== undefined ? reads(home.cluster) : !inside);
+      last = Math.max(
+        last,
+        elsewhere ? Infinity : inside ? user.id : 0,
+        inside && isThroughView(user) && !outputs.has(user) ? lastUse.get(user)! : 0,
+      );
+    }
+    lastUse.set(member, last);
+  }
+  let bindings = 0;
+  for (let count = members.length; count >= 1; count--) {
+    const last = members[count - 1]!.id;
+    const leaves = (member: Node): boolean => lastUse.get(member)! > last;
+    const again = (member: Node): boolean =>
+      !strict.has(keyOf(cluster)) &&
+      !outputs.has(member) &&
+      sourcesOf(member, cluster, places, outputs, leaves) !== undefined;
+    const reads = new Set<Node>();
+    const writes: Node[] = [];
+    for (const member of members.slice(0, count)) {
+      for (const input of member.inputs) {
+        if (!cluster.members.has(input)) for (const read of readsOf(input)) reads.add(read);
+      }
+      const isStored = (!isThroughView(member) || outputs.has(member)) && leaves(member);
+      if (isStored && !again(member)) writes.push(member);
+    }
+    const bound = bindingsOf(reads, writes, donations);
+    if (bound <= room) return count === members.length ? undefined : { last, bindings };
+    bindings = bound;
+  }
+  return { last: cluster.anchors[0]!.id, bindings };
+}

@@ -1,0 +1,114 @@
+// Where each node of a graph lives once kernels are formed: in memory, in a cluster that shares a kernel, or inline.
+
+import type { Node, NodeOf } from '../../ir/graph.ts';
+import type { Indices } from '../body/evaluate.ts';
+import type { Axis, KernelKind } from '../kernel.ts';
+
+/** Kinds of kernels that form around one node. */
+export type AnchorKind = Exclude<KernelKind, 'together' | 'map'>;
+
+/** A dot over the keys: which of its inputs holds the weights, and its other free axes. */
+export interface OuterDot {
+  readonly node: NodeOf<'dot'>;
+  readonly side: 0 | 1;
+  readonly column: Axis;
+}
+
+export interface AttentionGroup {
+  readonly batch: Axis;
+  readonly row: Axis;
+  readonly key: Axis;
+  readonly outers: readonly OuterDot[];
+  /** Dots that give scores at (batch, row, key), in order. */
+  readonly inners: readonly NodeOf<'dot'>[];
+  /** Reductions of scores over the keys, in order. */
+  readonly stages: readonly NodeOf<'reduce'>[];
+  /** Everything from the inner dots to the outer ones, with its indices. */
+  readonly members: ReadonlyMap<Node, Indices>;
+}
+
+/** Nodes that share one kernel. */
+export interface Cluster {
+  readonly rank: number;
+  readonly kind: AnchorKind;
+  /** The anchors, in order: several reductions for a row cluster, else one. */
+  readonly anchors: Node[];
+  readonly axes: Readonly<Record<string, Axis>>;
+  /** Indices of each member node at the current point of the domain. */
+  readonly members: Map<Node, Indices>;
+  /** Row clusters: the shape reduced, its axes, and where the point lies in it. */
+  readonly full?: {
+    readonly shape: readonly number[];
+    readonly axes: readonly number[];
+    readonly at: Indices;
+  };
+  /** Attention clusters: the chain of operations they were opened for. */
+  readonly group?: AttentionGroup;
+  /** Free nodes that are stored by this kernel, because it computes them at every one of their elements anyway. */
+  readonly hosted: Set<Node>;
+  /** Stored nodes that members read from outside. */
+  readonly reads: Set<Node>;
+  /** Divisions that reading a member goes through, where it is a view that readers look through. */
+  readonly divisions: Map<Node, number>;
+}
+
+/** The anchor by which a cluster is known when clustering is done again: attention kernels may share their scores' dots. */
+export function keyOf(cluster: Cluster): Node {
+  return cluster.group?.outers[0]?.node ?? cluster.anchors[0]!;
+}
+
+/** A node without a kernel of its own. */
+export interface Inline {
+  readonly kind: 'free';
+  readonly rank: number;
+  /** Free nodes that come with it. */
+  readonly closure: ReadonlySet<Node>;
+  /** Stored nodes it reads. */
+  readonly reads: ReadonlySet<Node>;
+  /** Different points a kernel evaluates it at: `x + shift(x)` doubles this, repeated it would grow without bound. */
+  readonly contexts: number;
+  /** What is evaluated at its own point: elementwise nodes, and views with the work at other points that stands behind them. */
+  readonly here: ReadonlyMap<Node, number>;
+  /** Expressions that it takes, at all points. */
+  readonly work: number;
+  /** Divisions in the indices that it reads at. */
+  readonly divisions: number;
+}
+
+/** Where a node lives. */
+export type Place =
+  /** In memory before the program starts. */
+  | { readonly kind: 'leaf' }
+  | { readonly kind: 'member'; readonly cluster: Cluster }
+  /** Computed inline by whoever reads it. */
+  | Inline
+  /**
+   * A free node that must be stored: a map kernel of its own computes it. With `pieces`, it is a concatenation whose parts the
+   * kernels that compute them write where the whole lies, and there is no such kernel.
+   */
+  | {
+      readonly kind: 'stored';
+      readonly rank: number;
+      /** What computing it reads. */
+      readonly reads: ReadonlySet<Node>;
+      readonly pieces?: readonly Piece[];
+    };
+
+/** A part of a concatenation, and the cluster whose kernel writes it into the whole. */
+export interface Piece {
+  readonly part: Node;
+  readonly whole: Node;
+  /** Where the part begins along the axis of the concatenation. */
+  readonly start: number;
+  readonly cluster: Cluster;
+}
+
+/** Views that a reader outside looks through instead of having them stored. */
+export function isThroughView(node: Node): boolean {
+  return node.op === 'reshape' || node.op === 'permute' || node.op === 'broadcast';
+}
+
+/** Kernels that write where the data says, or elsewhere than at their point: nothing is aligned with their results. */
+export function movesElements(kind: AnchorKind): boolean {
+  return kind === 'scatter' || kind === 'ranks' || kind === 'disperse' || kind === 'accumulate';
+}

@@ -1,0 +1,439 @@
+// The walk of clustering (see cluster/cluster.ts): gives each node a place as it comes, with what it needs already placed.
+
+import { dims, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
+import { dtypeBytes } from '../../ir/dtype.ts';
+import { facts, isElementwise } from '../../ir/ops.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import { align, sameIndices } from './align.ts';
+import { disperseDomain, ownLoops, reducedAxes, rowDomain, type Domain } from './domain.ts';
+import { weightOf, type Indices } from '../body/evaluate.ts';
+import { isExact } from '../store/exact.ts';
+import {
+  divisionLimit,
+  divisionsBelow,
+  divisionsOf,
+  inlineOf,
+  kernelNodeLimit,
+  overflowOf,
+  settleDivisions,
+  type Placed,
+} from './inline.ts';
+import type { Cut } from './overflow.ts';
+import {
+  isThroughView,
+  keyOf,
+  movesElements,
+  type AnchorKind,
+  type AttentionGroup,
+  type Cluster,
+  type Inline,
+  type Piece,
+  type Place,
+} from './place.ts';
+import type { Limit, Overflow, Refusal, Refused } from './refusal.ts';
+import type { Target } from '../target.ts';
+
+/** Latest row clusters over one shape and axes that a new reduction may join. */
+const siblings = 4;
+
+/** What takes no work wherever it is read. */
+const nothing: Inline = {
+  kind: 'free',
+  rank: 0,
+  closure: new Set(),
+  reads: new Set(),
+  contexts: 0,
+  here: new Map(),
+  work: 0,
+  divisions: 0,
+};
+
+/** Kernels whose results nobody computes again. */
+const products: ReadonlySet<AnchorKind> = new Set<AnchorKind>(['dot', 'conv', 'attention']);
+
+/** One walk over the nodes; `cuts` bar what an earlier walk found too much. */
+export class ClusterPass {
+  readonly places: Map<Node, Place> = new Map();
+  readonly clusters: Cluster[] = [];
+  readonly refused: Map<Node, Refused[]> = new Map();
+  readonly overflows: Map<Node, Overflow> = new Map();
+  /** Reductions that an update of parameters could follow. */
+  readonly updates: Set<Node> = new Set();
+  readonly #target: Target;
+  readonly #scalars: ReadonlySet<Node>;
+  readonly #outputs: ReadonlySet<Node>;
+  /** Latest node that may join the cluster of an anchor: set where more would overflow its kernel. */
+  readonly #cuts: ReadonlyMap<Node, Cut>;
+  /** The attention group that a node is computed in first, and the clusters opened so far. */
+  readonly #home: ReadonlyMap<Node, AttentionGroup>;
+  readonly #users: ReadonlyMap<Node, readonly Node[]>;
+  /** Reductions whose results are left to a kernel that does all updates. */
+  readonly #apart: ReadonlySet<Node>;
+  readonly #groups = new Map<AttentionGroup, Cluster>();
+  /** Row clusters by the shape and axes they reduce. */
+  readonly #rows = new Map<string, Cluster[]>();
+  /** Clusters that disperse values, by where these go. */
+  readonly #dispersed = new Map<Node, Cluster>();
+  readonly #placed: Placed;
+
+  constructor(
+    graph: Graph,
+    target: Target,
+    scalars: ReadonlySet<Node>,
+    cuts: ReadonlyMap<Node, Cut>,
+    home: ReadonlyMap<Node, AttentionGroup>,
+    users: ReadonlyMap<Node, readonly Node[]>,
+    apart: ReadonlySet<Node>,
+  ) {
+    this.#target = target;
+    this.#scalars = scalars;
+    this.#outputs = new Set(graph.outputs);
+    this.#cuts = cuts;
+    this.#home = home;
+    this.#users = users;
+    this.#apart = apart;
+    this.#placed = {
+      places: this.places,
+      outputs: this.#outputs,
+      rankOf: (node) => this.rankOf(node),
+      readsOf: (node) => this.readsOf(node),
+    };
+  }
+
+  visit(node: Node): void {
+    this.places.set(node, this.#place(node));
+  }
+
+  #place(node: Node): Place {
+    // Nothing is computed for an empty tensor, and nothing can read from it.
+    if (sizeOf(dims(node)) === 0) return nothing;
+    const group = this.#home.get(node);
+    if (group !== undefined)
+      return { kind: 'member', cluster: this.#groups.get(group) ?? this.#openGroup(group) };
+    if (node.op === 'digitRanks') this.#settle(node.inputs[0]!);
+    const own = ownLoops(node);
+    if (own !== undefined) return this.#open(node, own.kind, own.domain);
+    switch (node.op) {
+      case 'parameter':
+        return this.#scalars.has(node) ? nothing : { kind: 'leaf' };
+      case 'reduce':
+      case 'argReduce':
+        return this.#joinRow(node) ?? this.#openRow(node);
+      case 'disperse':
+        return this.#joinDispersed(node) ?? this.#openDispersed(node);
+      case 'concat':
+        return this.#assemble(node) ?? this.#free(node);
+      default:
+        return this.#join(node) ?? this.#free(node);
+    }
+  }
+
+  /** A concatenation of results of loops that nothing else reads: their kernels write them where the whole lies. */
+  #assemble(node: NodeOf<'concat'>): Place | undefined {
+    const pieces: Piece[] = [];
+    let [rank, start] = [0, 0];
+    for (const part of node.inputs) {
+      const place = this.places.get(part)!;
+      if (place.kind !== 'member' || !this.#isOnlyReadBy(part, place.cluster)) return undefined;
+      if (dtypeBytes(part.dtype) < 4 || !isDear(part, place.cluster)) return undefined;
+      pieces.push({ part, whole: node as Node, start, cluster: place.cluster });
+      rank = Math.max(rank, place.cluster.rank + 0.5);
+      start += dims(part)[node.attrs.axis]!;
+    }
+    return new Set(node.inputs).size === node.inputs.length
+      ? { kind: 'stored', rank, reads: new Set(), pieces }
+      : undefined;
+  }
+
+  /** Whether the value leaves its cluster by one reader at most, however it is viewed. */
+  #isOnlyReadBy(part: Node, cluster: Cluster): boolean {
+    for (let node = part; ; node = node.inputs[0]!) {
+      const readers = this.#users.get(node) ?? [];
+      if (this.#outputs.has(node) || readers.length !== 1) return false;
+      if (!isThroughView(node)) return true;
+      if (!cluster.members.has(node.inputs[0]!)) return false;
+    }
+  }
+
+  /** Rank of what a reader of `node` depends on. */
+  rankOf(node: Node): number {
+    const place = this.places.get(node)!;
+    switch (place.kind) {
+      case 'leaf':
+        return 0;
+      case 'member':
+        return place.cluster.rank;
+      case 'free':
+      case 'stored':
+        return place.rank;
+      default:
+        return place satisfies never;
+    }
+  }
+
+  /** The stored nodes that reading `node` inline touches. Views of members are looked through, never stored themselves. */
+  readsOf(node: Node): ReadonlySet<Node> {
+    const place = this.places.get(node)!;
+    if (place.kind === 'free') return place.reads;
+    if (place.kind === 'member' && isThroughView(node) && !this.#outputs.has(node))
+      return this.readsOf(node.inputs[0]!);
+    return new Set([node]);
+  }
+
+  #free(node: Node): Place {
+    let place = this.#inline(node);
+    const overflow = this.#overflow(place);
+    if (overflow !== undefined) {
+      // Too much for one kernel: the heaviest free inputs are stored until the rest fits.
+      const weight = (input: Node): number => {
+        const at = this.places.get(input)!;
+        if (at.kind !== 'free') return 0;
+        if (overflow.rule === 'expressions') return at.work;
+        if (overflow.rule === 'divisions') return at.divisions;
+        return at.closure.size + at.contexts + 64 * at.reads.size;
+      };
+      for (const input of [...new Set(node.inputs)].sort((x, y) => weight(y) - weight(x))) {
+        this.#store(input, overflow);
+        place = this.#inline(node);
+        if (this.#overflow(place) === undefined) break;
+      }
+    }
+    return place;
+  }
+
+  /** What computing the node inline would drag along. */
+  #inline(node: Node): Inline {
+    return settleDivisions(node, inlineOf(node, this.#placed), this.#placed);
+  }
+
+  #overflow(inline: Inline): Overflow | undefined {
+    return overflowOf(inline, this.#target.limits.storageBuffers);
+  }
+
+  /** Has a free node stored; a view hands this on to what it views, for views cost nothing to repeat. */
+  #store(node: Node, overflow: Overflow): void {
+    const place = this.places.get(node)!;
+    if (place.kind !== 'free' || place.closure.size === 0 || facts(node.op).class === 'source') return;
+    this.overflows.set(node, overflow);
+    this.places.set(node, { kind: 'stored', rank: place.rank, reads: place.reads });
+  }
+
+  /**
+   * Has what float arithmetic gives below a free node stored. Several kernels will compute the node, and must agree on every bit
+   * of it; compilers may contract or reorder float arithmetic, differently in each.
+   */
+  #settle(root: Node): void {
+    const exact: Node[] = [];
+    const stack = [root];
+    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+      if (this.places.get(node)!.kind !== 'free' || exact.includes(node)) continue;
+      if (!isExact(node)) {
+        this.#store(node, { rule: 'agreement' });
+        continue;
+      }
+      exact.push(node);
+      stack.push(...node.inputs);
+    }
+    for (const node of exact.sort((x, y) => x.id - y.id)) this.places.set(node, this.#inline(node));
+  }
+
+  /** Tries to make an elementwise node or view a member of the highest-ranked cluster it depends on. */
+  #join(node: Node): Place | undefined {
+    let best: Cluster | undefined;
+    for (const input of node.inputs) {
+      const place = this.places.get(input)!;
+      if (place.kind === 'member' && (best === undefined || place.cluster.rank > best.rank))
+        best = place.cluster;
+    }
+    if (best === undefined) return undefined;
+    const later = node.inputs.find((input) => this.rankOf(input) > best.rank);
+    if (later !== undefined) return this.#refuse(node, best, { rule: 'order', needs: later });
+    if (movesElements(best.kind)) return this.#refuse(node, best, { rule: 'scatter' });
+    const at = align(node, best);
+    if (at === undefined) return this.#refuse(node, best, { rule: 'alignment' });
+    const divisions = this.#divisionsOfMember(node, at);
+    if (divisions > divisionLimit)
+      return this.#refuse(node, best, { rule: 'divisions', count: divisions, limit: divisionLimit });
+    const isApart = best.anchors.some((anchor) => this.#apart.has(anchor));
+    if (isApart && isElementwise(node.op)) return this.#refuse(node, best, { rule: 'update' });
+    if (this.#updatesRows(node, best)) this.updates.add(best.anchors[0]!);
+    const limit = this.#admit(node, best);
+    if (limit !== undefined) return this.#refuse(node, best, limit);
+    best.members.set(node, at);
+    if (divisions > 0 && isThroughView(node)) best.divisions.set(node, divisions);
+    return { kind: 'member', cluster: best };
+  }
+
+  /** Divisions in a member's indices, and in those at which a view is read from outside: readers look through it. */
+  #divisionsOfMember(node: Node, at: Indices): number {
+    const own = weightOf(at);
+    if (!isThroughView(node)) return own;
+    const read = settleDivisions(
+      node,
+      { ...nothing, divisions: divisionsBelow(node.inputs[0]!, this.#placed) + divisionsOf(node) },
+      this.#placed,
+    );
+    return Math.max(own, read.divisions);
+  }
+
+  /** Whether the node combines results of rows with parameters of that size, as an optimizer does for a bias or a norm's scale. */
+  #updatesRows(node: Node, cluster: Cluster): boolean {
+    const rows = cluster.axes['row']?.extent ?? 1;
+    if (cluster.kind !== 'row' || rows === 1 || sizeOf(dims(node)) !== rows) return false;
+    const isParameter = (read: Node): boolean =>
+      this.places.get(read)!.kind === 'leaf' && sizeOf(dims(read)) === rows && !cluster.reads.has(read);
+    return node.inputs.some(
+      (input) => !cluster.members.has(input) && [...this.readsOf(input)].some(isParameter),
+    );
+  }
+
+  #refuse(node: Node, cluster: Cluster, refusal: Refusal): undefined {
+    const list = this.refused.get(node);
+    if (list === undefined) this.refused.set(node, [{ cluster, refusal }]);
+    else list.push({ cluster, refusal });
+  }
+
+  /** The limit that the cluster's kernel would pass with `node` in it; if none, the node's outside reads are entered. */
+  #admit(node: Node, cluster: Cluster): Limit | undefined {
+    const reads = new Set(cluster.reads);
+    let size = cluster.members.size + 1;
+    for (const input of node.inputs) {
+      const place = this.places.get(input)!;
+      if (place.kind === 'member' && place.cluster === cluster) continue;
+      for (const read of this.readsOf(input)) reads.add(read);
+      if (place.kind === 'free') size += place.closure.size;
+    }
+    const limit = this.#target.limits.storageBuffers;
+    const cut = this.#cuts.get(keyOf(cluster));
+    if (cut !== undefined && node.id > cut.last) return { rule: 'bindings', count: cut.bindings, limit };
+    if (size > kernelNodeLimit) return { rule: 'size', count: size, limit: kernelNodeLimit };
+    if (reads.size >= limit) return { rule: 'bindings', count: reads.size + 1, limit };
+    for (const read of reads) cluster.reads.add(read);
+    return undefined;
+  }
+
+  #open(
+    node: Node,
+    kind: AnchorKind,
+    { axes, at }: Domain,
+    full?: Cluster['full'],
+  ): Place & { kind: 'member' } {
+    const cluster: Cluster = {
+      rank: this.clusters.length + 1,
+      kind,
+      anchors: [node],
+      axes,
+      members: new Map([[node, at]]),
+      ...(full === undefined ? {} : { full }),
+      hosted: new Set(),
+      reads: new Set(),
+      divisions: new Map(),
+    };
+    // A prologue that would overflow the kernel's bindings is stored first.
+    const room = this.#target.limits.storageBuffers - 1;
+    const reads = new Set<Node>();
+    for (const input of node.inputs) for (const read of this.readsOf(input)) reads.add(read);
+    const overflow: Limit = { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
+    if (reads.size > room) node.inputs.forEach((input) => this.#store(input, overflow));
+    for (const input of node.inputs) for (const read of this.readsOf(input)) cluster.reads.add(read);
+    this.clusters.push(cluster);
+    return { kind: 'member', cluster };
+  }
+
+  /** All of a chain at once: what it reads from outside has been visited. */
+  #openGroup(group: AttentionGroup): Cluster {
+    const { batch, row, key, inners, stages, outers } = group;
+    const anchors = [...inners, ...stages, ...outers.map(({ node }) => node)] as Node[];
+    const cluster: Cluster = {
+      rank: this.clusters.length + 1,
+      kind: 'attention',
+      anchors,
+      axes: { batch, row, key },
+      members: new Map(group.members),
+      group,
+      hosted: new Set(),
+      reads: new Set(),
+      divisions: new Map(),
+    };
+    const outside = [...group.members.keys()].flatMap((node) =>
+      node.inputs.filter((input) => !group.members.has(input)),
+    );
+    const reads = new Set(outside.flatMap((input) => [...this.readsOf(input)]));
+    const room = this.#target.limits.storageBuffers - 1;
+    const overflow: Overflow = { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
+    if (reads.size > room) outside.forEach((input) => this.#store(input, overflow));
+    for (const input of outside) for (const read of this.readsOf(input)) cluster.reads.add(read);
+    this.clusters.push(cluster);
+    this.#groups.set(group, cluster);
+    return cluster;
+  }
+
+  #openRow(node: Node): Place {
+    const domain = rowDomain(node);
+    const place = this.#open(node, 'row', domain, domain.full);
+    const key = rowKey(domain.full.shape, domain.full.axes);
+    this.#rows.set(key, [...(this.#rows.get(key) ?? []), place.cluster].slice(-siblings));
+    return place;
+  }
+
+  #openDispersed(node: NodeOf<'disperse'>): Place {
+    const place = this.#open(node as Node, 'disperse', disperseDomain(node as Node));
+    this.#dispersed.set(node.inputs[1]!, place.cluster);
+    return place;
+  }
+
+  /** Values that go to the places of a cluster's own are moved by the same kernel: the keys and the payload of a sort. */
+  #joinDispersed(node: NodeOf<'disperse'>): Place | undefined {
+    const [values, places] = node.inputs as readonly [Node, Node];
+    const cluster = this.#dispersed.get(places);
+    const first = cluster?.anchors[0];
+    if (cluster === undefined || first?.op !== 'disperse' || first.attrs.axis !== node.attrs.axis)
+      return undefined;
+    if (this.rankOf(values) >= cluster.rank) return undefined;
+    if (this.#admit(node as Node, cluster) !== undefined) return undefined;
+    cluster.members.set(node as Node, cluster.members.get(first)!);
+    cluster.anchors.push(node as Node);
+    return { kind: 'member', cluster };
+  }
+
+  /** A reduction whose input is a member of (or shares reads with) a row cluster over the same shape and axes. */
+  #joinRow(node: Node): Place | undefined {
+    const input = node.inputs[0]!;
+    const place = this.places.get(input)!;
+    const shape = dims(input);
+    const axes = reducedAxes(node);
+    for (const cluster of (this.#rows.get(rowKey(shape, axes)) ?? []).toReversed()) {
+      const full = cluster.full!;
+      const isMember = place.kind === 'member' && place.cluster === cluster;
+      const refusal =
+        this.#otherRow(input, cluster, isMember ? full.at : undefined) ?? this.#admit(node, cluster);
+      if (refusal !== undefined) {
+        this.#refuse(node, cluster, refusal);
+        continue;
+      }
+      const kept = full.at.filter((_, axis) => !axes.includes(axis));
+      cluster.members.set(node, kept);
+      cluster.anchors.push(node);
+      return { kind: 'member', cluster };
+    }
+    return undefined;
+  }
+
+  /** Why a reduction of `input` does not run over the cluster's rows; `row` is where the input must be if it is a member. */
+  #otherRow(input: Node, cluster: Cluster, row: Indices | undefined): Refusal | undefined {
+    if (row !== undefined)
+      return sameIndices(cluster.members.get(input)!, row) ? undefined : { rule: 'position' };
+    if (this.rankOf(input) >= cluster.rank) return { rule: 'order', needs: input };
+    const shared = [...this.readsOf(input)].some((read) => cluster.reads.has(read) && sizeOf(dims(read)) > 1);
+    return shared ? undefined : { rule: 'unshared' };
+  }
+}
+
+/** Whether nobody computes the value again: it is a product, or one of a whole row. */
+function isDear(node: Node, { kind, axes }: Cluster): boolean {
+  return products.has(kind) || (kind === 'row' && sizeOf(dims(node)) === axes['row']!.extent);
+}
+
+function rowKey(shape: readonly number[], axes: readonly number[]): string {
+  return `${shape.join(',')}/${axes.join(',')}`;
+}

@@ -1,0 +1,325 @@
+// The memory plan: where each stored value lives. Intermediates lie at offsets in arenas, by their lifetimes (memory/arena.ts): in two,
+// so that most kernels read from one and write to the other, unless one takes less. A value takes the place of one that the kernel which writes it reads for the last time, when it reads each element only at the
+// point where it writes it. In the same way a donated parameter's buffer takes the result that it was donated for.
+
+import { dtypeBytes } from '../../ir/dtype.ts';
+import { dims, type Node } from '../../ir/graph.ts';
+import { atomsOf, coefficientOf } from '../../ir/index-algebra/expr.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import { mostLive, placeBlocks, type Arenas, type Block, type Extent } from './arena.ts';
+import type { Expr } from '../body/expr.ts';
+import { argsOf } from '../body/expr.ts';
+import type { Axis, Kernel, Write } from '../kernel.ts';
+import { membersOf, slotsOf, type Pack, type PackSlot, type Packs } from '../merge/pack.ts';
+
+export interface MemoryPlan {
+  /** Where each intermediate lies, packs and their members included. */
+  readonly placeOf: ReadonlyMap<Node, { readonly arena: number; readonly offset: number }>;
+  /** Bytes of each arena. */
+  readonly arenas: readonly number[];
+  /** Most bytes of intermediates that are needed at once: no plan for this order of kernels takes less. */
+  readonly live: number;
+  /** Values that live in the memory of another: a parameter donated for them, or an intermediate that nobody needs any more. */
+  readonly overwrites: ReadonlyMap<Node, Node>;
+  /** Stands for the device buffer that holds a value: an arena, a pack, or the value alone. */
+  readonly homeOf: (node: Node) => Node | number;
+}
+
+/** Every value in a buffer of its own. */
+export const apart: MemoryPlan = {
+  placeOf: new Map(),
+  arenas: [],
+  live: 0,
+  overwrites: new Map(),
+  homeOf: (node) => node,
+};
+
+/** What surrounds the kernels. */
+export interface MemoryDemand {
+  readonly outputs: ReadonlySet<Node>;
+  /** Pairs an output with the parameter offered for it. */
+  readonly donations: ReadonlyMap<Node, Node>;
+  /** Device bytes of a value. */
+  readonly bytesOf: (node: Node) => number;
+  /** Bytes of the largest arena. */
+  readonly largestArena: number;
+}
+
+/** What the offset of a binding is a multiple of. */
+const alignment = 256;
+
+/** Plans memory for kernels in the order in which they run. */
+export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryDemand): MemoryPlan {
+  const { outputs, bytesOf } = demand;
+  const slots = slotsOf(packs);
+  const lastRead = new Map<Node, number>();
+  kernels.forEach(({ reads }, i) =>
+    reads.forEach((read) => membersOf(read, packs).forEach((node) => lastRead.set(node, i))),
+  );
+  const overwrites = overDonated(kernels, packs, slots, lastRead, demand.donations);
+  const blocks = new Map<Pack | Chain, Extent[]>();
+  const chainOf = new Map<Node, Chain>();
+  kernels.forEach((kernel, i) => {
+    const taken = new Set<Node>();
+    for (const node of new Set(kernel.writes.flatMap((write) => membersOf(write.node, packs)))) {
+      // What several kernels write parts of lies where the first put it.
+      if (outputs.has(node) || chainOf.has(node)) continue;
+      const to = Math.max(i, lastRead.get(node) ?? i);
+      const slot = slots.get(node);
+      if (slot !== undefined) {
+        const { pack, offset, bytes } = slot;
+        const extents = blocks.get(pack) ?? [];
+        blocks.set(pack, extents);
+        extents.push({ offset, bytes, from: i, to });
+        continue;
+      }
+      const bytes = bytesOf(node);
+      const old = kernel.reads.find(
+        (read) =>
+          lastRead.get(read) === i &&
+          chainOf.has(read) &&
+          !taken.has(read) &&
+          read.dtype === node.dtype &&
+          bytesOf(read) === bytes &&
+          readsOnlyWhereWritten(kernel, read, node),
+      );
+      const chain: Chain = old === undefined ? { bytes: aligned(bytes), nodes: [] } : chainOf.get(old)!;
+      const from = old === undefined ? i : blocks.get(chain)![0]!.from;
+      if (old !== undefined) {
+        taken.add(old);
+        overwrites.set(node, old);
+      }
+      chain.nodes.push(node);
+      chainOf.set(node, chain);
+      blocks.set(chain, [{ offset: 0, bytes: chain.bytes, from, to }]);
+    }
+  });
+
+  const holders = [...blocks.keys()];
+  const demands = holders.map((holder): Block => {
+    const bytes = 'members' in holder ? bytesOf(holder.node) : holder.bytes;
+    return { bytes, extents: blocks.get(holder)! };
+  });
+  const holderOf = (node: Node): Pack | Chain | undefined =>
+    chainOf.get(node) ?? packs.get(node) ?? slots.get(node)?.pack;
+  const colours = colourHolders(kernels, holderOf, holders);
+  const live = mostLive(demands);
+  const { places, sizes } = chooseArenas(demands, colours, demand.largestArena, live);
+  const placeOf = new Map<Node, { readonly arena: number; readonly offset: number }>();
+  holders.forEach((holder, i) => {
+    const place = places[i]!;
+    if ('members' in holder) {
+      placeOf.set(holder.node, place);
+      for (const { node } of holder.members)
+        placeOf.set(node, { ...place, offset: place.offset + slots.get(node)!.offset });
+    } else for (const node of holder.nodes) placeOf.set(node, place);
+  });
+  const homeOf = (node: Node): Node | number => {
+    const place = placeOf.get(node);
+    if (place !== undefined) return place.arena;
+    const host = overwrites.get(node) ?? node;
+    return slots.get(host)?.pack.node ?? host;
+  };
+  return { placeOf, arenas: sizes, live, overwrites, homeOf };
+}
+
+/** Values that take each other's place, the newest last. */
+interface Chain {
+  readonly bytes: number;
+  readonly nodes: Node[];
+}
+
+/**
+ * Parts what kernels write from what they read, in two: a kernel that finds both in one device buffer has to bind all of that
+ * for writing. Where both parts are read, what is written joins the lesser evil, the first.
+ */
+function colourHolders(
+  kernels: readonly Kernel[],
+  holderOf: (node: Node) => Pack | Chain | undefined,
+  holders: readonly (Pack | Chain)[],
+): number[] {
+  const colours = new Map<Pack | Chain, number>();
+  const colourOf = (node: Node): number | undefined => {
+    const holder = holderOf(node);
+    return holder && colours.get(holder);
+  };
+  for (const { reads, writes } of kernels) {
+    const read = new Set(reads.map((node) => colourOf(node)));
+    for (const { node } of writes) {
+      const holder = holderOf(node);
+      if (holder !== undefined && !colours.has(holder))
+        colours.set(holder, read.has(0) && !read.has(1) ? 1 : 0);
+    }
+  }
+  return holders.map((holder) => colours.get(holder) ?? 0);
+}
+
+/** How much more memory than is needed at once may be spent on parting reads from writes. */
+const partingCost = 1.1;
+
+/** Two rows of arenas by colour where they fit, else one. */
+function chooseArenas(
+  blocks: readonly Block[],
+  colours: readonly number[],
+  largest: number,
+  live: number,
+): Arenas {
+  const rows = [0, 1].map((colour) => {
+    const own = blocks.flatMap((_, i) => (colours[i] === colour ? [i] : []));
+    return {
+      own,
+      ...placeBlocks(
+        own.map((i) => blocks[i]!),
+        largest,
+      ),
+    };
+  });
+  const sizes = rows.flatMap((row) => row.sizes);
+  if (sum(sizes) > partingCost * live) {
+    const together = placeBlocks(blocks, largest);
+    if (sum(together.sizes) < sum(sizes)) return together;
+  }
+  const places = new Array<Arenas['places'][number]>(blocks.length);
+  let base = 0;
+  for (const row of rows) {
+    row.own.forEach((block, i) => {
+      const { arena, offset } = row.places[i]!;
+      places[block] = { arena: base + arena, offset };
+    });
+    base += row.sizes.length;
+  }
+  return { places, sizes };
+}
+
+function sum(list: readonly number[]): number {
+  return list.reduce((total, item) => total + item, 0);
+}
+
+function aligned(bytes: number): number {
+  return Math.ceil(bytes / alignment) * alignment;
+}
+
+/** Results that are written over a parameter donated for them, packs as a whole. */
+function overDonated(
+  kernels: readonly Kernel[],
+  packs: Packs,
+  slots: ReadonlyMap<Node, PackSlot>,
+  lastRead: ReadonlyMap<Node, number>,
+  donations: ReadonlyMap<Node, Node>,
+): Map<Node, Node> {
+  const overwrites = new Map<Node, Node>();
+  const taken = new Set<Node>();
+  kernels.forEach((kernel, i) => {
+    for (const { node, isPart = false } of kernel.writes) {
+      // Another kernel writes the rest at another time.
+      if (isPart) continue;
+      const pack = packs.get(node);
+      const members = pack?.members ?? [{ node, offset: 0 }];
+      const donors = members.map((member) => donations.get(member.node));
+      const [first] = donors;
+      if (first === undefined || taken.has(first) || (pack === undefined && slots.has(node))) continue;
+      const from = pack === undefined ? undefined : slots.get(first)?.pack;
+      const over = from?.node ?? first;
+      if (pack !== undefined) {
+        const matches = from?.members.every(
+          (member, k) => member.node === donors[k] && member.offset === members[k]!.offset,
+        );
+        if (matches !== true || from!.members.length !== members.length) continue;
+      }
+      const last = Math.max(...donors.map((donor) => lastRead.get(donor!) ?? -1));
+      if (last > i || (last === i && !readsOnlyWhereWritten(kernel, over, node))) continue;
+      overwrites.set(node, over);
+      if (pack !== undefined) donors.forEach((donor, k) => overwrites.set(members[k]!.node, donor!));
+      for (const donor of donors) taken.add(donor!);
+    }
+  });
+  return overwrites;
+}
+
+/** Whether the kernel reads `old` solely at the index at which it writes `result`, once per element and before it does so. */
+function readsOnlyWhereWritten(kernel: Kernel, old: Node, result: Node): boolean {
+  const { body } = kernel;
+  if (body.kind === 'together') {
+    const [reader, ...others] = body.parts.filter((part) => part.reads.includes(old));
+    return reader !== undefined && others.length === 0 && readsOnlyWhereWritten(reader, old, result);
+  }
+  if (!kernel.reads.includes(old)) return false;
+  const [own, ...others] = kernel.writes.filter((write) => write.node === result);
+  if (own === undefined || others.length > 0 || own.isPart === true) return false;
+  const sweeps = sweepsOf(kernel, own);
+  if (sweeps === undefined) return false;
+  const touches = (roots: Iterable<Expr>, allow: boolean): boolean => {
+    const seen = new Set<Expr>(roots);
+    for (const expr of seen) {
+      if (expr.kind === 'read' && expr.node === old && !(allow && expr.index === own.index)) return true;
+      for (const arg of argsOf(expr)) seen.add(arg);
+    }
+    return false;
+  };
+  return !touches(sweeps.before, false) && !touches(sweeps.during, true) && !touches(sweeps.after, false);
+}
+
+/** What a kernel evaluates in other sweeps over its domain than that of a write, and in the same one, where reads come first. */
+interface Sweeps {
+  readonly before: Iterable<Expr>;
+  readonly during: readonly Expr[];
+  readonly after: readonly Expr[];
+}
+
+/** Undefined where elements are not read and written one by one, by one invocation each. */
+function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefined {
+  const values = writes.map((write) => write.value);
+  const indices = pool.dynamics.values();
+  switch (body.kind) {
+    case 'map':
+      // A single element is written by one invocation while all read it; where data says what is written, any may read it.
+      if (body.axis.extent > 1 && own.index.kind === 'const') return undefined;
+      if (atomsOf(own.index).some((atom) => atom.kind === 'dynamic')) return undefined;
+      return { before: indices, during: values, after: [] };
+    case 'contract':
+      // Vectors run along one side or the other.
+      if (!isWhole(body.n, own) || !isWhole(body.m, own)) return undefined;
+      return { before: [body.lhs, body.rhs, ...indices], during: values, after: [] };
+    case 'scan':
+      // Vectors run along the positions, or along lines that are neighbours.
+      if (!isWhole(body.position, own)) return undefined;
+      if (coefficientOf(own.index, body.line.atom) === 1 && !isWhole(body.line, own)) return undefined;
+      return { before: [body.value, ...indices], during: values, after: [] };
+    case 'row': {
+      if (!isWhole(body.row, own) || (atomsOf(own.index).length > 1 && !isWhole(body.column, own)))
+        return undefined;
+      // Results of whole rows are written before those of elements.
+      const isOfRow = (write: Write): boolean =>
+        !atomsOf(write.index).some((atom) => atom === body.column.atom);
+      const [during, after] = [true, false].map((same) =>
+        writes.filter((write) => (isOfRow(write) === isOfRow(own)) === same).map((write) => write.value),
+      );
+      return {
+        before: [...body.stages.map((stage) => stage.value), ...indices],
+        during: during!,
+        after: after!,
+      };
+    }
+    case 'scatter':
+      // A slot is copied by the invocation that then writes it; updates belong to any.
+      if (dtypeBytes(own.node.dtype) < 4) return undefined;
+      return { before: [], during: [body.operand], after: [body.target, body.value, ...indices] };
+    case 'together':
+    case 'attention':
+    case 'sort':
+    case 'ranks':
+    case 'search':
+    case 'segments':
+    case 'accumulate':
+      return undefined;
+    default:
+      return body satisfies never;
+  }
+}
+
+/** Whether vectors along the axis hold elements of one invocation alone, or else padding. */
+function isWhole(axis: Axis, { index, node }: Write): boolean {
+  if (axis.extent === 1 || axis.extent % 4 === 0) return true;
+  // Behind the end of the outermost axis there is nothing more.
+  return (coefficientOf(index, axis.atom) ?? 0) * axis.extent === sizeOf(dims(node));
+}

@@ -1,0 +1,134 @@
+// Small kernels that do not depend on each other share a dispatch: each has its own workgroups in it (Li et al., Automatic
+// Horizontal Fusion for GPU Kernels, 2022). What several small reductions take is launches, not time.
+
+import type { Node } from '../../ir/graph.ts';
+import { nodeBytes } from '../cost.ts';
+import type { Kernel } from '../kernel.ts';
+import { membersOf, type Packs } from './pack.ts';
+import type { Target } from '../target.ts';
+
+/** What a kernel's generated form asks of a workgroup. */
+export interface GroupShape {
+  readonly invocations: number;
+  readonly workgroupBytes: number;
+  /** Without barriers, some invocations of a workgroup may stand idle. */
+  readonly barriers: boolean;
+}
+
+/** Launches that a kernel may take to run and still be small. */
+const smallLaunches = 2;
+
+/** Kernels in one dispatch. */
+const most = 8;
+
+/** Puts small independent kernels together, as far as bindings and workgroup memory allow. The result is in no order. */
+export function runTogether(
+  kernels: readonly Kernel[],
+  packs: Packs,
+  target: Target,
+  shapeOf: (kernel: Kernel) => GroupShape,
+): Kernel[] {
+  const small = kernels.map((kernel) => isSmall(kernel, target));
+  if (small.filter(Boolean).length < 2) return [...kernels];
+  const reach = new Reach(kernels, packs);
+  const groups: number[][] = [];
+  const grouped = new Set<number>();
+  for (const i of kernels.keys()) {
+    if (!small[i]) continue;
+    const into = groups.find((group) => {
+      const together = [...group, i].map((at) => kernels[at]!);
+      return (
+        group.length < most && !reach.dependent(group, i) && fits(together, target, together.map(shapeOf))
+      );
+    });
+    if (into === undefined) groups.push([i]);
+    else {
+      reach.merge(into, i);
+      into.push(i);
+      for (const at of into) grouped.add(at);
+    }
+  }
+  const alone = kernels.filter((_, i) => !grouped.has(i));
+  const shared = groups.filter((group) => group.length > 1);
+  return [...alone, ...shared.map((group) => together(group.map((i) => kernels[i]!)))];
+}
+
+function isSmall({ kind, bytes, flops }: Kernel, target: Target): boolean {
+  if (kind !== 'map' && kind !== 'row') return false;
+  return bytes / target.bandwidth + flops / target.arithmetic <= smallLaunches * target.launch;
+}
+
+function fits(kernels: readonly Kernel[], target: Target, shapes: readonly GroupShape[]): boolean {
+  const { storageBuffers, workgroupBytes } = target.limits;
+  const bound = new Set(
+    kernels.flatMap(({ reads, writes }) => [...reads, ...writes.map(({ node }) => node)]),
+  );
+  const invocations = Math.max(...shapes.map((shape) => shape.invocations));
+  return (
+    bound.size <= storageBuffers &&
+    shapes.reduce((sum, shape) => sum + shape.workgroupBytes, 0) <= workgroupBytes &&
+    shapes.every((shape) => shape.invocations === invocations || !shape.barriers)
+  );
+}
+
+function together(parts: readonly Kernel[]): Kernel {
+  const [first] = parts as readonly [Kernel, ...Kernel[]];
+  const sum = (count: (kernel: Kernel) => number): number =>
+    parts.reduce((all, kernel) => all + count(kernel), 0);
+  const reads = new Set<Node>(parts.flatMap((kernel) => kernel.reads));
+  // What several parts read is counted once.
+  const repeated = sum((kernel) => kernel.reads.reduce((bytes, node) => bytes + nodeBytes(node), 0));
+  const once = [...reads].reduce((bytes, node) => bytes + nodeBytes(node), 0);
+  return {
+    ...first,
+    kind: 'together',
+    body: { kind: 'together', parts },
+    reads: [...reads],
+    writes: parts.flatMap((kernel) => kernel.writes),
+    nodes: [...new Set(parts.flatMap((kernel) => kernel.nodes))],
+    flops: sum((kernel) => kernel.flops),
+    bytes: sum((kernel) => kernel.bytes) - repeated + once,
+  };
+}
+
+/** Which kernels a kernel depends on, through any others, with what runs together taken as one. */
+class Reach {
+  /** A row of bits for each kernel: itself, and what must have run before. */
+  readonly #before: Uint32Array[];
+
+  constructor(kernels: readonly Kernel[], packs: Packs) {
+    const writers = new Map<Node, number[]>();
+    const words = Math.ceil(kernels.length / 32);
+    this.#before = [];
+    for (const [i, { reads, writes }] of kernels.entries()) {
+      const row = new Uint32Array(words);
+      row[i >> 5]! |= 1 << (i & 31);
+      for (const node of reads.flatMap((read) => membersOf(read, packs)))
+        for (const at of writers.get(node) ?? []) join(row, this.#before[at]!);
+      for (const node of writes.flatMap((write) => membersOf(write.node, packs)))
+        writers.set(node, [...(writers.get(node) ?? []), i]);
+      this.#before.push(row);
+    }
+  }
+
+  /** Whether one of the group needs kernel `i`, or it one of them. */
+  dependent(group: readonly number[], i: number): boolean {
+    return group.some((at) => has(this.#before[i]!, at) || has(this.#before[at]!, i));
+  }
+
+  merge(group: readonly number[], i: number): void {
+    const both = this.#before[i]!.slice();
+    for (const at of group) join(both, this.#before[at]!);
+    for (const row of this.#before) {
+      if (has(row, i) || group.some((at) => has(row, at))) join(row, both);
+    }
+  }
+}
+
+function has(row: Uint32Array, i: number): boolean {
+  return ((row[i >> 5]! >>> (i & 31)) & 1) === 1;
+}
+
+function join(into: Uint32Array, from: Uint32Array): void {
+  for (let word = 0; word < into.length; word++) into[word]! |= from[word]!;
+}

@@ -1,0 +1,107 @@
+// A contraction with few results and a long sum leaves most of the machine idle: it becomes many shorter ones and the sum of
+// their results, where the time modelled for both is less. Sizes and target decide, so the tree of the sum is fixed.
+
+import { cast, permute, reduce, reshape } from '../../ir/build.ts';
+import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import { nodeFlops } from '../cost.ts';
+import type { Target } from '../target.ts';
+
+/** Terms that a part should have at least. */
+const leastTerms = 256;
+/** How many times faster two kernels must be. */
+const gain = 1.5;
+
+/** `Σ_k` as `Σ_part Σ_k'`, cut along a contracted axis; undefined where one kernel does as well. */
+export function splitDot(
+  node: NodeOf<'dot'>,
+  inputs: readonly Node[],
+  b: GraphBuilder,
+  target: Target,
+): Node | undefined {
+  const { lhsBatch, rhsBatch, lhsContract, rhsContract, dtype } = node.attrs;
+  const [left, right] = [inputs[0]!, inputs[1]!];
+  const shape = dims(left);
+  const terms = sizeOf(lhsContract.map((axis) => shape[axis]!));
+  const cuts = lhsContract.map((axis) => ({ size: shape[axis]!, isRow: axis === shape.length - 1 }));
+  const split = bestSplit(node as Node, terms, cuts, target);
+  if (split === undefined) return undefined;
+  const { parts, along } = split;
+  // The axis becomes [parts, rest]; the parts are one more batch axis, the last.
+  const cut = (x: Node, axis: number): Node =>
+    reshape(b, x, dims(x).toSpliced(axis, 1, parts, dims(x)[axis]! / parts));
+  const moved = (axes: readonly number[], at: number): number[] =>
+    axes.map((axis) => (axis >= at ? axis + 1 : axis));
+  const [l, r] = [lhsContract[along]!, rhsContract[along]!];
+  const partial = b.add('dot', [cut(left, l), cut(right, r)], {
+    lhsBatch: [...moved(lhsBatch, l), l],
+    rhsBatch: [...moved(rhsBatch, r), r],
+    lhsContract: moved(lhsContract, l),
+    rhsContract: moved(rhsContract, r),
+    dtype: wide(dtype),
+  });
+  return cast(b, reduce(b, 'sum', partial as Node, [lhsBatch.length]), dtype);
+}
+
+/** The same for the channels that a convolution sums over: their parts are groups whose results are added. */
+export function splitConv(
+  node: NodeOf<'conv'>,
+  inputs: readonly Node[],
+  b: GraphBuilder,
+  target: Target,
+): Node | undefined {
+  const [input, weight] = [inputs[0]!, inputs[1]!];
+  const { groups } = node.attrs;
+  const [outputs, channels, ...kernel] = dims(weight) as [number, number, ...number[]];
+  // Parts of halves would be rounded before they are added.
+  if (node.dtype !== wide(node.dtype)) return undefined;
+  const terms = channels * sizeOf(kernel);
+  const split = bestSplit(node as Node, terms, [{ size: channels, isRow: false }], target);
+  if (split === undefined) return undefined;
+  const { parts } = split;
+  const each = outputs / groups;
+  const cut = reshape(b, weight, [groups, each, parts, channels / parts, ...kernel]);
+  const order = [0, 2, 1, 3, ...kernel.map((_, i) => i + 4)];
+  const grouped = reshape(b, permute(b, cut, order), [groups * parts * each, channels / parts, ...kernel]);
+  const partial = b.add('conv', [input, grouped], { ...node.attrs, groups: groups * parts }) as Node;
+  const [images, , ...places] = dims(partial) as [number, number, ...number[]];
+  const sum = reduce(b, 'sum', reshape(b, partial, [images, groups, parts, each, ...places]), [2]);
+  return reshape(b, sum, dims(node as Node));
+}
+
+/** What partial sums are kept in. */
+function wide<D extends string>(dtype: D): D | 'f32' {
+  return dtype === 'f16' || dtype === 'bf16' ? 'f32' : dtype;
+}
+
+/** A summed axis; rows are read in vectors of four, so their parts must be such. */
+interface Cut {
+  readonly size: number;
+  readonly isRow: boolean;
+}
+
+/** How many parts, and of which summed axis: they must divide it. */
+function bestSplit(
+  node: Node,
+  terms: number,
+  cuts: readonly Cut[],
+  target: Target,
+): { parts: number; along: number } | undefined {
+  const results = sizeOf(dims(node));
+  if (results === 0 || terms < 2 * leastTerms) return undefined;
+  // Results that fill the machine: a GPU's workgroups share sums already, 16 invocations each.
+  const full = target.cooperative ? target.parallelism / 16 : target.parallelism / 2;
+  const flops = nodeFlops(node);
+  const time = (parallel: number): number => flops / (target.arithmetic * Math.min(1, parallel / full));
+  let best: { parts: number; along: number } | undefined;
+  let least = time(results) / gain;
+  cuts.forEach(({ size, isRow }, along) => {
+    for (let parts = 2; terms / parts >= leastTerms && results * parts < 4 * full; parts++) {
+      if (size % parts !== 0 || (isRow && (size / parts) % 4 !== 0)) continue;
+      const traffic = (2 * 4 * results * parts) / target.bandwidth;
+      const both = time(results * parts) + target.launch + traffic;
+      if (both < least) [best, least] = [{ parts, along }, both];
+    }
+  });
+  return best;
+}

@@ -1,0 +1,76 @@
+// Rematerialisation: what a value could be computed from again, instead of being stored.
+
+import { dims, type Node } from '../../ir/graph.ts';
+import { facts, isElementwise } from '../../ir/ops.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import { nodeBytes } from '../cost.ts';
+import { divisionLimit, divisionsOf } from '../cluster/inline.ts';
+import { isThroughView, type Cluster, type Place } from '../cluster/place.ts';
+import type { Keeping } from '../cluster/refusal.ts';
+
+/** Arithmetic per element that a reader may repeat instead of reading the result. */
+const workLimit = 40;
+
+/** Values in memory that a member can be computed from, and the arithmetic per element that takes. */
+export interface Sources {
+  readonly nodes: ReadonlySet<Node>;
+  readonly work: number;
+}
+
+/**
+ * Goes back from a member to values that are in memory anyway (`kept` tells for members of the same cluster) or are small next
+ * to it, as a row's statistics are. Undefined when that would force large new stores or takes too much arithmetic, of which
+ * `onRefusal` hears.
+ */
+export function sourcesOf(
+  node: Node,
+  cluster: Cluster,
+  places: ReadonlyMap<Node, Place>,
+  outputs: ReadonlySet<Node>,
+  kept: (member: Node) => boolean,
+  onRefusal: (keeping: Keeping) => void = () => {},
+): Sources | undefined {
+  if (!isElementwise(node.op)) return undefined;
+  const nodes = new Set<Node>();
+  const visited = new Set<Node>([node]);
+  const stack = [...node.inputs];
+  let [work, divisions] = [facts(node.op).flops, 0];
+  for (let input = stack.pop(); input !== undefined; input = stack.pop()) {
+    if (visited.has(input)) continue;
+    visited.add(input);
+    const place = places.get(input)!;
+    if (place.kind === 'leaf' || place.kind === 'stored') {
+      nodes.add(input);
+      continue;
+    }
+    if (place.kind === 'free') {
+      for (const read of place.reads) nodes.add(read);
+      for (const inner of place.closure) if (sizeOf(dims(inner)) > 1) work += facts(inner.op).flops;
+      continue;
+    }
+    const own = place.cluster === cluster;
+    const small = nodeBytes(input) * 8 <= nodeBytes(node);
+    // Views are looked through, but where they are results themselves.
+    const lies = !isThroughView(input) || outputs.has(input);
+    if (lies && (!own || small || kept(input))) {
+      nodes.add(input);
+      continue;
+    }
+    if (!isElementwise(input.op) && !isThroughView(input)) {
+      onRefusal({ rule: 'source', needs: input });
+      return undefined;
+    }
+    divisions += divisionsOf(input);
+    if (divisions > divisionLimit) {
+      onRefusal({ rule: 'divisions', count: divisions, limit: divisionLimit });
+      return undefined;
+    }
+    work += facts(input.op).flops;
+    if (work > workLimit) {
+      onRefusal({ rule: 'work', work, limit: workLimit });
+      return undefined;
+    }
+    stack.push(...input.inputs);
+  }
+  return { nodes, work };
+}

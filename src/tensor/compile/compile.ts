@@ -1,0 +1,114 @@
+// compile: a function traced once per signature of its arguments and then run as one Program. Tensors it captures are inputs,
+// read anew at each call; what it assigns to them is handed back. Numbers among the arguments and random draws are run-time
+// scalars. A call gives tensors at once; only reading their data waits.
+
+import { showValue, TensorError } from '../../errors.ts';
+import * as arg from '../../ir/arguments.ts';
+import { readBook, type Schedules } from '../../tune/book.ts';
+import { schedulesFor, type TuneOptions } from '../../tune/tune.ts';
+import { handlesOf } from './argument.ts';
+import type { FindSchedules } from '../realise/executable.ts';
+import { following } from '../anomaly/trail.ts';
+import { expectSynchronous } from '../expect.ts';
+import { asTensor } from '../recording/record.ts';
+import { currentTrace } from '../recording/recording.ts';
+import { Specialisations } from './specialisations.ts';
+import type { CalledWith, Traceable } from './traceable.ts';
+import { callOnCopies, flatten, unflatten, type Flat } from '../tree.ts';
+
+export interface CompileFunctionOptions {
+  /** Arguments whose tensors are given up by a call, so that results may take their memory; using them later is an error. */
+  readonly donate?: readonly number[];
+  /** Measures a few ways to run each kernel that has a choice, once for a kind of kernel, its sizes and the device, and keeps
+   *  the best: see `TuneOptions`. The first call then waits in the background. */
+  readonly tune?: boolean | TuneOptions;
+  /** Choices to use instead, as `measuredSchedules` gave them. They hold for the device they were measured on. */
+  readonly schedules?: Schedules;
+}
+
+const placesOfArguments: arg.Kind<readonly number[]> = {
+  accepts: (value) =>
+    Array.isArray(value) && Array.from<unknown>(value).every((at) => arg.count(0).accepts(at)),
+  refuse(op, _, value): never {
+    const problem = `donate must list places of arguments, got ${showValue(value)}`;
+    throw new TensorError('E_VALUE', op, problem, 'donate: [0] for the first argument');
+  },
+};
+
+/** Where measurements are kept. */
+const aStore: arg.Kind<string | false> = arg.kind(
+  'a path or false',
+  (value) => value === false || typeof value === 'string',
+);
+const takesCompile = arg.takes<
+  (fn: (...args: never[]) => unknown, options?: CompileFunctionOptions) => unknown
+>(
+  ['the function', arg.callable()],
+  // What options hold is checked where they are read.
+  [
+    'options',
+    arg.options<CompileFunctionOptions>({
+      donate: placesOfArguments,
+      tune: arg.either(arg.flag, arg.settings<TuneOptions>({ store: aStore })),
+      schedules: arg.inside(),
+    }),
+  ],
+);
+
+/**
+ * A function that runs `fn` as compiled programs: one per structure, dtypes and shapes of the arguments (trees of tensors;
+ * numbers arrive in `fn` as rank-0 f32 tensors and may change freely; strings and booleans are static). Gradients go through: the
+ * derivative of a call is made of what its program computed. Inside another traced function `fn` itself is called.
+ */
+export function compile<A extends unknown[], R>(
+  fn: Traceable<A, R>,
+  options: CompileFunctionOptions = {},
+): (...args: Extract<CalledWith<A>, unknown[]>) => R {
+  takesCompile('compile', fn, options);
+  const donate = donated(options);
+  const callable = fn as unknown as (...args: never[]) => unknown;
+  const known = new Specialisations(callable, donate, findSchedules(options));
+  return (...args) => {
+    for (const index of donate) {
+      if (!(index in args))
+        throw new TensorError('E_VALUE', 'compile', `there is no argument ${index} to donate`);
+    }
+    // While anomalies are looked for, every operation is recorded where it is called.
+    if (currentTrace() !== undefined || following()) {
+      const flat = flatten(args, 'compile');
+      handlesOf(flat.leaves);
+      return inlined(callable, flat) as R;
+    }
+    const { compiled, leaves, handles } = known.recall(args) ?? known.add(args, flatten(args, 'compile'));
+    return compiled.call(leaves, handles) as R;
+  };
+}
+
+function donated({ donate = [] }: CompileFunctionOptions): Set<number> {
+  return new Set(donate);
+}
+
+function findSchedules({ tune = false, schedules }: CompileFunctionOptions): FindSchedules | undefined {
+  const isOptions = typeof tune === 'object' && tune !== null;
+  const store = isOptions ? tune.store : undefined;
+  if (
+    !(isOptions || typeof tune === 'boolean') ||
+    !(store === undefined || store === false || typeof store === 'string')
+  ) {
+    const problem = `tune must be a boolean or { store }, a path or false, got ${showValue(isOptions ? store : tune)}`;
+    throw new TensorError('E_VALUE', 'compile', problem, 'tune: true');
+  }
+  const book = schedules === undefined ? undefined : readBook('compile: schedules', schedules);
+  if (tune === false && book === undefined) return undefined;
+  const measured = tune === false ? undefined : tune === true ? {} : tune;
+  return (graph, device, options) => schedulesFor(graph, device, options, book, measured);
+}
+
+/** Calls the function itself, numbers as tensors as they would be when traced. */
+function inlined(fn: (...args: never[]) => unknown, flat: Pick<Flat, 'structure' | 'leaves'>): unknown {
+  const leaves = flat.leaves.map((leaf) => (typeof leaf === 'number' ? asTensor(leaf, 'f32') : leaf));
+  const copies = unflatten(flat.structure, leaves) as never[];
+  const result = callOnCopies('compile', () => fn(...copies));
+  expectSynchronous('compile', result);
+  return result;
+}

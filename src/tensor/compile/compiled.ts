@@ -1,0 +1,307 @@
+// A traced function as programs, and what a call of it does: inputs are read, results and assignments are promised, and the
+// run is queued. Where gradients of the results lead somewhere, the call has a history (compile/past.ts) and its program keeps what the
+// derivative reads.
+
+import type { Node } from '../../ir/graph.ts';
+import { showValue } from '../../errors.ts';
+import { showShape } from '../../ir/shape.ts';
+import { takeValue } from '../recording/assign.ts';
+import { Executable, type FindSchedules } from '../realise/executable.ts';
+import { execute } from '../realise/execute.ts';
+import { currentSeed, split, takeCounts } from '../generator.ts';
+import type { Handle } from '../recording/handle.ts';
+import { freshParameter } from '../recording/leaf.ts';
+import { neededByPending, reclaimSoon } from '../storage/memory.ts';
+import { keeping, pastOf, reachOf, type Reach } from './past.ts';
+import { flushAll, realise } from '../realise/realise.ts';
+import { alsoAbout, type About } from '../report/compiles.ts';
+import { gradEnabled, here, leafHandle, nodeFor, settle } from '../recording/recording.ts';
+import { sameSkeleton } from '../realise/skeleton.ts';
+import { requireGrad } from '../recording/slots.ts';
+import { Storage } from '../storage/storage.ts';
+import { Tensor } from '../tensor.ts';
+import type { Origin, ScalarOrigin } from './trace.ts';
+import type { Input, ResultLeaf, Source, Traced } from './trace-function.ts';
+import { unflatten } from '../tree.ts';
+
+type Handles = readonly (Handle | undefined)[];
+
+/** The value from outside that an origin names at this call. */
+function outside(origin: Origin, handles: Handles): Handle {
+  return origin.kind === 'captured' ? here(origin.handle, 'compile') : handles[origin.leaf]!;
+}
+
+export class Compiled {
+  readonly traced: Traced;
+  readonly executable: Executable;
+  readonly #donated: readonly number[];
+  readonly #find: FindSchedules | undefined;
+  readonly #about: About | undefined;
+  #reach: Reach | undefined = undefined;
+  /** Somebody has asked for the history of a result. */
+  #isAsked = false;
+  #keeping: { readonly executable: Executable; readonly kept: readonly Node[] } | undefined = undefined;
+
+  /** `donated` are leaves of the arguments. Where one of `others` runs the same graph, its program is shared. */
+  constructor(
+    traced: Traced,
+    donated: readonly number[],
+    find: FindSchedules | undefined,
+    others: readonly Compiled[] = [],
+    about?: About,
+  ) {
+    this.traced = traced;
+    this.#donated = donated;
+    this.#find = find;
+    this.#about = about;
+    const options = optionsOf(traced, traced.graph.outputs, donated);
+    const same = others.find((other) => runsSame(other, traced, options));
+    this.executable = same?.executable ?? new Executable(traced.graph, options, find, about);
+  }
+
+  /** The programs it may run. */
+  executables(): Executable[] {
+    return this.#keeping === undefined ? [this.executable] : [this.executable, this.#keeping.executable];
+  }
+
+  /** Why the trace does not hold; undefined when it does. */
+  whyNot(handles: Handles): string | undefined {
+    const { gradsRead, asked, recorded } = this.traced;
+    const isOther = gradsRead.find(
+      ({ origin, hadBefore }) => (outside(origin, handles).grad !== undefined) !== hadBefore,
+    );
+    if (isOther !== undefined)
+      return `a gradient that it reads ${isOther.hadBefore ? 'is gone' : 'is there'}`;
+    const changed = recorded.trace.readings.changed();
+    if (changed !== undefined) {
+      const { holder, key, value } = changed;
+      const kind = holder.constructor.name;
+      return `${String(key)} of ${kind === 'Object' ? 'an object' : `a ${kind}`} that it captures is not ${showValue(value)} any more`;
+    }
+    const other = asked.find(({ origin, requiresGrad = outside(origin, handles).requiresGrad, leaf }) => {
+      const handle = outside(origin, handles);
+      return handle.requiresGrad !== requiresGrad || (leaf !== undefined && handle.leaf !== leaf);
+    });
+    if (other !== undefined) return 'whether a tensor requires gradients, which it asks, has changed';
+    return this.holds(handles) ? undefined : 'an object that it captures has other properties';
+  }
+
+  /** Whether the trace holds now, for these values: what it asked of gradients and read of layers is as it was. */
+  holds(handles: Handles): boolean {
+    const { gradsRead, asked, recorded } = this.traced;
+    for (const { origin, hadBefore } of gradsRead) {
+      if ((outside(origin, handles).grad !== undefined) !== hadBefore) return false;
+    }
+    for (const { origin, requiresGrad, leaf } of asked) {
+      const handle = outside(origin, handles);
+      if (requiresGrad !== undefined && handle.requiresGrad !== requiresGrad) return false;
+      if (leaf !== undefined && handle.leaf !== leaf) return false;
+    }
+    return recorded.trace.readings.hold();
+  }
+
+  call(leaves: readonly unknown[], handles: Handles): unknown {
+    const { traced } = this;
+    const inputs = traced.inputs.map((input) => inputStorage(input, handles));
+    // Before anything is assigned or given up: what the inputs are at this call.
+    const nodes = inputNodes(traced.inputs, handles);
+    const history = nodes === undefined ? undefined : this.#history(nodes);
+    const given = giveUp(this.#donated, handles);
+
+    const { executable, kept } = history ?? { executable: this.executable, kept: [] };
+    const promised = executable.graph.outputs.map(({ dtype, shape }) =>
+      Storage.promised(dtype, shape as readonly number[]),
+    );
+    const counter = takeCounts(traced.counts);
+    const scalars = traced.scalars.map((origin) => scalarValue(origin, leaves, counter));
+    const count = traced.graph.parameters.length - traced.scalarIndices.size;
+
+    let past: readonly Node[] | undefined;
+    const pastNode = (output: number): Node => {
+      this.#isAsked = true;
+      past ??= pastOf({
+        recorded: traced.recorded,
+        kept,
+        inputs: inputs.map((storage, i) => nodes?.[i] ?? freshParameter(storage, storage)),
+        scalars,
+        values: promised,
+      });
+      return past[output]!;
+    };
+    if (history !== undefined) for (const input of inputs) input.lingering = true;
+    /** Gives the node, with its history, of a value that gradients can be asked of. */
+    const historyOf = (source: Source): (() => Node) | undefined => {
+      if (source.kind === 'input') return nodes?.[source.index] && ((): Node => nodes[source.index]!);
+      return history?.carries(source.index) === true ? (): Node => pastNode(source.index) : undefined;
+    };
+    const valueOf = (source: Source): Storage =>
+      source.kind === 'output' ? promised[source.index]! : inputs[source.index]!;
+    const made = (source: Source): Handle => withHistory(leafHandle(valueOf(source)), historyOf(source));
+
+    const results = traced.results.map((leaf) =>
+      leaf.kind === 'static' ? leaf.value : new Tensor(marked(made(leaf), leaf)),
+    );
+    for (const { origin, part, source } of traced.effects) {
+      const handle = outside(origin, handles);
+      if (part === 'grad') handle.grad = source === undefined ? undefined : made(source);
+      else if (source !== undefined) takeValue(handle, valueOf(source), historyOf(source)?.());
+    }
+    // One that the function assigned to has its new value.
+    for (const handle of given.keys()) if (handle.storage === undefined) handle.gone = 'donated';
+    // Run last, when all that stands on an input is known: the run may write over donated values that nothing stands on.
+    if (promised.length > 0)
+      execute({ executable, inputs: inputs.slice(0, count), outputs: promised, scalars });
+    for (const storage of given.values()) if (storage.owners <= 0) storage.lose('donated');
+    reclaimSoon();
+    return unflatten(traced.structure, results);
+  }
+
+  /** How to run a call whose inputs, where they have a node, require gradients; undefined when none leads to a result. */
+  #history(nodes: readonly (Node | undefined)[]): History | undefined {
+    if (!gradEnabled()) return undefined;
+    const { traced } = this;
+    const reach = (this.#reach ??= reachOf(traced.recorded));
+    const carries = (output: number): boolean =>
+      [...reach[output]!].some((input) => nodes[input] !== undefined);
+    if (!reach.some((_, output) => carries(output))) return undefined;
+    // Who takes gradients inside, as a train step does, hardly asks for those of its results: until somebody does, their derivative
+    // may compute what it reads from the inputs again, and no second program is compiled.
+    if (traced.recorded.trace.differentiates && !this.#isAsked) {
+      return { executable: this.executable, kept: [], carries };
+    }
+    if (this.#keeping === undefined) {
+      const { graph, kept } = keeping(traced.recorded, reach);
+      const options = optionsOf(traced, graph.outputs, this.#donated);
+      const reason = this.#about && alsoAbout(this.#about, 'it keeps what gradients read');
+      this.#keeping = { executable: new Executable(graph, options, this.#find, reason), kept };
+    }
+    return { ...this.#keeping, carries };
+  }
+}
+
+interface History {
+  readonly executable: Executable;
+  readonly kept: readonly Node[];
+  /** Whether gradients of an output lead anywhere. */
+  carries(output: number): boolean;
+}
+
+/** A node for each input whose gradients lead anywhere; undefined when there is none. */
+function inputNodes(inputs: readonly Input[], handles: Handles): (Node | undefined)[] | undefined {
+  let nodes: (Node | undefined)[] | undefined;
+  for (const [i, { origin, part }] of inputs.entries()) {
+    const handle = outside(origin, handles);
+    if (part === 'value' && handle.requiresGrad) (nodes ??= [])[i] = nodeFor(handle);
+  }
+  return nodes;
+}
+
+function withHistory(handle: Handle, past: (() => Node) | undefined): Handle {
+  if (past === undefined) return handle;
+  handle.requiresGrad = true;
+  handle.remember(past);
+  return handle;
+}
+
+/** A result as the function left it: a leaf of its own, or a value whose history `backward` has released. */
+function marked(handle: Handle, { leaf, released }: Extract<ResultLeaf, Source>): Handle {
+  if (leaf) {
+    handle.requiresGrad = false;
+    requireGrad(handle, true);
+  } else if (released && handle.requiresGrad) {
+    handle.released = true;
+    settle(handle);
+  }
+  return handle;
+}
+
+/** Whether a compiled function runs this very graph already: traces may differ in what does not reach their programs. */
+function runsSame(other: Compiled, traced: Traced, { donate }: ReturnType<typeof optionsOf>): boolean {
+  const pairs = other.executable.options.donate ?? new Map<number, number>();
+  const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+    a.length === b.length && a.every((item, i) => Object.is(item, b[i]));
+  return (
+    sameSkeleton(other.traced.skeleton, traced.skeleton) &&
+    same(other.traced.skeleton.literals, traced.skeleton.literals) &&
+    same([...other.traced.scalarIndices], [...traced.scalarIndices]) &&
+    same([...pairs].flat(), [...donate].flat())
+  );
+}
+
+/** Pairs each donated input with an output of its type, each used once. */
+function optionsOf(
+  traced: Traced,
+  outputs: readonly Node[],
+  donated: readonly number[],
+): { scalars: ReadonlySet<number>; donate: ReadonlyMap<number, number> } {
+  const pairs = new Map<number, number>();
+  const taken = new Set<number>();
+  const { parameters } = traced.graph;
+  const tensors = parameters.filter((_, i) => !traced.scalarIndices.has(i));
+  tensors.forEach((parameter, i) => {
+    const { origin, part } = traced.inputs[i]!;
+    if (origin.kind !== 'argument' || part !== 'value' || !donated.includes(origin.leaf)) return;
+    // An input that is also handed through keeps its memory.
+    if (isHandedThrough(traced, i)) return;
+    const type = showShape(parameter.shape, parameter.dtype);
+    const output = outputs.findIndex(
+      (node, k) => !taken.has(k) && showShape(node.shape, node.dtype) === type && node.op !== 'parameter',
+    );
+    if (output < 0) return;
+    taken.add(output);
+    pairs.set(parameter.attrs.index, output);
+  });
+  return { scalars: traced.scalarIndices, donate: pairs };
+}
+
+function isHandedThrough(traced: Traced, input: number): boolean {
+  const isInput = (source: { readonly kind: string; readonly index?: number } | undefined): boolean =>
+    source?.kind === 'input' && source.index === input;
+  return traced.results.some(isInput) || traced.effects.some((effect) => isInput(effect.source));
+}
+
+const nothing: ReadonlyMap<Handle, Storage> = new Map();
+
+/** Takes the values of donated leaves from their handles. */
+function giveUp(donated: readonly number[], handles: Handles): ReadonlyMap<Handle, Storage> {
+  if (donated.length === 0) return nothing;
+  const given = new Map<Handle, Storage>();
+  for (const leaf of donated) {
+    const handle = handles[leaf];
+    if (handle !== undefined) given.set(handle, realise(handle));
+  }
+  // What was recorded from a donated value before the call still gets the old value.
+  const isNeeded = neededByPending();
+  if ([...given.values()].some(isNeeded)) flushAll();
+  for (const handle of given.keys()) {
+    handle.storage!.unshare();
+    handle.storage = undefined;
+  }
+  return given;
+}
+
+function inputStorage({ origin, part }: Input, handles: Handles): Storage {
+  const handle = outside(origin, handles);
+  return realise(part === 'value' ? handle : handle.grad!);
+}
+
+const double = new DataView(new ArrayBuffer(8));
+
+function numberPart(value: number, part: 'value' | 'low' | 'high'): number {
+  if (part === 'value') return value;
+  double.setFloat64(0, value);
+  return double.getUint32(part === 'high' ? 0 : 4);
+}
+
+function scalarValue(origin: ScalarOrigin, leaves: readonly unknown[], counter: bigint): number {
+  switch (origin.kind) {
+    case 'number':
+      return numberPart(leaves[origin.leaf] as number, origin.part);
+    case 'seed':
+      return split(currentSeed())[origin.high ? 1 : 0];
+    case 'counter':
+      return split(BigInt.asUintN(64, counter + origin.offset))[origin.high ? 1 : 0];
+    default:
+      return origin satisfies never;
+  }
+}

@@ -1,0 +1,155 @@
+// What a compiled function has been compiled to: a trace, and a program, for each kind of arguments that it was called with. Why a
+// new one is made is kept with it, and said once when there are many.
+
+import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
+import { Compiled } from './compiled.ts';
+import { compiling, isWatching } from '../debug.ts';
+import type { Executable, FindSchedules } from '../realise/executable.ts';
+import type { Handle } from '../recording/handle.ts';
+import { parameterNames } from './parameter-names.ts';
+import { gradEnabled } from '../recording/recording.ts';
+import { about, areCompilesWatched } from '../report/compiles.ts';
+import { differenceOf } from '../report/reason.ts';
+import { traceFlat } from './trace-function.ts';
+import type { Flat } from '../tree.ts';
+
+/** Beyond so many, those that were not used for longest give way. */
+const capacity = 256;
+/** More compilations than this are worth a word. */
+const many = 8;
+
+/** A trace that holds for arguments like those it was made for. */
+interface Specialisation {
+  readonly face: Face;
+  readonly gradEnabled: boolean;
+  /** Whether indices are watched (debug.ts). */
+  readonly isWatching: boolean;
+  readonly compiled: Compiled;
+}
+
+type Traceable = (...args: never[]) => unknown;
+
+/** What to call, and with what. */
+export interface Recalled {
+  readonly compiled: Compiled;
+  readonly leaves: readonly unknown[];
+  readonly handles: readonly (Handle | undefined)[];
+}
+
+export class Specialisations {
+  readonly #fn: Traceable;
+  readonly #donate: ReadonlySet<number>;
+  readonly #find: FindSchedules | undefined;
+  /** The most recently used first. */
+  readonly #known: Specialisation[] = [];
+  #made = 0;
+  #hasToldOfNumbers = false;
+
+  constructor(fn: Traceable, donate: ReadonlySet<number>, find: FindSchedules | undefined) {
+    this.#fn = fn;
+    this.#donate = donate;
+    this.#find = find;
+  }
+
+  /** What these arguments were compiled to, if they were; it becomes the most recently used. */
+  recall(args: readonly unknown[]): Recalled | undefined {
+    const known = this.#known;
+    for (let i = 0; i < known.length; i++) {
+      const found = known[i]!;
+      const leaves =
+        found.gradEnabled === gradEnabled() && found.isWatching === isWatching()
+          ? leavesLike(found.face, args)
+          : undefined;
+      if (leaves === undefined) continue;
+      const handles = handlesOf(leaves);
+      if (!found.compiled.holds(handles)) continue;
+      if (i > 0) known.unshift(...known.splice(i, 1));
+      return { compiled: found.compiled, leaves, handles };
+    }
+    return undefined;
+  }
+
+  /** Compiles for these arguments. */
+  add(args: readonly unknown[], flat: Flat): Recalled {
+    const handles = handlesOf(flat.leaves);
+    const face = faceOf(flat, handles);
+    const donated = flat.leaves.flatMap((_, leaf) => (isDonated(flat, leaf, this.#donate) ? [leaf] : []));
+    this.#made += 1;
+    const isTold = this.#made === many + 1;
+    // As things stand before the trace.
+    const why = isTold || areCompilesWatched() ? this.#reason(args, flat, face, handles) : 'another call';
+    const traced = compiling(() => traceFlat(this.#fn, flat, 'compile', true));
+    const others = this.#known.map((other) => other.compiled);
+    const what = this.#fn.name === '' ? 'a function' : this.#fn.name;
+    const compiled = new Compiled(traced, donated, this.#find, others, about(what, why));
+    if (isTold) this.#advise(why);
+    this.#tellOfNumbers(flat, compiled);
+    this.#known.unshift({ face, gradEnabled: gradEnabled(), isWatching: isWatching(), compiled });
+    if (this.#known.length > capacity) this.#drop(this.#known.pop()!);
+    return { compiled, leaves: flat.leaves, handles };
+  }
+
+  #drop({ compiled }: Specialisation): void {
+    const used = new Set<Executable>(this.#known.flatMap((other) => other.compiled.executables()));
+    for (const executable of compiled.executables()) if (!used.has(executable)) executable.destroy();
+  }
+
+  #advise(why: string): void {
+    const name = this.#fn.name === '' ? 'a compiled function' : `the compiled function ${this.#fn.name}`;
+    console.warn(
+      `sinter: ${name} was traced ${this.#made} times, and each kind of call is a program of its own. The last time: ${why}.\n` +
+        '  try: few shapes (pad, or cut), tensors or numbers for values that change, and the same structure at each call',
+    );
+  }
+
+  /** What is new about a call, compared with the nearest that is known. */
+  #reason(
+    args: readonly unknown[],
+    flat: Flat,
+    face: Face,
+    handles: readonly (Handle | undefined)[],
+  ): string {
+    const names = namesOf(this.#fn, flat);
+    for (const known of this.#known) {
+      if (leavesLike(known.face, args) === undefined) continue;
+      if (known.gradEnabled !== gradEnabled()) continue;
+      return known.compiled.whyNot(handles) ?? 'the same arguments as before';
+    }
+    if (this.#known.some((known) => leavesLike(known.face, args) !== undefined)) {
+      return gradEnabled() ? 'it was called under noGrad before' : 'it is called under noGrad';
+    }
+    const before = this.#known.map((known) => known.face.leaves);
+    return differenceOf(face.leaves, before, (leaf) => names[leaf]!) ?? 'another structure of its arguments';
+  }
+
+  /** A condition on a number cannot be caught, as on any object; a number that reaches no result may be in one. */
+  #tellOfNumbers(flat: Flat, { traced }: Compiled): void {
+    if (this.#hasToldOfNumbers) return;
+    const read = new Set(traced.scalars.map((origin) => (origin.kind === 'number' ? origin.leaf : -1)));
+    const names = namesOf(this.#fn, flat);
+    const unread = flat.leaves.flatMap((leaf, i) =>
+      typeof leaf === 'number' && !read.has(i) ? [names[i]!] : [],
+    );
+    if (unread.length === 0) return;
+    this.#hasToldOfNumbers = true;
+    console.warn(
+      `sinter: no result of a compiled function depends on the number ${unread.slice(0, 3).join(', ')}. While it is traced a number ` +
+        'is a tensor, and a condition on a tensor (if, &&, ?:, ===) is always the same.\n' +
+        '  try: where(n.gt(0), a, b); a string or boolean, which are compiled in; or leave the number out',
+    );
+  }
+}
+
+/** Where the leaves lie, as the function calls its parameters: `x`, `model.layers[0].w`. */
+function namesOf(fn: Traceable, { paths }: Flat): string[] {
+  const own = parameterNames(fn);
+  return paths.map((path) =>
+    path.replace(/^\[(\d+)\]/, (_, index: string) => own[Number(index)] ?? `argument ${index}`),
+  );
+}
+
+/** Whether a leaf of the arguments belongs to a donated one. */
+function isDonated(flat: Flat, leaf: number, donate: ReadonlySet<number>): boolean {
+  const argument = /^\[(\d+)\]/.exec(flat.paths[leaf]!)?.[1];
+  return argument !== undefined && donate.has(Number(argument));
+}

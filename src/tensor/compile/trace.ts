@@ -1,0 +1,242 @@
+// A trace: one run of a function on stand-ins, so that its graph can be compiled once and run many times. Tensors from outside
+// are replaced by stand-ins when they are met; what the function assigns to them, or accumulates in their gradients, becomes
+// outputs that every call hands back. Random draws become run-time scalars.
+
+import { TensorError } from '../../errors.ts';
+import { isFloat, type DType } from '../../ir/dtype.ts';
+import { binary, cast, constant } from '../../ir/build.ts';
+import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
+import type { Attrs, Op } from '../../ir/ops.ts';
+import { Handle, showHandle } from '../recording/handle.ts';
+import type { RandomWords } from '../generator.ts';
+import { isOpen, walkGradient } from '../recording/history.ts';
+import { freshParameter } from '../recording/leaf.ts';
+import { bindLeaf, leafOf } from '../recording/recording.ts';
+import { handleOf, Tensor } from '../tensor.ts';
+import { Readings } from './watch.ts';
+
+/** Whose value a slot takes at each call: an argument (by its position among the leaves) or a captured tensor. */
+export type Origin =
+  | { readonly kind: 'argument'; readonly leaf: number }
+  | { readonly kind: 'captured'; readonly handle: Handle };
+
+/** One value from outside. */
+export interface Slot {
+  readonly origin: Origin;
+  readonly standIn: Handle;
+  /** What stood for the value at first; another node at the end means that the function assigned it. */
+  readonly parameter: Node;
+  /** What happened to its gradient: whether the value from outside was read (and was there), and whether it was replaced. */
+  grad: { readonly hadBefore: boolean; readonly parameter: Node | undefined } | undefined;
+  gradWritten: boolean;
+  /** The gradient that the value had when it was met. */
+  readonly outsideGrad: Handle | undefined;
+  /** What the value outside was when it was met. */
+  readonly before: { readonly requiresGrad: boolean; readonly leaf: boolean };
+  /** What the function asked about the value's gradients: the trace holds only while the answers are the same. */
+  asked: { requiresGrad: boolean; leaf: boolean };
+}
+
+/** Where a run-time scalar comes from. */
+export type ScalarOrigin =
+  /** A number among the arguments: its value, or 32 bits of the double that it is. */
+  | { readonly kind: 'number'; readonly leaf: number; readonly part: 'value' | 'low' | 'high' }
+  | { readonly kind: 'seed'; readonly high: boolean }
+  | { readonly kind: 'counter'; readonly offset: bigint; readonly high: boolean };
+
+/** Adds nodes; where a number among the arguments becomes an f64 it is the double that JavaScript has, not its f32. */
+class TraceBuilder extends GraphBuilder {
+  readonly #double: (number: Node) => Node | undefined;
+
+  constructor(double: (number: Node) => Node | undefined) {
+    super();
+    this.#double = double;
+  }
+
+  override add<K extends Op>(op: K, inputs: readonly Node[], attrs: Attrs<K>): NodeOf<K> {
+    const isDouble = op === 'cast' && (attrs as Attrs<'cast'>).dtype === 'f64';
+    const double = isDouble ? this.#double(inputs[0]!) : undefined;
+    return (double as NodeOf<Op> as NodeOf<K> | undefined) ?? super.add(op, inputs, attrs);
+  }
+}
+
+export class Trace {
+  readonly builder: GraphBuilder;
+  readonly slots: Slot[] = [];
+  readonly scalars: { readonly origin: ScalarOrigin; readonly parameter: Node }[] = [];
+  readonly #ofOutside = new Map<Handle, Slot>();
+  readonly #ofStandIn = new Map<Handle, Slot>();
+  readonly #ofParameter = new Map<Node, Slot>();
+  /** What it has read of objects that it captured. */
+  readonly readings: Readings = new Readings();
+  /** The function takes gradients itself. */
+  differentiates = false;
+  /** Of the stand-ins of numbers, by node. */
+  readonly #numbers = new Map<Node, number>();
+  #seed: readonly [Node, Node] | undefined = undefined;
+  #counts = 0n;
+
+  /** With `exact` numbers among the arguments keep all their bits, for which a program takes more scalars. */
+  constructor(exact = false) {
+    this.builder = exact ? new TraceBuilder((number) => this.#double(number)) : new GraphBuilder();
+  }
+
+  /** Groups of random words that one call draws. */
+  get counts(): bigint {
+    return this.#counts;
+  }
+
+  /** The stand-in of a value from outside that the function captured. */
+  standIn(outside: Handle): Handle {
+    const known = this.#ofOutside.get(outside);
+    if (known !== undefined) return known.standIn;
+    const slot = this.#slot({ kind: 'captured', handle: outside }, outside);
+    this.#ofOutside.set(outside, slot);
+    return slot.standIn;
+  }
+
+  /** The stand-in of a value from outside, where the function has met it. */
+  met(outside: Handle): Handle | undefined {
+    return this.#ofOutside.get(outside)?.standIn;
+  }
+
+  /** The stand-in of an argument that is like this value. */
+  argument(leaf: number, like: Handle): Handle {
+    return this.#slot({ kind: 'argument', leaf }, like).standIn;
+  }
+
+  /** The stand-in of a number among the arguments: a rank-0 f32 supplied at each call. */
+  number(leaf: number): Handle {
+    const handle = new Handle(this.#scalar({ kind: 'number', leaf, part: 'value' }, 'f32'), this);
+    handle.weak = true;
+    this.#numbers.set(handle.node, leaf);
+    return handle;
+  }
+
+  /** The double that a number among the arguments is, of its two words: scalars of programs have 32 bits. */
+  #double(number: Node): Node | undefined {
+    const leaf = this.#numbers.get(number);
+    if (leaf === undefined) return undefined;
+    const b = this.builder;
+    const word = (part: 'low' | 'high'): Node => {
+      const origin = { kind: 'number', leaf, part } as const;
+      const known = this.scalars.find((scalar) => {
+        return scalar.origin.kind === 'number' && scalar.origin.leaf === leaf && scalar.origin.part === part;
+      });
+      return cast(b, known?.parameter ?? this.#scalar(origin, 'u32'), 'u64');
+    };
+    const bits = binary(b, 'or', binary(b, 'shl', word('high'), constant(b, 32n, 'u64')), word('low'));
+    return b.add('bitcast', [bits], { dtype: 'f64' }) as Node;
+  }
+
+  /** The words for a random draw: counted from where the generator stands at each call. */
+  draw(groups: bigint): RandomWords {
+    this.#seed ??= [
+      this.#scalar({ kind: 'seed', high: false }, 'u32'),
+      this.#scalar({ kind: 'seed', high: true }, 'u32'),
+    ];
+    const offset = this.#counts;
+    this.#counts += groups;
+    return [
+      ...this.#seed,
+      this.#scalar({ kind: 'counter', offset, high: false }, 'u32'),
+      this.#scalar({ kind: 'counter', offset, high: true }, 'u32'),
+    ];
+  }
+
+  /** Whether the function made the value: its own tensors, and those that stand in for others. */
+  isOwn(value: unknown): boolean {
+    return value instanceof Tensor && handleOf(value).trace === this;
+  }
+
+  /** Whether the node stands for a value from outside. */
+  isInput(node: Node): boolean {
+    return this.#ofParameter.has(node);
+  }
+
+  /**
+   * Whether a value depends on something outside that requires gradients, or on a leaf made inside. Every stand-in of floats
+   * is recorded as if it did, so that one trace serves values that do and values that do not; a function that asks gets the
+   * truth, and a trace that holds for this answer only.
+   */
+  requiresGrad(value: Handle): boolean {
+    let found = false;
+    walkGradient([value.node], (node) => {
+      const slot = this.#ofParameter.get(node);
+      if (slot !== undefined) {
+        slot.asked.requiresGrad = true;
+        found ||= slot.before.requiresGrad;
+      } else found ||= isOpen(node) || leafOf(node) !== undefined;
+      return !found;
+    });
+    return found;
+  }
+
+  /** `backward` is about to start from here. Throws E_GRAD where gradients would flow on to something outside that is no leaf. */
+  goesBack(root: Node): void {
+    this.differentiates = true;
+    walkGradient([root], (node) => {
+      const slot = this.#ofParameter.get(node);
+      if (slot === undefined) return leafOf(node) === undefined;
+      slot.asked = { requiresGrad: true, leaf: true };
+      if (!slot.before.requiresGrad || slot.before.leaf) return false;
+      throw new TensorError(
+        'E_GRAD',
+        'backward',
+        `${showHandle(slot.standIn)} has a history outside of the compiled function, which is not there inside`,
+        'call backward outside, or pass a leaf or x.detach()',
+      );
+    });
+  }
+
+  /** What is recorded next depends on whether this stand-in is a leaf. */
+  asksLeaf(standIn: Handle): void {
+    const slot = this.#ofStandIn.get(standIn);
+    if (slot !== undefined) slot.asked.leaf = true;
+  }
+
+  /** The gradient slot of a stand-in is about to be read. */
+  readGrad(standIn: Handle): void {
+    const slot = this.#ofStandIn.get(standIn);
+    if (slot === undefined || slot.grad !== undefined || slot.gradWritten) return;
+    const outside = slot.outsideGrad;
+    const parameter = outside === undefined ? undefined : freshParameter(outside);
+    slot.grad = { hadBefore: outside !== undefined, parameter };
+    if (parameter !== undefined) standIn.grad = new Handle(parameter, this);
+  }
+
+  /** The gradient slot of a stand-in is about to be replaced. */
+  writeGrad(standIn: Handle): void {
+    const slot = this.#ofStandIn.get(standIn);
+    if (slot !== undefined) slot.gradWritten = true;
+  }
+
+  #slot(origin: Origin, like: Handle): Slot {
+    const parameter = freshParameter(like);
+    const standIn = new Handle(parameter, this);
+    standIn.requiresGrad = isFloat(like.dtype);
+    standIn.leaf = like.leaf;
+    standIn.weak = like.weak;
+    if (like.leaf) bindLeaf(parameter, standIn);
+    const slot: Slot = {
+      origin,
+      standIn,
+      parameter,
+      grad: undefined,
+      gradWritten: false,
+      outsideGrad: like.grad,
+      before: { requiresGrad: like.requiresGrad, leaf: like.leaf },
+      asked: { requiresGrad: false, leaf: false },
+    };
+    this.slots.push(slot);
+    this.#ofStandIn.set(standIn, slot);
+    this.#ofParameter.set(parameter, slot);
+    return slot;
+  }
+
+  #scalar(origin: ScalarOrigin, dtype: DType): Node {
+    const parameter = freshParameter({ dtype, shape: [] });
+    this.scalars.push({ origin, parameter });
+    return parameter;
+  }
+}

@@ -1,0 +1,135 @@
+// backward: gradients of one value with respect to every leaf it was computed from, accumulated in the leaves. The derivative is
+// recorded like any other operation; nothing runs until a gradient, or what an optimizer makes of it, is read.
+
+import { cotangents } from '../../autograd/vjp.ts';
+import { TensorError } from '../../errors.ts';
+import { add, full } from '../../ir/build.ts';
+import { dims, type Node } from '../../ir/graph.ts';
+import { sameShape, sizeOf } from '../../ir/shape.ts';
+import { showHandle, type Handle } from '../recording/handle.ts';
+import { walkGradient } from '../recording/history.ts';
+import { storageOf } from '../recording/leaf.ts';
+import {
+  builder,
+  canonical,
+  here,
+  isSpent,
+  leafOf,
+  nodeFor,
+  recordedHandle,
+  settle,
+} from '../recording/recording.ts';
+import { gradOf, requiresGrad, setGrad } from '../recording/slots.ts';
+
+/** The same value without history. */
+export function detached(handle: Handle): Handle {
+  return recordedHandle(cut(nodeFor(handle)), false);
+}
+
+/** A node that gradients do not pass. */
+export function cut(node: Node): Node {
+  return builder().add('stopGradient', [node], {}) as Node;
+}
+
+/** Adds the gradients of a value to its leaves. Throws E_GRAD when it has none, or no single element and no seed. */
+export function backward(handle: Handle, seed: Handle | undefined, retainGraph: boolean): void {
+  const at = here(handle, 'backward');
+  const root = nodeFor(handle);
+  if (at.released) throwSpent(at);
+  if (!requiresGrad(at)) {
+    throw new TensorError(
+      'E_GRAD',
+      'backward',
+      `${showHandle(at)} does not depend on any tensor that requires gradients`,
+      'requiresGrad_() on a leaf before computing with it',
+    );
+  }
+  at.trace?.goesBack(root);
+  const start = seedNode('backward', at, seed);
+  const leaves = leavesOf([root]);
+  const gradients = cotangents(builder(), [root], [start], leaves);
+  checkAlive(gradients);
+  const sums = new Map<Handle, Node>();
+  leaves.forEach((node, i) => {
+    const gradient = gradients[i];
+    if (gradient === undefined) return;
+    const leaf = leafOf(node)!;
+    const sum = sums.get(leaf);
+    sums.set(leaf, sum === undefined ? gradient : add(builder(), sum, gradient));
+  });
+  for (const [leaf, gradient] of sums) {
+    if (leaf.gone === undefined) accumulate(leaf, gradient);
+  }
+  if (retainGraph || at.leaf) return;
+  at.released = true;
+  if (at.trace === undefined) settle(at);
+}
+
+function throwSpent(value: Pick<Handle, 'dtype' | 'shape'>): never {
+  throw new TensorError(
+    'E_GRAD',
+    'backward',
+    `the history of ${showHandle(value)} was released by an earlier backward`,
+    'backward(undefined, { retainGraph: true }) the first time',
+  );
+}
+
+function accumulate(leaf: Handle, gradient: Node): void {
+  const before = gradOf(leaf);
+  const sum = before === undefined ? gradient : add(builder(), nodeFor(before), gradient);
+  setGrad(leaf, recordedHandle(cut(sum), false));
+}
+
+/** The cotangent to start from: the seed, or 1 for a value of one element. */
+export function seedNode(op: string, output: Handle, seed: Handle | undefined): Node {
+  if (seed !== undefined) {
+    if (seed.dtype !== output.dtype || !sameShape(seed.shape, output.shape)) {
+      const problem = `the seed ${showHandle(seed)} is not like the value ${showHandle(output)}`;
+      throw new TensorError('E_SHAPE', op, problem);
+    }
+    return nodeFor(seed);
+  }
+  if (sizeOf(output.shape) !== 1) {
+    throw new TensorError(
+      'E_GRAD',
+      op,
+      `expects one element, or a seed: ${showHandle(output)}`,
+      'reduce it with sum() or mean(), or give a seed of its shape',
+    );
+  }
+  return full(builder(), output.shape, 1, output.dtype);
+}
+
+/**
+ * Nodes under `roots` that stand for gradient leaves (of any version), without passing a leaf or a stopGradient. Throws E_GRAD
+ * at a value whose history has been released.
+ */
+export function leavesOf(roots: readonly Node[]): Node[] {
+  const found: Node[] = [];
+  walkGradient(roots, (node) => {
+    if (isSpent(node)) throwSpent({ dtype: node.dtype, shape: dims(node) });
+    if (leafOf(node) === undefined) return true;
+    found.push(node);
+    return false;
+  });
+  return found;
+}
+
+/** Throws E_STATE when a gradient needs a value that was given up since. */
+export function checkAlive(gradients: readonly (Node | undefined)[]): void {
+  const seen = new Set<Node>();
+  for (const gradient of gradients) if (gradient !== undefined) seen.add(canonical(gradient));
+  for (const node of seen) {
+    const storage = storageOf(node);
+    if (storage !== undefined && storage.lost === undefined) continue;
+    if (storage !== undefined && node.op === 'parameter') {
+      throw new TensorError(
+        'E_STATE',
+        'backward',
+        `the gradient needs the value of ${node.attrs.name} ${showHandle(storage)}, which was ${storage.lost}`,
+        'call backward before the value is given up',
+      );
+    }
+    for (const input of node.inputs) seen.add(canonical(input));
+  }
+}

@@ -1,0 +1,292 @@
+// Tensors from nothing: host data, constants and sequences. Constants and sequences are nodes, not memory: they cost nothing
+// until something must store them.
+
+import { showValue, TensorError } from '../../../errors.ts';
+import { add, binary, cast, full as spread, mul, sub, where } from '../../../ir/build.ts';
+import { integerRange, type DType } from '../../../ir/dtype.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { checkShape, sizeOf, toShape } from '../../../ir/shape.ts';
+import { hostArray, type HostData, type Scalar } from '../../../ir/value.ts';
+import { aTensor } from '../../expect.ts';
+import { fromHost, record } from '../../recording/record.ts';
+import { Tensor } from '../../tensor.ts';
+import { iota, wideType } from '../elementwise/formula.ts';
+
+/** Numbers, booleans or bigints, nested one array per axis. */
+export type NestedData = number | boolean | bigint | readonly NestedData[];
+
+export interface CreateOptions {
+  readonly dtype?: DType;
+}
+
+export const createOptions: arg.Table<CreateOptions> = { dtype: arg.dtype };
+
+export interface TensorOptions extends CreateOptions {
+  /** The shape of a flat array; by default typed arrays are vectors, and nested arrays say their shape themselves. */
+  readonly shape?: readonly number[];
+}
+
+type HostArray = HostData | Uint8ClampedArray;
+
+const typed: readonly (readonly [new (length: number) => HostArray, DType])[] = [
+  [Float32Array, 'f32'],
+  [Float64Array, 'f64'],
+  [Int32Array, 'i32'],
+  [Uint32Array, 'u32'],
+  [Int16Array, 'i16'],
+  [Uint16Array, 'u16'],
+  [Int8Array, 'i8'],
+  [Uint8Array, 'u8'],
+  [Uint8ClampedArray, 'u8'],
+  [BigInt64Array, 'i64'],
+  [BigUint64Array, 'u64'],
+];
+
+const takesTensor = arg.takes<typeof tensor>(
+  ['the data', arg.anything()],
+  ['options', arg.options<TensorOptions>({ ...createOptions, shape: arg.inside() })],
+);
+
+/**
+ * A tensor of host data, which is copied. Nested arrays of numbers give f32, of booleans bool, of bigints i64; a typed array
+ * gives its own dtype. With `dtype` the values are brought into it (floats round, integers truncate and saturate).
+ */
+export function tensor(data: NestedData | HostArray, options: TensorOptions = {}): Tensor {
+  takesTensor('tensor', data, options);
+  if (ArrayBuffer.isView(data)) return fromTyped(data, options);
+  const values: (number | boolean | bigint)[] = [];
+  const shape = shapeOf(data);
+  flatten(data, shape, 0, values);
+  const dtype = options.dtype ?? kindOf(values);
+  const to = toCounted(options.shape ?? shape, values.length);
+  const scalars = values.map((value): Scalar => (typeof value === 'boolean' ? Number(value) : value));
+  return fromHost(hostArray(dtype, to, scalars).data, to, dtype);
+}
+
+function fromTyped(data: HostArray, options: TensorOptions): Tensor {
+  const own = typed.find(([type]) => data instanceof type)?.[1];
+  if (own === undefined) {
+    throw new TensorError('E_DTYPE', 'tensor', `no dtype holds a ${(data as object).constructor.name}`);
+  }
+  const shape = toCounted(options.shape ?? [data.length], data.length);
+  const dtype = options.dtype ?? own;
+  return fromHost(hostArray(dtype, shape, data as ArrayLike<Scalar>).data, shape, dtype);
+}
+
+/** A shape for this many elements. */
+function toCounted(given: readonly number[], count: number): number[] {
+  const shape = toShape('tensor', given);
+  if (sizeOf(shape) !== count) {
+    throw new TensorError(
+      'E_SHAPE',
+      'tensor',
+      `shape [${shape.join(',')}] takes ${sizeOf(shape)} elements, got ${count}`,
+    );
+  }
+  return shape;
+}
+
+/** Elements beyond which a plain array of them cannot grow in V8, which ends the process instead of throwing. */
+const mostNested = 1e8;
+
+/** The lengths along the first element of each level; `flatten` checks that all others agree. */
+function shapeOf(data: NestedData): number[] {
+  const shape: number[] = [];
+  const seen = new Set<unknown>();
+  for (let at: NestedData | undefined = data; Array.isArray(at); at = (at as readonly NestedData[])[0]) {
+    if (seen.has(at)) throw new TensorError('E_VALUE', 'tensor', 'the array contains itself');
+    seen.add(at);
+    shape.push(at.length);
+  }
+  // Arrays that are shared by many places can say more elements than there is memory.
+  if (sizeOf(shape) > mostNested) {
+    const problem = `nested arrays hold at most ${mostNested} elements, got [${shape.join(',')}]`;
+    throw new TensorError('E_VALUE', 'tensor', problem, 'a typed array and { shape }');
+  }
+  return shape;
+}
+
+function flatten(
+  data: NestedData | undefined,
+  shape: readonly number[],
+  depth: number,
+  out: (number | boolean | bigint)[],
+): void {
+  if (depth === shape.length) {
+    if (typeof data !== 'number' && typeof data !== 'boolean' && typeof data !== 'bigint') {
+      if (Array.isArray(data)) {
+        const problem = `ragged array: expected a number at depth ${depth}, got an array of ${data.length}`;
+        throw new TensorError('E_SHAPE', 'tensor', problem);
+      }
+      const hint = data instanceof Tensor ? 'clone() copies a tensor, stack([…]) joins several' : undefined;
+      const expected = 'expects numbers, booleans or bigints, in arrays or a typed array';
+      throw new TensorError('E_VALUE', 'tensor', `${expected}, got ${showValue(data)}`, hint);
+    }
+    out.push(data);
+    return;
+  }
+  if (!Array.isArray(data) || data.length !== shape[depth]) {
+    const seen = Array.isArray(data) ? `an array of ${data.length}` : showValue(data);
+    throw new TensorError(
+      'E_SHAPE',
+      'tensor',
+      `ragged array: expected an array of ${shape[depth]} at depth ${depth}, got ${seen}`,
+    );
+  }
+  for (const item of data as readonly NestedData[]) flatten(item, shape, depth + 1, out);
+}
+
+function kindOf(values: readonly (number | boolean | bigint)[]): DType {
+  const kinds = new Set(values.map((value) => typeof value));
+  if (kinds.size > 1) {
+    throw new TensorError('E_DTYPE', 'tensor', `mixes ${[...kinds].join(' and ')} values`, '{ dtype }');
+  }
+  return kinds.has('boolean') ? 'bool' : kinds.has('bigint') ? 'i64' : 'f32';
+}
+
+function constantOf(op: string, shape: readonly number[], value: number | bigint, dtype: DType): Tensor {
+  const to = toShape(op, shape);
+  return record([], (b) => spread(b, to, value, dtype));
+}
+
+const takesZeros = arg.takes<typeof zeros>(
+  ['the shape', arg.inside()],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
+/** All 0; f32 by default. */
+export function zeros(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  takesZeros('zeros', shape, options);
+  return constantOf('zeros', shape, 0, options.dtype ?? 'f32');
+}
+
+/** All 1; f32 by default. */
+export function ones(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  takesZeros('ones', shape, options);
+  return constantOf('ones', shape, 1, options.dtype ?? 'f32');
+}
+
+/** What becomes an element. */
+const element: arg.Kind<number | boolean | bigint> = arg.kind('a number', (value) =>
+  ['number', 'boolean', 'bigint'].includes(typeof value),
+);
+const takesFull = arg.takes<typeof full>(
+  ['the shape', arg.inside()],
+  ['the value', element],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
+/** All `value`: f32 by default, bool for a boolean, i64 for a bigint. */
+export function full(
+  shape: readonly number[],
+  value: number | boolean | bigint,
+  options: CreateOptions = {},
+): Tensor {
+  takesFull('full', shape, value, options);
+  return filled('full', shape, value, options.dtype ?? kindOf([value]));
+}
+
+/** Through host memory's rules, so that the value is one of the dtype's. */
+function filled(
+  op: string,
+  shape: readonly number[],
+  value: number | boolean | bigint,
+  dtype: DType,
+): Tensor {
+  const scalar = hostArray(dtype, [], [typeof value === 'boolean' ? Number(value) : value]).data[0]!;
+  return constantOf(op, shape, scalar, dtype);
+}
+
+const takesZerosLike = arg.takes<typeof zerosLike>(
+  ['the operand', aTensor],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
+/** 0 in x's shape and dtype. */
+export function zerosLike(x: Tensor, options: CreateOptions = {}): Tensor {
+  takesZerosLike('zerosLike', x, options);
+  return constantOf('zerosLike', x.shape, 0, options.dtype ?? x.dtype);
+}
+
+/** 1 in x's shape and dtype. */
+export function onesLike(x: Tensor, options: CreateOptions = {}): Tensor {
+  takesZerosLike('onesLike', x, options);
+  return constantOf('onesLike', x.shape, 1, options.dtype ?? x.dtype);
+}
+
+const takesFullLike = arg.takes<typeof fullLike>(
+  ['the operand', aTensor],
+  ['the value', element],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
+/** `value` in x's shape and dtype. */
+export function fullLike(x: Tensor, value: number | boolean | bigint, options: CreateOptions = {}): Tensor {
+  takesFullLike('fullLike', x, value, options);
+  return filled('fullLike', x.shape, value, options.dtype ?? x.dtype);
+}
+
+const takesArange = arg.takes<typeof arange>(
+  ['every bound', arg.finite],
+  ['every bound', arg.optional(arg.finite)],
+  ['every step', arg.optional(arg.finite)],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
+/**
+ * start, start + step, … up to but without `end`; `arange(n)` counts from 0. i32 if all are whole numbers, else f32.
+ */
+export function arange(start: number, end?: number, step = 1, options: CreateOptions = {}): Tensor {
+  takesArange('arange', start, end, step, options);
+  const [from, to] = end === undefined ? [0, start] : [start, end];
+  const count = Math.ceil((to - from) / step);
+  if (step === 0 || !Number.isSafeInteger(count) || count < 0) {
+    throw new TensorError('E_VALUE', 'arange', `no steps of ${step} lead from ${from} to ${to}`);
+  }
+  const dtype = options.dtype ?? ([from, to, step].every(Number.isInteger) ? 'i32' : 'f32');
+  return record([], (b) => {
+    if (dtype === 'bool') throw new TensorError('E_DTYPE', 'arange', 'bool cannot count');
+    const counted = wideType(dtype);
+    if ((counted === 'i32' || counted === 'u32') && count - 1 > integerRange(counted)[1])
+      throw new TensorError('E_VALUE', 'arange', `${counted} does not count to ${count}`, "dtype: 'i64'");
+    const places = iota(b, [count], 0, counted);
+    return cast(b, add(b, mul(b, places, step), from), dtype);
+  });
+}
+
+const takesLinspace = arg.takes<typeof linspace>(
+  ['every bound', arg.finite],
+  ['every bound', arg.finite],
+  ['the count', arg.count(0)],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
+/** `count` numbers from start to end, both included, equally far apart; exact at both ends. */
+export function linspace(start: number, end: number, count: number, options: CreateOptions = {}): Tensor {
+  takesLinspace('linspace', start, end, count, options);
+  const dtype = options.dtype ?? 'f32';
+  const step = count > 1 ? (end - start) / (count - 1) : 0;
+  return record([], (b) => {
+    const compute = dtype === 'f64' ? 'f64' : 'f32';
+    const place = iota(b, [count], 0, compute);
+    const fromStart = add(b, mul(b, place, step), start);
+    const fromEnd = sub(b, end, mul(b, sub(b, count - 1, place), step));
+    return cast(b, where(b, binary(b, 'lt', place, count / 2), fromStart, fromEnd), dtype);
+  });
+}
+
+const takesEye = arg.takes<typeof eye>(
+  ['rows', arg.count(0)],
+  ['columns', arg.optional(arg.count(0))],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
+/** 1 on the main diagonal of a [rows, columns] matrix (square by default), 0 elsewhere. */
+export function eye(rows: number, columns: number = rows, options: CreateOptions = {}): Tensor {
+  takesEye('eye', rows, columns, options);
+  checkShape('eye', [rows, columns]);
+  return record([], (b) => {
+    const shape = [rows, columns];
+    return cast(b, binary(b, 'eq', iota(b, shape, 0), iota(b, shape, 1)), options.dtype ?? 'f32');
+  });
+}

@@ -1,0 +1,59 @@
+// Random graph nodes: Philox words from the generator (generator.ts), which advances when a draw is recorded, and their
+// arithmetic. Words are a node, so a mask is made where it is used, and made again in the backward pass, but never stored.
+
+import { add, binary, broadcast, cast, fullLike, mul, reshape, unary, where } from '../../../ir/build.ts';
+import type { DType } from '../../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
+import { sizeOf } from '../../../ir/shape.ts';
+import { drawCounter } from '../../generator.ts';
+import { iota } from '../elementwise/formula.ts';
+import { sliceAxis } from '../shape/layout.ts';
+
+/** Uniform 32-bit words. */
+export function words(b: GraphBuilder, shape: readonly number[]): Node {
+  return b.add('randomBits', drawCounter(sizeOf(shape)), { shape });
+}
+
+/** Bits of a uniform number that each dtype holds exactly, so that rounding never gives 1. */
+const digits: Readonly<Partial<Record<DType, number>>> = { f16: 11, bf16: 8 };
+
+/** [0, 1) in multiples of 2⁻²⁴ (fewer bits for 16-bit floats). */
+export function uniformOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
+  const kept = digits[dtype] ?? 24;
+  const whole = cast(b, binary(b, 'shr', words(b, shape), 32 - kept), dtype === 'f64' ? 'f64' : 'f32');
+  return cast(b, mul(b, whole, 2 ** -kept), dtype);
+}
+
+/** Box and Muller (1958): words 2k and 2k+1 give the radius and the angle of elements 2k and 2k+1. */
+export function normalOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
+  const compute = dtype === 'f64' ? 'f64' : 'f32';
+  const count = sizeOf(shape);
+  const pairs = Math.ceil(count / 2);
+  const bits = b.add('randomBits', drawCounter(count), { shape: [pairs, 2] }) as Node;
+  const column = (i: number): Node => cast(b, binary(b, 'shr', sliceAxis(b, bits, 1, i, 1), 8), compute);
+  // Above 0, or the logarithm would be −∞.
+  const radius = unary(b, 'sqrt', mul(b, unary(b, 'log', mul(b, add(b, column(0), 1), 2 ** -24)), -2));
+  const angle = mul(b, column(1), 2 * Math.PI * 2 ** -24);
+  const both = [pairs, 2];
+  const first = binary(b, 'eq', iota(b, both, 1), 0);
+  const turn = where(
+    b,
+    first,
+    broadcast(b, unary(b, 'cos', angle), both),
+    broadcast(b, unary(b, 'sin', angle), both),
+  );
+  const flat = reshape(b, mul(b, broadcast(b, radius, both), turn), [pairs * 2]);
+  return cast(b, reshape(b, sliceAxis(b, flat, 0, 0, count), shape), dtype);
+}
+
+/** true with probability `p`: a word below ⌊p·2³²⌋. */
+function chance(b: GraphBuilder, shape: readonly number[], p: number): Node {
+  return binary(b, 'lt', words(b, shape), Math.floor(p * 2 ** 32));
+}
+
+/** The formula of `dropout` for 0 < p ≤ 1. */
+export function dropoutOf(b: GraphBuilder, x: Node, p: number): Node {
+  const zero = fullLike(b, x, 0);
+  if (p === 1) return where(b, fullLike(b, cast(b, x, 'bool'), 1), zero, x);
+  return where(b, chance(b, dims(x), p), zero, mul(b, x, 1 / (1 - p)));
+}

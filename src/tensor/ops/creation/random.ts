@@ -1,0 +1,262 @@
+// Random tensors. The generator (generator.ts) advances by ⌈n/4⌉ counts when a draw of n elements is recorded, whatever becomes of
+// it, so neither laziness nor fusion changes what later draws give.
+
+import { TensorError } from '../../../errors.ts';
+import { add, binary, broadcast, cast, mul, neg, reduce, unary } from '../../../ir/build.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { isFloat, type DType } from '../../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
+import { toShape } from '../../../ir/shape.ts';
+import { watch } from '../../debug.ts';
+import { aTensor } from '../../expect.ts';
+import { record } from '../../recording/record.ts';
+import type { Tensor } from '../../tensor.ts';
+import { createOptions, type CreateOptions } from './creation.ts';
+import * as formula from '../elementwise/formula.ts';
+import { apply, checkFloat, show, takesOne } from '../operand.ts';
+import { words, dropoutOf, normalOf, uniformOf } from './noise.ts';
+import { sliceAxis } from '../shape/layout.ts';
+
+function floatType(op: string, options: CreateOptions): DType {
+  const dtype = options.dtype ?? 'f32';
+  if (!isFloat(dtype))
+    throw new TensorError('E_DTYPE', op, `${dtype} has no fractions`, 'a float dtype, or randint');
+  return dtype;
+}
+
+const takesRand = arg.takes<typeof rand>(
+  ['the shape', arg.inside()],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
+/** Uniform in [0, 1). */
+export function rand(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  takesRand('rand', shape, options);
+  const to = toShape('rand', shape);
+  const dtype = floatType('rand', options);
+  return record([], (b) => uniformOf(b, to, dtype));
+}
+
+/** Normal with mean 0 and variance 1. */
+export function randn(shape: readonly number[], options: CreateOptions = {}): Tensor {
+  takesRand('randn', shape, options);
+  const to = toShape('randn', shape);
+  const dtype = floatType('randn', options);
+  return record([], (b) => normalOf(b, to, dtype));
+}
+
+const takesRandLike = arg.takes<typeof randLike>(
+  ['the operand', aTensor],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
+/** Uniform in [0, 1), in x's shape and dtype. */
+export function randLike(x: Tensor, options: CreateOptions = {}): Tensor {
+  takesRandLike('randLike', x, options);
+  const dtype = floatType('randLike', { dtype: options.dtype ?? x.dtype });
+  return record([], (b) => uniformOf(b, x.shape, dtype));
+}
+
+/** Normal with mean 0 and variance 1, in x's shape and dtype. */
+export function randnLike(x: Tensor, options: CreateOptions = {}): Tensor {
+  takesRandLike('randnLike', x, options);
+  const dtype = floatType('randnLike', { dtype: options.dtype ?? x.dtype });
+  return record([], (b) => normalOf(b, x.shape, dtype));
+}
+
+export interface UniformOptions extends CreateOptions {
+  /** 0 by default. */
+  readonly low?: number;
+  /** 1 by default; itself excluded but for rounding. */
+  readonly high?: number;
+}
+
+const takesUniform = arg.takes<typeof uniform>(
+  ['the shape', arg.inside()],
+  ['options', arg.options<UniformOptions>({ ...createOptions, low: arg.finite, high: arg.finite })],
+);
+
+/** Uniform in [low, high). */
+export function uniform(shape: readonly number[], options: UniformOptions = {}): Tensor {
+  takesUniform('uniform', shape, options);
+  const { low = 0, high = 1 } = options;
+  const to = toShape('uniform', shape);
+  const dtype = floatType('uniform', options);
+  return record([], (b) => {
+    const unit = uniformOf(b, to, formula.wideType(dtype));
+    return cast(b, add(b, mul(b, unit, high - low), low), dtype);
+  });
+}
+
+export interface NormalOptions extends CreateOptions {
+  readonly mean?: number;
+  readonly std?: number;
+}
+
+const takesNormal = arg.takes<typeof normal>(
+  ['the shape', arg.inside()],
+  ['options', arg.options<NormalOptions>({ ...createOptions, mean: arg.finite, std: arg.notNegative })],
+);
+
+/** Normal with the given mean and standard deviation (0 and 1 by default). */
+export function normal(shape: readonly number[], options: NormalOptions = {}): Tensor {
+  takesNormal('normal', shape, options);
+  const { mean = 0, std = 1 } = options;
+  const to = toShape('normal', shape);
+  const dtype = floatType('normal', options);
+  return record([], (b) => {
+    const standard = normalOf(b, to, formula.wideType(dtype));
+    return cast(b, add(b, mul(b, standard, std), mean), dtype);
+  });
+}
+
+const takesRandint = arg.takes<typeof randint>(
+  ['low', arg.integer],
+  ['high', arg.integer],
+  ['the shape', arg.inside()],
+  ['options', arg.options<CreateOptions>(createOptions)],
+);
+
+/** Whole numbers in [low, high), i32 by default: the upper half of word · (high − low), as Lemire (2019). */
+export function randint(
+  low: number,
+  high: number,
+  shape: readonly number[],
+  options: CreateOptions = {},
+): Tensor {
+  takesRandint('randint', low, high, shape, options);
+  const to = toShape('randint', shape);
+  const range = high - low;
+  const inside = Number.isInteger(low) && low >= -(2 ** 31) && high <= 2 ** 32;
+  if (!inside || !Number.isInteger(range) || range < 1 || range > 2 ** 32) {
+    throw new TensorError('E_VALUE', 'randint', `[${low}, ${high}) holds no 32-bit integers`);
+  }
+  return record([], (b) => {
+    const bits = words(b, to);
+    const below = range === 2 ** 32 ? bits : binary(b, 'mulhi', bits, range);
+    if (low >= 0) return cast(b, add(b, below, low), options.dtype ?? 'i32');
+    return cast(b, add(b, cast(b, below, 'i32'), low), options.dtype ?? 'i32');
+  });
+}
+
+const takesRandperm = arg.takes<typeof randperm>(['n', arg.count(0)]);
+
+/** 0 … n−1 in random order (i32): a sort of as many random words. */
+export function randperm(n: number): Tensor {
+  takesRandperm('randperm', n);
+  return record([], (b) => formula.orderOf(b, words(b, [n]), 0, false));
+}
+
+/** 1 with the probability that the element says, else 0. */
+export function bernoulli(x: Tensor): Tensor {
+  takesOne('bernoulli', x);
+  checkFloat('bernoulli', x);
+  watch(
+    'bernoulli',
+    'E_VALUE',
+    [x],
+    (b, [node]) => {
+      const axes = x.shape.map((_, axis) => axis);
+      return [reduce(b, 'min', node!, axes), reduce(b, 'max', node!, axes)];
+    },
+    ([low, high]) =>
+      low! >= 0 && high! <= 1 ? undefined : `probabilities must be in [0, 1]: ${low! >= 0 ? high : low}`,
+  );
+  return apply([x], (b, p) => {
+    const compute = formula.wideType(x.dtype);
+    return cast(b, binary(b, 'lt', uniformOf(b, x.shape, compute), cast(b, p, compute)), x.dtype);
+  });
+}
+
+export interface DropoutOptions {
+  /** Without training x stays as it is; true by default. */
+  readonly training?: boolean;
+}
+
+const takesDropout = arg.takes<typeof dropout>(
+  ['the operand', aTensor],
+  ['p', arg.optional(arg.share)],
+  ['options', arg.options<DropoutOptions>({ training: arg.flag })],
+);
+
+/** Zeroes each element with probability `p` and scales the others by 1 / (1 − p) (Srivastava et al., 2014). */
+export function dropout(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tensor {
+  takesDropout('dropout', x, p, options);
+  checkFloat('dropout', x);
+  if (options.training === false || p === 0) return x;
+  return apply([x], (b, node) => dropoutOf(b, node, p));
+}
+
+export interface MultinomialOptions {
+  /** Draws one after another from the same weights; false (all different) by default. */
+  readonly replacement?: boolean;
+}
+
+const takesMultinomial = arg.takes<typeof multinomial>(
+  ['the weights', aTensor],
+  ['the count', arg.count(1)],
+  ['options', arg.options<MultinomialOptions>({ replacement: arg.flag })],
+);
+
+/**
+ * `count` positions of the last axis (i32) drawn by weights that need not add up to 1. With replacement a draw is where the
+ * running sum of weights passes a uniform number; without, the largest of log weight + Gumbel noise win.
+ */
+export function multinomial(weights: Tensor, count: number, options: MultinomialOptions = {}): Tensor {
+  takesMultinomial('multinomial', weights, count, options);
+  const op = 'multinomial';
+  checkFloat(op, weights);
+  if (weights.rank === 0 || weights.shape.at(-1) === 0)
+    throw new TensorError('E_SHAPE', op, `expects weights: ${show(weights)}`);
+  const size = weights.shape.at(-1)!;
+  const last = weights.rank - 1;
+  if (options.replacement !== true && count > size) {
+    throw new TensorError(
+      'E_VALUE',
+      op,
+      `cannot draw ${count} different ones of ${size}`,
+      '{ replacement: true }',
+    );
+  }
+  watch(
+    op,
+    'E_VALUE',
+    [weights],
+    (b, [node]) => {
+      const all = weights.shape.map((_, axis) => axis);
+      const sums = reduce(b, 'sum', cast(b, node!, formula.wideType(weights.dtype)), [last]);
+      const least = reduce(b, 'min', cast(b, node!, sums.dtype), all);
+      return [least, reduce(b, 'min', sums, all.slice(0, -1)), reduce(b, 'max', sums, all.slice(0, -1))];
+    },
+    ([least, low, high]) => {
+      if (!(least! >= 0)) return `weights must not be negative or NaN: ${least}`;
+      if (high === Infinity) return 'weights must be finite, and so must be their sum';
+      return low! > 0 ? undefined : 'the weights of a row are all 0';
+    },
+  );
+  const lead = weights.shape.slice(0, -1);
+  return apply([weights], (b, node) => {
+    const wide = formula.stopGradient(b, cast(b, node, formula.wideType(weights.dtype)));
+    if (options.replacement === true) return cumulativeDraw(b, wide, [...lead, count]);
+    const unit = add(b, uniformOf(b, weights.shape, wide.dtype), 2 ** -25);
+    const noise = neg(b, unary(b, 'log', neg(b, unary(b, 'log', unit))));
+    const order = formula.orderOf(b, add(b, unary(b, 'log', wide), noise), last, true);
+    return sliceAxis(b, order, last, 0, count);
+  });
+}
+
+/** How many running sums each uniform number has reached: [.., count] from weights [.., n]. */
+function cumulativeDraw(b: GraphBuilder, weights: Node, shape: readonly number[]): Node {
+  const from = dims(weights);
+  const [last, size] = [from.length - 1, from.at(-1)!];
+  const sums = b.add('scan', [weights], {
+    monoid: 'sum',
+    axis: last,
+    reverse: false,
+    exclusive: false,
+  }) as Node;
+  const total = sliceAxis(b, sums, last, size - 1, 1);
+  const goal = mul(b, uniformOf(b, shape, weights.dtype), broadcast(b, total, shape));
+  const place = b.add('searchSorted', [sums, goal], { right: true }) as Node;
+  return binary(b, 'min', place, size - 1);
+}

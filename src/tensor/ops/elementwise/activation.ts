@@ -1,0 +1,231 @@
+// Activation functions, as PyTorch defines them in value and in derivative: at a kink the derivative is that of one named
+// side, which is why they are written with `where` and not with min and max (those share ties).
+
+import { keepWhere, times } from '../../../autograd/cotangent.ts';
+import type { CustomRule } from '../../../autograd/custom.ts';
+import { TensorError } from '../../../errors.ts';
+import { add, binary, div, fullLike, mul, neg, sub, unary, where } from '../../../ir/build.ts';
+import type { GraphBuilder, Node } from '../../../ir/graph.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { normalizeAxis } from '../../../ir/shape.ts';
+import { aTensor } from '../../expect.ts';
+import type { Tensor } from '../../tensor.ts';
+import * as formula from './formula.ts';
+import { sliceAxis } from '../shape/layout.ts';
+import { apply, floatFormula, show, takesOne, type Unary } from '../operand.ts';
+
+/** 1 / (1 + e⁻ˣ). */
+export const sigmoid: Unary = floatFormula('sigmoid', formula.sigmoid);
+
+/** log σ(x) = −softplus(−x). */
+export const logSigmoid: Unary = floatFormula('logSigmoid', (b, x) => neg(b, formula.softplus(b, neg(b, x))));
+
+/** max(x, 0): NaN stays NaN, the derivative at 0 is 0. */
+export function relu(x: Tensor): Tensor {
+  takesOne('relu', x);
+  if (x.dtype === 'bool') throw new TensorError('E_DTYPE', 'relu', `expects numbers, not bool: ${show(x)}`);
+  return apply([x], (b, node) => {
+    const zero = fullLike(b, node, 0);
+    return where(b, binary(b, 'le', node, zero), zero, node);
+  });
+}
+
+/** The open interval's inside keeps x, the outside is its nearer end; the derivative at both ends, and of NaN, is 0. */
+function hardClamp(b: GraphBuilder, x: Node, low: number, high: number): Node {
+  const [least, most] = [fullLike(b, x, low), fullLike(b, x, high)];
+  const capped = where(b, binary(b, 'le', most, x), most, x);
+  const value = where(b, binary(b, 'le', x, least), least, capped);
+  return formula.withRule(b, value, [x, least, most], hardClampRule);
+}
+
+const hardClampRule: CustomRule = (b, [x, least, most], _value, g) => [
+  keepWhere(b, binary(b, 'and', binary(b, 'lt', least!, x!), binary(b, 'lt', x!, most!)), g),
+  undefined,
+  undefined,
+];
+
+/** x limited to [0, 6]. */
+export const relu6: Unary = floatFormula('relu6', (b, x) => hardClamp(b, x, 0, 6));
+
+const takesSlope = arg.takes<typeof leakyRelu>(['x', aTensor], ['slope', arg.optional(arg.number)]);
+
+/** x above 0, slope·x below; slope is 0.01 by default. */
+export function leakyRelu(x: Tensor, slope = 0.01): Tensor {
+  takesSlope('leakyRelu', x, slope);
+  return floatFormula('leakyRelu', (b, wide) =>
+    where(b, binary(b, 'lt', fullLike(b, wide, 0), wide), wide, mul(b, wide, slope)),
+  )(x);
+}
+
+const takesPrelu = arg.takes<typeof prelu>(['the operand', aTensor], ['the weight', aTensor]);
+
+/** x above 0, weight·x below, with one learned weight or one per channel (axis 1). */
+export function prelu(x: Tensor, weight: Tensor): Tensor {
+  takesPrelu('prelu', x, weight);
+  const channels = x.rank < 2 ? 1 : x.shape[1]!;
+  if (weight.rank > 1 || (weight.size !== 1 && weight.size !== channels)) {
+    throw new TensorError('E_SHAPE', 'prelu', `expects 1 or ${channels} weights: ${show(x, weight)}`);
+  }
+  return apply([x, weight], (b, p, w) => {
+    const slope = w.shape.length === 0 || x.rank < 2 ? w : formula.alongAxis(b, w, x.rank, 1);
+    const below = mul(b, formula.spreadTo(b, slope, p), p);
+    return where(b, binary(b, 'lt', fullLike(b, p, 0), p), p, below);
+  });
+}
+
+function eluOf(b: GraphBuilder, x: Node, alpha: number): Node {
+  const positive = binary(b, 'lt', fullLike(b, x, 0), x);
+  // The side not taken must not overflow: its exponential is of 0 there.
+  const below = unary(b, 'expm1', where(b, positive, fullLike(b, x, 0), x));
+  return where(b, positive, x, mul(b, below, alpha));
+}
+
+const takesAlpha = arg.takes<typeof elu>(['x', aTensor], ['alpha', arg.optional(arg.number)]);
+
+/** x above 0, alpha·(eˣ − 1) below; alpha is 1 by default. */
+export function elu(x: Tensor, alpha = 1): Tensor {
+  takesAlpha('elu', x, alpha);
+  return floatFormula('elu', (b, wide) => eluOf(b, wide, alpha))(x);
+}
+
+/** x above 0, alpha·(e^(x/alpha) − 1) below: elu with derivative 1 at 0 for every alpha. */
+export function celu(x: Tensor, alpha = 1): Tensor {
+  takesAlpha('celu', x, alpha);
+  if (alpha === 0) throw new TensorError('E_VALUE', 'celu', 'alpha must not be 0');
+  return floatFormula('celu', (b, wide) => mul(b, eluOf(b, div(b, wide, alpha), 1), alpha))(x);
+}
+
+/** Scaled elu whose outputs keep mean 0 and variance 1 (Klambauer et al., 2017). */
+export const selu: Unary = floatFormula('selu', (b, x) =>
+  mul(b, eluOf(b, x, 1.6732632423543772), 1.0507009873554805),
+);
+
+export interface GeluOptions {
+  /** `none`: x·Φ(x), by erf; `tanh`: its classic approximation; `sigmoid`: x·σ(1.702·x). */
+  readonly approximate?: 'none' | 'tanh' | 'sigmoid';
+}
+
+/** Its forms of gelu. */
+export const geluForm: arg.Kind<NonNullable<GeluOptions['approximate']>> = arg.oneOf(
+  'none',
+  'tanh',
+  'sigmoid',
+);
+const takesGelu = arg.takes<typeof gelu>(
+  ['x', aTensor],
+  ['options', arg.options<GeluOptions>({ approximate: geluForm })],
+);
+
+/** Gaussian error linear unit x·Φ(x). */
+export function gelu(x: Tensor, options: GeluOptions = {}): Tensor {
+  takesGelu('gelu', x, options);
+  const form = options.approximate ?? 'none';
+  switch (form) {
+    case 'none':
+      return floatFormula('gelu', (b, wide) => {
+        const twice = add(b, unary(b, 'erf', mul(b, wide, Math.SQRT1_2)), 1);
+        return mul(b, mul(b, wide, 0.5), twice);
+      })(x);
+    case 'tanh':
+      return floatFormula('gelu', (b, wide) => {
+        const cubic = add(b, mul(b, mul(b, formula.square(b, wide), wide), 0.044715), wide);
+        const twice = add(b, unary(b, 'tanh', mul(b, cubic, Math.sqrt(2 / Math.PI))), 1);
+        return mul(b, mul(b, wide, 0.5), twice);
+      })(x);
+    case 'sigmoid':
+      return floatFormula('gelu', (b, wide) => mul(b, wide, formula.sigmoid(b, mul(b, wide, 1.702))))(x);
+    default:
+      return form satisfies never;
+  }
+}
+
+/** x·σ(x). */
+export const silu: Unary = floatFormula('silu', (b, x) =>
+  formula.withRule(b, mul(b, x, formula.sigmoid(b, x)), [x], siluRule),
+);
+
+/** d(x·σ) = σ·(1 + x·(1 − σ))·dx, where σ is 0 before g·x overflows. */
+const siluRule: CustomRule = (b, [x], _value, g) => {
+  const gate = formula.sigmoid(b, x!);
+  return [times(b, g, mul(b, gate, add(b, mul(b, x!, sub(b, 1, gate)), 1)))];
+};
+
+/** x·tanh(softplus(x)). */
+export const mish: Unary = floatFormula('mish', (b, x) =>
+  formula.withRule(b, mul(b, x, unary(b, 'tanh', formula.softplus(b, x))), [x], mishRule),
+);
+
+/** d(x·t) = (t + x·(1 − t²)·σ(x))·dx for t = tanh(softplus(x)) */
+const mishRule: CustomRule = (b, [x], _value, g) => {
+  const gate = unary(b, 'tanh', formula.softplus(b, x!));
+  const slope = mul(b, sub(b, 1, formula.square(b, gate)), formula.sigmoid(b, x!));
+  return [times(b, g, add(b, mul(b, x!, slope), gate))];
+};
+
+export interface SoftplusOptions {
+  /** Sharpness, 1 by default. */
+  readonly beta?: number;
+}
+
+const takesSoftplus = arg.takes<typeof softplus>(
+  ['x', aTensor],
+  ['options', arg.options<SoftplusOptions>({ beta: arg.number })],
+);
+
+/** log(1 + e^(beta·x)) / beta, exact for large x as well. */
+export function softplus(x: Tensor, options: SoftplusOptions = {}): Tensor {
+  takesSoftplus('softplus', x, options);
+  const { beta = 1 } = options;
+  if (beta === 1) return floatFormula('softplus', formula.softplus)(x);
+  return floatFormula('softplus', (b, wide) => {
+    // max(x, 0) for itself, since beta·x may overflow where x does not.
+    const scaled = mul(b, wide, beta);
+    const tail = unary(b, 'log1p', unary(b, 'exp', formula.negativeAbs(b, scaled)));
+    const positive = where(b, binary(b, 'lt', scaled, 0), fullLike(b, wide, 0), wide);
+    return add(b, positive, div(b, tail, beta));
+  })(x);
+}
+
+/** x / (1 + |x|). */
+export const softsign: Unary = floatFormula('softsign', (b, x) =>
+  div(b, x, sub(b, 1, formula.negativeAbs(b, x))),
+);
+
+/** x − tanh(x). */
+export const tanhshrink: Unary = floatFormula('tanhshrink', (b, x) => sub(b, x, unary(b, 'tanh', x)));
+
+const takesEnds = arg.takes<typeof hardtanh>(
+  ['x', aTensor],
+  ['low', arg.optional(arg.number)],
+  ['high', arg.optional(arg.number)],
+);
+
+/** x limited to [low, high], −1 and 1 by default; the derivative at both ends is 0. */
+export function hardtanh(x: Tensor, low = -1, high = 1): Tensor {
+  takesEnds('hardtanh', x, low, high);
+  if (!(low < high)) throw new TensorError('E_VALUE', 'hardtanh', `low ${low} must be below high ${high}`);
+  return floatFormula('hardtanh', (b, wide) => hardClamp(b, wide, low, high))(x);
+}
+
+function hardGate(b: GraphBuilder, x: Node): Node {
+  return div(b, hardClamp(b, add(b, x, 3), 0, 6), 6);
+}
+
+/** x / 6 + ½, limited to [0, 1]. */
+export const hardsigmoid: Unary = floatFormula('hardsigmoid', hardGate);
+
+/** x·hardsigmoid(x). */
+export const hardswish: Unary = floatFormula('hardswish', (b, x) => mul(b, x, hardGate(b, x)));
+
+/** The first half of an axis (the last by default) gated by the second: a·σ(b). */
+export function glu(x: Tensor, axis = -1): Tensor {
+  takesOne('glu', x);
+  const at = normalizeAxis('glu', axis, x.rank);
+  const half = x.shape[at]! / 2;
+  if (!Number.isInteger(half))
+    throw new TensorError('E_SHAPE', 'glu', `axis ${axis} does not halve: ${show(x)}`);
+  return floatFormula('glu', (b, wide) => {
+    const gate = formula.sigmoid(b, sliceAxis(b, wide, at, half, half));
+    return mul(b, sliceAxis(b, wide, at, 0, half), gate);
+  })(x);
+}

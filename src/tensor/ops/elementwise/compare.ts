@@ -1,0 +1,126 @@
+// Comparisons, logic, bits, and selection by a condition. Comparisons give bool; with NaN only `ne` is true.
+
+import { TensorError } from '../../../errors.ts';
+import { binary, cast, unary, where as select } from '../../../ir/build.ts';
+import { isFloat, type DType } from '../../../ir/dtype.ts';
+import type { GraphBuilder, Node } from '../../../ir/graph.ts';
+import type { BinaryOp } from '../../../ir/ops.ts';
+import { expectOperand, expectTensor } from '../../expect.ts';
+import type { Tensor, TensorLike } from '../../tensor.ts';
+import * as formula from './formula.ts';
+import { apply, combine, fit, resultType, show, takesOne, type Binary, type Unary } from '../operand.ts';
+
+function comparison(name: string, op: 'eq' | 'ne' | 'lt' | 'le', swap = false): Binary {
+  return (x, y) =>
+    combine(name, [x, y], 'any', (b, p, q) => {
+      const ordered = op === 'lt' || op === 'le';
+      const [left, right] = [p, q].map((node) =>
+        ordered && node.dtype === 'bool' ? cast(b, node, 'i32') : node,
+      ) as [Node, Node];
+      return swap ? binary(b, op, right, left) : binary(b, op, left, right);
+    });
+}
+
+/** x = y. */
+export const eq: Binary = comparison('eq', 'eq');
+/** x ≠ y. */
+export const ne: Binary = comparison('ne', 'ne');
+/** x < y. */
+export const lt: Binary = comparison('lt', 'lt');
+/** x ≤ y. */
+export const le: Binary = comparison('le', 'le');
+/** x > y. */
+export const gt: Binary = comparison('gt', 'lt', true);
+/** x ≥ y. */
+export const ge: Binary = comparison('ge', 'le', true);
+
+function question(op: string, make: (b: GraphBuilder, x: Node) => Node): Unary {
+  return (x) => {
+    takesOne(op, x);
+    return apply([x], make);
+  };
+}
+
+/** true where NaN; all false for integers. */
+export const isNan: Unary = question('isNan', formula.isNan);
+/** true where +∞ or −∞. */
+export const isInf: Unary = question('isInf', formula.isInf);
+/** true where neither NaN nor ±∞. */
+export const isFinite: Unary = question('isFinite', formula.isFinite);
+
+function logical(name: string, op: 'and' | 'or' | 'xor'): Binary {
+  return (x, y) =>
+    fit(
+      name,
+      [x, y],
+      (value) => resultType([value]),
+      (b, p, q) => binary(b, op, formula.truth(b, p), formula.truth(b, q)),
+    );
+}
+
+/** Both ≠ 0. */
+export const logicalAnd: Binary = logical('logicalAnd', 'and');
+/** One or both ≠ 0. */
+export const logicalOr: Binary = logical('logicalOr', 'or');
+/** Exactly one ≠ 0. */
+export const logicalXor: Binary = logical('logicalXor', 'xor');
+/** true where x = 0. */
+export const logicalNot: Unary = question('logicalNot', (b, node) => unary(b, 'not', formula.truth(b, node)));
+
+function bitwise(name: string, op: BinaryOp, allowsBool: boolean): Binary {
+  return (x, y) => {
+    for (const operand of [x, y]) expectOperand(name, operand);
+    const dtype = resultType([x, y]);
+    if (isFloat(dtype) || (dtype === 'bool' && !allowsBool)) {
+      const wanted = allowsBool ? 'integers or bool' : 'integers';
+      throw new TensorError('E_DTYPE', name, `expects ${wanted}: ${show(x, y)}`, ".cast('i32')");
+    }
+    return combine(name, [x, y], 'any', (b, p, q) => binary(b, op, p, q));
+  };
+}
+
+/** The bits set in both; on bool, logical and. */
+export const bitwiseAnd: Binary = bitwise('bitwiseAnd', 'and', true);
+/** The bits set in one or both; on bool, logical or. */
+export const bitwiseOr: Binary = bitwise('bitwiseOr', 'or', true);
+/** The bits set in exactly one; on bool, logical xor. */
+export const bitwiseXor: Binary = bitwise('bitwiseXor', 'xor', true);
+/** x·2^y, low bits kept; 0 when y is negative or not less than the width. */
+export const bitwiseLeftShift: Binary = bitwise('bitwiseLeftShift', 'shl', false);
+/** Shifts right, keeping the sign; an out-of-range count leaves −1 or 0. */
+export const bitwiseRightShift: Binary = bitwise('bitwiseRightShift', 'shr', false);
+
+/** All bits flipped; on bool, logical not. */
+export function bitwiseNot(x: Tensor): Tensor {
+  takesOne('bitwiseNot', x);
+  if (isFloat(x.dtype)) {
+    throw new TensorError('E_DTYPE', 'bitwiseNot', `expects integers or bool: ${show(x)}`, ".cast('i32')");
+  }
+  return apply([x], (b, node) => unary(b, 'not', node));
+}
+
+function checkCondition(op: string, what: string, condition: Tensor): void {
+  expectTensor(op, `the ${what}`, condition);
+  if (condition.dtype !== 'bool') {
+    throw new TensorError('E_DTYPE', op, `the ${what} must be bool: ${show(condition)}`, '.ne(0)');
+  }
+}
+
+/** x where the condition holds, else y; neither value nor gradient of the side not taken gets through. */
+export function where(condition: Tensor, x: TensorLike, y: TensorLike): Tensor {
+  checkCondition('where', 'condition', condition);
+  for (const operand of [x, y]) expectOperand('where', operand);
+  return selection('where', condition, x, y, resultType([x, y]));
+}
+
+/** `value` where the mask holds, else x; the value takes x's dtype. */
+export function maskedFill(x: Tensor, mask: Tensor, value: TensorLike): Tensor {
+  expectTensor('maskedFill', 'x', x);
+  checkCondition('maskedFill', 'mask', mask);
+  expectOperand('maskedFill', value);
+  return selection('maskedFill', mask, value, x, x.dtype);
+}
+
+function selection(op: string, condition: Tensor, x: TensorLike, y: TensorLike, dtype: DType): Tensor {
+  return fit(op, [condition, x, y], (_, position) => (position === 0 ? 'bool' : dtype), select);
+}

@@ -1,0 +1,430 @@
+// Elementwise arithmetic and functions of real numbers. Operands promote and broadcast (operand.ts); functions that make no
+// sense in integers take them as f32. `x + y` on bool is `or`, `x · y` is `and`.
+
+import {
+  add as plus,
+  binary,
+  div as over,
+  fullLike,
+  mul as times,
+  neg as minus,
+  sub as less,
+  unary,
+  where,
+} from '../../../ir/build.ts';
+import { keepWhere, times as pulled } from '../../../autograd/cotangent.ts';
+import type { CustomRule } from '../../../autograd/custom.ts';
+import { TensorError } from '../../../errors.ts';
+import { dtypeBytes, dtypeKind, isFloat, largestOf } from '../../../ir/dtype.ts';
+import type { GraphBuilder, Node } from '../../../ir/graph.ts';
+import type { BinaryOp, UnaryOp } from '../../../ir/ops.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { anOperand, aTensor, expectOperand, expectTensor } from '../../expect.ts';
+import type { Tensor, TensorLike } from '../../tensor.ts';
+import { erfc as erfcOf } from '../../formula/erfc.ts';
+import * as formula from './formula.ts';
+import {
+  apply,
+  applyFloat,
+  combine,
+  fit,
+  floatFormula,
+  operandType,
+  show,
+  takesOne,
+  type Binary,
+  type Unary,
+} from '../operand.ts';
+import { widened } from './formula.ts';
+
+type PlainUnary = Exclude<UnaryOp, 'cast' | 'bitcast'>;
+
+/** A float primitive. */
+function primitive(op: PlainUnary, name: string = op): Unary {
+  return (x) => {
+    takesOne(name, x);
+    return applyFloat(x, (b, node) => unary(b, op, node));
+  };
+}
+
+/** Rounding: integers and bool are what they are. */
+function rounding(op: PlainUnary): Unary {
+  return (x) => {
+    takesOne(op, x);
+    return apply([x], (b, node) => (isFloat(node.dtype) ? unary(b, op, node) : node));
+  };
+}
+
+/** A primitive of numbers of any kind. */
+function numeric(op: 'neg' | 'abs' | 'sign', name: string): Unary {
+  return (x) => {
+    takesOne(name, x);
+    if (x.dtype === 'bool')
+      throw new TensorError('E_DTYPE', name, `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
+    return apply([x], (b, node) => unary(b, op, node));
+  };
+}
+
+/** −x. */
+export const neg: Unary = numeric('neg', 'neg');
+/** |x|. */
+export const abs: Unary = numeric('abs', 'abs');
+/** −1, 0 or 1; NaN gives 0. */
+export const sign: Unary = numeric('sign', 'sign');
+/** Rounds down. */
+export const floor: Unary = rounding('floor');
+/** Rounds up. */
+export const ceil: Unary = rounding('ceil');
+/** Rounds to the nearest integer, halves to the even one. */
+export const round: Unary = rounding('round');
+/** Rounds toward zero. */
+export const trunc: Unary = rounding('trunc');
+/** eˣ. */
+export const exp: Unary = primitive('exp');
+/** 2ˣ. */
+export const exp2: Unary = primitive('exp2');
+/** eˣ − 1, exact near 0. */
+export const expm1: Unary = primitive('expm1');
+/** Natural logarithm. */
+export const log: Unary = primitive('log');
+/** Logarithm to base 2. */
+export const log2: Unary = primitive('log2');
+/** Logarithm to base 10. */
+export const log10: Unary = floatFormula('log10', (b, x) => over(b, unary(b, 'log', x), Math.LN10));
+/** log(1 + x), exact near 0. */
+export const log1p: Unary = primitive('log1p');
+/** Sine; angles are in radians here and below. */
+export const sin: Unary = primitive('sin');
+/** Cosine. */
+export const cos: Unary = primitive('cos');
+/** Tangent. */
+export const tan: Unary = primitive('tan');
+/** Inverse sine, in [−π/2, π/2]. */
+export const asin: Unary = primitive('asin');
+/** Inverse cosine, in [0, π]. */
+export const acos: Unary = primitive('acos');
+/** Inverse tangent, in (−π/2, π/2). */
+export const atan: Unary = primitive('atan');
+/** (eˣ − e⁻ˣ)/2. */
+export const sinh: Unary = primitive('sinh');
+/** (eˣ + e⁻ˣ)/2. */
+export const cosh: Unary = primitive('cosh');
+/** sinh(x) / cosh(x). */
+export const tanh: Unary = primitive('tanh');
+/** The error function. */
+export const erf: Unary = primitive('erf');
+/** 1 − erf(x), with all its digits where that is small: erfc(9) is 4.1e-37. */
+export const erfc: Unary = floatFormula('erfc', erfcOf);
+/** √x; NaN below 0. */
+export const sqrt: Unary = primitive('sqrt');
+/** 1 / √x. */
+export const rsqrt: Unary = primitive('rsqrt');
+/** 1 / x. */
+export const reciprocal: Unary = primitive('recip', 'reciprocal');
+
+/** x². */
+export function square(x: Tensor): Tensor {
+  takesOne('square', x);
+  return mul(x, x);
+}
+
+/** From here on x² + 1 = x² in f32, and x² would soon overflow: the logarithm of 2x is exact. */
+const HUGE = 1e9;
+
+/** Inverse hyperbolic sine: odd, log1p(a + a²/(1 + √(1+a²))) for a = |x|. */
+export const asinh: Unary = floatFormula('asinh', (b, x) => {
+  const size = minus(b, formula.negativeAbs(b, x));
+  const near = binary(b, 'min', size, HUGE);
+  const root = unary(b, 'sqrt', plus(b, times(b, near, near), 1));
+  const small = unary(b, 'log1p', plus(b, near, over(b, times(b, near, near), plus(b, root, 1))));
+  const large = plus(b, unary(b, 'log', binary(b, 'max', size, HUGE)), Math.LN2);
+  const value = where(b, binary(b, 'lt', size, HUGE), small, large);
+  return where(b, binary(b, 'lt', x, 0), minus(b, value), value);
+});
+
+/** Inverse hyperbolic cosine: log1p(t + √t·√(t+2)) for t = x − 1; NaN below 1. */
+export const acosh: Unary = floatFormula('acosh', (b, x) => {
+  const near = less(b, binary(b, 'min', x, HUGE), 1);
+  const root = times(b, unary(b, 'sqrt', near), unary(b, 'sqrt', plus(b, near, 2)));
+  const large = plus(b, unary(b, 'log', binary(b, 'max', x, HUGE)), Math.LN2);
+  const value = where(b, binary(b, 'lt', x, HUGE), unary(b, 'log1p', plus(b, near, root)), large);
+  return formula.withRule(b, value, [x], acoshRule);
+});
+
+/** d acosh x = dx/√(x² − 1), also where the value is NaN; the product of x − 1 and x + 1 keeps the digits near 1. */
+const acoshRule: CustomRule = (b, [x], _value, g) => {
+  const above = times(b, less(b, x!, 1), plus(b, x!, 1));
+  const radicand = where(b, binary(b, 'lt', x!, 0), less(b, formula.square(b, x!), 1), above);
+  return [pulled(b, g, unary(b, 'rsqrt', radicand))];
+};
+
+/** Inverse hyperbolic tangent: (log1p(x) − log1p(−x)) / 2. */
+export const atanh: Unary = floatFormula('atanh', (b, x) =>
+  times(b, less(b, unary(b, 'log1p', x), unary(b, 'log1p', minus(b, x))), 0.5),
+);
+
+export interface AddOptions {
+  /** Factor on the second operand, 1 by default. */
+  readonly alpha?: number;
+}
+
+const takesSum = arg.takes<typeof add>(
+  ['x', anOperand],
+  ['y', anOperand],
+  ['options', arg.options<AddOptions>({ alpha: arg.number })],
+);
+
+/** x + alpha·y. */
+export function add(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
+  takesSum('add', x, y, options);
+  return scaledSum('add', x, y, options.alpha ?? 1);
+}
+
+/** x − alpha·y. */
+export function sub(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
+  takesSum('sub', x, y, options);
+  return scaledSum('sub', x, y, -(options.alpha ?? 1));
+}
+
+/** x + alpha·y with one rounding where the target has a fused multiply-add. */
+export function addScaled(x: TensorLike, y: TensorLike, alpha: number): Tensor {
+  return scaledSum('addScaled', x, y, alpha);
+}
+
+function scaledSum(op: string, x: TensorLike, y: TensorLike, alpha: number): Tensor {
+  if (!arg.number.accepts(alpha)) arg.number.refuse(op, 'alpha', alpha);
+  return combine(op, [x, y], op === 'add' && alpha === 1 ? 'any' : 'number', (b, p, q) => {
+    if (alpha === 1) return p.dtype === 'bool' ? binary(b, 'or', p, q) : plus(b, p, q);
+    if (alpha === -1) return less(b, p, q);
+    if (isFloat(p.dtype)) return b.add('fma', [q, fullLike(b, q, alpha), p], {}) as Node;
+    if (!Number.isInteger(alpha))
+      throw new TensorError('E_VALUE', op, `alpha ${alpha} must be whole for ${show(x, y)}`);
+    return plus(b, p, times(b, q, alpha));
+  });
+}
+
+/** x · y. */
+export function mul(x: TensorLike, y: TensorLike): Tensor {
+  return combine('mul', [x, y], 'any', (b, p, q) =>
+    p.dtype === 'bool' ? binary(b, 'and', p, q) : times(b, p, q),
+  );
+}
+
+export interface DivOptions {
+  /** Rounds the quotient down or toward zero and keeps integers integer; no rounding by default. */
+  readonly rounding?: 'floor' | 'trunc';
+}
+
+const takesDiv = arg.takes<typeof div>(
+  ['x', anOperand],
+  ['y', anOperand],
+  ['options', arg.options<DivOptions>({ rounding: arg.oneOf('floor', 'trunc') })],
+);
+
+/** x / y; integers divide as f32 unless `rounding` is given. */
+export function div(x: TensorLike, y: TensorLike, options: DivOptions = {}): Tensor {
+  takesDiv('div', x, y, options);
+  if (options.rounding === undefined) return combine('div', [x, y], 'float', (b, p, q) => over(b, p, q));
+  if (options.rounding === 'floor') return floorDivide(x, y);
+  return quotient('div', x, y, (b, p, q) =>
+    isFloat(p.dtype) ? unary(b, 'trunc', over(b, p, q)) : over(b, p, q),
+  );
+}
+
+/** ⌊x / y⌋: −7 by 2 is −4. Integers by a 0 in a tensor stay what they are. */
+export function floorDivide(x: TensorLike, y: TensorLike): Tensor {
+  return quotient('floorDivide', x, y, formula.floorDivide);
+}
+
+/** x − y·⌊x / y⌋: the result has the divisor's sign, −7 by 2 leaves 1. */
+export function remainder(x: TensorLike, y: TensorLike): Tensor {
+  return quotient('remainder', x, y, formula.remainder);
+}
+
+/** x − y·trunc(x / y): the result has the dividend's sign, −7 by 2 leaves −1. */
+export function fmod(x: TensorLike, y: TensorLike): Tensor {
+  return quotient('fmod', x, y, (b, p, q) => binary(b, 'mod', p, q));
+}
+
+/** A division that stays within integers; there, dividing by the number 0 is a mistake. */
+function quotient(
+  op: string,
+  x: TensorLike,
+  y: TensorLike,
+  make: (b: GraphBuilder, p: Node, q: Node) => Node,
+): Tensor {
+  const dtype = operandType(op, [x, y], 'number');
+  if (y === 0 && !isFloat(dtype)) {
+    throw new TensorError(
+      'E_VALUE',
+      op,
+      `integers cannot be divided by 0: ${show(x, y)}`,
+      ".cast('f32') first, for ±∞ and NaN",
+    );
+  }
+  return fit(op, [x, y], () => dtype, make);
+}
+
+function pairwise(name: string, op: BinaryOp, onBool?: BinaryOp): Binary {
+  return (x, y) =>
+    combine(name, [x, y], 'any', (b, p, q) =>
+      binary(b, p.dtype === 'bool' && onBool !== undefined ? onBool : op, p, q),
+    );
+}
+
+/** The larger of both; NaN wins. Equal operands share the gradient. */
+export const maximum: Binary = pairwise('maximum', 'max', 'or');
+/** The smaller of both; NaN wins. Equal operands share the gradient. */
+export const minimum: Binary = pairwise('minimum', 'min', 'and');
+
+/** The angle of the point (x: `x`, y: `y`) in (−π, π], argument order as atan2(y, x). */
+export function atan2(y: TensorLike, x: TensorLike): Tensor {
+  return combine('atan2', [y, x], 'float', (b, p, q) => binary(b, 'atan2', p, q));
+}
+
+/** x^exponent. Integers stay integer (a negative power of one is 0 but for ±1); common exponents become products, roots. */
+export function pow(x: TensorLike, exponent: TensorLike): Tensor {
+  expectOperand('pow', x);
+  if (typeof exponent === 'number' && typeof x === 'object') {
+    if (isFloat(x.dtype)) return floatPower(x, exponent);
+    if (Number.isInteger(exponent) && x.dtype !== 'bool') return integerPower(x, exponent);
+  }
+  return combine('pow', [x, exponent], 'number', (b, p, q) =>
+    isFloat(p.dtype) ? binary(b, 'pow', p, q) : integerPowers(b, p, q),
+  );
+}
+
+const powers: Readonly<Record<string, (b: GraphBuilder, x: Node) => Node>> = {
+  '0': (b, x) => fullLike(b, x, 1),
+  '1': (_, x) => x,
+  '2': (b, x) => times(b, x, x),
+  '3': (b, x) => times(b, times(b, x, x), x),
+  '-1': (b, x) => unary(b, 'recip', x),
+  '0.5': (b, x) => unary(b, 'sqrt', x),
+  '-0.5': (b, x) => unary(b, 'rsqrt', x),
+};
+
+function floatPower(x: Tensor, exponent: number): Tensor {
+  const known = powers[String(exponent)];
+  if (known !== undefined) return apply([x], (b, node) => widened(b, node, (wide) => known(b, wide)));
+  return apply([x], (b, node) => binary(b, 'pow', node, exponent));
+}
+
+/** By squaring; the graph has at most two products per bit of the exponent. */
+function integerPower(x: Tensor, exponent: number): Tensor {
+  if (exponent < 0) {
+    throw new TensorError(
+      'E_VALUE',
+      'pow',
+      `integers take exponents ≥ 0: ${show(x, exponent)}`,
+      ".cast('f32')",
+    );
+  }
+  return apply([x], (b, node) => {
+    let result = fullLike(b, node, 1);
+    let factor = node;
+    for (let rest = exponent; rest > 0; rest = Math.floor(rest / 2)) {
+      if (rest % 2 === 1) result = times(b, result, factor);
+      if (rest > 1) factor = times(b, factor, factor);
+    }
+    return result;
+  });
+}
+
+/** By squaring, one bit of the exponents after the other. */
+function integerPowers(b: GraphBuilder, x: Node, exponent: Node): Node {
+  const odd = (rest: Node): Node => binary(b, 'ne', binary(b, 'and', rest, 1), 0);
+  const signed = dtypeKind(x.dtype) === 'int';
+  const one = fullLike(b, x, 1);
+  let result = one;
+  let factor = x;
+  for (let bit = 0; bit < dtypeBytes(x.dtype) * 8 - (signed ? 1 : 0); bit++) {
+    const rest = bit === 0 ? exponent : binary(b, 'shr', exponent, bit);
+    result = where(b, odd(rest), times(b, result, factor), result);
+    factor = times(b, factor, factor);
+  }
+  if (!signed) return result;
+  const unit = where(
+    b,
+    binary(b, 'eq', unary(b, 'abs', x), one),
+    where(b, odd(exponent), x, one),
+    fullLike(b, x, 0),
+  );
+  return where(b, binary(b, 'lt', exponent, 0), unit, result);
+}
+
+/** start + weight·(end − start), exact at both ends. */
+export function lerp(start: TensorLike, end: TensorLike, weight: TensorLike): Tensor {
+  return combine('lerp', [start, end, weight], 'float', (b, p, q, w) => {
+    const span = less(b, q, p);
+    const fromStart = plus(b, p, times(b, w, span));
+    const fromEnd = less(b, q, times(b, less(b, 1, w), span));
+    return where(b, binary(b, 'lt', w, 0.5), fromStart, fromEnd);
+  });
+}
+
+/** Limits to [low, high], either absent; NaN stays, and low > high gives high. The gradient passes at both ends. */
+export function clamp(x: Tensor, low?: TensorLike, high?: TensorLike): Tensor {
+  expectTensor('clamp', 'x', x);
+  if (low === undefined && high === undefined) {
+    throw new TensorError('E_VALUE', 'clamp', `needs a low or a high end: ${show(x)}`, 'x.clamp(0, 1)');
+  }
+  if (low === undefined) return combine('clamp', [x, high!], 'number', (b, p, h) => atMost(b, p, h));
+  if (high === undefined) return combine('clamp', [x, low], 'number', (b, p, l) => atLeast(b, p, l));
+  if (typeof low === 'number' && typeof high === 'number')
+    return combine('clamp', [x, low, high], 'number', (b, p, l, h) => atMost(b, atLeast(b, p, l), h));
+  return combine('clamp', [x, low, high], 'number', between);
+}
+
+/** Limits that have gradients too. */
+function between(b: GraphBuilder, x: Node, low: Node, high: Node): Node {
+  const value = binary(b, 'min', binary(b, 'max', x, low), high);
+  return isFloat(x.dtype) ? formula.withRule(b, value, [x, low, high], betweenRule) : value;
+}
+
+/** x passes g on within both limits, low where x is below and low < high, high where x is above or high < low. */
+const betweenRule: CustomRule = (b, [x, low, high], _value, g) => {
+  const less = (p: Node, q: Node): Node => binary(b, 'lt', p, q);
+  const inside = binary(b, 'and', binary(b, 'le', low!, x!), binary(b, 'le', x!, high!));
+  return [
+    keepWhere(b, inside, g),
+    keepWhere(b, binary(b, 'and', less(low!, high!), less(x!, low!)), g),
+    keepWhere(b, binary(b, 'or', less(high!, x!), less(high!, low!)), g),
+  ];
+};
+
+/** x where it is inside. Else the bound, or NaN: through `max`, whose gradient stays outside x. */
+function atLeast(b: GraphBuilder, x: Node, low: Node): Node {
+  return where(b, binary(b, 'le', low, x), x, binary(b, 'max', formula.stopGradient(b, x), low));
+}
+
+function atMost(b: GraphBuilder, x: Node, high: Node): Node {
+  return where(b, binary(b, 'le', x, high), x, binary(b, 'min', formula.stopGradient(b, x), high));
+}
+
+export interface NanToNumOptions {
+  /** Replaces NaN, 0 by default. */
+  readonly nan?: number;
+  /** Replaces +∞, the dtype's largest value by default. */
+  readonly posinf?: number;
+  /** Replaces −∞, the dtype's smallest value by default. */
+  readonly neginf?: number;
+}
+
+const takesNanToNum = arg.takes<typeof nanToNum>(
+  ['x', aTensor],
+  ['options', arg.options<NanToNumOptions>({ nan: arg.element, posinf: arg.element, neginf: arg.element })],
+);
+
+/** Replaces NaN and infinities by finite numbers. */
+export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
+  takesNanToNum('nanToNum', x, options);
+  if (!isFloat(x.dtype)) return x;
+  const most = largestOf(x.dtype);
+  const { nan = 0, posinf = most, neginf = -most } = options;
+  return apply([x], (b, node) => {
+    const infinite = where(b, binary(b, 'lt', node, 0), fullLike(b, node, neginf), fullLike(b, node, posinf));
+    const finite = where(b, formula.isInf(b, node), infinite, node);
+    return where(b, formula.isNan(b, node), fullLike(b, node, nan), finite);
+  });
+}

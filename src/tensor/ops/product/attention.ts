@@ -1,0 +1,90 @@
+// Scaled dot-product attention (Vaswani et al., 2017), written as matmul, scale, mask, softmax, matmul: the compiler recognises
+// the pattern and streams over the keys, so that the scores never meet memory.
+
+import { TensorError } from '../../../errors.ts';
+import { cast, mul, permute } from '../../../ir/build.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { isFloat } from '../../../ir/dtype.ts';
+import { broadcastShapes } from '../../../ir/shape.ts';
+import { aTensor } from '../../expect.ts';
+import type { Tensor } from '../../tensor.ts';
+import * as formula from '../elementwise/formula.ts';
+import { apply, checkFloat, show } from '../operand.ts';
+import { attentionWeights } from './attention-weights.ts';
+import { matmulNodes, productType } from './contract.ts';
+import { dropoutOf } from '../creation/noise.ts';
+
+export interface AttentionOptions {
+  /** bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., queries, keys]. */
+  readonly mask?: Tensor;
+  /** Query i sees keys 0 … i. */
+  readonly isCausal?: boolean;
+  /** 1 / √d by default. */
+  readonly scale?: number;
+  /** Probability with which weights are dropped; 0 by default. */
+  readonly dropout?: number;
+}
+
+const takesScaledDotProductAttention = arg.takes<typeof scaledDotProductAttention>(
+  ['each of q, k, v', aTensor],
+  ['each of q, k, v', aTensor],
+  ['each of q, k, v', aTensor],
+  [
+    'options',
+    arg.options<AttentionOptions>({
+      mask: aTensor,
+      isCausal: arg.flag,
+      scale: arg.number,
+      dropout: arg.share,
+    }),
+  ],
+);
+
+/**
+ * softmax(q·kᵀ·scale)·v for q [.., Sq, d], k [.., Sk, d], v [.., Sk, dv]; leading axes broadcast. A query that may see no key
+ * gives zeros, with gradient zero.
+ */
+export function scaledDotProductAttention(
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+  options: AttentionOptions = {},
+): Tensor {
+  takesScaledDotProductAttention('scaledDotProductAttention', q, k, v, options);
+  const op = 'scaledDotProductAttention';
+  const { mask, isCausal = false, scale = 1 / Math.sqrt(q.shape.at(-1) ?? 1), dropout = 0 } = options;
+  checkFloat(op, q, k, v);
+  const fits = q.rank >= 2 && k.rank >= 2 && v.rank >= 2;
+  if (!fits || q.shape.at(-1) !== k.shape.at(-1) || k.shape.at(-2) !== v.shape.at(-2)) {
+    throw new TensorError('E_SHAPE', op, `expects q [..,Sq,d], k [..,Sk,d], v [..,Sk,dv]: ${show(q, k, v)}`);
+  }
+  const lead = broadcastShapes(op, q.shape.slice(0, -2), k.shape.slice(0, -2));
+  broadcastShapes(op, lead, v.shape.slice(0, -2));
+  const shape = [...lead, q.shape.at(-2)!, k.shape.at(-2)!];
+  if (mask !== undefined) checkMask(op, mask, shape);
+  const dtype = productType(op, q, k, v);
+  return apply([q, k, v, mask], (b, query, key, value, m) => {
+    const axes = k.shape.map((_, axis) => axis);
+    const turned = permute(b, cast(b, key, dtype), [...axes.slice(0, -2), k.rank - 1, k.rank - 2]);
+    // Scores of 16-bit floats stay in f32, and the softmax of them: the dot gives its accumulator.
+    const wide = formula.wideType(dtype);
+    const scores = mul(b, matmulNodes(b, cast(b, query, dtype), turned, wide), scale);
+    const weights = attentionWeights(b, scores, m, isCausal);
+    const kept = dropout === 0 ? weights : dropoutOf(b, weights, dropout);
+    // Matrix units multiply what is as narrow as the values: weights are rounded to that, sums are not.
+    return cast(b, matmulNodes(b, cast(b, kept, dtype), cast(b, value, dtype), wide), dtype);
+  });
+}
+
+function checkMask(op: string, mask: Tensor, shape: readonly number[]): void {
+  const integer = mask.dtype !== 'bool' && !isFloat(mask.dtype);
+  const lead = shape.length - mask.rank;
+  const fits = lead >= 0 && mask.shape.every((dim, axis) => dim === 1 || dim === shape[axis + lead]);
+  if (integer || !fits) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `the mask must be bool or float and broadcast to [${shape.join(',')}]: ${show(mask)}`,
+    );
+  }
+}

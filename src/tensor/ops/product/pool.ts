@@ -1,0 +1,327 @@
+// Pooling: windows of the last axes, reduced. Windows are views (shape/window.ts), so a pool is one reduction.
+
+import { TensorError } from '../../../errors.ts';
+import {
+  add,
+  binary,
+  cast,
+  div,
+  fullLike,
+  mul,
+  permute,
+  reduce,
+  reshape,
+  sub,
+  where,
+} from '../../../ir/build.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { dtypeBytes, integerRange, isFloat } from '../../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
+import { aTensor } from '../../expect.ts';
+import { recordMany } from '../../recording/record.ts';
+import type { Tensor } from '../../tensor.ts';
+import * as formula from '../elementwise/formula.ts';
+import { apply, checkFloat, perAxis, show, takesOne, type PerAxis } from '../operand.ts';
+import { contract } from './contract.ts';
+import {
+  startOf,
+  tapsBetween,
+  unfolded,
+  windowOptions,
+  windowsOf,
+  type WindowOptions,
+  type Windows,
+} from '../shape/window.ts';
+
+export type PoolOptions = WindowOptions;
+export type MaxPoolOptions = WindowOptions;
+
+export interface AvgPoolOptions extends WindowOptions {
+  /** Counts padding in the divisor; true by default. */
+  readonly countIncludePad?: boolean;
+}
+
+export const avgPoolOptions: arg.Table<AvgPoolOptions> = { ...windowOptions, countIncludePad: arg.flag };
+
+export interface LpPoolOptions extends WindowOptions {
+  /** Which norm, 2 by default. */
+  readonly p?: number;
+}
+
+/**
+ * The first maximum of each window and its place in the window. The value is read back through its place, so that the whole
+ * gradient goes to that one element.
+ */
+function firstMaximum(b: GraphBuilder, x: Node, windows: Windows): [value: Node, place: Node] {
+  if (!isFloat(x.dtype) && dtypeBytes(x.dtype) < 4) {
+    // Padding is less than the least of what it pads, so that no place of it is found.
+    const below = Number(integerRange(x.dtype)[0]) - 1;
+    const [value, place] = firstOf(b, cast(b, x, 'i32'), windows, below);
+    return [cast(b, value, x.dtype), place];
+  }
+  return firstOf(b, x, windows, isFloat(x.dtype) ? -Infinity : Number(integerRange(x.dtype)[0]));
+}
+
+function firstOf(b: GraphBuilder, x: Node, windows: Windows, least: number): [value: Node, place: Node] {
+  const open = unfolded(b, x, windows, least);
+  const shape = dims(open);
+  const taps = windows.kernel.reduce((product, n) => product * n, 1);
+  const flat = reshape(b, open, [...shape.slice(0, -windows.kernel.length), taps]);
+  const last = dims(flat).length - 1;
+  const place = b.add('argReduce', [formula.stopGradient(b, flat)], { monoid: 'max', axis: last });
+  const chosen = where(b, formula.pointedAt(b, flat, place, last), flat, fullLike(b, flat, 0));
+  return [reduce(b, 'sum', chosen, [last]), place];
+}
+
+/** Pools of numbers, not of bool. */
+function checkNumber(op: string, x: Tensor): void {
+  if (x.dtype === 'bool')
+    throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(x)}`, ".cast('f32')");
+}
+
+function maxPool(
+  op: string,
+  spatial: number,
+  x: Tensor,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions,
+): Tensor {
+  checkNumber(op, x);
+  const windows = windowsOf(op, spatial, x, kernelSize, options);
+  return apply([x], (b, node) => firstMaximum(b, node, windows)[0]);
+}
+
+const takesMaxPool1d = arg.takes<typeof maxPool1d>(
+  ['x', aTensor],
+  ['kernelSize', arg.sizes(1)],
+  ['options', arg.options<WindowOptions>(windowOptions)],
+);
+
+/** The largest element of each window of the last axis; NaN wins, padding never. */
+export function maxPool1d(x: Tensor, kernelSize: PerAxis, options: MaxPoolOptions = {}): Tensor {
+  takesMaxPool1d('maxPool1d', x, kernelSize, options);
+  return maxPool('maxPool1d', 1, x, kernelSize, options);
+}
+
+/** The largest element of each window of the last two axes; NaN wins, padding never. */
+export function maxPool2d(x: Tensor, kernelSize: PerAxis, options: MaxPoolOptions = {}): Tensor {
+  takesMaxPool1d('maxPool2d', x, kernelSize, options);
+  return maxPool('maxPool2d', 2, x, kernelSize, options);
+}
+
+/** The largest element of each window of the last three axes; NaN wins, padding never. */
+export function maxPool3d(x: Tensor, kernelSize: PerAxis, options: MaxPoolOptions = {}): Tensor {
+  takesMaxPool1d('maxPool3d', x, kernelSize, options);
+  return maxPool('maxPool3d', 3, x, kernelSize, options);
+}
+
+/** The maxima and their i32 places in the flattened spatial axes. */
+function maxPoolWithIndices(
+  op: string,
+  spatial: number,
+  x: Tensor,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions,
+): [values: Tensor, indices: Tensor] {
+  checkNumber(op, x);
+  const windows = windowsOf(op, spatial, x, kernelSize, options);
+  const [values, indices] = recordMany([x], (b, [node]) => {
+    const [value, place] = firstMaximum(b, node!, windows);
+    // The place in the window, taken apart from its last axis on.
+    let rest = place;
+    let flat = fullLike(b, place, 0);
+    let stride = 1;
+    for (let i = spatial - 1; i >= 0; i--) {
+      const size = fullLike(b, place, windows.kernel[i]!);
+      const tap = mul(b, binary(b, 'mod', rest, size), windows.dilation[i]!);
+      flat = add(b, flat, mul(b, add(b, startOf(b, dims(place), windows, i), tap), stride));
+      rest = div(b, rest, size);
+      stride *= x.shape[windows.axes[i]!]!;
+    }
+    return [value, flat];
+  });
+  return [values!, indices!];
+}
+
+/** `maxPool1d`, and the i32 place of each maximum in its line. */
+export function maxPool1dWithIndices(
+  x: Tensor,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions = {},
+): [values: Tensor, indices: Tensor] {
+  takesMaxPool1d('maxPool1dWithIndices', x, kernelSize, options);
+  return maxPoolWithIndices('maxPool1dWithIndices', 1, x, kernelSize, options);
+}
+
+/** `maxPool2d`, and the i32 place of each maximum in its flattened plane. */
+export function maxPool2dWithIndices(
+  x: Tensor,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions = {},
+): [values: Tensor, indices: Tensor] {
+  takesMaxPool1d('maxPool2dWithIndices', x, kernelSize, options);
+  return maxPoolWithIndices('maxPool2dWithIndices', 2, x, kernelSize, options);
+}
+
+/** `maxPool3d`, and the i32 place of each maximum in its flattened volume. */
+export function maxPool3dWithIndices(
+  x: Tensor,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions = {},
+): [values: Tensor, indices: Tensor] {
+  takesMaxPool1d('maxPool3dWithIndices', x, kernelSize, options);
+  return maxPoolWithIndices('maxPool3dWithIndices', 3, x, kernelSize, options);
+}
+
+function avgPool(
+  op: string,
+  spatial: number,
+  x: Tensor,
+  kernelSize: PerAxis,
+  options: AvgPoolOptions,
+): Tensor {
+  checkFloat(op, x);
+  const windows = windowsOf(op, spatial, x, kernelSize, options);
+  const { axes, kernel, stride, low, high, dilation, counts } = windows;
+  const padded = options.countIncludePad !== false;
+  // Every window is full where none reaches past what is counted.
+  const isFull = axes.every((axis, i) => {
+    const end = (counts[i]! - 1) * stride[i]! - low[i]! + dilation[i]! * (kernel[i]! - 1) + 1;
+    return padded ? end <= x.shape[axis]! + high[i]! : low[i] === 0 && end <= x.shape[axis]!;
+  });
+  return apply([x], (b, node) =>
+    formula.widened(b, node, (wide) => {
+      const inWindow = axes.map((_, i) => x.rank + i);
+      const sum = reduce(b, 'sum', unfolded(b, wide, windows, 0), inWindow);
+      if (isFull)
+        return div(
+          b,
+          sum,
+          kernel.reduce((product, n) => product * n, 1),
+        );
+      const taps = axes.map((axis, i) => {
+        const size = x.shape[axis]!;
+        const [from, to] = padded ? [-low[i]!, size + high[i]!] : [0, size];
+        return tapsBetween(b, dims(sum), windows, i, from, to);
+      });
+      const count = taps.reduce((p, q) => mul(b, p, q));
+      return div(b, sum, cast(b, count, wide.dtype));
+    }),
+  );
+}
+
+const takesAvgPool1d = arg.takes<typeof avgPool1d>(
+  ['x', aTensor],
+  ['kernelSize', arg.sizes(1)],
+  ['options', arg.options<AvgPoolOptions>(avgPoolOptions)],
+);
+
+/** The mean of each window of the last axis. */
+export function avgPool1d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
+  takesAvgPool1d('avgPool1d', x, kernelSize, options);
+  return avgPool('avgPool1d', 1, x, kernelSize, options);
+}
+
+/** The mean of each window of the last two axes. */
+export function avgPool2d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
+  takesAvgPool1d('avgPool2d', x, kernelSize, options);
+  return avgPool('avgPool2d', 2, x, kernelSize, options);
+}
+
+/** The mean of each window of the last three axes. */
+export function avgPool3d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
+  takesAvgPool1d('avgPool3d', x, kernelSize, options);
+  return avgPool('avgPool3d', 3, x, kernelSize, options);
+}
+
+function lpPool(op: string, spatial: number, x: Tensor, kernelSize: PerAxis, options: LpPoolOptions): Tensor {
+  checkFloat(op, x);
+  const windows = windowsOf(op, spatial, x, kernelSize, options);
+  return apply([x], (b, node) =>
+    formula.widened(b, node, (wide) => {
+      const open = unfolded(b, wide, windows, 0);
+      const inWindow = windows.axes.map((_, i) => x.rank + i);
+      return reshape(b, formula.normOf(b, open, options.p ?? 2, inWindow), dims(open).slice(0, x.rank));
+    }),
+  );
+}
+
+const takesLpPool1d = arg.takes<typeof lpPool1d>(
+  ['x', aTensor],
+  ['kernelSize', arg.sizes(1)],
+  ['options', arg.options<LpPoolOptions>({ ...windowOptions, p: arg.number })],
+);
+
+/** The p-norm of each window of the last axis. */
+export function lpPool1d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+  takesLpPool1d('lpPool1d', x, kernelSize, options);
+  return lpPool('lpPool1d', 1, x, kernelSize, options);
+}
+
+/** The p-norm of each window of the last two axes. */
+export function lpPool2d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+  takesLpPool1d('lpPool2d', x, kernelSize, options);
+  return lpPool('lpPool2d', 2, x, kernelSize, options);
+}
+
+/** The p-norm of each window of the last three axes. */
+export function lpPool3d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+  takesLpPool1d('lpPool3d', x, kernelSize, options);
+  return lpPool('lpPool3d', 3, x, kernelSize, options);
+}
+
+/** Rows average the elements ⌊i·size/count⌋ to ⌈(i+1)·size/count⌉ of an axis. */
+function averaging(b: GraphBuilder, count: number, size: number, like: Node): Node {
+  const shape = [count, size];
+  const row = formula.iota(b, shape, 0);
+  const column = formula.iota(b, shape, 1);
+  const start = div(b, mul(b, row, size), count);
+  const end = div(b, add(b, mul(b, add(b, row, 1), size), count - 1), count);
+  const inside = binary(b, 'and', binary(b, 'le', start, column), binary(b, 'lt', column, end));
+  const weight = div(b, fullLike(b, cast(b, row, like.dtype), 1), cast(b, sub(b, end, start), like.dtype));
+  return where(b, inside, weight, fullLike(b, weight, 0));
+}
+
+const takesAdaptiveAvgPool2d = arg.takes<typeof adaptiveAvgPool2d>(
+  ['x', aTensor],
+  ['outputSize', arg.sizes(1)],
+);
+
+/** Means of the last two axes over an even grid of `outputSize` windows, which overlap where sizes do not divide. */
+export function adaptiveAvgPool2d(x: Tensor, outputSize: PerAxis): Tensor {
+  takesAdaptiveAvgPool2d('adaptiveAvgPool2d', x, outputSize);
+  const op = 'adaptiveAvgPool2d';
+  checkFloat(op, x);
+  const sizes = perAxis(op, 'outputSize', outputSize, 2, 1);
+  if (x.rank < 3 || x.size === 0) throw new TensorError('E_SHAPE', op, `expects [N,C,H,W]: ${show(x)}`);
+  const [height, width] = [x.shape.at(-2)!, x.shape.at(-1)!];
+  if ([height % sizes[0]!, width % sizes[1]!].every((rest) => rest === 0)) {
+    const [tall, wide] = [height / sizes[0]!, width / sizes[1]!];
+    const shape = [...x.shape.slice(0, -2), sizes[0]!, tall, sizes[1]!, wide];
+    const axes = [x.rank - 1, x.rank + 1];
+    return apply([x], (b, node) =>
+      formula.widened(b, node, (full32) =>
+        reshape(b, formula.mean(b, reshape(b, full32, shape), axes), [...x.shape.slice(0, -2), ...sizes]),
+      ),
+    );
+  }
+  return apply([x], (b, node) =>
+    formula.widened(b, node, (wide) => {
+      const last = x.rank - 1;
+      // [.., H, W] by [w, W] gives [.., H, w]; that by [h, H] gives [.., w, h].
+      const across = contract(b, wide, averaging(b, sizes[1]!, width, wide), [], [[last, 1]]);
+      const down = contract(b, across, averaging(b, sizes[0]!, height, wide), [], [[last - 1, 1]]);
+      const order = x.shape.map((_, axis) => axis);
+      return permute(b, down, [...order.slice(0, -2), last, last - 1]);
+    }),
+  );
+}
+
+/** The mean over all spatial axes of [N,C,S…], kept with size 1. */
+export function globalAvgPool(x: Tensor): Tensor {
+  takesOne('globalAvgPool', x);
+  checkFloat('globalAvgPool', x);
+  if (x.rank < 3) throw new TensorError('E_SHAPE', 'globalAvgPool', `expects [N,C,S…]: ${show(x)}`);
+  const axes = x.shape.map((_, axis) => axis).slice(2);
+  return apply([x], (b, node) => formula.widened(b, node, (wide) => formula.mean(b, wide, axes)));
+}

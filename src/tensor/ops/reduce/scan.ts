@@ -1,0 +1,109 @@
+// Running reductions along an axis. 16-bit floats are accumulated in f32; integers keep their width and wrap.
+
+import { TensorError } from '../../../errors.ts';
+import { binary, cast, full, reshape, where } from '../../../ir/build.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { isFloat, type DType } from '../../../ir/dtype.ts';
+import type { GraphBuilder, Node } from '../../../ir/graph.ts';
+import type { Monoid } from '../../../ir/ops.ts';
+import { normalizeAxis } from '../../../ir/shape.ts';
+import { aTensor } from '../../expect.ts';
+import { recordMany } from '../../recording/record.ts';
+import type { Tensor } from '../../tensor.ts';
+import { runningLogSum } from '../../formula/running-log-sum.ts';
+import * as formula from '../elementwise/formula.ts';
+import { apply, checkFloat, show } from '../operand.ts';
+
+export interface ScanOptions {
+  /** From the last element to the first. */
+  readonly reverse?: boolean;
+  /** Without the element itself: the first result is the identity. */
+  readonly exclusive?: boolean;
+  /** The dtype to accumulate in and give. */
+  readonly dtype?: DType;
+}
+
+function running(b: GraphBuilder, monoid: Monoid, x: Node, axis: number, options: ScanOptions = {}): Node {
+  return b.add('scan', [x], {
+    monoid,
+    axis,
+    reverse: options.reverse === true,
+    exclusive: options.exclusive === true,
+  });
+}
+
+function cumulate(op: string, monoid: 'sum' | 'prod', x: Tensor, axis: number, options: ScanOptions): Tensor {
+  const at = normalizeAxis(op, axis, Math.max(1, x.rank));
+  const target = options.dtype ?? (x.dtype === 'bool' ? 'i32' : x.dtype);
+  if (target === 'bool')
+    throw new TensorError('E_DTYPE', op, `cannot accumulate in bool: ${show(x)}`, "dtype: 'i32'");
+  return apply([x], (b, node) => {
+    const wide = cast(b, node, formula.wideType(target));
+    // Rank 0 is scanned as one element.
+    const row = x.rank === 0 ? reshape(b, wide, [1]) : wide;
+    return cast(b, reshape(b, running(b, monoid, row, at, options), x.shape), target);
+  });
+}
+
+const takesCumsum = arg.takes<typeof cumsum>(
+  ['the operand', aTensor],
+  ['axis', arg.inside()],
+  ['options', arg.options<ScanOptions>({ reverse: arg.flag, exclusive: arg.flag, dtype: arg.dtype })],
+);
+
+/** Running sum. */
+export function cumsum(x: Tensor, axis: number, options: ScanOptions = {}): Tensor {
+  takesCumsum('cumsum', x, axis, options);
+  return cumulate('cumsum', 'sum', x, axis, options);
+}
+
+/** Running product. */
+export function cumprod(x: Tensor, axis: number, options: ScanOptions = {}): Tensor {
+  takesCumsum('cumprod', x, axis, options);
+  return cumulate('cumprod', 'prod', x, axis, options);
+}
+
+/**
+ * A running extremum and the i32 place of the element that holds it: the latest of equals; NaN, once met, stays. The place
+ * is the last one so far whose element equals the running extremum.
+ */
+function runningExtremum(op: string, monoid: 'min' | 'max', x: Tensor, axis: number): [Tensor, Tensor] {
+  const at = normalizeAxis(op, axis, x.rank);
+  if (x.dtype === 'bool')
+    throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
+  const [values, places] = recordMany([x], (b, [node]) => {
+    const fixed = formula.stopGradient(b, node!);
+    const extreme = running(b, monoid, fixed, at);
+    let holds = binary(b, 'eq', fixed, extreme);
+    if (isFloat(x.dtype)) holds = binary(b, 'or', holds, formula.isNan(b, fixed));
+    const candidate = where(b, holds, formula.iota(b, x.shape, at), full(b, x.shape, 0, 'i32'));
+    const place = running(b, 'max', candidate, at);
+    return [b.add('gather', [node!, place], { axis: at }), place];
+  });
+  return [values!, places!];
+}
+
+const takesCummax = arg.takes<typeof cummax>(['the operand', aTensor], ['axis', arg.inside()]);
+
+/** Running maximum and its i32 places (the latest of equals). */
+export function cummax(x: Tensor, axis: number): [Tensor, Tensor] {
+  takesCummax('cummax', x, axis);
+  return runningExtremum('cummax', 'max', x, axis);
+}
+
+/** Running minimum and its i32 places (the latest of equals). */
+export function cummin(x: Tensor, axis: number): [Tensor, Tensor] {
+  takesCummax('cummin', x, axis);
+  return runningExtremum('cummin', 'min', x, axis);
+}
+
+/** log of the running sum of eˣ, without overflow. */
+export function logcumsumexp(x: Tensor, axis: number): Tensor {
+  takesCummax('logcumsumexp', x, axis);
+  checkFloat('logcumsumexp', x);
+  const at = normalizeAxis('logcumsumexp', axis, Math.max(1, x.rank));
+  const row = x.rank === 0 ? [1] : x.shape;
+  return apply([x], (b, node) =>
+    formula.widened(b, node, (wide) => reshape(b, runningLogSum(b, reshape(b, wide, row), at), x.shape)),
+  );
+}

@@ -1,0 +1,64 @@
+// Softmax and its logarithm over axes: plain reduce, broadcast and elementwise nodes, which fuse into one kernel per row.
+
+import { cast } from '../../../ir/build.ts';
+import * as arg from '../../../ir/arguments.ts';
+import type { DType } from '../../../ir/dtype.ts';
+import type { GraphBuilder, Node } from '../../../ir/graph.ts';
+import { normalizeAxes } from '../../../ir/shape.ts';
+import { aTensor } from '../../expect.ts';
+import type { Tensor } from '../../tensor.ts';
+import * as formula from '../elementwise/formula.ts';
+import { apply, checkFloat, takesOne } from '../operand.ts';
+import type { Axes } from './reduce.ts';
+
+export interface SoftmaxOptions {
+  /** The result's dtype; x's own by default. */
+  readonly dtype?: DType;
+}
+
+function overRows(
+  op: string,
+  x: Tensor,
+  axes: Axes,
+  options: SoftmaxOptions,
+  make: (b: GraphBuilder, x: Node, axes: readonly number[]) => Node,
+): Tensor {
+  checkFloat(op, x);
+  const list = x.rank === 0 ? [] : normalizeAxes(op, axes, x.rank);
+  return apply([x], (b, node) => {
+    const wide = cast(b, node, formula.wideType(x.dtype));
+    return cast(b, make(b, wide, list), options.dtype ?? x.dtype);
+  });
+}
+
+const takesSoftmax = arg.takes<typeof softmax>(
+  ['the operand', aTensor],
+  ['axes', arg.inside()],
+  ['options', arg.options<SoftmaxOptions>({ dtype: arg.dtype })],
+);
+
+/** eˣ / Σ eˣ along an axis (the last by default) or several; a row of −∞ alone gives NaN. */
+export function softmax(x: Tensor, axes: Axes = -1, options: SoftmaxOptions = {}): Tensor {
+  takesSoftmax('softmax', x, axes, options);
+  return overRows('softmax', x, axes, options, formula.softmax);
+}
+
+/** log softmax, without its rounding: (x − max) − log Σ e^(x − max). */
+export function logSoftmax(x: Tensor, axes: Axes = -1, options: SoftmaxOptions = {}): Tensor {
+  takesSoftmax('logSoftmax', x, axes, options);
+  return overRows('logSoftmax', x, axes, options, formula.logSoftmax);
+}
+
+/** softmax(−x). */
+export function softmin(x: Tensor, axes: Axes = -1, options: SoftmaxOptions = {}): Tensor {
+  takesSoftmax('softmin', x, axes, options);
+  return overRows('softmin', x, axes, options, (b, node, list) =>
+    formula.softmax(b, b.add('neg', [node], {}) as Node, list),
+  );
+}
+
+/** softmax over the channels of [N,C,H,W] or [C,H,W]. */
+export function softmax2d(x: Tensor): Tensor {
+  takesOne('softmax2d', x);
+  return overRows('softmax2d', x, -3, {}, formula.softmax);
+}

@@ -1,0 +1,291 @@
+// Indexing: `x.at(2, null, '...', { start: 1, step: 2 }, index)`. Numbers, ranges and new axes are views; integer tensors and
+// lists gather. As in PyTorch, several tensors broadcast together; their axes stand where the first of them stood if they
+// were neighbours, else in front.
+
+import { showValue, TensorError } from '../../../errors.ts';
+import {
+  add,
+  binary,
+  broadcast,
+  cast,
+  constant,
+  mul,
+  permute,
+  reshape,
+  slice as cut,
+  where,
+} from '../../../ir/build.ts';
+import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { normalizeAxis, sizeOf } from '../../../ir/shape.ts';
+import { watchRange } from '../../debug.ts';
+import { aTensor } from '../../expect.ts';
+import { fromHost, record } from '../../recording/record.ts';
+import { Tensor } from '../../tensor.ts';
+import { narrowIndex, spreadTo } from '../elementwise/formula.ts';
+import { apply, checkInteger, commonShape, show, takesOne } from '../operand.ts';
+import { sliceAxis } from './layout.ts';
+
+/** As Python's `start:stop:step`: negative positions count from the end, what leaves the axis is cut off. */
+export interface Range {
+  readonly start?: number | null | undefined;
+  readonly stop?: number | null | undefined;
+  readonly step?: number | null | undefined;
+}
+
+/**
+ * One entry of an index: a position (the axis vanishes), a range, `':'` for a whole axis, `null` for a new axis of size 1,
+ * `'...'` for all axes not named, or a list or integer tensor of positions.
+ */
+export type Index = number | null | '...' | ':' | Range | readonly number[] | Tensor;
+
+/** First position, number of positions and step of a range on an axis of `size`, clamped as Python does. */
+function resolveRange(op: string, range: Range, size: number): [start: number, length: number, step: number] {
+  const step = range.step ?? 1;
+  const ends = [range.start, range.stop, step];
+  if (step === 0 || !ends.every((end) => end === undefined || end === null || Number.isInteger(end))) {
+    throw new TensorError(
+      'E_INDEX',
+      op,
+      `a range takes integers and a step that is not 0: ${showRange(range)}`,
+    );
+  }
+  const [low, high] = step > 0 ? [0, size] : [-1, size - 1];
+  const clamp = (end: number): number => Math.min(high, Math.max(low, end < 0 ? end + size : end));
+  const start =
+    range.start === undefined || range.start === null ? (step > 0 ? low : high) : clamp(range.start);
+  const stop = range.stop === undefined || range.stop === null ? (step > 0 ? high : low) : clamp(range.stop);
+  return [start, Math.max(0, Math.ceil((stop - start) / step)), step];
+}
+
+function showRange({ start, stop, step }: Range): string {
+  return `{ start: ${showValue(start)}, stop: ${showValue(stop)}, step: ${showValue(step)} }`;
+}
+
+function resolvePosition(op: string, position: number, size: number, axis: number, x: Tensor): number {
+  if (!Number.isInteger(position) || position < -size || position >= size) {
+    throw new TensorError(
+      'E_INDEX',
+      op,
+      `index ${showValue(position)} is outside axis ${axis} of ${show(x)}`,
+    );
+  }
+  return position < 0 ? position + size : position;
+}
+
+/** An end of a range; null and nothing are its own end. */
+const rangeEnd: arg.Kind<number | null | undefined> = arg.kind(
+  'an integer',
+  (value) => value === undefined || value === null || Number.isInteger(value),
+);
+const takesSlice = arg.takes<typeof slice>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the start', rangeEnd],
+  ['the stop', rangeEnd],
+  ['the step', arg.optional(arg.integer)],
+);
+
+/** The range of one axis. */
+export function slice(
+  x: Tensor,
+  axis: number,
+  start?: number | null,
+  stop?: number | null,
+  step?: number,
+): Tensor {
+  takesSlice('slice', x, axis, start, stop, step);
+  const at = normalizeAxis('slice', axis, x.rank);
+  const [first, length, stride] = resolveRange('slice', { start, stop, step }, x.shape[at]!);
+  return apply([x], (b, node) => sliceAxis(b, node, at, first, length, stride));
+}
+
+const takesNarrow = arg.takes<typeof narrow>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the start', arg.integer],
+  ['the length', arg.count(0)],
+);
+
+/** `length` elements of an axis from `start`; all of them must be there. */
+export function narrow(x: Tensor, axis: number, start: number, length: number): Tensor {
+  takesNarrow('narrow', x, axis, start, length);
+  const at = normalizeAxis('narrow', axis, x.rank);
+  const size = x.shape[at]!;
+  const from = start < 0 ? start + size : start;
+  if (from < 0 || from + length > size) {
+    throw new TensorError(
+      'E_INDEX',
+      'narrow',
+      `[${start}, ${start + length}) leaves axis ${axis} of ${show(x)}`,
+    );
+  }
+  return apply([x], (b, node) => sliceAxis(b, node, at, from, length));
+}
+
+const takesSelect = arg.takes<typeof select>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the index', arg.inside()],
+);
+
+/** One position of an axis; the axis vanishes. */
+export function select(x: Tensor, axis: number, index: number): Tensor {
+  takesSelect('select', x, axis, index);
+  const at = normalizeAxis('select', axis, x.rank);
+  const position = resolvePosition('select', index, x.shape[at]!, at, x);
+  const left = x.shape.filter((_, i) => i !== at);
+  return apply([x], (b, node) => reshape(b, sliceAxis(b, node, at, position, 1), left));
+}
+
+/** What an index does to x: one slice, then a shape without selected and with new axes, then tensors on axes of that. */
+interface Plan {
+  readonly start: number[];
+  readonly size: number[];
+  readonly step: number[];
+  readonly shape: number[];
+  readonly gathers: { readonly axis: number; readonly index: Tensor }[];
+}
+
+function checkIndex(entry: Index): void {
+  const isFine =
+    entry === null ||
+    entry === ':' ||
+    entry === '...' ||
+    typeof entry === 'number' ||
+    entry instanceof Tensor ||
+    Array.isArray(entry) ||
+    (arg.isPlainObject(entry) && Object.keys(entry).every((key) => ['start', 'stop', 'step'].includes(key)));
+  if (isFine) return;
+  const known = "a number, { start, stop, step }, ':', '...', null, a list or a tensor of integers";
+  throw new TensorError('E_INDEX', 'at', `${showValue(entry)} is no index`, known);
+}
+
+function isRange(entry: Index): entry is Range {
+  return typeof entry === 'object' && entry !== null && !Array.isArray(entry) && !(entry instanceof Tensor);
+}
+
+/** The entries with `'...'` written out, and with whole axes for those not named. */
+function spell(x: Tensor, indices: readonly Index[]): Index[] {
+  indices.forEach(checkIndex);
+  const dots = indices.filter((entry) => entry === '...').length;
+  if (dots > 1) throw new TensorError('E_INDEX', 'at', "'...' stands for all other axes: it can appear once");
+  const used = indices.filter((entry) => entry !== null && entry !== '...').length;
+  if (used > x.rank) throw new TensorError('E_INDEX', 'at', `${used} indices for ${show(x)}`);
+  const rest = new Array<Index>(x.rank - used).fill(':');
+  const spelled = indices.flatMap((entry) => (entry === '...' ? rest : [entry]));
+  return dots === 1 ? spelled : [...spelled, ...rest];
+}
+
+function plan(x: Tensor, indices: readonly Index[]): Plan {
+  const out: Plan = { start: [], size: [], step: [], shape: [], gathers: [] };
+  for (const entry of spell(x, indices)) {
+    if (entry === null) {
+      out.shape.push(1);
+      continue;
+    }
+    const axis = out.size.length;
+    const size = x.shape[axis]!;
+    const [start, length, step] =
+      typeof entry === 'number'
+        ? [resolvePosition('at', entry, size, axis, x), 1, 1]
+        : resolveRange('at', isRange(entry) ? entry : {}, size);
+    out.start.push(length === 0 ? 0 : start);
+    out.size.push(length);
+    out.step.push(step);
+    if (entry instanceof Tensor || Array.isArray(entry)) {
+      out.gathers.push({
+        axis: out.shape.length,
+        index: positions(entry as Tensor | readonly number[], size, axis, x),
+      });
+    }
+    if (typeof entry !== 'number') out.shape.push(length);
+  }
+  return out;
+}
+
+function positions(entry: Tensor | readonly number[], size: number, axis: number, x: Tensor): Tensor {
+  if (!(entry instanceof Tensor)) {
+    const list = Array.from(entry, (position) => resolvePosition('at', position, size, axis, x));
+    return fromHost(Int32Array.from(list), [list.length], 'i32');
+  }
+  if (entry.dtype === 'bool') {
+    throw new TensorError(
+      'E_INDEX',
+      'at',
+      `a mask selects a number of elements that only its data knows: ${show(entry)}`,
+      'where(mask, x, 0), or maskedFill',
+    );
+  }
+  checkInteger('at', 'an index', entry);
+  return entry;
+}
+
+/** Elements, slices and gathers of x, one entry per axis; see `Index`. */
+export function at(x: Tensor, ...indices: Index[]): Tensor {
+  takesOne('at', x);
+  const { start, size, step, shape, gathers } = plan(x, indices);
+  const tensors = gathers.map(({ index }) => index);
+  for (const { axis, index } of gathers) {
+    const size = shape[axis]!;
+    watchRange('at', 'index', index, -size, size, `an axis of ${size} of ${show(x)}`);
+  }
+  const common = commonShape('at', tensors);
+  return record([x, ...tensors], (b, [node, ...places]) => {
+    const basic = reshape(b, cut(b, node!, start, size, step), shape);
+    if (places.length === 0) return basic;
+    return gatherAxes(
+      b,
+      basic,
+      gathers.map(({ axis }) => axis),
+      places.map((place) => broadcast(b, cast(b, narrowIndex(b, place), 'i32'), common)),
+    );
+  });
+}
+
+/** Elements at positions given per axis (equal shapes): the axes are merged, the positions made one, and gathered. */
+function gatherAxes(b: GraphBuilder, x: Node, axes: readonly number[], places: readonly Node[]): Node {
+  const shape = dims(x);
+  const neighbours = axes.length - 1 === axes.at(-1)! - axes[0]!;
+  const others = shape.map((_, axis) => axis).filter((axis) => !axes.includes(axis));
+  const before = neighbours ? others.filter((axis) => axis < axes[0]!) : [];
+  const after = others.filter((axis) => !before.includes(axis));
+  const sizes = (list: readonly number[]): number[] => list.map((axis) => shape[axis]!);
+  const merged = sizeOf(sizes(axes));
+  const table = reshape(b, permute(b, x, [...before, ...axes, ...after]), [
+    ...sizes(before),
+    merged,
+    ...sizes(after),
+  ]);
+  const common = dims(places[0]!);
+  const count = sizeOf(common);
+  const flat = reshape(b, flatPosition(b, sizes(axes), places), [
+    ...before.map(() => 1),
+    count,
+    ...after.map(() => 1),
+  ]);
+  const spread = broadcast(b, flat, [...sizes(before), count, ...sizes(after)]);
+  const found = b.add('gather', [table, spread], { axis: before.length });
+  return reshape(b, found, [...sizes(before), ...common, ...sizes(after)]);
+}
+
+/** Row-major position of a tuple of positions; −1, which reads 0, when one of several is outside its axis. */
+function flatPosition(b: GraphBuilder, sizes: readonly number[], places: readonly Node[]): Node {
+  const wrapped = places.map((place, i) =>
+    where(b, binary(b, 'lt', place, 0), add(b, place, sizes[i]!), place),
+  );
+  if (wrapped.length === 1) return wrapped[0]!;
+  let inside = spreadTo(b, constant(b, 1, 'bool'), wrapped[0]!);
+  let flat = spreadTo(b, constant(b, 0, 'i32'), wrapped[0]!);
+  wrapped.forEach((place, i) => {
+    const within = binary(
+      b,
+      'and',
+      binary(b, 'le', spreadTo(b, constant(b, 0, 'i32'), place), place),
+      binary(b, 'lt', place, sizes[i]!),
+    );
+    inside = binary(b, 'and', inside, within);
+    flat = add(b, mul(b, flat, sizes[i]!), place);
+  });
+  return where(b, inside, flat, spreadTo(b, constant(b, -1, 'i32'), flat));
+}

@@ -1,0 +1,195 @@
+// Joining and splitting tensors along an axis, and repeating their elements.
+
+import { showValue, TensorError } from '../../../errors.ts';
+import { broadcast, cast, reshape } from '../../../ir/build.ts';
+import type { GraphBuilder, Node } from '../../../ir/graph.ts';
+import { dims } from '../../../ir/graph.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { checkList, normalizeAxis } from '../../../ir/shape.ts';
+import { aTensor, tensors as someTensors } from '../../expect.ts';
+import { fromHost, record, recordMany } from '../../recording/record.ts';
+import type { Tensor } from '../../tensor.ts';
+import { apply, checkCount, resultType, show } from '../operand.ts';
+import { concat, sliceAxis } from './layout.ts';
+
+const takesCat = arg.takes<typeof cat>(['tensors', someTensors], ['axis', arg.inside()]);
+
+/** Joined along an axis they have; all other sizes agree, dtypes promote. */
+export function cat(tensors: readonly Tensor[], axis = 0): Tensor {
+  takesCat('cat', tensors, axis);
+  const first = tensors[0];
+  if (first === undefined) throw new TensorError('E_VALUE', 'cat', 'expects at least one tensor');
+  const at = normalizeAxis('cat', axis, first.rank);
+  const fits = tensors.every(
+    (x) => x.rank === first.rank && x.shape.every((dim, i) => i === at || dim === first.shape[i]),
+  );
+  if (!fits)
+    throw new TensorError('E_SHAPE', 'cat', `sizes must agree but for axis ${at}: ${show(...tensors)}`);
+  const dtype = resultType(tensors);
+  return record(tensors, (b, nodes) =>
+    concat(
+      b,
+      nodes.map((node) => cast(b, node, dtype)),
+      at,
+    ),
+  );
+}
+
+/** Joined along a new axis; all shapes agree, dtypes promote. */
+export function stack(tensors: readonly Tensor[], axis = 0): Tensor {
+  takesCat('stack', tensors, axis);
+  const first = tensors[0];
+  if (first === undefined) throw new TensorError('E_VALUE', 'stack', 'expects at least one tensor');
+  const at = normalizeAxis('stack', axis, first.rank + 1);
+  if (!tensors.every((x) => x.rank === first.rank && x.shape.every((dim, i) => dim === first.shape[i]))) {
+    throw new TensorError('E_SHAPE', 'stack', `shapes must agree: ${show(...tensors)}`);
+  }
+  const dtype = resultType(tensors);
+  const shape = [...first.shape.slice(0, at), 1, ...first.shape.slice(at)];
+  return record(tensors, (b, nodes) =>
+    b.add(
+      'concat',
+      nodes.map((node) => reshape(b, cast(b, node, dtype), shape)),
+      { axis: at },
+    ),
+  );
+}
+
+function parts(x: Tensor, axis: number, sizes: readonly number[]): Tensor[] {
+  return recordMany([x], (b, [node]) => {
+    let start = 0;
+    return sizes.map((size) => {
+      const part = sliceAxis(b, node!, axis, start, size);
+      start += size;
+      return part;
+    });
+  });
+}
+
+const takesSplit = arg.takes<typeof split>(['x', aTensor], ['sizes', arg.inside()], ['axis', arg.inside()]);
+
+/** Consecutive parts along an axis: of `size` each (the last may be smaller), or of the listed sizes. */
+export function split(x: Tensor, size: number | readonly number[], axis = 0): Tensor[] {
+  takesSplit('split', x, size, axis);
+  const at = normalizeAxis('split', axis, x.rank);
+  const total = x.shape[at]!;
+  if (typeof size === 'number') {
+    checkCount('split', 'the size of a part', size, 1);
+    const count = Math.max(1, Math.ceil(total / size));
+    return parts(
+      x,
+      at,
+      Array.from({ length: count }, (_, i) => Math.min(size, total - i * size)),
+    );
+  }
+  checkList('split', 'sizes', size);
+  const sizes = [...size];
+  const areSizes = sizes.every((part) => Number.isInteger(part) && part >= 0);
+  if (!areSizes || sizes.reduce((whole, part) => whole + part, 0) !== total) {
+    throw new TensorError(
+      'E_SHAPE',
+      'split',
+      `sizes ${showValue(sizes)} do not add up to axis ${axis} of ${show(x)}`,
+    );
+  }
+  return parts(x, at, sizes);
+}
+
+const takesChunk = arg.takes<typeof chunk>(
+  ['x', aTensor],
+  ['the number of chunks', arg.count(1)],
+  ['axis', arg.inside()],
+);
+
+/** At most `chunks` parts of equal size (the last may be smaller). */
+export function chunk(x: Tensor, chunks: number, axis = 0): Tensor[] {
+  takesChunk('chunk', x, chunks, axis);
+  const at = normalizeAxis('chunk', axis, x.rank);
+  return split(x, Math.max(1, Math.ceil(x.shape[at]! / chunks)), at);
+}
+
+const takesUnbind = arg.takes<typeof unbind>(['x', aTensor], ['axis', arg.inside()]);
+
+/** The slices along an axis, without that axis. */
+export function unbind(x: Tensor, axis = 0): Tensor[] {
+  takesUnbind('unbind', x, axis);
+  const at = normalizeAxis('unbind', axis, x.rank);
+  const left = x.shape.filter((_, i) => i !== at);
+  return recordMany([x], (b, [node]) =>
+    Array.from({ length: x.shape[at]! }, (_, i) => reshape(b, sliceAxis(b, node!, at, i, 1), left)),
+  );
+}
+
+function interleaved(b: GraphBuilder, x: Node, count: number, axis: number): Node {
+  const shape = dims(x);
+  const around = (...middle: number[]): number[] => [
+    ...shape.slice(0, axis),
+    ...middle,
+    ...shape.slice(axis + 1),
+  ];
+  const size = shape[axis]!;
+  const apart = broadcast(b, reshape(b, x, around(size, 1)), around(size, count));
+  return reshape(b, apart, around(size * count));
+}
+
+const takesRepeatInterleave = arg.takes<typeof repeatInterleave>(
+  ['x', aTensor],
+  ['repeats', arg.inside()],
+  ['axis', arg.inside()],
+);
+
+/** Each element `repeats` times (or as often as listed) next to itself along an axis; without one, in C-order. */
+export function repeatInterleave(x: Tensor, repeats: number | readonly number[], axis?: number): Tensor {
+  takesRepeatInterleave('repeatInterleave', x, repeats, axis);
+  const at = axis === undefined ? 0 : normalizeAxis('repeatInterleave', axis, x.rank);
+  const shape = axis === undefined ? [x.size] : x.shape;
+  if (typeof repeats === 'number') {
+    checkCount('repeatInterleave', 'the number of repeats', repeats);
+    return apply([x], (b, node) => interleaved(b, reshape(b, node, shape), repeats, at));
+  }
+  checkList('repeatInterleave', 'repeats', repeats);
+  [...repeats].forEach((count) => checkCount('repeatInterleave', 'a number of repeats', count));
+  if (repeats.length !== shape[at]) {
+    throw new TensorError(
+      'E_SHAPE',
+      'repeatInterleave',
+      `expects ${shape[at]} counts, got ${repeats.length}: ${show(x)}`,
+    );
+  }
+  const places = Int32Array.from([...repeats].flatMap((count, i) => new Array<number>(count).fill(i)));
+  return apply([x, fromHost(places, [places.length], 'i32')], (b, node, index) => {
+    const to = shape.map((dim, i) => (i === at ? places.length : dim));
+    const along = reshape(
+      b,
+      index,
+      shape.map((_, i) => (i === at ? places.length : 1)),
+    );
+    return b.add('gather', [reshape(b, node, shape), broadcast(b, along, to)], { axis: at });
+  });
+}
+
+export interface MeshgridOptions {
+  /** `ij` (default): the first vector runs along the first axis. `xy`: along the second. */
+  readonly indexing?: 'ij' | 'xy';
+}
+
+const takesMeshgrid = arg.takes<typeof meshgrid>(
+  ['vectors', someTensors],
+  ['options', arg.options<MeshgridOptions>({ indexing: arg.oneOf('ij', 'xy') })],
+);
+
+/** Coordinates of a grid: each vector spread over the axes of all others. */
+export function meshgrid(vectors: readonly Tensor[], options: MeshgridOptions = {}): Tensor[] {
+  takesMeshgrid('meshgrid', vectors, options);
+  const { indexing = 'ij' } = options;
+  if (!vectors.every((x) => x.rank <= 1))
+    throw new TensorError('E_SHAPE', 'meshgrid', `expects vectors: ${show(...vectors)}`);
+  const place = (i: number): number => (indexing === 'xy' && i < 2 && vectors.length > 1 ? 1 - i : i);
+  const shape = vectors.map((_, i) => vectors[place(i)]!.size);
+  return recordMany(vectors, (b, nodes) =>
+    nodes.map((node, i) => {
+      const along = shape.map((dim, axis) => (axis === place(i) ? dim : 1));
+      return broadcast(b, reshape(b, node, along), shape);
+    }),
+  );
+}

@@ -1,0 +1,237 @@
+// Views: the same elements under another shape or order of axes. They are index maps in the graph and cost nothing; shapes
+// and axis lists are arrays, axes may be negative.
+
+import { TensorError } from '../../../errors.ts';
+import { broadcast, permute as reorder, reshape as reform } from '../../../ir/build.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { checkList, checkShape, normalizeAxes, normalizeAxis, sizeOf } from '../../../ir/shape.ts';
+import { aTensor } from '../../expect.ts';
+import type { Tensor } from '../../tensor.ts';
+import { apply, checkRank, show, takesOne } from '../operand.ts';
+
+/** The sizes with one −1 replaced by what `size` elements leave for it. Throws E_SHAPE when they do not fit. */
+function resolve(op: string, given: readonly number[], size: number, seen: string): number[] {
+  checkList(op, 'a shape', given);
+  const shape = [...given];
+  const open = shape.indexOf(-1);
+  const known = shape.filter((_, axis) => axis !== open);
+  checkShape(op, known);
+  const count = sizeOf(known);
+  const fits = open < 0 ? count === size : count > 0 && size % count === 0;
+  if (!fits) {
+    const wanted = open < 0 ? `${count} elements` : `a multiple of ${count}`;
+    throw new TensorError('E_SHAPE', op, `[${shape.join(',')}] takes ${wanted}, ${seen} has ${size}`);
+  }
+  return shape.map((dim, axis) => (axis === open ? size / count : dim));
+}
+
+/** The same value as a tensor of its own: what is assigned to one does not change the other. */
+export function clone(x: Tensor): Tensor {
+  takesOne('clone', x);
+  return apply([x], (_, node) => node);
+}
+
+const takesReshape = arg.takes<typeof reshape>(['x', aTensor], ['the shape', arg.inside()]);
+
+/** The elements in C-order under another shape; one size may be −1, the rest of the elements. */
+export function reshape(x: Tensor, shape: readonly number[]): Tensor {
+  takesReshape('reshape', x, shape);
+  const to = resolve('reshape', shape, x.size, show(x));
+  return apply([x], (b, node) => reform(b, node, to));
+}
+
+/** PyTorch's other name for `reshape`. */
+export function view(x: Tensor, shape: readonly number[]): Tensor {
+  takesReshape('view', x, shape);
+  const to = resolve('view', shape, x.size, show(x));
+  return apply([x], (b, node) => reform(b, node, to));
+}
+
+const takesViewAs = arg.takes<typeof viewAs>(['x', aTensor], ['the other', aTensor]);
+
+/** x in the shape of another tensor of as many elements. */
+export function viewAs(x: Tensor, other: Tensor): Tensor {
+  takesViewAs('viewAs', x, other);
+  const to = resolve('viewAs', other.shape, x.size, show(x));
+  return apply([x], (b, node) => reform(b, node, to));
+}
+
+const takesFlatten = arg.takes<typeof flatten>(['x', aTensor], ['from', arg.inside()], ['to', arg.inside()]);
+
+/** Axes `from` to `to` (both included; all by default) made one. */
+export function flatten(x: Tensor, from = 0, to = -1): Tensor {
+  takesFlatten('flatten', x, from, to);
+  if (x.rank === 0) return apply([x], (b, node) => reform(b, node, [1]));
+  const first = normalizeAxis('flatten', from, x.rank);
+  const last = normalizeAxis('flatten', to, x.rank);
+  if (first > last)
+    throw new TensorError('E_AXIS', 'flatten', `axis ${from} comes after axis ${to}: ${show(x)}`);
+  const merged = sizeOf(x.shape.slice(first, last + 1));
+  return apply([x], (b, node) =>
+    reform(b, node, [...x.shape.slice(0, first), merged, ...x.shape.slice(last + 1)]),
+  );
+}
+
+const takesUnflatten = arg.takes<typeof unflatten>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['sizes', arg.inside()],
+);
+
+/** Axis `axis` split into several; one size may be −1. */
+export function unflatten(x: Tensor, axis: number, sizes: readonly number[]): Tensor {
+  takesUnflatten('unflatten', x, axis, sizes);
+  const at = normalizeAxis('unflatten', axis, x.rank);
+  const parts = resolve('unflatten', sizes, x.shape[at]!, `axis ${axis} of ${show(x)}`);
+  return apply([x], (b, node) =>
+    reform(b, node, [...x.shape.slice(0, at), ...parts, ...x.shape.slice(at + 1)]),
+  );
+}
+
+const takesPermute = arg.takes<typeof permute>(['x', aTensor], ['order', arg.inside()]);
+
+/** Axes in another order: axis `i` of the result is axis `order[i]` of x. */
+export function permute(x: Tensor, order: readonly number[]): Tensor {
+  takesPermute('permute', x, order);
+  checkList('permute', 'an order of axes', order);
+  const axes = Array.from(order, (axis) => normalizeAxis('permute', axis, x.rank));
+  if (axes.length !== x.rank || new Set(axes).size !== x.rank) {
+    throw new TensorError(
+      'E_AXIS',
+      'permute',
+      `[${order.join(',')}] is no order of the ${x.rank} axes of ${show(x)}`,
+    );
+  }
+  return apply([x], (b, node) => reorder(b, node, axes));
+}
+
+const takesTranspose = arg.takes<typeof transpose>(
+  ['x', aTensor],
+  ['first', arg.inside()],
+  ['second', arg.inside()],
+);
+
+/** Two axes exchanged; the last two by default. */
+export function transpose(x: Tensor, first = -2, second = -1): Tensor {
+  takesTranspose('transpose', x, first, second);
+  const [p, q] = [normalizeAxis('transpose', first, x.rank), normalizeAxis('transpose', second, x.rank)];
+  const order = x.shape.map((_, axis) => (axis === p ? q : axis === q ? p : axis));
+  return apply([x], (b, node) => reorder(b, node, order));
+}
+
+/** The transposed matrix; rank 0 and 1 stay as they are. */
+export function t(x: Tensor): Tensor {
+  takesOne('t', x);
+  checkRank('t', 'the operand', x, 0, 1, 2);
+  return x.rank < 2 ? x : transpose(x);
+}
+
+const takesMoveaxis = arg.takes<typeof moveaxis>(
+  ['x', aTensor],
+  ['from', arg.inside()],
+  ['to', arg.inside()],
+);
+
+/** Axes `from` moved to the places `to`; the others keep their order. */
+export function moveaxis(
+  x: Tensor,
+  from: number | readonly number[],
+  to: number | readonly number[],
+): Tensor {
+  takesMoveaxis('moveaxis', x, from, to);
+  const list = (axes: number | readonly number[]): number[] => {
+    if (typeof axes !== 'number') checkList('moveaxis', 'axes', axes);
+    return Array.from(typeof axes === 'number' ? [axes] : axes, (axis) =>
+      normalizeAxis('moveaxis', axis, x.rank),
+    );
+  };
+  const [sources, places] = [list(from), list(to)];
+  const distinct = new Set(sources).size === sources.length && new Set(places).size === places.length;
+  if (sources.length !== places.length || !distinct) {
+    throw new TensorError(
+      'E_AXIS',
+      'moveaxis',
+      `[${sources.join(',')}] cannot move to [${places.join(',')}]: ${show(x)}`,
+    );
+  }
+  const rest = x.shape.map((_, axis) => axis).filter((axis) => !sources.includes(axis));
+  const order = x.shape.map((_, axis) => {
+    const moved = places.indexOf(axis);
+    return moved < 0 ? rest.shift()! : sources[moved]!;
+  });
+  return apply([x], (b, node) => reorder(b, node, order));
+}
+
+/** x repeated along axes of size 1 and new leading axes; −1 keeps a size. No element is copied. */
+export function expand(x: Tensor, shape: readonly number[]): Tensor {
+  return expanded('expand', x, shape);
+}
+
+function expanded(op: string, x: Tensor, shape: readonly number[]): Tensor {
+  takesReshape(op, x, shape);
+  checkList(op, 'a shape', shape);
+  const lead = shape.length - x.rank;
+  const to = Array.from(shape, (dim, axis) => (dim === -1 && axis >= lead ? x.shape[axis - lead]! : dim));
+  checkShape(op, to);
+  const fits = lead >= 0 && x.shape.every((dim, axis) => dim === 1 || dim === to[axis + lead]);
+  if (!fits) {
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `${show(x)} does not broadcast to [${shape.join(',')}]`,
+      'only axes of size 1 and new leading axes can be repeated',
+    );
+  }
+  return apply([x], (b, node) => broadcast(b, node, to));
+}
+
+/** NumPy's name for `expand`. */
+export function broadcastTo(x: Tensor, shape: readonly number[]): Tensor {
+  return expanded('broadcastTo', x, shape);
+}
+
+/** x repeated to the shape of another tensor. */
+export function expandAs(x: Tensor, other: Tensor): Tensor {
+  takesViewAs('expandAs', x, other);
+  return expanded('expandAs', x, other.shape);
+}
+
+const takesSqueeze = arg.takes<typeof squeeze>(['x', aTensor], ['axes', arg.inside()]);
+
+/** Without the axes of size 1: all of them, or those named that have it. */
+export function squeeze(x: Tensor, axes?: number | readonly number[]): Tensor {
+  takesSqueeze('squeeze', x, axes);
+  const named = normalizeAxes('squeeze', axes, x.rank);
+  const left = x.shape.filter((dim, axis) => dim !== 1 || !named.includes(axis));
+  return apply([x], (b, node) => reform(b, node, left));
+}
+
+const takesUnsqueeze = arg.takes<typeof unsqueeze>(['x', aTensor], ['axis', arg.inside()]);
+
+/** With an axis of size 1 put at place `axis` of the result. */
+export function unsqueeze(x: Tensor, axis: number): Tensor {
+  takesUnsqueeze('unsqueeze', x, axis);
+  const at = normalizeAxis('unsqueeze', axis, x.rank + 1);
+  return apply([x], (b, node) => reform(b, node, [...x.shape.slice(0, at), 1, ...x.shape.slice(at)]));
+}
+
+const takesUnfold = arg.takes<typeof unfold>(
+  ['x', aTensor],
+  ['axis', arg.inside()],
+  ['the size', arg.count(1)],
+  ['the step', arg.optional(arg.count(1))],
+);
+
+/** Overlapping windows of one axis, `step` apart: their elements become a new last axis of length `size`. */
+export function unfold(x: Tensor, axis: number, size: number, step = 1): Tensor {
+  takesUnfold('unfold', x, axis, size, step);
+  const at = normalizeAxis('unfold', axis, x.rank);
+  if (size > x.shape[at]!) {
+    throw new TensorError(
+      'E_VALUE',
+      'unfold',
+      `windows of ${size}, ${step} apart, do not fit axis ${axis} of ${show(x)}`,
+    );
+  }
+  return apply([x], (b, node) => b.add('window', [node], { axis: at, size, stride: step, dilation: 1 }));
+}

@@ -1,0 +1,131 @@
+// Pending values that flushes have passed over: results of graphs that share nothing with what was asked for. They may never be
+// read, so they are held weakly: what the program has dropped is collected with its graph. And they cost a later flush nothing, unless
+// it computes what they are connected with: their nodes know which group of values they are of (union-find), and groups are joined as
+// graphs that connect them are recorded.
+
+import type { Node } from '../../ir/graph.ts';
+import type { Handle } from '../recording/handle.ts';
+import type { Storage } from '../storage/storage.ts';
+
+/** Values that are computed together, should one of them be asked for. */
+export class Group {
+  #parent: Group | undefined = undefined;
+  #handles: WeakRef<Handle>[] = [];
+  /** What the values are computed from. In an array of its own, which outlives the group. */
+  readonly #reads: Storage[] = [];
+  #isOpen = true;
+
+  constructor() {
+    collected.register(this, this.#reads);
+  }
+
+  /** The group that this one has become a part of. */
+  get root(): Group {
+    // The way is short, for the smaller of two groups becomes part of the larger, and shorter the next time.
+    return this.#parent === undefined ? this : (this.#parent = this.#parent.root);
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** The values that the program still holds. */
+  handles(): Handle[] {
+    const held = this.#handles.map((item) => [item, item.deref()] as const);
+    // One that was taken back stands for something else by now.
+    return held.flatMap(([item, handle]) => (handle?.aside === item ? [handle] : []));
+  }
+
+  add(handle: Handle): void {
+    const held = new WeakRef(handle);
+    handle.aside = held;
+    waiting.add(held);
+    forgotten.register(handle, held);
+    this.#handles.push(held);
+  }
+
+  /** Notes that its values need this one. */
+  read(storage: Storage): void {
+    storage.readers += 1;
+    this.#reads.push(storage);
+  }
+
+  /** Two groups become one; gives it. */
+  join(other: Group): Group {
+    const [one, two] = [this.root, other.root];
+    if (one === two) return one;
+    const [large, small] = one.#handles.length < two.#handles.length ? [two, one] : [one, two];
+    for (const held of small.#handles) if (waiting.has(held)) large.#handles.push(held);
+    for (const storage of small.#reads) large.#reads.push(storage);
+    small.#handles = [];
+    small.#reads.length = 0;
+    small.#parent = large;
+    return large;
+  }
+
+  /** Its values are to be computed: they are aside no more. */
+  close(): Handle[] {
+    const handles = this.handles();
+    for (const handle of handles) takeBack(handle);
+    this.#handles = [];
+    this.#isOpen = false;
+    release(this.#reads);
+    return handles;
+  }
+}
+
+const groups = new WeakMap<Node, Group>();
+/** The values that are aside and that the program still holds, oldest first. */
+const waiting = new Set<WeakRef<Handle>>();
+const forgotten = new FinalizationRegistry<WeakRef<Handle>>((held) => waiting.delete(held));
+/** Of groups that nothing refers to any more, what they would have read. */
+const collected = new FinalizationRegistry<Storage[]>(release);
+
+let unread: Storage[] = [];
+
+/** Values that nothing aside reads any more since this was asked last. */
+export function takeUnread(): Storage[] {
+  const found = unread;
+  unread = [];
+  return found;
+}
+
+function release(reads: Storage[]): void {
+  for (const storage of reads) {
+    storage.readers -= 1;
+    if (storage.readers === 0) unread.push(storage);
+  }
+  reads.length = 0;
+}
+
+/** The group that the node's value would be computed with. */
+export function groupOf(node: Node): Group | undefined {
+  const group = groups.get(node)?.root;
+  return group?.isOpen === true ? group : undefined;
+}
+
+export function bindGroup(node: Node, group: Group): void {
+  groups.set(node, group);
+}
+
+/** The value is pending no more, or no more aside. */
+export function takeBack(handle: Handle): void {
+  if (handle.aside === undefined) return;
+  waiting.delete(handle.aside);
+  handle.aside = undefined;
+}
+
+/** How many values are aside. */
+export function asideCount(): number {
+  return waiting.size;
+}
+
+/** The oldest value that is aside. */
+export function oldestAside(): Handle | undefined {
+  for (const held of waiting) {
+    const handle = held.deref();
+    if (handle !== undefined) return handle;
+    waiting.delete(held);
+  }
+  return undefined;
+}

@@ -1,0 +1,168 @@
+// The structural cache: one entry per graph structure, so that a loop compiles once. Literals start out compiled in; those that
+// come back with other values become run-time scalars (a learning rate, a step count, a word of random state). Entries also
+// learn which intermediate values the program after them still wants, and materialise those from then on.
+
+import type { DType } from '../../ir/dtype.ts';
+import { showType } from '../../ir/infer.ts';
+import { Executable } from './executable.ts';
+import { aboutLater, counted } from '../report/compiles.ts';
+import { noveltyOf, operationsOf } from '../report/structure.ts';
+import { forget, graphOf, sameSkeleton, scalarType, type Skeleton } from './skeleton.ts';
+
+const capacity = 512;
+
+/** What one flush runs. */
+export interface Plan {
+  readonly executable: Executable;
+  /** Positions in the skeleton that become values: its outputs, then the wanted ones. */
+  readonly outputs: readonly number[];
+  readonly scalars: readonly number[];
+}
+
+/** Literals that have had the same value as each other every time. */
+interface Group {
+  value: number;
+  varies: boolean;
+}
+
+export class Entry {
+  readonly skeleton: Skeleton<never>;
+  readonly #groupOf: number[];
+  readonly #groups: Group[];
+  readonly #wanted = new Set<number>();
+  #current: { readonly executable: Executable; readonly outputs: readonly number[] } | undefined = undefined;
+  /** Why it is compiled next. */
+  #why: () => string;
+
+  constructor(skeleton: Skeleton<unknown>) {
+    this.skeleton = forget(skeleton);
+    this.#why = novelty(this.skeleton);
+    const known = new Map<string, number>();
+    this.#groups = [];
+    this.#groupOf = skeleton.literals.map((value, i) => {
+      const key = valueKey(skeleton.literalTypes[i]!, value);
+      const group = known.get(key) ?? this.#groups.push({ value, varies: false }) - 1;
+      known.set(key, group);
+      return group;
+    });
+  }
+
+  /** From now on the value at this position is materialised. */
+  want(position: number): void {
+    if (this.#wanted.has(position) || this.skeleton.outputs.includes(position)) return;
+    this.#wanted.add(position);
+    const { node } = this.skeleton.parts[position]!;
+    this.#renew(() => `${node.op} ${showType(node)}, which was passed by, is read`);
+  }
+
+  /** The program for this structure with these values of its literals. */
+  plan(literals: readonly number[]): Plan {
+    const values = this.#group(literals);
+    this.#current ??= this.#build(literals);
+    const scalars = values.filter((_, group) => this.#groups[group]!.varies);
+    return { ...this.#current, scalars };
+  }
+
+  /** Frees the compiled program. */
+  destroy(): void {
+    this.#renew(() => 'it gave way to others');
+  }
+
+  #renew(why: () => string): void {
+    this.#current?.executable.destroy();
+    this.#current = undefined;
+    this.#why = why;
+  }
+
+  /** The value of each group; groups whose members differ are split, and those with a new value start to vary. */
+  #group(literals: readonly number[]): number[] {
+    const values: number[] = [];
+    const parts = new Map<string, number>();
+    let changed: (() => string) | undefined;
+    literals.forEach((value, i) => {
+      const group = this.#groupOf[i]!;
+      if (!(group in values)) values[group] = value;
+      else if (!Object.is(values[group], value)) {
+        const key = `${group} ${valueKey('f64', value)}`;
+        const part = parts.get(key) ?? this.#groups.push({ ...this.#groups[group]! }) - 1;
+        parts.set(key, part);
+        values[part] = value;
+        this.#groupOf[i] = part;
+        changed = () => 'two numbers that were equal differ';
+      }
+    });
+    this.#groups.forEach((group, i) => {
+      if (group.varies || Object.is(group.value, values[i])) return;
+      group.varies = true;
+      const [was, is] = [group.value, values[i]!];
+      changed = () => `a number that was compiled in varies: ${is} after ${was}`;
+    });
+    if (changed !== undefined) this.#renew(changed);
+    return values;
+  }
+
+  #build(literals: readonly number[]): { executable: Executable; outputs: readonly number[] } {
+    const outputs = [...this.skeleton.outputs, ...[...this.#wanted].sort((a, b) => a - b)];
+    const slots = new Map<number, number>();
+    this.#groups.forEach((group, i) => {
+      if (group.varies) slots.set(i, slots.size);
+    });
+    // A scalar parameter has one dtype, and so has a group: its members started as one literal value of one dtype.
+    const graph = graphOf({ ...this.skeleton, literals }, outputs, (literal) =>
+      slots.get(this.#groupOf[literal]!),
+    );
+    const leafCount = graph.parameters.length - slots.size;
+    const scalars = new Set(Array.from({ length: slots.size }, (_, i) => leafCount + i));
+    const what = counted(operationsOf(this.skeleton), 'recorded operation');
+    const executable = new Executable(graph, { scalars }, undefined, aboutLater(what, this.#why));
+    return { executable, outputs };
+  }
+}
+
+function valueKey(dtype: DType, value: number): string {
+  return `${scalarType(dtype)} ${Object.is(value, -0) ? '-0' : value}`;
+}
+
+const entries = new Map<number, Entry[]>();
+let entryCount = 0;
+
+/** The entry of this structure, made on first sight; the least recently used ones give way beyond 512. */
+export function entryFor(skeleton: Skeleton<unknown>): Entry {
+  const bucket = entries.get(skeleton.hash) ?? [];
+  let entry = bucket.find((known) => sameSkeleton(known.skeleton, skeleton));
+  if (entry === undefined) {
+    entry = new Entry(skeleton);
+    bucket.push(entry);
+    entryCount += 1;
+  }
+  entries.delete(skeleton.hash);
+  entries.set(skeleton.hash, bucket);
+  for (const [hash, old] of entries) {
+    if (entryCount <= capacity || hash === skeleton.hash) break;
+    entries.delete(hash);
+    entryCount -= old.length;
+    for (const gone of old) gone.destroy();
+  }
+  return entry;
+}
+
+/** What sets a structure apart from those that were compiled before. It holds nothing but the structure: entries live long. */
+function novelty(structure: Skeleton<never>): () => string {
+  return () => noveltyOf(structure, knownStructures());
+}
+
+function knownStructures(): Skeleton<never>[] {
+  return [...entries.values()].flatMap((bucket) => bucket.map(({ skeleton }) => skeleton));
+}
+
+/** Forgets every compiled structure. */
+export function clearCache(): void {
+  for (const bucket of entries.values()) for (const entry of bucket) entry.destroy();
+  entries.clear();
+  entryCount = 0;
+}
+
+/** Number of graph structures known. */
+export function cacheSize(): number {
+  return entryCount;
+}

@@ -1,0 +1,59 @@
+// copy: a buffer of one's own with the bytes of another, made on the device by a program of one copy step. For donated memory
+// that something else stands on: the copy is written over instead.
+
+import type { Device, LoadedProgram } from '../../runtime/device.ts';
+import type { Program, ProgramBuffer } from '../../runtime/program.ts';
+import { targetOf } from '../../schedule/target.ts';
+import { Resident } from '../storage/resident.ts';
+
+const copiers = new WeakMap<Device, Map<number, LoadedProgram>>();
+
+/** Queues a copy of the whole buffer; gives the new one. */
+export function copied(source: Resident): Resident {
+  const { device, buffer } = source;
+  const fresh = new Resident(device, device.allocate(buffer.bytes));
+  try {
+    copier(device, buffer.bytes).run([buffer], [fresh.buffer], []);
+  } catch (error) {
+    fresh.release();
+    throw error;
+  }
+  return fresh;
+}
+
+/** Sizes that a device keeps programs for. */
+const mostCopiers = 64;
+
+function copier(device: Device, bytes: number): LoadedProgram {
+  const known = copiers.get(device) ?? new Map<number, LoadedProgram>();
+  copiers.set(device, known);
+  const loaded = known.get(bytes) ?? device.load(copyProgram(device, bytes));
+  known.delete(bytes);
+  known.set(bytes, loaded);
+  for (const [oldest, copies] of known) {
+    if (known.size <= mostCopiers) break;
+    known.delete(oldest);
+    copies.destroy();
+  }
+  return loaded;
+}
+
+/** A program that copies a buffer of so many bytes. */
+export function copyProgram(device: Device, bytes: number): Program {
+  const buffer = (name: string, role: 'input' | 'output'): ProgramBuffer => {
+    return { name, role, bytes, dtype: 'u32', shape: [bytes / 4] };
+  };
+  return {
+    version: 1,
+    target: targetOf(device.facts).id,
+    kernels: [],
+    buffers: [buffer('from', 'input'), buffer('to', 'output')],
+    packs: [],
+    arenas: [],
+    steps: [{ kind: 'copy', from: 0, to: 1 }],
+    inputs: [0],
+    outputs: [1],
+    donated: [],
+    scalars: [],
+  };
+}

@@ -1,0 +1,207 @@
+// Executable: a graph with its run-time scalars and donations, compiled for a device when it first runs there.
+
+import {
+  compileGraph,
+  narrowWideInputs,
+  type CompileOptions,
+  type Narrowing,
+  type PinnedSchedules,
+} from '../../compile.ts';
+import { SinterError } from '../../errors.ts';
+import { rewrite, topological, type Graph, type Node } from '../../ir/graph.ts';
+import type { Device, LoadedProgram } from '../../runtime/device.ts';
+import type { Program } from '../../runtime/program.ts';
+import { targetOf, withPrecision } from '../../schedule/target.ts';
+import { matmulPrecision, type MatmulPrecision } from '../precision.ts';
+import { noteCompile, type About } from '../report/compiles.ts';
+import { counts } from '../report/stats.ts';
+
+/** Where the memory of an output comes from at each run: an input or an earlier output that it repeats, or a fresh buffer. */
+export interface Place {
+  readonly from: 'input' | 'output' | 'device';
+  readonly index: number;
+}
+
+/** A program on a device, with what every run of it asks. */
+export interface Ready {
+  readonly loaded: LoadedProgram;
+  /** By input: whether the program may write over it. */
+  readonly donated: readonly boolean[];
+  /** By input: what its 64 bits are narrowed to before the device sees them. */
+  readonly narrowings: readonly (Narrowing | undefined)[];
+  /** By output. */
+  readonly places: readonly Place[];
+  /** What a run adds to the counts. */
+  readonly dispatches: number;
+  readonly moved: number;
+}
+
+/** How many programs have been compiled in this process. */
+export function compileCount(): number {
+  return counts.programs;
+}
+
+/** Finds schedules for the kernels of a graph, which may take measurements. */
+export type FindSchedules = (
+  graph: Graph,
+  device: Device,
+  options: CompileOptions,
+) => Promise<PinnedSchedules>;
+
+/** Some outputs of a program, computed by one of their own from what they read; it donates nothing. */
+export interface Part {
+  readonly executable: Executable;
+  /** Places among the inputs, scalars and outputs of the whole. */
+  readonly inputs: readonly number[];
+  readonly scalars: readonly number[];
+  readonly outputs: readonly number[];
+}
+
+/** Programs of what is collected are destroyed: devices keep those that they were not told of. */
+const collected = new FinalizationRegistry<ReadonlyMap<Device, ReadonlyMap<MatmulPrecision, Ready>>>(
+  destroyAll,
+);
+
+function destroyAll(ready: ReadonlyMap<Device, ReadonlyMap<MatmulPrecision, Ready>>): void {
+  for (const [device, known] of ready)
+    if (!device.lost) for (const { loaded } of known.values()) loaded.destroy();
+}
+
+export class Executable {
+  readonly graph: Graph;
+  readonly options: CompileOptions;
+  readonly #find: FindSchedules | undefined;
+  readonly #about: About;
+  readonly #found = new Map<Device, PinnedSchedules>();
+  readonly #ready = new Map<Device, Map<MatmulPrecision, Ready>>();
+  /** What the compiler or a device has against it: that does not change from run to run. */
+  readonly #refusals = new Map<Device, unknown>();
+  #halves: readonly Part[] | undefined = undefined;
+
+  /** `about` says what the graph is of and why it is compiled. */
+  constructor(graph: Graph, options: CompileOptions, find?: FindSchedules, about: About = unknown) {
+    this.graph = graph;
+    this.options = options;
+    this.#find = find;
+    collected.register(this, this.#ready);
+    this.#about = about;
+  }
+
+  /** Whether `on` may be called; else `settle` comes first. */
+  isSettled(device: Device): boolean {
+    return this.#find === undefined || this.#found.has(device);
+  }
+
+  async settle(device: Device): Promise<void> {
+    if (this.#find === undefined || this.#found.has(device)) return;
+    this.#found.set(device, await this.#find(this.graph, device, this.options));
+  }
+
+  /** The program, ready on `device`. Throws what the compiler or the device has against it. */
+  on(device: Device): Ready {
+    const precision = matmulPrecision();
+    const known = this.#ready.get(device)?.get(precision);
+    if (known !== undefined) return known;
+    if (this.#refusals.has(device)) throw this.#refusals.get(device);
+    try {
+      return this.#compile(device, precision);
+    } catch (error) {
+      const isPassing = device.lost || (error instanceof SinterError && error.code === 'E_OOM');
+      if (!isPassing) this.#refusals.set(device, error);
+      throw error;
+    }
+  }
+
+  #compile(device: Device, precision: MatmulPrecision): Ready {
+    for (const [other] of this.#ready) if (other.lost) this.#ready.delete(other);
+    const start = performance.now();
+    for (const [other] of this.#found) if (other.lost) this.#found.delete(other);
+    const schedules = this.#found.get(device);
+    const options = schedules === undefined ? this.options : { ...this.options, schedules };
+    const target = withPrecision(targetOf(device.facts), precision);
+    const narrowed = narrowWideInputs(this.graph, target);
+    const { program, host } = compileGraph(narrowed?.graph ?? this.graph, target, options);
+    const narrowings = this.graph.parameters.flatMap((_, i) =>
+      options.scalars?.has(i) === true ? [] : [narrowed?.narrowings.get(i)],
+    );
+    const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
+    const loaded = device.load(program, host);
+    const ready = { loaded, donated, narrowings, places: placesOf(program), ...workOf(program) };
+    const timed = { kernels: program.kernels.length, start, milliseconds: performance.now() - start };
+    noteCompile({ device: device.facts.name, ...timed }, () => this.#reason(device, precision));
+    const known = this.#ready.get(device) ?? new Map<MatmulPrecision, Ready>();
+    this.#ready.set(device, known.set(precision, ready));
+    return ready;
+  }
+
+  #reason(device: Device, precision: MatmulPrecision): ReturnType<About> {
+    const { what, why } = this.#about();
+    if (this.#ready.size === 0) return { what, why };
+    const here = this.#ready.get(device);
+    return { what, why: here === undefined ? `another device than before` : `matmul precision ${precision}` };
+  }
+
+  /** Frees the programs; they are compiled again if it is run again. */
+  destroy(): void {
+    destroyAll(this.#ready);
+    this.#ready.clear();
+    this.#refusals.clear();
+    for (const { executable } of this.#halves ?? []) executable.destroy();
+    this.#halves = undefined;
+  }
+
+  /** Its outputs in two parts, for when it cannot be run whole. */
+  halves(): readonly Part[] {
+    const middle = this.graph.outputs.length >>> 1;
+    const all = this.graph.outputs.map((_, i) => i);
+    return (this.#halves ??= [this.#part(all.slice(0, middle)), this.#part(all.slice(middle))]);
+  }
+
+  #part(outputs: readonly number[]): Part {
+    const { graph, options } = this;
+    const results = outputs.map((i) => graph.outputs[i]!);
+    const read = new Set(topological(results));
+    const places = graph.parameters.flatMap((parameter, i) => (read.has(parameter as Node) ? [i] : []));
+    const parameters = places.map((i) => graph.parameters[i]!);
+    const numbers = new Map(parameters.map((parameter, i) => [parameter as Node, i]));
+    const own = rewrite({ parameters, outputs: results }, (node, _, b) => {
+      if (node.op !== 'parameter') return undefined;
+      return b.add('parameter', [], { ...node.attrs, index: numbers.get(node)! }) as Node;
+    });
+    const isScalar = (i: number): boolean => options.scalars?.has(i) === true;
+    const scalars = new Set(places.flatMap((place, i) => (isScalar(place) ? [i] : [])));
+    /** The number of a parameter among those of its kind. */
+    const rank = (place: number): number =>
+      graph.parameters.slice(0, place).filter((_, i) => isScalar(i) === isScalar(place)).length;
+    const about: About = () => ({ ...this.#about(), why: 'the whole could not be run' });
+    return {
+      executable: new Executable(own, { ...options, scalars, donate: new Map() }, undefined, about),
+      inputs: places.filter((place) => !isScalar(place)).map(rank),
+      scalars: places.filter(isScalar).map(rank),
+      outputs,
+    };
+  }
+}
+
+const unknown: About = () => ({ what: 'a graph', why: 'first run' });
+
+function workOf({ steps, kernels }: Program): Pick<Ready, 'dispatches' | 'moved'> {
+  let [dispatches, moved] = [0, 0];
+  for (const step of steps) {
+    if (step.kind !== 'dispatch') continue;
+    dispatches += 1;
+    moved += kernels[step.kernel]!.bytes;
+  }
+  return { dispatches, moved };
+}
+
+function placesOf({ inputs, outputs }: Program): Place[] {
+  let fresh = 0;
+  return outputs.map((buffer, i): Place => {
+    const input = inputs.indexOf(buffer);
+    if (input >= 0) return { from: 'input', index: input };
+    const first = outputs.indexOf(buffer);
+    if (first < i) return { from: 'output', index: first };
+    return { from: 'device', index: fresh++ };
+  });
+}

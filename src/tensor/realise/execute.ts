@@ -1,0 +1,149 @@
+// Running an executable on Storages: inputs are brought to the device, outputs allocated, the run queued. Whatever goes wrong
+// is kept in the outputs and surfaces where they are read. Donated memory that something else stands on is copied first.
+
+import { SinterError } from '../../errors.ts';
+import type { Device, DeviceBuffer } from '../../runtime/device.ts';
+import { copied } from './copy.ts';
+import { submit, type Job } from '../storage/device.ts';
+import type { Executable, Ready } from './executable.ts';
+import { runOrProfile } from '../profile.ts';
+import { counts } from '../report/stats.ts';
+import { evictAll, Resident } from '../storage/resident.ts';
+import type { Storage } from '../storage/storage.ts';
+
+export interface Run {
+  readonly executable: Executable;
+  readonly inputs: readonly Storage[];
+  /** Promised Storages, one per output of the graph. */
+  readonly outputs: readonly Storage[];
+  readonly scalars: readonly number[];
+}
+
+/** Queues one run. Inputs are kept until it has been handed to the device; never throws. */
+export function execute(run: Run): void {
+  for (const input of run.inputs) input.pin();
+  submit(new ExecuteJob(run));
+}
+
+class ExecuteJob implements Job {
+  readonly #run: Run;
+  readonly #executable: Executable;
+
+  constructor(run: Run) {
+    this.#run = run;
+    this.#executable = run.executable;
+  }
+
+  ready(device: Device): boolean {
+    return this.#executable.isSettled(device) && this.#run.inputs.every((input) => input.canReach(device));
+  }
+
+  async prepare(device: Device): Promise<void> {
+    for (const input of this.#run.inputs) if (!input.canReach(device)) await input.toHost();
+    await this.#executable.settle(device);
+  }
+
+  run(device: Device): void {
+    compute(device, this.#run);
+    this.#done();
+  }
+
+  fail(error: unknown): void {
+    for (const output of this.#run.outputs) output.fail(error);
+    this.#done();
+  }
+
+  #done(): void {
+    for (const input of this.#run.inputs) input.unpin();
+  }
+}
+
+/**
+ * Runs a program. Where it cannot be run whole, because something that it reads has failed, or is too large, its halves are: what
+ * cannot be computed fails alone, and what was recorded beside it does not.
+ */
+function compute(device: Device, { executable, inputs, outputs, scalars }: Run): void {
+  let problem = inputs.find((input) => input.failure !== undefined)?.failure;
+  if (problem === undefined) {
+    try {
+      const ready = executable.on(device);
+      const residents = orFreed(device, () => dispatch(device, ready, inputs, scalars));
+      outputs.forEach((output, i) => output.fulfil(residents[i]!));
+      return;
+    } catch (error) {
+      problem = error;
+    }
+  }
+  if (outputs.length <= 1 || device.lost) {
+    for (const output of outputs) output.fail(problem);
+    return;
+  }
+  for (const part of executable.halves())
+    compute(device, {
+      executable: part.executable,
+      inputs: part.inputs.map((i) => inputs[i]!),
+      outputs: part.outputs.map((i) => outputs[i]!),
+      scalars: part.scalars.map((i) => scalars[i]!),
+    });
+}
+
+/** Whether a donated value may be written over: no tensor, reader, or other value stands on it, and this run pinned it once. */
+function isSole(donor: Storage, memory: Resident): boolean {
+  return donor.owners <= 0 && donor.pins <= 1 && !memory.shared;
+}
+
+/** Tries again without the device copies that the host can replace when memory runs out. */
+function orFreed<T>(device: Device, fn: () => T): T {
+  try {
+    return fn();
+  } catch (error) {
+    if (!(error instanceof SinterError && error.code === 'E_OOM' && evictAll(device))) throw error;
+    return fn();
+  }
+}
+
+/** Runs a program; gives the device copy of each output. */
+function dispatch(
+  device: Device,
+  { loaded, donated, narrowings, places, dispatches, moved }: Ready,
+  inputs: readonly Storage[],
+  scalars: readonly number[],
+): Resident[] {
+  const held: Resident[] = [];
+  const fresh: Resident[] = [];
+  const outputs: Resident[] = [];
+  try {
+    // Held, so that bringing one input up cannot evict another.
+    for (let i = 0; i < inputs.length; i++) {
+      const narrowing = narrowings[i];
+      const input = narrowing === undefined ? inputs[i]! : inputs[i]!.narrowed(narrowing, device.facts.name);
+      const memory = input.on(device)!;
+      held.push(donated[i]! && !isSole(input, memory) ? copied(memory) : memory.share());
+    }
+    for (const buffer of loaded.allocateOutputs()) fresh.push(new Resident(device, buffer));
+    for (const place of places) {
+      if (place.from === 'device') outputs.push(fresh[place.index]!);
+      else outputs.push(again((place.from === 'input' ? held : outputs)[place.index]!));
+    }
+    runOrProfile(device, loaded, held.map(bufferOf), outputs.map(bufferOf), scalars);
+    counts.runs += 1;
+    counts.dispatches += dispatches;
+    counts.moved += moved;
+  } catch (error) {
+    for (const resident of [...outputs, ...fresh]) resident.release();
+    throw error;
+  } finally {
+    for (const resident of held) resident.release();
+  }
+  return outputs;
+}
+
+/** The same memory for one more value. */
+function again(resident: Resident): Resident {
+  resident.pinDown();
+  return resident.share();
+}
+
+function bufferOf(resident: Resident): DeviceBuffer {
+  return resident.buffer;
+}

@@ -1,0 +1,312 @@
+// Realising: a flush computes a pending value together with every other result of the graph it is connected to, so that a
+// loop never leaves a growing graph behind. Results are the pending values that no other pending value consumes, those
+// that `assign` made, and intermediate ones that were found to be used again later.
+
+import { TensorError } from '../../errors.ts';
+import { topological, type Node } from '../../ir/graph.ts';
+import { showType } from '../../ir/infer.ts';
+import { asideCount, bindGroup, Group, groupOf, oldestAside } from './aside.ts';
+import { isWatched, watch } from '../anomaly/watch.ts';
+import { entryFor } from './cache.ts';
+import { execute } from './execute.ts';
+import { showHandle, type Handle } from '../recording/handle.ts';
+import { bindStorage, storageOf } from '../recording/leaf.ts';
+import { reclaim } from '../storage/memory.ts';
+import {
+  builder,
+  canonical,
+  currentTrace,
+  dropPending,
+  here,
+  isFree,
+  noteLateUse,
+  pendingHandles,
+  renewBuilder,
+  setPending,
+  settle,
+} from '../recording/recording.ts';
+import { skeletonOf } from './skeleton.ts';
+import { Storage } from '../storage/storage.ts';
+
+const largeGraph = 20_000;
+
+let afterRead: () => Promise<void> | undefined = () => undefined;
+
+/** Has `judge` asked at each read; where it gives a promise, that rejects what is read. */
+export function onRead(judge: () => Promise<void> | undefined): void {
+  afterRead = judge;
+}
+
+/** The packed bytes of a value, computing it first. Throws E_STATE inside a traced function. */
+export function readBytes(handle: Handle): Promise<Uint8Array> {
+  if (currentTrace() !== undefined) {
+    throw new TensorError(
+      'E_STATE',
+      'data',
+      `the value of ${showHandle(handle)} is not known while a function is being traced`,
+      'return it from the compiled function and read it there',
+    );
+  }
+  here(handle, 'data');
+  const bytes = realise(handle).read();
+  const judged = afterRead();
+  return judged === undefined ? bytes : Promise.all([bytes, judged]).then(([read]) => read);
+}
+
+/** The Storage of a value, computing it first (queued, when the device is not open yet). */
+export function realise(handle: Handle): Storage {
+  if (!settle(handle)) {
+    noteLateUse(handle);
+    flush(handle);
+  }
+  return handle.storage!;
+}
+
+/** Computes everything pending. */
+export function flushAll(): void {
+  for (let next = oldest(); next !== undefined; next = oldest()) {
+    if (settle(next)) dropPending(next);
+    else flush(next);
+  }
+}
+
+function oldest(): Handle | undefined {
+  const [first] = pendingHandles();
+  return first ?? oldestAside();
+}
+
+/** Computes everything pending when a great deal has been recorded, so that endless recording stays bounded. */
+export function flushLarge(): void {
+  if (currentTrace() !== undefined) return;
+  if (builder().size > largeGraph || pendingHandles().size + asideCount() > largeGraph) flushAll();
+}
+
+function flush(target: Handle): void {
+  const young = [...pendingHandles()].filter((handle) => handle === target || !settle(handle));
+  if (!pendingHandles().has(target)) young.push(target);
+  setPending([]);
+  let region = explore(young);
+  let handles = connected(young, region, target);
+  // What is aside and connected comes back. It may be less by now than what connected it.
+  const stops = region.asideWith(target);
+  const back = stops.flatMap((group) => group.close());
+  if (stops.length > 0) {
+    const all = [...new Set([...back.filter((handle) => handle === target || !settle(handle)), ...handles])];
+    region = explore(all);
+    handles = connected(all, region, target);
+  }
+
+  if (region.hasLost) handles = withoutDoomed(handles, region);
+  // Late values first and on their own: what reads them then has the structure it will have in every step to come.
+  const late = handles.filter((handle) => handle.late);
+  if (late.length > 0) {
+    compute(late, region, target);
+    handles = handles.filter((handle) => !settle(handle));
+    region = explore(handles);
+  }
+  if (handles.length > 0) compute(handles, region, target);
+  renewBuilder();
+  reclaim();
+}
+
+/** The handles that are connected with the target; the others are set aside. */
+function connected(handles: readonly Handle[], region: Region, target: Handle): Handle[] {
+  const isHere = region.partOf(target);
+  const groups = new Map<number, Group>();
+  const taken: Handle[] = [];
+  for (const handle of handles) {
+    const part = region.partOf(handle);
+    if (handle === target || part === isHere) {
+      taken.push(handle);
+      continue;
+    }
+    const group = groups.get(part) ?? region.asideWith(handle).reduce((a, b) => a.join(b), new Group());
+    groups.set(part, group);
+    group.add(handle);
+  }
+  if (groups.size > 0) region.bind(groups);
+  return taken;
+}
+
+/** Computes the results among connected handles; the other handles learn where they were passed by. */
+function compute(handles: readonly Handle[], region: Region, target: Handle): void {
+  const results = new Set<Node>();
+  for (const handle of handles) {
+    const node = canonical(handle.node);
+    if (handle === target || handle.keep || handle.late || !region.consumed.has(node)) results.add(node);
+  }
+  const skeleton = skeletonOf([...results], (node) =>
+    region.uncomputed.has(node) ? undefined : storageOf(node),
+  );
+  const entry = entryFor(skeleton);
+  const plan = entry.plan(skeleton.literals);
+  const leaves = isWatched(results) ? leavesUnder([...results], region) : undefined;
+  const made = new Map<Node, Storage>();
+  const outputs = plan.outputs.map((position) => {
+    const { node } = skeleton.parts[position]!;
+    const storage = Storage.promised(node.dtype, node.shape as readonly number[]);
+    bindStorage(node, storage);
+    made.set(node, storage);
+    return storage;
+  });
+  execute({ executable: plan.executable, inputs: skeleton.leaves, outputs, scalars: plan.scalars });
+  if (leaves !== undefined) watch({ results: made, leaves });
+  const unfinished: number[] = [];
+  for (const handle of handles) {
+    const isMade = made.has(canonical(handle.node));
+    const position = skeleton.position(handle.node);
+    if (isMade) settle(handle);
+    else if (position !== undefined) handle.passed = { entry, position };
+    // Its value, or its gradient, can still be asked for.
+    const hasHistory = handle.pulled || (handle.requiresGrad && !handle.leaf && !handle.released);
+    if (position !== undefined && (!isMade || hasHistory)) unfinished.push(position);
+  }
+  for (const leaf of skeleton.leavesUnder(unfinished)) leaf.lingering = true;
+}
+
+/** What the walk down from these nodes ends at. */
+function leavesUnder(roots: readonly Node[], { uncomputed }: Region): Map<Node, Storage> {
+  const leaves = new Map<Node, Storage>();
+  const isLeaf = (node: Node): boolean => {
+    const at = canonical(node);
+    const storage = uncomputed.has(at) ? undefined : storageOf(at);
+    if (storage !== undefined) leaves.set(node, storage);
+    return storage !== undefined;
+  };
+  topological(roots, isLeaf);
+  return leaves;
+}
+
+/** The handles that can be computed; what was computed from a lost value fails when it is read, naming the value. */
+function withoutDoomed(handles: readonly Handle[], region: Region): Handle[] {
+  const doomed = new Set<Node>();
+  for (const node of [...region.uncomputed.keys()].sort((a, b) => a.id - b.id)) {
+    if (node.op === 'parameter' || node.inputs.some((input) => doomed.has(canonical(input))))
+      doomed.add(node);
+  }
+  const lost = handles.filter((handle) => doomed.has(canonical(handle.node)));
+  const reasons = lost.map((handle) => lostLeaf(canonical(handle.node)));
+  lost.forEach((handle, i) => bindFailure(handle, reasons[i]!));
+  return handles.filter((handle) => !settle(handle));
+}
+
+function bindFailure(handle: Handle, lost: string): void {
+  const storage = Storage.promised(handle.dtype, handle.shape);
+  storage.fail(
+    new TensorError(
+      'E_STATE',
+      'data',
+      `${showHandle(handle)} was computed from ${lost}`,
+      'read it before that, or keep a copy of the value it needs',
+    ),
+  );
+  bindStorage(canonical(handle.node), storage);
+  settle(handle);
+}
+
+/** Words for the first lost leaf under a node, e.g. `t3 f32[4], which was donated`. */
+function lostLeaf(root: Node): string {
+  const seen = new Set<Node>([root]);
+  for (const node of seen) {
+    const storage = storageOf(node);
+    if (storage?.lost !== undefined && node.op === 'parameter') {
+      return `${node.attrs.name} ${showType(node)}, which was ${storage.lost}`;
+    }
+    if (storage === undefined || storage.lost !== undefined)
+      for (const input of node.inputs) seen.add(canonical(input));
+  }
+  return 'a value that is gone';
+}
+
+/** Where the walk over pending nodes ends: the value, if it is there to be read. */
+function computedStorage(node: Node): Storage | undefined {
+  const storage = storageOf(node);
+  return storage?.lost === undefined ? storage : undefined;
+}
+
+/** What is not computed yet under some values, as far as it is not aside. */
+interface Region {
+  /** Nodes, with their numbers. */
+  readonly uncomputed: ReadonlyMap<Node, number>;
+  /** Nodes that others read. */
+  readonly consumed: ReadonlySet<Node>;
+  /** Some value that is needed is gone for good. */
+  readonly hasLost: boolean;
+  /** Equal for handles whose graphs share an uncomputed node, directly or through others. */
+  partOf(handle: Handle): number;
+  /** The groups of values aside that a handle is connected with. */
+  asideWith(handle: Handle): Group[];
+  /** Makes nodes of these parts nodes of groups. */
+  bind(groups: ReadonlyMap<number, Group>): void;
+}
+
+/** Walks down from handles to what is computed or aside, joining what is connected (union-find). */
+function explore(handles: readonly Handle[]): Region {
+  const uncomputed = new Map<Node, number>();
+  const consumed = new Set<Node>();
+  const parent: number[] = [];
+  const places = new Map<Group, number>();
+  /** The number of a node, or of the group aside that it is of. */
+  const enter = (node: Node): number => {
+    const group = isFree(node) ? undefined : groupOf(node);
+    const known = group === undefined ? undefined : places.get(group);
+    if (known !== undefined) return known;
+    const number = parent.push(parent.length) - 1;
+    if (group === undefined) uncomputed.set(node, number);
+    else places.set(group, number);
+    return number;
+  };
+  const find = (start: number): number => {
+    let at = start;
+    while (parent[at] !== at) {
+      parent[at] = parent[parent[at]!]!;
+      at = parent[at]!;
+    }
+    return at;
+  };
+  let hasLost = false;
+  const placeOf = new Map<Handle, number>();
+  for (const handle of handles) {
+    const node = canonical(handle.node);
+    placeOf.set(handle, uncomputed.get(node) ?? enter(node));
+  }
+  for (const [node, number] of uncomputed) {
+    hasLost ||= node.op === 'parameter';
+    for (const operand of node.inputs) {
+      const input = canonical(operand);
+      const isKnown = consumed.has(input) && places.size === 0;
+      consumed.add(input);
+      let place = uncomputed.get(input);
+      if (place === undefined && !isKnown && computedStorage(input) === undefined) place = enter(input);
+      // Constants and counters are shared by unrelated graphs and connect nothing.
+      if (place !== undefined && !isFree(input)) parent[find(place)] = find(number);
+    }
+  }
+  const partOf = (handle: Handle): number => find(placeOf.get(handle)!);
+  return {
+    uncomputed,
+    consumed,
+    hasLost,
+    partOf,
+    asideWith: (handle) => {
+      if (places.size === 0) return [];
+      const part = partOf(handle);
+      return [...places].flatMap(([group, place]) => (find(place) === part ? [group] : []));
+    },
+    bind: (groups) => {
+      const reads = new Map<Group, Set<Storage>>();
+      for (const [node, number] of uncomputed) {
+        const group = groups.get(find(number));
+        if (group === undefined || isFree(node)) continue;
+        bindGroup(node, group.root);
+        const read = reads.get(group) ?? new Set();
+        reads.set(group, read);
+        for (const operand of node.inputs) {
+          const storage = computedStorage(canonical(operand));
+          if (storage !== undefined) read.add(storage);
+        }
+      }
+      for (const [group, storages] of reads) for (const storage of storages) group.root.read(storage);
+    },
+  };
+}

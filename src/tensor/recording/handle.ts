@@ -1,0 +1,87 @@
+// Handle: what stands behind a Tensor. It is *pending* (a node that nobody has computed) or *realised* (a Storage), and it may
+// track gradients. Everything inside the tensor layer works on handles; `Tensor` is their public face.
+
+import type { DType } from '../../ir/dtype.ts';
+import { dims, type Node } from '../../ir/graph.ts';
+import { showShape, type FixedShape } from '../../ir/shape.ts';
+import type { Entry } from '../realise/cache.ts';
+import { freshParameter } from './leaf.ts';
+import { Storage } from '../storage/storage.ts';
+import type { Trace } from '../compile/trace.ts';
+
+/** Why a handle can no longer be used. */
+export type Gone = 'disposed' | 'donated';
+
+export class Handle {
+  readonly dtype: DType;
+  readonly shape: FixedShape;
+  /** The traced function this value exists in; undefined outside of `compile`. */
+  readonly trace: Trace | undefined;
+  /** None yet where nothing was recorded from a computed value: most results of compiled functions never need one. */
+  #node: Node | undefined;
+  /** Gives the node of a value that a compiled function made, with its history, when something asks for it. */
+  #past: (() => Node) | undefined = undefined;
+  /** The computed value; undefined while pending. */
+  storage: Storage | undefined;
+  requiresGrad = false;
+  /** Gradients are accumulated here (a leaf) rather than passed further back. */
+  leaf = false;
+  grad: Handle | undefined = undefined;
+  /** Rises with every `assign`. */
+  version = 0;
+  gone: Gone | undefined = undefined;
+  /** A flush must materialise it even where other pending values consume it. */
+  keep = false;
+  /** Asked for again after a flush that did not keep it: the next flush computes it first. */
+  late = false;
+  /** `backward` has run from here: its history is dropped once it is realised. */
+  released = false;
+  /** Somebody holds the `vjp` of this value. */
+  pulled = false;
+  /** Came from a JavaScript number: takes the dtype of what it meets. */
+  weak = false;
+  /** Where an earlier flush computed this value without keeping it. */
+  passed: { readonly entry: Entry; readonly position: number } | undefined = undefined;
+
+  /** How it is held while it is pending and a flush has passed over it (realise/aside.ts). */
+  aside: WeakRef<Handle> | undefined = undefined;
+
+  constructor(value: Node | Storage, trace: Trace | undefined) {
+    const isComputed = value instanceof Storage;
+    this.#node = isComputed ? undefined : value;
+    this.dtype = value.dtype;
+    // Users see this array: what they write to it throws instead of making the tensor another.
+    this.shape = Object.freeze(isComputed ? value.shape : dims(value));
+    this.trace = trace;
+    this.storage = isComputed ? value : undefined;
+  }
+
+  /** Stands for the value in recorded graphs. */
+  get node(): Node {
+    if (this.#node === undefined) {
+      this.#node = this.#past?.() ?? freshParameter(this, this.storage);
+      this.#past = undefined;
+    }
+    return this.#node;
+  }
+
+  set node(node: Node) {
+    this.#node = node;
+    this.#past = undefined;
+  }
+
+  /** A computed value gets a history: `past` makes its node when it is first asked for. */
+  remember(past: () => Node): void {
+    this.#past = past;
+  }
+
+  /** Whether it stands in graphs as a leaf, without a history. */
+  get isParameter(): boolean {
+    return this.#node === undefined ? this.#past === undefined : this.#node.op === 'parameter';
+  }
+}
+
+/** `f32[8,3]`. */
+export function showHandle(value: Pick<Handle, 'dtype' | 'shape'>): string {
+  return showShape(value.shape, value.dtype);
+}

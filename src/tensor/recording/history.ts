@@ -1,0 +1,31 @@
+// History: what gradients of a value flow to. A walk from nodes towards what they were computed from, and the nodes that a
+// derivative being taken right now is with respect to.
+
+import { isFloat } from '../../ir/dtype.ts';
+import type { Node } from '../../ir/graph.ts';
+
+/** Nodes that a derivative being taken right now is with respect to; what reaches them can be differentiated again. */
+const open = new Set<Node>();
+
+export function isOpen(node: Node): boolean {
+  return open.has(node);
+}
+
+/** Runs `fn` while a derivative is taken with respect to these nodes. */
+export function withOpen<T>(nodes: readonly Node[], fn: () => T): T {
+  for (const node of nodes) open.add(node);
+  try {
+    return fn();
+  } finally {
+    for (const node of nodes) open.delete(node);
+  }
+}
+
+/** Visits the nodes that gradients of `roots` flow to; `enter` says whether to go on below a node. */
+export function walkGradient(roots: readonly Node[], enter: (node: Node) => boolean): void {
+  const seen = new Set(roots);
+  for (const node of seen) {
+    if (node.op === 'stopGradient' || !enter(node)) continue;
+    for (const input of node.inputs) if (isFloat(input.dtype)) seen.add(input);
+  }
+}

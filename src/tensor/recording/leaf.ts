@@ -1,0 +1,33 @@
+// Leaves of recorded graphs: parameter nodes that stand for values from outside, and which nodes some flush has computed.
+
+import type { DType } from '../../ir/dtype.ts';
+import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
+import type { FixedShape } from '../../ir/shape.ts';
+import type { Storage } from '../storage/storage.ts';
+
+const storages = new WeakMap<Node, Storage>();
+let parameterCount = 0;
+
+interface Typed {
+  readonly dtype: DType;
+  readonly shape: FixedShape;
+}
+
+/** A parameter node that no other value shares, of this type; `storage` is what it stands for, where that is computed. */
+export function freshParameter({ dtype, shape }: Typed, storage?: Storage): Node {
+  const index = parameterCount++;
+  const attrs = { index, name: `t${index}`, dtype, shape };
+  const node = new GraphBuilder().add('parameter', [], attrs) as NodeOf<'parameter'> as Node;
+  if (storage !== undefined) bindStorage(node, storage);
+  return node;
+}
+
+/** The computed value of a node, if some flush materialised it. */
+export function storageOf(node: Node): Storage | undefined {
+  return storages.get(node);
+}
+
+/** Records that `node` has been computed. */
+export function bindStorage(node: Node, storage: Storage): void {
+  storages.set(node, storage);
+}

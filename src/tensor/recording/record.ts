@@ -1,0 +1,72 @@
+// Recording: how every operation is written. `record` hands the nodes of its inputs to a function that builds on them and
+// wraps the node it gives. Type errors surface here, at the user's call.
+
+import { TensorError } from '../../errors.ts';
+import { isFloat, isWide, type DType } from '../../ir/dtype.ts';
+import type { GraphBuilder, Node } from '../../ir/graph.ts';
+import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
+import { fromInteger, fromReal, packBytes, type HostData } from '../../ir/value.ts';
+import { flushLarge } from '../realise/realise.ts';
+import { expectOperand } from '../expect.ts';
+import { builder, gradEnabled, here, leafHandle, nodeFor, recordedHandle } from './recording.ts';
+import { Storage } from '../storage/storage.ts';
+import { handleOf, Tensor, type TensorLike } from '../tensor.ts';
+
+/** The node that stands for a tensor in the current recording. */
+export function nodeOf(tensor: Tensor): Node {
+  return nodeFor(handleOf(tensor));
+}
+
+/** Records one operation: `make` builds on the inputs' nodes and gives the result's. */
+export function record(
+  inputs: readonly Tensor[],
+  make: (b: GraphBuilder, nodes: readonly Node[]) => Node,
+): Tensor {
+  return recordMany(inputs, (b, nodes) => [make(b, nodes)])[0]!;
+}
+
+/** Records an operation with several results. */
+export function recordMany(
+  inputs: readonly Tensor[],
+  make: (b: GraphBuilder, nodes: readonly Node[]) => readonly Node[],
+): Tensor[] {
+  flushLarge();
+  const handles = inputs.map((input) => here(handleOf(input)));
+  const nodes = handles.map(nodeFor);
+  const history = handles.some((handle) => handle.requiresGrad);
+  return make(builder(), nodes).map((node) => {
+    const tracked = history && isFloat(node.dtype);
+    if (!tracked || gradEnabled()) return new Tensor(recordedHandle(node, tracked));
+    return new Tensor(recordedHandle(builder().add('stopGradient', [node], {}) as Node, false));
+  });
+}
+
+/** A tensor as it is; a number or boolean as a rank-0 constant of `dtype`. Throws E_VALUE at anything else. */
+export function asTensor(value: TensorLike, dtype: DType, op: string = 'operation'): Tensor {
+  if (value instanceof Tensor) return value;
+  expectOperand(op, value);
+  const number = Number(value);
+  const stored = Number.isSafeInteger(number) && isWide(dtype) ? BigInt(number) : number;
+  const brought = typeof stored === 'bigint' ? fromInteger(dtype)(stored) : fromReal(dtype)(stored);
+  const node = builder().add('constant', [], { value: brought, dtype }) as Node;
+  const handle = recordedHandle(node, false);
+  handle.weak = true;
+  return new Tensor(handle);
+}
+
+/** A tensor of elements in host memory (in the typed array that `data()` gives for this dtype); they are copied. */
+export function fromHost(data: HostData, shape: FixedShape, dtype: DType): Tensor {
+  if (data.length !== sizeOf(shape)) {
+    throw new TensorError(
+      'E_SHAPE',
+      'tensor',
+      `${showShape(shape, dtype)} takes ${sizeOf(shape)} elements, got ${data.length}`,
+    );
+  }
+  return new Tensor(leafHandle(Storage.ofHost(dtype, shape, packBytes({ dtype, shape, data }))));
+}
+
+/** A tensor of packed elements (as files hold them), which become its own: they are not copied, and must not change afterwards. */
+export function fromBytes(bytes: Uint8Array, shape: FixedShape, dtype: DType): Tensor {
+  return new Tensor(leafHandle(Storage.ofHost(dtype, shape, bytes)));
+}

@@ -1,0 +1,251 @@
+// The recording: the graph that operations are being added to, the values in it that nobody has computed yet, and which
+// nodes have been. A flush (realise/realise.ts) turns pending values into realised ones and starts a new interning table.
+
+import { TensorError } from '../../errors.ts';
+import { isDistinct } from '../../ir/build.ts';
+import { GraphBuilder, type Node } from '../../ir/graph.ts';
+import { isView } from '../../ir/ops.ts';
+import { takeBack } from '../realise/aside.ts';
+import { Handle, showHandle } from './handle.ts';
+import { freshParameter, storageOf } from './leaf.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { Trace } from '../compile/trace.ts';
+
+interface Recording {
+  builder: GraphBuilder;
+  /** Pending values since the last flush, in the order they were recorded; realise/aside.ts has the older ones. */
+  pending: Set<Handle>;
+  gradEnabled: boolean;
+  /** The function being traced by `compile`, if one is. */
+  trace: Trace | undefined;
+}
+
+const state: Recording = {
+  builder: new GraphBuilder(),
+  pending: new Set(),
+  gradEnabled: true,
+  trace: undefined,
+};
+
+const leaves = new WeakMap<Node, Handle>();
+const spent = new WeakSet<Node>();
+
+/** The builder that operations are recorded with now. */
+export function builder(): GraphBuilder {
+  return state.trace?.builder ?? state.builder;
+}
+
+/** Starts a new interning table; nodes of the old one stay valid. */
+export function renewBuilder(): void {
+  state.builder = new GraphBuilder();
+}
+
+/** Values recorded outside `compile` that no flush has computed or passed over, oldest first. */
+export function pendingHandles(): ReadonlySet<Handle> {
+  return state.pending;
+}
+
+/** The value waits for a flush. */
+export function addPending(handle: Handle): void {
+  takeBack(handle);
+  state.pending.add(handle);
+}
+
+/** No flush need compute the value for its own sake. */
+export function dropPending(handle: Handle): void {
+  takeBack(handle);
+  state.pending.delete(handle);
+}
+
+/**
+ * Replaces the pending values. In a Set of their own: tables that one Set outgrows refer to their successors, so a single
+ * promoted one would carry every later step into the old generation (measured: 60 KB a step).
+ */
+export function setPending(handles: Iterable<Handle>): void {
+  state.pending = new Set(handles);
+}
+
+/**
+ * As `noGrad`, for a function whose only results are what it assigns to tensors: nothing else that it records is computed for
+ * its own sake, or keeps old values alive.
+ */
+export function assigning<T>(fn: () => T): T {
+  if (state.trace !== undefined) return withGrad(false, fn);
+  const before = new Set(state.pending);
+  try {
+    return withGrad(false, fn);
+  } finally {
+    setPending([...state.pending].filter((handle) => handle.keep || handle.late || before.has(handle)));
+  }
+}
+
+export function currentTrace(): Trace | undefined {
+  return state.trace;
+}
+
+/** Runs `fn` with operations recorded into `trace`. */
+export function withTrace<T>(trace: Trace, fn: () => T): T {
+  const outer = state.trace;
+  state.trace = trace;
+  try {
+    return fn();
+  } finally {
+    state.trace = outer;
+  }
+}
+
+export function gradEnabled(): boolean {
+  return state.gradEnabled;
+}
+
+/** Runs `fn` with gradient tracking on or off. */
+export function withGrad<T>(on: boolean, fn: () => T): T {
+  const before = state.gradEnabled;
+  state.gradEnabled = on;
+  try {
+    return fn();
+  } finally {
+    state.gradEnabled = before;
+  }
+}
+
+/** The node that computes this value: markers and identity views are looked through. */
+export function canonical(node: Node): Node {
+  let at = node;
+  while (at.op === 'stopGradient' || at.op === 'customVjp' || isDistinct(at)) at = at.inputs[0]!;
+  return at;
+}
+
+/** The gradient leaf that a node stands for, in this or an earlier version of its value. */
+export function leafOf(node: Node): Handle | undefined {
+  return leaves.get(node);
+}
+
+export function bindLeaf(node: Node, handle: Handle): void {
+  leaves.set(node, handle);
+}
+
+/** Whether the node stands for a value whose history `backward` has released. */
+export function isSpent(node: Node): boolean {
+  return spent.has(node);
+}
+
+/** A realised value that operations can read. */
+export function leafHandle(storage: Storage): Handle {
+  const handle = new Handle(storage, undefined);
+  attach(handle, storage);
+  return handle;
+}
+
+/** A handle of a recorded node, pending unless the node has been computed already. */
+export function recordedHandle(node: Node, requiresGrad: boolean): Handle {
+  const handle = new Handle(node, state.trace);
+  handle.requiresGrad = requiresGrad;
+  if (state.trace === undefined && !settle(handle) && !isFree(canonical(node))) state.pending.add(handle);
+  return handle;
+}
+
+/** Points a handle at a computed value. */
+export function attach(handle: Handle, storage: Storage): void {
+  storage.share();
+  handle.storage = storage;
+  handle.passed = undefined;
+  handle.keep = false;
+  handle.late = false;
+  dropPending(handle);
+}
+
+/**
+ * Takes the value of a handle whose node some flush has computed: true when it is realised. History that no gradient can
+ * ask for is dropped: the node gives way to a parameter.
+ */
+export function settle(handle: Handle): boolean {
+  if (handle.storage === undefined) {
+    const node = canonical(handle.node);
+    const storage = storageOf(node);
+    if (storage === undefined) return false;
+    // What was given up elsewhere is computed again.
+    if (storage.lost !== undefined && node.op !== 'parameter') return false;
+    attach(handle, storage);
+  }
+  const tracked = handle.requiresGrad && !handle.released && !handle.leaf;
+  if (!tracked && !handle.isParameter) {
+    handle.node = freshParameter(handle, handle.storage);
+    if (handle.leaf) bindLeaf(handle.node, handle);
+    if (handle.released) spent.add(handle.node);
+  }
+  return true;
+}
+
+/** Throws E_STATE when the handle's value has been given up. */
+export function checkUsable(handle: Handle, op: string): void {
+  const { gone } = handle;
+  if (gone === undefined) return;
+  const hint =
+    gone === 'donated'
+      ? 'use what the compiled function returned, or do not donate this argument'
+      : undefined;
+  throw new TensorError('E_STATE', op, `the tensor ${showHandle(handle)} was ${gone}`, hint);
+}
+
+/** As `here`, without asking whether the value can be used. */
+export function standing(handle: Handle): Handle {
+  const { trace } = state;
+  return trace === undefined || handle.trace !== undefined ? handle : trace.standIn(handle);
+}
+
+/** As `standing`, for those who only look: the function that is traced captures nothing by it. */
+export function seen(handle: Handle): Handle {
+  return state.trace?.met(handle) ?? handle;
+}
+
+/**
+ * The handle that stands for this value where we are: itself, or inside a traced function the stand-in of a value from
+ * outside. Throws E_STATE when the value is gone, or was made inside a traced function that has ended.
+ */
+export function here(handle: Handle, op: string = 'read'): Handle {
+  checkUsable(handle, op);
+  const at = standing(handle);
+  if (at.trace === state.trace) return at;
+  throw new TensorError(
+    'E_STATE',
+    op,
+    `the tensor ${showHandle(handle)} exists only inside the compiled function that made it`,
+    'return it from that function',
+  );
+}
+
+/** The node that stands for a value in the current recording. */
+export function nodeFor(handle: Handle): Node {
+  const at = here(handle);
+  if (at.trace === undefined && !settle(at)) noteLateUse(at);
+  return at.node;
+}
+
+/**
+ * A value that an earlier flush computed without keeping it is used again: it is computed again, and kept from now on by
+ * every flush of that structure. So a loop whose state is also read by what it returns stops recomputing.
+ */
+export function noteLateUse(handle: Handle): void {
+  const { passed } = handle;
+  if (passed === undefined) return;
+  handle.passed = undefined;
+  if (isFree(canonical(handle.node))) return;
+  passed.entry.want(passed.position);
+  handle.late = true;
+  addPending(handle);
+}
+
+/** A handle of a node that no flush computes on its own account: an argument of a function being differentiated. */
+export function looseHandle(node: Node, requiresGrad: boolean): Handle {
+  const handle = new Handle(node, state.trace);
+  handle.requiresGrad = requiresGrad;
+  return handle;
+}
+
+/** Whether computing the node costs nothing: views of constants and counters fuse into whatever reads them. */
+export function isFree(node: Node): boolean {
+  let at = node;
+  while (isView(at.op) && at.inputs.length === 1) at = at.inputs[0]!;
+  return at.op === 'constant' || at.op === 'iota';
+}

@@ -1,0 +1,66 @@
+// The gradient slot of a value: whether it is a leaf, and what has been accumulated. Inside a traced function these act on
+// the stand-ins of outside values, and the trace notes what was read and written.
+
+import { TensorError } from '../../errors.ts';
+import { distinct } from '../../ir/build.ts';
+import { isFloat } from '../../ir/dtype.ts';
+import type { Node } from '../../ir/graph.ts';
+import { sameShape } from '../../ir/shape.ts';
+import { showHandle, type Handle } from './handle.ts';
+import { storageOf } from './leaf.ts';
+import { addPending, bindLeaf, builder, canonical, here, settle, standing } from './recording.ts';
+
+/** Whether gradients of a value lead anywhere, as far as it is known here. */
+export function requiresGrad(handle: Handle): boolean {
+  const at = standing(handle);
+  return at.requiresGrad && (at.trace === undefined || at.trace.requiresGrad(at));
+}
+
+/** Makes the value a leaf of its own, or cuts it off from gradients. */
+export function requireGrad(handle: Handle, on: boolean): void {
+  const at = here(handle, 'requiresGrad_');
+  if (on === requiresGrad(at)) return;
+  at.trace?.asksLeaf(at);
+  if (!on) {
+    at.requiresGrad = false;
+    at.leaf = false;
+    standAlone(at, builder().add('stopGradient', [at.node], {}) as Node);
+    return;
+  }
+  if (!isFloat(at.dtype)) {
+    throw new TensorError('E_GRAD', 'requiresGrad_', `only floats have gradients: ${showHandle(at)}`);
+  }
+  at.requiresGrad = true;
+  at.leaf = true;
+  // A leaf is read again and again: whatever computes it keeps it.
+  at.keep = true;
+  standAlone(at, distinct(at.node));
+  bindLeaf(at.node, at);
+}
+
+/** Gives a handle a node of its own for the same value. */
+function standAlone(at: Handle, node: Node): void {
+  at.node = node;
+  if (at.trace !== undefined || settle(at)) return;
+  if (storageOf(canonical(node)) === undefined) addPending(at);
+}
+
+export function gradOf(handle: Handle): Handle | undefined {
+  const at = here(handle, 'grad');
+  at.trace?.readGrad(at);
+  return at.grad;
+}
+
+/** Throws E_SHAPE when the gradient does not have the value's dtype and shape. */
+export function setGrad(handle: Handle, grad: Handle | undefined): void {
+  const at = here(handle, 'grad');
+  if (grad !== undefined && (grad.dtype !== at.dtype || !sameShape(grad.shape, at.shape))) {
+    throw new TensorError(
+      'E_SHAPE',
+      'grad',
+      `the gradient of ${showHandle(at)} cannot be ${showHandle(grad)}`,
+    );
+  }
+  at.trace?.writeGrad(at);
+  at.grad = grad === undefined ? undefined : here(grad, 'grad');
+}

@@ -1,0 +1,141 @@
+// Memory that tensors give up: disposed values, and old values that `assign` replaced. The collector frees what nothing can
+// reach; but it does not see device memory, so values that a late reader *might* still need are kept only up to a budget,
+// oldest first. A reader that comes even later gets an error, never a wrong number.
+
+import { showValue, TensorError } from '../../errors.ts';
+import type { Node } from '../../ir/graph.ts';
+import { groupOf, takeUnread } from '../realise/aside.ts';
+import type { Handle } from '../recording/handle.ts';
+import { storageOf } from '../recording/leaf.ts';
+import { canonical, dropPending, pendingHandles, settle } from '../recording/recording.ts';
+import type { Lost, Storage } from './storage.ts';
+
+let givenUpBudget = 256 * 2 ** 20;
+
+interface GivenUp {
+  readonly storage: WeakRef<Storage>;
+  readonly bytes: number;
+  readonly why: Lost;
+}
+
+/** Values without an owner that something recorded earlier may still need, oldest first. */
+let givenUp: GivenUp[] = [];
+let givenUpBytes = 0;
+/** Values that are given up as soon as no pending result reads them. */
+let condemned: { readonly storage: Storage; readonly why: Lost }[] = [];
+let condemnedBytes = 0;
+/** Lengths and size of the two lists at which it pays to look through them. */
+const least = 256;
+const leastBytes = 16 * 2 ** 20;
+let givenUpLimit = least;
+let condemnedLimit = least;
+let condemnedBytesLimit = leastBytes;
+
+/**
+ * Bytes of values that `assign` replaced or `dispose` gave up which are kept for what was recorded from them before and is
+ * read after. Gives the budget before; default 256 MiB, `Infinity` keeps all.
+ */
+export function setGivenUpBudget(bytes: number): number {
+  if (!(typeof bytes === 'number' && bytes >= 0)) {
+    const problem = `expects a number of bytes, got ${showValue(bytes)}`;
+    throw new TensorError('E_VALUE', 'setGivenUpBudget', problem);
+  }
+  const before = givenUpBudget;
+  givenUpBudget = bytes;
+  return before;
+}
+
+/** Notes that no tensor stands for this value any more; `reclaim` frees it. */
+export function giveUp(storage: Storage, why: Lost): void {
+  condemned.push({ storage, why });
+  condemnedBytes += storage.bytes;
+}
+
+/** Frees what was given up and nothing can ask for, and of the rest the oldest over the budget. Called after a flush. */
+export function reclaim(): void {
+  for (const storage of takeUnread()) {
+    const { doomed } = storage;
+    storage.doomed = undefined;
+    if (doomed !== undefined) giveUp(storage, doomed);
+  }
+  if (condemned.length === 0 && givenUpBytes <= givenUpBudget) return;
+  const isNeeded = neededByPending();
+  const before = condemned;
+  condemned = [];
+  condemnedBytes = 0;
+  for (const { storage, why } of before) {
+    if (storage.owners > 0 || storage.lost !== undefined) continue;
+    // What is aside may never be read: the last group that goes tells.
+    if (storage.readers > 0) storage.doomed = why;
+    else if (isNeeded(storage)) giveUp(storage, why);
+    else if (storage.lingering) keepForLate(storage, why);
+    else storage.lose(why);
+  }
+  condemnedLimit = Math.max(least, 2 * condemned.length);
+  condemnedBytesLimit = Math.max(leastBytes, 2 * condemnedBytes);
+  if (givenUpBytes > givenUpBudget) evict(isNeeded);
+}
+
+/** As `reclaim`, when there is little to look through or much to win. */
+export function reclaimSoon(): void {
+  const isMuch = condemned.length > condemnedLimit || condemnedBytes > condemnedBytesLimit;
+  if (isMuch || pendingHandles().size === 0) reclaim();
+}
+
+function keepForLate(storage: Storage, why: Lost): void {
+  givenUp.push({ storage: new WeakRef(storage), bytes: storage.bytes, why });
+  givenUpBytes += storage.bytes;
+  if (givenUp.length <= givenUpLimit) return;
+  const alive = givenUp.filter((item) => ownerless(item) !== undefined);
+  for (const { bytes } of givenUp) givenUpBytes -= bytes;
+  for (const { bytes } of alive) givenUpBytes += bytes;
+  givenUp = alive;
+  givenUpLimit = Math.max(least, 2 * alive.length);
+}
+
+/** Frees the oldest values over the budget that no pending result reads. */
+function evict(isNeeded: (storage: Storage) => boolean): void {
+  givenUp = givenUp.filter((item) => {
+    const storage = ownerless(item);
+    if (storage !== undefined && (givenUpBytes <= givenUpBudget || isNeeded(storage))) return true;
+    givenUpBytes -= item.bytes;
+    storage?.lose(item.why);
+    return false;
+  });
+}
+
+/** The value, if it is there and still has no owner. */
+function ownerless({ storage }: GivenUp): Storage | undefined {
+  const value = storage.deref();
+  return value === undefined || value.lost !== undefined || value.owners > 0 ? undefined : value;
+}
+
+/** Gives a value up. What was recorded from it and not computed yet still gets it. */
+export function disposeHandle(handle: Handle): void {
+  if (handle.gone !== undefined) return;
+  if (handle.trace === undefined) settle(handle);
+  handle.gone = 'disposed';
+  dropPending(handle);
+  const { storage } = handle;
+  handle.storage = undefined;
+  if (storage === undefined || !storage.unshare() || storage.lost !== undefined) return;
+  giveUp(storage, 'disposed');
+  reclaim();
+}
+
+/** Tells the realised values that pending results are computed from. */
+export function neededByPending(): (storage: Storage) => boolean {
+  const found = new Set<Storage>();
+  const seen = new Set<Node>();
+  const stack = [...pendingHandles()].map((handle) => canonical(handle.node));
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (seen.has(node)) continue;
+    seen.add(node);
+    // What values aside read is counted.
+    if (groupOf(node) !== undefined) continue;
+    const storage = storageOf(node);
+    if (storage !== undefined && storage.lost === undefined) found.add(storage);
+    else for (const input of node.inputs) stack.push(canonical(input));
+  }
+  return (storage) => storage.readers > 0 || found.has(storage);
+}

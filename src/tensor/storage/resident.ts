@@ -1,0 +1,92 @@
+// Resident: one device buffer with the number of Storages that share it. Copies of bytes that the host also has are
+// evictable: when they exceed a budget, or when the device runs out of memory, the least recently used are dropped.
+// The list is weak: what nothing reaches is the collector's, and device buffers that it finds free themselves.
+
+import type { Device, DeviceBuffer } from '../../runtime/device.ts';
+
+const evictableBudget = 256 * 2 ** 20;
+const evictableCount = 1024;
+
+/** Evictable copies and their sizes, least recently used first. */
+const evictables = new Map<WeakRef<Resident>, number>();
+let evictableBytes = 0;
+
+export class Resident {
+  readonly device: Device;
+  readonly buffer: DeviceBuffer;
+  /** Stands for it among the evictables. */
+  #entry: WeakRef<Resident> | undefined = undefined;
+  #owners = 1;
+
+  constructor(device: Device, buffer: DeviceBuffer) {
+    this.device = device;
+    this.buffer = buffer;
+  }
+
+  get freed(): boolean {
+    return this.#owners === 0;
+  }
+
+  /** Another Storage stands on the same buffer. */
+  share(): this {
+    this.#owners += 1;
+    return this;
+  }
+
+  get shared(): boolean {
+    return this.#owners > 1;
+  }
+
+  /** One owner fewer; the last one frees the buffer. */
+  release(): void {
+    if (this.#owners === 0) return;
+    this.#owners -= 1;
+    if (this.#owners > 0) return;
+    this.pinDown();
+    this.buffer.destroy();
+  }
+
+  /** Marks it most recently used. */
+  touch(): void {
+    const entry = this.#entry;
+    if (entry === undefined || !evictables.delete(entry)) return;
+    evictables.set(entry, this.buffer.bytes);
+  }
+
+  /** The host has the same bytes: it may be dropped, as old copies that exceed the budget are now. */
+  evictable(): void {
+    this.#entry = new WeakRef(this);
+    evictables.set(this.#entry, this.buffer.bytes);
+    evictableBytes += this.buffer.bytes;
+    for (const [oldest] of evictables) {
+      const fits = evictableBytes <= evictableBudget && evictables.size <= evictableCount;
+      if (fits || oldest === this.#entry) break;
+      drop(oldest);
+    }
+  }
+
+  /** It may no longer be dropped: the host's bytes are about to differ from it. */
+  pinDown(): void {
+    if (this.#entry !== undefined) forget(this.#entry);
+  }
+}
+
+function forget(entry: WeakRef<Resident>): void {
+  evictableBytes -= evictables.get(entry) ?? 0;
+  evictables.delete(entry);
+}
+
+function drop(entry: WeakRef<Resident>): void {
+  forget(entry);
+  entry.deref()?.release();
+}
+
+/** Drops every device copy that the host can replace; true when there was one. */
+export function evictAll(device: Device): boolean {
+  const dropped = [...evictables.keys()].filter((entry) => {
+    const resident = entry.deref();
+    return resident?.device === device && !resident.shared;
+  });
+  for (const entry of dropped) drop(entry);
+  return dropped.length > 0;
+}

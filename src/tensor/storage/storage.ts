@@ -1,0 +1,274 @@
+// Storage: the bytes of one realised value, on the host, on a device, or on both, and which runs still need them. A promised
+// Storage belongs to a run that is queued; it becomes ready or fails when the run does. Values never change in place, so
+// several tensors may share one.
+
+import { CompilerBug, SinterError } from '../../errors.ts';
+import { dtypeBytes, isSmallInteger, type DType } from '../../ir/dtype.ts';
+import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
+import type { Device } from '../../runtime/device.ts';
+import { deviceBytes } from '../../runtime/program.ts';
+import type { Narrowing } from '../../compile.ts';
+import { narrowBytes } from '../realise/narrow.ts';
+import { counts } from '../report/stats.ts';
+import { Resident } from './resident.ts';
+
+/** Why the bytes are gone for good. */
+export type Lost = 'disposed' | 'donated' | 'overwritten';
+
+/** Bytes of a value that is still known after it was read. */
+const mostTaken = 4096;
+
+export class Storage {
+  readonly dtype: DType;
+  readonly shape: FixedShape;
+  /** Tightly packed size. */
+  readonly bytes: number;
+  #host: Uint8Array | undefined;
+  #resident: Resident | undefined = undefined;
+  /** What was read of a small value, to be shown. */
+  #taken: Uint8Array | undefined = undefined;
+  #failure: unknown = undefined;
+  /** A queued run owes the value. */
+  #owed = false;
+  /** For those who wait for it; most values are there before anybody does. */
+  #promise: { readonly done: Promise<void>; readonly settle: () => void } | undefined = undefined;
+  #lost: Lost | undefined = undefined;
+  /** The value in 32 bits, as programs have asked for it. */
+  #narrowed: Map<string, Storage> | undefined = undefined;
+  #owners = 0;
+  #pins = 0;
+  /** Rejects where the value was looked at and is not finite: for those who read it. */
+  guard: Promise<void> | undefined = undefined;
+  /** Some value was computed from this one and not kept, or can still be differentiated: a late reader may need it. */
+  lingering = false;
+  /** How many groups of pending values that are aside need it (realise/aside.ts). */
+  readers = 0;
+  /** Given up while they do. */
+  doomed: Lost | undefined = undefined;
+
+  private constructor(dtype: DType, shape: FixedShape, host: Uint8Array | undefined) {
+    this.dtype = dtype;
+    this.shape = shape;
+    this.bytes = dtypeBytes(dtype) * sizeOf(shape);
+    this.#host = host;
+  }
+
+  /** A value whose packed bytes are on the host; the bytes become the Storage's own. */
+  static ofHost(dtype: DType, shape: FixedShape, bytes: Uint8Array): Storage {
+    return new Storage(dtype, shape, bytes);
+  }
+
+  /** A value that a queued run will produce: `fulfil` or `fail` follows. */
+  static promised(dtype: DType, shape: FixedShape): Storage {
+    const storage = new Storage(dtype, shape, undefined);
+    storage.#owed = true;
+    return storage;
+  }
+
+  /** The packed bytes, where the host has them already. */
+  get hostBytes(): Uint8Array | undefined {
+    return this.#host;
+  }
+
+  /** The packed bytes, where they can be had without waiting: to be looked at, not kept. */
+  get seen(): Uint8Array | undefined {
+    if (this.#host !== undefined || this.#owed || this.#failure !== undefined) return this.#host;
+    const resident = this.#live();
+    if (resident === undefined || resident.device.lost) return this.#taken;
+    return resident.device.peek?.(resident.buffer, this.bytes) ?? this.#taken;
+  }
+
+  /** The device that has the value. */
+  get device(): string | undefined {
+    return this.#live()?.device.facts.name;
+  }
+
+  /** Why the value can no longer be read, if so. */
+  get lost(): Lost | undefined {
+    return this.#lost;
+  }
+
+  /** What went wrong in the run that should have produced the value. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** `host`, `device`, `both`, or `pending` while a queued run owes the value. */
+  get place(): 'host' | 'device' | 'both' | 'pending' {
+    if (this.#host === undefined) return this.#resident === undefined ? 'pending' : 'device';
+    return this.#live() === undefined ? 'host' : 'both';
+  }
+
+  /** Enough for kernels that take small integers as elements, and for those that take them as words. */
+  get deviceBytes(): number {
+    if (isSmallInteger(this.dtype)) return deviceBytes(4, Math.ceil(this.bytes / 4));
+    return deviceBytes(dtypeBytes(this.dtype), sizeOf(this.shape));
+  }
+
+  fulfil(resident: Resident): void {
+    this.#resident = resident;
+    this.#settled();
+  }
+
+  fail(error: unknown): void {
+    this.#failure = error;
+    this.#settled();
+  }
+
+  #settled(): void {
+    this.#owed = false;
+    this.#promise?.settle();
+    this.#promise = undefined;
+    this.#freeIfDone();
+  }
+
+  #owedValue(): Promise<void> {
+    if (this.#promise === undefined) {
+      let settle = (): void => undefined;
+      const done = new Promise<void>((resolve) => (settle = resolve));
+      this.#promise = { done, settle };
+    }
+    return this.#promise.done;
+  }
+
+  /** The device copy, unless memory pressure dropped it. */
+  #live(): Resident | undefined {
+    if (this.#resident?.freed === true) this.#resident = undefined;
+    return this.#resident;
+  }
+
+  /** The device copy on `device`, uploading it first where the host has the bytes; undefined when neither does. */
+  on(device: Device): Resident | undefined {
+    const resident = this.#live();
+    if (resident?.device === device) {
+      resident.touch();
+      return resident;
+    }
+    if (this.#host === undefined) return undefined;
+    if (resident !== undefined) {
+      this.#resident = undefined;
+      resident.release();
+    }
+    const size = this.deviceBytes;
+    const uploaded = new Resident(device, device.allocate(size));
+    device.write(uploaded.buffer, padded(this.#host, size));
+    counts.uploaded += this.bytes;
+    this.#resident = uploaded;
+    uploaded.evictable();
+    return uploaded;
+  }
+
+  /** The value as a program takes it that has no 64 bits; the host must have the bytes. Throws where one does not fit. */
+  narrowed(as: Narrowing, device: string): Storage {
+    const key = `${as.dtype} ${as.isChecked}`;
+    const known = this.#narrowed?.get(key);
+    if (known !== undefined) return known;
+    const bytes = this.hostBytes;
+    if (bytes === undefined) throw new CompilerBug('narrowed', 'the value is not on the host');
+    const made = Storage.ofHost(as.dtype, this.shape, narrowBytes(bytes, this, as, device));
+    this.#narrowed ??= new Map();
+    this.#narrowed.set(key, made);
+    return made;
+  }
+
+  /** Whether `on` would find the bytes without waiting. */
+  canReach(device: Device): boolean {
+    if (this.#failure !== undefined) return true;
+    return this.#host !== undefined || this.#live()?.device === device;
+  }
+
+  /** Brings the bytes to the host when only another device has them, so that `on` can upload them. */
+  async toHost(): Promise<void> {
+    if (this.#owed) await this.#owedValue();
+    if (this.#host !== undefined || this.#failure !== undefined) return;
+    const resident = this.#live()!;
+    this.#host = await resident.device.read(resident.buffer, this.bytes);
+    counts.downloaded += this.bytes;
+  }
+
+  /**
+   * The packed bytes, once the run that owes them is done. Rejects with the run's failure. What is given up meanwhile is
+   * still read.
+   */
+  async read(): Promise<Uint8Array> {
+    if (this.#lost !== undefined) {
+      const type = showShape(this.shape, this.dtype);
+      throw new SinterError('E_STATE', `read: the value of the tensor ${type} was ${this.#lost}`);
+    }
+    const bytes = await this.unguarded();
+    if (this.guard !== undefined) await this.guard;
+    return bytes;
+  }
+
+  /** The bytes that are there, whatever is known of the value; not once they were freed. */
+  async unguarded(): Promise<Uint8Array> {
+    this.pin();
+    try {
+      if (this.#owed) await this.#owedValue();
+      if (this.#failure !== undefined) throw this.#failure;
+      if (this.#host !== undefined) return this.#host;
+      const resident = this.#live()!;
+      const bytes = await resident.device.read(resident.buffer, this.bytes);
+      counts.downloaded += this.bytes;
+      if (bytes.length <= mostTaken) this.#taken = bytes;
+      return bytes;
+    } finally {
+      this.unpin();
+    }
+  }
+
+  /** One more handle stands for this value. */
+  share(): void {
+    this.#owners += 1;
+  }
+
+  /** One handle fewer; true when it was the last. */
+  unshare(): boolean {
+    this.#owners -= 1;
+    return this.#owners <= 0;
+  }
+
+  /** Handles that stand for this value. */
+  get owners(): number {
+    return this.#owners;
+  }
+
+  /** A queued run needs the bytes: nothing is freed before `unpin`. */
+  pin(): void {
+    this.#pins += 1;
+  }
+
+  /** Queued runs, once per input, and readers that need the bytes. */
+  get pins(): number {
+    return this.#pins;
+  }
+
+  unpin(): void {
+    this.#pins -= 1;
+    this.#freeIfDone();
+  }
+
+  /** Gives the value up for good. Memory goes back as soon as no queued run needs it. */
+  lose(why: Lost): void {
+    this.#lost ??= why;
+    this.#freeIfDone();
+  }
+
+  #freeIfDone(): void {
+    if (this.#lost === undefined || this.#pins > 0 || this.#owed) return;
+    this.#host = this.#taken = undefined;
+    for (const narrowed of this.#narrowed?.values() ?? []) narrowed.lose(this.#lost);
+    const resident = this.#live();
+    if (resident === undefined) return;
+    this.#resident = undefined;
+    resident.release();
+  }
+}
+
+/** The bytes with zeros behind them up to `size`. */
+function padded(bytes: Uint8Array, size: number): Uint8Array {
+  if (bytes.length === size) return bytes;
+  const whole = new Uint8Array(size);
+  whole.set(bytes);
+  return whole;
+}
