@@ -27,7 +27,7 @@ import { withMovedBytes } from './schedule/cost.ts';
 import { pairDonations } from './schedule/memory/donate.ts';
 import { legalise } from './schedule/passes/legalise.ts';
 import { nameKernels, orderKernels } from './schedule/memory/order.ts';
-import { runTogether } from './schedule/merge/batched-dispatch.ts';
+import { batchDispatches } from './schedule/merge/batched-dispatch.ts';
 import { groupShape } from './codegen/lower/batched-dispatch.ts';
 import { apart, planMemory, type MemoryPlan } from './schedule/memory/memory.ts';
 import { spreadOverParts } from './schedule/passes/concat.ts';
@@ -220,7 +220,7 @@ export function scheduleKernels(
   const schedule = scheduleGraph(graph, target, slots, donations);
   const { packs } = schedule;
   const shapes: LoopCache = new Map();
-  const shared = runTogether(schedule.kernels, packs, target, (kernel) =>
+  const shared = batchDispatches(schedule.kernels, packs, target, (kernel) =>
     groupShape(lowerKernel(kernel, target, apart, shapes).loop),
   );
   return { ...schedule, kernels: nameKernels(orderKernels(shared, donations, packs), packs) };

@@ -58,7 +58,7 @@ export type { CompileEvent } from './tensor/report/compiles.ts';
 export { stats, type Stats } from './tensor/report/stats.ts';
 export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 export type { DeviceReport } from './runtime/registry.ts';
-export { setGivenUpBudget } from './tensor/storage/memory.ts';
+export { setRetainedMemoryLimit } from './tensor/storage/memory.ts';
 export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';
 
 // Errors

@@ -25,7 +25,7 @@ describe('explain', () => {
     const { kernels, totals, graph } = explain((x: sn.Tensor) => x.exp().sum(1), sn.zeros([8, 32]));
     expect(kernels).toHaveLength(1);
     expect(kernels[0]).toMatchObject({
-      kind: 'row',
+      kind: 'row-reduction',
       reads: [{ type: 'f32[8,32]', bytes: 1024, role: 'input' }],
       writes: [{ type: 'f32[8]', bytes: 32, role: 'output' }],
     });
@@ -145,7 +145,7 @@ describe('kernels are told in full', () => {
   const names = (places: readonly number[]): string[] => places.map((place) => shown.nodes[place]!.label);
 
   test('what feeds the loops, runs in them, and follows from them', () => {
-    expect(shown.kernels.map(({ kind }) => kind)).toEqual(['dot', 'row']);
+    expect(shown.kernels.map(({ kind }) => kind)).toEqual(['dot', 'row-reduction']);
     expect(names(dot!.prologue)).toContain('mul');
     expect(names(dot!.body)).toEqual(['dot']);
     expect(names(dot!.epilogue)).toEqual(expect.arrayContaining(['add', 'le', 'where']));
@@ -296,7 +296,7 @@ describe('an explanation can be shown', () => {
     const lines = shown.toString().split('\n');
     expect(lines[0]).toBe('graph {');
     expect(lines.filter((line) => /^0 +dot_0 /.test(line))).toHaveLength(1);
-    expect(lines).toContain('dot_0 → row_div_1: %2 dot f32[8,8]');
+    expect(lines).toContain('dot_0 → row_reduction_div_1: %2 dot f32[8,8]');
     expect(lines.at(-3)).toBe('2 kernels for wgsl: 2 pipelines, 2 dispatches');
     expect(lines.at(-2)).toMatch(/ flops, .* moved, at least .*; .* µs modelled, at least .* µs$/);
     expect(lines.at(-1)).toMatch(/^memory .*: inputs .*, outputs .*, scratch .*$/);

@@ -250,9 +250,9 @@ function neighbourProduct(b: GraphBuilder, places: Node, factors: Node, axis: nu
 }
 
 /** The rule of the scatter that it stands for: an update goes to the last slot that starts at or before the update's rank. */
-function foldSegmentsRule(
+function segmentReduceRule(
   b: GraphBuilder,
-  node: NodeOf<'foldSegments'>,
+  node: NodeOf<'segmentReduce'>,
   g: Node,
   [operandWanted, , , updatesWanted]: readonly boolean[],
 ): readonly (Node | undefined)[] {
@@ -285,14 +285,14 @@ type AnchorTable = {
       | 'reduce'
       | 'argReduce'
       | 'argSort'
-      | 'digitRanks'
+      | 'radixRank'
       | 'scan'
       | 'gather'
       | 'scatter'
-      | 'disperse'
+      | 'permuteScatter'
       | 'searchSorted'
-      | 'foldSegments'
-      | 'accumulate'
+      | 'segmentReduce'
+      | 'scatterAddAtomic'
   ]: Rule<K> | 'flat';
 };
 
@@ -301,14 +301,17 @@ export const anchorRules: AnchorTable = {
   reduce: (b, node, g) => [reduceRule(b, node, g)],
   argReduce: 'flat',
   argSort: 'flat',
-  digitRanks: 'flat',
+  radixRank: 'flat',
   scan: (b, node, g) => [scanRule(b, node, g)],
   gather: (b, node, g) => [gatherRule(b, node, g), undefined],
   scatter: scatterRule,
   searchSorted: 'flat',
-  foldSegments: foldSegmentsRule,
+  segmentReduce: segmentReduceRule,
   // Every update counts once in its place.
-  accumulate: (b, { inputs: [indices], attrs: { axis } }, g) => [undefined, gather(b, g, indices!, axis)],
+  scatterAddAtomic: (b, { inputs: [indices], attrs: { axis } }, g) => [
+    undefined,
+    gather(b, g, indices!, axis),
+  ],
   // Every value's cotangent lies where the value went.
-  disperse: (b, { inputs: [, places], attrs: { axis } }, g) => [gather(b, g, places!, axis), undefined],
+  permuteScatter: (b, { inputs: [, places], attrs: { axis } }, g) => [gather(b, g, places!, axis), undefined],
 };

@@ -29,7 +29,7 @@ const hues: Readonly<Record<string, number>> = {
   scatter: 345,
   sort: 186,
   ranks: 172,
-  disperse: 200,
+  permuteScatter: 200,
 };
 
 export function hueOf(kind: string): number {

@@ -108,7 +108,7 @@ export function loopsText({ kind, extents }: Loops): string {
   switch (kind) {
     case 'map':
       return `${sizes[0] ?? 1} elements`;
-    case 'row':
+    case 'row-reduction':
       return `${size('row')} rows of ${size('col')}`;
     case 'dot':
     case 'conv': {

@@ -19,13 +19,13 @@ const home = new URL('..', here).href;
 const operations = /^(?:tensor|ir|autograd|explain)\//;
 const callers = /^(?:nn|optim)\//;
 const shared = /^(?:rule|functional|optimizer|module)$/;
-const passage = /^tensor\/(?:ops\/operand|methods|[a-z-]+)\./;
+const passage = /^tensor\/(?:ops\/operand\.|(?!(?:ops|formula)\/))/;
 
 /** Functions of `tensor/` itself that users know by another name. */
 const known: Readonly<Record<string, string>> = { transform: 'grad', backward: 'backward' };
 
 /** Calls the methods of layers by their names. */
-const watch = 'tensor/watch.';
+const watch = 'tensor/compile/watch.';
 
 interface Frame {
   readonly name: string;

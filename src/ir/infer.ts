@@ -246,7 +246,7 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
     checkPositions(op, shape, axis, inputs);
     return { dtype: 'i32', shape };
   },
-  digitRanks: (inputs, { shift, digits, block }, op) => {
+  radixRank: (inputs, { shift, digits, block }, op) => {
     const keys = inputs[0]!;
     const shape = fixedShape(keys.shape, op);
     if (keys.dtype !== 'u32' || shape.length !== 2) fail(op, 'E_DTYPE', 'expects u32 keys [lines,n]', inputs);
@@ -323,7 +323,7 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
       fail(op, 'E_SHAPE', 'indices and updates must have one shape', inputs);
     return scattered(op, mode, operand, updates, inputs);
   },
-  disperse: (inputs, { axis }, op) => {
+  permuteScatter: (inputs, { axis }, op) => {
     const [values, places] = [inputs[0]!, inputs[1]!];
     checkIndexed(op, axis, values, places, inputs);
     if (!sameShape(values.shape, places.shape))
@@ -338,7 +338,7 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
       fail(op, 'E_SHAPE', 'expects [..,n] and [..,m]', inputs);
     return { dtype: 'i32', shape: values.shape };
   },
-  accumulate: (inputs, { axis, size }, op) => {
+  scatterAddAtomic: (inputs, { axis, size }, op) => {
     const [indices, updates] = [inputs[0]!, inputs[1]!];
     const shape = fixedShape(indices.shape, op).map((dim, i) => (i === axis ? size : dim));
     checkShape(op, shape);
@@ -348,7 +348,7 @@ const rules: { readonly [K in Exclude<Op, ElementwiseOp>]: Rule<K> } = {
     if (updates.dtype === 'bool') fail(op, 'E_DTYPE', 'expects numbers, not bool', inputs);
     return { dtype: updates.dtype, shape };
   },
-  foldSegments: (inputs, { axis, mode }, op) => {
+  segmentReduce: (inputs, { axis, mode }, op) => {
     const [operand, starts, order, updates] = inputs as readonly TensorType[] as [
       TensorType,
       TensorType,

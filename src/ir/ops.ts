@@ -67,16 +67,16 @@ export type AnchorOp =
   | 'reduce'
   | 'argReduce'
   | 'argSort'
-  | 'digitRanks'
+  | 'radixRank'
   | 'scan'
   | 'dot'
   | 'conv'
   | 'gather'
   | 'scatter'
-  | 'disperse'
+  | 'permuteScatter'
   | 'searchSorted'
-  | 'foldSegments'
-  | 'accumulate';
+  | 'segmentReduce'
+  | 'scatterAddAtomic';
 /** Markers that are the identity on values and mean something to autograd only. */
 export type MarkerOp = 'stopGradient' | 'customVjp';
 /** Every primitive. */
@@ -139,7 +139,7 @@ interface OwnAttrs {
   /** One step of a radix sort, u32 [lines, n] → i32 [lines, blocks, digits + block]: each line is cut into blocks of `block`
    *  keys; a block's row holds how often it has each digit `(key >> shift) mod digits`, then for each of its keys how many
    *  before it in the block have its digit (0 past the end of the line). `digits` is a power of two. */
-  readonly digitRanks: { readonly shift: number; readonly digits: number; readonly block: number };
+  readonly radixRank: { readonly shift: number; readonly digits: number; readonly block: number };
   readonly scan: {
     readonly monoid: Monoid;
     readonly axis: number;
@@ -173,17 +173,17 @@ interface OwnAttrs {
   readonly scatter: { readonly axis: number; readonly mode: ScatterMode };
   /** Inputs values and places (i32 or u32, one shape): out[i, places[i,j,k], k] = values[i,j,k] for axis 1, where the places of
    *  each line are a permutation of the axis: gather the other way round. */
-  readonly disperse: { readonly axis: number };
+  readonly permuteScatter: { readonly axis: number };
   /** Inputs boundaries [.., n], ascending along the last axis, and values [.., m]: how many boundaries of its line lie below each
    *  value (or, `right`, not above it), as i32, by a binary search; NaN lies above everything. */
   readonly searchSorted: { readonly right: boolean };
   /** Inputs indices (i32 or u32) and updates (one shape): the sum of the updates of each of `size` places along the axis, as if
    *  scattered onto zeros, but added in no fixed order: on a device f32 sums may differ from run to run in their last bits. */
-  readonly accumulate: { readonly axis: number; readonly size: number };
+  readonly scatterAddAtomic: { readonly axis: number; readonly size: number };
   /** A scatter whose updates lie sorted by their place. Inputs operand, starts (i32, one more than the operand's along the
    *  axis), order (i32) and updates of one shape: operand[i,j,k] with updates[i, order[i,e,k], k] folded in for every e from
    *  starts[i,j,k] up to starts[i,j+1,k], in that order. */
-  readonly foldSegments: { readonly axis: number; readonly mode: ScatterMode };
+  readonly segmentReduce: { readonly axis: number; readonly mode: ScatterMode };
   /** Inputs: value, then the arguments that the rule returns cotangents for. `rule` names an entry of autograd's registry. */
   readonly customVjp: { readonly rule: number };
 }
@@ -282,7 +282,7 @@ export const ops: { readonly [K in Op]: OpFacts<keyof Attrs<K> & string> } = {
   reduce: { class: 'anchor', arity: 1, attrs: ['monoid', 'axes'], flops: 1 },
   argReduce: { class: 'anchor', arity: 1, attrs: ['monoid', 'axis'], flops: 2 },
   argSort: { class: 'anchor', arity: 1, attrs: ['axis', 'descending'], flops: 64 },
-  digitRanks: { class: 'anchor', arity: 1, attrs: ['shift', 'digits', 'block'], flops: 4 },
+  radixRank: { class: 'anchor', arity: 1, attrs: ['shift', 'digits', 'block'], flops: 4 },
   scan: { class: 'anchor', arity: 1, attrs: ['monoid', 'axis', 'reverse', 'exclusive'], flops: 1 },
   dot: {
     class: 'anchor',
@@ -298,10 +298,10 @@ export const ops: { readonly [K in Op]: OpFacts<keyof Attrs<K> & string> } = {
   },
   gather: { class: 'anchor', arity: 2, attrs: ['axis'], flops: 0 },
   scatter: { class: 'anchor', arity: 3, attrs: ['axis', 'mode'], flops: 1 },
-  disperse: { class: 'anchor', arity: 2, attrs: ['axis'], flops: 0 },
+  permuteScatter: { class: 'anchor', arity: 2, attrs: ['axis'], flops: 0 },
   searchSorted: { class: 'anchor', arity: 2, attrs: ['right'], flops: 20 },
-  foldSegments: { class: 'anchor', arity: 4, attrs: ['axis', 'mode'], flops: 1 },
-  accumulate: { class: 'anchor', arity: 2, attrs: ['axis', 'size'], flops: 1 },
+  segmentReduce: { class: 'anchor', arity: 4, attrs: ['axis', 'mode'], flops: 1 },
+  scatterAddAtomic: { class: 'anchor', arity: 2, attrs: ['axis', 'size'], flops: 1 },
   stopGradient: { class: 'marker', arity: 1, attrs: [], flops: 0 },
   customVjp: { class: 'marker', arity: 'variadic', attrs: ['rule'], flops: 0 },
 };

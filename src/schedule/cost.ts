@@ -26,8 +26,8 @@ export function nodeFlops(node: Node): number {
     case 'argReduce':
       return facts(node.op).flops * sizeOf(dims(node.inputs[0]!));
     case 'scatter':
-    case 'foldSegments':
-    case 'accumulate':
+    case 'segmentReduce':
+    case 'scatterAddAtomic':
       return facts(node.op).flops * sizeOf(dims(node.inputs.at(-1)!));
     default:
       return facts(node.op).flops * size;

@@ -10,20 +10,20 @@ import type { KeyRange } from './cluster/key-range.ts';
 import type { Online } from './cluster/online.ts';
 
 export type KernelKind =
-  | 'together'
+  | 'batched-dispatch'
   | 'map'
-  | 'row'
+  | 'row-reduction'
   | 'dot'
   | 'conv'
   | 'attention'
   | 'scan'
   | 'scatter'
   | 'sort'
-  | 'ranks'
-  | 'disperse'
-  | 'search'
-  | 'segments'
-  | 'accumulate';
+  | 'radix-rank'
+  | 'permute-scatter'
+  | 'search-sorted'
+  | 'segment-reduce'
+  | 'scatter-add-atomic';
 
 /** An iteration axis of a kernel: `atom` stands for it in every index expression. */
 export interface Axis {
@@ -83,11 +83,16 @@ export interface Image {
 
 export type Body =
   /** Independent kernels in one dispatch, each with its own workgroups. */
-  | { readonly kind: 'together'; readonly parts: readonly Kernel[] }
+  | { readonly kind: 'batched-dispatch'; readonly parts: readonly Kernel[] }
   /** Every write at every point of one flat axis, which `shape` says what it runs over, where that is not the shape of the results. */
   | { readonly kind: 'map'; readonly axis: Axis; readonly shape?: readonly number[] }
   /** For each row: reductions over `column`, later ones may use earlier results; then per-row and per-element writes. */
-  | { readonly kind: 'row'; readonly row: Axis; readonly column: Axis; readonly stages: readonly RowStage[] }
+  | {
+      readonly kind: 'row-reduction';
+      readonly row: Axis;
+      readonly column: Axis;
+      readonly stages: readonly RowStage[];
+    }
   /** result[b,m,n] = Σ_k lhs(b,m,k)·rhs(b,k,n); dot and conv. */
   | {
       readonly kind: 'contract';
@@ -153,15 +158,15 @@ export type Body =
     }
   /** Of each block of a line: how often each digit of the keys (u32) occurs, then each key's rank among its equals. */
   | {
-      readonly kind: 'ranks';
-      readonly node: NodeOf<'digitRanks'>;
+      readonly kind: 'radix-rank';
+      readonly node: NodeOf<'radixRank'>;
       readonly line: Axis;
       readonly position: Axis;
       readonly key: Expr;
     }
   /** At each point, by halving: how many boundaries along `element` lie below the value (or not above it). */
   | {
-      readonly kind: 'search';
+      readonly kind: 'search-sorted';
       readonly node: NodeOf<'searchSorted'>;
       readonly axis: Axis;
       readonly element: Axis;
@@ -171,8 +176,8 @@ export type Body =
   /** Over all updates: the value is added to its place (`index`, data along one axis) where it has one. The result starts as
    *  zeros. */
   | {
-      readonly kind: 'accumulate';
-      readonly node: NodeOf<'accumulate'>;
+      readonly kind: 'scatter-add-atomic';
+      readonly node: NodeOf<'scatterAddAtomic'>;
       readonly axis: Axis;
       readonly inside: Expr;
       readonly index: IndexExpr;
@@ -180,8 +185,8 @@ export type Body =
     }
   /** result[outer, column] = operand with `update` folded in for each entry from `first` up to `last`, in order. */
   | {
-      readonly kind: 'segments';
-      readonly node: NodeOf<'foldSegments'>;
+      readonly kind: 'segment-reduce';
+      readonly node: NodeOf<'segmentReduce'>;
       readonly outer: Axis;
       readonly column: Axis;
       readonly entry: Axis;

@@ -5,7 +5,7 @@ import { CompilerBug } from '../errors.ts';
 import { dims, type Graph, type Node } from '../ir/graph.ts';
 import { constantIndex, linearize, offsetIndex } from '../ir/index-algebra/expr.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { buildBody, dispersedWrites } from './body/body.ts';
+import { buildBody, permuteScatterWrites } from './body/body.ts';
 import { clusterNodes, type Clustering } from './cluster/cluster.ts';
 import { nodeBytes, nodeFlops } from './cost.ts';
 import type { Evaluator } from './body/evaluate.ts';
@@ -155,9 +155,12 @@ function attemptKernel(
 /** What a kernel stores at each point; scatters and digit ranks write elsewhere than at their point, by their own template. */
 function writesOf(plan: Plan, body: Body, evaluator: Evaluator): Write[] {
   if (body.kind === 'scatter') return [{ node: body.node, index: body.index, value: body.operand }];
-  if (body.kind === 'accumulate') return [{ node: body.node as Node, index: body.index, value: body.value }];
-  if (body.kind === 'ranks') return [{ node: body.node as Node, index: constantIndex(0), value: body.key }];
-  if (plan.cluster?.kind === 'disperse') return dispersedWrites(plan.writes.keys(), plan.cluster, evaluator);
+  if (body.kind === 'scatter-add-atomic')
+    return [{ node: body.node as Node, index: body.index, value: body.value }];
+  if (body.kind === 'radix-rank')
+    return [{ node: body.node as Node, index: constantIndex(0), value: body.key }];
+  if (plan.cluster?.kind === 'permute-scatter')
+    return permuteScatterWrites(plan.writes.keys(), plan.cluster, evaluator);
   const writes = Array.from(plan.writes, ([node, at]): Write => ({
     node,
     index: linearize(at, dims(node)),

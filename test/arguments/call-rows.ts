@@ -58,7 +58,7 @@ export const callRows: Rows = {
   restoreRngState: [meaning(() => seeds)],
   saveRngState: [],
   setDevice: [meaning(() => 'interpreter', 'nothing')],
-  setGivenUpBudget: [notNegative],
+  setRetainedMemoryLimit: [notNegative],
   setMatmulPrecision: [word('f32')],
   synchronize: [],
   treeLeaves: [anything],

@@ -296,7 +296,7 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
   argReduce: notFloat,
   argSort: notFloat,
   searchSorted: notFloat,
-  digitRanks: notFloat,
+  radixRank: notFloat,
   scan: trial(someShape, (outer, random) => {
     const monoid = pick(random, floatMonoids);
     const axis = axisOf(outer, random);
@@ -339,15 +339,15 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
       build: (b, inputs) => node(b, 'scatter', inputs, { axis, mode }),
     };
   }),
-  accumulate: trial(someShape, (shape, random) => {
+  scatterAddAtomic: trial(someShape, (shape, random) => {
     const axis = axisOf(shape, random);
     const indices = indicesInto(shape, axis, false, random);
     return {
       inputs: [indices, values(indices.shape, random)],
-      build: (b, inputs) => node(b, 'accumulate', inputs, { axis, size: shape[axis]! }),
+      build: (b, inputs) => node(b, 'scatterAddAtomic', inputs, { axis, size: shape[axis]! }),
     };
   }),
-  foldSegments: trial(someShape, (shape, random) => {
+  segmentReduce: trial(someShape, (shape, random) => {
     const axis = axisOf(shape, random);
     const [slots, count] = [shape[axis]!, integer(random, 1, 5)];
     const mode = pick<ScatterMode>(random, ['set', 'add', 'max']);
@@ -374,10 +374,10 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
         along(shuffled(random, [...Array(count).keys()])),
         hostArray('f64', updates, drawn.slice(sizeOf(shape))),
       ],
-      build: (b, inputs) => node(b, 'foldSegments', inputs, { axis, mode }),
+      build: (b, inputs) => node(b, 'segmentReduce', inputs, { axis, mode }),
     };
   }),
-  disperse: trial(someShape, (shape, random) => {
+  permuteScatter: trial(someShape, (shape, random) => {
     const axis = axisOf(shape, random);
     const places = shuffled(random, [...Array(shape[axis]!).keys()]);
     return {
@@ -387,7 +387,7 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
         const each = places.map((place) => node(b, 'constant', [], { value: place, dtype: 'i32' }));
         const parts = each.map((place) => node(b, 'reshape', [place], { shape: line.with(axis, 1) }));
         const at = node(b, 'concat', parts, { axis });
-        return node(b, 'disperse', [inputs[0]!, node(b, 'broadcast', [at], { shape })], { axis });
+        return node(b, 'permuteScatter', [inputs[0]!, node(b, 'broadcast', [at], { shape })], { axis });
       },
     };
   }),

@@ -243,9 +243,9 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
   'values dispersed over several axes': (s) => {
     const order = s.argSort(s.input([3, 7, 5], 'i32'), 1);
     return [
-      s.b.add('disperse', [s.input([3, 7, 5]), order], { axis: 1 }) as Node,
-      s.b.add('disperse', [s.input([3, 7, 5], 'f16'), order], { axis: 1 }) as Node,
-      s.b.add('disperse', [s.input([3, 7, 5], 'bool'), order], { axis: 1 }) as Node,
+      s.b.add('permuteScatter', [s.input([3, 7, 5]), order], { axis: 1 }) as Node,
+      s.b.add('permuteScatter', [s.input([3, 7, 5], 'f16'), order], { axis: 1 }) as Node,
+      s.b.add('permuteScatter', [s.input([3, 7, 5], 'bool'), order], { axis: 1 }) as Node,
     ];
   },
   'searches among boundaries': (s) => {
@@ -263,7 +263,7 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
     const starts = broadcast(s.b, binary(s.b, 'mul', rows, 3), [10, 7]);
     const spread = broadcast(s.b, order, [30, 7]);
     const fold = (mode: 'add' | 'set' | 'max', dtype: DType = 'f32'): Node =>
-      s.b.add('foldSegments', [s.input([9, 7], dtype), starts, spread, s.input([30, 7], dtype)], {
+      s.b.add('segmentReduce', [s.input([9, 7], dtype), starts, spread, s.input([30, 7], dtype)], {
         axis: 0,
         mode,
       }) as Node;
@@ -272,7 +272,7 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
   'sums in no fixed order': (s) => {
     const at = binary(s.b, 'mod', s.input([40, 6], 'i32'), 9);
     const sums = (dtype: DType): Node =>
-      s.b.add('accumulate', [at, s.input([40, 6], dtype)], { axis: 0, size: 7 }) as Node;
+      s.b.add('scatterAddAtomic', [at, s.input([40, 6], dtype)], { axis: 0, size: 7 }) as Node;
     return [sums('f32'), sums('f16'), sums('u32'), binary(s.b, 'mul', sums('i32'), 2)];
   },
   'places of places, four columns at a time': (s) => {

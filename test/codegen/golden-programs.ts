@@ -22,8 +22,8 @@ export const goldenPrograms: Readonly<Record<string, readonly [Target, (s: Sketc
   'adam-of-three': [gpuTarget, adamOfThree],
   'sort-gpu': [gpuTarget, (s) => [s.argSort(s.input([40, 100], 'u32'), 1)]],
   'sort-software': [softwareTarget, (s) => [s.argSort(s.input([40, 100], 'u32'), 1)]],
-  'digit-ranks-gpu': [gpuTarget, (s) => [digitRanks(s)]],
-  'digit-ranks-software': [softwareTarget, (s) => [digitRanks(s)]],
+  'radix-rank-gpu': [gpuTarget, (s) => [radixRank(s)]],
+  'radix-rank-software': [softwareTarget, (s) => [radixRank(s)]],
   'half-precision-sum': [gpuTarget, (s) => [halfSum(s)]],
   'softmax-cuda': [cudaTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
   'matmul-bias-relu-cuda': [cudaTarget, (s) => [biasRelu(s, 512, 512, 512)]],
@@ -50,9 +50,9 @@ function halfSum(s: Sketch): Node {
   return add(s.b, s.input([64], 'f16'), s.input([64], 'f16'));
 }
 
-function digitRanks(s: Sketch): Node {
+function radixRank(s: Sketch): Node {
   const keys = s.input([2, 8192], 'u32');
-  return s.b.add('digitRanks', [keys], { shift: 8, digits: 256, block: 4096 }) as Node;
+  return s.b.add('radixRank', [keys], { shift: 8, digits: 256, block: 4096 }) as Node;
 }
 
 function adamOfThree(s: Sketch): readonly Node[] {

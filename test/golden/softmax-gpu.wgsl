@@ -1,4 +1,4 @@
-// row kernel; 64 rows of 256, lanes along column, 64 invocations a row, kept in registers
+// row-reduction kernel; 64 rows of 256, lanes along column, 64 invocations a row, kept in registers
 // in0: f32[64,256], out0: f32[64,256]
 // 245760 flops, 131072 bytes
 
@@ -52,7 +52,7 @@ fn exp_f32x4(x: vec4f) -> vec4f {
 }
 
 @compute @workgroup_size(64, 1, 1)
-fn row_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
+fn row_reduction_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let unit = i32(workgroup_id.x);
   let step = i32(local_id.x);
   let idx = unit * 64 + step;

@@ -1,8 +1,8 @@
-// row kernel; 64 rows of 256, lanes along column, 64 invocations a row, kept in registers
+// row-reduction kernel; 64 rows of 256, lanes along column, 64 invocations a row, kept in registers
 // in0: f32[64,256], out0: f32[64,256]
 // 245760 flops, 131072 bytes
 
-namespace row_div_0_module {
+namespace row_reduction_div_0_module {
 
 __device__ __forceinline__ float4 load_f32x4(const float *from) {
   return *reinterpret_cast<const float4 *>(from);
@@ -55,7 +55,7 @@ __device__ __forceinline__ void store_f32x4(float *to, float4 value) {
 }
 
 extern "C" __global__ void __launch_bounds__(64)
-row_div_0(const float *__restrict__ in0, float *out0) {
+row_reduction_div_0(const float *__restrict__ in0, float *out0) {
   __shared__ __align__(16) float partial_f32[128];
   const int unit = int(blockIdx.x);
   const int step = int(threadIdx.x);

@@ -1,4 +1,4 @@
-;; row kernel; 64 rows of 256, lanes along column, 1 values kept
+;; row-reduction kernel; 64 rows of 256, lanes along column, 1 values kept
 ;; in0: f32[64,256], out0: f32[64,256]
 ;; 245760 flops, 131072 bytes
 (module

@@ -67,23 +67,23 @@ describe('argSort', () => {
 
 /** Where each position stands in the order. */
 function inverse(order: HostArray, axis: number, identity: HostArray): HostArray {
-  return run([identity, order], (b, p, q) => b.add('disperse', [p!, q!], { axis }) as Node);
+  return run([identity, order], (b, p, q) => b.add('permuteScatter', [p!, q!], { axis }) as Node);
 }
 
-describe('disperse', () => {
+describe('permuteScatter', () => {
   test('undoes gather along a permutation', () => {
     checkLaw(200, sortable, ({ x, axis, descending }) => {
       const back = run([x], (b, p) => {
         const order = b.add('argSort', [p!], { axis, descending }) as Node;
         const sorted = b.add('gather', [p!, order], { axis }) as Node;
-        return b.add('disperse', [sorted, order], { axis }) as Node;
+        return b.add('permuteScatter', [sorted, order], { axis }) as Node;
       });
       expectSame(back, x);
     });
   });
 });
 
-describe('digitRanks', () => {
+describe('radixRank', () => {
   test('counts the digits of each block, and the equal digits before each key', () => {
     const lines = fc.array(fc.array(fc.nat(2 ** 16), { minLength: 7, maxLength: 7 }), {
       minLength: 1,
@@ -96,7 +96,7 @@ describe('digitRanks', () => {
     });
     checkLaw(100, fc.tuple(lines, attrs), ([keys, { shift, digits, block }]) => {
       const x = hostArray('u32', [keys.length, 7], keys.flat());
-      const ranked = run([x], (b, p) => b.add('digitRanks', [p!], { shift, digits, block }) as Node);
+      const ranked = run([x], (b, p) => b.add('radixRank', [p!], { shift, digits, block }) as Node);
       const expected = tabulate('i32', ranked.shape, ([line, part, place]) => {
         const own = keys[line!]!.slice(part! * block, (part! + 1) * block).map(
           (key) => (key >>> shift) % digits,
@@ -139,7 +139,7 @@ describe('searchSorted', () => {
   });
 });
 
-describe('foldSegments', () => {
+describe('segmentReduce', () => {
   test('is the scatter whose places the starts and the order stand for', () => {
     const places = fc.array(fc.integer({ min: -1, max: 6 }), { minLength: 1, maxLength: 20 });
     const modes = fc.constantFrom<ScatterMode>('set', 'add', 'mul', 'min', 'max');
@@ -157,7 +157,7 @@ describe('foldSegments', () => {
       );
       const padded = [...order, ...Array.from({ length: count - order.length }, () => 0)];
       const inputs = [operand, hostArray('i32', [7], starts), hostArray('i32', [count], padded), updates];
-      const folded = run(inputs, (b, ...nodes) => b.add('foldSegments', nodes, { axis: 0, mode }) as Node);
+      const folded = run(inputs, (b, ...nodes) => b.add('segmentReduce', nodes, { axis: 0, mode }) as Node);
       const scattered = run(
         [operand, hostArray('i32', [count], at), updates],
         (b, ...nodes) => b.add('scatter', nodes, { axis: 0, mode }) as Node,

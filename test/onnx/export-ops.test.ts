@@ -28,7 +28,7 @@ const noDoubles: ReadonlySet<Op> = new Set<Op>([
   'conv',
 ] as const);
 
-const unspelled: readonly Op[] = ['randomBits', 'digitRanks', 'disperse', 'foldSegments'];
+const unspelled: readonly Op[] = ['randomBits', 'radixRank', 'permuteScatter', 'segmentReduce'];
 
 interface Case {
   readonly graph: Graph;
@@ -239,10 +239,10 @@ function made(op: Op, dtype: DType): readonly Case[] {
         ),
       );
     }
-    case 'accumulate':
+    case 'scatterAddAtomic':
       return [
         of(
-          'accumulate',
+          'scatterAddAtomic',
           { axis: 1, size: 3 },
           places('i32', [2, 5, 4], 3),
           filled(dtype, [2, 5, 4], tame(dtype)),
@@ -263,9 +263,9 @@ function made(op: Op, dtype: DType): readonly Case[] {
     case 'customVjp':
       return op === 'customVjp' ? [of('customVjp', { rule: 0 }, cube)] : [of('stopGradient', {}, cube)];
     case 'randomBits':
-    case 'digitRanks':
-    case 'disperse':
-    case 'foldSegments':
+    case 'radixRank':
+    case 'permuteScatter':
+    case 'segmentReduce':
       return [];
     default: {
       const [x, y] = pairs(dtype);

@@ -9,7 +9,7 @@ import { compile } from '../../src/tensor/compile/compile.ts';
 import { compileCount } from '../../src/tensor/realise/executable.ts';
 import '../../src/tensor/methods.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';
-import { setGivenUpBudget } from '../../src/tensor/storage/memory.ts';
+import { setRetainedMemoryLimit } from '../../src/tensor/storage/memory.ts';
 import { mseLoss } from '../../src/tensor/ops/loss.ts';
 import { tensor } from '../../src/tensor/ops/creation/creation.ts';
 import { randn } from '../../src/tensor/ops/creation/random.ts';
@@ -233,7 +233,7 @@ describe('a training loop', () => {
   test('keeps the number of buffers flat over 500 steps', async () => {
     const spy = spyDevice();
     const device = await spy.device;
-    const budget = setGivenUpBudget(1024);
+    const budget = setRetainedMemoryLimit(1024);
     try {
       const { model, x, y } = regression();
       const optimizer = new Adam(model, { lr: 0.05 });
@@ -257,7 +257,7 @@ describe('a training loop', () => {
       expect(Math.max(...buffers)).toBeLessThan(40);
       expect(pendingHandles().size).toBeLessThanOrEqual(pending);
     } finally {
-      setGivenUpBudget(budget);
+      setRetainedMemoryLimit(budget);
     }
   });
 });

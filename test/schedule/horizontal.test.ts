@@ -191,7 +191,7 @@ test('different functions are no pack, but run together', () => {
   const graph = s.graph([mul(s.b, x, 2), mul(s.b, y, 3)]);
   const { program, kernels } = compileGraph(graph, gpuTarget);
   expect(program.packs).toEqual([]);
-  expect(kernels.map(({ kind }) => kind)).toEqual(['together']);
+  expect(kernels.map(({ kind }) => kind)).toEqual(['batched-dispatch']);
 });
 
 test('operands of commutative operations may stand in any order', () => {

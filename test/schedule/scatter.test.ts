@@ -147,30 +147,30 @@ describe.each([
 
   test("an embedding's gradient sorts the tokens once, and folds rows", () => {
     const found = kinds(50_257, 768, 8192);
-    expect(found.at(-1)).toBe('segments');
+    expect(found.at(-1)).toBe('segment-reduce');
     expect(found).not.toContain('scatter');
     expect(found.length).toBeLessThanOrEqual(14);
   });
 
   test('many updates of few slots are scattered in chunks, then folded', () => {
-    expect(kinds(64, 1, 1 << 20)).toEqual(['scatter', 'row']);
+    expect(kinds(64, 1, 1 << 20)).toEqual(['scatter', 'row-reduction']);
   });
 
   test('where chunks do not combine, the updates are sorted', () => {
-    expect(kinds(64, 1, 1 << 20, 'set')).toContain('segments');
+    expect(kinds(64, 1, 1 << 20, 'set')).toContain('segment-reduce');
   });
 
   test('additions in no fixed order take one kernel, or the ordered one where that is no slower', () => {
     const added = (size: number, count: number): string[] => {
       const s = new Sketch();
-      const sums = s.b.add('accumulate', [s.input([count], 'i32'), s.input([count])], {
+      const sums = s.b.add('scatterAddAtomic', [s.input([count], 'i32'), s.input([count])], {
         axis: 0,
         size,
       }) as Node;
       const graph = optimise(s.graph([sums]), target, true);
       return scheduleGraph(graph, target, new Map()).kernels.map(({ kind }) => kind);
     };
-    expect(added(100_000, 100_000)).toEqual(['accumulate']);
+    expect(added(100_000, 100_000)).toEqual(['scatter-add-atomic']);
     expect(added(16, 10)).toEqual(['scatter']);
   });
 
@@ -183,7 +183,7 @@ describe.each([
     const next = s.b.add('fma', [sum, s.input([30_000, 256]), s.input([30_000, 256])], {}) as Node;
     const graph = optimise(s.graph([next]), target, true);
     const { kernels } = scheduleGraph(graph, target, new Map());
-    expect(kernels.at(-1)!.kind).toBe('segments');
+    expect(kernels.at(-1)!.kind).toBe('segment-reduce');
     expect(topological(graph.outputs)).toContain(kernels.at(-1)!.writes[0]!.node);
     expect(kernels.at(-1)!.writes.map(({ node }) => node.op)).toEqual(['fma']);
   });

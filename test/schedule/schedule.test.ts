@@ -40,10 +40,10 @@ describe('one kernel', () => {
     ).toEqual(['map']);
   });
 
-  test('softmax', () => expect(kinds((s) => [s.softmax(s.input([8, 100]), 1)])).toEqual(['row']));
+  test('softmax', () => expect(kinds((s) => [s.softmax(s.input([8, 100]), 1)])).toEqual(['row-reduction']));
 
   test('layer norm with affine', () =>
-    expect(kinds((s) => [layerNorm(s, s.input([2, 8, 64]))])).toEqual(['row']));
+    expect(kinds((s) => [layerNorm(s, s.input([2, 8, 64]))])).toEqual(['row-reduction']));
 
   test('matmul, bias, activation, residual', () => {
     expect(
@@ -83,14 +83,14 @@ describe('one kernel', () => {
         const x = s.input([16, 64]);
         return [reduce(s.b, 'sum', x, [1]), reduce(s.b, 'max', mul(s.b, x, x), [1])];
       }),
-    ).toEqual(['row']);
+    ).toEqual(['row-reduction']);
   });
 });
 
 describe('separate kernels', () => {
   test('a norm feeding a matmul is stored once', () => {
     expect(kinds((s) => [s.matmul(layerNorm(s, s.input([64, 64])), s.input([64, 64]))])).toEqual([
-      'row',
+      'row-reduction',
       'dot',
     ]);
   });
@@ -105,10 +105,13 @@ describe('separate kernels', () => {
   });
 
   test('a long sum is two', () =>
-    expect(kinds((s) => [reduce(s.b, 'sum', s.input([1 << 20]), [0])])).toEqual(['row', 'row']));
+    expect(kinds((s) => [reduce(s.b, 'sum', s.input([1 << 20]), [0])])).toEqual([
+      'row-reduction',
+      'row-reduction',
+    ]));
 
   test('a long running sum is three', () => {
-    expect(kinds((s) => [s.scan(s.input([1 << 20]), 0, 'sum')])).toEqual(['row', 'scan', 'scan']);
+    expect(kinds((s) => [s.scan(s.input([1 << 20]), 0, 'sum')])).toEqual(['row-reduction', 'scan', 'scan']);
   });
 });
 

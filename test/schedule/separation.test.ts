@@ -115,17 +115,17 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
       // The other value is not one of the first kernel's alone.
       return expect(computes(pair.first, reason.needs) && reason.kernel === undefined).toBe(false);
     case 'scatter':
-      return expect(['scatter', 'ranks', 'disperse', 'accumulate']).toContain(first.kind);
+      return expect(['scatter', 'radix-rank', 'permute-scatter', 'scatter-add-atomic']).toContain(first.kind);
     case 'alignment':
       // Aligned nodes are what a kernel of the first's kind could have taken in.
       return expect(schedule.clustering.places.get(reason.node)?.kind).not.toBe('leaf');
     case 'position':
     case 'unshared':
     case 'latest':
-      expect([first.kind, second.kind]).toContain('row');
+      expect([first.kind, second.kind]).toContain('row-reduction');
       return expect(['reduce', 'argReduce']).toContain(reason.node.op);
     case 'update':
-      return expect(first.kind).toBe('row');
+      return expect(first.kind).toBe('row-reduction');
     case 'joined':
       return expect(computes(reason.kernel, reason.node)).toBe(true);
     case 'bindings':
@@ -141,14 +141,14 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
         'scan',
         'scatter',
         'argSort',
-        'digitRanks',
-        'disperse',
+        'radixRank',
+        'permuteScatter',
         'searchSorted',
-        'accumulate',
-        'foldSegments',
+        'scatterAddAtomic',
+        'segmentReduce',
       ]).toContain(reason.node.op);
     case 'no-rows':
-      return expect(reason.loops.kind).not.toBe('row');
+      return expect(reason.loops.kind).not.toBe('row-reduction');
     case 'axes': {
       const shape = dims(reason.node.inputs[0]!);
       expect(reason.own.shape).toEqual(shape);
@@ -420,7 +420,9 @@ describe('kernels that read one large value are two, because', () => {
       const x = matrix(s);
       return [s.matmul(x, matrix(s)), reduce(s.b, 'sum', x, [1])];
     });
-    expect(pair.apart).toMatchObject([{ rule: 'loops', first: { kind: 'dot' }, second: { kind: 'row' } }]);
+    expect(pair.apart).toMatchObject([
+      { rule: 'loops', first: { kind: 'dot' }, second: { kind: 'row-reduction' } },
+    ]);
   });
 
   test('maps have other sizes', () => {

@@ -86,7 +86,7 @@ describe.each(Object.keys(profiles) as (keyof typeof profiles)[])('on the %s pro
     console.log(`${profile}: ${kinds.length} kernels`);
     expect(kinds.length).toBeLessThanOrEqual(25);
     // Four digits of 8 bits.
-    expect([count(kinds, 'ranks'), count(kinds, 'disperse')]).toEqual([4, 4]);
+    expect([count(kinds, 'radix-rank'), count(kinds, 'permute-scatter')]).toEqual([4, 4]);
   });
 
   test('16 Mi keys take as many, and shorter keys fewer digits', () => {
@@ -94,7 +94,7 @@ describe.each(Object.keys(profiles) as (keyof typeof profiles)[])('on the %s pro
     const digits = (dtype: DType): number =>
       count(
         kernels((s) => [s.argSort(s.input([1 << 14], dtype), 0)]),
-        'ranks',
+        'radix-rank',
       );
     expect((['f32', 'f16', 'bf16', 'bool'] as const).map(digits)).toEqual([4, 3, 2, 1]);
   });

@@ -41,7 +41,7 @@ const sumOf = (s: Sketch, shape: readonly number[], axes: readonly number[]): No
 describe('together', () => {
   test('reductions of different tensors share a dispatch', () => {
     const graph = graphOf((s) => [sumOf(s, [64, 40], [0]), sumOf(s, [64, 72], [0]), sumOf(s, [64, 56], [0])]);
-    expect(kinds(graph)).toEqual(['together']);
+    expect(kinds(graph)).toEqual(['batched-dispatch']);
     expectEqual(graph);
   });
 
@@ -50,7 +50,7 @@ describe('together', () => {
       const sum = sumOf(s, [64, 40], [0]);
       return [sum, reduce(s.b, 'max', mul(s.b, broadcast(s.b, sum, [8, 40]), s.input([8, 40])), [1])];
     });
-    expect(kinds(graph)).toEqual(['row', 'row']);
+    expect(kinds(graph)).toEqual(['row-reduction', 'row-reduction']);
     expectEqual(graph);
   });
 
@@ -64,7 +64,7 @@ describe('together', () => {
 
   test('large kernels stay alone', () => {
     const graph = graphOf((s) => [sumOf(s, [4096, 1024], [1]), sumOf(s, [4096, 1024], [1])]);
-    expect(kinds(graph)).toEqual(['row', 'row']);
+    expect(kinds(graph)).toEqual(['row-reduction', 'row-reduction']);
   });
 
   test('any mixture computes what its parts compute', { timeout: 120_000 }, () => {
@@ -116,7 +116,7 @@ describe('concatenations', () => {
       const gated = mul(s.b, whole, unary(s.b, 'tanh', whole));
       return [s.matmul(gated, s.input([12, 4])), s.matmul(gated, s.input([12, 8]))];
     });
-    expect(kinds(graph)).toEqual(['row', 'dot', 'dot', 'dot']);
+    expect(kinds(graph)).toEqual(['row-reduction', 'dot', 'dot', 'dot']);
     expectEqual(graph);
   });
 

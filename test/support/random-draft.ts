@@ -67,7 +67,15 @@ const movesOnly: ReadonlySet<Op> = new Set<Op>([
   ...(['floor', 'ceil', 'round', 'trunc', 'sign', 'stopGradient', 'customVjp', 'argReduce'] as const),
 ]);
 
-const folds: ReadonlySet<Op> = new Set<Op>(['reduce', 'scan', 'dot', 'conv', 'scatter', 'accumulate', 'fma']);
+const folds: ReadonlySet<Op> = new Set<Op>([
+  'reduce',
+  'scan',
+  'dot',
+  'conv',
+  'scatter',
+  'scatterAddAtomic',
+  'fma',
+]);
 
 /**
  * Throws Unfit where the order of a fold would show by overflow on the way: devices fold in trees of their own, and some have no

@@ -44,7 +44,7 @@ export type StepKind =
   | 'conv'
   | 'gather'
   | 'scatter'
-  | 'accumulate'
+  | 'scatterAddAtomic'
   | 'marker';
 
 /** Adds a node to the draft; throws Unfit when it cannot. */
@@ -424,12 +424,12 @@ export const steps: Readonly<Record<StepKind, Step>> = {
     const modes: readonly ScatterMode[] = x.dtype === 'bool' ? ['set'] : ['set', 'add', 'max', 'min', 'mul'];
     return draft.add('scatter', [x, indices, updates], { axis, mode: oneOf(dice, modes) });
   },
-  accumulate: (draft, dice) => {
+  scatterAddAtomic: (draft, dice) => {
     const x = pick(draft, dice, (node) => hasAxis(node) && isNumber(node));
     const axis = dice(x.shape.length);
     const size = oneOf(dice, [4, 1, 9]);
     const indices = draft.parameter(randomIndices('i32', dims(x), size, dice(2 ** 20)));
-    return draft.add('accumulate', [indices, x], { axis, size });
+    return draft.add('scatterAddAtomic', [indices, x], { axis, size });
   },
   marker: (draft, dice) => plain(draft, 'stopGradient', [pick(draft, dice)]),
 };

@@ -345,11 +345,11 @@ const rest: readonly Case[] = [
   ['no seed', call('manualSeed'), 'E_VALUE', /^manualSeed: expects an integer, got undefined/],
   [
     'a budget of NaN',
-    call('setGivenUpBudget', NaN),
+    call('setRetainedMemoryLimit', NaN),
     'E_VALUE',
-    /^setGivenUpBudget: expects a number of bytes/,
+    /^setRetainedMemoryLimit: expects a number of bytes/,
   ],
-  ['a budget of text', call('setGivenUpBudget', '1'), 'E_VALUE', /^setGivenUpBudget: .+ got '1'/],
+  ['a budget of text', call('setRetainedMemoryLimit', '1'), 'E_VALUE', /^setRetainedMemoryLimit: .+ got '1'/],
 ];
 
 describe.each([

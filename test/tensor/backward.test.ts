@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { setGivenUpBudget } from '../../src/tensor/storage/memory.ts';
+import { setRetainedMemoryLimit } from '../../src/tensor/storage/memory.ts';
 import { fromHost } from '../../src/tensor/recording/record.ts';
 import {
   customVjp,
@@ -222,7 +222,7 @@ describe('assign', () => {
 
   test('a gradient that needs a value given up since is an error that names it', async () => {
     spyDevice();
-    const before = setGivenUpBudget(0);
+    const before = setRetainedMemoryLimit(0);
     try {
       const w = vec(1, 2).requiresGrad_();
       const loss = cube(w);
@@ -233,13 +233,13 @@ describe('assign', () => {
         /the gradient needs the value of t\d+ f32\[2\], which was overwritten/,
       );
     } finally {
-      setGivenUpBudget(before);
+      setRetainedMemoryLimit(before);
     }
   });
 
   test('a late read of what an overwritten value was needed for is an error, never a wrong number', async () => {
     spyDevice();
-    const before = setGivenUpBudget(0);
+    const before = setRetainedMemoryLimit(0);
     try {
       const w = vec(1, 2);
       const h = exp(w);
@@ -250,7 +250,7 @@ describe('assign', () => {
         /f32\[2\] was computed from t\d+ f32\[2\], which was overwritten/,
       );
     } finally {
-      setGivenUpBudget(before);
+      setRetainedMemoryLimit(before);
     }
   });
 

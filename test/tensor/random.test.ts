@@ -4,7 +4,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compile } from '../../src/tensor/compile/compile.ts';
-import { setGivenUpBudget } from '../../src/tensor/storage/memory.ts';
+import { setRetainedMemoryLimit } from '../../src/tensor/storage/memory.ts';
 import { grad } from '../../src/tensor/derivative/transform.ts';
 import type { Tensor, TensorLike } from '../../src/tensor/tensor.ts';
 import { add, mul, spyDevice, sub, sum, turn, vec } from './support.ts';
@@ -142,7 +142,7 @@ test('lazy tensors have the values of eager ones', async () => {
 });
 
 test('a read is right or refused when no value is kept for late readers', async () => {
-  const budget = setGivenUpBudget(0);
+  const budget = setRetainedMemoryLimit(0);
   try {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
@@ -153,6 +153,6 @@ test('a read is right or refused when no value is kept for late readers', async 
       { numRuns: 200 },
     );
   } finally {
-    setGivenUpBudget(budget);
+    setRetainedMemoryLimit(budget);
   }
 });

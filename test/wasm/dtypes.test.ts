@@ -225,6 +225,6 @@ test.each(numbers)('%s is added up at places that are data', async (dtype) => {
     data: Int32Array.from({ length: 90 }, (_, i) => (i * 7) % 6),
   };
   await agree([at, randomArray(dtype, [90], 1, 'tame')], (s, [places, x]) => [
-    ['accumulate', s.b.add('accumulate', [places!, x!], { axis: 0, size: 5 }) as Node],
+    ['scatterAddAtomic', s.b.add('scatterAddAtomic', [places!, x!], { axis: 0, size: 5 }) as Node],
   ]);
 });

@@ -154,7 +154,7 @@ describe('updates that meet in one place', () => {
   const accumulated = (dtype: 'i32' | 'i64' | 'f32'): Graph => {
     const s = new Sketch();
     const inputs = [s.input([updates], 'i32'), s.input([updates], dtype)];
-    return s.graph([s.b.add('accumulate', inputs, { axis: 0, size: slots }) as never]);
+    return s.graph([s.b.add('scatterAddAtomic', inputs, { axis: 0, size: slots }) as never]);
   };
 
   test('are all added, integers by many threads at once', async () => {

@@ -116,7 +116,7 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
     const dispatch: ProgramStep = { kind: 'dispatch', kernel: index, buffers: bindings, grid: loop.grid };
     // What is added to must begin somewhere.
     const { body } = kernel;
-    if (body.kind !== 'accumulate') return [dispatch];
+    if (body.kind !== 'scatter-add-atomic') return [dispatch];
     return [{ kind: 'clear', buffer: placeOf.get(body.node as Node)! }, dispatch];
   });
   const { arenas } = parts.memory;

@@ -54,7 +54,7 @@ function hasBarrier(stmt: Stmt): boolean {
 }
 
 /** The Loop that runs all parts; `global` are its buffers in binding order. */
-export function togetherLoop(
+export function batchedDispatchLoop(
   kernel: Kernel,
   target: Target,
   parts: readonly Part[],
@@ -190,7 +190,10 @@ function renamed(stmt: Stmt, by: Renaming): Stmt {
     case 'wgmmaCommit':
     case 'wgmmaWait':
     case 'setRegisters':
-      throw new CompilerBug('together', `a kernel of warp groups has its dispatch to itself: ${stmt.kind}`);
+      throw new CompilerBug(
+        'batched-dispatch',
+        `a kernel of warp groups has its dispatch to itself: ${stmt.kind}`,
+      );
     default:
       return stmt satisfies never;
   }

@@ -6,19 +6,19 @@ import type { MemoryPlan } from '../../schedule/memory/memory.ts';
 import type { Target } from '../../schedule/target.ts';
 import type { Loop } from '../loop/loop.ts';
 import { signatureOf } from './signature.ts';
-import { togetherLoop, type Part } from './batched-dispatch.ts';
+import { batchedDispatchLoop, type Part } from './batched-dispatch.ts';
 import { attentionLoop } from '../template/attention/attention.ts';
-import { accumulateLoop } from '../template/scatter/scatter-add-atomic.ts';
+import { scatterAddAtomicLoop } from '../template/scatter/scatter-add-atomic.ts';
 import { contractLoop } from '../template/contract/contract.ts';
 import type { PinnedSchedules } from '../template/contract/schedule.ts';
 import { globalBuffer, type Bound, type Frame } from '../template/shared/frame.ts';
 import { mapLoop } from '../template/map/map.ts';
-import { ranksLoop } from '../template/sort/radix-rank.ts';
-import { rowLoop } from '../template/row-reduction/row-reduction.ts';
+import { radixRankLoop } from '../template/sort/radix-rank.ts';
+import { rowReductionLoop } from '../template/row-reduction/row-reduction.ts';
 import { scanLoop } from '../template/scan/scan.ts';
 import { scatterLoop } from '../template/scatter/scatter.ts';
-import { searchLoop } from '../template/sort/search-sorted.ts';
-import { segmentsLoop } from '../template/scatter/segment-reduce.ts';
+import { searchSortedLoop } from '../template/sort/search-sorted.ts';
+import { segmentReduceLoop } from '../template/scatter/segment-reduce.ts';
 import { sortLoop } from '../template/sort/sort.ts';
 
 /** A kernel's Loop (of its own name, or of an equal kernel's) and the stored nodes behind its bindings, in order. */
@@ -40,9 +40,9 @@ export function lowerKernel(
   pinned: PinnedSchedules = () => undefined,
 ): LoweredKernel {
   const bound = bindBuffers(kernel, memory);
-  if (kernel.body.kind === 'together') {
+  if (kernel.body.kind === 'batched-dispatch') {
     const parts = kernel.body.parts.map((part) => lowerKernel(part, target, memory, cache, pinned));
-    return { kernel, loop: loopTogether(kernel, target, parts, bound, cache), bound };
+    return { kernel, loop: loopOfBatch(kernel, target, parts, bound, cache), bound };
   }
   const signature = signatureOf(kernel, bound);
   const known = cache.get(signature);
@@ -76,7 +76,7 @@ function bindBuffers(kernel: Kernel, { overwrites, homeOf }: MemoryPlan): Bound[
 }
 
 /** One Loop of several; equal parts bound alike give equal Loops. */
-function loopTogether(
+function loopOfBatch(
   kernel: Kernel,
   target: Target,
   lowered: readonly LoweredKernel[],
@@ -89,10 +89,10 @@ function loopTogether(
     return { loop: part.loop, names: new Map(names) };
   });
   const key = parts.map(({ loop, names }) => `${loop.name}(${[...names.values()].join()})`);
-  const signature = ['together', ...key, ...bound.map(({ access }) => access)].join(' ');
+  const signature = ['batched-dispatch', ...key, ...bound.map(({ access }) => access)].join(' ');
   const known = cache.get(signature);
   if (known !== undefined) return known;
-  const loop = togetherLoop(kernel, target, parts, bound.map(globalBuffer));
+  const loop = batchedDispatchLoop(kernel, target, parts, bound.map(globalBuffer));
   cache.set(signature, loop);
   return loop;
 }
@@ -100,12 +100,12 @@ function loopTogether(
 function fillTemplate(frame: Frame): Loop {
   const { body } = frame.kernel;
   switch (body.kind) {
-    case 'together':
+    case 'batched-dispatch':
       throw new CompilerBug('lower', 'kernels in one dispatch have no template of their own');
     case 'map':
       return mapLoop(frame);
-    case 'row':
-      return rowLoop(frame);
+    case 'row-reduction':
+      return rowReductionLoop(frame);
     case 'contract':
       return contractLoop(frame);
     case 'attention':
@@ -116,14 +116,14 @@ function fillTemplate(frame: Frame): Loop {
       return scatterLoop(frame);
     case 'sort':
       return sortLoop(frame);
-    case 'ranks':
-      return ranksLoop(frame);
-    case 'search':
-      return searchLoop(frame);
-    case 'accumulate':
-      return accumulateLoop(frame);
-    case 'segments':
-      return segmentsLoop(frame);
+    case 'radix-rank':
+      return radixRankLoop(frame);
+    case 'search-sorted':
+      return searchSortedLoop(frame);
+    case 'scatter-add-atomic':
+      return scatterAddAtomicLoop(frame);
+    case 'segment-reduce':
+      return segmentReduceLoop(frame);
     default:
       return body satisfies never;
   }

@@ -41,11 +41,11 @@ function stageKey(stage: RowStage, nameOf: (node: Node) => string): string {
 
 function bodyKey(body: Body, nameOf: (node: Node) => string): readonly (string | number | boolean)[] {
   switch (body.kind) {
-    case 'together':
+    case 'batched-dispatch':
       throw new CompilerBug('signature', 'kernels in one dispatch are told apart by their parts');
     case 'map':
       return [axisKey(body.axis)];
-    case 'row': {
+    case 'row-reduction': {
       const stages = body.stages.map((stage) => stageKey(stage, nameOf));
       return [axisKey(body.row), axisKey(body.column), ...stages];
     }
@@ -100,21 +100,21 @@ function bodyKey(body: Body, nameOf: (node: Node) => string): readonly (string |
       ];
     }
     case 'sort':
-    case 'ranks': {
+    case 'radix-rank': {
       const { node, line, position, key } = body;
-      const radix = node.op === 'digitRanks' ? [node.attrs.shift, node.attrs.digits, node.attrs.block] : [];
+      const radix = node.op === 'radixRank' ? [node.attrs.shift, node.attrs.digits, node.attrs.block] : [];
       return [nameOf(node as Node), axisKey(line), axisKey(position), key.id, ...radix];
     }
-    case 'search': {
+    case 'search-sorted': {
       const { node, axis, element, boundary, value } = body;
       const keys = [axisKey(axis), axisKey(element), boundary.id, value.id];
       return [nameOf(node as Node), ...keys, node.attrs.right];
     }
-    case 'accumulate': {
+    case 'scatter-add-atomic': {
       const { node, axis, inside, index, value } = body;
       return [nameOf(node as Node), axisKey(axis), inside.id, index.id, value.id];
     }
-    case 'segments': {
+    case 'segment-reduce': {
       const { node, outer, column, entry, operand, first, last, update } = body;
       const parts = [operand, first, last, update].map(({ id }) => id);
       return [nameOf(node as Node), ...[outer, column, entry].map(axisKey), ...parts, node.attrs.mode];

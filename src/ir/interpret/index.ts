@@ -1,4 +1,4 @@
-// Indexed reads and writes in the reference interpreter: gather, its adjoint scatter, its inverse disperse, and scatters of
+// Indexed reads and writes in the reference interpreter: gather, its adjoint scatter, its inverse permuteScatter, and scatters of
 // updates that lie sorted.
 
 import { foldingDtype } from './fold.ts';
@@ -56,7 +56,7 @@ export function scatter(
 }
 
 /** out[i, places[i,j,k], k] = values[i,j,k]; the places of each line are a permutation, so that nothing is left out. */
-export function disperse(values: HostArray, places: HostArray, axis: number): HostArray {
+export function permuteScatter(values: HostArray, places: HostArray, axis: number): HostArray {
   const { dtype, shape } = values;
   const to = targets(shape, places, axis);
   const data = emptyData(dtype, to.length);
@@ -65,12 +65,12 @@ export function disperse(values: HostArray, places: HostArray, axis: number): Ho
 }
 
 /** Each element of the operand with its segment of the updates folded in, in order. */
-export function foldSegments(
+export function segmentReduce(
   operand: HostArray,
   starts: HostArray,
   order: HostArray,
   updates: HostArray,
-  { axis, mode }: Attrs<'foldSegments'>,
+  { axis, mode }: Attrs<'segmentReduce'>,
 ): HostArray {
   const dtype = foldingDtype(operand.dtype);
   const data = castArray(operand, dtype).data.slice();

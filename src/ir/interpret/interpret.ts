@@ -7,8 +7,8 @@ import { isWide } from '../dtype.ts';
 import { countUses, dims, topological, type Graph, type Node } from '../graph.ts';
 import { convolve, dotGeneral } from './contract.ts';
 import { argReduce, reduce, scan } from './fold.ts';
-import { disperse, foldSegments, gather, scatter } from './index.ts';
-import { argSort, digitRanks, searchSorted } from './sort.ts';
+import { permuteScatter, segmentReduce, gather, scatter } from './index.ts';
+import { argSort, radixRank, searchSorted } from './sort.ts';
 import { broadcast, concat, pad, permute, slice, window } from './view.ts';
 import { isElementwise, type ElementwiseOp } from '../ops.ts';
 import { randomWords } from './random.ts';
@@ -77,8 +77,8 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return argReduce(first, node.attrs.monoid, node.attrs.axis);
     case 'argSort':
       return argSort(first, node.attrs);
-    case 'digitRanks':
-      return digitRanks(first, node.attrs);
+    case 'radixRank':
+      return radixRank(first, node.attrs);
     case 'scan':
       return scan(first, node.attrs);
     case 'dot':
@@ -89,16 +89,16 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return gather(first, inputs[1]!, node.attrs.axis);
     case 'scatter':
       return scatter(first, inputs[1]!, inputs[2]!, node.attrs.axis, node.attrs.mode);
-    case 'disperse':
-      return disperse(first, inputs[1]!, node.attrs.axis);
+    case 'permuteScatter':
+      return permuteScatter(first, inputs[1]!, node.attrs.axis);
     case 'searchSorted':
       return searchSorted(first, inputs[1]!, node.attrs.right);
-    case 'accumulate': {
+    case 'scatterAddAtomic': {
       const zeros = { dtype: node.dtype, shape, data: emptyData(node.dtype, sizeOf(shape)) };
       return scatter(zeros, first, inputs[1]!, node.attrs.axis, 'add');
     }
-    case 'foldSegments':
-      return foldSegments(first, inputs[1]!, inputs[2]!, inputs[3]!, node.attrs);
+    case 'segmentReduce':
+      return segmentReduce(first, inputs[1]!, inputs[2]!, inputs[3]!, node.attrs);
     case 'stopGradient':
     case 'customVjp':
       return first;

@@ -27,7 +27,7 @@ export function argSort(x: HostArray, { axis, descending }: Attrs<'argSort'>): H
 }
 
 /** Of each block of a line: how often each digit occurs, then each key's rank among the block's keys of its digit. */
-export function digitRanks(keys: HostArray, { shift, digits, block }: Attrs<'digitRanks'>): HostArray {
+export function radixRank(keys: HostArray, { shift, digits, block }: Attrs<'radixRank'>): HostArray {
   const [lines, length] = keys.shape as [number, number];
   const blocks = Math.ceil(length / block);
   const width = digits + block;

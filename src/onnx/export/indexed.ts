@@ -89,7 +89,7 @@ function scattered(
   );
 }
 
-export const indexed: Rows<'gather' | 'scatter' | 'accumulate'> = {
+export const indexed: Rows<'gather' | 'scatter' | 'scatterAddAtomic'> = {
   gather: (scope, { inputs, attrs }) => gathered(scope, inputs[0]!, inputs[1]!, attrs.axis),
   scatter: (scope, { inputs, attrs }) => {
     const [operand, indices, updates] = [inputs[0]!, inputs[1]!, inputs[2]!];
@@ -97,7 +97,7 @@ export const indexed: Rows<'gather' | 'scatter' | 'accumulate'> = {
     if (sizeOf(dims(indices)) === 0) return x;
     return scattered(scope, x, indices, updates, attrs.axis, attrs.mode);
   },
-  accumulate: (scope, node) => {
+  scatterAddAtomic: (scope, node) => {
     const [indices, updates] = [node.inputs[0]!, node.inputs[1]!];
     const zero = scope.e.scalar(0, node.dtype);
     if (sizeOf(dims(indices)) === 0) return zero;

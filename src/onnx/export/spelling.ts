@@ -35,9 +35,9 @@ const rows: { readonly [K in Op]: Row<K> } = {
     throw new CompilerBug('exportOnnx', `parameter ${node.attrs.name} has no value`);
   },
   randomBits: unspelled('random numbers that are the same everywhere: draw them outside, and pass them in'),
-  digitRanks: unspelled(ofPasses),
-  disperse: unspelled(ofPasses),
-  foldSegments: unspelled(ofPasses),
+  radixRank: unspelled(ofPasses),
+  permuteScatter: unspelled(ofPasses),
+  segmentReduce: unspelled(ofPasses),
   stopGradient: ({ compact }, { inputs }) => compact(inputs[0]!),
   customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),
 };

@@ -32,8 +32,13 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
   const axis = (name: string): Axis => cluster.axes[name]!;
   const anchor = cluster.anchors[0]!;
   switch (cluster.kind) {
-    case 'row':
-      return { kind: 'row', row: axis('row'), column: axis('column'), stages: rowStages(cluster, evaluator) };
+    case 'row-reduction':
+      return {
+        kind: 'row-reduction',
+        row: axis('row'),
+        column: axis('column'),
+        stages: rowStages(cluster, evaluator),
+      };
     case 'dot':
     case 'conv': {
       const operands =
@@ -65,15 +70,15 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
     case 'scatter':
       return scatterBody(anchor, cluster, evaluator);
     case 'sort':
-    case 'ranks':
+    case 'radix-rank':
       return keysBody(anchor, cluster, evaluator);
-    case 'search':
-      return searchBody(anchor, cluster, evaluator);
-    case 'accumulate':
-      return accumulateBody(anchor, cluster, evaluator);
-    case 'segments':
-      return segmentsBody(anchor, cluster, evaluator);
-    case 'disperse':
+    case 'search-sorted':
+      return searchSortedBody(anchor, cluster, evaluator);
+    case 'scatter-add-atomic':
+      return scatterAddAtomicBody(anchor, cluster, evaluator);
+    case 'segment-reduce':
+      return segmentReduceBody(anchor, cluster, evaluator);
+    case 'permute-scatter':
       return { kind: 'map', axis: axis('axis') };
     default:
       return cluster.kind satisfies never;
@@ -199,16 +204,16 @@ function keysBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
   const [line, position] = [cluster.axes['line']!, cluster.axes['position']!];
   const key = evaluator.value(node.inputs[0]!, [line.atom, position.atom]);
   if (node.op === 'argSort') return { kind: 'sort', node, line, position, key };
-  if (node.op === 'digitRanks') return { kind: 'ranks', node, line, position, key };
+  if (node.op === 'radixRank') return { kind: 'radix-rank', node, line, position, key };
   throw new CompilerBug('schedule', `${node.op} sorts no keys`);
 }
 
-function searchBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
+function searchSortedBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
   if (node.op !== 'searchSorted') throw new CompilerBug('schedule', 'not a search');
   const [axis, element] = [cluster.axes['axis']!, cluster.axes['element']!];
   const at = cluster.members.get(node)!;
   return {
-    kind: 'search',
+    kind: 'search-sorted',
     node,
     axis,
     element,
@@ -217,13 +222,13 @@ function searchBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
   };
 }
 
-function accumulateBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
-  if (node.op !== 'accumulate') throw new CompilerBug('schedule', 'not an accumulation');
+function scatterAddAtomicBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
+  if (node.op !== 'scatterAddAtomic') throw new CompilerBug('schedule', 'not an accumulation');
   const { axis, size } = node.attrs;
   const from = cluster.members.get(node)!;
   const { atom, inside } = dynamicAxis(evaluator.pool, evaluator.value(node.inputs[0]!, from), size);
   return {
-    kind: 'accumulate',
+    kind: 'scatter-add-atomic',
     node,
     axis: cluster.axes['axis']!,
     inside,
@@ -232,8 +237,8 @@ function accumulateBody(node: Node, cluster: Cluster, evaluator: Evaluator): Bod
   };
 }
 
-function segmentsBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
-  if (node.op !== 'foldSegments') throw new CompilerBug('schedule', 'not a fold of segments');
+function segmentReduceBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
+  if (node.op !== 'segmentReduce') throw new CompilerBug('schedule', 'not a fold of segments');
   const [operand, starts, order, updates] = node.inputs as readonly [Node, Node, Node, Node];
   const [outer, column, entry] = ['outer', 'column', 'entry'].map((name) => cluster.axes[name]!);
   const { axis } = node.attrs;
@@ -241,7 +246,7 @@ function segmentsBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body 
   const from = evaluator.value(order, at.with(axis, entry!.atom));
   const { atom } = dynamicAxis(evaluator.pool, from, entry!.extent);
   return {
-    kind: 'segments',
+    kind: 'segment-reduce',
     node,
     outer: outer!,
     column: column!,
@@ -254,9 +259,9 @@ function segmentsBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body 
 }
 
 /** Values go where the data says; the place is kept inside the axis, whatever it is. */
-export function dispersedWrites(nodes: Iterable<Node>, cluster: Cluster, evaluator: Evaluator): Write[] {
+export function permuteScatterWrites(nodes: Iterable<Node>, cluster: Cluster, evaluator: Evaluator): Write[] {
   return Array.from(nodes, (node) => {
-    if (node.op !== 'disperse') throw new CompilerBug('schedule', `${node.op} disperses nothing`);
+    if (node.op !== 'permuteScatter') throw new CompilerBug('schedule', `${node.op} disperses nothing`);
     const { axis } = node.attrs;
     const from = cluster.members.get(node)!;
     const place = evaluator.value(node.inputs[1]!, from);

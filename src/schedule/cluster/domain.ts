@@ -108,26 +108,26 @@ function lineDomain(node: Node, along: number, name: string): Domain {
   return { axes: { line, position }, at };
 }
 
-/** The keys of a `digitRanks`: positions along lines. Its result lies elsewhere: no point of it is at hand. */
-function ranksDomain(node: Node): Domain {
+/** The keys of a `radixRank`: positions along lines. Its result lies elsewhere: no point of it is at hand. */
+function radixRankDomain(node: Node): Domain {
   return { axes: lineDomain(node.inputs[0]!, 1, 'pos').axes, at: [] };
 }
 
 /** All values that are dispersed, by flat index; `at` is where they come from. */
-export function disperseDomain(node: Node): Domain {
+export function permuteScatterDomain(node: Node): Domain {
   const axis = makeAxis('i', sizeOf(dims(node)));
   return { axes: { axis }, at: delinearize(axis.atom, dims(node)) };
 }
 
 /** All updates of an accumulation, by flat index; `at` is where they come from. */
-function accumulateDomain(node: Node): Domain {
+function scatterAddAtomicDomain(node: Node): Domain {
   const shape = dims(node.inputs[1]!);
   const axis = makeAxis('i', sizeOf(shape));
   return { axes: { axis }, at: delinearize(axis.atom, shape) };
 }
 
 /** All values that are looked for, by flat index, and the boundaries of a line. */
-function searchDomain(node: Node): Domain {
+function searchSortedDomain(node: Node): Domain {
   const axis = makeAxis('i', sizeOf(dims(node)));
   const element = makeAxis('el', dims(node.inputs[0]!).at(-1)!);
   return { axes: { axis, element }, at: delinearize(axis.atom, dims(node)) };
@@ -137,7 +137,7 @@ function searchDomain(node: Node): Domain {
  * The slots of a scatter by outer and inner axes, and the entries of their segments. Inner axes (`column`) are those after the
  * slots along which segments and order do not differ: neighbours there share a walk.
  */
-function segmentsDomain(node: NodeOf<'foldSegments'>): Domain {
+function segmentReduceDomain(node: NodeOf<'segmentReduce'>): Domain {
   const shape = dims(node as Node);
   const { axis } = node.attrs;
   const [, starts, order] = node.inputs as readonly [Node, Node, Node, Node];
@@ -182,16 +182,16 @@ export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly doma
       return { kind: 'scan', domain: lineDomain(node, node.attrs.axis, 'pos') };
     case 'argSort':
       return { kind: 'sort', domain: lineDomain(node, node.attrs.axis, 'pos') };
-    case 'digitRanks':
-      return { kind: 'ranks', domain: ranksDomain(node) };
+    case 'radixRank':
+      return { kind: 'radix-rank', domain: radixRankDomain(node) };
     case 'scatter':
       return { kind: 'scatter', domain: scatterDomain(node) };
-    case 'accumulate':
-      return { kind: 'accumulate', domain: accumulateDomain(node) };
+    case 'scatterAddAtomic':
+      return { kind: 'scatter-add-atomic', domain: scatterAddAtomicDomain(node) };
     case 'searchSorted':
-      return { kind: 'search', domain: searchDomain(node) };
-    case 'foldSegments':
-      return { kind: 'segments', domain: segmentsDomain(node) };
+      return { kind: 'search-sorted', domain: searchSortedDomain(node) };
+    case 'segmentReduce':
+      return { kind: 'segment-reduce', domain: segmentReduceDomain(node) };
     default:
       return undefined;
   }

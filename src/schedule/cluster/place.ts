@@ -5,7 +5,7 @@ import type { Indices } from '../body/evaluate.ts';
 import type { Axis, KernelKind } from '../kernel.ts';
 
 /** Kinds of kernels that form around one node. */
-export type AnchorKind = Exclude<KernelKind, 'together' | 'map'>;
+export type AnchorKind = Exclude<KernelKind, 'batched-dispatch' | 'map'>;
 
 /** A dot over the keys: which of its inputs holds the weights, and its other free axes. */
 export interface OuterDot {
@@ -110,5 +110,7 @@ export function isThroughView(node: Node): boolean {
 
 /** Kernels that write where the data says, or elsewhere than at their point: nothing is aligned with their results. */
 export function movesElements(kind: AnchorKind): boolean {
-  return kind === 'scatter' || kind === 'ranks' || kind === 'disperse' || kind === 'accumulate';
+  return (
+    kind === 'scatter' || kind === 'radix-rank' || kind === 'permute-scatter' || kind === 'scatter-add-atomic'
+  );
 }

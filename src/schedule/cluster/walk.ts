@@ -5,7 +5,7 @@ import { dtypeBytes } from '../../ir/dtype.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
-import { disperseDomain, ownLoops, reducedAxes, rowDomain, type Domain } from './domain.ts';
+import { permuteScatterDomain, ownLoops, reducedAxes, rowDomain, type Domain } from './domain.ts';
 import { weightOf, type Indices } from '../body/evaluate.ts';
 import { isExact } from '../store/exact.ts';
 import {
@@ -72,8 +72,8 @@ export class ClusterPass {
   readonly #groups = new Map<AttentionGroup, Cluster>();
   /** Row clusters by the shape and axes they reduce. */
   readonly #rows = new Map<string, Cluster[]>();
-  /** Clusters that disperse values, by where these go. */
-  readonly #dispersed = new Map<Node, Cluster>();
+  /** Clusters that permuteScatter values, by where these go. */
+  readonly #permuteScatters = new Map<Node, Cluster>();
   readonly #placed: Placed;
 
   constructor(
@@ -110,7 +110,7 @@ export class ClusterPass {
     const group = this.#home.get(node);
     if (group !== undefined)
       return { kind: 'member', cluster: this.#groups.get(group) ?? this.#openGroup(group) };
-    if (node.op === 'digitRanks') this.#settle(node.inputs[0]!);
+    if (node.op === 'radixRank') this.#settle(node.inputs[0]!);
     const own = ownLoops(node);
     if (own !== undefined) return this.#open(node, own.kind, own.domain);
     switch (node.op) {
@@ -119,8 +119,8 @@ export class ClusterPass {
       case 'reduce':
       case 'argReduce':
         return this.#joinRow(node) ?? this.#openRow(node);
-      case 'disperse':
-        return this.#joinDispersed(node) ?? this.#openDispersed(node);
+      case 'permuteScatter':
+        return this.#joinPermuteScatter(node) ?? this.#openPermuteScatter(node);
       case 'concat':
         return this.#assemble(node) ?? this.#free(node);
       default:
@@ -135,7 +135,7 @@ export class ClusterPass {
     for (const part of node.inputs) {
       const place = this.places.get(part)!;
       if (place.kind !== 'member' || !this.#isOnlyReadBy(part, place.cluster)) return undefined;
-      if (dtypeBytes(part.dtype) < 4 || !isDear(part, place.cluster)) return undefined;
+      if (dtypeBytes(part.dtype) < 4 || !isExpensive(part, place.cluster)) return undefined;
       pieces.push({ part, whole: node as Node, start, cluster: place.cluster });
       rank = Math.max(rank, place.cluster.rank + 0.5);
       start += dims(part)[node.attrs.axis]!;
@@ -279,7 +279,7 @@ export class ClusterPass {
   /** Whether the node combines results of rows with parameters of that size, as an optimizer does for a bias or a norm's scale. */
   #updatesRows(node: Node, cluster: Cluster): boolean {
     const rows = cluster.axes['row']?.extent ?? 1;
-    if (cluster.kind !== 'row' || rows === 1 || sizeOf(dims(node)) !== rows) return false;
+    if (cluster.kind !== 'row-reduction' || rows === 1 || sizeOf(dims(node)) !== rows) return false;
     const isParameter = (read: Node): boolean =>
       this.places.get(read)!.kind === 'leaf' && sizeOf(dims(read)) === rows && !cluster.reads.has(read);
     return node.inputs.some(
@@ -370,24 +370,24 @@ export class ClusterPass {
 
   #openRow(node: Node): Place {
     const domain = rowDomain(node);
-    const place = this.#open(node, 'row', domain, domain.full);
+    const place = this.#open(node, 'row-reduction', domain, domain.full);
     const key = rowKey(domain.full.shape, domain.full.axes);
     this.#rows.set(key, [...(this.#rows.get(key) ?? []), place.cluster].slice(-siblings));
     return place;
   }
 
-  #openDispersed(node: NodeOf<'disperse'>): Place {
-    const place = this.#open(node as Node, 'disperse', disperseDomain(node as Node));
-    this.#dispersed.set(node.inputs[1]!, place.cluster);
+  #openPermuteScatter(node: NodeOf<'permuteScatter'>): Place {
+    const place = this.#open(node as Node, 'permute-scatter', permuteScatterDomain(node as Node));
+    this.#permuteScatters.set(node.inputs[1]!, place.cluster);
     return place;
   }
 
   /** Values that go to the places of a cluster's own are moved by the same kernel: the keys and the payload of a sort. */
-  #joinDispersed(node: NodeOf<'disperse'>): Place | undefined {
+  #joinPermuteScatter(node: NodeOf<'permuteScatter'>): Place | undefined {
     const [values, places] = node.inputs as readonly [Node, Node];
-    const cluster = this.#dispersed.get(places);
+    const cluster = this.#permuteScatters.get(places);
     const first = cluster?.anchors[0];
-    if (cluster === undefined || first?.op !== 'disperse' || first.attrs.axis !== node.attrs.axis)
+    if (cluster === undefined || first?.op !== 'permuteScatter' || first.attrs.axis !== node.attrs.axis)
       return undefined;
     if (this.rankOf(values) >= cluster.rank) return undefined;
     if (this.#admit(node as Node, cluster) !== undefined) return undefined;
@@ -430,8 +430,8 @@ export class ClusterPass {
 }
 
 /** Whether nobody computes the value again: it is a product, or one of a whole row. */
-function isDear(node: Node, { kind, axes }: Cluster): boolean {
-  return products.has(kind) || (kind === 'row' && sizeOf(dims(node)) === axes['row']!.extent);
+function isExpensive(node: Node, { kind, axes }: Cluster): boolean {
+  return products.has(kind) || (kind === 'row-reduction' && sizeOf(dims(node)) === axes['row']!.extent);
 }
 
 function rowKey(shape: readonly number[], axes: readonly number[]): string {

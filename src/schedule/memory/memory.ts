@@ -239,7 +239,7 @@ function overDonated(
 /** Whether the kernel reads `old` solely at the index at which it writes `result`, once per element and before it does so. */
 function readsOnlyWhereWritten(kernel: Kernel, old: Node, result: Node): boolean {
   const { body } = kernel;
-  if (body.kind === 'together') {
+  if (body.kind === 'batched-dispatch') {
     const [reader, ...others] = body.parts.filter((part) => part.reads.includes(old));
     return reader !== undefined && others.length === 0 && readsOnlyWhereWritten(reader, old, result);
   }
@@ -285,7 +285,7 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
       if (!isWhole(body.position, own)) return undefined;
       if (coefficientOf(own.index, body.line.atom) === 1 && !isWhole(body.line, own)) return undefined;
       return { before: [body.value, ...indices], during: values, after: [] };
-    case 'row': {
+    case 'row-reduction': {
       if (!isWhole(body.row, own) || (atomsOf(own.index).length > 1 && !isWhole(body.column, own)))
         return undefined;
       // Results of whole rows are written before those of elements.
@@ -304,13 +304,13 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
       // A slot is copied by the invocation that then writes it; updates belong to any.
       if (dtypeBytes(own.node.dtype) < 4) return undefined;
       return { before: [], during: [body.operand], after: [body.target, body.value, ...indices] };
-    case 'together':
+    case 'batched-dispatch':
     case 'attention':
     case 'sort':
-    case 'ranks':
-    case 'search':
-    case 'segments':
-    case 'accumulate':
+    case 'radix-rank':
+    case 'search-sorted':
+    case 'segment-reduce':
+    case 'scatter-add-atomic':
       return undefined;
     default:
       return body satisfies never;

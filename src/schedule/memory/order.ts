@@ -76,11 +76,11 @@ export function orderKernels(
 
 /** What a kind of kernel computes where it says no more than that. */
 const plainOps: Partial<Record<KernelKind, Op>> = {
-  row: 'reduce',
+  'row-reduction': 'reduce',
   sort: 'argSort',
-  ranks: 'digitRanks',
-  search: 'searchSorted',
-  segments: 'foldSegments',
+  'radix-rank': 'radixRank',
+  'search-sorted': 'searchSorted',
+  'segment-reduce': 'segmentReduce',
 };
 
 /**
@@ -95,9 +95,10 @@ export function nameKernels(kernels: readonly Kernel[], packs: Packs = new Map()
     const roles = kernel.writes.filter((write) => write.node === node).length;
     const count = pack === undefined ? '' : `_x${pack.members.length / roles}`;
     const tail = op === kernel.kind || op === plainOps[kernel.kind] ? '' : `_${op}`;
-    const name = `${kernel.kind}${count}${tail}_${i}`.toLowerCase();
-    if (kernel.body.kind !== 'together') return { ...kernel, name };
+    // Names are identifiers of every target's language, which have no hyphens.
+    const name = `${kernel.kind}${count}${tail}_${i}`.toLowerCase().replaceAll('-', '_');
+    if (kernel.body.kind !== 'batched-dispatch') return { ...kernel, name };
     const parts = kernel.body.parts.map((part, p) => ({ ...part, name: `${name}_${p}` }));
-    return { ...kernel, name, body: { kind: 'together' as const, parts } };
+    return { ...kernel, name, body: { kind: 'batched-dispatch' as const, parts } };
   });
 }

@@ -22,7 +22,7 @@ const smallLaunches = 2;
 const most = 8;
 
 /** Puts small independent kernels together, as far as bindings and workgroup memory allow. The result is in no order. */
-export function runTogether(
+export function batchDispatches(
   kernels: readonly Kernel[],
   packs: Packs,
   target: Target,
@@ -54,7 +54,7 @@ export function runTogether(
 }
 
 function isSmall({ kind, bytes, flops }: Kernel, target: Target): boolean {
-  if (kind !== 'map' && kind !== 'row') return false;
+  if (kind !== 'map' && kind !== 'row-reduction') return false;
   return bytes / target.bandwidth + flops / target.arithmetic <= smallLaunches * target.launch;
 }
 
@@ -81,8 +81,8 @@ function together(parts: readonly Kernel[]): Kernel {
   const once = [...reads].reduce((bytes, node) => bytes + nodeBytes(node), 0);
   return {
     ...first,
-    kind: 'together',
-    body: { kind: 'together', parts },
+    kind: 'batched-dispatch',
+    body: { kind: 'batched-dispatch', parts },
     reads: [...reads],
     writes: parts.flatMap((kernel) => kernel.writes),
     nodes: [...new Set(parts.flatMap((kernel) => kernel.nodes))],

@@ -53,10 +53,10 @@ function withoutEmptyAxes(node: Node, inputs: readonly Node[], b: GraphBuilder):
       return empty(inputs[0]!) || empty(inputs[1]!) ? full(b, dims(node), 0, node.dtype) : undefined;
     case 'searchSorted':
       return empty(inputs[0]!) ? full(b, dims(node), 0, 'i32') : undefined;
-    case 'accumulate':
+    case 'scatterAddAtomic':
       return empty(inputs[0]!) ? full(b, dims(node), 0, node.dtype) : undefined;
     case 'scatter':
-    case 'foldSegments':
+    case 'segmentReduce':
       return empty(inputs.at(-1)!) ? inputs[0]! : undefined;
     default:
       return undefined;
@@ -100,9 +100,9 @@ function wideFold(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | 
 function wideScatter(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | undefined {
   if (dtypeBytes(node.dtype) >= 4) return undefined;
   const isHalf = node.dtype === 'f16' || node.dtype === 'bf16';
-  if (node.op === 'accumulate') {
+  if (node.op === 'scatterAddAtomic') {
     const register = isHalf ? 'f32' : dtypeKind(node.dtype) === 'int' ? 'i32' : 'u32';
-    const sums = b.add('accumulate', [inputs[0]!, cast(b, inputs[1]!, register)], node.attrs);
+    const sums = b.add('scatterAddAtomic', [inputs[0]!, cast(b, inputs[1]!, register)], node.attrs);
     return cast(b, sums as Node, node.dtype);
   }
   if (!isHalf || node.op !== 'scatter' || node.attrs.mode === 'set') return undefined;

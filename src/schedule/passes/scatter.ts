@@ -19,7 +19,7 @@ import type { Target } from '../target.ts';
 /** Leaves scatters that one kernel does well. */
 export function splitScatters(graph: Graph, target: Target): Graph {
   return rewrite(graph, (node, inputs, b) => {
-    if (node.op === 'accumulate') return orderedWhereCheap(node, inputs, b, target);
+    if (node.op === 'scatterAddAtomic') return orderedWhereCheap(node, inputs, b, target);
     if (node.op !== 'scatter' || sizeOf(dims(node as Node)) === 0) return undefined;
     const { mode } = node.attrs;
     const sizes = sizesOf(node);
@@ -36,7 +36,7 @@ export function splitScatters(graph: Graph, target: Target): Graph {
 
 /** An accumulation whose updates are so few that folding them in order is one kernel without zeros to begin with. */
 function orderedWhereCheap(
-  node: NodeOf<'accumulate'>,
+  node: NodeOf<'scatterAddAtomic'>,
   inputs: readonly Node[],
   b: GraphBuilder,
   target: Target,
@@ -189,7 +189,7 @@ function sortedScatter(
   // Lines of the operand that no index covers have empty segments.
   const spread = dims(indices).with(axis, slots + 1);
   const everywhere = growTo(b, broadcast(b, back(starts), spread), shape.with(axis, slots + 1), 0);
-  return b.add('foldSegments', [operand, everywhere, broadcast(b, back(order), dims(indices)), updates], {
+  return b.add('segmentReduce', [operand, everywhere, broadcast(b, back(order), dims(indices)), updates], {
     axis,
     mode,
   }) as Node;

@@ -25,7 +25,7 @@ export function splitSorts(graph: Graph, target: Target): Graph {
     const source = node.inputs[0]!;
     // The inverse of a permutation: each position goes to its rank.
     if (source.op === 'argSort' && source.attrs.axis === axis && !descending)
-      return disperse(b, iota(b, shape, axis), x, axis);
+      return permuteScatter(b, iota(b, shape, axis), x, axis);
     const rest = shape.flatMap((_, i) => (i === axis ? [] : [i]));
     const length = shape[axis]!;
     const moved = permute(b, x, [...rest, axis]);
@@ -161,7 +161,7 @@ function radixOrder(b: GraphBuilder, keys: Node, bits: number, target: Target): 
   let order = iota(b, dims(keys), 1);
   for (let shift = 0; shift < bits; shift += width) {
     const digits = 2 ** Math.min(width, bits - shift);
-    const ranked = b.add('digitRanks', [keys], { shift, digits, block }) as Node;
+    const ranked = b.add('radixRank', [keys], { shift, digits, block }) as Node;
     const counts = slice(b, ranked, [0, 0, 0], [lines, blocks, digits]);
     const cells = reshape(b, permute(b, counts, [0, 2, 1]), [lines, digits * blocks]);
     const starts = b.add('scan', [cells], {
@@ -174,8 +174,8 @@ function radixOrder(b: GraphBuilder, keys: Node, bits: number, target: Target): 
     const digit = cast(b, binary(b, 'and', binary(b, 'shr', keys, shift), digits - 1), 'i32');
     const cell = add(b, binary(b, 'mul', digit, blocks), blockNumber);
     const places = add(b, b.add('gather', [starts, cell], { axis: 1 }) as Node, ranks);
-    order = disperse(b, order, places, 1);
-    if (shift + width < bits) keys = disperse(b, keys, places, 1);
+    order = permuteScatter(b, order, places, 1);
+    if (shift + width < bits) keys = permuteScatter(b, keys, places, 1);
   }
   return order;
 }
@@ -198,6 +198,6 @@ function iota(b: GraphBuilder, shape: readonly number[], axis: number): Node {
   return b.add('iota', [], { shape, axis, dtype: 'i32' }) as Node;
 }
 
-function disperse(b: GraphBuilder, values: Node, places: Node, axis: number): Node {
-  return b.add('disperse', [values, places], { axis }) as Node;
+function permuteScatter(b: GraphBuilder, values: Node, places: Node, axis: number): Node {
+  return b.add('permuteScatter', [values, places], { axis }) as Node;
 }

@@ -70,14 +70,14 @@ function wanted({ trace, outputs, inputs }: Recorded, reach: Reach): Node[] {
   const seen = new Set<Node>(derivative);
   for (const node of seen) {
     const value = canonical(node);
-    if (forward.has(node) && (given.has(value) || (isDear(value) && kept.add(value)))) continue;
+    if (forward.has(node) && (given.has(value) || (isExpensive(value) && kept.add(value)))) continue;
     for (const input of node.inputs) seen.add(input);
   }
   return [...kept];
 }
 
 /** Whether computing a value again costs more than keeping it: not for elementwise operations, nor for scores of attention. */
-function isDear(node: Node): boolean {
+function isExpensive(node: Node): boolean {
   if (facts(node.op).class !== 'anchor') return false;
   if (node.op !== 'dot' || node.attrs.lhsBatch.length === 0) return true;
   const size = (of: Node): number => sizeOf(dims(of));

@@ -10,38 +10,38 @@ import { storageOf } from '../recording/leaf.ts';
 import { canonical, dropPending, pendingHandles, settle } from '../recording/recording.ts';
 import type { Lost, Storage } from './storage.ts';
 
-let givenUpBudget = 256 * 2 ** 20;
+let retainedMemoryLimit = 256 * 2 ** 20;
 
-interface GivenUp {
+interface Retained {
   readonly storage: WeakRef<Storage>;
   readonly bytes: number;
   readonly why: Lost;
 }
 
 /** Values without an owner that something recorded earlier may still need, oldest first. */
-let givenUp: GivenUp[] = [];
-let givenUpBytes = 0;
+let retained: Retained[] = [];
+let retainedBytes = 0;
 /** Values that are given up as soon as no pending result reads them. */
 let condemned: { readonly storage: Storage; readonly why: Lost }[] = [];
 let condemnedBytes = 0;
 /** Lengths and size of the two lists at which it pays to look through them. */
 const least = 256;
 const leastBytes = 16 * 2 ** 20;
-let givenUpLimit = least;
-let condemnedLimit = least;
-let condemnedBytesLimit = leastBytes;
+let retainedSweepLength = least;
+let condemnedSweepLength = least;
+let condemnedSweepBytes = leastBytes;
 
 /**
  * Bytes of values that `assign` replaced or `dispose` gave up which are kept for what was recorded from them before and is
  * read after. Gives the budget before; default 256 MiB, `Infinity` keeps all.
  */
-export function setGivenUpBudget(bytes: number): number {
+export function setRetainedMemoryLimit(bytes: number): number {
   if (!(typeof bytes === 'number' && bytes >= 0)) {
     const problem = `expects a number of bytes, got ${showValue(bytes)}`;
-    throw new TensorError('E_VALUE', 'setGivenUpBudget', problem);
+    throw new TensorError('E_VALUE', 'setRetainedMemoryLimit', problem);
   }
-  const before = givenUpBudget;
-  givenUpBudget = bytes;
+  const before = retainedMemoryLimit;
+  retainedMemoryLimit = bytes;
   return before;
 }
 
@@ -58,7 +58,7 @@ export function reclaim(): void {
     storage.doomed = undefined;
     if (doomed !== undefined) giveUp(storage, doomed);
   }
-  if (condemned.length === 0 && givenUpBytes <= givenUpBudget) return;
+  if (condemned.length === 0 && retainedBytes <= retainedMemoryLimit) return;
   const isNeeded = neededByPending();
   const before = condemned;
   condemned = [];
@@ -71,41 +71,41 @@ export function reclaim(): void {
     else if (storage.lingering) keepForLate(storage, why);
     else storage.lose(why);
   }
-  condemnedLimit = Math.max(least, 2 * condemned.length);
-  condemnedBytesLimit = Math.max(leastBytes, 2 * condemnedBytes);
-  if (givenUpBytes > givenUpBudget) evict(isNeeded);
+  condemnedSweepLength = Math.max(least, 2 * condemned.length);
+  condemnedSweepBytes = Math.max(leastBytes, 2 * condemnedBytes);
+  if (retainedBytes > retainedMemoryLimit) evict(isNeeded);
 }
 
 /** As `reclaim`, when there is little to look through or much to win. */
 export function reclaimSoon(): void {
-  const isMuch = condemned.length > condemnedLimit || condemnedBytes > condemnedBytesLimit;
+  const isMuch = condemned.length > condemnedSweepLength || condemnedBytes > condemnedSweepBytes;
   if (isMuch || pendingHandles().size === 0) reclaim();
 }
 
 function keepForLate(storage: Storage, why: Lost): void {
-  givenUp.push({ storage: new WeakRef(storage), bytes: storage.bytes, why });
-  givenUpBytes += storage.bytes;
-  if (givenUp.length <= givenUpLimit) return;
-  const alive = givenUp.filter((item) => ownerless(item) !== undefined);
-  for (const { bytes } of givenUp) givenUpBytes -= bytes;
-  for (const { bytes } of alive) givenUpBytes += bytes;
-  givenUp = alive;
-  givenUpLimit = Math.max(least, 2 * alive.length);
+  retained.push({ storage: new WeakRef(storage), bytes: storage.bytes, why });
+  retainedBytes += storage.bytes;
+  if (retained.length <= retainedSweepLength) return;
+  const alive = retained.filter((item) => ownerless(item) !== undefined);
+  for (const { bytes } of retained) retainedBytes -= bytes;
+  for (const { bytes } of alive) retainedBytes += bytes;
+  retained = alive;
+  retainedSweepLength = Math.max(least, 2 * alive.length);
 }
 
 /** Frees the oldest values over the budget that no pending result reads. */
 function evict(isNeeded: (storage: Storage) => boolean): void {
-  givenUp = givenUp.filter((item) => {
+  retained = retained.filter((item) => {
     const storage = ownerless(item);
-    if (storage !== undefined && (givenUpBytes <= givenUpBudget || isNeeded(storage))) return true;
-    givenUpBytes -= item.bytes;
+    if (storage !== undefined && (retainedBytes <= retainedMemoryLimit || isNeeded(storage))) return true;
+    retainedBytes -= item.bytes;
     storage?.lose(item.why);
     return false;
   });
 }
 
 /** The value, if it is there and still has no owner. */
-function ownerless({ storage }: GivenUp): Storage | undefined {
+function ownerless({ storage }: Retained): Storage | undefined {
   const value = storage.deref();
   return value === undefined || value.lost !== undefined || value.owners > 0 ? undefined : value;
 }

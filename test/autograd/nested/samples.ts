@@ -16,7 +16,7 @@ import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { randomNumbers, record, type Trial } from '../differences.ts';
 import { specialPoint, type Random, type Sample } from './sample.ts';
 
-const chosenOps: ReadonlySet<Op> = new Set(['scatter', 'foldSegments']);
+const chosenOps: ReadonlySet<Op> = new Set(['scatter', 'segmentReduce']);
 
 /** Of several updates set at one place all get its cotangent, as in PyTorch, and only the last one counts. */
 function isChosen(graph: Graph): boolean {

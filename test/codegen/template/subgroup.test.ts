@@ -50,7 +50,7 @@ function reduceLoop(monoid: Monoid, type: RegisterType, width: Width): Loop {
   });
   return {
     name: 'reduce',
-    kind: 'row',
+    kind: 'row-reduction',
     header: [],
     buffers: [buffer('x', 'read'), buffer('out', 'read_write')],
     usesScalars: false,

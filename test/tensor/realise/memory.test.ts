@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { clearCache } from '../../../src/tensor/realise/cache.ts';
 import { compile } from '../../../src/tensor/compile/compile.ts';
-import { setGivenUpBudget } from '../../../src/tensor/storage/memory.ts';
+import { setRetainedMemoryLimit } from '../../../src/tensor/storage/memory.ts';
 import { flushAll } from '../../../src/tensor/realise/realise.ts';
 import { assigning, pendingHandles } from '../../../src/tensor/recording/recording.ts';
 import { noGrad, vjp } from '../../../src/tensor/derivative/transform.ts';
@@ -178,7 +178,7 @@ describe('device memory is given back at once', () => {
   });
 
   test('for values that assign replaced, above the budget', async () => {
-    const budget = setGivenUpBudget(24);
+    const budget = setRetainedMemoryLimit(24);
     try {
       const spy = spyDevice();
       const device = await spy.device;
@@ -195,7 +195,7 @@ describe('device memory is given back at once', () => {
       // The current value and three old ones of eight bytes.
       expect(device.memory().buffers - before).toBeLessThanOrEqual(4);
     } finally {
-      setGivenUpBudget(budget);
+      setRetainedMemoryLimit(budget);
     }
   });
 });

@@ -44,7 +44,8 @@ export interface RowWork {
 }
 
 export function rowWork(kernel: Kernel): RowWork {
-  if (kernel.body.kind !== 'row') throw new CompilerBug('row template', `got a ${kernel.body.kind} kernel`);
+  if (kernel.body.kind !== 'row-reduction')
+    throw new CompilerBug('row-reduction template', `got a ${kernel.body.kind} kernel`);
   const { column, stages } = kernel.body;
   const facts = rowFacts(kernel.pool, column.atom);
   const isAlong = (write: Write): boolean => atomsOf(write.index).includes(column.atom as never);
@@ -60,7 +61,8 @@ export function rowWork(kernel: Kernel): RowWork {
 
 /** Decides. */
 export function outlineRow(kernel: Kernel, target: Target): RowOutline {
-  if (kernel.body.kind !== 'row') throw new CompilerBug('row template', `got a ${kernel.body.kind} kernel`);
+  if (kernel.body.kind !== 'row-reduction')
+    throw new CompilerBug('row-reduction template', `got a ${kernel.body.kind} kernel`);
   const { column, stages } = kernel.body;
   const { facts, passes: plain, perRow, perElement, sweeps } = rowWork(kernel);
   const { spread, keeping } = settle(kernel, kernel.body, sweeps, facts, target);

@@ -50,7 +50,7 @@ import { mapOfRows } from './cpu/short.ts';
 import { storeAt } from '../shared/store-value.ts';
 
 /** The Loop of a row kernel. */
-export function rowLoop(frame: Frame): Loop {
+export function rowReductionLoop(frame: Frame): Loop {
   if (frame.target.serial !== undefined) {
     const map = mapOfRows(frame.kernel);
     return map === undefined ? serialRowLoop(frame) : mapLoop({ ...frame, kernel: map });
@@ -82,7 +82,8 @@ class RowEmitter {
 
   constructor(frame: Frame, plan: RowOutline) {
     const { body } = frame.kernel;
-    if (body.kind !== 'row') throw new CompilerBug('row template', `got a ${body.kind} kernel`);
+    if (body.kind !== 'row-reduction')
+      throw new CompilerBug('row-reduction template', `got a ${body.kind} kernel`);
     const { row, column } = body;
     const { lanes, parts, rows, together } = plan.schedule;
     this.#frame = frame;

@@ -16,7 +16,7 @@ import type { Width } from '../../loop/loop.ts';
 import type { RowFacts } from './facts.ts';
 import { joinBytes } from './gpu/join.ts';
 
-export type RowBody = Extract<Body, { kind: 'row' }>;
+export type RowBody = Extract<Body, { kind: 'row-reduction' }>;
 
 /** Which axis the vector lanes run along; `none` for rows that are neither contiguous nor a multiple of four. */
 export type Lanes = 'column' | 'row' | 'none';
@@ -93,7 +93,7 @@ export function rowSpread(kernel: Kernel, body: RowBody, target: Target): RowSpr
 }
 
 function widest(kernel: Kernel, { row, column }: RowBody, target: Target): RowSpread {
-  const stages = kernel.body.kind === 'row' ? kernel.body.stages : [];
+  const stages = kernel.body.kind === 'row-reduction' ? kernel.body.stages : [];
   const values = [...stages, ...kernel.writes].map(({ value }) => value);
   const along = { column: countContiguous(values, column), row: countContiguous(values, row) };
   const lanes: Lanes =

@@ -10,10 +10,11 @@ import type { Loop, Value } from '../../loop/loop.ts';
 import { bufferName, finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
 
 /** The Loop of an accumulation kernel. */
-export function accumulateLoop(frame: Frame): Loop {
+export function scatterAddAtomicLoop(frame: Frame): Loop {
   const { kernel, target } = frame;
   const { body } = kernel;
-  if (body.kind !== 'accumulate') throw new CompilerBug('accumulate template', `got a ${body.kind} kernel`);
+  if (body.kind !== 'scatter-add-atomic')
+    throw new CompilerBug('scatter-add-atomic template', `got a ${body.kind} kernel`);
   const { axis, inside, index, value, node } = body;
   const b = openBuilder(frame);
   const { grid, perInvocation } = forUnits(b, target, axis.extent, 'i', (i) => {

@@ -12,10 +12,10 @@ import { bufferName, finish, forUnits, openBuilder, type Frame } from '../shared
 import { storeAt } from '../shared/store-value.ts';
 
 /** The Loop of a segments kernel. */
-export function segmentsLoop(frame: Frame): Loop {
+export function segmentReduceLoop(frame: Frame): Loop {
   const { kernel, target } = frame;
   const { body } = kernel;
-  if (body.kind !== 'segments') throw new CompilerBug('segments template', `got a ${body.kind} kernel`);
+  if (body.kind !== 'segment-reduce') throw new CompilerBug('segments template', `got a ${body.kind} kernel`);
   const { outer, column, entry, operand, first, last, update, node } = body;
   const { mode } = node.attrs;
   const b = openBuilder(frame);

@@ -33,9 +33,9 @@ import {
 const wordBits = 32;
 
 /** The Loop of a digit-ranks kernel. */
-export function ranksLoop(frame: Frame): Loop {
+export function radixRankLoop(frame: Frame): Loop {
   const { body } = frame.kernel;
-  if (body.kind !== 'ranks') throw new CompilerBug('ranks template', `got a ${body.kind} kernel`);
+  if (body.kind !== 'radix-rank') throw new CompilerBug('ranks template', `got a ${body.kind} kernel`);
   const { target } = frame;
   return target.cooperative
     ? maskedRanks(frame, body, Math.min(256, target.limits.workgroupInvocations))
@@ -46,7 +46,7 @@ export function ranksLoop(frame: Frame): Loop {
 class Block {
   readonly #b: LoopBuilder;
   readonly #frame: Frame;
-  readonly #body: Extract<Body, { kind: 'ranks' }>;
+  readonly #body: Extract<Body, { kind: 'radix-rank' }>;
   readonly out: string;
   readonly #line: Value;
   readonly #first: Value;
@@ -54,7 +54,7 @@ class Block {
   readonly counts: Value;
   readonly ranks: Value;
 
-  constructor(b: LoopBuilder, frame: Frame, body: Extract<Body, { kind: 'ranks' }>, number: Value) {
+  constructor(b: LoopBuilder, frame: Frame, body: Extract<Body, { kind: 'radix-rank' }>, number: Value) {
     const { digits, block } = body.node.attrs;
     const blocks = constant(blocksOf(body));
     this.#b = b;
@@ -92,7 +92,7 @@ class Block {
   }
 }
 
-function blocksOf(body: Extract<Body, { kind: 'ranks' }>): number {
+function blocksOf(body: Extract<Body, { kind: 'radix-rank' }>): number {
   return Math.ceil(body.position.extent / body.node.attrs.block);
 }
 
@@ -105,7 +105,7 @@ const load = (buffer: string, index: Value, type: 'i32' | 'u32'): Value => ({
   width: 1,
 });
 
-function serialRanks(frame: Frame, body: Extract<Body, { kind: 'ranks' }>): Loop {
+function serialRanks(frame: Frame, body: Extract<Body, { kind: 'radix-rank' }>): Loop {
   const { target } = frame;
   const { digits, block } = body.node.attrs;
   const b = openBuilder(frame);
@@ -137,7 +137,7 @@ function serialRanks(frame: Frame, body: Extract<Body, { kind: 'ranks' }>): Loop
   );
 }
 
-function maskedRanks(frame: Frame, body: Extract<Body, { kind: 'ranks' }>, size: number): Loop {
+function maskedRanks(frame: Frame, body: Extract<Body, { kind: 'radix-rank' }>, size: number): Loop {
   const { digits, block } = body.node.attrs;
   const words = Math.ceil(size / wordBits);
   const shared = (name: string, elements: number): LoopBuffer => ({

@@ -11,10 +11,10 @@ import { bufferName, finish, forUnits, openBuilder, type Frame } from '../shared
 import { storeAt } from '../shared/store-value.ts';
 
 /** The Loop of a search kernel. */
-export function searchLoop(frame: Frame): Loop {
+export function searchSortedLoop(frame: Frame): Loop {
   const { kernel, target } = frame;
   const { body } = kernel;
-  if (body.kind !== 'search') throw new CompilerBug('search template', `got a ${body.kind} kernel`);
+  if (body.kind !== 'search-sorted') throw new CompilerBug('search template', `got a ${body.kind} kernel`);
   const { axis, element, boundary, value, node } = body;
   const b = openBuilder(frame);
   const steps = Math.floor(Math.log2(element.extent)) + 1;

@@ -49,7 +49,7 @@ function addNode(
   if (options.deterministic !== false) return scatterNode(b, x, index, source, axis, 'add');
   const wide = formula.wideType(x.dtype);
   const inputs = [formula.narrowIndex(b, index), cast(b, source, wide)];
-  const sums = b.add('accumulate', inputs, { axis, size: dims(x)[axis]! });
+  const sums = b.add('scatterAddAtomic', inputs, { axis, size: dims(x)[axis]! });
   const high = dims(x).map((dim, i) => dim - dims(sums)[i]!);
   const spread = padConstant(
     b,

@@ -93,7 +93,8 @@ class SerialEmitter {
 
   constructor(frame: Frame, work: RowWork) {
     const { body } = frame.kernel;
-    if (body.kind !== 'row') throw new CompilerBug('row template', `got a ${body.kind} kernel`);
+    if (body.kind !== 'row-reduction')
+      throw new CompilerBug('row-reduction template', `got a ${body.kind} kernel`);
     this.#frame = frame;
     this.#work = work;
     this.#row = body.row;
@@ -348,7 +349,8 @@ class SerialEmitter {
   }
 
   #stageOf(item: Pass['items'][number]): RowStage {
-    if (item.kind !== 'fold') throw new CompilerBug('row template', `${item.kind} saves no sweep on a core`);
+    if (item.kind !== 'fold')
+      throw new CompilerBug('row-reduction template', `${item.kind} saves no sweep on a core`);
     return item.stage;
   }
 

@@ -27,7 +27,8 @@ const combining: Readonly<Record<Monoid, ElementwiseOp>> = {
 /** The kernel as a map over its rows; undefined where rows are long, or are written element by element. */
 export function mapOfRows(kernel: Kernel): Kernel | undefined {
   const { body, writes, pool } = kernel;
-  if (body.kind !== 'row' || body.column.extent > mostTerms || pool.dynamics.size > 0) return undefined;
+  if (body.kind !== 'row-reduction' || body.column.extent > mostTerms || pool.dynamics.size > 0)
+    return undefined;
   const { row, column, stages } = body;
   const isPlain = stages.every(
     ({ arg, pass, dtype }) => !arg && pass === 0 && dtypeBytes(dtype) >= 4 && dtype !== 'bool',

@@ -42,7 +42,7 @@ export interface SerialRows {
 }
 
 /** Groups of four rows that are handled together: with 32, two lines of a cache are read whole. */
-const mostTogether = 8;
+const mostPerBatch = 8;
 /** Elements of a row so short that lanes run across rows, unless its own are neighbours. */
 const shortRow = 16;
 
@@ -53,7 +53,7 @@ export function serialRows(kernel: Kernel, body: RowBody, work: RowWork, target:
   const kept = valuesToKeep(work.sweeps, work.facts);
   const bytes = kept.reduce((sum, expr) => sum + dtypeBytes(registerOf(expr.dtype) as 'f32'), 0);
   const effort = Math.max(...work.sweeps.map((exprs) => effortOf(exprs)), 1);
-  let seats = lanes === 'row' ? mostTogether : 1;
+  let seats = lanes === 'row' ? mostPerBatch : 1;
   while (seats > 1 && (seats * effort > 8 * most || 8 * seats > row.extent)) seats /= 2;
   const roomOf = (): number => (lanes === 'column' ? column.extent + 4 : 4 * seats * column.extent);
   const fits = (): boolean => bytes * roomOf() <= Math.min(target.rows.shared, target.limits.workgroupBytes);

@@ -1,4 +1,4 @@
-// ranks kernel; 4 blocks of 4096 keys, 256 digits, 256 keys a round
+// radix-rank kernel; 4 blocks of 4096 keys, 256 digits, 256 keys a round
 // in0: u32[2,8192], out0: i32[2,2,4352]
 // 69632 flops, 135168 bytes
 
@@ -12,7 +12,7 @@ fn shl_u32(a: u32, count: u32) -> u32 {
 }
 
 @compute @workgroup_size(256, 1, 1)
-fn ranks_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
+fn radix_rank_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let group = i32(workgroup_id.x);
   let line = group >> 1u;
   let first = (group & 1) * 4096;

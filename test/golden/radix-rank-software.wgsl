@@ -1,4 +1,4 @@
-// ranks kernel; 4 blocks of 4096 keys, 256 digits, one an invocation
+// radix-rank kernel; 4 blocks of 4096 keys, 256 digits, one an invocation
 // in0: u32[2,8192], out0: i32[2,2,4352]
 // 69632 flops, 135168 bytes
 
@@ -6,7 +6,7 @@
 @group(0) @binding(1) var<storage, read_write> out0: array<i32, 17412>;
 
 @compute @workgroup_size(16, 1, 1)
-fn ranks_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
+fn radix_rank_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_id) local_id: vec3u) {
   let id = i32(workgroup_id.x) * 16 + i32(local_id.x);
   if (id < 4) {
     let line = id >> 1u;
