@@ -1,11 +1,26 @@
-// Sinter for a driver that measures libraries beside each other: `OURS=<this file> node driver.mjs --peers ours-webgpu,…`.
-// It runs in plain Node, so it takes what `npm run build` makes.
+// Sinter for a driver that measures libraries beside each other: `OURS=<this file> node driver.mjs --peers ours-webgpu,…`. The
+// driver loads this module in a fresh process of plain Node and asks `peers[name]` for workloads, each with `run` and `output`, and
+// for counts that it reads around a call. It takes what `npm run build` makes.
 
-const built = new URL('../dist/cli/bench-peer.js', import.meta.url);
+import { built } from './peer/built.mjs';
+import { counted } from './peer/counts.mjs';
+import { workloads } from './peer/workloads.mjs';
 
-const { peers } = await import(built.href).catch((error) => {
-  if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-  throw new Error(`${built.pathname} is not there: run \`npm run build\` first`, { cause: error });
-});
+const { setDevice } = await built('dist/index.js');
+const { device } = await built('dist/tensor/storage/device.js');
 
-export { peers };
+/** Sinter on each kind of device, by the name that the driver uses. */
+export const peers = {
+  'ours-webgpu': async () => {
+    const counts = await counted();
+    return { ...(await on(process.env.BENCH_HARDWARE_GPU ? 'webgpu' : 'webgpu:software')), counts };
+  },
+  'ours-wasm-1t': () => on('wasm:1'),
+  'ours-wasm-2t': () => on('wasm:2'),
+};
+
+async function on(name) {
+  setDevice(name);
+  const { facts } = await device();
+  return { device: `${facts.name}: ${facts.description}`, workloads: workloads() };
+}

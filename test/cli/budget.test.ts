@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { budget, type BudgetLine } from '../../src/cli/bench/budget.ts';
 import { explain } from '../../src/explain.ts';
 import { workloads } from '../../src/workloads/all.ts';
+import { timedWorkloads } from '../../src/workloads/timed/workloads.ts';
 
 /** Most kernels, and most bytes as a multiple of the lower bound. */
 const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> = {
@@ -29,6 +30,21 @@ const lines: ReadonlyMap<string, BudgetLine> = new Map(budget().map((line) => [l
 
 test('every workload has a budget', () => {
   expect(workloads.map(({ name }) => name)).toEqual(Object.keys(most));
+});
+
+test('a workload that is timed under the name of a counted one is the same program', () => {
+  const shared = timedWorkloads.filter(({ name }) => lines.has(name));
+  expect(shared.map(({ name }) => name)).toEqual([
+    'gelu',
+    'softmax',
+    'layerNorm',
+    'gptBlockForward',
+    'mlpTrainAdam',
+  ]);
+  for (const { name, fn, args } of shared) {
+    const { kernels, bytes, lowerBoundBytes } = lines.get(name)!;
+    expect(explain(fn, ...args()).totals, name).toMatchObject({ kernels, bytes, lowerBoundBytes });
+  }
 });
 
 describe('the budget holds', () => {

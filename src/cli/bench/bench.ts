@@ -1,5 +1,5 @@
-// `sinter bench`: the timed workloads on this machine, their kernels and bytes, the host's share of a replayed run, and, with
-// the runners of other libraries at hand, the same workloads beside theirs.
+// `sinter bench`: the timed workloads on a device of this machine, their kernels and bytes, and what a replayed run costs the
+// host.
 
 import { SinterError } from '../../errors.ts';
 import { explainFor } from '../../explain.ts';
@@ -8,7 +8,6 @@ import { targetOf, type Target } from '../../schedule/target.ts';
 import { showBytes, table } from '../../table.ts';
 import { device } from '../../tensor/storage/device.ts';
 import { timedWorkloads, type TimedWorkload } from '../../workloads/timed/workloads.ts';
-import { compareWithPeers, driverIn, geometricMean, rivalsOf, type Comparison } from '../bench-peers.ts';
 import { measureReplay, replaySizes, replayTable, type Replay } from './replay.ts';
 import { defaultEffort, measure, type Measured } from './measure.ts';
 import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';
@@ -25,9 +24,7 @@ export interface BenchResult {
   readonly device: string;
   readonly description: string;
   /** Times in ms. */
-  readonly workloads: readonly (Budget & (Measured | Comparison))[];
-  /** Over the workloads' ratios, with `--peers`. */
-  readonly geometricMean?: number;
+  readonly workloads: readonly (Budget & Measured)[];
   /** Times in µs. */
   readonly replay: readonly Replay[];
 }
@@ -38,32 +35,29 @@ const replayCalls = 400;
 
 export const benchCommand: Command = {
   name: 'bench',
-  about: 'time the workloads here, and beside other libraries',
+  about: 'time the workloads on a device of this machine',
   details:
     'Times the workloads: inputs on the device, results checked against float64 references, each call waited for.\n' +
     '`first` is the first call, compiling included; in this process what came before has warmed up the compiler, so\n' +
     'a figure to quote is that of a workload alone. `replay` is what a call costs the host: the time from calling a\n' +
-    'compiled function of 1 to 300 kernels to its return.\n\n' +
-    '--peers runs the driver of a folder with runners of other libraries (driver.mjs there), Sinter among them: every\n' +
-    'library and workload in a process of its own, by turns. The ratio is the fastest other library over Sinter.',
+    'compiled function of 1 to 300 kernels to its return.',
   options: {
     device: { type: 'string', value: 'NAME', about: 'see `sinter devices`; the best one by default' },
-    workload: { type: 'string', value: 'NAMES', about: 'these only, e.g. W1,W6 or replay' },
-    peers: { type: 'string', value: 'DIR', about: 'beside the libraries whose runners lie in this folder' },
-    against: { type: 'string', value: 'NAMES', about: 'these libraries only, e.g. jax-webgpu' },
+    workload: {
+      type: 'string',
+      value: 'NAMES',
+      about: 'these only, e.g. gelu,softmax or replay; an unknown name lists them',
+    },
     repeat: { type: 'string', value: 'N', about: 'rounds over all workloads; the best is kept (default 1)' },
   },
   examples: [
     'sinter bench --device webgpu:software',
-    'sinter bench --workload W6 --json',
-    'sinter bench --peers ../bench --against jax-webgpu --repeat 2',
+    'sinter bench --workload gptBlockForward --json',
+    'sinter bench --device wasm:1 --workload matmul512,replay --repeat 2',
   ],
   run: async (values, output) => {
     const [chosen, withReplay] = chosenWorkloads(text(values, 'workload'));
     const repeat = wholeNumber(values, 'repeat', 1, 1);
-    const folder = text(values, 'peers');
-    const against = rivalsOf(text(values, 'against'));
-    const driver = folder === undefined ? undefined : driverIn(folder);
     const name = text(values, 'device');
     if (name !== undefined) setDevice(name);
     const { facts } = await device();
@@ -71,20 +65,9 @@ export const benchCommand: Command = {
     const say = values['json'] === true ? output.note : output.line;
     say(`device   ${facts.name}: ${facts.description}\n`);
 
-    let mean: number | undefined;
-    let workloads: (Budget & (Measured | Comparison))[];
-    if (driver === undefined) {
-      const measured = await measureAll(chosen, repeat, output);
-      workloads = budgets.map((budget, i) => ({ ...budget, ...measured[i]! }));
-      if (chosen.length > 0) say(measuredTable(budgets, measured));
-    } else {
-      const names = chosen.map((workload) => workload.name);
-      const compared = await compareWithPeers(driver, names, against, repeat, output);
-      workloads = budgets.map((budget, i) => ({ ...budget, ...compared[i]! }));
-      mean = geometricMean(compared.flatMap(({ ratio }) => ratio ?? []));
-      say(comparisonTable(budgets, compared));
-      if (mean !== undefined) say(`\ngeometric mean of the ratios: ${mean.toFixed(2)}`);
-    }
+    const measured = await measureAll(chosen, repeat, output);
+    const workloads = budgets.map((budget, i) => ({ ...budget, ...measured[i]! }));
+    if (chosen.length > 0) say(measuredTable(budgets, measured));
     const replay: Replay[] = [];
     if (withReplay) {
       for (const kernels of replaySizes) {
@@ -94,10 +77,9 @@ export const benchCommand: Command = {
       say(`\nhost time of a replayed run\n${replayTable(replay)}`);
     }
     const { name: deviceName, description } = facts;
-    const averaged = mean === undefined ? {} : { geometricMean: mean };
-    const result: BenchResult = { device: deviceName, description, workloads, ...averaged, replay };
+    const result: BenchResult = { device: deviceName, description, workloads, replay };
     if (values['json'] === true) output.line(JSON.stringify(result));
-    const wrong = workloads.filter((line) => 'ok' in line && !line.ok).map(({ workload }) => workload);
+    const wrong = workloads.filter(({ ok }) => !ok).map(({ workload }) => workload);
     if (wrong.length > 0) {
       throw new SinterError('E_STATE', `bench: wrong results: ${wrong.join(', ')}`);
     }
@@ -163,27 +145,4 @@ function measuredTable(budgets: readonly Budget[], measured: readonly Measured[]
     `${error.toExponential(1)}${ok ? '' : ' WRONG'}`,
   ]);
   return table(head, rows, [1, 2, 3, 4, 5, 6, 7, 8]);
-}
-
-function comparisonTable(budgets: readonly Budget[], compared: readonly Comparison[]): string {
-  const names = [...new Set(compared.flatMap(({ others }) => others.map(({ peer }) => peer)))].sort();
-  const head = ['workload', 'kernels', 'bytes', 'ours ms', ...names, 'ratio', 'first ms', 'first ratio'];
-  const rows = compared.map(({ workload, ours, others, ratio, firstRatio }, i) => [
-    workload,
-    String(budgets[i]!.kernels),
-    showBytes(budgets[i]!.bytes),
-    ours === undefined ? '–' : showMs(ours.median),
-    ...names.map((name) => {
-      const figure = others.find(({ peer }) => peer === name);
-      return figure === undefined ? '–' : showMs(figure.median);
-    }),
-    ratio?.toFixed(2) ?? '–',
-    ours === undefined ? '–' : showMs(ours.first),
-    firstRatio?.toFixed(2) ?? '–',
-  ]);
-  const right = head.map((_, column) => column).slice(1);
-  const problems = compared.flatMap(({ workload, problems: list }) =>
-    list.map((what) => `${workload} ${what}`),
-  );
-  return [table(head, rows, right), ...(problems.length === 0 ? [] : ['', ...problems])].join('\n');
 }

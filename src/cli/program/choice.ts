@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { weightFormats, type WeightFormat } from '../../aot/formats.ts';
 import { workloads } from '../../workloads/all.ts';
+import { timedWorkloads } from '../../workloads/timed/workloads.ts';
 import type { Workload } from '../../workloads/workload.ts';
 import { text, texts, UsageError, type Command, type Option, type Values } from '../command.ts';
 import { readDims } from './dims.ts';
@@ -10,13 +11,19 @@ import type { DType } from '../../index.ts';
 import { fromPackage } from '../optional-package.ts';
 import { programFile, type FileProgram } from './module-file.ts';
 
+/** Counted and timed workloads. Where both have a name, it is the same program. */
+const named: readonly Workload[] = [
+  ...workloads,
+  ...timedWorkloads.filter(({ name }) => !workloads.some((counted) => counted.name === name)),
+];
+
 /** The workload of this name. Throws UsageError listing what there is. */
 export function chosenWorkload(name: string | undefined): Workload {
-  const found = workloads.find((workload) => workload.name === name);
+  const found = named.find((workload) => workload.name === name);
   if (found !== undefined) return found;
-  const width = Math.max(...workloads.map((workload) => workload.name.length));
+  const width = Math.max(...named.map((workload) => workload.name.length));
   const problem = name === undefined ? '--workload NAME is missing' : `there is no workload '${name}'`;
-  const known = workloads.map((workload) => `  ${workload.name.padEnd(width)}  ${workload.about}`);
+  const known = named.map((workload) => `  ${workload.name.padEnd(width)}  ${workload.about}`);
   throw new UsageError([`${problem}: expected one of`, ...known].join('\n'));
 }
 

@@ -1,5 +1,5 @@
-// Inputs of the timed workloads: uniform random numbers from seeds, the same bytes in every implementation that is compared
-// (Mulberry32, a counter hashed by multiplications and shifts).
+// Inputs of the timed workloads: uniform random numbers from seeds, the same bytes on every machine (Mulberry32, a counter
+// hashed by multiplications and shifts).
 
 /** Numbers in [0, 1), 2⁻³² apart. */
 export function uniformSource(seed: number): () => number {
@@ -31,26 +31,26 @@ export function product(m: number, k: number, n: number): Product {
   return { m, k, n, a: uniform(m * k, 16), b: uniform(k * n, 17) };
 }
 
-/** W1. */
+/** Of `gelu`. */
 export function chain(): Float32Array {
   return uniform(2 ** 22, 11, -3, 3);
 }
 
 export const side = 1024;
 
-/** W2. */
+/** Of `softmax`. */
 export function softmaxRows(): Float32Array {
   return uniform(side * side, 12, -4, 4);
 }
 
-/** W3. */
+/** Of `layerNorm`. */
 export function normRows(): { readonly [name in 'x' | 'gain' | 'shift']: Float32Array } {
   return { x: uniform(side * side, 13, -4, 4), gain: uniform(side, 14, 0.5, 1.5), shift: uniform(side, 15) };
 }
 
 export const image = { channels: 32, filters: 64, size: 56, window: 3 } as const;
 
-/** W5: an image [channels, size, size] and weights [filters, channels, window, window]. */
+/** Of `conv3x3`: an image [channels, size, size] and weights [filters, channels, window, window]. */
 export function convolution(): { readonly [name in 'x' | 'weight']: Float32Array } {
   const { channels, filters, size, window } = image;
   return {
@@ -93,7 +93,7 @@ export const layerShapes: Readonly<Record<LayerPart, readonly number[]>> = {
 
 export type LayerData = Readonly<Record<LayerPart | 'x', Float32Array>>;
 
-/** W6. */
+/** Of `gptBlockForward`. */
 export function transformerLayer(): LayerData {
   const { batch, length, width, hidden } = layer;
   const matrix = (from: number, to: number, seed: number): Float32Array => {
@@ -134,7 +134,7 @@ export interface PerceptronData {
   readonly parameters: Readonly<Record<PerceptronPart, Float32Array>>;
 }
 
-/** W7. */
+/** Of `mlpTrainAdam`. */
 export function trainStep(): PerceptronData {
   const { batch, inputs, hidden, classes } = perceptron;
   const next = uniformSource(40);
@@ -150,7 +150,7 @@ export function trainStep(): PerceptronData {
   };
 }
 
-/** W8: how many additions of `b` to `a`. */
+/** How many additions of `b` to `a` the workloads of small vectors do. */
 export const additions = 100;
 
 export function smallVectors(): { readonly [name in 'a' | 'b']: Float32Array } {

@@ -1,5 +1,5 @@
-// The timed workloads, W1 to W8j: what `sinter bench` measures and what is measured beside other libraries. Each is a function
-// of tensors with inputs from fixed seeds, and a float64 reference that its results are held to.
+// The workloads that `sinter bench` times. Each is a function of tensors with inputs from fixed seeds, and a float64 reference
+// that its results are held to. A name that counted workloads have too stands for the same program.
 
 import * as sn from '../../index.ts';
 import type { Tensor } from '../../index.ts';
@@ -38,24 +38,24 @@ function repeated<A extends unknown[]>(
 
 const square = [data.side, data.side];
 
-const w1 = repeated(
-  'W1',
+const gelu = repeated(
+  'gelu',
   'gelu_tanh(2x + 1) · x, 4 Mi elements',
   (x: Tensor) => x.mul(2).add(1).gelu({ approximate: 'tanh' }).mul(x),
   () => [sn.tensor(data.chain())],
   references.chain,
 );
 
-const w2 = repeated(
-  'W2',
+const softmax = repeated(
+  'softmax',
   'softmax of rows, 1024 × 1024',
   (x: Tensor) => x.softmax(),
   () => [sn.tensor(data.softmaxRows(), { shape: square })],
   references.softmax,
 );
 
-const w3 = repeated(
-  'W3',
+const layerNorm = repeated(
+  'layerNorm',
   'layer norm with weight and bias, 1024 × 1024',
   (x: Tensor, gain: Tensor, shift: Tensor) => x.layerNorm(data.side, gain, shift),
   () => {
@@ -78,8 +78,8 @@ function matmul(name: string, m: number, k: number, n: number): TimedWorkload {
   );
 }
 
-const w5 = repeated(
-  'W5',
+const conv3x3 = repeated(
+  'conv3x3',
   'convolution 3 × 3, padding 1, [1, 32, 56, 56] to 64 channels',
   (x: Tensor, weight: Tensor) => sn.conv2d(x, weight, undefined, { padding: 1 }),
   () => {
@@ -122,8 +122,8 @@ function tensors<P extends string>(
   return Object.fromEntries(pairs) as Record<P, Tensor>;
 }
 
-const w6 = repeated(
-  'W6',
+const gptBlockForward = repeated(
+  'gptBlockForward',
   'transformer layer forward, width 256, 4 heads, batch 4, 128 positions, hidden 1024, causal',
   transformerLayer,
   () => {
@@ -153,9 +153,9 @@ function trainStep(
   return [value, ...optimizer.update(params, grad, state)];
 }
 
-const w7: TimedWorkload = {
+const mlpTrainAdam: TimedWorkload = {
   ...workload(
-    'W7',
+    'mlpTrainAdam',
     'train step of a perceptron 784-256-10, batch 64, cross-entropy, Adam',
     trainStep,
     (): [Perceptron, OptimizerState, Tensor, Tensor] => {
@@ -189,30 +189,36 @@ function smallVectors(): [Tensor, Tensor] {
   return [sn.tensor(a), sn.tensor(b)];
 }
 
-const about8 = `${data.additions} chained additions of 64 elements`;
+const additionsAbout = `${data.additions} chained additions of 64 elements`;
 
 /** Recorded anew at each call. */
-const w8: TimedWorkload = {
-  ...workload('W8', `${about8}, eager`, manyAdditions, smallVectors),
+const additionsEager: TimedWorkload = {
+  ...workload('additionsEager', `${additionsAbout}, eager`, manyAdditions, smallVectors),
   start: (args) => () => manyAdditions(...(args as [Tensor, Tensor])),
   reference: references.sums,
   tolerance: 2e-5,
 };
 
-const w8j = repeated('W8j', `${about8}, compiled`, manyAdditions, smallVectors, references.sums);
+const additionsCompiled = repeated(
+  'additionsCompiled',
+  `${additionsAbout}, compiled`,
+  manyAdditions,
+  smallVectors,
+  references.sums,
+);
 
 /** In the order of reports. */
 export const timedWorkloads: readonly TimedWorkload[] = [
-  w1,
-  w2,
-  w3,
-  matmul('W4-256', 256, 256, 256),
-  matmul('W4-512', 512, 512, 512),
-  matmul('W4-1024', 1024, 1024, 1024),
-  matmul('W4b', 1, 1024, 4096),
-  w5,
-  w6,
-  w7,
-  w8,
-  w8j,
+  gelu,
+  softmax,
+  layerNorm,
+  matmul('matmul256', 256, 256, 256),
+  matmul('matmul512', 512, 512, 512),
+  matmul('matmul1024', 1024, 1024, 1024),
+  matmul('vectorMatmul', 1, 1024, 4096),
+  conv3x3,
+  gptBlockForward,
+  mlpTrainAdam,
+  additionsEager,
+  additionsCompiled,
 ];

@@ -1,0 +1,127 @@
+// What a driver measured, by workload: ours beside the other libraries, and how many times as fast. Takes the lines that a driver
+// writes; gives comparisons, and their table.
+
+import { showBytes, table } from '../../src/table.ts';
+
+export const ours = 'ours-webgpu';
+
+/** A line of a driver's results: one library, one workload, one repeat. */
+export interface Result {
+  readonly peer: string;
+  readonly workload: string;
+  readonly median_ms?: number;
+  readonly first_ms?: number;
+  readonly check?: string;
+  readonly error?: string;
+}
+
+/** What a library took; times in ms. */
+export interface Figure {
+  readonly peer: string;
+  /** The lowest median over the repeats: on a shared machine noise only adds. */
+  readonly median: number;
+  readonly first: number;
+}
+
+/** A workload measured beside others. */
+export interface Comparison {
+  readonly workload: string;
+  readonly ours: Figure | undefined;
+  /** Fastest first. */
+  readonly others: readonly Figure[];
+  /** The fastest of the others over ours: above 1, ours is faster. */
+  readonly ratio: number | undefined;
+  /** The same for the lowest first call. */
+  readonly firstRatio: number | undefined;
+  /** What did not run, or computed something else. */
+  readonly problems: readonly string[];
+}
+
+/** One comparison a workload, in the order asked for. */
+export function compare(workloads: readonly string[], results: readonly Result[]): Comparison[] {
+  return workloads.map((workload) => {
+    const here = results.filter((result) => result.workload === workload);
+    const figures = [...new Set(here.map(({ peer }) => peer))].flatMap((peer) => {
+      const good = here.filter((result) => result.peer === peer && result.median_ms !== undefined);
+      if (good.length === 0) return [];
+      const least = (pick: (result: Result) => number | undefined): number =>
+        Math.min(...good.map((result) => pick(result) ?? Infinity));
+      return [
+        { peer, median: least((result) => result.median_ms), first: least((result) => result.first_ms) },
+      ];
+    });
+    const others = figures.filter(({ peer }) => peer !== ours).sort((a, b) => a.median - b.median);
+    const own = figures.find(({ peer }) => peer === ours);
+    const best = others[0];
+    const bothThere = own !== undefined && best !== undefined;
+    const problems = here.flatMap(({ peer, error, check }) => {
+      if (error !== undefined) return [`${peer}: ${error}`];
+      return check === undefined || check === 'ok' ? [] : [`${peer}: its result is off (${check})`];
+    });
+    return {
+      workload,
+      ours: own,
+      others,
+      ratio: bothThere ? best.median / own.median : undefined,
+      firstRatio: bothThere ? Math.min(...others.map(({ first }) => first)) / own.first : undefined,
+      problems: [...new Set(problems)],
+    };
+  });
+}
+
+/** Undefined for no numbers. */
+export function geometricMean(values: readonly number[]): number | undefined {
+  if (values.length === 0) return undefined;
+  return Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
+}
+
+/** What one call of ours runs. */
+export interface Counted {
+  /** The workload's name in `sinter bench`. */
+  readonly name: string;
+  readonly kernels: number;
+  readonly bytes: number;
+}
+
+/** One row a workload, then what did not run or was wrong. */
+export function comparisonTable(
+  counted: ReadonlyMap<string, Counted>,
+  compared: readonly Comparison[],
+): string {
+  const others = [...new Set(compared.flatMap((one) => one.others.map(({ peer }) => peer)))].sort();
+  const head = [
+    'workload',
+    'is',
+    'kernels',
+    'bytes',
+    'ours ms',
+    ...others,
+    'ratio',
+    'first ms',
+    'first ratio',
+  ];
+  const rows = compared.map((one) => {
+    const program = counted.get(one.workload);
+    const timesOfOthers = others.map((name) => one.others.find(({ peer }) => peer === name)?.median);
+    return [
+      one.workload,
+      program?.name ?? none,
+      program === undefined ? none : String(program.kernels),
+      program === undefined ? none : showBytes(program.bytes),
+      showMs(one.ours?.median),
+      ...timesOfOthers.map(showMs),
+      one.ratio?.toFixed(2) ?? none,
+      showMs(one.ours?.first),
+      one.firstRatio?.toFixed(2) ?? none,
+    ];
+  });
+  const right = head.map((_, column) => column).slice(2);
+  const problems = compared.flatMap((one) => one.problems.map((what) => `${one.workload} ${what}`));
+  return [table(head, rows, right), ...(problems.length === 0 ? [] : ['', ...problems])].join('\n');
+}
+
+const none = '–';
+
+function showMs(ms: number | undefined): string {
+  return ms === undefined ? none : ms.toFixed(ms < 1 ? 3 : ms < 100 ? 2 : 0);
+}

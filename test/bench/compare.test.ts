@@ -1,0 +1,110 @@
+// `bench/compare.ts`: what it asks a driver for, and what it makes of the results, with a driver that only pretends.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { compareLibraries, rivals } from '../../bench/compare.ts';
+import { compare, geometricMean, ours, type Result } from '../../bench/compare/comparison.ts';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sinter-compare-test-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Runs the command; gives what it prints, and its progress. */
+async function ran(...args: readonly string[]): Promise<{ readonly out: string; readonly notes: string }> {
+  const [out, notes]: [string[], string[]] = [[], []];
+  await compareLibraries(
+    args,
+    (text) => out.push(text),
+    (text) => notes.push(text),
+  );
+  return { out: out.join('\n'), notes: notes.join('\n') };
+}
+
+/** Puts a driver into the folder that writes these results, says what it was asked, and ends with this code. */
+async function pretend(results: readonly Result[], code = 0): Promise<void> {
+  const lines = [
+    "import fs from 'node:fs';",
+    "const at = (name) => process.argv[process.argv.indexOf('--' + name) + 1];",
+    `for (const line of ${JSON.stringify(results)}) fs.appendFileSync(at('out'), JSON.stringify(line) + '\\n');`,
+    "console.log(['asked', at('peers'), at('workloads'), at('repeat'), process.env.OURS].join(' '));",
+    `if (${code} !== 0) console.error('out of luck');`,
+    `process.exitCode = ${code};`,
+  ];
+  await writeFile(join(folder, 'driver.mjs'), lines.join('\n'));
+}
+
+function line(peer: string, workload: string, median: number, first: number): Result {
+  return { peer, workload, median_ms: median, first_ms: first, check: 'ok' };
+}
+
+describe('a comparison', () => {
+  test('runs the driver of a folder and divides the fastest other library by ours', async () => {
+    await pretend([
+      line(ours, 'W2', 10, 90),
+      line(ours, 'W2', 8, 100),
+      line('jax-webgpu', 'W2', 40, 60),
+      line('jax-webgpu', 'W2', 32, 70),
+      line('tfjs-webgpu', 'W2', 50, 45),
+      line(ours, 'W8j', 2, 10),
+      line('jax-webgpu', 'W8j', 1, 10),
+      { peer: 'tfjs-webgpu', workload: 'W8j', error: 'no adapter' },
+    ]);
+    const args = [folder, '--workload', 'W2,W8j', '--repeat', '2'];
+    const { out, notes } = await ran(...args);
+    expect(notes).toContain(`asked ${[ours, ...rivals].join()} W2,W8j 2 `);
+    expect(notes).toMatch(/bench[\\/]peer\.mjs$/m);
+    expect(out).toMatch(/^W2 +softmax +1 +8.00 MiB +8.00 +32.00 +50.00 +4.00 +90.00 +0.50$/m);
+    expect(out).toMatch(/^W8j +additionsCompiled +1 +768 B +2.00 +1.00 +– +0.50 +10.00 +1.00$/m);
+    expect(out).toContain('W8j tfjs-webgpu: no adapter');
+    expect(out).toContain(`geometric mean of the ratios: ${Math.sqrt(2).toFixed(2)}`);
+    const json = JSON.parse((await ran(...args, '--json')).out) as {
+      readonly geometricMean: number;
+      readonly workloads: readonly { readonly name: string; readonly ratio: number }[];
+    };
+    expect(json.geometricMean).toBeCloseTo(Math.sqrt(2), 12);
+    expect(json.workloads.map(({ name, ratio }) => [name, ratio])).toEqual([
+      ['softmax', 4],
+      ['additionsCompiled', 0.5],
+    ]);
+  });
+
+  test('asks for the libraries named only', async () => {
+    await pretend([]);
+    const { notes } = await ran(folder, '--against', 'tfjs-webgpu', '--workload', 'W2');
+    expect(notes).toContain(`asked ${ours},tfjs-webgpu W2 1 `);
+  });
+
+  test('fails where the driver fails, with its last words', async () => {
+    await pretend([], 3);
+    await expect(ran(folder, '--workload', 'W2')).rejects.toThrow(
+      /driver\.mjs ended with 3\n {2}out of luck$/,
+    );
+  });
+
+  test('has a problem where a result is wrong, and no ratio where one did not run', () => {
+    const [wrong] = compare(['W2'], [{ ...line(ours, 'W2', 1, 1), check: 'FAIL' }]);
+    expect(wrong).toMatchObject({ ratio: undefined, problems: [`${ours}: its result is off (FAIL)`] });
+    expect(compare(['W3'], [])[0]).toMatchObject({ ours: undefined, others: [], ratio: undefined });
+    expect(geometricMean([])).toBeUndefined();
+  });
+});
+
+describe('mistakes say what is expected', () => {
+  test.each([
+    [[], 'expected one folder\n\nusage: npx tsx bench/compare.ts DIR'],
+    [['/nowhere'], 'there is no /nowhere/driver.mjs'],
+    [['/nowhere', '--against', 'numpy'], "--against: there is no 'numpy': expected some of jax-webgpu, "],
+    [['/nowhere', '--workload', 'W99'], "--workload: there is no 'W99': expected some of W1, W1f, "],
+    [['/nowhere', '--repeat', '0'], "--repeat: expects a whole number of at least 1, got '0'"],
+  ])('%j', async (args, message) => {
+    await expect(ran(...args)).rejects.toThrow(message);
+  });
+
+  test('--help says how it is called', async () => {
+    expect((await ran('--help')).out).toMatch(/^usage: npx tsx bench\/compare\.ts DIR/);
+  });
+});
