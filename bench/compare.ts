@@ -1,5 +1,6 @@
-// The timed workloads beside other libraries: runs the driver of a folder with their runners, Sinter among them, and prints how many
-// times as fast Sinter is as the fastest of the others. See --help.
+// The timed workloads beside other libraries: runs the driver of a folder with their runners,
+// Sinter among them, and prints how many times as fast Sinter is as the fastest of the others. See
+// --help.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -29,7 +30,10 @@ const names = JSON.parse(readFileSync(new URL('peer/names.json', import.meta.url
   Record<string, string>
 >;
 
-/** Runs the command with these arguments; what it prints goes to `line`, progress to `note`. Rejects at mistakes. */
+/**
+ * Runs the command with these arguments; what it prints goes to `line`, progress to `note`. Rejects
+ * at mistakes.
+ */
 export async function compareLibraries(
   args: readonly string[],
   line: (text: string) => void,

@@ -1,6 +1,7 @@
-// Sinter for a driver that measures libraries beside each other: `OURS=<this file> node driver.mjs --peers ours-webgpu,…`. The
-// driver loads this module in a fresh process of plain Node and asks `peers[name]` for workloads, each with `run` and `output`, and
-// for counts that it reads around a call. It takes what `npm run build` makes.
+// Sinter for a driver that measures libraries beside each other: `OURS=<this file> node driver.mjs
+// --peers ours-webgpu,…`. The driver loads this module in a fresh process of plain Node and asks
+// `peers[name]` for workloads, each with `run` and `output`, and for counts that it reads around a
+// call. It takes what `npm run build` makes.
 
 import { built } from './peer/built.mjs';
 import { counted } from './peer/counts.mjs';

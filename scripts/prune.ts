@@ -1,5 +1,6 @@
-// Removes from dist what no file of src is the source of, so that what moved or went is not published, and no test reads it. Part of
-// `npm run build`, after the compiler and before scripts/bundle-runtimes.ts, which writes what it makes anew.
+// Removes from dist what no file of src is the source of, so that what moved or went is not
+// published, and no test reads it. Part of `npm run build`, after the compiler and before
+// scripts/bundle-runtimes.ts, which writes what it makes anew.
 
 import { existsSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
 import path from 'node:path';
@@ -7,7 +8,10 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
-/** Removes from `built` the files without a source below `source`, and folders that are empty then; gives their paths in `built`. */
+/**
+ * Removes from `built` the files without a source below `source`, and folders that are empty then;
+ * gives their paths in `built`.
+ */
 export function prune(built: string, source: string): string[] {
   const removed: string[] = [];
   const visit = (folder: string): void => {

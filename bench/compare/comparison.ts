@@ -1,5 +1,5 @@
-// What a driver measured, by workload: ours beside the other libraries, and how many times as fast. Takes the lines that a driver
-// writes; gives comparisons, and their table.
+// What a driver measured, by workload: ours beside the other libraries, and how many times as fast.
+// Takes the lines that a driver writes; gives comparisons, and their table.
 
 import { showBytes, table } from '../../src/table.ts';
 

@@ -1,6 +1,6 @@
-// Runs the driver of a folder that holds runners of other libraries, with Sinter as one of them. The driver runs the libraries by
-// turns, each workload in a process of its own, so that a noisy minute slows all of them alike. Takes what to run; gives the lines
-// that the driver wrote.
+// Runs the driver of a folder that holds runners of other libraries, with Sinter as one of them.
+// The driver runs the libraries by turns, each workload in a process of its own, so that a noisy
+// minute slows all of them alike. Takes what to run; gives the lines that the driver wrote.
 
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The library as plain Node can load it: what `npm run build` makes of src. Takes the path of a file of dist from the folder of the
-// package, and gives the module.
+// The library as plain Node can load it: what `npm run build` makes of src. Takes the path of a
+// file of dist from the folder of the package, and gives the module.
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

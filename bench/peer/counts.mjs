@@ -1,4 +1,5 @@
-// Counts calls of WebGPU by replacing the methods of the classes of the package `webgpu` with ones that count and call the original.
+// Counts calls of WebGPU by replacing the methods of the classes of the package `webgpu` with ones
+// that count and call the original.
 
 /** Which methods count as what, by class. */
 const methods = [

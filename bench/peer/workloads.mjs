@@ -1,5 +1,6 @@
-// The workloads by the names that the driver uses (names.json says which of ours each is), and W9: networks from ONNX files, where
-// they lie beside the driver or beside this checkout. Each is a function that gives `run` and `output`.
+// The workloads by the names that the driver uses (names.json says which of ours each is), and W9:
+// networks from ONNX files, where they lie beside the driver or beside this checkout. Each is a
+// function that gives `run` and `output`.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -15,7 +16,9 @@ const { prepare } = await built('dist/cli/bench/measure.js');
 
 const names = JSON.parse(readFileSync(new URL('names.json', import.meta.url), 'utf8'));
 
-/** W1f is W1: the others write its function as one operator there, and here it is one kernel anyway. */
+/**
+ * W1f is W1: the others write its function as one operator there, and here it is one kernel anyway.
+ */
 export function workloads() {
   const timed = Object.entries(names).map(([name, ours]) => {
     const workload = timedWorkloads.find((one) => one.name === ours);

@@ -1,5 +1,5 @@
-// What every command of `sinter` is made of: its options as data, from which parsing and help both follow, and where it writes.
-// Results go to stdout, progress to stderr.
+// What every command of `sinter` is made of: its options as data, from which parsing and help both
+// follow, and where it writes. Results go to stdout, progress to stderr.
 
 import { parseArgs } from 'node:util';
 import { SinterError } from '../errors.ts';
@@ -20,7 +20,9 @@ export interface Option {
   readonly multiple?: true;
 }
 
-/** What the user gave: strings by option name, lists of them where options repeat, true for flags. */
+/**
+ * What the user gave: strings by option name, lists of them where options repeat, true for flags.
+ */
 export type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 export interface Output {
@@ -56,7 +58,10 @@ export const commonOptions: Readonly<Record<string, Option>> = {
   help: { type: 'boolean', about: 'show this text' },
 };
 
-/** The values of a command's options. Throws UsageError on an unknown one, a missing value or anything else. */
+/**
+ * The values of a command's options. Throws UsageError on an unknown one, a missing value or
+ * anything else.
+ */
 export function parseOptions(command: Command, args: readonly string[]): Values {
   const options = { ...command.options, ...commonOptions };
   const types = Object.fromEntries(
@@ -118,7 +123,10 @@ export function texts(values: Values, name: string): readonly string[] {
   return Array.isArray(value) ? (value as readonly string[]) : [];
 }
 
-/** The value of a string option that is a whole number of at least `least`. Throws UsageError otherwise. */
+/**
+ * The value of a string option that is a whole number of at least `least`. Throws UsageError
+ * otherwise.
+ */
 export function wholeNumber(values: Values, name: string, fallback: number, least: number): number {
   const given = text(values, name);
   if (given === undefined) return fallback;

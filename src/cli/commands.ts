@@ -1,5 +1,5 @@
-// The command line: finds the command, parses its options, turns errors into messages and exit codes (0 done, 1 failed,
-// 2 asked wrongly).
+// The command line: finds the command, parses its options, turns errors into messages and exit
+// codes (0 done, 1 failed, 2 asked wrongly).
 
 import { SinterError } from '../errors.ts';
 import { benchCommand } from './bench/bench.ts';

@@ -1,8 +1,12 @@
-// Packages that only some commands need: loaded where they are wanted, and asked for by name where they are not installed.
+// Packages that only some commands need: loaded where they are wanted, and asked for by name where
+// they are not installed.
 
 import { SinterError } from '../errors.ts';
 
-/** What `load` imports. Throws E_UNSUPPORTED with what to install when `name` is missing; `purpose` as in `drawing a page`. */
+/**
+ * What `load` imports. Throws E_UNSUPPORTED with what to install when `name` is missing; `purpose`
+ * as in `drawing a page`.
+ */
 export async function fromPackage<Module>(
   name: string,
   purpose: string,

@@ -1,5 +1,5 @@
-// The text that the demo learns: an essay of the project's own, long enough to have habits and short enough to learn them in a
-// minute.
+// The text that the demo learns: an essay of the project's own, long enough to have habits and
+// short enough to learn them in a minute.
 
 export const essay: string = `\
 The Kiln and the Graph

@@ -1,5 +1,6 @@
-// Training a character model: one compiled step that draws its own batch from the text, differentiates, and takes an AdamW
-// step over memory it is given; and one compiled function that continues a text.
+// Training a character model: one compiled step that draws its own batch from the text,
+// differentiates, and takes an AdamW step over memory it is given; and one compiled function that
+// continues a text.
 
 import { explainFor, type Explanation } from '../explain.ts';
 import * as sn from '../index.ts';
@@ -84,7 +85,10 @@ export class LanguageModel {
     return explainFor(target, this.step, this.#state, this.#text, 1e-3);
   }
 
-  /** Continues a text by `length` characters, drawn from what the model expects; cooler (`heat` below 1) is safer. */
+  /**
+   * Continues a text by `length` characters, drawn from what the model expects; cooler (`heat`
+   * below 1) is safer.
+   */
   async continue(prompt: string, length: number, heat = 0.8): Promise<string> {
     const { context } = this.settings;
     const numbers = [...this.alphabet.encode(prompt)];

@@ -1,4 +1,5 @@
-// Whole models: an optimizer step over many parameters, a perceptron's train step, a transformer layer forward and trained.
+// Whole models: an optimizer step over many parameters, a perceptron's train step, a transformer
+// layer forward and trained.
 
 import * as sn from '../index.ts';
 import type { Tensor } from '../index.ts';
@@ -8,7 +9,10 @@ import { workload, type Workload } from './workload.ts';
 
 const optimizer = adam({ lr: 1e-3 });
 
-/** Matrices, vectors and kernels of convolutions in many sizes, as a model of a hundred parameters has them. */
+/**
+ * Matrices, vectors and kernels of convolutions in many sizes, as a model of a hundred parameters
+ * has them.
+ */
 function mixedParameters(count: number): Tensor[] {
   return Array.from({ length: count }, (_, i) => {
     const size = 16 * (1 + (i % 7));

@@ -1,5 +1,6 @@
-// A decoder-only transformer (Vaswani et al., 2017; norms first, as in GPT-2) as functions of a tree of parameters: what the
-// GPT workloads count, and what the demo and the character example train.
+// A decoder-only transformer (Vaswani et al., 2017; norms first, as in GPT-2) as functions of a
+// tree of parameters: what the GPT workloads count, and what the demo and the character example
+// train.
 
 import * as sn from '../index.ts';
 import type { Tensor } from '../index.ts';
@@ -77,7 +78,10 @@ function normed(x: Tensor, { weight, bias }: Affine): Tensor {
   return x.layerNorm(x.shape.at(-1)!, weight, bias);
 }
 
-/** One layer over x [batch, positions, width]: causal attention, then a perceptron, each added to what came in. */
+/**
+ * One layer over x [batch, positions, width]: causal attention, then a perceptron, each added to
+ * what came in.
+ */
 export function block(x: Tensor, p: Block, heads: number): Tensor {
   const [batch, length, width] = x.shape as [number, number, number];
   const qkv = normed(x, p.norm1)

@@ -1,5 +1,6 @@
-// A workload: a function and the shapes it is called with, traced and compiled but never run, so that kernels and bytes can be
-// counted on a machine without a GPU. Arguments are constants, which take no memory.
+// A workload: a function and the shapes it is called with, traced and compiled but never run, so
+// that kernels and bytes can be counted on a machine without a GPU. Arguments are constants, which
+// take no memory.
 
 /** A named program whose kernels are counted. */
 export interface Workload {

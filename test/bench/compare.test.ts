@@ -1,4 +1,5 @@
-// `bench/compare.ts`: what it asks a driver for, and what it makes of the results, with a driver that only pretends.
+// `bench/compare.ts`: what it asks a driver for, and what it makes of the results, with a driver
+// that only pretends.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +25,10 @@ async function ran(...args: readonly string[]): Promise<{ readonly out: string; 
   return { out: out.join('\n'), notes: notes.join('\n') };
 }
 
-/** Puts a driver into the folder that writes these results, says what it was asked, and ends with this code. */
+/**
+ * Puts a driver into the folder that writes these results, says what it was asked, and ends with
+ * this code.
+ */
 async function pretend(results: readonly Result[], code = 0): Promise<void> {
   const lines = [
     "import fs from 'node:fs';",

@@ -1,4 +1,5 @@
-// `bench/peer.mjs`, as the driver loads it: by plain Node, in a process of its own, over what `npm run build` made.
+// `bench/peer.mjs`, as the driver loads it: by plain Node, in a process of its own, over what `npm
+// run build` made.
 
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -45,7 +46,8 @@ describe('the peer module', () => {
     const { WORKLOADS: known } = (await import(pathToFileURL(join(driver, 'common.mjs')).href)) as {
       readonly WORKLOADS: readonly string[];
     };
-    // The driver asks ours for all but W8g, which is a variant of another library; networks are there where their files are.
+    // The driver asks ours for all but W8g, which is a variant of another library; networks are
+    // there where their files are.
     const hasNetworks = existsSync(join(root, '../shared/onnx/models'));
     expect(workloads).toEqual(
       known.filter((name) => name !== 'W8g' && (hasNetworks || !name.startsWith('W9-'))),

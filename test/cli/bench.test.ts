@@ -1,4 +1,5 @@
-// `sinter bench`: a real run of two small workloads, what a replayed run costs, and the references that results are held to.
+// `sinter bench`: a real run of two small workloads, what a replayed run costs, and the references
+// that results are held to.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { BenchResult } from '../../src/cli/bench/bench.ts';

@@ -1,4 +1,5 @@
-// The fusion budget: how many kernels each workload may take, and how much more than the least it may move. Counted, not timed.
+// The fusion budget: how many kernels each workload may take, and how much more than the least it
+// may move. Counted, not timed.
 
 import { describe, expect, test } from 'vitest';
 import { budget, type BudgetLine } from '../../src/cli/bench/budget.ts';

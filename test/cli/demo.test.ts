@@ -1,4 +1,5 @@
-// The demo, shortened: it trains without a GPU, tells how it goes on stderr, and its last line is the result.
+// The demo, shortened: it trains without a GPU, tells how it goes on stderr, and its last line is
+// the result.
 
 import { expect, test } from 'vitest';
 import { runCli } from '../../src/cli/commands.ts';

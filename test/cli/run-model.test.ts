@@ -1,4 +1,5 @@
-// `sinter run` as someone at a command line meets it: models of three kinds, files of every format, and what goes wrong.
+// `sinter run` as someone at a command line meets it: models of three kinds, files of every format,
+// and what goes wrong.
 
 import * as fs from 'node:fs';
 import * as path from 'node:path';

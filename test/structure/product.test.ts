@@ -1,5 +1,6 @@
-// What is published knows its users only: nothing of how this project measures itself (names of workloads in a foreign driver, other
-// libraries that are measured, folders beside the checkout) is in src, nor in what is built from it.
+// What is published knows its users only: nothing of how this project measures itself (names of
+// workloads in a foreign driver, other libraries that are measured, folders beside the checkout) is
+// in src, nor in what is built from it.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +9,10 @@ import { describe, expect, test } from 'vitest';
 import { prune } from '../../scripts/prune.ts';
 import { filesUnder, readText, root, sources } from './source.ts';
 
-/** What must not be said, and what it is. Comments may name ONNX Runtime, whose bugs exported models avoid. */
+/**
+ * What must not be said, and what it is. Comments may name ONNX Runtime, whose bugs exported models
+ * avoid.
+ */
 const foreign: Readonly<Record<string, RegExp>> = {
   'a workload of the driver': /\bW\d+[a-z]?\b/,
   'a library to measure beside': /tfjs|tensorflow|jax-(?:js|webgpu|wasm)|\bort-(?:web|node)|onnxruntime/i,

@@ -1,5 +1,5 @@
-// `sinter bench`: the timed workloads on a device of this machine, their kernels and bytes, and what a replayed run costs the
-// host.
+// `sinter bench`: the timed workloads on a device of this machine, their kernels and bytes, and
+// what a replayed run costs the host.
 
 import { SinterError } from '../../errors.ts';
 import { explainFor } from '../../explain.ts';
@@ -86,7 +86,10 @@ export const benchCommand: Command = {
   },
 };
 
-/** The workloads of these names, comma separated, and whether replayed programs are among them; all when there are none. */
+/**
+ * The workloads of these names, comma separated, and whether replayed programs are among them; all
+ * when there are none.
+ */
 function chosenWorkloads(names: string | undefined): [TimedWorkload[], boolean] {
   if (names === undefined) return [[...timedWorkloads], true];
   const wanted = names.split(',').map((name) => name.trim());
@@ -107,7 +110,10 @@ function budgetOf({ name, fn, args }: TimedWorkload, target: Target): Budget {
   return { workload: name, kernels, bytes };
 }
 
-/** Rounds over all workloads; of each the times of the round with the lowest median, the rest from the first round. */
+/**
+ * Rounds over all workloads; of each the times of the round with the lowest median, the rest from
+ * the first round.
+ */
 async function measureAll(
   chosen: readonly TimedWorkload[],
   repeat: number,

@@ -1,4 +1,5 @@
-// `sinter budget`: kernels, bytes moved and peak memory of every workload, counted for a GPU without one.
+// `sinter budget`: kernels, bytes moved and peak memory of every workload, counted for a GPU
+// without one.
 
 import { explain } from '../../explain.ts';
 import { showBytes, table } from '../../table.ts';

@@ -1,5 +1,5 @@
-// Timing a workload in this process: inputs on the device first, then the first call, a check of its result, calls to warm up,
-// and calls that are timed one by one until a budget is spent.
+// Timing a workload in this process: inputs on the device first, then the first call, a check of
+// its result, calls to warm up, and calls that are timed one by one until a budget is spent.
 
 import { synchronize } from '../../index.ts';
 import { device } from '../../tensor/storage/device.ts';
@@ -11,7 +11,10 @@ import { errorOf } from '../../workloads/timed/references.ts';
 
 /** A workload with its inputs on the device. */
 export interface Prepared {
-  /** Computes it once; resolves when the device is done, and rejects when the run failed: a failing run is fast. */
+  /**
+   * Computes it once; resolves when the device is done, and rejects when the run failed: a failing
+   * run is fast.
+   */
   readonly run: () => Promise<void>;
   /** The last result, flat. */
   readonly output: () => Promise<ArrayLike<number>>;
@@ -67,7 +70,10 @@ export interface Measured {
   readonly ok: boolean;
 }
 
-/** Measures a workload on the chosen device. Its `error` is NaN where the result is not to be checked. */
+/**
+ * Measures a workload on the chosen device. Its `error` is NaN where the result is not to be
+ * checked.
+ */
 export async function measure(workload: TimedWorkload, effort: Effort, isChecked = true): Promise<Measured> {
   const prepared = await prepare(workload);
   const first = await timed(prepared.run);
@@ -91,7 +97,10 @@ async function timed(run: () => Promise<void>): Promise<number> {
   return performance.now() - before;
 }
 
-/** The error of the first result; of a train step, of the losses of as many steps as the reference has. */
+/**
+ * The error of the first result; of a train step, of the losses of as many steps as the reference
+ * has.
+ */
 async function check(workload: TimedWorkload, { run, output }: Prepared): Promise<number> {
   const reference = workload.reference();
   const first = await output();

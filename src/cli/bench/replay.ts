@@ -1,7 +1,8 @@
-// Host time of a replayed run: how long a call of a compiled function takes to return. The call finds the program, brings inputs
-// and outputs together, encodes every dispatch and submits, all before it returns. The device's work is not in it: the clock
-// stops when the call returns. As in a training loop, several calls are queued before the device is waited for: the first one after
-// a wait finds the host's caches cold, and takes twice as long where it is one kernel.
+// Host time of a replayed run: how long a call of a compiled function takes to return. The call
+// finds the program, brings inputs and outputs together, encodes every dispatch and submits, all
+// before it returns. The device's work is not in it: the clock stops when the call returns. As in a
+// training loop, several calls are queued before the device is waited for: the first one after a
+// wait finds the host's caches cold, and takes twice as long where it is one kernel.
 
 import { SinterError } from '../../errors.ts';
 import { explainFor } from '../../explain.ts';
@@ -29,8 +30,9 @@ export const replaySizes = [1, 10, 100, 300] as const;
 const queued = 16;
 
 /**
- * Measures a program of so many kernels over `calls` calls, after as many that warm up. Throws where it is of another number
- * of kernels, or the last result is not what it must be: a call that fails is fast.
+ * Measures a program of so many kernels over `calls` calls, after as many that warm up. Throws
+ * where it is of another number of kernels, or the last result is not what it must be: a call that
+ * fails is fast.
  */
 export async function measureReplay(kernels: number, calls: number): Promise<Replay> {
   const { facts } = await device();

@@ -1,4 +1,5 @@
-// `sinter build`: functions of a module compiled ahead of time into a folder that runs without Sinter.
+// `sinter build`: functions of a module compiled ahead of time into a folder that runs without
+// Sinter.
 
 import { constants, existsSync } from 'node:fs';
 import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -191,7 +192,10 @@ const firstLine = '// Made by sinter';
 const parts =
   /^(?:(?:index|cuda|wasm)\.js|index\.d\.ts|package\.json|program\.json|README\.md|kernels|weights.*\.safetensors)$/;
 
-/** Makes the folder. Throws UsageError, before anything is compiled, where it cannot be or is somebody's that is no bundle. */
+/**
+ * Makes the folder. Throws UsageError, before anything is compiled, where it cannot be or is
+ * somebody's that is no bundle.
+ */
 async function claim(out: string): Promise<void> {
   try {
     await mkdir(out, { recursive: true });
@@ -208,7 +212,10 @@ async function claim(out: string): Promise<void> {
   );
 }
 
-/** Writes a bundle in place of one that was there before; `program.json` comes last, so that half of one is told from a whole. */
+/**
+ * Writes a bundle in place of one that was there before; `program.json` comes last, so that half of
+ * one is told from a whole.
+ */
 async function write(out: string, files: Bundle['files']): Promise<void> {
   const last = 'program.json';
   const stale = (await readdir(out)).filter((name) => parts.test(name));

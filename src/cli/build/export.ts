@@ -1,4 +1,5 @@
-// `sinter export`: a function of a module, or an ONNX model at sizes that it leaves open, written as an ONNX model.
+// `sinter export`: a function of a module, or an ONNX model at sizes that it leaves open, written
+// as an ONNX model.
 
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';

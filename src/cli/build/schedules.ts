@@ -1,4 +1,5 @@
-// Schedules for `sinter build`: those of a file, and with --tune those that are the fastest on the devices of this machine.
+// Schedules for `sinter build`: those of a file, and with --tune those that are the fastest on the
+// devices of this machine.
 
 import { readFile } from 'node:fs/promises';
 import type { FindSchedules } from '../../aot/bundle.ts';
@@ -18,7 +19,10 @@ export interface BuildSchedules {
 
 type Device = Awaited<ReturnType<typeof device>>;
 
-/** What --schedules and --tune ask for; undefined where they do not. Throws UsageError at a file that is not there. */
+/**
+ * What --schedules and --tune ask for; undefined where they do not. Throws UsageError at a file
+ * that is not there.
+ */
 export async function buildSchedules(values: Values, output: Output): Promise<BuildSchedules | undefined> {
   const file = text(values, 'schedules');
   const tune = values['tune'] === true;
@@ -67,7 +71,10 @@ async function contentOf(file: string): Promise<string> {
   }
 }
 
-/** A file's schedules for a target by their problems: the machine that they were measured on need not be here. */
+/**
+ * A file's schedules for a target by their problems: the machine that they were measured on need
+ * not be here.
+ */
 function ofTarget(book: Book, name: BundleTarget, file: string): Book {
   const machines = new Set<string>();
   const found = [...book].flatMap(([key, schedule]) => {
@@ -83,7 +90,10 @@ function ofTarget(book: Book, name: BundleTarget, file: string): Book {
   return new Map(found);
 }
 
-/** The device to measure on; undefined, and said why, where there is none that stands for those that the bundle will run on. */
+/**
+ * The device to measure on; undefined, and said why, where there is none that stands for those that
+ * the bundle will run on.
+ */
 async function tunable(name: BundleTarget, output: Output): Promise<Device | undefined> {
   const skip = (reason: string): undefined => {
     output.note(`build: --tune: nothing is measured for ${name}: ${reason}`);

@@ -1,5 +1,5 @@
-// What `sinter build` compiles: an ONNX model, or the functions of a module with their example arguments, at all sizes that are asked
-// for.
+// What `sinter build` compiles: an ONNX model, or the functions of a module with their example
+// arguments, at all sizes that are asked for.
 
 import type { EntryPoint } from '../../aot/entry.ts';
 import { combinations, type OpenPoint } from '../../aot/sizes.ts';

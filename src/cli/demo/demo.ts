@@ -1,5 +1,5 @@
-// `sinter demo`: a small transformer learns to write, on whatever this machine has. Shows the loss falling, the kernels of a
-// train step, and what the model writes in the end.
+// `sinter demo`: a small transformer learns to write, on whatever this machine has. Shows the loss
+// falling, the kernels of a train step, and what the model writes in the end.
 
 import { readFile } from 'node:fs/promises';
 import type { ExplainedKernel } from '../../explain.ts';
@@ -23,7 +23,10 @@ const settings: LanguageSettings = {
   warmup: 20,
 };
 
-/** Steps between two looks at the loss: reading waits for the device, so it is not done at every step. */
+/**
+ * Steps between two looks at the loss: reading waits for the device, so it is not done at every
+ * step.
+ */
 const glance = 10;
 
 /** What `--json` prints. */

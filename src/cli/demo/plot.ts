@@ -1,4 +1,5 @@
-// A curve drawn with characters: braille cells hold 2 × 4 dots each, so a terminal shows eight times its resolution.
+// A curve drawn with characters: braille cells hold 2 × 4 dots each, so a terminal shows eight
+// times its resolution.
 
 /** Bits of a braille cell by row and column (Unicode 2800). */
 const dots = [

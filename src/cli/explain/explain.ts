@@ -71,7 +71,9 @@ function show(explanation: Explanation, values: Values, output: Output): void {
   output.line(explanation.toText({ graph, details: true, sources, ...columns }));
 }
 
-/** What `--kernel --json` prints: one kernel, the nodes that it names by place, and its separations. */
+/**
+ * What `--kernel --json` prints: one kernel, the nodes that it names by place, and its separations.
+ */
 export interface OneKernel {
   readonly place: number;
   readonly kernel: ExplainedKernel;

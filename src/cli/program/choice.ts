@@ -55,7 +55,10 @@ export const programDetails: string =
   'name of the function (or one array), or a function that gives that; only their shapes count. TypeScript is read where\n' +
   'Node or tsx can. It may be an ONNX model too.';
 
-/** The file's program for a target with these dtypes, or the workload. Throws UsageError where neither or both are given. */
+/**
+ * The file's program for a target with these dtypes, or the workload. Throws UsageError where
+ * neither or both are given.
+ */
 export async function chosenProgram(
   values: Values,
   command: string,
@@ -81,7 +84,10 @@ export function isOnnxFile(file: string): boolean {
   return /\.onnx$/i.test(file);
 }
 
-/** What reads ONNX files: the package that it needs is optional. Throws UsageError where there is no such file. */
+/**
+ * What reads ONNX files: the package that it needs is optional. Throws UsageError where there is no
+ * such file.
+ */
 export async function onnxPrograms(file: string): Promise<typeof import('./onnx-file.ts')> {
   if (!existsSync(file)) throw new UsageError(`there is no file ${file}`);
   return fromPackage('@bufbuild/protobuf', `${file}: reading ONNX files`, () => import('./onnx-file.ts'));

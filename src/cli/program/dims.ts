@@ -2,7 +2,10 @@
 
 import { UsageError } from '../command.ts';
 
-/** Sizes of symbolic dimensions, one each, from `batch=1,length=128`. Throws UsageError at anything else. */
+/**
+ * Sizes of symbolic dimensions, one each, from `batch=1,length=128`. Throws UsageError at anything
+ * else.
+ */
 export function readDims(text: string | undefined): ReadonlyMap<string, number> {
   const dims = new Map<string, number>();
   for (const part of text?.split(',') ?? []) {
@@ -17,7 +20,10 @@ export function readDims(text: string | undefined): ReadonlyMap<string, number> 
 /** Most sizes that a range may have. */
 const mostInRange = 1024;
 
-/** Several sizes for each name, from `batch=1,4,16` and `length=16..64:16` (16, 32, 48, 64). Throws UsageError at anything else. */
+/**
+ * Several sizes for each name, from `batch=1,4,16` and `length=16..64:16` (16, 32, 48, 64). Throws
+ * UsageError at anything else.
+ */
 export function readSizes(texts: readonly string[]): ReadonlyMap<string, readonly number[]> {
   const dims = new Map<string, Set<number>>();
   for (const text of texts) {

@@ -1,5 +1,5 @@
-// A program in a file of the user's: a module that exports a function, and inputs to trace it with. TypeScript is read where
-// Node or the project's tsx can.
+// A program in a file of the user's: a module that exports a function, and inputs to trace it with.
+// TypeScript is read where Node or the project's tsx can.
 
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -23,9 +23,11 @@ export type Exports = Readonly<Record<string, unknown>>;
 const usual = ['default', 'fn', 'main', 'forward', 'step'];
 
 /**
- * Loads `file` and takes its export `name` (else `default`, `fn`, `main`, `forward`, `step`, or its only function), with the
- * export `inputs`: arrays of arguments by name of the function, one array for the function that is chosen, or a function of the sizes
- * in the export `dims` that gives either. An export `state` goes first, as in bundles. Throws UsageError that says what the file exports.
+ * Loads `file` and takes its export `name` (else `default`, `fn`, `main`, `forward`, `step`, or its
+ * only function), with the export `inputs`: arrays of arguments by name of the function, one array
+ * for the function that is chosen, or a function of the sizes in the export `dims` that gives
+ * either. An export `state` goes first, as in bundles. Throws UsageError that says what the file
+ * exports.
  */
 export async function programFile(file: string, name: string | undefined): Promise<FileProgram> {
   const found = await loadModule(file);
@@ -65,8 +67,8 @@ async function inputsOf(found: Exports, file: string, name: string): Promise<rea
 }
 
 /**
- * What a function called `name` gets of the export `inputs`: arrays by name of the function, or, where only one function is chosen, its
- * array. Throws UsageError where there is none.
+ * What a function called `name` gets of the export `inputs`: arrays by name of the function, or,
+ * where only one function is chosen, its array. Throws UsageError where there is none.
  */
 export function argumentsFor(
   inputs: unknown,

@@ -1,5 +1,5 @@
-// An ONNX model as a function to build: one entry, whose inputs are the model's, at the sizes that the file and `--dim` give, without
-// those that `--fix` gives.
+// An ONNX model as a function to build: one entry, whose inputs are the model's, at the sizes that
+// the file and `--dim` give, without those that `--fix` gives.
 
 import { zeros, type Tensor } from '../../index.ts';
 import type { ModelInputs } from '../../onnx/inputs.ts';
@@ -22,7 +22,10 @@ export interface OnnxProgram {
 type Port = OnnxModel['inputs'][number];
 type Named = Readonly<Record<string, Tensor>>;
 
-/** The model in a file. `fixes`: inputs that are the same in every call, as `NAME=1,2,3`. Throws UsageError at names that it has not. */
+/**
+ * The model in a file. `fixes`: inputs that are the same in every call, as `NAME=1,2,3`. Throws
+ * UsageError at names that it has not.
+ */
 export async function onnxProgram(
   file: string,
   dims: Iterable<string>,

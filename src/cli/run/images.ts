@@ -1,5 +1,5 @@
-// PNG and JPEG files as inputs of models: pixels in the layout and number of channels that the input's shape says, floats from 0
-// to 1 and normalised by channel, integers as they are.
+// PNG and JPEG files as inputs of models: pixels in the layout and number of channels that the
+// input's shape says, floats from 0 to 1 and normalised by channel, integers as they are.
 
 import { readFile } from 'node:fs/promises';
 import { SinterError } from '../../errors.ts';
@@ -31,7 +31,10 @@ export function isImage(file: string): boolean {
   return /\.(?:png|jpe?g)$/i.test(file);
 }
 
-/** The image in a file as a tensor of this type. Throws UsageError where its size or the input's rank is another. */
+/**
+ * The image in a file as a tensor of this type. Throws UsageError where its size or the input's
+ * rank is another.
+ */
 export async function readImage(
   file: string,
   port: ImagePort,
@@ -74,7 +77,10 @@ interface Layout {
   readonly first: boolean;
 }
 
-/** Which axis is of channels: the one of size 3, else of size 1; the axis behind the batch where both could be. */
+/**
+ * Which axis is of channels: the one of size 3, else of size 1; the axis behind the batch where
+ * both could be.
+ */
 function layoutOf({ name, shape }: ImagePort, file: string): Layout {
   const rest = shape.length === 4 && shape[0] === 1 ? shape.slice(1) : shape;
   const [a = 0, b = 0, c = 0] = rest;
@@ -90,7 +96,10 @@ function layoutOf({ name, shape }: ImagePort, file: string): Layout {
   );
 }
 
-/** Grey from colours by their luma, colours from grey by repeating it; opacity is dropped unless it is asked for. */
+/**
+ * Grey from colours by their luma, colours from grey by repeating it; opacity is dropped unless it
+ * is asked for.
+ */
 function samplerOf({ channels, samples }: Image, wanted: number): (pixel: number, channel: number) => number {
   const isGrey = channels < 3;
   const at = (pixel: number, c: number): number => samples[pixel * channels + c]!;

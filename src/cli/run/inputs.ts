@@ -1,5 +1,5 @@
-// What goes into a model that is run from the command line: files, images, numbers and random fillings, held against what the model
-// takes.
+// What goes into a model that is run from the command line: files, images, numbers and random
+// fillings, held against what the model takes.
 
 import { tensor, type DType } from '../../index.ts';
 import { toHostTensor, type HostTensor } from '../../io/index.ts';
@@ -107,7 +107,10 @@ export function showPort({ name, dtype, shape }: ModelPort): string {
   return `${name} of ${dtype ?? 'unknown type'}[${shape?.join(', ') ?? '…'}]`;
 }
 
-/** Floats from 0 up to 1; zeros and ones in other types, which are positions and masks more often than numbers. */
+/**
+ * Floats from 0 up to 1; zeros and ones in other types, which are positions and masks more often
+ * than numbers.
+ */
 async function filled(
   { dtype, shape }: { readonly dtype: DType; readonly shape: readonly number[] },
   random: () => number,
@@ -122,7 +125,10 @@ async function filled(
   return toHostTensor(tensor(items as number[], { dtype, shape: [...shape] }));
 }
 
-/** A generator of numbers from 0 up to 1, the same for a seed everywhere: Marsaglia's xorshift of 32 bits. */
+/**
+ * A generator of numbers from 0 up to 1, the same for a seed everywhere: Marsaglia's xorshift of 32
+ * bits.
+ */
 function generator(seed: number): () => number {
   let state = (seed ^ 0x9e3779b9) >>> 0 || 1;
   return () => {

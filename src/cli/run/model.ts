@@ -1,4 +1,5 @@
-// A model in a file as something to call by names: an ONNX model, a function of a module, or a folder that `sinter build` wrote.
+// A model in a file as something to call by names: an ONNX model, a function of a module, or a
+// folder that `sinter build` wrote.
 
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';

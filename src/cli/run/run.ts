@@ -1,4 +1,5 @@
-// `sinter run`: a model on files: what comes out, whether it is what was expected, and what it takes.
+// `sinter run`: a model on files: what comes out, whether it is what was expected, and what it
+// takes.
 
 import { writeFile } from 'node:fs/promises';
 import { SinterError } from '../../errors.ts';

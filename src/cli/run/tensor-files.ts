@@ -1,5 +1,5 @@
-// Tensors between files and commands: npy, npz, safetensors, TensorProto and images by a file's ending, and numbers written on the
-// command line itself.
+// Tensors between files and commands: npy, npz, safetensors, TensorProto and images by a file's
+// ending, and numbers written on the command line itself.
 
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -37,7 +37,10 @@ function endingOf(file: string): string {
   return /\.[^./\\]*$/.exec(file)?.[0].toLowerCase() ?? '';
 }
 
-/** The tensor in a file; `FILE#NAME` picks one of several. Throws UsageError at endings and names that are not there. */
+/**
+ * The tensor in a file; `FILE#NAME` picks one of several. Throws UsageError at endings and names
+ * that are not there.
+ */
 export async function readTensorFile(place: string): Promise<HostTensor> {
   const [, file = place, member] = /^(.*)#([^#]*)$/s.exec(place) ?? [];
   switch (endingOf(file)) {
@@ -84,7 +87,9 @@ function picked(
   );
 }
 
-/** Writes tensors by name; formats of one tensor take one only. Throws UsageError at other endings. */
+/**
+ * Writes tensors by name; formats of one tensor take one only. Throws UsageError at other endings.
+ */
 export async function writeTensorFile(file: string, tensors: ReadonlyMap<string, HostTensor>): Promise<void> {
   await writeFile(file, await encoded(file, tensors));
 }
@@ -129,7 +134,10 @@ function only(file: string, tensors: ReadonlyMap<string, HostTensor>): [string, 
   );
 }
 
-/** A number, or numbers between commas, as a tensor; undefined where the text is none. A lone number fits shapes of one element. */
+/**
+ * A number, or numbers between commas, as a tensor; undefined where the text is none. A lone number
+ * fits shapes of one element.
+ */
 export function literalTensor(
   text: string,
   dtype: DType,
@@ -160,8 +168,8 @@ function numberOf(part: string, dtype: DType): number | bigint | boolean {
 }
 
 /**
- * The tensor in another dtype, as NumPy's f64 and i64 files need it for models of f32 and i32. Throws E_DTYPE between kinds, and where
- * an integer does not fit.
+ * The tensor in another dtype, as NumPy's f64 and i64 files need it for models of f32 and i32.
+ * Throws E_DTYPE between kinds, and where an integer does not fit.
  */
 export async function inDType(host: HostTensor, dtype: DType, what: string): Promise<HostTensor> {
   if (host.dtype === dtype) return host;

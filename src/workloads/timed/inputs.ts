@@ -1,5 +1,5 @@
-// Inputs of the timed workloads: uniform random numbers from seeds, the same bytes on every machine (Mulberry32, a counter
-// hashed by multiplications and shifts).
+// Inputs of the timed workloads: uniform random numbers from seeds, the same bytes on every machine
+// (Mulberry32, a counter hashed by multiplications and shifts).
 
 /** Numbers in [0, 1), 2⁻³² apart. */
 export function uniformSource(seed: number): () => number {
@@ -50,7 +50,9 @@ export function normRows(): { readonly [name in 'x' | 'gain' | 'shift']: Float32
 
 export const image = { channels: 32, filters: 64, size: 56, window: 3 } as const;
 
-/** Of `conv3x3`: an image [channels, size, size] and weights [filters, channels, window, window]. */
+/**
+ * Of `conv3x3`: an image [channels, size, size] and weights [filters, channels, window, window].
+ */
 export function convolution(): { readonly [name in 'x' | 'weight']: Float32Array } {
   const { channels, filters, size, window } = image;
   return {

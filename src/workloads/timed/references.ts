@@ -1,11 +1,14 @@
-// What the timed workloads should give, in float64 and written out plainly: sampled where the whole would take long.
+// What the timed workloads should give, in float64 and written out plainly: sampled where the whole
+// would take long.
 
 import * as data from './inputs.ts';
 
 /** Flat positions of a result and the values there. For a train step: losses by step. */
 export type Reference = readonly (readonly [position: number, value: number])[];
 
-/** The largest difference relative to the largest reference value; infinite where a value is NaN. */
+/**
+ * The largest difference relative to the largest reference value; infinite where a value is NaN.
+ */
 export function errorOf(got: ArrayLike<number>, reference: Reference): number {
   let [worst, largest] = [0, 0];
   for (const [position, value] of reference) {
@@ -121,7 +124,9 @@ function linear(x: ArrayLike<number>, w: ArrayLike<number>, bias: ArrayLike<numb
   return out;
 }
 
-/** Causal attention over rows of queries, keys and values [batch · positions, 3 · heads · features]. */
+/**
+ * Causal attention over rows of queries, keys and values [batch · positions, 3 · heads · features].
+ */
 function attended(qkv: Float64Array): Float64Array {
   const { batch, length, width, heads } = data.layer;
   const features = width / heads;

@@ -1,5 +1,6 @@
-// Programs that hardly compute: chains of small products, each a kernel of its own, so that what a call costs the host can be
-// seen. The matrices are identities, some with zeros beside them: whatever the length of the chain, the result is the input.
+// Programs that hardly compute: chains of small products, each a kernel of its own, so that what a
+// call costs the host can be seen. The matrices are identities, some with zeros beside them:
+// whatever the length of the chain, the result is the input.
 
 import * as sn from '../../index.ts';
 import type { Tensor } from '../../index.ts';
@@ -22,7 +23,9 @@ function identity(rows: number, columns: number): Tensor {
   return sn.tensor(ones, { shape: [rows, columns] });
 }
 
-/** A program of `kernels` products; neighbours have different shapes, and so different pipelines. */
+/**
+ * A program of `kernels` products; neighbours have different shapes, and so different pipelines.
+ */
 export function smallKernels(kernels: number): SmallKernels {
   const [widen, shrink, keep] = [identity(narrow, wide), identity(wide, narrow), identity(narrow, narrow)];
   const fn = (x: Tensor, ...[first, second, last]: Tensor[]): Tensor => {

@@ -1,5 +1,6 @@
-// The workloads that `sinter bench` times. Each is a function of tensors with inputs from fixed seeds, and a float64 reference
-// that its results are held to. A name that counted workloads have too stands for the same program.
+// The workloads that `sinter bench` times. Each is a function of tensors with inputs from fixed
+// seeds, and a float64 reference that its results are held to. A name that counted workloads have
+// too stands for the same program.
 
 import * as sn from '../../index.ts';
 import type { Tensor } from '../../index.ts';
@@ -9,13 +10,17 @@ import * as references from './references.ts';
 import type { Reference } from './references.ts';
 import { workload, type Workload } from '../workload.ts';
 
-/** Calls a workload once with what the last call left behind; gives the tensor that is its result. */
+/**
+ * Calls a workload once with what the last call left behind; gives the tensor that is its result.
+ */
 export type Step = () => Tensor;
 
 export interface TimedWorkload extends Workload {
   /** A step over these arguments, compiled where the workload is. */
   readonly start: (args: readonly unknown[]) => Step;
-  /** What the result must be, and how far it may be off, relative to the largest reference value. */
+  /**
+   * What the result must be, and how far it may be off, relative to the largest reference value.
+   */
   readonly reference: () => Reference;
   readonly tolerance: number;
 }
