@@ -4,6 +4,7 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
+import type { RandomWords } from './recording/handle.ts';
 import { builder, currentTrace } from './recording/recording.ts';
 
 /** A snapshot of the generator; JSON-serialisable. */
@@ -13,9 +14,6 @@ export interface RngState {
   /** Groups of four words drawn so far; decimal, 0 ≤ counter < 2⁶⁴. */
   readonly counter: string;
 }
-
-/** Key low, key high, counter low, counter high: the inputs of `randomBits`. */
-export type RandomWords = readonly [Node, Node, Node, Node];
 
 let seed = entropy();
 let counter = 0n;

@@ -7,13 +7,12 @@ import { isFloat, type DType } from '../../ir/dtype.ts';
 import { binary, cast, constant } from '../../ir/build.ts';
 import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Attrs, Op } from '../../ir/ops.ts';
-import { Handle, showHandle } from '../recording/handle.ts';
-import type { RandomWords } from '../generator.ts';
+import { Handle, showHandle, type RandomWords, type TraceScope } from '../recording/handle.ts';
 import { isOpen, walkGradient } from '../recording/history.ts';
 import { freshParameter } from '../recording/leaf.ts';
 import { bindLeaf, leafOf } from '../recording/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
-import { Readings } from './watch.ts';
+import { Readings } from './readings.ts';
 
 /** Whose value a slot takes at each call: an argument (by its position among the leaves) or a captured tensor. */
 export type Origin =
@@ -60,7 +59,7 @@ class TraceBuilder extends GraphBuilder {
   }
 }
 
-export class Trace {
+export class Trace implements TraceScope {
   readonly builder: GraphBuilder;
   readonly slots: Slot[] = [];
   readonly scalars: { readonly origin: ScalarOrigin; readonly parameter: Node }[] = [];

@@ -2,15 +2,8 @@
 // that it reads is noted with its value, so that the trace holds only while they have these values: `training`, a rate, and which
 // tensor is a parameter. Reading is watched by a Proxy around each layer (ECMA-262, 10.5), which outside of traces reads on.
 
-import type { Trace } from './trace.ts';
+import type { TraceScope } from '../recording/handle.ts';
 import { currentTrace } from '../recording/recording.ts';
-
-/** A property that a trace depends on, and the value that it had. */
-export interface Reading {
-  readonly holder: object;
-  readonly key: PropertyKey;
-  readonly value: unknown;
-}
 
 const targets = new WeakMap<object, object>();
 
@@ -72,61 +65,8 @@ export function unwatched<T extends object>(object: T): T {
   return currentTrace() === undefined ? ((targets.get(object) as T | undefined) ?? object) : object;
 }
 
-function noteRead(trace: Trace, target: object, key: PropertyKey, value: unknown): void {
+function noteRead(trace: TraceScope, target: object, key: PropertyKey, value: unknown): void {
   // Methods and getters are the class's; what a getter reads of the object is noted by itself.
   if (value !== undefined && !Object.hasOwn(target, key)) return;
   if (!trace.isOwn(value)) trace.readings.note(target, key, value);
-}
-
-/** The properties that one trace has read. */
-export class Readings {
-  readonly list: Reading[] = [];
-  readonly #known = new Map<object, Set<PropertyKey>>();
-  readonly #keys = new Map<object, readonly PropertyKey[]>();
-
-  /** Notes what a property was when it was read first; lists and plain objects with what is in them. */
-  note(holder: object, key: PropertyKey, value: unknown): void {
-    let known = this.#known.get(holder);
-    if (known === undefined) this.#known.set(holder, (known = new Set()));
-    if (known.has(key)) return;
-    known.add(key);
-    this.list.push({ holder, key, value });
-    if (typeof value !== 'object' || value === null) return;
-    if (Array.isArray(value)) {
-      this.note(value, 'length', value.length);
-      value.forEach((item: unknown, i) => this.note(value, i, item));
-    } else if (isPlain(value)) {
-      this.noteKeys(value);
-      for (const [name, item] of Object.entries(value)) this.note(value, name, item);
-    }
-  }
-
-  /** Notes which properties an object has. */
-  noteKeys(holder: object): void {
-    if (!this.#keys.has(holder)) this.#keys.set(holder, Reflect.ownKeys(holder));
-  }
-
-  /** Whether everything that was read is as it was. */
-  hold(): boolean {
-    for (const { holder, key, value } of this.list) {
-      if (!Object.is((holder as Readonly<Record<PropertyKey, unknown>>)[key], value)) return false;
-    }
-    for (const [holder, keys] of this.#keys) {
-      const now = Reflect.ownKeys(holder);
-      if (now.length !== keys.length || now.some((key, i) => key !== keys[i])) return false;
-    }
-    return true;
-  }
-
-  /** The first property that is not as it was; undefined when all are. */
-  changed(): Reading | undefined {
-    return this.list.find(
-      ({ holder, key, value }) => !Object.is((holder as Readonly<Record<PropertyKey, unknown>>)[key], value),
-    );
-  }
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

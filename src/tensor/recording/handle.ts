@@ -2,21 +2,58 @@
 // track gradients. Everything inside the tensor layer works on handles; `Tensor` is their public face.
 
 import type { DType } from '../../ir/dtype.ts';
-import { dims, type Node } from '../../ir/graph.ts';
+import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { showShape, type FixedShape } from '../../ir/shape.ts';
-import type { Entry } from '../realise/cache.ts';
 import { freshParameter } from './leaf.ts';
+import type { Readings } from '../compile/readings.ts';
 import { Storage } from '../storage/storage.ts';
-import type { Trace } from '../compile/trace.ts';
 
 /** Why a handle can no longer be used. */
 export type Gone = 'disposed' | 'donated';
+
+/** Key low, key high, counter low, counter high: the inputs of `randomBits`. */
+export type RandomWords = readonly [Node, Node, Node, Node];
+
+/** A compiled structure of recorded operations (realise/cache.ts), as far as values that it passed by know it. */
+export interface Structure {
+  /** From now on the value at this position is computed for its own sake. */
+  want(position: number): void;
+}
+
+/** A function that is being traced (compile/trace.ts), as far as values and the recording know it. */
+export interface TraceScope {
+  readonly builder: GraphBuilder;
+  /** What it has read of objects that it captured. */
+  readonly readings: Readings;
+  /** The function takes gradients itself. */
+  differentiates: boolean;
+  /** The stand-in of a value from outside that the function captured. */
+  standIn(outside: Handle): Handle;
+  /** The stand-in of a value from outside, where the function has met it. */
+  met(outside: Handle): Handle | undefined;
+  /** The words for a random draw of so many groups. */
+  draw(groups: bigint): RandomWords;
+  /** Whether the function made the value. */
+  isOwn(value: unknown): boolean;
+  /** Whether the node stands for a value from outside. */
+  isInput(node: Node): boolean;
+  /** Whether a value depends on something outside that requires gradients, or on a leaf made inside. */
+  requiresGrad(value: Handle): boolean;
+  /** `backward` is about to start from here. */
+  goesBack(root: Node): void;
+  /** What is recorded next depends on whether this stand-in is a leaf. */
+  asksLeaf(standIn: Handle): void;
+  /** The gradient slot of a stand-in is about to be read. */
+  readGrad(standIn: Handle): void;
+  /** The gradient slot of a stand-in is about to be replaced. */
+  writeGrad(standIn: Handle): void;
+}
 
 export class Handle {
   readonly dtype: DType;
   readonly shape: FixedShape;
   /** The traced function this value exists in; undefined outside of `compile`. */
-  readonly trace: Trace | undefined;
+  readonly trace: TraceScope | undefined;
   /** None yet where nothing was recorded from a computed value: most results of compiled functions never need one. */
   #node: Node | undefined;
   /** Gives the node of a value that a compiled function made, with its history, when something asks for it. */
@@ -41,12 +78,12 @@ export class Handle {
   /** Came from a JavaScript number: takes the dtype of what it meets. */
   weak = false;
   /** Where an earlier flush computed this value without keeping it. */
-  passed: { readonly entry: Entry; readonly position: number } | undefined = undefined;
+  passed: { readonly entry: Structure; readonly position: number } | undefined = undefined;
 
   /** How it is held while it is pending and a flush has passed over it (realise/aside.ts). */
   aside: WeakRef<Handle> | undefined = undefined;
 
-  constructor(value: Node | Storage, trace: Trace | undefined) {
+  constructor(value: Node | Storage, trace: TraceScope | undefined) {
     const isComputed = value instanceof Storage;
     this.#node = isComputed ? undefined : value;
     this.dtype = value.dtype;

@@ -6,10 +6,9 @@ import { isDistinct } from '../../ir/build.ts';
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
 import { isView } from '../../ir/ops.ts';
 import { takeBack } from '../realise/aside.ts';
-import { Handle, showHandle } from './handle.ts';
+import { Handle, showHandle, type TraceScope } from './handle.ts';
 import { freshParameter, storageOf } from './leaf.ts';
 import type { Storage } from '../storage/storage.ts';
-import type { Trace } from '../compile/trace.ts';
 
 interface Recording {
   builder: GraphBuilder;
@@ -17,7 +16,7 @@ interface Recording {
   pending: Set<Handle>;
   gradEnabled: boolean;
   /** The function being traced by `compile`, if one is. */
-  trace: Trace | undefined;
+  trace: TraceScope | undefined;
 }
 
 const state: Recording = {
@@ -79,12 +78,12 @@ export function assigning<T>(fn: () => T): T {
   }
 }
 
-export function currentTrace(): Trace | undefined {
+export function currentTrace(): TraceScope | undefined {
   return state.trace;
 }
 
 /** Runs `fn` with operations recorded into `trace`. */
-export function withTrace<T>(trace: Trace, fn: () => T): T {
+export function withTrace<T>(trace: TraceScope, fn: () => T): T {
   const outer = state.trace;
   state.trace = trace;
   try {
