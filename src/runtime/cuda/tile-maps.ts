@@ -4,9 +4,9 @@
 import type { ProgramTileMap } from '../program.ts';
 import type { Context } from './api/context.ts';
 import type { Block } from './api/library.ts';
+import { tileMapBytes } from './api/marshal.ts';
 
-/** Bytes of a CUtensorMap, and what its address is a multiple of when the driver writes it. */
-export const tileMapBytes = 128;
+/** What the address of a CUtensorMap is a multiple of when the driver writes it. */
 const alignment = 64;
 
 /** CUtensorMapDataType. */

@@ -3,7 +3,6 @@
 
 import type { Driver } from './driver.ts';
 import type { Block } from './library.ts';
-import { tileMapBytes } from '../tile-maps.ts';
 
 /** One thing that the stream is asked to do, with addresses. */
 export type Operation =
@@ -29,8 +28,9 @@ export type Launch = Extract<Operation, { readonly kind: 'launch' }>;
 /** Parameters that a kernel can have: 4 KiB of pointers. */
 export const mostArguments = 512;
 
-/** Tensor maps that a kernel can have. */
+/** Tensor maps that a kernel can have, and bytes of one (CUtensorMap). */
 export const mostMaps = 8;
+export const tileMapBytes = 128;
 
 /** CUmemorytype. */
 const HOST = 1;
