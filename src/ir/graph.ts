@@ -4,26 +4,12 @@
 import { infer, type TensorType } from './infer.ts';
 import type { Attrs, Op } from './ops.ts';
 import { isFloat, isWide, type DType } from './dtype.ts';
+import type { Node, NodeFields, NodeOf } from './node.ts';
 import { announce, onBehalf } from './origin.ts';
-import { fixedShape, sameShape, type FixedShape, type Shape } from './shape.ts';
+import { fixedShape, sameShape, type FixedShape } from './shape.ts';
 import { fromReal } from './value.ts';
 
-interface NodeFields<K extends Op> {
-  readonly op: K;
-  readonly inputs: readonly Node[];
-  readonly attrs: Attrs<K>;
-  readonly dtype: DType;
-  readonly shape: Shape;
-  /** Unique over the process and larger than every input's, so ids are a topological order. */
-  readonly id: number;
-  /** Hash of op and attributes: the same for the node over other inputs. */
-  readonly salt: number;
-}
-
-/** A node of one op, with that op's attributes. */
-export type NodeOf<K extends Op> = NodeFields<K>;
-/** One operation of a graph; narrow on `op` to read `attrs`. */
-export type Node = { [K in Op]: NodeFields<K> }[Op];
+export type { Node, NodeOf };
 
 /** A pure program: parameters in, outputs out. */
 export interface Graph {

@@ -2,7 +2,8 @@
 // peer `ohm-js`; nothing inside Sinter imports this file, so that only users of the text form do.
 
 export { isDType, dtypes, type DType } from './dtype.ts';
-export { GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from './graph.ts';
+export { GraphBuilder, rewrite, topological, type Graph } from './graph.ts';
+export type { Node, NodeOf } from './node.ts';
 export { infer, showType, type TensorType } from './infer.ts';
 export { evaluateNode, interpret } from './interpret/interpret.ts';
 export { facts, isOp, opNames, type Attrs, type Monoid, type Op, type OpFacts } from './ops.ts';
