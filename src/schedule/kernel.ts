@@ -6,8 +6,6 @@ import type { Node, NodeOf } from '../ir/graph.ts';
 import type { Guard, IndexExpr } from '../ir/index-algebra/expr.ts';
 import type { Monoid, ScatterMode } from '../ir/ops.ts';
 import type { Expr, ExprPool } from './body/expr.ts';
-import type { KeyRange } from './cluster/key-range.ts';
-import type { Online } from './cluster/online.ts';
 
 export type KernelKind =
   | 'batched-dispatch'
@@ -71,6 +69,36 @@ export interface OuterProduct {
   readonly value: Expr;
   /** Sweeps over the keys that must be finished before this sum can start. */
   readonly pass: number;
+}
+
+/** Keys from row + `first` (if given) to row + `last` (if given); all others count for nothing. */
+export interface KeyRange {
+  readonly first?: number;
+  readonly last?: number;
+}
+
+/** A factor that does not depend on the key, applied once to the finished sum. */
+export interface Scale {
+  readonly op: 'mul' | 'div';
+  readonly by: Expr;
+}
+
+/** A sum's term without the factors that are constant along the keys. */
+export interface Term {
+  readonly core: Expr;
+  readonly scales: readonly Scale[];
+  /** The term has the factor e^(x − max): the sum shrinks as the maximum grows. */
+  readonly shifts: boolean;
+  /** Where the term is made of the maximum and the scales; at all keys by default, elsewhere it is 0 whatever those are. */
+  readonly guard?: Expr;
+}
+
+/** A kernel whose sums can all be kept in one sweep, together with the maximum that shifts them. */
+export interface Online {
+  readonly max: RowStage;
+  /** Terms of the other stages, and of the products, in order. */
+  readonly stages: readonly (Term & { readonly stage: RowStage })[];
+  readonly outers: readonly Term[];
 }
 
 /** The padded input of a conv, for one image and group: a value at every channel and place that a window can have an element. Along

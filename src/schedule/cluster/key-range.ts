@@ -3,13 +3,7 @@
 
 import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-algebra/expr.ts';
 import type { Expr } from '../body/expr.ts';
-import type { Axis, OuterProduct, RowStage } from '../kernel.ts';
-
-/** Keys from row + `first` (if given) to row + `last` (if given); all others count for nothing. */
-export interface KeyRange {
-  readonly first?: number;
-  readonly last?: number;
-}
+import type { Axis, KeyRange, OuterProduct, RowStage } from '../kernel.ts';
 
 /** The range that all of a kernel's stages and products agree on. */
 export function keyRange(

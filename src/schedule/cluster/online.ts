@@ -5,31 +5,7 @@ import { isFloat } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { atomsOf, type Guard, type IndexExpr } from '../../ir/index-algebra/expr.ts';
 import { argsOf, type Expr, type ExprPool } from '../body/expr.ts';
-import type { Axis, OuterProduct, RowStage } from '../kernel.ts';
-
-/** A factor that does not depend on the key, applied once to the finished sum. */
-export interface Scale {
-  readonly op: 'mul' | 'div';
-  readonly by: Expr;
-}
-
-/** A sum's term without the factors that are constant along the keys. */
-export interface Term {
-  readonly core: Expr;
-  readonly scales: readonly Scale[];
-  /** The term has the factor e^(x − max): the sum shrinks as the maximum grows. */
-  readonly shifts: boolean;
-  /** Where the term is made of the maximum and the scales; at all keys by default, elsewhere it is 0 whatever those are. */
-  readonly guard?: Expr;
-}
-
-/** A kernel whose sums can all be kept in one sweep, together with the maximum that shifts them. */
-export interface Online {
-  readonly max: RowStage;
-  /** Terms of the other stages, and of the products, in order. */
-  readonly stages: readonly (Term & { readonly stage: RowStage })[];
-  readonly outers: readonly Term[];
-}
+import type { Axis, Online, OuterProduct, RowStage, Scale, Term } from '../kernel.ts';
 
 /** The one-sweep form of a kernel, if its stages and products allow it. */
 export function onlineForm(

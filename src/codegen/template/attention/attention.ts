@@ -6,8 +6,7 @@
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import type { Expr } from '../../../schedule/body/expr.ts';
-import type { RowStage } from '../../../schedule/kernel.ts';
-import type { Online, Term } from '../../../schedule/cluster/online.ts';
+import type { Online, RowStage, Term } from '../../../schedule/kernel.ts';
 import { both, constant, operation, splat } from '../../loop/builder.ts';
 import { registerOf, rounded, type Lowering } from '../../lower/expressions.ts';
 import type { Loop, Value } from '../../loop/loop.ts';

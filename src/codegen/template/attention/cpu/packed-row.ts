@@ -12,8 +12,7 @@ import {
   type LoopBuilder,
 } from '../../../loop/builder.ts';
 import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
-import type { RowStage, Write } from '../../../../schedule/kernel.ts';
-import type { Online, Term } from '../../../../schedule/cluster/online.ts';
+import type { Online, RowStage, Term, Write } from '../../../../schedule/kernel.ts';
 import { registerOf, rounded, type Lowering, type LoweringOptions } from '../../../lower/expressions.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { writeRows } from '../write.ts';
