@@ -3,7 +3,7 @@
 
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { bf16FromBits, bf16ToBits, f16FromBits, f16ToBits, type HostData } from '../../ir/value.ts';
-import type { Frame, Lane } from './operation.ts';
+import type { Frame, Lane } from './registers.ts';
 import type { LoopBuffer, MatrixStmt, MatrixType, Value, Width } from '../loop/loop.ts';
 import type { Shadow } from './shadow.ts';
 

@@ -3,18 +3,11 @@
 import { philox4x32 } from '../../ir/interpret/random.ts';
 import type { Monoid } from '../../ir/ops.ts';
 import { combineMonoid, compileScalar } from '../../ir/interpret/scalar.ts';
-import { bf16ToBits, f16ToBits, roundBf16, roundF16, type Scalar } from '../../ir/value.ts';
+import { bf16ToBits, f16ToBits, roundBf16, roundF16 } from '../../ir/value.ts';
 import { roundTf32 } from './matrix.ts';
+import type { Frame, Lane } from './registers.ts';
 import type { LoopOp, RegisterType, Stmt, Value } from '../loop/loop.ts';
 import { printValue } from '../loop/print.ts';
-
-/**
- * Registers of one invocation: numbers, but bigints in those of i64 and u64. Only operations know of these, and find out by the
- * register's type; whatever else a Loop does with registers (addresses, conditions, counters), it does with numbers.
- */
-export type Frame = number[];
-/** One lane of a value. */
-export type Lane = (frame: Frame) => number;
 
 /** The lanes of an operation from those of its arguments. */
 export function lanesOf(
@@ -153,31 +146,6 @@ export function assign(slot: number, lanes: readonly Lane[]): (frame: Frame) => 
     for (let lane = 0; lane < lanes.length; lane++) values[lane] = lanes[lane]!(frame);
     for (let lane = 0; lane < lanes.length; lane++) frame[slot + lane] = values[lane]!;
   };
-}
-
-/** A number as a register holds it (see `Frame`). */
-export function intoRegister(type: RegisterType, value: number | bigint): number {
-  return scalarOf(type, value) as number;
-}
-
-function scalarOf(type: RegisterType, given: number | bigint): Scalar {
-  if (type === 'i64') return BigInt.asIntN(64, BigInt(given));
-  if (type === 'u64') return BigInt.asUintN(64, BigInt(given));
-  const value = Number(given);
-  switch (type) {
-    case 'f64':
-      return value;
-    case 'f32':
-      return Math.fround(value);
-    case 'i32':
-      return value | 0;
-    case 'u32':
-      return value >>> 0;
-    case 'bool':
-      return value === 0 ? 0 : 1;
-    default:
-      return type satisfies never;
-  }
 }
 
 /** The buffers that a body writes. */

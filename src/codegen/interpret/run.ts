@@ -4,7 +4,8 @@
 
 import { CompilerBug } from '../../errors.ts';
 import type { HostData } from '../../ir/value.ts';
-import { assign, intoRegister, lanesOf, reduceSubgroups, type Frame, type Lane } from './operation.ts';
+import { assign, lanesOf, reduceSubgroups } from './operation.ts';
+import { intoRegister, type Frame, type Lane } from './registers.ts';
 import { AsyncCopies, matrixStep, matrixSubgroup, type Surroundings, type Worker } from './matrix.ts';
 import { MemoryOfLoop } from './memory.ts';
 import { runWorkgroup, type Meeting, type Task } from './interleaving.ts';

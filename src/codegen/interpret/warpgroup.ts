@@ -4,7 +4,7 @@
 
 import type { Memory, Surroundings, Worker } from './matrix.ts';
 import { MBarriers, type MBarrier } from './mbarrier.ts';
-import type { Frame } from './operation.ts';
+import type { Frame } from './registers.ts';
 import type { Meeting } from './interleaving.ts';
 import type { BarrierArray, LoopBuffer, TileMap, TileOperand, Value, WarpgroupStmt } from '../loop/loop.ts';
 import { tileLine, tileLines } from '../loop/verify-warpgroup.ts';
