@@ -3,7 +3,7 @@
 
 import { dtypeBytes, type DType } from '../../../ir/dtype.ts';
 import type { Stmt, Value } from '../../loop/loop.ts';
-import type { Emitter } from './emit.ts';
+import type { Emitter } from './emitter.ts';
 import type { InstructionName } from './module/instructions.ts';
 import type { Access } from './rewrite/pointers.ts';
 

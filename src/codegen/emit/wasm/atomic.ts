@@ -5,7 +5,7 @@
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop, Stmt, Value } from '../../loop/loop.ts';
 import { storeValue } from './access.ts';
-import type { Emitter } from './emit.ts';
+import type { Emitter } from './emitter.ts';
 
 type Atomic = Extract<Stmt, { kind: 'atomic' }>;
 

@@ -2,7 +2,7 @@
 // nearest float. Between lanes of different widths, the low half of a v128 counts.
 
 import type { RegisterType, Value } from '../../loop/loop.ts';
-import type { Emitter } from './emit.ts';
+import type { Emitter } from './emitter.ts';
 import { lanewise, type Spelling } from './integers.ts';
 import { lowWords, narrowMask } from './masks.ts';
 import { isLong, isUnsigned, laneShape, numberType } from './registers.ts';

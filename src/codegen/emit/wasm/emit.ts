@@ -9,6 +9,7 @@ import { printStmt } from '../../loop/print.ts';
 import { isNonnegative, rangesOf, withShifts, type Ranges } from '../../loop/ranges.ts';
 import { loadSplat, loadValue, storeValue } from './access.ts';
 import { foldAtomically } from './atomic.ts';
+import type { Emitter } from './emitter.ts';
 import { encodeModule, type WasmModule } from './module/encode.ts';
 import type { FunctionBuilder } from './function.ts';
 import { halveVectors } from './rewrite/halves.ts';
@@ -34,7 +35,7 @@ export interface WasmKernel {
 /** The module of one kernel: `run(first, end, buffers…, [scalars], [scratch])` runs workgroups `first` up to `end`. Workgroup memory
  *  lies in scratch, which is there where `sharedBytes` is not 0. */
 export function emitWasm(loop: Loop, options: { readonly relaxedSimd?: boolean } = {}): WasmKernel {
-  const { module, names, sharedBytes } = new Emitter(
+  const { module, names, sharedBytes } = new KernelEmitter(
     expandMath(halveVectors(loop), options.relaxedSimd),
   ).module();
   const text = (): string => printModule(module, loop.header, names);
@@ -43,20 +44,18 @@ export function emitWasm(loop: Loop, options: { readonly relaxedSimd?: boolean }
 
 const axes = ['x', 'y', 'z'] as const;
 
-export class Emitter {
+/** Writes the module of one kernel. */
+class KernelEmitter implements Emitter {
   readonly buffers: ReadonlyMap<string, LoopBuffer>;
   readonly #loop: Loop;
   readonly #ranges: Ranges;
-  /** Loops whose bodies are functions. */
   readonly outlined: ReadonlyMap<For, Captured>;
   /** What the exported function takes behind the workgroups and the buffers. */
   readonly #others: readonly string[];
   readonly #shared: readonly LoopBuffer[];
-  /** Functions in the order of their numbers. */
   readonly functions: FunctionBuilder[] = [];
   readonly #routines = new Map<RoutineName, number>();
   readonly #names = new Map<string, number>();
-  /** Of the function that is being written. */
   scope: Scope;
 
   constructor(loop: Loop) {
@@ -74,7 +73,6 @@ export class Emitter {
     this.scope = outerScope('group', ['group'], loop.buffers, this.#others);
   }
 
-  /** The function that is being written. */
   get f(): FunctionBuilder {
     return this.scope.f;
   }
@@ -179,7 +177,6 @@ export class Emitter {
     along(2);
   }
 
-  /** Calls a routine on what lies on the stack. */
   call(name: RoutineName): void {
     let number = this.#routines.get(name);
     if (number === undefined) {
@@ -189,14 +186,12 @@ export class Emitter {
     this.f.op('call', number);
   }
 
-  /** A name that no other function has. */
   name(hint: string): string {
     const count = this.#names.get(hint) ?? 0;
     this.#names.set(hint, count + 1);
     return count === 0 ? hint : `${hint}_${count}`;
   }
 
-  /** A local of WebAssembly as a value like another. */
   held(local: number, { type, width }: Value): Value {
     const name = `%${local}`;
     this.scope.variables.set(name, local);
@@ -207,7 +202,6 @@ export class Emitter {
     return this.scope.buffers.get(buffer)!;
   }
 
-  /** The running pointer that reaches an access, and how many bytes behind it, if there is one. */
   running(access: Access): { readonly local: number; readonly offset: number } | undefined {
     return this.scope.places.get(access);
   }
@@ -216,7 +210,6 @@ export class Emitter {
     return isNonnegative(value, this.#loop, this.#ranges);
   }
 
-  /** Statements in order. */
   body(body: readonly Stmt[]): void {
     for (const stmt of body) this.#stmt(stmt);
   }
@@ -273,7 +266,6 @@ export class Emitter {
     this.f.op('v128.any_true');
   }
 
-  /** Leaves a value on the stack. */
   value(value: Value): void {
     const { f } = this;
     switch (value.kind) {

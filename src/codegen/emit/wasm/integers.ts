@@ -2,7 +2,7 @@
 // upper halves of products. Vectors are taken apart where WebAssembly has nothing for them.
 
 import type { Value } from '../../loop/loop.ts';
-import type { Emitter } from './emit.ts';
+import type { Emitter } from './emitter.ts';
 import { isLong, isUnsigned, laneShape } from './registers.ts';
 
 export type Operation = Extract<Value, { kind: 'op' }>;

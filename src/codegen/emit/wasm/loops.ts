@@ -3,7 +3,7 @@
 
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import { addressOf } from './access.ts';
-import type { Emitter } from './emit.ts';
+import type { Emitter } from './emitter.ts';
 import type { FunctionBuilder } from './function.ts';
 import { loopsIn, type Captured, type For } from './rewrite/outline.ts';
 import { pointersOf } from './rewrite/pointers.ts';

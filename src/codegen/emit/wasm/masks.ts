@@ -3,7 +3,7 @@
 // other, nothing is converted.
 
 import type { Value } from '../../loop/loop.ts';
-import type { Emitter } from './emit.ts';
+import type { Emitter } from './emitter.ts';
 import type { Operation } from './integers.ts';
 import { isLong, laneShape } from './registers.ts';
 

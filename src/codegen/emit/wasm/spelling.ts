@@ -4,7 +4,7 @@
 import { CompilerBug } from '../../../errors.ts';
 import type { LoopOp, RegisterType, Value } from '../../loop/loop.ts';
 import { cast } from './casts.ts';
-import type { Emitter } from './emit.ts';
+import type { Emitter } from './emitter.ts';
 import type { InstructionName } from './module/instructions.ts';
 import {
   floorDivision,

@@ -5,14 +5,8 @@ import type { Value } from '../../../loop/loop.ts';
 import { farDouble, nearBound as doubleBound, nearDouble } from './double-angle.ts';
 import { magic } from './exp.ts';
 import { highProduct } from './integer.ts';
+import type { Angle } from './reduced.ts';
 import { Terms, type Draft } from './terms.ts';
-
-/** x = quarter · π/2 + rest; only the low two bits of `quarter` (an integer) count. Of doubles, the rest has a tail. */
-export interface Angle {
-  readonly rest: Value;
-  readonly tail?: Value;
-  readonly quarter: Value;
-}
 
 const twoOverPi = 0.6366197723675814;
 const halfPi = 1.5707963267948966;

@@ -2,9 +2,9 @@
 // and Waite); greater ones, where there are any, by multiplying with the bits of 2/π that matter (Payne and Hanek). Either way the
 // rest comes as two doubles. The polynomials are those of fdlibm.
 
-import type { Angle } from './angle.ts';
 import { magic, magicBits } from './double-exp.ts';
 import type { Value } from '../../../loop/loop.ts';
+import type { Angle } from './reduced.ts';
 import type { Terms } from './terms.ts';
 
 /** Angles beyond are far: multiples of π/2 below have 20 bits. */

@@ -1,7 +1,7 @@
 // What operations on values of one type are replaced by: functions of their operands, and those of an angle that is reduced before.
 
 import type { LoopOp, Value } from '../../../loop/loop.ts';
-import type { Angle } from './angle.ts';
+import type { Angle } from './reduced.ts';
 import type { Terms } from './terms.ts';
 
 export interface Functions {

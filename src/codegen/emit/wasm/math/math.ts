@@ -6,7 +6,8 @@
 import type { Loop, LoopOp, RegisterType, Stmt, Value } from '../../../loop/loop.ts';
 import { operandsOf } from '../../../loop/builder.ts';
 import type { Functions } from './functions.ts';
-import { acos, asin, atan, atan2, cos, reduceAngle, sin, tan, type Angle } from './angle.ts';
+import { acos, asin, atan, atan2, cos, reduceAngle, sin, tan } from './angle.ts';
+import type { Angle } from './reduced.ts';
 import { doubles } from './double.ts';
 import { cosh, erf, exp, exp2, expm1, sinh, tanh } from './exp.ts';
 import { log, log1p, log2, pow } from './log.ts';
