@@ -57,7 +57,7 @@ class Cuda implements Machine<number> {
     this.#fences = new Fences(this.#context);
     this.#staging = new Staging(this.#context, this.#fences);
     this.#memory = new DeviceMemory(this.#context, gpu.hasPools);
-    this.#images = new Images(this.#context);
+    this.#images = new Images(this.#context, this.#fences);
     this.#marshal = new Marshal(gpu.driver);
     this.#tileMaps = new TileMaps(this.#context);
     this.#isSynchronous = isSynchronous;
@@ -200,7 +200,7 @@ class Cuda implements Machine<number> {
       try {
         const image = await read(file);
         this.#context.failures.assertAlive();
-        const module = this.#images.load(hashOf(image), image);
+        const module = this.#images.take(hashOf(image), () => image);
         return program.kernels.map((kernel) => this.#images.function(module, kernel.name));
       } catch (error) {
         if (!(error instanceof DeviceError && error.code === 'E_VALIDATION')) throw error;

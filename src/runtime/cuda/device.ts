@@ -61,7 +61,7 @@ export class CudaDevice implements Device {
       copy: (at: number, copies: readonly Move<number>[]) => this.#copy(at, copies),
     };
     this.#clock = new Clock(context, fences, timeline);
-    this.#images = new Images(context);
+    this.#images = new Images(context, fences);
     this.#engine = {
       context,
       facts,

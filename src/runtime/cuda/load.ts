@@ -114,7 +114,7 @@ class CudaProgram implements LoadedProgram {
   destroy(): void {
     if (this.#destroyed) return;
     this.#destroyed = true;
-    const { scratch, memory, timeline, context } = this.#engine;
+    const { scratch, memory, timeline, context, modules } = this.#engine;
     // Behind the runs still waiting, which take their arenas only when their turn comes.
     timeline.push(() => {
       // A lost device takes back everything itself.
@@ -123,6 +123,7 @@ class CudaProgram implements LoadedProgram {
       for (const { graph } of this.#plans) graph?.destroy();
       this.#plans.clear();
       this.#scalars?.destroy();
+      modules.release(this.#compiled);
       scratch.release(this.#arenas);
       if (this.#block !== undefined) memory.recycle(this.#block);
     });

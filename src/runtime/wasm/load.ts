@@ -14,7 +14,7 @@ import type { Program, ProgramKernel } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
 import { cutsOf, type Cut, type Grain } from './cut.ts';
 import type { Heap } from './heap.ts';
-import type { Kernel, Modules, SharedKernel } from './modules.ts';
+import type { Kernel, Modules } from './modules.ts';
 import type { Job, Pool } from './pool.ts';
 
 /** The parts of a device that its programs work with. */
@@ -55,7 +55,7 @@ export function loadProgram(engine: Engine, program: Program): LoadedProgram {
 class WasmProgram implements LoadedProgram {
   readonly program: Program;
   readonly #engine: Engine;
-  readonly #kernels: readonly SharedKernel[];
+  readonly #kernels: readonly Kernel[];
   readonly #arenas: readonly number[];
   /** How each step is spread over threads. */
   readonly #cuts: readonly (Cut | undefined)[];
@@ -212,8 +212,8 @@ class WasmProgram implements LoadedProgram {
 }
 
 /** The kernels of a program; where one is refused, none is held. */
-function kernelsOf(modules: Modules, { kernels }: Program): SharedKernel[] {
-  const made: SharedKernel[] = [];
+function kernelsOf(modules: Modules, { kernels }: Program): Kernel[] {
+  const made: Kernel[] = [];
   try {
     for (const kernel of kernels) made.push(modules.get(kernel));
   } catch (error) {

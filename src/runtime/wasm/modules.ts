@@ -1,8 +1,9 @@
-// Kernels as functions: a module each, compiled at once and kept as long as the device, one for equal sources. Workers make instances of
+// Kernels as functions: a module each, compiled at once, one for equal sources. Workers make instances of
 // their own, from bytes that lie in the memory from the first time on that they help with a kernel.
 
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';
+import { Shared } from '../shared.ts';
 import type { Heap } from './heap.ts';
 import { withSharedMemory } from './imports.ts';
 import type { Run } from './worker.ts';
@@ -16,17 +17,6 @@ export interface Kernel {
   readonly module: Uint8Array;
 }
 
-/** A kernel that programs share. */
-export interface SharedKernel extends Kernel {
-  /** Equal sources are one kernel. */
-  readonly source: string;
-  /** Programs that run it. */
-  users: number;
-}
-
-/** Kernels of destroyed programs that are kept, for the next program may have them too. */
-const mostIdle = 128;
-
 /** Where a module lies in the memory. */
 export interface Code {
   readonly address: number;
@@ -37,10 +27,9 @@ export class Modules {
   readonly #heap: Heap;
   readonly #device: string;
   readonly #shared: boolean;
-  readonly #known = new Map<string, SharedKernel>();
+  /** By their sources. */
+  readonly #kernels: Shared<Kernel>;
   readonly #codes = new Map<Kernel, Code>();
-  /** Those that no program runs, the one that was left longest ago first. */
-  readonly #idle = new Set<SharedKernel>();
   #made = 0;
 
   /** `shared`: the memory is, and modules have to say so. */
@@ -48,50 +37,26 @@ export class Modules {
     this.#heap = heap;
     this.#device = device;
     this.#shared = shared;
+    this.#kernels = new Shared((kernel) => {
+      const code = this.#codes.get(kernel);
+      if (code !== undefined) this.#heap.destroy(code.address);
+      this.#codes.delete(kernel);
+    });
   }
 
   /** The kernel, for one more program. Throws E_VALIDATION where the engine refuses the module. */
-  get({ name, source }: ProgramKernel): SharedKernel {
-    const known = this.#known.get(source);
-    if (known !== undefined) {
-      known.users += 1;
-      this.#idle.delete(known);
-      return known;
-    }
-    try {
-      const emitted = bytesOf(source);
-      const module = this.#shared ? withSharedMemory(emitted) : emitted;
-      const { memory } = this.#heap;
-      const instance = new WebAssembly.Instance(new WebAssembly.Module(module), { env: { memory } });
-      const run = instance.exports['run'];
-      if (typeof run !== 'function') throw new Error('the module exports no function run');
-      const kernel: SharedKernel = { id: this.#made++, run: run as Run, module, source, users: 1 };
-      this.#known.set(source, kernel);
-      return kernel;
-    } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
-      throw new DeviceError('E_VALIDATION', this.#device, problem, { kernel: name });
-    }
+  get(kernel: ProgramKernel): Kernel {
+    return this.#kernels.take(kernel.source, () => this.#compile(kernel));
   }
 
-  /** One program fewer runs it. Of those that none runs the oldest are let go, with the engine's code. */
-  release(kernel: SharedKernel): void {
-    kernel.users -= 1;
-    if (kernel.users > 0 || this.#known.get(kernel.source) !== kernel) return;
-    this.#idle.add(kernel);
-    for (const oldest of this.#idle) {
-      if (this.#idle.size <= mostIdle) return;
-      this.#idle.delete(oldest);
-      this.#known.delete(oldest.source);
-      const code = this.#codes.get(oldest);
-      if (code !== undefined) this.#heap.destroy(code.address);
-      this.#codes.delete(oldest);
-    }
+  /** One program fewer runs it. The engine's code goes with kernels that are let go. */
+  release(kernel: Kernel): void {
+    this.#kernels.release(kernel);
   }
 
   /** How many kernels there are, those that no program runs included. */
   get count(): number {
-    return this.#known.size;
+    return this.#kernels.count;
   }
 
   /** The module's bytes in the memory, for other threads. */
@@ -110,10 +75,24 @@ export class Modules {
     const gone = (): never => {
       throw new DeviceError('E_DEVICE_LOST', this.#device, 'the device was destroyed');
     };
-    for (const kernel of this.#known.values()) kernel.run = gone;
-    this.#known.clear();
-    this.#idle.clear();
+    for (const kernel of this.#kernels.values()) kernel.run = gone;
+    this.#kernels.clear();
     this.#codes.clear();
+  }
+
+  #compile({ name, source }: ProgramKernel): Kernel {
+    try {
+      const emitted = bytesOf(source);
+      const module = this.#shared ? withSharedMemory(emitted) : emitted;
+      const { memory } = this.#heap;
+      const instance = new WebAssembly.Instance(new WebAssembly.Module(module), { env: { memory } });
+      const run = instance.exports['run'];
+      if (typeof run !== 'function') throw new Error('the module exports no function run');
+      return { id: this.#made++, run: run as Run, module };
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error);
+      throw new DeviceError('E_VALIDATION', this.#device, problem, { kernel: name });
+    }
   }
 }
 

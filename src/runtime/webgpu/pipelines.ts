@@ -3,6 +3,7 @@
 
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';
+import { Shared } from '../shared.ts';
 import { tidy, type GpuFailures } from './failures.ts';
 import type { Gate } from '../timeline.ts';
 
@@ -10,16 +11,9 @@ import type { Gate } from '../timeline.ts';
 export interface Compiled extends Gate {
   readonly groupLayout: GPUBindGroupLayout;
   readonly pipeline: GPUComputePipeline | undefined;
-  /** Equal for equal kernels. */
-  readonly key: string;
-  /** Programs that run it. */
-  users: number;
   /** Why there is no pipeline: compiler messages with line, column and source line. */
   readonly failure: string | undefined;
 }
-
-/** Pipelines of destroyed programs that are kept, for the next program may have them too. */
-const mostIdle = 128;
 
 /** GPUShaderStage.COMPUTE; Node has no such global. */
 const COMPUTE = 4;
@@ -29,10 +23,9 @@ export class Pipelines {
   readonly #gpu: GPUDevice;
   readonly #device: string;
   readonly #failures: GpuFailures;
-  readonly #compiled = new Map<string, Compiled>();
+  /** By source and layout. */
+  readonly #compiled = new Shared<Compiled>();
   readonly #layouts = new Map<string, GPUBindGroupLayout>();
-  /** Those that no program runs, the one that was left longest ago first. */
-  readonly #idle = new Set<Compiled>();
 
   constructor(gpu: GPUDevice, device: string, failures: GpuFailures) {
     this.#gpu = gpu;
@@ -46,32 +39,17 @@ export class Pipelines {
     // Kernels that differ only in their entry point's name are the same kernel.
     const source = kernel.source.replaceAll(new RegExp(`\\b${escape(kernel.name)}\\b`, 'g'), '\0');
     const key = `${signature}\n${source}`;
-    const known = this.#compiled.get(key);
-    if (known !== undefined) {
-      known.users += 1;
-      this.#idle.delete(known);
-      return known;
-    }
-    const compiled = this.#compile(kernel, this.#layout(kernel, signature), key);
-    this.#compiled.set(key, compiled);
-    return compiled;
+    return this.#compiled.take(key, () => this.#compile(kernel, this.#layout(kernel, signature)));
   }
 
-  /** One program fewer runs it. Of those that none runs the oldest are let go. */
+  /** One program fewer runs it. */
   release(compiled: Compiled): void {
-    compiled.users -= 1;
-    if (compiled.users > 0) return;
-    this.#idle.add(compiled);
-    for (const oldest of this.#idle) {
-      if (this.#idle.size <= mostIdle) return;
-      this.#idle.delete(oldest);
-      this.#compiled.delete(oldest.key);
-    }
+    this.#compiled.release(compiled);
   }
 
   /** How many pipelines there are, those that no program runs included. */
   get count(): number {
-    return this.#compiled.size;
+    return this.#compiled.count;
   }
 
   #layout(kernel: ProgramKernel, signature: string): GPUBindGroupLayout {
@@ -93,7 +71,7 @@ export class Pipelines {
     return layout;
   }
 
-  #compile(kernel: ProgramKernel, groupLayout: GPUBindGroupLayout, key: string): Compiled {
+  #compile(kernel: ProgramKernel, groupLayout: GPUBindGroupLayout): Compiled {
     const gpu = this.#gpu;
     gpu.pushErrorScope('validation');
     const module = gpu.createShaderModule({ code: kernel.source, label: kernel.name });
@@ -107,8 +85,6 @@ export class Pipelines {
       compute: { module, entryPoint: kernel.name },
     });
     const state = {
-      key,
-      users: 1,
       open: false,
       groupLayout,
       pipeline: undefined as GPUComputePipeline | undefined,

@@ -1,31 +1,67 @@
-// Images of machine code (or PTX) on one device, by the hash of their bytes: each is loaded once, and unloaded with the device.
+// Images of machine code (or PTX) on one device, by the hash of their bytes: each is loaded once. It
+// is unloaded when nobody uses it any more and the stream has come past everything that was queued
+// until then, else with the device.
 
 import type { Context } from '../api/context.ts';
+import type { Fences } from '../fences.ts';
+
+interface Image {
+  /** The driver's module. */
+  readonly module: number;
+  users: number;
+}
+
+/** A module that nobody uses, and the epoch after which no kernel of it runs. */
+interface Leaving {
+  readonly module: number;
+  readonly epoch: number;
+}
 
 export class Images {
   readonly #context: Context;
-  readonly #modules = new Map<string, number>();
+  readonly #fences: Fences;
+  readonly #images = new Map<string, Image>();
+  /** Oldest first. */
+  readonly #leaving: Leaving[] = [];
 
-  constructor(context: Context) {
+  constructor(context: Context, fences: Fences) {
     this.#context = context;
+    this.#fences = fences;
   }
 
-  /** The driver's module of an image that is loaded. */
-  get(hash: string): number | undefined {
-    return this.#modules.get(hash);
-  }
-
-  /** Loads an image, unless it is; throws E_VALIDATION where the driver refuses it. */
-  load(hash: string, image: Uint8Array): number {
-    const known = this.#modules.get(hash);
-    if (known !== undefined) return known;
+  /**
+   * The driver's module of an image, for one more user. Where it is not loaded yet `read` gives its
+   * bytes; undefined where `read` has none. Throws E_VALIDATION where the driver refuses it.
+   */
+  take(hash: string, read: () => Uint8Array): number;
+  take(hash: string, read: () => Uint8Array | undefined): number | undefined;
+  take(hash: string, read: () => Uint8Array | undefined): number | undefined {
+    const known = this.#images.get(hash);
+    if (known !== undefined) {
+      known.users += 1;
+      return known.module;
+    }
+    const image = read();
+    if (image === undefined) return undefined;
+    this.#unload();
     const { cu, cell } = this.#context.driver;
     this.#context.use();
     const result = cu.cuModuleLoadData(cell.address, image);
     this.#context.check(result, 'cuModuleLoadData', `loading ${image.length} bytes of machine code`);
     const module = cell.number();
-    this.#modules.set(hash, module);
+    this.#images.set(hash, { module, users: 1 });
     return module;
+  }
+
+  /** One user fewer has it. */
+  release(hash: string): void {
+    const image = this.#images.get(hash);
+    if (image === undefined) return;
+    image.users -= 1;
+    if (image.users > 0) return;
+    this.#images.delete(hash);
+    this.#leaving.push({ module: image.module, epoch: this.#fences.latest });
+    this.#unload();
   }
 
   /** The entry point of this name. */
@@ -38,7 +74,22 @@ export class Images {
   }
 
   destroy(): void {
-    for (const module of this.#modules.values()) this.#context.driver.cu.cuModuleUnload(module);
-    this.#modules.clear();
+    for (const { module } of [...this.#leaving, ...this.#images.values()])
+      this.#context.driver.cu.cuModuleUnload(module);
+    this.#leaving.length = 0;
+    this.#images.clear();
+  }
+
+  /** Unloads what has left, as far as the stream has come; waits for nothing, and never throws. */
+  #unload(): void {
+    const context = this.#context;
+    if (this.#leaving.length === 0) return;
+    context.attempt(context.failures.now, () => {
+      for (let first = this.#leaving[0]; first !== undefined; first = this.#leaving[0]) {
+        if (!this.#fences.isDone(first.epoch)) return;
+        this.#leaving.shift();
+        context.driver.cu.cuModuleUnload(first.module);
+      }
+    });
   }
 }

@@ -4,6 +4,7 @@
 
 import { DeviceError } from '../../../errors.ts';
 import type { ProgramKernel } from '../../program.ts';
+import { Shared } from '../../shared.ts';
 import type { Gate } from '../../timeline.ts';
 import type { Compiler } from './compiler.ts';
 import type { Context } from '../api/context.ts';
@@ -16,6 +17,8 @@ export interface Compiled extends Gate {
   readonly func: number;
   /** Why there is none, told of the kernel that wants it. */
   readonly failure: Failure | undefined;
+  /** The image that the function lies in, which the kernel holds. */
+  readonly image: string | undefined;
 }
 
 export type Failure = (kernel: string) => DeviceError;
@@ -29,6 +32,7 @@ interface State {
   opened: Promise<void>;
   func: number;
   failure: Failure | undefined;
+  image: string | undefined;
 }
 
 /** A kernel to compile, and what its users wait for. */
@@ -43,27 +47,35 @@ export class Modules {
   readonly #compiler: Compiler;
   readonly #cubins: Cubins;
   readonly #images: Images;
-  readonly #known = new Map<string, State>();
+  readonly #known: Shared<Compiled>;
 
   constructor(context: Context, images: Images, compiler: Compiler, cubins: Cubins) {
     this.#context = context;
     this.#images = images;
     this.#compiler = compiler;
     this.#cubins = cubins;
+    this.#known = new Shared(({ image }) => {
+      if (image !== undefined) images.release(image);
+    });
   }
 
-  /** The functions of a program's kernels, in order. */
+  /** The functions of a program's kernels, in order, for one more program. */
   get(kernels: readonly ProgramKernel[]): readonly Compiled[] {
     const orders: Order[] = [];
     const states = kernels.map((kernel) => {
       const key = this.#keyOf(kernel);
-      const known = this.#known.get(key);
-      if (known !== undefined) return known;
-      const state: State = { open: false, opened: Promise.resolve(), func: 0, failure: undefined };
-      this.#known.set(key, state);
-      if (this.#fromDisk(key, state)) state.open = true;
-      else orders.push({ key, kernel, state });
-      return state;
+      return this.#known.take(key, () => {
+        const state: State = {
+          open: false,
+          opened: Promise.resolve(),
+          func: 0,
+          failure: undefined,
+          image: undefined,
+        };
+        if (this.#fromDisk(key, state)) state.open = true;
+        else orders.push({ key, kernel, state });
+        return state;
+      });
     });
     for (const batch of batches(orders)) {
       const done = this.#compile(batch);
@@ -76,6 +88,16 @@ export class Modules {
     return states;
   }
 
+  /** One program fewer runs them, once what it has queued is done. */
+  release(kernels: readonly Compiled[]): void {
+    for (const kernel of kernels) this.#known.release(kernel);
+  }
+
+  /** How many kernels there are, those that no program runs included. */
+  get count(): number {
+    return this.#known.count;
+  }
+
   /** Kernels that differ only in their name are the same kernel. */
   #keyOf({ name, source }: ProgramKernel): string {
     const nameless = source.replaceAll(new RegExp(`\\b${name}(?=\\b|_module\\b)`, 'g'), '\0');
@@ -86,15 +108,14 @@ export class Modules {
     const found = this.#cubins.find(key);
     if (found === undefined) return false;
     try {
-      let module = this.#images.get(found.image);
-      if (module === undefined) {
-        const image = this.#cubins.read(found.image);
-        if (image === undefined) return false;
-        module = this.#images.load(found.image, image);
-      }
+      const module = this.#images.take(found.image, () => this.#cubins.read(found.image));
+      if (module === undefined) return false;
+      state.image = found.image;
       state.func = this.#images.function(module, found.entry);
       return true;
     } catch (error) {
+      if (state.image !== undefined) this.#images.release(state.image);
+      state.image = undefined;
       // Written for another driver, say: it is compiled again. A lost device shows in what follows.
       if (error instanceof DeviceError) return false;
       throw error;
@@ -128,14 +149,20 @@ export class Modules {
   }
 
   #adopt(image: Uint8Array, batch: readonly Order[]): void {
-    const module = this.#images.load(hashOf(image), image);
+    const hash = hashOf(image);
+    const module = this.#images.take(hash, () => image);
     for (const { kernel, state } of batch) {
       try {
         state.func = this.#images.function(module, kernel.name);
+        // It may have been let go while it compiled.
+        if (!this.#known.has(state)) continue;
+        this.#images.take(hash, () => image);
+        state.image = hash;
       } catch (error) {
         state.failure = this.#failed(error);
       }
     }
+    this.#images.release(hash);
     const sound = batch.filter(({ state }) => state.func !== 0);
     this.#cubins.write(image, new Map(sound.map(({ key, kernel }) => [key, kernel.name])));
   }
