@@ -139,7 +139,7 @@ describe('a page that imports', () => {
   );
 
   test('src/ir/index.ts loads one package, the grammar toolkit', () => {
-    expect(packagesFrom('src/ir/index.ts')).toEqual(['src/ir/text/parse.ts: ohm-js']);
+    expect(packagesFrom('src/ir/index.ts')).toEqual(['src/ir/text/notation.ts: ohm-js']);
   });
 
   test('src/explain/index.ts loads one package, the one that lays out graphs', () => {

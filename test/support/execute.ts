@@ -53,13 +53,17 @@ export async function runOnDevice(
   }
 }
 
-/** Runs the graph's Loops one after another on host arrays. `donate`: parameters that outputs may take the place of. */
+/**
+ * Runs the graph's Loops one after another on host arrays. `donate`: parameters that outputs may take the place of. `instead`
+ * gives the Loop that runs in the place of each.
+ */
 export function runLoops(
   target: Target,
   graph: Graph,
   inputs: readonly HostArray[],
   pinned?: PinnedSchedules,
   donate: ReadonlyMap<number, number> = new Map(),
+  instead: (loop: Loop) => Loop = (loop) => loop,
 ): HostArray[] {
   const optimised = optimise(graph, target, true);
   const donations = new Map<Node, Node>();
@@ -87,7 +91,8 @@ export function runLoops(
   optimised.parameters.forEach((parameter, i) =>
     store(parameter as Node).set(asStored(inputs[i]!, parameter).data as never),
   );
-  for (const { loop, bound } of lowered) {
+  for (const { loop: made, bound } of lowered) {
+    const loop = instead(made);
     verifyLoop(loop, target.limits);
     const buffers = new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)]));
     interpretLoop(loop, buffers, [], subgroupsOf(target, loop));

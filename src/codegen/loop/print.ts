@@ -1,26 +1,32 @@
-// Loop IR as short text for reports and bug messages: `let y: f32x4 = mul(x[at:4], 2)`. Meant for eyes, not for parsing.
+// Loop IR as text, one statement a line: `let y: f32x4 = mul(x[at:4], 2_f32x4)`. `parseLoop` reads
+// the text back to an equal Loop, so everything that a Loop says stands in it. A plain whole number
+// is an i32; other constants name their type.
 
 import { operandsOf } from './builder.ts';
-import type { Loop, RegisterType, Stmt, TileOperand, Value, Width } from './loop.ts';
+import type { Loop, LoopBuffer, RegisterType, Stmt, TileOperand, Value, Width } from './loop.ts';
 
 /** The whole kernel, one statement a line. */
 export function printLoop(loop: Loop): string {
   const { name, kind, grid, workgroup, usesScalars } = loop;
   const lines = [
     `loop ${name} (${kind}) grid ${grid.join('x')} workgroup ${workgroup.join('x')}${usesScalars ? ' scalars' : ''}`,
-    ...loop.header.map((line) => `  // ${line}`),
-    ...loop.buffers.map(
-      (buffer) =>
-        `  ${buffer.space} ${buffer.name}: ${buffer.dtype}[${buffer.size}]${buffer.tiled ? ' tiled' : ''}${buffer.access === 'read' ? ' read' : ''}`,
-    ),
+    ...loop.header.map((line) => `  // ${line}`.trimEnd()),
+    ...loop.buffers.map((buffer) => `  ${printBuffer(buffer)}`),
     ...(loop.tileMaps ?? []).map(
       ({ name: map, buffer, offset, sizes, strides, box }) =>
         `  map ${map}: ${buffer}[${offset}] sizes ${sizes.join('x')} strides ${strides.join(',')} box ${box.join('x')}`,
     ),
     ...(loop.mbarriers ?? []).map(({ name: barrier, size }) => `  mbarriers ${barrier}: ${size}`),
+    '{',
   ];
   printBody(loop.body, '  ', lines);
+  lines.push('}');
   return lines.join('\n');
+}
+
+/** `global in0: f32[64] read`. */
+function printBuffer({ space, name, dtype, size, tiled, access }: LoopBuffer): string {
+  return `${space} ${name}: ${dtype}[${size}]${tiled ? ' tiled' : ''}${access === 'read' ? ' read' : ''}`;
 }
 
 /** One statement's first line, e.g. `out[at:4] = y`. */
@@ -79,26 +85,25 @@ export function printStmt(stmt: Stmt): string {
       return `${stmt.buffer}[${printValue(stmt.index)}] <- ${stmt.map}(${at}) for ${stmt.barrier}[${printValue(stmt.slot)}]`;
     }
     case 'wgmma': {
-      const many = stmt.sums.length > 1 ? `${stmt.sums[0]}..${stmt.sums.at(-1)}` : stmt.sums[0];
-      return `${many} += wgmma ${stmt.operand} ${printTile(stmt.lhs)}, ${printTile(stmt.rhs)}`;
+      return `${stmt.sums.join(', ')} += wgmma ${stmt.operand} ${printTile(stmt.lhs)}, ${printTile(stmt.rhs)}`;
     }
     case 'wgmmaFence':
-      return 'fence sums';
+      return `fence ${stmt.sums.join(', ')}`;
     case 'wgmmaCommit':
       return 'commit products';
     case 'wgmmaWait':
-      return `wait for products but ${stmt.pending}`;
+      return `wait for products but ${stmt.pending}${stmt.sums.length > 0 ? ` into ${stmt.sums.join(', ')}` : ''}`;
     case 'setRegisters':
       return `${stmt.grow ? 'grow' : 'shrink'} to ${stmt.count} registers`;
     case 'comment':
-      return `// ${stmt.text}`;
+      return `// ${stmt.text}`.trimEnd();
     default:
       return stmt satisfies never;
   }
 }
 
-function printTile({ buffer, index, alongK }: TileOperand): string {
-  return `${buffer}[${printValue(index)}]${alongK ? '' : ' transposed'}`;
+function printTile({ buffer, index, alongK, panel }: TileOperand): string {
+  return `${buffer}[${printValue(index)}]${alongK ? '' : ' transposed'} panel ${panel}`;
 }
 
 export function printType(type: RegisterType, width: Width): string {
@@ -109,7 +114,7 @@ export function printValue(value: Value): string {
   const args = (): string => operandsOf(value).map(printValue).join(', ');
   switch (value.kind) {
     case 'constant':
-      return Object.is(value.value, -0) ? '-0' : String(value.exact ?? value.value);
+      return printConstant(value);
     case 'variable':
       return value.name;
     case 'builtin':
@@ -117,11 +122,11 @@ export function printValue(value: Value): string {
     case 'subgroup':
       return `subgroup.${value.of}`;
     case 'op':
-      return `${value.op === 'cast' || value.op === 'bitcast' ? `${value.op}<${value.type}>` : value.op}(${args()})`;
+      return `${printOp(value)}(${args()})`;
     case 'load':
-      return `${value.buffer}[${args()}${value.width === 1 ? '' : `:${value.width}${value.aligned ? '' : '?'}`}]`;
+      return `${value.buffer}[${args()}${value.width === 1 ? '' : `:${value.width}`}${value.aligned ? '' : '?'}]`;
     case 'scalar':
-      return `scalar${value.slot}`;
+      return `scalar${value.slot}_${value.type}`;
     case 'vector':
       return `{${args()}}`;
     case 'splat':
@@ -133,16 +138,36 @@ export function printValue(value: Value): string {
   }
 }
 
+/** `3`, `0.5_f32x4`, `-inf_f32`, `7n_i64`, `true`. */
+function printConstant({ value, exact, type, width }: Extract<Value, { kind: 'constant' }>): string {
+  if (type === 'bool' && width === 1 && (value === 0 || value === 1)) return value === 1 ? 'true' : 'false';
+  const suffix = type === 'i32' && width === 1 ? '' : `_${printType(type, width)}`;
+  if (exact !== undefined) return `${exact}n${suffix}`;
+  if (Object.is(value, -0)) return `-0${suffix}`;
+  if (Number.isNaN(value)) return `nan_${printType(type, width)}`;
+  if (Number.isFinite(value)) return `${value}${suffix}`;
+  return `${value > 0 ? 'inf' : '-inf'}_${printType(type, width)}`;
+}
+
+/** `add`, `add.wraps`, `cast<f32>`, `philox4`: what the arguments do not tell of an operation. */
+function printOp({ op, type, width, wraps }: Extract<Value, { kind: 'op' }>): string {
+  const lanes = op === 'philox' && width > 1 ? width : '';
+  const into = op === 'cast' || op === 'bitcast' ? `<${type}>` : '';
+  return `${op}${lanes}${wraps === true ? '.wraps' : ''}${into}`;
+}
+
 function printBody(body: readonly Stmt[], indent: string, lines: string[]): void {
   for (const stmt of body) {
-    lines.push(indent + printStmt(stmt));
-    if (stmt.kind === 'for') printBody(stmt.body, `${indent}  `, lines);
-    if (stmt.kind === 'if') {
-      printBody(stmt.then, `${indent}  `, lines);
-      if (stmt.else !== undefined && stmt.else.length > 0) {
-        lines.push(`${indent}else`);
-        printBody(stmt.else, `${indent}  `, lines);
-      }
+    if (stmt.kind !== 'for' && stmt.kind !== 'if') {
+      lines.push(indent + printStmt(stmt));
+      continue;
     }
+    lines.push(`${indent}${printStmt(stmt)} {`);
+    printBody(stmt.kind === 'for' ? stmt.body : stmt.then, `${indent}  `, lines);
+    if (stmt.kind === 'if' && stmt.else !== undefined) {
+      lines.push(`${indent}} else {`);
+      printBody(stmt.else, `${indent}  `, lines);
+    }
+    lines.push(`${indent}}`);
   }
 }

@@ -87,6 +87,17 @@ const signatures: Readonly<Record<Exclude<LoopOp, 'cast' | 'bitcast' | 'where' |
   floorMod: ['integer', 2],
 };
 
+/** Whether a name is that of an operation on registers. */
+export function isLoopOp(name: string): name is LoopOp {
+  return Object.hasOwn(signatures, name) || ['cast', 'bitcast', 'where', 'philox'].includes(name);
+}
+
+/** What an operation gives whose operands are all of one type. */
+export function resultOf(op: LoopOp, operand: RegisterType): RegisterType {
+  if (op === 'lt' || op === 'le' || op === 'eq' || op === 'ne' || op === 'isNan') return 'bool';
+  return op === 'packF16' || op === 'packBf16' || op === 'philox' ? 'u32' : operand;
+}
+
 const registers: Readonly<Record<DType, RegisterType>> = {
   f32: 'f32',
   f16: 'f32',
@@ -400,9 +411,7 @@ class TypeCheck {
         const operand = args[0]?.type ?? type;
         if (!families[family].includes(operand)) this.#fail(`${op} is not defined on ${operand}`);
         takes(Array<RegisterType>(arity).fill(operand));
-        const tests = op === 'lt' || op === 'le' || op === 'eq' || op === 'ne' || op === 'isNan';
-        const packs = op === 'packF16' || op === 'packBf16';
-        this.#same(value, tests ? 'bool' : packs ? 'u32' : operand, width);
+        this.#same(value, resultOf(op, operand), width);
         const by = args[1];
         if ((op === 'floorDiv' || op === 'floorMod') && !(by?.kind === 'constant' && by.value > 0))
           this.#fail(`${op} takes a positive constant divisor`);

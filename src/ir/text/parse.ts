@@ -1,23 +1,16 @@
 // IR text to a graph: the inverse of `print`. The grammar gives a syntax tree per line; this file resolves names, checks
-// attributes and types, and points at line and column of whatever is wrong. The only file of the IR that needs ohm-js.
+// attributes and types, and points at line and column of whatever is wrong.
 
-import { grammar, type FailedMatchResult, type Grammar, type Node as Tree, type Semantics } from 'ohm-js';
-
-import { ParseError, TensorError } from '../../errors.ts';
+import { TensorError } from '../../errors.ts';
 import { attrProblem } from '../attrs.ts';
 import { isDType, type DType } from '../dtype.ts';
 import { irGrammar } from './grammar.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../graph.ts';
 import { showType } from '../infer.ts';
 import { facts, isOp, type Attrs, type Op } from '../ops.ts';
+import { firstColumn, listed, Notation, read, readNumber, word, type Word } from './notation.ts';
 import { inType } from './print.ts';
 import { sameShape, type Dim, type Shape } from '../shape.ts';
-
-/** A piece of text and its column, counted from 1. */
-interface Word {
-  readonly text: string;
-  readonly column: number;
-}
 
 interface AttributeTree {
   readonly name: Word;
@@ -50,7 +43,7 @@ export function parse(text: string): Graph {
 }
 
 function fail(line: number, column: number, problem: string): never {
-  throw new ParseError('E_PARSE', 'IR text', problem, { line, column });
+  return notation.fail(line, column, problem);
 }
 
 class GraphReader {
@@ -61,7 +54,7 @@ class GraphReader {
 
   readLine(line: string, number: number): void {
     if (this.#expects === 'end') fail(number, firstColumn(line), 'expected nothing after the graph');
-    const tree = readTree(line, number, this.#expects);
+    const tree = notation.readLine(line, number, this.#expects);
     if (this.#expects === 'Header') this.#expects = 'Statement';
     else if (this.#expects === 'Close') this.#expects = 'end';
     else if ((tree as NodeTree | ReturnTree).kind === 'node') this.#define(tree as NodeTree, number);
@@ -139,83 +132,42 @@ function addNode(op: Op, inputs: readonly Node[], attrs: Attrs, line: number, co
   }
 }
 
-function firstColumn(line: string): number {
-  return line.search(/\S/) + 1;
-}
-
-const word = (tree: Tree): Word => ({ text: tree.sourceString, column: tree.source.startIdx + 1 });
-const read = <T>(tree: Tree): T => tree['read']() as T;
-/** The items of `(item ("," item)*)?`, given its three iterations. */
-const listed = <T>(first: Tree, rest: Tree, each: (tree: Tree) => T): T[] => [
-  ...first.children.map(each),
-  ...rest.children.flatMap((more) => more.children).map(each),
-];
-
-let notation: { readonly grammar: Grammar; readonly semantics: Semantics } | undefined;
-
-/** The compiled grammar; made at first use because importing the IR should cost nothing. */
-function getNotation(): { readonly grammar: Grammar; readonly semantics: Semantics } {
-  if (notation !== undefined) return notation;
-  const compiled = grammar(irGrammar);
-  const semantics = compiled.createSemantics().addOperation<unknown>('read', {
-    Header: (_graph, _open) => undefined,
-    Close: (_close) => undefined,
-    Statement: (statement) => read(statement),
-    Return: (_return, first, _commas, rest): ReturnTree => ({
-      kind: 'return',
-      outputs: listed(first, rest, word),
-    }),
-    Node: (name, _equals, op, inputs, attributes, _colon, type): NodeTree => ({
-      kind: 'node',
-      name: word(name),
-      op: word(op),
-      inputs: inputs.children.flatMap((list) => read<Word[]>(list)),
-      attributes: attributes.children.flatMap((list) => read<AttributeTree[]>(list)),
-      ...read<{ dtype: Word; shape: Dim[] }>(type),
-    }),
-    Inputs: (_open, first, _commas, rest, _close) => listed(first, rest, word),
-    Attributes: (_open, first, _commas, rest, _close) => listed(first, rest, read),
-    Attribute: (name, _colon, value): AttributeTree => ({ name: word(name), value: read(value) }),
-    Type: (dtype, _open, first, _commas, rest, _close) => ({
-      dtype: word(dtype),
-      shape: listed(first, rest, read<Dim>),
-    }),
-    Dim_symbolic: (name, _colon, min, _dots, max): Dim => ({
-      name: read(name),
-      min: Number(min.sourceString),
-      max: Number(max.sourceString),
-    }),
-    Dim_fixed: (size): Dim => Number(size.sourceString),
-    dimName: (name) => (name.ctorName === 'string' ? read(name) : name.sourceString),
-    Value: (value) => read(value),
-    List: (_open, first, _commas, rest, _close) => listed(first, rest, read),
-    bigint: (sign, digits, _n) => BigInt(sign.sourceString + digits.sourceString),
-    number: (number) => readNumber(number.sourceString),
-    string(_open, _characters, _close) {
-      return JSON.parse(this.sourceString) as string;
-    },
-    flag: (flag) => flag.sourceString === 'true',
-  });
-  notation = { grammar: compiled, semantics };
-  return notation;
-}
-
-function readNumber(text: string): number {
-  if (text === 'nan') return NaN;
-  return Number(text.replace('inf', 'Infinity'));
-}
-
-function readTree(line: string, number: number, rule: string): unknown {
-  const { grammar, semantics } = getNotation();
-  const match = grammar.match(line, rule);
-  if (match.succeeded()) return read(semantics(match) as unknown as Tree);
-  const failed = match as FailedMatchResult;
-  const at = failed.getRightmostFailurePosition();
-  const found = /^(\w+|.)/u.exec(line.slice(at).trimStart())?.[0];
-  const expected = failed.getExpectedText().replace('end of input', 'end of line');
-  fail(
-    number,
-    at + 1,
-    `expected ${expected}, ${found === undefined ? 'but the line ends' : `found ${found}`}`,
-  );
-}
+const notation = new Notation('IR text', irGrammar, {
+  Header: (_graph, _open) => undefined,
+  Close: (_close) => undefined,
+  Statement: (statement) => read(statement),
+  Return: (_return, first, _commas, rest): ReturnTree => ({
+    kind: 'return',
+    outputs: listed(first, rest, word),
+  }),
+  Node: (name, _equals, op, inputs, attributes, _colon, type): NodeTree => ({
+    kind: 'node',
+    name: word(name),
+    op: word(op),
+    inputs: inputs.children.flatMap((list) => read<Word[]>(list)),
+    attributes: attributes.children.flatMap((list) => read<AttributeTree[]>(list)),
+    ...read<{ dtype: Word; shape: Dim[] }>(type),
+  }),
+  Inputs: (_open, first, _commas, rest, _close) => listed(first, rest, word),
+  Attributes: (_open, first, _commas, rest, _close) => listed(first, rest, read),
+  Attribute: (name, _colon, value): AttributeTree => ({ name: word(name), value: read(value) }),
+  Type: (dtype, _open, first, _commas, rest, _close) => ({
+    dtype: word(dtype),
+    shape: listed(first, rest, read<Dim>),
+  }),
+  Dim_symbolic: (name, _colon, min, _dots, max): Dim => ({
+    name: read(name),
+    min: Number(min.sourceString),
+    max: Number(max.sourceString),
+  }),
+  Dim_fixed: (size): Dim => Number(size.sourceString),
+  dimName: (name) => (name.ctorName === 'string' ? read(name) : name.sourceString),
+  Value: (value) => read(value),
+  List: (_open, first, _commas, rest, _close) => listed(first, rest, read),
+  bigint: (sign, digits, _n) => BigInt(sign.sourceString + digits.sourceString),
+  number: (number) => readNumber(number.sourceString),
+  string(_open, _characters, _close) {
+    return JSON.parse(this.sourceString) as string;
+  },
+  flag: (flag) => flag.sourceString === 'true',
+});

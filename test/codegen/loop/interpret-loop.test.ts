@@ -462,7 +462,7 @@ describe('the verifier refuses', () => {
     );
     refuses(
       makeLoop([let1({ kind: 'op', op: 'add', args: [one, wide], type: 'f32', width: 4 })]),
-      /1 is f32, expected f32x4/,
+      /1_f32 is f32, expected f32x4/,
     );
     refuses(
       makeLoop([let1({ kind: 'op', op: 'lt', args: [one, one], type: 'f32', width: 1 })]),
@@ -480,7 +480,7 @@ describe('the verifier refuses', () => {
       makeLoop([let1(operation('floorDiv', [local, local], 'i32'))]),
       /floorDiv takes a positive constant divisor/,
     );
-    refuses(makeLoop([store('y', one, one)]), /1 is f32, expected i32/);
+    refuses(makeLoop([store('y', one, one)]), /1_f32 is f32, expected i32/);
     refuses(makeLoop([store('y', local, constant(1))]), /1 is i32, expected f32/);
     refuses(makeLoop([store('x', local, one)]), /x is read-only/);
     refuses(makeLoop([let1({ kind: 'lane', arg: wide, lane: 4, type: 'f32', width: 1 })]), /lane 4 of 4/);
@@ -586,13 +586,17 @@ test('the text of a Loop names every statement', () => {
       global x: f32[16] read
       global y: f32[16]
       workgroup s: f32[8]
+    {
       // note
       var v: f32x4 = x[0:4]
-      for k in 0 .. 8 by 4
-        if lt(k, local.x)
-          v = splat4(1)
-        else
+      for k in 0 .. 8 by 4 {
+        if lt(k, local.x) {
+          v = splat4(1_f32)
+        } else {
           y[k:4] =merge v
-      barrier"
+        }
+      }
+      barrier
+    }"
   `);
 });

@@ -1,0 +1,89 @@
+// A notation for text that is read line by line: a grammar of ohm-js and what each of its rules is
+// read as. In: a line and the rule it must match. Out: what the line means, or a ParseError
+// (E_PARSE) that names line and column. The texts of all levels (graphs, kernels, loops) are read
+// with it, so this is the one file of the compiler that needs ohm-js.
+
+import { grammar, type FailedMatchResult, type Grammar, type Node as Tree, type Semantics } from 'ohm-js';
+
+import { ParseError } from '../../errors.ts';
+
+export type { Node as Tree } from 'ohm-js';
+
+/** A piece of text and its column, counted from 1. */
+export interface Word {
+  readonly text: string;
+  readonly column: number;
+}
+
+/** The name or other word that a rule matched. */
+export const word = (tree: Tree): Word => ({
+  text: tree.sourceString,
+  column: tree.source.startIdx + 1,
+});
+
+/** What a part of a line means. */
+export const read = <T>(tree: Tree): T => tree['read']() as T;
+
+/** The items of `(item ("," item)*)?`, given its three iterations. */
+export const listed = <T>(first: Tree, rest: Tree, each: (tree: Tree) => T): T[] => [
+  ...first.children.map(each),
+  ...rest.children.flatMap((more) => more.children).map(each),
+];
+
+/** A number as texts have it: `nan`, `inf` and `-inf` too. */
+export function readNumber(text: string): number {
+  return text === 'nan' ? NaN : Number(text.replace('inf', 'Infinity'));
+}
+
+/** The column of the first character that is no space. */
+export function firstColumn(line: string): number {
+  return line.search(/\S/) + 1;
+}
+
+/** Whether a line says nothing. */
+export function isBlank(line: string): boolean {
+  return /^\s*$/.test(line);
+}
+
+/** How the rules of a grammar are read. */
+export type Meanings = Parameters<Semantics['addOperation']>[1];
+
+export class Notation {
+  /** What errors call the text: `IR text`. */
+  readonly what: string;
+  readonly #source: string;
+  readonly #meanings: Meanings;
+  #compiled: { readonly grammar: Grammar; readonly semantics: Semantics } | undefined;
+
+  constructor(what: string, source: string, meanings: Meanings) {
+    this.what = what;
+    this.#source = source;
+    this.#meanings = meanings;
+  }
+
+  /** What a line means as `rule`. Throws ParseError where it does not match. */
+  readLine<T>(line: string, number: number, rule: string): T {
+    const { grammar: rules, semantics } = this.#compile();
+    const match = rules.match(line, rule);
+    if (match.succeeded()) return read<T>(semantics(match) as unknown as Tree);
+    const failed = match as FailedMatchResult;
+    const at = failed.getRightmostFailurePosition();
+    const found = /^(\w+|.)/u.exec(line.slice(at).trimStart())?.[0];
+    const expected = failed.getExpectedText().replace('end of input', 'end of line');
+    const instead = found === undefined ? 'but the line ends' : `found ${found}`;
+    return this.fail(number, at + 1, `expected ${expected}, ${instead}`);
+  }
+
+  fail(line: number, column: number, problem: string): never {
+    throw new ParseError('E_PARSE', this.what, problem, { line, column });
+  }
+
+  /** Compiled at first use, because importing a notation should cost nothing. */
+  #compile(): { readonly grammar: Grammar; readonly semantics: Semantics } {
+    if (this.#compiled !== undefined) return this.#compiled;
+    const compiled = grammar(this.#source);
+    const semantics = compiled.createSemantics().addOperation<unknown>('read', this.#meanings);
+    this.#compiled = { grammar: compiled, semantics };
+    return this.#compiled;
+  }
+}
