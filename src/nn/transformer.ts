@@ -5,7 +5,7 @@ import * as arg from '../ir/arguments.ts';
 import { only } from '../ir/arguments.ts';
 import { expectTensor } from '../tensor/expect.ts';
 import { gelu } from '../tensor/ops/elementwise/activation.ts';
-import { add } from '../tensor/ops/elementwise/elementwise.ts';
+import { add } from '../tensor/ops/elementwise/arithmetic.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import {
   headOptions,

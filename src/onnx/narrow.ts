@@ -11,7 +11,8 @@ import {
   isNan,
   where,
 } from '../tensor/ops/elementwise/compare.ts';
-import { abs, add, clamp, div, maximum, mul, round, sub } from '../tensor/ops/elementwise/elementwise.ts';
+import { abs, clamp, round } from '../tensor/ops/elementwise/elementwise.ts';
+import { add, div, maximum, mul, sub } from '../tensor/ops/elementwise/arithmetic.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 
 export type NarrowFloat =

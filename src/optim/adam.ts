@@ -2,7 +2,8 @@
 // weight decay does not pass through the moments (Loshchilov and Hutter, 2019).
 
 import * as arg from '../ir/arguments.ts';
-import { add, div, maximum, mul, sqrt, square, sub } from '../tensor/ops/elementwise/elementwise.ts';
+import { sqrt, square } from '../tensor/ops/elementwise/elementwise.ts';
+import { add, div, maximum, mul, sub } from '../tensor/ops/elementwise/arithmetic.ts';
 import type { TensorLike } from '../tensor/tensor.ts';
 import { functional, type FunctionalOptimizer } from './functional.ts';
 import {

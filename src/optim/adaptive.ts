@@ -1,7 +1,8 @@
 // RMSprop (Tieleman and Hinton, 2012) and Adagrad (Duchi et al., 2011): steps divided by the root of past squared gradients.
 
 import * as arg from '../ir/arguments.ts';
-import { add, div, mul, sqrt, square, sub } from '../tensor/ops/elementwise/elementwise.ts';
+import { sqrt, square } from '../tensor/ops/elementwise/elementwise.ts';
+import { add, div, mul, sub } from '../tensor/ops/elementwise/arithmetic.ts';
 import type { TensorLike } from '../tensor/tensor.ts';
 import { functional, type FunctionalOptimizer } from './functional.ts';
 import {

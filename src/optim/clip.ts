@@ -5,19 +5,10 @@ import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { isFloat } from '../ir/dtype.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
-import {
-  abs,
-  add,
-  clamp,
-  div,
-  maximum,
-  minimum,
-  mul,
-  pow,
-  sqrt,
-  square,
-} from '../tensor/ops/elementwise/elementwise.ts';
-import { amax, sum } from '../tensor/ops/reduce/reduce.ts';
+import { abs, clamp, sqrt, square } from '../tensor/ops/elementwise/elementwise.ts';
+import { add, div, maximum, minimum, mul, pow } from '../tensor/ops/elementwise/arithmetic.ts';
+import { sum } from '../tensor/ops/reduce/reduce.ts';
+import { amax } from '../tensor/ops/reduce/extremum.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { treeLeaves, treeMap } from '../tensor/tree.ts';

@@ -5,7 +5,7 @@ import { showValue, TensorError } from '../errors.ts';
 import { isFloat } from '../ir/dtype.ts';
 import { sameShape } from '../ir/shape.ts';
 import { tensor } from '../tensor/ops/creation/creation.ts';
-import { add } from '../tensor/ops/elementwise/elementwise.ts';
+import { add } from '../tensor/ops/elementwise/arithmetic.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { Tensor, type TensorLike } from '../tensor/tensor.ts';
 import { trainedLeaves } from '../tensor/derivative/trainable.ts';

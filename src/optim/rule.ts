@@ -6,7 +6,8 @@ import type { DType } from '../ir/dtype.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { eq, where } from '../tensor/ops/elementwise/compare.ts';
 import { full, tensor } from '../tensor/ops/creation/creation.ts';
-import { expm1, mul, neg, reciprocal } from '../tensor/ops/elementwise/elementwise.ts';
+import { expm1, neg, reciprocal } from '../tensor/ops/elementwise/elementwise.ts';
+import { mul } from '../tensor/ops/elementwise/arithmetic.ts';
 import { currentTrace } from '../tensor/recording/recording.ts';
 import type { Tensor, TensorLike } from '../tensor/tensor.ts';
 

@@ -2,7 +2,7 @@
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
-import { add, mul, sub } from '../tensor/ops/elementwise/elementwise.ts';
+import { add, mul, sub } from '../tensor/ops/elementwise/arithmetic.ts';
 import type { TensorLike } from '../tensor/tensor.ts';
 import { functional, type FunctionalOptimizer } from './functional.ts';
 import {

@@ -3,6 +3,7 @@
 
 export * from './elementwise/activation.ts';
 export * from './product/attention.ts';
+export * from './elementwise/arithmetic.ts';
 export * from './elementwise/cast.ts';
 export * from './elementwise/compare.ts';
 export * from './product/conv.ts';
@@ -19,6 +20,8 @@ export * from './reduce/norm.ts';
 export * from './product/pool.ts';
 export * from './creation/random.ts';
 export * from './shape/rearrange.ts';
+export type { Axes, ReduceOptions } from './reduce/axes.ts';
+export * from './reduce/extremum.ts';
 export * from './reduce/reduce.ts';
 export { affineGrid, gridSample, type GridOptions, type SampleOptions } from './creation/sample.ts';
 export * from './reduce/scan.ts';

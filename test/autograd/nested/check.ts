@@ -6,7 +6,7 @@
 import { isFloat } from '../../../src/ir/dtype.ts';
 import { sizeOf, type FixedShape } from '../../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
-import { add, mul } from '../../../src/tensor/ops/elementwise/elementwise.ts';
+import { add, mul } from '../../../src/tensor/ops/elementwise/arithmetic.ts';
 import { sum } from '../../../src/tensor/ops/reduce/reduce.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import {

@@ -1,6 +1,6 @@
 // Second and third derivatives of a scalar function of tensors, taken by every way there is of nesting transforms. All must agree.
 
-import { add, mul } from '../../../src/tensor/ops/elementwise/elementwise.ts';
+import { add, mul } from '../../../src/tensor/ops/elementwise/arithmetic.ts';
 import { sum } from '../../../src/tensor/ops/reduce/reduce.ts';
 import { ones, zeros } from '../../../src/tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';

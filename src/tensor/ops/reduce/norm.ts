@@ -25,7 +25,7 @@ import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply, checkFloat, show, spread } from '../operand.ts';
-import { type Axes } from './reduce.ts';
+import { type Axes } from './axes.ts';
 import { normOf } from '../elementwise/formula.ts';
 import { padConstant } from '../shape/layout.ts';
 

@@ -9,7 +9,7 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply, checkFloat, takesOne } from '../operand.ts';
-import type { Axes } from './reduce.ts';
+import type { Axes } from './axes.ts';
 
 export interface SoftmaxOptions {
   /** The result's dtype; x's own by default. */

@@ -1,0 +1,212 @@
+// Sums, products, quotients and powers of two tensors, and what they are of one.
+
+import { TensorError } from '../../../errors.ts';
+import * as arg from '../../../ir/arguments.ts';
+import {
+  add as plus,
+  binary,
+  div as over,
+  fullLike,
+  mul as times,
+  sub as less,
+  unary,
+  where,
+} from '../../../ir/build.ts';
+import { dtypeBytes, dtypeKind, isFloat } from '../../../ir/dtype.ts';
+import type { GraphBuilder, Node } from '../../../ir/graph.ts';
+import type { BinaryOp } from '../../../ir/ops.ts';
+import { anOperand, expectOperand } from '../../expect.ts';
+import type { Tensor, TensorLike } from '../../tensor.ts';
+import { apply, type Binary, combine, fit, operandType, show } from '../operand.ts';
+import * as formula from './formula.ts';
+import { widened } from './formula.ts';
+
+export interface AddOptions {
+  /** Factor on the second operand, 1 by default. */
+  readonly alpha?: number;
+}
+
+const takesSum = arg.takes<typeof add>(
+  ['x', anOperand],
+  ['y', anOperand],
+  ['options', arg.options<AddOptions>({ alpha: arg.number })],
+);
+
+/** x + alpha·y. */
+export function add(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
+  takesSum('add', x, y, options);
+  return scaledSum('add', x, y, options.alpha ?? 1);
+}
+
+/** x − alpha·y. */
+export function sub(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
+  takesSum('sub', x, y, options);
+  return scaledSum('sub', x, y, -(options.alpha ?? 1));
+}
+
+/** x + alpha·y with one rounding where the target has a fused multiply-add. */
+export function addScaled(x: TensorLike, y: TensorLike, alpha: number): Tensor {
+  return scaledSum('addScaled', x, y, alpha);
+}
+
+function scaledSum(op: string, x: TensorLike, y: TensorLike, alpha: number): Tensor {
+  if (!arg.number.accepts(alpha)) arg.number.refuse(op, 'alpha', alpha);
+  return combine(op, [x, y], op === 'add' && alpha === 1 ? 'any' : 'number', (b, p, q) => {
+    if (alpha === 1) return p.dtype === 'bool' ? binary(b, 'or', p, q) : plus(b, p, q);
+    if (alpha === -1) return less(b, p, q);
+    if (isFloat(p.dtype)) return b.add('fma', [q, fullLike(b, q, alpha), p], {}) as Node;
+    if (!Number.isInteger(alpha))
+      throw new TensorError('E_VALUE', op, `alpha ${alpha} must be whole for ${show(x, y)}`);
+    return plus(b, p, times(b, q, alpha));
+  });
+}
+
+/** x · y. */
+export function mul(x: TensorLike, y: TensorLike): Tensor {
+  return combine('mul', [x, y], 'any', (b, p, q) =>
+    p.dtype === 'bool' ? binary(b, 'and', p, q) : times(b, p, q),
+  );
+}
+
+export interface DivOptions {
+  /** Rounds the quotient down or toward zero and keeps integers integer; no rounding by default. */
+  readonly rounding?: 'floor' | 'trunc';
+}
+
+const takesDiv = arg.takes<typeof div>(
+  ['x', anOperand],
+  ['y', anOperand],
+  ['options', arg.options<DivOptions>({ rounding: arg.oneOf('floor', 'trunc') })],
+);
+
+/** x / y; integers divide as f32 unless `rounding` is given. */
+export function div(x: TensorLike, y: TensorLike, options: DivOptions = {}): Tensor {
+  takesDiv('div', x, y, options);
+  if (options.rounding === undefined) return combine('div', [x, y], 'float', (b, p, q) => over(b, p, q));
+  if (options.rounding === 'floor') return floorDivide(x, y);
+  return quotient('div', x, y, (b, p, q) =>
+    isFloat(p.dtype) ? unary(b, 'trunc', over(b, p, q)) : over(b, p, q),
+  );
+}
+
+/** ⌊x / y⌋: −7 by 2 is −4. Integers by a 0 in a tensor stay what they are. */
+export function floorDivide(x: TensorLike, y: TensorLike): Tensor {
+  return quotient('floorDivide', x, y, formula.floorDivide);
+}
+
+/** x − y·⌊x / y⌋: the result has the divisor's sign, −7 by 2 leaves 1. */
+export function remainder(x: TensorLike, y: TensorLike): Tensor {
+  return quotient('remainder', x, y, formula.remainder);
+}
+
+/** x − y·trunc(x / y): the result has the dividend's sign, −7 by 2 leaves −1. */
+export function fmod(x: TensorLike, y: TensorLike): Tensor {
+  return quotient('fmod', x, y, (b, p, q) => binary(b, 'mod', p, q));
+}
+
+/** A division that stays within integers; there, dividing by the number 0 is a mistake. */
+function quotient(
+  op: string,
+  x: TensorLike,
+  y: TensorLike,
+  make: (b: GraphBuilder, p: Node, q: Node) => Node,
+): Tensor {
+  const dtype = operandType(op, [x, y], 'number');
+  if (y === 0 && !isFloat(dtype)) {
+    throw new TensorError(
+      'E_VALUE',
+      op,
+      `integers cannot be divided by 0: ${show(x, y)}`,
+      ".cast('f32') first, for ±∞ and NaN",
+    );
+  }
+  return fit(op, [x, y], () => dtype, make);
+}
+
+function pairwise(name: string, op: BinaryOp, onBool?: BinaryOp): Binary {
+  return (x, y) =>
+    combine(name, [x, y], 'any', (b, p, q) =>
+      binary(b, p.dtype === 'bool' && onBool !== undefined ? onBool : op, p, q),
+    );
+}
+
+/** The larger of both; NaN wins. Equal operands share the gradient. */
+export const maximum: Binary = pairwise('maximum', 'max', 'or');
+/** The smaller of both; NaN wins. Equal operands share the gradient. */
+export const minimum: Binary = pairwise('minimum', 'min', 'and');
+
+/** The angle of the point (x: `x`, y: `y`) in (−π, π], argument order as atan2(y, x). */
+export function atan2(y: TensorLike, x: TensorLike): Tensor {
+  return combine('atan2', [y, x], 'float', (b, p, q) => binary(b, 'atan2', p, q));
+}
+
+/** x^exponent. Integers stay integer (a negative power of one is 0 but for ±1); common exponents become products, roots. */
+export function pow(x: TensorLike, exponent: TensorLike): Tensor {
+  expectOperand('pow', x);
+  if (typeof exponent === 'number' && typeof x === 'object') {
+    if (isFloat(x.dtype)) return floatPower(x, exponent);
+    if (Number.isInteger(exponent) && x.dtype !== 'bool') return integerPower(x, exponent);
+  }
+  return combine('pow', [x, exponent], 'number', (b, p, q) =>
+    isFloat(p.dtype) ? binary(b, 'pow', p, q) : integerPowers(b, p, q),
+  );
+}
+
+const powers: Readonly<Record<string, (b: GraphBuilder, x: Node) => Node>> = {
+  '0': (b, x) => fullLike(b, x, 1),
+  '1': (_, x) => x,
+  '2': (b, x) => times(b, x, x),
+  '3': (b, x) => times(b, times(b, x, x), x),
+  '-1': (b, x) => unary(b, 'recip', x),
+  '0.5': (b, x) => unary(b, 'sqrt', x),
+  '-0.5': (b, x) => unary(b, 'rsqrt', x),
+};
+
+function floatPower(x: Tensor, exponent: number): Tensor {
+  const known = powers[String(exponent)];
+  if (known !== undefined) return apply([x], (b, node) => widened(b, node, (wide) => known(b, wide)));
+  return apply([x], (b, node) => binary(b, 'pow', node, exponent));
+}
+
+/** By squaring; the graph has at most two products per bit of the exponent. */
+function integerPower(x: Tensor, exponent: number): Tensor {
+  if (exponent < 0) {
+    throw new TensorError(
+      'E_VALUE',
+      'pow',
+      `integers take exponents ≥ 0: ${show(x, exponent)}`,
+      ".cast('f32')",
+    );
+  }
+  return apply([x], (b, node) => {
+    let result = fullLike(b, node, 1);
+    let factor = node;
+    for (let rest = exponent; rest > 0; rest = Math.floor(rest / 2)) {
+      if (rest % 2 === 1) result = times(b, result, factor);
+      if (rest > 1) factor = times(b, factor, factor);
+    }
+    return result;
+  });
+}
+
+/** By squaring, one bit of the exponents after the other. */
+function integerPowers(b: GraphBuilder, x: Node, exponent: Node): Node {
+  const odd = (rest: Node): Node => binary(b, 'ne', binary(b, 'and', rest, 1), 0);
+  const signed = dtypeKind(x.dtype) === 'int';
+  const one = fullLike(b, x, 1);
+  let result = one;
+  let factor = x;
+  for (let bit = 0; bit < dtypeBytes(x.dtype) * 8 - (signed ? 1 : 0); bit++) {
+    const rest = bit === 0 ? exponent : binary(b, 'shr', exponent, bit);
+    result = where(b, odd(rest), times(b, result, factor), result);
+    factor = times(b, factor, factor);
+  }
+  if (!signed) return result;
+  const unit = where(
+    b,
+    binary(b, 'eq', unary(b, 'abs', x), one),
+    where(b, odd(exponent), x, one),
+    fullLike(b, x, 0),
+  );
+  return where(b, binary(b, 'lt', exponent, 0), unit, result);
+}
