@@ -7,16 +7,13 @@ import type { GraphBuilder, Node, NodeOf } from '../ir/graph.ts';
 import type { BinaryOp, Op, TernaryOp, UnaryOp } from '../ir/ops.ts';
 import { convert, dropWhere, keepWhere, negate, over, times, uniform, type Rule } from './cotangent.ts';
 
-/** Constant pieces between jumps, or no float result: the derivative is 0 wherever it exists. */
-type FlatUnary = 'sign' | 'floor' | 'ceil' | 'round' | 'trunc' | 'not' | 'isNan' | 'bitcast';
-type FlatBinary = 'and' | 'or' | 'xor' | 'shl' | 'shr' | 'mulhi' | 'lt' | 'le' | 'eq' | 'ne';
-
 type Pullback1 = (b: GraphBuilder, g: Node, x: Node, out: Node) => Node;
 type Pullback2 = (b: GraphBuilder, g: Node, x: Node, y: Node, out: Node) => Node | undefined;
 
 const square = (b: GraphBuilder, x: Node): Node => mul(b, x, x);
 
-const unaryRules: { readonly [K in Exclude<UnaryOp, FlatUnary | 'cast'>]: Pullback1 } = {
+/** `flat`: constant pieces between jumps, or no float result; 0 wherever there is a derivative. */
+const unaryRules: { readonly [K in Exclude<UnaryOp, 'cast'>]: Pullback1 | 'flat' } = {
   // d(−x) = −dx
   neg: (b, g) => negate(b, g),
   // d|x| = sign(x)·dx, and 0 at 0
@@ -59,10 +56,20 @@ const unaryRules: { readonly [K in Exclude<UnaryOp, FlatUnary | 'cast'>]: Pullba
   rsqrt: (b, g, _x, out) => times(b, g, mul(b, mul(b, square(b, out), out), -0.5)),
   // d(1/x) = −dx/x²
   recip: (b, g, _x, out) => times(b, g, neg(b, square(b, out))),
+  sign: 'flat',
+  floor: 'flat',
+  ceil: 'flat',
+  round: 'flat',
+  trunc: 'flat',
+  not: 'flat',
+  isNan: 'flat',
+  bitcast: 'flat',
 };
 
+type Pullbacks = readonly [Pullback2, Pullback2];
+
 /** One pullback per operand, in order. */
-const binaryRules: { readonly [K in Exclude<BinaryOp, FlatBinary>]: readonly [Pullback2, Pullback2] } = {
+const binaryRules: { readonly [K in BinaryOp]: Pullbacks | 'flat' } = {
   // d(x + y) = dx + dy
   add: [(_b, g) => g, (_b, g) => g],
   // d(x − y) = dx − dy
@@ -88,6 +95,16 @@ const binaryRules: { readonly [K in Exclude<BinaryOp, FlatBinary>]: readonly [Pu
     (b, g, x, y) => over(b, times(b, g, y), add(b, square(b, x), square(b, y))),
     (b, g, x, y) => over(b, times(b, g, neg(b, x)), add(b, square(b, x), square(b, y))),
   ],
+  and: 'flat',
+  or: 'flat',
+  xor: 'flat',
+  shl: 'flat',
+  shr: 'flat',
+  mulhi: 'flat',
+  lt: 'flat',
+  le: 'flat',
+  eq: 'flat',
+  ne: 'flat',
 };
 
 function share(b: GraphBuilder, g: Node, loses: Node, x: Node, y: Node): Node {
@@ -121,7 +138,7 @@ function liftUnary(pullback: Pullback1): Rule {
   return (b, node, g) => [pullback(b, g, node.inputs[0]!, node as Node)];
 }
 
-function liftBinary([first, second]: readonly [Pullback2, Pullback2]): Rule {
+function liftBinary([first, second]: Pullbacks): Rule {
   return (b, node, g, wanted) => {
     const [x, y] = [node.inputs[0]!, node.inputs[1]!];
     return [first, second].map((pullback, i) =>
@@ -131,11 +148,12 @@ function liftBinary([first, second]: readonly [Pullback2, Pullback2]): Rule {
 }
 
 function lift<K extends Op, P>(
-  table: { readonly [O in K]: P },
+  table: { readonly [O in K]: P | 'flat' },
   make: (pullback: P) => Rule,
-): { readonly [O in K]: Rule<O> } {
-  const entries = Object.entries(table) as [K, P][];
-  return Object.fromEntries(entries.map(([op, pullback]) => [op, make(pullback)])) as never;
+): { readonly [O in K]: Rule<O> | 'flat' } {
+  const entries = Object.entries(table) as [K, P | 'flat'][];
+  const lifted = entries.map(([op, row]) => [op, row === 'flat' ? row : make(row)] as const);
+  return Object.fromEntries(lifted) as never;
 }
 
 function castRule(b: GraphBuilder, { inputs }: NodeOf<'cast'>, g: Node): readonly (Node | undefined)[] {
@@ -163,26 +181,8 @@ type Table = { readonly [K in UnaryOp | BinaryOp | TernaryOp]: Rule<K> | 'flat' 
 /** Rules of the unary, binary and ternary ops; `flat` ones pass nothing on. */
 export const elementwiseRules: Table = {
   ...lift<keyof typeof unaryRules, Pullback1>(unaryRules, liftUnary),
-  ...lift<keyof typeof binaryRules, readonly [Pullback2, Pullback2]>(binaryRules, liftBinary),
+  ...lift<keyof typeof binaryRules, Pullbacks>(binaryRules, liftBinary),
   ...ternaryRules,
   // A conversion is the identity up to rounding: g converts back. From or to integers it is flat.
   cast: castRule,
-  bitcast: 'flat',
-  sign: 'flat',
-  floor: 'flat',
-  ceil: 'flat',
-  round: 'flat',
-  trunc: 'flat',
-  not: 'flat',
-  isNan: 'flat',
-  and: 'flat',
-  or: 'flat',
-  xor: 'flat',
-  shl: 'flat',
-  shr: 'flat',
-  mulhi: 'flat',
-  lt: 'flat',
-  le: 'flat',
-  eq: 'flat',
-  ne: 'flat',
 };

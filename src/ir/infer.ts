@@ -3,7 +3,16 @@
 
 import { TensorError, type ErrorCode } from '../errors.ts';
 import { dtypeBytes, integerRange, isFloat, isInteger, type DType } from './dtype.ts';
-import { facts, givesBool, type Attrs, type ElementwiseOp, type Op, type ScatterMode } from './ops.ts';
+import {
+  elementwiseRows,
+  facts,
+  givesBool,
+  type Attrs,
+  type ElementwiseOp,
+  type Family,
+  type Op,
+  type ScatterMode,
+} from './ops.ts';
 import {
   checkShape,
   fixedShape,
@@ -33,38 +42,14 @@ function fail(op: string, code: ErrorCode, problem: string, inputs: readonly Ten
   throw new TensorError(code, op, problem + seen);
 }
 
-const floatOnly: ReadonlySet<Op> = new Set<Op>([
-  'floor',
-  'ceil',
-  'round',
-  'trunc',
-  'exp',
-  'exp2',
-  'expm1',
-  'log',
-  'log2',
-  'log1p',
-  'sin',
-  'cos',
-  'tan',
-  'asin',
-  'acos',
-  'atan',
-  'sinh',
-  'cosh',
-  'tanh',
-  'erf',
-  'sqrt',
-  'rsqrt',
-  'recip',
-  'isNan',
-  'pow',
-  'atan2',
-  'fma',
-]);
-const bitwise: ReadonlySet<Op> = new Set<Op>(['and', 'or', 'xor', 'not']);
-const integerOnly: ReadonlySet<Op> = new Set<Op>(['shl', 'shr', 'mulhi']);
-const numberOnly: ReadonlySet<Op> = new Set<Op>(['neg', 'abs', 'sign', 'add', 'sub', 'mul', 'div', 'mod']);
+/** Which element types an op takes, and what is said of others. */
+const families: { readonly [F in Family]: (dtype: DType) => string | undefined } = {
+  float: (dtype) => (isFloat(dtype) ? undefined : 'expects a float dtype'),
+  integer: (dtype) => (isInteger(dtype) ? undefined : 'expects an integer dtype'),
+  number: (dtype) => (dtype === 'bool' ? 'expects a number dtype, not bool' : undefined),
+  bits: (dtype) => (isFloat(dtype) ? 'expects an integer or bool dtype' : undefined),
+  any: () => undefined,
+};
 
 function elementwise(inputs: readonly TensorType[], attrs: unknown, op: ElementwiseOp): TensorType {
   const operands = op === 'where' ? inputs.slice(1) : inputs;
@@ -78,10 +63,8 @@ function elementwise(inputs: readonly TensorType[], attrs: unknown, op: Elementw
     fail(op, 'E_DTYPE', 'operands must have one dtype (cast them first)', inputs);
   }
   const { dtype, shape } = first;
-  if (floatOnly.has(op) && !isFloat(dtype)) fail(op, 'E_DTYPE', 'expects a float dtype', inputs);
-  if (integerOnly.has(op) && !isInteger(dtype)) fail(op, 'E_DTYPE', 'expects an integer dtype', inputs);
-  if (bitwise.has(op) && isFloat(dtype)) fail(op, 'E_DTYPE', 'expects an integer or bool dtype', inputs);
-  if (numberOnly.has(op) && dtype === 'bool') fail(op, 'E_DTYPE', 'expects a number dtype, not bool', inputs);
+  const problem = families[elementwiseRows[op].takes](dtype);
+  if (problem !== undefined) fail(op, 'E_DTYPE', problem, inputs);
   if (op === 'cast') return { dtype: (attrs as Attrs<'cast'>).dtype, shape };
   if (op === 'bitcast') {
     const to = (attrs as Attrs<'bitcast'>).dtype;

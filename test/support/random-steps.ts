@@ -4,7 +4,17 @@
 import { isFloat, isInteger, type DType } from '../../src/ir/dtype.ts';
 import { dims, type Node } from '../../src/ir/graph.ts';
 import { windowCount } from '../../src/ir/infer.ts';
-import type { BinaryOp, Monoid, Op, ScatterMode, UnaryOp } from '../../src/ir/ops.ts';
+import {
+  elementwiseRows,
+  facts,
+  opNames,
+  type BinaryOp,
+  type Family,
+  type Monoid,
+  type Op,
+  type ScatterMode,
+  type UnaryOp,
+} from '../../src/ir/ops.ts';
 import { sameShape, sizeOf, type FixedShape } from '../../src/ir/shape.ts';
 import { Unfit, type Draft } from './random-draft.ts';
 import { pickConstant, randomIndices } from './random-values.ts';
@@ -122,40 +132,20 @@ function aligned(draft: Draft, operands: readonly Node[]): Node[] {
 
 const plain = (draft: Draft, op: Op, inputs: readonly Node[]): Node => draft.add(op, inputs, {});
 
-const anyUnary: readonly UnaryOp[] = ['neg', 'abs', 'sign'];
-const floatUnary: readonly UnaryOp[] = [
-  ...([
-    'neg',
-    'floor',
-    'ceil',
-    'round',
-    'trunc',
-    'exp',
-    'exp2',
-    'expm1',
-    'log',
-    'log2',
-    'log1p',
-    'sin',
-  ] as const),
-  ...([
-    'cos',
-    'tan',
-    'asin',
-    'acos',
-    'atan',
-    'sinh',
-    'cosh',
-    'tanh',
-    'erf',
-    'sqrt',
-    'rsqrt',
-    'recip',
-  ] as const),
+const unaryOps = opNames.filter((op): op is UnaryOp => facts(op).class === 'unary');
+const binaryOps = opNames.filter((op): op is BinaryOp => facts(op).class === 'binary');
+/** Results are of the operands' type, which is of one of the families. */
+const takes = (op: UnaryOp | BinaryOp, ...families: readonly Family[]): boolean =>
+  elementwiseRows[op].gives === undefined && families.includes(elementwiseRows[op].takes);
+const anyUnary = unaryOps.filter((op) => takes(op, 'number'));
+const floatUnary: readonly UnaryOp[] = ['neg', ...unaryOps.filter((op) => takes(op, 'float'))];
+const anyBinary = binaryOps.filter((op) => takes(op, 'number', 'any'));
+const floatBinary: readonly BinaryOp[] = [
+  ...(['add', 'sub', 'mul', 'div'] as const),
+  ...binaryOps.filter((op) => takes(op, 'float')),
+  ...(['min', 'max'] as const),
 ];
-const anyBinary: readonly BinaryOp[] = ['add', 'sub', 'mul', 'div', 'mod', 'min', 'max'];
-const floatBinary: readonly BinaryOp[] = ['add', 'sub', 'mul', 'div', 'pow', 'atan2', 'min', 'max'];
-const integerBinary: readonly BinaryOp[] = ['and', 'or', 'xor', 'shl', 'shr', 'mulhi'];
+const integerBinary = binaryOps.filter((op) => takes(op, 'bits', 'integer'));
 
 function monoidFor(dice: Dice, dtype: DType): Monoid {
   return oneOf<Monoid>(dice, dtype === 'bool' ? ['and', 'or'] : ['sum', 'max', 'min', 'prod']);

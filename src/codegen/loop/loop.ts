@@ -21,8 +21,10 @@ export type Width = 1 | 2 | 4;
  * `popcount` (u32 → how many of its bits are set),
  * `packF16`/`packBf16` (two f32 → u32: the first as 16 bits in the low half, the second in the high half).
  */
-export type LoopOp =
-  | ElementwiseOp
+export type LoopOp = ElementwiseOp | RegisterOp;
+
+/** Operations that only Loops have. */
+export type RegisterOp =
   | 'roundF16'
   | 'roundBf16'
   | 'philox'

@@ -3,17 +3,23 @@
 
 import { CompilerBug } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';
-import type { Monoid } from '../../ir/ops.ts';
+import {
+  elementwiseRows,
+  facts,
+  givesBool,
+  type ElementwiseOp,
+  type Family,
+  type Monoid,
+} from '../../ir/ops.ts';
 import { operandsOf } from './builder.ts';
-import type { Loop, LoopBuffer, LoopOp, RegisterType, Stmt, Value, Width } from './loop.ts';
+import type { Loop, LoopBuffer, LoopOp, RegisterOp, RegisterType, Stmt, Value, Width } from './loop.ts';
 import { checkLimits, type LoopLimits } from './limits.ts';
 import { printLoop, printStmt, printType, printValue } from './print.ts';
 import { checkUniformity } from './uniformity.ts';
 import { verifyRanges } from './verify-ranges.ts';
 import { checkTiled, checkTileMaps, checkWarpgroup, type Checker } from './verify-warpgroup.ts';
 
-type Family = 'single' | 'float' | 'integer' | 'number' | 'bits' | 'any';
-const families: Readonly<Record<Family, readonly RegisterType[]>> = {
+const families: Readonly<Record<Family | 'single', readonly RegisterType[]>> = {
   single: ['f32'],
   float: ['f32', 'f64'],
   integer: ['i32', 'u32', 'i64', 'u64'],
@@ -22,79 +28,38 @@ const families: Readonly<Record<Family, readonly RegisterType[]>> = {
   any: ['f32', 'i32', 'u32', 'bool', 'f64', 'i64', 'u64'],
 };
 
-/** Operand family and arity of ops whose operands share one type. */
-type Row = readonly [family: Family, arity: 1 | 2 | 3];
-const unaryFloat: Row = ['float', 1];
-const binaryFloat: Row = ['float', 2];
-const signatures: Readonly<Record<Exclude<LoopOp, 'cast' | 'bitcast' | 'where' | 'philox'>, Row>> = {
-  neg: ['number', 1],
-  abs: ['number', 1],
-  sign: ['number', 1],
-  floor: unaryFloat,
-  ceil: unaryFloat,
-  round: unaryFloat,
-  trunc: unaryFloat,
-  exp: unaryFloat,
-  exp2: unaryFloat,
-  expm1: unaryFloat,
-  log: unaryFloat,
-  log2: unaryFloat,
-  log1p: unaryFloat,
-  sin: unaryFloat,
-  cos: unaryFloat,
-  tan: unaryFloat,
-  asin: unaryFloat,
-  acos: unaryFloat,
-  atan: unaryFloat,
-  sinh: unaryFloat,
-  cosh: unaryFloat,
-  tanh: unaryFloat,
-  erf: unaryFloat,
-  sqrt: unaryFloat,
-  rsqrt: unaryFloat,
-  recip: unaryFloat,
-  isNan: unaryFloat,
+/** Operand family and arity of the operations that only Loops have; elementwise ops have theirs in the op's row. */
+const signatures: {
+  readonly [K in Exclude<RegisterOp, 'philox'>]: readonly [Family | 'single', 1 | 2];
+} = {
   roundF16: ['single', 1],
   roundBf16: ['single', 1],
-  pow: binaryFloat,
-  atan2: binaryFloat,
-  fma: ['float', 3],
-  not: ['bits', 1],
-  and: ['bits', 2],
-  or: ['bits', 2],
-  xor: ['bits', 2],
-  add: ['number', 2],
-  sub: ['number', 2],
-  mul: ['number', 2],
-  div: ['number', 2],
-  mod: ['number', 2],
-  min: ['any', 2],
-  max: ['any', 2],
-  lt: ['any', 2],
-  le: ['any', 2],
-  eq: ['any', 2],
-  ne: ['any', 2],
-  pmin: binaryFloat,
-  pmax: binaryFloat,
+  pmin: ['float', 2],
+  pmax: ['float', 2],
   popcount: ['integer', 1],
   roundTf32: ['single', 1],
   packF16: ['single', 2],
   packBf16: ['single', 2],
-  shl: ['integer', 2],
-  shr: ['integer', 2],
-  mulhi: ['integer', 2],
   floorDiv: ['integer', 2],
   floorMod: ['integer', 2],
 };
 
+function signatureOf(op: Exclude<LoopOp, 'philox'>): readonly [Family | 'single', number] {
+  return isElementwiseOp(op) ? [elementwiseRows[op].takes, Number(facts(op).arity)] : signatures[op];
+}
+
+function isElementwiseOp(name: string): name is ElementwiseOp {
+  return Object.hasOwn(elementwiseRows, name);
+}
+
 /** Whether a name is that of an operation on registers. */
 export function isLoopOp(name: string): name is LoopOp {
-  return Object.hasOwn(signatures, name) || ['cast', 'bitcast', 'where', 'philox'].includes(name);
+  return isElementwiseOp(name) || Object.hasOwn(signatures, name) || name === 'philox';
 }
 
 /** What an operation gives whose operands are all of one type. */
 export function resultOf(op: LoopOp, operand: RegisterType): RegisterType {
-  if (op === 'lt' || op === 'le' || op === 'eq' || op === 'ne' || op === 'isNan') return 'bool';
+  if (isElementwiseOp(op)) return givesBool(op) ? 'bool' : operand;
   return op === 'packF16' || op === 'packBf16' || op === 'philox' ? 'u32' : operand;
 }
 
@@ -407,7 +372,7 @@ class TypeCheck {
         this.#same(value, 'u32', width === 4 ? 4 : 1);
         return;
       default: {
-        const [family, arity] = signatures[op];
+        const [family, arity] = signatureOf(op);
         const operand = args[0]?.type ?? type;
         if (!families[family].includes(operand)) this.#fail(`${op} is not defined on ${operand}`);
         takes(Array<RegisterType>(arity).fill(operand));

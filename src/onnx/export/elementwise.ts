@@ -1,21 +1,15 @@
 // Elementwise primitives as ONNX nodes. What the standard leaves open (quotients by zero, shifts past the width, floats that no
 // integer is) is written out, so that a file means what ir/interpret/scalar.ts says.
 
+import { CompilerBug } from '../../errors.ts';
 import { dtypeBytes, dtypeKind, integerRange, isFloat, isWide, type DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
-import type { BinaryOp, ElementwiseOp, UnaryOp } from '../../ir/ops.ts';
+import { byFormula, hasSteps } from '../../ir/formula.ts';
+import { elementwiseRows, givesBool, mapRows, type ElementwiseOp, type WrittenAs } from '../../ir/ops.ts';
 import { constantOf } from '../../ir/passes/pattern.ts';
 import { codeOf, typeOf } from '../element.ts';
 import { Unspelled, type Emitter, type Val } from './emitter.ts';
 import type { Row, Rows, Scope } from './row.ts';
-
-type Plain = Exclude<UnaryOp, 'cast' | 'bitcast'>;
-
-/** One node of the operator, elementwise. */
-const mapped =
-  (op: string) =>
-  ({ e, compact }: Scope, { inputs }: { readonly inputs: readonly Node[] }): Val =>
-    e.map(op, inputs.map(compact));
 
 const unary =
   (spell: (e: Emitter, x: Val) => Val) =>
@@ -224,48 +218,21 @@ export function extremum(e: Emitter, op: 'Min' | 'Max', x: Val, y: Val): Val {
   return op === 'Min' ? e.where(isLess, x, y) : e.where(isLess, y, x);
 }
 
-const plain: { readonly [K in Plain]: Row<K> } = {
+/** What is more than an operator or the formula of the op's row: a missing row is a type error. */
+const own: Rows<WrittenAs<'onnx'>> = {
   neg: unary((e, x) =>
     isFloat(x.dtype) || ['i8', 'i32', 'i64'].includes(x.dtype)
       ? e.map('Neg', [x])
       : e.map('Sub', [e.scalar(0, x.dtype), x]),
   ),
-  abs: mapped('Abs'),
   sign: unary(sign),
-  floor: mapped('Floor'),
-  ceil: mapped('Ceil'),
-  round: mapped('Round'),
   trunc,
-  exp: mapped('Exp'),
-  exp2: unary((e, x) => e.map('Pow', [e.scalar(2, x.dtype), x])),
   expm1,
-  log: mapped('Log'),
   log2: wide((e, x) => e.map('Div', [e.map('Log', [x!]), e.scalar(Math.LN2, x!.dtype)])),
   log1p,
-  sin: mapped('Sin'),
-  cos: mapped('Cos'),
-  tan: mapped('Tan'),
-  asin: mapped('Asin'),
-  acos: mapped('Acos'),
-  atan: mapped('Atan'),
-  sinh: mapped('Sinh'),
-  cosh: mapped('Cosh'),
-  tanh: mapped('Tanh'),
-  erf: mapped('Erf'),
-  sqrt: mapped('Sqrt'),
-  rsqrt: wide((e, x) => e.map('Reciprocal', [e.map('Sqrt', [x!])])),
-  recip: mapped('Reciprocal'),
   not: unary((e, x) => e.map(x.dtype === 'bool' ? 'Not' : 'BitwiseNot', [x])),
-  isNan: unary((e, x) => e.test('IsNaN', [x])),
-};
-
-const twofold: { readonly [K in BinaryOp]: Row<K> } = {
-  add: mapped('Add'),
-  sub: mapped('Sub'),
-  mul: mapped('Mul'),
   div: binary(quotient),
   mod: binary(remainder),
-  pow: mapped('Pow'),
   min: binary((e, x, y) => extremum(e, 'Min', x, y)),
   max: binary((e, x, y) => extremum(e, 'Max', x, y)),
   atan2,
@@ -275,16 +242,7 @@ const twofold: { readonly [K in BinaryOp]: Row<K> } = {
   shl: binary((e, x, y, right) => shiftOut(e, x, y, right, 'LEFT')),
   shr: binary(shiftRight),
   mulhi: binary(upperHalf),
-  lt: binary((e, x, y) => e.test('Less', [x, y])),
-  le: binary((e, x, y) => e.test('LessOrEqual', [x, y])),
-  eq: binary((e, x, y) => e.test('Equal', [x, y])),
   ne: binary((e, x, y) => e.map('Not', [e.test('Equal', [x, y])])),
-};
-
-/** Every elementwise primitive. */
-export const elementwise: Rows<ElementwiseOp> = {
-  ...plain,
-  ...twofold,
   cast: ({ e, compact }, { inputs, attrs }) => converted(e, compact(inputs[0]!), attrs.dtype),
   bitcast,
   where: ({ e, compact }, { inputs }) => {
@@ -297,3 +255,31 @@ export const elementwise: Rows<ElementwiseOp> = {
     return e.cast(e.map('Add', [e.map('Mul', [x!, y!]), z!]), dtype);
   },
 };
+
+/** One operator; comparisons give bool whatever they take. */
+function operator(e: Emitter, op: ElementwiseOp, operands: readonly Val[]): Val {
+  const name = elementwiseRows[op].onnx;
+  if (name === 'formula') return expanded(e, op, operands);
+  if (name === 'own') throw new CompilerBug('exportOnnx', `${op} is no operator that a formula may use`);
+  return givesBool(op) ? e.test(name, operands) : e.map(name, operands);
+}
+
+/** By the op's formula; of several steps, 16-bit floats through f32. */
+function expanded(e: Emitter, op: ElementwiseOp, operands: readonly Val[]): Val {
+  const { dtype } = operands.at(-1)!;
+  const via = hasSteps(op) && (dtype === 'f16' || dtype === 'bf16') ? 'f32' : dtype;
+  const args = operands.map((x) => (x.dtype === dtype ? e.cast(x, via) : x));
+  const value = byFormula<Val>(op, args, {
+    constant: (number) => e.scalar(number, via),
+    op: (name, parts) => operator(e, name, parts),
+  });
+  return value.dtype === via ? e.cast(value, dtype) : value;
+}
+
+function rowOf<K extends ElementwiseOp>(op: K): Row<K> {
+  if (elementwiseRows[op].onnx === 'own') return own[op as WrittenAs<'onnx'>] as Row<K>;
+  return ({ e, compact }, { inputs }) => operator(e, op, inputs.map(compact));
+}
+
+/** Every elementwise primitive. */
+export const elementwise: Rows<ElementwiseOp> = mapRows(rowOf) as Rows<ElementwiseOp>;

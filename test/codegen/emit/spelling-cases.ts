@@ -4,6 +4,7 @@
 import type { LoopOp, RegisterType, Width } from '../../../src/codegen/loop/loop.ts';
 import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
 import { isWide } from '../../../src/ir/dtype.ts';
+import { elementwiseRows, facts, isElementwise, opNames, type Family } from '../../../src/ir/ops.ts';
 import { emptyData, type HostData, type Scalar } from '../../../src/ir/value.ts';
 import { mapLoop } from '../run-loop.ts';
 import { randomInt, randomReal, randomUnit } from '../values.ts';
@@ -138,6 +139,27 @@ const otherCases: readonly Case[] = [
     numbers.map((to): Case => ({ op: 'bitcast', args: [from], result: to, tolerance: exact })),
   ),
 ];
+
+const typesOf: Readonly<Record<Family, readonly RegisterType[]>> = {
+  float: ['f32'],
+  integer: integers,
+  number: numbers,
+  bits: [...integers, 'bool'],
+  any: types,
+};
+const listed: ReadonlySet<LoopOp> = new Set([...floatCases, ...otherCases].map(({ op }) => op));
+/** Elementwise ops that nothing above names, on all types of their row. */
+const plainCases: readonly Case[] = opNames
+  .filter((op) => isElementwise(op))
+  .filter((op) => !listed.has(op))
+  .flatMap((op) => {
+    const { takes, gives } = elementwiseRows[op];
+    return typesOf[takes].map((type): Case => {
+      const tolerance = type === 'f32' ? { rel: 1e-6, abs: 1e-6 } : exact;
+      const one = same(op, type, Number(facts(op).arity), tolerance);
+      return gives === 'bool' ? { ...one, result: 'bool' } : one;
+    });
+  });
 
 const tiny = 2 ** -126;
 const special: Readonly<Record<RegisterType, readonly Scalar[]>> = {
@@ -300,7 +322,7 @@ export function disagreements(
 }
 
 /** All that every target has. */
-export const spellingCases: readonly Case[] = [...floatCases, ...otherCases];
+export const spellingCases: readonly Case[] = [...floatCases, ...otherCases, ...plainCases];
 
 const longs: readonly RegisterType[] = ['f64', 'i64', 'u64'];
 const longIntegers: readonly RegisterType[] = ['i64', 'u64'];

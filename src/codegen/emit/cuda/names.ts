@@ -1,5 +1,6 @@
 // The words that a Loop's names must not be in CUDA C: keywords of C++, words of CUDA, and what generated code calls by name.
 
+import { functionNames } from '../../../ir/ops.ts';
 import { definitions } from './prelude-functions.ts';
 
 const words = `
@@ -11,12 +12,13 @@ static_cast struct switch template this thread_local throw true try typedef type
 volatile wchar_t while xor xor_eq NULL INFINITY NAN
 threadIdx blockIdx blockDim gridDim warpSize scalars main
 float2 float3 float4 int2 int3 int4 uint2 uint3 uint4 double2 double4 dim3 uchar4 char4 short4 ushort4 size_t
-fabsf floorf ceilf rintf truncf expf exp2f expm1f logf log2f log1pf sinf cosf tanf asinf acosf atanf sinhf coshf tanhf erff sqrtf
-rsqrtf fmodf powf fminf fmaxf atan2f fmaf
-fabs floor ceil rint trunc exp exp2 expm1 log log2 log1p sin cos tan asin acos atan sinh cosh tanh erf sqrt rsqrt fmod pow fmin
-fmax atan2 fma isnan min max abs
+fabsf fmodf powf fminf fmaxf
+fabs fmod pow fmin fmax isnan min max abs
 atomicAdd atomicMin atomicMax atomicAnd atomicOr atomicCAS`;
-const taken: ReadonlySet<string> = new Set(words.trim().split(/\s+/));
+const taken: ReadonlySet<string> = new Set([
+  ...words.trim().split(/\s+/),
+  ...functionNames('cuda').flatMap((name) => [name, `${name}f`]),
+]);
 
 /** Names that the prelude makes as they are needed, of functions on vectors, over warps and of warp groups. */
 const made =

@@ -1,10 +1,13 @@
-// How each operation is written in CUDA C: an operator, a function of CUDA's own, or one of the prelude where those differ from the
-// interpreter's meaning (ir/interpret/scalar.ts). Rows spell scalars; a vector's function applies its row to every lane. A missing row is a
-// type error.
+// How each operation is written in CUDA C. Many are one function of C, which the op's row (ir/ops.ts) names; the
+// others have a row here: an operator, or a function of the prelude where C's differs from the interpreter's
+// meaning (ir/interpret/scalar.ts). Rows spell scalars; a vector's function applies its row to every lane.
 
-import type { LoopOp, RegisterType, Width } from '../../loop/loop.ts';
+import { byFormula } from '../../../ir/formula.ts';
+import { elementwiseRows, givesBool, mapRows, type ElementwiseOp, type WrittenAs } from '../../../ir/ops.ts';
+import type { LoopOp, RegisterOp, RegisterType, Width } from '../../loop/loop.ts';
 import { isPowerOfTwo } from '../../loop/ranges.ts';
 import { call, choice, infix, prefix, primary, type BinaryOperator, type Term } from '../shared/term.ts';
+import { literal } from './literal.ts';
 import type { Prelude } from './prelude.ts';
 import { isLong } from './types.ts';
 
@@ -41,7 +44,7 @@ const math =
   ({ types, args }) =>
     call(types[0] === 'f64' ? name : `${name}f`, args);
 /** A function of the prelude that there is for every type of the first argument. */
-const own =
+const typed =
   (name: string): Spelling =>
   ({ types, prelude, args }) =>
     call(prelude.use(`${name}_${types[0]}`), args);
@@ -69,7 +72,7 @@ const inWord = (last: number, type: RegisterType): boolean => last >= 0 && last 
 const arithmetic = (op: '+' | '-' | '*', name: 'add' | 'sub' | 'mul'): Spelling =>
   byKind({
     float: operator(op),
-    integer: (site) => (site.bounded || isUnsigned(site.type) ? operator(op) : own(name))(site),
+    integer: (site) => (site.bounded || isUnsigned(site.type) ? operator(op) : typed(name))(site),
   });
 
 const same: Spelling = ({ args }) => args[0]!;
@@ -114,69 +117,49 @@ const bitcast: Spelling = ({ type, types, args, prelude }) => {
   return type === signed ? call(take, args) : call(prelude.type(type, 1), [call(take, args)]);
 };
 
-const table = {
+/** What is more than a name or the formula of the op's row: a missing row is a type error. */
+const own: { readonly [K in WrittenAs<'cuda'> | RegisterOp]: Spelling } = {
   neg: byKind({
     float: ({ args }) => prefix('-', args[0]!),
     integer: (site) => {
       const { args, type, bounded } = site;
       if (isUnsigned(type)) return infix('-', primary(zeros[type]), args[0]!);
-      return bounded ? prefix('-', args[0]!) : own('neg')(site);
+      return bounded ? prefix('-', args[0]!) : typed('neg')(site);
     },
   }),
-  abs: byKind({ float: math('fabs'), integer: (site) => (isUnsigned(site.type) ? same : own('abs'))(site) }),
+  abs: byKind({
+    float: math('fabs'),
+    integer: (site) => (isUnsigned(site.type) ? same : typed('abs'))(site),
+  }),
   sign: (site) => {
     const { type, args, prelude } = site;
-    if (!isUnsigned(type)) return own('sign')(site);
+    if (!isUnsigned(type)) return typed('sign')(site);
     return call(prelude.use(`min_${type}`), [args[0]!, primary('1u')]);
   },
-  floor: math('floor'),
-  ceil: math('ceil'),
-  round: math('rint'),
-  trunc: math('trunc'),
-  exp: math('exp'),
-  exp2: math('exp2'),
-  expm1: math('expm1'),
-  log: math('log'),
-  log2: math('log2'),
-  log1p: math('log1p'),
-  sin: math('sin'),
-  cos: math('cos'),
-  tan: math('tan'),
-  asin: math('asin'),
-  acos: math('acos'),
-  atan: math('atan'),
-  sinh: math('sinh'),
-  cosh: math('cosh'),
-  tanh: math('tanh'),
-  erf: math('erf'),
-  sqrt: math('sqrt'),
-  rsqrt: math('rsqrt'),
-  recip: ({ args, type }) => infix('/', primary(type === 'f64' ? '1.0' : '1.0f'), args[0]!),
   not: ({ args, types }) => prefix(types[0] === 'bool' ? '!' : '~', args[0]!),
-  isNan: own('is_nan'),
+  isNan: typed('is_nan'),
   cast,
   bitcast,
   add: arithmetic('+', 'add'),
   sub: arithmetic('-', 'sub'),
   mul: arithmetic('*', 'mul'),
-  div: byKind({ float: operator('/'), integer: whenConstant(positive, operator('/'), own('div')) }),
-  mod: byKind({ float: math('fmod'), integer: whenConstant(positive, operator('%'), own('mod')) }),
+  div: byKind({ float: operator('/'), integer: whenConstant(positive, operator('/'), typed('div')) }),
+  mod: byKind({ float: math('fmod'), integer: whenConstant(positive, operator('%'), typed('mod')) }),
   pow: (site) => {
     const base = { ...site, args: site.args.slice(0, 1) };
-    if (site.last === 2) return own('square')(base);
-    if (site.last === 3) return own('cube')(base);
+    if (site.last === 2) return typed('square')(base);
+    if (site.last === 3) return typed('cube')(base);
     return math('pow')(site);
   },
-  min: byKind({ float: own('min'), integer: own('min'), bool: operator('&&') }),
-  max: byKind({ float: own('max'), integer: own('max'), bool: operator('||') }),
-  atan2: math('atan2'),
+  min: byKind({ float: typed('min'), integer: typed('min'), bool: operator('&&') }),
+  max: byKind({ float: typed('max'), integer: typed('max'), bool: operator('||') }),
   and: byKind({ integer: operator('&'), bool: operator('&&') }),
   or: byKind({ integer: operator('|'), bool: operator('||') }),
   xor: byKind({ integer: operator('^'), bool: differ }),
   // To the left, only unsigned integers shift without more ado.
-  shl: whenConstant((last, type) => isUnsigned(type) && inWord(last, type), operator('<<'), own('shl')),
-  shr: whenConstant(inWord, operator('>>'), own('shr')),
-  mulhi: own('mulhi'),
+  shl: whenConstant((last, type) => isUnsigned(type) && inWord(last, type), operator('<<'), typed('shl')),
+  shr: whenConstant(inWord, operator('>>'), typed('shr')),
+  mulhi: typed('mulhi'),
   // false < true.
   lt: byKind({
     float: operator('<'),
@@ -191,7 +174,6 @@ const table = {
   eq: operator('=='),
   ne: differ,
   where: ({ args }) => choice(args[0]!, args[1]!, args[2]!),
-  fma: math('fma'),
   roundF16: helper('round_f16'),
   roundBf16: helper('round_bf16'),
   roundTf32: helper('round_tf32'),
@@ -208,7 +190,45 @@ const table = {
     ({ args, last }) => infix('&', args[0]!, primary(String(last! - 1))),
     helper('floor_mod_i32'),
   ),
-} as const satisfies Record<LoopOp, Spelling>;
+};
+
+/** By the op's formula, each of its operations where it stands. */
+const expanded =
+  (op: ElementwiseOp): Spelling =>
+  ({ types, args, prelude }) => {
+    interface Part {
+      readonly term: Term;
+      readonly type: RegisterType;
+      readonly known?: number;
+    }
+    const parts = args.map((term, i): Part => ({ term, type: types[i]! }));
+    const { term } = byFormula<Part>(op, parts, {
+      constant: (value) => {
+        const type = types.at(-1)!;
+        return { term: literal({ kind: 'constant', value, type, width: 1 }, prelude), type, known: value };
+      },
+      op: (name, operands) => {
+        const type = givesBool(name) ? 'bool' : operands.at(-1)!.type;
+        const site = { type, width: 1, bounded: false, prelude, last: operands.at(-1)!.known } as const;
+        const written = table[name]({
+          ...site,
+          args: operands.map((operand) => operand.term),
+          types: operands.map((operand) => operand.type),
+        });
+        return { term: written, type };
+      },
+    });
+    return term;
+  };
+
+/** A row of the op table in CUDA C. */
+function spellingOf(op: ElementwiseOp): Spelling {
+  const { cuda } = elementwiseRows[op];
+  if (cuda === 'own') return own[op as WrittenAs<'cuda'>];
+  return cuda === 'formula' ? expanded(op) : math(cuda);
+}
+
+const table: Readonly<Record<LoopOp, Spelling>> = { ...own, ...mapRows(spellingOf) };
 
 /** Operators that vectors of numbers have in the prelude. */
 const operators: Partial<Record<LoopOp, BinaryOperator>> = {

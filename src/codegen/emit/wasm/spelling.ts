@@ -1,8 +1,10 @@
-// How each operation is written in WebAssembly: instructions on scalars, and on the lanes of a v128. What WebAssembly has nothing
-// for is made of these before (math/math.ts). A missing row is a type error. The meaning is the interpreter's (ir/interpret/scalar.ts).
+// How each operation is written in WebAssembly: instructions on scalars, and on the lanes of a v128. The op's row (ir/ops.ts)
+// names the instruction where one does, or says that the op is made of others before it comes here (math/math.ts); the
+// others have a row here. The meaning is the interpreter's (ir/interpret/scalar.ts).
 
 import { CompilerBug } from '../../../errors.ts';
-import type { LoopOp, RegisterType, Value } from '../../loop/loop.ts';
+import { elementwiseRows, mapRows, type ElementwiseOp, type WrittenAs } from '../../../ir/ops.ts';
+import type { LoopOp, RegisterOp, RegisterType, Value } from '../../loop/loop.ts';
 import { cast } from './casts.ts';
 import type { Emitter } from './emitter.ts';
 import type { InstructionName } from './module/instructions.ts';
@@ -290,35 +292,11 @@ const ofFloats =
   (to, value) =>
     (value.type === 'f32' || value.type === 'f64' ? floats : integers)(to, value);
 
-const table = {
+/** What is more than an instruction on floats, and not made of other operations: a missing row is a type error. */
+const own: { readonly [K in WrittenAs<'wasm'> | RegisterOp]: Spelling } = {
   neg: negate,
   abs: absolute,
-  sign: expanded,
-  floor: float('floor'),
-  ceil: float('ceil'),
-  round: float('nearest'),
-  trunc: float('trunc'),
-  exp: expanded,
-  exp2: expanded,
-  expm1: expanded,
-  log: expanded,
-  log2: expanded,
-  log1p: expanded,
-  sin: expanded,
-  cos: expanded,
-  tan: expanded,
-  asin: expanded,
-  acos: expanded,
-  atan: expanded,
-  sinh: expanded,
-  cosh: expanded,
-  tanh: expanded,
-  erf: expanded,
-  sqrt: float('sqrt'),
-  rsqrt: expanded,
-  recip: expanded,
   not,
-  isNan: expanded,
   cast,
   bitcast,
   add: instruction('add'),
@@ -326,10 +304,8 @@ const table = {
   mul: instruction('mul'),
   div: ofFloats(float('div'), quotient),
   mod: ofFloats(expanded, remainder),
-  pow: expanded,
   min: extreme('min'),
   max: extreme('max'),
-  atan2: expanded,
   and: logic('and'),
   or: logic('or'),
   xor: logic('xor'),
@@ -353,7 +329,15 @@ const table = {
   popcount,
   floorDiv: floorDivision('div'),
   floorMod: floorDivision('mod'),
-} as const satisfies Readonly<Record<LoopOp, Spelling>>;
+};
+
+function spellingOf(op: ElementwiseOp): Spelling {
+  const { wasm } = elementwiseRows[op];
+  if (wasm === 'own') return own[op as WrittenAs<'wasm'>];
+  return wasm === 'math' || wasm === 'formula' ? expanded : float(wasm);
+}
+
+const table: Readonly<Record<LoopOp, Spelling>> = { ...own, ...mapRows(spellingOf) };
 
 /** Leaves the result of an operation on the stack; `op` may stand for the value's own where its operands are known better. */
 export function spell(to: Emitter, op: LoopOp, value: Operation): void {

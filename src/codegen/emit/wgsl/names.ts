@@ -1,5 +1,6 @@
 // The words that a Loop's names must not be in WGSL.
 
+import { functionNames } from '../../../ir/ops.ts';
 import { preludeNames } from './prelude.ts';
 
 /** Keywords, reserved words, and the predeclared types and functions that generated code calls by name. */
@@ -17,11 +18,11 @@ resource restrict self set shared sizeof smooth snorm static static_assert stati
 this thread_local throw trait try type typedef typeid typename typeof union unless unorm unsafe unsized use using varying
 virtual volatile wgsl where with writeonly yield
 atomic bool f16 f32 i32 u32 vec2 vec3 vec4 vec2f vec3f vec4f vec2i vec3i vec4i vec2u vec3u vec4u ptr
-abs any array atomicAnd atomicLoad atomicOr atomicStore bitcast ceil clamp exp2 extractBits floor fma insertBits inverseSqrt max
-min round select sign sqrt storageBarrier trunc unpack2x16float workgroupBarrier
+abs any array atomicAnd atomicLoad atomicOr atomicStore bitcast clamp exp2 extractBits fma insertBits max
+min select sign storageBarrier unpack2x16float workgroupBarrier
 subgroupAdd subgroupAnd subgroupMax subgroupMin subgroupMul subgroupOr
 scalars workgroup_id local_id local_index subgroup_place subgroup_number subgroup_count`;
-const taken: ReadonlySet<string> = new Set(words.trim().split(/\s+/));
+const taken: ReadonlySet<string> = new Set([...words.trim().split(/\s+/), ...functionNames('wgsl')]);
 
 /** Whether WGSL or the emitter gives a word another meaning. */
 export function isTaken(name: string): boolean {

@@ -1,9 +1,12 @@
-// How each operation is written in WGSL: an operator, a builtin, or a function of the prelude where the builtin is missing or
-// wrong on special values. A missing row is a type error. The meaning is the interpreter's (ir/interpret/scalar.ts).
+// How each operation is written in WGSL. Many are one function, which the op's row (ir/ops.ts) names; the
+// others have a row here. The meaning is the interpreter's (ir/interpret/scalar.ts).
 
 import { CompilerBug } from '../../../errors.ts';
-import type { LoopOp, RegisterType, Width } from '../../loop/loop.ts';
+import { byFormula } from '../../../ir/formula.ts';
+import { elementwiseRows, givesBool, mapRows, type ElementwiseOp, type WrittenAs } from '../../../ir/ops.ts';
+import type { LoopOp, RegisterOp, RegisterType, Width } from '../../loop/loop.ts';
 import { isPowerOfTwo } from '../../loop/ranges.ts';
+import { literal } from './literal.ts';
 import type { Prelude } from './prelude.ts';
 import { call, infix, prefix, primary, type BinaryOperator, type Term } from '../shared/term.ts';
 import { narrow, typeName } from './types.ts';
@@ -107,7 +110,8 @@ const cast: Spelling = (site) => {
   return call(typeName(type, width), args);
 };
 
-const table = {
+/** What is more than a name or the formula of the op's row: a missing row is a type error. */
+const own: { readonly [K in WrittenAs<'wgsl'> | RegisterOp]: Spelling } = {
   neg: byType({
     u32: (site) => infix('-', zero(site), site.args[0]!),
     other: ({ args }) => prefix('-', args[0]!),
@@ -118,31 +122,7 @@ const table = {
     i32: builtin('sign'),
     u32: (site) => call('min', [site.args[0]!, splat(site, '1u')]),
   }),
-  floor: builtin('floor'),
-  ceil: builtin('ceil'),
-  round: builtin('round'),
-  trunc: builtin('trunc'),
-  exp: helper('exp_F'),
-  exp2: helper('exp2_F'),
-  expm1: helper('expm1_F'),
-  log: helper('log_F'),
-  log2: helper('log2_F'),
-  log1p: helper('log1p_F'),
-  sin: helper('sin_F'),
-  cos: helper('cos_F'),
-  tan: helper('tan_F'),
-  asin: helper('asin_F'),
-  acos: helper('acos_F'),
-  atan: helper('atan_F'),
-  sinh: helper('sinh_F'),
-  cosh: helper('cosh_F'),
-  tanh: helper('tanh_F'),
-  erf: helper('erf_F'),
-  sqrt: builtin('sqrt'),
-  rsqrt: builtin('inverseSqrt'),
-  recip: (site) => infix('/', splat(site, '1.0'), site.args[0]!),
   not,
-  isNan: helper('is_nan_F'),
   cast,
   bitcast: ({ args, type, from, width }) =>
     type === from ? args[0]! : call(`bitcast<${typeName(type, width)}>`, args),
@@ -166,7 +146,6 @@ const table = {
   },
   min: byType({ f32: helper('min_F'), bool: logic('&&', '&'), other: builtin('min') }),
   max: byType({ f32: helper('max_F'), bool: logic('||', '|'), other: builtin('max') }),
-  atan2: helper('atan2_F'),
   and: logic('&&', '&'),
   or: logic('||', '|'),
   xor: byType({ bool: differ, other: operator('^') }),
@@ -211,9 +190,53 @@ const table = {
     (site) => infix('&', site.args[0]!, splat(site, String(site.last! - 1))),
     helper('floor_mod_I'),
   ),
-} as const satisfies Record<LoopOp, Spelling>;
+};
 
 const unaryOf = (site: Site): Site => ({ ...site, args: site.args.slice(0, 1) });
+
+/** By the op's formula, each of its operations where it stands. */
+const expanded =
+  (op: ElementwiseOp): Spelling =>
+  (site) => {
+    const { from, width, prelude } = site;
+    interface Part extends Pick<Site, 'type'> {
+      readonly term: Term;
+      readonly known?: number | undefined;
+    }
+    const known = [site.first, site.second, ...site.args.slice(2).map(() => undefined)];
+    const args = site.args.map((term, i): Part => ({ term, type: from, known: known[i] }));
+    const { term } = byFormula<Part>(op, args, {
+      constant: (value) => ({ term: literal(value, from, width, prelude), type: from, known: value }),
+      op: (name, parts) => {
+        const gives = givesBool(name) ? 'bool' : parts.at(-1)!.type;
+        const written = spell(name, {
+          type: gives,
+          from: parts[0]!.type,
+          width,
+          args: parts.map((part) => part.term),
+          first: parts[0]!.known,
+          second: parts[1]?.known,
+          last: parts.at(-1)!.known,
+          prelude,
+        });
+        return { term: written, type: gives };
+      },
+    });
+    return term;
+  };
+
+/** A row of the op table in WGSL: functions of the prelude end in the placeholder for their type. */
+function spellingOf(op: ElementwiseOp): Spelling {
+  const { wgsl } = elementwiseRows[op];
+  if (wgsl === 'own') return own[op as WrittenAs<'wgsl'>];
+  if (wgsl === 'formula') return expanded(op);
+  return wgsl.endsWith('_F') ? helper(wgsl) : builtin(wgsl);
+}
+
+const table: Readonly<Record<LoopOp, Spelling>> = {
+  ...own,
+  ...mapRows(spellingOf),
+};
 
 /** The expression for an operation. */
 export function spell(op: LoopOp, site: Site): Term {

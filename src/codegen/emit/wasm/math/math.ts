@@ -3,9 +3,11 @@
 // named; constants stay constants. A `fma` becomes a product and a sum, both rounded, which is the same on all machines; where relaxed
 // SIMD is asked for, f32 keeps it, as lanes of a vector.
 
+import { byFormula } from '../../../../ir/formula.ts';
+import { elementwiseRows, givesBool, type ElementwiseOp } from '../../../../ir/ops.ts';
 import type { Loop, LoopOp, RegisterType, Stmt, Value } from '../../../loop/loop.ts';
 import { operandsOf } from '../../../loop/builder.ts';
-import type { Functions } from './functions.ts';
+import type { FloatFunctions, Functions } from './functions.ts';
 import { acos, asin, atan, atan2, cos, reduceAngle, sin, tan } from './angle.ts';
 import type { Angle } from './reduced.ts';
 import { doubles } from './double.ts';
@@ -16,38 +18,15 @@ import { isLong } from '../registers.ts';
 import { mod, roundBf16, roundF16, sign } from './round.ts';
 import { Draft, Terms, withOperands } from './terms.ts';
 
-/** What is the same for every type that has it. */
-const shared: Functions['unary'] = {
-  sign,
-  rsqrt: (m, x) => m.div(1, m.sqrt(x)),
-  recip: (m, x) => m.div(1, x),
-  isNan: (m, x) => m.isNan(x),
+const singles: FloatFunctions = {
+  unary: { sign, exp, exp2, expm1, log, log2, log1p, asin, acos, atan, sinh, cosh, tanh, erf },
+  binary: { pow, atan2 },
+  ofAngle: { sin, cos, tan },
 };
 
 const functions: Readonly<Record<'f32' | 'f64', Functions>> = {
-  f32: {
-    unary: {
-      ...shared,
-      exp,
-      exp2,
-      expm1,
-      log,
-      log2,
-      log1p,
-      asin,
-      acos,
-      atan,
-      sinh,
-      cosh,
-      tanh,
-      erf,
-      roundF16,
-      roundBf16,
-    },
-    binary: { pow, atan2 },
-    ofAngle: { sin, cos, tan },
-  },
-  f64: { ...doubles, unary: { ...shared, ...doubles.unary } },
+  f32: { ...singles, unary: { ...singles.unary, roundF16, roundBf16 } },
+  f64: doubles,
 };
 
 /** Operations on integers. */
@@ -57,12 +36,18 @@ function functionsOf(type: RegisterType): Functions {
   return type === 'f32' || type === 'f64' ? functions[type] : ofIntegers;
 }
 
+/** Whether the op's row has it written by its formula. */
+function hasFormula(op: LoopOp): boolean {
+  return Object.hasOwn(elementwiseRows, op) && elementwiseRows[op as ElementwiseOp].wasm === 'formula';
+}
+
 /** Whether `expandMath` replaces the operation on operands of this type. */
 export function isExpanded(op: LoopOp, type: RegisterType): boolean {
   const isFloat = type === 'f32' || type === 'f64';
   // There are instructions for the upper halves of shorter products.
   if (op === 'mulhi') return isLong(type);
   if (op === 'mod' || op === 'fma') return isFloat;
+  if (hasFormula(op)) return true;
   const { unary, binary, ofAngle } = functionsOf(type);
   return type !== 'bool' && (op in unary || op in binary || op in ofAngle);
 }
@@ -186,10 +171,23 @@ class Expansion {
       return draft.node(withOperands(value, operands));
     }
     const args = value.args.map((arg) => this.#value(arg, draft, angles));
-    const { op, width } = value;
+    return this.#applied({ ...value, args }, draft, angles);
+  }
+
+  /** An operation on nodes. */
+  #applied(value: Value, draft: Draft, angles: Map<string, Angle>): Value {
+    if (value.kind !== 'op' || !isExpanded(value.op, value.args[0]!.type)) return draft.node(value);
+    const { op, args, width } = value;
     const [a, b, c] = args;
-    if (!isExpanded(op, a!.type)) return draft.node({ ...value, args });
     const m = new Terms(draft, width, op, a!.type === 'f64' ? 'f64' : 'f32');
+    if (hasFormula(op)) {
+      const { type } = args.at(-1)!;
+      return byFormula<Value>(op as ElementwiseOp, args, {
+        constant: (number) => m.constant(number, type),
+        op: (name, parts) =>
+          this.#applied(m.op(name, parts, givesBool(name) ? 'bool' : undefined), draft, angles),
+      });
+    }
     const table = functionsOf(a!.type);
     const [one, two, turn] = [table.unary[op], table.binary[op], table.ofAngle[op]];
     if (one !== undefined) return one(m, a!);
