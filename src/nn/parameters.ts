@@ -5,6 +5,7 @@ import * as arg from '../ir/arguments.ts';
 import { sameShape } from '../ir/shape.ts';
 import { aTensor, expectTensor } from '../tensor/expect.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
+import { noteKnown } from '../tensor/layer/held.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { handleOf, type Tensor } from '../tensor/tensor.ts';
@@ -23,7 +24,9 @@ const takesNamedParameters = arg.takes<typeof namedParameters>(['the model', aMo
 /** The parameters of a model by dotted name, each tensor once, under its first name. */
 export function namedParameters(model: unknown): Map<string, Tensor> {
   takesNamedParameters('namedParameters', model);
-  return named(model, false);
+  const found = named(model, false);
+  noteKnown(found.values());
+  return found;
 }
 
 /** The state of a model that is not trained, such as running statistics, by dotted name. */
@@ -62,7 +65,9 @@ function byName(op: string, model: unknown): Map<string, Tensor> {
 /** The parameters of a model in order, each once. */
 export function parameters(model: unknown): Tensor[] {
   takesNamedParameters('parameters', model);
-  return [...named(model, false).values()];
+  const found = [...named(model, false).values()];
+  noteKnown(found);
+  return found;
 }
 
 /** Number of trainable values. */

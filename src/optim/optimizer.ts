@@ -8,6 +8,7 @@ import { sameShape } from '../ir/shape.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { realise } from '../tensor/realise/realise.ts';
 import { assigning, currentTrace } from '../tensor/recording/recording.ts';
+import { noteKnown } from '../tensor/layer/held.ts';
 import { handleOf, Tensor, type TensorLike } from '../tensor/tensor.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { treeLeaves, TreeNode } from '../tensor/tree.ts';
@@ -111,6 +112,7 @@ export abstract class Optimizer<O extends RateOptions> {
       return { rule, lr, entries: [...tensors].map((param) => this.#entry(param, rule, seen)) };
     });
     if (seen.size === 0) throw new TensorError('E_VALUE', this.#name, 'there are no parameters');
+    noteKnown(seen);
     // Initial values are computed now, lest the first step be a program of its own for them.
     for (const param of seen) realise(handleOf(param));
   }

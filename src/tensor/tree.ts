@@ -7,7 +7,7 @@ import { TensorError } from '../errors.ts';
 import { expectFunction, silenced } from './expect.ts';
 import { currentTrace } from './recording/recording.ts';
 import { Tensor } from './tensor.ts';
-import { unwatched, watched } from './compile/watch.ts';
+import { unwatched, watched, watchedCalls } from './compile/watch.ts';
 
 /** The base of classes whose instances are trees, as layers of a network are. */
 export abstract class TreeNode {
@@ -226,7 +226,7 @@ export function unflatten(structure: Structure, leaves: readonly unknown[]): unk
         if (at.prototype === undefined) return entries;
         const copy = Object.assign(Object.create(at.prototype) as object, entries);
         // Copies that a traced function is given are its own.
-        return currentTrace() === undefined ? watched(copy) : copy;
+        return currentTrace() === undefined ? watched(copy) : watchedCalls(copy);
       }
       case 'setting':
         return at.value;

@@ -2,6 +2,7 @@
 // that it reads is noted with its value, so that the trace holds only while they have these values: `training`, a rate, and which
 // tensor is a parameter. Reading is watched by a Proxy around each layer (ECMA-262, 10.5), which outside of traces reads on.
 
+import { enter, leave } from '../layer/frames.ts';
 import type { TraceScope } from '../recording/handle.ts';
 import { currentTrace } from '../recording/recording.ts';
 
@@ -24,6 +25,15 @@ const handler: ProxyHandler<object> = {
   },
 };
 
+/** Of copies that a traced function was given: what it reads of these is its own. */
+const unnoted: ProxyHandler<object> = {
+  get(target, key, receiver): unknown {
+    const value: unknown = Reflect.get(target, key, receiver);
+    const isMethod = typeof value === 'function' && key !== 'constructor' && !Object.hasOwn(target, key);
+    return isMethod ? named(target, key, value as Method) : value;
+  },
+};
+
 type Method = (...args: unknown[]) => unknown;
 
 const methods = new WeakMap<object, Map<PropertyKey, { readonly method: Method; readonly face: Method }>>();
@@ -40,7 +50,13 @@ function named(target: object, key: PropertyKey, method: Method): Method {
   const found = known.get(key);
   if (found?.method === method) return found.face;
   const face = function (this: unknown, ...args: unknown[]): unknown {
-    return Reflect.apply(method, this, args);
+    if (typeof this !== 'object' || this === null) return Reflect.apply(method, this, args);
+    const outer = enter(this, args);
+    try {
+      return Reflect.apply(method, this, args);
+    } finally {
+      leave(outer);
+    }
   };
   Object.defineProperty(face, 'name', { value: `${prototype.constructor.name}.${String(key)}` });
   known.set(key, { method, face });
@@ -55,9 +71,23 @@ export function methodOf<F extends (...args: never[]) => unknown>(fn: F): F {
 
 /** The object, with its properties watched. */
 export function watched<T extends object>(target: T): T {
-  const proxy = new Proxy(target, handler) as T;
+  return behindProxy(target, handler);
+}
+
+/** The object, of which only calls are watched. */
+export function watchedCalls<T extends object>(target: T): T {
+  return behindProxy(target, unnoted);
+}
+
+function behindProxy<T extends object>(target: T, traps: ProxyHandler<object>): T {
+  const proxy = new Proxy(target, traps) as T;
   targets.set(proxy, target);
   return proxy;
+}
+
+/** The object behind a watched one, also inside a trace, for those whose reading the trace does not depend on. */
+export function targetOf(object: object): object | undefined {
+  return targets.get(object);
 }
 
 /** The object behind a watched one, to be read unseen; any other object itself. Inside a trace nothing is read unseen. */

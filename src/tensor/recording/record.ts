@@ -8,6 +8,8 @@ import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { fromInteger, fromReal, packBytes, type HostData } from '../../ir/value.ts';
 import { flushLarge } from '../realise/realise.ts';
 import { expectOperand } from '../expect.ts';
+import { outerCall } from '../layer/frames.ts';
+import { checkHeld } from '../layer/held.ts';
 import { builder, gradEnabled, here, leafHandle, nodeFor, recordedHandle } from './recording.ts';
 import { Storage } from '../storage/storage.ts';
 import { handleOf, Tensor, type TensorLike } from '../tensor.ts';
@@ -31,6 +33,7 @@ export function recordMany(
   make: (b: GraphBuilder, nodes: readonly Node[]) => readonly Node[],
 ): Tensor[] {
   flushLarge();
+  if (outerCall() !== undefined) for (const input of inputs) checkHeld(handleOf(input));
   const handles = inputs.map((input) => here(handleOf(input)));
   const nodes = handles.map(nodeFor);
   const history = handles.some((handle) => handle.requiresGrad);

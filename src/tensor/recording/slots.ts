@@ -7,6 +7,7 @@ import { isFloat } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
+import { noteLeaf } from '../layer/frames.ts';
 import { storageOf } from './leaf.ts';
 import { addPending, bindLeaf, builder, canonical, here, settle, standing } from './recording.ts';
 
@@ -32,6 +33,7 @@ export function requireGrad(handle: Handle, on: boolean): void {
   }
   at.requiresGrad = true;
   at.leaf = true;
+  noteLeaf(at);
   // A leaf is read again and again: whatever computes it keeps it.
   at.keep = true;
   standAlone(at, distinct(at.node));
