@@ -45,7 +45,7 @@ export const dtypes: readonly DType[] = Object.keys(info) as DType[];
 
 /** Whether the text names an element type. */
 export function isDType(text: string): text is DType {
-  return Object.hasOwn(info, text);
+  return typeof text === 'string' && Object.hasOwn(info, text);
 }
 
 export function dtypeKind(dtype: DType): DTypeKind {

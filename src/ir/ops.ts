@@ -313,7 +313,7 @@ export const opNames: readonly Op[] = Object.keys(ops) as Op[];
 
 /** Whether the text names an op. */
 export function isOp(text: string): text is Op {
-  return Object.hasOwn(ops, text);
+  return typeof text === 'string' && Object.hasOwn(ops, text);
 }
 
 /** The row of an op. */

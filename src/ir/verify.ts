@@ -4,7 +4,7 @@
 import { CompilerBug, TensorError } from '../errors.ts';
 import { attrProblem } from './attrs.ts';
 import { integerRange, isFloat, isWide } from './dtype.ts';
-import { topological, type Graph, type Node, type NodeOf } from './graph.ts';
+import { topological, type Graph, type Node } from './graph.ts';
 import { infer, showType } from './infer.ts';
 import { isOp, type Attrs } from './ops.ts';
 import { print, printNode } from './text/print.ts';
@@ -42,7 +42,7 @@ function nodeProblem(node: Node, own: ReadonlySet<Node>): string | undefined {
   for (const input of node.inputs) if (input.id >= node.id) return `input %${input.id} was made later`;
   const wrong = attrProblem(node.op, node.attrs);
   if (wrong !== undefined) return wrong.problem;
-  if (node.op === 'constant' && !isRepresentable(node)) return `${node.dtype} cannot hold the value`;
+  if (node.op === 'constant' && !isRepresentable(node.attrs)) return `${node.dtype} cannot hold the value`;
   return typeProblem(node);
 }
 
@@ -50,7 +50,7 @@ function nodeProblem(node: Node, own: ReadonlySet<Node>): string | undefined {
  * f32 and f64 take any number (its nearest value is meant: every target rounds literals to them); narrower floats, integers and
  * bool only what they can hold.
  */
-function isRepresentable({ dtype, attrs: { value } }: NodeOf<'constant'>): boolean {
+export function isRepresentable({ dtype, value }: Attrs<'constant'>): boolean {
   if ((typeof value === 'bigint') !== isWide(dtype)) return false;
   if (dtype === 'f16' || dtype === 'bf16') return Object.is(fromReal(dtype)(Number(value)), value);
   if (isFloat(dtype)) return true;

@@ -4,12 +4,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
 import * as explaining from '../../src/explain/index.ts';
+import * as ir from '../../src/ir/index.ts';
 import * as io from '../../src/io/index.ts';
 import * as nn from '../../src/nn/index.ts';
 import * as onnx from '../../src/onnx/index.ts';
 import * as optim from '../../src/optim/index.ts';
 import { callRows, explainRows, onnxRows, tensorMethods } from './call-rows.ts';
 import { ioRows } from './file-rows.ts';
+import { builderMethods, irRows } from './ir-rows.ts';
 import { methodRows, nnRows, optimRows } from './layer-rows.ts';
 import { operationRows, type Rows } from './operation-rows.ts';
 import { faultsOf, validFault } from './walk.ts';
@@ -46,6 +48,7 @@ const entries: readonly (readonly [entry: string, members: object, rows: Rows])[
   ['sinter/nn', nn, nnRows],
   ['sinter/optim', optim, optimRows],
   ['sinter/io', io, ioRows],
+  ['sinter/ir', ir, irRows],
   ['sinter/onnx', onnx, onnxRows],
   ['sinter/explain', explaining, explainRows],
 ];
@@ -87,6 +90,6 @@ describe('methods of Tensor', () => {
   });
 });
 
-test.each([...methodRows, ...tensorMethods])('$name', async ({ told, call, places }) => {
+test.each([...methodRows, ...tensorMethods, ...builderMethods])('$name', async ({ told, call, places }) => {
   await checked(told, call, places);
 });
