@@ -38,6 +38,7 @@ import { splitScatters } from './schedule/passes/scatter.ts';
 import { splitSorts } from './schedule/passes/sort.ts';
 import { splitFolds } from './schedule/passes/split.ts';
 import type { Target } from './schedule/target.ts';
+import { verifyKernel } from './schedule/verify.ts';
 
 export { narrowWideInputs, type Narrowing } from './schedule/passes/wide-inputs.ts';
 export type { PinnedSchedules };
@@ -164,7 +165,10 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
   );
   const stored = lowered.flatMap(({ kernel }) => [...kernel.reads, ...kernel.writes.map(({ node }) => node)]);
   checkElements(stored, target.name);
-  if (options.check) for (const loop of loops.values()) verifyLoop(loop, target.limits);
+  if (options.check) {
+    for (const kernel of schedule.kernels) verifyKernel(kernel);
+    for (const loop of loops.values()) verifyLoop(loop, target.limits);
+  }
   const emit = emitterOf(target.id);
   const { program, sources } = assemble({
     target: target.id,

@@ -19,6 +19,7 @@ export {
   interval,
   largestIndex,
   printIndex,
+  showIndex,
   type Atom,
   type AxisExpr,
   type ConstExpr,

@@ -3,7 +3,7 @@
 // that equal conditions compare equal and are tested once.
 
 import { gcd, scaleIndex, splitRadix, offsetIndex, substitute, weightedSum } from './simplify.ts';
-import { compareIndex, evaluateIndex, printIndex, type IndexExpr, type Leaf } from './node.ts';
+import { compareIndex, evaluateIndex, showIndex, type IndexExpr, type Leaf, type LeafName } from './node.ts';
 
 /** lo ≤ expr ≤ hi. A side that the bounds of `expr` prove equals that bound (`lo === expr.lo`): it needs no test. */
 export interface Range {
@@ -92,13 +92,13 @@ export function evaluateGuard(guard: Guard | 'never', env: (atom: Leaf) => numbe
 }
 
 /** Readable text, only the sides that need a test: `1 <= i*2 + k <= 8 && j <= 3`; `true` when empty. */
-export function printGuard(guard: Guard | 'never'): string {
+export function printGuard(guard: Guard | 'never', name: LeafName = (leaf) => leaf.name): string {
   if (guard === 'never') return 'never';
-  return guard.map(printRange).join(' && ') || 'true';
+  return guard.map((range) => printRange(range, name)).join(' && ') || 'true';
 }
 
-function printRange({ expr, lo, hi }: Range): string {
-  const text = printIndex(expr);
+function printRange({ expr, lo, hi }: Range, name: LeafName): string {
+  const text = showIndex(expr, name);
   if (lo === hi) return `${text} == ${lo}`;
   if (lo <= expr.lo) return `${text} <= ${hi}`;
   return hi >= expr.hi ? `${text} >= ${lo}` : `${lo} <= ${text} <= ${hi}`;

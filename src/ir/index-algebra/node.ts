@@ -309,31 +309,39 @@ export function evaluateIndex(e: IndexExpr, env: (atom: Leaf) => number): number
   }
 }
 
+/** What a text calls a leaf. */
+export type LeafName = (leaf: Leaf) => string;
+
 /** Readable infix text: `i*128 + j`, `(i*4 + k) / 12`, `7 - i % 8`; `/` rounds down. */
 export function printIndex(e: IndexExpr): string {
+  return showIndex(e, (leaf) => leaf.name);
+}
+
+/** The same, with names for the leaves. */
+export function showIndex(e: IndexExpr, name: LeafName): string {
   switch (e.kind) {
     case 'const':
       return String(e.value);
     case 'axis':
     case 'dynamic':
-      return e.name;
+      return name(e);
     case 'div':
-      return `${printOperand(e.of)} / ${e.by}`;
+      return `${printOperand(e.of, name)} / ${e.by}`;
     case 'mod':
-      return `${printOperand(e.of)} % ${e.by}`;
+      return `${printOperand(e.of, name)} % ${e.by}`;
     case 'sum':
-      return printSum(e);
+      return printSum(e, name);
   }
 }
 
-function printOperand(e: IndexExpr): string {
-  return e.kind === 'axis' || e.kind === 'dynamic' ? e.name : `(${printIndex(e)})`;
+function printOperand(e: IndexExpr, name: LeafName): string {
+  return e.kind === 'axis' || e.kind === 'dynamic' ? name(e) : `(${showIndex(e, name)})`;
 }
 
-function printSum({ terms, offset }: SumExpr): string {
+function printSum({ terms, offset }: SumExpr, name: LeafName): string {
   const pieces = terms.map(({ factor, atom }) => ({
     sign: factor,
-    text: Math.abs(factor) === 1 ? printIndex(atom) : `${printOperand(atom)}*${Math.abs(factor)}`,
+    text: Math.abs(factor) === 1 ? showIndex(atom, name) : `${printOperand(atom, name)}*${Math.abs(factor)}`,
   }));
   // `7 - i` rather than `-i + 7`.
   if (offset > 0 && terms[0]!.factor < 0) pieces.unshift({ sign: 1, text: String(offset) });

@@ -9,14 +9,20 @@ import type { Dim } from '../shape.ts';
 
 /** The text of a graph; `parse` gives an equal graph back. */
 export function print(graph: Graph): string {
-  const names = new Map<Node, string>();
+  const names = nodeNames(graph);
   const name = (node: Node): string => names.get(node) ?? '%?';
-  for (const node of graph.parameters) names.set(node, `%${names.size}`);
-  for (const node of topological(graph.outputs)) if (!names.has(node)) names.set(node, `%${names.size}`);
   const lines = ['graph {'];
   for (const node of names.keys()) lines.push(`  ${printNode(node, name)}`);
   lines.push(`  ${['return', graph.outputs.map(name).join(', ')].join(' ').trimEnd()}`, '}', '');
   return lines.join('\n');
+}
+
+/** What the graph's text calls each of its nodes, in the order of the lines. */
+export function nodeNames(graph: Graph): Map<Node, string> {
+  const names = new Map<Node, string>();
+  for (const node of graph.parameters) names.set(node, `%${names.size}`);
+  for (const node of topological(graph.outputs)) if (!names.has(node)) names.set(node, `%${names.size}`);
+  return names;
 }
 
 /** One node on one line, for messages; without `name`, nodes are called by their id. */

@@ -31,7 +31,8 @@ export type Expr = Typed &
     | { readonly kind: 'random'; readonly args: readonly Expr[]; readonly index: IndexExpr }
   );
 
-type Bare = Expr extends infer E ? (E extends Expr ? Omit<E, 'id'> : never) : never;
+/** An expression before it has its number. */
+export type Bare = Expr extends infer E ? (E extends Expr ? Omit<E, 'id'> : never) : never;
 
 /** Interns the expressions of one kernel and names the run-time indices (of gathers) that their reads depend on. */
 export class ExprPool {
@@ -44,6 +45,11 @@ export class ExprPool {
 
   get size(): number {
     return this.#count;
+  }
+
+  /** Every expression, in the order of their numbers. */
+  get all(): readonly Expr[] {
+    return [...this.#table.values()];
   }
 
   /** Operations, long ones by the length of their code. */

@@ -29,7 +29,7 @@ export type Packs = ReadonlyMap<Node, Pack>;
 const alignment = 256;
 
 /** Elements that every buffer holds beyond its last whole group of four, see `deviceBytes`. */
-const slack = 4;
+export const slack = 4;
 
 /** Elements of the slot of a tensor, where the narrowest member dtype has `narrowest` bytes. */
 export function slotElements(size: number, narrowest: number): number {

@@ -1,0 +1,170 @@
+// What the bodies of kernels are made of, as tables: for each kind of body its fields, in the order
+// in which the text has them. Printing and reading a kernel, and looking through all of its parts,
+// go by these tables. A body or a field without its row does not compile.
+
+import type {
+  Body,
+  Image,
+  InnerProduct,
+  KeyRange,
+  Online,
+  OuterProduct,
+  RowStage,
+  Scale,
+  Term,
+} from '../kernel.ts';
+
+/** What a field holds. A `stage` is one of the body's own stages, by its place among them. */
+export type Field =
+  | 'axis'
+  | 'expr'
+  | 'node'
+  | 'index'
+  | 'guard'
+  | 'word'
+  | 'number'
+  | 'flag'
+  | 'stage'
+  | { readonly maybe: Field }
+  | { readonly list: Field }
+  | { readonly fields: Schema };
+
+/** Fields by name. */
+export type Schema = Readonly<Record<string, Field>>;
+
+/** A row for every field of `T`. */
+type Row<T> = { readonly [F in Exclude<keyof T, 'kind'>]-?: Field };
+
+const stage: Row<RowStage> = {
+  node: 'node',
+  monoid: 'word',
+  arg: 'flag',
+  value: 'expr',
+  pass: 'number',
+  dtype: 'word',
+};
+
+const scale: Row<Scale> = { op: 'word', by: 'expr' };
+
+const term: Row<Term> = {
+  core: 'expr',
+  scales: { list: { fields: scale } },
+  shifts: 'flag',
+  guard: { maybe: 'expr' },
+};
+
+const online: Row<Online> = {
+  max: 'stage',
+  stages: { list: { fields: { ...term, stage: 'stage' } } },
+  outers: { list: { fields: term } },
+};
+
+const inner: Row<InnerProduct> = { node: 'node', depth: 'axis', ofRow: 'expr', ofKey: 'expr' };
+
+const outer: Row<OuterProduct> = {
+  node: 'node',
+  column: 'axis',
+  weight: 'expr',
+  value: 'expr',
+  pass: 'number',
+};
+
+const range: Row<KeyRange> = { first: { maybe: 'number' }, last: { maybe: 'number' } };
+
+const image: Row<Image> = { channel: 'axis', spatial: { list: 'axis' }, value: 'expr' };
+
+/** A body that is one kernel's own. */
+export type OwnBody = Exclude<Body, { readonly kind: 'batched-dispatch' }>;
+
+const keys = { node: 'node', line: 'axis', position: 'axis', key: 'expr' } as const;
+
+/** The fields of every kind of body, those that others refer to first. */
+export const bodyFields: {
+  readonly [K in OwnBody['kind']]: Row<Extract<OwnBody, { readonly kind: K }>>;
+} = {
+  map: { axis: 'axis', shape: { maybe: { list: 'number' } } },
+  'row-reduction': { row: 'axis', column: 'axis', stages: { list: { fields: stage } } },
+  contract: {
+    node: 'node',
+    batch: 'axis',
+    m: 'axis',
+    n: 'axis',
+    k: 'axis',
+    lhs: 'expr',
+    rhs: 'expr',
+    image: { maybe: { fields: image } },
+  },
+  attention: {
+    batch: 'axis',
+    row: 'axis',
+    key: 'axis',
+    inners: { list: { fields: inner } },
+    stages: { list: { fields: stage } },
+    outers: { list: { fields: outer } },
+    range: { fields: range },
+    online: { maybe: { fields: online } },
+  },
+  scan: {
+    node: 'node',
+    line: 'axis',
+    position: 'axis',
+    value: 'expr',
+    monoid: 'word',
+    reverse: 'flag',
+    exclusive: 'flag',
+  },
+  scatter: {
+    node: 'node',
+    line: 'axis',
+    slot: 'axis',
+    update: 'axis',
+    operand: 'expr',
+    index: 'index',
+    target: 'expr',
+    value: 'expr',
+    active: 'guard',
+    mode: 'word',
+  },
+  sort: keys,
+  'radix-rank': keys,
+  'search-sorted': {
+    node: 'node',
+    axis: 'axis',
+    element: 'axis',
+    boundary: 'expr',
+    value: 'expr',
+  },
+  'scatter-add-atomic': {
+    node: 'node',
+    axis: 'axis',
+    inside: 'expr',
+    index: 'index',
+    value: 'expr',
+  },
+  'segment-reduce': {
+    node: 'node',
+    outer: 'axis',
+    column: 'axis',
+    entry: 'axis',
+    operand: 'expr',
+    first: 'expr',
+    last: 'expr',
+    update: 'expr',
+  },
+};
+
+/** Calls `visit` with every plain value that the fields hold, and what kind of value it is. */
+export function visitFields(
+  held: object,
+  schema: Schema,
+  visit: (value: unknown, field: Extract<Field, string>) => void,
+): void {
+  const walk = (value: unknown, field: Field): void => {
+    if (typeof field === 'string') visit(value, field);
+    else if ('fields' in field) visitFields(value as object, field.fields, visit);
+    else if ('list' in field) for (const item of value as readonly unknown[]) walk(item, field.list);
+    else if (value !== undefined) walk(value, field.maybe);
+  };
+  for (const [name, field] of Object.entries(schema))
+    walk((held as Readonly<Record<string, unknown>>)[name], field);
+}
