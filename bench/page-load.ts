@@ -4,7 +4,7 @@
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { showBytes, table } from '../src/table.ts';
-import { missingNetworks, networks, type Network } from '../test/support/networks.ts';
+import { missingNetworks, networks, type Network } from '../test/support/onnx/networks.ts';
 import {
   hostOf,
   machines,

@@ -7,9 +7,9 @@ import * as path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { removeFolders, temporary } from '../test/aot/bundles.ts';
 import { filesUnder, isolated, serve, type Answer } from '../test/browser/serve.ts';
-import { openChromium } from '../test/support/chromium.ts';
+import { openChromium } from '../test/support/browser/chromium.ts';
 import { sinter } from '../test/support/cli.ts';
-import { networkFigures, type Network } from '../test/support/networks.ts';
+import { networkFigures, type Network } from '../test/support/onnx/networks.ts';
 
 export const sides = ['sinter', 'ort-web'] as const;
 export type Side = (typeof sides)[number];

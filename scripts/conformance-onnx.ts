@@ -3,7 +3,7 @@
 
 import { parseArgs } from 'node:util';
 import { setDevice } from '../src/index.ts';
-import { casesOf, runCases } from '../test/support/conformance.ts';
+import { casesOf, runCases } from '../test/support/onnx/conformance.ts';
 
 const { values } = parseArgs({
   options: {

@@ -5,8 +5,8 @@ import { parseArgs } from 'node:util';
 import { openDevice } from '../src/runtime/registry.ts';
 import type { Device } from '../src/runtime/device.ts';
 import { WasmDevice } from '../src/runtime/wasm/device.ts';
-import { useStandIn } from '../test/cuda/standin.ts';
-import { differencesOf } from '../test/support/differential.ts';
+import { useStandIn } from '../test/cuda/standin/standin.ts';
+import { differencesOf } from '../test/support/random/differential.ts';
 
 const usage = `usage: npm run differential -- [options]
   --device NAME     wasm (one thread), wasm:2 (all work shared), webgpu:software, cuda (its stand-in where there is no GPU); default wasm

@@ -6,7 +6,7 @@ Run with any Python that has torch and numpy (Debian: apt install python3-torch)
     python3 scripts/torch-fixtures.py            # every family
     python3 scripts/torch-fixtures.py conv norm  # some
 
-The figures are committed, so tests need no Python. test/support/torch.ts reads them and documents the layout. Each case
+The figures are committed, so tests need no Python. test/support/torch/figures.ts reads them and documents the layout. Each case
 draws from a generator seeded by its family, op and number, so adding a case leaves the others as they were.
 
 Conventions: ops and options carry Sinter's names (`axis`, `keepDims`, camelCase); index inputs are i32; index outputs are

@@ -13,7 +13,7 @@ import { namedParameters } from '../../src/nn/index.ts';
 import type { BundleTarget } from '../../src/bundle-runtime/manifest.ts';
 import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
-import { standIn, useStandIn } from '../cuda/standin.ts';
+import { standIn, useStandIn } from '../cuda/standin/standin.ts';
 import { built, removeFolders, temporary, written } from './bundles.ts';
 import * as perceptron from './perceptron.ts';
 

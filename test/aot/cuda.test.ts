@@ -9,7 +9,7 @@ import type { Bundle, BundleOptions } from '../../src/aot/bundle.ts';
 import { findImageCompiler } from '../../src/aot/cuda-images.ts';
 import type { EntryPoint } from '../../src/aot/entry.ts';
 import { matmul, setDevice, zeros, type Tensor } from '../../src/index.ts';
-import { standIn } from '../cuda/standin.ts';
+import { standIn } from '../cuda/standin/standin.ts';
 import { built, removeFolders, temporary, written } from './bundles.ts';
 import * as perceptron from './perceptron.ts';
 

@@ -12,7 +12,7 @@ import type { BundleTarget } from '../../src/bundle-runtime/manifest.ts';
 import type { Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { checkLaw } from '../support/property.ts';
-import { useStandIn } from '../cuda/standin.ts';
+import { useStandIn } from '../cuda/standin/standin.ts';
 import { built, removeFolders, written } from './bundles.ts';
 
 beforeAll(() => setDevice('wasm'));

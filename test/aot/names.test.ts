@@ -12,7 +12,7 @@ import { loadStateDict, namedParameters, stateDict } from '../../src/nn/index.ts
 import { exportOnnx, loadOnnx } from '../../src/onnx/index.ts';
 import type { Inputs, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { sinter } from '../support/cli.ts';
-import { encode, float, graph, model, node, port } from '../support/onnx-file.ts';
+import { encode, float, graph, model, node, port } from '../support/onnx/file.ts';
 import { checkLawAsync } from '../support/property.ts';
 import { built, removeFolders, temporary, written } from './bundles.ts';
 

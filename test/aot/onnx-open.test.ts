@@ -8,7 +8,7 @@ import { loadOnnx } from '../../src/onnx/index.ts';
 import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { sinter } from '../support/cli.ts';
-import { attribute, float, graph, int64, model, node, port } from '../support/onnx-file.ts';
+import { attribute, float, graph, int64, model, node, port } from '../support/onnx/file.ts';
 import { removeFolders, temporary } from './bundles.ts';
 
 interface Loaded {

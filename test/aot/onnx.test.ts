@@ -6,9 +6,9 @@ import { afterAll, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
 import type { Inputs, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { removeFolders, temporary } from './bundles.ts';
-import { standIn, useStandIn } from '../cuda/standin.ts';
+import { standIn, useStandIn } from '../cuda/standin/standin.ts';
 import { sinter, type Said } from '../support/cli.ts';
-import { missingNetworks as missing, networkFigures, type Network } from '../support/networks.ts';
+import { missingNetworks as missing, networkFigures, type Network } from '../support/onnx/networks.ts';
 
 afterAll(() => {
   removeFolders();

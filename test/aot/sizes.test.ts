@@ -11,7 +11,7 @@ import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runt
 import { fits, fromBytes, toBytes } from '../../src/bundle-runtime/values.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { checkLaw } from '../support/property.ts';
-import { standIn, useStandIn } from '../cuda/standin.ts';
+import { standIn, useStandIn } from '../cuda/standin/standin.ts';
 import { built, removeFolders, written } from './bundles.ts';
 
 interface Loaded {

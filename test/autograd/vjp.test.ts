@@ -10,7 +10,7 @@ import { showType } from '../../src/ir/infer.ts';
 import { fixedShape, sizeOf } from '../../src/ir/shape.ts';
 import { hostArray } from '../../src/ir/value.ts';
 import { verify } from '../../src/ir/verify.ts';
-import { randomProgram } from '../support/random-graph.ts';
+import { randomProgram } from '../support/random/graph.ts';
 import { record } from './differences.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 

@@ -8,7 +8,7 @@ import type { EntryPoint } from '../../src/aot/entry.ts';
 import { setDevice } from '../../src/index.ts';
 import { built, removeFolders } from '../aot/bundles.ts';
 import { inputs, predict, state, train } from '../aot/perceptron.ts';
-import { openChromium, type Chromium } from '../support/chromium.ts';
+import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 import { isolated, serve, type Served } from './serve.ts';
 
 interface Model {

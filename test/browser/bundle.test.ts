@@ -10,7 +10,7 @@ import { readDigits } from '../../examples/mnist-mlp.ts';
 import { compile, setDevice, tensor, type Tensor } from '../../src/index.ts';
 import { removeFolders, temporary } from '../aot/bundles.ts';
 import * as perceptron from '../aot/perceptron.ts';
-import { openChromium, type Chromium } from '../support/chromium.ts';
+import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 import { sinter } from '../support/cli.ts';
 import { filesUnder, isolated, serve, type Served } from './serve.ts';
 

@@ -9,9 +9,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { servePage } from '../../examples/page/serve.ts';
 import { setDevice } from '../../src/index.ts';
 import { removeFolders, temporary } from '../aot/bundles.ts';
-import { openChromium, type Chromium } from '../support/chromium.ts';
+import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 import { sinter } from '../support/cli.ts';
-import { missingNetworks, networkFigures, networks } from '../support/networks.ts';
+import { missingNetworks, networkFigures, networks } from '../support/onnx/networks.ts';
 
 /** What the page leaves for the console. */
 interface Classifier {

@@ -11,8 +11,8 @@ import { explain } from '../../src/explain.ts';
 import { explanationPage } from '../../src/explain/index.ts';
 import type { Explained, ExplainedSource } from '../../src/index.ts';
 import { workloads } from '../../src/workloads/all.ts';
-import { bundle, stagePackage } from '../support/bundle.ts';
-import { openChromium, type Chromium } from '../support/chromium.ts';
+import { bundle, stagePackage } from '../support/browser/package.ts';
+import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 import { serve } from './serve.ts';
 
 function explained(workload: string): Explained {

@@ -4,7 +4,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { comparePages, pageTable } from '../../bench/page-load.ts';
 import { setDevice } from '../../src/index.ts';
-import { missingNetworks } from '../support/networks.ts';
+import { missingNetworks } from '../support/onnx/networks.ts';
 
 afterAll(() => setDevice(undefined));
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { plot } from '../../src/cli/demo/plot.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { sinter } from '../support/cli.ts';
-import { graph, model as onnxFile, node, port } from '../support/onnx-file.ts';
+import { graph, model as onnxFile, node, port } from '../support/onnx/file.ts';
 
 let folder = '';
 beforeAll(async () => {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { OneKernel } from '../../src/cli/explain/explain.ts';
 import type { Explained } from '../../src/index.ts';
-import { stagePackage } from '../support/bundle.ts';
+import { stagePackage } from '../support/browser/package.ts';
 import { sinter, type Said } from '../support/cli.ts';
 
 const explain = (...args: string[]): Promise<Said> => sinter('explain', ...args);

@@ -9,9 +9,9 @@ import { exportOnnx } from '../../src/onnx/index.ts';
 import { decode } from '../../src/onnx/wire.ts';
 import { inputs, predict, state } from '../aot/perceptron.ts';
 import { sinter } from '../support/cli.ts';
-import { hostOf, hostsOf } from '../support/exported.ts';
-import { runInPeer } from '../support/onnx-runtime.ts';
-import { expectClose } from '../support/random-graph.ts';
+import { hostOf, hostsOf } from '../support/onnx/exported.ts';
+import { runInPeer } from '../support/onnx/runtime.ts';
+import { expectClose } from '../support/random/graph.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'export-'));
 afterAll(() => {

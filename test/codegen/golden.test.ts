@@ -15,5 +15,5 @@ test.each(Object.keys(goldenPrograms))('source of %s', async (name) => {
   expect(kernels.length).toBe(1);
   const suffix = { cuda: 'cu', wasm: 'wat', wgsl: 'wgsl', interpreter: 'txt' }[target.id];
   const file = `${name.replace(/-(?:cuda|wasm)$/, '')}.${suffix}`;
-  await expect(text).toMatchFileSnapshot(`../golden/${file}`);
+  await expect(text).toMatchFileSnapshot(`../golden/${target.id}/${file}`);
 });

@@ -7,7 +7,7 @@ import { interpretLoop } from '../../src/codegen/interpret/run.ts';
 import type { AtomicOp, Loop, LoopBuffer, RegisterType, Value } from '../../src/codegen/loop/loop.ts';
 import { isWide } from '../../src/ir/dtype.ts';
 import { emptyData, type HostData } from '../../src/ir/value.ts';
-import { onStandIn } from './on-standin.ts';
+import { onStandIn } from './standin/on-standin.ts';
 import { runTrials } from './trials.ts';
 
 type Type = Exclude<RegisterType, 'bool'>;

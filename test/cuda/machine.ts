@@ -7,7 +7,7 @@ import koffi from 'koffi';
 import type { CudaOptions } from '../../src/runtime/cuda/node.ts';
 import { openCuda } from '../../src/runtime/cuda/open.ts';
 import type { Device } from '../../src/runtime/device.ts';
-import { standIn } from './standin.ts';
+import { standIn } from './standin/standin.ts';
 
 const { load } = koffi;
 

@@ -14,10 +14,10 @@ import { graphOf, inputsOf, product, tensorSchedules, type Product } from '../co
 import { attentionRun, expectSame, filled, maskOf, tame, type Attend } from '../numerics/attention-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
-import { expectClose } from '../support/random-graph.ts';
-import { onStandIn } from './on-standin.ts';
-import { orders, type Order } from './standin.ts';
-import { strictDevice } from './strict.ts';
+import { expectClose } from '../support/random/graph.ts';
+import { onStandIn } from './standin/on-standin.ts';
+import { orders, type Order } from './standin/standin.ts';
+import { strictDevice } from './standin/strict.ts';
 
 /** With products of f32 as tf32. */
 const target = withPrecision(cudaTarget, 'tf32');

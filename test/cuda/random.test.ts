@@ -12,9 +12,9 @@ import { expectEqual } from '../codegen/random/models-compare.ts';
 import { randomModel } from '../codegen/random/models.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
-import { expectClose, randomProgram } from '../support/random-graph.ts';
-import { onStandIn } from './on-standin.ts';
-import { strictDevice } from './strict.ts';
+import { expectClose, randomProgram } from '../support/random/graph.ts';
+import { onStandIn } from './standin/on-standin.ts';
+import { strictDevice } from './standin/strict.ts';
 
 const programs = randomProgram({ dtypes, values: 'tame' });
 /** f16 keeps 11 bits: two roundings apart is 2e-3. */

@@ -11,7 +11,7 @@ import {
   nameOf,
   spellingCases,
 } from '../codegen/emit/spelling-cases.ts';
-import { onStandIn } from './on-standin.ts';
+import { onStandIn } from './standin/on-standin.ts';
 import { runTrials, type Trial } from './trials.ts';
 
 const cases = [...spellingCases, ...longCases];

@@ -8,8 +8,8 @@ import { cases } from '../codegen/cases.ts';
 import { expectNear, prepare } from '../codegen/template/template-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { rowTargets, smallBlocks } from '../support/targets.ts';
-import { onStandIn } from './on-standin.ts';
-import { strictDevice } from './strict.ts';
+import { onStandIn } from './standin/on-standin.ts';
+import { strictDevice } from './standin/strict.ts';
 
 const { id, limits, subgroups } = cudaTarget;
 const asCuda = (target: Target): Target => ({ ...target, id, limits, subgroups: subgroups! });

@@ -21,12 +21,12 @@ import { graphOf } from '../codegen/template/product-graph.ts';
 import { product, warpgroupSchedules, type PickedProduct } from '../codegen/template/wgmma-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
-import { expectClose } from '../support/random-graph.ts';
-import { Driver } from './driver.ts';
+import { expectClose } from '../support/random/graph.ts';
+import { Driver } from './standin/driver.ts';
 import { Machine } from './machine.ts';
-import { onStandIn } from './on-standin.ts';
-import { orders, type Order } from './standin.ts';
-import { strictDevice, tensorMapOf } from './strict.ts';
+import { onStandIn } from './standin/on-standin.ts';
+import { orders, type Order } from './standin/standin.ts';
+import { strictDevice, tensorMapOf } from './standin/strict.ts';
 
 /** Few multiprocessors, so that each has several tiles. */
 const target: Target = { ...cudaTarget, warpgroups: { multiprocessors: 3 } };

@@ -5,10 +5,10 @@ import { expect, test } from 'vitest';
 import { cudaTarget } from '../../src/schedule/target.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { runOnDevice } from '../support/execute.ts';
-import { randomArray } from '../support/random-values.ts';
+import { randomArray } from '../support/random/values.ts';
 import { recorded } from '../support/recorded.ts';
-import { onStandIn } from './on-standin.ts';
-import { strictDevice } from './strict.ts';
+import { onStandIn } from './standin/on-standin.ts';
+import { strictDevice } from './standin/strict.ts';
 
 /** Half a minute each: their kernels are those of a block's forward pass, at other sizes. */
 const long = new Set(['gptBlockTrain']);

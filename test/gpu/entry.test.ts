@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { standIn } from '../cuda/standin.ts';
+import { standIn } from '../cuda/standin/standin.ts';
 import { root } from '../structure/source.ts';
 import type { SuiteReport } from './suite.ts';
 

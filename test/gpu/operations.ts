@@ -2,7 +2,7 @@
 // goes out: counts, and what failed. No test framework, and nothing of Node but the files of the figures: pages run this too.
 
 import { setDevice } from '../../src/tensor/storage/device.ts';
-import { torchCases } from '../support/torch.ts';
+import { torchCases } from '../support/torch/figures.ts';
 import { calledFamilies, checkCase, isSupported } from '../tensor/ops/torch-check.ts';
 
 export interface OperationChoice {

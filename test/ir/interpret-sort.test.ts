@@ -6,7 +6,7 @@ import type { ScatterMode } from '../../src/ir/ops.ts';
 import { sizeOf } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray, type Scalar } from '../../src/ir/value.ts';
 import { checkLaw } from '../support/property.ts';
-import { specialFloats } from '../support/random-values.ts';
+import { specialFloats } from '../support/random/values.ts';
 import { at, expectSame, run, shapeOf, tabulate } from './arrays.ts';
 
 const orderOf = (x: HostArray, axis: number, descending: boolean): HostArray =>

@@ -7,7 +7,7 @@ import { shareSubexpressions } from '../../src/ir/passes/cse.ts';
 import { print } from '../../src/ir/text/print.ts';
 import { sameShape } from '../../src/ir/shape.ts';
 import { checkLaw } from '../support/property.ts';
-import { randomProgram } from '../support/random-graph.ts';
+import { randomProgram } from '../support/random/graph.ts';
 
 /** Throws unless the graphs have equal nodes in the same places. */
 function expectSameGraph(a: Graph, b: Graph): void {

@@ -4,7 +4,7 @@ import { CompilerBug } from '../../src/errors.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../src/ir/graph.ts';
 import { verify } from '../../src/ir/verify.ts';
 import { checkLaw } from '../support/property.ts';
-import { randomProgram } from '../support/random-graph.ts';
+import { randomProgram } from '../support/random/graph.ts';
 
 const b = new GraphBuilder();
 const x = b.add('parameter', [], { index: 0, name: 'x', dtype: 'f32', shape: [2, 3] });

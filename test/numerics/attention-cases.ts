@@ -8,7 +8,7 @@ import type { Graph } from '../../src/ir/graph.ts';
 import { sizeOf } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import { recorded } from '../support/recorded.ts';
-import { wordsFrom } from '../support/random-values.ts';
+import { wordsFrom } from '../support/random/values.ts';
 
 /** Numbers for one input from a seed, by flat place and by the place along the last axis. */
 export type Fill = (next: () => number, column: number) => number;

@@ -13,7 +13,7 @@ import { parse } from '../../src/ir/text/parse.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
 import { runLoops } from '../support/execute.ts';
-import { expectClose } from '../support/random-graph.ts';
+import { expectClose } from '../support/random/graph.ts';
 import {
   attentionRun,
   expectSame,

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import * as sn from '../../src/index.ts';
-import { known, knownRow } from '../support/torch-edges-known.ts';
+import { known, knownRow } from '../support/torch/edges-known.ts';
 import {
   differencesOf,
   meetsTiny,
@@ -13,7 +13,7 @@ import {
   torchEdges,
   type Difference,
   type Edge,
-} from '../support/torch-edges.ts';
+} from '../support/torch/edges.ts';
 
 const shared = new URL('../../../shared/trial/edges/cases.json', import.meta.url);
 const others = existsSync(shared) ? sharedEdges(readFileSync(shared, 'utf8')) : [];

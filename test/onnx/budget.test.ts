@@ -14,7 +14,7 @@ import {
   node,
   port,
   type Draft,
-} from '../support/onnx-file.ts';
+} from '../support/onnx/file.ts';
 
 beforeAll(() => setDevice('interpreter'));
 afterAll(() => setDevice(undefined));

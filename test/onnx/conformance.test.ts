@@ -9,9 +9,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
 import { loadOnnx } from '../../src/onnx/index.ts';
-import { casesOf, readPb, runCases, type Tally } from '../support/conformance.ts';
-import { hydrated } from '../support/hydrated.ts';
-import { reexported } from '../support/reexport.ts';
+import { casesOf, readPb, runCases, type Tally } from '../support/onnx/conformance.ts';
+import { hydrated } from '../support/onnx/hydrated.ts';
+import { reexported } from '../support/onnx/reexport.ts';
 
 const archive = fileURLToPath(new URL('../../../shared/onnx/conformance-open.tar.xz', import.meta.url));
 const isThere = existsSync(archive);

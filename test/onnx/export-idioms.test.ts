@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
 import { setDevice, type Tensor } from '../../src/index.ts';
 import { exportOnnx } from '../../src/onnx/index.ts';
-import { expectOutputs, opsOf } from '../support/exported.ts';
+import { expectOutputs, opsOf } from '../support/onnx/exported.ts';
 
 beforeAll(() => {
   setDevice('interpreter');

@@ -9,8 +9,8 @@ import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { isElementwise, opNames, ops, type Attrs, type Op } from '../../src/ir/ops.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import { UnsupportedOpsError } from '../../src/onnx/export/graph.ts';
-import { fileOf, inOurs, inPeer, withoutBf16 } from '../support/onnx-export.ts';
-import { expectClose } from '../support/random-graph.ts';
+import { fileOf, inOurs, inPeer, withoutBf16 } from '../support/onnx/export.ts';
+import { expectClose } from '../support/random/graph.ts';
 
 beforeAll(() => setDevice('interpreter'));
 afterAll(() => setDevice(undefined));

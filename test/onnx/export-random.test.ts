@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
 import type { DType } from '../../src/ir/dtype.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
-import { inOurs, inPeer, fileOf, withoutBf16 } from '../support/onnx-export.ts';
+import { inOurs, inPeer, fileOf, withoutBf16 } from '../support/onnx/export.ts';
 import { seed } from '../support/property.ts';
-import { expectClose, randomProgram, type Program } from '../support/random-graph.ts';
-import type { ValueKind } from '../support/random-values.ts';
+import { expectClose, randomProgram, type Program } from '../support/random/graph.ts';
+import type { ValueKind } from '../support/random/values.ts';
 
 beforeAll(() => setDevice('interpreter'));
 afterAll(() => setDevice(undefined));

@@ -12,9 +12,9 @@ import type { Initializer } from '../../src/onnx/export/emitter.ts';
 import { writeModel } from '../../src/onnx/export/file.ts';
 import { exportOnnx, loadOnnx, UnsupportedOpsError, type ExportedModel } from '../../src/onnx/index.ts';
 import { readTensorProto } from '../../src/onnx/tensor-file.ts';
-import { expectOutputs, graphOf, hostOf, hostsOf, opsOf } from '../support/exported.ts';
-import { runInPeer } from '../support/onnx-runtime.ts';
-import { expectClose } from '../support/random-graph.ts';
+import { expectOutputs, graphOf, hostOf, hostsOf, opsOf } from '../support/onnx/exported.ts';
+import { runInPeer } from '../support/onnx/runtime.ts';
+import { expectClose } from '../support/random/graph.ts';
 
 beforeAll(() => {
   setDevice('interpreter');

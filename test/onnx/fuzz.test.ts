@@ -13,7 +13,7 @@ import { sizeOf } from '../../src/ir/shape.ts';
 import { emptyData, type HostArray } from '../../src/ir/value.ts';
 import { loadOnnx } from '../../src/onnx/index.ts';
 import { domains } from '../../src/onnx/ops/index.ts';
-import type { Draft } from '../support/onnx-file.ts';
+import type { Draft } from '../support/onnx/file.ts';
 import { seed } from '../support/property.ts';
 import { evaluate, modelOf } from './peer/compare.ts';
 import { Draw, drawn, type NodeCase } from './peer/draw.ts';
@@ -41,7 +41,8 @@ const operators = [
 
 /** Every name that a row reads an attribute by, and every word that one compares with. */
 const folder = path.resolve(import.meta.dirname, '../../src/onnx/ops');
-const source = readdirSync(folder)
+const source = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
   .map((file) => readFileSync(path.join(folder, file), 'utf8'))
   .join('');
 const attributeNames = [

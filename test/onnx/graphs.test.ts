@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, tensor, type Tensor } from '../../src/index.ts';
 import { loadOnnx, type ModelInputs } from '../../src/onnx/index.ts';
 import { settledAt } from '../support/collector.ts';
-import { attribute, encode, float, graph, model, node, port, type Draft } from '../support/onnx-file.ts';
+import { attribute, encode, float, graph, model, node, port, type Draft } from '../support/onnx/file.ts';
 
 beforeAll(() => setDevice('wasm'));
 afterAll(() => setDevice(undefined));

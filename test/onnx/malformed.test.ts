@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, SinterError } from '../../src/index.ts';
 import { loadOnnx, UnsupportedNodesError } from '../../src/onnx/index.ts';
-import { attribute, encode, float, graph, int64, model, node, port } from '../support/onnx-file.ts';
+import { attribute, encode, float, graph, int64, model, node, port } from '../support/onnx/file.ts';
 
 beforeAll(() => setDevice('interpreter'));
 afterAll(() => setDevice(undefined));

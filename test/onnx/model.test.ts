@@ -15,7 +15,7 @@ import {
   node,
   port,
   type Draft,
-} from '../support/onnx-file.ts';
+} from '../support/onnx/file.ts';
 
 beforeAll(() => setDevice('wasm'));
 afterAll(() => setDevice(undefined));

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, tensor, type Tensor } from '../../src/index.ts';
 import { loadOnnx } from '../../src/onnx/index.ts';
-import { attribute, graph, model, node, port, type Draft } from '../support/onnx-file.ts';
+import { attribute, graph, model, node, port, type Draft } from '../support/onnx/file.ts';
 
 beforeAll(() => setDevice('wasm'));
 afterAll(() => setDevice(undefined));

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
 import type { HostArray } from '../../src/ir/value.ts';
-import type { Draft } from '../support/onnx-file.ts';
+import type { Draft } from '../support/onnx/file.ts';
 import { modelOf, runOurs, runPeer, show } from './peer/compare.ts';
 import { attr, floats, ints } from './peer/draw.ts';
 

@@ -3,7 +3,7 @@
 import { expect } from 'vitest';
 import { tensor } from '../../src/tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
-import type { TorchTensor } from '../support/torch.ts';
+import type { TorchTensor } from '../support/torch/figures.ts';
 
 export function fromTorch({ dtype, shape, data }: TorchTensor): Tensor {
   return tensor(data, { dtype, shape });

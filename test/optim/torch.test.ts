@@ -20,7 +20,7 @@ import {
 import { compile } from '../../src/tensor/compile/compile.ts';
 import { setDevice } from '../../src/tensor/storage/device.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
-import { torchCases, type TorchCase } from '../support/torch.ts';
+import { torchCases, type TorchCase } from '../support/torch/figures.ts';
 import { fromTorch, matches } from './support.ts';
 
 interface Faces {

@@ -12,8 +12,8 @@ import { pairDonations } from '../../src/schedule/memory/donate.ts';
 import { gpuTarget, softwareTarget, wasmTarget } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { runLoops } from '../support/execute.ts';
-import { expectClose } from '../support/random-graph.ts';
-import { randomArray } from '../support/random-values.ts';
+import { expectClose } from '../support/random/graph.ts';
+import { randomArray } from '../support/random/values.ts';
 
 const shape = [16, 16];
 

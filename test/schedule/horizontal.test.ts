@@ -17,8 +17,8 @@ import { gpuTarget, softwareTarget, targetOf } from '../../src/schedule/target.t
 import { Sketch } from '../codegen/cases.ts';
 import { runLoops, runOnDevice } from '../support/execute.ts';
 import { checkLaw, seed } from '../support/property.ts';
-import { expectClose } from '../support/random-graph.ts';
-import { randomArray } from '../support/random-values.ts';
+import { expectClose } from '../support/random/graph.ts';
+import { randomArray } from '../support/random/values.ts';
 
 /** Parameters of several shapes that take the same step; gradients and state of other dtypes than theirs. */
 interface Group {

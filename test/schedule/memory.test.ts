@@ -14,8 +14,8 @@ import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { runLoops } from '../support/execute.ts';
 import { checkLaw } from '../support/property.ts';
-import { expectClose, randomProgram } from '../support/random-graph.ts';
-import { randomArray } from '../support/random-values.ts';
+import { expectClose, randomProgram } from '../support/random/graph.ts';
+import { randomArray } from '../support/random/values.ts';
 
 function sum(list: readonly number[]): number {
   return list.reduce((total, item) => total + item, 0);

@@ -16,7 +16,7 @@ import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/targe
 import { Sketch } from '../codegen/cases.ts';
 import { runLoops } from '../support/execute.ts';
 import { checkLaw } from '../support/property.ts';
-import { randomArray, randomIndices } from '../support/random-values.ts';
+import { randomArray, randomIndices } from '../support/random/values.ts';
 
 /** Launches cost nothing, so that even small scatters are taken apart. */
 const eager: readonly Target[] = [gpuTarget, softwareTarget].map((target) => ({ ...target, launch: 0 }));

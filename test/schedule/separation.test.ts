@@ -17,7 +17,7 @@ import { traceFunction } from '../../src/tensor/compile/trace-function.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { checkLaw } from '../support/property.ts';
-import { randomProgram } from '../support/random-graph.ts';
+import { randomProgram } from '../support/random/graph.ts';
 
 interface Told {
   readonly graph: Graph;

@@ -12,7 +12,7 @@ import { packSmallIntegers } from '../../src/schedule/passes/small-integers.ts';
 import { gpuTarget } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { asStored } from '../support/execute.ts';
-import { randomArray } from '../support/random-values.ts';
+import { randomArray } from '../support/random/values.ts';
 
 const small = ['i8', 'u8', 'i16', 'u16'] as const;
 

@@ -13,7 +13,7 @@ import { splitSorts } from '../../src/schedule/passes/sort.ts';
 import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { checkLaw } from '../support/property.ts';
-import { randomArray } from '../support/random-values.ts';
+import { randomArray } from '../support/random/values.ts';
 
 const profiles = { gpu: gpuTarget, software: softwareTarget } as const;
 /** Sorts nothing in one kernel: every step of the radix sort, on a few keys. */

@@ -11,8 +11,8 @@ import { legalise } from '../../src/schedule/passes/legalise.ts';
 import { splitFolds } from '../../src/schedule/passes/split.ts';
 import { gpuTarget, softwareTarget } from '../../src/schedule/target.ts';
 import { checkLaw } from '../support/property.ts';
-import { expectClose, randomProgram } from '../support/random-graph.ts';
-import { randomArray } from '../support/random-values.ts';
+import { expectClose, randomProgram } from '../support/random/graph.ts';
+import { randomArray } from '../support/random/values.ts';
 
 function oneInput(shape: readonly number[], make: (b: GraphBuilder, x: Node) => Node): Graph {
   const b = new GraphBuilder();

@@ -14,8 +14,8 @@ import { gpuTarget, softwareTarget, targetOf } from '../../src/schedule/target.t
 import { Sketch } from '../codegen/cases.ts';
 import { runLoops, runOnDevice } from '../support/execute.ts';
 import { checkLaw } from '../support/property.ts';
-import { expectClose } from '../support/random-graph.ts';
-import { randomArray } from '../support/random-values.ts';
+import { expectClose } from '../support/random/graph.ts';
+import { randomArray } from '../support/random/values.ts';
 
 function graphOf(make: (s: Sketch) => readonly Node[]): Graph {
   const sketch = new Sketch();

@@ -12,7 +12,7 @@ import { openDevice } from '../../src/runtime/registry.ts';
 import { wasmTarget } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { runOnDevice } from '../support/execute.ts';
-import { randomArray } from '../support/random-values.ts';
+import { randomArray } from '../support/random/values.ts';
 
 const unit = (bits: number): number => 2 ** -bits;
 /** Ends of ranges, halves, and what lies halfway between 16-bit floats, or so close to it that two roundings are one too many. */

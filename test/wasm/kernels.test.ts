@@ -12,7 +12,7 @@ import { wasmTarget } from '../../src/schedule/target.ts';
 import { cases, Sketch } from '../codegen/cases.ts';
 import { expectNear } from '../codegen/template/template-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
-import { randomArray } from '../support/random-values.ts';
+import { randomArray } from '../support/random/values.ts';
 
 class Retyped extends Sketch {
   readonly #dtype: DType;

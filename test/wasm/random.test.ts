@@ -10,7 +10,7 @@ import { expectEqual } from '../codegen/random/models-compare.ts';
 import { randomModel } from '../codegen/random/models.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
-import { expectClose, randomProgram } from '../support/random-graph.ts';
+import { expectClose, randomProgram } from '../support/random/graph.ts';
 
 /** f16 keeps 11 bits: two roundings apart is 2e-3. */
 const tolerance = (dtype: string): number => (dtype === 'bf16' ? 2e-2 : dtype === 'f16' ? 4e-3 : 1e-3);

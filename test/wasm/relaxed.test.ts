@@ -11,8 +11,8 @@ import { targetOf, wasmTarget } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
-import { expectClose, randomProgram } from '../support/random-graph.ts';
-import { randomArray } from '../support/random-values.ts';
+import { expectClose, randomProgram } from '../support/random/graph.ts';
+import { randomArray } from '../support/random/values.ts';
 
 test('kernels use it where the engine has it, and compute the same', { timeout: 120_000 }, async () => {
   setFlagsFromString('--experimental-wasm-relaxed-simd');

@@ -18,7 +18,7 @@ import { randomModel } from '../codegen/random/models.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
-import { randomProgram } from '../support/random-graph.ts';
+import { randomProgram } from '../support/random/graph.ts';
 import { bytesOf, floatsOf, ramp } from '../runtime/programs.ts';
 import { programOf, twicePlusOne } from './modules.ts';
 

@@ -2,7 +2,7 @@
 // of the calls; `SINTER_NESTED_RUNS=1000` tries each twice.
 
 import { expect, test } from 'vitest';
-import { torchCases } from '../../support/torch.ts';
+import { torchCases } from '../../support/torch/figures.ts';
 import { seed } from '../../support/property.ts';
 import { calledFamilies } from '../../tensor/ops/torch-check.ts';
 import { randomNumbers } from '../differences.ts';

@@ -25,7 +25,7 @@ import {
 } from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
-import { expectClose, randomProgram } from '../../support/random-graph.ts';
+import { expectClose, randomProgram } from '../../support/random/graph.ts';
 import { Sketch } from '../cases.ts';
 import { randomInt, randomUnit } from '../values.ts';
 

@@ -673,5 +673,7 @@ test('the text of a small kernel', async () => {
       workgroup: [64, 1, 1],
     },
   );
-  await expect(emitWgsl(loop, { scalarSlots: 2 })).toMatchFileSnapshot('../golden/emit-map-tanh.wgsl');
+  await expect(emitWgsl(loop, { scalarSlots: 2 })).toMatchFileSnapshot(
+    '../../golden/wgsl/emit-map-tanh.wgsl',
+  );
 });

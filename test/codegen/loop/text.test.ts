@@ -20,7 +20,7 @@ import {
 } from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
-import { randomProgram } from '../../support/random-graph.ts';
+import { randomProgram } from '../../support/random/graph.ts';
 import { rowTargets, smallBlocks } from '../../support/targets.ts';
 import { goldenPrograms } from '../golden-programs.ts';
 import { cases, Sketch } from '../cases.ts';

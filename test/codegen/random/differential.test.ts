@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { openDevice } from '../../../src/runtime/registry.ts';
 import type { Device } from '../../../src/runtime/device.ts';
 import { WasmDevice } from '../../../src/runtime/wasm/device.ts';
-import { onStandIn } from '../../cuda/on-standin.ts';
-import { differencesOf } from '../../support/differential.ts';
+import { onStandIn } from '../../cuda/standin/on-standin.ts';
+import { differencesOf } from '../../support/random/differential.ts';
 import { seed } from '../../support/property.ts';
 
 /** Work is cut as finely as it can be, so that small programs are shared too. */

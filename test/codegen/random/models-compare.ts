@@ -3,7 +3,7 @@
 import { isFloat } from '../../../src/ir/dtype.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
-import { wordsFrom } from '../../support/random-values.ts';
+import { wordsFrom } from '../../support/random/values.ts';
 import type { Model } from './models.ts';
 
 /**

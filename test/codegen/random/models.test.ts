@@ -21,8 +21,8 @@ import {
 } from '../../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../../support/execute.ts';
 import { checkLaw, seed } from '../../support/property.ts';
-import { expectClose } from '../../support/random-graph.ts';
-import { randomArray } from '../../support/random-values.ts';
+import { expectClose } from '../../support/random/graph.ts';
+import { randomArray } from '../../support/random/values.ts';
 import { recorded } from '../../support/recorded.ts';
 import { expectEqual } from './models-compare.ts';
 import type { LayerKind } from './models-layers.ts';

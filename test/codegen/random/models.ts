@@ -24,7 +24,7 @@ import {
 } from '../../../src/optim/index.ts';
 import { flatten } from '../../../src/tensor/tree.ts';
 import { recorded } from '../../support/recorded.ts';
-import { wordsFrom } from '../../support/random-values.ts';
+import { wordsFrom } from '../../support/random/values.ts';
 import { layers, type LayerKind, type Workshop } from './models-layers.ts';
 
 type OptimizerKind = 'sgd' | 'momentum' | 'adam' | 'adamW' | 'rmsprop' | 'adagrad';

@@ -11,7 +11,7 @@ import { openDevice } from '../../../src/runtime/registry.ts';
 import { gpuTarget, softwareTarget, targetOf, wasmTarget } from '../../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../../support/execute.ts';
 import { checkLaw, seed } from '../../support/property.ts';
-import { expectClose, randomProgram } from '../../support/random-graph.ts';
+import { expectClose, randomProgram } from '../../support/random/graph.ts';
 import { rowTargets, smallBlocks } from '../../support/targets.ts';
 
 const dtypes = ['f32', 'i32', 'u32', 'bool', 'f16', 'bf16'] as const;

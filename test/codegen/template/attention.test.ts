@@ -24,7 +24,7 @@ import {
 } from '../../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../../support/execute.ts';
 import { checkLaw, seed } from '../../support/property.ts';
-import { expectClose } from '../../support/random-graph.ts';
+import { expectClose } from '../../support/random/graph.ts';
 
 type Triple = readonly [Tensor, Tensor, Tensor];
 

@@ -18,8 +18,8 @@ import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
-import { expectClose } from '../../support/random-graph.ts';
-import { randomArray } from '../../support/random-values.ts';
+import { expectClose } from '../../support/random/graph.ts';
+import { randomArray } from '../../support/random/values.ts';
 import { Sketch } from '../cases.ts';
 import { convolution, convolutionOf } from './convolutions.ts';
 

@@ -15,7 +15,7 @@ import { hostArray, type HostArray } from '../../../src/ir/value.ts';
 import { wasmTarget } from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
-import { expectClose } from '../../support/random-graph.ts';
+import { expectClose } from '../../support/random/graph.ts';
 import { rowTargets } from '../../support/targets.ts';
 
 function graphOf(fn: (...args: never[]) => unknown, ...shapes: readonly (readonly number[])[]): Graph {

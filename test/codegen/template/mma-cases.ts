@@ -9,7 +9,7 @@ import { dims, type Graph } from '../../../src/ir/graph.ts';
 import type { HostArray } from '../../../src/ir/value.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import type { Target } from '../../../src/schedule/target.ts';
-import { randomArray } from '../../support/random-values.ts';
+import { randomArray } from '../../support/random/values.ts';
 import { Sketch } from '../cases.ts';
 
 export interface Product {

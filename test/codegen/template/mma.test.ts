@@ -16,7 +16,7 @@ import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { gpuTarget, type Target } from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
-import { expectClose } from '../../support/random-graph.ts';
+import { expectClose } from '../../support/random/graph.ts';
 import { Sketch } from '../cases.ts';
 import { graphOf, inputsOf, problemOf, product, tensorSchedules } from './mma-cases.ts';
 

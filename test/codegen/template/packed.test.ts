@@ -20,8 +20,8 @@ import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { softwareTarget, wasmTarget } from '../../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../../support/execute.ts';
 import { seed } from '../../support/property.ts';
-import { expectClose } from '../../support/random-graph.ts';
-import { randomArray } from '../../support/random-values.ts';
+import { expectClose } from '../../support/random/graph.ts';
+import { randomArray } from '../../support/random/values.ts';
 import { Sketch } from '../cases.ts';
 import { convolution, convolutionOf } from './convolutions.ts';
 

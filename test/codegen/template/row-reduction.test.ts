@@ -23,8 +23,8 @@ import { hostArray, type HostArray } from '../../../src/ir/value.ts';
 import { gpuTarget, softwareTarget, type Target } from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
-import { describeProgram, expectClose } from '../../support/random-graph.ts';
-import { wordsFrom } from '../../support/random-values.ts';
+import { describeProgram, expectClose } from '../../support/random/graph.ts';
+import { wordsFrom } from '../../support/random/values.ts';
 import { rowTargets, smallBlocks } from '../../support/targets.ts';
 import { Sketch } from '../cases.ts';
 

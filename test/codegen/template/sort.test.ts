@@ -11,7 +11,7 @@ import { openDevice } from '../../../src/runtime/registry.ts';
 import { gpuTarget, targetOf } from '../../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../../support/execute.ts';
 import { checkLaw, seed } from '../../support/property.ts';
-import { randomArray } from '../../support/random-values.ts';
+import { randomArray } from '../../support/random/values.ts';
 import { Sketch } from '../cases.ts';
 
 interface Case {

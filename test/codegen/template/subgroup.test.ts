@@ -22,7 +22,7 @@ import type { Device } from '../../../src/runtime/device.ts';
 import { openDevice } from '../../../src/runtime/registry.ts';
 import { gpuTarget } from '../../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../../support/execute.ts';
-import { expectClose } from '../../support/random-graph.ts';
+import { expectClose } from '../../support/random/graph.ts';
 import { Sketch } from '../cases.ts';
 import { runLoop } from '../run-loop.ts';
 import { randomUnit } from '../values.ts';

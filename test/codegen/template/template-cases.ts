@@ -2,7 +2,7 @@
 
 import { expect } from 'vitest';
 import type { HostArray } from '../../../src/ir/value.ts';
-import { randomArray } from '../../support/random-values.ts';
+import { randomArray } from '../../support/random/values.ts';
 import { cases, Sketch } from '../cases.ts';
 
 export function prepare(name: string): { graph: ReturnType<Sketch['graph']>; inputs: HostArray[] } {

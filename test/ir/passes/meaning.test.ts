@@ -11,7 +11,7 @@ import { simplify } from '../../../src/ir/passes/simplify.ts';
 import { print } from '../../../src/ir/text/print.ts';
 import { verify } from '../../../src/ir/verify.ts';
 import { checkLaw } from '../../support/property.ts';
-import { expectClose, randomProgram, type Program, type ProgramOptions } from '../../support/random-graph.ts';
+import { expectClose, randomProgram, type Program, type ProgramOptions } from '../../support/random/graph.ts';
 
 const passes: Readonly<Record<string, (graph: Graph) => Graph>> = {
   canonicalise,

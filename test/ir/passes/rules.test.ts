@@ -12,8 +12,8 @@ import { print } from '../../../src/ir/text/print.ts';
 import { sizeOf } from '../../../src/ir/shape.ts';
 import { hostArray } from '../../../src/ir/value.ts';
 import { verify } from '../../../src/ir/verify.ts';
-import { expectClose } from '../../support/random-graph.ts';
-import { specialFloats, specialIntegers } from '../../support/random-values.ts';
+import { expectClose } from '../../support/random/graph.ts';
+import { specialFloats, specialIntegers } from '../../support/random/values.ts';
 
 /**
  * A rule's name, the types of the parameters %0, %1…, the nodes that follow (the last is the output, and may be just a name)

@@ -5,8 +5,8 @@ import { packBytes, type HostArray } from '../../../src/ir/value.ts';
 import { codeOf, typeOf } from '../../../src/onnx/element.ts';
 import { loadOnnx, type OnnxModel } from '../../../src/onnx/index.ts';
 import { fromHost } from '../../../src/tensor/recording/record.ts';
-import { graph, model, node, port, type Draft } from '../../support/onnx-file.ts';
-import { runInPeer, type Arrays } from '../../support/onnx-runtime.ts';
+import { graph, model, node, port, type Draft } from '../../support/onnx/file.ts';
+import { runInPeer, type Arrays } from '../../support/onnx/runtime.ts';
 import type { NodeCase } from './draw.ts';
 
 /** What a model gave: its results in order, or why there are none. */

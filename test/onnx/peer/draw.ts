@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import type { DType } from '../../../src/ir/dtype.ts';
 import { sizeOf } from '../../../src/ir/shape.ts';
 import { emptyData, f16FromBits, f16ToBits, type HostArray } from '../../../src/ir/value.ts';
-import type { Draft } from '../../support/onnx-file.ts';
+import type { Draft } from '../../support/onnx/file.ts';
 
 /** One node with its inputs, as a model of one node is made of it. */
 export interface NodeCase {

@@ -3,7 +3,7 @@
 import type { DType } from '../../../src/ir/dtype.ts';
 import { sizeOf } from '../../../src/ir/shape.ts';
 import type { HostArray } from '../../../src/ir/value.ts';
-import type { Draft } from '../../support/onnx-file.ts';
+import type { Draft } from '../../support/onnx/file.ts';
 import { attr, floats, ints, type Draw, type Family } from './draw.ts';
 
 /** Powers of two as scales: no division rounds, so that halves are halves everywhere. */

@@ -2,7 +2,7 @@
 
 import { packBytes, type HostArray } from '../../../src/ir/value.ts';
 import { codeOf, typeOf } from '../../../src/onnx/element.ts';
-import { node, type Draft } from '../../support/onnx-file.ts';
+import { node, type Draft } from '../../support/onnx/file.ts';
 import { attr, floats, ints, type Draw } from './draw.ts';
 
 export class Maker {

@@ -1,7 +1,7 @@
 // Random networks as exporters write them: blocks over x [batch, length, width] whose shapes are computed by nodes, so that one file
 // takes every batch and length. A block reads what stands so far and gives a new x of the same kind.
 
-import { graph, model, node, port, type Draft } from '../../support/onnx-file.ts';
+import { graph, model, node, port, type Draft } from '../../support/onnx/file.ts';
 import type { HostArray } from '../../../src/ir/value.ts';
 import { attr, type Draw } from './draw.ts';
 import { Maker } from './maker.ts';

@@ -2,7 +2,7 @@
 
 import { sizeOf } from '../../../src/ir/shape.ts';
 import { packBytes, type HostArray } from '../../../src/ir/value.ts';
-import { graph, model, node, port, type Draft } from '../../support/onnx-file.ts';
+import { graph, model, node, port, type Draft } from '../../support/onnx/file.ts';
 import { attr, floats, type Draw } from './draw.ts';
 import type { Network } from './models.ts';
 

@@ -2,7 +2,7 @@
 
 import type { DType } from '../../../src/ir/dtype.ts';
 import type { HostArray } from '../../../src/ir/value.ts';
-import type { Draft } from '../../support/onnx-file.ts';
+import type { Draft } from '../../support/onnx/file.ts';
 import { attr, floats, type Family } from './draw.ts';
 
 const matmul: Family = (draw) => {

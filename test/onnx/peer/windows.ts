@@ -2,7 +2,7 @@
 
 import type { DType } from '../../../src/ir/dtype.ts';
 import { sizeOf } from '../../../src/ir/shape.ts';
-import type { Draft } from '../../support/onnx-file.ts';
+import type { Draft } from '../../support/onnx/file.ts';
 import { attr, ints, type Draw, type Family } from './draw.ts';
 
 interface Window {

@@ -22,7 +22,7 @@ import { cases, Sketch } from '../../codegen/cases.ts';
 import { goldenPrograms } from '../../codegen/golden-programs.ts';
 import { prepare } from '../../codegen/template/template-cases.ts';
 import { checkLaw } from '../../support/property.ts';
-import { randomProgram } from '../../support/random-graph.ts';
+import { randomProgram } from '../../support/random/graph.ts';
 import { rowTargets, smallBlocks } from '../../support/targets.ts';
 import { plain, scheduled, type Scheduled } from './kernels.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import * as sn from '../../../src/tensor/ops/all.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
-import { torchPromotions } from '../../support/torch.ts';
+import { torchPromotions } from '../../support/torch/figures.ts';
 
 const facts = torchPromotions();
 const ones = (dtype: DType): Tensor => sn.ones([2], { dtype });

@@ -2,7 +2,7 @@
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../../src/tensor/storage/device.ts';
-import { torchCases } from '../../support/torch.ts';
+import { torchCases } from '../../support/torch/figures.ts';
 import { calledFamilies, checkCase, isSupported } from './torch-check.ts';
 
 /** Declares a test for every case, with `device` chosen. */

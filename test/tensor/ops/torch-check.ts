@@ -6,8 +6,8 @@ import { hostArray, type HostData, type Scalar } from '../../../src/ir/value.ts'
 import { mul, sum } from '../../../src/tensor/ops/all.ts';
 import { fromHost } from '../../../src/tensor/recording/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
-import { torchCall } from '../../support/torch-calls.ts';
-import { torchFamilies, type TorchCase, type TorchTensor } from '../../support/torch.ts';
+import { torchCall } from '../../support/torch/calls.ts';
+import { torchFamilies, type TorchCase, type TorchTensor } from '../../support/torch/figures.ts';
 
 /** Trained with, not called: tested by optim. */
 const elsewhere = new Set(['optim', 'schedule']);

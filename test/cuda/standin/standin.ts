@@ -1,0 +1,116 @@
+// The stand-in for NVRTC and the CUDA driver: a library built from the sources in shim/ by the
+// host's C++ compiler, once for each version of them, into a cache folder. It runs generated CUDA C
+// on the CPU.
+
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { cpus, tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findCompiler } from '../../support/cpp.ts';
+
+/** Threads of a block run in this order: as numbered, backwards, shuffled, or one warp as far as it can before the next. */
+export const orders = { forward: 0, reverse: 1, random: 2, warpPriority: 3 } as const;
+export type Order = keyof typeof orders;
+
+const folder = fileURLToPath(new URL('shim', import.meta.url));
+
+function sourcesIn(path: string): string[] {
+  return readdirSync(path, { withFileTypes: true })
+    .flatMap((entry) => (entry.isDirectory() ? sourcesIn(join(path, entry.name)) : [join(path, entry.name)]))
+    .filter((file) => /\.(?:cpp|h)$/.test(file))
+    .sort();
+}
+
+function buildLibrary(compiler: string): string {
+  const files = sourcesIn(folder);
+  const version = execFileSync(compiler, ['--version'], { encoding: 'utf8' });
+  const hash = createHash('sha256').update(version);
+  for (const file of files) hash.update(`\0${file}\0`).update(readFileSync(file));
+  const key = hash.digest('hex').slice(0, 24);
+  const cache = join(tmpdir(), `sinter-cuda-standin-${userInfo().uid}`);
+  const library = join(cache, `libstandin-${key}.so`);
+  const programs = join(cache, `programs-${key}`);
+  prune(programs);
+  if (existsSync(library)) return library;
+  mkdirSync(cache, { recursive: true, mode: 0o700 });
+  // Workers may build at once: each in a folder of its own, and the last one's library stays.
+  const mine = mkdtempSync(join(cache, 'build-'));
+  const defines = Object.entries({ HEADERS: join(folder, 'device'), COMPILER: compiler, PROGRAMS: programs });
+  const flags = ['-std=c++17', '-O2', '-fPIC', '-fvisibility=hidden', '-Wall', '-Wextra'];
+  const compile = [...flags, ...defines.map(([name, value]) => `-DSTANDIN_${name}="${value}"`)];
+  const units = files.filter((file) => file.endsWith('.cpp'));
+  const parallel = ['-P', `${cpus().length}`, '-n', '1', compiler, ...compile, '-c'];
+  const stdio = ['pipe', 'inherit', 'inherit'] as const;
+  execFileSync('xargs', parallel, { cwd: mine, input: units.join('\n'), stdio: [...stdio] });
+  const objects = readdirSync(mine).filter((file) => file.endsWith('.o'));
+  // The compiler names an object by the last part of its source's path, so these must all differ.
+  if (objects.length !== units.length) throw new Error('two sources of the stand-in have the same name');
+  const built = join(mine, 'libstandin.so');
+  execFileSync(compiler, ['-shared', '-o', built, ...objects, '-ldl'], { cwd: mine, stdio: [...stdio] });
+  renameSync(built, library);
+  rmSync(mine, { recursive: true });
+  return library;
+}
+
+/** Random tests make programs that nobody asks for again: of too many, those go that no running test can be about to load. */
+function prune(programs: string): void {
+  if (!existsSync(programs)) return;
+  const files = readdirSync(programs);
+  if (files.length < 10_000) return;
+  const old = Date.now() - 3_600_000;
+  for (const file of files) {
+    const path = join(programs, file);
+    const { mtimeMs = old } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    if (mtimeMs < old) rmSync(path, { force: true });
+  }
+}
+
+export type StandIn =
+  | { readonly available: true; readonly library: string }
+  | { readonly available: false; readonly reason: string };
+
+let found: StandIn | undefined;
+
+/** The stand-in's library; or why there is none: a machine without a host compiler, or one it is not written for. */
+export function standIn(): StandIn {
+  if (found !== undefined) return found;
+  const here = `${process.platform} ${process.arch}`;
+  if (!['linux x64', 'linux arm64'].includes(here)) {
+    return (found = { available: false, reason: `the CUDA stand-in runs on Linux, not on ${here}` });
+  }
+  const compiler = findCompiler();
+  if (compiler === undefined) {
+    return (found = { available: false, reason: 'no host C++ compiler: tried CXX, g++, c++, clang++' });
+  }
+  return (found = { available: true, library: buildLibrary(compiler) });
+}
+
+export interface StandInOptions {
+  /** Kernels are built with the checks of the checker. */
+  readonly check?: boolean;
+  readonly order?: Order;
+}
+
+/**
+ * From here on the device `cuda` of this process is the stand-in; false where there is none.
+ */
+export function useStandIn(options: StandInOptions = {}): boolean {
+  const found = standIn();
+  if (!found.available) return false;
+  process.env['SINTER_CUDA_DRIVER'] = found.library;
+  process.env['NVRTC_PATH'] = found.library;
+  const { check = false, order = 'forward' } = options;
+  process.env['STANDIN_SETTINGS'] = `check=${Number(check)},order=${orders[order]}`;
+  return true;
+}
