@@ -32,6 +32,7 @@ import { groupShape } from './codegen/lower/batched-dispatch.ts';
 import { apart, planMemory, type MemoryPlan } from './schedule/memory/memory.ts';
 import { spreadOverParts } from './schedule/passes/concat.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
+import { settle } from './schedule/settle.ts';
 import { checkElements } from './schedule/sizes.ts';
 import { packSmallIntegers } from './schedule/passes/small-integers.ts';
 import { splitScatters } from './schedule/passes/scatter.ts';
@@ -214,20 +215,24 @@ function singleInputs(graph: Graph, scalars: ReadonlySet<number>): Graph['parame
   return single.slice(0, singleLimit);
 }
 
-/** The schedule of a graph, with small kernels put together once it is known what shape they take. */
+/**
+ * The schedule of a graph, with small kernels put together once it is known what shape they take. `loops` keeps what was lowered
+ * to know that.
+ */
 export function scheduleKernels(
   graph: Graph,
   target: Target,
   slots: ReadonlyMap<Node, number>,
   donations: ReadonlyMap<Node, Node>,
+  loops: LoopCache = new Map(),
 ): Schedule {
   const schedule = scheduleGraph(graph, target, slots, donations);
   const { packs } = schedule;
-  const shapes: LoopCache = new Map();
-  const shared = batchDispatches(schedule.kernels, packs, target, (kernel) =>
-    groupShape(lowerKernel(kernel, target, apart, shapes).loop),
+  const batched = batchDispatches(schedule.kernels, packs, target, (kernel) =>
+    groupShape(lowerKernel(kernel, target, apart, loops).loop),
   );
-  return { ...schedule, kernels: nameKernels(orderKernels(shared, donations, packs), packs) };
+  if (batched === undefined) return schedule;
+  return { ...schedule, kernels: nameKernels(orderKernels(batched, donations, packs), packs) };
 }
 
 /** Kernels with their memory. Results that are written over what they were donated for save a binding: those are counted on. */
@@ -240,21 +245,22 @@ export function lowerGraph(
 ): { schedule: Schedule; memory: MemoryPlan; lowered: readonly LoweredKernel[]; loops: LoopCache } {
   const outputs = new Set(graph.outputs);
   const { bufferBytes: largestArena, storageBuffers } = target.limits;
-  for (let offered = donations; ;) {
-    const schedule = scheduleKernels(graph, target, slots, offered);
+  const known: LoopCache = new Map();
+  return settle('donations', donations, (offered) => {
+    const schedule = scheduleKernels(graph, target, slots, offered, known);
     const { kernels, packs } = schedule;
     const demand = { outputs, donations: offered, bytesOf: storedBytes, largestArena };
     const memory = planMemory(kernels, packs, demand);
     const loops: LoopCache = new Map();
     const lowered = kernels.map((kernel) =>
-      lowerKernel(withMovedBytes(kernel, memory.overwrites), target, memory, loops, pinned),
+      lowerKernel(withMovedBytes(kernel, memory.overwrites), target, memory, loops, pinned, known),
     );
     for (const loop of loops.values()) verifyRanges(loop);
     const taken = new Map([...offered].filter(([result]) => memory.overwrites.has(result)));
     const fits = lowered.every(({ bound }) => bound.length <= storageBuffers);
-    if (fits || taken.size === offered.size) return { schedule, memory, lowered, loops };
-    offered = taken;
-  }
+    if (fits || taken.size === offered.size) return { settled: { schedule, memory, lowered, loops } };
+    return { revised: taken };
+  });
 }
 
 /** The whole graph as one host function. */

@@ -19,6 +19,7 @@ import { keyOf } from './cluster/place.ts';
 import { kernelEvaluator, type Plan } from './body/plan.ts';
 import type { Piece } from './cluster/place.ts';
 import { checkReach } from './cluster/reach.ts';
+import { settle } from './settle.ts';
 import { chooseStorage, type Storage } from './store/store.ts';
 import type { Target } from './target.ts';
 
@@ -73,17 +74,16 @@ function settleStorage(
   scalars: ReadonlySet<Node>,
   donations: Donations,
 ): { clustering: Clustering; storage: Storage } {
-  const strict = new Set<Node>();
-  for (;;) {
+  return settle('storage', new Set<Node>(), (strict) => {
     const clustering = clusterNodes(graph, target, scalars, strict, donations);
     const storage = chooseStorage(graph, clustering, target, strict);
-    const before = strict.size;
-    for (const [cluster, writes] of storage.clusterWrites) {
+    const overflowing = [...storage.clusterWrites].flatMap(([cluster, writes]) => {
       const bound = bindingsOf(cluster.reads, writes.keys(), donations);
-      if (bound > target.limits.storageBuffers) strict.add(keyOf(cluster));
-    }
-    if (strict.size === before) return { clustering, storage };
-  }
+      return bound > target.limits.storageBuffers ? [keyOf(cluster)] : [];
+    });
+    const stricter = new Set([...strict, ...overflowing]);
+    return stricter.size === strict.size ? { settled: { clustering, storage } } : { revised: stricter };
+  });
 }
 
 /**

@@ -31,23 +31,29 @@ export interface LoweredKernel {
 /** Loops made so far, by signature. */
 export type LoopCache = Map<string, Loop>;
 
-/** Lowers a kernel whose values live where `memory` says. `pinned` are schedules that are not the model's. */
+/**
+ * Lowers a kernel whose values live where `memory` says. `pinned` are schedules that are not the model's; `known` are Loops
+ * that were lowered before, under other names.
+ */
 export function lowerKernel(
   kernel: Kernel,
   target: Target,
   memory: MemoryPlan,
   cache: LoopCache = new Map(),
   pinned: PinnedSchedules = () => undefined,
+  known: LoopCache = new Map(),
 ): LoweredKernel {
   const bound = bindBuffers(kernel, memory);
   if (kernel.body.kind === 'batched-dispatch') {
-    const parts = kernel.body.parts.map((part) => lowerKernel(part, target, memory, cache, pinned));
+    const parts = kernel.body.parts.map((part) => lowerKernel(part, target, memory, cache, pinned, known));
     return { kernel, loop: loopOfBatch(kernel, target, parts, bound, cache), bound };
   }
   const signature = signatureOf(kernel, bound);
-  const known = cache.get(signature);
-  if (known !== undefined) return { kernel, loop: known, bound };
-  const loop = fillTemplate({ kernel, target, bound, pinned });
+  const cached = cache.get(signature);
+  if (cached !== undefined) return { kernel, loop: cached, bound };
+  const equal = known.get(signature);
+  const loop =
+    equal === undefined ? fillTemplate({ kernel, target, bound, pinned }) : { ...equal, name: kernel.name };
   cache.set(signature, loop);
   return { kernel, loop, bound };
 }

@@ -6,13 +6,13 @@
 // Acyclicity by ranks: clusters are numbered as they open, and a node joins only the highest-ranked cluster among all it
 // depends on, so a cluster reads from lower ranks only. A free node depending on a member of rank r has rank r + ½.
 
-import { CompilerBug } from '../../errors.ts';
 import { topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
 import { ClusterPass } from './walk.ts';
-import { computedAgain, giveUp, groupNodes } from './group-order.ts';
+import { computedAgain, giveUp, groupNodes, type GroupOrder } from './group-order.ts';
 import { overflowCut, type Cut, type Donations } from './overflow.ts';
 import { keyOf, type AttentionGroup, type Cluster, type Place } from './place.ts';
 import type { Overflow, Refused } from './refusal.ts';
+import { settle } from '../settle.ts';
 import type { Target } from '../target.ts';
 
 export interface Clustering {
@@ -46,20 +46,21 @@ export function clusterNodes(
   const order = topological(graph.outputs);
   const users = usersOf(order);
   const outputs = new Set(graph.outputs);
-  const cuts = new Map<Node, Cut>();
-  const split = new Map<Node, number>();
-  let apart: ReadonlySet<Node> = new Set();
-  let grouped = groupNodes(order, users, outputs, split);
-  for (let round = 0; round < 40; round++) {
-    const pass = new ClusterPass(graph, target, scalars, cuts, grouped.home, users, apart);
+  const none: Assumptions = {
+    cuts: new Map(),
+    split: new Map(),
+    grouped: groupNodes(order, users, outputs, new Map()),
+    unshared: new Set(),
+  };
+  return settle('clusters', none, (assumed) => {
+    const { cuts, split, grouped, unshared } = assumed;
+    const pass = new ClusterPass(graph, target, scalars, cuts, grouped.home, users, unshared);
     for (const node of grouped.order) pass.visit(node);
-    if (apart.size === 0 && pass.updates.size > separateUpdates) {
-      apart = pass.updates;
-      continue;
-    }
+    if (unshared.size === 0 && pass.updates.size > separateUpdates)
+      return { revised: { ...assumed, unshared: pass.updates } };
     const again = computedAgain(pass.clusters, pass.places);
     const tooLarge: AttentionGroup[] = [];
-    const before = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, cut) => sum + cut.last, 0);
+    const more = new Map(cuts);
     for (const cluster of pass.clusters) {
       const cut = overflowCut(
         cluster,
@@ -73,21 +74,37 @@ export function clusterNodes(
         donations,
       );
       if (cut === undefined) continue;
-      const known = cuts.get(keyOf(cluster));
-      cuts.set(keyOf(cluster), cut);
-      if (cluster.group !== undefined && known?.last === cut.last) tooLarge.push(cluster.group);
+      const isStuck = cuts.get(keyOf(cluster))?.last === cut.last;
+      more.set(keyOf(cluster), cut);
+      if (cluster.group !== undefined && isStuck) tooLarge.push(cluster.group);
     }
     if (tooLarge.length > 0) {
-      tooLarge.forEach((group) => giveUp(group, split));
-      grouped = groupNodes(order, users, outputs, split);
-      cuts.clear();
-      continue;
+      const parted = new Map(split);
+      tooLarge.forEach((group) => giveUp(group, parted));
+      const regrouped = groupNodes(order, users, outputs, parted);
+      return { revised: { ...assumed, cuts: new Map(), split: parted, grouped: regrouped } };
     }
-    const after = cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, cut) => sum + cut.last, 0);
-    if (before === after) {
-      const { places, clusters, refused, overflows } = pass;
-      return { order: grouped.order, users, places, clusters, refused, overflows, again };
-    }
-  }
-  throw new CompilerBug('cluster', 'kernels do not settle within the binding limit');
+    if (!sameCuts(cuts, more)) return { revised: { ...assumed, cuts: more } };
+    const { places, clusters, refused, overflows } = pass;
+    return { settled: { order: grouped.order, users, places, clusters, refused, overflows, again } };
+  });
+}
+
+/** What a walk over the nodes takes for granted, by what earlier walks found. */
+interface Assumptions {
+  /** Where clusters end whose kernels would bind too many buffers. */
+  readonly cuts: ReadonlyMap<Node, Cut>;
+  /** Products of attention that are computed apart. */
+  readonly split: ReadonlyMap<Node, number>;
+  /** The attention groups that this leaves, and the order they ask for. */
+  readonly grouped: GroupOrder;
+  /** Reductions whose updates of parameters are left to a kernel that does all updates. */
+  readonly unshared: ReadonlySet<Node>;
+}
+
+/** Whether no cluster ends elsewhere than before. */
+function sameCuts(before: ReadonlyMap<Node, Cut>, after: ReadonlyMap<Node, Cut>): boolean {
+  const sumOf = (cuts: ReadonlyMap<Node, Cut>): number =>
+    cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, { last }) => sum + last, 0);
+  return sumOf(before) === sumOf(after);
 }

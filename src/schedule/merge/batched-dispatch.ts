@@ -21,15 +21,18 @@ const smallLaunches = 2;
 /** Kernels in one dispatch. */
 const most = 8;
 
-/** Puts small independent kernels together, as far as bindings and workgroup memory allow. The result is in no order. */
+/**
+ * Puts small independent kernels together, as far as bindings and workgroup memory allow; undefined where there are none to put
+ * together. The result is in no order.
+ */
 export function batchDispatches(
   kernels: readonly Kernel[],
   packs: Packs,
   target: Target,
   shapeOf: (kernel: Kernel) => GroupShape,
-): Kernel[] {
+): Kernel[] | undefined {
   const small = kernels.map((kernel) => isSmall(kernel, target));
-  if (small.filter(Boolean).length < 2) return [...kernels];
+  if (small.filter(Boolean).length < 2) return undefined;
   const reach = new Reach(kernels, packs);
   const groups: number[][] = [];
   const grouped = new Set<number>();
@@ -48,6 +51,7 @@ export function batchDispatches(
       for (const at of into) grouped.add(at);
     }
   }
+  if (grouped.size === 0) return undefined;
   const alone = kernels.filter((_, i) => !grouped.has(i));
   const shared = groups.filter((group) => group.length > 1);
   return [...alone, ...shared.map((group) => together(group.map((i) => kernels[i]!)))];

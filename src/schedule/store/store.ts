@@ -1,22 +1,24 @@
 // Which values reach memory. Members that other kernels read do, unless those can compute them again from what is stored
 // anyway for less than the traffic (rematerialisation). Free nodes are computed inline by default and stored where the cost
-// model finds that cheaper (heavy work evaluated at many points, or by several kernels). A stored free node rides along in a
-// kernel that computes it at every point anyway, else it goes to a map kernel, grouped with its siblings.
+// model finds that cheaper (heavy work evaluated at many points, or by several kernels). A stored free node is computed by a
+// kernel that evaluates it at every point anyway, else by a map kernel, grouped with its siblings.
 
 import { dims, type Graph, type Node } from '../../ir/graph.ts';
-import { facts, isElementwise } from '../../ir/ops.ts';
+import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import { nodeBytes } from '../cost.ts';
-import { contractExtents } from '../cluster/domain.ts';
+import type { Indices } from '../body/evaluate.ts';
 import type { Clustering } from '../cluster/cluster.ts';
 import { isThroughView, keyOf, type Cluster, type Piece, type Place } from '../cluster/place.ts';
 import type { Keeping } from '../cluster/refusal.ts';
-import { sourcesOf } from './rematerialise.ts';
-import type { Indices } from '../body/evaluate.ts';
+import { nodeBytes } from '../cost.ts';
 import type { Target } from '../target.ts';
+import { Escapes } from './escape.ts';
+import { sourcesOf, type Sources } from './rematerialise.ts';
+import { storingCost } from './storing-cost.ts';
+import { addUse, evaluatedAt, pointsOf, type Reader, type Uses } from './uses.ts';
 
 export interface Storage {
-  /** Members and attached free nodes each cluster writes. */
+  /** Members and hosted free nodes that each cluster writes. */
   readonly clusterWrites: ReadonlyMap<Cluster, ReadonlyMap<Node, Indices>>;
   /** Parts of concatenations that a cluster's kernel writes where the whole lies. */
   readonly pieces: ReadonlyMap<Cluster, readonly Piece[]>;
@@ -28,12 +30,6 @@ export interface Storage {
   readonly kept: ReadonlyMap<Node, Keeping>;
 }
 
-/** Rows or columns of results that one reading of an operand serves. */
-const tileWidth = 8;
-
-/** Kernels that evaluate a node from outside its cluster, with the number of points each evaluates it at. */
-type Uses = Map<Cluster | Node, number>;
-
 /** Decides what is stored and by which kernel. The clusters of `strict` anchors must not store more than they have room for. */
 export function chooseStorage(
   graph: Graph,
@@ -41,296 +37,268 @@ export function chooseStorage(
   target: Target,
   strict: ReadonlySet<Node> = new Set(),
 ): Storage {
-  const { order, places, users, again } = clustering;
-  const outputs = new Set(graph.outputs);
-  const clusterWrites = new Map<Cluster, Map<Node, Indices>>(
-    clustering.clusters.map((cluster) => [cluster, new Map()]),
-  );
-  const mapped: Node[] = [];
-  const stored = new Set<Node>();
-  const kept = new Map<Node, Keeping>();
-  const uses = new Map<Node, Uses>();
-  const pieces = new Map<Cluster, Piece[]>();
-  /** Concatenations that are put together where they lie: their parts need not be stored for them. */
-  const assembled = new Set<Node>();
+  const choice = new StorageChoice(graph, clustering, target, strict);
+  for (const node of clustering.order.toReversed()) choice.visit(node);
+  return choice.storage();
+}
 
-  /** The clusters that compute stored free nodes. */
-  const hosts = new Map<Node, Cluster>();
-  /** What map kernels read, by the node they compute. */
-  const mapReads = new Map<Node, Set<Node>>();
+/** A cluster that computes a stored free node: where it evaluates the node, and what it reads then. */
+interface Host {
+  readonly cluster: Cluster;
+  readonly at: Indices;
+  readonly reads: ReadonlySet<Node>;
+}
+
+/** The decisions made so far, from the outputs backwards: a node is visited after everything that reads it. */
+class StorageChoice {
+  readonly #clustering: Clustering;
+  readonly #target: Target;
+  readonly #strict: ReadonlySet<Node>;
+  readonly #outputs: ReadonlySet<Node>;
+  readonly #escapes: Escapes;
+
+  readonly #clusterWrites: Map<Cluster, Map<Node, Indices>>;
+  readonly #pieces = new Map<Cluster, Piece[]>();
+  readonly #mapped: Node[] = [];
+  readonly #stored = new Set<Node>();
+  readonly #kept = new Map<Node, Keeping>();
+  /** Concatenations that are put together where they lie. */
+  readonly #assembled = new Set<Node>();
+
+  /** Which kernels evaluate each node visited. */
+  readonly #uses = new Map<Node, Uses>();
   /** Members that a dropped value is computed from again, and the kernels that do so. */
-  const inherited = new Map<Node, Uses>();
-  const writeBound = new Map<Cluster, number>();
-  for (const cluster of clustering.clusters) {
-    writeBound.set(
-      cluster,
-      [...cluster.members.keys()].filter((node) => leavesCluster(node, cluster)).length,
+  readonly #inherited = new Map<Node, Uses>();
+  /** The clusters that compute stored free nodes. */
+  readonly #hosts = new Map<Node, Cluster>();
+  /** What map kernels read, by the node they compute. */
+  readonly #mapReads = new Map<Node, Set<Node>>();
+  /** Values that each cluster's kernel writes at most. */
+  readonly #writeBound: Map<Cluster, number>;
+
+  constructor(graph: Graph, clustering: Clustering, target: Target, strict: ReadonlySet<Node>) {
+    this.#clustering = clustering;
+    this.#target = target;
+    this.#strict = strict;
+    this.#outputs = new Set(graph.outputs);
+    this.#escapes = new Escapes(clustering, this.#outputs, this.#assembled);
+    const { clusters } = clustering;
+    this.#clusterWrites = new Map(clusters.map((cluster) => [cluster, new Map()]));
+    this.#writeBound = new Map(
+      clusters.map((cluster) => {
+        const leaving = [...cluster.members.keys()].filter((node) => this.#escapes.leaves(node, cluster));
+        return [cluster, leaving.length];
+      }),
     );
   }
 
-  for (const node of order.toReversed()) {
-    const place = places.get(node)!;
-    if (place.kind === 'leaf') continue;
-    const mine = collectUses(node);
-    uses.set(node, mine);
-    if (place.kind === 'member') {
-      const { cluster } = place;
-      if (!leavesCluster(node, cluster) && !inherited.has(node)) continue;
-      if (rematerialised(node, cluster, mine)) continue;
-      clusterWrites.get(cluster)!.set(node, cluster.members.get(node)!);
-      stored.add(node);
-      continue;
-    }
-    if (place.kind === 'stored' && place.pieces !== undefined) {
-      stored.add(node);
-      assembled.add(node);
-      keep(node, { rule: 'loops' });
-      for (const piece of place.pieces)
-        pieces.set(piece.cluster, [...(pieces.get(piece.cluster) ?? []), piece]);
-      continue;
-    }
-    const keeping = keepingOfFree(node, place, mine);
-    if (keeping === undefined) continue;
-    keep(node, keeping);
-    stored.add(node);
-    const host = outputs.has(node) && mine.size === 0 ? undefined : hostFor(node, mine);
-    if (host === undefined) mapped.push(node);
-    else {
-      const { cluster, at, reads } = host;
-      clusterWrites.get(cluster)!.set(node, at);
-      writeBound.set(cluster, writeBound.get(cluster)! + 1);
-      cluster.members.set(node, at);
-      cluster.hosted.add(node);
-      cluster.reads.delete(node);
-      for (const read of reads) cluster.reads.add(read);
-      hosts.set(node, cluster);
-    }
+  storage(): Storage {
+    return {
+      clusterWrites: this.#clusterWrites,
+      pieces: this.#pieces,
+      mapped: this.#mapped.toReversed(),
+      stored: this.#stored,
+      kept: this.#kept,
+    };
   }
-  return { clusterWrites, pieces, mapped: mapped.reverse(), stored, kept };
 
-  /** A member that something outside reads, directly or by looking through views of it. */
-  function leavesCluster(node: Node, cluster: Cluster): boolean {
-    if (outputs.has(node)) return true;
-    if (isThroughView(node)) return false;
-    return (
-      (users.get(node) ?? []).some((user) => readsFromOutside(user, node, cluster)) ||
-      feedsEscapedView(node, cluster)
-    );
+  /** Decides for one node, whose readers have all been decided for. */
+  visit(node: Node): void {
+    const place = this.#placeOf(node);
+    if (place.kind === 'leaf') return;
+    const uses = this.#collectUses(node);
+    this.#uses.set(node, uses);
+    if (place.kind === 'member') this.#visitMember(node, place.cluster, uses);
+    else if (place.kind === 'stored' && place.pieces !== undefined) this.#assemble(node, place.pieces);
+    else this.#visitFree(node, place, uses);
+  }
+
+  /** A member is written by its cluster where others read it, unless they compute it again. */
+  #visitMember(node: Node, cluster: Cluster, uses: Uses): void {
+    if (!this.#escapes.leaves(node, cluster) && !this.#inherited.has(node)) return;
+    if (this.#rematerialise(node, cluster, uses)) return;
+    this.#clusterWrites.get(cluster)!.set(node, cluster.members.get(node)!);
+    this.#stored.add(node);
+  }
+
+  /** The kernels of a concatenation's parts write into the whole. */
+  #assemble(node: Node, pieces: readonly Piece[]): void {
+    this.#stored.add(node);
+    this.#assembled.add(node);
+    this.#keep(node, { rule: 'loops' });
+    for (const piece of pieces)
+      this.#pieces.set(piece.cluster, [...(this.#pieces.get(piece.cluster) ?? []), piece]);
+  }
+
+  /** A free node is computed inline, by a cluster that evaluates it anyway, or by a map kernel. */
+  #visitFree(node: Node, place: Place, uses: Uses): void {
+    const keeping = this.#keepingOfFree(node, place, uses);
+    if (keeping === undefined) return;
+    this.#keep(node, keeping);
+    this.#stored.add(node);
+    const isOnlyOutput = this.#outputs.has(node) && uses.size === 0;
+    const host = isOnlyOutput ? undefined : this.#hostFor(node, uses);
+    if (host === undefined) this.#mapped.push(node);
+    else this.#hostIn(node, host);
+  }
+
+  #hostIn(node: Node, { cluster, at, reads }: Host): void {
+    this.#clusterWrites.get(cluster)!.set(node, at);
+    this.#writeBound.set(cluster, this.#writeBound.get(cluster)! + 1);
+    cluster.members.set(node, at);
+    cluster.hosted.add(node);
+    cluster.reads.delete(node);
+    for (const read of reads) cluster.reads.add(read);
+    this.#hosts.set(node, cluster);
   }
 
   /**
    * Drops a member that its readers compute again, when that is cheaper than storing it and all it needs is in memory anyway
    * (or is small, as a row's statistics are). The readers then depend on what it is computed from.
    */
-  function rematerialised(node: Node, cluster: Cluster, readers: Uses): boolean {
-    if (!isElementwise(node.op)) return keep(node, { rule: isThroughView(node) ? 'output' : 'loops' });
-    if (outputs.has(node)) return keep(node, { rule: 'output' });
-    const sources = sourcesOf(
-      node,
-      cluster,
-      places,
-      outputs,
-      (member) => leavesCluster(member, cluster),
-      (keeping) => keep(node, keeping),
-    );
+  #rematerialise(node: Node, cluster: Cluster, uses: Uses): boolean {
+    if (!isElementwise(node.op)) return this.#keep(node, { rule: isThroughView(node) ? 'output' : 'loops' });
+    if (this.#outputs.has(node)) return this.#keep(node, { rule: 'output' });
+    const leaves = (member: Node): boolean => this.#escapes.leaves(member, cluster);
+    const { places } = this.#clustering;
+    const sources = sourcesOf(node, cluster, places, this.#outputs, leaves, (why) => this.#keep(node, why));
     if (sources === undefined) return false;
     // What it is computed from is stored in its place.
     const instead = [...sources.nodes].filter(
-      (source) => cluster.members.has(source) && !leavesCluster(source, cluster) && !inherited.has(source),
+      (source) => cluster.members.has(source) && !leaves(source) && !this.#inherited.has(source),
     );
-    const writes = writeBound.get(cluster)! + instead.length - 1;
-    const bindings = cluster.reads.size + writes;
-    if (strict.has(keyOf(cluster)) && bindings > target.limits.storageBuffers)
-      return keep(node, { rule: 'bindings', count: bindings, limit: target.limits.storageBuffers });
-    const bytes = nodeBytes(node);
-    const size = Math.max(1, sizeOf(dims(node)));
-    let extra = 0;
-    let saved = bytes / target.bandwidth;
-    for (const [reader, points] of readers) {
-      const reads = readsOfKernel(reader);
-      const fresh = [...sources.nodes].filter((source) => !reads.has(source));
-      const bound = 'op' in reader ? 1 : writeBound.get(reader)!;
-      const count = reads.size - (reads.has(node) ? 1 : 0) + fresh.length + bound;
-      const limit = target.limits.storageBuffers;
-      if (count > limit) return keep(node, { rule: 'bindings', count, limit });
-      // A contraction reads its operands once a tile.
-      const repeats = Math.max(1, points / size);
-      if (repeats > 1 && fresh.length > 1)
-        return keep(node, { rule: 'tiles', tiles: Math.ceil(repeats), values: fresh.length });
-      extra += (repeats * fresh.reduce((sum, source) => sum + nodeBytes(source), 0)) / target.bandwidth;
-      extra += (points * sources.work) / target.arithmetic;
-      saved += (repeats * bytes) / target.bandwidth;
-    }
-    if (extra >= saved)
-      return keep(node, { rule: 'cost', again: extra, stored: saved, kernels: readers.size });
-    if (strict.has(keyOf(cluster))) writeBound.set(cluster, writes);
-    for (const [reader, points] of readers) {
-      const reads = readsOfKernel(reader);
-      reads.delete(node);
-      for (const source of sources.nodes) reads.add(source);
-      for (const source of sources.nodes) {
-        const into = inherited.get(source) ?? new Map();
-        inherited.set(source, into);
-        addUse(into, reader, points);
-      }
-    }
+    const writes = this.#writeBound.get(cluster)! + instead.length - 1;
+    const isStrict = this.#strict.has(keyOf(cluster));
+    const limit = this.#target.limits.storageBuffers;
+    const count = cluster.reads.size + writes;
+    if (isStrict && count > limit) return this.#keep(node, { rule: 'bindings', count, limit });
+    const refusal = this.#againRefused(node, sources, uses);
+    if (refusal !== undefined) return this.#keep(node, refusal);
+    if (isStrict) this.#writeBound.set(cluster, writes);
+    this.#inherit(node, sources, uses);
     return true;
   }
 
+  /** Why the readers of a member do not compute it again; undefined when they do. */
+  #againRefused(node: Node, sources: Sources, uses: Uses): Keeping | undefined {
+    const { limits, bandwidth, arithmetic } = this.#target;
+    const bytes = nodeBytes(node);
+    const size = Math.max(1, sizeOf(dims(node)));
+    let extra = 0;
+    let saved = bytes / bandwidth;
+    for (const [reader, points] of uses) {
+      const reads = this.#readsOf(reader);
+      const fresh = [...sources.nodes].filter((source) => !reads.has(source));
+      const bound = 'op' in reader ? 1 : this.#writeBound.get(reader)!;
+      const count = reads.size - (reads.has(node) ? 1 : 0) + fresh.length + bound;
+      if (count > limits.storageBuffers) return { rule: 'bindings', count, limit: limits.storageBuffers };
+      // A contraction reads its operands once a tile.
+      const repeats = Math.max(1, points / size);
+      if (repeats > 1 && fresh.length > 1)
+        return { rule: 'tiles', tiles: Math.ceil(repeats), values: fresh.length };
+      extra += (repeats * fresh.reduce((sum, source) => sum + nodeBytes(source), 0)) / bandwidth;
+      extra += (points * sources.work) / arithmetic;
+      saved += (repeats * bytes) / bandwidth;
+    }
+    return extra >= saved ? { rule: 'cost', again: extra, stored: saved, kernels: uses.size } : undefined;
+  }
+
+  /** The readers of a dropped member read what it is computed from. */
+  #inherit(node: Node, sources: Sources, uses: Uses): void {
+    for (const [reader, points] of uses) {
+      const reads = this.#readsOf(reader);
+      reads.delete(node);
+      for (const source of sources.nodes) {
+        reads.add(source);
+        const into = this.#inherited.get(source) ?? new Map<Reader, number>();
+        this.#inherited.set(source, into);
+        addUse(into, reader, points);
+      }
+    }
+  }
+
   /** Notes why a value stays in memory. */
-  function keep(node: Node, keeping: Keeping): false {
-    kept.set(node, keeping);
+  #keep(node: Node, keeping: Keeping): false {
+    this.#kept.set(node, keeping);
     return false;
   }
 
   /** Why a free node is stored; undefined when its readers compute it inline. */
-  function keepingOfFree(node: Node, place: Place, readers: Uses): Keeping | undefined {
-    if (place.kind !== 'free') return clustering.overflows.get(node) ?? { rule: 'output' };
-    if (outputs.has(node)) return { rule: 'output' };
-    const { inline, store } = storingCost(node, place, readers, target);
-    return store < inline ? { rule: 'cost', again: inline, stored: store, kernels: readers.size } : undefined;
+  #keepingOfFree(node: Node, place: Place, uses: Uses): Keeping | undefined {
+    if (place.kind !== 'free') return this.#clustering.overflows.get(node) ?? { rule: 'output' };
+    if (this.#outputs.has(node)) return { rule: 'output' };
+    const { inline, store } = storingCost(node, place, uses, this.#target);
+    return store < inline ? { rule: 'cost', again: inline, stored: store, kernels: uses.size } : undefined;
   }
 
-  /** What a cluster, or the map kernel of a free node, reads: kept as values are dropped. */
-  function readsOfKernel(reader: Cluster | Node): Set<Node> {
-    if (!('op' in reader)) return reader.reads;
-    const known = mapReads.get(reader);
-    if (known !== undefined) return known;
-    const place = places.get(reader)!;
-    const reads = new Set(place.kind === 'free' || place.kind === 'stored' ? place.reads : []);
-    mapReads.set(reader, reads);
-    return reads;
-  }
-
-  /** Attention kernels compute the scores they share again, and read what else those are made of. */
-  function readsFromOutside(user: Node, node: Node, cluster: Cluster): boolean {
-    if (assembled.has(user)) return false;
-    const place = places.get(user)!;
-    if (place.kind !== 'member') return true;
-    const reads = (other: Cluster): boolean => other !== cluster && other.group?.members.has(node) !== true;
-    return reads(place.cluster) || (again.get(user) ?? []).some(reads);
-  }
-
-  /** A view inside the cluster whose readers outside look through it to this node. */
-  function feedsEscapedView(node: Node, cluster: Cluster): boolean {
-    if (isThroughView(node)) return false;
-    const stack = (users.get(node) ?? []).filter((user) => isThroughView(user) && cluster.members.has(user));
-    for (let view = stack.pop(); view !== undefined; view = stack.pop()) {
-      if (outputs.has(view)) continue;
-      for (const user of users.get(view) ?? []) {
-        if (readsFromOutside(user, view, cluster)) return true;
-        if (isThroughView(user)) stack.push(user);
-      }
-    }
-    return false;
-  }
-
-  function collectUses(node: Node): Uses {
-    const mine: Uses = new Map(inherited.get(node));
-    const home = places.get(node)!;
+  #collectUses(node: Node): Uses {
+    const { again } = this.#clustering;
+    const uses: Uses = new Map(this.#inherited.get(node));
+    const home = this.#placeOf(node);
     const size = sizeOf(dims(node));
-    for (const user of users.get(node) ?? []) {
-      const place = places.get(user)!;
+    for (const user of this.#usersOf(node)) {
+      const place = this.#placeOf(user);
       for (const other of again.get(user) ?? [])
-        if (!other.members.has(node)) addUse(mine, other, pointsOf(user, node, other, target));
-      const together = place.kind === 'member' && home.kind === 'member' && place.cluster === home.cluster;
-      if (together) {
-        // Readers outside look through views; what a dropped member's readers need is in `inherited`.
-        if (isThroughView(user)) for (const [kernel, points] of uses.get(user)!) addUse(mine, kernel, points);
+        if (!other.members.has(node)) addUse(uses, other, pointsOf(user, node, other, this.#target));
+      if (place.kind === 'member' && home.kind === 'member' && place.cluster === home.cluster) {
+        // Readers outside look through views; what the readers of a dropped member need is inherited.
+        if (isThroughView(user))
+          for (const [kernel, points] of this.#uses.get(user)!) addUse(uses, kernel, points);
       } else if (place.kind === 'member')
-        addUse(mine, place.cluster, pointsOf(user, node, place.cluster, target));
-      else if (stored.has(user)) addUse(mine, hosts.get(user) ?? user, sizeOf(dims(user)));
-      else for (const [kernel, points] of uses.get(user) ?? []) addUse(mine, kernel, size === 1 ? 1 : points);
+        addUse(uses, place.cluster, pointsOf(user, node, place.cluster, this.#target));
+      else if (this.#stored.has(user)) addUse(uses, this.#hosts.get(user) ?? user, sizeOf(dims(user)));
+      else
+        for (const [kernel, points] of this.#uses.get(user) ?? [])
+          addUse(uses, kernel, size === 1 ? 1 : points);
     }
-    return mine;
+    return uses;
   }
 
   /** A cluster that evaluates the node at every one of its elements and runs before all its other readers. */
-  function hostFor(
-    node: Node,
-    mine: Uses,
-  ): { cluster: Cluster; at: Indices; reads: ReadonlySet<Node> } | undefined {
-    const overflow = clustering.overflows.get(node);
+  #hostFor(node: Node, uses: Uses): Host | undefined {
+    const overflow = this.#clustering.overflows.get(node);
     if (overflow !== undefined && overflow.rule !== 'bindings') return undefined;
-    const own = readsOfKernel(node);
-    for (const user of users.get(node) ?? []) {
-      const place = places.get(user)!;
+    const own = this.#readsOf(node);
+    for (const user of this.#usersOf(node)) {
+      const place = this.#placeOf(user);
       if (place.kind !== 'member') continue;
       const { cluster } = place;
       // Weights are evaluated at (row, key), where an attention kernel stores nothing.
       if (cluster.group?.members.has(user) === true) continue;
       const at = evaluatedAt(user, node, cluster);
-      const first = [...mine.keys()].every(
-        (other) => other === cluster || rankOfKernel(other) > cluster.rank,
+      const isFirst = [...uses.keys()].every(
+        (other) => other === cluster || this.#rankOf(other) > cluster.rank,
       );
       const reads = new Set([...cluster.reads, ...own]);
       reads.delete(node);
-      const room = reads.size + writeBound.get(cluster)! + 1 < target.limits.storageBuffers;
-      if (at !== undefined && first && room) return { cluster, at, reads };
+      const hasRoom = reads.size + this.#writeBound.get(cluster)! + 1 < this.#target.limits.storageBuffers;
+      if (at !== undefined && isFirst && hasRoom) return { cluster, at, reads };
     }
     return undefined;
   }
 
-  function rankOfKernel(kernel: Cluster | Node): number {
-    if (!('op' in kernel)) return kernel.rank;
-    const place = places.get(kernel)!;
+  /** What a cluster, or the map kernel of a free node, reads: kept as values are dropped. */
+  #readsOf(reader: Reader): Set<Node> {
+    if (!('op' in reader)) return reader.reads;
+    const known = this.#mapReads.get(reader);
+    if (known !== undefined) return known;
+    const place = this.#placeOf(reader);
+    const reads = new Set(place.kind === 'free' || place.kind === 'stored' ? place.reads : []);
+    this.#mapReads.set(reader, reads);
+    return reads;
+  }
+
+  #rankOf(reader: Reader): number {
+    if (!('op' in reader)) return reader.rank;
+    const place = this.#placeOf(reader);
     return place.kind === 'free' || place.kind === 'stored' ? place.rank : 0;
   }
-}
 
-function addUse(uses: Uses, kernel: Cluster | Node, points: number): void {
-  uses.set(kernel, Math.max(uses.get(kernel) ?? 0, points));
-}
-
-/**
- * Points at which a member evaluates an input from outside its cluster: a contraction re-reads each operand once per tile, a
- * sort by counting each key once per element of its line, a search its boundaries once a step of each value.
- */
-function pointsOf(user: Node, input: Node, cluster: Cluster, target: Target): number {
-  const size = sizeOf(dims(input));
-  if (user.op === 'argSort' && !target.cooperative) return size * dims(user)[user.attrs.axis]!;
-  if (user.op === 'searchSorted' && user.inputs[0] === input)
-    return sizeOf(dims(user)) * Math.ceil(Math.log2(dims(input).at(-1)! + 1));
-  if (user.op !== 'dot' && user.op !== 'conv') {
-    const isProduct = cluster.kind === 'dot' || cluster.kind === 'conv';
-    // What is the same along a row of results, as a bias is, is computed once a row of a tile.
-    if (isProduct && input.op === 'broadcast')
-      return Math.max(sizeOf(dims(input.inputs[0]!)), Math.ceil(size / tileWidth));
-    return size === 1 ? 1 : Math.max(size, sizeOf(dims(user)));
+  #placeOf(node: Node): Place {
+    return this.#clustering.places.get(node)!;
   }
-  const { m, n } = contractExtents(user);
-  const across = user.inputs[0] === input ? n : m;
-  // Every row of an attention kernel goes through the keys for itself.
-  return size * Math.max(1, Math.ceil(across / (cluster.group === undefined ? tileWidth : 1)));
-}
 
-/** Where the cluster evaluates `node` for its direct user, when that covers each element exactly once. */
-function evaluatedAt(user: Node, node: Node, cluster: Cluster): Indices | undefined {
-  if (isElementwise(user.op)) return cluster.members.get(user);
-  const full = cluster.full;
-  if (user.op !== 'reduce' || full === undefined) return undefined;
-  return dims(node).every((dim, axis) => dim === full.shape[axis]) ? full.at : undefined;
-}
-
-/** µs to compute a free node wherever it is read, and to store and read it. */
-function storingCost(
-  node: Node,
-  place: { readonly closure: ReadonlySet<Node>; readonly reads: ReadonlySet<Node> },
-  uses: Uses,
-  target: Target,
-): { readonly inline: number; readonly store: number } {
-  // A view costs no arithmetic: if anything is worth storing, it is what it views.
-  const kind = facts(node.op).class;
-  if (uses.size === 0 || kind === 'source' || kind === 'view') return { inline: 0, store: 0 };
-  const size = sizeOf(dims(node));
-  let work = 0;
-  for (const inner of place.closure) if (sizeOf(dims(inner)) > 1) work += facts(inner.op).flops;
-  let reads = 0;
-  for (const read of place.reads) reads += nodeBytes(read);
-  const bytes = nodeBytes(node);
-  let inline = 0;
-  for (const points of uses.values())
-    inline += reads / target.bandwidth + (points * work) / target.arithmetic;
-  const once = reads / target.bandwidth + (size * work) / target.arithmetic;
-  return { inline, store: once + ((1 + uses.size) * bytes) / target.bandwidth + target.launch };
+  #usersOf(node: Node): readonly Node[] {
+    return this.#clustering.users.get(node) ?? [];
+  }
 }

@@ -1,0 +1,31 @@
+// The modelled time of computing a free node wherever it is read, beside that of storing it once and reading it back.
+
+import { dims, type Node } from '../../ir/graph.ts';
+import { facts } from '../../ir/ops.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import { nodeBytes } from '../cost.ts';
+import type { Target } from '../target.ts';
+import type { Uses } from './uses.ts';
+
+/** µs to compute a free node wherever it is read, and to store and read it. */
+export function storingCost(
+  node: Node,
+  place: { readonly closure: ReadonlySet<Node>; readonly reads: ReadonlySet<Node> },
+  uses: Uses,
+  target: Target,
+): { readonly inline: number; readonly store: number } {
+  // A view costs no arithmetic: if anything is worth storing, it is what it views.
+  const kind = facts(node.op).class;
+  if (uses.size === 0 || kind === 'source' || kind === 'view') return { inline: 0, store: 0 };
+  const size = sizeOf(dims(node));
+  let work = 0;
+  for (const inner of place.closure) if (sizeOf(dims(inner)) > 1) work += facts(inner.op).flops;
+  let reads = 0;
+  for (const read of place.reads) reads += nodeBytes(read);
+  const bytes = nodeBytes(node);
+  let inline = 0;
+  for (const points of uses.values())
+    inline += reads / target.bandwidth + (points * work) / target.arithmetic;
+  const once = reads / target.bandwidth + (size * work) / target.arithmetic;
+  return { inline, store: once + ((1 + uses.size) * bytes) / target.bandwidth + target.launch };
+}

@@ -1,0 +1,53 @@
+// Which kernels evaluate a node from outside of its own kernel, and at how many points each of them does.
+
+import { dims, type Node } from '../../ir/graph.ts';
+import { isElementwise } from '../../ir/ops.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import type { Indices } from '../body/evaluate.ts';
+import { contractExtents } from '../cluster/domain.ts';
+import type { Cluster } from '../cluster/place.ts';
+import type { Target } from '../target.ts';
+
+/** Rows or columns of results that one reading of an operand serves. */
+const tileWidth = 8;
+
+/** A cluster, or a free node that a map kernel computes. */
+export type Reader = Cluster | Node;
+
+/** Kernels that evaluate a node from outside its cluster, with the number of points each evaluates it at. */
+export type Uses = Map<Reader, number>;
+
+/** Adds a kernel that evaluates the node at so many points, or more points of a known one. */
+export function addUse(uses: Uses, kernel: Reader, points: number): void {
+  uses.set(kernel, Math.max(uses.get(kernel) ?? 0, points));
+}
+
+/**
+ * Points at which a member evaluates an input from outside its cluster: a contraction re-reads each operand once per tile, a
+ * sort by counting each key once per element of its line, a search its boundaries once a step of each value.
+ */
+export function pointsOf(user: Node, input: Node, cluster: Cluster, target: Target): number {
+  const size = sizeOf(dims(input));
+  if (user.op === 'argSort' && !target.cooperative) return size * dims(user)[user.attrs.axis]!;
+  if (user.op === 'searchSorted' && user.inputs[0] === input)
+    return sizeOf(dims(user)) * Math.ceil(Math.log2(dims(input).at(-1)! + 1));
+  if (user.op !== 'dot' && user.op !== 'conv') {
+    const isProduct = cluster.kind === 'dot' || cluster.kind === 'conv';
+    // What is the same along a row of results, as a bias is, is computed once a row of a tile.
+    if (isProduct && input.op === 'broadcast')
+      return Math.max(sizeOf(dims(input.inputs[0]!)), Math.ceil(size / tileWidth));
+    return size === 1 ? 1 : Math.max(size, sizeOf(dims(user)));
+  }
+  const { m, n } = contractExtents(user);
+  const across = user.inputs[0] === input ? n : m;
+  // Every row of an attention kernel goes through the keys for itself.
+  return size * Math.max(1, Math.ceil(across / (cluster.group === undefined ? tileWidth : 1)));
+}
+
+/** Where the cluster evaluates `node` for its direct user, when that covers each element exactly once. */
+export function evaluatedAt(user: Node, node: Node, cluster: Cluster): Indices | undefined {
+  if (isElementwise(user.op)) return cluster.members.get(user);
+  const full = cluster.full;
+  if (user.op !== 'reduce' || full === undefined) return undefined;
+  return dims(node).every((dim, axis) => dim === full.shape[axis]) ? full.at : undefined;
+}
