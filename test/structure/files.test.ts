@@ -26,6 +26,18 @@ test(`no file is longer than ${most} lines, tables aside`, () => {
   expect(long.map(({ path, lines }) => `${path}: ${lines.length} lines`)).toEqual([]);
 });
 
+test('no folder has more than 20 files', () => {
+  const rooms = ['src', 'test', 'bench', 'scripts', 'examples', 'docs'];
+  const counts = new Map<string, number>();
+  for (const path of rooms.flatMap((room) => filesUnder(room, ''))) {
+    if (path.startsWith('test/fixtures/')) continue;
+    const folder = path.slice(0, path.lastIndexOf('/'));
+    counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  }
+  expect(counts.size).toBeGreaterThan(50);
+  expect([...counts].filter(([, count]) => count > 20)).toEqual([]);
+});
+
 test('every file opens by saying what it is', () => {
   const silent = [...sources.values()].filter(({ lines }) => {
     const first = lines[0]!.startsWith('#!') ? 1 : 0;

@@ -1,13 +1,13 @@
 // What fails, fails with a type and a name, is told to the reads that came after it, and leaves the device usable.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DeviceError } from '../../src/errors.ts';
-import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';
-import { WebGpuDevice } from '../../src/runtime/webgpu/device.ts';
-import { openWebGpu } from '../../src/runtime/webgpu/open.ts';
-import { openWithGpu } from './devices.ts';
-import { failure } from './failure.ts';
-import { bytesOf, dispatch, f32, floatsOf, kernel, mapProgram, program, ramp } from './programs.ts';
+import { DeviceError } from '../../../src/errors.ts';
+import type { Device, DeviceBuffer } from '../../../src/runtime/device.ts';
+import { WebGpuDevice } from '../../../src/runtime/webgpu/device.ts';
+import { openWebGpu } from '../../../src/runtime/webgpu/open.ts';
+import { openWithGpu } from '../devices.ts';
+import { failure } from '../failure.ts';
+import { bytesOf, dispatch, f32, floatsOf, kernel, mapProgram, program, ramp } from '../programs.ts';
 
 let device: Device;
 let x: DeviceBuffer;

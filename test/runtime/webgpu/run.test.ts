@@ -1,10 +1,10 @@
 // Programs on a real WebGPU device (SwiftShader), beyond what every device does: what it compiles, builds and submits.
 
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { Device } from '../../src/runtime/device.ts';
-import { openWebGpu } from '../../src/runtime/webgpu/open.ts';
-import { openWithGpu } from './devices.ts';
-import { bytesOf, dispatch, f32, floatsOf, kernel, mapProgram, program, ramp } from './programs.ts';
+import type { Device } from '../../../src/runtime/device.ts';
+import { openWebGpu } from '../../../src/runtime/webgpu/open.ts';
+import { openWithGpu } from '../devices.ts';
+import { bytesOf, dispatch, f32, floatsOf, kernel, mapProgram, program, ramp } from '../programs.ts';
 
 let device: Device;
 beforeAll(async () => {
