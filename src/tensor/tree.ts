@@ -116,6 +116,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
         'E_VALUE',
         op,
         `expects tensors in arrays and plain objects, got ${value.constructor.name}${path === '' ? '' : ` at ${path}`}`,
+        value instanceof Map ? 'Object.fromEntries(map)' : value instanceof Set ? '[...set]' : undefined,
       );
     }
     const entries = Object.entries(value);

@@ -40,6 +40,15 @@ const aStore: arg.Kind<string | false> = arg.kind(
   'a path or false',
   (value) => value === false || typeof value === 'string',
 );
+const tuneOptions = arg.settings<TuneOptions>({ store: aStore });
+const aTune: arg.Kind<boolean | TuneOptions> = {
+  accepts: (value) => arg.flag.accepts(value) || tuneOptions.accepts(value),
+  refuse(op, what, value): never {
+    if (arg.isPlainObject(value)) return tuneOptions.refuse(op, what, value);
+    const problem = `tune must be true, false or { store }, got ${showValue(value)}`;
+    throw new TensorError('E_VALUE', op, problem, 'tune: true');
+  },
+};
 const takesCompile = arg.takes<
   (fn: (...args: never[]) => unknown, options?: CompileFunctionOptions) => unknown
 >(
@@ -49,7 +58,7 @@ const takesCompile = arg.takes<
     'options',
     arg.options<CompileFunctionOptions>({
       donate: placesOfArguments,
-      tune: arg.either(arg.flag, arg.settings<TuneOptions>({ store: aStore })),
+      tune: aTune,
       schedules: arg.inside(),
     }),
   ],
@@ -89,15 +98,6 @@ function donated({ donate = [] }: CompileFunctionOptions): Set<number> {
 }
 
 function findSchedules({ tune = false, schedules }: CompileFunctionOptions): FindSchedules | undefined {
-  const isOptions = typeof tune === 'object' && tune !== null;
-  const store = isOptions ? tune.store : undefined;
-  if (
-    !(isOptions || typeof tune === 'boolean') ||
-    !(store === undefined || store === false || typeof store === 'string')
-  ) {
-    const problem = `tune must be a boolean or { store }, a path or false, got ${showValue(isOptions ? store : tune)}`;
-    throw new TensorError('E_VALUE', 'compile', problem, 'tune: true');
-  }
   const book = schedules === undefined ? undefined : readBook('compile: schedules', schedules);
   if (tune === false && book === undefined) return undefined;
   const measured = tune === false ? undefined : tune === true ? {} : tune;
