@@ -119,6 +119,23 @@ export function watchRange(
   );
 }
 
+/** Watches floats that must lie in [0, 1]; NaN is for `detectAnomaly`. */
+export function watchShares(op: string, what: string, x: Tensor): void {
+  watch(
+    op,
+    'E_VALUE',
+    [x],
+    (b, [node]) => {
+      const axes = x.shape.map((_, axis) => axis);
+      return [reduce(b, 'min', node!, axes), reduce(b, 'max', node!, axes)];
+    },
+    ([low, high]) => {
+      const wrong = low! < 0 ? low : high! > 1 ? high : undefined;
+      return wrong === undefined ? undefined : `${what} must be in [0, 1]: ${wrong}`;
+    },
+  );
+}
+
 /** 0 in place of the elements that are not to count. */
 function apart(b: GraphBuilder, node: Node, ignored: number): Node {
   const same = (value: number): Node => broadcast(b, constant(b, value, node.dtype), node.shape as number[]);

@@ -55,6 +55,14 @@ const cases: readonly Case[] = [
     'E_INDEX',
     /^indexCopy: index 7 is outside axis 0/,
   ],
+  ['oneHot', (i) => sn.oneHot(ints(i), 3), 'E_INDEX', /^oneHot: class 7 is outside the 3 classes/],
+  ['bceLoss', (i) => sn.bceLoss(sn.tensor([0.5, i]), 0), 'E_VALUE', /^bceLoss: x must be in \[0, 1\]: 7/],
+  [
+    'bceLoss, its target',
+    (i) => sn.bceLoss(sn.tensor([0.5]), sn.tensor([i])),
+    'E_VALUE',
+    /^bceLoss: the target must be in \[0, 1\]: 7/,
+  ],
   [
     'segmentSum',
     (i) => sn.segmentSum(x(), ints(0, i), 2),

@@ -19,9 +19,9 @@ import {
 import * as arg from '../../ir/arguments.ts';
 import { isFloat } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
-import { watchRange } from '../debug.ts';
+import { watchRange, watchShares } from '../debug.ts';
 import { anOperand, aTensor } from '../expect.ts';
-import type { Tensor, TensorLike } from '../tensor.ts';
+import { Tensor, type TensorLike } from '../tensor.ts';
 import { binaryEntropy, logitEntropy } from '../formula/binary-entropy.ts';
 import * as formula from './elementwise/formula.ts';
 import { apply, checkFloat, checkInteger, fit, operandType, show } from './operand.ts';
@@ -133,9 +133,11 @@ export function huberLoss(x: Tensor, target: TensorLike, options: HuberOptions =
   return elementwise('huberLoss', x, target, options, (b, p, q) => huberOf(b, sub(b, p, q), delta));
 }
 
-/** −target·log x − (1 − target)·log(1 − x) for probabilities x; logarithms are not below −100. */
+/** −target·log x − (1 − target)·log(1 − x) for probabilities x and targets in [0, 1]; logarithms are not below −100. */
 export function bceLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
   takesMseLoss('bceLoss', x, target, options);
+  watchShares('bceLoss', 'x', x);
+  if (target instanceof Tensor) watchShares('bceLoss', 'the target', target);
   return elementwise('bceLoss', x, target, options, binaryEntropy);
 }
 

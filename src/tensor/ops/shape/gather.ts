@@ -421,10 +421,11 @@ const takesOneHot = arg.takes<typeof oneHot>(
   ['options', arg.options<OneHotOptions>({ dtype: arg.dtype })],
 );
 
-/** 1 at the class of each element, 0 elsewhere, along a new last axis; a class outside gives zeros. */
+/** 1 at the class of each element, 0 elsewhere, along a new last axis; on devices a class outside gives zeros. */
 export function oneHot(x: Tensor, classes: number, options: OneHotOptions = {}): Tensor {
   takesOneHot('oneHot', x, classes, options);
   checkInteger('oneHot', 'the classes', x);
+  watchRange('oneHot', 'class', x, 0, classes, `the ${classes} classes`);
   const shape = [...x.shape, classes];
   return apply([x], (b, node) => {
     const place = broadcast(b, reshape(b, formula.narrowIndex(b, node), [...x.shape, 1]), shape);
