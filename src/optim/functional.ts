@@ -2,6 +2,7 @@
 // step's number is part of the state, and what depends on it is computed in the graph.
 
 import { showValue, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { isFloat } from '../ir/dtype.ts';
 import { sameShape } from '../ir/shape.ts';
 import { tensor } from '../tensor/ops/creation/creation.ts';
@@ -11,6 +12,7 @@ import { Tensor, type TensorLike } from '../tensor/tensor.ts';
 import { trainedLeaves } from '../tensor/derivative/trainable.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { checkSameStructure, flatten, unflatten, type Flat } from '../tensor/tree.ts';
+import { rateOperand } from './optimizer.ts';
 import { applyRule, graphClock, slotType, startSlots, type Rule, type Slots } from './rule.ts';
 
 /** What goes from step to step beside the parameters; itself a tree. */
@@ -40,16 +42,35 @@ export interface FunctionalOptimizer {
   update<P>(params: P, grads: P, state: OptimizerState, options?: UpdateOptions): [P, OptimizerState];
 }
 
+const aRule: arg.Kind<Rule> = arg.kind('a rule { slots, step }', (value) => {
+  if (!arg.isPlainObject(value)) return false;
+  const { slots, step } = value;
+  return (
+    arg.isPlainObject(slots) &&
+    Object.values(slots).every((at) => typeof at === 'number') &&
+    arg.isCallable(step)
+  );
+});
+const takesRule = arg.takes<typeof functional>(
+  ['the name', arg.text],
+  ['the rule', aRule],
+  ['the learning rate', rateOperand],
+);
+const updateOptions = arg.options<UpdateOptions>({ lr: rateOperand });
+
 /** The functional form of a rule. */
 export function functional(op: string, rule: Rule, rate: TensorLike): FunctionalOptimizer {
+  takesRule('functional', op, rule, rate);
   return {
     init: (params) => {
       const members = parametersOf(op, flatten(params, op));
       const slots = members.map(({ value, trained }) => (trained ? startSlots(rule, value) : {}));
       return { step: tensor(0, { dtype: 'i32' }), slots };
     },
-    update: <P>(params: P, grads: P, state: OptimizerState, { lr = rate }: UpdateOptions = {}) =>
-      noGrad((): [P, OptimizerState] => {
+    update: <P>(params: P, grads: P, state: OptimizerState, options: UpdateOptions = {}) => {
+      if (!updateOptions.accepts(options)) updateOptions.refuse(op, 'options', options);
+      const { lr = rate } = options;
+      return noGrad((): [P, OptimizerState] => {
         const flat = flatten(params, op);
         const given = flatten(grads, op);
         checkSameStructure(op, 'the parameters', flat, 'the gradients', given);
@@ -67,7 +88,8 @@ export function functional(op: string, rule: Rule, rate: TensorLike): Functional
           leaves[leaf] = value.requiresGrad ? next.value.requiresGrad_() : next.value;
         });
         return [unflatten(flat.structure, leaves) as P, { step, slots }];
-      }),
+      });
+    },
   };
 }
 
@@ -82,6 +104,9 @@ interface Member {
 
 function parametersOf(op: string, flat: Flat): Member[] {
   const trained = trainedLeaves(op, 'the parameters', flat);
+  const [only] = flat.leaves;
+  if (flat.structure.kind === 'leaf' && !(only instanceof Tensor) && typeof only !== 'number')
+    throw new TensorError('E_VALUE', op, `the parameters must be a tree of tensors, got ${showValue(only)}`);
   return flat.leaves.flatMap((value, leaf): Member[] => {
     const path = flat.paths[leaf]!;
     if (value instanceof Tensor) return [{ value, path, leaf, trained: trained[leaf]! }];

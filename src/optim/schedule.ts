@@ -12,6 +12,19 @@ function progress(step: number, total: number): number {
   return total > 0 ? Math.min(1, step / total) : 1;
 }
 
+const aStep: arg.Kind<number> = arg.kind(
+  'a finite number of at least 0',
+  (value) => arg.finite.accepts(value) && arg.notNegative.accepts(value),
+);
+
+/** The schedule, with its step checked. */
+function checked(op: string, rate: Schedule): Schedule {
+  return (step) => {
+    if (!aStep.accepts(step)) aStep.refuse(op, 'the step', step);
+    return rate(step);
+  };
+}
+
 /** What every schedule takes. */
 export interface RateBase {
   /** The rate that the schedule shapes. */
@@ -33,7 +46,11 @@ const takesLambdaLr = arg.takes<typeof lambdaLr>([
 /** lr times any function of the step. */
 export function lambdaLr(options: LambdaOptions): Schedule {
   takesLambdaLr('lambdaLr', options);
-  return (step) => options.lr * options.factor(step);
+  return checked('lambdaLr', (step) => {
+    const factor = options.factor(step);
+    if (!arg.number.accepts(factor)) arg.number.refuse('lambdaLr', 'what factor gives', factor);
+    return options.lr * factor;
+  });
 }
 
 export interface ConstantOptions extends RateBase {
@@ -50,7 +67,7 @@ const takesConstantLr = arg.takes<typeof constantLr>([
 export function constantLr(options: ConstantOptions): Schedule {
   takesConstantLr('constantLr', options);
   const { lr, factor = 1 / 3, totalIters = 5 } = options;
-  return (step) => (step < totalIters ? lr * factor : lr);
+  return checked('constantLr', (step) => (step < totalIters ? lr * factor : lr));
 }
 
 export interface LinearOptions extends RateBase {
@@ -71,7 +88,10 @@ const takesLinearLr = arg.takes<typeof linearLr>([
 export function linearLr(options: LinearOptions): Schedule {
   takesLinearLr('linearLr', options);
   const { lr, startFactor = 1 / 3, endFactor = 1, totalIters = 5 } = options;
-  return (step) => lr * (startFactor + (endFactor - startFactor) * progress(step, totalIters));
+  return checked(
+    'linearLr',
+    (step) => lr * (startFactor + (endFactor - startFactor) * progress(step, totalIters)),
+  );
 }
 
 export interface StepOptions extends RateBase {
@@ -88,7 +108,7 @@ const takesStepLr = arg.takes<typeof stepLr>([
 export function stepLr(options: StepOptions): Schedule {
   takesStepLr('stepLr', options);
   const { lr, stepSize, gamma = 0.1 } = options;
-  return (step) => lr * gamma ** Math.floor(step / stepSize);
+  return checked('stepLr', (step) => lr * gamma ** Math.floor(step / stepSize));
 }
 
 export interface MultiStepOptions extends RateBase {
@@ -108,7 +128,10 @@ const takesMultiStepLr = arg.takes<typeof multiStepLr>([
 export function multiStepLr(options: MultiStepOptions): Schedule {
   takesMultiStepLr('multiStepLr', options);
   const { lr, milestones, gamma = 0.1 } = options;
-  return (step) => lr * gamma ** milestones.filter((milestone) => milestone <= step).length;
+  return checked(
+    'multiStepLr',
+    (step) => lr * gamma ** milestones.filter((milestone) => milestone <= step).length,
+  );
 }
 
 export interface ExponentialOptions extends RateBase {
@@ -123,7 +146,7 @@ const takesExponentialLr = arg.takes<typeof exponentialLr>([
 /** Times gamma at every step. */
 export function exponentialLr(options: ExponentialOptions): Schedule {
   takesExponentialLr('exponentialLr', options);
-  return (step) => options.lr * options.gamma ** step;
+  return checked('exponentialLr', (step) => options.lr * options.gamma ** step);
 }
 
 export interface PolynomialOptions extends RateBase {
@@ -140,7 +163,7 @@ const takesPolynomialLr = arg.takes<typeof polynomialLr>([
 export function polynomialLr(options: PolynomialOptions): Schedule {
   takesPolynomialLr('polynomialLr', options);
   const { lr, totalIters = 5, power = 1 } = options;
-  return (step) => lr * (1 - progress(step, totalIters)) ** power;
+  return checked('polynomialLr', (step) => lr * (1 - progress(step, totalIters)) ** power);
 }
 
 /** From `from` at 0 to `to` at 1 along half a cosine. */
@@ -162,7 +185,7 @@ const takesCosineAnnealingLr = arg.takes<typeof cosineAnnealingLr>([
 export function cosineAnnealingLr(options: CosineOptions): Schedule {
   takesCosineAnnealingLr('cosineAnnealingLr', options);
   const { lr, tMax, etaMin = 0 } = options;
-  return (step) => cosine(lr, etaMin, step / tMax);
+  return checked('cosineAnnealingLr', (step) => cosine(lr, etaMin, step / tMax));
 }
 
 export interface RestartOptions extends RateBase {
@@ -188,11 +211,12 @@ const takesCosineAnnealingWarmRestarts = arg.takes<typeof cosineAnnealingWarmRes
 export function cosineAnnealingWarmRestarts(options: RestartOptions): Schedule {
   takesCosineAnnealingWarmRestarts('cosineAnnealingWarmRestarts', options);
   const { lr, t0, tMult = 1, etaMin = 0 } = options;
-  return (step) => {
+  return checked('cosineAnnealingWarmRestarts', (step) => {
+    if (tMult === 1) return cosine(lr, etaMin, (step % t0) / t0);
     let [length, at] = [t0, step];
     for (; at >= length; length *= tMult) at -= length;
     return cosine(lr, etaMin, at / length);
-  };
+  });
 }
 
 export interface WarmupOptions extends RateBase {
@@ -215,7 +239,9 @@ export function warmupCosine(options: WarmupOptions): Schedule {
   takesWarmupCosine('warmupCosine', options);
   const { lr, warmup, tMax, startFactor = 1 / Math.max(1, warmup), etaMin = 0 } = options;
   const rise = linearLr({ lr, startFactor, totalIters: warmup });
-  return (step) => (step < warmup ? rise(step) : cosine(lr, etaMin, progress(step - warmup, tMax)));
+  return checked('warmupCosine', (step) =>
+    step < warmup ? rise(step) : cosine(lr, etaMin, progress(step - warmup, tMax)),
+  );
 }
 
 export interface OneCycleOptions {
@@ -250,10 +276,10 @@ export function oneCycleLr(options: OneCycleOptions): Schedule {
   const first = maxLr / divFactor;
   const peak = pctStart * totalSteps - 1;
   const end = totalSteps - 1;
-  return (step) => {
+  return checked('oneCycleLr', (step) => {
     if (step < peak) return cosine(first, maxLr, progress(step, peak));
     return cosine(maxLr, first / finalDivFactor, progress(step - peak, end - peak));
-  };
+  });
 }
 
 const takesSequentialLr = arg.takes<typeof sequentialLr>(
@@ -265,9 +291,9 @@ const takesSequentialLr = arg.takes<typeof sequentialLr>(
 export function sequentialLr(schedules: readonly Schedule[], milestones: readonly number[]): Schedule {
   takesSequentialLr('sequentialLr', schedules, milestones);
   if (schedules.length === 0) throw new TensorError('E_VALUE', 'sequentialLr', 'there are no schedules');
-  return (step) => {
+  return checked('sequentialLr', (step) => {
     const past = milestones.filter((milestone) => milestone <= step).length;
     const current = Math.min(past, schedules.length - 1);
     return schedules[current]!(step - (current === 0 ? 0 : milestones[current - 1]!));
-  };
+  });
 }

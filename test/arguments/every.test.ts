@@ -56,7 +56,7 @@ const entries: readonly (readonly [entry: string, members: object, rows: Rows])[
 /** Exported to be recognised, to be derived from, or made by the package alone. */
 const notCalled = new Set(
   (
-    'CompilerBug DeviceError ParseError SinterError TensorError Tensor Explanation Module Optimizer functional ' +
+    'CompilerBug DeviceError ParseError SinterError TensorError Tensor Explanation Module Optimizer ' +
     // `writeFile` would write; `mistakes.test.ts` has it.
     'ExportedModel OnnxModel UnsupportedNodesError UnsupportedOpsError writeFile'
   ).split(' '),

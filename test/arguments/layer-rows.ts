@@ -18,6 +18,7 @@ import {
   positive,
   share,
   t,
+  text,
   window,
   word,
   type Meaning,
@@ -287,6 +288,11 @@ export const optimRows: Rows = {
     options({ ...base, t0: positive, tMult: like(positive, () => 2), etaMin: number }, ['lr', 't0']),
   ],
   exponentialLr: [options({ ...base, gamma: number }, ['lr', 'gamma'])],
+  functional: [
+    text('my rule'),
+    meaning(() => ({ slots: {}, step: (at: optim.Step) => ({ value: at.value, slots: {} }) })),
+    rateOperand,
+  ],
   lambdaLr: [options({ ...base, factor: fn }, ['lr', 'factor'])],
   linearLr: [options({ ...base, startFactor: number, endFactor: number, totalIters: notNegative }, ['lr'])],
   multiStepLr: [
@@ -344,4 +350,73 @@ const optimizerMethods: readonly MethodRow[] = [
   { name: 'SGD.zeroGrad', told: 'SGD', call: () => optimizer.zeroGrad(), places: [] },
 ];
 
-export const methodRows: readonly MethodRow[] = [...layerMethods, ...optimizerMethods];
+/** Trees may hold anything beside tensors, but are trees. */
+const tree = meaning(
+  () => [ones([2])],
+  'tensors',
+  'tensor',
+  'bool',
+  'integers',
+  'disposed',
+  'emptyList',
+  'emptyObject',
+  'holes',
+  'texts',
+  'object',
+  'bare',
+);
+const functionalMethods: readonly MethodRow[] = ['sgd', 'adam', 'adamW', 'rmsprop', 'adagrad'].flatMap(
+  (name) => {
+    const make = (optim as unknown as Readonly<Record<string, () => optim.FunctionalOptimizer>>)[name]!;
+    const at = make();
+    const state = at.init([ones([2])]);
+    const own = like(tree, () => [ones([2])]);
+    return [
+      {
+        name: `${name}().init`,
+        told: name,
+        call: (...given) => at.init(given[0]),
+        places: [tree],
+      },
+      {
+        name: `${name}().update`,
+        told: name,
+        call: (...given) => (at.update as (...args: readonly unknown[]) => unknown)(...given),
+        places: [own, meaning(() => [ones([2])]), meaning(() => state), options({ lr: rateOperand })],
+      },
+    ] satisfies MethodRow[];
+  },
+);
+
+const step = like(notNegative, () => 3);
+const steps: Meaning = {
+  ...step,
+  accepts: new Set([...step.accepts].filter((name) => name !== 'infinity')),
+};
+const schedules: Readonly<Record<string, optim.Schedule>> = {
+  constantLr: optim.constantLr({ lr: 1 }),
+  cosineAnnealingLr: optim.cosineAnnealingLr({ lr: 1, tMax: 4 }),
+  cosineAnnealingWarmRestarts: optim.cosineAnnealingWarmRestarts({ lr: 1, t0: 2 }),
+  exponentialLr: optim.exponentialLr({ lr: 1, gamma: 0.9 }),
+  lambdaLr: optim.lambdaLr({ lr: 1, factor: () => 1 }),
+  linearLr: optim.linearLr({ lr: 1 }),
+  multiStepLr: optim.multiStepLr({ lr: 1, milestones: [2] }),
+  oneCycleLr: optim.oneCycleLr({ maxLr: 1, totalSteps: 4 }),
+  polynomialLr: optim.polynomialLr({ lr: 1 }),
+  sequentialLr: optim.sequentialLr([optim.constantLr({ lr: 1 })], []),
+  stepLr: optim.stepLr({ lr: 1, stepSize: 2 }),
+  warmupCosine: optim.warmupCosine({ lr: 1, warmup: 2, tMax: 4 }),
+};
+const scheduleRows: readonly MethodRow[] = Object.entries(schedules).map(([name, schedule]) => ({
+  name: `what ${name} gives`,
+  told: name,
+  call: (at) => schedule(at as number),
+  places: [steps],
+}));
+
+export const methodRows: readonly MethodRow[] = [
+  ...layerMethods,
+  ...optimizerMethods,
+  ...functionalMethods,
+  ...scheduleRows,
+];

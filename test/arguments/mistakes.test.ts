@@ -111,6 +111,51 @@ describe('files', () => {
   });
 });
 
+describe('compiling and trees', () => {
+  test('tune is named', async () => {
+    const double = (x: typed.Tensor): typed.Tensor => x.mul(2);
+    expect(await messageOf(() => sn['compile']!(double, { tune: 'yes' }))).toMatch(
+      /^compile: tune must be true, false or \{ store \}, got 'yes'[^]*try: tune: true$/,
+    );
+    expect(await messageOf(() => sn['compile']!(double, { tune: { stores: 'a' } }))).toMatch(
+      /^compile: there is no option 'stores'[^]*try: store$/,
+    );
+    expect(await messageOf(() => sn['compile']!(double, { tune: { store: 3 } }))).toMatch(
+      /^compile: store must be a path or false, got 3/,
+    );
+  });
+
+  test('a Map and a Set are no trees', async () => {
+    const sum = (tree: Map<string, typed.Tensor>): typed.Tensor => tree.get('a')!.sum();
+    const map = new Map([['a', typed.ones([2])]]);
+    const told = (op: string): RegExp =>
+      new RegExp(`^${op}: expects tensors in arrays and plain objects, got Map[^]*try: Object.fromEntries`);
+    expect(await messageOf(() => (sn['compile']!(sum) as (tree: unknown) => unknown)(map))).toMatch(
+      told('compile'),
+    );
+    expect(await messageOf(() => typed.grad(sum)(map))).toMatch(told('grad'));
+    expect(await messageOf(() => typed.treeMap((at) => at, { a: new Set([one]) }))).toMatch(
+      /got Set at .a[^]*try: \[...set\]/,
+    );
+    expect(await messageOf(() => typed.compile((at: typed.Tensor) => new Map([['a', at]]))(x))).toMatch(
+      told('compile'),
+    );
+  });
+
+  test('a schedule asked for a step that there is not', async () => {
+    const restarts = optim.cosineAnnealingWarmRestarts({ lr: 1, t0: 4 });
+    expect(await messageOf(() => restarts(Infinity))).toMatch(
+      /^cosineAnnealingWarmRestarts: the step must be/,
+    );
+    expect(restarts(2 ** 53 - 4)).toBe(1);
+    expect(restarts(6)).toBeCloseTo(restarts(2), 12);
+    const bad = optim.lambdaLr({ lr: 1, factor: () => 'half' as unknown as number });
+    expect(await messageOf(() => bad(0))).toMatch(
+      /^lambdaLr: what factor gives must be a number, got 'half'/,
+    );
+  });
+});
+
 describe('layers', () => {
   test('Sequential names the layer', async () => {
     const model = new nn.Sequential(new nn.Linear(3, 4), new nn.ReLU(), new nn.Linear(5, 2));
