@@ -1,0 +1,46 @@
+// Type rules of folds, scans and sorts along axes.
+
+import { fixedShape } from '../shape.ts';
+import { type RulesOf, fail, checkAxis, checkPositions } from './check.ts';
+
+export const folds: RulesOf<'reduce' | 'argReduce' | 'argSort' | 'radixRank' | 'scan'> = {
+  reduce: (inputs, { monoid, axes }, op) => {
+    const { dtype, shape } = inputs[0]!;
+    axes.forEach((axis, i) => {
+      checkAxis(op, axis, shape.length, inputs);
+      if (i > 0 && axes[i - 1]! >= axis) fail(op, 'E_AXIS', 'axes must ascend', inputs);
+    });
+    const logical = monoid === 'and' || monoid === 'or';
+    if (logical !== (dtype === 'bool')) fail(op, 'E_DTYPE', `${monoid} does not reduce this dtype`, inputs);
+    return { dtype, shape: shape.filter((_, axis) => !axes.includes(axis)) };
+  },
+  argReduce: (inputs, { axis }, op) => {
+    const { shape } = inputs[0]!;
+    checkAxis(op, axis, shape.length, inputs);
+    if (shape[axis] === 0) fail(op, 'E_SHAPE', 'no extremum of an empty axis', inputs);
+    checkPositions(op, shape, axis, inputs);
+    return { dtype: 'i32', shape: shape.filter((_, i) => i !== axis) };
+  },
+  argSort: (inputs, { axis }, op) => {
+    const { shape } = inputs[0]!;
+    checkAxis(op, axis, shape.length, inputs);
+    checkPositions(op, shape, axis, inputs);
+    return { dtype: 'i32', shape };
+  },
+  radixRank: (inputs, { shift, digits, block }, op) => {
+    const keys = inputs[0]!;
+    const shape = fixedShape(keys.shape, op);
+    if (keys.dtype !== 'u32' || shape.length !== 2) fail(op, 'E_DTYPE', 'expects u32 keys [lines,n]', inputs);
+    const width = Math.log2(digits);
+    if (!Number.isInteger(width) || shift < 0 || shift + width > 32 || !(block >= 1))
+      fail(op, 'E_VALUE', `no ${digits} digits at bit ${shift} in blocks of ${block}`, inputs);
+    return { dtype: 'i32', shape: [shape[0]!, Math.ceil(shape[1]! / block), digits + block] };
+  },
+  scan: (inputs, { axis, monoid }, op) => {
+    const { dtype, shape } = inputs[0]!;
+    checkAxis(op, axis, shape.length, inputs);
+    const logical = monoid === 'and' || monoid === 'or';
+    if (logical !== (dtype === 'bool')) fail(op, 'E_DTYPE', `${monoid} does not scan this dtype`, inputs);
+    return { dtype, shape };
+  },
+};

@@ -1,0 +1,27 @@
+// Type rules of what has no tensors as inputs.
+
+import type { SourceOp } from '../ops.ts';
+import { integerRange } from '../dtype.ts';
+import { checkShape, fixedShape } from '../shape.ts';
+import { type RulesOf, fail, checkAxis } from './check.ts';
+
+export const sources: RulesOf<SourceOp> = {
+  parameter: (_, { dtype, shape }) => ({ dtype, shape }),
+  constant: (_, { dtype }) => ({ dtype, shape: [] }),
+  iota: (_, { shape, axis, dtype }, op) => {
+    checkShape(op, fixedShape(shape, op));
+    checkAxis(op, axis, shape.length, []);
+    if (dtype === 'bool') fail(op, 'E_DTYPE', 'bool cannot count', []);
+    const last = fixedShape(shape, op)[axis]! - 1;
+    if ((dtype === 'i32' || dtype === 'u32') && last > integerRange(dtype)[1])
+      fail(op, 'E_VALUE', `${dtype} does not count to ${last}`, []);
+    return { dtype, shape };
+  },
+  randomBits: (inputs, { shape }, op) => {
+    checkShape(op, fixedShape(shape, op));
+    if (!inputs.every((input) => input.dtype === 'u32' && input.shape.length === 0)) {
+      fail(op, 'E_DTYPE', 'key and counter words must be rank-0 u32', inputs);
+    }
+    return { dtype: 'u32', shape };
+  },
+};
