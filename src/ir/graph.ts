@@ -203,7 +203,9 @@ export function hashValue(hash: number, value: unknown): number {
 }
 
 function sameInputs(a: readonly Node[], b: readonly Node[]): boolean {
-  return a.length === b.length && a.every((node, i) => node === b[i]);
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 function sameTypes(a: readonly Node[], b: readonly Node[]): boolean {

@@ -55,7 +55,10 @@ export function sameDim(a: Dim, b: Dim): boolean {
 }
 
 export function sameShape(a: Shape, b: Shape): boolean {
-  return a === b || (a.length === b.length && a.every((dim, axis) => sameDim(dim, b[axis]!)));
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let axis = 0; axis < a.length; axis++) if (!sameDim(a[axis]!, b[axis]!)) return false;
+  return true;
 }
 
 export function showDim(dim: Dim): string {

@@ -2,7 +2,7 @@
 // mistake (the node is being recorded) and throws a TensorError that shows every operand as `f32[8,3]`.
 
 import { TensorError, type ErrorCode } from '../../errors.ts';
-import { type DType } from '../dtype.ts';
+import type { DType } from '../dtype.ts';
 import type { Attrs, Op } from '../ops.ts';
 import { fixedShape, showShape, type Shape } from '../shape.ts';
 

@@ -5,7 +5,7 @@
 import { showValue, TensorError } from '../../errors.ts';
 import { dtypeKind, integerRange, isFloat, promote, type DType } from '../../ir/dtype.ts';
 import { broadcast, cast, constant } from '../../ir/build.ts';
-import { checkList, showShape } from '../../ir/shape.ts';
+import { checkList, sameShape, showShape, type FixedShape } from '../../ir/shape.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { takes, type Signature } from '../../ir/arguments.ts';
 import { aTensor, expectOperand, expectTensor } from '../expect.ts';
@@ -25,6 +25,8 @@ export function apply<const T extends readonly (Tensor | undefined)[]>(
   // The first operand is there in every operation.
   expectTensor('operation', 'the operand', operands[0]);
   const given = operands.filter((operand) => operand !== undefined);
+  if (given.length === operands.length)
+    return record(given, (b, nodes) => make(b, ...(nodes as unknown as Nodes<T>)));
   return record(given, (b, nodes) => make(b, ...spread(operands, nodes)));
 }
 
@@ -105,10 +107,24 @@ function plain(op: string, b: GraphBuilder, value: number | boolean, dtype: DTyp
   return constant(b, Number(value), dtype);
 }
 
+const noAxes: FixedShape = [];
+const shapeOf = (value: TensorLike): FixedShape => (value instanceof Tensor ? value.shape : noAxes);
+
 /** The shape that all operands broadcast to. Throws E_SHAPE showing every operand. */
-export function commonShape(op: string, values: readonly TensorLike[]): number[] {
-  const shapes = values.map((value) => (value instanceof Tensor ? value.shape : []));
-  const length = Math.max(0, ...shapes.map((shape) => shape.length));
+export function commonShape(op: string, values: readonly TensorLike[]): FixedShape {
+  let common = noAxes;
+  for (const value of values) {
+    const shape = shapeOf(value);
+    if (common.length === 0) common = shape;
+    else if (shape.length > 0 && !sameShape(common, shape)) return broadcastShape(op, values);
+  }
+  return common;
+}
+
+/** As `commonShape`, where they are not one shape and numbers. */
+function broadcastShape(op: string, values: readonly TensorLike[]): FixedShape {
+  const shapes = values.map(shapeOf);
+  const length = Math.max(...shapes.map((shape) => shape.length));
   const out = new Array<number>(length).fill(1);
   for (const shape of shapes) {
     for (let i = 1; i <= shape.length; i++) {
@@ -139,16 +155,26 @@ export function fit<const T extends readonly TensorLike[]>(
   make: (b: GraphBuilder, ...nodes: Spread<T>) => Node,
 ): Tensor {
   for (const value of values) expectOperand(op, value);
+  return fitted(op, values, dtypeOf, make);
+}
+
+/** As `fit`, of operands that have been looked at. */
+function fitted<const T extends readonly TensorLike[]>(
+  op: string,
+  values: T,
+  dtypeOf: (value: TensorLike, position: number) => DType,
+  make: (b: GraphBuilder, ...nodes: Spread<T>) => Node,
+): Tensor {
   const shape = commonShape(op, values);
   const tensors = values.filter((value) => value instanceof Tensor);
   return record(tensors, (b, nodes) => {
     let next = 0;
-    const fitted = values.map((value, position) => {
+    const operands = values.map((value, position) => {
       const dtype = dtypeOf(value, position);
       const node = value instanceof Tensor ? cast(b, nodes[next++]!, dtype) : plain(op, b, value, dtype);
       return broadcast(b, node, shape);
     });
-    return make(b, ...(fitted as unknown as Spread<T>));
+    return make(b, ...(operands as unknown as Spread<T>));
   });
 }
 
@@ -160,7 +186,7 @@ export function combine<const T extends readonly TensorLike[]>(
   make: (b: GraphBuilder, ...nodes: Spread<T>) => Node,
 ): Tensor {
   const dtype = operandType(op, values, domain);
-  return fit(op, values, () => dtype, make);
+  return fitted(op, values, () => dtype, make);
 }
 
 /** Records a formula over one float tensor; integers and bool are taken as f32. */

@@ -10,7 +10,7 @@ import { flushLarge } from '../realise/realise.ts';
 import { expectOperand } from '../expect.ts';
 import { outerCall } from '../layer/frames.ts';
 import { checkHeld } from '../layer/held.ts';
-import { builder, gradEnabled, here, leafHandle, nodeFor, recordedHandle } from './recording.ts';
+import { builder, gradEnabled, here, leafHandle, nodeAt, nodeFor, recordedHandle } from './recording.ts';
 import { Storage } from '../storage/storage.ts';
 import { handleOf, Tensor, type TensorLike } from '../tensor.ts';
 
@@ -19,12 +19,39 @@ export function nodeOf(tensor: Tensor): Node {
   return nodeFor(handleOf(tensor));
 }
 
+/** The nodes of an operation's inputs, and whether its results may carry a gradient back to one of them. */
+interface Inputs {
+  readonly nodes: readonly Node[];
+  readonly history: boolean;
+}
+
+function read(inputs: readonly Tensor[]): Inputs {
+  flushLarge();
+  const nodes: Node[] = [];
+  let history = false;
+  if (outerCall() !== undefined) for (const input of inputs) checkHeld(handleOf(input));
+  for (const input of inputs) {
+    const handle = here(handleOf(input));
+    history ||= handle.requiresGrad;
+    nodes.push(nodeAt(handle));
+  }
+  return { nodes, history };
+}
+
+/** The tensor of a node that was made of such inputs. */
+function wrap(node: Node, history: boolean): Tensor {
+  const tracked = history && isFloat(node.dtype);
+  if (!tracked || gradEnabled()) return new Tensor(recordedHandle(node, tracked));
+  return new Tensor(recordedHandle(builder().add('stopGradient', [node], {}) as Node, false));
+}
+
 /** Records one operation: `make` builds on the inputs' nodes and gives the result's. */
 export function record(
   inputs: readonly Tensor[],
   make: (b: GraphBuilder, nodes: readonly Node[]) => Node,
 ): Tensor {
-  return recordMany(inputs, (b, nodes) => [make(b, nodes)])[0]!;
+  const { nodes, history } = read(inputs);
+  return wrap(make(builder(), nodes), history);
 }
 
 /** Records an operation with several results. */
@@ -32,16 +59,8 @@ export function recordMany(
   inputs: readonly Tensor[],
   make: (b: GraphBuilder, nodes: readonly Node[]) => readonly Node[],
 ): Tensor[] {
-  flushLarge();
-  if (outerCall() !== undefined) for (const input of inputs) checkHeld(handleOf(input));
-  const handles = inputs.map((input) => here(handleOf(input)));
-  const nodes = handles.map(nodeFor);
-  const history = handles.some((handle) => handle.requiresGrad);
-  return make(builder(), nodes).map((node) => {
-    const tracked = history && isFloat(node.dtype);
-    if (!tracked || gradEnabled()) return new Tensor(recordedHandle(node, tracked));
-    return new Tensor(recordedHandle(builder().add('stopGradient', [node], {}) as Node, false));
-  });
+  const { nodes, history } = read(inputs);
+  return make(builder(), nodes).map((node) => wrap(node, history));
 }
 
 /** A tensor as it is; a number or boolean as a rank-0 constant of `dtype`. Throws E_VALUE at anything else. */

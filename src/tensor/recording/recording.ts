@@ -216,7 +216,11 @@ export function here(handle: Handle, op: string = 'read'): Handle {
 
 /** The node that stands for a value in the current recording. */
 export function nodeFor(handle: Handle): Node {
-  const at = here(handle);
+  return nodeAt(here(handle));
+}
+
+/** As `nodeFor`, of what `here` gave. */
+export function nodeAt(at: Handle): Node {
   if (at.trace === undefined && !settle(at)) noteLateUse(at);
   return at.node;
 }
