@@ -12,7 +12,7 @@ for (const stream of [process.stdout, process.stderr])
 let live = false;
 
 /** Ends a live line, so that what follows starts on its own. */
-function settle(): void {
+function endLiveLine(): void {
   if (live) process.stderr.write('\n');
   live = false;
 }
@@ -20,11 +20,11 @@ function settle(): void {
 process.exitCode = await runCli(process.argv.slice(2), {
   columns: process.stdout.isTTY ? process.stdout.columns : undefined,
   line: (text) => {
-    settle();
+    endLiveLine();
     process.stdout.write(`${text}\n`);
   },
   note: (text) => {
-    settle();
+    endLiveLine();
     process.stderr.write(`${text}\n`);
   },
   live: (text) => {
@@ -36,4 +36,4 @@ process.exitCode = await runCli(process.argv.slice(2), {
     if (!process.stderr.isTTY) process.stderr.write(`${text}\n`);
   },
 });
-settle();
+endLiveLine();

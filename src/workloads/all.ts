@@ -1,4 +1,5 @@
-// Every workload, in the order reports list them.
+// Every workload whose kernels and bytes are counted, in the order in which reports list them. Those
+// that are timed are in timed/workloads.ts.
 
 import * as models from './models.ts';
 import * as operations from './operations.ts';

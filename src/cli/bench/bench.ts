@@ -1,5 +1,5 @@
-// `sinter bench`: the timed workloads on a device of this machine, their kernels and bytes, and
-// what a replayed run costs the host.
+// `sinter bench`: times workloads on a device of this machine. Takes names of workloads and of a
+// device; prints times, kernels and bytes of each, and how long a replayed run keeps the host.
 
 import { SinterError } from '../../errors.ts';
 import { explainFor } from '../../explain.ts';

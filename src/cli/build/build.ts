@@ -193,8 +193,8 @@ const parts =
   /^(?:(?:index|cuda|wasm)\.js|index\.d\.ts|package\.json|program\.json|README\.md|kernels|weights.*\.safetensors)$/;
 
 /**
- * Makes the folder. Throws UsageError, before anything is compiled, where it cannot be or is
- * somebody's that is no bundle.
+ * Makes the folder. Throws UsageError, before anything is compiled, where the folder cannot be
+ * written to, or holds files that the bundle would replace and no earlier build wrote.
  */
 async function claim(out: string): Promise<void> {
   try {
@@ -213,8 +213,8 @@ async function claim(out: string): Promise<void> {
 }
 
 /**
- * Writes a bundle in place of one that was there before; `program.json` comes last, so that half of
- * one is told from a whole.
+ * Writes a bundle in place of one that was there before. `program.json` is written last, so that a
+ * folder in which it is missing is known to be incomplete.
  */
 async function write(out: string, files: Bundle['files']): Promise<void> {
   const last = 'program.json';

@@ -120,7 +120,7 @@ export async function loadModule(file: string): Promise<Exports> {
   const path = resolve(file);
   if (!existsSync(path)) throw new UsageError(`there is no file ${file}`);
   const url = pathToFileURL(path).href;
-  // Calls are told by their lines in the file as it was written.
+  // Errors name the lines of the file as the user wrote it, not of the JavaScript made from it.
   process.setSourceMapsEnabled(true);
   try {
     return (await import(url)) as Exports;

@@ -37,11 +37,11 @@ export async function onnxProgram(
   checkDims(open, dims, file);
   const wide = model.toFunction({ fixed });
   // Inputs go by their own names: the argument has none.
-  const run = (...[inputs]: [Named]): unknown => told(file, () => wide(inputs));
+  const run = (...[inputs]: [Named]): unknown => withFixHint(file, () => wide(inputs));
   const narrow = (...[inputs]: [Named]): NarrowResult => {
     let overflow: Tensor | undefined;
     const onOverflow = (flag: Tensor): void => void (overflow = flag);
-    const result = told(file, () => model.toFunction({ fixed, integers: 'i32', onOverflow })(inputs));
+    const result = withFixHint(file, () => model.toFunction({ fixed, integers: 'i32', onOverflow })(inputs));
     return { result, overflow };
   };
   return {
@@ -94,8 +94,8 @@ function checkDims(ports: readonly Port[], dims: Iterable<string>, file: string)
   }
 }
 
-/** What a recording gives; where it needs elements of inputs, the error says how to give them. */
-function told<T>(file: string, record: () => T): T {
+/** Calls `record`. Where that needs the elements of inputs, the error says how to give them. */
+function withFixHint<T>(file: string, record: () => T): T {
   try {
     return record();
   } catch (error) {
