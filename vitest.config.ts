@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import type { ViteUserConfig } from 'vitest/config';
 
+import { testLimit, waitLimit } from './test/support/limits.ts';
+
 const source = (path: string): string => `${fileURLToPath(new URL('src/', import.meta.url))}${path}`;
 
 // Forks, not threads: stopping a worker thread with GPU work in flight aborts the whole process in Dawn for Node.
@@ -17,8 +19,9 @@ const config: ViteUserConfig = {
     setupFiles: ['test/support/seed.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: testLimit,
+    hookTimeout: testLimit,
+    expect: { poll: { timeout: waitLimit } },
     reporters: ['default', './test/reporter.ts'],
   },
 };

@@ -2,15 +2,12 @@
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { idea } from '../examples/00-idea.ts';
 import { charTransformer } from '../examples/char-transformer.ts';
 import { mnist, type MnistSettings } from '../examples/mnist-mlp.ts';
 import { setDevice } from '../src/index.ts';
 import { essay } from '../src/workloads/essay.ts';
-
-// Slow machines run these too.
-vi.setConfig({ testTimeout: 180_000 });
 
 const said: string[] = [];
 const say = (text: string): void => void said.push(text);

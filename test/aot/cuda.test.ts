@@ -74,7 +74,7 @@ function inNode<Told>(folder: string, script: string, { env = {}, cwd = project 
 }
 
 const law = (name: string, work: () => Promise<void> | void): void => {
-  test(name, { timeout: 60_000 }, async ({ skip }) => {
+  test(name, async ({ skip }) => {
     if (missing !== undefined) skip(missing);
     await work();
   });
@@ -90,7 +90,7 @@ beforeAll(async () => {
   bundle = await builtForCuda();
   folder = written(bundle);
   bare = written(await built(points, { state: perceptron.state, targets: ['cuda', 'wasm'] }));
-}, 120_000);
+});
 afterAll(() => {
   removeFolders();
   setDevice(undefined);
@@ -364,39 +364,35 @@ test('neither file of the code imports anything of Sinter, nor a package', async
 const nvcc = spawnSync('nvcc', ['--version'], { stdio: 'ignore' }).status === 0;
 if (!nvcc) console.warn('skipped: compiling a bundle by nvcc needs it on PATH, which is not there');
 
-test.skipIf(!nvcc)(
-  'nvcc compiles the sources, and makes the images where NVRTC is missing',
-  { timeout: 120_000 },
-  async () => {
-    const compiler = await findImageCompiler([], { NVRTC_PATH: '/nowhere' });
-    expect(compiler?.name).toMatch(/^nvcc \d+\.\d+$/);
-    const archs = ['sm_80', 'sm_90a', 'compute_80'];
-    const { manifest, files } = await built([points[1]!], {
-      state: perceptron.state,
-      targets: ['cuda'],
-      archs,
-      ...(compiler !== undefined && { compiler }),
+test.skipIf(!nvcc)('nvcc compiles the sources, and makes the images where NVRTC is missing', async () => {
+  const compiler = await findImageCompiler([], { NVRTC_PATH: '/nowhere' });
+  expect(compiler?.name).toMatch(/^nvcc \d+\.\d+$/);
+  const archs = ['sm_80', 'sm_90a', 'compute_80'];
+  const { manifest, files } = await built([points[1]!], {
+    state: perceptron.state,
+    targets: ['cuda'],
+    archs,
+    ...(compiler !== undefined && { compiler }),
+  });
+  const { images, arch } = manifest.entries['predict']!.programs.cuda![0]!;
+  expect(arch).toBe('compute_80');
+  expect(images!.map((image) => image.arch)).toEqual(archs);
+  const starts = images!.map(({ file }) =>
+    Buffer.from(files.get(file) as Uint8Array)
+      .subarray(0, 4)
+      .toString('latin1'),
+  );
+  expect(starts).toEqual(['\x7fELF', '\x7fELF', '//\n/']);
+  // A text of C.
+  expect((files.get(images!.at(-1)!.file) as Uint8Array).at(-1)).toBe(0);
+  const place = temporary();
+  for (const [name, content] of files) {
+    if (!name.endsWith('.cu')) continue;
+    const file = path.join(place, path.basename(name));
+    fs.writeFileSync(file, content);
+    const { status, stderr } = spawnSync('nvcc', ['-arch=sm_80', '-cubin', '-o', `${file}bin`, file], {
+      encoding: 'utf8',
     });
-    const { images, arch } = manifest.entries['predict']!.programs.cuda![0]!;
-    expect(arch).toBe('compute_80');
-    expect(images!.map((image) => image.arch)).toEqual(archs);
-    const starts = images!.map(({ file }) =>
-      Buffer.from(files.get(file) as Uint8Array)
-        .subarray(0, 4)
-        .toString('latin1'),
-    );
-    expect(starts).toEqual(['\x7fELF', '\x7fELF', '//\n/']);
-    // A text of C.
-    expect((files.get(images!.at(-1)!.file) as Uint8Array).at(-1)).toBe(0);
-    const place = temporary();
-    for (const [name, content] of files) {
-      if (!name.endsWith('.cu')) continue;
-      const file = path.join(place, path.basename(name));
-      fs.writeFileSync(file, content);
-      const { status, stderr } = spawnSync('nvcc', ['-arch=sm_80', '-cubin', '-o', `${file}bin`, file], {
-        encoding: 'utf8',
-      });
-      expect([status, stderr], name).toEqual([0, '']);
-    }
-  },
-);
+    expect([status, stderr], name).toEqual([0, '']);
+  }
+});

@@ -94,7 +94,6 @@ test('only matrices of some size are stored in fewer bits', () => {
 
 test.each(formats)(
   'a bundle whose weights are %s computes nearly the same, from fewer bytes',
-  { timeout: 120_000 },
   async (format) => {
     manualSeed(5);
     const [first, second] = [randn([64, 96]).mul(0.1), randn([96, 32]).mul(0.1)];

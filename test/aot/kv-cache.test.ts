@@ -23,7 +23,7 @@ beforeAll(async () => {
   bundle = await built([{ name: 'decode', fn: decode as never, inputs }], { state });
   ({ load } = (await import(path.join(written(bundle), 'index.js'))) as { load: typeof load });
   gpu = await (await softwareAdapter()).requestDevice();
-}, 60_000);
+});
 afterAll(() => {
   gpu.destroy();
   removeFolders();

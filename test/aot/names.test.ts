@@ -103,7 +103,7 @@ function expectSound({ files, manifest }: Bundle): void {
 const texts: { readonly types: string; readonly snippet: string }[] = [];
 
 describe('bundles', () => {
-  test('keep inputs and outputs apart that have different names', { timeout: 120_000 }, () =>
+  test('keep inputs and outputs apart that have different names', () =>
     checkLawAsync(25, distinctNames, async (names) => {
       const run = (...[given]: [Record<string, Tensor>]): Record<string, Tensor> =>
         Object.fromEntries(names.map((key, i) => [key, add(mul(given[key]!, i + 1), i)]));
@@ -119,10 +119,9 @@ describe('bundles', () => {
       expect(Object.keys(found).sort()).toEqual([...names].sort());
       for (const [i, key] of names.entries())
         expect(found[key]).toEqual(Float32Array.of(i * (i + 1) + i, (10 + i) * (i + 1) + i));
-    }),
-  );
+    }));
 
-  test('keep the tensors of a state apart, and files of functions', { timeout: 120_000 }, () =>
+  test('keep the tensors of a state apart, and files of functions', () =>
     checkLawAsync(15, distinctNames, async (names) => {
       const outer = names.slice(0, 2);
       const state = Object.fromEntries(
@@ -174,8 +173,7 @@ describe('bundles', () => {
         expect(all).toEqual(expected[i]);
       }
       bound.dispose();
-    }),
-  );
+    }));
 
   test('say where names read alike', async () => {
     const fn = ({ a, ...rest }: { a: { b: Tensor }; 'a.b': Tensor }): Tensor => add(a.b, rest['a.b']);
@@ -326,7 +324,7 @@ test('parameters whose names read alike are no two parameters in silence', () =>
     expect(() => read(net)).toThrow('two tensors of the model are called "a.b"');
 });
 
-test('types of bundles hold for what their READMEs show', { timeout: 120_000 }, () => {
+test('types of bundles hold for what their READMEs show', () => {
   const folder = temporary();
   writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}');
   const files = texts.map(({ types, snippet }, i) => {

@@ -90,7 +90,7 @@ describe('a text model', () => {
     );
     expect([code, err]).toEqual([0, '']);
     ({ load } = (await import(path.join(out, 'index.js'))) as { load: typeof load });
-  }, 60_000);
+  });
 
   test.each(Object.keys(places))('gives on %s what it gives in Sinter', async (place) => {
     setDevice('wasm');

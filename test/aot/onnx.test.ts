@@ -23,7 +23,7 @@ const networks: readonly (readonly [Network, number])[] = [
   ['shufflenet', 49 + 5 + 3],
 ];
 
-test.for(networks)('%s', { timeout: 120_000 }, async ([name, most], { skip }) => {
+test.for(networks)('%s', async ([name, most], { skip }) => {
   if (missing !== undefined) skip(missing);
   const { model: file, input, output: expected } = networkFigures(name);
   const out = temporary();
@@ -47,24 +47,20 @@ test.for(networks)('%s', { timeout: 120_000 }, async ([name, most], { skip }) =>
   expected.data.forEach((value, i) => expect(Math.abs(output[i]! - value) / scale).toBeLessThan(1e-3));
 });
 
-test.for(networks)(
-  '%s on a GPU, and on the software adapter',
-  { timeout: 120_000 },
-  async ([name, most], { skip }) => {
-    if (missing !== undefined) skip(missing);
-    const { model } = networkFigures(name);
-    const built = await build(model, '--out', temporary(), '--json', '--target', 'webgpu');
-    expect([built.code, built.err]).toEqual([0, '']);
-    const result = JSON.parse(built.out) as { dispatches: { webgpu: number }; scriptGzip: number };
-    expect(result.dispatches.webgpu).toBeLessThanOrEqual(most);
-    expect(result.scriptGzip).toBeLessThanOrEqual(6000);
-    const explained = await sinter('explain', model, '--software', '--json');
-    const { kernels } = JSON.parse(explained.out) as { kernels: unknown[] };
-    expect(kernels.length).toBeLessThanOrEqual(most);
-  },
-);
+test.for(networks)('%s on a GPU, and on the software adapter', async ([name, most], { skip }) => {
+  if (missing !== undefined) skip(missing);
+  const { model } = networkFigures(name);
+  const built = await build(model, '--out', temporary(), '--json', '--target', 'webgpu');
+  expect([built.code, built.err]).toEqual([0, '']);
+  const result = JSON.parse(built.out) as { dispatches: { webgpu: number }; scriptGzip: number };
+  expect(result.dispatches.webgpu).toBeLessThanOrEqual(most);
+  expect(result.scriptGzip).toBeLessThanOrEqual(6000);
+  const explained = await sinter('explain', model, '--software', '--json');
+  const { kernels } = JSON.parse(explained.out) as { kernels: unknown[] };
+  expect(kernels.length).toBeLessThanOrEqual(most);
+});
 
-test.for(networks)('%s on CUDA', { timeout: 120_000 }, async ([name, most], { skip }) => {
+test.for(networks)('%s on CUDA', async ([name, most], { skip }) => {
   if (missing !== undefined) skip(missing);
   const found = standIn();
   if (!found.available) skip(found.reason);

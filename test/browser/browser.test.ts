@@ -198,7 +198,7 @@ describe('in Chromium', () => {
       expect(await shared('isolated', 'wasm:3')).toEqual(alone);
       expect(page.workers()).toHaveLength(2);
       await (await api()).evaluate((sinter) => sinter.close());
-      await expect.poll(() => page.workers().length, { timeout: 20_000 }).toBe(0);
+      await expect.poll(() => page.workers().length).toBe(0);
       expect(await said()).toBe(cores === 1 ? one : `WebAssembly SIMD, ${Math.min(cores, 8)} threads`);
     });
 

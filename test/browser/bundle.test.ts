@@ -98,7 +98,7 @@ let browser: Chromium;
 beforeAll(async () => {
   setDevice('wasm');
   browser = await openChromium();
-}, 60_000);
+});
 afterAll(async () => {
   await browser?.close();
   removeFolders();
@@ -161,7 +161,7 @@ describe.each(courses)('$name', (course) => {
       const body = files.get(at.replace(/^\/(alone|shared)\//, ''));
       return body === undefined ? undefined : { body, headers: isolated };
     });
-  }, 120_000);
+  });
   afterAll(() => served?.close());
 
   test.for([

@@ -22,7 +22,7 @@ interface Classifier {
 let browser: Chromium;
 beforeAll(async () => {
   browser = await openChromium();
-}, 60_000);
+});
 afterAll(async () => {
   await browser?.close();
   removeFolders();
@@ -77,7 +77,7 @@ test('the page is served with its bundle, and nothing else is', async () => {
   server.closeAllConnections();
 });
 
-describe.each(networks)('%s', { timeout: 120_000 }, (name) => {
+describe.each(networks)('%s', (name) => {
   let folder: string;
   let page: Awaited<ReturnType<typeof servePage>>;
   beforeAll(async () => {
@@ -86,7 +86,7 @@ describe.each(networks)('%s', { timeout: 120_000 }, (name) => {
     const { code, err } = await sinter('build', networkFigures(name).model, '--software', '--out', folder);
     if (code !== 0) throw new Error(err);
     page = await servePage(folder);
-  }, 60_000);
+  });
   afterAll(() => {
     page?.server.close();
     page?.server.closeAllConnections();

@@ -256,7 +256,7 @@ test('without scripts everything is there, one after the other', async () => {
   expect(await page.locator('svg.drawing').first().isVisible()).toBe(true);
 });
 
-test('a page of one’s own explains and draws as well', { timeout: 60_000 }, async () => {
+test('a page of one’s own explains and draws as well', async () => {
   const project = path.join(folder, 'project');
   const home = stagePackage(project);
   const modules = path.join(import.meta.dirname, '../../node_modules/@dagrejs');
@@ -281,9 +281,7 @@ test('a page of one’s own explains and draws as well', { timeout: 60_000 }, as
     const failures: string[] = [];
     other.on('pageerror', (error) => failures.push(String(error)));
     await other.goto(served.origin);
-    await other
-      .waitForFunction(() => 'told' in globalThis, undefined, { timeout: 10_000 })
-      .catch(() => undefined);
+    await other.waitForFunction(() => 'told' in globalThis).catch(() => undefined);
     expect(failures).toEqual([]);
     const told = await other.evaluate(() => (globalThis as unknown as { told: Told }).told);
     expect(told.text).toContain('why kernels are separate');

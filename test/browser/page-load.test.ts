@@ -8,17 +8,13 @@ import { missingNetworks } from '../support/onnx/networks.ts';
 
 afterAll(() => setDevice(undefined));
 
-test(
-  'a bundle computes what ONNX Runtime Web computes, of fewer bytes',
-  { timeout: 120_000 },
-  async ({ skip }) => {
-    if (missingNetworks !== undefined) skip(missingNetworks);
-    const plan = { machines: ['wasm'], threads: 2, repeat: 2, later: 5 } as const;
-    const comparisons = await comparePages('squeezenet', plan);
-    console.log(pageTable(comparisons));
-    const [{ best, problems, ratio }] = comparisons as [(typeof comparisons)[number]];
-    expect(problems).toEqual([]);
-    expect(best.sinter!.bytes).toBeLessThan(best['ort-web']!.bytes);
-    expect(ratio).toBeGreaterThan(0);
-  },
-);
+test('a bundle computes what ONNX Runtime Web computes, of fewer bytes', async ({ skip }) => {
+  if (missingNetworks !== undefined) skip(missingNetworks);
+  const plan = { machines: ['wasm'], threads: 2, repeat: 2, later: 5 } as const;
+  const comparisons = await comparePages('squeezenet', plan);
+  console.log(pageTable(comparisons));
+  const [{ best, problems, ratio }] = comparisons as [(typeof comparisons)[number]];
+  expect(problems).toEqual([]);
+  expect(best.sinter!.bytes).toBeLessThan(best['ort-web']!.bytes);
+  expect(ratio).toBeGreaterThan(0);
+});

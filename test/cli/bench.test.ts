@@ -50,7 +50,6 @@ describe('a run', () => {
 
   test.each(timedWorkloads.filter(({ name }) => !['gelu', 'matmul512', 'matmul1024'].includes(name)))(
     '$name gives its reference',
-    { timeout: 120_000 },
     async (workload) => {
       const { error, runs } = await measure(workload, quick);
       expect(error).toBeLessThanOrEqual(workload.tolerance);

@@ -101,37 +101,33 @@ test('builds a program for each size that a module leaves open, more where asked
   (model as unknown as { dispose(): void }).dispose();
 });
 
-test(
-  'measures schedules where the device is here, and takes those of a file',
-  { timeout: 60_000 },
-  async () => {
-    vi.stubEnv('SINTER_CACHE', temporary());
-    const file = path.join(temporary(), 'schedules.json');
-    const args = ['--export', 'pooled', '--dim', 'batch=8', '--json', '--out'];
-    try {
-      const said = await sinter('build', pooled, ...args, temporary(), '--tune');
-      expect(said.code).toBe(0);
-      expect(said.err).toMatch(/^(?:build: --tune: nothing is measured for webgpu: .+)?$/);
-      expect(JSON.parse(said.out)).toMatchObject({ tuned: { wasm: 1 } });
-      const { entries } = measuredSchedules();
-      const found = Object.entries(entries).filter(
-        ([key]) => / on wasm/.test(key) && key.startsWith('dot 1x8x4x2 '),
-      );
-      expect(found).toHaveLength(1);
-      fs.writeFileSync(file, JSON.stringify({ version: 1, entries: Object.fromEntries(found) }));
-      const again = await sinter('build', pooled, ...args, temporary(), '--schedules', file);
-      expect([again.code, again.err]).toEqual([0, '']);
-      expect(JSON.parse(again.out)).toMatchObject({ tuned: { wasm: 1 } });
-      const [[key, schedule]] = found as [[string, unknown]];
-      const two = { version: 1, entries: { [key]: schedule, [`${key} other`]: schedule } };
-      fs.writeFileSync(file, JSON.stringify(two));
-      const refused = await sinter('build', pooled, ...args, temporary(), '--schedules', file);
-      expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('several machines for wasm')]);
-    } finally {
-      vi.unstubAllEnvs();
-    }
-  },
-);
+test('measures schedules where the device is here, and takes those of a file', async () => {
+  vi.stubEnv('SINTER_CACHE', temporary());
+  const file = path.join(temporary(), 'schedules.json');
+  const args = ['--export', 'pooled', '--dim', 'batch=8', '--json', '--out'];
+  try {
+    const said = await sinter('build', pooled, ...args, temporary(), '--tune');
+    expect(said.code).toBe(0);
+    expect(said.err).toMatch(/^(?:build: --tune: nothing is measured for webgpu: .+)?$/);
+    expect(JSON.parse(said.out)).toMatchObject({ tuned: { wasm: 1 } });
+    const { entries } = measuredSchedules();
+    const found = Object.entries(entries).filter(
+      ([key]) => / on wasm/.test(key) && key.startsWith('dot 1x8x4x2 '),
+    );
+    expect(found).toHaveLength(1);
+    fs.writeFileSync(file, JSON.stringify({ version: 1, entries: Object.fromEntries(found) }));
+    const again = await sinter('build', pooled, ...args, temporary(), '--schedules', file);
+    expect([again.code, again.err]).toEqual([0, '']);
+    expect(JSON.parse(again.out)).toMatchObject({ tuned: { wasm: 1 } });
+    const [[key, schedule]] = found as [[string, unknown]];
+    const two = { version: 1, entries: { [key]: schedule, [`${key} other`]: schedule } };
+    fs.writeFileSync(file, JSON.stringify(two));
+    const refused = await sinter('build', pooled, ...args, temporary(), '--schedules', file);
+    expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('several machines for wasm')]);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
 
 test.each([
   [['build'], 'no FILE given'],

@@ -7,7 +7,6 @@ import { essay } from '../../src/workloads/essay.ts';
 
 test.each(['wasm', 'webgpu:software'])(
   'on %s the loss falls from ln(alphabet); the last line is the result as JSON',
-  { timeout: 180_000 },
   async (device) => {
     const [out, err]: [string[], string[]] = [[], []];
     const code = await runCli(['demo', '--json', '--steps', '40', '--length', '4', '--device', device], {

@@ -144,7 +144,7 @@ describe('the page', () => {
   });
 });
 
-describe('the published command, in a project of the user’s', { timeout: 60_000 }, () => {
+describe('the published command, in a project of the user’s', () => {
   let project = '';
   let home = '';
   const modules = join(import.meta.dirname, '../../node_modules');

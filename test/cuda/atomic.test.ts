@@ -77,7 +77,7 @@ function elementsOf({ op, type }: Case): HostData {
 }
 
 onStandIn('atomics as CUDA C', () => {
-  test('fold as in the interpreter', { timeout: 120_000 }, async () => {
+  test('fold as in the interpreter', async () => {
     const trials = cases.map((row, i) => ({ loop: loopOf(row, i), inputs: [elementsOf(row)] }));
     const results = await runTrials(trials);
     cases.forEach(({ op, type, space }, i) => {

@@ -35,7 +35,7 @@ const devices: readonly (readonly [
 
 onStandIn('CUDA C on the stand-in', () => {
   describe.each(devices)('%s', (_, open, programRuns, modelRuns) => {
-    test('random programs equal the interpreter', { timeout: 300_000 }, async () => {
+    test('random programs equal the interpreter', async () => {
       console.log(`seed ${seed}`);
       const device = await open();
       const target = targetOf(device.facts);
@@ -50,7 +50,7 @@ onStandIn('CUDA C on the stand-in', () => {
       expect(await device.finish()).toBeUndefined();
     });
 
-    test('random models equal the unfused form', { timeout: 300_000 }, async () => {
+    test('random models equal the unfused form', async () => {
       const device = await open();
       const target = targetOf(device.facts);
       await fc.assert(

@@ -17,22 +17,18 @@ import { runTrials, type Trial } from './trials.ts';
 const cases = [...spellingCases, ...longCases];
 
 onStandIn('operations as CUDA C', () => {
-  test.each([1, 2, 4] as const)(
-    'at width %i equal the interpreter',
-    { timeout: 120_000 },
-    async (width: Width) => {
-      const trials = cases.map((row, i): Trial => {
-        const inputs = argumentsOf(row);
-        return { inputs, loop: { ...mapLoop(row, width, inputs[0]!.length), name: `apply_${i}` } };
-      });
-      const results = await runTrials(trials);
-      const wrong = cases.flatMap((row, i) => {
-        const found = disagreements(row, width, trials[i]!.inputs, results[i]!);
-        return found.length === 0
-          ? []
-          : [`${nameOf(row)}, ${found.length} wrong: ${found.slice(0, 3).join('; ')}`];
-      });
-      expect(wrong).toEqual([]);
-    },
-  );
+  test.each([1, 2, 4] as const)('at width %i equal the interpreter', async (width: Width) => {
+    const trials = cases.map((row, i): Trial => {
+      const inputs = argumentsOf(row);
+      return { inputs, loop: { ...mapLoop(row, width, inputs[0]!.length), name: `apply_${i}` } };
+    });
+    const results = await runTrials(trials);
+    const wrong = cases.flatMap((row, i) => {
+      const found = disagreements(row, width, trials[i]!.inputs, results[i]!);
+      return found.length === 0
+        ? []
+        : [`${nameOf(row)}, ${found.length} wrong: ${found.slice(0, 3).join('; ')}`];
+    });
+    expect(wrong).toEqual([]);
+  });
 });

@@ -16,7 +16,7 @@ const long = new Set(['gptBlockTrain']);
 onStandIn('workloads on the stand-in', () => {
   const names = workloads.map(({ name }) => name).filter((name) => !long.has(name));
 
-  test.each(names)('%s', { timeout: 300_000 }, async (name) => {
+  test.each(names)('%s', async (name) => {
     const { fn, args } = workloads.find((one) => one.name === name)!;
     const { graph } = recorded(fn as never, args() as never);
     const inputs = graph.parameters.map(({ dtype, shape }, i) =>

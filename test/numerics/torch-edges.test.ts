@@ -39,7 +39,7 @@ describe.each(['interpreter', 'wasm', 'webgpu:software'])('on %s', (device) => {
   // Its programs lack 64-bit integers, and say so.
   const fits = (edge: Edge): boolean => !(isGpu && edge.call.includes("'i64'"));
 
-  test(`${edges.length} calls at the edges`, { timeout: 300_000 }, async () => {
+  test(`${edges.length} calls at the edges`, async () => {
     const wrong: string[] = [];
     for (const edge of edges.filter(fits)) {
       for (const difference of await differencesOf(edge)) {

@@ -40,7 +40,7 @@ describe.skipIf(!isThere)('the backend tests of the ONNX project', () => {
     if (isThere) rmSync(dir, { recursive: true });
   });
 
-  test.each(['wasm'])('pass on %s', { timeout: 240_000 }, async (device) => {
+  test.each(['wasm'])('pass on %s', async (device) => {
     setDevice(device);
     const report = await runCases(dir, casesOf(dir));
     expect(share(report.byScope['core']!)).toBeGreaterThanOrEqual(0.99);
@@ -49,7 +49,7 @@ describe.skipIf(!isThere)('the backend tests of the ONNX project', () => {
     expect(untyped).toEqual([]);
   });
 
-  test('pass on software WebGPU, one in six of those in its types', { timeout: 240_000 }, async () => {
+  test('pass on software WebGPU, one in six of those in its types', async () => {
     setDevice('webgpu:software');
     const fair = casesOf(dir).filter(({ tags, group }) => tags.includes('web-dtypes') && group === 'node');
     const report = await runCases(
@@ -59,7 +59,7 @@ describe.skipIf(!isThere)('the backend tests of the ONNX project', () => {
     expect(report.failures).toEqual([]);
   });
 
-  test('come through export into ONNX Runtime, one in three', { timeout: 240_000 }, async () => {
+  test('come through export into ONNX Runtime, one in three', async () => {
     setDevice('interpreter');
     const core = casesOf(dir).filter(({ scope, group }) => scope === 'core' && group === 'node');
     const chosen = core.filter(({ name }, i) => i % 3 === 0 && !unfit.has(name));
@@ -77,7 +77,6 @@ describe.skipIf(!isThere)('the backend tests of the ONNX project', () => {
   // vgg19 would pass too, and take 2 GB for it.
   test.each(['light_bvlc_alexnet', 'light_shufflenet', 'light_squeezenet'])(
     'give the logits of %s with weights of a formula',
-    { timeout: 120_000 },
     async (name) => {
       setDevice('wasm');
       const { model, input, expected } = hydrated(dir, name);
@@ -86,7 +85,7 @@ describe.skipIf(!isThere)('the backend tests of the ONNX project', () => {
     },
   );
 
-  test.each(['squeezenet', 'shufflenet'])('give what %s classifies', { timeout: 120_000 }, async (name) => {
+  test.each(['squeezenet', 'shufflenet'])('give what %s classifies', async (name) => {
     setDevice('wasm');
     const folder = fileURLToPath(new URL(`../../../shared/onnx/models/${name}`, import.meta.url));
     const model = await loadOnnx(join(folder, 'model.onnx'));

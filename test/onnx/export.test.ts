@@ -239,7 +239,7 @@ describe('exported', () => {
   });
 
   const folder = resolve(import.meta.dirname, '../../../shared/onnx/models/squeezenet');
-  test('an imported model gives what its files expect', { timeout: 60_000 }, async ({ skip }) => {
+  test('an imported model gives what its files expect', async ({ skip }) => {
     if (!existsSync(folder)) skip('there are no models beside the repository');
     setDevice('wasm');
     const imported = await loadOnnx(join(folder, 'model.onnx'));

@@ -18,6 +18,7 @@ import { seed } from '../support/property.ts';
 import { evaluate, modelOf } from './peer/compare.ts';
 import { Draw, drawn, type NodeCase } from './peer/draw.ts';
 import { families } from './peer/index.ts';
+import { testLimit } from '../support/limits.ts';
 
 const runs = Number(process.env['SINTER_FUZZ_RUNS'] ?? 3000);
 const isTraced = process.env['SINTER_FUZZ_TRACE'] !== undefined;
@@ -196,7 +197,7 @@ const show = (item: NodeCase): string =>
 
 test(
   `${runs} nodes that no tool writes run, or are refused by typed errors`,
-  { timeout: 60_000 + 100 * runs },
+  { timeout: testLimit + 100 * runs },
   async () => {
     console.log(`random inputs from SINTER_SEED=${seed}`);
     const counts = { ran: 0, refused: 0 };

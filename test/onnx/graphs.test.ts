@@ -265,7 +265,7 @@ test('tensors of sub-graphs and attributes may lie in other files', async () => 
   expect(await numbers((await loaded.run({ x: Float32Array.of(1) }))['y'])).toEqual([8]);
 });
 
-test('the host holds weights once', { timeout: 30_000 }, async () => {
+test('the host holds weights once', async () => {
   // What other tests of the process left is collected before, and the file's bytes after.
   const held = (): Promise<number> => settledAt(() => process.memoryUsage().arrayBuffers);
   const size = 2 ** 21;

@@ -13,6 +13,7 @@ import { drawn, type NodeCase } from './peer/draw.ts';
 import { families } from './peer/index.ts';
 import { network, type Network } from './peer/models.ts';
 import { narrowTrip } from './peer/narrow.ts';
+import { waitLimit } from '../support/limits.ts';
 
 const runs = Number(process.env['SINTER_PEER_RUNS'] ?? 8);
 
@@ -53,7 +54,7 @@ async function compare(
     });
   };
   const cases = drawn(families[name]!);
-  await fc.assert(fc.asyncProperty(cases, law), { numRuns: count, seed, interruptAfterTimeLimit: 60_000 });
+  await fc.assert(fc.asyncProperty(cases, law), { numRuns: count, seed, interruptAfterTimeLimit: waitLimit });
   return compared;
 }
 
@@ -75,7 +76,7 @@ async function compareNetwork({ file, runs: inputs, made }: Network): Promise<vo
 
 afterAll(() => setDevice(undefined));
 
-describe(`nodes as in ONNX Runtime, from SINTER_SEED=${seed}`, { timeout: 600_000 }, () => {
+describe(`nodes as in ONNX Runtime, from SINTER_SEED=${seed}`, () => {
   describe('on wasm', () => {
     beforeAll(() => setDevice('wasm'));
     test.each(Object.keys(families))('%s', async (name) => {
@@ -87,7 +88,7 @@ describe(`nodes as in ONNX Runtime, from SINTER_SEED=${seed}`, { timeout: 600_00
       ['types of few bits', narrowTrip],
     ] as const)('%s', async (_, make) => {
       const law = fc.asyncProperty(drawn(make), compareNetwork);
-      await fc.assert(law, { numRuns: 2 * runs, seed, interruptAfterTimeLimit: 60_000 });
+      await fc.assert(law, { numRuns: 2 * runs, seed, interruptAfterTimeLimit: waitLimit });
     });
   });
 

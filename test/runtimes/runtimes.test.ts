@@ -21,6 +21,7 @@ import { findRuntime, lavapipe, softwareVulkan } from '../support/runtimes.ts';
 import type { OperationCounts } from '../gpu/operations.ts';
 import type { SuiteReport } from '../gpu/suite.ts';
 import { trained, type Load, type SmokeReport } from './smoke.ts';
+import { waitLimit } from '../support/limits.ts';
 
 let folder: string;
 let bundle: string;
@@ -40,7 +41,7 @@ beforeAll(async () => {
   expected = await compute('wasm:1');
   shared = await computeShared('wasm:1');
   await commandFile();
-}, 120_000);
+});
 afterAll(async () => {
   await close();
   removeFolders();
@@ -91,7 +92,7 @@ function expectClose<T extends object>(what: string, found: T, want: T): void {
 describe.each(['Node', 'Bun', 'Deno'] as const)('on %s', (name) => {
   const hasWebGpu = name === 'Deno';
 
-  test('the package computes, trains, shares memory and runs a bundle', { timeout: 180_000 }, ({ skip }) => {
+  test('the package computes, trains, shares memory and runs a bundle', ({ skip }) => {
     const runtime = findRuntime(name);
     if ('absent' in runtime) return skip(runtime.absent);
     const { command, flags, version } = runtime;
@@ -102,7 +103,7 @@ describe.each(['Node', 'Bun', 'Deno'] as const)('on %s', (name) => {
     const { status, stdout, stderr } = spawnSync(command, args, {
       cwd: folder,
       encoding: 'utf8',
-      timeout: 150_000,
+      timeout: waitLimit,
       env: { ...softwareVulkan(folder), SINTER_THREADS: '2' },
     });
     expect(status, `${stdout}\n${stderr}`).toBe(0);
@@ -118,7 +119,6 @@ test.for([
   ['SwiftShader', true],
 ] as const)(
   "operations give PyTorch's figures by Deno's WebGPU on %s",
-  { timeout: 300_000 },
   ([adapter, isSwiftShader], { skip }) => {
     const runtime = findRuntime('Deno');
     if ('absent' in runtime) return skip(runtime.absent);
@@ -131,7 +131,7 @@ test.for([
     const { status, stdout, stderr } = spawnSync(runtime.command, [...runtime.flags, ...suite], {
       cwd: project,
       encoding: 'utf8',
-      timeout: 280_000,
+      timeout: waitLimit,
       env: softwareVulkan(folder, isSwiftShader),
     });
     const report = JSON.parse(stdout || '{}') as SuiteReport;
@@ -162,7 +162,7 @@ async function inFirefox<Report>(
   const browser = openFirefox(firefox.program, `${served.origin}/page.html?${query}`);
   try {
     const late = new Promise<never>((_, reject) =>
-      setTimeout(() => reject(new Error('Firefox did not report within 280 s')), 280_000).unref(),
+      setTimeout(() => reject(new Error('Firefox did not report')), waitLimit).unref(),
     );
     const report = JSON.parse(await Promise.race([heard, late])) as Report & { readonly failure?: string };
     expect(report.failure).toBeUndefined();
@@ -177,7 +177,7 @@ async function inFirefox<Report>(
 const noDriver =
   'Firefox has WebGPU where the machine has a Vulkan driver: apt-get install mesa-vulkan-drivers';
 
-describe('in Firefox', { timeout: 300_000 }, () => {
+describe('in Firefox', () => {
   test('the package computes, trains, shares memory and runs a bundle', async ({ skip }) => {
     const { files } = await bundled(folder, { page: path.join(import.meta.dirname, 'page.ts') });
     const webgpu = lavapipe() === undefined ? [] : ['webgpu'];

@@ -13,7 +13,7 @@ function best(nodes: number, runs: number): number {
   return Math.min(...Array.from({ length: runs }, () => cpuTime(() => measureCompile(nodes))));
 }
 
-test('10,000 nodes compile in under 1.5 s', { timeout: 120_000 }, () => {
+test('10,000 nodes compile in under 1.5 s', () => {
   measureCompile(1_000);
   const time = best(10_000, 4);
   console.log(`10,000 nodes: ${time.toFixed(0)} ms`);
@@ -21,14 +21,14 @@ test('10,000 nodes compile in under 1.5 s', { timeout: 120_000 }, () => {
   expect(time).toBeLessThan(1500);
 });
 
-test('four times the nodes take at most seven times as long', { timeout: 120_000 }, () => {
+test('four times the nodes take at most seven times as long', () => {
   const small = best(8_000, 3);
   const large = best(32_000, 2);
   console.log(`8,000 nodes: ${small.toFixed(0)} ms, 32,000 nodes: ${large.toFixed(0)} ms`);
   expect(large / small).toBeLessThan(7);
 });
 
-test('a layer more adds dispatches to a train step, and no source', { timeout: 120_000 }, () => {
+test('a layer more adds dispatches to a train step, and no source', () => {
   const [three, four, five] = [3, 4, 5].map((layers) =>
     measureStep({ vocabulary: 64, context: 128, width: 64, heads: 4, layers }),
   );

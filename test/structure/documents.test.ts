@@ -26,7 +26,7 @@ const stale = 'out of date: npm run docs';
 describe('README.md', () => {
   const examples = examplesOf(readme);
 
-  test('has examples that print what stands under them', { timeout: 120_000 }, async () => {
+  test('has examples that print what stands under them', async () => {
     const outputs = await runExamples(examples);
     expect(outputs).toEqual(examples.map(({ expected }) => expected));
   });

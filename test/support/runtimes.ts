@@ -6,6 +6,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { cacheFolder } from '../../src/runtime/cache.ts';
 import { findArchive, unpackDriver } from '../../src/runtime/webgpu/software.ts';
+import { waitLimit } from './limits.ts';
 
 export interface Runtime {
   readonly name: 'Node' | 'Bun' | 'Deno';
@@ -38,7 +39,7 @@ export function findRuntime(name: Runtime['name']): Runtime | { readonly absent:
   const { file, names, flags } = places[name];
   for (const command of [path.join(runtimesFolder(), 'node_modules', file), ...names]) {
     if (path.isAbsolute(command) && !fs.existsSync(command)) continue;
-    const { status, stdout } = spawnSync(command, ['--version'], { encoding: 'utf8', timeout: 20_000 });
+    const { status, stdout } = spawnSync(command, ['--version'], { encoding: 'utf8', timeout: waitLimit });
     const version = /\d+\.\d+\.\d+/.exec(stdout ?? '')?.[0];
     if (status === 0 && version !== undefined) return { name, version, command, flags };
   }

@@ -31,7 +31,7 @@ describe.each(everyDevice)('%s', (device) => {
   beforeAll(() => sn.setDevice(device));
   afterAll(() => sn.setDevice(undefined));
 
-  test('gives what ordinary runs give, and the steps of each call', { timeout: 120_000 }, async () => {
+  test('gives what ordinary runs give, and the steps of each call', async () => {
     const [plain, profiled] = [problem(), problem()];
     const wanted: number[][] = [];
     for (let i = 0; i < 5; i++) wanted.push(await plain.call());

@@ -187,7 +187,7 @@ const ofNumbers: readonly BinaryOp[] = [
 ];
 const ofBits: readonly BinaryOp[] = ['and', 'or', 'xor', 'shl', 'shr', 'mulhi'];
 
-test.each(numbers)('arithmetic on %s', { timeout: 60_000 }, async (dtype) => {
+test.each(numbers)('arithmetic on %s', async (dtype) => {
   const edges = edgesOf(dtype);
   const few = edges.filter((_, i) => i % Math.ceil(edges.length / 40) === 0);
   const [low, high] = isInteger(dtype) ? integerRange(dtype) : [];

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
+import { waitLimit } from '../support/limits.ts';
 
 const child = path.join(import.meta.dirname, 'children', 'leave.ts');
 
@@ -17,7 +18,7 @@ function leave(way: string): Promise<Leaving> {
   return new Promise((resolve) => {
     const started = spawn(process.execPath, ['--import', 'tsx', child, way], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 30_000,
+      timeout: waitLimit,
     });
     let [out, err] = ['', ''];
     started.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));

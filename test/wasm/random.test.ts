@@ -15,7 +15,7 @@ import { expectClose, randomProgram } from '../support/random/graph.ts';
 /** f16 keeps 11 bits: two roundings apart is 2e-3. */
 const tolerance = (dtype: string): number => (dtype === 'bf16' ? 2e-2 : dtype === 'f16' ? 4e-3 : 1e-3);
 
-test('random programs', { timeout: 300_000 }, async () => {
+test('random programs', async () => {
   console.log(`seed ${seed}`);
   const device = await openDevice('wasm');
   await fc.assert(
@@ -29,7 +29,7 @@ test('random programs', { timeout: 300_000 }, async () => {
   expect(await device.finish()).toBeUndefined();
 });
 
-test('random models', { timeout: 300_000 }, async () => {
+test('random models', async () => {
   const device = await openDevice('wasm');
   await fc.assert(
     fc.asyncProperty(randomModel(7), async (model) => {

@@ -14,7 +14,7 @@ import { seed } from '../support/property.ts';
 import { expectClose, randomProgram } from '../support/random/graph.ts';
 import { randomArray } from '../support/random/values.ts';
 
-test('kernels use it where the engine has it, and compute the same', { timeout: 120_000 }, async () => {
+test('kernels use it where the engine has it, and compute the same', async () => {
   setFlagsFromString('--experimental-wasm-relaxed-simd');
   const device = await WasmDevice.open('wasm', { threads: 1 });
   expect(device.facts.features).toEqual(['simd128', 'relaxed-simd']);

@@ -55,12 +55,12 @@ function compile(text: string, count: number, arch: string): string {
   }
 }
 
-test.skipIf(!isInstalled)('nvcc takes every kernel as it is', { timeout: 300_000 }, () => {
+test.skipIf(!isInstalled)('nvcc takes every kernel as it is', () => {
   const { text, count } = allKernels();
   for (const arch of ['sm_80', 'sm_90a']) compile(text, count, arch);
 });
 
-test.skipIf(!isInstalled)('products of warp groups stay asynchronous', { timeout: 300_000 }, () => {
+test.skipIf(!isInstalled)('products of warp groups stay asynchronous', () => {
   const target: Target = { ...cudaTarget, warpgroups: { multiprocessors: 132 } };
   const sources = [false, true].flatMap((turned) => {
     const s = new Sketch();

@@ -64,13 +64,13 @@ describe('parseLoop(printLoop(loop)) is the loop', () => {
   test.each([
     ['on all targets', targets, common],
     ['of 64 bits', [wasmTarget, cudaTarget], ['f64', 'i64', 'u64', 'f32', 'bool'] as const],
-  ])('for random programs %s', { timeout: 120_000 }, (_, on, dtypes) => {
+  ])('for random programs %s', (_, on, dtypes) => {
     checkLaw(runs, randomProgram({ dtypes: [...dtypes], values: 'special', maxSteps: 12 }), ({ graph }) => {
       for (const target of on) loopsOf(graph, target).forEach(readBack);
     });
   });
 
-  test('for every template', { timeout: 120_000 }, () => {
+  test('for every template', () => {
     const kinds = new Set<string>();
     const machines = [gpuTarget, wasmTarget, cudaTarget];
     for (const [i, name] of Object.keys(cases).entries())
@@ -113,7 +113,7 @@ describe('parseLoop(printLoop(loop)) is the loop', () => {
       expect(all).toContain(word);
   });
 
-  test('and what is read computes the same bits', { timeout: 120_000 }, () => {
+  test('and what is read computes the same bits', () => {
     const programs = randomProgram({ dtypes: ['f32', 'i32', 'bool'], values: 'special' });
     checkLaw(6, programs, ({ graph, inputs }) => {
       for (const target of [gpuTarget, wasmTarget]) {

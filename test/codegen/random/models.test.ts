@@ -157,7 +157,7 @@ describe('a kernel', () => {
   });
 });
 
-test('Loops of random models run without races and equal the unfused form', { timeout: 240_000 }, () => {
+test('Loops of random models run without races and equal the unfused form', () => {
   checkLaw(40, randomModel(7), (model) => {
     const expected = interpret(model.graph, model.inputs);
     for (const target of [gpuTarget, roomy, softwareTarget, wasmTarget])
@@ -173,19 +173,15 @@ beforeAll(async () => {
 test.each([
   ['software', 30],
   ['gpu', 8],
-] as const)(
-  'random models on the device equal the unfused form, %s schedules',
-  { timeout: 300_000 },
-  async (profile, runs) => {
-    const { limits } = targetOf(device.facts);
-    const target = { ...(profile === 'gpu' ? gpuTarget : softwareTarget), limits };
-    await fc.assert(
-      fc.asyncProperty(randomModel(7), async (model) => {
-        const expected = interpret(model.graph, model.inputs);
-        expectEqual(model, await runOnDevice(device, target, model.graph, model.inputs), expected);
-      }),
-      { numRuns: runs, seed: seed + (profile === 'gpu' ? 1 : 0) },
-    );
-    expect(await device.finish()).toBeUndefined();
-  },
-);
+] as const)('random models on the device equal the unfused form, %s schedules', async (profile, runs) => {
+  const { limits } = targetOf(device.facts);
+  const target = { ...(profile === 'gpu' ? gpuTarget : softwareTarget), limits };
+  await fc.assert(
+    fc.asyncProperty(randomModel(7), async (model) => {
+      const expected = interpret(model.graph, model.inputs);
+      expectEqual(model, await runOnDevice(device, target, model.graph, model.inputs), expected);
+    }),
+    { numRuns: runs, seed: seed + (profile === 'gpu' ? 1 : 0) },
+  );
+  expect(await device.finish()).toBeUndefined();
+});

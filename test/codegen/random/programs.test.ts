@@ -31,46 +31,37 @@ beforeAll(async () => {
 test.each([
   ['software', 200],
   ['gpu', 120],
-] as const)(
-  'random programs on the device equal the interpreter, %s schedules',
-  { timeout: 300_000 },
-  async (profile, runs) => {
-    const target =
-      profile === 'gpu' ? { ...gpuTarget, limits: targetOf(device.facts).limits } : softwareTarget;
-    console.log(`seed ${seed}`);
-    await fc.assert(
-      fc.asyncProperty(programs, async ({ graph, inputs }) => {
-        const expected = interpret(graph, inputs);
-        const actual = await runOnDevice(device, target, graph, inputs);
-        actual.forEach((got, i) => expectClose(got, expected[i]!, tolerance(got.dtype)));
-      }),
-      { numRuns: runs, seed },
-    );
-    expect(await device.finish()).toBeUndefined();
-  },
-);
+] as const)('random programs on the device equal the interpreter, %s schedules', async (profile, runs) => {
+  const target = profile === 'gpu' ? { ...gpuTarget, limits: targetOf(device.facts).limits } : softwareTarget;
+  console.log(`seed ${seed}`);
+  await fc.assert(
+    fc.asyncProperty(programs, async ({ graph, inputs }) => {
+      const expected = interpret(graph, inputs);
+      const actual = await runOnDevice(device, target, graph, inputs);
+      actual.forEach((got, i) => expectClose(got, expected[i]!, tolerance(got.dtype)));
+    }),
+    { numRuns: runs, seed },
+  );
+  expect(await device.finish()).toBeUndefined();
+});
 
-test(
-  'random programs of small integers on the device equal the interpreter',
-  { timeout: 120_000 },
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(smallPrograms, async ({ graph, inputs }) => {
-        const expected = interpret(graph, inputs);
-        const donate = new Map(
-          graph.parameters.flatMap(({ dtype, shape }, i): [number, number][] =>
-            dtype === graph.outputs[0]!.dtype && `${shape}` === `${graph.outputs[0]!.shape}` ? [[i, 0]] : [],
-          ),
-        );
-        const donated = new Map([...donate].slice(0, 1));
-        const actual = await runOnDevice(device, softwareTarget, graph, inputs, donated);
-        actual.forEach((got, i) => expectClose(got, expected[i]!, 1e-3));
-      }),
-      { numRuns: 100, seed },
-    );
-    expect(await device.finish()).toBeUndefined();
-  },
-);
+test('random programs of small integers on the device equal the interpreter', async () => {
+  await fc.assert(
+    fc.asyncProperty(smallPrograms, async ({ graph, inputs }) => {
+      const expected = interpret(graph, inputs);
+      const donate = new Map(
+        graph.parameters.flatMap(({ dtype, shape }, i): [number, number][] =>
+          dtype === graph.outputs[0]!.dtype && `${shape}` === `${graph.outputs[0]!.shape}` ? [[i, 0]] : [],
+        ),
+      );
+      const donated = new Map([...donate].slice(0, 1));
+      const actual = await runOnDevice(device, softwareTarget, graph, inputs, donated);
+      actual.forEach((got, i) => expectClose(got, expected[i]!, 1e-3));
+    }),
+    { numRuns: 100, seed },
+  );
+  expect(await device.finish()).toBeUndefined();
+});
 
 test('quotients by sums that are known to be zero, as they once came out of a driver', async () => {
   const graph = parseGraph(`graph {
@@ -93,7 +84,7 @@ test('quotients by sums that are known to be zero, as they once came out of a dr
 
 const targets = [gpuTarget, softwareTarget, wasmTarget, smallBlocks, ...Object.values(rowTargets)];
 
-test('Loops of random programs run without races and equal the interpreter', { timeout: 120_000 }, () => {
+test('Loops of random programs run without races and equal the interpreter', () => {
   checkLaw(250, programs, ({ graph, inputs }) => {
     const expected = interpret(graph, inputs);
     for (const target of targets) {

@@ -166,7 +166,7 @@ function caseGraph({ batch, queries, keys, depth, width, mask, turned, gradient 
   return graphOf(run, args, ...(seen === undefined ? [] : [seen]));
 }
 
-test('random attention equals the interpreter, without races', { timeout: 240_000 }, () => {
+test('random attention equals the interpreter, without races', () => {
   checkLaw(40, cases, (drawn) => {
     const graph = caseGraph(drawn);
     const inputs = valuesFor(graph, randomOf(drawn.draw));
@@ -185,7 +185,6 @@ describe('on the device', () => {
 
   test.each(['software', 'gpu'] as const)(
     'random attention equals the interpreter, %s schedules',
-    { timeout: 240_000 },
     async (profile) => {
       const { limits } = targetOf(device.facts);
       const target = { ...(profile === 'gpu' ? gpuTarget : softwareTarget), limits };

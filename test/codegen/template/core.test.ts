@@ -56,7 +56,7 @@ const maps: Readonly<Record<string, (x: Tensor, row: Tensor) => Tensor>> = {
   'running sums of columns': (x) => x.cumsum(0),
 };
 
-test('maps and rows of any width equal the interpreter', { timeout: 120_000 }, () => {
+test('maps and rows of any width equal the interpreter', () => {
   const drawn = fc.record({
     name: fc.constantFrom(...Object.keys(maps)),
     rows: fc.integer({ min: 1, max: 9 }),
@@ -71,7 +71,7 @@ test('maps and rows of any width equal the interpreter', { timeout: 120_000 }, (
   });
 });
 
-test('pools of any window equal the interpreter', { timeout: 120_000 }, () => {
+test('pools of any window equal the interpreter', () => {
   const drawn = fc.record({
     kind: fc.constantFrom('max', 'mean', 'both'),
     size: fc.tuple(fc.integer({ min: 5, max: 23 }), fc.integer({ min: 5, max: 23 })),

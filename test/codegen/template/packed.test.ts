@@ -103,17 +103,16 @@ function checkProducts(
   );
 }
 
-test('packed products are what the graph says', { timeout: 120_000 }, () =>
+test('packed products are what the graph says', () =>
   checkProducts(product, ({ flip, blockM, blockN, blockK }) => {
     return { kind: 'packed', flip, rows: 2, columns: 16, blockM, blockN, blockK };
-  }),
-);
+  }));
 
 const few = product.map((sizes) =>
   sizes.flip ? { ...sizes, n: Math.min(sizes.n, 8) } : { ...sizes, m: Math.min(sizes.m, 8) },
 );
 
-test('products of few rows, read as they lie, are what the graph says', { timeout: 120_000 }, () =>
+test('products of few rows, read as they lie, are what the graph says', () =>
   checkProducts(few, ({ flip, m, n, turnLhs, turnRhs, blockN }) => {
     const rows = (flip ? n : m) % 2 === 0 ? 2 : 1;
     // Along k where the right side lies so; else the other way, too.
@@ -125,10 +124,9 @@ test('products of few rows, read as they lie, are what the graph says', { timeou
       columns: Math.min(blockN, 4 * Math.ceil((flip ? m : n) / 4)),
       along,
     };
-  }),
-);
+  }));
 
-test('convolutions from a part of the padded input are what the graph says', { timeout: 120_000 }, () =>
+test('convolutions from a part of the padded input are what the graph says', () =>
   fc.assert(
     fc.asyncProperty(convolution, async (sizes) => {
       const graph = convolutionOf(sizes);
@@ -144,8 +142,7 @@ test('convolutions from a part of the padded input are what the graph says', { t
       interpret(graph, inputs).forEach((want, i) => expectClose(actual[i]!, want, 1e-5));
     }),
     { numRuns: 150, seed },
-  ),
-);
+  ));
 
 function problemIn(graph: Graph): ReturnType<typeof contractProblem> {
   const { kernels } = scheduleGraph(graph, wasmTarget, new Map());

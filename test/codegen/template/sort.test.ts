@@ -57,7 +57,6 @@ function expectReference(found: readonly HostArray[], { graph, inputs }: Sorted)
 
 test.each(['webgpu:software', 'wasm'])(
   'sorted values and their places equal the reference on %s',
-  { timeout: 120_000 },
   async (name) => {
     const device = await openDevice(name);
     const target = targetOf(device.facts);
@@ -72,7 +71,7 @@ test.each(['webgpu:software', 'wasm'])(
 );
 
 // On this device workgroup memory takes long to compile: what GPUs run is checked by its Loops.
-test('Loops for GPUs sort as the reference does', { timeout: 120_000 }, () => {
+test('Loops for GPUs sort as the reference does', () => {
   checkLaw(30, cases, (one) => {
     const sorted = sortOf(one);
     expectReference(runLoops(gpuTarget, sorted.graph, sorted.inputs), sorted);

@@ -16,6 +16,7 @@ import { nodeOf } from '../../../src/tensor/recording/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { cpuTime } from '../../support/cpu-time.ts';
 import { seed } from '../../support/property.ts';
+import { testLimit } from '../../support/limits.ts';
 
 const runs = Number(process.env['SINTER_CHAIN_RUNS'] ?? 40);
 
@@ -266,7 +267,7 @@ describe.each(['wasm', 'webgpu:software'])('on %s', (name) => {
   });
 
   const count = runsOn[name]!;
-  test(`${count} chains compute what loops compute`, { timeout: 60_000 + 8000 * count }, async () => {
+  test(`${count} chains compute what loops compute`, { timeout: testLimit + 8000 * count }, async () => {
     console.log(`random inputs from SINTER_SEED=${seed}`);
     const law = fc.asyncProperty(chain, async (given) => {
       const wanted = given.steps.reduce((x, step) => step.model(x), startOf(given.shape));
@@ -279,7 +280,7 @@ describe.each(['wasm', 'webgpu:software'])('on %s', (name) => {
 
 test.each([wasmTarget, softwareTarget])(
   `compiling any of ${runs} chains takes no time: $name`,
-  { timeout: 60_000 + 3000 * runs },
+  { timeout: testLimit + 3000 * runs },
   (target) => {
     setDevice('interpreter');
     let slowest = { time: 0, text: '' };

@@ -10,6 +10,7 @@ import { brotliDecompressSync } from 'node:zlib';
 import { chromium, type BrowserContext } from 'playwright-core';
 import { cacheFolder } from '../../../src/runtime/cache.ts';
 import { findArchive, readTar, unpackOnce } from '../../../src/runtime/webgpu/software.ts';
+import { waitLimit } from '../limits.ts';
 
 /** A running browser. */
 export interface Chromium {
@@ -58,6 +59,7 @@ export async function openChromium(): Promise<Chromium> {
     for (const candidate of candidates(reasons)) {
       try {
         const context = await launch(candidate, profile);
+        context.setDefaultTimeout(waitLimit);
         const close = async (): Promise<void> => {
           await context.close();
           remove();
@@ -112,7 +114,7 @@ function launch({ executable, libraries }: Candidate, profile: string): Promise<
     executablePath: executable,
     headless: true,
     args: FLAGS,
-    timeout: 20_000,
+    timeout: waitLimit,
     // Nothing of the user's is read or written, and all that is written lies in one folder.
     env: {
       PATH: process.env['PATH'],

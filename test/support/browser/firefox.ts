@@ -6,6 +6,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
+import { waitLimit } from '../limits.ts';
 
 const NAMES = ['firefox-esr', 'firefox'];
 
@@ -29,7 +30,7 @@ const PREFERENCES: Readonly<Record<string, boolean | number | string>> = {
 /** The program and its version; undefined where there is none. */
 export function findFirefox(): { readonly program: string; readonly version: string } | undefined {
   for (const program of NAMES) {
-    const { status, stdout } = spawnSync(program, ['--version'], { encoding: 'utf8', timeout: 20_000 });
+    const { status, stdout } = spawnSync(program, ['--version'], { encoding: 'utf8', timeout: waitLimit });
     if (status === 0) return { program, version: stdout.trim() };
   }
   return undefined;

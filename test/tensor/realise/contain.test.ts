@@ -67,7 +67,7 @@ describe.for(['wasm:1', 'interpreter'])('on %s', (device) => {
     expect(await code(after)).toBe(await code(large));
   });
 
-  test('wherever it stands among how many others', { timeout: 60_000 }, () => {
+  test('wherever it stands among how many others', () => {
     setDevice(device);
     const plans = fc.array(fc.boolean(), { minLength: 1, maxLength: 9 });
     return checkLawAsync(8, plans, async (isLarge) => {

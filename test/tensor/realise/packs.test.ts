@@ -125,7 +125,7 @@ describe.each(everyDevice)('on %s', (name) => {
   beforeAll(() => setDevice(name));
   afterAll(() => setDevice(undefined));
 
-  test('tensors keep their values, whatever shares their memory', { timeout: 240_000 }, async () => {
+  test('tensors keep their values, whatever shares their memory', async () => {
     await fc.assert(fc.asyncProperty(fc.array(command, { minLength: 4, maxLength: 16 }), follow), {
       numRuns: name === 'interpreter' ? 40 : 60,
       seed,

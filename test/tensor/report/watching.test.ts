@@ -101,73 +101,69 @@ test('stats counts what was traced, compiled, run and moved', async () => {
 describe.each(everyDevice)('a profile on %s', (device) => {
   beforeAll(() => sn.setDevice(device));
 
-  test(
-    'has what the function gave, each kernel, each compilation with its reason, and bytes',
-    { timeout: 120_000 },
-    async () => {
-      clearCache();
-      const w = sn.tensor(
-        Float32Array.from({ length: 4096 }, (_, i) => Math.sin(i)),
-        { shape: [64, 64] },
-      );
-      const layer = sn.compile(function layer(x: sn.Tensor) {
-        return x.matmul(w).softmax(-1);
-      });
-      const x = sn.tensor(
-        Float32Array.from({ length: 512 }, (_, i) => i / 512),
-        { shape: [8, 64] },
-      );
-      const wanted = [...(await layer(x).data())];
-      const first = await sn.profile(async () =>
-        layer(x.narrow(0, 0, 4))
-          .sum()
-          .item(),
-      );
-      expect(first.value).toBeCloseTo(4, 4);
-      expect(first.compiles.map(({ why }) => why)).toContain('second size of axis 0 of x: 4 after 8');
-      const again = await sn.profile(() => layer(x).data());
-      expect([...again.value]).toEqual(wanted);
-      expect(again.compiles).toEqual([]);
-      expect([again.counts.runs, again.counts.programs]).toEqual([1, 0]);
-      expect(again.counts.bytes.downloaded).toBe(2048);
-      expect(again.kernels.length).toBeGreaterThan(0);
-      expect(again.kernels.length).toBe(device === 'interpreter' ? 1 : again.counts.dispatches);
-      for (const { name, microseconds, bytes, kind } of again.kernels) {
-        expect(name).not.toBe('');
-        if (microseconds !== undefined) expect(microseconds).toBeGreaterThanOrEqual(0);
-        if (kind !== 'host') expect(bytes).toBeGreaterThan(0);
-      }
-      const text = String(again);
-      expect(text).toMatch(new RegExp(`^[\\d.]+ ms on ${again.device}`));
-      for (const { name } of again.kernels) expect(text).toContain(name);
-      expect(inspect(again)).toBe(text);
+  test('has what the function gave, each kernel, each compilation with its reason, and bytes', async () => {
+    clearCache();
+    const w = sn.tensor(
+      Float32Array.from({ length: 4096 }, (_, i) => Math.sin(i)),
+      { shape: [64, 64] },
+    );
+    const layer = sn.compile(function layer(x: sn.Tensor) {
+      return x.matmul(w).softmax(-1);
+    });
+    const x = sn.tensor(
+      Float32Array.from({ length: 512 }, (_, i) => i / 512),
+      { shape: [8, 64] },
+    );
+    const wanted = [...(await layer(x).data())];
+    const first = await sn.profile(async () =>
+      layer(x.narrow(0, 0, 4))
+        .sum()
+        .item(),
+    );
+    expect(first.value).toBeCloseTo(4, 4);
+    expect(first.compiles.map(({ why }) => why)).toContain('second size of axis 0 of x: 4 after 8');
+    const again = await sn.profile(() => layer(x).data());
+    expect([...again.value]).toEqual(wanted);
+    expect(again.compiles).toEqual([]);
+    expect([again.counts.runs, again.counts.programs]).toEqual([1, 0]);
+    expect(again.counts.bytes.downloaded).toBe(2048);
+    expect(again.kernels.length).toBeGreaterThan(0);
+    expect(again.kernels.length).toBe(device === 'interpreter' ? 1 : again.counts.dispatches);
+    for (const { name, microseconds, bytes, kind } of again.kernels) {
+      expect(name).not.toBe('');
+      if (microseconds !== undefined) expect(microseconds).toBeGreaterThanOrEqual(0);
+      if (kind !== 'host') expect(bytes).toBeGreaterThan(0);
+    }
+    const text = String(again);
+    expect(text).toMatch(new RegExp(`^[\\d.]+ ms on ${again.device}`));
+    for (const { name } of again.kernels) expect(text).toContain(name);
+    expect(inspect(again)).toBe(text);
 
-      const { traceEvents } = JSON.parse(JSON.stringify(first.trace())) as {
-        traceEvents: {
-          name: string;
-          ph: string;
-          ts: number;
-          dur: number;
-          tid: number;
-          args?: { why?: string };
-        }[];
-      };
-      const spans = traceEvents.filter(({ ph }) => ph === 'X');
-      expect(spans.filter(({ tid }) => tid === 2).map(({ name }) => name)).toEqual(
-        first.kernels.map(({ name }) => name),
-      );
-      expect(
-        spans.some(
-          ({ name, args }) => name === 'compile layer' && args?.why?.startsWith('second size') === true,
-        ),
-      ).toBe(true);
-      // Perfetto draws what does not overlap in a row.
-      const row = spans.filter(({ tid }) => tid === 2);
-      row.forEach(({ ts }, i) =>
-        expect(ts).toBeGreaterThanOrEqual(i === 0 ? 0 : row[i - 1]!.ts + row[i - 1]!.dur - 1e-6),
-      );
-    },
-  );
+    const { traceEvents } = JSON.parse(JSON.stringify(first.trace())) as {
+      traceEvents: {
+        name: string;
+        ph: string;
+        ts: number;
+        dur: number;
+        tid: number;
+        args?: { why?: string };
+      }[];
+    };
+    const spans = traceEvents.filter(({ ph }) => ph === 'X');
+    expect(spans.filter(({ tid }) => tid === 2).map(({ name }) => name)).toEqual(
+      first.kernels.map(({ name }) => name),
+    );
+    expect(
+      spans.some(
+        ({ name, args }) => name === 'compile layer' && args?.why?.startsWith('second size') === true,
+      ),
+    ).toBe(true);
+    // Perfetto draws what does not overlap in a row.
+    const row = spans.filter(({ tid }) => tid === 2);
+    row.forEach(({ ts }, i) =>
+      expect(ts).toBeGreaterThanOrEqual(i === 0 ? 0 : row[i - 1]!.ts + row[i - 1]!.dur - 1e-6),
+    );
+  });
 
   test('of what fails rejects, and the next computation works; one is taken at a time', async () => {
     await expect(sn.profile(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
