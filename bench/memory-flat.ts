@@ -17,6 +17,8 @@ export interface Sample {
   /** Since the sample before. */
   readonly msPerStep: number;
   readonly rssMiB: number;
+  /** What of that is not the engine's heap. */
+  readonly nativeMiB: number;
   readonly heapMiB: number;
   /** Live buffers of the device, and what they and the pool of freed ones hold. */
   readonly buffers: number;
@@ -76,8 +78,15 @@ function trainer(face: Face): () => Tensor {
   };
 }
 
-/** Trains on the chosen device for as many steps as the last of `at` says, and takes samples at these steps. */
-export async function measureTraining(face: Face, at: readonly number[]): Promise<Sample[]> {
+/**
+ * Trains on the chosen device for as many steps as the last of `at` says, and takes samples at these steps, once `collect` has freed
+ * what is garbage.
+ */
+export async function measureTraining(
+  face: Face,
+  at: readonly number[],
+  collect: () => void = () => undefined,
+): Promise<Sample[]> {
   manualSeed(1);
   const { memory } = await device().then((open) => ({ memory: () => open.memory() }));
   const step = trainer(face);
@@ -89,7 +98,8 @@ export async function measureTraining(face: Face, at: readonly number[]): Promis
     if (i % readEvery !== 0 && !at.includes(i)) continue;
     const value = (await loss.item()) as number;
     if (!at.includes(i)) continue;
-    const { rss, heapUsed } = process.memoryUsage();
+    collect();
+    const { rss, heapTotal, heapUsed } = process.memoryUsage();
     const { live, pooled, buffers } = memory();
     const msPerStep = (performance.now() - start) / (i - since);
     const deviceMiB = (live + pooled) / 2 ** 20;
@@ -98,6 +108,7 @@ export async function measureTraining(face: Face, at: readonly number[]): Promis
       loss: value,
       msPerStep,
       rssMiB: rss / 2 ** 20,
+      nativeMiB: (rss - heapTotal) / 2 ** 20,
       heapMiB: heapUsed / 2 ** 20,
       buffers,
       deviceMiB,

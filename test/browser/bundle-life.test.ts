@@ -23,7 +23,17 @@ interface Life {
   load(options: object): Promise<Model>;
   readonly batch: object;
   readonly images: Float32Array;
-  readonly held: { buffers: number; devices: number };
+  readonly held: Held;
+  /** Resolves once nothing is held but so many devices, for longer than what is stopped goes on; or when that never comes. */
+  settled(devices: number): Promise<Held>;
+  /** Tells the server how many bytes of the weights are here, and that loading has failed. */
+  arrived(bytes: number): void;
+  failed(): Promise<void>;
+}
+
+interface Held {
+  readonly buffers: number;
+  readonly devices: number;
 }
 
 let bundle: Bundle;
@@ -31,6 +41,8 @@ let browser: Chromium;
 let served: Served;
 const ranges: (string | undefined)[] = [];
 let breaks = 0;
+/** Told how many bytes of the weights the page has. */
+let onArrival: (bytes: number) => void = () => undefined;
 beforeAll(async () => {
   setDevice('wasm');
   const points: EntryPoint[] = [
@@ -48,10 +60,15 @@ beforeAll(async () => {
     const from = Number(/^bytes=(\d+)-$/.exec(range ?? 'bytes=0-')![1]);
     const answer = { body: body.slice(from), headers: isolated, status: from === 0 ? 200 : 206 };
     breaks -= 1;
-    return breaks < 0 ? answer : { ...answer, breakAt: 700 };
+    if (breaks < 0) return answer;
+    // Not before the page has what was sent: a connection that breaks may take with it what nobody has read yet.
+    const when = new Promise<void>((resolve) => {
+      onArrival = (bytes) => bytes >= from + 700 && resolve();
+    });
+    return { ...answer, breakAt: { bytes: 700, when } };
   });
   browser = await openChromium();
-}, 60_000);
+});
 afterAll(async () => {
   await browser?.close();
   await served?.close();
@@ -76,6 +93,15 @@ function countHeld(): void {
   watch(GPUBuffer.prototype, 'destroy', 'buffers', -1);
   watch(GPUAdapter.prototype, 'requestDevice', 'devices', 1);
   watch(GPUDevice.prototype, 'destroy', 'devices', -1);
+  const settled = async (devices: number): Promise<Held> => {
+    const [step, still] = [20, 15];
+    for (let [looks, same] = [0, 0]; looks < 3000 && same < still; looks++) {
+      same = held.buffers === 0 && held.devices === devices ? same + 1 : 0;
+      await new Promise((resolve) => setTimeout(resolve, step));
+    }
+    return { ...held };
+  };
+  Object.assign(globalThis, { settled });
 }
 
 async function opened(): Promise<Page> {
@@ -98,7 +124,7 @@ async function opened(): Promise<Page> {
 
 /** Waits until no worker is left. */
 async function expectNoWorkers(tab: Page): Promise<void> {
-  await expect.poll(() => tab.workers().length, { timeout: 5000 }).toBe(0);
+  await expect.poll(() => tab.workers().length).toBe(0);
 }
 
 describe('several models on a page', () => {
@@ -161,7 +187,7 @@ describe('several models on a page', () => {
 test.each(['webgpu', 'wasm'])('loading on %s that is stopped gives everything back', async (target) => {
   const tab = await opened();
   const seen = await tab.evaluate(async (on) => {
-    const { load, held } = globalThis as unknown as Life;
+    const { load, settled } = globalThis as unknown as Life;
     const stop = new AbortController();
     let told = 0;
     const onProgress = (): void => {
@@ -171,9 +197,8 @@ test.each(['webgpu', 'wasm'])('loading on %s that is stopped gives everything ba
     const loading = load({ target: on, threads: 2, signal: stop.signal, onProgress });
     const reason = await loading.catch((error: Error) => error.message);
     const atOnce = await load({ target: on, signal: stop.signal }).catch((error: Error) => error.message);
-    // What was under way when it was stopped has come to its end by now.
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    return { reason, atOnce, told, held };
+    // What was under way when it was stopped comes to its end.
+    return { reason, atOnce, told, held: await settled(0) };
   }, target);
   expect([seen.reason, seen.atOnce]).toEqual(['enough', 'enough']);
   expect(seen.told).toBeGreaterThan(0);
@@ -185,17 +210,24 @@ test.each(['webgpu', 'wasm'])('loading on %s that is stopped gives everything ba
 test('loading that fails while kernels are on their way gives everything back', async () => {
   const tab = await opened();
   await tab.route('**/*.safetensors', (route) => route.fulfill({ status: 404 }));
+  // Kernels come once loading has failed.
+  let asked = 0;
+  let failed = (): void => undefined;
+  const failure = new Promise<void>((resolve) => (failed = resolve));
   await tab.route('**/kernels/*', async (route) => {
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    asked += 1;
+    await failure;
     await route.continue();
   });
+  await tab.exposeFunction('failed', () => failed());
   const seen = await tab.evaluate(async () => {
-    const { load, held } = globalThis as unknown as Life;
+    const { load, settled, failed } = globalThis as unknown as Life;
     const device = await (await navigator.gpu.requestAdapter())!.requestDevice();
     const code = await load({ target: 'webgpu', device }).catch((error: { code: string }) => error.code);
-    await new Promise((resolve) => setTimeout(resolve, 600));
-    return { code, held };
+    await failed();
+    return { code, held: await settled(1) };
   });
+  expect(asked).toBeGreaterThan(0);
   expect(seen).toEqual({ code: 'E_IO', held: { buffers: 0, devices: 1 } });
   await tab.close();
 });
@@ -204,12 +236,14 @@ test('a connection that breaks is taken up where it ended', async () => {
   const tab = await opened();
   const logits = (): Promise<Float32Array> =>
     tab.evaluate(async () => {
-      const { load, images } = globalThis as unknown as Life;
-      const model = await load({ target: 'wasm', threads: 1 });
+      const { load, images, arrived } = globalThis as unknown as Life;
+      const onProgress = ({ loadedBytes }: { loadedBytes: number }): void => arrived(loadedBytes);
+      const model = await load({ target: 'wasm', threads: 1, onProgress });
       const found = await model.predict({ images });
       model.dispose();
       return found.logits;
     });
+  await tab.exposeFunction('arrived', (bytes: number) => onArrival(bytes));
   const whole = await logits();
   ranges.length = 0;
   breaks = 2;

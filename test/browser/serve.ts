@@ -22,8 +22,8 @@ export interface Answer {
   readonly body: string | Uint8Array;
   /** 200 by default. */
   readonly status?: number;
-  /** The connection breaks after so many bytes. */
-  readonly breakAt?: number;
+  /** The connection breaks after so many bytes, once `when` resolves. */
+  readonly breakAt?: { readonly bytes: number; readonly when: Promise<unknown> };
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -57,8 +57,8 @@ export async function serve(
       ...found?.headers,
     });
     if (found?.breakAt === undefined) return void response.end(found?.body);
-    response.write(found.body.slice(0, found.breakAt));
-    setTimeout(() => response.destroy(), 50);
+    response.write(found.body.slice(0, found.breakAt.bytes));
+    void found.breakAt.when.then(() => response.destroy());
   };
   const server = http.createServer((request, response) => {
     const pieces: Buffer[] = [];

@@ -1,5 +1,5 @@
-// Files that no tool wrote: 500 mutations of a model, each of which loads and runs, or fails with a typed error, within a second. The
-// model is written here, with the same table of messages that reads it.
+// Files that no tool wrote: 500 mutations of a model, each of which loads and runs, or fails with a typed error, within a second of
+// processor time. The model is written here, with the same table of messages that reads it.
 
 import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, SinterError } from '../../src/index.ts';
 import { loadOnnx, UnsupportedNodesError } from '../../src/onnx/index.ts';
+import { cpuTimeOf } from '../support/cpu-time.ts';
 import { attribute, encode, float, graph, int64, model, node, port } from '../support/onnx/file.ts';
 
 beforeAll(() => setDevice('interpreter'));
@@ -87,14 +88,15 @@ describe('a malformed model', () => {
     expect(await outcome(sound())).toBeUndefined();
   });
 
-  test('runs or fails with a typed error within a second, 500 times', { timeout: 120_000 }, async () => {
+  test('runs or fails with a typed error within a second of processor time, 500 times', async () => {
     const bytes = sound();
     const wrong: string[] = [];
     let failed = 0;
     for (let seed = 0; seed < 500; seed++) {
-      const start = performance.now();
-      const error = await outcome(mutated(bytes, seed));
-      const took = performance.now() - start;
+      let error: unknown;
+      const took = await cpuTimeOf(async () => {
+        error = await outcome(mutated(bytes, seed));
+      });
       if (error !== undefined) failed += 1;
       if (error !== undefined && !(error instanceof SinterError)) wrong.push(`${seed}: ${String(error)}`);
       if (took > 1000) wrong.push(`${seed}: ${took} ms`);

@@ -8,6 +8,7 @@ import type { Program } from '../../src/runtime/program.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
 import { openWebGpu } from '../../src/runtime/webgpu/open.ts';
 import { Machine, reasonWithout } from '../cuda/machine.ts';
+import { collect, nativeBytes } from '../support/collector.ts';
 import { failure } from './failure.ts';
 import { cuda, wasm, wgsl, type Language } from './languages.ts';
 import { lawsUnless } from './law.ts';
@@ -280,12 +281,14 @@ describe.each(subjects)('on $name', ({ language, missing, open }) => {
       x.destroy();
     };
     await step(1000);
-    const before = { ...own.memory(), rss: process.memoryUsage.rss() };
+    collect();
+    const before = { ...own.memory(), native: nativeBytes() };
     await step(5000);
     const after = own.memory();
     expect([after.live, after.pooled]).toEqual([before.live, before.pooled]);
     // 5,000 buffers of 16 KiB would be 80 MiB by themselves.
-    expect(process.memoryUsage.rss() - before.rss).toBeLessThan(60 * 2 ** 20);
+    collect();
+    expect(nativeBytes() - before.native).toBeLessThan(60 * 2 ** 20);
     own.destroy();
   });
 

@@ -1,22 +1,13 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { patiently } from '../../src/runtime/webgpu/patience.ts';
+import { waitLimit } from '../support/limits.ts';
 
-/** A promise pending for so long while something turns the event loop at once, as Dawn does. */
-async function busy<T>(
-  ms: number,
-  wait: (promise: Promise<void>) => Promise<T>,
-): Promise<{ cpu: number; turns: number }> {
-  let [isOver, turns] = [false, 0];
-  const turn = (): void => {
-    turns += 1;
-    if (!isOver) setImmediate(turn);
-  };
-  turn();
-  const before = process.cpuUsage();
-  await wait(new Promise((resolve) => setTimeout(resolve, ms)));
-  isOver = true;
-  const { user, system } = process.cpuUsage(before);
-  return { cpu: (user + system) / 1000, turns };
+/** Pending for so many turns of the event loop, each of which comes at once, as Dawn has it. */
+function turns(count: number): Promise<void> {
+  return new Promise((resolve) => {
+    const turn = (): void => void (count-- > 0 ? setImmediate(turn) : resolve());
+    turn();
+  });
 }
 
 test('gives what the promise gives', async () => {
@@ -27,18 +18,31 @@ test('gives what the promise gives', async () => {
 });
 
 test('sleeps where the event loop would spin', async () => {
-  const spinning = await busy(200, (promise) => promise);
-  const asleep = await busy(200, patiently);
-  expect(asleep.turns).toBeLessThan(spinning.turns / 4);
-  expect(asleep.cpu).toBeLessThan(spinning.cpu / 2);
+  let now = 0;
+  // A clock that goes on by a tenth of a millisecond whenever it is asked, however busy the machine is.
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 0.1));
+  const nap = vi.spyOn(Atomics, 'wait');
+  await patiently(turns(100));
+  const naps = nap.mock.calls.map(([, , , ms]) => ms!);
+  nap.mockRestore();
+  clock.mockRestore();
+  // Every turn but the first few has a nap, and none is longer than timers may wait.
+  expect(naps.length).toBeGreaterThan(90);
+  expect(Math.max(...naps)).toBeLessThanOrEqual(1);
 });
 
 test('timers of the process go on', async () => {
+  // What is waited for is a timer's.
   let ticks = 0;
-  const timer = setInterval(() => (ticks += 1), 5);
-  await busy(200, patiently);
-  clearInterval(timer);
-  expect(ticks).toBeGreaterThan(10);
+  const tenth = new Promise<void>((resolve) => {
+    const timer = setInterval(() => {
+      if (++ticks < 10) return;
+      clearInterval(timer);
+      resolve();
+    }, 5);
+  });
+  await patiently(tenth);
+  expect(ticks).toBe(10);
 });
 
 test('a wait that has no end does not keep the process alive', async () => {
@@ -46,6 +50,9 @@ test('a wait that has no end does not keep the process alive', async () => {
   const module = new URL('../../src/runtime/webgpu/patience.ts', import.meta.url).href;
   const code = `import { patiently } from ${JSON.stringify(module)}; void patiently(new Promise(() => {}));`;
   const args = ['--import', 'tsx', '--input-type=module', '--eval', code];
-  const { status, signal, stderr } = spawnSync(process.execPath, args, { timeout: 30_000, encoding: 'utf8' });
+  const { status, signal, stderr } = spawnSync(process.execPath, args, {
+    timeout: waitLimit,
+    encoding: 'utf8',
+  });
   expect({ status, signal, stderr }).toMatchObject({ status: 0, signal: null });
 });

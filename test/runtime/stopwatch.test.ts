@@ -37,9 +37,9 @@ test('longer work takes longer, and no longer than the wall clock says', async (
   const [short, long] = [toil(10), toil(2000)];
   for (const { run } of [short, long]) run();
   await device.finish();
-  const best = async (run: () => void): Promise<number> => {
+  const best = async (run: () => void, times: number): Promise<number> => {
     let least = Infinity;
-    for (let i = 0; i < 4; i++) {
+    for (let i = 0; i < times; i++) {
       const start = performance.now();
       const nanoseconds = await device.measure!(run);
       expect(nanoseconds! / 1e6).toBeLessThan(performance.now() - start + 1);
@@ -47,7 +47,8 @@ test('longer work takes longer, and no longer than the wall clock says', async (
     }
     return least;
   };
-  const [quick, slow] = [await best(short.run), await best(long.run)];
+  // Whatever else the machine does may come in between, and then short work takes long.
+  const [quick, slow] = [await best(short.run, 20), await best(long.run, 3)];
   expect(quick).toBeGreaterThan(0);
   expect(slow).toBeGreaterThan(3 * quick);
   short.destroy();
@@ -57,13 +58,17 @@ test('longer work takes longer, and no longer than the wall clock says', async (
 test('what is measured beside other work is that work alone', async () => {
   const [short, long] = [toil(10), toil(2000)];
   long.run();
-  const alone = device.measure!(short.run);
-  long.run();
+  const alone = [device.measure!(short.run)];
+  for (let i = 0; i < 4; i++) {
+    long.run();
+    alone.push(device.measure!(short.run));
+  }
   const whole = device.measure!(() => {
     for (let i = 0; i < 3; i++) long.run();
   });
   await device.finish();
-  expect((await alone)!).toBeLessThan((await whole)!);
+  const least = Math.min(...(await Promise.all(alone)).map((nanoseconds) => nanoseconds!));
+  expect(least).toBeLessThan((await whole)!);
   short.destroy();
   long.destroy();
 });

@@ -7,8 +7,10 @@ import { openDevice } from '../../src/runtime/registry.ts';
 async function ringsDuring(work: () => Promise<unknown>): Promise<boolean> {
   const clock = { rang: false };
   setTimeout(() => (clock.rang = true), 1);
-  const start = performance.now();
-  while (!clock.rang && performance.now() - start < 2000) await work();
+  // By the time that this process gets, not by the clock on the wall.
+  const start = process.cpuUsage();
+  const spent = (): number => process.cpuUsage(start).user + process.cpuUsage(start).system;
+  while (!clock.rang && spent() < 2e5) await work();
   return clock.rang;
 }
 

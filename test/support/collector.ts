@@ -8,6 +8,12 @@ setFlagsFromString('--expose-gc');
 /** Collects everything unreachable; what finalizers and weak references see follows a turn later. */
 export const collect = runInNewContext('gc') as () => void;
 
+/** Bytes of memory that this process holds besides the engine's own heap, which is as large as the collector lets it be. */
+export function nativeBytes(): number {
+  const { rss, heapTotal } = process.memoryUsage();
+  return rss - heapTotal;
+}
+
 /** Collects until a figure falls no more: finalizers free what others refer to, and run when the engine likes. */
 export async function settledAt(figure: () => number): Promise<number> {
   for (let [least, still] = [Infinity, 0]; still < 3;) {
