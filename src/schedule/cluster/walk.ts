@@ -1,7 +1,6 @@
 // The walk of clustering (see cluster/cluster.ts): gives each node a place as it comes, with what it needs already placed.
 
 import { dims, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
-import { dtypeBytes } from '../../ir/dtype.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
@@ -19,6 +18,7 @@ import {
   type Placed,
 } from './inline.ts';
 import type { Cut } from './overflow.ts';
+import { piecesOf } from './pieces.ts';
 import {
   isThroughView,
   keyOf,
@@ -27,7 +27,6 @@ import {
   type AttentionGroup,
   type Cluster,
   type Inline,
-  type Piece,
   type Place,
 } from './place.ts';
 import type { Limit, Overflow, Refusal, Refused } from './refusal.ts';
@@ -47,9 +46,6 @@ const nothing: Inline = {
   work: 0,
   divisions: 0,
 };
-
-/** Kernels whose results nobody computes again. */
-const products: ReadonlySet<AnchorKind> = new Set<AnchorKind>(['dot', 'conv', 'attention']);
 
 /** One walk over the nodes; `cuts` bar what an earlier walk found too much. */
 export class ClusterPass {
@@ -128,31 +124,12 @@ export class ClusterPass {
     }
   }
 
-  /** A concatenation of results of loops that nothing else reads: their kernels write them where the whole lies. */
+  /** A concatenation whose parts are written where the whole lies. */
   #assemble(node: NodeOf<'concat'>): Place | undefined {
-    const pieces: Piece[] = [];
-    let [rank, start] = [0, 0];
-    for (const part of node.inputs) {
-      const place = this.places.get(part)!;
-      if (place.kind !== 'member' || !this.#isOnlyReadBy(part, place.cluster)) return undefined;
-      if (dtypeBytes(part.dtype) < 4 || !isExpensive(part, place.cluster)) return undefined;
-      pieces.push({ part, whole: node as Node, start, cluster: place.cluster });
-      rank = Math.max(rank, place.cluster.rank + 0.5);
-      start += dims(part)[node.attrs.axis]!;
-    }
-    return new Set(node.inputs).size === node.inputs.length
-      ? { kind: 'stored', rank, reads: new Set(), pieces }
-      : undefined;
-  }
-
-  /** Whether the value leaves its cluster by one reader at most, however it is viewed. */
-  #isOnlyReadBy(part: Node, cluster: Cluster): boolean {
-    for (let node = part; ; node = node.inputs[0]!) {
-      const readers = this.#users.get(node) ?? [];
-      if (this.#outputs.has(node) || readers.length !== 1) return false;
-      if (!isThroughView(node)) return true;
-      if (!cluster.members.has(node.inputs[0]!)) return false;
-    }
+    const pieces = piecesOf(node, { places: this.places, users: this.#users, outputs: this.#outputs });
+    if (pieces === undefined) return undefined;
+    const rank = Math.max(0, ...pieces.map(({ cluster }) => cluster.rank + 0.5));
+    return { kind: 'stored', rank, reads: new Set(), pieces };
   }
 
   /** Rank of what a reader of `node` depends on. */
@@ -318,53 +295,36 @@ export class ClusterPass {
     { axes, at }: Domain,
     full?: Cluster['full'],
   ): Place & { kind: 'member' } {
-    const cluster: Cluster = {
-      rank: this.clusters.length + 1,
-      kind,
-      anchors: [node],
-      axes,
-      members: new Map([[node, at]]),
-      ...(full === undefined ? {} : { full }),
-      hosted: new Set(),
-      reads: new Set(),
-      divisions: new Map(),
-    };
-    // A prologue that would overflow the kernel's bindings is stored first.
-    const room = this.#target.limits.storageBuffers - 1;
-    const reads = new Set<Node>();
-    for (const input of node.inputs) for (const read of this.readsOf(input)) reads.add(read);
-    const overflow: Limit = { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
-    if (reads.size > room) node.inputs.forEach((input) => this.#store(input, overflow));
-    for (const input of node.inputs) for (const read of this.readsOf(input)) cluster.reads.add(read);
-    this.clusters.push(cluster);
-    return { kind: 'member', cluster };
+    const members = new Map([[node, at]]);
+    const parts = { kind, anchors: [node], axes, members, ...(full === undefined ? {} : { full }) };
+    return { kind: 'member', cluster: this.#newCluster(parts, node.inputs) };
   }
 
   /** All of a chain at once: what it reads from outside has been visited. */
   #openGroup(group: AttentionGroup): Cluster {
     const { batch, row, key, inners, stages, outers } = group;
     const anchors = [...inners, ...stages, ...outers.map(({ node }) => node)] as Node[];
-    const cluster: Cluster = {
-      rank: this.clusters.length + 1,
-      kind: 'attention',
-      anchors,
-      axes: { batch, row, key },
-      members: new Map(group.members),
-      group,
-      hosted: new Set(),
-      reads: new Set(),
-      divisions: new Map(),
-    };
-    const outside = [...group.members.keys()].flatMap((node) =>
-      node.inputs.filter((input) => !group.members.has(input)),
-    );
-    const reads = new Set(outside.flatMap((input) => [...this.readsOf(input)]));
-    const room = this.#target.limits.storageBuffers - 1;
-    const overflow: Overflow = { rule: 'bindings', count: reads.size + 1, limit: room + 1 };
-    if (reads.size > room) outside.forEach((input) => this.#store(input, overflow));
-    for (const input of outside) for (const read of this.readsOf(input)) cluster.reads.add(read);
-    this.clusters.push(cluster);
+    const members = new Map(group.members);
+    const outside = [...members.keys()].flatMap((node) => node.inputs.filter((input) => !members.has(input)));
+    const parts = { kind: 'attention', anchors, axes: { batch, row, key }, members, group } as const;
+    const cluster = this.#newCluster(parts, outside);
     this.#groups.set(group, cluster);
+    return cluster;
+  }
+
+  /** A cluster of the next rank, which reads `inputs`. A prologue that would overflow the kernel's bindings is stored first. */
+  #newCluster(
+    parts: Pick<Cluster, 'kind' | 'anchors' | 'axes' | 'members' | 'full' | 'group'>,
+    inputs: readonly Node[],
+  ): Cluster {
+    const rank = this.clusters.length + 1;
+    const limit = this.#target.limits.storageBuffers;
+    const wanted = new Set(inputs.flatMap((input) => [...this.readsOf(input)]));
+    const overflow: Limit = { rule: 'bindings', count: wanted.size + 1, limit };
+    if (wanted.size > limit - 1) inputs.forEach((input) => this.#store(input, overflow));
+    const reads = new Set(inputs.flatMap((input) => [...this.readsOf(input)]));
+    const cluster: Cluster = { rank, ...parts, hosted: new Set(), reads, divisions: new Map() };
+    this.clusters.push(cluster);
     return cluster;
   }
 
@@ -427,11 +387,6 @@ export class ClusterPass {
     const shared = [...this.readsOf(input)].some((read) => cluster.reads.has(read) && sizeOf(dims(read)) > 1);
     return shared ? undefined : { rule: 'unshared' };
   }
-}
-
-/** Whether nobody computes the value again: it is a product, or one of a whole row. */
-function isExpensive(node: Node, { kind, axes }: Cluster): boolean {
-  return products.has(kind) || (kind === 'row-reduction' && sizeOf(dims(node)) === axes['row']!.extent);
 }
 
 function rowKey(shape: readonly number[], axes: readonly number[]): string {

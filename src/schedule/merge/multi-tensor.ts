@@ -7,20 +7,14 @@ import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { mostElements } from '../../runtime/program.ts';
 import { offsetIndex } from '../../ir/index-algebra/expr.ts';
-import { nodeBytes } from '../cost.ts';
 import { makeAxis } from '../cluster/domain.ts';
 import { ExprPool } from '../body/expr.ts';
-import {
-  copyValues,
-  instanceBytes,
-  instanceFlops,
-  instancesOf,
-  sharedReads,
-  type Instance,
-} from './instance.ts';
-import type { Axis, Kernel, Write } from '../kernel.ts';
+import { copyValues, instanceBytes, instancesOf, sharedReads, type Instance } from './instance.ts';
+import type { Kernel, Write } from '../kernel.ts';
 import { makePack, narrowestBytes, slotElements, type Pack, type Packs } from './pack.ts';
 import type { Target } from '../target.ts';
+import { type Merged, mergedKernel, withWrites } from './merged-kernel.ts';
+import { heightsOf } from './height.ts';
 
 /** What the program gives and takes, as far as memory is concerned. */
 export interface Ends {
@@ -62,33 +56,6 @@ export function mergeMaps(
   return merging.finish(kernels);
 }
 
-/** The longest way from each kernel to one that nobody reads. */
-function heightsOf(kernels: readonly Kernel[]): Map<Kernel, number> {
-  // Several kernels may write parts of one value.
-  const writers = new Map<Node, Set<Kernel>>();
-  for (const kernel of kernels) {
-    for (const { node } of kernel.writes) writers.set(node, (writers.get(node) ?? new Set()).add(kernel));
-  }
-  const sources = new Map<Kernel, Set<Kernel>>();
-  const readers = new Map<Kernel, number>();
-  for (const kernel of kernels) {
-    const from = new Set(kernel.reads.flatMap((node) => [...(writers.get(node) ?? [])]));
-    sources.set(kernel, from);
-    for (const source of from) readers.set(source, (readers.get(source) ?? 0) + 1);
-  }
-  const heights = new Map<Kernel, number>(kernels.map((kernel) => [kernel, 0]));
-  const ready = kernels.filter((kernel) => !readers.has(kernel));
-  for (let kernel = ready.pop(); kernel !== undefined; kernel = ready.pop()) {
-    for (const source of sources.get(kernel)!) {
-      heights.set(source, Math.max(heights.get(source)!, heights.get(kernel)! + 1));
-      const left = readers.get(source)! - 1;
-      readers.set(source, left);
-      if (left === 0) ready.push(source);
-    }
-  }
-  return heights;
-}
-
 type Kind = 'input' | 'output' | 'scratch';
 
 function kindOf(node: Node, { outputs }: Ends): Kind {
@@ -112,18 +79,6 @@ function memoryKey(instance: Instance, ends: Ends): string {
     return over < 0 ? kindOf(write.node, ends)[0] : over;
   });
   return `${reads.join('')}>${writes.join('')}`;
-}
-
-/** A merged kernel before it is built. */
-interface Merged {
-  readonly members: readonly Instance[];
-  readonly axis: Axis;
-  readonly pool: ExprPool;
-  readonly reads: Set<Node>;
-  readonly writes: Write[];
-  readonly riders: Instance[];
-  /** Packs that are written where they are read. */
-  readonly overwritten: number;
 }
 
 class Merging {
@@ -368,55 +323,4 @@ class Merging {
     });
     return { kernels: [...rest, ...this.#merged.map(mergedKernel)], packs: this.#packs };
   }
-}
-
-function mergedKernel({ members, axis, pool, reads, writes, riders }: Merged): Kernel {
-  const parts = [...members, ...riders];
-  const alone = riders.flatMap((rider) => {
-    const values = copyValues(
-      rider.writes.map((write) => write.value),
-      pool,
-      (read) => pool.make(read),
-    );
-    return rider.writes.map((write, i) => ({ ...write, value: values[i]! }));
-  });
-  const moved = new Set(
-    parts.flatMap((part) => [...part.reads, ...sharedReads(part), ...part.writes.map((write) => write.node)]),
-  );
-  return {
-    name: '',
-    kind: 'map',
-    body: { kind: 'map', axis },
-    reads: [...reads],
-    writes: [...writes, ...alone],
-    pool,
-    nodes: [...new Set(parts.flatMap((part) => part.kernel.nodes))],
-    flops: parts.reduce((sum, part) => sum + instanceFlops(part), 0),
-    bytes: [...moved].reduce((sum, node) => sum + nodeBytes(node), 0),
-  };
-}
-
-/** A map kernel with some of its writes. */
-function withWrites(kernel: Kernel, left: readonly Write[]): Kernel {
-  const pool = new ExprPool();
-  const reads = new Set<Node>();
-  const values = copyValues(
-    left.map((write) => write.value),
-    pool,
-    (read) => {
-      reads.add(read.node);
-      return pool.make(read);
-    },
-  );
-  const writes = left.map((write, i) => ({ ...write, value: values[i]! }));
-  const nodes = [...reads, ...left.map((write) => write.node)];
-  const share = left.length / kernel.writes.length;
-  return {
-    ...kernel,
-    reads: [...reads],
-    writes,
-    pool,
-    flops: Math.round(kernel.flops * share),
-    bytes: nodes.reduce((sum, node) => sum + nodeBytes(node), 0),
-  };
 }

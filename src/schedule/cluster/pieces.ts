@@ -1,0 +1,46 @@
+// Concatenations that are put together where they lie: the kernel of each part writes into the whole, and nothing is copied.
+
+import { dtypeBytes } from '../../ir/dtype.ts';
+import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import { isThroughView, type AnchorKind, type Cluster, type Piece, type Place } from './place.ts';
+
+/** Kernels whose results no reader computes again. */
+const products: ReadonlySet<AnchorKind> = new Set<AnchorKind>(['dot', 'conv', 'attention']);
+
+interface Surroundings {
+  readonly places: ReadonlyMap<Node, Place>;
+  readonly users: ReadonlyMap<Node, readonly Node[]>;
+  readonly outputs: ReadonlySet<Node>;
+}
+
+/** The parts of a concatenation with where each begins; undefined where some part has other readers, or is cheap to compute again. */
+export function piecesOf(node: NodeOf<'concat'>, around: Surroundings): readonly Piece[] | undefined {
+  if (new Set(node.inputs).size !== node.inputs.length) return undefined;
+  const pieces: Piece[] = [];
+  let start = 0;
+  for (const part of node.inputs) {
+    const place = around.places.get(part)!;
+    if (place.kind !== 'member' || !isOnlyReadBy(part, place.cluster, around)) return undefined;
+    // Elements of less than a word share it with their neighbours, which other kernels write.
+    if (dtypeBytes(part.dtype) < 4 || !isExpensive(part, place.cluster)) return undefined;
+    pieces.push({ part, whole: node as Node, start, cluster: place.cluster });
+    start += dims(part)[node.attrs.axis]!;
+  }
+  return pieces;
+}
+
+/** Whether the value leaves its cluster by one reader at most, however it is viewed. */
+function isOnlyReadBy(part: Node, cluster: Cluster, { users, outputs }: Surroundings): boolean {
+  for (let node = part; ; node = node.inputs[0]!) {
+    const readers = users.get(node) ?? [];
+    if (outputs.has(node) || readers.length !== 1) return false;
+    if (!isThroughView(node)) return true;
+    if (!cluster.members.has(node.inputs[0]!)) return false;
+  }
+}
+
+/** Whether no reader computes the value again: it is a product, or one of a whole row. */
+function isExpensive(node: Node, { kind, axes }: Cluster): boolean {
+  return products.has(kind) || (kind === 'row-reduction' && sizeOf(dims(node)) === axes['row']!.extent);
+}

@@ -1,0 +1,69 @@
+// Kernels that merging makes: one map over the instances that were merged, and what is left of a kernel some of whose writes are.
+
+import type { Node } from '../../ir/graph.ts';
+import { ExprPool } from '../body/expr.ts';
+import { nodeBytes } from '../cost.ts';
+import type { Axis, Kernel, Write } from '../kernel.ts';
+import { copyValues, type Instance, instanceFlops, sharedReads } from './instance.ts';
+
+/** A merged kernel before it is built. */
+export interface Merged {
+  readonly members: readonly Instance[];
+  readonly axis: Axis;
+  readonly pool: ExprPool;
+  readonly reads: Set<Node>;
+  readonly writes: Write[];
+  readonly riders: Instance[];
+  /** Packs that are written where they are read. */
+  readonly overwritten: number;
+}
+export function mergedKernel({ members, axis, pool, reads, writes, riders }: Merged): Kernel {
+  const parts = [...members, ...riders];
+  const alone = riders.flatMap((rider) => {
+    const values = copyValues(
+      rider.writes.map((write) => write.value),
+      pool,
+      (read) => pool.make(read),
+    );
+    return rider.writes.map((write, i) => ({ ...write, value: values[i]! }));
+  });
+  const moved = new Set(
+    parts.flatMap((part) => [...part.reads, ...sharedReads(part), ...part.writes.map((write) => write.node)]),
+  );
+  return {
+    name: '',
+    kind: 'map',
+    body: { kind: 'map', axis },
+    reads: [...reads],
+    writes: [...writes, ...alone],
+    pool,
+    nodes: [...new Set(parts.flatMap((part) => part.kernel.nodes))],
+    flops: parts.reduce((sum, part) => sum + instanceFlops(part), 0),
+    bytes: [...moved].reduce((sum, node) => sum + nodeBytes(node), 0),
+  };
+}
+
+/** A map kernel with some of its writes. */
+export function withWrites(kernel: Kernel, left: readonly Write[]): Kernel {
+  const pool = new ExprPool();
+  const reads = new Set<Node>();
+  const values = copyValues(
+    left.map((write) => write.value),
+    pool,
+    (read) => {
+      reads.add(read.node);
+      return pool.make(read);
+    },
+  );
+  const writes = left.map((write, i) => ({ ...write, value: values[i]! }));
+  const nodes = [...reads, ...left.map((write) => write.node)];
+  const share = left.length / kernel.writes.length;
+  return {
+    ...kernel,
+    reads: [...reads],
+    writes,
+    pool,
+    flops: Math.round(kernel.flops * share),
+    bytes: nodes.reduce((sum, node) => sum + nodeBytes(node), 0),
+  };
+}
