@@ -1,125 +1,123 @@
-// What a kernel computes, as a text: kernels with equal signatures lower to equal Loops. The layers of a model mostly repeat,
-// so most kernels need to be lowered and spelled only once.
+// A kernel's structural key: a text that is equal for kernels which lower to equal Loops. The layers of a model mostly
+// repeat, so most kernels need to be lowered and spelled only once. The key is derived from the kernel's data by one walk
+// over all of it, so that a field that a body gains is part of the key from then on. What is shared by identity stands in
+// the key by a name of its own: stored nodes by their binding, expressions by their number in the kernel's pool, indices
+// by their number in the process.
 
 import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
-import { printGuard } from '../../ir/index-algebra/expr.ts';
 import { showType } from '../../ir/infer.ts';
-import type { Axis, Body, Kernel, RowStage } from '../../schedule/kernel.ts';
+import type { Kernel } from '../../schedule/kernel.ts';
 import type { Bound } from '../template/shared/frame.ts';
 
 /** Equal for kernels that differ at most in their names and in the nodes behind their bindings. */
 export function signatureOf(kernel: Kernel, bound: readonly Bound[]): string {
-  const names = new Map<Node, string>();
-  for (const { name, nodes } of bound) nodes.forEach((node, i) => names.set(node, `${name}.${i}`));
-  // Anchors that are not stored are numbered as they come.
-  const nameOf = (node: Node): string => {
-    const known = names.get(node);
-    if (known !== undefined) return known;
-    const name = `n${names.size}`;
-    names.set(node, name);
-    return name;
-  };
-  const buffers = bound.map(
-    ({ access, nodes }) => `${access} ${nodes.map((node) => showType(node)).join(' ')}`,
-  );
-  const writes = kernel.writes.map(
-    ({ node, index, value, isPart = false }) => `${nameOf(node)}[${index.id}]=${value.id} ${isPart}`,
-  );
-  const body = bodyKey(kernel.body, nameOf);
-  return [kernel.kind, ...body, ...buffers, ...writes, kernel.flops, kernel.pool.signature(nameOf)].join('|');
+  if (kernel.body.kind === 'batched-dispatch')
+    throw new CompilerBug('signature', 'kernels in one dispatch are told apart by their parts');
+  const key = new KeyWriter(bound);
+  for (const field of fields) entries[field]?.(key, kernel);
+  for (const { access, nodes } of bound) {
+    key.text += `|${access}`;
+    for (const node of nodes) key.text += ` ${showType(node)}`;
+  }
+  return key.text;
 }
 
-function axisKey({ atom, extent }: Axis): string {
-  return `${atom.id}/${extent}`;
-}
+type Entry = (key: KeyWriter, kernel: Kernel) => void;
 
-function stageKey(stage: RowStage, nameOf: (node: Node) => string): string {
-  const { node, monoid, arg, value, pass, dtype } = stage;
-  return `${nameOf(node as Node)} ${monoid} ${arg} ${value.id} ${pass} ${dtype}`;
-}
+/** What each field of a kernel adds to its key. */
+const entries: Readonly<Record<keyof Kernel, Entry | undefined>> = {
+  // Equal kernels take the name of the first.
+  name: undefined,
+  kind: (key, { kind }) => key.write(kind),
+  body: (key, { body }) => key.write(body),
+  // These are the bindings, which come with their types.
+  reads: undefined,
+  writes: (key, { writes }) => writes.forEach((write) => key.fields(write, false)),
+  pool: (key, { pool }) => {
+    for (const expr of pool) key.fields(expr, false);
+    for (const [atom, expr] of pool.dynamics) key.text += `${atom.id}=${expr.id};`;
+  },
+  // What is computed is in the body, the writes and the pool.
+  nodes: undefined,
+  flops: (key, { flops }) => key.write(flops),
+  // A figure for reports, which follows from the bindings and the pool.
+  bytes: undefined,
+};
+const fields = Object.keys(entries) as readonly (keyof Kernel)[];
 
-function bodyKey(body: Body, nameOf: (node: Node) => string): readonly (string | number | boolean)[] {
-  switch (body.kind) {
-    case 'batched-dispatch':
-      throw new CompilerBug('signature', 'kernels in one dispatch are told apart by their parts');
-    case 'map':
-      return [axisKey(body.axis)];
-    case 'row-reduction': {
-      const stages = body.stages.map((stage) => stageKey(stage, nameOf));
-      return [axisKey(body.row), axisKey(body.column), ...stages];
+/** Writes data down, with names for what it shares. */
+class KeyWriter {
+  text = '';
+  readonly #names = new Map<Node, string>();
+
+  constructor(bound: readonly Bound[]) {
+    for (const { name, nodes } of bound) nodes.forEach((node, i) => this.#names.set(node, `${name}.${i}`));
+  }
+
+  /** Any data that a kernel holds. A node of a body is its anchor, and says by its attributes what is computed. */
+  write(data: unknown, isAnchor = true): void {
+    switch (typeof data) {
+      case 'number':
+        this.text += Object.is(data, -0) ? '-0,' : `${data},`;
+        return;
+      case 'string':
+        this.text += `${data.length}'${data},`;
+        return;
+      case 'boolean':
+        this.text += data ? 'yes,' : 'no,';
+        return;
+      case 'bigint':
+        this.text += `${data}n,`;
+        return;
+      case 'object':
+        if (data !== null) {
+          this.#object(data, isAnchor);
+          return;
+        }
+        break;
+      default:
     }
-    case 'contract': {
-      const axes = [body.batch, body.m, body.n, body.k].map(axisKey);
-      return [
-        nameOf(body.node),
-        body.node.dtype,
-        ...axes,
-        body.lhs.id,
-        body.rhs.id,
-        body.image?.value.id ?? '',
-      ];
+    throw new CompilerBug('signature', `a kernel holds what has no key: ${String(data)}`);
+  }
+
+  #object(data: object, isAnchor: boolean): void {
+    if (Array.isArray(data)) {
+      this.text += '[';
+      for (const item of data) this.write(item, isAnchor);
+      this.text += ']';
+    } else if ('id' in data) {
+      // Nodes, expressions of the pool (which have a type), and indices.
+      if ('attrs' in data) this.#node(data as Node, isAnchor);
+      else this.text += `${'dtype' in data ? 'e' : 'i'}${String(data.id)},`;
+    } else if (Object.getPrototypeOf(data) === Object.prototype) this.fields(data, isAnchor);
+    else throw new CompilerBug('signature', `a kernel holds a ${data.constructor.name}, which has no key`);
+  }
+
+  /** Every field that is there, with its name. */
+  fields(data: object, isAnchor: boolean): void {
+    this.text += '{';
+    for (const field in data) {
+      const value = (data as Readonly<Record<string, unknown>>)[field];
+      if (value === undefined) continue;
+      this.text += `${field}:`;
+      this.write(value, isAnchor);
     }
-    case 'attention': {
-      const axes = [body.batch, body.row, body.key].map(axisKey);
-      const inners = body.inners.map(
-        ({ node, depth, ofRow, ofKey }) =>
-          `${nameOf(node as Node)} ${node.dtype} ${axisKey(depth)} ${ofRow.id} ${ofKey.id}`,
-      );
-      const outers = body.outers.map(
-        ({ node, column, weight, value, pass }) =>
-          `${nameOf(node as Node)} ${node.dtype} ${axisKey(column)} ${weight.id} ${value.id} ${pass}`,
-      );
-      return [...axes, ...inners, ...body.stages.map((stage) => stageKey(stage, nameOf)), ...outers];
+    this.text += '}';
+  }
+
+  /** A node by its binding, or by a number where it is not stored. */
+  #node(node: Node, isAnchor: boolean): void {
+    let name = this.#names.get(node);
+    if (name === undefined) {
+      name = `n${this.#names.size}`;
+      this.#names.set(node, name);
     }
-    case 'scan': {
-      const { node, line, position, value, monoid, reverse, exclusive } = body;
-      return [
-        nameOf(node as Node),
-        node.dtype,
-        axisKey(line),
-        axisKey(position),
-        value.id,
-        monoid,
-        reverse,
-        exclusive,
-      ];
-    }
-    case 'scatter': {
-      const { node, line, slot, update, operand, index, target, value, active, mode } = body;
-      const axes = [line, slot, update].map(axisKey);
-      return [
-        nameOf(node as Node),
-        ...axes,
-        operand.id,
-        index.id,
-        target.id,
-        value.id,
-        printGuard(active),
-        mode,
-      ];
-    }
-    case 'sort':
-    case 'radix-rank': {
-      const { node, line, position, key } = body;
-      const radix = node.op === 'radixRank' ? [node.attrs.shift, node.attrs.digits, node.attrs.block] : [];
-      return [nameOf(node as Node), axisKey(line), axisKey(position), key.id, ...radix];
-    }
-    case 'search-sorted': {
-      const { node, axis, element, boundary, value } = body;
-      const keys = [axisKey(axis), axisKey(element), boundary.id, value.id];
-      return [nameOf(node as Node), ...keys, node.attrs.right];
-    }
-    case 'scatter-add-atomic': {
-      const { node, axis, inside, index, value } = body;
-      return [nameOf(node as Node), axisKey(axis), inside.id, index.id, value.id];
-    }
-    case 'segment-reduce': {
-      const { node, outer, column, entry, operand, first, last, update } = body;
-      const parts = [operand, first, last, update].map(({ id }) => id);
-      return [nameOf(node as Node), ...[outer, column, entry].map(axisKey), ...parts, node.attrs.mode];
-    }
-    default:
-      return body satisfies never;
+    this.text += `${name},`;
+    if (!isAnchor) return;
+    const { op, attrs, inputs } = node;
+    this.text += `${op} ${showType(node)}`;
+    for (const input of inputs) this.text += ` ${showType(input)}`;
+    this.write(attrs);
   }
 }

@@ -99,18 +99,9 @@ export class ExprPool {
     return this.make({ kind: 'constant', value, dtype });
   }
 
-  /** Tells pools with the same expressions, made in the same order, from others; nodes are told apart by `nameOf`. */
-  signature(nameOf: (node: Node) => string): string {
-    const parts = [...this.#table.values()].map((expr) => {
-      const guard = expr.kind === 'select' ? printGuard(expr.guard) : '';
-      const index = 'index' in expr ? expr.index.id : '';
-      const node = 'node' in expr ? nameOf(expr.node) : '';
-      const value = expr.kind === 'constant' ? (Object.is(expr.value, -0) ? '-0' : String(expr.value)) : '';
-      const op = expr.kind === 'op' ? expr.op : expr.kind === 'scalar' ? expr.slot : '';
-      return `${expr.kind} ${op}${expr.dtype} ${ids(argsOf(expr))} ${node} ${index}${guard}${value}`;
-    });
-    for (const [atom, expr] of this.dynamics) parts.push(`${atom.id}=${expr.id}`);
-    return parts.join(';');
+  /** Every expression, in the order in which they were made. */
+  [Symbol.iterator](): Iterator<Expr> {
+    return this.#table.values();
   }
 
   #key(expr: Bare): string {
