@@ -27,6 +27,20 @@ const known: Readonly<Record<string, string>> = { transform: 'grad', backward: '
 /** Calls the methods of layers by their names. */
 const watch = 'tensor/compile/watch.';
 
+/** The node of a model that is recorded now, which stands for a line of the user's. */
+let place: string | undefined;
+
+/** Runs what records a node of a model: its operations are placed there. */
+export function recordedAt<T>(node: string, run: () => T): T {
+  const before = place;
+  place = node;
+  try {
+    return run();
+  } finally {
+    place = before;
+  }
+}
+
 interface Frame {
   readonly name: string;
   /** Path below the package's folder; undefined for the user's code. */
@@ -55,7 +69,7 @@ export function callOf(stack: string): Call {
       // The method of the innermost module; of an optimizer's formulas, the file has its name.
       if (name.includes('.')) module = module?.includes('.') === true ? module : name;
       else if (module === undefined || shared.test(module)) module = file;
-    } else if (!operations.test(own)) return { op, module, at };
+    } else if (!operations.test(own)) return { op, module, at: place ?? at };
     else if (module === undefined)
       op = known[file] ?? (passage.test(own) ? op : name === '' ? undefined : name);
   }

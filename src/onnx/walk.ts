@@ -3,6 +3,7 @@
 // yields the value: its driver reads it (model.ts), or says that it cannot.
 
 import { SinterError } from '../errors.ts';
+import { recordedAt } from '../ir/call-site.ts';
 import { onHost } from '../tensor/host-function.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { ge } from '../tensor/ops/elementwise/compare.ts';
@@ -115,7 +116,8 @@ function called(
   row: Row,
   inputs: readonly (Value | undefined)[],
 ): readonly (Tensor | Value | undefined)[] {
-  const result: Result = row.run(new Call(step.op, step.opset, step.attributes, inputs, step.outputs));
+  const call = new Call(step.op, step.opset, step.attributes, inputs, step.outputs);
+  const result: Result = recordedAt(`${step.label} of the model`, () => row.run(call));
   return Array.isArray(result)
     ? (result as (Tensor | Value | undefined)[])
     : [result as Tensor | Value | undefined];
