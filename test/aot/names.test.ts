@@ -12,7 +12,7 @@ import { loadStateDict, namedParameters, stateDict } from '../../src/nn/index.ts
 import { exportOnnx, loadOnnx } from '../../src/onnx/index.ts';
 import type { Inputs, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { sinter } from '../support/cli.ts';
-import { encode, float, graph, model, node, port } from '../support/onnx/file.ts';
+import { encode, float, graph, modelOf, node, port } from '../support/onnx/file.ts';
 import { checkLawAsync } from '../support/property.ts';
 import { built, removeFolders, temporary, written } from './bundles.ts';
 
@@ -242,13 +242,11 @@ function readIfThere(file: string): Uint8Array | undefined {
 
 /** y = a − b, of two inputs of these names. */
 function encodedDifference(a: string, b: string): Uint8Array {
-  return model(
-    graph({
-      inputs: [port(a, 1, [2]), port(b, 1, [2])],
-      outputs: [port('y', 1, [2])],
-      nodes: [node('Sub', [a, b], ['y'])],
-    }),
-  );
+  return modelOf({
+    inputs: [port(a, 1, [2]), port(b, 1, [2])],
+    outputs: [port('y', 1, [2])],
+    nodes: [node('Sub', [a, b], ['y'])],
+  });
 }
 
 describe('models', () => {
@@ -264,14 +262,12 @@ describe('models', () => {
         fc.pre(names.every((own) => !/\p{Cs}/u.test(own)));
         const [a, b, w, y] = names as [string, string, string, string];
         const found = await loadOnnx(
-          model(
-            graph({
-              inputs: [port(a, 1, [2]), port(b, 1, [2])],
-              outputs: [port(y, 1, [2])],
-              initializers: [float(w, [2], [100, 200])],
-              nodes: [node('Sub', [a, b], [`${a}${b}${w}${y}`]), node('Add', [`${a}${b}${w}${y}`, w], [y])],
-            }),
-          ),
+          modelOf({
+            inputs: [port(a, 1, [2]), port(b, 1, [2])],
+            outputs: [port(y, 1, [2])],
+            initializers: [float(w, [2], [100, 200])],
+            nodes: [node('Sub', [a, b], [`${a}${b}${w}${y}`]), node('Add', [`${a}${b}${w}${y}`, w], [y])],
+          }),
         );
         expect(Object.keys(found.parameters)).toEqual([w]);
         const given = { [a]: Float32Array.of(5, 1), [b]: Float32Array.of(1, 5) };

@@ -8,7 +8,7 @@ import { loadOnnx } from '../../src/onnx/index.ts';
 import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { sinter } from '../support/cli.ts';
-import { attribute, float, graph, int64, model, node, port } from '../support/onnx/file.ts';
+import { attribute, float, int64, modelOf, node, port } from '../support/onnx/file.ts';
 import { removeFolders, temporary } from './bundles.ts';
 
 interface Loaded {
@@ -32,41 +32,37 @@ const places: Readonly<Record<string, () => LoadOptions>> = {
 };
 
 /** Embeds ids, adds positions, scores against the embedding, and picks the best; counts what the mask lets through. */
-const text = model(
-  graph({
-    inputs: [port('ids', 7, ['batch', 'length']), port('mask', 7, ['batch', 'length'])],
-    outputs: [
-      port('scores', 1, ['batch', 'length', 5]),
-      port('best', 7, ['batch', 'length']),
-      port('count', 7, ['batch']),
-    ],
-    initializers: [
-      float(
-        'table',
-        [5, 3],
-        Array.from({ length: 15 }, (_, i) => Math.sin(3 * i)),
-      ),
-      int64('axes', [1], [1n]),
-      int64('one', [], [1n]),
-    ],
-    nodes: [
-      node('Gather', ['table', 'ids'], ['rows']),
-      node('Transpose', ['table'], ['columns'], [attribute('perm', [1, 0])]),
-      node('MatMul', ['rows', 'columns'], ['scores']),
-      node('ArgMax', ['scores'], ['best'], [attribute('axis', -1), attribute('keepdims', 0)]),
-      node('Mul', ['mask', 'one'], ['ones']),
-      node('ReduceSum', ['ones', 'axes'], ['count'], [attribute('keepdims', 0)]),
-    ],
-  }),
-);
+const text = modelOf({
+  inputs: [port('ids', 7, ['batch', 'length']), port('mask', 7, ['batch', 'length'])],
+  outputs: [
+    port('scores', 1, ['batch', 'length', 5]),
+    port('best', 7, ['batch', 'length']),
+    port('count', 7, ['batch']),
+  ],
+  initializers: [
+    float(
+      'table',
+      [5, 3],
+      Array.from({ length: 15 }, (_, i) => Math.sin(3 * i)),
+    ),
+    int64('axes', [1], [1n]),
+    int64('one', [], [1n]),
+  ],
+  nodes: [
+    node('Gather', ['table', 'ids'], ['rows']),
+    node('Transpose', ['table'], ['columns'], [attribute('perm', [1, 0])]),
+    node('MatMul', ['rows', 'columns'], ['scores']),
+    node('ArgMax', ['scores'], ['best'], [attribute('axis', -1), attribute('keepdims', 0)]),
+    node('Mul', ['mask', 'one'], ['ones']),
+    node('ReduceSum', ['ones', 'axes'], ['count'], [attribute('keepdims', 0)]),
+  ],
+});
 
-const reshaping = model(
-  graph({
-    inputs: [port('x', 1, ['n']), port('shape', 7, [2])],
-    outputs: [port('y', 1, ['a', 'b'])],
-    nodes: [node('Reshape', ['x', 'shape'], ['turned']), node('Neg', ['turned'], ['y'])],
-  }),
-);
+const reshaping = modelOf({
+  inputs: [port('x', 1, ['n']), port('shape', 7, [2])],
+  outputs: [port('y', 1, ['a', 'b'])],
+  nodes: [node('Reshape', ['x', 'shape'], ['turned']), node('Neg', ['turned'], ['y'])],
+});
 
 function file(bytes: Uint8Array): string {
   const at = path.join(temporary(), 'model.onnx');

@@ -10,7 +10,7 @@ import {
   float,
   graph,
   int64,
-  model,
+  modelOf,
   node,
   port,
   type Draft,
@@ -33,7 +33,7 @@ function fileOf(
   initializers: readonly Draft[] = [],
   inputs: readonly Draft[] = [x],
 ): Uint8Array {
-  return model(graph({ inputs, outputs: [y], initializers, nodes }));
+  return modelOf({ inputs, outputs: [y], initializers, nodes });
 }
 
 const round = graph({

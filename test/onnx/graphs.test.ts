@@ -5,7 +5,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, tensor, type Tensor } from '../../src/index.ts';
 import { loadOnnx, type ModelInputs } from '../../src/onnx/index.ts';
 import { settledAt } from '../support/collector.ts';
-import { attribute, encode, float, graph, model, node, port, type Draft } from '../support/onnx/file.ts';
+import {
+  attribute,
+  encode,
+  float,
+  graph,
+  model,
+  modelOf,
+  node,
+  port,
+  type Draft,
+} from '../support/onnx/file.ts';
 
 beforeAll(() => setDevice('wasm'));
 afterAll(() => setDevice(undefined));
@@ -278,7 +288,7 @@ test('the host holds weights once', async () => {
     }));
     const nodes = [node('Add', ['x', 'a'], ['h']), node('Mul', ['h', 'b'], ['y'])];
     const ports = { inputs: [port('x', 1, [1])], outputs: [port('y', 1, [size])] };
-    return model(graph({ ...ports, initializers: weights, nodes }));
+    return modelOf({ ...ports, initializers: weights, nodes });
   };
   const before = await held();
   // In a function of its own, whose frame does not hold the file.
@@ -290,7 +300,7 @@ test('the host holds weights once', async () => {
 
 describe('sequences', () => {
   const of = (nodes: readonly Draft[], outputs: readonly Draft[] = [{ name: 'y' }]): Uint8Array =>
-    model(graph({ inputs: [port('x', 1, [2, 3])], outputs, nodes }));
+    modelOf({ inputs: [port('x', 1, [2, 3])], outputs, nodes });
   const x = Float32Array.of(1, 2, 3, 4, 5, 6);
 
   test('of single elements keep or drop their axis, and have a length', async () => {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, SinterError } from '../../src/index.ts';
 import { loadOnnx, UnsupportedNodesError } from '../../src/onnx/index.ts';
 import { cpuTimeOf } from '../support/cpu-time.ts';
-import { attribute, encode, float, graph, int64, model, node, port } from '../support/onnx/file.ts';
+import { attribute, encode, float, graph, int64, modelOf, node, port } from '../support/onnx/file.ts';
 
 beforeAll(() => setDevice('interpreter'));
 afterAll(() => setDevice(undefined));
@@ -17,23 +17,21 @@ const weights = Array.from({ length: 12 }, (_, i) => i / 4 - 1);
 
 /** Convolution, pooling, a product, shapes that are computed, a branch. */
 const sound = (): Uint8Array =>
-  model(
-    graph({
-      inputs: [port('x', 1, ['batch', 4])],
-      outputs: [port('y', 1, ['batch', 2])],
-      initializers: [float('w', [4, 3], weights), int64('two', [1], [2n]), int64('rest', [1], [-1n])],
-      nodes: [
-        node('MatMul', ['x', 'w'], ['m']),
-        node('Relu', ['m'], ['r']),
-        node('Shape', ['x'], ['s'], [attribute('end', 1)]),
-        node('Concat', ['s', 'rest'], ['t'], [attribute('axis', 0)]),
-        node('Reshape', ['r', 't'], ['f']),
-        node('Slice', ['f', 'zero', 'two', 'one'], ['y']),
-        node('Constant', [], ['zero'], [attribute('value_ints', [0])]),
-        node('Constant', [], ['one'], [attribute('value_ints', [1])]),
-      ],
-    }),
-  );
+  modelOf({
+    inputs: [port('x', 1, ['batch', 4])],
+    outputs: [port('y', 1, ['batch', 2])],
+    initializers: [float('w', [4, 3], weights), int64('two', [1], [2n]), int64('rest', [1], [-1n])],
+    nodes: [
+      node('MatMul', ['x', 'w'], ['m']),
+      node('Relu', ['m'], ['r']),
+      node('Shape', ['x'], ['s'], [attribute('end', 1)]),
+      node('Concat', ['s', 'rest'], ['t'], [attribute('axis', 0)]),
+      node('Reshape', ['r', 't'], ['f']),
+      node('Slice', ['f', 'zero', 'two', 'one'], ['y']),
+      node('Constant', [], ['zero'], [attribute('value_ints', [0])]),
+      node('Constant', [], ['one'], [attribute('value_ints', [1])]),
+    ],
+  });
 
 /** A small generator, so that a mutation is its number. */
 function randomly(seed: number): (below: number) => number {
@@ -110,29 +108,27 @@ describe('a malformed model', () => {
   const cases: readonly (readonly [string, Uint8Array, RegExp])[] = [
     [
       'of nodes in a circle',
-      model(
-        graph({ inputs: x, outputs: y, nodes: [node('Add', ['x', 'y'], ['a']), node('Neg', ['a'], ['y'])] }),
-      ),
+      modelOf({ inputs: x, outputs: y, nodes: [node('Add', ['x', 'y'], ['a']), node('Neg', ['a'], ['y'])] }),
       /depends on its own result/,
     ],
     [
       'that reads what nothing defines',
-      model(graph({ inputs: x, outputs: y, nodes: [node('Add', ['x', 'lost'], ['y'])] })),
+      modelOf({ inputs: x, outputs: y, nodes: [node('Add', ['x', 'lost'], ['y'])] }),
       /reads 'lost', which nothing defines/,
     ],
     [
       'whose output nothing computes',
-      model(graph({ inputs: x, outputs: y, nodes: [] })),
+      modelOf({ inputs: x, outputs: y, nodes: [] }),
       /nothing computes the output 'y'/,
     ],
     [
       'with a tensor of absurd size',
-      model(graph({ inputs: x, outputs: y, initializers: [float('w', [2 ** 40, 3], [])], nodes: [] })),
+      modelOf({ inputs: x, outputs: y, initializers: [float('w', [2 ** 40, 3], [])], nodes: [] }),
       /no axis has 1099511627776 elements/,
     ],
     [
       'with a tensor of fewer elements than its shape has',
-      model(graph({ inputs: x, outputs: y, initializers: [float('w', [5], [1])], nodes: [] })),
+      modelOf({ inputs: x, outputs: y, initializers: [float('w', [5], [1])], nodes: [] }),
       /5 elements of float take 20 bytes, not 4/,
     ],
   ];
@@ -157,9 +153,7 @@ describe('a malformed model', () => {
       node('Sorcery', ['a'], ['b'], [], '', 'first'),
       node('Magic', ['b'], ['y'], [], 'far'),
     ];
-    const error: unknown = await loadOnnx(model(graph({ inputs: x, outputs: y, nodes }))).catch(
-      (e: unknown) => e,
-    );
+    const error: unknown = await loadOnnx(modelOf({ inputs: x, outputs: y, nodes })).catch((e: unknown) => e);
     expect(error).toBeInstanceOf(UnsupportedNodesError);
     expect((error as UnsupportedNodesError).nodes).toEqual([
       { name: 'first', op: 'Sorcery', opset: 21 },
@@ -191,7 +185,7 @@ describe('external data', () => {
     };
     const nodes = [node('Add', ['x', 'w'], ['y'])];
     const ports = { inputs: [port('x', 1, [2])], outputs: [port('y', 1, [2])] };
-    writeFileSync(path, model(graph({ ...ports, initializers: [w], nodes })));
+    writeFileSync(path, modelOf({ ...ports, initializers: [w], nodes }));
     return path;
   };
 

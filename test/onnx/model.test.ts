@@ -11,7 +11,7 @@ import {
   float,
   graph,
   int64,
-  model,
+  modelOf,
   node,
   port,
   type Draft,
@@ -20,22 +20,20 @@ import {
 beforeAll(() => setDevice('wasm'));
 afterAll(() => setDevice(undefined));
 
-const perceptron = model(
-  graph({
-    inputs: [port('x', 1, ['batch', 2])],
-    outputs: [port('y', 1, ['batch', 1])],
-    initializers: [
-      float('w1', [2, 3], [0.5, -0.25, 0.75, 0.1, 0.6, -0.4]),
-      float('b1', [3], [0.1, 0.2, 0.3]),
-      float('w2', [3, 1], [0.3, -0.7, 0.2]),
-    ],
-    nodes: [
-      node('Gemm', ['x', 'w1', 'b1'], ['h']),
-      node('Tanh', ['h'], ['a']),
-      node('MatMul', ['a', 'w2'], ['y']),
-    ],
-  }),
-);
+const perceptron = modelOf({
+  inputs: [port('x', 1, ['batch', 2])],
+  outputs: [port('y', 1, ['batch', 1])],
+  initializers: [
+    float('w1', [2, 3], [0.5, -0.25, 0.75, 0.1, 0.6, -0.4]),
+    float('b1', [3], [0.1, 0.2, 0.3]),
+    float('w2', [3, 1], [0.3, -0.7, 0.2]),
+  ],
+  nodes: [
+    node('Gemm', ['x', 'w1', 'b1'], ['h']),
+    node('Tanh', ['h'], ['a']),
+    node('MatMul', ['a', 'w2'], ['y']),
+  ],
+});
 
 const one = (outputs: Readonly<Record<string, Tensor>>): Tensor => Object.values(outputs)[0]!;
 
@@ -148,13 +146,11 @@ describe('a model', () => {
 });
 
 describe('shapes that come with a run', () => {
-  const reshaping = model(
-    graph({
-      inputs: [port('x', 1, [6]), port('shape', 7, [2])],
-      outputs: [port('y', 1, ['a', 'b'])],
-      nodes: [node('Reshape', ['x', 'shape'], ['r']), node('Neg', ['r'], ['y'])],
-    }),
-  );
+  const reshaping = modelOf({
+    inputs: [port('x', 1, [6]), port('shape', 7, [2])],
+    outputs: [port('y', 1, ['a', 'b'])],
+    nodes: [node('Reshape', ['x', 'shape'], ['r']), node('Neg', ['r'], ['y'])],
+  });
 
   test('decide the shape of the result in every run', async () => {
     const loaded = await loadOnnx(reshaping);
@@ -185,18 +181,16 @@ describe('shapes that come with a run', () => {
 
   test('may depend on computed values', async () => {
     const loaded = await loadOnnx(
-      model(
-        graph({
-          inputs: [port('x', 1, [5])],
-          outputs: [port('y', 7, [1, 'n'])],
-          initializers: [float('zero', [], [0])],
-          nodes: [
-            node('Add', ['x', 'x'], ['d']),
-            node('Greater', ['d', 'zero'], ['p']),
-            node('NonZero', ['p'], ['y']),
-          ],
-        }),
-      ),
+      modelOf({
+        inputs: [port('x', 1, [5])],
+        outputs: [port('y', 7, [1, 'n'])],
+        initializers: [float('zero', [], [0])],
+        nodes: [
+          node('Add', ['x', 'x'], ['d']),
+          node('Greater', ['d', 'zero'], ['p']),
+          node('NonZero', ['p'], ['y']),
+        ],
+      }),
     );
     for (const [x, places] of [
       [
@@ -228,13 +222,11 @@ describe('control flow', () => {
       })),
     );
     const loaded = await loadOnnx(
-      model(
-        graph({
-          inputs: [port('c', 9, []), port('x', 1, [2])],
-          outputs: [port('y', 1, [2])],
-          nodes: [ifNode],
-        }),
-      ),
+      modelOf({
+        inputs: [port('c', 9, []), port('x', 1, [2])],
+        outputs: [port('y', 1, [2])],
+        nodes: [ifNode],
+      }),
     );
     const x = Float32Array.of(0, 1);
     expect(await numbers(one(await loaded.run({ c: true, x })))).toEqual([-0, -1]);
@@ -253,14 +245,12 @@ describe('control flow', () => {
       ],
     });
     const loaded = await loadOnnx(
-      model(
-        graph({
-          inputs: [port('n', 7, []), port('x', 1, [])],
-          outputs: [port('last', 1, []), port('rows', 1, ['n'])],
-          initializers: [float('zero', [], [0])],
-          nodes: [node('Loop', ['n', '', 'zero'], ['last', 'rows'], [attribute('body', body)])],
-        }),
-      ),
+      modelOf({
+        inputs: [port('n', 7, []), port('x', 1, [])],
+        outputs: [port('last', 1, []), port('rows', 1, ['n'])],
+        initializers: [float('zero', [], [0])],
+        nodes: [node('Loop', ['n', '', 'zero'], ['last', 'rows'], [attribute('body', body)])],
+      }),
     );
     for (const count of [3, 1]) {
       const { last, rows } = await loaded.run({ n: BigInt64Array.of(BigInt(count)), x: 2 });
@@ -292,13 +282,11 @@ describe('control flow', () => {
 });
 
 describe('integers of 64 bits on a device that has 32', () => {
-  const doubling = model(
-    graph({
-      inputs: [port('x', 7, [2])],
-      outputs: [port('y', 7, [2])],
-      nodes: [node('Add', ['x', 'x'], ['y'])],
-    }),
-  );
+  const doubling = modelOf({
+    inputs: [port('x', 7, [2])],
+    outputs: [port('y', 7, [2])],
+    nodes: [node('Add', ['x', 'x'], ['y'])],
+  });
 
   test('come out as what they are, or not at all', async () => {
     setDevice('webgpu:software');
@@ -331,14 +319,12 @@ describe('integers of 64 bits on a device that has 32', () => {
 describe('integers of 64 bits', () => {
   test('come out exactly', async () => {
     const loaded = await loadOnnx(
-      model(
-        graph({
-          inputs: [port('x', 7, [2])],
-          outputs: [port('y', 7, [2])],
-          initializers: [int64('big', [], [2n ** 40n])],
-          nodes: [node('Add', ['x', 'big'], ['y'])],
-        }),
-      ),
+      modelOf({
+        inputs: [port('x', 7, [2])],
+        outputs: [port('y', 7, [2])],
+        initializers: [int64('big', [], [2n ** 40n])],
+        nodes: [node('Add', ['x', 'big'], ['y'])],
+      }),
     );
     const { y } = await loaded.run({ x: BigInt64Array.of(1n, -(2n ** 50n)) });
     expect([...(await y!.data())]).toEqual([2n ** 40n + 1n, 2n ** 40n - 2n ** 50n]);

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, tensor, type Tensor } from '../../src/index.ts';
 import { loadOnnx } from '../../src/onnx/index.ts';
-import { attribute, graph, model, node, port, type Draft } from '../support/onnx/file.ts';
+import { attribute, modelOf, node, port, type Draft } from '../support/onnx/file.ts';
 
 beforeAll(() => setDevice('wasm'));
 afterAll(() => setDevice(undefined));
@@ -20,12 +20,12 @@ async function call(
   const names = inputs.map((x, i) => (x === undefined ? '' : `x${i}`));
   const results = Array.from({ length: outputs }, (_, i) => `y${i}`);
   const ports = inputs.flatMap((x, i) => (x === undefined ? [] : [port(`x${i}`, codes[x.dtype]!, x.shape)]));
-  const file = model(
-    graph({
+  const file = modelOf(
+    {
       inputs: ports,
       outputs: results.map((name) => ({ name })),
       nodes: [node(op, names, results, attributes)],
-    }),
+    },
     opset,
   );
   const given = inputs.flatMap((x, i) => (x === undefined ? [] : [[`x${i}`, x] as const]));

@@ -1,7 +1,7 @@
 // Random networks as exporters write them: blocks over x [batch, length, width] whose shapes are computed by nodes, so that one file
 // takes every batch and length. A block reads what stands so far and gives a new x of the same kind.
 
-import { graph, model, node, port, type Draft } from '../../support/onnx/file.ts';
+import { graph, modelOf, node, port, type Draft } from '../../support/onnx/file.ts';
 import type { HostArray } from '../../../src/ir/value.ts';
 import { attr, type Draw } from './draw.ts';
 import { Maker } from './maker.ts';
@@ -316,8 +316,8 @@ export function network(draw: Draw): Network {
   const outputs: Draft[] = [port(x, 1, [...dims, width])];
   if (draw.coin()) outputs.push({ name: m.add('Shape', [x]) });
   const nodes = draw.coin() ? m.nodes : draw.shuffled(m.nodes);
-  const file = model(
-    graph({ inputs, outputs, initializers: m.initializers, nodes: draw.coin() ? m.nodes : nodes }),
+  const file = modelOf(
+    { inputs, outputs, initializers: m.initializers, nodes: draw.coin() ? m.nodes : nodes },
     17,
   );
   const runs = Array.from({ length: 2 }, () => {

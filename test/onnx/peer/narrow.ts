@@ -2,7 +2,7 @@
 
 import { sizeOf } from '../../../src/ir/shape.ts';
 import { packBytes, type HostArray } from '../../../src/ir/value.ts';
-import { graph, model, node, port, type Draft } from '../../support/onnx/file.ts';
+import { modelOf, node, port, type Draft } from '../../support/onnx/file.ts';
 import { attr, floats, type Draw } from './draw.ts';
 import type { Network } from './models.ts';
 
@@ -67,6 +67,6 @@ export function narrowTrip(draw: Draw): Network {
     nodes.push(node('DequantizeLinear', ['q', 's', 'z'], ['y'], attributes));
   }
   const outputs = [port('y', 1, shape)];
-  const file = model(graph({ inputs: [port('x', 1, shape)], outputs, initializers, nodes }), 21);
+  const file = modelOf({ inputs: [port('x', 1, shape)], outputs, initializers, nodes }, 21);
   return { file, runs: [{ x }], made: [name, isCast ? 'cast' : 'quantised'] };
 }

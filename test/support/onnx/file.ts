@@ -44,12 +44,15 @@ export function node(
   return { opType, input, output, attribute: attributes, domain, name };
 }
 
-export function graph(parts: {
+/** What a graph is made of. */
+export interface GraphParts {
   readonly inputs: readonly Draft[];
   readonly outputs: readonly Draft[];
   readonly initializers?: readonly Draft[];
   readonly nodes: readonly Draft[];
-}): Draft {
+}
+
+export function graph(parts: GraphParts): Draft {
   return {
     node: parts.nodes,
     input: parts.inputs,
@@ -60,4 +63,9 @@ export function graph(parts: {
 
 export function model(of: Draft, opset = 21): Uint8Array {
   return encode('Model', { irVersion: 10n, opsetImport: [{ version: BigInt(opset) }], graph: of });
+}
+
+/** The bytes of a model that is one graph. */
+export function modelOf(parts: GraphParts, opset?: number): Uint8Array {
+  return model(graph(parts), opset);
 }
