@@ -4,9 +4,9 @@
 
 import { ruleFor } from '../../../src/autograd/rules.ts';
 import { isFloat } from '../../../src/ir/dtype.ts';
-import { topological } from '../../../src/ir/graph.ts';
+import { topological, type Node } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
-import { sizeOf, type FixedShape } from '../../../src/ir/shape.ts';
+import { sizeOf, stridesOf, type FixedShape } from '../../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
 import { full } from '../../../src/tensor/ops/creation/creation.ts';
 import { expand, reshape } from '../../../src/tensor/ops/shape/view.ts';
@@ -81,8 +81,29 @@ function made(tensor: Tensor, point: HostArray, making: Making): Tensor {
 /** A function of tensors as one of arrays. */
 export interface OnArrays {
   (at: readonly HostArray[]): HostArray[];
-  /** Everything on the way that moves in jumps: which way selections went, what was rounded. */
+  /** Everything on the way that moves in jumps: which way selections went, what was rounded, which operand is the greatest. */
   readonly branches: (at: readonly HostArray[]) => string;
+}
+
+const extremes: ReadonlySet<string> = new Set(['min', 'max']);
+
+/** Which operands, or elements, attain the minimum or maximum that a node gives: more than one at a tie. */
+function attaining({ op, attrs }: Node, arrays: readonly HostArray[]): boolean[] {
+  const result = arrays.at(-1)!;
+  return arrays.slice(0, -1).flatMap(({ shape, data }) => {
+    // A reduction's axes have one place each in its result; everything else has a result for each element.
+    const axes = op === 'reduce' && 'axes' in attrs ? attrs.axes : [];
+    const places = shape.map((size, axis) => (axes.includes(axis) ? 1 : size));
+    const strides = stridesOf(places).map((stride, axis) => (axes.includes(axis) ? 0 : stride));
+    const steps = stridesOf(shape);
+    return Array.from(data as ArrayLike<number>, (value, i) => {
+      const place = shape.reduce(
+        (sum, size, axis) => sum + (Math.floor(i / steps[axis]!) % size) * strides[axis]!,
+        0,
+      );
+      return value === result.data[place];
+    });
+  });
 }
 
 /** A function as one of arrays like these; a point made inside leaves its parameters unread. */
@@ -104,6 +125,12 @@ export function onArrays(
   const discrete = topological(graph.outputs).filter(
     ({ dtype, op, inputs }) => !isFloat(dtype) || (inputs.length > 0 && ruleFor(op) === 'flat'),
   );
+  const choices = topological(graph.outputs).filter(
+    ({ op, dtype, attrs }) =>
+      isFloat(dtype) &&
+      (extremes.has(op) ||
+        ((op === 'reduce' || op === 'scan') && 'monoid' in attrs && extremes.has(attrs.monoid))),
+  );
   const evaluated = (at: readonly HostArray[]): HostArray[] => {
     const outputs = interpret(graph, parameters(at));
     return results.map((result) => {
@@ -111,10 +138,14 @@ export function onArrays(
       return result.kind === 'output' ? outputs[result.index]! : values(at)[result.index]!;
     });
   };
-  const branches = (at: readonly HostArray[]): string =>
-    interpret({ ...graph, outputs: discrete }, parameters(at))
-      .map(({ data }) => data.join())
-      .join(';');
+  const branches = (at: readonly HostArray[]): string => {
+    const jumping = interpret({ ...graph, outputs: discrete }, parameters(at));
+    const chosen = choices.map((node) => {
+      const found = interpret({ ...graph, outputs: [...node.inputs, node] }, parameters(at));
+      return { data: attaining(node, found) };
+    });
+    return [...jumping, ...chosen].map(({ data }) => data.join()).join(';');
+  };
   return Object.assign(evaluated, { branches });
 }
 

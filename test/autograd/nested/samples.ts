@@ -165,10 +165,6 @@ export function callSample(one: TorchCase, random: Random): Drawn {
   // PyTorch tracks no gradient of running statistics, nor (in these figures) of targets.
   const reached = (i: number): boolean =>
     one.grads?.[i]?.data.some((x: number | bigint) => Number(x) !== 0) ?? false;
-  const sample = chooseInputs(
-    { name: one.name, inputs, call, chosen, mayBeUndefined: one.op === 'std' },
-    random,
-    reached,
-  );
+  const sample = chooseInputs({ name: one.name, inputs, call, chosen }, random, reached);
   return { sample, random, ops: [] };
 }
