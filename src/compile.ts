@@ -8,6 +8,7 @@ import type { PinnedSchedules } from './codegen/template/contract/schedule.ts';
 
 import { verifyLoop } from './codegen/loop/verify.ts';
 import { verifyRanges } from './codegen/loop/verify-ranges.ts';
+import { observerOf, type Observer } from './dump/stages.ts';
 import type { DType } from './ir/dtype.ts';
 import { countUses, dims, topological, type Graph, type Node } from './ir/graph.ts';
 import { showType } from './ir/infer.ts';
@@ -18,6 +19,7 @@ import { removeDeadCode } from './ir/passes/dead-code.ts';
 import { dropMarkers } from './ir/passes/drop-markers.ts';
 import { foldConstants } from './ir/passes/fold.ts';
 import { simplify } from './ir/passes/simplify.ts';
+import { tracePass } from './ir/passes/trace.ts';
 import { sameShape } from './ir/shape.ts';
 import { hostArray, packBytes, unpackBytes } from './ir/value.ts';
 import type { HostFunctions } from './runtime/device.ts';
@@ -55,6 +57,10 @@ export interface CompileOptions {
   readonly check?: boolean;
   /** Hand out the schedule as well. */
   readonly inspect?: boolean;
+  /** What is compiled, in a few words, for those who look at its stages. */
+  readonly title?: () => string;
+  /** Hears of every stage as it is reached. */
+  readonly observe?: Observer;
 }
 
 /** What a kernel does, for reports. */
@@ -120,26 +126,55 @@ export const passes: readonly Pass[] = [
 ];
 
 /** Runs the passes. With `check`, the verifier runs after each and names the one that broke the graph. */
-export function optimise(graph: Graph, target: Target, check = false): Graph {
-  return passes.reduce((current, pass) => {
-    const next = pass.run(current, target);
+export function optimise(graph: Graph, target: Target, check = false, observe?: Observer): Graph {
+  return passes.reduce((before, pass, place) => {
+    const next =
+      observe === undefined ? pass.run(before, target) : shown(pass, place, before, target, observe);
     if (check) verify(next, pass.name);
     return next;
   }, graph);
 }
 
+/** Runs a pass before the eyes of an observer. */
+function shown(
+  { name, guarantees, run }: Pass,
+  place: number,
+  before: Graph,
+  target: Target,
+  observe: Observer,
+): Graph {
+  const { result: graph, trace } = tracePass(() => run(before, target));
+  observe({ kind: 'pass', name, guarantees, place, before, graph, trace });
+  return graph;
+}
+
 /** Compiles a graph for a target. Parameters named by `scalars` become the program's scalars, in index order. */
 export function compileGraph(graph: Graph, target: Target, options: CompileOptions = {}): Compiled {
-  return target.id === 'interpreter' ? interpreted(graph, options) : generated(graph, target, options);
+  const observe = observerOf(options.observe, options.title ?? ((): string => 'graph'));
+  const compile = (): Compiled =>
+    target.id === 'interpreter' ? interpreted(graph, options) : generated(graph, target, options, observe);
+  if (observe === undefined) return compile();
+  observe({ kind: 'recorded', graph, target });
+  try {
+    return compile();
+  } catch (error) {
+    observe({ kind: 'error', error });
+    throw error;
+  }
 }
 
 /** Rank-0 inputs that are passed as scalars. */
 const singleLimit = 8;
 
 /** Generated kernels: optimise, schedule, plan memory, lower, spell. */
-function generated(recorded: Graph, target: Target, options: CompileOptions): Compiled {
+function generated(
+  recorded: Graph,
+  target: Target,
+  options: CompileOptions,
+  observe: Observer | undefined,
+): Compiled {
   checkElements([...recorded.parameters, ...recorded.outputs] as readonly Node[], target.name);
-  const graph = optimise(recorded, target, options.check);
+  const graph = optimise(recorded, target, options.check, observe);
   const scalarIndices = options.scalars ?? new Set<number>();
   const inputs: Node[] = graph.parameters.filter((_, i) => !scalarIndices.has(i)) as Node[];
   const scalarNodes = graph.parameters.filter((_, i) => scalarIndices.has(i));
@@ -163,6 +198,7 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
     slots,
     pairDonations(offered),
     options.schedules,
+    observe,
   );
   const stored = lowered.flatMap(({ kernel }) => [...kernel.reads, ...kernel.writes.map(({ node }) => node)]);
   checkElements(stored, target.name);
@@ -185,6 +221,7 @@ function generated(recorded: Graph, target: Target, options: CompileOptions): Co
     memory,
     emit: (loop) => emit(loop, { scalarSlots: scalars.length, relaxedSimd: target.relaxedSimd === true }),
   });
+  observe?.({ kind: 'program', program, sources });
   const summaries = lowered.map(({ kernel, loop }, i) => ({
     name: kernel.name,
     kind: kernel.kind,
@@ -242,6 +279,7 @@ export function lowerGraph(
   slots: ReadonlyMap<Node, number>,
   donations: ReadonlyMap<Node, Node>,
   pinned?: PinnedSchedules,
+  observe?: Observer,
 ): { schedule: Schedule; memory: MemoryPlan; lowered: readonly LoweredKernel[]; loops: LoopCache } {
   const outputs = new Set(graph.outputs);
   const { bufferBytes: largestArena, storageBuffers } = target.limits;
@@ -249,12 +287,16 @@ export function lowerGraph(
   return settle('donations', donations, (offered) => {
     const schedule = scheduleKernels(graph, target, slots, offered, known);
     const { kernels, packs } = schedule;
+    observe?.({ kind: 'schedule', graph, schedule });
     const demand = { outputs, donations: offered, bytesOf: storedBytes, largestArena };
     const memory = planMemory(kernels, packs, demand);
     const loops: LoopCache = new Map();
-    const lowered = kernels.map((kernel) =>
-      lowerKernel(withMovedBytes(kernel, memory.overwrites), target, memory, loops, pinned, known),
-    );
+    const lowered = kernels.map((kernel, place) => {
+      const moved = withMovedBytes(kernel, memory.overwrites);
+      const made = lowerKernel(moved, target, memory, loops, pinned, known);
+      observe?.({ kind: 'loop', place, count: kernels.length, kernel, loop: made.loop });
+      return made;
+    });
     for (const loop of loops.values()) verifyRanges(loop);
     const taken = new Map([...offered].filter(([result]) => memory.overwrites.has(result)));
     const fits = lowered.every(({ bound }) => bound.length <= storageBuffers);

@@ -3,9 +3,11 @@
 
 import { compileGraph } from './compile.ts';
 import { SinterError } from './errors.ts';
+import type { Stage } from './dump/stages.ts';
 import { describe } from './explain/describe.ts';
 import { Explanation } from './explain/explanation.ts';
 import { Origins } from './explain/origins.ts';
+import { passReport, type PassReport } from './explain/passes.ts';
 import * as arg from './ir/arguments.ts';
 import { rewrite, type Graph, type Node } from './ir/graph.ts';
 import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from './schedule/target.ts';
@@ -53,9 +55,24 @@ export function explainFor(
   const origins = new Origins();
   return origins.during(() => {
     const { graph, scalars } = subjectGraph('explain', subject, args);
-    const compiled = compileGraph(graph, target, { scalars, inspect: true });
+    const compiled = compileGraph(graph, target, { scalars, inspect: true, title: () => titleOf(subject) });
     return new Explanation(describe({ graph, scalars, compiled, origins, target }));
   });
+}
+
+/** What each pass of the compiler changes of `subject`, and by which rule. */
+export function explainPasses(
+  target: Target,
+  subject: Tensor | ((...args: never[]) => unknown),
+  ...args: readonly unknown[]
+): readonly PassReport[] {
+  const { graph, scalars } = subjectGraph('explain', subject, args);
+  const reports: PassReport[] = [];
+  const observe = (stage: Stage): void => {
+    if (stage.kind === 'pass') reports.push(passReport(stage));
+  };
+  compileGraph(graph, target, { scalars, observe, title: () => titleOf(subject) });
+  return reports;
 }
 
 /** A generated kernel. */
@@ -90,7 +107,7 @@ export function lower(
   takesLower('lower', fn, args, options);
   const target = loweringTarget(options);
   const { graph, scalars } = subjectGraph('lower', fn, args);
-  const { kernels } = compileGraph(graph, target, { scalars });
+  const { kernels } = compileGraph(graph, target, { scalars, title: () => titleOf(fn) });
   return kernels.map(({ name, kind, source }) => ({ name, kind, source }));
 }
 
@@ -107,6 +124,11 @@ export function loweringTarget({ target = 'wgsl', software = false }: LowerOptio
   if (!software) return profile;
   if (target === 'wgsl') return softwareTarget;
   throw new SinterError('E_UNSUPPORTED', `lower: ${target} has no software adapter\n  try: target wgsl`);
+}
+
+/** What a subject is called where its stages are shown. */
+function titleOf(subject: Tensor | ((...args: never[]) => unknown)): string {
+  return subject instanceof Tensor ? 'tensor' : subject.name || 'function';
 }
 
 interface SubjectGraph {

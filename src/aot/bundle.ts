@@ -252,7 +252,12 @@ async function bundled(
 ): Promise<Omit<BundledProgram, 'sizes'>> {
   const { cuda, targets } = targetsOf(options);
   const schedules = await options.schedules?.(target, graph, targets[target], { scalars, donate });
-  const compiled = compileGraph(graph, targets[target], { scalars, donate, ...(schedules && { schedules }) });
+  const compiled = compileGraph(graph, targets[target], {
+    scalars,
+    donate,
+    ...(schedules && { schedules }),
+    title: () => `${name}-${target}`,
+  });
   const { program, wiring } = withCopies(compiled.program, traced);
   if (program.steps.some(({ kind }) => kind === 'host'))
     throw new SinterError('E_UNSUPPORTED', `build: ${name} has steps that only the interpreter runs`);

@@ -1,6 +1,7 @@
 // The command line: finds the command, parses its options, turns errors into messages and exit
 // codes (0 done, 1 failed, 2 asked wrongly).
 
+import { stagesWritten } from '../dump/stages.ts';
 import { SinterError } from '../errors.ts';
 import { benchCommand } from './bench/bench.ts';
 import { budgetCommand } from './bench/budget.ts';
@@ -55,7 +56,10 @@ async function dispatch([name, ...rest]: readonly string[], output: Output): Pro
   }
   const values = parseOptions(command, rest);
   if (values['help'] === true) output.line(commandHelp(command));
-  else await command.run(values, output);
+  else {
+    await stagesWritten();
+    await command.run(values, output);
+  }
 }
 
 function overview(): string {

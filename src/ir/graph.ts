@@ -6,6 +6,7 @@ import type { Attrs, Op } from './ops.ts';
 import { isFloat, isWide, type DType } from './dtype.ts';
 import type { Node, NodeFields, NodeOf } from './node.ts';
 import { announce, onBehalf } from './origin.ts';
+import { enterRewrite, leaveRewrite } from './passes/trace.ts';
 import { fixedShape, sameShape, type FixedShape } from './shape.ts';
 import { fromReal } from './value.ts';
 
@@ -141,7 +142,14 @@ export function rewrite(
   const made = new Map<Node, Node>();
   const build = (node: Node): Node => {
     const inputs = node.inputs.map((input) => made.get(input)!);
-    return onBehalf('rewrite', node, () => change(node, inputs, builder) ?? rebuild(node, inputs, builder));
+    enterRewrite(node);
+    const next = onBehalf(
+      'rewrite',
+      node,
+      () => change(node, inputs, builder) ?? rebuild(node, inputs, builder),
+    );
+    leaveRewrite(next);
+    return next;
   };
   for (const parameter of graph.parameters) made.set(parameter, build(parameter));
   for (const node of topological(graph.outputs)) if (!made.has(node)) made.set(node, build(node));

@@ -87,7 +87,7 @@ interface Choice {
 }
 
 function choicesIn(graph: Graph, target: Target, options: CompileOptions): readonly Choice[] {
-  const { inside, program } = compileGraph(graph, target, { ...options, inspect: true });
+  const { inside, program } = compileGraph(graph, target, { ...options, inspect: true, title: () => 'tune' });
   const choices = new Map<string, Choice>();
   for (const kernel of inside?.schedule.kernels ?? []) {
     if (kernel.body.kind !== 'contract') continue;

@@ -53,7 +53,7 @@ describe('a bundle for the browser', () => {
   test('holds nothing but Sinter: no Node module, no optional peer', () => {
     expect(whole.modules.length).toBeGreaterThan(100);
     expect(foreign(whole)).toEqual([standIn]);
-    const nodeOnly = /runtime\/webgpu\/(node|software)\.js$|(io\/files|tune\/file)\.js$|\/cli\//;
+    const nodeOnly = /runtime\/webgpu\/(node|software)\.js$|(io\/files|tune\/file|dump\/folder)\.js$|\/cli\//;
     expect(whole.modules.filter((module) => nodeOnly.test(module))).toEqual([]);
     const code = [...whole.files.values()].join('\n');
     expect(code.match(/\b(?:koffi|ohm-js|sparticuz|createRequire)\b/g)).toBeNull();

@@ -3,11 +3,13 @@
 import { writeFile } from 'node:fs/promises';
 import {
   explainFor,
+  explainPasses,
   type ExplainedKernel,
   type ExplainedNode,
   type ExplainedSeparation,
   type Explanation,
 } from '../../explain.ts';
+import { passesText } from '../../explain/passes.ts';
 import { kernelPage } from '../../explain/text.ts';
 import { setDevice } from '../../index.ts';
 import { gpuTarget, softwareTarget, targetOf, type Target } from '../../schedule/target.ts';
@@ -32,6 +34,7 @@ export const explainCommand: Command = {
   options: {
     ...programOptions,
     kernel: { type: 'string', value: 'NAME', about: 'everything about one kernel, by its name or number' },
+    passes: { type: 'boolean', about: 'only what each pass changes, and by which rule' },
     graph: { type: 'boolean', about: `the recorded graph even when it has more than ${longGraph} nodes` },
     sources: { type: 'boolean', about: 'the kernels’ sources too' },
     device: { type: 'string', value: 'NAME', about: 'kernels for this device, see `sinter devices`' },
@@ -43,11 +46,20 @@ export const explainCommand: Command = {
     'sinter explain model.ts --export trainStep --html step.html',
     'sinter explain model.onnx --dim batch=1',
     'sinter explain --workload softmax --kernel 0',
+    'sinter explain --workload softmax --passes',
     'sinter explain --workload gptBlockForward --json',
   ],
   run: async (values, output) => {
     const target = await chosenTarget(values);
     const { name, subject, args } = await chosenProgram(values, 'explain', target.dtypes);
+    if (values['passes'] === true) {
+      if (['kernel', 'html', 'graph', 'sources'].some((other) => values[other] !== undefined))
+        throw new UsageError('explain --passes shows the passes alone: drop the other parts');
+      const passes = explainPasses(target, subject, ...args);
+      const report = { version: 1, target: target.name, passes };
+      output.line(values['json'] === true ? JSON.stringify(report) : passesText(passes));
+      return;
+    }
     const explanation = explainFor(target, subject, ...args);
     const kernel = chosenKernel(explanation, text(values, 'kernel'));
     const file = text(values, 'html');

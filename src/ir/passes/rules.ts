@@ -7,6 +7,7 @@ import { rebuild, rewrite, type Graph, type GraphBuilder, type Node } from '../g
 import type { Op } from '../ops.ts';
 import { printNode } from '../text/print.ts';
 import { sameShape } from '../shape.ts';
+import { noteRule } from './trace.ts';
 
 /** One rewrite: the replacement of a node of one of `ops`, or undefined where the law does not hold. */
 export interface Rule {
@@ -57,15 +58,16 @@ export function rulePass(pass: string, rules: readonly Rule[]): (graph: Graph) =
   };
 
   const step = (node: Node, b: GraphBuilder): Node | undefined => {
-    for (const { name, apply } of rulesOf.get(node.op) ?? []) {
-      const next = apply(node, b);
+    for (const each of rulesOf.get(node.op) ?? []) {
+      const next = each.apply(node, b);
       if (next === undefined || next === node) continue;
       if (next.dtype !== node.dtype || !sameShape(next.shape, node.shape)) {
         throw new CompilerBug(
           pass,
-          `rule ${name} changes the type: ${printNode(node)} to ${printNode(next)}`,
+          `rule ${each.name} changes the type: ${printNode(node)} to ${printNode(next)}`,
         );
       }
+      noteRule(each);
       return next;
     }
     return undefined;

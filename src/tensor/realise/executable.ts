@@ -120,7 +120,10 @@ export class Executable {
     const options = schedules === undefined ? this.options : { ...this.options, schedules };
     const target = withPrecision(targetOf(device.facts), precision);
     const narrowed = narrowWideInputs(this.graph, target);
-    const { program, host } = compileGraph(narrowed?.graph ?? this.graph, target, options);
+    const { program, host } = compileGraph(narrowed?.graph ?? this.graph, target, {
+      ...options,
+      title: () => this.#about().what,
+    });
     const narrowings = this.graph.parameters.flatMap((_, i) =>
       options.scalars?.has(i) === true ? [] : [narrowed?.narrowings.get(i)],
     );

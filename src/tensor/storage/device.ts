@@ -2,6 +2,7 @@
 // wait for it: runs asked for meanwhile are queued, and errors surface where data is read. Once the device is open and
 // nothing is queued, a run is dispatched at once.
 
+import { stagesWritten } from '../../dump/stages.ts';
 import { DeviceError, showValue } from '../../errors.ts';
 import type { Device } from '../../runtime/device.ts';
 import {
@@ -72,6 +73,11 @@ export function device(): Promise<Device> {
 
 /** What `setDevice` or `SINTER_DEVICE` name, else the default: a GPU, by CUDA or by WebGPU, else WebAssembly. */
 function openChosen(): Promise<Device> {
+  const written = stagesWritten();
+  return written === undefined ? openNamed() : written.then(openNamed);
+}
+
+function openNamed(): Promise<Device> {
   const name = chosen ?? deviceFromEnvironment();
   return name === undefined ? openDevice() : openDevice(name).catch((error) => advise(name, error));
 }
