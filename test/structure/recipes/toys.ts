@@ -1,0 +1,144 @@
+// What the recipes are tried on: an elementwise op, a rewrite rule, a pass and a target, each as the places where its recipe in
+// ARCHITECTURE.md says that something must be written.
+
+import type { Place } from './checkout.ts';
+
+/** x / (1 + |x|), of which WGSL has a row of its own; CUDA C and WebAssembly take the formula, ONNX has an operator. */
+export const op: readonly Place[] = [
+  {
+    what: 'row',
+    file: 'src/ir/ops.ts',
+    at: { before: '  tanh: {' },
+    text: `  toySign: {
+    takes: 'float',
+    flops: 6,
+    formula: ['div', 'x', ['add', 1, ['abs', 'x']]],
+    wgsl: 'own',
+    cuda: 'formula',
+    wasm: 'formula',
+    onnx: 'Softsign',
+  },
+`,
+  },
+  {
+    what: 'meaning',
+    file: 'src/ir/interpret/scalar.ts',
+    at: { before: '  tanh: float(' },
+    text: '  toySign: float((x) => x / (1 + Math.abs(x))),\n',
+  },
+  {
+    what: 'derivative',
+    file: 'src/autograd/rules-elementwise.ts',
+    at: { before: '  // d tanh x' },
+    text: `  // d x/(1 + |x|) = dx/(1 + |x|)²
+  toySign: (b, g, x) => over(b, g, square(b, add(b, unary(b, 'abs', x), 1))),
+`,
+  },
+  {
+    what: 'spelling',
+    file: 'src/codegen/emit/wgsl/spelling.ts',
+    at: { before: '  not,\n' },
+    text: "  toySign: ({ args: [x] }) => infix('/', x!, primary(`(1.0 + abs(${x!.text}))`)),\n",
+  },
+  {
+    what: 'trial',
+    file: 'test/autograd/trials.ts',
+    at: { before: '  tanh: smooth(' },
+    text: "  toySign: smooth('toySign', [0.5, 2]),\n",
+  },
+];
+
+/** One rule on ops that there are, and its example. */
+export const rule: readonly Place[] = [
+  {
+    what: 'rule',
+    file: 'src/ir/passes/simplify.ts',
+    at: { before: "  rule('abs-abs'," },
+    text: `  rule('toy-sign-sign', 'sign(sign x) = sign x', 'sign', ({ inputs: [x] }, b) =>
+    x!.op === 'sign' ? unary(b, 'sign', x!.inputs[0]!) : undefined,
+  ),
+`,
+  },
+  {
+    what: 'example',
+    file: 'test/ir/passes/rules.test.ts',
+    at: { before: "    ['abs-abs', " },
+    text: "    ['toy-sign-sign', 'F', ['sign(%0) : F', 'sign(%1) : F'], ['sign(%0) : F']],\n",
+  },
+];
+
+/** x·x for a power of 2, as a pass. */
+export const pass: readonly Place[] = [
+  {
+    what: 'function',
+    file: 'src/ir/passes/toy.ts',
+    at: 'whole',
+    text: `// Doubles by adding: x·2 = x + x.
+
+import { add } from '../build.ts';
+import { rewrite, type Graph } from '../graph.ts';
+import { constantOf } from './pattern.ts';
+
+/** No product with 2. */
+export function toyDouble(graph: Graph): Graph {
+  return rewrite(graph, (node, [x, y], b) =>
+    node.op === 'mul' && constantOf(y!) === 2 ? add(b, x!, x!) : undefined,
+  );
+}
+`,
+  },
+  {
+    what: 'import of the row',
+    file: 'src/compile.ts',
+    at: { before: 'import { simplify } from' },
+    text: "import { toyDouble } from './ir/passes/toy.ts';\n",
+  },
+  {
+    what: 'row',
+    file: 'src/compile.ts',
+    at: { before: "  { name: 'shareSubexpressions'," },
+    text: "  { name: 'toyDouble', guarantees: 'no product with 2', run: toyDouble },\n",
+  },
+  {
+    what: 'row of the document',
+    file: 'ARCHITECTURE.md',
+    at: { before: '| `shareSubexpressions` |' },
+    text: '| `toyDouble` | `ir/passes/toy.ts` | no product with 2 |\n',
+  },
+];
+
+/** A language that is the text of a Loop. */
+export const target: readonly Place[] = [
+  {
+    what: 'folder',
+    file: 'src/codegen/emit/toy/emit.ts',
+    at: 'whole',
+    text: `// A Loop as its own text.
+
+import { printLoop } from '../../loop/print.ts';
+import type { Loop } from '../../loop/loop.ts';
+
+export function emitToy(loop: Loop): { readonly source: string } {
+  return { source: \`toy \${printLoop(loop)}\` };
+}
+`,
+  },
+  {
+    what: 'id',
+    file: 'src/runtime/program.ts',
+    at: { after: 'export type TargetId = ' },
+    text: "'toy' | ",
+  },
+  {
+    what: 'import of the row',
+    file: 'src/codegen/emit/emit.ts',
+    at: { before: 'import { emitWgsl }' },
+    text: "import { emitToy } from './toy/emit.ts';\n",
+  },
+  {
+    what: 'row of the emitter',
+    file: 'src/codegen/emit/emit.ts',
+    at: { before: '  cuda: (loop) =>' },
+    text: '  toy: emitToy,\n',
+  },
+];
