@@ -16,7 +16,10 @@ const takesGunzip = arg.takes<typeof gunzip>(
   ['options', arg.options<GunzipOptions>({ limit: arg.notNegative })],
 );
 
-/** Unpacks gzipped bytes. Rejects with ParseError E_FORMAT when they are damaged or unpack to more than `limit` bytes. */
+/**
+ * Unpacks gzipped bytes. Rejects with ParseError E_FORMAT when they are damaged or unpack to more
+ * than `limit` bytes.
+ */
 export async function gunzip(bytes: Uint8Array, options: GunzipOptions = {}): Promise<Uint8Array> {
   takesGunzip('gunzip', bytes, options);
   const limit = options.limit ?? defaultLimit;

@@ -1,5 +1,6 @@
-// Tensors as plain host data, which is what file formats are read into and written from, and the byte work the formats
-// share: sizes checked before anything is allocated, big-endian values turned, views made safe for typed arrays.
+// Tensors as plain host data, which is what file formats are read into and written from, and the
+// byte work the formats share: sizes checked before anything is allocated, big-endian values
+// turned, views made safe for typed arrays.
 
 import { showValue as showGiven, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -46,7 +47,10 @@ export function entriesOf(op: string, tensors: unknown): (readonly [string, Host
 
 const pair = arg.tupleOf<readonly [string, HostTensor]>(arg.text, hostTensor);
 
-/** Bytes that a tensor takes; undefined when a size is no whole number or the total is past exact counting. */
+/**
+ * Bytes that a tensor takes; undefined when a size is no whole number or the total is past exact
+ * counting.
+ */
 export function packedBytes(dtype: DType, shape: readonly number[]): number | undefined {
   let bytes = dtypeBytes(dtype);
   for (const dim of shape) {
@@ -58,7 +62,10 @@ export function packedBytes(dtype: DType, shape: readonly number[]): number | un
   return bytes;
 }
 
-/** Throws E_SHAPE unless `tensor` holds exactly the bytes that its dtype and shape ask for; writers call it first. */
+/**
+ * Throws E_SHAPE unless `tensor` holds exactly the bytes that its dtype and shape ask for; writers
+ * call it first.
+ */
 export function checkHostTensor(op: string, tensor: HostTensor, name = ''): void {
   checkShape(op, tensor.shape);
   const expected = packedBytes(tensor.dtype, tensor.shape);
@@ -68,9 +75,13 @@ export function checkHostTensor(op: string, tensor: HostTensor, name = ''): void
   }
 }
 
-/** Bytes `begin..end` as tensor data: shared with `bytes` where its place in memory suits a typed array, else copied. */
+/**
+ * Bytes `begin..end` as tensor data: shared with `bytes` where its place in memory suits a typed
+ * array, else copied.
+ */
 export function packedView(bytes: Uint8Array, begin: number, end: number, dtype: DType): Uint8Array {
-  // Not `subarray` and `slice` of `bytes` itself: Node's Buffer overrides them, and its `slice` does not copy.
+  // Not `subarray` and `slice` of `bytes` itself: Node's Buffer overrides them, and its `slice`
+  // does not copy.
   const view = new Uint8Array(bytes.buffer, bytes.byteOffset + begin, end - begin);
   if (dtype === 'bool' && view.some((byte) => byte > 1)) return view.map((byte) => (byte === 0 ? 0 : 1));
   return view.byteOffset % dtypeBytes(dtype) === 0 ? view : view.slice();
@@ -87,7 +98,10 @@ export function showValue(value: unknown, depth = 0): string {
   return value === undefined ? 'missing' : JSON.stringify(value).slice(0, 80);
 }
 
-/** A copy with the bytes of every `width`-byte element reversed: big-endian to little-endian and back. */
+/**
+ * A copy with the bytes of every `width`-byte element reversed: big-endian to little-endian and
+ * back.
+ */
 export function swapEndian(bytes: Uint8Array, width: number): Uint8Array {
   const out = new Uint8Array(bytes.length);
   for (let start = 0; start < bytes.length; start += width) {
@@ -99,7 +113,8 @@ export function swapEndian(bytes: Uint8Array, width: number): Uint8Array {
 /** A copy in C-order of `bytes`, whose elements stand in Fortran order (first axis fastest). */
 export function fromFortranOrder(bytes: Uint8Array, shape: readonly number[], width: number): Uint8Array {
   const out = new Uint8Array(bytes.length);
-  // Axes of size 1 move nothing; without them the rank is at most log2 of the size, so each step is cheap.
+  // Axes of size 1 move nothing; without them the rank is at most log2 of the size, so each step is
+  // cheap.
   const sizes = shape.filter((size) => size !== 1);
   const strides: number[] = [];
   let stride = width;

@@ -1,4 +1,5 @@
-// idx, the format of the MNIST files: two zero bytes, a type code, the rank, big-endian 32-bit sizes, big-endian values.
+// idx, the format of the MNIST files: two zero bytes, a type code, the rank, big-endian 32-bit
+// sizes, big-endian values.
 
 import { ParseError, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -43,7 +44,10 @@ export function readIdx(bytes: Uint8Array): HostTensor {
 
 const takesWriteIdx = arg.takes<typeof writeIdx>(['the tensor', hostTensor]);
 
-/** An idx file of `tensor`. Throws E_DTYPE for a dtype the format lacks, E_LIMIT for a rank or size it cannot hold. */
+/**
+ * An idx file of `tensor`. Throws E_DTYPE for a dtype the format lacks, E_LIMIT for a rank or size
+ * it cannot hold.
+ */
 export function writeIdx(tensor: HostTensor): Uint8Array {
   takesWriteIdx('writeIdx', tensor);
   const { dtype, shape, data } = tensor;

@@ -1,12 +1,15 @@
-// Python literals as they stand in npy headers: dicts, tuples, lists, strings, integers, True, False and None. Recursive
-// descent over one line of text, with a bound on nesting.
+// Python literals as they stand in npy headers: dicts, tuples, lists, strings, integers, True,
+// False and None. Recursive descent over one line of text, with a bound on nesting.
 
 /** A parsed literal; tuples and lists are both arrays. */
 export type Literal = string | number | boolean | null | readonly Literal[] | ReadonlyMap<string, Literal>;
 
 const maxDepth = 8;
 
-/** Parses all of `text`. On a mistake calls `fail` with the place (0-based) and what is wrong; `fail` must throw. */
+/**
+ * Parses all of `text`. On a mistake calls `fail` with the place (0-based) and what is wrong;
+ * `fail` must throw.
+ */
 export function parseLiteral(text: string, fail: (at: number, problem: string) => Error): Literal {
   let at = 0;
 

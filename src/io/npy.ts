@@ -1,5 +1,6 @@
-// npy, NumPy's file of one array: magic, version, a Python dict that gives dtype, order and shape, then the values. Reads
-// versions 1 to 3 in either byte and axis order; writes little-endian C-order.
+// npy, NumPy's file of one array: magic, version, a Python dict that gives dtype, order and shape,
+// then the values. Reads versions 1 to 3 in either byte and axis order; writes little-endian
+// C-order.
 
 import { ParseError, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -37,7 +38,10 @@ const dtypeOf = new Map(Object.entries(codes).map(([dtype, code]) => [code, dtyp
 
 const takesReadNpy = arg.takes<typeof readNpy>(['the file', arg.bytes]);
 
-/** Reads an npy file; data shares memory with `bytes` where order and alignment allow. Throws ParseError E_FORMAT. */
+/**
+ * Reads an npy file; data shares memory with `bytes` where order and alignment allow. Throws
+ * ParseError E_FORMAT.
+ */
 export function readNpy(bytes: Uint8Array): HostTensor {
   takesReadNpy('readNpy', bytes);
   const { text, begin, end } = locateHeader(bytes);
@@ -73,7 +77,8 @@ export function writeNpy(tensor: HostTensor): Uint8Array {
   const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
   const descr = `${dtypeBytes(dtype) === 1 ? '|' : '<'}${code}`;
   const header = `{'descr': '${descr}', 'fortran_order': False, 'shape': (${sizes}), }`;
-  // Version 1 counts the header in 16 bits, version 2 in 32. Padded with spaces so that the values begin at 64·n.
+  // Version 1 counts the header in 16 bits, version 2 in 32. Padded with spaces so that the values
+  // begin at 64·n.
   const place = (lengthBytes: number): number =>
     Math.ceil((magic.length + 2 + lengthBytes + header.length + 1) / 64) * 64;
   const lengthBytes = place(2) < 0x10000 ? 2 : 4;

@@ -1,5 +1,5 @@
-// npz, NumPy's file of several arrays: a zip archive whose members are npy files. Reads stored and deflated members, checked by
-// their CRC-32; writes stored ones.
+// npz, NumPy's file of several arrays: a zip archive whose members are npy files. Reads stored and
+// deflated members, checked by their CRC-32; writes stored ones.
 
 import { ParseError, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -13,7 +13,10 @@ const sizes = { local: 30, central: 46, end: 22 } as const;
 const longestComment = 0xffff;
 /** What stands in 32 bits where a 64-bit record has the number. */
 const elsewhere = 0xffffffff;
-/** Bytes that one deflated byte can become at most, rounded up: archives that claim more are refused before anything is unpacked. */
+/**
+ * Bytes that one deflated byte can become at most, rounded up: archives that claim more are refused
+ * before anything is unpacked.
+ */
 const mostExpansion = 1040;
 
 interface Member {
@@ -27,7 +30,10 @@ interface Member {
 
 const takesReadNpz = arg.takes<typeof readNpz>(['the file', arg.bytes]);
 
-/** The arrays of an npz file by name. Data may share memory with `bytes`. Rejects with ParseError E_FORMAT. */
+/**
+ * The arrays of an npz file by name. Data may share memory with `bytes`. Rejects with ParseError
+ * E_FORMAT.
+ */
 export async function readNpz(bytes: Uint8Array): Promise<Map<string, HostTensor>> {
   takesReadNpz('readNpz', bytes);
   const tensors = new Map<string, HostTensor>();
@@ -39,7 +45,10 @@ export async function readNpz(bytes: Uint8Array): Promise<Map<string, HostTensor
   return tensors;
 }
 
-/** An npz file of tensors by name, not compressed. Throws E_DTYPE for bf16, which NumPy does not have. */
+/**
+ * An npz file of tensors by name, not compressed. Throws E_DTYPE for bf16, which NumPy does not
+ * have.
+ */
 export function writeNpz(tensors: Iterable<readonly [string, HostTensor]>): Uint8Array {
   const parts: Uint8Array[] = [];
   const directory: Uint8Array[] = [];
@@ -150,7 +159,8 @@ async function contentOf(
       return stored;
     case 8: {
       if (size > mostExpansion * (packed + 1)) throw broken(`${name} cannot unpack to ${size} bytes`);
-      // A zip's deflated bytes with a gzip's header and trailer: the platform unpacks them and checks the CRC.
+      // A zip's deflated bytes with a gzip's header and trailer: the platform unpacks them and
+      // checks the CRC.
       const trailer = new DataView(new ArrayBuffer(8));
       trailer.setUint32(0, crc, true);
       trailer.setUint32(4, size, true);

@@ -1,5 +1,6 @@
-// safetensors: 8 bytes of little-endian header length, a JSON header that names every tensor's dtype, shape and bytes, then
-// the bytes, end to end. Nothing in a file is trusted: a header that does not describe its bytes exactly is refused.
+// safetensors: 8 bytes of little-endian header length, a JSON header that names every tensor's
+// dtype, shape and bytes, then the bytes, end to end. Nothing in a file is trusted: a header that
+// does not describe its bytes exactly is refused.
 
 import { ParseError, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -37,7 +38,10 @@ const metadataKey = '__metadata__';
 
 const takesReadSafetensors = arg.takes<typeof readSafetensors>(['the file', arg.bytes]);
 
-/** Reads a safetensors file. Data shares memory with `bytes` where alignment allows. Throws ParseError E_FORMAT. */
+/**
+ * Reads a safetensors file. Data shares memory with `bytes` where alignment allows. Throws
+ * ParseError E_FORMAT.
+ */
 export function readSafetensors(bytes: Uint8Array): Safetensors {
   takesReadSafetensors('readSafetensors', bytes);
   const [header, start] = readHeader(bytes);
@@ -48,7 +52,8 @@ export function readSafetensors(bytes: Uint8Array): Safetensors {
     if (name === metadataKey) metadata = readMetadata(entry);
     else placed.push({ name, ...readEntry(name, entry, size) });
   }
-  // Sorted by place, every tensor must begin where the one before ended: no overlap, no hole, nothing left over.
+  // Sorted by place, every tensor must begin where the one before ended: no overlap, no hole,
+  // nothing left over.
   placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
   const tensors = new Map<string, HostTensor>();
   let reached = 0;
@@ -65,8 +70,9 @@ export function readSafetensors(bytes: Uint8Array): Safetensors {
 }
 
 /**
- * A safetensors file of `tensors`. The bytes depend on the contents only: tensors stand by falling element width, then by
- * name, which aligns each of them; the header is padded with spaces to a multiple of 8 bytes.
+ * A safetensors file of `tensors`. The bytes depend on the contents only: tensors stand by falling
+ * element width, then by name, which aligns each of them; the header is padded with spaces to a
+ * multiple of 8 bytes.
  */
 export function writeSafetensors(
   tensors: Iterable<readonly [string, HostTensor]>,

@@ -1,5 +1,5 @@
-// Tensors from files and into files: the formats of this folder between bytes and tensors. Every dtype keeps its own bytes, so
-// f16 and bf16 pass unrounded.
+// Tensors from files and into files: the formats of this folder between bytes and tensors. Every
+// dtype keeps its own bytes, so f16 and bf16 pass unrounded.
 
 import { SinterError, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -24,7 +24,10 @@ export function fromHostTensor(tensor: HostTensor): Tensor {
   return fromBytes(tensor.data, tensor.shape, tensor.dtype);
 }
 
-/** The computed value of a tensor as host data, which may share memory with the tensor and must not be changed. */
+/**
+ * The computed value of a tensor as host data, which may share memory with the tensor and must not
+ * be changed.
+ */
 export async function toHostTensor(tensor: Tensor): Promise<HostTensor> {
   takesTensor('toHostTensor', tensor);
   const { dtype, shape }: { dtype: DType; shape: readonly number[] } = tensor;
@@ -42,8 +45,8 @@ const bytesOrRead: arg.Kind<Uint8Array | Safetensors> = {
 const takesLoadSafetensors = arg.takes<typeof loadSafetensors>(['the file', bytesOrRead]);
 
 /**
- * The tensors of a safetensors file (or of `readSafetensors`) by name. They share memory with its bytes, which must not
- * change afterwards. Throws ParseError E_FORMAT.
+ * The tensors of a safetensors file (or of `readSafetensors`) by name. They share memory with its
+ * bytes, which must not change afterwards. Throws ParseError E_FORMAT.
  */
 export function loadSafetensors(file: Uint8Array | Safetensors): Record<string, Tensor> {
   takesLoadSafetensors('loadSafetensors', file);
@@ -73,7 +76,9 @@ export async function saveSafetensors(
   return writeSafetensors(await Promise.all(read), metadata);
 }
 
-/** The array of an npy file, sharing its bytes where their order allows. Throws ParseError E_FORMAT. */
+/**
+ * The array of an npy file, sharing its bytes where their order allows. Throws ParseError E_FORMAT.
+ */
 export function loadNpy(bytes: Uint8Array): Tensor {
   takesBytes('loadNpy', bytes);
   return fromHostTensor(readNpy(bytes));
@@ -85,7 +90,9 @@ export async function saveNpy(tensor: Tensor): Promise<Uint8Array> {
   return writeNpy(await toHostTensor(tensor));
 }
 
-/** The array of an idx file, the format of MNIST (gzip: see `gunzip`). Throws ParseError E_FORMAT. */
+/**
+ * The array of an idx file, the format of MNIST (gzip: see `gunzip`). Throws ParseError E_FORMAT.
+ */
 export function loadIdx(bytes: Uint8Array): Tensor {
   takesBytes('loadIdx', bytes);
   return fromHostTensor(readIdx(bytes));

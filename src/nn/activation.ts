@@ -1,5 +1,5 @@
-// Activations as modules, for models that are printed or stored as lists of layers. Where a layer is expected, the functions
-// themselves (`relu`, `gelu`, …) do as well.
+// Activations as modules, for models that are printed or stored as lists of layers. Where a layer
+// is expected, the functions themselves (`relu`, `gelu`, …) do as well.
 
 import * as arg from '../ir/arguments.ts';
 import {

@@ -1,5 +1,5 @@
-// Multi-head attention (Vaswani et al., 2017), with fewer heads for keys and values than for queries if asked for
-// (grouped-query attention: Ainslie et al., 2023).
+// Multi-head attention (Vaswani et al., 2017), with fewer heads for keys and values than for
+// queries if asked for (grouped-query attention: Ainslie et al., 2023).
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -14,7 +14,10 @@ import { Module } from './module.ts';
 import { parameter } from './parameters.ts';
 
 export interface MultiHeadAttentionOptions extends InitOptions {
-  /** Heads of keys and values, of which each serves an equal share of the query heads; all have their own by default. */
+  /**
+   * Heads of keys and values, of which each serves an equal share of the query heads; all have
+   * their own by default.
+   */
   readonly kvHeads?: number;
   /** Whether the projections have biases; true by default. */
   readonly bias?: boolean;
@@ -35,7 +38,10 @@ export const headOptions: arg.Table<MultiHeadAttentionOptions> = {
 export interface AttendOptions {
   /** Where keys and values come from, [.., Sk, width]; x itself by default. */
   readonly context?: Tensor;
-  /** bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., heads, S, Sk]. */
+  /**
+   * bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., heads,
+   * S, Sk].
+   */
   readonly mask?: Tensor;
 }
 
@@ -50,7 +56,10 @@ const takesMultiHeadAttention = arg.takes<typeof MultiHeadAttention>(
   ['options', arg.options<MultiHeadAttentionOptions>(headOptions)],
 );
 
-/** Attention of x [.., S, width] to itself or to a context, in `heads` subspaces; gives [.., S, width]. */
+/**
+ * Attention of x [.., S, width] to itself or to a context, in `heads` subspaces; gives [.., S,
+ * width].
+ */
 export class MultiHeadAttention extends Module {
   readonly query: Linear;
   readonly key: Linear;

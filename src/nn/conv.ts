@@ -1,4 +1,5 @@
-// Convolutional layers over one, two or three spatial axes. Weights and biases start as U(±1/√fanIn).
+// Convolutional layers over one, two or three spatial axes. Weights and biases start as
+// U(±1/√fanIn).
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';

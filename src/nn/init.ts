@@ -1,5 +1,5 @@
-// Initial values of weights. Each draws from the generator (`manualSeed`), so a seed fixes a model. Defaults are PyTorch's:
-// U(±1/√fanIn), which is Kaiming's uniform with a = √5.
+// Initial values of weights. Each draws from the generator (`manualSeed`), so a seed fixes a model.
+// Defaults are PyTorch's: U(±1/√fanIn), which is Kaiming's uniform with a = √5.
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -19,7 +19,10 @@ const weightShape: arg.Kind<readonly number[]> = arg.listOf(arg.count(0));
 
 const takesFans = arg.takes<typeof fans>(['the shape', weightShape]);
 
-/** Values that one output element reads, and output elements that one input feeds: [out, in, …window] weights. */
+/**
+ * Values that one output element reads, and output elements that one input feeds: [out, in,
+ * …window] weights.
+ */
 export function fans(shape: readonly number[]): { fanIn: number; fanOut: number } {
   takesFans('fans', shape);
   return fansOf('fans', shape);

@@ -24,7 +24,10 @@ const takesLinear = arg.takes<typeof Linear>(
   ['options', arg.options<LinearOptions>({ ...initOptions, bias: arg.flag })],
 );
 
-/** x·weightᵀ + bias: [.., inputs] to [.., outputs]. Weight [outputs, inputs] and bias start as U(±1/√inputs). */
+/**
+ * x·weightᵀ + bias: [.., inputs] to [.., outputs]. Weight [outputs, inputs] and bias start as
+ * U(±1/√inputs).
+ */
 export class Linear extends Module {
   weight: Tensor;
   bias: Tensor | undefined;
@@ -53,7 +56,10 @@ const takesEmbedding = arg.takes<typeof Embedding>(
   ['options', arg.options<EmbeddingLayerOptions>({ ...initOptions, paddingIdx: arg.integer })],
 );
 
-/** Rows of a table of `count` vectors of `width`: indices [..] to [.., width]. They start as N(0, 1). */
+/**
+ * Rows of a table of `count` vectors of `width`: indices [..] to [.., width]. They start as N(0,
+ * 1).
+ */
 export class Embedding extends Module {
   weight: Tensor;
   readonly paddingIdx: number | undefined;

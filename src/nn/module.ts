@@ -1,6 +1,7 @@
-// Module: a layer is an object whose tensors are its parameters, with a `forward`. Modules are trees (tensor/tree.ts), as in
-// Equinox (Kidger and Garcia, 2021): `grad`, `compile`, `treeMap` and optimizers take one whole and give one back, and what
-// is no tensor (sizes, rates, activations) is part of its structure. Properties must be public: a private field has no copy.
+// Module: a layer is an object whose tensors are its parameters, with a `forward`. Modules are
+// trees (tensor/tree.ts), as in Equinox (Kidger and Garcia, 2021): `grad`, `compile`, `treeMap` and
+// optimizers take one whole and give one back, and what is no tensor (sizes, rates, activations) is
+// part of its structure. Properties must be public: a private field has no copy.
 
 import { TensorError } from '../errors.ts';
 import { flag, isCallable, kind, optional, takes, type Kind } from '../ir/arguments.ts';
@@ -8,11 +9,15 @@ import { Tensor } from '../tensor/tensor.ts';
 import { TreeNode } from '../tensor/tree.ts';
 
 /**
- * The base of all layers: hold tensors and other modules as properties, and compute in `forward`. Tensors that `buffers()`
- * names are state: saved with the parameters, but neither trained nor copied.
+ * The base of all layers: hold tensors and other modules as properties, and compute in `forward`.
+ * Tensors that `buffers()` names are state: saved with the parameters, but neither trained nor
+ * copied.
  */
 export abstract class Module extends TreeNode {
-  /** Whether layers that differ between training and use (dropout, batch norm) behave as in training. */
+  /**
+   * Whether layers that differ between training and use (dropout, batch norm) behave as in
+   * training.
+   */
   training = true;
 
   abstract forward(...inputs: never[]): unknown;
@@ -88,7 +93,10 @@ function apart(child: unknown, path: string, around: readonly object[]): unknown
   throw new TensorError('E_VALUE', 'Module', `the model contains itself at ${path}`);
 }
 
-/** Throws E_VALUE at a Map or Set that holds layers or tensors: they would be no part of the model, and nothing would say so. */
+/**
+ * Throws E_VALUE at a Map or Set that holds layers or tensors: they would be no part of the model,
+ * and nothing would say so.
+ */
 function checkHolder(holder: unknown, name: string): void {
   if (!(holder instanceof Map || holder instanceof Set)) return;
   for (const item of holder.values()) {
@@ -130,7 +138,9 @@ function switched<M>(model: M, on: boolean): M {
   return model;
 }
 
-/** Makes every layer of a model behave as in use: no dropout, batch norm by its running statistics. */
+/**
+ * Makes every layer of a model behave as in use: no dropout, batch norm by its running statistics.
+ */
 export function evalMode<M>(model: M): M {
   takesTrain('evalMode', model);
   return switched(model, false);

@@ -1,4 +1,5 @@
-// Normalising layers: a scale of ones and a shift of zeros around the operations of tensor/ops/reduce/norm.ts.
+// Normalising layers: a scale of ones and a shift of zeros around the operations of
+// tensor/ops/reduce/norm.ts.
 
 import * as arg from '../ir/arguments.ts';
 import { ones, tensor, zeros } from '../tensor/ops/creation/creation.ts';
@@ -72,7 +73,10 @@ const takesRMSNorm = arg.takes<typeof RMSNorm>(
   ],
 );
 
-/** Divides by the root mean square over the trailing axes (Zhang and Sennrich, 2019); there is no shift. */
+/**
+ * Divides by the root mean square over the trailing axes (Zhang and Sennrich, 2019); there is no
+ * shift.
+ */
 export class RMSNorm extends Module {
   weight: Tensor | undefined;
   readonly shape: readonly number[];
@@ -122,7 +126,10 @@ export class GroupNorm extends Module {
 export interface BatchNormLayerOptions extends NormLayerOptions {
   /** How much a batch counts in the running statistics; 0.1 by default. */
   readonly momentum?: number;
-  /** Whether there are running statistics; true by default. Without, every batch is standardised by its own. */
+  /**
+   * Whether there are running statistics; true by default. Without, every batch is standardised by
+   * its own.
+   */
   readonly trackRunningStats?: boolean;
 }
 
@@ -139,8 +146,8 @@ const takesBatchNorm = arg.takes<typeof BatchNorm>(
 );
 
 /**
- * Standardises each channel of [N, C, …] over the batch (Ioffe and Szegedy, 2015): in training by its own statistics, which
- * running ones follow (the variance unbiased), else by those.
+ * Standardises each channel of [N, C, …] over the batch (Ioffe and Szegedy, 2015): in training by
+ * its own statistics, which running ones follow (the variance unbiased), else by those.
  */
 export class BatchNorm extends Module {
   weight: Tensor | undefined;
@@ -158,7 +165,8 @@ export class BatchNorm extends Module {
     this.weight = scale([channels], options);
     this.bias = shift([channels], options);
     if (options.trackRunningStats === false) return;
-    // Host data rather than constants, so that the first training step has the structure of every other.
+    // Host data rather than constants, so that the first training step has the structure of every
+    // other.
     const values = options.dtype === 'f64' ? new Float64Array(channels) : new Float32Array(channels);
     this.runningMean = tensor(values);
     this.runningVar = tensor(values.fill(1));

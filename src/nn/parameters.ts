@@ -1,4 +1,5 @@
-// The tensors of a model by name: its parameters, its state, and both as a dictionary to save and load.
+// The tensors of a model by name: its parameters, its state, and both as a dictionary to save and
+// load.
 
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -76,7 +77,10 @@ export function countParameters(model: unknown): number {
   return [...named(model, false).values()].reduce((total, { size }) => total + size, 0);
 }
 
-/** Every parameter and buffer by dotted name, also those that stand at several places: what a file should hold. */
+/**
+ * Every parameter and buffer by dotted name, also those that stand at several places: what a file
+ * should hold.
+ */
 export function stateDict(model: unknown): Record<string, Tensor> {
   takesNamedParameters('stateDict', model);
   const members = [...byName('stateDict', model)];
@@ -113,9 +117,10 @@ const takesLoadStateDict = arg.takes<typeof loadStateDict>(
 );
 
 /**
- * Gives the tensors of a model the values of a dictionary, converted to their dtypes. A tensor that stands at several places is
- * there under any of its names, and stays one. Throws E_VALUE for names that are on one side only, and for two values of one
- * tensor, and E_SHAPE for shapes that differ, listing all of them; the model then stays as it was.
+ * Gives the tensors of a model the values of a dictionary, converted to their dtypes. A tensor that
+ * stands at several places is there under any of its names, and stays one. Throws E_VALUE for names
+ * that are on one side only, and for two values of one tensor, and E_SHAPE for shapes that differ,
+ * listing all of them; the model then stays as it was.
  */
 export function loadStateDict(
   model: unknown,

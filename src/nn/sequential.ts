@@ -1,4 +1,5 @@
-// Sequential: layers one after another; and the layers between convolutions and a classifier that have no parameters.
+// Sequential: layers one after another; and the layers between convolutions and a classifier that
+// have no parameters.
 
 import { within } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';

@@ -1,5 +1,5 @@
-// The transformer's blocks: a two-layer feed-forward network, and attention and feed-forward around a residual stream, each
-// behind its norm (Xiong et al., 2020).
+// The transformer's blocks: a two-layer feed-forward network, and attention and feed-forward around
+// a residual stream, each behind its norm (Xiong et al., 2020).
 
 import * as arg from '../ir/arguments.ts';
 import { only } from '../ir/arguments.ts';

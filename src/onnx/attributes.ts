@@ -1,4 +1,5 @@
-// Attributes of a node, read by name and kind. What is there under another kind than expected is an error, not a default.
+// Attributes of a node, read by name and kind. What is there under another kind than expected is an
+// error, not a default.
 
 import { ParseError } from '../errors.ts';
 import { attributeKinds, type Message } from './schema.ts';

@@ -1,6 +1,7 @@
-// What a model may cost. A file of a few bytes can ask for any number of nodes and bytes: each is counted before it is made, and
-// what goes beyond the budget is refused by name. Counted are the nodes of the file, those that functions, loops and sequences
-// become, and the bytes of each value that a run computes.
+// What a model may cost. A file of a few bytes can ask for any number of nodes and bytes: each is
+// counted before it is made, and what goes beyond the budget is refused by name. Counted are the
+// nodes of the file, those that functions, loops and sequences become, and the bytes of each value
+// that a run computes.
 
 import { showValue, SinterError, TensorError } from '../errors.ts';
 import { dtypeBytes, type DType } from '../ir/dtype.ts';
@@ -8,18 +9,28 @@ import { sizeOf } from '../ir/shape.ts';
 
 export interface Limits {
   /**
-   * Most bytes of a value that the model computes, also where kernels would never store it. Weights are not counted. What the host
-   * computes element by element, and what windows read, is limited in proportion.
+   * Most bytes of a value that the model computes, also where kernels would never store it. Weights
+   * are not counted. What the host computes element by element, and what windows read, is limited
+   * in proportion.
    */
   readonly maxBytes: number;
-  /** Most nodes: those of the file with its functions written out, and those of one run with its loops written out. */
+  /**
+   * Most nodes: those of the file with its functions written out, and those of one run with its
+   * loops written out.
+   */
   readonly maxNodes: number;
 }
 
-/** Values of 2 GiB, which is what a WebGPU buffer and a memory of WebAssembly hold, and a hundred thousand nodes. */
+/**
+ * Values of 2 GiB, which is what a WebGPU buffer and a memory of WebAssembly hold, and a hundred
+ * thousand nodes.
+ */
 export const usualLimits: Limits = { maxBytes: 2 ** 31, maxNodes: 100_000 };
 
-/** Limits with the usual ones in place of those that are not given. Throws E_VALUE at what is no limit. */
+/**
+ * Limits with the usual ones in place of those that are not given. Throws E_VALUE at what is no
+ * limit.
+ */
 export function limitsOf(op: string, given: Partial<Limits>): Limits {
   const read = (name: keyof Limits): number => {
     const value = given[name] ?? usualLimits[name];
@@ -34,10 +45,16 @@ export function limitsOf(op: string, given: Partial<Limits>): Limits {
   return { maxBytes: read('maxBytes'), maxNodes: read('maxNodes') };
 }
 
-/** How many bytes of typed arrays and of boxed numbers an element takes that the host computes one by one. */
+/**
+ * How many bytes of typed arrays and of boxed numbers an element takes that the host computes one
+ * by one.
+ */
 const hostBytes = 32;
 
-/** Elements that windows may read for each byte of the budget: with the usual one 2⁴³, hours of a core. */
+/**
+ * Elements that windows may read for each byte of the budget: with the usual one 2⁴³, hours of a
+ * core.
+ */
 const readsPerByte = 2 ** 12;
 
 /** What is left of a model's nodes while it is planned, or while it runs once. */

@@ -1,5 +1,5 @@
-// One call of an operator: what a row of the table gets to see of a node. Inputs by place, as tensors or, where the row says that
-// it needs them on the host, as numbers.
+// One call of an operator: what a row of the table gets to see of a node. Inputs by place, as
+// tensors or, where the row says that it needs them on the host, as numbers.
 
 import { SinterError } from '../errors.ts';
 import { isFloat } from '../ir/dtype.ts';
@@ -10,14 +10,18 @@ import { currentBudget } from './budget.ts';
 import type { ElementType } from './element.ts';
 import type { Value } from './value.ts';
 
-/** What a row gives: tensors take the type of an input that has their dtype, values say their own. */
+/**
+ * What a row gives: tensors take the type of an input that has their dtype, values say their own.
+ */
 export type Result = Tensor | Value | undefined | readonly (Tensor | Value | undefined)[];
 
 /** How one operator of a domain is imported. */
 export interface Row {
   /** The opset versions in which its meaning changed, ascending. */
   readonly since: readonly number[];
-  /** Inputs whose elements the row needs on the host: shapes, axes, pads. Attributes may tell which. */
+  /**
+   * Inputs whose elements the row needs on the host: shapes, axes, pads. Attributes may tell which.
+   */
   readonly host?: readonly number[] | 'all' | ((attributes: Attributes) => readonly number[]);
   /** Draws random numbers, so that it is never computed ahead. */
   readonly random?: true;
@@ -97,12 +101,18 @@ export class Call {
     return array;
   }
 
-  /** Counts nodes that are about to be recorded for this one, beyond it. Throws E_LIMIT where they are too many. */
+  /**
+   * Counts nodes that are about to be recorded for this one, beyond it. Throws E_LIMIT where they
+   * are too many.
+   */
   spend(nodes: number): void {
     currentBudget().spend(nodes, this.op);
   }
 
-  /** As many elements as are about to be computed on the host, one by one. Throws E_VALUE at what is no size, E_LIMIT beyond the budget. */
+  /**
+   * As many elements as are about to be computed on the host, one by one. Throws E_VALUE at what is
+   * no size, E_LIMIT beyond the budget.
+   */
   count(count: number): number {
     if (!(Number.isInteger(count) && count >= 0)) this.fail(`asks for ${count} elements`);
     currentBudget().list(count, this.op);

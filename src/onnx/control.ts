@@ -1,5 +1,5 @@
-// If, Loop and Scan. Conditions and trip counts are numbers when the walk meets them, known or read, so a branch is chosen and
-// loops are written out: each round records the body again.
+// If, Loop and Scan. Conditions and trip counts are numbers when the walk meets them, known or
+// read, so a branch is chosen and loops are written out: each round records the body again.
 
 import { SinterError } from '../errors.ts';
 import type { HostArray } from '../ir/value.ts';
@@ -168,7 +168,10 @@ function* rounds(
   return { state, rows };
 }
 
-/** Opset 8: everything has a batch axis in front, and each of the batch is scanned by itself, as far as its length goes. */
+/**
+ * Opset 8: everything has a batch axis in front, and each of the batch is scanned by itself, as far
+ * as its length goes.
+ */
 function* batchedScan(
   step: Step,
   body: Plan,

@@ -1,5 +1,6 @@
-// Element types of the format: their numbers, and the dtype that carries each in Sinter. Floats of 8 and 4 bits travel as f32
-// that holds only values of theirs, integers of 4 and 2 bits as bytes: they are types for storage, and every target computes.
+// Element types of the format: their numbers, and the dtype that carries each in Sinter. Floats of
+// 8 and 4 bits travel as f32 that holds only values of theirs, integers of 4 and 2 bits as bytes:
+// they are types for storage, and every target computes.
 
 import type { DType } from '../ir/dtype.ts';
 import type { Tensor } from '../tensor/tensor.ts';
@@ -90,7 +91,10 @@ export function hostType(type: ElementType): DType {
   return table[type].dtype;
 }
 
-/** How 64-bit integers travel: as they are, or in 32 bits with conditions under which a number did not fit. */
+/**
+ * How 64-bit integers travel: as they are, or in 32 bits with conditions under which a number did
+ * not fit.
+ */
 export type Integers = { readonly dtype: 'i64' } | { readonly dtype: 'i32'; readonly overflows: Tensor[] };
 
 let integers: Integers = { dtype: 'i64' };

@@ -1,4 +1,5 @@
-// Node only: model files by their paths. Loaded by a dynamic import and mapped to nothing in package.json's `browser`.
+// Node only: model files by their paths. Loaded by a dynamic import and mapped to nothing in
+// package.json's `browser`.
 
 import { readFile, realpath, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
@@ -7,7 +8,10 @@ import { ParseError, SinterError } from '../errors.ts';
 
 export { readFile };
 
-/** A file in the folder of another. Throws E_FORMAT when links lead out of the folder, or nothing is there. */
+/**
+ * A file in the folder of another. Throws E_FORMAT when links lead out of the folder, or nothing is
+ * there.
+ */
 export async function readInFolder(model: string | URL, location: string): Promise<Uint8Array> {
   const folder = await realpath(dirname(typeof model === 'string' ? model : fileURLToPath(model)));
   const path = await realpath(join(folder, location)).catch(() => undefined);

@@ -1,4 +1,5 @@
-// `sinter/onnx`: models in the ONNX format as functions of tensors, and functions of tensors as such models.
+// `sinter/onnx`: models in the ONNX format as functions of tensors, and functions of tensors as
+// such models.
 
 export { loadOnnx, type LoadOptions } from './load.ts';
 export type { ModelInput, ModelInputs, Port } from './inputs.ts';

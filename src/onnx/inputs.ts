@@ -1,5 +1,5 @@
-// What a model is given: checked against what the file says of its inputs, and made tensors. Integers of 64 bits are brought into 32
-// where a device has no more, and back.
+// What a model is given: checked against what the file says of its inputs, and made tensors.
+// Integers of 64 bits are brought into 32 where a device has no more, and back.
 
 import { showValue, SinterError, TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
@@ -21,7 +21,10 @@ export interface Port {
   readonly shape: readonly (number | string)[] | undefined;
 }
 
-/** What an input may be given as: a tensor, or elements in the declared shape (of which one size may be open). */
+/**
+ * What an input may be given as: a tensor, or elements in the declared shape (of which one size may
+ * be open).
+ */
 export type ModelInput = Tensor | HostData | number | bigint | boolean;
 /** What goes in, by name. */
 export type ModelInputs = Readonly<Record<string, ModelInput>>;
@@ -39,7 +42,10 @@ export function tensorsOf(given: Given): Record<string, Tensor> {
   return Object.fromEntries([...given].map(([name, bound]) => [name, carried(bound)]));
 }
 
-/** A tensor in the dtype that carries its type. Throws E_UNSUPPORTED where its elements would have to be read for that. */
+/**
+ * A tensor in the dtype that carries its type. Throws E_UNSUPPORTED where its elements would have
+ * to be read for that.
+ */
 function carried({ type, tensor }: Bound): Tensor {
   if (tensor.dtype === carrier(type) || type !== 'int64') return tensor;
   const array = hostOf(tensor);

@@ -1,4 +1,5 @@
-// Models from bytes, files and addresses. Data outside the model's file is read from the model's own folder and nowhere else.
+// Models from bytes, files and addresses. Data outside the model's file is read from the model's
+// own folder and nowhere else.
 
 import * as arg from '../ir/arguments.ts';
 import { ParseError, showValue, SinterError, TensorError } from '../errors.ts';
@@ -44,9 +45,9 @@ const takesOnnx = arg.takes<typeof loadOnnx>(
 );
 
 /**
- * Imports a model: bytes, the path of a file (Node), or an address. Throws E_IO where nothing is there, E_FORMAT where the file is
- * malformed, E_LIMIT where it asks for more than the budget, and an UnsupportedNodesError that lists every node of an operator that is
- * not supported.
+ * Imports a model: bytes, the path of a file (Node), or an address. Throws E_IO where nothing is
+ * there, E_FORMAT where the file is malformed, E_LIMIT where it asks for more than the budget, and
+ * an UnsupportedNodesError that lists every node of an operator that is not supported.
  */
 export async function loadOnnx(
   source: Uint8Array | string | URL,
@@ -124,7 +125,10 @@ export function modelOf(
   return new OnnxModel(plan, inputs, graph.output.map(portOf), limits);
 }
 
-/** Apart from what makes the context: its functions live as long as the model, and would hold the graph's bytes with them. */
+/**
+ * Apart from what makes the context: its functions live as long as the model, and would hold the
+ * graph's bytes with them.
+ */
 function planned(graph: Message<'Graph'>, context: Context): Plan {
   return withBudget(context.budget, () => planGraph(graph, context, new Set()));
 }

@@ -1,5 +1,6 @@
-// An imported model: what goes in and out, its parameters, and runs of it. A run is compiled once per set of input shapes, and of
-// the elements of those inputs that decide shapes; models whose shapes depend on computed values are walked anew in every run.
+// An imported model: what goes in and out, its parameters, and runs of it. A run is compiled once
+// per set of input shapes, and of the elements of those inputs that decide shapes; models whose
+// shapes depend on computed values are walked anew in every run.
 
 import { showValue, SinterError, TensorError } from '../errors.ts';
 import { isFloat, type DType } from '../ir/dtype.ts';
@@ -36,9 +37,15 @@ export type ModelOutputs = Record<string, Tensor>;
 export interface FunctionOptions {
   /** Inputs that are the same in every call: what shapes depend on must be given here. */
   readonly fixed?: ModelInputs;
-  /** `i32` carries 64-bit integers in 32 bits, for devices that have no more: who asks for it knows that they fit. */
+  /**
+   * `i32` carries 64-bit integers in 32 bits, for devices that have no more: who asks for it knows
+   * that they fit.
+   */
   readonly integers?: 'i64' | 'i32';
-  /** With `i32`, is given a bool that is true where an integer did not fit, each time that something is recorded which may not. */
+  /**
+   * With `i32`, is given a bool that is true where an integer did not fit, each time that something
+   * is recorded which may not.
+   */
   readonly onOverflow?: (overflow: Tensor) => void;
 }
 
@@ -157,8 +164,8 @@ export class OnnxModel {
   }
 
   /**
-   * The model as a function of tensors by name, for `compile`, `grad` and `explain`. Throws E_UNSUPPORTED where a shape depends
-   * on elements of its inputs.
+   * The model as a function of tensors by name, for `compile`, `grad` and `explain`. Throws
+   * E_UNSUPPORTED where a shape depends on elements of its inputs.
    */
   toFunction(options: FunctionOptions = {}): (inputs: Readonly<Record<string, Tensor>>) => ModelOutputs {
     const fixed = this.#bind(options.fixed ?? {}, true);
@@ -226,7 +233,10 @@ export class OnnxModel {
     return found;
   }
 
-  /** Records and compiles a run like this one; undefined when it cannot be, and runs are walked from then on. */
+  /**
+   * Records and compiles a run like this one; undefined when it cannot be, and runs are walked from
+   * then on.
+   */
   #specialise(given: Given, fresh: () => Integers): Specialisation | undefined {
     for (;;) {
       const baked = new Map<string, HostArray>();
@@ -337,7 +347,10 @@ function packedOf(array: HostArray): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
 
-/** A weight whose elements are unpacked when somebody asks for them, so that the host holds them once. */
+/**
+ * A weight whose elements are unpacked when somebody asks for them, so that the host holds them
+ * once.
+ */
 function unpackedLate(type: ElementType, dtype: DType, shape: readonly number[], bytes: Uint8Array): Stored {
   return {
     type,

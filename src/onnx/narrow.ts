@@ -1,5 +1,6 @@
-// Element types of fewer than 16 bits that no target computes with: what their bits mean, and how a tensor of f32 or of bytes is
-// brought to their values. Rounding is to nearest even, by the exponent of each element (OCP 8-bit floating point, 2023).
+// Element types of fewer than 16 bits that no target computes with: what their bits mean, and how a
+// tensor of f32 or of bytes is brought to their values. Rounding is to nearest even, by the
+// exponent of each element (OCP 8-bit floating point, 2023).
 
 import { bitcast, cast } from '../tensor/ops/elementwise/cast.ts';
 import {
@@ -51,7 +52,10 @@ const integers = {
   int2: [-2, 1],
 } as const satisfies Record<NarrowInteger, readonly [number, number]>;
 
-/** How a type lies in bytes: `perByte` elements, the first in the low bits, and what each pattern of bits means. */
+/**
+ * How a type lies in bytes: `perByte` elements, the first in the low bits, and what each pattern of
+ * bits means.
+ */
 export interface Codec {
   readonly perByte: 1 | 2 | 4;
   readonly values: readonly number[];
@@ -116,7 +120,10 @@ export function unpack(
   return out;
 }
 
-/** How values that do not fit are brought into a format, and which way the format without a fraction rounds. */
+/**
+ * How values that do not fit are brought into a format, and which way the format without a fraction
+ * rounds.
+ */
 export interface Narrowing {
   readonly saturate: boolean;
   readonly roundMode?: string;

@@ -1,5 +1,6 @@
-// A model's graph made ready to run: each node with the row or the sub-graphs that give it meaning, in an order in which everything
-// is there before it is read. What is not supported, is missing, or goes in a circle shows here, before anything is computed.
+// A model's graph made ready to run: each node with the row or the sub-graphs that give it meaning,
+// in an order in which everything is there before it is read. What is not supported, is missing, or
+// goes in a circle shows here, before anything is computed.
 
 import { ParseError, SinterError } from '../errors.ts';
 import { Attributes } from './attributes.ts';
@@ -30,7 +31,9 @@ export class UnsupportedNodesError extends SinterError {
   }
 }
 
-/** How a node gets its results: by a row of the table, by the body of a function, or by sub-graphs. */
+/**
+ * How a node gets its results: by a row of the table, by the body of a function, or by sub-graphs.
+ */
 export type Meaning =
   | { readonly kind: 'row'; readonly row: Row }
   | { readonly kind: 'function'; readonly body: Plan }
@@ -163,7 +166,10 @@ function sorted(
   return order;
 }
 
-/** What a node reads from its graph, also inside of its sub-graphs. Throws E_FORMAT at names that nothing defines. */
+/**
+ * What a node reads from its graph, also inside of its sub-graphs. Throws E_FORMAT at names that
+ * nothing defines.
+ */
 function readsOf(
   node: Message<'Node'>,
   all: ReadonlySet<string>,

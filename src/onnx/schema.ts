@@ -1,5 +1,5 @@
-// The messages of the ONNX format as one table: names, field numbers and wire types are facts of the format. Reading and writing
-// go by this table; the wire itself is the protobuf library's.
+// The messages of the ONNX format as one table: names, field numbers and wire types are facts of
+// the format. Reading and writing go by this table; the wire itself is the protobuf library's.
 
 export type Scalar = 'string' | 'bytes' | 'int32' | 'int64' | 'uint64' | 'float' | 'double';
 
@@ -24,7 +24,10 @@ export type MessageName =
   | 'Function'
   | 'Entry';
 
-/** Every message that is read or written; fields that are not listed (documentation, metadata) are passed over. */
+/**
+ * Every message that is read or written; fields that are not listed (documentation, metadata) are
+ * passed over.
+ */
 export const messages = {
   Model: {
     irVersion: [1, 'int64'],

@@ -1,4 +1,5 @@
-// Files of one tensor in the ONNX format: a TensorProto message by itself, as test data of models comes.
+// Files of one tensor in the ONNX format: a TensorProto message by itself, as test data of models
+// comes.
 
 import { packBytes } from '../ir/value.ts';
 import type { DType } from '../ir/dtype.ts';

@@ -1,5 +1,6 @@
-// Values of a model while it is imported. One is *known* when the host holds its elements and they can change in no later run:
-// shapes, axes and what is computed of them. Everything else is a tensor, whose elements exist when a device has run.
+// Values of a model while it is imported. One is *known* when the host holds its elements and they
+// can change in no later run: shapes, axes and what is computed of them. Everything else is a
+// tensor, whose elements exist when a device has run.
 
 import { SinterError } from '../errors.ts';
 import { sizeOf } from '../ir/shape.ts';
@@ -9,7 +10,10 @@ import { fromHost } from '../tensor/recording/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { carrier, hostType, typeOf, type ElementType } from './element.ts';
 
-/** Elements that the host has at hand although they may differ in a later run; asking for them says so to whoever gave them. */
+/**
+ * Elements that the host has at hand although they may differ in a later run; asking for them says
+ * so to whoever gave them.
+ */
 export type Peek = () => HostArray;
 
 export class Value {
@@ -18,7 +22,9 @@ export class Value {
   /** The elements, when they are known. */
   readonly known: HostArray | undefined;
   readonly peek: Peek | undefined;
-  /** The tensors of a sequence, which exists only while a model is recorded; undefined for a tensor. */
+  /**
+   * The tensors of a sequence, which exists only while a model is recorded; undefined for a tensor.
+   */
   readonly items: readonly Value[] | undefined;
   #tensor: Tensor | undefined;
 

@@ -1,6 +1,7 @@
-// A run of a plan: nodes one after the other, each recorded by its row. Nodes whose inputs are known and small are computed on the
-// host at once, so that shapes are numbers when a row wants them. Where a row wants numbers that only a device can tell, the walk
-// yields the value: its driver reads it (model.ts), or says that it cannot.
+// A run of a plan: nodes one after the other, each recorded by its row. Nodes whose inputs are
+// known and small are computed on the host at once, so that shapes are numbers when a row wants
+// them. Where a row wants numbers that only a device can tell, the walk yields the value: its
+// driver reads it (model.ts), or says that it cannot.
 
 import { SinterError } from '../errors.ts';
 import { recordedAt } from '../ir/call-site.ts';
@@ -148,7 +149,10 @@ const growing: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Where 64-bit integers are carried in 32 bits: computes once more in floats, and notes whether a number did not fit. */
+/**
+ * Where 64-bit integers are carried in 32 bits: computes once more in floats, and notes whether a
+ * number did not fit.
+ */
 function watchOverflow(
   step: Step,
   row: Row,
@@ -177,7 +181,10 @@ function inFloats(step: Step, row: Row, inputs: readonly (Value | undefined)[]):
   return result instanceof Tensor ? result : result!.tensor;
 }
 
-/** The results of a row on known inputs, where they are small: traced and interpreted; undefined otherwise. */
+/**
+ * The results of a row on known inputs, where they are small: traced and interpreted; undefined
+ * otherwise.
+ */
 function folded(
   step: Step,
   row: Row,

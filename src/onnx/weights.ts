@@ -1,5 +1,5 @@
-// Tensors in a file: TensorProto messages, in raw bytes, in fields by type, or in another file beside the model. Sizes are checked
-// before anything is allocated.
+// Tensors in a file: TensorProto messages, in raw bytes, in fields by type, or in another file
+// beside the model. Sizes are checked before anything is allocated.
 
 import { ParseError } from '../errors.ts';
 import { dtypeBytes } from '../ir/dtype.ts';
@@ -58,7 +58,10 @@ export function readTensor(proto: Message<'Tensor'>, external?: ExternalData): S
   return { type, array: { dtype, shape, data } };
 }
 
-/** A tensor of which a file has only some elements: the others are 0. Places are flat, or have a number an axis. */
+/**
+ * A tensor of which a file has only some elements: the others are 0. Places are flat, or have a
+ * number an axis.
+ */
 export function readSparse(
   proto: Message<'SparseTensor'>,
   external?: ExternalData,

@@ -1,12 +1,15 @@
-// Messages from bytes and to bytes: a walk over the wire by the table of schema.ts. Everything that can be wrong with the bytes
-// becomes a ParseError here.
+// Messages from bytes and to bytes: a walk over the wire by the table of schema.ts. Everything that
+// can be wrong with the bytes becomes a ParseError here.
 
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { ParseError, SinterError } from '../errors.ts';
 import { usualLimits } from './budget.ts';
 import { messages, type Draft, type Field, type Message, type MessageName, type Scalar } from './schema.ts';
 
-/** Graphs in attributes of graphs nest; a file that nests deeper than this is not one that a tool wrote. */
+/**
+ * Graphs in attributes of graphs nest; a file that nests deeper than this is not one that a tool
+ * wrote.
+ */
 const deepest = 100;
 
 const wireTypes = {

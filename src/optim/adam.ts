@@ -1,5 +1,6 @@
-// Adam (Kingma and Ba, 2015), its variant that never forgets a large gradient (AMSGrad: Reddi et al., 2018), and AdamW, whose
-// weight decay does not pass through the moments (Loshchilov and Hutter, 2019).
+// Adam (Kingma and Ba, 2015), its variant that never forgets a large gradient (AMSGrad: Reddi et
+// al., 2018), and AdamW, whose weight decay does not pass through the moments (Loshchilov and
+// Hutter, 2019).
 
 import * as arg from '../ir/arguments.ts';
 import { sqrt, square } from '../tensor/ops/elementwise/elementwise.ts';
@@ -17,7 +18,9 @@ import {
 import type { Rule } from './rule.ts';
 
 interface AdamSettings {
-  /** How much of the running mean and of the running mean square is kept; 0.9 and 0.999 by default. */
+  /**
+   * How much of the running mean and of the running mean square is kept; 0.9 and 0.999 by default.
+   */
   readonly betas?: readonly [number, number];
   /** Added to the divisor; 1e-8 by default. */
   readonly eps?: number;

@@ -1,4 +1,5 @@
-// RMSprop (Tieleman and Hinton, 2012) and Adagrad (Duchi et al., 2011): steps divided by the root of past squared gradients.
+// RMSprop (Tieleman and Hinton, 2012) and Adagrad (Duchi et al., 2011): steps divided by the root
+// of past squared gradients.
 
 import * as arg from '../ir/arguments.ts';
 import { sqrt, square } from '../tensor/ops/elementwise/elementwise.ts';

@@ -1,5 +1,5 @@
-// Clipping gradients, by the norm of all of them together (Pascanu et al., 2013) or element by element; both on trees, and on
-// the gradients that `backward` left at parameters.
+// Clipping gradients, by the norm of all of them together (Pascanu et al., 2013) or element by
+// element; both on trees, and on the gradients that `backward` left at parameters.
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -30,7 +30,10 @@ const takesClipByNorm = arg.takes<(grads: unknown, maxNorm: number, options?: Cl
   ['options', arg.options<ClipOptions>({ p: arg.positive })],
 );
 
-/** Scales all gradients of a tree alike so that their common norm is at most `maxNorm`; gives that norm before. */
+/**
+ * Scales all gradients of a tree alike so that their common norm is at most `maxNorm`; gives that
+ * norm before.
+ */
 export function clipByNorm<G>(
   grads: G,
   maxNorm: number,

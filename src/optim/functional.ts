@@ -1,5 +1,6 @@
-// The functional face of optimizers, for `compile`: parameters, gradients and state are trees, and a step gives new ones. The
-// step's number is part of the state, and what depends on it is computed in the graph.
+// The functional face of optimizers, for `compile`: parameters, gradients and state are trees, and
+// a step gives new ones. The step's number is part of the state, and what depends on it is computed
+// in the graph.
 
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -24,20 +25,24 @@ export interface OptimizerState {
 }
 
 export interface UpdateOptions {
-  /** This step's learning rate, instead of the optimizer's: a number, or a tensor such as an argument of the function. */
+  /**
+   * This step's learning rate, instead of the optimizer's: a number, or a tensor such as an
+   * argument of the function.
+   */
   readonly lr?: TensorLike;
 }
 
 /**
- * An optimizer as two functions on trees. Of a module what requires gradients is trained, and everything else comes back as it is;
- * of plain arrays and objects every float is.
+ * An optimizer as two functions on trees. Of a module what requires gradients is trained, and
+ * everything else comes back as it is; of plain arrays and objects every float is.
  */
 export interface FunctionalOptimizer {
   /** The state before the first step. */
   init(params: unknown): OptimizerState;
   /**
-   * New parameters (without history, and requiring gradients as the old ones do) and the state after this step. `grads` and
-   * `state` fit `params`: throws E_VALUE or E_SHAPE, naming the place, where they do not.
+   * New parameters (without history, and requiring gradients as the old ones do) and the state
+   * after this step. `grads` and `state` fit `params`: throws E_VALUE or E_SHAPE, naming the place,
+   * where they do not.
    */
   update<P>(params: P, grads: P, state: OptimizerState, options?: UpdateOptions): [P, OptimizerState];
 }
@@ -118,7 +123,10 @@ function parametersOf(op: string, flat: Flat): Member[] {
 
 const at = (path: string): string => (path === '' ? '' : ` at ${path}`);
 
-/** The gradient of a parameter. Throws E_SHAPE unless it has its shape, and E_VALUE where it is no tensor of floats. */
+/**
+ * The gradient of a parameter. Throws E_SHAPE unless it has its shape, and E_VALUE where it is no
+ * tensor of floats.
+ */
 function gradientAt(op: string, path: string, value: Tensor, grad: unknown): Tensor {
   if (!(grad instanceof Tensor) || !isFloat(grad.dtype)) {
     const got = grad instanceof Tensor ? show(grad) : showValue(grad);

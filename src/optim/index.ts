@@ -1,5 +1,5 @@
-// `sinter/optim`: optimizers as objects (`new Adam(parameters(model))`) and as functions on trees (`adam()`), clipping, and
-// schedules of the learning rate.
+// `sinter/optim`: optimizers as objects (`new Adam(parameters(model))`) and as functions on trees
+// (`adam()`), clipping, and schedules of the learning rate.
 
 export { adam, Adam, adamW, AdamW, type AdamOptions } from './adam.ts';
 export { adagrad, Adagrad, rmsprop, RMSprop, type AdagradOptions, type RmspropOptions } from './adaptive.ts';

@@ -1,5 +1,6 @@
-// Optimizer: the face for loops of `loss.backward(); opt.step(); opt.zeroGrad()`. Parameters and slots are assigned in place,
-// and every step asks for their values, so a loop records one step at a time and runs the same program again.
+// Optimizer: the face for loops of `loss.backward(); opt.step(); opt.zeroGrad()`. Parameters and
+// slots are assigned in place, and every step asks for their values, so a loop records one step at
+// a time and runs the same program again.
 
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -145,8 +146,9 @@ export abstract class Optimizer<O extends RateOptions> {
   }
 
   /**
-   * Moves every parameter that has a gradient, and computes everything that is pending around them. Throws E_STATE inside a
-   * compiled function, which would repeat the numbers of one step: there `adam`, `sgd`, … belong.
+   * Moves every parameter that has a gradient, and computes everything that is pending around them.
+   * Throws E_STATE inside a compiled function, which would repeat the numbers of one step: there
+   * `adam`, `sgd`, … belong.
    */
   step(): void {
     if (currentTrace() !== undefined) {
@@ -204,7 +206,10 @@ export abstract class Optimizer<O extends RateOptions> {
     };
   }
 
-  /** Goes back to a saved state. Throws E_VALUE or E_SHAPE when it belongs to other parameters or another rule. */
+  /**
+   * Goes back to a saved state. Throws E_VALUE or E_SHAPE when it belongs to other parameters or
+   * another rule.
+   */
   loadStateDict(state: OptimizerStateDict): void {
     const op = `${this.#name}.loadStateDict`;
     takesState(op, state);

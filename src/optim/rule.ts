@@ -1,6 +1,7 @@
-// Rule: how an optimizer changes one parameter. A rule is written once and runs in two ways: step by step, where the learning
-// rate and what depends on the step's number are JavaScript numbers (run-time scalars of the recorded step), and inside a
-// compiled function, where they are rank-0 tensors.
+// Rule: how an optimizer changes one parameter. A rule is written once and runs in two ways: step
+// by step, where the learning rate and what depends on the step's number are JavaScript numbers
+// (run-time scalars of the recorded step), and inside a compiled function, where they are rank-0
+// tensors.
 
 import type { DType } from '../ir/dtype.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
@@ -38,14 +39,17 @@ export interface Rule {
   step(at: Step): { readonly value: Tensor; readonly slots: Slots };
 }
 
-/** The dtype of slots and of the arithmetic: f32 for 16-bit parameters, whose steps would vanish in rounding. */
+/**
+ * The dtype of slots and of the arithmetic: f32 for 16-bit parameters, whose steps would vanish in
+ * rounding.
+ */
 export function slotType(parameter: DType): DType {
   return parameter === 'f64' ? 'f64' : 'f32';
 }
 
 /**
- * The slots of a parameter before its first step. Outside of traces each has memory of its own, so that the first step is
- * like every other, and may donate it.
+ * The slots of a parameter before its first step. Outside of traces each has memory of its own, so
+ * that the first step is like every other, and may donate it.
  */
 export function startSlots(rule: Rule, { shape, dtype, size }: Tensor): Slots {
   const wide = slotType(dtype);
@@ -71,7 +75,10 @@ export function eagerClock(t: number, dtype: DType): Clock {
   };
 }
 
-/** A number of a step. Programs take no f64 scalars: there it is a tensor, so that every step has one structure. */
+/**
+ * A number of a step. Programs take no f64 scalars: there it is a tensor, so that every step has
+ * one structure.
+ */
 export function scalar(value: number, dtype: DType): TensorLike {
   return dtype === 'f64' ? tensor(value, { dtype }) : value;
 }

@@ -1,5 +1,5 @@
-// Learning-rate schedules: functions from the number of steps done (0 before the first) to the rate of the next, in closed
-// form. Names and values are those of PyTorch's schedulers.
+// Learning-rate schedules: functions from the number of steps done (0 before the first) to the rate
+// of the next, in closed form. Names and values are those of PyTorch's schedulers.
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
@@ -84,7 +84,10 @@ const takesLinearLr = arg.takes<typeof linearLr>([
   ),
 ]);
 
-/** From lr·startFactor (1/3 by default) to lr·endFactor (1) in equal parts over `totalIters` steps (5). */
+/**
+ * From lr·startFactor (1/3 by default) to lr·endFactor (1) in equal parts over `totalIters` steps
+ * (5).
+ */
 export function linearLr(options: LinearOptions): Schedule {
   takesLinearLr('linearLr', options);
   const { lr, startFactor = 1 / 3, endFactor = 1, totalIters = 5 } = options;
@@ -181,7 +184,10 @@ const takesCosineAnnealingLr = arg.takes<typeof cosineAnnealingLr>([
   arg.settings<CosineOptions>({ ...base, tMax: arg.positive, etaMin: arg.number }, ['lr', 'tMax']),
 ]);
 
-/** Half a cosine from lr to `etaMin` (0 by default) in `tMax` steps, and back in as many (Loshchilov and Hutter, 2017). */
+/**
+ * Half a cosine from lr to `etaMin` (0 by default) in `tMax` steps, and back in as many (Loshchilov
+ * and Hutter, 2017).
+ */
 export function cosineAnnealingLr(options: CosineOptions): Schedule {
   takesCosineAnnealingLr('cosineAnnealingLr', options);
   const { lr, tMax, etaMin = 0 } = options;
@@ -207,7 +213,10 @@ const takesCosineAnnealingWarmRestarts = arg.takes<typeof cosineAnnealingWarmRes
   ]),
 ]);
 
-/** Half cosines that start anew from lr, the first of `t0` steps, each `tMult` times (1 by default) as long as the last. */
+/**
+ * Half cosines that start anew from lr, the first of `t0` steps, each `tMult` times (1 by default)
+ * as long as the last.
+ */
 export function cosineAnnealingWarmRestarts(options: RestartOptions): Schedule {
   takesCosineAnnealingWarmRestarts('cosineAnnealingWarmRestarts', options);
   const { lr, t0, tMult = 1, etaMin = 0 } = options;
@@ -234,7 +243,10 @@ const takesWarmupCosine = arg.takes<typeof warmupCosine>([
   ),
 ]);
 
-/** A linear rise over `warmup` steps from lr·startFactor (1 / warmup by default), then half a cosine of `tMax` steps to `etaMin`. */
+/**
+ * A linear rise over `warmup` steps from lr·startFactor (1 / warmup by default), then half a cosine
+ * of `tMax` steps to `etaMin`.
+ */
 export function warmupCosine(options: WarmupOptions): Schedule {
   takesWarmupCosine('warmupCosine', options);
   const { lr, warmup, tMax, startFactor = 1 / Math.max(1, warmup), etaMin = 0 } = options;
@@ -269,7 +281,10 @@ const takesOneCycleLr = arg.takes<typeof oneCycleLr>([
   ),
 ]);
 
-/** Up to `maxLr` and down to next to nothing in `totalSteps` steps, along half cosines (Smith and Topin, 2019). */
+/**
+ * Up to `maxLr` and down to next to nothing in `totalSteps` steps, along half cosines (Smith and
+ * Topin, 2019).
+ */
 export function oneCycleLr(options: OneCycleOptions): Schedule {
   takesOneCycleLr('oneCycleLr', options);
   const { maxLr, totalSteps, pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4 } = options;

@@ -18,7 +18,9 @@ import type { Rule } from './rule.ts';
 interface SgdSettings {
   /** How much of the last direction is kept; 0 by default. */
   readonly momentum?: number;
-  /** How much less than fully a gradient counts in the direction, but for the first; 0 by default. */
+  /**
+   * How much less than fully a gradient counts in the direction, but for the first; 0 by default.
+   */
   readonly dampening?: number;
   /** Looks ahead along the direction; false by default. */
   readonly nesterov?: boolean;

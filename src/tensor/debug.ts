@@ -1,7 +1,8 @@
-// Watches: facts about elements that decide whether an operation means anything, such as the least and the greatest of indices. They
-// are computed beside the operation, as a few more reductions, and judged after the next read of any tensor: so an index
-// outside its axis is an error that names the operation and the user's line. Always on the interpreter, with `setDebug(true)`
-// on every device.
+// Watches: facts about elements that decide whether an operation means anything, such as the least
+// and the greatest of indices. They are computed beside the operation, as a few more reductions,
+// and judged after the next read of any tensor: so an index outside its axis is an error that names
+// the operation and the user's line. Always on the interpreter, with `setDebug(true)` on every
+// device.
 
 import { TensorError, userLocation, type ErrorCode } from '../errors.ts';
 import { flag, takes } from '../ir/arguments.ts';
@@ -23,10 +24,11 @@ let isCompiling = false;
 const takesDebug = takes<typeof setDebug>(['the argument', flag]);
 
 /**
- * With `true` operations recorded from then on watch what they read: indices outside of their axis, labels that are no class,
- * weights that are negative. The next read of any tensor (`data`, `item`, `array`) rejects with E_INDEX or E_VALUE naming
- * the operation, the element and the line. Compiled functions are traced anew. It costs a few reductions an operation; off by
- * default, but for the interpreter, which always watches.
+ * With `true` operations recorded from then on watch what they read: indices outside of their axis,
+ * labels that are no class, weights that are negative. The next read of any tensor (`data`, `item`,
+ * `array`) rejects with E_INDEX or E_VALUE naming the operation, the element and the line. Compiled
+ * functions are traced anew. It costs a few reductions an operation; off by default, but for the
+ * interpreter, which always watches.
  */
 export function setDebug(wanted: boolean): void {
   takesDebug('setDebug', wanted);
@@ -61,7 +63,10 @@ interface Watch {
 
 /** Watches outside of compiled functions, to be judged once. */
 let waiting: (Watch & { readonly facts: Handle })[] = [];
-/** Watches in compiled functions, by the tensor that each call assigns the facts to; it lives as long as the program. */
+/**
+ * Watches in compiled functions, by the tensor that each call assigns the facts to; it lives as
+ * long as the program.
+ */
 const repeated: (Watch & { readonly slot: WeakRef<Handle>; seen: number })[] = [];
 
 /** Watches one operation: `make` gives facts of its operands, each a rank-0 node of one dtype. */

@@ -1,5 +1,6 @@
-// The kinds of arguments that are tensors (see ir/arguments.ts for the others), and the same checks by themselves, for what stands
-// behind a public function. Each throws E_VALUE naming the operation, what is expected, and what came.
+// The kinds of arguments that are tensors (see ir/arguments.ts for the others), and the same checks
+// by themselves, for what stands behind a public function. Each throws E_VALUE naming the
+// operation, what is expected, and what came.
 
 import { showValue, TensorError } from '../errors.ts';
 import { callable, dtype as dtypeKind, listOf, type Kind } from '../ir/arguments.ts';
@@ -88,8 +89,9 @@ export function expectFunction(op: string, value: unknown): void {
 }
 
 /**
- * Requires that what a function gave is there already. A scope such as `noGrad` or a trace ends when its function returns, so
- * what an asynchronous function or a generator did later would silently lie outside.
+ * Requires that what a function gave is there already. A scope such as `noGrad` or a trace ends
+ * when its function returns, so what an asynchronous function or a generator did later would
+ * silently lie outside.
  */
 export function expectSynchronous(op: string, result: unknown): void {
   if (silenced(result)) {
@@ -105,7 +107,10 @@ export function expectSynchronous(op: string, result: unknown): void {
   throw new TensorError('E_VALUE', op, 'the function is a generator: it has not run yet', 'a plain function');
 }
 
-/** Whether a value is a promise; if so its rejection is nobody's: the caller gets an error of its own. */
+/**
+ * Whether a value is a promise; if so its rejection is nobody's: the caller gets an error of its
+ * own.
+ */
 export function silenced(value: unknown): boolean {
   const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';
   if (!isObject || typeof (value as { then?: unknown }).then !== 'function') return false;

@@ -1,6 +1,7 @@
-// The random generator: a seed and a counter of Philox 4x32-10 (Salmon et al., 2011). A draw of n elements takes ⌈n/4⌉ counts
-// when it is recorded, so neither laziness nor dead code changes what later draws give. Inside a compiled function the words
-// become run-time scalars, supplied anew at each call.
+// The random generator: a seed and a counter of Philox 4x32-10 (Salmon et al., 2011). A draw of n
+// elements takes ⌈n/4⌉ counts when it is recorded, so neither laziness nor dead code changes what
+// later draws give. Inside a compiled function the words become run-time scalars, supplied anew at
+// each call.
 
 import { showValue, TensorError } from '../errors.ts';
 import type { Node } from '../ir/graph.ts';
@@ -24,7 +25,10 @@ function entropy(): bigint {
   return (BigInt(words[0]!) << 32n) | BigInt(words[1]!);
 }
 
-/** Seeds the generator: the same seed gives the same numbers, on every device. Integers are taken modulo 2⁶⁴. */
+/**
+ * Seeds the generator: the same seed gives the same numbers, on every device. Integers are taken
+ * modulo 2⁶⁴.
+ */
 export function manualSeed(value: number | bigint): void {
   if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) {
     throw new TensorError('E_VALUE', 'manualSeed', `expects an integer, got ${showValue(value)}`);
@@ -38,7 +42,10 @@ export function saveRngState(): RngState {
   return { seed: String(seed), counter: String(counter) };
 }
 
-/** Goes back to a saved state: what is drawn next repeats what was drawn then. Throws E_VALUE on anything else. */
+/**
+ * Goes back to a saved state: what is drawn next repeats what was drawn then. Throws E_VALUE on
+ * anything else.
+ */
 export function restoreRngState(state: RngState): void {
   const word = (name: 'seed' | 'counter'): bigint => {
     const text = String((state as { [key in typeof name]?: unknown } | undefined)?.[name]);

@@ -1,5 +1,6 @@
-// Tensor operations on host data, at once and without a device: the function is traced and its graph interpreted. For the few
-// numbers that shapes are made of, where waiting for a device would be absurd.
+// Tensor operations on host data, at once and without a device: the function is traced and its
+// graph interpreted. For the few numbers that shapes are made of, where waiting for a device would
+// be absurd.
 
 import { interpret } from '../ir/interpret/interpret.ts';
 import { sizeOf } from '../ir/shape.ts';
@@ -9,8 +10,8 @@ import { handleOf, Tensor } from './tensor.ts';
 import { traceFunction, type Input } from './compile/trace-function.ts';
 
 /**
- * The results of `fn` on host arrays; undefined when they have more than `most` elements in all, or when the function reads
- * tensors that the host does not hold, or draws random numbers.
+ * The results of `fn` on host arrays; undefined when they have more than `most` elements in all, or
+ * when the function reads tensors that the host does not hold, or draws random numbers.
  */
 export function onHost(
   fn: (...inputs: Tensor[]) => readonly Tensor[],

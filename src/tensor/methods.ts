@@ -1,5 +1,5 @@
-// Methods of tensors: every operation listed here, called on its first operand, `x.add(y)` for `add(x, y)`. Signatures follow
-// from the functions', so an operation is declared once.
+// Methods of tensors: every operation listed here, called on its first operand, `x.add(y)` for
+// `add(x, y)`. Signatures follow from the functions', so an operation is declared once.
 
 import * as ops from './ops/all.ts';
 import { Tensor } from './tensor.ts';

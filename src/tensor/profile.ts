@@ -1,5 +1,6 @@
-// What each kernel takes on the device: while a profile is taken, programs run step by step, on the memory they would run on anyway,
-// and the device's clock times every step. Results are those of ordinary runs.
+// What each kernel takes on the device: while a profile is taken, programs run step by step, on the
+// memory they would run on anyway, and the device's clock times every step. Results are those of
+// ordinary runs.
 
 import { SinterError } from '../errors.ts';
 import type { Device, DeviceBuffer, LoadedProgram } from '../runtime/device.ts';
@@ -81,7 +82,10 @@ export function runOrProfile(
   return undefined;
 }
 
-/** What a call gives, and the steps that it takes, with the device that took them. Calls may not overlap with others. */
+/**
+ * What a call gives, and the steps that it takes, with the device that took them. Calls may not
+ * overlap with others.
+ */
 export async function spansOf<T>(
   call: () => Promise<T>,
 ): Promise<{ readonly value: T; readonly spans: readonly TimedSpan[]; readonly device: string | undefined }> {
@@ -102,7 +106,10 @@ function onlyStep(program: Program, step: ProgramStep): Program {
   return { ...program, kernels: [program.kernels[step.kernel]!], steps: [{ ...step, kernel: 0 }] };
 }
 
-/** The steps that each of some calls takes; the first call makes them ready and is not counted. Calls may not overlap with others. */
+/**
+ * The steps that each of some calls takes; the first call makes them ready and is not counted.
+ * Calls may not overlap with others.
+ */
 export async function profileCalls(call: () => Promise<unknown>, count: number): Promise<readonly Span[][]> {
   const steps: Profiler['steps'] = new Map();
   const calls: Span[][] = [];

@@ -1,5 +1,6 @@
-// Tensor: the value that users hold. Operations on it record; nothing runs and nothing is allocated until its data is asked
-// for. The methods of operations (`x.add(y)`) are installed by methods.ts; here is what every tensor can do by itself.
+// Tensor: the value that users hold. Operations on it record; nothing runs and nothing is allocated
+// until its data is asked for. The methods of operations (`x.add(y)`) are installed by methods.ts;
+// here is what every tensor can do by itself.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
@@ -81,7 +82,10 @@ export class Tensor {
     return requiresGrad(this.#handle);
   }
 
-  /** Makes this tensor a leaf whose `grad` `backward` fills (or, with `false`, cuts it off from its history). */
+  /**
+   * Makes this tensor a leaf whose `grad` `backward` fills (or, with `false`, cuts it off from its
+   * history).
+   */
   requiresGrad_(on: boolean = true): this {
     if (typeof on !== 'boolean') {
       throw new TensorError('E_VALUE', 'requiresGrad_', `expects true or false, got ${showValue(on)}`);
@@ -90,7 +94,9 @@ export class Tensor {
     return this;
   }
 
-  /** The gradient accumulated by `backward`; undefined before the first one and after `zeroGrad`. */
+  /**
+   * The gradient accumulated by `backward`; undefined before the first one and after `zeroGrad`.
+   */
   get grad(): Tensor | undefined {
     const grad = gradOf(this.#handle);
     if (grad === undefined) return undefined;
@@ -109,8 +115,9 @@ export class Tensor {
   }
 
   /**
-   * Computes the value and copies it to the host: a typed array in C-order. f16 and bf16 arrive as Float32Array, bool as
-   * Uint8Array of 0 and 1, 64-bit integers as BigInt64Array and BigUint64Array.
+   * Computes the value and copies it to the host: a typed array in C-order. f16 and bf16 arrive as
+   * Float32Array, bool as Uint8Array of 0 and 1, 64-bit integers as BigInt64Array and
+   * BigUint64Array.
    */
   async data(): Promise<HostData> {
     const { dtype, shape } = this.#handle;
@@ -137,8 +144,8 @@ export class Tensor {
   }
 
   /**
-   * Adds d(this)/d(leaf) to `grad` of every leaf that this value depends on. `seed` (default 1, for one element) is the
-   * cotangent of this value. The history is released unless `retainGraph`.
+   * Adds d(this)/d(leaf) to `grad` of every leaf that this value depends on. `seed` (default 1, for
+   * one element) is the cotangent of this value. The history is released unless `retainGraph`.
    */
   backward(seed?: Tensor, options: BackwardOptions = {}): void {
     if (!backwardOptions.accepts(options)) backwardOptions.refuse('backward', 'options', options);
@@ -152,8 +159,8 @@ export class Tensor {
   }
 
   /**
-   * This tensor takes the value of another of the same shape and dtype. What was recorded before keeps the old value. A
-   * leaf takes no history along.
+   * This tensor takes the value of another of the same shape and dtype. What was recorded before
+   * keeps the old value. A leaf takes no history along.
    */
   assign(value: Tensor): this {
     assignHandle(this.#handle, handleOf(value, 'assign'));
@@ -169,15 +176,18 @@ export class Tensor {
     this.dispose();
   }
 
-  /** One line: `Tensor f32[2,3] (pending)`, `Tensor f32[2] [0.1, 2]` where the values are at hand. Computes nothing. */
+  /**
+   * One line: `Tensor f32[2,3] (pending)`, `Tensor f32[2] [0.1, 2]` where the values are at hand.
+   * Computes nothing.
+   */
   toString(): string {
     return tensorInLine(this.#handle);
   }
 
   /**
-   * JavaScript's own operators ask here for a number, and there is none: the value is not known when `x + 1`, `x > 0` or
-   * `Math.sqrt(x)` runs. They throw E_VALUE. Text is what `toString` gives, but of what stands for a JavaScript number: there
-   * a template string means the number.
+   * JavaScript's own operators ask here for a number, and there is none: the value is not known
+   * when `x + 1`, `x > 0` or `Math.sqrt(x)` runs. They throw E_VALUE. Text is what `toString`
+   * gives, but of what stands for a JavaScript number: there a template string means the number.
    */
   [Symbol.toPrimitive](hint: 'default' | 'number' | 'string'): string {
     if (hint === 'string' && !this.#handle.weak) return this.toString();
@@ -204,7 +214,10 @@ function noNumber(handle: Handle): TensorError {
   );
 }
 
-/** The handle behind a tensor; for the tensor layer only. Throws E_VALUE when `op` was given something else. */
+/**
+ * The handle behind a tensor; for the tensor layer only. Throws E_VALUE when `op` was given
+ * something else.
+ */
 export function handleOf(tensor: Tensor, op: string = 'operation'): Handle {
   if (tensor instanceof Tensor) return reveal(tensor);
   throw new TensorError('E_VALUE', op, `expects a tensor, got ${showValue(tensor)}`);

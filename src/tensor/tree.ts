@@ -1,7 +1,8 @@
-// Trees: nested arrays and plain objects with tensors (and numbers, strings, …) at the leaves, as parameters and batches are
-// kept. A tree is flattened to its leaves and a structure that puts leaves back in place. Instances of
-// subclasses of `TreeNode` are trees as well: their tensors are leaves, and what else they hold are settings, part of the structure.
-// A tensor that such instances hold at several places is one leaf (tied weights), and stays one: it has one gradient, one step.
+// Trees: nested arrays and plain objects with tensors (and numbers, strings, …) at the leaves, as
+// parameters and batches are kept. A tree is flattened to its leaves and a structure that puts
+// leaves back in place. Instances of subclasses of `TreeNode` are trees as well: their tensors are
+// leaves, and what else they hold are settings, part of the structure. A tensor that such instances
+// hold at several places is one leaf (tied weights), and stays one: it has one gradient, one step.
 
 import { TensorError } from '../errors.ts';
 import { expectFunction, silenced } from './expect.ts';
@@ -15,7 +16,9 @@ export abstract class TreeNode {
     return watched(this);
   }
 
-  /** Names of properties to leave alone: state that is neither differentiated nor handed through. */
+  /**
+   * Names of properties to leave alone: state that is neither differentiated nor handed through.
+   */
   buffers(): readonly string[] {
     return [];
   }
@@ -52,15 +55,18 @@ export interface Flat {
 const leaf: Structure = { kind: 'leaf' };
 const none: readonly string[] = [];
 
-/** A position or a key as a part of a path. Keys that could be taken for parts of another path are quoted: `["a.b"]`. */
+/**
+ * A position or a key as a part of a path. Keys that could be taken for parts of another path are
+ * quoted: `["a.b"]`.
+ */
 export function step(key: number | string): string {
   if (typeof key === 'number') return `[${key}]`;
   return /^[^.[\]"]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
 }
 
 /**
- * The leaves of a tree and its structure. Throws E_VALUE at objects that are no plain data, such as class instances, and at trees
- * that contain themselves.
+ * The leaves of a tree and its structure. Throws E_VALUE at objects that are no plain data, such as
+ * class instances, and at trees that contain themselves.
  */
 export function flatten(tree: unknown, op: string = 'tree'): Flat {
   const leaves: unknown[] = [];
@@ -130,7 +136,9 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
   return { leaves, paths, owned: owns, structure };
 }
 
-/** The leaves of a tree that has this structure, settings included; undefined of any other value. */
+/**
+ * The leaves of a tree that has this structure, settings included; undefined of any other value.
+ */
 export function matchTree(structure: Structure, tree: unknown): unknown[] | undefined {
   const leaves: unknown[] = [];
   return collect(structure, tree, false, leaves, new Set()) ? leaves : undefined;
@@ -191,8 +199,9 @@ function collect(
 }
 
 /**
- * Calls a function on trees that were made here. Copies of instances have no private members, since these are made by constructors
- * alone: instead of the engine's TypeError there is one that says what to do.
+ * Calls a function on trees that were made here. Copies of instances have no private members, since
+ * these are made by constructors alone: instead of the engine's TypeError there is one that says
+ * what to do.
  */
 export function callOnCopies<T>(op: string, call: () => T): T {
   try {
@@ -208,10 +217,16 @@ export function callOnCopies<T>(op: string, call: () => T): T {
   }
 }
 
-/** What V8, SpiderMonkey and JavaScriptCore say where an object has not the private member asked for. */
+/**
+ * What V8, SpiderMonkey and JavaScriptCore say where an object has not the private member asked
+ * for.
+ */
 const privacy = /private (?:member|method|name|field)|Receiver must be (?:an instance of )?class/i;
 
-/** The tree of this structure with these leaves; instances are made without calling their constructors. */
+/**
+ * The tree of this structure with these leaves; instances are made without calling their
+ * constructors.
+ */
 export function unflatten(structure: Structure, leaves: readonly unknown[]): unknown {
   let next = 0;
   const build = (at: Structure): unknown => {
@@ -238,7 +253,9 @@ export function unflatten(structure: Structure, leaves: readonly unknown[]): unk
   return build(structure);
 }
 
-/** As text for people, and for comparing trees that may differ in settings: `Tied{w:*,b:*,v:=.w}`. */
+/**
+ * As text for people, and for comparing trees that may differ in settings: `Tied{w:*,b:*,v:=.w}`.
+ */
 function showOutline({ structure, paths }: Flat): string {
   const walk = (at: Structure): string | undefined => {
     switch (at.kind) {
@@ -268,8 +285,8 @@ export function treeLeaves(tree: unknown): Tensor[] {
 }
 
 /**
- * The tree with every tensor replaced by `fn` of it and of the leaves at the same place in the other trees; what is no
- * tensor stays. Throws E_VALUE when another tree has a different structure.
+ * The tree with every tensor replaced by `fn` of it and of the leaves at the same place in the
+ * other trees; what is no tensor stays. Throws E_VALUE when another tree has a different structure.
  */
 export function treeMap<T>(
   fn: (tensor: Tensor, ...rest: Tensor[]) => unknown,
@@ -289,7 +306,10 @@ export function treeMap<T>(
   return unflatten(first.structure, mapped) as T;
 }
 
-/** Throws E_VALUE, naming the first place where they differ, unless two trees have one structure, settings aside. */
+/**
+ * Throws E_VALUE, naming the first place where they differ, unless two trees have one structure,
+ * settings aside.
+ */
 export function checkSameStructure(op: string, aName: string, a: Flat, bName: string, b: Flat): void {
   const [aText, bText] = [showOutline(a), showOutline(b)];
   if (aText === bText) return;

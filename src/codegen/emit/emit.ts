@@ -21,7 +21,10 @@ export interface Emitted {
   readonly serial?: boolean;
 }
 
-/** What emitters are told besides the Loop: words of the program's scalar block; instructions that not every machine has. */
+/**
+ * What emitters are told besides the Loop: words of the program's scalar block; instructions that
+ * not every machine has.
+ */
 interface EmitOptions {
   readonly scalarSlots: number;
   readonly relaxedSimd?: boolean;

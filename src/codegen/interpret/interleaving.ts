@@ -1,5 +1,6 @@
-// Who runs when in the Loop interpreter: every invocation of a workgroup runs on its own to the next statement at which it waits
-// for others, and on when they are there. Whoever meets there, a subgroup or a whole workgroup, others may be elsewhere.
+// Who runs when in the Loop interpreter: every invocation of a workgroup runs on its own to the
+// next statement at which it waits for others, and on when they are there. Whoever meets there, a
+// subgroup or a whole workgroup, others may be elsewhere.
 
 import type { Frame } from './registers.ts';
 import type { Stmt } from '../loop/loop.ts';

@@ -1,5 +1,6 @@
-// What the statements of matrix units do in the Loop interpreter: fragments lie among the 32 invocations of a subgroup as the PTX
-// ISA lays them down ("Warp Level Matrix Instructions"), and what is copied without waiting is poison until it was waited for.
+// What the statements of matrix units do in the Loop interpreter: fragments lie among the 32
+// invocations of a subgroup as the PTX ISA lays them down ("Warp Level Matrix Instructions"), and
+// what is copied without waiting is poison until it was waited for.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { bf16FromBits, bf16ToBits, f16FromBits, f16ToBits, type HostData } from '../../ir/value.ts';
@@ -30,8 +31,9 @@ export interface Worker {
 }
 
 /**
- * `ldmatrix.x4`: every invocation's register `index` says where a row begins; registers `to` … `to + 3` become its part of four
- * matrices, a pair of neighbours in a row (in a column, if transposed) each, the first in the low half. The first of `frames` is invocation `start`.
+ * `ldmatrix.x4`: every invocation's register `index` says where a row begins; registers `to` …
+ * `to + 3` become its part of four matrices, a pair of neighbours in a row (in a column, if
+ * transposed) each, the first in the low half. The first of `frames` is invocation `start`.
  */
 export function loadMatrices(
   frames: readonly Frame[],
@@ -86,7 +88,10 @@ function tf32FromBits(word: number): number {
   return single[0]!;
 }
 
-/** `mma.m16n8k8` for tf32, otherwise `mma.m16n8k16`: adds the product of two fragments to the sums in registers `sum` … `sum + 3`, rounded to f32 once. */
+/**
+ * `mma.m16n8k8` for tf32, otherwise `mma.m16n8k16`: adds the product of two fragments to the sums
+ * in registers `sum` … `sum + 3`, rounded to f32 once.
+ */
 export function multiplyMatrices(
   frames: readonly Frame[],
   operand: MatrixType,
@@ -217,7 +222,10 @@ export interface Surroundings {
   readonly worker: Worker;
 }
 
-/** A statement as what each invocation does on its own, or as what it leaves for the others and what all do when they meet. */
+/**
+ * A statement as what each invocation does on its own, or as what it leaves for the others and what
+ * all do when they meet.
+ */
 export type MatrixStep =
   | { readonly run: Action; readonly leave?: undefined; readonly meet?: undefined }
   | {

@@ -1,5 +1,6 @@
-// mbarriers in the Loop interpreter: phases that end when enough invocations have arrived and all announced bytes have come, and
-// what an invocation may know after it has waited for one, as vector clocks of warps.
+// mbarriers in the Loop interpreter: phases that end when enough invocations have arrived and all
+// announced bytes have come, and what an invocation may know after it has waited for one, as vector
+// clocks of warps.
 
 import type { Worker } from './matrix.ts';
 
@@ -105,7 +106,10 @@ export class MBarriers {
     this.#settle(barrier);
   }
 
-  /** Whether the phase of this parity is over; if so, the invocation knows what those knew who arrived. */
+  /**
+   * Whether the phase of this parity is over; if so, the invocation knows what those knew who
+   * arrived.
+   */
   isOver(item: number, barrier: MBarrier, parity: number): boolean {
     this.check(item, barrier);
     if (parity !== 0 && parity !== 1) this.#worker.fail(`a phase of ${barrier.name} has no parity ${parity}`);

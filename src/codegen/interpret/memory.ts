@@ -1,5 +1,5 @@
-// The buffers of a Loop in its interpreter: loads, stores and atomic updates as closures that check bounds, promises and, by
-// shadow memory, races.
+// The buffers of a Loop in its interpreter: loads, stores and atomic updates as closures that check
+// bounds, promises and, by shadow memory, races.
 
 import { compileScalar } from '../../ir/interpret/scalar.ts';
 import { isWide } from '../../ir/dtype.ts';

@@ -1,4 +1,5 @@
-// What the statements and operations of Loops do to lanes of registers: the scalar functions of the Graph IR, and those that only Loops have.
+// What the statements and operations of Loops do to lanes of registers: the scalar functions of the
+// Graph IR, and those that only Loops have.
 
 import { philox4x32 } from '../../ir/interpret/random.ts';
 import type { Monoid } from '../../ir/ops.ts';

@@ -4,8 +4,9 @@ import type { Scalar } from '../../ir/value.ts';
 import type { RegisterType } from '../loop/loop.ts';
 
 /**
- * Registers of one invocation: numbers, but bigints in those of i64 and u64. Only operations know of these, and find out by the
- * register's type; whatever else a Loop does with registers (addresses, conditions, counters), it does with numbers.
+ * Registers of one invocation: numbers, but bigints in those of i64 and u64. Only operations know
+ * of these, and find out by the register's type; whatever else a Loop does with registers
+ * (addresses, conditions, counters), it does with numbers.
  */
 export type Frame = number[];
 /** One lane of a value. */

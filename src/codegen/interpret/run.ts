@@ -1,6 +1,7 @@
-// What a Loop means, without a GPU: statements become closures over a frame of registers, the invocations of a workgroup run in
-// lock step between barriers. Out-of-bounds accesses, races, divergence at barriers, reads of workgroup memory that nobody wrote
-// and false promises (`aligned`, `owned`) are CompilerBugs with the Loop's text.
+// What a Loop means, without a GPU: statements become closures over a frame of registers, the
+// invocations of a workgroup run in lock step between barriers. Out-of-bounds accesses, races,
+// divergence at barriers, reads of workgroup memory that nobody wrote and false promises
+// (`aligned`, `owned`) are CompilerBugs with the Loop's text.
 
 import { CompilerBug } from '../../errors.ts';
 import type { HostData } from '../../ir/value.ts';
@@ -24,9 +25,10 @@ interface Register {
 }
 
 /**
- * Runs every workgroup. `buffers` hold the elements of each global buffer (f16 and bf16 as Float32Array, bool as Uint8Array)
- * and are written in place; they may be shorter than the buffer's size, whose rest then holds poison. `scalars` is the scalar
- * block. `subgroups`: how many invocations that follow each other make one, or the invocations of each, by their numbers.
+ * Runs every workgroup. `buffers` hold the elements of each global buffer (f16 and bf16 as
+ * Float32Array, bool as Uint8Array) and are written in place; they may be shorter than the buffer's
+ * size, whose rest then holds poison. `scalars` is the scalar block. `subgroups`: how many
+ * invocations that follow each other make one, or the invocations of each, by their numbers.
  */
 export function interpretLoop(
   loop: Loop,
@@ -240,7 +242,9 @@ class Interpreter {
     };
   }
 
-  /** Leaves each invocation's value in its register, where the others find it when all have come. */
+  /**
+   * Leaves each invocation's value in its register, where the others find it when all have come.
+   */
   #reduce(stmt: Extract<Stmt, { kind: 'subgroupReduce' }>, scope: Map<string, Register>): Step {
     const lanes = this.#value(stmt.value, scope);
     const { type, width } = stmt.value;

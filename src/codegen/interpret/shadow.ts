@@ -1,5 +1,6 @@
-// Shadow memory of the Loop interpreter: who touched each element last, and when. Two accesses of one element, one of them a
-// write, must come from one invocation or be ordered by a barrier; between workgroups nothing orders them.
+// Shadow memory of the Loop interpreter: who touched each element last, and when. Two accesses of
+// one element, one of them a write, must come from one invocation or be ordered by a barrier;
+// between workgroups nothing orders them.
 
 import type { DType } from '../../ir/dtype.ts';
 
@@ -94,7 +95,10 @@ export class Shadow {
     if (this.#perWord > 1) this.#claim(Math.floor(index / this.#perWord), owned);
   }
 
-  /** Atomic updates do not race with each other; what they left is no one's until a barrier, or the next kernel. */
+  /**
+   * Atomic updates do not race with each other; what they left is no one's until a barrier, or the
+   * next kernel.
+   */
   atomic(index: number): void {
     const { group, item, epoch } = this.#now;
     const shared = this.#clashes(this.#writeGroup[index]!, this.#writer[index]!, this.#writeEpoch[index]!);
@@ -102,7 +106,8 @@ export class Shadow {
     if (shared && plain)
       this.#report(`${this.#who(this.#writeGroup[index]!, this.#writer[index]!)} wrote it plainly`);
     this.#afterReads(index);
-    // After its own plain write an invocation's atomic one hides nothing: others still meet the plain one.
+    // After its own plain write an invocation's atomic one hides nothing: others still meet the
+    // plain one.
     const own = plain && this.#writeGroup[index] === group && this.#writeEpoch[index] === epoch;
     this.#writeAtomic[index] = own ? 0 : 1;
     this.#writer[index] = shared ? several : item;

@@ -1,6 +1,7 @@
-// What the statements of warp groups do in the Loop interpreter: copies of tiles come as late as they can, sums are poison until
-// they were waited for, and who may read or overwrite a tile follows from the mbarriers alone (vector clocks of warps: what
-// happened before an arrival has happened for those who waited for it).
+// What the statements of warp groups do in the Loop interpreter: copies of tiles come as late as
+// they can, sums are poison until they were waited for, and who may read or overwrite a tile
+// follows from the mbarriers alone (vector clocks of warps: what happened before an arrival has
+// happened for those who waited for it).
 
 import type { Memory, Surroundings, Worker } from './matrix.ts';
 import { MBarriers, type MBarrier } from './mbarrier.ts';
@@ -162,7 +163,10 @@ export class Warpgroups {
     this.#group(first).fenced = true;
   }
 
-  /** Begins sums[m, n] += Σ lhs[m, k]·rhs[k, n] for the warp group whose first invocation is `first`. `sums`: registers. */
+  /**
+   * Begins sums[m, n] += Σ lhs[m, k]·rhs[k, n] for the warp group whose first invocation is
+   * `first`. `sums`: registers.
+   */
   multiply(
     frames: readonly Frame[],
     first: number,
@@ -238,7 +242,8 @@ export class Warpgroups {
     const { fail } = this.#worker;
     const { name, size } = tile.buffer;
     const block = tileLine * tileLines;
-    // Along k an operand may begin inside its lines, at steps of 16; across, at a whole group of lines.
+    // Along k an operand may begin inside its lines, at steps of 16; across, at a whole group of
+    // lines.
     if (at % block !== 0 && !(alongK && at % block < tileLine && at % steps === 0))
       fail(`element ${at} of ${name} is where no operand can begin`);
     const values = new Float64Array(positions * steps);
@@ -306,7 +311,10 @@ export interface WarpgroupSurroundings extends Surroundings {
   readonly barriers: (name: string) => BarrierArray;
 }
 
-/** A statement as what an invocation does on its own, or as what it leaves for the others and where it meets them. */
+/**
+ * A statement as what an invocation does on its own, or as what it leaves for the others and where
+ * it meets them.
+ */
 export type WarpgroupStep =
   | { readonly run: (frame: Frame) => void; readonly meeting?: undefined }
   | { readonly run?: undefined; readonly leave: (frame: Frame) => void; readonly meeting: Meeting };

@@ -1,4 +1,5 @@
-// The form in which graphs are spelled and patterns are looked for: what the compiler's own first passes make of a graph.
+// The form in which graphs are spelled and patterns are looked for: what the compiler's own first
+// passes make of a graph.
 
 import type { Graph } from '../../ir/graph.ts';
 import { canonicalise } from '../../ir/passes/canonicalise.ts';

@@ -1,5 +1,6 @@
-// Element types that operators are written in. Where the standard leaves a type out, or ONNX Runtime's CPU has no kernel for it, a
-// wider type carries it there and back: exactly, as integers wrap on the way back and 16-bit floats are computed in f32 anyway.
+// Element types that operators are written in. Where the standard leaves a type out, or ONNX
+// Runtime's CPU has no kernel for it, a wider type carries it there and back: exactly, as integers
+// wrap on the way back and 16-bit floats are computed in f32 anyway.
 
 import type { DType } from '../../ir/dtype.ts';
 
@@ -11,7 +12,10 @@ const folds: Carriers = { i8: 'i64', u8: 'i64', i16: 'i64', u16: 'i64', i32: 'i6
 const extrema: Carriers = { i16: 'i32', u16: 'i32', u32: 'i64', bf16: 'f32' };
 const updates: Carriers = { f16: 'f32', bf16: 'f32' };
 
-/** By operator; a dtype that is not listed is written as it is. u64 is never ordered as i64: see `ordered` in folds.ts. */
+/**
+ * By operator; a dtype that is not listed is written as it is. u64 is never ordered as i64: see
+ * `ordered` in folds.ts.
+ */
 const table: Readonly<Record<string, Carriers>> = {
   ArgMax: { ...extrema, bool: 'u8' },
   ArgMin: { ...extrema, bool: 'u8' },

@@ -1,4 +1,5 @@
-// Convolutions as ONNX nodes: Conv, ConvTranspose where the operand is dilated, and windows times kernels for what they are not for.
+// Convolutions as ONNX nodes: Conv, ConvTranspose where the operand is dilated, and windows times
+// kernels for what they are not for.
 
 import { isFloat } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
@@ -81,7 +82,10 @@ interface Back {
   readonly extra: number[];
 }
 
-/** A dilated operand is what a transposed convolution is for; undefined where it is none that the format has. */
+/**
+ * A dilated operand is what a transposed convolution is for; undefined where it is none that the
+ * format has.
+ */
 function turnedBack(
   { strides, padLow, padHigh, lhsDilation, rhsDilation }: Geometry,
   kernel: FixedShape,
@@ -97,7 +101,10 @@ function turnedBack(
 
 const operations = [sn.convTranspose1d, sn.convTranspose2d, sn.convTranspose3d];
 
-/** The kernel that a transposed convolution was called with; undefined where the node is of no such call. */
+/**
+ * The kernel that a transposed convolution was called with; undefined where the node is of no such
+ * call.
+ */
 function kernelOf(
   { full, patterns }: Scope,
   node: NodeOf<'conv'>,

@@ -1,5 +1,6 @@
-// Elementwise primitives as ONNX nodes. What the standard leaves open (quotients by zero, shifts past the width, floats that no
-// integer is) is written out, so that a file means what ir/interpret/scalar.ts says.
+// Elementwise primitives as ONNX nodes. What the standard leaves open (quotients by zero, shifts
+// past the width, floats that no integer is) is written out, so that a file means what
+// ir/interpret/scalar.ts says.
 
 import { CompilerBug } from '../../errors.ts';
 import { dtypeBytes, dtypeKind, integerRange, isFloat, isWide, type DType } from '../../ir/dtype.ts';
@@ -21,7 +22,10 @@ const binary =
   ({ e, compact }: Scope, { inputs }: { readonly inputs: readonly Node[] }): Val =>
     spell(e, compact(inputs[0]!), compact(inputs[1]!), inputs[1]!);
 
-/** 16-bit floats through f32: for formulas of several nodes, whose intermediate results must not be rounded. */
+/**
+ * 16-bit floats through f32: for formulas of several nodes, whose intermediate results must not be
+ * rounded.
+ */
 const wide =
   (spell: (e: Emitter, ...operands: Val[]) => Val) =>
   (
@@ -106,7 +110,10 @@ function divisor(e: Emitter, y: Val): Val {
   return e.where(refused, e.scalar(1, y.dtype), y);
 }
 
-/** `Mod` of integers has the divisor's sign, and with `fmod` may go through doubles. x mod 0 = x mod ±1 = 0. */
+/**
+ * `Mod` of integers has the divisor's sign, and with `fmod` may go through doubles. x mod 0 = x mod
+ * ±1 = 0.
+ */
 function remainder(e: Emitter, x: Val, y: Val): Val {
   if (isFloat(x.dtype)) return e.map('Mod', [x, y], { fmod: 1 });
   const by = divisor(e, y);
@@ -156,7 +163,10 @@ function upperHalf(e: Emitter, x: Val, y: Val): Val {
   return e.cast(e.map('BitShift', [whole, e.scalar(bits, shifted)], { direction: 'RIGHT' }), x.dtype);
 }
 
-/** From products of 32-bit halves, as ir/interpret/random.ts has it; a negative factor counts 2⁶⁴ too much as an unsigned one. */
+/**
+ * From products of 32-bit halves, as ir/interpret/random.ts has it; a negative factor counts 2⁶⁴
+ * too much as an unsigned one.
+ */
 function upperHalfWide(e: Emitter, x: Val, y: Val): Val {
   const add = (...terms: readonly Val[]): Val => terms.reduce((sum, term) => e.map('Add', [sum, term]));
   const mul = (a: Val, b: Val): Val => e.map('Mul', [a, b]);
@@ -210,7 +220,10 @@ const logical = (
 ): ((scope: Scope, node: { readonly inputs: readonly Node[] }) => Val) =>
   binary((e, x, y) => e.map(x.dtype === 'bool' ? ofBool : ofBits, [x, y]));
 
-/** The lesser or greater; ONNX Runtime 1.30 compares 64 bits by 32 of them in `Min` and `Max`, and by all in `Less`. */
+/**
+ * The lesser or greater; ONNX Runtime 1.30 compares 64 bits by 32 of them in `Min` and `Max`, and
+ * by all in `Less`.
+ */
 export function extremum(e: Emitter, op: 'Min' | 'Max', x: Val, y: Val): Val {
   if (x.dtype === 'bool') return e.map(op === 'Min' ? 'And' : 'Or', [x, y]);
   if (!isWide(x.dtype)) return e.map(op, [x, y]);

@@ -1,5 +1,6 @@
-// A graph of ONNX nodes under construction: values with their types, constants that are one initializer wherever they are used, and
-// element types that an operator has no kernel for carried through wider ones.
+// A graph of ONNX nodes under construction: values with their types, constants that are one
+// initializer wherever they are used, and element types that an operator has no kernel for carried
+// through wider ones.
 
 import type { DType } from '../../ir/dtype.ts';
 import { broadcastShapes, sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
@@ -77,7 +78,10 @@ export class Emitter {
     return outputs;
   }
 
-  /** An elementwise node over operands of one dtype, which broadcast, in a dtype that has a kernel for it. */
+  /**
+   * An elementwise node over operands of one dtype, which broadcast, in a dtype that has a kernel
+   * for it.
+   */
   map(op: string, operands: readonly Val[], attributes: AttributeValues = {}): Val {
     const { dtype } = operands[0]!;
     const via = carrierOf(op, dtype);
@@ -101,7 +105,10 @@ export class Emitter {
     return this.cast(this.node('Where', chosen, { dtype: via, shape }), x.dtype);
   }
 
-  /** The format's own conversion: integers wrap, floats round; what floats beyond an integer's range give is undefined. */
+  /**
+   * The format's own conversion: integers wrap, floats round; what floats beyond an integer's range
+   * give is undefined.
+   */
   cast(x: Val, dtype: DType): Val {
     if (x.dtype === dtype) return x;
     const key = `${x.name} ${dtype}`;

@@ -1,5 +1,5 @@
-// `exportOnnx`: a function traced once, as a model that other runtimes read. Its arguments become inputs, what it returns outputs,
-// and the tensors that it captures initializers.
+// `exportOnnx`: a function traced once, as a model that other runtimes read. Its arguments become
+// inputs, what it returns outputs, and the tensors that it captures initializers.
 
 import { weightFormats, type WeightFormat } from '../../aot/formats.ts';
 import { apart, argumentNames } from '../../aot/names.ts';
@@ -20,11 +20,17 @@ import { bindWeight, namesIn, type Weight } from './weights.ts';
 export interface ExportOptions {
   /** A model, or tensors by name: what the tensors that the function captures are called. */
   readonly parameters?: unknown;
-  /** How captured matrices of f32 are stored: f16, or blocks of integers (q8_0, q4_0). As they are by default. */
+  /**
+   * How captured matrices of f32 are stored: f16, or blocks of integers (q8_0, q4_0). As they are
+   * by default.
+   */
   readonly dtype?: WeightFormat;
   /** The standard's version to write for, 21 to 26; 21 by default. The bits of floats need 26. */
   readonly opset?: number;
-  /** The name of a file beside the model for elements; they lie in the model itself by default, if they fit. */
+  /**
+   * The name of a file beside the model for elements; they lie in the model itself by default, if
+   * they fit.
+   */
   readonly externalData?: string;
   /** What the graph is called. */
   readonly name?: string;
@@ -37,8 +43,9 @@ const oldestOpset = 21;
 const newestOpset = 26;
 
 /**
- * A model in the ONNX format of a function at the shapes of example inputs. Rejects with an UnsupportedOpsError that lists every
- * operation that ONNX has no spelling for, and with E_UNSUPPORTED where the function does more than compute what it returns.
+ * A model in the ONNX format of a function at the shapes of example inputs. Rejects with an
+ * UnsupportedOpsError that lists every operation that ONNX has no spelling for, and with
+ * E_UNSUPPORTED where the function does more than compute what it returns.
  */
 export async function exportOnnx(
   fn: Exportable,

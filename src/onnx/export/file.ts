@@ -1,5 +1,5 @@
-// The bytes of an exported model: its messages, and the elements of large initializers in files beside it where they do not fit into
-// a message, or are asked to lie there.
+// The bytes of an exported model: its messages, and the elements of large initializers in files
+// beside it where they do not fit into a message, or are asked to lie there.
 
 import { SinterError } from '../../errors.ts';
 import { codeOf, typeOf } from '../element.ts';
@@ -57,7 +57,10 @@ interface Place {
   readonly offset: number;
 }
 
-/** The model's bytes. With `file`, large elements lie in files of that name; else only those of a model that has too many. */
+/**
+ * The model's bytes. With `file`, large elements lie in files of that name; else only those of a
+ * model that has too many.
+ */
 export function writeModel(
   parts: ModelParts,
   file: string | undefined,

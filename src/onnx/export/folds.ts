@@ -1,5 +1,6 @@
-// Folds, scans and sorts as ONNX nodes. Runtimes differ in what they make of NaN where they look for extrema and sort: where floats
-// may be NaN that is written out, so that NaN wins, as in ir/interpret/fold.ts.
+// Folds, scans and sorts as ONNX nodes. Runtimes differ in what they make of NaN where they look
+// for extrema and sort: where floats may be NaN that is written out, so that NaN wins, as in
+// ir/interpret/fold.ts.
 
 import { isFloat, isWide, type DType } from '../../ir/dtype.ts';
 import { dims } from '../../ir/graph.ts';
@@ -134,8 +135,8 @@ function top(e: Emitter, x: Val, axis: number, descending: boolean, size: number
 }
 
 /**
- * The first `size` places of an axis in order; stable in both directions. NaN is the greatest: sorted among the infinities first,
- * and then, stably, out of them.
+ * The first `size` places of an axis in order; stable in both directions. NaN is the greatest:
+ * sorted among the infinities first, and then, stably, out of them.
  */
 export function order(e: Emitter, x: Val, axis: number, descending: boolean, size: number): Val {
   if (!isFloat(x.dtype)) return e.cast(top(e, ordered(e, x), axis, descending, size), 'i32');
@@ -171,7 +172,10 @@ function running(
   return out;
 }
 
-/** The probes of ir/interpret/sort.ts: halving reaches, each taken while the boundary before it is still below. */
+/**
+ * The probes of ir/interpret/sort.ts: halving reaches, each taken while the boundary before it is
+ * still below.
+ */
 function places(e: Emitter, boundaries: Val, values: Val, right: boolean): Val {
   const n = boundaries.shape.at(-1)!;
   const axis = boundaries.shape.length - 1;

@@ -1,5 +1,5 @@
-// A Graph as a graph of the format: passes that make expressions canonical, then each node's spelling in order, then only what
-// outputs need, under names that can be read.
+// A Graph as a graph of the format: passes that make expressions canonical, then each node's
+// spelling in order, then only what outputs need, under names that can be read.
 
 import { SinterError } from '../../errors.ts';
 import { dims, topological, type Graph, type Node } from '../../ir/graph.ts';
@@ -42,8 +42,8 @@ export interface SpelledGraph {
 export type Bind = (e: Emitter, index: number) => Val;
 
 /**
- * The graph in nodes of an opset, its outputs under the given names. Throws an UnsupportedOpsError that lists every operation without
- * spelling.
+ * The graph in nodes of an opset, its outputs under the given names. Throws an UnsupportedOpsError
+ * that lists every operation without spelling.
  */
 export function spellGraph(
   graph: Graph,
@@ -100,7 +100,10 @@ function needed(
   return { nodes: kept.toReversed(), read };
 }
 
-/** Names for people in place of those of the making: outputs have their own, nodes are counted by operator. */
+/**
+ * Names for people in place of those of the making: outputs have their own, nodes are counted by
+ * operator.
+ */
 function named(
   nodes: readonly Draft<'Node'>[],
   initializers: readonly Initializer[],

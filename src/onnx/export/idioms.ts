@@ -1,5 +1,6 @@
-// Operations that the format has one node for where the graph has many: activations, softmax, normalisations. Each row guesses from a
-// node which call of which operation it may be the result of; pattern.ts tells whether it is.
+// Operations that the format has one node for where the graph has many: activations, softmax,
+// normalisations. Each row guesses from a node which call of which operation it may be the result
+// of; pattern.ts tells whether it is.
 
 import { isFloat, largestOf } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
@@ -222,9 +223,13 @@ const guesses: Readonly<Partial<Record<Op, readonly Guess[]>>> = {
   ],
 };
 
-/** The one node for a node of the graph that is the result of a whole operation; undefined where it is of none. */
+/**
+ * The one node for a node of the graph that is the result of a whole operation; undefined where it
+ * is of none.
+ */
 export function idiomOf({ e, compact, patterns }: Scope, node: Node): Val | undefined {
-  // 16-bit floats are widened around formulas, and ONNX Runtime has many of these operators for f32 alone.
+  // 16-bit floats are widened around formulas, and ONNX Runtime has many of these operators for f32
+  // alone.
   const isTest = node.op === 'eq' || node.op === 'ne';
   if (isTest ? node.inputs[0]!.dtype !== 'u32' : node.dtype !== 'f32') return undefined;
   for (const guess of guesses[node.op] ?? []) {

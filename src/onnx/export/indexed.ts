@@ -1,5 +1,6 @@
-// Reads and writes at places that are data, as ONNX nodes. The format counts negative places from the end and refuses those that lie
-// outside; the graph reads 0 there and drops what is written. Places that may lie outside are caught before they are used.
+// Reads and writes at places that are data, as ONNX nodes. The format counts negative places from
+// the end and refuses those that lie outside; the graph reads 0 there and drops what is written.
+// Places that may lie outside are caught before they are used.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import type { ScatterMode } from '../../ir/ops.ts';
@@ -58,7 +59,10 @@ const reductions = {
   max: 'max',
 } as const satisfies Record<ScatterMode, string>;
 
-/** Updates that go nowhere are written to one more place at the end of the axis, which is cut off again. */
+/**
+ * Updates that go nowhere are written to one more place at the end of the axis, which is cut off
+ * again.
+ */
 function scattered(
   { e, full }: Scope,
   operand: Val,

@@ -1,5 +1,6 @@
-// Whether a node is what an operation would have recorded: the operation is traced on stand-ins of the operands' types, made canonical
-// like the graph, and laid over it node by node. So a pattern can never differ from the operation.
+// Whether a node is what an operation would have recorded: the operation is traced on stand-ins of
+// the operands' types, made canonical like the graph, and laid over it node by node. So a pattern
+// can never differ from the operation.
 
 import { constantOf } from '../../ir/passes/pattern.ts';
 import { facts } from '../../ir/ops.ts';
@@ -21,7 +22,9 @@ export interface Candidate {
 
 interface Pattern {
   readonly graph: Graph;
-  /** Which operand each parameter stands for: graphs have them in the order in which they are met. */
+  /**
+   * Which operand each parameter stands for: graphs have them in the order in which they are met.
+   */
   readonly places: readonly number[];
 }
 

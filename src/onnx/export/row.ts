@@ -1,4 +1,5 @@
-// What spellings are made of: a row for each primitive, which adds nodes for one node of the graph and gives its value.
+// What spellings are made of: a row for each primitive, which adds nodes for one node of the graph
+// and gives its value.
 
 import type { Node, NodeOf } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
@@ -8,7 +9,10 @@ import type { Patterns } from './pattern.ts';
 /** Where rows find the values of a node's inputs. */
 export interface Scope {
   readonly e: Emitter;
-  /** The value in the node's shape, or in one that broadcasts to it: what operators that broadcast take. */
+  /**
+   * The value in the node's shape, or in one that broadcasts to it: what operators that broadcast
+   * take.
+   */
   readonly compact: (node: Node) => Val;
   /** The value in the node's own shape. */
   readonly full: (node: Node) => Val;
@@ -16,7 +20,10 @@ export interface Scope {
   readonly patterns: Patterns;
 }
 
-/** Adds what computes a node; its value may lack broadcasts. Throws Unspelled where the format has no words for it. */
+/**
+ * Adds what computes a node; its value may lack broadcasts. Throws Unspelled where the format has
+ * no words for it.
+ */
 export type Row<K extends Op> = (scope: Scope, node: NodeOf<K>) => Val;
 
 /** Rows of some primitives. */

@@ -1,4 +1,5 @@
-// Every primitive's spelling in the format, one row each: a missing row is a type error. Those that have none say why not.
+// Every primitive's spelling in the format, one row each: a missing row is a type error. Those that
+// have none say why not.
 
 import { CompilerBug } from '../../errors.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
@@ -42,7 +43,10 @@ const rows: { readonly [K in Op]: Row<K> } = {
   customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),
 };
 
-/** Adds what computes a node: one of the format's larger nodes where it ends what that stands for. Throws Unspelled. */
+/**
+ * Adds what computes a node: one of the format's larger nodes where it ends what that stands for.
+ * Throws Unspelled.
+ */
 export function spell(scope: Scope, node: Node): Val {
   const shape = dims(node);
   if (sizeOf(shape) === 0) return scope.e.constant(node.dtype, shape, []);

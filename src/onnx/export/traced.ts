@@ -1,5 +1,5 @@
-// What a traced function becomes as a model: which tensors from outside its parameters are, and its results by name. What a model
-// cannot do, like assigning to tensors, is refused here.
+// What a traced function becomes as a model: which tensors from outside its parameters are, and its
+// results by name. What a model cannot do, like assigning to tensors, is refused here.
 
 import { outputName, placesOf } from '../../aot/names.ts';
 import { SinterError } from '../../errors.ts';
@@ -23,13 +23,18 @@ export interface Program {
   readonly results: readonly string[];
 }
 
-/** The type of an argument as an input of a model; undefined for what is no tensor and no number. */
+/**
+ * The type of an argument as an input of a model; undefined for what is no tensor and no number.
+ */
 export function portType(leaf: unknown): Pick<Val, 'dtype' | 'shape'> | undefined {
   if (leaf instanceof Tensor) return { dtype: leaf.dtype, shape: leaf.shape };
   return typeof leaf === 'number' ? { dtype: 'f32', shape: [] } : undefined;
 }
 
-/** The program of a function traced on these arguments. Throws E_UNSUPPORTED where it does more than compute what it returns. */
+/**
+ * The program of a function traced on these arguments. Throws E_UNSUPPORTED where it does more than
+ * compute what it returns.
+ */
 export function programOf(partial: Traced, leaves: readonly unknown[]): Program {
   const traced = withAllParameters(partial, leaves);
   if (traced.effects.some(({ part, source }) => part === 'value' && source !== undefined))

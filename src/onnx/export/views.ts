@@ -1,4 +1,5 @@
-// Views and sources as ONNX nodes. Broadcasts are not written where what reads them broadcasts by itself.
+// Views and sources as ONNX nodes. Broadcasts are not written where what reads them broadcasts by
+// itself.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
@@ -22,7 +23,10 @@ function count(e: Emitter, n: number, dtype: Val['dtype']): Val {
   return e.cast(e.node('Range', limits, { dtype: 'i64', shape: [n] }), dtype);
 }
 
-/** A value with `interior` fillers between the elements of each axis: a new axis of fillers behind each, but for the last one. */
+/**
+ * A value with `interior` fillers between the elements of each axis: a new axis of fillers behind
+ * each, but for the last one.
+ */
 function dilated(e: Emitter, x: Val, interior: FixedShape, filler: Val): Val {
   let out = x;
   interior.forEach((n, axis) => {

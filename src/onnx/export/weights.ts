@@ -1,5 +1,6 @@
-// Weights of an exported model: what they are called, and how they lie in the file. Those that are stored in fewer bits stay as
-// they are stored, and nodes of the file expand them: nothing is widened before a runtime does so.
+// Weights of an exported model: what they are called, and how they lie in the file. Those that are
+// stored in fewer bits stay as they are stored, and nodes of the file expand them: nothing is
+// widened before a runtime does so.
 
 import { isPacked, pack, type WeightFormat } from '../../aot/formats.ts';
 import { membersOf } from '../../nn/module.ts';

@@ -1,5 +1,5 @@
-// Folds of windows as the format's pooling, convolutions with what is added to them, products with their sums, and means: nodes that
-// stand for several of the graph, told by their structure.
+// Folds of windows as the format's pooling, convolutions with what is added to them, products with
+// their sums, and means: nodes that stand for several of the graph, told by their structure.
 
 import { isFloat } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';

@@ -1,4 +1,5 @@
-// Attention and its relatives: rotary places, linear attention with a state, short causal convolutions with one.
+// Attention and its relatives: rotary places, linear attention with a state, short causal
+// convolutions with one.
 
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
@@ -12,7 +13,10 @@ function inHeads(x: Tensor, heads: number): Tensor {
   return sn.transpose(sn.reshape(x, [batch, length, heads, width / heads]), 1, 2);
 }
 
-/** What the queries may see, as a tensor that broadcasts to [batch, heads, queries, keys]: bool, or added to the scores. */
+/**
+ * What the queries may see, as a tensor that broadcasts to [batch, heads, queries, keys]: bool, or
+ * added to the scores.
+ */
 function maskOf(call: Call, q: Tensor, keys: number, past: number): Tensor | undefined {
   const given = call.optional(3);
   const filled = call.optional(6);
@@ -93,7 +97,10 @@ function attention(call: Call): (Tensor | undefined)[] {
   return [y, k, v, shown];
 }
 
-/** Attention step by step, for scores that are capped or asked for: as they come, capped, masked, or as weights. */
+/**
+ * Attention step by step, for scores that are capped or asked for: as they come, capped, masked, or
+ * as weights.
+ */
 function spelledOut(
   [q, k, v]: readonly [Tensor, Tensor, Tensor],
   mask: Tensor | undefined,
@@ -146,7 +153,9 @@ function rotary(call: Call): Tensor {
   return given.rank === 4 ? whole : sn.reshape(sn.transpose(whole, 1, 2), given.shape);
 }
 
-/** Attention without a softmax: a matrix a head that forgets, is corrected and read at every step. */
+/**
+ * Attention without a softmax: a matrix a head that forgets, is corrected and read at every step.
+ */
 function linearAttention(call: Call): Tensor[] {
   const { attributes } = call;
   const [heads, shared] = [attributes.int('q_num_heads', 1), attributes.int('kv_num_heads', 1)];

@@ -1,5 +1,5 @@
-// Convolutions, poolings and what goes with them. Padding comes as a list of all the fronts and then all the ends, or as a rule
-// that is worked out from the sizes.
+// Convolutions, poolings and what goes with them. Padding comes as a list of all the fronts and
+// then all the ends, or as a rule that is worked out from the sizes.
 
 import { SinterError } from '../../errors.ts';
 import * as sn from '../../tensor/ops/all.ts';
@@ -76,7 +76,10 @@ interface Windows extends Omit<Geometry, 'kernel'> {
   readonly groups: number;
 }
 
-/** A convolution over more axes than there are functions for: the taps of the first become channels of one over the rest. */
+/**
+ * A convolution over more axes than there are functions for: the taps of the first become channels
+ * of one over the rest.
+ */
 function overAxes(x: Tensor, weight: Tensor, bias: Tensor | undefined, windows: Windows): Tensor {
   if (x.rank <= 5) return forRank(convolutions, x)(x, weight, bias, windows);
   const { stride, dilation, padding, groups } = windows;
@@ -144,7 +147,10 @@ function poolOptions(call: Call, x: Tensor): Geometry & { readonly ceilMode: boo
 
 type PoolOptions = Omit<ReturnType<typeof poolOptions>, 'kernel'>;
 
-/** A pooling by its function for each number of axes. More axes than these are pooled one by one first, which comes to the same. */
+/**
+ * A pooling by its function for each number of axes. More axes than these are pooled one by one
+ * first, which comes to the same.
+ */
 function pooled(
   functions: readonly ((x: Tensor, kernel: readonly number[], options: PoolOptions) => Tensor)[],
   x: Tensor,
@@ -194,7 +200,9 @@ function lpPool(call: Call): Tensor {
   return pooled(functions, x, poolOptions(call, x));
 }
 
-/** Places count through the whole tensor; with storage_order 1 the first spatial axis runs fastest. */
+/**
+ * Places count through the whole tensor; with storage_order 1 the first spatial axis runs fastest.
+ */
 function maxPool(call: Call): (Tensor | Value)[] {
   const x = call.tensor(0);
   const { kernel, ...options } = poolOptions(call, x);
@@ -263,7 +271,8 @@ function col2Im(call: Call): Tensor {
   const batch = x.shape[0]!;
   const taps = block.reduce((product, n) => product * n, 1);
   const channels = x.shape[1]! / taps;
-  // A transposed convolution by unit kernels: each tap of the block is a channel that is put in its place.
+  // A transposed convolution by unit kernels: each tap of the block is a channel that is put in its
+  // place.
   const unit = sn.reshape(sn.eye(taps, taps, { dtype: x.dtype }), [taps, 1, ...block]);
   const patches = sn.reshape(x, [batch * channels, taps, ...counts]);
   const out = forRank(transposes, patches)(patches, unit, undefined, {

@@ -20,7 +20,10 @@ import { narrowed, type Narrowing } from '../narrow.ts';
 import { knownData, knownInts, narrowed32, Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 
-/** The element type of a number in an attribute. Throws E_UNSUPPORTED at strings and other types that are not carried. */
+/**
+ * The element type of a number in an attribute. Throws E_UNSUPPORTED at strings and other types
+ * that are not carried.
+ */
 export function wantedType(code: number): ElementType {
   const type = elementType(code);
   if (type === undefined)
@@ -34,7 +37,10 @@ export function converted(x: Tensor, type: ElementType, narrowing: Narrowing = {
   return Value.of(toDType(x, carrier(type)), type);
 }
 
-/** Floats that lie outside of a narrow integer's range wrap as through a wider one, as C compilers do. */
+/**
+ * Floats that lie outside of a narrow integer's range wrap as through a wider one, as C compilers
+ * do.
+ */
 function toDType(x: Tensor, dtype: DType): Tensor {
   const narrow = !isFloat(dtype) && dtype !== 'bool' && dtypeBytes(dtype) < 4;
   return narrow && isFloat(x.dtype) ? sn.cast(sn.cast(x, 'i32'), dtype) : sn.cast(x, dtype);

@@ -1,4 +1,5 @@
-// Reading and writing at places that are data. Negative places count from the end; known ones become views.
+// Reading and writing at places that are data. Negative places count from the end; known ones
+// become views.
 
 import type { ScatterReduce } from '../../tensor/ops/shape/gather.ts';
 import * as sn from '../../tensor/ops/all.ts';
@@ -8,7 +9,10 @@ import type { Call, Rows } from '../call.ts';
 import { Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 
-/** Places in i32: those beyond are brought to its ends, which lie outside every axis, instead of coming round to other places. */
+/**
+ * Places in i32: those beyond are brought to its ends, which lie outside every axis, instead of
+ * coming round to other places.
+ */
 function narrowed(index: Tensor): Tensor {
   return sn.cast(index.dtype === 'i64' ? sn.clamp(index, -(2 ** 31), 2 ** 31 - 1) : index, 'i32');
 }

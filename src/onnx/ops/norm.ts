@@ -9,7 +9,10 @@ import { Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 import { wantedType } from './convert.ts';
 
-/** One value per channel, in front of axes that broadcast; before opset 9 there may be one per element of a sample. */
+/**
+ * One value per channel, in front of axes that broadcast; before opset 9 there may be one per
+ * element of a sample.
+ */
 function perChannel(x: Tensor, values: Tensor, isSpatial: boolean): Tensor {
   if (!isSpatial) return sn.reshape(values, x.shape.slice(1));
   return sn.reshape(values, [values.size, ...new Array<number>(Math.max(0, x.rank - 2)).fill(1)]);
@@ -44,13 +47,19 @@ function batchNormalization(call: Call): (Tensor | undefined)[] {
   ];
 }
 
-/** Opset 14 has an attribute for it; before that training shows by its results, unless an attribute denies it. */
+/**
+ * Opset 14 has an attribute for it; before that training shows by its results, unless an attribute
+ * denies it.
+ */
 function isTraining({ opset, attributes, outputs }: Call): boolean {
   if (opset >= 14) return attributes.int('training_mode', 0) === 1;
   return outputs.length > 1 && attributes.int('is_test', 0) === 0;
 }
 
-/** Standardised over the axes from `axis` on, in f32 at least; gives the mean and the inverse deviation too. */
+/**
+ * Standardised over the axes from `axis` on, in f32 at least; gives the mean and the inverse
+ * deviation too.
+ */
 function layerNormalization(call: Call): (Tensor | undefined)[] {
   const { attributes } = call;
   const x = call.tensor(0);

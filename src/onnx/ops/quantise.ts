@@ -1,5 +1,5 @@
-// Quantised numbers: x = (q − zero) · scale, with one scale for everything, one a slice of an axis, or one a block. Rounding is to
-// nearest even; integers saturate.
+// Quantised numbers: x = (q − zero) · scale, with one scale for everything, one a slice of an axis,
+// or one a block. Rounding is to nearest even; integers saturate.
 
 import { integerRange, isFloat } from '../../ir/dtype.ts';
 import * as sn from '../../tensor/ops/all.ts';
@@ -93,7 +93,10 @@ function dynamicQuantize(call: Call): (Tensor | Value)[] {
   return [quantised(x, scale, zero.tensor, 'uint8'), scale, zero];
 }
 
-/** An operand of a product without its zero: in i32, one zero for all, a row (left) or a column (right). */
+/**
+ * An operand of a product without its zero: in i32, one zero for all, a row (left) or a column
+ * (right).
+ */
 function centred(x: Tensor, zero: Tensor | undefined, side: 'left' | 'right'): Tensor {
   const wide = sn.cast(x, 'i32');
   if (zero === undefined) return wide;

@@ -1,5 +1,5 @@
-// Recurrent layers, written out step by step. Weights come as [directions, gates·hidden, …]; a sequence that has ended keeps its state
-// and gives zeros.
+// Recurrent layers, written out step by step. Weights come as [directions, gates·hidden, …]; a
+// sequence that has ended keeps its state and gives zeros.
 
 import { SinterError } from '../../errors.ts';
 import * as sn from '../../tensor/ops/all.ts';
@@ -16,7 +16,10 @@ const takesAlpha: ReadonlySet<string> = new Set(
 );
 const takesBeta: ReadonlySet<string> = new Set('affine scaledtanh hardsigmoid'.split(' '));
 
-/** The activations of all directions: those that take no number are passed over where numbers are dealt out. */
+/**
+ * The activations of all directions: those that take no number are passed over where numbers are
+ * dealt out.
+ */
 function activationsOf(
   names: readonly string[],
   alphas: readonly number[] = [],

@@ -1,4 +1,5 @@
-// Sequences of tensors, as exporters write what was taken apart: lists while a model is recorded, of which programs see only tensors.
+// Sequences of tensors, as exporters write what was taken apart: lists while a model is recorded,
+// of which programs see only tensors.
 
 import { SinterError } from '../../errors.ts';
 import * as sn from '../../tensor/ops/all.ts';
@@ -11,7 +12,10 @@ function listed(since: readonly number[], host: readonly number[], run: Row['run
   return { since, host, sequence: true, run };
 }
 
-/** A place of up to `last` that input `at` tells, counted from the end of the sequence when negative. */
+/**
+ * A place of up to `last` that input `at` tells, counted from the end of the sequence when
+ * negative.
+ */
 function placeOf(call: Call, at: number, last: number): number {
   const { length } = call.items(0);
   const given = call.number(at) ?? last;

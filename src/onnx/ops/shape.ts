@@ -90,7 +90,8 @@ function slice(call: Call): Tensor {
       const stop = Math.min(size, Math.max(0, absolute(last)));
       return sn.slice(out, axis, start, Math.max(start, stop), step);
     }
-    // Backwards: what comes is turned, then counted from the other side. Opset 10 has one number for both far ends.
+    // Backwards: what comes is turned, then counted from the other side. Opset 10 has one number
+    // for both far ends.
     const isOpen = call.opset === 10 && last >= 2 ** 31 - 1;
     const start = Math.min(size - 1, Math.max(0, absolute(first)));
     const stop = isOpen ? -1 : Math.min(size - 1, Math.max(-1, absolute(last)));

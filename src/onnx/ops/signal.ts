@@ -1,4 +1,5 @@
-// Signals: Fourier transforms as products with a matrix of angles, windows, and the filters of a mel scale.
+// Signals: Fourier transforms as products with a matrix of angles, windows, and the filters of a
+// mel scale.
 
 import { isFloat } from '../../ir/dtype.ts';
 import { emptyData } from '../../ir/value.ts';
@@ -44,7 +45,8 @@ function transform(re: Tensor, im: Tensor | undefined, how: Transform): [re: Ten
   const rows = Math.min(present, length);
   call.count(rows * call.count(count));
   const cut = (x: Tensor): Tensor => sn.narrow(x, -1, 0, rows);
-  // Of a half spectrum each frequency stands for its mirror image too, but for the first and the middle one.
+  // Of a half spectrum each frequency stands for its mirror image too, but for the first and the
+  // middle one.
   const weight = (n: number): number => {
     const mirrored = isInverse && isOneSided && n > 0 && 2 * n !== length ? 2 : 1;
     return (mirrored * 1) / (isInverse ? length : 1);

@@ -60,7 +60,10 @@ function compress(call: Call): Value {
   return knownData(call.type(0), shape, picked(array.data, places, array));
 }
 
-/** Distinct slices along an axis (or elements), where they first stood, which each one became, and how many there are. */
+/**
+ * Distinct slices along an axis (or elements), where they first stood, which each one became, and
+ * how many there are.
+ */
 function unique(call: Call): Value[] {
   const array = call.host(0)!;
   const given = call.attributes.int('axis');

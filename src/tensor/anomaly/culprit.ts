@@ -1,5 +1,6 @@
-// The operation that made the first NaN or infinity: the graph of a value that has one is computed once more by the reference interpreter,
-// node by node, and followed from the value back along those that are not finite, to one whose inputs all are.
+// The operation that made the first NaN or infinity: the graph of a value that has one is computed
+// once more by the reference interpreter, node by node, and followed from the value back along
+// those that are not finite, to one whose inputs all are.
 
 import { isFloat } from '../../ir/dtype.ts';
 import { topological, type Node } from '../../ir/graph.ts';
@@ -15,7 +16,10 @@ export interface Fault {
 export interface Culprit {
   readonly node: Node;
   readonly fault: Fault;
-  /** The same element of inputs of the same shape, and the only one of single numbers: what the operation made it of. */
+  /**
+   * The same element of inputs of the same shape, and the only one of single numbers: what the
+   * operation made it of.
+   */
   readonly from: readonly number[];
 }
 
@@ -33,8 +37,8 @@ export function faultOf({ dtype, data }: HostArray): Fault | undefined {
 }
 
 /**
- * Who made what is not finite in `root`; undefined where it came with leaves (`input` then says of which) or with constants. `leaf` gives the
- * values that the walk ends at.
+ * Who made what is not finite in `root`; undefined where it came with leaves (`input` then says of
+ * which) or with constants. `leaf` gives the values that the walk ends at.
  */
 export function culpritOf(
   root: Node,

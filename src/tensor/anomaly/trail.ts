@@ -1,4 +1,5 @@
-// Where nodes were recorded, while anomalies are looked for: for each the user's line, or the node whose derivative it carries.
+// Where nodes were recorded, while anomalies are looked for: for each the user's line, or the node
+// whose derivative it carries.
 
 import type { Node } from '../../ir/graph.ts';
 import { callOf, type Call } from '../../ir/call-site.ts';

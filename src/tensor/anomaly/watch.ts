@@ -1,5 +1,6 @@
-// detectAnomaly: every value that is computed is looked at; one with a NaN or an infinity rejects where it, or anything made of it, is
-// read, with the operation and the user's line that made the first. Functions given to `compile` are called as they are meanwhile.
+// detectAnomaly: every value that is computed is looked at; one with a NaN or an infinity rejects
+// where it, or anything made of it, is read, with the operation and the user's line that made the
+// first. Functions given to `compile` are called as they are meanwhile.
 
 import { showValue, SinterError, TensorError } from '../../errors.ts';
 import { isCallable } from '../../ir/arguments.ts';
@@ -15,9 +16,10 @@ import { culpritOf, faultOf, type Fault } from './culprit.ts';
 import { follow, following, isFollowed, trailOf } from './trail.ts';
 
 /**
- * Looks for the first NaN or infinity: `detectAnomaly(true)` from here on, `detectAnomaly(false)` no longer, and with a function while it
- * runs (until its promise settles). A value that is not finite then rejects where it is read, naming the operation and line that made
- * it, forwards or backwards. Slow: for finding a mistake.
+ * Looks for the first NaN or infinity: `detectAnomaly(true)` from here on, `detectAnomaly(false)`
+ * no longer, and with a function while it runs (until its promise settles). A value that is not
+ * finite then rejects where it is read, naming the operation and line that made it, forwards or
+ * backwards. Slow: for finding a mistake.
  */
 export function detectAnomaly(on: boolean): void;
 export function detectAnomaly<T>(fn: () => T): T;

@@ -1,6 +1,7 @@
-// compile: a function traced once per signature of its arguments and then run as one Program. Tensors it captures are inputs,
-// read anew at each call; what it assigns to them is handed back. Numbers among the arguments and random draws are run-time
-// scalars. A call gives tensors at once; only reading their data waits.
+// compile: a function traced once per signature of its arguments and then run as one Program.
+// Tensors it captures are inputs, read anew at each call; what it assigns to them is handed back.
+// Numbers among the arguments and random draws are run-time scalars. A call gives tensors at once;
+// only reading their data waits.
 
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
@@ -17,12 +18,21 @@ import type { CalledWith, Traceable } from './traceable.ts';
 import { callOnCopies, flatten, unflatten, type Flat } from '../tree.ts';
 
 export interface CompileFunctionOptions {
-  /** Arguments whose tensors are given up by a call, so that results may take their memory; using them later is an error. */
+  /**
+   * Arguments whose tensors are given up by a call, so that results may take their memory; using
+   * them later is an error.
+   */
   readonly donate?: readonly number[];
-  /** Measures a few ways to run each kernel that has a choice, once for a kind of kernel, its sizes and the device, and keeps
-   *  the best: see `TuneOptions`. The first call then waits in the background. */
+  /**
+   * Measures a few ways to run each kernel that has a choice, once for a kind of kernel, its sizes
+   * and the device, and keeps the best: see `TuneOptions`. The first call then waits in the
+   * background.
+   */
   readonly tune?: boolean | TuneOptions;
-  /** Choices to use instead, as `measuredSchedules` gave them. They hold for the device they were measured on. */
+  /**
+   * Choices to use instead, as `measuredSchedules` gave them. They hold for the device they were
+   * measured on.
+   */
   readonly schedules?: Schedules;
 }
 
@@ -65,9 +75,10 @@ const takesCompile = arg.takes<
 );
 
 /**
- * A function that runs `fn` as compiled programs: one per structure, dtypes and shapes of the arguments (trees of tensors;
- * numbers arrive in `fn` as rank-0 f32 tensors and may change freely; strings and booleans are static). Gradients go through: the
- * derivative of a call is made of what its program computed. Inside another traced function `fn` itself is called.
+ * A function that runs `fn` as compiled programs: one per structure, dtypes and shapes of the
+ * arguments (trees of tensors; numbers arrive in `fn` as rank-0 f32 tensors and may change freely;
+ * strings and booleans are static). Gradients go through: the derivative of a call is made of what
+ * its program computed. Inside another traced function `fn` itself is called.
  */
 export function compile<A extends unknown[], R>(
   fn: Traceable<A, R>,

@@ -1,6 +1,6 @@
-// A traced function as programs, and what a call of it does: inputs are read, results and assignments are promised, and the
-// run is queued. Where gradients of the results lead somewhere, the call has a history (compile/past.ts) and its program keeps what the
-// derivative reads.
+// A traced function as programs, and what a call of it does: inputs are read, results and
+// assignments are promised, and the run is queued. Where gradients of the results lead somewhere,
+// the call has a history (compile/past.ts) and its program keeps what the derivative reads.
 
 import type { Node } from '../../ir/graph.ts';
 import { showValue } from '../../errors.ts';
@@ -42,7 +42,10 @@ export class Compiled {
   #isAsked = false;
   #keeping: { readonly executable: Executable; readonly kept: readonly Node[] } | undefined = undefined;
 
-  /** `donated` are leaves of the arguments. Where one of `others` runs the same graph, its program is shared. */
+  /**
+   * `donated` are leaves of the arguments. Where one of `others` runs the same graph, its program
+   * is shared.
+   */
   constructor(
     traced: Traced,
     donated: readonly number[],
@@ -86,7 +89,10 @@ export class Compiled {
     return this.holds(handles) ? undefined : 'an object that it captures has other properties';
   }
 
-  /** Whether the trace holds now, for these values: what it asked of gradients and read of layers is as it was. */
+  /**
+   * Whether the trace holds now, for these values: what it asked of gradients and read of layers is
+   * as it was.
+   */
   holds(handles: Handles): boolean {
     const { gradsRead, asked, recorded } = this.traced;
     for (const { origin, hadBefore } of gradsRead) {
@@ -148,7 +154,8 @@ export class Compiled {
     }
     // One that the function assigned to has its new value.
     for (const handle of given.keys()) if (handle.storage === undefined) handle.gone = 'donated';
-    // Run last, when all that stands on an input is known: the run may write over donated values that nothing stands on.
+    // Run last, when all that stands on an input is known: the run may write over donated values
+    // that nothing stands on.
     if (promised.length > 0)
       execute({ executable, inputs: inputs.slice(0, count), outputs: promised, scalars });
     for (const storage of given.values()) if (storage.owners <= 0) storage.lose('donated');
@@ -156,7 +163,10 @@ export class Compiled {
     return unflatten(traced.structure, results);
   }
 
-  /** How to run a call whose inputs, where they have a node, require gradients; undefined when none leads to a result. */
+  /**
+   * How to run a call whose inputs, where they have a node, require gradients; undefined when none
+   * leads to a result.
+   */
   #history(nodes: readonly (Node | undefined)[]): History | undefined {
     if (!gradEnabled()) return undefined;
     const { traced } = this;
@@ -164,8 +174,9 @@ export class Compiled {
     const carries = (output: number): boolean =>
       [...reach[output]!].some((input) => nodes[input] !== undefined);
     if (!reach.some((_, output) => carries(output))) return undefined;
-    // Who takes gradients inside, as a train step does, hardly asks for those of its results: until somebody does, their derivative
-    // may compute what it reads from the inputs again, and no second program is compiled.
+    // Who takes gradients inside, as a train step does, hardly asks for those of its results: until
+    // somebody does, their derivative may compute what it reads from the inputs again, and no
+    // second program is compiled.
     if (traced.recorded.trace.differentiates && !this.#isAsked) {
       return { executable: this.executable, kept: [], carries };
     }
@@ -203,7 +214,10 @@ function withHistory(handle: Handle, past: (() => Node) | undefined): Handle {
   return handle;
 }
 
-/** A result as the function left it: a leaf of its own, or a value whose history `backward` has released. */
+/**
+ * A result as the function left it: a leaf of its own, or a value whose history `backward` has
+ * released.
+ */
 function marked(handle: Handle, { leaf, released }: Extract<ResultLeaf, Source>): Handle {
   if (leaf) {
     handle.requiresGrad = false;
@@ -215,7 +229,10 @@ function marked(handle: Handle, { leaf, released }: Extract<ResultLeaf, Source>)
   return handle;
 }
 
-/** Whether a compiled function runs this very graph already: traces may differ in what does not reach their programs. */
+/**
+ * Whether a compiled function runs this very graph already: traces may differ in what does not
+ * reach their programs.
+ */
 function runsSame(other: Compiled, traced: Traced, { donate }: ReturnType<typeof optionsOf>): boolean {
   const pairs = other.executable.options.donate ?? new Map<number, number>();
   const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>

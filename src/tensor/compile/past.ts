@@ -1,8 +1,10 @@
-// Derivatives of compiled calls. A call whose results carry gradients runs as one program, like any other; what that program keeps
-// besides its results (products, sums, …) is what the derivative reads and would be dear to compute again, as in the partition of
-// joint graphs by Chen et al. (2016, "Training Deep Nets with Sublinear Memory Cost"). When something asks for the history of a
-// result, the recorded operations are laid over the values of the call, and `backward`, `grad` and second derivatives go on from there
-// as if the function had been called uncompiled: all of it is one more program, found again by its structure.
+// Derivatives of compiled calls. A call whose results carry gradients runs as one program, like any
+// other; what that program keeps besides its results (products, sums, …) is what the derivative
+// reads and would be dear to compute again, as in the partition of joint graphs by Chen et al.
+// (2016, "Training Deep Nets with Sublinear Memory Cost"). When something asks for the history of a
+// result, the recorded operations are laid over the values of the call, and `backward`, `grad` and
+// second derivatives go on from there as if the function had been called uncompiled: all of it is
+// one more program, found again by its structure.
 
 import { cotangents } from '../../autograd/vjp.ts';
 import { distinct, isDistinct } from '../../ir/build.ts';
@@ -76,7 +78,10 @@ function wanted({ trace, outputs, inputs }: Recorded, reach: Reach): Node[] {
   return [...kept];
 }
 
-/** Whether computing a value again costs more than keeping it: not for elementwise operations, nor for scores of attention. */
+/**
+ * Whether computing a value again costs more than keeping it: not for elementwise operations, nor
+ * for scores of attention.
+ */
 function isExpensive(node: Node): boolean {
   if (facts(node.op).class !== 'anchor') return false;
   if (node.op !== 'dot' || node.attrs.lhsBatch.length === 0) return true;

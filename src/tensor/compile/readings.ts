@@ -1,4 +1,5 @@
-// The properties of layers that one trace has read, each with the value that it had: the trace holds while they have these values.
+// The properties of layers that one trace has read, each with the value that it had: the trace
+// holds while they have these values.
 
 /** A property that a trace depends on, and the value that it had. */
 export interface Reading {
@@ -13,7 +14,9 @@ export class Readings {
   readonly #known = new Map<object, Set<PropertyKey>>();
   readonly #keys = new Map<object, readonly PropertyKey[]>();
 
-  /** Notes what a property was when it was read first; lists and plain objects with what is in them. */
+  /**
+   * Notes what a property was when it was read first; lists and plain objects with what is in them.
+   */
   note(holder: object, key: PropertyKey, value: unknown): void {
     let known = this.#known.get(holder);
     if (known === undefined) this.#known.set(holder, (known = new Set()));

@@ -1,5 +1,6 @@
-// What a compiled function has been compiled to: a trace, and a program, for each kind of arguments that it was called with. Why a
-// new one is made is kept with it, and said once when there are many.
+// What a compiled function has been compiled to: a trace, and a program, for each kind of arguments
+// that it was called with. Why a new one is made is kept with it, and said once when there are
+// many.
 
 import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
 import { Compiled } from './compiled.ts';
@@ -122,7 +123,10 @@ export class Specialisations {
     return differenceOf(face.leaves, before, (leaf) => names[leaf]!) ?? 'another structure of its arguments';
   }
 
-  /** A condition on a number cannot be caught, as on any object; a number that reaches no result may be in one. */
+  /**
+   * A condition on a number cannot be caught, as on any object; a number that reaches no result may
+   * be in one.
+   */
   #tellOfNumbers(flat: Flat, { traced }: Compiled): void {
     if (this.#hasToldOfNumbers) return;
     const read = new Set(traced.scalars.map((origin) => (origin.kind === 'number' ? origin.leaf : -1)));

@@ -1,5 +1,6 @@
-// Tracing a function once: its graph over parameters and run-time scalars, what each parameter stands for, and what to do with
-// each output: hand it back in the result tree, or give it to a tensor that the function assigned.
+// Tracing a function once: its graph over parameters and run-time scalars, what each parameter
+// stands for, and what to do with each output: hand it back in the result tree, or give it to a
+// tensor that the function assigned.
 
 import { counts } from '../report/stats.ts';
 import { SinterError } from '../../errors.ts';
@@ -18,7 +19,10 @@ export interface Input {
   readonly part: 'value' | 'grad';
 }
 
-/** Where a tensor that leaves the function comes from: an output of the graph, or an input handed through. */
+/**
+ * Where a tensor that leaves the function comes from: an output of the graph, or an input handed
+ * through.
+ */
 export type Source =
   | { readonly kind: 'output'; readonly index: number }
   | { readonly kind: 'input'; readonly index: number };
@@ -51,7 +55,10 @@ export interface Recorded {
   readonly scalars: ReadonlyMap<Node, number>;
 }
 
-/** A question about gradients that the function asked of something from outside, and the answer it got. */
+/**
+ * A question about gradients that the function asked of something from outside, and the answer it
+ * got.
+ */
 export interface Asked {
   readonly origin: Origin;
   /** Undefined where it was not asked. */
@@ -70,7 +77,10 @@ export interface Traced {
   readonly structure: Structure;
   readonly results: readonly ResultLeaf[];
   readonly effects: readonly Effect[];
-  /** Gradients that the function read: the trace holds only while they are there, or not there, as they were. */
+  /**
+   * Gradients that the function read: the trace holds only while they are there, or not there, as
+   * they were.
+   */
   readonly gradsRead: readonly { readonly origin: Origin; readonly hadBefore: boolean }[];
   /** Groups of random words that each call draws. */
   readonly counts: bigint;
@@ -82,14 +92,17 @@ export interface Traced {
 }
 
 /**
- * Calls `fn` once on stand-ins of `args` (trees; tensors and numbers become parameters, everything else is static) and gives
- * its graph. Nothing is computed.
+ * Calls `fn` once on stand-ins of `args` (trees; tensors and numbers become parameters, everything
+ * else is static) and gives its graph. Nothing is computed.
  */
 export function traceFunction(fn: (...args: never[]) => unknown, args: readonly unknown[]): Traced {
   return traceFlat(fn, flatten(args, 'compile'));
 }
 
-/** As `traceFunction`, of arguments already flattened; `op` is who traces, for messages; `exact` numbers keep all their bits. */
+/**
+ * As `traceFunction`, of arguments already flattened; `op` is who traces, for messages; `exact`
+ * numbers keep all their bits.
+ */
 export function traceFlat(
   fn: (...args: never[]) => unknown,
   flat: Flat,
@@ -194,7 +207,10 @@ function finish(trace: Trace, result: Flat): Traced {
   };
 }
 
-/** The same with a parameter for every input, those that are only handed through as well. `leaves` are the arguments' own. */
+/**
+ * The same with a parameter for every input, those that are only handed through as well. `leaves`
+ * are the arguments' own.
+ */
 export function withAllParameters(traced: Traced, leaves: readonly unknown[]): Traced {
   const parameters = [...traced.graph.parameters];
   const builder = new GraphBuilder();

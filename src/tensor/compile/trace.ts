@@ -1,6 +1,7 @@
-// A trace: one run of a function on stand-ins, so that its graph can be compiled once and run many times. Tensors from outside
-// are replaced by stand-ins when they are met; what the function assigns to them, or accumulates in their gradients, becomes
-// outputs that every call hands back. Random draws become run-time scalars.
+// A trace: one run of a function on stand-ins, so that its graph can be compiled once and run many
+// times. Tensors from outside are replaced by stand-ins when they are met; what the function
+// assigns to them, or accumulates in their gradients, becomes outputs that every call hands back.
+// Random draws become run-time scalars.
 
 import { TensorError } from '../../errors.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
@@ -14,7 +15,10 @@ import { bindLeaf, leafOf } from '../recording/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { Readings } from './readings.ts';
 
-/** Whose value a slot takes at each call: an argument (by its position among the leaves) or a captured tensor. */
+/**
+ * Whose value a slot takes at each call: an argument (by its position among the leaves) or a
+ * captured tensor.
+ */
 export type Origin =
   | { readonly kind: 'argument'; readonly leaf: number }
   | { readonly kind: 'captured'; readonly handle: Handle };
@@ -23,16 +27,24 @@ export type Origin =
 export interface Slot {
   readonly origin: Origin;
   readonly standIn: Handle;
-  /** What stood for the value at first; another node at the end means that the function assigned it. */
+  /**
+   * What stood for the value at first; another node at the end means that the function assigned it.
+   */
   readonly parameter: Node;
-  /** What happened to its gradient: whether the value from outside was read (and was there), and whether it was replaced. */
+  /**
+   * What happened to its gradient: whether the value from outside was read (and was there), and
+   * whether it was replaced.
+   */
   grad: { readonly hadBefore: boolean; readonly parameter: Node | undefined } | undefined;
   gradWritten: boolean;
   /** The gradient that the value had when it was met. */
   readonly outsideGrad: Handle | undefined;
   /** What the value outside was when it was met. */
   readonly before: { readonly requiresGrad: boolean; readonly leaf: boolean };
-  /** What the function asked about the value's gradients: the trace holds only while the answers are the same. */
+  /**
+   * What the function asked about the value's gradients: the trace holds only while the answers are
+   * the same.
+   */
   asked: { requiresGrad: boolean; leaf: boolean };
 }
 
@@ -43,7 +55,10 @@ export type ScalarOrigin =
   | { readonly kind: 'seed'; readonly high: boolean }
   | { readonly kind: 'counter'; readonly offset: bigint; readonly high: boolean };
 
-/** Adds nodes; where a number among the arguments becomes an f64 it is the double that JavaScript has, not its f32. */
+/**
+ * Adds nodes; where a number among the arguments becomes an f64 it is the double that JavaScript
+ * has, not its f32.
+ */
 class TraceBuilder extends GraphBuilder {
   readonly #double: (number: Node) => Node | undefined;
 
@@ -75,7 +90,10 @@ export class Trace implements TraceScope {
   #seed: readonly [Node, Node] | undefined = undefined;
   #counts = 0n;
 
-  /** With `exact` numbers among the arguments keep all their bits, for which a program takes more scalars. */
+  /**
+   * With `exact` numbers among the arguments keep all their bits, for which a program takes more
+   * scalars.
+   */
   constructor(exact = false) {
     this.builder = exact ? new TraceBuilder((number) => this.#double(number)) : new GraphBuilder();
   }
@@ -112,7 +130,10 @@ export class Trace implements TraceScope {
     return handle;
   }
 
-  /** The double that a number among the arguments is, of its two words: scalars of programs have 32 bits. */
+  /**
+   * The double that a number among the arguments is, of its two words: scalars of programs have 32
+   * bits.
+   */
   #double(number: Node): Node | undefined {
     const leaf = this.#numbers.get(number);
     if (leaf === undefined) return undefined;
@@ -154,9 +175,10 @@ export class Trace implements TraceScope {
   }
 
   /**
-   * Whether a value depends on something outside that requires gradients, or on a leaf made inside. Every stand-in of floats
-   * is recorded as if it did, so that one trace serves values that do and values that do not; a function that asks gets the
-   * truth, and a trace that holds for this answer only.
+   * Whether a value depends on something outside that requires gradients, or on a leaf made inside.
+   * Every stand-in of floats is recorded as if it did, so that one trace serves values that do and
+   * values that do not; a function that asks gets the truth, and a trace that holds for this answer
+   * only.
    */
   requiresGrad(value: Handle): boolean {
     let found = false;
@@ -171,7 +193,10 @@ export class Trace implements TraceScope {
     return found;
   }
 
-  /** `backward` is about to start from here. Throws E_GRAD where gradients would flow on to something outside that is no leaf. */
+  /**
+   * `backward` is about to start from here. Throws E_GRAD where gradients would flow on to
+   * something outside that is no leaf.
+   */
   goesBack(root: Node): void {
     this.differentiates = true;
     walkGradient([root], (node) => {

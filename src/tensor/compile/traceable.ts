@@ -1,5 +1,6 @@
-// Types of functions that are traced, and of what stands in for them. A number among the arguments is a tensor while the function
-// is traced, because it may be another at each call: so the function has to say `Tensor`, and its callers may pass a number.
+// Types of functions that are traced, and of what stands in for them. A number among the arguments
+// is a tensor while the function is traced, because it may be another at each call: so the function
+// has to say `Tensor`, and its callers may pass a number.
 
 import type { Tensor } from '../tensor.ts';
 import type { TreeNode } from '../tree.ts';
@@ -16,7 +17,10 @@ type Whole =
   | undefined
   | ((...args: never[]) => unknown);
 
-/** What a traced function is given for arguments of these types: tensors for numbers. Settings of layers stay as they are. */
+/**
+ * What a traced function is given for arguments of these types: tensors for numbers. Settings of
+ * layers stay as they are.
+ */
 export type WithTensors<T> = unknown extends T
   ? T
   : T extends number
@@ -35,8 +39,8 @@ export type CalledWith<T> = unknown extends T
       : { [K in keyof T]: CalledWith<T[K]> };
 
 /**
- * A function of these arguments that can be traced. One that declares a `number`, alone or within a tree, is an error here: "Type
- * 'Tensor' is not assignable to type 'number'".
+ * A function of these arguments that can be traced. One that declares a `number`, alone or within a
+ * tree, is an error here: "Type 'Tensor' is not assignable to type 'number'".
  */
 export type Traceable<A extends unknown[], R> = ((...args: A) => R) &
   ((...args: Extract<WithTensors<A>, unknown[]>) => R);

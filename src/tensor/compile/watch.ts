@@ -1,6 +1,7 @@
-// What a traced function reads of objects that it captures. Layers are watched: while a function is traced, every property of theirs
-// that it reads is noted with its value, so that the trace holds only while they have these values: `training`, a rate, and which
-// tensor is a parameter. Reading is watched by a Proxy around each layer (ECMA-262, 10.5), which outside of traces reads on.
+// What a traced function reads of objects that it captures. Layers are watched: while a function is
+// traced, every property of theirs that it reads is noted with its value, so that the trace holds
+// only while they have these values: `training`, a rate, and which tensor is a parameter. Reading
+// is watched by a Proxy around each layer (ECMA-262, 10.5), which outside of traces reads on.
 
 import { enter, leave } from '../layer/frames.ts';
 import type { TraceScope } from '../recording/handle.ts';
@@ -40,8 +41,8 @@ const methods = new WeakMap<object, Map<PropertyKey, { readonly method: Method; 
 const originals = new WeakMap<object, Method>();
 
 /**
- * The method in a frame of its class's name: engines say `Proxy.forward` of what is called on a Proxy, and call stacks are read for
- * what a layer is (ir/call-site.ts).
+ * The method in a frame of its class's name: engines say `Proxy.forward` of what is called on a
+ * Proxy, and call stacks are read for what a layer is (ir/call-site.ts).
  */
 function named(target: object, key: PropertyKey, method: Method): Method {
   const prototype = Object.getPrototypeOf(target) as object;
@@ -85,12 +86,18 @@ function behindProxy<T extends object>(target: T, traps: ProxyHandler<object>): 
   return proxy;
 }
 
-/** The object behind a watched one, also inside a trace, for those whose reading the trace does not depend on. */
+/**
+ * The object behind a watched one, also inside a trace, for those whose reading the trace does not
+ * depend on.
+ */
 export function targetOf(object: object): object | undefined {
   return targets.get(object);
 }
 
-/** The object behind a watched one, to be read unseen; any other object itself. Inside a trace nothing is read unseen. */
+/**
+ * The object behind a watched one, to be read unseen; any other object itself. Inside a trace
+ * nothing is read unseen.
+ */
 export function unwatched<T extends object>(object: T): T {
   return currentTrace() === undefined ? ((targets.get(object) as T | undefined) ?? object) : object;
 }

@@ -1,5 +1,6 @@
-// backward: gradients of one value with respect to every leaf it was computed from, accumulated in the leaves. The derivative is
-// recorded like any other operation; nothing runs until a gradient, or what an optimizer makes of it, is read.
+// backward: gradients of one value with respect to every leaf it was computed from, accumulated in
+// the leaves. The derivative is recorded like any other operation; nothing runs until a gradient,
+// or what an optimizer makes of it, is read.
 
 import { cotangents } from '../../autograd/vjp.ts';
 import { TensorError } from '../../errors.ts';
@@ -31,7 +32,10 @@ export function cut(node: Node): Node {
   return builder().add('stopGradient', [node], {}) as Node;
 }
 
-/** Adds the gradients of a value to its leaves. Throws E_GRAD when it has none, or no single element and no seed. */
+/**
+ * Adds the gradients of a value to its leaves. Throws E_GRAD when it has none, or no single element
+ * and no seed.
+ */
 export function backward(handle: Handle, seed: Handle | undefined, retainGraph: boolean): void {
   const at = here(handle, 'backward');
   const root = nodeFor(handle);
@@ -101,8 +105,8 @@ export function seedNode(op: string, output: Handle, seed: Handle | undefined): 
 }
 
 /**
- * Nodes under `roots` that stand for gradient leaves (of any version), without passing a leaf or a stopGradient. Throws E_GRAD
- * at a value whose history has been released.
+ * Nodes under `roots` that stand for gradient leaves (of any version), without passing a leaf or a
+ * stopGradient. Throws E_GRAD at a value whose history has been released.
  */
 export function leavesOf(roots: readonly Node[]): Node[] {
   const found: Node[] = [];

@@ -1,13 +1,16 @@
-// Which leaves of a tree are trained, for derivatives and optimizers alike. Modules say it by `requiresGrad`, as for loops of
-// `backward` and `step`: their frozen tensors, constants, and tensors of integers and booleans are left alone. In trees of plain
-// arrays and objects every float is a parameter, as in JAX.
+// Which leaves of a tree are trained, for derivatives and optimizers alike. Modules say it by
+// `requiresGrad`, as for loops of `backward` and `step`: their frozen tensors, constants, and
+// tensors of integers and booleans are left alone. In trees of plain arrays and objects every float
+// is a parameter, as in JAX.
 
 import { TensorError } from '../../errors.ts';
 import { isFloat } from '../../ir/dtype.ts';
 import { Tensor } from '../tensor.ts';
 import type { Flat } from '../tree.ts';
 
-/** Whether each leaf is trained. Throws E_GRAD where modules hold floats and none of the tree is. */
+/**
+ * Whether each leaf is trained. Throws E_GRAD where modules hold floats and none of the tree is.
+ */
 export function trainedLeaves(op: string, what: string, { leaves, paths, owned }: Flat): boolean[] {
   const isOfFloats = leaves.map((leaf) => leaf instanceof Tensor && isFloat(leaf.dtype));
   const trained = leaves.map(

@@ -1,6 +1,6 @@
-// Functional derivatives: `grad`, `valueAndGrad`, `vjp`, `gradients`, `customVjp`, `noGrad`. A function is differentiated by calling
-// it on its arguments under nodes of their own, in the same recording: so derivatives nest, work inside `compile`, and see
-// captured tensors as constants.
+// Functional derivatives: `grad`, `valueAndGrad`, `vjp`, `gradients`, `customVjp`, `noGrad`. A
+// function is differentiated by calling it on its arguments under nodes of their own, in the same
+// recording: so derivatives nest, work inside `compile`, and see captured tensors as constants.
 
 import * as arg from '../../ir/arguments.ts';
 import { registerRule } from '../../autograd/custom.ts';
@@ -67,16 +67,17 @@ const takesGrad = arg.takes<(fn: unknown, options?: GradOptions) => unknown>(
 );
 
 /**
- * What `grad` gives for arguments of types `A` and `argnums` of type `N`: a tree like the argument, with tensors for numbers, or a
- * list of such trees.
+ * What `grad` gives for arguments of types `A` and `argnums` of type `N`: a tree like the argument,
+ * with tensors for numbers, or a list of such trees.
  */
 export type GradientOf<A extends readonly unknown[], N extends Argnums = 0> = N extends readonly number[]
   ? { -readonly [K in keyof N]: WithTensors<A[N[K] & number]> }
   : WithTensors<A[N & number]>;
 
 /**
- * A function that gives the gradient of `fn` (one float element) with respect to an argument: a tree like that argument. Of a module
- * what requires gradients is differentiated; its other tensors (frozen, constant, of integers or booleans) have gradient 0.
+ * A function that gives the gradient of `fn` (one float element) with respect to an argument: a
+ * tree like that argument. Of a module what requires gradients is differentiated; its other tensors
+ * (frozen, constant, of integers or booleans) have gradient 0.
  */
 export function grad<A extends unknown[], const N extends Argnums = 0>(
   fn: (...args: A) => Tensor,
@@ -128,7 +129,10 @@ function differentiate<A extends unknown[]>(
   return { value: closed(output), gradient: typeof argnums === 'number' ? gradients[0] : gradients };
 }
 
-/** The value of `fn` at `args` and the function that takes a cotangent of it to the cotangents of the arguments. */
+/**
+ * The value of `fn` at `args` and the function that takes a cotangent of it to the cotangents of
+ * the arguments.
+ */
 export function vjp<A extends unknown[], R>(
   fn: (...args: A) => R,
   ...args: A
@@ -155,8 +159,8 @@ export function vjp<A extends unknown[], R>(
 }
 
 /**
- * Gradients of the sum of `outputs` (or of Σ seeds·outputs) with respect to `inputs`, which need not be leaves. Zeros where
- * an input has no influence. Nothing is accumulated.
+ * Gradients of the sum of `outputs` (or of Σ seeds·outputs) with respect to `inputs`, which need
+ * not be leaves. Zeros where an input has no influence. Nothing is accumulated.
  */
 export function gradients(
   outputs: Tensor | readonly Tensor[],
@@ -205,8 +209,8 @@ export function gradients(
 }
 
 /**
- * The result of a derivative: differentiable again as far as it depends on what is being differentiated. `untracked` gathers
- * nodes found to lead nowhere, for the results that share them.
+ * The result of a derivative: differentiable again as far as it depends on what is being
+ * differentiated. `untracked` gathers nodes found to lead nowhere, for the results that share them.
  */
 function result(node: Node, untracked: Set<Node>): Tensor {
   const tracked = isTracked(node, untracked);
@@ -248,7 +252,10 @@ interface Pullback {
 /** An argument that derivatives are taken for. */
 interface Chosen {
   readonly flat: Flat;
-  /** Where each leaf stands among the nodes to differentiate with respect to; undefined for what is not differentiated. */
+  /**
+   * Where each leaf stands among the nodes to differentiate with respect to; undefined for what is
+   * not differentiated.
+   */
   readonly places: readonly (number | undefined)[];
 }
 
@@ -320,8 +327,9 @@ function tensorAt(op: string, what: string, value: unknown, path: string): Tenso
 }
 
 /**
- * `fn` with a derivative of the user's: `rule(g, args, value)` gives the cotangent of each argument from the cotangent `g` of
- * the result, or undefined for none. It is made of tensor operations, so second derivatives follow from it.
+ * `fn` with a derivative of the user's: `rule(g, args, value)` gives the cotangent of each argument
+ * from the cotangent `g` of the result, or undefined for none. It is made of tensor operations, so
+ * second derivatives follow from it.
  */
 export function customVjp(
   fn: (...args: Tensor[]) => Tensor,
@@ -329,7 +337,8 @@ export function customVjp(
 ): (...args: Tensor[]) => Tensor {
   expectFunction('customVjp', fn);
   expectFunction('customVjp', rule);
-  // The rule may differentiate with respect to what it is given: a constant gets a node of its own, apart from equal ones.
+  // The rule may differentiate with respect to what it is given: a constant gets a node of its own,
+  // apart from equal ones.
   const face = (node: Node): Tensor =>
     new Tensor(looseHandle(isFree(node) ? distinct(node) : node, isFloat(node.dtype)));
   const number = registerRule((_, args, value, g) =>

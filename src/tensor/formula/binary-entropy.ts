@@ -1,4 +1,5 @@
-// The cross-entropy of a binary target t, from the probability x or from its logit. Takes f32 or f64 nodes.
+// The cross-entropy of a binary target t, from the probability x or from its logit. Takes f32 or
+// f64 nodes.
 
 import { times } from '../../autograd/cotangent.ts';
 import type { CustomRule } from '../../autograd/custom.ts';
@@ -29,8 +30,9 @@ const rule: CustomRule = (b, [x, target], _value, g) => {
 };
 
 /**
- * The same from the logit x, stable for all of them: (1 − t)·x for x ≥ 0, −w·t·x below, and (1 + (w − 1)·t)·log1p(e^−|x|) beyond
- * that, so that no two large terms cancel. The weight w of positive targets is 1 where there is none.
+ * The same from the logit x, stable for all of them: (1 − t)·x for x ≥ 0, −w·t·x below, and (1 + (w
+ * − 1)·t)·log1p(e^−|x|) beyond that, so that no two large terms cancel. The weight w of positive
+ * targets is 1 where there is none.
  */
 export function logitEntropy(b: GraphBuilder, x: Node, target: Node, weight?: Node): Node {
   const positive = weight === undefined ? target : mul(b, weight, target);

@@ -1,5 +1,6 @@
-// erfc as a formula of primitives that keeps its digits where 1 − erf has none left: e^(−x²) times Cody's quotient ("Rational
-// Chebyshev approximations for the error function", Math. Comp. 23, 1969). Takes f32 or f64 nodes.
+// erfc as a formula of primitives that keeps its digits where 1 − erf has none left: e^(−x²) times
+// Cody's quotient ("Rational Chebyshev approximations for the error function", Math. Comp. 23,
+// 1969). Takes f32 or f64 nodes.
 
 import { times } from '../../autograd/cotangent.ts';
 import type { CustomRule } from '../../autograd/custom.ts';
@@ -14,7 +15,8 @@ const TAIL = 0.46875;
 /** erfc(x) = 2/√π ∫ₓ^∞ e^{−t²} dt. */
 export function erfc(b: GraphBuilder, x: Node): Node {
   const near = sub(b, 1, unary(b, 'erf', x));
-  // Where the tail is not taken it is computed at TAIL; from 27 on it is 0 in either dtype, and its square must not overflow.
+  // Where the tail is not taken it is computed at TAIL; from 27 on it is 0 in either dtype, and its
+  // square must not overflow.
   const beyond = binary(b, 'min', binary(b, 'max', x, TAIL), 28);
   const value = where(b, binary(b, 'lt', x, TAIL), near, mul(b, gaussian(b, beyond), quotient(b, beyond)));
   return withRule(b, value, [x], rule);
@@ -25,14 +27,20 @@ const rule: CustomRule = (b, [x], _value, g) => [
   times(b, g, mul(b, unary(b, 'exp', neg(b, square(b, x!))), -2 / Math.sqrt(Math.PI))),
 ];
 
-/** e^(−x²) for x in steps of 1/16 plus a rest, so that the greater exponent is exact: x² alone would be off by up to x²·2⁻²⁴. */
+/**
+ * e^(−x²) for x in steps of 1/16 plus a rest, so that the greater exponent is exact: x² alone would
+ * be off by up to x²·2⁻²⁴.
+ */
 function gaussian(b: GraphBuilder, x: Node): Node {
   const head = mul(b, unary(b, 'round', mul(b, x, 16)), 1 / 16);
   const rest = mul(b, sub(b, x, head), add(b, x, head));
   return mul(b, unary(b, 'exp', neg(b, square(b, head))), unary(b, 'exp', neg(b, rest)));
 }
 
-/** erfc(x)·e^{x²}: to 5e-7 in f32, where one quotient does; to the last digits in f64, which takes another from 4 on. */
+/**
+ * erfc(x)·e^{x²}: to 5e-7 in f32, where one quotient does; to the last digits in f64, which takes
+ * another from 4 on.
+ */
 function quotient(b: GraphBuilder, x: Node): Node {
   const middle = div(b, horner(b, erfcMiddle.top, x), horner(b, erfcMiddle.bottom, x));
   if (x.dtype !== 'f64') return middle;

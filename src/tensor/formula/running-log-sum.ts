@@ -1,6 +1,7 @@
-// log Σ_{j≤i} e^{x_j} along an axis by linear work. No single shift is stable, since each element has its own largest predecessor; but
-// log-sums combine by an associative rule, so they are scanned as any monoid is (Blelloch, 1990): short blocks on their own, then
-// the blocks' totals by the same function, then each block continued from the total before it.
+// log Σ_{j≤i} e^{x_j} along an axis by linear work. No single shift is stable, since each element
+// has its own largest predecessor; but log-sums combine by an associative rule, so they are scanned
+// as any monoid is (Blelloch, 1990): short blocks on their own, then the blocks' totals by the same
+// function, then each block continued from the total before it.
 
 import type { CustomRule } from '../../autograd/custom.ts';
 import {
@@ -31,10 +32,16 @@ import {
   withRule,
 } from '../ops/elementwise/formula.ts';
 
-/** Elements of a block: so many steps each element takes, and by so much shorter is the row of totals. */
+/**
+ * Elements of a block: so many steps each element takes, and by so much shorter is the row of
+ * totals.
+ */
 const BLOCK = 32;
 
-/** log Σ_{j≤i} e^{x_j} for floats of at least f32 with at least one axis. Its derivative at +∞ is NaN, as e^(∞ − ∞) is. */
+/**
+ * log Σ_{j≤i} e^{x_j} for floats of at least f32 with at least one axis. Its derivative at +∞ is
+ * NaN, as e^(∞ − ∞) is.
+ */
 export function runningLogSum(b: GraphBuilder, x: Node, axis: number): Node {
   return scanned(b, withRule(b, x, [x], infinityRule), axis);
 }
@@ -44,7 +51,10 @@ const infinityRule: CustomRule = (b, [x], _value, g) => {
   return [where(b, most, fullLike(b, g, NaN), g)];
 };
 
-/** The scan itself. Inside, +∞ shares its derivative evenly: a total that is +∞ must not give NaN to the finite ones of its block. */
+/**
+ * The scan itself. Inside, +∞ shares its derivative evenly: a total that is +∞ must not give NaN to
+ * the finite ones of its block.
+ */
 function scanned(b: GraphBuilder, x: Node, axis: number): Node {
   const shape = dims(x);
   const size = shape[axis]!;
@@ -66,7 +76,10 @@ function padAxis(b: GraphBuilder, x: Node, axis: number, low: number, high: numb
   return padConstant(b, x, only(low), only(high), -Infinity);
 }
 
-/** Element i is the log-sum of row i of a triangle, which is read from x and never stored: as many steps as the square of the axis. */
+/**
+ * Element i is the log-sum of row i of a triangle, which is read from x and never stored: as many
+ * steps as the square of the axis.
+ */
 function withinBlock(b: GraphBuilder, x: Node, axis: number): Node {
   const shape = dims(x);
   const size = shape[axis]!;

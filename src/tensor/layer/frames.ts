@@ -1,5 +1,6 @@
-// Which layers are being called. A call of a method of a layer is a frame; the outermost one is of the layer that the user called,
-// and what it computes with is expected to be its own (held.ts). Kept by the Proxy around each layer (compile/watch.ts).
+// Which layers are being called. A call of a method of a layer is a frame; the outermost one is of
+// the layer that the user called, and what it computes with is expected to be its own (held.ts).
+// Kept by the Proxy around each layer (compile/watch.ts).
 
 import type { Handle } from '../recording/handle.ts';
 
@@ -28,8 +29,8 @@ export function innermostLayer(): object | undefined {
 }
 
 /**
- * A method of a layer is called; gives what `leave` takes when it returns or throws. Of a method that waits, what is before its first
- * `await` belongs to the frame.
+ * A method of a layer is called; gives what `leave` takes when it returns or throws. Of a method
+ * that waits, what is before its first `await` belongs to the frame.
  */
 export function enter(layer: object, args: readonly unknown[]): OuterCall | undefined {
   const before = outer;

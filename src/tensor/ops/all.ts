@@ -1,5 +1,5 @@
-// Every operation under its public name. src/index.ts lists them one by one; methods.ts makes methods of those that start with
-// a tensor.
+// Every operation under its public name. src/index.ts lists them one by one; methods.ts makes
+// methods of those that start with a tensor.
 
 export * from './elementwise/activation.ts';
 export * from './product/attention.ts';

@@ -1,5 +1,6 @@
-// Losses. `reduction` is 'mean' (default), 'sum' or 'none'; 16-bit floats are computed in f32. Class losses pick the target by
-// comparing positions, not by gathering, so that loss and gradient are row reductions that fuse.
+// Losses. `reduction` is 'mean' (default), 'sum' or 'none'; 16-bit floats are computed in f32.
+// Class losses pick the target by comparing positions, not by gathering, so that loss and gradient
+// are row reductions that fuse.
 
 import { TensorError } from '../../errors.ts';
 import {
@@ -133,7 +134,10 @@ export function huberLoss(x: Tensor, target: TensorLike, options: HuberOptions =
   return elementwise('huberLoss', x, target, options, (b, p, q) => huberOf(b, sub(b, p, q), delta));
 }
 
-/** −target·log x − (1 − target)·log(1 − x) for probabilities x and targets in [0, 1]; logarithms are not below −100. */
+/**
+ * −target·log x − (1 − target)·log(1 − x) for probabilities x and targets in [0, 1]; logarithms are
+ * not below −100.
+ */
 export function bceLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
   takesMseLoss('bceLoss', x, target, options);
   watchShares('bceLoss', 'x', x);
@@ -168,7 +172,10 @@ export function bceWithLogits(x: Tensor, target: TensorLike, options: BceWithLog
 }
 
 export interface KlDivOptions {
-  /** 'batchmean' divides the sum by the first size; PyTorch's default 'mean' divides by all elements. */
+  /**
+   * 'batchmean' divides the sum by the first size; PyTorch's default 'mean' divides by all
+   * elements.
+   */
   readonly reduction?: Reduction | 'batchmean';
   /** The target is given as logarithms; false by default. */
   readonly logTarget?: boolean;
@@ -349,7 +356,8 @@ const takesCrossEntropy = arg.takes<typeof crossEntropy>(
 );
 
 /**
- * −log softmax of the logits [N,C,…] (or [C]) at the target: integer classes [N,…], or probabilities of the logits' shape.
+ * −log softmax of the logits [N,C,…] (or [C]) at the target: integer classes [N,…], or
+ * probabilities of the logits' shape.
  */
 export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntropyOptions = {}): Tensor {
   takesCrossEntropy('crossEntropy', logits, target, options);

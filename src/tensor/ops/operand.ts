@@ -1,6 +1,7 @@
-// Operands of public operations: the one place where dtypes promote, JavaScript numbers take a dtype, shapes broadcast and
-// tensors are handed to a formula as graph nodes. Promotion is PyTorch's: a tensor with axes decides before a rank-0 tensor,
-// and that before a JavaScript number, unless the weaker one is of a higher kind (bool < integer < float).
+// Operands of public operations: the one place where dtypes promote, JavaScript numbers take a
+// dtype, shapes broadcast and tensors are handed to a formula as graph nodes. Promotion is
+// PyTorch's: a tensor with axes decides before a rank-0 tensor, and that before a JavaScript
+// number, unless the weaker one is of a higher kind (bool < integer < float).
 
 import { showValue, TensorError } from '../../errors.ts';
 import { dtypeKind, integerRange, isFloat, promote, type DType } from '../../ir/dtype.ts';
@@ -48,7 +49,9 @@ export function show(...values: readonly TensorLike[]): string {
 
 const rank = { bool: 0, int: 1, uint: 1, float: 2 } as const;
 
-/** The dtype that the operands of an elementwise operation are converted to, as `torch.result_type`. */
+/**
+ * The dtype that the operands of an elementwise operation are converted to, as `torch.result_type`.
+ */
 export function resultType(values: readonly TensorLike[]): DType {
   const tiers: [withAxes?: DType, rankZero?: DType, plain?: DType] = [];
   for (const value of values) {
@@ -67,13 +70,19 @@ export function resultType(values: readonly TensorLike[]): DType {
   return result!;
 }
 
-/** A whole number is an integer as long as nothing else is a float: JavaScript does not tell 2 from 2.0. */
+/**
+ * A whole number is an integer as long as nothing else is a float: JavaScript does not tell 2 from
+ * 2.0.
+ */
 function plainType(value: number | boolean): DType {
   if (typeof value === 'boolean') return 'bool';
   return Number.isInteger(value) ? 'i32' : 'f32';
 }
 
-/** Which operand dtypes an operation computes in: as they are, no bool, or floats (integers and bool become f32). */
+/**
+ * Which operand dtypes an operation computes in: as they are, no bool, or floats (integers and bool
+ * become f32).
+ */
 export type Domain = 'any' | 'number' | 'float';
 
 /** The common dtype of the operands, brought into the operation's domain. */
@@ -147,7 +156,10 @@ function broadcastShape(op: string, values: readonly TensorLike[]): FixedShape {
 
 type Spread<T extends readonly TensorLike[]> = { [K in keyof T]: Node };
 
-/** Records an elementwise formula over operands broadcast to one shape, each in the dtype wanted of it. */
+/**
+ * Records an elementwise formula over operands broadcast to one shape, each in the dtype wanted of
+ * it.
+ */
 export function fit<const T extends readonly TensorLike[]>(
   op: string,
   values: T,

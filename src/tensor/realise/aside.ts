@@ -1,7 +1,8 @@
-// Pending values that flushes have passed over: results of graphs that share nothing with what was asked for. They may never be
-// read, so they are held weakly: what the program has dropped is collected with its graph. And they cost a later flush nothing, unless
-// it computes what they are connected with: their nodes know which group of values they are of (union-find), and groups are joined as
-// graphs that connect them are recorded.
+// Pending values that flushes have passed over: results of graphs that share nothing with what was
+// asked for. They may never be read, so they are held weakly: what the program has dropped is
+// collected with its graph. And they cost a later flush nothing, unless it computes what they are
+// connected with: their nodes know which group of values they are of (union-find), and groups are
+// joined as graphs that connect them are recorded.
 
 import type { Node } from '../../ir/graph.ts';
 import type { Handle } from '../recording/handle.ts';
@@ -21,7 +22,8 @@ export class Group {
 
   /** The group that this one has become a part of. */
   get root(): Group {
-    // The way is short, for the smaller of two groups becomes part of the larger, and shorter the next time.
+    // The way is short, for the smaller of two groups becomes part of the larger, and shorter the
+    // next time.
     return this.#parent === undefined ? this : (this.#parent = this.#parent.root);
   }
 

@@ -1,6 +1,7 @@
-// The structural cache: one entry per graph structure, so that a loop compiles once. Literals start out compiled in; those that
-// come back with other values become run-time scalars (a learning rate, a step count, a word of random state). Entries also
-// learn which intermediate values the program after them still wants, and materialise those from then on.
+// The structural cache: one entry per graph structure, so that a loop compiles once. Literals start
+// out compiled in; those that come back with other values become run-time scalars (a learning rate,
+// a step count, a word of random state). Entries also learn which intermediate values the program
+// after them still wants, and materialise those from then on.
 
 import type { DType } from '../../ir/dtype.ts';
 import { showType } from '../../ir/infer.ts';
@@ -74,7 +75,10 @@ export class Entry {
     this.#why = why;
   }
 
-  /** The value of each group; groups whose members differ are split, and those with a new value start to vary. */
+  /**
+   * The value of each group; groups whose members differ are split, and those with a new value
+   * start to vary.
+   */
   #group(literals: readonly number[]): number[] {
     const values: number[] = [];
     const parts = new Map<string, number>();
@@ -107,7 +111,8 @@ export class Entry {
     this.#groups.forEach((group, i) => {
       if (group.varies) slots.set(i, slots.size);
     });
-    // A scalar parameter has one dtype, and so has a group: its members started as one literal value of one dtype.
+    // A scalar parameter has one dtype, and so has a group: its members started as one literal
+    // value of one dtype.
     const graph = graphOf({ ...this.skeleton, literals }, outputs, (literal) =>
       slots.get(this.#groupOf[literal]!),
     );
@@ -126,7 +131,10 @@ function valueKey(dtype: DType, value: number): string {
 const entries = new Map<number, Entry[]>();
 let entryCount = 0;
 
-/** The entry of this structure, made on first sight; the least recently used ones give way beyond 512. */
+/**
+ * The entry of this structure, made on first sight; the least recently used ones give way beyond
+ * 512.
+ */
 export function entryFor(skeleton: Skeleton<unknown>): Entry {
   const bucket = entries.get(skeleton.hash) ?? [];
   let entry = bucket.find((known) => sameSkeleton(known.skeleton, skeleton));
@@ -146,7 +154,10 @@ export function entryFor(skeleton: Skeleton<unknown>): Entry {
   return entry;
 }
 
-/** What sets a structure apart from those that were compiled before. It holds nothing but the structure: entries live long. */
+/**
+ * What sets a structure apart from those that were compiled before. It holds nothing but the
+ * structure: entries live long.
+ */
 function novelty(structure: Skeleton<never>): () => string {
   return () => noveltyOf(structure, knownStructures());
 }

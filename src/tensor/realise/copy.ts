@@ -1,5 +1,5 @@
-// copy: a buffer of one's own with the bytes of another, made on the device by a program of one copy step. For donated memory
-// that something else stands on: the copy is written over instead.
+// copy: a buffer of one's own with the bytes of another, made on the device by a program of one
+// copy step. For donated memory that something else stands on: the copy is written over instead.
 
 import type { Device, LoadedProgram } from '../../runtime/device.ts';
 import type { Program, ProgramBuffer } from '../../runtime/program.ts';

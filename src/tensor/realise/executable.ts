@@ -1,4 +1,5 @@
-// Executable: a graph with its run-time scalars and donations, compiled for a device when it first runs there.
+// Executable: a graph with its run-time scalars and donations, compiled for a device when it first
+// runs there.
 
 import {
   compileGraph,
@@ -16,7 +17,10 @@ import { matmulPrecision, type MatmulPrecision } from '../precision.ts';
 import { noteCompile, type About } from '../report/compiles.ts';
 import { counts } from '../report/stats.ts';
 
-/** Where the memory of an output comes from at each run: an input or an earlier output that it repeats, or a fresh buffer. */
+/**
+ * Where the memory of an output comes from at each run: an input or an earlier output that it
+ * repeats, or a fresh buffer.
+ */
 export interface Place {
   readonly from: 'input' | 'output' | 'device';
   readonly index: number;
@@ -48,7 +52,9 @@ export type FindSchedules = (
   options: CompileOptions,
 ) => Promise<PinnedSchedules>;
 
-/** Some outputs of a program, computed by one of their own from what they read; it donates nothing. */
+/**
+ * Some outputs of a program, computed by one of their own from what they read; it donates nothing.
+ */
 export interface Part {
   readonly executable: Executable;
   /** Places among the inputs, scalars and outputs of the whole. */

@@ -1,5 +1,6 @@
-// Running an executable on Storages: inputs are brought to the device, outputs allocated, the run queued. Whatever goes wrong
-// is kept in the outputs and surfaces where they are read. Donated memory that something else stands on is copied first.
+// Running an executable on Storages: inputs are brought to the device, outputs allocated, the run
+// queued. Whatever goes wrong is kept in the outputs and surfaces where they are read. Donated
+// memory that something else stands on is copied first.
 
 import { SinterError } from '../../errors.ts';
 import type { Device, DeviceBuffer } from '../../runtime/device.ts';
@@ -59,8 +60,9 @@ class ExecuteJob implements Job {
 }
 
 /**
- * Runs a program. Where it cannot be run whole, because something that it reads has failed, or is too large, its halves are: what
- * cannot be computed fails alone, and what was recorded beside it does not.
+ * Runs a program. Where it cannot be run whole, because something that it reads has failed, or is
+ * too large, its halves are: what cannot be computed fails alone, and what was recorded beside it
+ * does not.
  */
 function compute(device: Device, { executable, inputs, outputs, scalars }: Run): void {
   let problem = inputs.find((input) => input.failure !== undefined)?.failure;
@@ -87,7 +89,10 @@ function compute(device: Device, { executable, inputs, outputs, scalars }: Run):
     });
 }
 
-/** Whether a donated value may be written over: no tensor, reader, or other value stands on it, and this run pinned it once. */
+/**
+ * Whether a donated value may be written over: no tensor, reader, or other value stands on it, and
+ * this run pinned it once.
+ */
 function isSole(donor: Storage, memory: Resident): boolean {
   return donor.owners <= 0 && donor.pins <= 1 && !memory.shared;
 }

@@ -1,5 +1,5 @@
-// Values of 64 bits on their way to a device that has none: their bytes in 32. Comes in: packed bytes and what a program takes; goes
-// out: packed bytes, or the error that a value does not fit.
+// Values of 64 bits on their way to a device that has none: their bytes in 32. Comes in: packed
+// bytes and what a program takes; goes out: packed bytes, or the error that a value does not fit.
 
 import { DeviceError } from '../../errors.ts';
 import { dtypeBytes, integerRange, type DType } from '../../ir/dtype.ts';
@@ -7,7 +7,10 @@ import { showShape, type FixedShape } from '../../ir/shape.ts';
 import { castArray, packBytes, unpackBytes } from '../../ir/value.ts';
 import type { Narrowing } from '../../compile.ts';
 
-/** The bytes of a value as the narrowing says; throws E_VALUE, naming the value and its place, where one does not fit. */
+/**
+ * The bytes of a value as the narrowing says; throws E_VALUE, naming the value and its place, where
+ * one does not fit.
+ */
 export function narrowBytes(
   bytes: Uint8Array,
   { dtype, shape }: { readonly dtype: DType; readonly shape: FixedShape },

@@ -1,6 +1,7 @@
-// Realising: a flush computes a pending value together with every other result of the graph it is connected to, so that a
-// loop never leaves a growing graph behind. Results are the pending values that no other pending value consumes, those
-// that `assign` made, and intermediate ones that were found to be used again later.
+// Realising: a flush computes a pending value together with every other result of the graph it is
+// connected to, so that a loop never leaves a growing graph behind. Results are the pending values
+// that no other pending value consumes, those that `assign` made, and intermediate ones that were
+// found to be used again later.
 
 import { TensorError } from '../../errors.ts';
 import { topological, type Node } from '../../ir/graph.ts';
@@ -75,7 +76,10 @@ function oldest(): Handle | undefined {
   return first ?? oldestAside();
 }
 
-/** Computes everything pending when a great deal has been recorded, so that endless recording stays bounded. */
+/**
+ * Computes everything pending when a great deal has been recorded, so that endless recording stays
+ * bounded.
+ */
 export function flushLarge(): void {
   if (currentTrace() !== undefined) return;
   if (builder().size > largeGraph || pendingHandles().size + asideCount() > largeGraph) flushAll();
@@ -97,7 +101,8 @@ function flush(target: Handle): void {
   }
 
   if (region.hasLost) handles = withoutDoomed(handles, region);
-  // Late values first and on their own: what reads them then has the structure it will have in every step to come.
+  // Late values first and on their own: what reads them then has the structure it will have in
+  // every step to come.
   const late = handles.filter((handle) => handle.late);
   if (late.length > 0) {
     compute(late, region, target);
@@ -128,7 +133,9 @@ function connected(handles: readonly Handle[], region: Region, target: Handle): 
   return taken;
 }
 
-/** Computes the results among connected handles; the other handles learn where they were passed by. */
+/**
+ * Computes the results among connected handles; the other handles learn where they were passed by.
+ */
 function compute(handles: readonly Handle[], region: Region, target: Handle): void {
   const results = new Set<Node>();
   for (const handle of handles) {
@@ -177,7 +184,10 @@ function leavesUnder(roots: readonly Node[], { uncomputed }: Region): Map<Node, 
   return leaves;
 }
 
-/** The handles that can be computed; what was computed from a lost value fails when it is read, naming the value. */
+/**
+ * The handles that can be computed; what was computed from a lost value fails when it is read,
+ * naming the value.
+ */
 function withoutDoomed(handles: readonly Handle[], region: Region): Handle[] {
   const doomed = new Set<Node>();
   for (const node of [...region.uncomputed.keys()].sort((a, b) => a.id - b.id)) {

@@ -1,6 +1,7 @@
-// Skeleton: the structure of a recorded graph without its data. Leaves are numbered in the order a depth-first walk meets them
-// and known by type only; rank-0 constants are literals, one per use, so that two uses whose values happen to be equal in
-// one step do not change the structure. Equal skeletons run the same Program. Markers and identity views are left out.
+// Skeleton: the structure of a recorded graph without its data. Leaves are numbered in the order a
+// depth-first walk meets them and known by type only; rank-0 constants are literals, one per use,
+// so that two uses whose values happen to be equal in one step do not change the structure. Equal
+// skeletons run the same Program. Markers and identity views are left out.
 
 import { SinterError } from '../../errors.ts';
 import { constant, cast } from '../../ir/build.ts';
@@ -26,7 +27,10 @@ interface Part {
   readonly kind: 'leaf' | 'literal' | 'op' | 'moved';
   readonly node: Node;
   readonly inputs: readonly number[];
-  /** Number of the leaf or literal; of a `moved` node, of the first of its offsets, which are literals. */
+  /**
+   * Number of the leaf or literal; of a `moved` node, of the first of its offsets, which are
+   * literals.
+   */
   readonly number: number;
 }
 
@@ -46,7 +50,10 @@ export interface Skeleton<L> {
   leavesUnder(positions: readonly number[]): L[];
 }
 
-/** How a constant of this dtype travels as a run-time scalar; undefined when it has to be compiled in. */
+/**
+ * How a constant of this dtype travels as a run-time scalar; undefined when it has to be compiled
+ * in.
+ */
 export function scalarType(dtype: DType): ProgramScalar['dtype'] | undefined {
   switch (dtype) {
     case 'f32':
@@ -78,8 +85,8 @@ function isLiteral(node: Node): boolean {
 }
 
 /**
- * The structure of what `outputs` are computed from. `leaf` says where the walk ends: it gives the identity of the value
- * that a node stands for, or undefined to go on to its inputs.
+ * The structure of what `outputs` are computed from. `leaf` says where the walk ends: it gives the
+ * identity of the value that a node stands for, or undefined to go on to its inputs.
  */
 export function skeletonOf<L extends object>(
   outputs: readonly Node[],
@@ -220,7 +227,9 @@ function samePart(a: Part, b: Part): boolean {
   return a.node.dtype === b.node.dtype && sameShape(a.node.shape, b.node.shape);
 }
 
-/** The same structure without this time's leaves and nodes, so that keeping it keeps no data alive. */
+/**
+ * The same structure without this time's leaves and nodes, so that keeping it keeps no data alive.
+ */
 export function forget<L>(skeleton: Skeleton<L>): Skeleton<never> {
   const parts = skeleton.parts.map(({ kind, node, inputs, number }) => {
     const { op, attrs, dtype, shape, salt } = node;
@@ -235,8 +244,8 @@ export function forget<L>(skeleton: Skeleton<L>): Skeleton<never> {
 }
 
 /**
- * The graph of this structure: leaves are parameters 0, 1, 2…, then come the run-time scalars that `scalarOf` names for
- * literals (undefined compiles the value in).
+ * The graph of this structure: leaves are parameters 0, 1, 2…, then come the run-time scalars that
+ * `scalarOf` names for literals (undefined compiles the value in).
  */
 export function graphOf(
   skeleton: Skeleton<unknown>,

@@ -1,5 +1,5 @@
-// assign: a tensor takes the value of another. Nothing is overwritten yet: the handle moves on to the new value, and readers
-// recorded before keep the old one.
+// assign: a tensor takes the value of another. Nothing is overwritten yet: the handle moves on to
+// the new value, and readers recorded before keep the old one.
 
 import { TensorError } from '../../errors.ts';
 import { distinct } from '../../ir/build.ts';
@@ -28,7 +28,10 @@ export function assignHandle(handle: Handle, value: Handle): void {
   reclaimSoon();
 }
 
-/** Moves `handle` on to a computed value of its type; a leaf stays one, any other handle gets the history of `past`, or none. */
+/**
+ * Moves `handle` on to a computed value of its type; a leaf stays one, any other handle gets the
+ * history of `past`, or none.
+ */
 export function takeValue(handle: Handle, value: Storage, past: Node | undefined): void {
   const isTracked = !handle.leaf && past !== undefined;
   if (!handle.leaf) handle.requiresGrad = isTracked;

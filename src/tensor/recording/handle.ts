@@ -1,5 +1,6 @@
-// Handle: what stands behind a Tensor. It is *pending* (a node that nobody has computed) or *realised* (a Storage), and it may
-// track gradients. Everything inside the tensor layer works on handles; `Tensor` is their public face.
+// Handle: what stands behind a Tensor. It is *pending* (a node that nobody has computed) or
+// *realised* (a Storage), and it may track gradients. Everything inside the tensor layer works on
+// handles; `Tensor` is their public face.
 
 import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
@@ -14,13 +15,18 @@ export type Gone = 'disposed' | 'donated';
 /** Key low, key high, counter low, counter high: the inputs of `randomBits`. */
 export type RandomWords = readonly [Node, Node, Node, Node];
 
-/** A compiled structure of recorded operations (realise/cache.ts), as far as values that it passed by know it. */
+/**
+ * A compiled structure of recorded operations (realise/cache.ts), as far as values that it passed
+ * by know it.
+ */
 export interface Structure {
   /** From now on the value at this position is computed for its own sake. */
   want(position: number): void;
 }
 
-/** A function that is being traced (compile/trace.ts), as far as values and the recording know it. */
+/**
+ * A function that is being traced (compile/trace.ts), as far as values and the recording know it.
+ */
 export interface TraceScope {
   readonly builder: GraphBuilder;
   /** What it has read of objects that it captured. */
@@ -37,7 +43,9 @@ export interface TraceScope {
   isOwn(value: unknown): boolean;
   /** Whether the node stands for a value from outside. */
   isInput(node: Node): boolean;
-  /** Whether a value depends on something outside that requires gradients, or on a leaf made inside. */
+  /**
+   * Whether a value depends on something outside that requires gradients, or on a leaf made inside.
+   */
   requiresGrad(value: Handle): boolean;
   /** `backward` is about to start from here. */
   goesBack(root: Node): void;
@@ -54,9 +62,15 @@ export class Handle {
   readonly shape: FixedShape;
   /** The traced function this value exists in; undefined outside of `compile`. */
   readonly trace: TraceScope | undefined;
-  /** None yet where nothing was recorded from a computed value: most results of compiled functions never need one. */
+  /**
+   * None yet where nothing was recorded from a computed value: most results of compiled functions
+   * never need one.
+   */
   #node: Node | undefined;
-  /** Gives the node of a value that a compiled function made, with its history, when something asks for it. */
+  /**
+   * Gives the node of a value that a compiled function made, with its history, when something asks
+   * for it.
+   */
   #past: (() => Node) | undefined = undefined;
   /** The computed value; undefined while pending. */
   storage: Storage | undefined;

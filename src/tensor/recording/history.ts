@@ -1,10 +1,13 @@
-// History: what gradients of a value flow to. A walk from nodes towards what they were computed from, and the nodes that a
-// derivative being taken right now is with respect to.
+// History: what gradients of a value flow to. A walk from nodes towards what they were computed
+// from, and the nodes that a derivative being taken right now is with respect to.
 
 import { isFloat } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 
-/** Nodes that a derivative being taken right now is with respect to; what reaches them can be differentiated again. */
+/**
+ * Nodes that a derivative being taken right now is with respect to; what reaches them can be
+ * differentiated again.
+ */
 const open = new Set<Node>();
 
 export function isOpen(node: Node): boolean {
@@ -21,7 +24,9 @@ export function withOpen<T>(nodes: readonly Node[], fn: () => T): T {
   }
 }
 
-/** Visits the nodes that gradients of `roots` flow to; `enter` says whether to go on below a node. */
+/**
+ * Visits the nodes that gradients of `roots` flow to; `enter` says whether to go on below a node.
+ */
 export function walkGradient(roots: readonly Node[], enter: (node: Node) => boolean): void {
   const seen = new Set(roots);
   for (const node of seen) {

@@ -1,4 +1,5 @@
-// Leaves of recorded graphs: parameter nodes that stand for values from outside, and which nodes some flush has computed.
+// Leaves of recorded graphs: parameter nodes that stand for values from outside, and which nodes
+// some flush has computed.
 
 import type { DType } from '../../ir/dtype.ts';
 import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
@@ -13,7 +14,10 @@ interface Typed {
   readonly shape: FixedShape;
 }
 
-/** A parameter node that no other value shares, of this type; `storage` is what it stands for, where that is computed. */
+/**
+ * A parameter node that no other value shares, of this type; `storage` is what it stands for, where
+ * that is computed.
+ */
 export function freshParameter({ dtype, shape }: Typed, storage?: Storage): Node {
   const index = parameterCount++;
   const attrs = { index, name: `t${index}`, dtype, shape };

@@ -1,7 +1,8 @@
-// Offsets: where slices begin and how far paddings push, as numbers that may differ between runs of one structure. A loop that takes
-// another batch in each step, `x.slice(0, i, i + n)`, is one structure with other offsets, and so is its gradient, which pads. An
-// offset that varies becomes a run-time scalar of the program: the elements are gathered, and a gather checks every index against
-// its axis, so nothing is assumed of the number.
+// Offsets: where slices begin and how far paddings push, as numbers that may differ between runs of
+// one structure. A loop that takes another batch in each step, `x.slice(0, i, i + n)`, is one
+// structure with other offsets, and so is its gradient, which pads. An offset that varies becomes a
+// run-time scalar of the program: the elements are gathered, and a gather checks every index
+// against its axis, so nothing is assumed of the number.
 
 import { add, broadcast, cast, constant, mul, reshape } from '../../ir/build.ts';
 import { dims, hashValue, sameAttrs, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
@@ -9,7 +10,10 @@ import type { FixedShape } from '../../ir/shape.ts';
 
 type Movable = NodeOf<'slice'> | NodeOf<'pad'>;
 
-/** The node, if it is one whose offsets may differ within a structure: indices of its axes fit i32, and gaps read 0. */
+/**
+ * The node, if it is one whose offsets may differ within a structure: indices of its axes fit i32,
+ * and gaps read 0.
+ */
 function movable(node: Node, input: FixedShape): Movable | undefined {
   const shape = dims(node);
   if (node.op !== 'slice' && node.op !== 'pad') return undefined;
@@ -29,7 +33,10 @@ function freeAxes(node: Movable, input: FixedShape): number[] {
   });
 }
 
-/** The offsets of a node that may differ within its structure, by free axis; undefined when there are none. */
+/**
+ * The offsets of a node that may differ within its structure, by free axis; undefined when there
+ * are none.
+ */
 export function offsetsOf(node: Node): readonly number[] | undefined {
   if (node.op !== 'slice' && node.op !== 'pad') return undefined;
   const input = dims(node.inputs[0]!);
@@ -54,7 +61,10 @@ function restOf(node: Node): readonly number[] {
   return node.op === 'slice' ? node.attrs.step : [];
 }
 
-/** The node over `x` with these offsets on its free axes, by number: numbers, or rank-0 nodes of i32. */
+/**
+ * The node over `x` with these offsets on its free axes, by number: numbers, or rank-0 nodes of
+ * i32.
+ */
 export function placed(
   b: GraphBuilder,
   node: Node,
@@ -98,7 +108,10 @@ export function placed(
   return out;
 }
 
-/** For each element of the result the index along the axis that it is read at; a padding reads outside of the axis. */
+/**
+ * For each element of the result the index along the axis that it is read at; a padding reads
+ * outside of the axis.
+ */
 function places(b: GraphBuilder, node: Movable, axis: number, offset: Node, shape: FixedShape): Node {
   const size = shape[axis]!;
   const count = b.add('iota', [], { shape: [size], axis: 0, dtype: 'i32' }) as Node;

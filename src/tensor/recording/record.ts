@@ -1,5 +1,5 @@
-// Recording: how every operation is written. `record` hands the nodes of its inputs to a function that builds on them and
-// wraps the node it gives. Type errors surface here, at the user's call.
+// Recording: how every operation is written. `record` hands the nodes of its inputs to a function
+// that builds on them and wraps the node it gives. Type errors surface here, at the user's call.
 
 import { TensorError } from '../../errors.ts';
 import { isFloat, isWide, type DType } from '../../ir/dtype.ts';
@@ -19,7 +19,10 @@ export function nodeOf(tensor: Tensor): Node {
   return nodeFor(handleOf(tensor));
 }
 
-/** The nodes of an operation's inputs, and whether its results may carry a gradient back to one of them. */
+/**
+ * The nodes of an operation's inputs, and whether its results may carry a gradient back to one of
+ * them.
+ */
 interface Inputs {
   readonly nodes: readonly Node[];
   readonly history: boolean;
@@ -63,7 +66,10 @@ export function recordMany(
   return make(builder(), nodes).map((node) => wrap(node, history));
 }
 
-/** A tensor as it is; a number or boolean as a rank-0 constant of `dtype`. Throws E_VALUE at anything else. */
+/**
+ * A tensor as it is; a number or boolean as a rank-0 constant of `dtype`. Throws E_VALUE at
+ * anything else.
+ */
 export function asTensor(value: TensorLike, dtype: DType, op: string = 'operation'): Tensor {
   if (value instanceof Tensor) return value;
   expectOperand(op, value);
@@ -76,7 +82,10 @@ export function asTensor(value: TensorLike, dtype: DType, op: string = 'operatio
   return new Tensor(handle);
 }
 
-/** A tensor of elements in host memory (in the typed array that `data()` gives for this dtype); they are copied. */
+/**
+ * A tensor of elements in host memory (in the typed array that `data()` gives for this dtype); they
+ * are copied.
+ */
 export function fromHost(data: HostData, shape: FixedShape, dtype: DType): Tensor {
   if (data.length !== sizeOf(shape)) {
     throw new TensorError(
@@ -88,7 +97,10 @@ export function fromHost(data: HostData, shape: FixedShape, dtype: DType): Tenso
   return new Tensor(leafHandle(Storage.ofHost(dtype, shape, packBytes({ dtype, shape, data }))));
 }
 
-/** A tensor of packed elements (as files hold them), which become its own: they are not copied, and must not change afterwards. */
+/**
+ * A tensor of packed elements (as files hold them), which become its own: they are not copied, and
+ * must not change afterwards.
+ */
 export function fromBytes(bytes: Uint8Array, shape: FixedShape, dtype: DType): Tensor {
   return new Tensor(leafHandle(Storage.ofHost(dtype, shape, bytes)));
 }

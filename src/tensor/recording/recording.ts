@@ -1,5 +1,6 @@
-// The recording: the graph that operations are being added to, the values in it that nobody has computed yet, and which
-// nodes have been. A flush (realise/realise.ts) turns pending values into realised ones and starts a new interning table.
+// The recording: the graph that operations are being added to, the values in it that nobody has
+// computed yet, and which nodes have been. A flush (realise/realise.ts) turns pending values into
+// realised ones and starts a new interning table.
 
 import { TensorError } from '../../errors.ts';
 import { isDistinct } from '../../ir/build.ts';
@@ -12,7 +13,10 @@ import type { Storage } from '../storage/storage.ts';
 
 interface Recording {
   builder: GraphBuilder;
-  /** Pending values since the last flush, in the order they were recorded; realise/aside.ts has the older ones. */
+  /**
+   * Pending values since the last flush, in the order they were recorded; realise/aside.ts has the
+   * older ones.
+   */
   pending: Set<Handle>;
   gradEnabled: boolean;
   /** The function being traced by `compile`, if one is. */
@@ -57,16 +61,17 @@ export function dropPending(handle: Handle): void {
 }
 
 /**
- * Replaces the pending values. In a Set of their own: tables that one Set outgrows refer to their successors, so a single
- * promoted one would carry every later step into the old generation (measured: 60 KB a step).
+ * Replaces the pending values. In a Set of their own: tables that one Set outgrows refer to their
+ * successors, so a single promoted one would carry every later step into the old generation
+ * (measured: 60 KB a step).
  */
 export function setPending(handles: Iterable<Handle>): void {
   state.pending = new Set(handles);
 }
 
 /**
- * As `noGrad`, for a function whose only results are what it assigns to tensors: nothing else that it records is computed for
- * its own sake, or keeps old values alive.
+ * As `noGrad`, for a function whose only results are what it assigns to tensors: nothing else that
+ * it records is computed for its own sake, or keeps old values alive.
  */
 export function assigning<T>(fn: () => T): T {
   if (state.trace !== undefined) return withGrad(false, fn);
@@ -155,8 +160,8 @@ export function attach(handle: Handle, storage: Storage): void {
 }
 
 /**
- * Takes the value of a handle whose node some flush has computed: true when it is realised. History that no gradient can
- * ask for is dropped: the node gives way to a parameter.
+ * Takes the value of a handle whose node some flush has computed: true when it is realised. History
+ * that no gradient can ask for is dropped: the node gives way to a parameter.
  */
 export function settle(handle: Handle): boolean {
   if (handle.storage === undefined) {
@@ -199,8 +204,9 @@ export function seen(handle: Handle): Handle {
 }
 
 /**
- * The handle that stands for this value where we are: itself, or inside a traced function the stand-in of a value from
- * outside. Throws E_STATE when the value is gone, or was made inside a traced function that has ended.
+ * The handle that stands for this value where we are: itself, or inside a traced function the
+ * stand-in of a value from outside. Throws E_STATE when the value is gone, or was made inside a
+ * traced function that has ended.
  */
 export function here(handle: Handle, op: string = 'read'): Handle {
   checkUsable(handle, op);
@@ -226,8 +232,9 @@ export function nodeAt(at: Handle): Node {
 }
 
 /**
- * A value that an earlier flush computed without keeping it is used again: it is computed again, and kept from now on by
- * every flush of that structure. So a loop whose state is also read by what it returns stops recomputing.
+ * A value that an earlier flush computed without keeping it is used again: it is computed again,
+ * and kept from now on by every flush of that structure. So a loop whose state is also read by what
+ * it returns stops recomputing.
  */
 export function noteLateUse(handle: Handle): void {
   const { passed } = handle;
@@ -239,14 +246,20 @@ export function noteLateUse(handle: Handle): void {
   addPending(handle);
 }
 
-/** A handle of a node that no flush computes on its own account: an argument of a function being differentiated. */
+/**
+ * A handle of a node that no flush computes on its own account: an argument of a function being
+ * differentiated.
+ */
 export function looseHandle(node: Node, requiresGrad: boolean): Handle {
   const handle = new Handle(node, state.trace);
   handle.requiresGrad = requiresGrad;
   return handle;
 }
 
-/** Whether computing the node costs nothing: views of constants and counters fuse into whatever reads them. */
+/**
+ * Whether computing the node costs nothing: views of constants and counters fuse into whatever
+ * reads them.
+ */
 export function isFree(node: Node): boolean {
   let at = node;
   while (isView(at.op) && at.inputs.length === 1) at = at.inputs[0]!;

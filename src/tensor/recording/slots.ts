@@ -1,5 +1,6 @@
-// The gradient slot of a value: whether it is a leaf, and what has been accumulated. Inside a traced function these act on
-// the stand-ins of outside values, and the trace notes what was read and written.
+// The gradient slot of a value: whether it is a leaf, and what has been accumulated. Inside a
+// traced function these act on the stand-ins of outside values, and the trace notes what was read
+// and written.
 
 import { TensorError } from '../../errors.ts';
 import { distinct } from '../../ir/build.ts';

@@ -1,4 +1,5 @@
-// Each compilation with what it is of and why it was needed: for `SINTER_LOG=compiles`, which writes a line for each, and for profiles.
+// Each compilation with what it is of and why it was needed: for `SINTER_LOG=compiles`, which
+// writes a line for each, and for profiles.
 
 import { counts } from './stats.ts';
 
@@ -18,7 +19,10 @@ export interface CompileEvent {
 /** What a program is of, and why it is compiled: asked for only where somebody wants to know. */
 export type About = () => { readonly what: string; readonly why: string };
 
-/** Of a program whose reason is known. A function of its own: programs live long, and must not hold what stands around their making. */
+/**
+ * Of a program whose reason is known. A function of its own: programs live long, and must not hold
+ * what stands around their making.
+ */
 export function about(what: string, why: string): About {
   return () => ({ what, why });
 }

@@ -1,6 +1,7 @@
-// profile: what a piece of work does to the device and to the host: each kernel with its time, each compilation with its reason, bytes
-// brought up and down, and all of it as a trace for Perfetto's viewer. Programs run step by step meanwhile (`../profile.ts`), so that
-// the device's clock can time every kernel; results are those of ordinary runs.
+// profile: what a piece of work does to the device and to the host: each kernel with its time, each
+// compilation with its reason, bytes brought up and down, and all of it as a trace for Perfetto's
+// viewer. Programs run step by step meanwhile (`../profile.ts`), so that the device's clock can
+// time every kernel; results are those of ordinary runs.
 
 import { showBytes, showCount, table } from '../../table.ts';
 import { synchronize } from '../storage/device.ts';
@@ -55,7 +56,10 @@ export class Profile<T = unknown> {
     this.#start = start;
   }
 
-  /** Events of Chrome's trace format, which ui.perfetto.dev and chrome://tracing open: write them to a file as JSON. */
+  /**
+   * Events of Chrome's trace format, which ui.perfetto.dev and chrome://tracing open: write them to
+   * a file as JSON.
+   */
   trace(): { readonly traceEvents: readonly object[]; readonly displayTimeUnit: 'ms' } {
     const [host, device] = [1, 2];
     const named = (tid: number, name: string): object => ({
@@ -85,7 +89,8 @@ export class Profile<T = unknown> {
         args,
       });
     }
-    // A kernel begins when it was asked for and the one before it is over. Without a clock a kernel is a mark.
+    // A kernel begins when it was asked for and the one before it is over. Without a clock a kernel
+    // is a mark.
     let free = 0;
     for (const { name, kind, program, microseconds, flops, bytes, at } of this.kernels) {
       const ts = Math.max(1000 * at, free);
@@ -149,8 +154,9 @@ function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string
 }
 
 /**
- * Calls `fn` once and waits until everything that it asked the device for is done. Kernels run one by one meanwhile: the whole takes longer than
- * without, each kernel does not. The first call compiles; profile a later one to see what every further one takes. One profile at a time.
+ * Calls `fn` once and waits until everything that it asked the device for is done. Kernels run one
+ * by one meanwhile: the whole takes longer than without, each kernel does not. The first call
+ * compiles; profile a later one to see what every further one takes. One profile at a time.
  */
 export async function profile<T>(fn: () => T | Promise<T>): Promise<Profile<T>> {
   expectFunction('profile', fn);

@@ -1,5 +1,6 @@
-// Why something is compiled once more, in words: what is new beside what was compiled before. Pure: comes in what programs were compiled
-// for, goes out a phrase such as `third size of axis 0 of x: 64 after 32, 16`.
+// Why something is compiled once more, in words: what is new beside what was compiled before. Pure:
+// comes in what programs were compiled for, goes out a phrase such as
+// `third size of axis 0 of x: 64 after 32, 16`.
 
 import type { DType } from '../../ir/dtype.ts';
 import { sameShape, showShape, type FixedShape } from '../../ir/shape.ts';
@@ -11,8 +12,8 @@ export type Known =
   | { readonly kind: 'static'; readonly value: unknown };
 
 /**
- * What sets `now` apart from all of `before`, the nearest of which it is compared with; undefined where that is nothing that inputs
- * show. `nameOf` says what an input is called.
+ * What sets `now` apart from all of `before`, the nearest of which it is compared with; undefined
+ * where that is nothing that inputs show. `nameOf` says what an input is called.
  */
 export function differenceOf(
   now: readonly Known[],

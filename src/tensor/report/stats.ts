@@ -1,10 +1,14 @@
-// What has been done in this process so far, as counts: to compare before and after a step, and to see that a loop has come to rest.
+// What has been done in this process so far, as counts: to compare before and after a step, and to
+// see that a loop has come to rest.
 
 /** Counts since the process began. */
 export interface Stats {
   /** Functions traced, by `compile` and everything that is made of traces. */
   readonly traces: number;
-  /** Programs compiled, of traces and of recorded operations; their kernels; and the time that took on the host. */
+  /**
+   * Programs compiled, of traces and of recorded operations; their kernels; and the time that took
+   * on the host.
+   */
   readonly programs: number;
   readonly kernels: number;
   readonly compileMilliseconds: number;
@@ -33,7 +37,10 @@ export const counts = {
   moved: 0,
 };
 
-/** What has been traced, compiled, run and moved so far. Counts only rise: take the difference of two. */
+/**
+ * What has been traced, compiled, run and moved so far. Counts only rise: take the difference of
+ * two.
+ */
 export function stats(): Stats {
   const { uploaded, downloaded, moved, ...rest } = counts;
   return { ...rest, bytes: { uploaded, downloaded, moved } };

@@ -1,4 +1,5 @@
-// Why recorded operations are compiled once more: what sets their structure apart from those known, in words.
+// Why recorded operations are compiled once more: what sets their structure apart from those known,
+// in words.
 
 import { showType } from '../../ir/infer.ts';
 import { isView } from '../../ir/ops.ts';

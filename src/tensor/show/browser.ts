@@ -1,5 +1,6 @@
-// Tensors in the consoles of browsers: Chromium, Edge and Firefox ask the formatters of a page where "custom formatters" is switched on in
-// the settings of their tools. Elsewhere than in a page nothing is done.
+// Tensors in the consoles of browsers: Chromium, Edge and Firefox ask the formatters of a page
+// where "custom formatters" is switched on in the settings of their tools. Elsewhere than in a page
+// nothing is done.
 
 import type { Handle } from '../recording/handle.ts';
 import { tensorInLine, tensorInLines } from './tensor.ts';
@@ -19,7 +20,10 @@ export interface Page {
   devtoolsFormatters?: Formatter[];
 }
 
-/** Adds a formatter of tensors to those of the page, if this is one. `reveal`: the handle of a tensor, nothing of other objects. */
+/**
+ * Adds a formatter of tensors to those of the page, if this is one. `reveal`: the handle of a
+ * tensor, nothing of other objects.
+ */
 export function offerFormatter(
   reveal: (value: object) => Handle | undefined,
   page: Page = globalThis as Page,

@@ -1,4 +1,5 @@
-// The elements of a tensor as text: nested brackets, a part of each axis where there are many, in one line or in columns.
+// The elements of a tensor as text: nested brackets, a part of each axis where there are many, in
+// one line or in columns.
 
 import type { DType } from '../../ir/dtype.ts';
 import { sizeOf, stridesOf, type FixedShape } from '../../ir/shape.ts';
@@ -21,7 +22,10 @@ const gap = '…';
 
 type Part = string | readonly Part[];
 
-/** In one line of at most `width` characters, with as many elements at the ends of axes as fit; undefined where none do. */
+/**
+ * In one line of at most `width` characters, with as many elements at the ends of axes as fit;
+ * undefined where none do.
+ */
 export function elementsInLine(elements: Elements, width: number): string | undefined {
   const size = sizeOf(elements.shape);
   for (const most of [...(size <= few ? [Infinity] : []), ends, ends - 1, ends - 2]) {

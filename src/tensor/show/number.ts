@@ -1,10 +1,14 @@
-// Numbers as short as they can be told apart: the fewest digits that read back as the same element. A double prints the f32 nearest to
-// 0.1 as 0.10000000149011612, while no other f32 reads 0.1. The idea is Steele and White's (1990); here it is done by trying.
+// Numbers as short as they can be told apart: the fewest digits that read back as the same element.
+// A double prints the f32 nearest to 0.1 as 0.10000000149011612, while no other f32 reads 0.1. The
+// idea is Steele and White's (1990); here it is done by trying.
 
 import type { DType } from '../../ir/dtype.ts';
 import { fromReal, type Scalar } from '../../ir/value.ts';
 
-/** Significant digits that tell any two elements of a dtype apart; JavaScript prints doubles like that by itself. */
+/**
+ * Significant digits that tell any two elements of a dtype apart; JavaScript prints doubles like
+ * that by itself.
+ */
 const enough: Readonly<Partial<Record<DType, number>>> = { f32: 9, f16: 5, bf16: 4 };
 
 /** An element as text: `0.1`, `-0`, `NaN`, `9007199254740993`, `true`. */

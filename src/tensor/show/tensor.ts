@@ -1,5 +1,6 @@
-// What a tensor shows of itself: dtype, shape, and its values where they can be had without waiting or computing, else why they
-// cannot. `console.log` of Node, Bun and Deno asks for this, text asks for one line of it, and browsers do where "custom formatters" is on.
+// What a tensor shows of itself: dtype, shape, and its values where they can be had without waiting
+// or computing, else why they cannot. `console.log` of Node, Bun and Deno asks for this, text asks
+// for one line of it, and browsers do where "custom formatters" is on.
 
 import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import { bf16FromBits, f16FromBits, type Scalar } from '../../ir/value.ts';
@@ -102,7 +103,10 @@ interface InspectOptions {
   readonly breakLength?: number;
 }
 
-/** What `console.log` and `util.inspect` show of a class in Node, Bun and Deno: lines of values, or few among other things. */
+/**
+ * What `console.log` and `util.inspect` show of a class in Node, Bun and Deno: lines of values, or
+ * few among other things.
+ */
 export function showInConsoles<T extends object>(prototype: T, reveal: (tensor: T) => Handle): void {
   const show = (tensor: T, depth: unknown, options: InspectOptions = {}): string => {
     const isInside = typeof depth === 'number' && typeof options.depth === 'number' && depth < options.depth;

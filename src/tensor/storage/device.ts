@@ -1,6 +1,6 @@
-// Which device tensors are computed on, and the lane of runs waiting for it. Opening a device takes time, recording does not
-// wait for it: runs asked for meanwhile are queued, and errors surface where data is read. Once the device is open and
-// nothing is queued, a run is dispatched at once.
+// Which device tensors are computed on, and the lane of runs waiting for it. Opening a device takes
+// time, recording does not wait for it: runs asked for meanwhile are queued, and errors surface
+// where data is read. Once the device is open and nothing is queued, a run is dispatched at once.
 
 import { stagesWritten } from '../../dump/stages.ts';
 import { DeviceError, showValue } from '../../errors.ts';
@@ -21,10 +21,10 @@ let opening: Promise<Device> | undefined;
 let queue: Promise<void> | undefined;
 
 /**
- * Chooses the device for what is computed from now on: `cuda` (`cuda:1` for the second), `webgpu`, `wasm` (`wasm:2` for two
- * threads), `webgpu:software` or
- * `interpreter`; undefined for the default. Values on another device move when they are used. Throws E_DEVICE at other names; that the machine lacks the
- * device shows when data is read.
+ * Chooses the device for what is computed from now on: `cuda` (`cuda:1` for the second), `webgpu`,
+ * `wasm` (`wasm:2` for two threads), `webgpu:software` or `interpreter`; undefined for the default.
+ * Values on another device move when they are used. Throws E_DEVICE at other names; that the
+ * machine lacks the device shows when data is read.
  */
 export function setDevice(name: string | undefined): void {
   checkName('setDevice', name);
@@ -71,7 +71,10 @@ export function device(): Promise<Device> {
   return opening;
 }
 
-/** What `setDevice` or `SINTER_DEVICE` name, else the default: a GPU, by CUDA or by WebGPU, else WebAssembly. */
+/**
+ * What `setDevice` or `SINTER_DEVICE` name, else the default: a GPU, by CUDA or by WebGPU, else
+ * WebAssembly.
+ */
 function openChosen(): Promise<Device> {
   const written = stagesWritten();
   return written === undefined ? openNamed() : written.then(openNamed);
@@ -92,7 +95,9 @@ function advise(name: string, error: unknown): never {
   throw new DeviceError('E_DEVICE', name, problem, { hint: others, cause: error });
 }
 
-/** Work for the lane. `ready` says whether it can run at once on this device; `prepare` makes it so. */
+/**
+ * Work for the lane. `ready` says whether it can run at once on this device; `prepare` makes it so.
+ */
 export interface Job {
   ready(device: Device): boolean;
   prepare(device: Device): Promise<void>;
@@ -100,7 +105,10 @@ export interface Job {
   fail(error: unknown): void;
 }
 
-/** Runs a job now when the device is open, nothing is queued and the job is ready; queues it otherwise. */
+/**
+ * Runs a job now when the device is open, nothing is queued and the job is ready; queues it
+ * otherwise.
+ */
 export function submit(job: Job): void {
   if (queue === undefined && open !== undefined && !open.lost && job.ready(open)) {
     attempt(job, open);
@@ -132,9 +140,9 @@ function attempt(job: Job, ready: Device): void {
 }
 
 /**
- * Ends the current device, or the one of this name: waits for what is queued, ends its threads and frees its memory. Values that were
- * only there are gone: reading them rejects with E_DEVICE_LOST. Whoever computes on it next opens it anew. Rejects with E_DEVICE at
- * names that no device has.
+ * Ends the current device, or the one of this name: waits for what is queued, ends its threads and
+ * frees its memory. Values that were only there are gone: reading them rejects with E_DEVICE_LOST.
+ * Whoever computes on it next opens it anew. Rejects with E_DEVICE at names that no device has.
  */
 export async function close(name?: string): Promise<void> {
   checkName('close', name);
@@ -146,7 +154,8 @@ export async function close(name?: string): Promise<void> {
 
 /** Waits until nothing is queued and the device has finished; rejects with its first failure. */
 export async function synchronize(): Promise<void> {
-  // Jobs queued meanwhile wait behind this turn, so one wait is enough for what was asked for before.
+  // Jobs queued meanwhile wait behind this turn, so one wait is enough for what was asked for
+  // before.
   await queue;
   await open?.finish();
 }

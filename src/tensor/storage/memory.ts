@@ -1,6 +1,7 @@
-// Memory that tensors give up: disposed values, and old values that `assign` replaced. The collector frees what nothing can
-// reach; but it does not see device memory, so values that a late reader *might* still need are kept only up to a budget,
-// oldest first. A reader that comes even later gets an error, never a wrong number.
+// Memory that tensors give up: disposed values, and old values that `assign` replaced. The
+// collector frees what nothing can reach; but it does not see device memory, so values that a late
+// reader *might* still need are kept only up to a budget, oldest first. A reader that comes even
+// later gets an error, never a wrong number.
 
 import { showValue, TensorError } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
@@ -32,8 +33,9 @@ let condemnedSweepLength = least;
 let condemnedSweepBytes = leastBytes;
 
 /**
- * Bytes of values that `assign` replaced or `dispose` gave up which are kept for what was recorded from them before and is
- * read after. Gives the budget before; default 256 MiB, `Infinity` keeps all.
+ * Bytes of values that `assign` replaced or `dispose` gave up which are kept for what was recorded
+ * from them before and is read after. Gives the budget before; default 256 MiB, `Infinity` keeps
+ * all.
  */
 export function setRetainedMemoryLimit(bytes: number): number {
   if (!(typeof bytes === 'number' && bytes >= 0)) {
@@ -51,7 +53,10 @@ export function giveUp(storage: Storage, why: Lost): void {
   condemnedBytes += storage.bytes;
 }
 
-/** Frees what was given up and nothing can ask for, and of the rest the oldest over the budget. Called after a flush. */
+/**
+ * Frees what was given up and nothing can ask for, and of the rest the oldest over the budget.
+ * Called after a flush.
+ */
 export function reclaim(): void {
   for (const storage of takeUnread()) {
     const { doomed } = storage;

@@ -1,6 +1,7 @@
-// Resident: one device buffer with the number of Storages that share it. Copies of bytes that the host also has are
-// evictable: when they exceed a budget, or when the device runs out of memory, the least recently used are dropped.
-// The list is weak: what nothing reaches is the collector's, and device buffers that it finds free themselves.
+// Resident: one device buffer with the number of Storages that share it. Copies of bytes that the
+// host also has are evictable: when they exceed a budget, or when the device runs out of memory,
+// the least recently used are dropped. The list is weak: what nothing reaches is the collector's,
+// and device buffers that it finds free themselves.
 
 import type { Device, DeviceBuffer } from '../../runtime/device.ts';
 
@@ -53,7 +54,9 @@ export class Resident {
     evictables.set(entry, this.buffer.bytes);
   }
 
-  /** The host has the same bytes: it may be dropped, as old copies that exceed the budget are now. */
+  /**
+   * The host has the same bytes: it may be dropped, as old copies that exceed the budget are now.
+   */
   evictable(): void {
     this.#entry = new WeakRef(this);
     evictables.set(this.#entry, this.buffer.bytes);

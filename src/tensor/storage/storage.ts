@@ -1,6 +1,6 @@
-// Storage: the bytes of one realised value, on the host, on a device, or on both, and which runs still need them. A promised
-// Storage belongs to a run that is queued; it becomes ready or fails when the run does. Values never change in place, so
-// several tensors may share one.
+// Storage: the bytes of one realised value, on the host, on a device, or on both, and which runs
+// still need them. A promised Storage belongs to a run that is queued; it becomes ready or fails
+// when the run does. Values never change in place, so several tensors may share one.
 
 import { CompilerBug, SinterError } from '../../errors.ts';
 import { dtypeBytes, isSmallInteger, type DType } from '../../ir/dtype.ts';
@@ -39,7 +39,10 @@ export class Storage {
   #pins = 0;
   /** Rejects where the value was looked at and is not finite: for those who read it. */
   guard: Promise<void> | undefined = undefined;
-  /** Some value was computed from this one and not kept, or can still be differentiated: a late reader may need it. */
+  /**
+   * Some value was computed from this one and not kept, or can still be differentiated: a late
+   * reader may need it.
+   */
   lingering = false;
   /** How many groups of pending values that are aside need it (realise/aside.ts). */
   readers = 0;
@@ -99,7 +102,9 @@ export class Storage {
     return this.#live() === undefined ? 'host' : 'both';
   }
 
-  /** Enough for kernels that take small integers as elements, and for those that take them as words. */
+  /**
+   * Enough for kernels that take small integers as elements, and for those that take them as words.
+   */
   get deviceBytes(): number {
     if (isSmallInteger(this.dtype)) return deviceBytes(4, Math.ceil(this.bytes / 4));
     return deviceBytes(dtypeBytes(this.dtype), sizeOf(this.shape));
@@ -137,7 +142,10 @@ export class Storage {
     return this.#resident;
   }
 
-  /** The device copy on `device`, uploading it first where the host has the bytes; undefined when neither does. */
+  /**
+   * The device copy on `device`, uploading it first where the host has the bytes; undefined when
+   * neither does.
+   */
   on(device: Device): Resident | undefined {
     const resident = this.#live();
     if (resident?.device === device) {
@@ -158,7 +166,10 @@ export class Storage {
     return uploaded;
   }
 
-  /** The value as a program takes it that has no 64 bits; the host must have the bytes. Throws where one does not fit. */
+  /**
+   * The value as a program takes it that has no 64 bits; the host must have the bytes. Throws where
+   * one does not fit.
+   */
   narrowed(as: Narrowing, device: string): Storage {
     const key = `${as.dtype} ${as.isChecked}`;
     const known = this.#narrowed?.get(key);
@@ -177,7 +188,9 @@ export class Storage {
     return this.#host !== undefined || this.#live()?.device === device;
   }
 
-  /** Brings the bytes to the host when only another device has them, so that `on` can upload them. */
+  /**
+   * Brings the bytes to the host when only another device has them, so that `on` can upload them.
+   */
   async toHost(): Promise<void> {
     if (this.#owed) await this.#owedValue();
     if (this.#host !== undefined || this.#failure !== undefined) return;
@@ -187,8 +200,8 @@ export class Storage {
   }
 
   /**
-   * The packed bytes, once the run that owes them is done. Rejects with the run's failure. What is given up meanwhile is
-   * still read.
+   * The packed bytes, once the run that owes them is done. Rejects with the run's failure. What is
+   * given up meanwhile is still read.
    */
   async read(): Promise<Uint8Array> {
     if (this.#lost !== undefined) {

@@ -1,4 +1,5 @@
-// Constants in CUDA C. NVRTC has no names for infinity and NaN without headers: they are made of their bits.
+// Constants in CUDA C. NVRTC has no names for infinity and NaN without headers: they are made of
+// their bits.
 
 import type { RegisterType, Value } from '../../loop/loop.ts';
 import { level, primary, type Term } from '../shared/term.ts';

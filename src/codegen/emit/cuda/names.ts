@@ -1,4 +1,5 @@
-// The words that a Loop's names must not be in CUDA C: keywords of C++, words of CUDA, and what generated code calls by name.
+// The words that a Loop's names must not be in CUDA C: keywords of C++, words of CUDA, and what
+// generated code calls by name.
 
 import { functionNames } from '../../../ir/ops.ts';
 import { definitions } from './prelude-functions.ts';
@@ -20,7 +21,10 @@ const taken: ReadonlySet<string> = new Set([
   ...functionNames('cuda').flatMap((name) => [name, `${name}f`]),
 ]);
 
-/** Names that the prelude makes as they are needed, of functions on vectors, over warps and of warp groups. */
+/**
+ * Names that the prelude makes as they are needed, of functions on vectors, over warps and of warp
+ * groups.
+ */
 const made =
   /^(?:wgmma_n\d+_b?f16|warp(?:_part)?_[a-z]+_[fiub][a-z\d]+|\w+_(?:f|bf|i|u|bool)\d*x[24]|\w+[24]_of|(?:f|bf|i|u)\d+x[24])$/;
 

@@ -1,5 +1,6 @@
-// Arithmetic on scalars where C says nothing or something else: NaN through minima, integers that wrap around or are divided by
-// zero, shifts by any count, floats beyond the integers. Once for 32 bits and once for 64.
+// Arithmetic on scalars where C says nothing or something else: NaN through minima, integers that
+// wrap around or are divided by zero, shifts by any count, floats beyond the integers. Once for 32
+// bits and once for 64.
 
 import { inline } from './prelude-matrix.ts';
 

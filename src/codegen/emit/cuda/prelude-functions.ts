@@ -1,6 +1,7 @@
-// Scalar functions that generated CUDA C calls, by name: where C or the device's own functions differ from the interpreter on special
-// values, and where C says nothing about overflow. What is PTX stands under SINTER_HOST's absence: a compiler for the
-// host brings functions of the same names.
+// Scalar functions that generated CUDA C calls, by name: where C or the device's own functions
+// differ from the interpreter on special values, and where C says nothing about overflow. What is
+// PTX stands under SINTER_HOST's absence: a compiler for the host brings functions of the same
+// names.
 
 import { floatFunctions, integerFunctions } from './prelude-arithmetic.ts';
 import { device, inline, matrixFunctions } from './prelude-matrix.ts';

@@ -1,5 +1,5 @@
-// Functions for matrix units and for copies that are waited for: thin wrappers of PTX, and what turns the vectors of generated code
-// into the registers that they take.
+// Functions for matrix units and for copies that are waited for: thin wrappers of PTX, and what
+// turns the vectors of generated code into the registers that they take.
 
 import type { MatrixType } from '../../loop/loop.ts';
 

@@ -1,5 +1,5 @@
-// Functions of Hopper's (sm_90a) for warp groups: mbarriers, copies of tiles, and products of tiles in workgroup memory. Thin wrappers
-// of PTX; for the host, others bring them.
+// Functions of Hopper's (sm_90a) for warp groups: mbarriers, copies of tiles, and products of tiles
+// in workgroup memory. Thin wrappers of PTX; for the host, others bring them.
 
 import type { MatrixType } from '../../loop/loop.ts';
 import { device, inline } from './prelude-matrix.ts';
@@ -37,7 +37,8 @@ const registers = (name: string, direction: 'inc' | 'dec'): string =>
 export const warpgroupFunctions: Readonly<Record<string, string>> = {
   // What the driver encodes: a tensor in global memory, and the box that one copy brings.
   TileMap: device('struct __align__(64) TileMap {\n  unsigned long long words[16];\n};'),
-  // Where memory really begins: the compiler, which takes the alignment that was declared for granted, is not to know what is asked.
+  // Where memory really begins: the compiler, which takes the alignment that was declared for
+  // granted, is not to know what is asked.
   begins_at: device(
     inline(
       'bool begins_at(const void *memory, unsigned multiple)',
@@ -81,15 +82,15 @@ export const warpgroupFunctions: Readonly<Record<string, string>> = {
     ),
   ),
   ...Object.fromEntries([2, 3, 4, 5].map((axes) => [`copy_tile_${axes}d`, copyTile(axes)])),
-  // Lines of 128 bytes, whose pieces of 16 change places as copies leave them. Eight lines are 1024 bytes; where lines run along
-  // the free axis, panels of them are `panel` bytes apart.
+  // Lines of 128 bytes, whose pieces of 16 change places as copies leave them. Eight lines are 1024
+  // bytes; where lines run along the free axis, panels of them are `panel` bytes apart.
   tile_descriptor: inline(
     'unsigned long long tile_descriptor(const void *at, int panel)',
     'const unsigned long long start = (shared_address(at) & 0x3ffffu) >> 4;',
     'return start | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;',
   ),
-  // What was written to registers before stays before, and what is read after them after: compilers know of no other ties between
-  // registers and instructions that use them later.
+  // What was written to registers before stays before, and what is read after them after: compilers
+  // know of no other ties between registers and instructions that use them later.
   settle_one: device(
     inline(
       'void settle_one(float4 &x)',
@@ -116,7 +117,10 @@ export function wgmmaName(operand: MatrixType, columns: number): string {
   return `wgmma_n${columns}_${operand}`;
 }
 
-/** Its text: sums of eight columns each, in registers that only the instruction may touch until it is waited for. */
+/**
+ * Its text: sums of eight columns each, in registers that only the instruction may touch until it
+ * is waited for.
+ */
 export function wgmmaFunction(operand: MatrixType, columns: number): string {
   const parts = Array.from({ length: columns / 8 }, (_, i) => `d${i}`);
   const lines = <T>(all: readonly T[], count: number): readonly (readonly T[])[] =>

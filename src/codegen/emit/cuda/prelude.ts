@@ -1,5 +1,6 @@
-// The functions and types that a generated kernel uses, each after those it calls. Functions are written for scalars
-// (cuda/prelude-functions.ts); those on short vectors are made of them lane by lane.
+// The functions and types that a generated kernel uses, each after those it calls. Functions are
+// written for scalars (cuda/prelude-functions.ts); those on short vectors are made of them lane by
+// lane.
 
 import type { DType } from '../../../ir/dtype.ts';
 import type { MatrixType, RegisterType, Width } from '../../loop/loop.ts';
@@ -137,8 +138,10 @@ export class Prelude {
     }
   }
 
-  /** The function that gives a scalar's combination, `combine` of `x` and `other`, over a warp: one of 32 lanes, or of those that
-   *  the block has left. */
+  /**
+   * The function that gives a scalar's combination, `combine` of `x` and `other`, over a warp: one
+   * of 32 lanes, or of those that the block has left.
+   */
   warp(monoid: string, of: RegisterType, combine: string, whole: boolean): string {
     const type = this.type(of, 1);
     const name = `warp_${whole ? '' : 'part_'}${monoid}_${of}`;

@@ -1,4 +1,5 @@
-// Workgroup memory in CUDA: arrays of the kernel's own up to 48 KiB in all, and one block beyond, whose size the launch gives.
+// Workgroup memory in CUDA: arrays of the kernel's own up to 48 KiB in all, and one block beyond,
+// whose size the launch gives.
 
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop } from '../../loop/loop.ts';
@@ -25,7 +26,10 @@ interface Region {
   readonly alignment: number;
 }
 
-/** Where the Loop's workgroup buffers and mbarriers lie: buffers aligned for accesses of 16 bytes, tiles for how they are copied. */
+/**
+ * Where the Loop's workgroup buffers and mbarriers lie: buffers aligned for accesses of 16 bytes,
+ * tiles for how they are copied.
+ */
 export function layShared(loop: Loop): SharedPlan {
   const regions = regionsOf(loop);
   const bytes = regions.reduce((sum, region) => sum + region.bytes, 0);
@@ -41,8 +45,8 @@ export function layShared(loop: Loop): SharedPlan {
     };
   }
   const alignment = Math.max(...regions.map((region) => region.alignment));
-  // A name of the kernel's own: block-scope declarations of one name are one symbol for all kernels that are compiled together, with the
-  // alignment of whichever comes first.
+  // A name of the kernel's own: block-scope declarations of one name are one symbol for all kernels
+  // that are compiled together, with the alignment of whichever comes first.
   const block = `${loop.name}_memory`;
   return {
     dynamicBytes: bytes,
@@ -56,7 +60,8 @@ export function layShared(loop: Loop): SharedPlan {
       });
       const declared = `extern __shared__ __align__(${alignment}) unsigned char ${block}[];`;
       if (alignment < tileBytes) return [declared, ...lines];
-      // Copies and products take the order in tiles from addresses: where the block begins elsewhere, nothing would be right.
+      // Copies and products take the order in tiles from addresses: where the block begins
+      // elsewhere, nothing would be right.
       const check = `if (!${prelude.use('begins_at')}(${block}, ${tileBytes}u)) __trap();`;
       return [declared, check, ...lines];
     },

@@ -1,6 +1,7 @@
-// How each operation is written in CUDA C. Many are one function of C, which the op's row (ir/ops.ts) names; the
-// others have a row here: an operator, or a function of the prelude where C's differs from the interpreter's
-// meaning (ir/interpret/scalar.ts). Rows spell scalars; a vector's function applies its row to every lane.
+// How each operation is written in CUDA C. Many are one function of C, which the op's row
+// (ir/ops.ts) names; the others have a row here: an operator, or a function of the prelude where
+// C's differs from the interpreter's meaning (ir/interpret/scalar.ts). Rows spell scalars; a
+// vector's function applies its row to every lane.
 
 import { byFormula } from '../../../ir/formula.ts';
 import { elementwiseRows, givesBool, mapRows, type ElementwiseOp, type WrittenAs } from '../../../ir/ops.ts';

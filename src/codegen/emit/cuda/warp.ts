@@ -1,4 +1,5 @@
-// Where a thread stands among warps of 32, and reductions over a warp by shuffles. Partners combine alike, so all lanes end with the same bits.
+// Where a thread stands among warps of 32, and reductions over a warp by shuffles. Partners combine
+// alike, so all lanes end with the same bits.
 
 import type { Monoid } from '../../../ir/ops.ts';
 import type { Loop, LoopOp, Stmt } from '../../loop/loop.ts';

@@ -1,5 +1,5 @@
-// The statements of warp groups in CUDA C, and the maps of tensors whose tiles are copied: parameters of the kernel, which the
-// runtime has the driver encode.
+// The statements of warp groups in CUDA C, and the maps of tensors whose tiles are copied:
+// parameters of the kernel, which the runtime has the driver encode.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { ProgramTileMap } from '../../../runtime/program.ts';

@@ -1,5 +1,6 @@
-// What emitters of languages with C's statements share: lines and their indentation, names, and the statements that such languages
-// write alike. A language adds how it declares variables, its expressions, and the statements of its own.
+// What emitters of languages with C's statements share: lines and their indentation, names, and the
+// statements that such languages write alike. A language adds how it declares variables, its
+// expressions, and the statements of its own.
 
 import { divisors, type Known } from '../../loop/divisible.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
@@ -34,7 +35,10 @@ export abstract class CTextEmitter {
   /** An expression of the language. */
   abstract value(value: Value): Term;
 
-  /** What a variable's declaration begins with: one that keeps its value, one that changes, a loop's counter. */
+  /**
+   * What a variable's declaration begins with: one that keeps its value, one that changes, a loop's
+   * counter.
+   */
   protected abstract declared(kind: 'let' | 'var' | 'counter', of: Pick<Value, 'type' | 'width'>): string;
 
   protected abstract own(stmt: OwnStmt): void;
@@ -98,7 +102,10 @@ export abstract class CTextEmitter {
     }
   }
 
-  /** Names an expression that has grown long: lines stay readable, and WGSL limits how deep expressions nest. */
+  /**
+   * Names an expression that has grown long: lines stay readable, and WGSL limits how deep
+   * expressions nest.
+   */
   protected short(term: Term, of: Value): Term {
     return term.text.length < longest ? term : this.#named(term, of, 'part');
   }

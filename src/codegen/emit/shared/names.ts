@@ -1,5 +1,5 @@
-// Identifiers for a Loop's buffers and variables in a language: names that clash with its words, with what the emitter itself
-// uses, or with a buffer, get a trailing underscore.
+// Identifiers for a Loop's buffers and variables in a language: names that clash with its words,
+// with what the emitter itself uses, or with a buffer, get a trailing underscore.
 
 import type { Loop, Stmt } from '../../loop/loop.ts';
 

@@ -1,5 +1,6 @@
-// A piece of expression text that knows how tightly it binds, so that parentheses go only where the grammar asks. The grammar is
-// WGSL's, which is stricter than C's: shift and bit operators take unary operands, `&&` and `||` do not mix. So it reads alike in both.
+// A piece of expression text that knows how tightly it binds, so that parentheses go only where the
+// grammar asks. The grammar is WGSL's, which is stricter than C's: shift and bit operators take
+// unary operands, `&&` and `||` do not mix. So it reads alike in both.
 
 /** How tightly a text binds; operands are parenthesised below the level their operator asks for. */
 export const level = {
@@ -36,7 +37,9 @@ export function call(callee: string, args: readonly Term[]): Term {
   return primary(`${callee}(${args.map(argument).join(', ')})`);
 }
 
-/** A text in a comma list. `a < b, c >> d` would be read as a template list, so shifts are enclosed. */
+/**
+ * A text in a comma list. `a < b, c >> d` would be read as a template list, so shifts are enclosed.
+ */
 function argument(term: Term): string {
   return term.level === level.shift ? `(${term.text})` : term.text;
 }

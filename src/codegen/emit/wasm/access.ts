@@ -1,5 +1,6 @@
-// Elements of buffers as WebAssembly reads and writes them: any address, any alignment. Narrow elements lie as they are, and are
-// widened as they are read; stores keep the low bits, floats rounded to the nearest.
+// Elements of buffers as WebAssembly reads and writes them: any address, any alignment. Narrow
+// elements lie as they are, and are widened as they are read; stores keep the low bits, floats
+// rounded to the nearest.
 
 import { dtypeBytes, type DType } from '../../../ir/dtype.ts';
 import type { Stmt, Value } from '../../loop/loop.ts';
@@ -10,7 +11,9 @@ import type { Access } from './rewrite/pointers.ts';
 type Load = Extract<Value, { kind: 'load' }>;
 type Store = Extract<Stmt, { kind: 'store' }>;
 
-/** Leaves the address of what is accessed on the stack; gives what must be added to it as an offset. */
+/**
+ * Leaves the address of what is accessed on the stack; gives what must be added to it as an offset.
+ */
 function address(to: Emitter, access: Access, bytes: number): number {
   const { f } = to;
   const running = to.running(access);

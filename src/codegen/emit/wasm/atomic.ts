@@ -1,6 +1,7 @@
-// Atomic statements. Workgroups run on several threads, so integers in buffers are folded by instructions that nothing comes between
-// (core specification, threads proposal). Sums of floats depend on their order: a kernel that folds them runs on one thread, in order,
-// and so does what workgroup memory holds, which is one thread's own.
+// Atomic statements. Workgroups run on several threads, so integers in buffers are folded by
+// instructions that nothing comes between (core specification, threads proposal). Sums of floats
+// depend on their order: a kernel that folds them runs on one thread, in order, and so does what
+// workgroup memory holds, which is one thread's own.
 
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop, Stmt, Value } from '../../loop/loop.ts';
@@ -9,7 +10,9 @@ import type { Emitter } from './emitter.ts';
 
 type Atomic = Extract<Stmt, { kind: 'atomic' }>;
 
-/** Whether workgroups fold floats into elements that others fold into, so that their order shows. */
+/**
+ * Whether workgroups fold floats into elements that others fold into, so that their order shows.
+ */
 export function isSerial(loop: Loop): boolean {
   const places = new Set(loop.buffers.flatMap(({ name, space }) => (space === 'global' ? [name] : [])));
   const within = (body: readonly Stmt[]): boolean =>

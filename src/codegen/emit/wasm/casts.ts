@@ -1,5 +1,6 @@
-// Conversions between register types. Floats become integers by truncation that saturates, NaN 0; integers wrap, and become the
-// nearest float. Between lanes of different widths, the low half of a v128 counts.
+// Conversions between register types. Floats become integers by truncation that saturates, NaN 0;
+// integers wrap, and become the nearest float. Between lanes of different widths, the low half of a
+// v128 counts.
 
 import type { RegisterType, Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';

@@ -1,6 +1,7 @@
-// Loop → WebAssembly: a function that runs one workgroup, its invocations one after another, functions for bodies of loops that run
-// long (rewrite/outline.ts), and `run`, which calls the first for a range of workgroups. Vectors of four are v128, bools in lanes masks.
-// Nothing is scheduled here.
+// Loop → WebAssembly: a function that runs one workgroup, its invocations one after another,
+// functions for bodies of loops that run long (rewrite/outline.ts), and `run`, which calls the
+// first for a range of workgroups. Vectors of four are v128, bools in lanes masks. Nothing is
+// scheduled here.
 
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';
@@ -32,8 +33,11 @@ export interface WasmKernel {
   readonly sharedBytes?: number;
 }
 
-/** The module of one kernel: `run(first, end, buffers…, [scalars], [scratch])` runs workgroups `first` up to `end`. Workgroup memory
- *  lies in scratch, which is there where `sharedBytes` is not 0. */
+/**
+ * The module of one kernel: `run(first, end, buffers…, [scalars], [scratch])` runs workgroups
+ * `first` up to `end`. Workgroup memory lies in scratch, which is there where `sharedBytes` is not
+ * 0.
+ */
 export function emitWasm(loop: Loop, options: { readonly relaxedSimd?: boolean } = {}): WasmKernel {
   const { module, names, sharedBytes } = new KernelEmitter(
     expandMath(halveVectors(loop), options.relaxedSimd),

@@ -1,4 +1,5 @@
-// What the parts of the WebAssembly emitter (accesses, casts, loops, spellings) ask of the one that puts a kernel's module together.
+// What the parts of the WebAssembly emitter (accesses, casts, loops, spellings) ask of the one that
+// puts a kernel's module together.
 
 import type { LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
 import type { FunctionBuilder } from './function.ts';

@@ -1,5 +1,5 @@
-// Builds one WebAssembly function: instructions in order, locals by name, and vector constants, which are set once at the start:
-// engines would make them anew in every turn of a loop.
+// Builds one WebAssembly function: instructions in order, locals by name, and vector constants,
+// which are set once at the start: engines would make them anew in every turn of a loop.
 
 import type { WasmFunction } from './module/encode.ts';
 import type { BlockType, Instruction, InstructionName, ValueType } from './module/instructions.ts';
@@ -110,7 +110,9 @@ export class FunctionBuilder {
     this.vector([low, high, low, high]);
   }
 
-  /** Lanes of the two vectors on the stack, of so many bytes; what is left of the v128 is lane 0. */
+  /**
+   * Lanes of the two vectors on the stack, of so many bytes; what is left of the v128 is lane 0.
+   */
   shuffle(bytes: 4 | 8, lanes: readonly { readonly source: number; readonly lane: number }[]): void {
     const all = Array.from({ length: 16 }, (_, i) => {
       const { source, lane } = lanes[Math.floor(i / bytes)] ?? { source: 0, lane: 0 };

@@ -1,5 +1,6 @@
-// What holds a value of a register type: a number type of WebAssembly, or lanes of it in a v128. Lanes of 64 bits come in pairs
-// (rewrite/halves.ts). A bool is 0 or 1, and in vectors a mask of 32 bits a lane, whatever the lanes beside it have.
+// What holds a value of a register type: a number type of WebAssembly, or lanes of it in a v128.
+// Lanes of 64 bits come in pairs (rewrite/halves.ts). A bool is 0 or 1, and in vectors a mask of 32
+// bits a lane, whatever the lanes beside it have.
 
 import type { RegisterType, Value } from '../../loop/loop.ts';
 import type { ValueType } from './module/instructions.ts';

@@ -1,5 +1,6 @@
-// Functions that kernels call where an element's form or an operation takes more than a few instructions: 16-bit floats, blocks of
-// Philox. Each is written once, on vectors; recipes and constants from measurements of engines.
+// Functions that kernels call where an element's form or an operation takes more than a few
+// instructions: 16-bit floats, blocks of Philox. Each is written once, on vectors; recipes and
+// constants from measurements of engines.
 
 import { FunctionBuilder } from './function.ts';
 
@@ -7,7 +8,9 @@ export type RoutineName = 'f16_to_f32' | 'f32_to_f16' | 'f32_to_bf16' | 'philox'
 
 /** Every one, by name: builds its function. */
 export const routines: Readonly<Record<RoutineName, () => FunctionBuilder>> = {
-  /** Four halves in the low 16 bits of i32 lanes, exactly: scaling by 2¹¹² makes subnormals normal. */
+  /**
+   * Four halves in the low 16 bits of i32 lanes, exactly: scaling by 2¹¹² makes subnormals normal.
+   */
   f16_to_f32: (): FunctionBuilder => {
     const f = new FunctionBuilder('f16_to_f32', [['half', 'v128']], ['v128']);
     const scaled = f.local('scaled', 'v128');
@@ -42,7 +45,8 @@ export const routines: Readonly<Record<RoutineName, () => FunctionBuilder>> = {
     f.splat(0x7fffffff);
     f.op('v128.and');
     f.set(size);
-    // Normal: the exponent's bias changes, and half an ulp is added, a little less where the last bit is even.
+    // Normal: the exponent's bias changes, and half an ulp is added, a little less where the last
+    // bit is even.
     f.get(size);
     f.splat(0xc8000fff);
     f.op('i32x4.add');
@@ -83,7 +87,9 @@ export const routines: Readonly<Record<RoutineName, () => FunctionBuilder>> = {
     f.op('v128.or');
     return f;
   },
-  /** The nearest bfloat16s, ties to even, in the low 16 bits of i32 lanes; NaN gives the quiet one. */
+  /**
+   * The nearest bfloat16s, ties to even, in the low 16 bits of i32 lanes; NaN gives the quiet one.
+   */
   f32_to_bf16: (): FunctionBuilder => {
     const f = new FunctionBuilder('f32_to_bf16', [['x', 'v128']], ['v128']);
     f.get(0);

@@ -1,5 +1,5 @@
-// Where a function keeps what statements name: a local for each variable, buffer and coordinate. A body that becomes a function gets
-// what it captures as parameters, under the same names.
+// Where a function keeps what statements name: a local for each variable, buffer and coordinate. A
+// body that becomes a function gets what it captures as parameters, under the same names.
 
 import type { LoopBuffer, Value } from '../../loop/loop.ts';
 import { FunctionBuilder } from './function.ts';
@@ -48,7 +48,10 @@ export function outerScope(
   return scope;
 }
 
-/** A function for the body of a loop: its counter is the first parameter. `call` leaves the arguments, in order, on the stack. */
+/**
+ * A function for the body of a loop: its counter is the first parameter. `call` leaves the
+ * arguments, in order, on the stack.
+ */
 export function innerScope(
   name: string,
   counter: string,

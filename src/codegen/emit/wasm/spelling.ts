@@ -1,6 +1,7 @@
-// How each operation is written in WebAssembly: instructions on scalars, and on the lanes of a v128. The op's row (ir/ops.ts)
-// names the instruction where one does, or says that the op is made of others before it comes here (math/math.ts); the
-// others have a row here. The meaning is the interpreter's (ir/interpret/scalar.ts).
+// How each operation is written in WebAssembly: instructions on scalars, and on the lanes of a
+// v128. The op's row (ir/ops.ts) names the instruction where one does, or says that the op is made
+// of others before it comes here (math/math.ts); the others have a row here. The meaning is the
+// interpreter's (ir/interpret/scalar.ts).
 
 import { CompilerBug } from '../../../errors.ts';
 import { elementwiseRows, mapRows, type ElementwiseOp, type WrittenAs } from '../../../ir/ops.ts';
@@ -292,7 +293,10 @@ const ofFloats =
   (to, value) =>
     (value.type === 'f32' || value.type === 'f64' ? floats : integers)(to, value);
 
-/** What is more than an instruction on floats, and not made of other operations: a missing row is a type error. */
+/**
+ * What is more than an instruction on floats, and not made of other operations: a missing row is a
+ * type error.
+ */
 const own: { readonly [K in WrittenAs<'wasm'> | RegisterOp]: Spelling } = {
   neg: negate,
   abs: absolute,
@@ -339,7 +343,10 @@ function spellingOf(op: ElementwiseOp): Spelling {
 
 const table: Readonly<Record<LoopOp, Spelling>> = { ...own, ...mapRows(spellingOf) };
 
-/** Leaves the result of an operation on the stack; `op` may stand for the value's own where its operands are known better. */
+/**
+ * Leaves the result of an operation on the stack; `op` may stand for the value's own where its
+ * operands are known better.
+ */
 export function spell(to: Emitter, op: LoopOp, value: Operation): void {
   table[op](to, value);
 }

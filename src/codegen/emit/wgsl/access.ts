@@ -1,4 +1,5 @@
-// Loads and stores in WGSL: how elements are reached in each form of array (memory.ts chooses the forms).
+// Loads and stores in WGSL: how elements are reached in each form of array (memory.ts chooses the
+// forms).
 
 import { CompilerBug } from '../../../errors.ts';
 import type { AtomicOp, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
@@ -114,7 +115,10 @@ const integerAtomics: Readonly<Record<Exclude<AtomicOp, 'mul'>, string>> = {
   or: 'atomicOr',
 };
 
-/** Writes the lines of an atomic statement: a builtin, or an exchange that is tried until nobody came between. */
+/**
+ * Writes the lines of an atomic statement: a builtin, or an exchange that is tried until nobody
+ * came between.
+ */
 export function spellAtomic(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic' }>): void {
   const { array, buffer } = placeOf(scribe, stmt.buffer);
   const at = scribe.atom(stmt.index, 'at');
@@ -191,7 +195,9 @@ function storeParts(scribe: Scribe, place: Place, index: Value, value: Value): v
   }
 }
 
-/** An index that is a multiple of `by`, divided by it; the factor is cancelled where it can be seen. */
+/**
+ * An index that is a multiple of `by`, divided by it; the factor is cancelled where it can be seen.
+ */
 function quotient(scribe: Scribe, value: Value, by: 1 | 2 | 4): Term {
   const divided = divideExactly(value, by);
   return divided === undefined ? shifted(scribe.value(value), by) : scribe.value(divided);

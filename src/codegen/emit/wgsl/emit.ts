@@ -1,5 +1,6 @@
-// Loop → WGSL text that is meant to be read: one statement a line, the Loop's own names, parentheses only where needed.
-// Nothing is scheduled or hoisted here; memory.ts says how buffers are laid out, spelling.ts how operations are written.
+// Loop → WGSL text that is meant to be read: one statement a line, the Loop's own names,
+// parentheses only where needed. Nothing is scheduled or hoisted here; memory.ts says how buffers
+// are laid out, spelling.ts how operations are written.
 
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';
@@ -159,7 +160,8 @@ class Emitter extends CTextEmitter implements Scribe {
         return this.#subgroup(value.of);
       case 'op': {
         const terms = value.args.map((arg) => this.value(arg));
-        // WGSL evaluates constant expressions itself and refuses those that overflow: hide one operand from it.
+        // WGSL evaluates constant expressions itself and refuses those that overflow: hide one
+        // operand from it.
         const [first] = value.args;
         if (first !== undefined && value.args.every(isConstant))
           terms[0] = call(this.prelude.use(`opaque_${typeLetter(first.type)}`, first.width), [terms[0]!]);

@@ -1,5 +1,5 @@
-// Constants in WGSL. Its constant expressions must be finite, so infinities and NaN come from functions of the
-// prelude, and so does −0.
+// Constants in WGSL. Its constant expressions must be finite, so infinities and NaN come from
+// functions of the prelude, and so does −0.
 
 import type { RegisterType, Width } from '../../loop/loop.ts';
 import type { Prelude } from './prelude.ts';

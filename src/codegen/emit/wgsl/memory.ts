@@ -1,5 +1,6 @@
-// Where elements live: which array type a buffer is declared with, and how elements are read from and written to it. 32-bit
-// elements are stored as they are, one by one or as vec4 where the kernel's accesses ask for it; narrower ones share words.
+// Where elements live: which array type a buffer is declared with, and how elements are read from
+// and written to it. 32-bit elements are stored as they are, one by one or as vec4 where the
+// kernel's accesses ask for it; narrower ones share words.
 
 import { SinterError } from '../../../errors.ts';
 import type { DType } from '../../../ir/dtype.ts';
@@ -21,8 +22,11 @@ export const perWord: Partial<Record<DType, 1 | 2 | 4>> = {
   bool: 4,
 };
 
-/** `scalar`: one 32-bit element an entry; `quad`: four; `word`: narrow elements packed in u32; `atomic`: such words that
- *  several invocations write parts of, or 32-bit elements that atomic statements change. */
+/**
+ * `scalar`: one 32-bit element an entry; `quad`: four; `word`: narrow elements packed in u32;
+ * `atomic`: such words that several invocations write parts of, or 32-bit elements that atomic
+ * statements change.
+ */
 export type Form = 'scalar' | 'quad' | 'word' | 'atomic';
 
 interface Access {
@@ -60,8 +64,8 @@ function formOf(buffer: LoopBuffer, loop: Loop, accesses: readonly Access[]): Fo
   }
   if (accesses.some((access) => access.atomic)) return 'atomic';
   if (packed > 1) return accesses.some((access) => access.owned === false) ? 'atomic' : 'word';
-  // Writing one component may rewrite the whole vector, which races with writers of the others (gpuweb#2112, seen on Metal and
-  // D3D): vectors only where nothing less than a vector is written.
+  // Writing one component may rewrite the whole vector, which races with writers of the others
+  // (gpuweb#2112, seen on Metal and D3D): vectors only where nothing less than a vector is written.
   const whole = (access: Access): boolean => access.width === 4 && access.aligned;
   if (accesses.some((access) => access.owned !== undefined && !whole(access))) return 'scalar';
   // An access inside a loop counts as many.

@@ -3,7 +3,10 @@
 import { functionNames } from '../../../ir/ops.ts';
 import { preludeNames } from './prelude.ts';
 
-/** Keywords, reserved words, and the predeclared types and functions that generated code calls by name. */
+/**
+ * Keywords, reserved words, and the predeclared types and functions that generated code calls by
+ * name.
+ */
 const words = `
 alias break case const const_assert continue continuing default diagnostic discard else enable false fn for if let loop
 override requires return struct switch true var while

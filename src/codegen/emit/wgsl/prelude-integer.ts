@@ -17,8 +17,9 @@ export const integerFunctions: readonly string[] = [
   `fn shr_U(a: U, count: U) -> U {
   return select(a >> count, U(0u), count > U(31u));
 }`,
-  // WGSL gives x / 0 = x, x % 0 = 0, INT_MIN / −1 = INT_MIN; as functions, because constants of that kind are errors.
-  // The zeros are replaced here too: a driver that knows them beforehand has been seen to give 0.
+  // WGSL gives x / 0 = x, x % 0 = 0, INT_MIN / −1 = INT_MIN; as functions, because constants of
+  // that kind are errors. The zeros are replaced here too: a driver that knows them beforehand has
+  // been seen to give 0.
   `fn div_I(a: I, b: I) -> I { return a / select(b, I(1), b == I(0)); }`,
   `fn div_U(a: U, b: U) -> U { return a / select(b, U(1u), b == U(0u)); }`,
   `fn mod_I(a: I, b: I) -> I { return a % select(b, I(1), b == I(0)); }`,

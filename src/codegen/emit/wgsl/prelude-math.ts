@@ -1,16 +1,22 @@
-// Float functions of the prelude, for where WGSL's builtins are missing, too coarse (sin is 2e-4 off on one adapter) or undefined
-// on special values. NaN and infinity are told apart by their bits: compilers may assume that arithmetic never meets them.
-// Polynomials are minimax fits with coefficients rounded one after the other to f32; each comment gives the fit's own relative
-// error, to which f32 arithmetic adds about 1e-7. Denormal arguments may count as zero.
+// Float functions of the prelude, for where WGSL's builtins are missing, too coarse (sin is 2e-4
+// off on one adapter) or undefined on special values. NaN and infinity are told apart by their
+// bits: compilers may assume that arithmetic never meets them. Polynomials are minimax fits with
+// coefficients rounded one after the other to f32; each comment gives the fit's own relative error,
+// to which f32 arithmetic adds about 1e-7. Denormal arguments may count as zero.
 //
-// Drivers may rearrange float arithmetic as if numbers were real: Mesa turns a − (a − b) into b, Metal's compiler sums and factors in
-// any order. So where a sum is meant to keep what another has rounded off (ln 2 and π/2 in parts, pow's logarithm in two words), each
-// step is `held`: its bits pass through an integer operation with a word that is zero, but not by anything that a compiler can know. What
-// is needed of other sums holds in any order. test/numerics/fast-math.test.ts runs these functions through such a compiler.
+// Drivers may rearrange float arithmetic as if numbers were real: Mesa turns a − (a − b) into b,
+// Metal's compiler sums and factors in any order. So where a sum is meant to keep what another has
+// rounded off (ln 2 and π/2 in parts, pow's logarithm in two words), each step is `held`: its bits
+// pass through an integer operation with a word that is zero, but not by anything that a compiler
+// can know. What is needed of other sums holds in any order. test/numerics/fast-math.test.ts runs
+// these functions through such a compiler.
 
-/** Templates: F, I, U, B are f32, i32, u32, bool at some width; `EACH[f(x@)]` lists f of every lane. */
+/**
+ * Templates: F, I, U, B are f32, i32, u32, bool at some width; `EACH[f(x@)]` lists f of every lane.
+ */
 export const mathFunctions: readonly string[] = [
-  // Hides a constant from WGSL's own constant evaluation, which refuses results that are not finite.
+  // Hides a constant from WGSL's own constant evaluation, which refuses results that are not
+  // finite.
   `fn opaque_F(x: F) -> F { return x; }`,
   `fn opaque_B(x: B) -> B { return x; }`,
   `fn inf_F() -> F {
@@ -43,8 +49,9 @@ export const mathFunctions: readonly string[] = [
   `fn zero_over_F(x: F) -> F {
   return select(with_sign_F(F(0.0), x), nan_F(), (x == F(0.0)) | is_nan_F(x));
 }`,
-  // x between two bounds, the lower one negative and the upper one positive, both given as bits; NaN goes to one of them. As integers,
-  // floats of one sign are in order: two instructions, where comparing and selecting floats takes eight.
+  // x between two bounds, the lower one negative and the upper one positive, both given as bits;
+  // NaN goes to one of them. As integers, floats of one sign are in order: two instructions, where
+  // comparing and selecting floats takes eight.
   `fn between_F(x: F, low: u32, high: i32) -> F {
   return bitcast<F>(min(bitcast<I>(min(bitcast<U>(x), U(low))), I(high)));
 }`,
@@ -73,8 +80,9 @@ export const mathFunctions: readonly string[] = [
   `fn unorder_F(key: I) -> F {
   return bitcast<F>(select(key, key ^ I(0x7fffffff), key < I(0)));
 }`,
-  // x, as arithmetic on it may not look through: `none` is zero. That it is comes from the exponent of a float, which is the result of
-  // arithmetic on data; compilers may follow signs through that, and the bits of integers, but not sizes of floats.
+  // x, as arithmetic on it may not look through: `none` is zero. That it is comes from the exponent
+  // of a float, which is the result of arithmetic on data; compilers may follow signs through that,
+  // and the bits of integers, but not sizes of floats.
   `fn held_F(x: F, none: I) -> F {
   return bitcast<F>(bitcast<I>(x) ^ none);
 }`,
@@ -88,11 +96,13 @@ export const mathFunctions: readonly string[] = [
   let q = 0.4999999701976776 + r * (0.1666654646396637 + r * (0.04166744276881218 + r * (0.008366253226995468 + r * 0.0013869944959878922)));
   return r + r * r * q;
 }`,
-  // The nearest integer, for |x| < 2^22: adding 1.5·2^23 leaves it in the low bits. Cheaper than round and a conversion.
+  // The nearest integer, for |x| < 2^22: adding 1.5·2^23 leaves it in the low bits. Cheaper than
+  // round and a conversion.
   `fn nearest_F(x: F) -> I {
   return bitcast<I>(x + 12582912.0) - 0x4b400000;
 }`,
-  // The same with 0x4b400000 still added. Between 2^23 and 2^24 a float has the exponent 0x4b: two of its bits are zero.
+  // The same with 0x4b400000 still added. Between 2^23 and 2^24 a float has the exponent 0x4b: two
+  // of its bits are zero.
   `fn near_bits_F(x: F) -> I {
   return bitcast<I>(x + 12582912.0);
 }`,
@@ -105,8 +115,8 @@ export const mathFunctions: readonly string[] = [
   `fn exp2_F(x: F) -> F {
   return select(exp2(x), x, is_nan_F(x));
 }`,
-  // e^x = 2^n·e^r for x = n·ln 2 + r, −200 ≤ x ≤ 89. ln 2 in two parts, so that n times the first is exact. n is added to the
-  // exponent; what leaves its range then is 0 or ∞.
+  // e^x = 2^n·e^r for x = n·ln 2 + r, −200 ≤ x ≤ 89. ln 2 in two parts, so that n times the first
+  // is exact. n is added to the exponent; what leaves its range then is 0 or ∞.
   `fn exp_core_F(x: F) -> F {
   let near = near_bits_F(x * 1.4426950408889634);
   let n = near - 0x4b400000;
@@ -117,7 +127,8 @@ export const mathFunctions: readonly string[] = [
   `fn exp_F(x: F) -> F {
   return select(exp_core_F(between_F(x, 0xc3480000u, 0x42b20000)), x, is_nan_F(x));
 }`,
-  // 2^n·(e^r − 1) + (2^n − 1) for x = n·ln 2 + r, −20 ≤ x ≤ 89, halved on the way so that 2^128 does not overflow.
+  // 2^n·(e^r − 1) + (2^n − 1) for x = n·ln 2 + r, −20 ≤ x ≤ 89, halved on the way so that 2^128
+  // does not overflow.
   `fn expm1_wide_F(x: F) -> F {
   let near = near_bits_F(x * 1.4426950408889634);
   let n = near - 0x4b400000;
@@ -134,7 +145,8 @@ export const mathFunctions: readonly string[] = [
   let p = 0.333339124917984 + f * (-0.2500132918357849 + f * (0.19962988793849945 + f * (-0.16577807068824768 + f * (0.14915835857391357 + f * (-0.1426600217819214 + f * 0.08695247024297714)))));
   return f + f * f * (f * p - 0.5);
 }`,
-  // x = 2^k · m with √½ ≤ m < √2, for normal positive x: k · 2^23, which can be taken from the bits of x as it is.
+  // x = 2^k · m with √½ ≤ m < √2, for normal positive x: k · 2^23, which can be taken from the bits
+  // of x as it is.
   `fn log_power_F(x: F) -> I {
   return (bitcast<I>(x) - 0x3f3504f3) & I(-8388608);
 }`,
@@ -170,8 +182,8 @@ export const mathFunctions: readonly string[] = [
   let y = log_core_F(select(log_mantissa_F(u, power) - 1.0, x, small));
   return log_edges_F(u, (y - k * 0.00021219444170128554) + k * 0.693359375);
 }`,
-  // Angles: x = quarter · π/2 + rest, |rest| ≤ π/4. Cody and Waite: π/2 in three parts of 8 bits and a last one, so that up to
-  // 2^16 the products are exact.
+  // Angles: x = quarter · π/2 + rest, |rest| ≤ π/4. Cody and Waite: π/2 in three parts of 8 bits
+  // and a last one, so that up to 2^16 the products are exact.
   `struct angle_F { rest: F, quarter: I }`,
   `fn reduce_F(x: F) -> angle_F {
   let turned = near_bits_F(x * 0.6366197723675814);
@@ -193,8 +205,9 @@ export const mathFunctions: readonly string[] = [
   }
   return angle;
 }`,
-  // Payne and Hanek: |x| · 2/π modulo 4, with 2 bits before the point, from those bits of 2/π that matter: a window of 64 bits that
-  // starts at bit 'first' of 32 zeros and then 2/π. A shift by 32 − 0 in two steps is a shift by 32.
+  // Payne and Hanek: |x| · 2/π modulo 4, with 2 bits before the point, from those bits of 2/π that
+  // matter: a window of 64 bits that starts at bit 'first' of 32 zeros and then 2/π. A shift by 32
+  // − 0 in two steps is a shift by 32.
   `fn word_of(at: u32, d0: u32, d1: u32, d2: u32, d3: u32, d4: u32) -> u32 {
   let low = select(select(d0, d1, at == 1u), d2, at == 2u);
   return select(select(low, d3, at == 3u), d4, at == 4u);
@@ -255,7 +268,8 @@ export const mathFunctions: readonly string[] = [
   let y = atan_core_F(select(size, 1.0 / size, steep));
   return select(with_sign_F(select(y, 1.5707963267948966 - y, steep), x), x, is_nan_F(x));
 }`,
-  // The angle of (x, y) from the octant's: |lesser / greater| ≤ 1, where 0/0 counts as 0 and ∞/∞ as 1.
+  // The angle of (x, y) from the octant's: |lesser / greater| ≤ 1, where 0/0 counts as 0 and ∞/∞ as
+  // 1.
   `fn atan2_F(y: F, x: F) -> F {
   let greater = max(abs(x), abs(y));
   let lesser = min(abs(x), abs(y));
@@ -290,8 +304,9 @@ export const mathFunctions: readonly string[] = [
   `fn half_of_F(x: F) -> F {
   return bitcast<F>(bitcast<I>(x) - 0x00800000);
 }`,
-  // With w = e^{|x|/2} and d = w − 1: sinh = (w² − w⁻²)/2 = d(d + 2)(1 + w⁻²)/2, which neither cancels nor overflows early.
-  // w⁻² ends where it no longer counts: brought to one denominator with the rest, it would be ∞/∞.
+  // With w = e^{|x|/2} and d = w − 1: sinh = (w² − w⁻²)/2 = d(d + 2)(1 + w⁻²)/2, which neither
+  // cancels nor overflows early. w⁻² ends where it no longer counts: brought to one denominator
+  // with the rest, it would be ∞/∞.
   `fn sinh_F(x: F) -> F {
   let d = expm1_F(0.5 * abs(x));
   let w = d + 1.0;
@@ -309,7 +324,8 @@ export const mathFunctions: readonly string[] = [
   let d = expm1_wide_F(2.0 * bitcast<F>(size));
   return select(with_sign_F(d / (d + 2.0), x), x, is_nan_F(x));
 }`,
-  // x·P(x²) up to 0.94 (5.9e-8), then 1 − e^{−Q(x)} with Q fitted to −log erfc on [0.92, 4] (4.9e-11 of erf).
+  // x·P(x²) up to 0.94 (5.9e-8), then 1 − e^{−Q(x)} with Q fitted to −log erfc on [0.92, 4]
+  // (4.9e-11 of erf).
   `fn erf_F(x: F) -> F {
   let z = x * x;
   let inner = x * (1.1283791065216064 + z * (-0.37612295150756836 + z * (0.11280209571123123 + z * (-0.026718446984887123 + z * (0.004932328127324581 - z * 0.0005716579617001116)))));
@@ -319,9 +335,10 @@ export const mathFunctions: readonly string[] = [
 }`,
   `fn square_F(x: F) -> F { return x * x; }`,
   `fn cube_F(x: F) -> F { return x * x * x; }`,
-  // C's pow: 2^(y·log2|x|), where the logarithm has twice f32's digits (products of 12-bit halves are exact), then the sign and
-  // the special cases. log(1 + f) = f − f²/2 + f³P(f), P to 7e-10. Of each sum the upper half is cut off by its bits, and what is left
-  // of the summands is the lower half.
+  // C's pow: 2^(y·log2|x|), where the logarithm has twice f32's digits (products of 12-bit halves
+  // are exact), then the sign and the special cases. log(1 + f) = f − f²/2 + f³P(f), P to 7e-10. Of
+  // each sum the upper half is cut off by its bits, and what is left of the summands is the lower
+  // half.
   `fn pow_F(x: F, y: F) -> F {
   let size = abs(x);
   let power_bits = log_power_F(size);

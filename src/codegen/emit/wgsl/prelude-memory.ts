@@ -1,5 +1,6 @@
-// Packing functions of the prelude: elements narrower than 32 bits share u32 words, lowest bits first. `get` takes one element out
-// of its word by the element's index, `unpack` all of them; `bits` gives one element's bits, `pack` a whole word.
+// Packing functions of the prelude: elements narrower than 32 bits share u32 words, lowest bits
+// first. `get` takes one element out of its word by the element's index, `unpack` all of them;
+// `bits` gives one element's bits, `pack` a whole word.
 
 /** Templates: F, I, U, B are f32, i32, u32, bool at some width. */
 export const memoryFunctions: readonly string[] = [
@@ -19,7 +20,8 @@ export const memoryFunctions: readonly string[] = [
   `fn unpack_bool(word: u32) -> vec4<bool> {
   return (vec4u(word) & vec4u(0xffu, 0xff00u, 0xff0000u, 0xff000000u)) != vec4u(0u);
 }`,
-  // The bits of the nearest half, ties to even. pack2x16float may truncate, and gives NaN beyond 65536 on one adapter.
+  // The bits of the nearest half, ties to even. pack2x16float may truncate, and gives NaN beyond
+  // 65536 on one adapter.
   `fn half_U(x: F) -> U {
   let bits = bitcast<I>(x) & I(0x7fffffff);
   let normal = bitcast<U>(bits - 0x38000000 + 0xfff + ((bits >> U(13u)) & I(1))) >> U(13u);

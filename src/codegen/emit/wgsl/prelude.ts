@@ -1,5 +1,6 @@
-// The functions that generated WGSL calls: written once for all widths, spelled at the widths a kernel uses, in the order of
-// their calls. The types F, I, U and B stand for f32, vec2f or vec4f (and so on); `tanh_F` becomes tanh_f32x4.
+// The functions that generated WGSL calls: written once for all widths, spelled at the widths a
+// kernel uses, in the order of their calls. The types F, I, U and B stand for f32, vec2f or vec4f
+// (and so on); `tanh_F` becomes tanh_f32x4.
 
 import type { Width } from '../../loop/loop.ts';
 import { integerFunctions } from './prelude-integer.ts';

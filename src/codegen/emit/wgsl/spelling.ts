@@ -1,5 +1,5 @@
-// How each operation is written in WGSL. Many are one function, which the op's row (ir/ops.ts) names; the
-// others have a row here. The meaning is the interpreter's (ir/interpret/scalar.ts).
+// How each operation is written in WGSL. Many are one function, which the op's row (ir/ops.ts)
+// names; the others have a row here. The meaning is the interpreter's (ir/interpret/scalar.ts).
 
 import { CompilerBug } from '../../../errors.ts';
 import { byFormula } from '../../../ir/formula.ts';
@@ -59,7 +59,9 @@ const not: Spelling = ({ args, from }) => prefix(from === 'bool' ? '!' : '~', ar
 /** Not `!=`: on NaN that is false on SwiftShader, where it must be true. */
 const differ: Spelling = (site) =>
   site.from === 'f32' ? prefix('!', infix('==', site.args[0]!, site.args[1]!)) : operator('!=')(site);
-/** On vectors the bitwise operators; on single bools those that take relations without parentheses. */
+/**
+ * On vectors the bitwise operators; on single bools those that take relations without parentheses.
+ */
 const logic = (single: '&&' | '||', lanes: '&' | '|'): Spelling =>
   byType({
     bool: (site) => operator(site.width === 1 ? single : lanes)(site),
@@ -75,8 +77,8 @@ const positive = (last: number): boolean => last > 0;
 const inWord = (last: number): boolean => last >= 0 && last < 32;
 
 /**
- * A float constant of ±0 makes shader compilers drop the other factor (spirv-opt folds `x * 0.0` and `0.0 / x` to 0), where
- * infinities and NaN have to give NaN.
+ * A float constant of ±0 makes shader compilers drop the other factor (spirv-opt folds `x * 0.0`
+ * and `0.0 / x` to 0), where infinities and NaN have to give NaN.
  */
 const product: Spelling = (site) => {
   if (site.from !== 'f32' || (site.first !== 0 && site.last !== 0)) return operator('*')(site);
@@ -225,7 +227,9 @@ const expanded =
     return term;
   };
 
-/** A row of the op table in WGSL: functions of the prelude end in the placeholder for their type. */
+/**
+ * A row of the op table in WGSL: functions of the prelude end in the placeholder for their type.
+ */
 function spellingOf(op: ElementwiseOp): Spelling {
   const { wgsl } = elementwiseRows[op];
   if (wgsl === 'own') return own[op as WrittenAs<'wgsl'>];

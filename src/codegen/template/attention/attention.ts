@@ -1,7 +1,8 @@
-// attention: scores, row statistics and weighted sums in one sweep over the keys (or one for each statistic that another
-// depends on), with nothing of score size in memory. A row is handled by `parts` invocations: each takes every parts-th quad of
-// keys when scores are computed, and every parts-th quad of columns when values are added. Who computes the products of a block
-// of keys is told by its units: lanes (gpu/lanes.ts), or matrix units (gpu/mma.ts).
+// attention: scores, row statistics and weighted sums in one sweep over the keys (or one for each
+// statistic that another depends on), with nothing of score size in memory. A row is handled by
+// `parts` invocations: each takes every parts-th quad of keys when scores are computed, and every
+// parts-th quad of columns when values are added. Who computes the products of a block of keys is
+// told by its units: lanes (gpu/lanes.ts), or matrix units (gpu/mma.ts).
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
@@ -80,7 +81,10 @@ function eachQuad(
   return block.quads.map(({ inside }, i) => visit(at[i]!, inside));
 }
 
-/** One sweep over the keys: accumulates the stages and products whose dependencies earlier sweeps have settled. */
+/**
+ * One sweep over the keys: accumulates the stages and products whose dependencies earlier sweeps
+ * have settled.
+ */
 function sweep(work: Work, pass: number): void {
   const { rows, units, products } = work;
   const { b, body } = rows;

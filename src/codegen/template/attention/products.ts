@@ -1,5 +1,6 @@
-// The weighted sums of an attention kernel once they are whole: what is still to be done to them, and where they are written. How
-// they are summed is the affair of the units (gpu/lanes.ts, gpu/mma.ts).
+// The weighted sums of an attention kernel once they are whole: what is still to be done to them,
+// and where they are written. How they are summed is the affair of the units (gpu/lanes.ts,
+// gpu/mma.ts).
 
 import type { Node } from '../../../ir/graph.ts';
 import { addIndex, atomsOf, scaleIndex } from '../../../ir/index-algebra/expr.ts';
@@ -25,11 +26,19 @@ export interface AttentionUnits {
   scores(block: KeyBlock): readonly ReadonlyMap<Node, Value>[];
   /** Registers for an outer product, zero. */
   open(outer: number): Sums;
-  /** sum += weight · value over the keys of a block; `weights` are those of each sum at this invocation's quads. */
+  /**
+   * sum += weight · value over the keys of a block; `weights` are those of each sum at this
+   * invocation's quads.
+   */
   add(block: KeyBlock, all: readonly Sums[], weights: readonly (readonly Value[])[]): void;
-  /** Multiplies each sum by a factor of this invocation's row, which is 1 where `needed` is false. */
+  /**
+   * Multiplies each sum by a factor of this invocation's row, which is 1 where `needed` is false.
+   */
   shrink(all: readonly Sums[], factors: readonly Value[], needed: Value): void;
-  /** The finished sums: for each quad of columns that this invocation owns (every parts-th) its four values. */
+  /**
+   * The finished sums: for each quad of columns that this invocation owns (every parts-th) its four
+   * values.
+   */
   whole(sums: Sums): readonly Value[];
   /** Workgroup memory. */
   readonly memory: readonly LoopBuffer[];
@@ -86,7 +95,10 @@ export class Products {
   }
 }
 
-/** Whether a write is made for each column: its element or its value depends on the products over that axis. */
+/**
+ * Whether a write is made for each column: its element or its value depends on the products over
+ * that axis.
+ */
 export function isOfProducts(write: Write, column: Axis, products: ReadonlySet<Node>): boolean {
   const uses = (expr: Expr): boolean =>
     expr.kind === 'result' ? products.has(expr.node) : argsOf(expr).some(uses);

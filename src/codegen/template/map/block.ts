@@ -1,6 +1,7 @@
-// map over blocks of 4 × 4 elements, where some input is contiguous along another axis than the result (a transpose): rows of a
-// block are vectors of the result, columns vectors of that input, so both are loaded and stored whole. A workgroup takes squares
-// of blocks: whole cache lines on both sides.
+// map over blocks of 4 × 4 elements, where some input is contiguous along another axis than the
+// result (a transpose): rows of a block are vectors of the result, columns vectors of that input,
+// so both are loaded and stored whole. A workgroup takes squares of blocks: whole cache lines on
+// both sides.
 
 import {
   addIndex,
@@ -49,7 +50,9 @@ const serialSide = 4;
 /** The row of a block. */
 const rowAtom = axisIndex('row', 4);
 
-/** The blocks that make most reads of a map contiguous, if it has reads that its own order scatters. */
+/**
+ * The blocks that make most reads of a map contiguous, if it has reads that its own order scatters.
+ */
 export function blocksOf(
   kernel: Kernel,
   axis: Axis,
@@ -75,7 +78,10 @@ export function blocksOf(
   return best;
 }
 
-/** Cuts a shape along its last axis and another one; undefined where four does not divide them or they are short. */
+/**
+ * Cuts a shape along its last axis and another one; undefined where four does not divide them or
+ * they are short.
+ */
 function cut(shape: readonly number[], across: number, target: Target): Blocks | undefined {
   const last = shape.length - 1;
   const [tall, wide] = [shape[across]!, shape[last]!];
@@ -103,7 +109,10 @@ function cut(shape: readonly number[], across: number, target: Target): Blocks |
   };
 }
 
-/** Indices of everything the writes read; undefined when they compute too much to be written out four times. */
+/**
+ * Indices of everything the writes read; undefined when they compute too much to be written out
+ * four times.
+ */
 function readsOf(kernel: Kernel, writes: readonly Write[]): readonly IndexExpr[] | undefined {
   const seen = new Set<Expr>();
   const visit = (expr: Expr): void => {

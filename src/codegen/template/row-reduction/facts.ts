@@ -1,4 +1,5 @@
-// What the expressions of a row kernel depend on: the position in the row, results of reductions, memory.
+// What the expressions of a row kernel depend on: the position in the row, results of reductions,
+// memory.
 
 import type { Node } from '../../../ir/graph.ts';
 import { atomsOf, type IndexExpr, type Leaf } from '../../../ir/index-algebra/expr.ts';
@@ -12,7 +13,10 @@ export interface RowFacts {
   countsPlaces(expr: Expr): boolean;
   /** The reductions whose results the value depends on, also through gathered indices. */
   results(expr: Expr): ReadonlySet<Node>;
-  /** Reads at places along the row that every evaluation makes; those under a guard may lie outside their tensor. */
+  /**
+   * Reads at places along the row that every evaluation makes; those under a guard may lie outside
+   * their tensor.
+   */
   reads(expr: Expr): ReadonlySet<Expr>;
   /** Operations and reads to evaluate the expressions once. */
   work(exprs: readonly Expr[]): number;

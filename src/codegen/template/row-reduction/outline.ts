@@ -80,7 +80,9 @@ export function outlineRow(kernel: Kernel, target: Target): RowOutline {
   };
 }
 
-/** Invocations and where elements wait: more share a row where then its elements fit into registers. */
+/**
+ * Invocations and where elements wait: more share a row where then its elements fit into registers.
+ */
 function settle(
   kernel: Kernel,
   body: RowBody,

@@ -1,7 +1,9 @@
-// What a row kernel does in which sweep over its rows. Reductions become folds, each in the earliest sweep that has what it
-// needs. A sum over a one-hot row needs no sweep at all: it is one element. Two algebraic facts save sweeps where rows are too
-// long to keep: a sum of exp(x − max) can follow a running maximum (Milakov and Gimelshein, "Online normalizer calculation for
-// softmax", 2018), and a sum of squares around the mean can follow running moments (Chan, Golub and LeVeque, 1979).
+// What a row kernel does in which sweep over its rows. Reductions become folds, each in the
+// earliest sweep that has what it needs. A sum over a one-hot row needs no sweep at all: it is one
+// element. Two algebraic facts save sweeps where rows are too long to keep: a sum of exp(x − max)
+// can follow a running maximum (Milakov and Gimelshein, "Online normalizer calculation for
+// softmax", 2018), and a sum of squares around the mean can follow running moments (Chan, Golub and
+// LeVeque, 1979).
 
 import type { Node } from '../../../ir/graph.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
@@ -35,7 +37,10 @@ export interface Pass {
   readonly items: Item[];
 }
 
-/** Sorts the stages of a row kernel into passes. The last may have no items: its picks wait for all sweeps. */
+/**
+ * Sorts the stages of a row kernel into passes. The last may have no items: its picks wait for all
+ * sweeps.
+ */
 export function planRow(
   stages: readonly RowStage[],
   column: IndexExpr,

@@ -1,7 +1,9 @@
-// row: reductions along a row, then values that need them, in one kernel (softmax, norms, cross-entropy). A row is handled by one
-// invocation, or by several whose partial results meet in workgroup memory. Between two sweeps its elements wait in registers, in
-// workgroup memory, or where they came from (row-reduction/schedule.ts); which sweeps there are, row-reduction/plan.ts says. When the row's elements
-// are not neighbours in memory but rows are (a column reduction), four rows share the lanes of an invocation instead.
+// row: reductions along a row, then values that need them, in one kernel (softmax, norms,
+// cross-entropy). A row is handled by one invocation, or by several whose partial results meet in
+// workgroup memory. Between two sweeps its elements wait in registers, in workgroup memory, or
+// where they came from (row-reduction/schedule.ts); which sweeps there are, row-reduction/plan.ts
+// says. When the row's elements are not neighbours in memory but rows are (a column reduction),
+// four rows share the lanes of an invocation instead.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
@@ -96,10 +98,12 @@ class RowEmitter {
     this.#rowAtom = lanes === 'row' ? quadIndex('unit', row.extent) : axisIndex('unit', row.extent);
     this.#columnAtom =
       lanes === 'column' ? quadIndex('step', column.extent) : axisIndex('step', column.extent);
-    // Neighbouring invocations take neighbouring memory: of one row where elements are, else of neighbouring rows.
+    // Neighbouring invocations take neighbouring memory: of one row where elements are, else of
+    // neighbouring rows.
     this.#part = parts === 1 ? constant(0) : builtin('local', together ? 0 : 1);
     this.#place = rows === 1 ? constant(0) : builtin('local', together ? 1 : 0);
-    // Declared before the body is built: the builder must know that what is loaded from them changes.
+    // Declared before the body is built: the builder must know that what is loaded from them
+    // changes.
     this.#b = openBuilder(frame, [...joinNames, ...keptNames(plan.kept)]);
     this.#kept = new KeptRows(this.#b, plan.kept, plan.facts);
     this.#join = new Join(this.#b, {
@@ -133,7 +137,10 @@ class RowEmitter {
     ]);
   }
 
-  /** Runs `body` for this invocation's row. Shared rows must all reach the barriers, so rows past the end repeat the last. */
+  /**
+   * Runs `body` for this invocation's row. Shared rows must all reach the barriers, so rows past
+   * the end repeat the last.
+   */
   #rows(body: () => void): void {
     const { rows, parts } = this.#plan.schedule;
     const b = this.#b;
@@ -232,11 +239,15 @@ class RowEmitter {
     return folds.map((fold) => fold.take(undefined, steps));
   }
 
-  /** Several where loads should overlap, or where two reductions are one and each turn has its price. */
+  /**
+   * Several where loads should overlap, or where two reductions are one and each turn has its
+   * price.
+   */
   #stepsAtOnce(items: readonly Item[]): number {
     const { keeping, parts } = this.#plan.schedule;
     const several = this.#frame.target.cooperative || items.some((item) => item.kind !== 'fold');
-    // What waits in workgroup memory is left by the invocation that takes it again: no step may be repeated by others.
+    // What waits in workgroup memory is left by the invocation that takes it again: no step may be
+    // repeated by others.
     if (!several || keeping === 'workgroup') return 1;
     return Math.min(4, Math.ceil(this.#steps / parts));
   }
@@ -264,7 +275,8 @@ class RowEmitter {
       loop(states, this.#part, constant(this.#steps));
       return states;
     }
-    // Blocks of about √trips steps, but not fewer than are summed in one go: two short sums instead of one long one.
+    // Blocks of about √trips steps, but not fewer than are summed in one go: two short sums instead
+    // of one long one.
     const block = stride * blockOf(trips);
     b.for('block', this.#part, constant(this.#steps), block, (start) => {
       const inner = open();
@@ -361,7 +373,10 @@ class RowEmitter {
   }
 }
 
-/** Invocations that a workgroup may have and still be one subgroup: warps are filled in order; WGSL promises nothing of the kind. */
+/**
+ * Invocations that a workgroup may have and still be one subgroup: warps are filled in order; WGSL
+ * promises nothing of the kind.
+ */
 function filledSubgroup({ id, subgroups }: Target): number | undefined {
   if (subgroups === undefined) return undefined;
   return id === 'cuda' ? subgroups.min : 1;

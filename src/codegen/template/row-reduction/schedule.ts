@@ -1,5 +1,5 @@
-// How a row kernel is spread over invocations, and where the elements of a row wait between two sweeps: plain data, chosen from
-// sizes and the target.
+// How a row kernel is spread over invocations, and where the elements of a row wait between two
+// sweeps: plain data, chosen from sizes and the target.
 
 import {
   addIndex,
@@ -18,7 +18,10 @@ import { joinBytes } from './gpu/join.ts';
 
 export type RowBody = Extract<Body, { kind: 'row-reduction' }>;
 
-/** Which axis the vector lanes run along; `none` for rows that are neither contiguous nor a multiple of four. */
+/**
+ * Which axis the vector lanes run along; `none` for rows that are neither contiguous nor a multiple
+ * of four.
+ */
 export type Lanes = 'column' | 'row' | 'none';
 
 /** Rows over invocations. */
@@ -33,8 +36,9 @@ export interface RowSpread {
 }
 
 /**
- * `registers`: the sweeps are unrolled, so what one of them reads or computes the next ones still have; `workgroup`: each
- * invocation leaves what it read in workgroup memory for itself; `stream`: every sweep reads the row again.
+ * `registers`: the sweeps are unrolled, so what one of them reads or computes the next ones still
+ * have; `workgroup`: each invocation leaves what it read in workgroup memory for itself; `stream`:
+ * every sweep reads the row again.
  */
 export type Keeping = 'registers' | 'workgroup' | 'stream';
 
@@ -70,7 +74,10 @@ const mostTrips = 8;
 /** Operations in an unrolled kernel: pipelines compile in time that grows with them. */
 const mostWork = 320;
 
-/** Sums longer than this many terms are summed in blocks, so that the rounding error grows with the square root only. */
+/**
+ * Sums longer than this many terms are summed in blocks, so that the rounding error grows with the
+ * square root only.
+ */
 export const blockedAbove = 64;
 
 /** Steps of a block, preferring a number that divides them all. */
@@ -124,7 +131,10 @@ function widest(kernel: Kernel, { row, column }: RowBody, target: Target): RowSp
   return { lanes, parts, rows, together };
 }
 
-/** Twice as many invocations for each row, where a row is shared, still has a step for all of them, and they can come together. */
+/**
+ * Twice as many invocations for each row, where a row is shared, still has a step for all of them,
+ * and they can come together.
+ */
 export function shareMore(
   spread: RowSpread,
   { column, stages }: RowBody,
@@ -146,7 +156,10 @@ function smallGroup(units: number, target: Target): number {
   return rows;
 }
 
-/** Where a row's elements wait. `sweeps` are the expressions that each sweep evaluates at every element. */
+/**
+ * Where a row's elements wait. `sweeps` are the expressions that each sweep evaluates at every
+ * element.
+ */
 export function rowKeeping(
   spread: RowSpread,
   { column, stages }: RowBody,

@@ -1,6 +1,7 @@
-// scan: a running combination along one axis. Where elements of a line are neighbours in memory and barriers are cheap, a
-// workgroup takes a line (scan/shared.ts); else an invocation walks one, four elements at a time, or four neighbouring lines at
-// once where lines are neighbours. Long lines of few were split before (passes/split.ts).
+// scan: a running combination along one axis. Where elements of a line are neighbours in memory and
+// barriers are cheap, a workgroup takes a line (scan/shared.ts); else an invocation walks one, four
+// elements at a time, or four neighbouring lines at once where lines are neighbours. Long lines of
+// few were split before (passes/split.ts).
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';

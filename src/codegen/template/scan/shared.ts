@@ -1,6 +1,7 @@
-// A scan of lines that workgroups share. An invocation scans four neighbouring elements, the totals of all are scanned in
-// workgroup memory (Hillis and Steele, 1986: log₂ steps from one half of an array to the other), and what came before is
-// combined in. Lines longer than a workgroup holds are taken in rounds with a carry. Short lines share a workgroup.
+// A scan of lines that workgroups share. An invocation scans four neighbouring elements, the totals
+// of all are scanned in workgroup memory (Hillis and Steele, 1986: log₂ steps from one half of an
+// array to the other), and what came before is combined in. Lines longer than a workgroup holds are
+// taken in rounds with a carry. Short lines share a workgroup.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';

@@ -1,5 +1,6 @@
-// accumulate: updates added to their places as they come, by atomic additions: every update is one unit of work and nothing is
-// sorted, but f32 sums come out in the order that the device happens to take. The result starts as zeros.
+// accumulate: updates added to their places as they come, by atomic additions: every update is one
+// unit of work and nothing is sorted, but f32 sums come out in the order that the device happens to
+// take. The result starts as zeros.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';

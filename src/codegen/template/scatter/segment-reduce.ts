@@ -1,6 +1,7 @@
-// segments: a scatter whose updates lie sorted by their slot. Every slot folds its own segment, in the order of the updates:
-// deterministic without atomics, each update read once. Slots spread over columns (an embedding's rows) are folded four columns
-// at a time, and neighbours read neighbouring columns.
+// segments: a scatter whose updates lie sorted by their slot. Every slot folds its own segment, in
+// the order of the updates: deterministic without atomics, each update read once. Slots spread over
+// columns (an embedding's rows) are folded four columns at a time, and neighbours read neighbouring
+// columns.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';

@@ -1,5 +1,6 @@
-// Fragments of matrix units: 16 × 8 sums among the 32 invocations of a subgroup, and the quads of neighbouring columns that the rest
-// of a kernel is computed on. Invocation i has two columns, from 2·(i % 4) on, of row ⌊i / 4⌋ and of the row 8 below.
+// Fragments of matrix units: 16 × 8 sums among the 32 invocations of a subgroup, and the quads of
+// neighbouring columns that the rest of a kernel is computed on. Invocation i has two columns, from
+// 2·(i % 4) on, of row ⌊i / 4⌋ and of the row 8 below.
 
 import { builtin, constant, operation, type LoopBuilder } from '../../loop/builder.ts';
 import type { Value } from '../../loop/loop.ts';
@@ -18,8 +19,9 @@ export function isOddLane(b: LoopBuilder): Value {
 }
 
 /**
- * Four neighbouring columns of one row, from the two of each row that an invocation and its neighbour have: an even one gets the
- * upper row's, an odd one the lower row's. The exchange undoes itself.
+ * Four neighbouring columns of one row, from the two of each row that an invocation and its
+ * neighbour have: an even one gets the upper row's, an odd one the lower row's. The exchange undoes
+ * itself.
  */
 export function exchanged(b: LoopBuilder, sum: Value, isOdd: Value): Value {
   const pick = (...args: readonly Value[]): Value => ({

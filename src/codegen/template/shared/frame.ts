@@ -1,4 +1,5 @@
-// What every template needs around its body: buffers in binding order, a grid that fits the device, and the header comment.
+// What every template needs around its body: buffers in binding order, a grid that fits the device,
+// and the header comment.
 
 import { DeviceError } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
@@ -10,7 +11,10 @@ import { paddedSize } from '../../lower/expressions.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import type { PinnedSchedules } from '../contract/schedule.ts';
 
-/** A storage buffer as a kernel binds it. Nodes that share memory (in-place results) share a binding. */
+/**
+ * A storage buffer as a kernel binds it. Nodes that share memory (in-place results) share a
+ * binding.
+ */
 export interface Bound {
   readonly name: string;
   readonly access: 'read' | 'read_write';
@@ -65,9 +69,10 @@ export function invocation(b: LoopBuilder, grid: Grid, size: number): Value {
 }
 
 /**
- * Runs `visit` once for every unit of work, a few an invocation where the target wants that. A workgroup owns a contiguous block
- * of units, which its invocations walk side by side: neighbours read neighbouring memory, and no step leaves the pages of the
- * block (steps a whole grid apart took three times as long on the software adapter).
+ * Runs `visit` once for every unit of work, a few an invocation where the target wants that. A
+ * workgroup owns a contiguous block of units, which its invocations walk side by side: neighbours
+ * read neighbouring memory, and no step leaves the pages of the block (steps a whole grid apart
+ * took three times as long on the software adapter).
  */
 export function forUnits(
   b: LoopBuilder,

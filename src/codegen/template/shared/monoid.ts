@@ -1,4 +1,5 @@
-// Accumulators of reductions and scans: identities, combination, and the value-and-position pair of arg-reductions.
+// Accumulators of reductions and scans: identities, combination, and the value-and-position pair of
+// arg-reductions.
 
 import type { Monoid } from '../../../ir/ops.ts';
 import { arithmetic, both, constant, operation, type LoopBuilder } from '../../loop/builder.ts';
@@ -53,7 +54,10 @@ export interface Best {
   readonly at: Value;
 }
 
-/** Whether candidate beats the best: strictly better, or a NaN over a number; with `earlier`, equal but at a lower index. */
+/**
+ * Whether candidate beats the best: strictly better, or a NaN over a number; with `earlier`, equal
+ * but at a lower index.
+ */
 export function beats(
   b: LoopBuilder,
   monoid: 'min' | 'max',

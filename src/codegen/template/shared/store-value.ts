@@ -1,4 +1,5 @@
-// Stores of computed values: vectors where the element index is contiguous over the lane, else lane by lane.
+// Stores of computed values: vectors where the element index is contiguous over the lane, else lane
+// by lane.
 
 import {
   atomsOf,
@@ -22,9 +23,10 @@ export interface StoreOptions {
 }
 
 /**
- * Writes `value` at the write's index. With `lanes`, the point covers four neighbours on that axis: an aligned contiguous run
- * is stored whole where no lane lies past the axis's end (or the axis is the flat index itself, whose padding may be
- * overwritten); otherwise each lane within the axis is stored alone.
+ * Writes `value` at the write's index. With `lanes`, the point covers four neighbours on that axis:
+ * an aligned contiguous run is stored whole where no lane lies past the axis's end (or the axis is
+ * the flat index itself, whose padding may be overwritten); otherwise each lane within the axis is
+ * stored alone.
  */
 export function storeAt(
   b: LoopBuilder,

@@ -1,7 +1,8 @@
-// ranks: one step of a radix sort. A block of keys learns how often each digit occurs in it, and each key how many before it in
-// the block have its digit. A workgroup takes a round of keys at a time: every invocation sets its bit in a mask of its digit,
-// and counts the bits below its own, so that ranks are stable whatever order invocations run in. Without cooperation an
-// invocation walks a whole block and keeps the counts in the result itself.
+// ranks: one step of a radix sort. A block of keys learns how often each digit occurs in it, and
+// each key how many before it in the block have its digit. A workgroup takes a round of keys at a
+// time: every invocation sets its bit in a mask of its digit, and counts the bits below its own, so
+// that ranks are stable whatever order invocations run in. Without cooperation an invocation walks
+// a whole block and keeps the counts in the result itself.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';

@@ -1,5 +1,6 @@
-// search: where values stand among ascending boundaries, a few values an invocation. Reaches are halved, and each is taken where the
-// boundary before it still lies below: as many steps for every value, so neighbours stay together.
+// search: where values stand among ascending boundaries, a few values an invocation. Reaches are
+// halved, and each is taken where the boundary before it still lies below: as many steps for every
+// value, so neighbours stay together.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';

@@ -1,5 +1,6 @@
-// sort: lines that fit workgroup memory, by a bitonic network (Batcher, 1968) over pairs of key and position. No two pairs are
-// equal, so the network, which is not stable by itself, gives the one stable order. Short lines share a workgroup.
+// sort: lines that fit workgroup memory, by a bitonic network (Batcher, 1968) over pairs of key and
+// position. No two pairs are equal, so the network, which is not stable by itself, gives the one
+// stable order. Short lines share a workgroup.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
@@ -40,7 +41,10 @@ export function sortLoop(frame: Frame): Loop {
   const keyAt = (index: Value): Value => load('keys', index, 'u32');
   const orderAt = (index: Value): Value => load('order', index, 'i32');
 
-  /** Runs `visit` for this invocation's elements, with their lowering and whether they are elements at all. */
+  /**
+   * Runs `visit` for this invocation's elements, with their lowering and whether they are elements
+   * at all.
+   */
   const elementsOf = (visit: (element: Value, at: Value, inside: Value, lowering: Lowering) => void): void =>
     b.for('e', item, constant(elements), size, (element) => {
       const of =

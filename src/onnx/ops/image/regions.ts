@@ -1,11 +1,14 @@
-// Regions of interest: parts of images, each brought to one size by the means or maxima of its cells.
+// Regions of interest: parts of images, each brought to one size by the means or maxima of its
+// cells.
 
 import * as sn from '../../../tensor/ops/all.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { row } from '../row.ts';
 
-/** The sides of a region along one axis, an element a region: where it starts, and how long it is. */
+/**
+ * The sides of a region along one axis, an element a region: where it starts, and how long it is.
+ */
 interface Extent {
   readonly start: Tensor;
   readonly length: Tensor;
@@ -100,7 +103,10 @@ function adaptive(
   });
 }
 
-/** The four elements around each point, weighted, and what they come to in each cell: [regions, channels, cells…]. */
+/**
+ * The four elements around each point, weighted, and what they come to in each cell: [regions,
+ * channels, cells…].
+ */
 function pooled(
   x: Tensor,
   batches: Tensor,
@@ -138,7 +144,8 @@ function pooled(
   );
   const total = sn.sum(sn.cast(used, 'f32'), [2, 4]);
   const isMean = mode === 'avg';
-  // As the ONNX project and its users have it, a maximum is one of the weighted elements, not of the points between them.
+  // As the ONNX project and its users have it, a maximum is one of the weighted elements, not of
+  // the points between them.
   const points = corners.reduce((a, b) => (isMean ? sn.add(a, b) : sn.maximum(a, b)));
   const chosen = sn.where(used, points, isMean ? 0 : -Infinity);
   const perCell = isMean ? sn.div(sn.sum(chosen, [2, 4]), sn.maximum(total, 1)) : sn.amax(chosen, [2, 4]);

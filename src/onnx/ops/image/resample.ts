@@ -1,5 +1,5 @@
-// Images in other sizes, and read at places between their elements. A size is changed axis by axis: which elements an output element
-// reads, and with which weights, is worked out here, on the host.
+// Images in other sizes, and read at places between their elements. A size is changed axis by axis:
+// which elements an output element reads, and with which weights, is worked out here, on the host.
 
 import { SinterError } from '../../../errors.ts';
 import { isFloat } from '../../../ir/dtype.ts';
@@ -31,7 +31,8 @@ interface Style {
 
 /** The place in the input that an output element stands for. */
 function placeOf(i: number, { size, count, scale, roi }: Axis, coordinates: string): number {
-  // Scales are floats of the file, and halves that they lead to decide which element is the nearest: in floats too.
+  // Scales are floats of the file, and halves that they lead to decide which element is the
+  // nearest: in floats too.
   const { fround } = Math;
   const centre = fround(fround((i + 0.5) / scale) - 0.5);
   // Sizes that they stand for come out whole.
@@ -60,7 +61,10 @@ function placeOf(i: number, { size, count, scale, roi }: Axis, coordinates: stri
   }
 }
 
-/** `simple` is what Resize did before it had modes (opset 10): down to the element behind, up from the one before. */
+/**
+ * `simple` is what Resize did before it had modes (opset 10): down to the element behind, up from
+ * the one before.
+ */
 function nearestTo(place: number, mode: string, scale: number): number {
   switch (mode) {
     case 'floor':
@@ -82,7 +86,10 @@ function cubicKernel(x: number, a: number): number {
   return size < 2 ? a * size ** 3 - 5 * a * size ** 2 + 8 * a * size - 4 * a : 0;
 }
 
-/** The elements around a place and their weights; a smaller output spreads the kernel when it is smoothed. */
+/**
+ * The elements around a place and their weights; a smaller output spreads the kernel when it is
+ * smoothed.
+ */
 function tapsAt(place: number, { size, scale }: Axis, style: Style): [index: number, weight: number][] {
   const base = Math.floor(place);
   const spread = style.antialias ? Math.min(scale, 1) : 1;

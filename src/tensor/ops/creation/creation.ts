@@ -1,5 +1,5 @@
-// Tensors from nothing: host data, constants and sequences. Constants and sequences are nodes, not memory: they cost nothing
-// until something must store them.
+// Tensors from nothing: host data, constants and sequences. Constants and sequences are nodes, not
+// memory: they cost nothing until something must store them.
 
 import { showValue, TensorError } from '../../../errors.ts';
 import { add, binary, cast, full as spread, mul, sub, where } from '../../../ir/build.ts';
@@ -22,7 +22,10 @@ export interface CreateOptions {
 export const createOptions: arg.Table<CreateOptions> = { dtype: arg.dtype };
 
 export interface TensorOptions extends CreateOptions {
-  /** The shape of a flat array; by default typed arrays are vectors, and nested arrays say their shape themselves. */
+  /**
+   * The shape of a flat array; by default typed arrays are vectors, and nested arrays say their
+   * shape themselves.
+   */
   readonly shape?: readonly number[];
 }
 
@@ -48,8 +51,9 @@ const takesTensor = arg.takes<typeof tensor>(
 );
 
 /**
- * A tensor of host data, which is copied. Nested arrays of numbers give f32, of booleans bool, of bigints i64; a typed array
- * gives its own dtype. With `dtype` the values are brought into it (floats round, integers truncate and saturate).
+ * A tensor of host data, which is copied. Nested arrays of numbers give f32, of booleans bool, of
+ * bigints i64; a typed array gives its own dtype. With `dtype` the values are brought into it
+ * (floats round, integers truncate and saturate).
  */
 export function tensor(data: NestedData | HostArray, options: TensorOptions = {}): Tensor {
   takesTensor('tensor', data, options);
@@ -86,7 +90,10 @@ function toCounted(given: readonly number[], count: number): number[] {
   return shape;
 }
 
-/** Elements beyond which a plain array of them cannot grow in V8, which ends the process instead of throwing. */
+/**
+ * Elements beyond which a plain array of them cannot grow in V8, which ends the process instead of
+ * throwing.
+ */
 const mostNested = 1e8;
 
 /** The lengths along the first element of each level; `flatten` checks that all others agree. */
@@ -234,7 +241,8 @@ const takesArange = arg.takes<typeof arange>(
 );
 
 /**
- * start, start + step, … up to but without `end`; `arange(n)` counts from 0. i32 if all are whole numbers, else f32.
+ * start, start + step, … up to but without `end`; `arange(n)` counts from 0. i32 if all are whole
+ * numbers, else f32.
  */
 export function arange(start: number, end?: number, step = 1, options: CreateOptions = {}): Tensor {
   takesArange('arange', start, end, step, options);

@@ -1,5 +1,6 @@
-// Random graph nodes: Philox words from the generator (generator.ts), which advances when a draw is recorded, and their
-// arithmetic. Words are a node, so a mask is made where it is used, and made again in the backward pass, but never stored.
+// Random graph nodes: Philox words from the generator (generator.ts), which advances when a draw is
+// recorded, and their arithmetic. Words are a node, so a mask is made where it is used, and made
+// again in the backward pass, but never stored.
 
 import { add, binary, broadcast, cast, fullLike, mul, reshape, unary, where } from '../../../ir/build.ts';
 import type { DType } from '../../../ir/dtype.ts';
@@ -24,7 +25,9 @@ export function uniformOf(b: GraphBuilder, shape: readonly number[], dtype: DTyp
   return cast(b, mul(b, whole, 2 ** -kept), dtype);
 }
 
-/** Box and Muller (1958): words 2k and 2k+1 give the radius and the angle of elements 2k and 2k+1. */
+/**
+ * Box and Muller (1958): words 2k and 2k+1 give the radius and the angle of elements 2k and 2k+1.
+ */
 export function normalOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
   const compute = dtype === 'f64' ? 'f64' : 'f32';
   const count = sizeOf(shape);

@@ -1,5 +1,6 @@
-// Random tensors. The generator (generator.ts) advances by ⌈n/4⌉ counts when a draw of n elements is recorded, whatever becomes of
-// it, so neither laziness nor fusion changes what later draws give.
+// Random tensors. The generator (generator.ts) advances by ⌈n/4⌉ counts when a draw of n elements
+// is recorded, whatever becomes of it, so neither laziness nor fusion changes what later draws
+// give.
 
 import { TensorError } from '../../../errors.ts';
 import { add, binary, broadcast, cast, mul, neg, reduce, unary } from '../../../ir/build.ts';
@@ -117,7 +118,10 @@ const takesRandint = arg.takes<typeof randint>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** Whole numbers in [low, high), i32 by default: the upper half of word · (high − low), as Lemire (2019). */
+/**
+ * Whole numbers in [low, high), i32 by default: the upper half of word · (high − low), as Lemire
+ * (2019).
+ */
 export function randint(
   low: number,
   high: number,
@@ -179,7 +183,10 @@ const takesDropout = arg.takes<typeof dropout>(
   ['options', arg.options<DropoutOptions>({ training: arg.flag })],
 );
 
-/** Zeroes each element with probability `p` and scales the others by 1 / (1 − p) (Srivastava et al., 2014). */
+/**
+ * Zeroes each element with probability `p` and scales the others by 1 / (1 − p) (Srivastava et al.,
+ * 2014).
+ */
 export function dropout(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tensor {
   takesDropout('dropout', x, p, options);
   checkFloat('dropout', x);
@@ -199,8 +206,9 @@ const takesMultinomial = arg.takes<typeof multinomial>(
 );
 
 /**
- * `count` positions of the last axis (i32) drawn by weights that need not add up to 1. With replacement a draw is where the
- * running sum of weights passes a uniform number; without, the largest of log weight + Gumbel noise win.
+ * `count` positions of the last axis (i32) drawn by weights that need not add up to 1. With
+ * replacement a draw is where the running sum of weights passes a uniform number; without, the
+ * largest of log weight + Gumbel noise win.
  */
 export function multinomial(weights: Tensor, count: number, options: MultinomialOptions = {}): Tensor {
   takesMultinomial('multinomial', weights, count, options);

@@ -1,5 +1,6 @@
-// Reading images between their elements: at coordinates that are data, by nearest, linear or cubic interpolation, with a rule for
-// what lies outside (Jaderberg et al., 2015). Each tap is a gather, so that the result has gradients in the image and in the places.
+// Reading images between their elements: at coordinates that are data, by nearest, linear or cubic
+// interpolation, with a rule for what lies outside (Jaderberg et al., 2015). Each tap is a gather,
+// so that the result has gradients in the image and in the places.
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -23,7 +24,9 @@ export interface SampleOptions {
   readonly mode?: 'linear' | 'nearest' | 'cubic';
   /** Outside is 0 (default), the nearest edge, or the mirror image. */
   readonly paddingMode?: 'zeros' | 'border' | 'reflection';
-  /** −1 and 1 are the centres of the outermost elements, not their outer edges; false by default. */
+  /**
+   * −1 and 1 are the centres of the outermost elements, not their outer edges; false by default.
+   */
   readonly alignCorners?: boolean;
 }
 
@@ -48,7 +51,10 @@ function inside(place: Tensor, size: number, options: SampleOptions): Tensor {
   }
 }
 
-/** Weights of the four taps around a place that lies `t` behind the second, Keys' kernel with a = −0.75. */
+/**
+ * Weights of the four taps around a place that lies `t` behind the second, Keys' kernel with a =
+ * −0.75.
+ */
 function cubicWeights(t: Tensor): Tensor[] {
   const a = -0.75;
   const near = (x: Tensor): Tensor => add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1);
@@ -84,7 +90,8 @@ export function sampleAt(x: Tensor, places: readonly Tensor[], options: SampleOp
   const [batch, channels, ...sizes] = x.shape as readonly [number, number, ...number[]];
   const flat = reshape(x, [batch, channels, sizeOf(sizes)]);
   const points = places[0]!.shape[1]!;
-  // Every combination of taps: its place in the flattened image, its weight, and whether it lies in the image.
+  // Every combination of taps: its place in the flattened image, its weight, and whether it lies in
+  // the image.
   interface Tap {
     readonly index: Tensor;
     readonly weight: Tensor | undefined;
@@ -130,8 +137,8 @@ const takesGridSample = arg.takes<typeof gridSample>(
 );
 
 /**
- * Images [N,C,S…] read at the places of a grid [N,…,axes] whose last axis holds coordinates from −1 to 1, the last spatial axis
- * first: [N,C,…].
+ * Images [N,C,S…] read at the places of a grid [N,…,axes] whose last axis holds coordinates from −1
+ * to 1, the last spatial axis first: [N,C,…].
  */
 export function gridSample(x: Tensor, grid: Tensor, options: SampleOptions = {}): Tensor {
   takesGridSample('gridSample', x, grid, options);
@@ -170,7 +177,8 @@ const takesAffineGrid = arg.takes<typeof affineGrid>(
 );
 
 /**
- * The grid of places that affine maps theta [N,axes,axes+1] send an output of `size` [N,C,S…] to: [N,S…,axes], for `gridSample`.
+ * The grid of places that affine maps theta [N,axes,axes+1] send an output of `size` [N,C,S…] to:
+ * [N,S…,axes], for `gridSample`.
  */
 export function affineGrid(theta: Tensor, size: readonly number[], options: GridOptions = {}): Tensor {
   takesAffineGrid('affineGrid', theta, size, options);

@@ -1,5 +1,6 @@
-// Activation functions, as PyTorch defines them in value and in derivative: at a kink the derivative is that of one named
-// side, which is why they are written with `where` and not with min and max (those share ties).
+// Activation functions, as PyTorch defines them in value and in derivative: at a kink the
+// derivative is that of one named side, which is why they are written with `where` and not with min
+// and max (those share ties).
 
 import { keepWhere, times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
@@ -30,7 +31,10 @@ export function relu(x: Tensor): Tensor {
   });
 }
 
-/** The open interval's inside keeps x, the outside is its nearer end; the derivative at both ends, and of NaN, is 0. */
+/**
+ * The open interval's inside keeps x, the outside is its nearer end; the derivative at both ends,
+ * and of NaN, is 0.
+ */
 function hardClamp(b: GraphBuilder, x: Node, low: number, high: number): Node {
   const [least, most] = [fullLike(b, x, low), fullLike(b, x, high)];
   const capped = where(b, binary(b, 'le', most, x), most, x);

@@ -140,7 +140,10 @@ export function atan2(y: TensorLike, x: TensorLike): Tensor {
   return combine('atan2', [y, x], 'float', (b, p, q) => binary(b, 'atan2', p, q));
 }
 
-/** x^exponent. Integers stay integer (a negative power of one is 0 but for ±1); common exponents become products, roots. */
+/**
+ * x^exponent. Integers stay integer (a negative power of one is 0 but for ±1); common exponents
+ * become products, roots.
+ */
 export function pow(x: TensorLike, exponent: TensorLike): Tensor {
   expectOperand('pow', x);
   if (typeof exponent === 'number' && typeof x === 'object') {

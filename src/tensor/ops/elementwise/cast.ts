@@ -1,5 +1,5 @@
-// Conversions between element types. Floats become integers by truncation and saturation (NaN gives 0), integers wrap,
-// narrower floats round to nearest even; bool is x ≠ 0.
+// Conversions between element types. Floats become integers by truncation and saturation (NaN gives
+// 0), integers wrap, narrower floats round to nearest even; bool is x ≠ 0.
 
 import { TensorError } from '../../../errors.ts';
 import { cast as convert } from '../../../ir/build.ts';

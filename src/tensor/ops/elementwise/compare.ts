@@ -1,4 +1,5 @@
-// Comparisons, logic, bits, and selection by a condition. Comparisons give bool; with NaN only `ne` is true.
+// Comparisons, logic, bits, and selection by a condition. Comparisons give bool; with NaN only `ne`
+// is true.
 
 import { TensorError } from '../../../errors.ts';
 import { binary, cast, unary, where as select } from '../../../ir/build.ts';
@@ -106,7 +107,10 @@ function checkCondition(op: string, what: string, condition: Tensor): void {
   }
 }
 
-/** x where the condition holds, else y; neither value nor gradient of the side not taken gets through. */
+/**
+ * x where the condition holds, else y; neither value nor gradient of the side not taken gets
+ * through.
+ */
 export function where(condition: Tensor, x: TensorLike, y: TensorLike): Tensor {
   checkCondition('where', 'condition', condition);
   for (const operand of [x, y]) expectOperand('where', operand);

@@ -1,5 +1,6 @@
-// Elementwise arithmetic and functions of real numbers. Operands promote and broadcast (operand.ts); functions that make no
-// sense in integers take them as f32. `x + y` on bool is `or`, `x · y` is `and`.
+// Elementwise arithmetic and functions of real numbers. Operands promote and broadcast
+// (operand.ts); functions that make no sense in integers take them as f32. `x + y` on bool is `or`,
+// `x · y` is `and`.
 
 import {
   add as plus,
@@ -140,7 +141,10 @@ export const acosh: Unary = floatFormula('acosh', (b, x) => {
   return formula.withRule(b, value, [x], acoshRule);
 });
 
-/** d acosh x = dx/√(x² − 1), also where the value is NaN; the product of x − 1 and x + 1 keeps the digits near 1. */
+/**
+ * d acosh x = dx/√(x² − 1), also where the value is NaN; the product of x − 1 and x + 1 keeps the
+ * digits near 1.
+ */
 const acoshRule: CustomRule = (b, [x], _value, g) => {
   const above = times(b, less(b, x!, 1), plus(b, x!, 1));
   const radicand = where(b, binary(b, 'lt', x!, 0), less(b, formula.square(b, x!), 1), above);
@@ -162,7 +166,10 @@ export function lerp(start: TensorLike, end: TensorLike, weight: TensorLike): Te
   });
 }
 
-/** Limits to [low, high], either absent; NaN stays, and low > high gives high. The gradient passes at both ends. */
+/**
+ * Limits to [low, high], either absent; NaN stays, and low > high gives high. The gradient passes
+ * at both ends.
+ */
 export function clamp(x: Tensor, low?: TensorLike, high?: TensorLike): Tensor {
   expectTensor('clamp', 'x', x);
   if (low === undefined && high === undefined) {
@@ -181,7 +188,10 @@ function between(b: GraphBuilder, x: Node, low: Node, high: Node): Node {
   return isFloat(x.dtype) ? formula.withRule(b, value, [x, low, high], betweenRule) : value;
 }
 
-/** x passes g on within both limits, low where x is below and low < high, high where x is above or high < low. */
+/**
+ * x passes g on within both limits, low where x is below and low < high, high where x is above or
+ * high < low.
+ */
 const betweenRule: CustomRule = (b, [x, low, high], _value, g) => {
   const less = (p: Node, q: Node): Node => binary(b, 'lt', p, q);
   const inside = binary(b, 'and', binary(b, 'le', low!, x!), binary(b, 'le', x!, high!));

@@ -1,7 +1,7 @@
-// Formulas over graph nodes that several operations share. A composed operation is recorded as one formula, so that no
-// intermediate tensor is ever alive, and every formula is written so that its derivative is right too: kinks select with
-// `where` (ties go to one side, and nothing leaks from the side not taken), a maximum that only stabilises carries no
-// gradient.
+// Formulas over graph nodes that several operations share. A composed operation is recorded as one
+// formula, so that no intermediate tensor is ever alive, and every formula is written so that its
+// derivative is right too: kinks select with `where` (ties go to one side, and nothing leaks from
+// the side not taken), a maximum that only stabilises carries no gradient.
 
 import {
   add,
@@ -54,8 +54,8 @@ export function stopGradient(b: GraphBuilder, x: Node): Node {
 }
 
 /**
- * `value` with the derivative that `rule` gives for `args`, where that of the formula behind `value` loses digits or is NaN at
- * single points. The rule is a constant: it is registered once.
+ * `value` with the derivative that `rule` gives for `args`, where that of the formula behind
+ * `value` loses digits or is NaN at single points. The rule is a constant: it is registered once.
  */
 export function withRule(b: GraphBuilder, value: Node, args: readonly Node[], rule: CustomRule): Node {
   return b.add('customVjp', [value, ...args], { rule: registerRule(rule) }) as Node;
@@ -80,7 +80,10 @@ export function isNan(b: GraphBuilder, x: Node): Node {
   return dtypeKind(x.dtype) === 'float' ? unary(b, 'isNan', x) : spreadTo(b, constant(b, 0, 'bool'), x);
 }
 
-/** Neither NaN nor ±∞. f32 tests the exponent's bits, since shader compilers may assume that every value is finite. */
+/**
+ * Neither NaN nor ±∞. f32 tests the exponent's bits, since shader compilers may assume that every
+ * value is finite.
+ */
 export function isFinite(b: GraphBuilder, x: Node): Node {
   if (dtypeKind(x.dtype) !== 'float') return spreadTo(b, constant(b, 1, 'bool'), x);
   if (x.dtype === 'f64') return binary(b, 'lt', unary(b, 'abs', x), Infinity);
@@ -105,8 +108,8 @@ function crossesZero(b: GraphBuilder, rest: Node, divisor: Node): Node {
 }
 
 /**
- * ⌊x / y⌋ from the exact remainder (1 by 0.1 is 9, as in Python); integers without a detour through floats. A quotient of 0 has
- * the sign of x / y.
+ * ⌊x / y⌋ from the exact remainder (1 by 0.1 is 9, as in Python); integers without a detour through
+ * floats. A quotient of 0 has the sign of x / y.
  */
 export function floorDivide(b: GraphBuilder, x: Node, y: Node): Node {
   const kind = dtypeKind(x.dtype);
@@ -167,7 +170,10 @@ export function countOf(shape: FixedShape, axes: readonly number[]): number {
   return sizeOf(axes.map((axis) => shape[axis]!));
 }
 
-/** Mean over `axes`, kept with size 1; NaN over nothing (a sum of its own, so that x has a gradient, of no elements). */
+/**
+ * Mean over `axes`, kept with size 1; NaN over nothing (a sum of its own, so that x has a gradient,
+ * of no elements).
+ */
 export function mean(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   const sum = reduceKeep(b, 'sum', x, axes);
   const count = countOf(dims(x), axes);
@@ -194,7 +200,10 @@ export function moments(b: GraphBuilder, x: Node, axes: readonly number[], corre
   return { mean: centre, centred, variance };
 }
 
-/** The variance as a result of its own, with its mean. Beside ±∞, and of too few elements, its derivative is PyTorch's too. */
+/**
+ * The variance as a result of its own, with its mean. Beside ±∞, and of too few elements, its
+ * derivative is PyTorch's too.
+ */
 export function spreadAround(
   b: GraphBuilder,
   x: Node,
@@ -206,7 +215,9 @@ export function spreadAround(
   return [withRule(b, stats.variance, [x, stats.mean, scale], varianceRule), stats.mean];
 }
 
-/** d variance = 2/freedom·Σ (x − mean)·dx: deviations sum to 0, so nothing flows through the mean. */
+/**
+ * d variance = 2/freedom·Σ (x − mean)·dx: deviations sum to 0, so nothing flows through the mean.
+ */
 const varianceRule: CustomRule = (b, [x, centre, scale], _value, g) => [
   mul(b, spreadTo(b, mul(b, g, scale!), x!), sub(b, x!, spreadTo(b, centre!, x!))),
   undefined,
@@ -251,12 +262,18 @@ export function logSumExp(b: GraphBuilder, x: Node, axes: readonly number[]): No
   return add(b, unary(b, 'log', total), shift);
 }
 
-/** The elements of `x` where `index` (without `axis`) points along `axis`, as a masked sum: no gather, so it fuses. */
+/**
+ * The elements of `x` where `index` (without `axis`) points along `axis`, as a masked sum: no
+ * gather, so it fuses.
+ */
 export function pick(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
   return reduceKeep(b, 'sum', where(b, pointedAt(b, x, index, axis), x, fullLike(b, x, 0)), [axis]);
 }
 
-/** Indices as the graph takes them, 32 bits wide. Those that do not fit stay outside of every axis, instead of coming round. */
+/**
+ * Indices as the graph takes them, 32 bits wide. Those that do not fit stay outside of every axis,
+ * instead of coming round.
+ */
 export function narrowIndex(b: GraphBuilder, index: Node): Node {
   if (index.dtype === 'u32') return index;
   if (!isWide(index.dtype)) return cast(b, index, 'i32');
@@ -287,7 +304,10 @@ export function alongAxis(b: GraphBuilder, x: Node, rank: number, axis: number):
   );
 }
 
-/** The p-norm over axes, kept with size 1. Its derivative at the zero vector is 0, and below 1 that of each zero. */
+/**
+ * The p-norm over axes, kept with size 1. Its derivative at the zero vector is 0, and below 1 that
+ * of each zero.
+ */
 export function normOf(b: GraphBuilder, x: Node, p: number, axes: readonly number[]): Node {
   const size = unary(b, 'abs', x);
   const total = (node: Node): Node => reduceKeep(b, 'sum', node, axes);

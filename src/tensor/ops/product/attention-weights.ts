@@ -17,8 +17,9 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import * as formula from '../elementwise/formula.ts';
 
 /**
- * Softmax over the visible keys: e^(x − m) / Σ e^(x − m), where only those count. The maximum takes the least finite score
- * for others, so that no row is −∞ − −∞, and a sum of nothing counts as 1: a row that sees nothing gives zeros.
+ * Softmax over the visible keys: e^(x − m) / Σ e^(x − m), where only those count. The maximum takes
+ * the least finite score for others, so that no row is −∞ − −∞, and a sum of nothing counts as 1: a
+ * row that sees nothing gives zeros.
  */
 export function attentionWeights(
   b: GraphBuilder,
@@ -39,7 +40,8 @@ export function attentionWeights(
   const terms = unary(b, 'exp', sub(b, biased, broadcast(b, shift, shape)));
   const seenTerms = where(b, seen, terms, fullLike(b, terms, 0));
   const total = reduceKeep(b, 'sum', seenTerms, [last]);
-  // Added, so that the derivative is that of the sum alone: the backward pass then keeps one number a row for both.
+  // Added, so that the derivative is that of the sum alone: the backward pass then keeps one number
+  // a row for both.
   const nothing = formula.stopGradient(b, cast(b, binary(b, 'eq', total, 0), total.dtype));
   return div(b, seenTerms, broadcast(b, add(b, total, nothing), shape));
 }

@@ -1,5 +1,6 @@
-// Scaled dot-product attention (Vaswani et al., 2017), written as matmul, scale, mask, softmax, matmul: the compiler recognises
-// the pattern and streams over the keys, so that the scores never meet memory.
+// Scaled dot-product attention (Vaswani et al., 2017), written as matmul, scale, mask, softmax,
+// matmul: the compiler recognises the pattern and streams over the keys, so that the scores never
+// meet memory.
 
 import { TensorError } from '../../../errors.ts';
 import { cast, mul, permute } from '../../../ir/build.ts';
@@ -15,7 +16,10 @@ import { matmulNodes, productType } from './contract.ts';
 import { dropoutOf } from '../creation/noise.ts';
 
 export interface AttentionOptions {
-  /** bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., queries, keys]. */
+  /**
+   * bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., queries,
+   * keys].
+   */
   readonly mask?: Tensor;
   /** Query i sees keys 0 … i. */
   readonly isCausal?: boolean;
@@ -41,8 +45,8 @@ const takesScaledDotProductAttention = arg.takes<typeof scaledDotProductAttentio
 );
 
 /**
- * softmax(q·kᵀ·scale)·v for q [.., Sq, d], k [.., Sk, d], v [.., Sk, dv]; leading axes broadcast. A query that may see no key
- * gives zeros, with gradient zero.
+ * softmax(q·kᵀ·scale)·v for q [.., Sq, d], k [.., Sk, d], v [.., Sk, dv]; leading axes broadcast. A
+ * query that may see no key gives zeros, with gradient zero.
  */
 export function scaledDotProductAttention(
   q: Tensor,
@@ -71,7 +75,8 @@ export function scaledDotProductAttention(
     const scores = mul(b, matmulNodes(b, cast(b, query, dtype), turned, wide), scale);
     const weights = attentionWeights(b, scores, m, isCausal);
     const kept = dropout === 0 ? weights : dropoutOf(b, weights, dropout);
-    // Matrix units multiply what is as narrow as the values: weights are rounded to that, sums are not.
+    // Matrix units multiply what is as narrow as the values: weights are rounded to that, sums are
+    // not.
     return cast(b, matmulNodes(b, cast(b, kept, dtype), cast(b, value, dtype), wide), dtype);
   });
 }

@@ -1,6 +1,6 @@
-// Contractions of graph nodes. Batch axes that both operands have become batch axes of one `dot`; those that only one has
-// become free axes of that operand, so nothing is repeated in memory and `x[B,M,K] @ w[K,N]` is one product of a [B·M,K]
-// matrix.
+// Contractions of graph nodes. Batch axes that both operands have become batch axes of one `dot`;
+// those that only one has become free axes of that operand, so nothing is repeated in memory and
+// `x[B,M,K] @ w[K,N]` is one product of a [B·M,K] matrix.
 
 import { TensorError } from '../../../errors.ts';
 import { permute, reshape } from '../../../ir/build.ts';
@@ -56,7 +56,8 @@ export function matmulNodes(b: GraphBuilder, x: Node, y: Node, dtype: DType = x.
   const [left, right] = [dims(x), dims(y)];
   const [leadX, leadY] = [left.slice(0, -2), right.slice(0, -2)];
   const lead = leadingAxes(leadX, leadY)!;
-  // Axes of size 1 that the other operand repeats, or that both lack, are dropped; the result gets them back.
+  // Axes of size 1 that the other operand repeats, or that both lack, are dropped; the result gets
+  // them back.
   const own = (axes: FixedShape): number[] =>
     lead.flatMap((dim, i) => (dim !== 1 && (axes[i - (lead.length - axes.length)] ?? 1) !== 1 ? [i] : []));
   const [ownX, ownY] = [own(leadX), own(leadY)];

@@ -1,5 +1,6 @@
-// Convolutions (cross-correlations, as everywhere in deep learning) over any number of spatial axes, and their transposes.
-// x is [N,C,S…] or [C,S…]; numbers stand for one value per spatial axis.
+// Convolutions (cross-correlations, as everywhere in deep learning) over any number of spatial
+// axes, and their transposes. x is [N,C,S…] or [C,S…]; numbers stand for one value per spatial
+// axis.
 
 import { TensorError } from '../../../errors.ts';
 import { add, broadcast, cast, permute, reshape } from '../../../ir/build.ts';
@@ -15,8 +16,10 @@ import { paddings, padPairs, type Padding } from '../shape/window.ts';
 export interface ConvOptions {
   /** 1 by default. */
   readonly stride?: PerAxis;
-  /** Zeros around the spatial axes, as one number or a pair [before, after] each; `same` keeps sizes (stride 1), `valid` is 0,
-   *  the default. */
+  /**
+   * Zeros around the spatial axes, as one number or a pair [before, after] each; `same` keeps sizes
+   * (stride 1), `valid` is 0, the default.
+   */
   readonly padding?: Padding | 'same' | 'valid';
   /** Distance of the kernel's taps, 1 by default. */
   readonly dilation?: PerAxis;
@@ -26,9 +29,15 @@ export interface ConvOptions {
 
 export interface ConvTransposeOptions {
   readonly stride?: PerAxis;
-  /** What the convolution that this turns round pads: cut off from the result, as one number or a pair [before, after] each. */
+  /**
+   * What the convolution that this turns round pads: cut off from the result, as one number or a
+   * pair [before, after] each.
+   */
   readonly padding?: Padding;
-  /** Elements added at the end of each axis, to tell apart sizes that a strided convolution maps to one. */
+  /**
+   * Elements added at the end of each axis, to tell apart sizes that a strided convolution maps to
+   * one.
+   */
   readonly outputPadding?: PerAxis;
   readonly dilation?: PerAxis;
   readonly groups?: number;
@@ -187,8 +196,8 @@ export function conv3d(x: Tensor, weight: Tensor, bias?: Tensor, options: ConvOp
 }
 
 /**
- * The adjoint of a convolution: x is dilated by the stride and correlated with the kernel turned around, its channels
- * exchanged within each group.
+ * The adjoint of a convolution: x is dilated by the stride and correlated with the kernel turned
+ * around, its channels exchanged within each group.
  */
 function convolveBack(
   op: string,

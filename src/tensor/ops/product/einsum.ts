@@ -1,6 +1,6 @@
-// Einstein summation: `einsum('bij,bjk->bik', x, y)`. Operands are contracted from left to right; each step is one `dot` (or a
-// broadcast product when nothing is summed), repeated labels take diagonals, labels that nobody needs any more are summed
-// away early.
+// Einstein summation: `einsum('bij,bjk->bik', x, y)`. Operands are contracted from left to right;
+// each step is one `dot` (or a broadcast product when nothing is summed), repeated labels take
+// diagonals, labels that nobody needs any more are summed away early.
 
 import { ParseError, TensorError } from '../../../errors.ts';
 import { broadcast, cast, mul, permute, reduce, reshape } from '../../../ir/build.ts';
@@ -57,7 +57,10 @@ function parse(equation: string): { inputs: Term[]; output: Term | undefined } {
   return { inputs, output };
 }
 
-/** Axes that `...` stands for are named by their distance from its end, so that they align from the right. */
+/**
+ * Axes that `...` stands for are named by their distance from its end, so that they align from the
+ * right.
+ */
 function dots(count: number): string[] {
   return Array.from({ length: count }, (_, i) => `.${count - i}`);
 }
@@ -172,8 +175,9 @@ function pair(b: GraphBuilder, x: Labelled, y: Labelled, needed: (label: string)
 }
 
 /**
- * Σ of products of the operands' elements over all labels that the result lacks. Letters label axes; `...` stands for axes
- * that broadcast, and are summed too if the result lacks it; without `->` the result has the labels that appear once, in alphabetical order.
+ * Σ of products of the operands' elements over all labels that the result lacks. Letters label
+ * axes; `...` stands for axes that broadcast, and are summed too if the result lacks it; without
+ * `->` the result has the labels that appear once, in alphabetical order.
  */
 export function einsum(equation: string, ...operands: readonly Tensor[]): Tensor {
   expectText('einsum', 'the equation', equation);

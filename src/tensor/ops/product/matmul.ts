@@ -23,8 +23,8 @@ const takesPair = arg.takes<typeof matmul>(
 );
 
 /**
- * The matrix product of the last two axes; leading axes broadcast. A vector on the left is a row, on the right a column, and
- * that axis vanishes; two vectors give their inner product.
+ * The matrix product of the last two axes; leading axes broadcast. A vector on the left is a row,
+ * on the right a column, and that axis vanishes; two vectors give their inner product.
  */
 export function matmul(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
   takesPair('matmul', x, y, options);

@@ -1,4 +1,5 @@
-// Pooling: windows of the last axes, reduced. Windows are views (shape/window.ts), so a pool is one reduction.
+// Pooling: windows of the last axes, reduced. Windows are views (shape/window.ts), so a pool is one
+// reduction.
 
 import { TensorError } from '../../../errors.ts';
 import {
@@ -49,8 +50,8 @@ export interface LpPoolOptions extends WindowOptions {
 }
 
 /**
- * The first maximum of each window and its place in the window. The value is read back through its place, so that the whole
- * gradient goes to that one element.
+ * The first maximum of each window and its place in the window. The value is read back through its
+ * place, so that the whole gradient goes to that one element.
  */
 function firstMaximum(b: GraphBuilder, x: Node, windows: Windows): [value: Node, place: Node] {
   if (!isFloat(x.dtype) && dtypeBytes(x.dtype) < 4) {
@@ -287,7 +288,10 @@ const takesAdaptiveAvgPool2d = arg.takes<typeof adaptiveAvgPool2d>(
   ['outputSize', arg.sizes(1)],
 );
 
-/** Means of the last two axes over an even grid of `outputSize` windows, which overlap where sizes do not divide. */
+/**
+ * Means of the last two axes over an even grid of `outputSize` windows, which overlap where sizes
+ * do not divide.
+ */
 export function adaptiveAvgPool2d(x: Tensor, outputSize: PerAxis): Tensor {
   takesAdaptiveAvgPool2d('adaptiveAvgPool2d', x, outputSize);
   const op = 'adaptiveAvgPool2d';

@@ -1,4 +1,5 @@
-// What every reduction has: which axes it folds, whether they stay with size 1, and the check of its arguments.
+// What every reduction has: which axes it folds, whether they stay with size 1, and the check of
+// its arguments.
 
 import * as arg from '../../../ir/arguments.ts';
 import { reshape } from '../../../ir/build.ts';
@@ -8,7 +9,10 @@ import { aTensor, expectTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply } from '../operand.ts';
 
-/** Which axes a reduction folds: one, several, or all when absent. Negative ones count from the last. */
+/**
+ * Which axes a reduction folds: one, several, or all when absent. Negative ones count from the
+ * last.
+ */
 export type Axes = number | readonly number[];
 
 export interface ReduceOptions {

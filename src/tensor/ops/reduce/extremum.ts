@@ -1,4 +1,5 @@
-// Greatest and least elements along axes: their values, where they stand, and those that a mask lets through.
+// Greatest and least elements along axes: their values, where they stand, and those that a mask
+// lets through.
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -150,13 +151,19 @@ const takesArgmax = arg.takes<typeof argmax>(
   ['options', arg.options<ReduceOptions>(reduceOptions)],
 );
 
-/** i32 position of the largest element along `axis`, or in C-order without one; the first of equals, NaN first of all. */
+/**
+ * i32 position of the largest element along `axis`, or in C-order without one; the first of equals,
+ * NaN first of all.
+ */
 export function argmax(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor {
   takesArgmax('argmax', x, axis, options);
   return place('argmax', 'max', x, axis, options.keepdim === true);
 }
 
-/** i32 position of the smallest element along `axis`, or in C-order without one; the first of equals, NaN first of all. */
+/**
+ * i32 position of the smallest element along `axis`, or in C-order without one; the first of
+ * equals, NaN first of all.
+ */
 export function argmin(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor {
   takesArgmax('argmin', x, axis, options);
   return place('argmin', 'min', x, axis, options.keepdim === true);
@@ -189,13 +196,19 @@ const takesMaxWithIndices = arg.takes<typeof maxWithIndices>(
   ['options', arg.options<ReduceOptions>(reduceOptions)],
 );
 
-/** The largest elements along `axis` and their i32 places (the first of equals); the gradient goes to those places. */
+/**
+ * The largest elements along `axis` and their i32 places (the first of equals); the gradient goes
+ * to those places.
+ */
 export function maxWithIndices(x: Tensor, axis: number, options: ReduceOptions = {}): [Tensor, Tensor] {
   takesMaxWithIndices('maxWithIndices', x, axis, options);
   return withIndices('maxWithIndices', 'max', x, axis, options);
 }
 
-/** The smallest elements along `axis` and their i32 places (the first of equals); the gradient goes to those places. */
+/**
+ * The smallest elements along `axis` and their i32 places (the first of equals); the gradient goes
+ * to those places.
+ */
 export function minWithIndices(x: Tensor, axis: number, options: ReduceOptions = {}): [Tensor, Tensor] {
   takesMaxWithIndices('minWithIndices', x, axis, options);
   return withIndices('minWithIndices', 'min', x, axis, options);

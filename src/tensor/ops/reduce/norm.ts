@@ -1,5 +1,5 @@
-// Normalisations: statistics over some axes in two passes (f32 for 16-bit floats), then scale and shift. Each is one row
-// reduction with its elementwise ends, so it fuses into one kernel.
+// Normalisations: statistics over some axes in two passes (f32 for 16-bit floats), then scale and
+// shift. Each is one row reduction with its elementwise ends, so it fuses into one kernel.
 
 import { TensorError } from '../../../errors.ts';
 import {
@@ -55,7 +55,10 @@ function standardised(b: GraphBuilder, x: Node, axes: readonly number[], eps: nu
   return mul(b, centred, formula.spreadTo(b, unary(b, 'rsqrt', add(b, variance, eps)), x));
 }
 
-/** The trailing axes that `normalizedShape` names. Throws E_SHAPE when x or a parameter does not have them. */
+/**
+ * The trailing axes that `normalizedShape` names. Throws E_SHAPE when x or a parameter does not
+ * have them.
+ */
 function trailing(
   op: string,
   x: Tensor,
@@ -88,7 +91,9 @@ const takesLayerNorm = arg.takes<typeof layerNorm>(
   ['options', normOptions],
 );
 
-/** Standardises over the trailing axes `normalizedShape` (Ba et al., 2016), then scales and shifts. */
+/**
+ * Standardises over the trailing axes `normalizedShape` (Ba et al., 2016), then scales and shifts.
+ */
 export function layerNorm(
   x: Tensor,
   normalizedShape: number | readonly number[],
@@ -171,7 +176,10 @@ const takesGroupNorm = arg.takes<typeof groupNorm>(
   ['options', normOptions],
 );
 
-/** Standardises each of `groups` runs of channels of each sample (Wu and He, 2018); scale and shift per channel. */
+/**
+ * Standardises each of `groups` runs of channels of each sample (Wu and He, 2018); scale and shift
+ * per channel.
+ */
 export function groupNorm(
   x: Tensor,
   groups: number,
@@ -234,8 +242,9 @@ const takesBatchNorm = arg.takes<typeof batchNorm>(
 );
 
 /**
- * Standardises each channel over the batch (Ioffe and Szegedy, 2015). Gives the result and the statistics it used, without
- * gradient: the batch's mean and biased variance in training, else the given ones. `batchNormUpdate` keeps running ones.
+ * Standardises each channel over the batch (Ioffe and Szegedy, 2015). Gives the result and the
+ * statistics it used, without gradient: the batch's mean and biased variance in training, else the
+ * given ones. `batchNormUpdate` keeps running ones.
  */
 export function batchNorm(
   x: Tensor,
@@ -290,8 +299,8 @@ const takesBatchNormUpdate = arg.takes<typeof batchNormUpdate>(
 );
 
 /**
- * Running statistics after a training batch: (1 − momentum)·old + momentum·new, the variance made unbiased for `count`
- * values per channel. Momentum is 0.1 by default.
+ * Running statistics after a training batch: (1 − momentum)·old + momentum·new, the variance made
+ * unbiased for `count` values per channel. Momentum is 0.1 by default.
  */
 export function batchNormUpdate(
   running: readonly [mean: Tensor, variance: Tensor],
@@ -320,7 +329,9 @@ const takesLocalResponseNorm = arg.takes<typeof localResponseNorm>(
   ['options', arg.options<LocalResponseOptions>({ alpha: arg.number, beta: arg.number, k: arg.number })],
 );
 
-/** x / (k + alpha·mean of squares over `size` neighbouring channels)^beta (Krizhevsky et al., 2012). */
+/**
+ * x / (k + alpha·mean of squares over `size` neighbouring channels)^beta (Krizhevsky et al., 2012).
+ */
 export function localResponseNorm(x: Tensor, size: number, options: LocalResponseOptions = {}): Tensor {
   takesLocalResponseNorm('localResponseNorm', x, size, options);
   const { alpha = 1e-4, beta = 0.75, k = 1 } = options;

@@ -1,6 +1,7 @@
-// Reductions over axes: a number, a list, or all axes when absent; reduced axes vanish unless `keepdim`. Sums of 16-bit
-// floats are kept in f32 and rounded once. Integer sums and products keep their width and wrap (PyTorch widens to i64: ask
-// for it with `dtype`); narrower integers and bool count in i32.
+// Reductions over axes: a number, a list, or all axes when absent; reduced axes vanish unless
+// `keepdim`. Sums of 16-bit floats are kept in f32 and rounded once. Integer sums and products keep
+// their width and wrap (PyTorch widens to i64: ask for it with `dtype`); narrower integers and bool
+// count in i32.
 
 import { TensorError } from '../../../errors.ts';
 import { cast, reduce, reduceKeep, unary } from '../../../ir/build.ts';
@@ -97,7 +98,9 @@ export function countNonzero(x: Tensor, axes?: Axes, options: ReduceOptions = {}
 }
 
 export interface VarOptions extends ReduceOptions {
-  /** The sum of squares is divided by n − correction: 1 (unbiased) by default, 0 for the population. */
+  /**
+   * The sum of squares is divided by n − correction: 1 (unbiased) by default, 0 for the population.
+   */
   readonly correction?: number;
 }
 

@@ -1,4 +1,5 @@
-// Running reductions along an axis. 16-bit floats are accumulated in f32; integers keep their width and wrap.
+// Running reductions along an axis. 16-bit floats are accumulated in f32; integers keep their width
+// and wrap.
 
 import { TensorError } from '../../../errors.ts';
 import { binary, cast, full, reshape, where } from '../../../ir/build.ts';
@@ -64,8 +65,8 @@ export function cumprod(x: Tensor, axis: number, options: ScanOptions = {}): Ten
 }
 
 /**
- * A running extremum and the i32 place of the element that holds it: the latest of equals; NaN, once met, stays. The place
- * is the last one so far whose element equals the running extremum.
+ * A running extremum and the i32 place of the element that holds it: the latest of equals; NaN,
+ * once met, stays. The place is the last one so far whose element equals the running extremum.
  */
 function runningExtremum(op: string, monoid: 'min' | 'max', x: Tensor, axis: number): [Tensor, Tensor] {
   const at = normalizeAxis(op, axis, x.rank);

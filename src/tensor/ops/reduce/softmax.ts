@@ -1,4 +1,5 @@
-// Softmax and its logarithm over axes: plain reduce, broadcast and elementwise nodes, which fuse into one kernel per row.
+// Softmax and its logarithm over axes: plain reduce, broadcast and elementwise nodes, which fuse
+// into one kernel per row.
 
 import { cast } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';

@@ -1,4 +1,5 @@
-// Sorted elements and their places along an axis: an argSort, and a gather by it; and where values stand among sorted ones.
+// Sorted elements and their places along an axis: an argSort, and a gather by it; and where values
+// stand among sorted ones.
 
 import { TensorError } from '../../../errors.ts';
 import { reshape } from '../../../ir/build.ts';
@@ -28,7 +29,10 @@ const takesSort = arg.takes<typeof sort>(
   ['options', arg.options<SortOptions>({ descending: arg.flag })],
 );
 
-/** The elements along an axis in order, and their i32 positions; equal ones keep theirs, NaN counts as the greatest. */
+/**
+ * The elements along an axis in order, and their i32 positions; equal ones keep theirs, NaN counts
+ * as the greatest.
+ */
 export function sort(x: Tensor, axis = -1, options: SortOptions = {}): [values: Tensor, indices: Tensor] {
   takesSort('sort', x, axis, options);
   return sorted('sort', x, axis, options.descending === true, undefined);
@@ -102,7 +106,10 @@ const takesSearchsorted = arg.takes<typeof searchsorted>(
   ['options', arg.options<SearchsortedOptions>({ right: arg.flag })],
 );
 
-/** For each value, how many of the ascending boundaries lie below it (i32), by a binary search: where it would be inserted. NaN is last. */
+/**
+ * For each value, how many of the ascending boundaries lie below it (i32), by a binary search:
+ * where it would be inserted. NaN is last.
+ */
 export function searchsorted(boundaries: Tensor, values: Tensor, options: SearchsortedOptions = {}): Tensor {
   takesSearchsorted('searchsorted', boundaries, values, options);
   checkRank('searchsorted', 'the boundaries', boundaries, 1);

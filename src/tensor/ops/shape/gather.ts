@@ -1,5 +1,6 @@
-// Gather and scatter: reading and writing at positions that are data. Index tensors hold integers in [0, size). Others are an error
-// where they are watched (debug.ts); elsewhere reads outside give 0, writes outside are dropped.
+// Gather and scatter: reading and writing at positions that are data. Index tensors hold integers
+// in [0, size). Others are an error where they are watched (debug.ts); elsewhere reads outside give
+// 0, writes outside are dropped.
 
 import { TensorError } from '../../../errors.ts';
 import { add, binary, broadcast, cast, full, mul, reshape, slice, where } from '../../../ir/build.ts';
@@ -32,8 +33,11 @@ function scatterNode(
 
 /** How values that meet in one place are added. */
 export interface ScatterAddOptions {
-  /** In a fixed order, so that the same inputs give the same bits; true by default. Otherwise a device may add them as they
-   *  come, by atomic additions: no sorting, for many values in many places, but f32 sums differ in their last bits. */
+  /**
+   * In a fixed order, so that the same inputs give the same bits; true by default. Otherwise a
+   * device may add them as they come, by atomic additions: no sorting, for many values in many
+   * places, but f32 sums differ in their last bits.
+   */
   readonly deterministic?: boolean;
 }
 
@@ -99,7 +103,7 @@ const takesTakeAlongAxis = arg.takes<typeof takeAlongAxis>(
   ['axis', arg.inside()],
 );
 
-/** As `gather`, with x and index broadcast to each other outside the axis (NumPy's take_along_axis). */
+/** As `gather`; x and index broadcast outside the axis (NumPy's take_along_axis). */
 export function takeAlongAxis(x: Tensor, index: Tensor, axis: number): Tensor {
   takesTakeAlongAxis('takeAlongAxis', x, index, axis);
   checkInteger('takeAlongAxis', 'the index', index);
@@ -254,7 +258,10 @@ const takesScatter = arg.takes<typeof scatter>(
   ['the source', source],
 );
 
-/** A copy of x with out[i, index[i,j,k], k] = source[i,j,k] for axis 1; of several writes to one place the last stays. */
+/**
+ * A copy of x with out[i, index[i,j,k], k] = source[i,j,k] for axis 1; of several writes to one
+ * place the last stays.
+ */
 export function scatter(x: Tensor, axis: number, index: Tensor, source: Tensor | number): Tensor {
   takesScatter('scatter', x, axis, index, source);
   return scatterWith('scatter', x, axis, index, source, 'set');
@@ -300,7 +307,7 @@ export function scatterReduce(
   return scatterWith('scatterReduce', x, axis, index, source, modes[reduce]);
 }
 
-/** A vector of positions written along an axis: each slice of the source meets the slice of x it points at. */
+/** Writes at a vector of positions: slice i of the source meets slice index[i] of x. */
 function writeRows(
   op: string,
   x: Tensor,
@@ -350,7 +357,10 @@ const takesIndexAdd = arg.takes<typeof indexAdd>(
   ['options', arg.options<IndexAddOptions>({ ...addOptions, alpha: arg.number })],
 );
 
-/** A copy of x with slice `i` of the source added to slice `index[i]` along an axis; repeated positions add up. */
+/**
+ * A copy of x with slice `i` of the source added to slice `index[i]` along an axis; repeated
+ * positions add up.
+ */
 export function indexAdd(
   x: Tensor,
   axis: number,
@@ -382,7 +392,10 @@ const takesSegmentSum = arg.takes<typeof segmentSum>(
   ['options', arg.options<ScatterAddOptions>(addOptions)],
 );
 
-/** Sums of the rows of each segment: row `e` of the source counts to segment `ids[e]`; empty segments are 0. */
+/**
+ * Sums of the rows of each segment: row `e` of the source counts to segment `ids[e]`; empty
+ * segments are 0.
+ */
 export function segmentSum(
   source: Tensor,
   ids: Tensor,
@@ -421,7 +434,7 @@ const takesOneHot = arg.takes<typeof oneHot>(
   ['options', arg.options<OneHotOptions>({ dtype: arg.dtype })],
 );
 
-/** 1 at the class of each element, 0 elsewhere, along a new last axis; on devices a class outside gives zeros. */
+/** 1 at each element's class, 0 elsewhere, along a new last axis; devices give zeros outside. */
 export function oneHot(x: Tensor, classes: number, options: OneHotOptions = {}): Tensor {
   takesOneHot('oneHot', x, classes, options);
   checkInteger('oneHot', 'the classes', x);

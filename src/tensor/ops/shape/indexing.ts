@@ -1,6 +1,6 @@
-// Indexing: `x.at(2, null, '...', { start: 1, step: 2 }, index)`. Numbers, ranges and new axes are views; integer tensors and
-// lists gather. As in PyTorch, several tensors broadcast together; their axes stand where the first of them stood if they
-// were neighbours, else in front.
+// Indexing: `x.at(2, null, '...', { start: 1, step: 2 }, index)`. Numbers, ranges and new axes are
+// views; integer tensors and lists gather. As in PyTorch, several tensors broadcast together; their
+// axes stand where the first of them stood if they were neighbours, else in front.
 
 import { showValue, TensorError } from '../../../errors.ts';
 import {
@@ -26,7 +26,10 @@ import { narrowIndex, spreadTo } from '../elementwise/formula.ts';
 import { apply, checkInteger, commonShape, show, takesOne } from '../operand.ts';
 import { sliceAxis } from './layout.ts';
 
-/** As Python's `start:stop:step`: negative positions count from the end, what leaves the axis is cut off. */
+/**
+ * As Python's `start:stop:step`: negative positions count from the end, what leaves the axis is cut
+ * off.
+ */
 export interface Range {
   readonly start?: number | null | undefined;
   readonly stop?: number | null | undefined;
@@ -34,12 +37,16 @@ export interface Range {
 }
 
 /**
- * One entry of an index: a position (the axis vanishes), a range, `':'` for a whole axis, `null` for a new axis of size 1,
- * `'...'` for all axes not named, or a list or integer tensor of positions.
+ * One entry of an index: a position (the axis vanishes), a range, `':'` for a whole axis, `null`
+ * for a new axis of size 1, `'...'` for all axes not named, or a list or integer tensor of
+ * positions.
  */
 export type Index = number | null | '...' | ':' | Range | readonly number[] | Tensor;
 
-/** First position, number of positions and step of a range on an axis of `size`, clamped as Python does. */
+/**
+ * First position, number of positions and step of a range on an axis of `size`, clamped as Python
+ * does.
+ */
 function resolveRange(op: string, range: Range, size: number): [start: number, length: number, step: number] {
   const step = range.step ?? 1;
   const ends = [range.start, range.stop, step];
@@ -138,7 +145,10 @@ export function select(x: Tensor, axis: number, index: number): Tensor {
   return apply([x], (b, node) => reshape(b, sliceAxis(b, node, at, position, 1), left));
 }
 
-/** What an index does to x: one slice, then a shape without selected and with new axes, then tensors on axes of that. */
+/**
+ * What an index does to x: one slice, then a shape without selected and with new axes, then tensors
+ * on axes of that.
+ */
 interface Plan {
   readonly start: number[];
   readonly size: number[];
@@ -243,7 +253,10 @@ export function at(x: Tensor, ...indices: Index[]): Tensor {
   });
 }
 
-/** Elements at positions given per axis (equal shapes): the axes are merged, the positions made one, and gathered. */
+/**
+ * Elements at positions given per axis (equal shapes): the axes are merged, the positions made one,
+ * and gathered.
+ */
 function gatherAxes(b: GraphBuilder, x: Node, axes: readonly number[], places: readonly Node[]): Node {
   const shape = dims(x);
   const neighbours = axes.length - 1 === axes.at(-1)! - axes[0]!;
@@ -269,7 +282,10 @@ function gatherAxes(b: GraphBuilder, x: Node, axes: readonly number[], places: r
   return reshape(b, found, [...sizes(before), ...common, ...sizes(after)]);
 }
 
-/** Row-major position of a tuple of positions; −1, which reads 0, when one of several is outside its axis. */
+/**
+ * Row-major position of a tuple of positions; −1, which reads 0, when one of several is outside its
+ * axis.
+ */
 function flatPosition(b: GraphBuilder, sizes: readonly number[], places: readonly Node[]): Node {
   const wrapped = places.map((place, i) =>
     where(b, binary(b, 'lt', place, 0), add(b, place, sizes[i]!), place),

@@ -68,7 +68,10 @@ function parts(x: Tensor, axis: number, sizes: readonly number[]): Tensor[] {
 
 const takesSplit = arg.takes<typeof split>(['x', aTensor], ['sizes', arg.inside()], ['axis', arg.inside()]);
 
-/** Consecutive parts along an axis: of `size` each (the last may be smaller), or of the listed sizes. */
+/**
+ * Consecutive parts along an axis: of `size` each (the last may be smaller), or of the listed
+ * sizes.
+ */
 export function split(x: Tensor, size: number | readonly number[], axis = 0): Tensor[] {
   takesSplit('split', x, size, axis);
   const at = normalizeAxis('split', axis, x.rank);
@@ -138,7 +141,10 @@ const takesRepeatInterleave = arg.takes<typeof repeatInterleave>(
   ['axis', arg.inside()],
 );
 
-/** Each element `repeats` times (or as often as listed) next to itself along an axis; without one, in C-order. */
+/**
+ * Each element `repeats` times (or as often as listed) next to itself along an axis; without one,
+ * in C-order.
+ */
 export function repeatInterleave(x: Tensor, repeats: number | readonly number[], axis?: number): Tensor {
   takesRepeatInterleave('repeatInterleave', x, repeats, axis);
   const at = axis === undefined ? 0 : normalizeAxis('repeatInterleave', axis, x.rank);

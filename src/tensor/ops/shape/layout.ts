@@ -37,7 +37,9 @@ export function padConstant(
   return b.add('pad', [x], { low, high, interior: low.map(() => 0), value });
 }
 
-/** In the matrix laid out flat, neighbours on a diagonal are `columns + 1` apart: a strided slice. */
+/**
+ * In the matrix laid out flat, neighbours on a diagonal are `columns + 1` apart: a strided slice.
+ */
 export function diagonalOf(b: GraphBuilder, x: Node, row: number, column: number, offset: number): Node {
   const shape = dims(x);
   const rest = shape.map((_, axis) => axis).filter((axis) => axis !== row && axis !== column);

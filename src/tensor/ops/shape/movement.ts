@@ -1,4 +1,5 @@
-// Movements: elements at other places, with nothing computed on them: reversal, rotation, padding, triangles, diagonals.
+// Movements: elements at other places, with nothing computed on them: reversal, rotation, padding,
+// triangles, diagonals.
 
 import { showValue, TensorError } from '../../../errors.ts';
 import { add, binary, fullLike, reshape, where } from '../../../ir/build.ts';
@@ -27,7 +28,10 @@ export function flip(x: Tensor, axes?: number | readonly number[]): Tensor {
 
 const takesRoll = arg.takes<typeof roll>(['x', aTensor], ['shifts', arg.inside()], ['axes', arg.inside()]);
 
-/** Rotated by `shifts` along `axes`: what leaves the end comes back at the start. Without axes, in C-order. */
+/**
+ * Rotated by `shifts` along `axes`: what leaves the end comes back at the start. Without axes, in
+ * C-order.
+ */
 export function roll(
   x: Tensor,
   shifts: number | readonly number[],
@@ -61,7 +65,10 @@ function rotated(b: GraphBuilder, x: Node, axis: number, shift: number): Node {
 }
 
 export interface PadOptions {
-  /** What the new elements are: `value`, the mirror image without the edge, the edge, or the other end. */
+  /**
+   * What the new elements are: `value`, the mirror image without the edge, the edge, or the other
+   * end.
+   */
   readonly mode?: 'constant' | 'reflect' | 'replicate' | 'circular';
   /** For `constant`; 0 by default. */
   readonly value?: number;
@@ -89,8 +96,8 @@ const takesPad = arg.takes<typeof pad>(
 );
 
 /**
- * New elements around the last axes: one pair [before, after] per axis, in the order of the axes. Negative numbers cut
- * elements off.
+ * New elements around the last axes: one pair [before, after] per axis, in the order of the axes.
+ * Negative numbers cut elements off.
  */
 export function pad(
   x: Tensor,
@@ -158,7 +165,10 @@ function extended(
   }
 }
 
-/** Keeps where column − row compares with the diagonal, else 0: a select, so that NaN outside vanishes too. */
+/**
+ * Keeps where column − row compares with the diagonal, else 0: a select, so that NaN outside
+ * vanishes too.
+ */
 function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tensor {
   if (x.rank < 2) throw new TensorError('E_SHAPE', op, `expects matrices: ${show(x)}`);
   const offset = Math.max(-(2 ** 30), Math.min(2 ** 30, diagonal));
@@ -172,13 +182,19 @@ function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tens
 
 const takesTril = arg.takes<typeof tril>(['x', aTensor], ['diagonal', arg.optional(arg.integer)]);
 
-/** The lower triangle of each matrix, up to the `diagonal`-th one above the main diagonal; 0 elsewhere. */
+/**
+ * The lower triangle of each matrix, up to the `diagonal`-th one above the main diagonal; 0
+ * elsewhere.
+ */
 export function tril(x: Tensor, diagonal = 0): Tensor {
   takesTril('tril', x, diagonal);
   return triangle('tril', x, diagonal, true);
 }
 
-/** The upper triangle of each matrix, from the `diagonal`-th one above the main diagonal; 0 elsewhere. */
+/**
+ * The upper triangle of each matrix, from the `diagonal`-th one above the main diagonal; 0
+ * elsewhere.
+ */
 export function triu(x: Tensor, diagonal = 0): Tensor {
   takesTril('triu', x, diagonal);
   return triangle('triu', x, diagonal, false);

@@ -1,5 +1,6 @@
-// Axes by name, after einops (Rogozhnikov, 2022): `rearrange(x, 'b (h d) t -> b h t d', { h: 4 })`. A pattern splits axes into
-// named ones, drops, adds or reorders them, and merges them again: reshape, reduce, permute, broadcast, reshape.
+// Axes by name, after einops (Rogozhnikov, 2022): `rearrange(x, 'b (h d) t -> b h t d', { h: 4 })`.
+// A pattern splits axes into named ones, drops, adds or reorders them, and merges them again:
+// reshape, reduce, permute, broadcast, reshape.
 
 import { ParseError, TensorError } from '../../../errors.ts';
 import { broadcast, cast, permute, reduceKeep, reshape } from '../../../ir/build.ts';
@@ -15,7 +16,9 @@ import { sumType } from '../elementwise/formula.ts';
 /** Sizes of named axes that the shape does not tell. */
 export type AxisSizes = Readonly<Record<string, number>>;
 
-/** One axis of a side: the names it is made of. `1` is made of none; `...` stands for several axes. */
+/**
+ * One axis of a side: the names it is made of. `1` is made of none; `...` stands for several axes.
+ */
 type Group = readonly string[];
 
 const DOTS = '...';
@@ -171,8 +174,8 @@ export function rearrange(x: Tensor, pattern: string, sizes: AxisSizes = {}): Te
 type Fold = (b: GraphBuilder, x: Node, axes: readonly number[]) => Node;
 
 /**
- * Split by the left side, names that the right side lacks folded, in the right side's order, names that are new there
- * repeated, merged by the right side.
+ * Split by the left side, names that the right side lacks folded, in the right side's order, names
+ * that are new there repeated, merged by the right side.
  */
 function compose(
   op: string,
@@ -234,7 +237,10 @@ const takesReduce = arg.takes<typeof reduce>(
   ['the sizes of axes', arg.optional(axisSizes)],
 );
 
-/** As `rearrange`, with the names that are only on the left reduced: `reduce(x, 'b (h p) -> b h', 'max', { p: 2 })`. */
+/**
+ * As `rearrange`, with the names that are only on the left reduced:
+ * `reduce(x, 'b (h p) -> b h', 'max', { p: 2 })`.
+ */
 export function reduce(x: Tensor, pattern: string, reduction: NamedReduction, sizes: AxisSizes = {}): Tensor {
   takesReduce('reduce', x, pattern, reduction, sizes);
   const op = 'reduce';
@@ -259,8 +265,8 @@ const takesRepeat = arg.takes<typeof repeat>(
 );
 
 /**
- * The whole tensor `repeats[axis]` times along each axis, or, with a pattern, as `rearrange` with the names that are only on
- * the right repeated: `repeat(x, 'h w -> h w c', { c: 3 })`.
+ * The whole tensor `repeats[axis]` times along each axis, or, with a pattern, as `rearrange` with
+ * the names that are only on the right repeated: `repeat(x, 'h w -> h w c', { c: 3 })`.
  */
 export function repeat(x: Tensor, repeats: readonly number[] | string, sizes: AxisSizes = {}): Tensor {
   takesRepeat('repeat', x, repeats, sizes);
@@ -282,7 +288,9 @@ export function repeat(x: Tensor, repeats: readonly number[] | string, sizes: Ax
   return compose(op, x, repeats, parsed, sizes);
 }
 
-/** The whole tensor `repeats[axis]` times along each axis; more repeats than axes make leading axes. */
+/**
+ * The whole tensor `repeats[axis]` times along each axis; more repeats than axes make leading axes.
+ */
 function repeated(op: string, x: Tensor, given: readonly number[]): Tensor {
   checkList(op, 'repeats', given);
   const repeats = [...given];

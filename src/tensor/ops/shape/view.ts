@@ -1,5 +1,5 @@
-// Views: the same elements under another shape or order of axes. They are index maps in the graph and cost nothing; shapes
-// and axis lists are arrays, axes may be negative.
+// Views: the same elements under another shape or order of axes. They are index maps in the graph
+// and cost nothing; shapes and axis lists are arrays, axes may be negative.
 
 import { TensorError } from '../../../errors.ts';
 import { broadcast, permute as reorder, reshape as reform } from '../../../ir/build.ts';
@@ -9,7 +9,10 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, checkRank, show, takesOne } from '../operand.ts';
 
-/** The sizes with one −1 replaced by what `size` elements leave for it. Throws E_SHAPE when they do not fit. */
+/**
+ * The sizes with one −1 replaced by what `size` elements leave for it. Throws E_SHAPE when they do
+ * not fit.
+ */
 function resolve(op: string, given: readonly number[], size: number, seen: string): number[] {
   checkList(op, 'a shape', given);
   const shape = [...given];
@@ -222,7 +225,10 @@ const takesUnfold = arg.takes<typeof unfold>(
   ['the step', arg.optional(arg.count(1))],
 );
 
-/** Overlapping windows of one axis, `step` apart: their elements become a new last axis of length `size`. */
+/**
+ * Overlapping windows of one axis, `step` apart: their elements become a new last axis of length
+ * `size`.
+ */
 export function unfold(x: Tensor, axis: number, size: number, step = 1): Tensor {
   takesUnfold('unfold', x, axis, size, step);
   const at = normalizeAxis('unfold', axis, x.rank);

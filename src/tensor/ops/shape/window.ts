@@ -1,5 +1,5 @@
-// Windows of the last axes of a tensor: sizes, strides, dilations and what lies around the ends. They are views, so that what is
-// done with them is one reduction.
+// Windows of the last axes of a tensor: sizes, strides, dilations and what lies around the ends.
+// They are views, so that what is done with them is one reduction.
 
 import { TensorError } from '../../../errors.ts';
 import { add, binary, div, mul, sub } from '../../../ir/build.ts';

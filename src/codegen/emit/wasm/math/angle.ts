@@ -1,5 +1,6 @@
-// Sine, cosine, tangent and their inverses. Angles up to 2^13 are reduced to |r| ≤ π/4 by subtracting multiples of π/2 in four parts
-// (Cody and Waite); greater ones, where there are any, by multiplying with the bits of 2/π that matter (Payne and Hanek).
+// Sine, cosine, tangent and their inverses. Angles up to 2^13 are reduced to |r| ≤ π/4 by
+// subtracting multiples of π/2 in four parts (Cody and Waite); greater ones, where there are any,
+// by multiplying with the bits of 2/π that matter (Payne and Hanek).
 
 import type { Value } from '../../../loop/loop.ts';
 import { farDouble, nearBound as doubleBound, nearDouble } from './double-angle.ts';
@@ -18,13 +19,18 @@ const nearBound = 8192;
 const twoOverPiBits = 0xa2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abn;
 const windows = 16;
 
-/** 32 bits of 2/π · 2^(8(q − 2)) modulo 4, from bit `from` on, for every q; the first bit counts 2. */
+/**
+ * 32 bits of 2/π · 2^(8(q − 2)) modulo 4, from bit `from` on, for every q; the first bit counts 2.
+ */
 const windowWords = (from: number): readonly number[] =>
   Array.from({ length: windows }, (_, q) =>
     Number(((twoOverPiBits << BigInt(8 * q)) >> BigInt(16 + 224 - 30 - from)) & 0xffffffffn),
   );
 
-/** |x| = M·2^(8(q − 2)) with a whole M below 2^31. The window of 2/π that q chooses times M, modulo 4, is the angle in quarters. */
+/**
+ * |x| = M·2^(8(q − 2)) with a whole M below 2^31. The window of 2/π that q chooses times M, modulo
+ * 4, is the angle in quarters.
+ */
 function farAngle(m: Terms, x: Value): Angle {
   const bits = m.and(m.word(x), 0x7fffffff);
   const place = m.sub(m.shr(bits, 23), 134);
@@ -46,7 +52,8 @@ function farAngle(m: Terms, x: Value): Angle {
     });
     return chosen(halves, level + 1);
   };
-  // Three words of the product: 2 bits of quarters and 94 of their fraction, of which 32 may be lost next to a multiple of π/2.
+  // Three words of the product: 2 bits of quarters and 94 of their fraction, of which 32 may be
+  // lost next to a multiple of π/2.
   const [first, second, third] = [0, 32, 64].map((from) => chosen(windowWords(from), 0));
   const last = highProduct(m, third!, whole);
   const middle = m.add(m.mul(second!, whole), last);
@@ -72,7 +79,10 @@ function nearAngle(m: Terms, x: Value): Angle {
   return { rest, quarter: m.bits(shifted) };
 }
 
-/** Reduces an angle, in statements of their own: the way for great angles is a branch. NaN takes it, too. */
+/**
+ * Reduces an angle, in statements of their own: the way for great angles is a branch. NaN takes it,
+ * too.
+ */
 export function reduceAngle(draft: Draft, hint: string, given: Value): Angle {
   const x = draft.let(`${hint}_x`, given);
   const isDouble = x.type === 'f64';
@@ -155,7 +165,10 @@ export function atan(m: Terms, x: Value): Value {
   return m.withSign(m.where(isSteep, m.sub(halfPi, y), y), x);
 }
 
-/** The angle of (x, y) from the octant's: |lesser / greater| ≤ 1, where 0/0 counts as 0 and ∞/∞ as 1. */
+/**
+ * The angle of (x, y) from the octant's: |lesser / greater| ≤ 1, where 0/0 counts as 0 and ∞/∞ as
+ * 1.
+ */
 export function atan2(m: Terms, y: Value, x: Value): Value {
   const [ax, ay] = [m.abs(x), m.abs(y)];
   // A NaN of x is the lesser and one of y the greater: either way it comes through.
@@ -173,7 +186,10 @@ const asinTail = [
   0.16666753590106964, 0.07495249807834625, 0.045476529747247696, 0.02414884977042675, 0.04221852123737335,
 ];
 
-/** asin s up to ½; beyond, asin √((1 − s)/2), of which the root of a negative number, where s > 1, makes NaN. */
+/**
+ * asin s up to ½; beyond, asin √((1 − s)/2), of which the root of a negative number, where s > 1,
+ * makes NaN.
+ */
 function asinCore(m: Terms, size: Value): { readonly isOuter: Value; readonly angle: Value } {
   const isOuter = m.lt(0.5, size);
   const z = m.where(isOuter, m.sub(0.5, m.mul(size, 0.5)), m.mul(size, size));

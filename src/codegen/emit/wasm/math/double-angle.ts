@@ -1,6 +1,7 @@
-// Sine, cosine and tangent of doubles. Angles up to 2^20 are reduced to |r| ≤ π/4 by subtracting multiples of π/2 in four parts (Cody
-// and Waite); greater ones, where there are any, by multiplying with the bits of 2/π that matter (Payne and Hanek). Either way the
-// rest comes as two doubles. The polynomials are those of fdlibm.
+// Sine, cosine and tangent of doubles. Angles up to 2^20 are reduced to |r| ≤ π/4 by subtracting
+// multiples of π/2 in four parts (Cody and Waite); greater ones, where there are any, by
+// multiplying with the bits of 2/π that matter (Payne and Hanek). Either way the rest comes as two
+// doubles. The polynomials are those of fdlibm.
 
 import { magic, magicBits } from './double-exp.ts';
 import type { Value } from '../../../loop/loop.ts';
@@ -60,14 +61,18 @@ const wordPair = (j: number): bigint => {
 
 const wordMask = 0xffffffff;
 
-/** |x| = M·2^(32q + s − 33). The words of 2/π from q on, shifted by s, times M, modulo 4, are the angle in quarters. */
+/**
+ * |x| = M·2^(32q + s − 33). The words of 2/π from q on, shifted by s, times M, modulo 4, are the
+ * angle in quarters.
+ */
 export function farDouble(m: Terms, x: Value): Angle {
   const bits = m.and(m.word(x), 2n ** 63n - 1n);
   const place = m.sub(m.shr(bits, 52), 1075 - 33);
   const q = m.shr(place, 5);
   const mantissa = m.or(m.and(bits, 2 ** 52 - 1), 2 ** 52);
   const [low, high] = [m.and(mantissa, wordMask), m.shr(mantissa, 32)];
-  // The words from q on: the whole row moves by 16, 8, 4, 2 and 1, or not, and no more of it than is needed.
+  // The words from q on: the whole row moves by 16, 8, 4, 2 and 1, or not, and no more of it than
+  // is needed.
   let row: Value[] = Array.from({ length: windows + words }, (_, j) => m.constant(wordPair(j), 'u64'));
   for (let by = windows / 2; by >= 1; by /= 2) {
     const moves = m.ne(m.and(q, by), 0);
@@ -106,7 +111,10 @@ export function farDouble(m: Terms, x: Value): Angle {
   };
 }
 
-/** As many words of a product as its first factor has, the greatest first; what is beyond the first is left out. */
+/**
+ * As many words of a product as its first factor has, the greatest first; what is beyond the first
+ * is left out.
+ */
 function product(m: Terms, a: readonly Value[], [low, high]: readonly [Value, Value]): readonly Value[] {
   const digits: Value[] = [];
   let carry: Value = m.constant(0, 'u64');

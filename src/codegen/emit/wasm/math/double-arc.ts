@@ -1,4 +1,5 @@
-// Inverses of the sine, cosine and tangent of doubles, by the algorithms and with the coefficients of fdlibm, which are public.
+// Inverses of the sine, cosine and tangent of doubles, by the algorithms and with the coefficients
+// of fdlibm, which are public.
 
 import type { Value } from '../../../loop/loop.ts';
 import type { Terms } from './terms.ts';

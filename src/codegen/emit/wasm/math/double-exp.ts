@@ -1,5 +1,6 @@
-// The exponential and its relatives on doubles, in operations that WebAssembly has. As in math/exp.ts, 1.5·2⁵² leaves n in the low
-// bits of a sum; here denormal results are what they are. Largest errors: see test/codegen/emit/wasm-double.test.ts.
+// The exponential and its relatives on doubles, in operations that WebAssembly has. As in
+// math/exp.ts, 1.5·2⁵² leaves n in the low bits of a sum; here denormal results are what they are.
+// Largest errors: see test/codegen/emit/wasm-double.test.ts.
 
 import { erfcMiddle } from '../../../../ir/interpret/erf.ts';
 import type { Value } from '../../../loop/loop.ts';
@@ -20,12 +21,18 @@ const expTail = [
   2.5105217004720745e-8, 2.0914686968086876e-9,
 ];
 
-/** The bits of 2^(n + bias), where the low bits of `shifted` hold n, as a number; n + bias within the range of exponents. */
+/**
+ * The bits of 2^(n + bias), where the low bits of `shifted` hold n, as a number; n + bias within
+ * the range of exponents.
+ */
 function power(m: Terms, shifted: Value, bias: number): Value {
   return m.real(m.add(m.shl(m.bits(shifted), 52), BigInt(1023 + bias) << 52n));
 }
 
-/** x·2^n for a whole n (i64) from −2100 to 2046, rounded once: in two factors, of which the first leaves x exact. */
+/**
+ * x·2^n for a whole n (i64) from −2100 to 2046, rounded once: in two factors, of which the first
+ * leaves x exact.
+ */
 export function scale(m: Terms, x: Value, n: Value): Value {
   const first = m.shr(n, 1);
   const factor = (half: Value): Value => m.real(m.shl(m.add(half, 1023), 52));
@@ -122,7 +129,10 @@ const erfUnder = [
 ];
 const lowestFirst = (coefficients: readonly number[]): readonly number[] => coefficients.toReversed();
 
-/** Near 0 by its series; beyond, 1 − e^(−x²) times Cody's quotient for erfc, whose last digits do not show. */
+/**
+ * Near 0 by its series; beyond, 1 − e^(−x²) times Cody's quotient for erfc, whose last digits do
+ * not show.
+ */
 export function erf(m: Terms, x: Value): Value {
   const size = m.pmin(m.abs(x), 6);
   const z = m.mul(size, size);

@@ -1,5 +1,6 @@
-// Logarithms and powers of doubles, by the algorithms and with the coefficients of fdlibm, which are public. x = 2^k·m; the
-// logarithm of m = 1 + f is that of (1 + s) / (1 − s) with s = f / (2 + f).
+// Logarithms and powers of doubles, by the algorithms and with the coefficients of fdlibm, which
+// are public. x = 2^k·m; the logarithm of m = 1 + f is that of (1 + s) / (1 − s) with s = f / (2 +
+// f).
 
 import type { Value } from '../../../loop/loop.ts';
 import { expm1Core, ln2High, ln2Low, magic, magicBits, scale, wholeOf } from './double-exp.ts';
@@ -24,7 +25,10 @@ interface Split {
   readonly mantissa: Value;
 }
 
-/** Takes a positive finite number apart: the mantissa is at least the number with the bits `least`, and below its double. */
+/**
+ * Takes a positive finite number apart: the mantissa is at least the number with the bits `least`,
+ * and below its double.
+ */
 function split(m: Terms, x: Value, least: bigint, mayBeDenormal: boolean): Split {
   const isSmall = m.lt(x, smallestNormal);
   const bits = m.bits(mayBeDenormal ? m.where(isSmall, m.mul(x, 2 ** 54), x) : x);

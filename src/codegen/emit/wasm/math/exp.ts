@@ -1,12 +1,16 @@
-// The exponential and its relatives in operations that WebAssembly has. x = n·ln 2 + r, |r| ≤ ln 2 / 2: n comes from adding 1.5·2²³,
-// which leaves it in the low bits, and with it the bias of exponents, so that shifting the sum's bits left by 23 gives the power of
-// two, without a conversion. No path makes denormal numbers, which cost an engine five times as much: what is below 2^−125.5 is 0.
-// Largest errors, in units in the last place, over all f32: see test/codegen/emit/wasm-math.test.ts.
+// The exponential and its relatives in operations that WebAssembly has. x = n·ln 2 + r, |r| ≤ ln 2
+// / 2: n comes from adding 1.5·2²³, which leaves it in the low bits, and with it the bias of
+// exponents, so that shifting the sum's bits left by 23 gives the power of two, without a
+// conversion. No path makes denormal numbers, which cost an engine five times as much: what is
+// below 2^−125.5 is 0. Largest errors, in units in the last place, over all f32: see
+// test/codegen/emit/wasm-math.test.ts.
 
 import type { Value } from '../../../loop/loop.ts';
 import type { Terms } from './terms.ts';
 
-/** 1.5·2²³: a float near it has integers in its low bits, and zeros in the lowest nine of its own. */
+/**
+ * 1.5·2²³: a float near it has integers in its low bits, and zeros in the lowest nine of its own.
+ */
 export const magic = 12582912;
 /** And in its low bits that of the exponent of ½: n more, and they are that of 2^(n − 1). */
 const biased: number = magic + 126;
@@ -69,7 +73,10 @@ export function expm1(m: Terms, x: Value): Value {
   return m.withSign(expm1Wide(m, x), x);
 }
 
-/** With d = e^{|x|/2} − 1 and w = d + 1: (w² − w⁻²)/2 = d(d + 2)(1 + w⁻²)/2, which neither cancels nor overflows early. */
+/**
+ * With d = e^{|x|/2} − 1 and w = d + 1: (w² − w⁻²)/2 = d(d + 2)(1 + w⁻²)/2, which neither cancels
+ * nor overflows early.
+ */
 export function sinh(m: Terms, x: Value): Value {
   const d = expm1Wide(m, m.mul(m.abs(x), 0.5));
   const w = m.add(d, 1);
@@ -106,7 +113,9 @@ const erfNear = [
   0.1283791627141335, -0.37612603367082936, 0.11283318341093308, -0.02684235740624299, 0.005166295560840403,
   -0.0007816160751115231, 7.21622000939602e-5,
 ];
-/** The eighth root of 1 − erf x, of x − 2.5, from there to 3.92, where it no longer counts; 4e-9. */
+/**
+ * The eighth root of 1 − erf x, of x − 2.5, from there to 3.92, where it no longer counts; 4e-9.
+ */
 const erfFar = [
   0.37687115990947323, -0.2521588725987955, 0.039892002692750325, 0.010425696013749429,
   -0.0037382696596401075, -9.872916053236406e-5, 0.00017239068798450893, -1.3488004576125107e-5,

@@ -1,5 +1,6 @@
-// What operations on values of one type are replaced by: functions of their operands, and those of an angle that is
-// reduced before. Tables of floats have all that the rows of ir/ops.ts call `math`: a missing one is a type error.
+// What operations on values of one type are replaced by: functions of their operands, and those of
+// an angle that is reduced before. Tables of floats have all that the rows of ir/ops.ts call
+// `math`: a missing one is a type error.
 
 import type { BinaryOp, UnaryOp, WrittenAs } from '../../../../ir/ops.ts';
 import type { LoopOp, Value } from '../../../loop/loop.ts';

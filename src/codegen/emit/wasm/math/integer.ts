@@ -14,7 +14,10 @@ export function highProduct(m: Terms, a: Value, b: Value): Value {
   return m.add(m.add(m.mul(ah, bh), m.shr(first, half)), m.shr(second, half));
 }
 
-/** The upper half of a product of 64 bits: a negative factor counts 2⁶⁴ too much in the unsigned product. */
+/**
+ * The upper half of a product of 64 bits: a negative factor counts 2⁶⁴ too much in the unsigned
+ * product.
+ */
 export function mulhi(m: Terms, a: Value, b: Value): Value {
   if (a.type === 'u64') return highProduct(m, a, b);
   const unsigned = (x: Value): Value => m.op('bitcast', [x], 'u64');

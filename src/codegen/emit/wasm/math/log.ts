@@ -1,5 +1,5 @@
-// Logarithms and powers. x = 2^k·m with √½ ≤ m < √2; the logarithm of m is a polynomial in m − 1 (coefficients of Cephes, which
-// are public). Denormal arguments count as what they are.
+// Logarithms and powers. x = 2^k·m with √½ ≤ m < √2; the logarithm of m is a polynomial in m − 1
+// (coefficients of Cephes, which are public). Denormal arguments count as what they are.
 
 import type { Value } from '../../../loop/loop.ts';
 import { expm1Core, magic } from './exp.ts';
@@ -39,7 +39,9 @@ function beyondFirst(m: Terms, f: Value, more: (tail: Value) => Value): Value {
   return m.sub(more(m.mul(m.mul(f, z), m.polynomial(f, logTail))), m.mul(z, 0.5));
 }
 
-/** The logarithm y of x where x is positive and finite; −∞ at 0, NaN below, ∞ and NaN as they are. */
+/**
+ * The logarithm y of x where x is positive and finite; −∞ at 0, NaN below, ∞ and NaN as they are.
+ */
 export function withEdges(m: Terms, x: Value, y: Value): Value {
   const bounded = m.where(m.lt(x, Infinity), y, x);
   return m.where(m.eq(x, 0), -Infinity, m.where(m.lt(x, 0), NaN, bounded));
@@ -76,7 +78,10 @@ export function log1p(m: Terms, x: Value): Value {
 
 /** (log(1 + f) − f + f²/2) / f³, for powers: −0.125 ≤ f ≤ 0.14. */
 const powTail = [0.333333343, -0.249999732, 0.199981719, -0.166737959, 0.145705462, -0.122532092];
-/** Multiples of m that are nearer to 1, and the logarithms to base 2 of what they are divided by then, in two parts. */
+/**
+ * Multiples of m that are nearer to 1, and the logarithms to base 2 of what they are divided by
+ * then, in two parts.
+ */
 const below = { factor: 1.25, high: -0.3218994140625, low: -2.868082486234787e-5 };
 const above = { factor: 0.78125, high: 0.3560791015625, low: 6.470866277530426e-5 };
 
@@ -91,7 +96,9 @@ function sumOf(m: Terms, a: Value, b: Value): Pair {
   return { high, low: m.sub(b, m.sub(high, a)) };
 }
 
-/** log₂ of a positive number with twice f32's digits: products of the halves of 12 bits are exact. */
+/**
+ * log₂ of a positive number with twice f32's digits: products of the halves of 12 bits are exact.
+ */
 function log2Pair(m: Terms, size: Value): Pair {
   const { power: k, mantissa } = split(m, size, true);
   const isBelow = m.lt(mantissa, 0.875);
@@ -126,7 +133,10 @@ export function scale(m: Terms, x: Value, n: Value): Value {
   return m.mul(m.mul(x, factor(most)), factor(m.sub(n, most)));
 }
 
-/** C's pow: 2^(y·log₂|x|), then the sign and the special cases. Where x^y is a f32, as for small whole numbers, it is exact. */
+/**
+ * C's pow: 2^(y·log₂|x|), then the sign and the special cases. Where x^y is a f32, as for small
+ * whole numbers, it is exact.
+ */
 export function pow(m: Terms, x: Value, y: Value): Value {
   if (y.kind === 'constant' && y.value === 2) return m.mul(x, x);
   if (y.kind === 'constant' && y.value === 3) return m.mul(m.mul(x, x), x);

@@ -1,6 +1,7 @@
-// Rewrites a Loop for WebAssembly, which has no functions beyond the square root: operations on floats become sequences of those
-// that it has an instruction for, the same at every width, so that a scalar and a vector give the same bits. Shared parts are
-// named; constants stay constants. A `fma` becomes a product and a sum, both rounded, which is the same on all machines; where relaxed
+// Rewrites a Loop for WebAssembly, which has no functions beyond the square root: operations on
+// floats become sequences of those that it has an instruction for, the same at every width, so that
+// a scalar and a vector give the same bits. Shared parts are named; constants stay constants. A
+// `fma` becomes a product and a sum, both rounded, which is the same on all machines; where relaxed
 // SIMD is asked for, f32 keeps it, as lanes of a vector.
 
 import { byFormula } from '../../../../ir/formula.ts';
@@ -216,7 +217,10 @@ class Expansion {
   }
 }
 
-/** A `fma` as an instruction of vectors: scalars are taken through one, so that they round as vectors do. */
+/**
+ * A `fma` as an instruction of vectors: scalars are taken through one, so that they round as
+ * vectors do.
+ */
 function fused(draft: Draft, args: readonly Value[], width: Value['width']): Value {
   const wide = (value: Value): Value =>
     width === 1 ? draft.node({ kind: 'splat', arg: value, type: 'f32', width: 4 }) : value;

@@ -12,13 +12,17 @@ export function sign(m: Terms, x: Value): Value {
   return m.where(m.lt(0, x), 1, m.where(m.lt(x, 0), -1, 0));
 }
 
-/** Half a unit of the last bit that stays is added, less one where that bit is 0: ties go to even. */
+/**
+ * Half a unit of the last bit that stays is added, less one where that bit is 0: ties go to even.
+ */
 function roundBits(m: Terms, bits: Value, dropped: number): Value {
   const last = m.and(m.shr(bits, dropped), 1);
   return m.and(m.add(m.add(bits, 2 ** (dropped - 1) - 1), last), -(2 ** dropped));
 }
 
-/** Below 2^−14, where the last place stands for 2^−24 as it does in a f32 near ½, adding ½ rounds. */
+/**
+ * Below 2^−14, where the last place stands for 2^−24 as it does in a f32 near ½, adding ½ rounds.
+ */
 export function roundF16(m: Terms, x: Value): Value {
   const size = m.abs(x);
   const normal = m.real(roundBits(m, m.bits(size), 13));
@@ -37,13 +41,19 @@ interface Mantissa {
   readonly exponent: Value;
 }
 
-/** How floats of a type are made: bits of the fraction, the exponent of the smallest normal number, and how `scale` is done. */
+/**
+ * How floats of a type are made: bits of the fraction, the exponent of the smallest normal number,
+ * and how `scale` is done.
+ */
 const forms = {
   f32: { fraction: 23, least: -126, scale },
   f64: { fraction: 52, least: -1022, scale: scaleDouble },
 } as const;
 
-/** A positive number as a whole number (its fraction with the leading bit) and a power of two, denormal ones, too. */
+/**
+ * A positive number as a whole number (its fraction with the leading bit) and a power of two,
+ * denormal ones, too.
+ */
 function mantissaOf(m: Terms, size: Value): Mantissa {
   const { fraction, least } = forms[m.float];
   const isSmall = m.lt(size, 2 ** least);

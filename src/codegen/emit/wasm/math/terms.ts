@@ -1,15 +1,21 @@
-// Writes arithmetic at one width as plainly as on paper: `m.add(m.mul(x, 2), 1)`. Equal values are one node, so that what is used
-// twice can be named and is computed once.
+// Writes arithmetic at one width as plainly as on paper: `m.add(m.mul(x, 2), 1)`. Equal values are
+// one node, so that what is used twice can be named and is computed once.
 
 import { constant, operandsOf } from '../../../loop/builder.ts';
 import type { LoopOp, RegisterType, Stmt, Value, Width } from '../../../loop/loop.ts';
 
-/** A number stands for a constant of the other operand's type, a bigint for one of 64 bits that no number is. */
+/**
+ * A number stands for a constant of the other operand's type, a bigint for one of 64 bits that no
+ * number is.
+ */
 export type Operand = Value | number | bigint;
 
 const isValue = (operand: Operand): operand is Value => typeof operand === 'object';
 
-/** Nodes of the values of one statement, the statements that must come before it, and the names given so far. */
+/**
+ * Nodes of the values of one statement, the statements that must come before it, and the names
+ * given so far.
+ */
 export class Draft {
   readonly stmts: Stmt[] = [];
   readonly #name: (hint: string) => string;
@@ -51,7 +57,10 @@ export class Draft {
     return this.#define(hint, value, text!);
   }
 
-  /** The values as a statement takes them: what they use more than once, in names that are defined before it. */
+  /**
+   * The values as a statement takes them: what they use more than once, in names that are defined
+   * before it.
+   */
   written(values: readonly Value[], hint: string): readonly Value[] {
     const uses = new Map<Value, number>();
     const count = (value: Value): void => {
@@ -87,7 +96,10 @@ export class Draft {
     return this.#name(hint);
   }
 
-  /** A draft of the statements inside a branch or loop: it knows what is named out here, but names nothing out here. */
+  /**
+   * A draft of the statements inside a branch or loop: it knows what is named out here, but names
+   * nothing out here.
+   */
   inner(): Draft {
     const inner = new Draft(this.#name);
     for (const [key, value] of this.#nodes) inner.#nodes.set(key, value);
@@ -146,13 +158,19 @@ export function withOperands(value: Value, operands: readonly Value[]): Value {
   }
 }
 
-/** What floats of a type are made of: their bits are integers of these types, the sign is the highest. */
+/**
+ * What floats of a type are made of: their bits are integers of these types, the sign is the
+ * highest.
+ */
 const formats = {
   f32: { bits: 'i32', word: 'u32', sign: -0x80000000, high: -(2 ** 12) },
   f64: { bits: 'i64', word: 'u64', sign: -(2n ** 63n), high: -(2 ** 27) },
 } as const;
 
-/** Operations on values of one width; where nothing else says what a number is, it is a float of one type. */
+/**
+ * Operations on values of one width; where nothing else says what a number is, it is a float of one
+ * type.
+ */
 export class Terms {
   readonly draft: Draft;
   readonly width: Width;
@@ -309,7 +327,10 @@ export class Terms {
   }
 }
 
-/** The vector of which a value says whether any lane is true, as `Terms.any` writes it: one instruction on some targets. */
+/**
+ * The vector of which a value says whether any lane is true, as `Terms.any` writes it: one
+ * instruction on some targets.
+ */
 export function anyLaneOf(value: Value): Value | undefined {
   const lanes: Value[] = [];
   let rest = value;

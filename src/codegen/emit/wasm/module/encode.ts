@@ -1,5 +1,6 @@
-// Modules as bytes: the sections of the binary format that kernels need (types, one imported memory, functions, one export, code),
-// with numbers in LEB128. WebAssembly core specification, "Binary Format".
+// Modules as bytes: the sections of the binary format that kernels need (types, one imported
+// memory, functions, one export, code), with numbers in LEB128. WebAssembly core specification,
+// "Binary Format".
 
 import {
   bytesAccessed,
@@ -42,7 +43,8 @@ export function encodeModule({ functions }: WasmModule): Uint8Array<ArrayBuffer>
     for (const side of text.split('>'))
       out.list(side === '' ? [] : side.split(','), (type) => out.byte(types[type as ValueType]));
   });
-  // A memory from nothing to 4 GiB: the runtime says whether it is shared, by one bit (runtime/wasm/imports.ts).
+  // A memory from nothing to 4 GiB: the runtime says whether it is shared, by one bit
+  // (runtime/wasm/imports.ts).
   section(out, 2, ['memory'], (name) => {
     out.text('env');
     out.text(name);
@@ -134,7 +136,10 @@ function writeInstruction({ name, immediates, block }: Instruction, out: ByteWri
   }
 }
 
-/** The hint that an address is a multiple of what is read there, as a power of 2; engines do not rely on it. */
+/**
+ * The hint that an address is a multiple of what is read there, as a power of 2; engines do not
+ * rely on it.
+ */
 function alignment(name: InstructionName): number {
   let known = alignments.get(name);
   if (known === undefined) alignments.set(name, (known = Math.log2(bytesAccessed(name))));

@@ -1,19 +1,24 @@
-// Instructions in order → expressions: what an instruction takes from the stack becomes its operands, as in the folded form of the text
-// format (WebAssembly core specification, "Folded Instructions").
+// Instructions in order → expressions: what an instruction takes from the stack becomes its
+// operands, as in the folded form of the text format (WebAssembly core specification, "Folded
+// Instructions").
 
 import { CompilerBug } from '../../../../errors.ts';
 import type { WasmFunction } from './encode.ts';
 import { codingOf, type Instruction } from './instructions.ts';
 
-/** An instruction after its operands; what lies between it and its `end`, and its `else`, in bodies. Operands that it has not lie on
- *  the stack already, below those that it has. */
+/**
+ * An instruction after its operands; what lies between it and its `end`, and its `else`, in bodies.
+ * Operands that it has not lie on the stack already, below those that it has.
+ */
 export interface Folded {
   readonly instruction: Instruction;
   readonly operands: readonly Folded[];
   readonly bodies: readonly (readonly Folded[])[];
 }
 
-/** The expressions of a body: statements, and values that statements stand between and their use. */
+/**
+ * The expressions of a body: statements, and values that statements stand between and their use.
+ */
 export function foldBody(
   body: readonly Instruction[],
   functions: readonly WasmFunction[],
@@ -97,6 +102,9 @@ function effectOf({ name, immediates, block }: Instruction, functions: readonly 
 
 const ternary: ReadonlySet<string> = new Set(['select', 'v128.bitselect', 'f32x4.relaxed_madd']);
 
-/** What follows the type in names of operations of one operand; those of two have it too, but not as a whole word. */
+/**
+ * What follows the type in names of operations of one operand; those of two have it too, but not as
+ * a whole word.
+ */
 const unary =
   /\.(?:eqz|clz|ctz|popcnt|abs|neg|ceil|floor|trunc|nearest|sqrt|not|splat|any_true|all_true|bitmask|wrap|extend|extend\d+|extadd|convert|demote|promote|reinterpret)(?:_|$)/;

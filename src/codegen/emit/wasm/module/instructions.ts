@@ -1,10 +1,14 @@
-// WebAssembly instructions by the names of its text format: opcodes and immediates, from the core specification (2.0, with SIMD) and
-// the threads proposal. The table is all that the encoder and the printer know of an instruction.
+// WebAssembly instructions by the names of its text format: opcodes and immediates, from the core
+// specification (2.0, with SIMD) and the threads proposal. The table is all that the encoder and
+// the printer know of an instruction.
 
 /** Types of values. */
 export type ValueType = 'i32' | 'i64' | 'f32' | 'f64' | 'v128';
 
-/** What follows an opcode: nothing, indices, a memory address with its offset, constants, a lane, sixteen lanes, or both of two. */
+/**
+ * What follows an opcode: nothing, indices, a memory address with its offset, constants, a lane,
+ * sixteen lanes, or both of two.
+ */
 type Immediate =
   | 'none'
   | 'local'
@@ -298,8 +302,10 @@ export type InstructionName = keyof typeof instructions;
 /** The type that a structured instruction leaves; `none` for statements. */
 export type BlockType = 'none' | ValueType;
 
-/** An instruction with its immediates: indices, offsets, constants and lanes as numbers, a v128 as its four words, an i64 as
- *  two, the low one first. */
+/**
+ * An instruction with its immediates: indices, offsets, constants and lanes as numbers, a v128 as
+ * its four words, an i64 as two, the low one first.
+ */
 export interface Instruction {
   readonly name: InstructionName;
   readonly immediates: readonly number[];

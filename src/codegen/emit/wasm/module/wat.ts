@@ -1,5 +1,6 @@
-// Modules as text (WAT) in folded form, so that what runs can be read: an instruction with its operands inside it, a statement a line.
-// The text assembles to the very bytes that the encoder writes.
+// Modules as text (WAT) in folded form, so that what runs can be read: an instruction with its
+// operands inside it, a statement a line. The text assembles to the very bytes that the encoder
+// writes.
 
 import { longOf, type WasmFunction, type WasmModule } from './encode.ts';
 import { foldBody, type Folded } from './fold.ts';
@@ -125,7 +126,10 @@ function printInstruction(
   }
 }
 
-/** Floats, where the words look like floats: few integers are as large as the bits of a float of usual size. */
+/**
+ * Floats, where the words look like floats: few integers are as large as the bits of a float of
+ * usual size.
+ */
 function vectorText(words: readonly number[]): string {
   words.forEach((word, i) => lanes.setUint32(4 * i, word, true));
   const [a, b, c, d] = words;

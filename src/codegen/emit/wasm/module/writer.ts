@@ -1,5 +1,5 @@
-// Bytes of the binary format as they are written: numbers in LEB128 and little-endian, and parts behind their lengths. WebAssembly core
-// specification, "Values".
+// Bytes of the binary format as they are written: numbers in LEB128 and little-endian, and parts
+// behind their lengths. WebAssembly core specification, "Values".
 
 export class ByteWriter {
   #bytes = new Uint8Array(4096);

@@ -1,6 +1,7 @@
-// Which bodies of loops become functions of their own. An engine compiles a function's fast version while the slow one runs, and
-// enters it at the next call: what runs long must be called often. So the body of a loop around an innermost one is called, once
-// a turn; what it reads from outside comes as parameters.
+// Which bodies of loops become functions of their own. An engine compiles a function's fast version
+// while the slow one runs, and enters it at the next call: what runs long must be called often. So
+// the body of a loop around an innermost one is called, once a turn; what it reads from outside
+// comes as parameters.
 
 import { operandsOf } from '../../../loop/builder.ts';
 import type { Loop, Stmt, Value } from '../../../loop/loop.ts';
@@ -65,7 +66,10 @@ export function loopsIn(body: readonly Stmt[]): readonly For[] {
   return directLoops(body).flatMap((loop) => [loop, ...loopsIn(loop.body)]);
 }
 
-/** What a loop's body captures; undefined where it assigns what is defined around it, or what must be shared stands in it. */
+/**
+ * What a loop's body captures; undefined where it assigns what is defined around it, or what must
+ * be shared stands in it.
+ */
 function capturedBy(loop: For): Captured | undefined {
   const variables = new Map<string, Value>();
   const builtins = new Map<string, Builtin>();

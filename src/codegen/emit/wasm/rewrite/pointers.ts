@@ -1,5 +1,6 @@
-// Running pointers: in an innermost loop, an element whose index grows by the same number every turn is reached through a local that
-// holds its address and grows with it (strength reduction). Neighbours share one, at offsets that the instruction holds.
+// Running pointers: in an innermost loop, an element whose index grows by the same number every
+// turn is reached through a local that holds its address and grows with it (strength reduction).
+// Neighbours share one, at offsets that the instruction holds.
 
 import { addInts, constant, mulInts, operandsOf } from '../../../loop/builder.ts';
 import type { Stmt, Value } from '../../../loop/loop.ts';
@@ -68,7 +69,8 @@ export function pointersOf(loop: For): PointerPlan | undefined {
   visit(loop.body, true);
   const pointers: (Pointer & { readonly key: string; readonly offset: number })[] = [];
   const places = new Map<Access, { readonly pointer: number; readonly offset: number }>();
-  // An offset must not be negative, and a pointer not lie before all memory: the lowest that every turn reaches comes first.
+  // An offset must not be negative, and a pointer not lie before all memory: the lowest that every
+  // turn reaches comes first.
   const ordered = found.toSorted(
     (a, b) => Number(b.always) - Number(a.always) || a.index.offset - b.index.offset,
   );
@@ -116,7 +118,9 @@ function valuesOf(stmt: Stmt): readonly Value[] {
   }
 }
 
-/** What is defined in the body, by name; vars, and what is assigned, have no definition that holds. */
+/**
+ * What is defined in the body, by name; vars, and what is assigned, have no definition that holds.
+ */
 function define(body: readonly Stmt[], inside: Map<string, Value | undefined>): void {
   for (const stmt of body) {
     if (stmt.kind === 'let') inside.set(stmt.name, inside.has(stmt.name) ? undefined : stmt.value);

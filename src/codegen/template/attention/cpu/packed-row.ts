@@ -1,5 +1,5 @@
-// One row of attention on a core: its scores lie in memory. It folds them, leaves the weight of every key for each product, and
-// what its products are to be multiplied by once they are summed.
+// One row of attention on a core: its scores lie in memory. It folds them, leaves the weight of
+// every key for each product, and what its products are to be multiplied by once they are summed.
 
 import type { Node } from '../../../../ir/graph.ts';
 import {
@@ -45,7 +45,10 @@ export function shiftedPower(b: LoopBuilder, { online }: Attention): NonNullable
   };
 }
 
-/** The numbers that a row leaves for its products: a factor for each that has one, and stages that what is written needs. */
+/**
+ * The numbers that a row leaves for its products: a factor for each that has one, and stages that
+ * what is written needs.
+ */
 export interface Statistics {
   readonly factors: number;
   readonly stages: readonly Node[];
@@ -114,7 +117,9 @@ function masked(value: Value, inside: Value | undefined, otherwise: Value): Valu
   return inside === undefined ? quad : operation('where', [inside, quad, otherwise], quad.type);
 }
 
-/** Accumulates the stages, and leaves the weights, whose dependencies earlier sweeps have settled. */
+/**
+ * Accumulates the stages, and leaves the weights, whose dependencies earlier sweeps have settled.
+ */
 function sweep(rows: AttentionRows, memory: CoreMemory, offset: Value, pass: number): void {
   const { b, body } = rows;
   const stages = body.stages.filter((stage) => stage.pass === pass);

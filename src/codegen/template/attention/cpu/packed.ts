@@ -1,6 +1,7 @@
-// Attention on a core, which has memory of its own: a workgroup takes some rows of a batch. Their scores are products of packed
-// panels, as contractions are (cpu/panels.ts), and lie in memory; then each row in turn folds its scores and leaves the weights
-// of its keys; the weighted sums are products of panels again. Every row sees all keys that any of them looks at: masks tell.
+// Attention on a core, which has memory of its own: a workgroup takes some rows of a batch. Their
+// scores are products of packed panels, as contractions are (cpu/panels.ts), and lie in memory;
+// then each row in turn folds its scores and leaves the weights of its keys; the weighted sums are
+// products of panels again. Every row sees all keys that any of them looks at: masks tell.
 
 import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex } from '../../../../ir/index-algebra/expr.ts';
@@ -41,7 +42,10 @@ interface CoreSchedule {
   readonly statistics: Statistics;
 }
 
-/** The Loop of an attention kernel on a core; undefined where that has no room, or is for other numbers. */
+/**
+ * The Loop of an attention kernel on a core; undefined where that has no room, or is for other
+ * numbers.
+ */
 export function coreAttention(frame: Frame, body: Attention): Loop | undefined {
   const schedule = coreSchedule(body, statisticsOf(body, frame.kernel.writes), frame.target);
   return schedule === undefined ? undefined : new CoreAttention(frame, body, schedule).loop();

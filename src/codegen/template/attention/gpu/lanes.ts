@@ -1,6 +1,7 @@
-// Attention on any machine: an invocation computes the scores of its row with four keys at a time, and adds weighted values to a
-// register of four columns for every quad of columns that it owns. With several parts a row, weights of a block of keys meet in
-// workgroup memory; with one there is neither workgroup memory nor a barrier.
+// Attention on any machine: an invocation computes the scores of its row with four keys at a time,
+// and adds weighted values to a register of four columns for every quad of columns that it owns.
+// With several parts a row, weights of a block of keys meet in workgroup memory; with one there is
+// neither workgroup memory nor a barrier.
 
 import type { Node } from '../../../../ir/graph.ts';
 import type { Target } from '../../../../schedule/target.ts';
@@ -11,7 +12,10 @@ import { columnQuad, columnsAt, type AttentionUnits, type Sums } from '../produc
 import type { Attention, AttentionRows, KeyBlock, Seats } from './rows.ts';
 import { scoresAt } from './scores.ts';
 
-/** Products of four keys that are written out; more run in a loop over the keys, or pipelines take seconds to compile. */
+/**
+ * Products of four keys that are written out; more run in a loop over the keys, or pipelines take
+ * seconds to compile.
+ */
 const unrolled = 128;
 
 /** How rows are spread over lanes. */
@@ -27,7 +31,8 @@ export function laneSchedule(body: Attention, target: Target): LaneSchedule {
   if (!target.cooperative) return { rows: Math.min(8, target.workgroupSize), parts: 1 };
   const columns = Math.max(...body.outers.map(({ column }) => column.extent));
   const rows = body.batch.extent * body.row.extent;
-  // Enough invocations to fill the machine, none of them idle: neither over the keys nor over the columns.
+  // Enough invocations to fill the machine, none of them idle: neither over the keys nor over the
+  // columns.
   const most = Math.min(Math.ceil(columns / 4), Math.ceil(body.key.extent / 4), 8);
   let parts = 1;
   while (parts < 4 && parts * 2 <= most) parts *= 2;

@@ -1,7 +1,9 @@
-// Attention on matrix units (tensor cores), in the manner of FlashAttention-2 (Dao, 2023): a subgroup has 16 rows; a block of keys
-// and values comes to workgroup memory while the one before is multiplied; scores stay in registers and become the left operand of
-// the weighted sums there. Between the two products everything is computed on quads of neighbouring keys of one row, as on any
-// machine: two invocations share a row, and halves of fragments are exchanged with the neighbour to get there and back.
+// Attention on matrix units (tensor cores), in the manner of FlashAttention-2 (Dao, 2023): a
+// subgroup has 16 rows; a block of keys and values comes to workgroup memory while the one before
+// is multiplied; scores stay in registers and become the left operand of the weighted sums there.
+// Between the two products everything is computed on quads of neighbouring keys of one row, as on
+// any machine: two invocations share a row, and halves of fragments are exchanged with the
+// neighbour to get there and back.
 
 import type { Node } from '../../../../ir/graph.ts';
 import { addInts, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
@@ -26,7 +28,10 @@ export interface TensorAttention {
 /** Blocks in workgroup memory: one is used, one is on its way. */
 const slots = 2;
 
-/** Rows, units and a note, where the kernel's products are of 16-bit operands and the target has units for them. */
+/**
+ * Rows, units and a note, where the kernel's products are of 16-bit operands and the target has
+ * units for them.
+ */
 export function tensorAttention(
   frame: Frame,
   body: Attention,
@@ -84,7 +89,10 @@ function bytesOf({ inners, outers }: Attention, { subgroups, keys }: TensorAtten
   return [...inner, ...outer].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** Of a fragment an even invocation takes the upper of its two rows, an odd one the lower; it has every other quad of keys. */
+/**
+ * Of a fragment an even invocation takes the upper of its two rows, an odd one the lower; it has
+ * every other quad of keys.
+ */
 function seatsOf({ subgroups, keys }: TensorAttention): Seats {
   const lane = builtin('local', 0);
   const within = addInts(

@@ -1,5 +1,5 @@
-// Where an invocation of an attention kernel stands: its batch, its row, its part of the row. Evaluation at that place, the walk
-// over the keys, and what the invocations of a row exchange.
+// Where an invocation of an attention kernel stands: its batch, its row, its part of the row.
+// Evaluation at that place, the walk over the keys, and what the invocations of a row exchange.
 
 import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex, type IndexExpr } from '../../../../ir/index-algebra/expr.ts';
@@ -34,7 +34,10 @@ export interface Seats {
   readonly workgroup: readonly [number, number, number];
   /** Quads of keys that an invocation takes at a time: every parts-th of a block. */
   readonly quads: number;
-  /** Invocations of a row exchange values through workgroup memory, or with their neighbour `mask` away in the subgroup. */
+  /**
+   * Invocations of a row exchange values through workgroup memory, or with their neighbour `mask`
+   * away in the subgroup.
+   */
   readonly mask?: number;
 }
 
@@ -46,7 +49,10 @@ export interface KeyBlock {
   readonly quads: readonly { readonly quad: Value; readonly inside: Value | undefined }[];
 }
 
-/** Told of a walk over blocks of keys: before the first, and at the beginning of each. Quads `from` up to `end` are walked over. */
+/**
+ * Told of a walk over blocks of keys: before the first, and at the beginning of each. Quads `from`
+ * up to `end` are walked over.
+ */
 export interface Feed {
   readonly open: (from: Value, end: Value) => void;
   readonly each: (first: Value, end: Value) => void;
@@ -109,7 +115,10 @@ export class AttentionRows {
     return this.#seats.quads * this.parts;
   }
 
-  /** Runs `body` at this invocation's row. Rows past the end repeat the last: all of a workgroup must reach the barriers. */
+  /**
+   * Runs `body` at this invocation's row. Rows past the end repeat the last: all of a workgroup
+   * must reach the barriers.
+   */
   begin(body: (first: Value) => void): void {
     const { b } = this;
     const { batch, row } = this.body;
@@ -252,7 +261,9 @@ export class AttentionRows {
     return [start, end];
   }
 
-  /** What a maximum begins with: the score of the row's keys that are not visited, −∞ if all are. */
+  /**
+   * What a maximum begins with: the score of the row's keys that are not visited, −∞ if all are.
+   */
   unvisited({ value }: RowStage): Value {
     const { key, range } = this.body;
     const score = maskOf(value) ?? -Infinity;
@@ -265,7 +276,10 @@ export class AttentionRows {
     return operation('where', [some, constant(score, 'f32'), constant(-Infinity, 'f32')], 'f32');
   }
 
-  /** Combines a value over the invocations of a row, in order; all get the result. `meet` must follow. */
+  /**
+   * Combines a value over the invocations of a row, in order; all get the result. `meet` must
+   * follow.
+   */
   exchange(own: Value, monoid: Monoid): Value {
     const { b, parts } = this;
     const { mask, place } = this.#seats;

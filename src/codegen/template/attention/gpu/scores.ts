@@ -1,5 +1,6 @@
-// Scores of a row with four neighbouring keys: the inner dots of an attention kernel. Where both operands lie contiguous along
-// the depth, four elements of it are read at once, for each key alone; else one step of depth is read for four keys at once.
+// Scores of a row with four neighbouring keys: the inner dots of an attention kernel. Where both
+// operands lie contiguous along the depth, four elements of it are read at once, for each key
+// alone; else one step of depth is read for four keys at once.
 
 import type { Node } from '../../../../ir/graph.ts';
 import {

@@ -1,6 +1,7 @@
-// map on a core, row by row, where groups of four elements of the flat result would lie across rows: widths that four does not
-// divide, padding, joined tensors. A row is cut where conditions on its columns change, so that inside a piece nothing is chosen
-// lane by lane; what four leaves over at the end of a piece is computed one element at a time.
+// map on a core, row by row, where groups of four elements of the flat result would lie across
+// rows: widths that four does not divide, padding, joined tensors. A row is cut where conditions on
+// its columns change, so that inside a piece nothing is chosen lane by lane; what four leaves over
+// at the end of a piece is computed one element at a time.
 
 import {
   addIndex,
@@ -27,7 +28,9 @@ import { exprsOf, groupsAtOnce, singleTurns } from './turn.ts';
 import { maximumInstead } from '../../row-reduction/cpu/short.ts';
 import { storeAt } from '../../shared/store-value.ts';
 
-/** Rows of a result, which may be several of its last axes, and the columns at which pieces begin. */
+/**
+ * Rows of a result, which may be several of its last axes, and the columns at which pieces begin.
+ */
 export interface MapRows {
   readonly rows: number;
   readonly width: number;

@@ -1,5 +1,5 @@
-// How many groups of four a map takes in one turn of its loop, where turns have a price: written out one after another, at places
-// that differ by constants.
+// How many groups of four a map takes in one turn of its loop, where turns have a price: written
+// out one after another, at places that differ by constants.
 
 import {
   addIndex,
@@ -18,7 +18,10 @@ import type { Axis, Kernel, Write } from '../../../../schedule/kernel.ts';
 import type { SerialProfile } from '../../../../schedule/target.ts';
 import { laneAtom, quadIndex } from '../../../lower/expressions.ts';
 
-/** Groups of four that a turn takes, as places of the axis in terms of an atom that numbers the turns. */
+/**
+ * Groups of four that a turn takes, as places of the axis in terms of an atom that numbers the
+ * turns.
+ */
 export interface Turns {
   readonly atom: IndexExpr;
   readonly places: readonly IndexExpr[];
@@ -35,8 +38,10 @@ export function singleTurns(axis: Axis): Turns {
   };
 }
 
-/** Turns of several groups, which leave the last groups to others; undefined where that is not worth it, or where groups would
- *  read apart what they read in one piece when each has a turn. */
+/**
+ * Turns of several groups, which leave the last groups to others; undefined where that is not worth
+ * it, or where groups would read apart what they read in one piece when each has a turn.
+ */
 export function longTurns(
   kernel: Kernel,
   axis: Axis,

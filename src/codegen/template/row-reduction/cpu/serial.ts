@@ -1,6 +1,8 @@
-// row on a core: one thread has a row for itself, or several groups of four rows where rows are neighbours in memory. Sweeps take
-// several groups of elements a turn, each with accumulators of its own, so that no sum waits for the last one; what does not make
-// a whole turn, or a whole group of four, has turns of its own. Values that are dear wait in memory for the next sweep (cpu/values.ts).
+// row on a core: one thread has a row for itself, or several groups of four rows where rows are
+// neighbours in memory. Sweeps take several groups of elements a turn, each with accumulators of
+// its own, so that no sum waits for the last one; what does not make a whole turn, or a whole group
+// of four, has turns of its own. Values that are dear wait in memory for the next sweep
+// (cpu/values.ts).
 
 import { CompilerBug } from '../../../../errors.ts';
 import type { Node } from '../../../../ir/graph.ts';
@@ -64,7 +66,10 @@ interface Blocks {
   readonly close: () => void;
 }
 
-/** The first sweep of a row as a part of the second one of the row before, whose arithmetic leaves memory time to come near. */
+/**
+ * The first sweep of a row as a part of the second one of the row before, whose arithmetic leaves
+ * memory time to come near.
+ */
 interface Ahead {
   readonly fold: Fold;
   readonly expr: Expr;
@@ -173,7 +178,10 @@ class SerialEmitter {
     });
   }
 
-  /** Before the loop over rows: the first sweep of the first one, where rows then make that of the next. */
+  /**
+   * Before the loop over rows: the first sweep of the first one, where rows then make that of the
+   * next.
+   */
   #open({ lanes, atom, places }: RowStretch, first: Value, end: Value): void {
     const [own, following] = this.#work.passes;
     const [item] = own?.items ?? [];
@@ -244,8 +252,8 @@ class SerialEmitter {
   }
 
   /**
-   * Visits all places of the row in order, `chains` at a time where that many are left. Single elements behind the last group
-   * of four are at constants.
+   * Visits all places of the row in order, `chains` at a time where that many are left. Single
+   * elements behind the last group of four are at constants.
    */
   #along(chains: number, visit: (places: readonly Place[]) => void, blocks?: Blocks): void {
     const b = this.#b;
@@ -379,7 +387,10 @@ class SerialEmitter {
     return some[0]!;
   }
 
-  /** What a fold gives for a row. Nobody else has a part of it: what the fold asks for is what it has. */
+  /**
+   * What a fold gives for a row. Nobody else has a part of it: what the fold asks for is what it
+   * has.
+   */
   #total(seat: Seat, fold: Fold, ends: readonly State[], tail: State): void {
     const own = this.#lanesTogether(fold, ends);
     const state = tail.length > 0 ? this.#named(fold, fold.combine(own, tail)) : own;

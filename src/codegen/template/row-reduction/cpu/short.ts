@@ -1,5 +1,6 @@
-// Short rows on a core, such as the windows of a pool: what a row folds is written out as one expression, and the rows are visited as
-// the elements of a map are. Neighbouring windows then read neighbouring elements.
+// Short rows on a core, such as the windows of a pool: what a row folds is written out as one
+// expression, and the rows are visited as the elements of a map are. Neighbouring windows then read
+// neighbouring elements.
 
 import { substitute, substituteGuard, type IndexExpr } from '../../../../ir/index-algebra/expr.ts';
 import { constantIndex, atomsOf } from '../../../../ir/index-algebra/expr.ts';
@@ -24,7 +25,10 @@ const combining: Readonly<Record<Monoid, ElementwiseOp>> = {
   or: 'or',
 };
 
-/** The kernel as a map over its rows; undefined where rows are long, or are written element by element. */
+/**
+ * The kernel as a map over its rows; undefined where rows are long, or are written element by
+ * element.
+ */
 export function mapOfRows(kernel: Kernel): Kernel | undefined {
   const { body, writes, pool } = kernel;
   if (body.kind !== 'row-reduction' || body.column.extent > mostTerms || pool.dynamics.size > 0)
@@ -103,8 +107,8 @@ class Copy {
 }
 
 /**
- * max + 0 over several terms without minding the sign of zeros, and looking for NaN aside: cores compare in one instruction, and take
- * several for an exact maximum.
+ * max + 0 over several terms without minding the sign of zeros, and looking for NaN aside: cores
+ * compare in one instruction, and take several for an exact maximum.
  */
 export function maximumInstead(b: LoopBuilder): NonNullable<LoweringOptions['instead']> {
   return (expr, value) => {

@@ -1,4 +1,5 @@
-// Softmax on a core: what differs from x by the row's maximum needs no bounds, and a sum that is 1 at least may be divided by once.
+// Softmax on a core: what differs from x by the row's maximum needs no bounds, and a sum that is 1
+// at least may be divided by once.
 
 import type { ElementwiseOp } from '../../../../ir/ops.ts';
 import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
@@ -14,8 +15,10 @@ export function powerOfTwo(b: LoopBuilder, x: Value): Value {
   return b.let(operation('exp2', [b.let(power, 'power')], 'f32'), 'exp');
 }
 
-/** exp(x − max x) as 2^((x − max x)·log₂ e), whose error grows with the exponent while the result shrinks: 1e-6 of it at e^−17.
- *  Quotients of a sum of these are products with its reciprocal. */
+/**
+ * exp(x − max x) as 2^((x − max x)·log₂ e), whose error grows with the exponent while the result
+ * shrinks: 1e-6 of it at e^−17. Quotients of a sum of these are products with its reciprocal.
+ */
 export function softmaxInstead(
   b: LoopBuilder,
   stages: readonly RowStage[],
@@ -52,8 +55,8 @@ const strict: ReadonlySet<ElementwiseOp> = new Set([
 ]);
 
 /**
- * Whether all that is made of a row's maximum is NaN when the row's sum of exp(x − max) is, as it is for a row with NaN: then a
- * maximum that passes NaN over gives the same results.
+ * Whether all that is made of a row's maximum is NaN when the row's sum of exp(x − max) is, as it
+ * is for a row with NaN: then a maximum that passes NaN over gives the same results.
  */
 export function isPoisoned(max: RowStage, stages: readonly RowStage[], writes: readonly Write[]): boolean {
   if (max.arg || max.monoid !== 'max' || max.dtype !== 'f32') return false;

@@ -1,5 +1,5 @@
-// How the rows of a kernel are laid on a core: along which axis vectors run, how many rows are handled together, which values wait
-// in memory, and how many accumulators a sweep has.
+// How the rows of a kernel are laid on a core: along which axis vectors run, how many rows are
+// handled together, which values wait in memory, and how many accumulators a sweep has.
 
 import {
   addIndex,

@@ -1,5 +1,5 @@
-// Values along a row that a sweep leaves in memory for later ones, where one thread has a row for itself: what
-// costs more to compute again than to store and load. What is only read is read again.
+// Values along a row that a sweep leaves in memory for later ones, where one thread has a row for
+// itself: what costs more to compute again than to store and load. What is only read is read again.
 
 import { dtypeBytes } from '../../../../ir/dtype.ts';
 import {
@@ -89,10 +89,16 @@ export function valuesToKeep(sweeps: readonly (readonly Expr[])[], facts: RowFac
   return [...kept].sort((a, b) => a.id - b.id);
 }
 
-/** Where a value waits: in an array of the workgroup, or where a result will be that nobody reads before. */
+/**
+ * Where a value waits: in an array of the workgroup, or where a result will be that nobody reads
+ * before.
+ */
 export type Home = { readonly array: string } | { readonly result: Write; readonly buffer: string };
 
-/** Homes for values. A result's own is best: its place in memory comes near while there is still much to compute. */
+/**
+ * Homes for values. A result's own is best: its place in memory comes near while there is still
+ * much to compute.
+ */
 export function homesOf(
   kept: readonly Expr[],
   frame: Frame,
@@ -148,7 +154,10 @@ export class RowValues {
     this.#homes = homes;
   }
 
-  /** Before a sweep's expressions are lowered at some place, `slot` of an array: takes what is there, and leaves what is not. */
+  /**
+   * Before a sweep's expressions are lowered at some place, `slot` of an array: takes what is
+   * there, and leaves what is not.
+   */
   exchange(lowering: Lowering, slot: IndexExpr, width: Width, exprs: readonly Expr[]): void {
     const b = this.#b;
     const wanted = new Set<Expr>();

@@ -1,6 +1,6 @@
-// What a sweep accumulates. A fold's state is a few values: the reduction so far; an extremum and its place; or a pair of
-// reductions in one (gpu/fused.ts). Every fold takes steps of a row, combines two states, and finally asks for totals over the
-// invocations that share the row.
+// What a sweep accumulates. A fold's state is a few values: the reduction so far; an extremum and
+// its place; or a pair of reductions in one (gpu/fused.ts). Every fold takes steps of a row,
+// combines two states, and finally asks for totals over the invocations that share the row.
 
 import type { Node } from '../../../../ir/graph.ts';
 import type { IndexExpr } from '../../../../ir/index-algebra/expr.ts';
@@ -11,7 +11,10 @@ import type { Value, Width } from '../../../loop/loop.ts';
 import { beats, combine, identity, type Best } from '../../shared/monoid.ts';
 import type { Ask } from './join.ts';
 
-/** One step of a row. Where it may lie past the end, `valid` tells; what is evaluated is then an element of the row anyway. */
+/**
+ * One step of a row. Where it may lie past the end, `valid` tells; what is evaluated is then an
+ * element of the row anyway.
+ */
 export interface Step {
   readonly lowering: Lowering;
   readonly valid: Value | undefined;
@@ -30,7 +33,10 @@ export interface Fold {
   take(state: State | undefined, steps: readonly Step[]): State;
   /** Two states as one; a comes first in the row. */
   combine(a: State, b: State): State;
-  /** Asks for totals, round by round; returns what the row's reductions give. `perRow` lowers values of the whole row. */
+  /**
+   * Asks for totals, round by round; returns what the row's reductions give. `perRow` lowers values
+   * of the whole row.
+   */
   join(state: State, perRow: () => Lowering): Generator<readonly Ask[], Results, readonly Value[]>;
 }
 
@@ -65,7 +71,10 @@ export function reduction(b: LoopBuilder, stage: RowStage): Fold {
   };
 }
 
-/** The least or greatest of floats by one instruction, which passes NaN over: whether there was one, a flag says. */
+/**
+ * The least or greatest of floats by one instruction, which passes NaN over: whether there was one,
+ * a flag says.
+ */
 export function flaggedExtremum(b: LoopBuilder, stage: RowStage): Fold {
   const op = stage.monoid === 'min' ? 'pmin' : 'pmax';
   const monoid = stage.monoid === 'min' ? 'min' : 'max';
@@ -111,7 +120,8 @@ export function extremum(b: LoopBuilder, stage: RowStage, column: IndexExpr, fir
     names: ['best', 'best_at'],
     open: (width) => [
       b.var('best', identity(monoid, type, width)),
-      // Before anything is seen, the place is the first that will be: a row of identities gives its first index.
+      // Before anything is seen, the place is the first that will be: a row of identities gives its
+      // first index.
       b.var('best_at', splat(first, width)),
     ],
     take: (state, steps) => {
@@ -137,7 +147,9 @@ export function extremum(b: LoopBuilder, stage: RowStage, column: IndexExpr, fir
   };
 }
 
-/** The greatest of floats by one instruction, where it does not matter what it is if there is a NaN. */
+/**
+ * The greatest of floats by one instruction, where it does not matter what it is if there is a NaN.
+ */
 function plainMaximum(b: LoopBuilder, stage: RowStage): Fold {
   const beyond = (x: Value, y: Value): Value => operation('pmax', [x, y], 'f32');
   return {
@@ -149,7 +161,10 @@ function plainMaximum(b: LoopBuilder, stage: RowStage): Fold {
   };
 }
 
-/** The fold of a stage where a core has the row for itself. `poisoned`: NaN reaches all results without the stage. */
+/**
+ * The fold of a stage where a core has the row for itself. `poisoned`: NaN reaches all results
+ * without the stage.
+ */
 export function foldOnCore(
   b: LoopBuilder,
   stage: RowStage,

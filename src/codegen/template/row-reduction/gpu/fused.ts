@@ -1,4 +1,5 @@
-// Two reductions in one sweep, where the second alone would have to wait for the result of the first (row-reduction/plan.ts finds them).
+// Two reductions in one sweep, where the second alone would have to wait for the result of the
+// first (row-reduction/plan.ts finds them).
 
 import type { Node } from '../../../../ir/graph.ts';
 import { constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
@@ -21,8 +22,9 @@ const [plus, minus, times, over] = [
 const square = (x: Value): Value => times(x, x);
 
 /**
- * m = max x and s = Σ exp(x − m), where s shrinks whenever m grows. While only −∞ was seen, exponentials are taken around 0, so
- * that s is 0; a row of −∞ alone is NaN in the end, as exp(−∞ + ∞) is.
+ * m = max x and s = Σ exp(x − m), where s shrinks whenever m grows. While only −∞ was seen,
+ * exponentials are taken around 0, so that s is 0; a row of −∞ alone is NaN in the end, as exp(−∞ +
+ * ∞) is.
  */
 export function onlineSoftmax(b: LoopBuilder, { max, sum }: Extract<Item, { kind: 'softmax' }>): Fold {
   const isNone = (top: Value): Value => operation('eq', [top, number(-Infinity)], 'bool');
@@ -69,9 +71,10 @@ export function onlineSoftmax(b: LoopBuilder, { max, sum }: Extract<Item, { kind
 }
 
 /**
- * Moments around a value x₀ of the row, so that little cancels far from 0: n elements with t = Σ (x − x₀) and q = Σ (x − x₀ − t/n)². Two
- * parts together have q₁ + q₂ + (t₁/n₁ − t₂/n₂)²·n₁n₂/(n₁ + n₂). Around a centre c, which is the mean but for its rounding, the squares
- * are q + n(x₀ + t/n − c)². Σ x is summed for itself: x₀ may be an outlier.
+ * Moments around a value x₀ of the row, so that little cancels far from 0: n elements with t = Σ (x
+ * − x₀) and q = Σ (x − x₀ − t/n)². Two parts together have q₁ + q₂ + (t₁/n₁ − t₂/n₂)²·n₁n₂/(n₁ +
+ * n₂). Around a centre c, which is the mean but for its rounding, the squares are q + n(x₀ + t/n −
+ * c)². Σ x is summed for itself: x₀ may be an outlier.
  */
 export function runningMoments(
   b: LoopBuilder,

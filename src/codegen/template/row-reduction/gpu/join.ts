@@ -1,5 +1,6 @@
-// Where the invocations that share a row bring their partial results together: everyone leaves its own in workgroup memory, and
-// after a barrier everyone combines them all, in one fixed order; many partials are combined in two rounds.
+// Where the invocations that share a row bring their partial results together: everyone leaves its
+// own in workgroup memory, and after a barrier everyone combines them all, in one fixed order; many
+// partials are combined in two rounds.
 
 import type { Monoid } from '../../../../ir/ops.ts';
 import { dtypeBytes } from '../../../../ir/dtype.ts';
@@ -39,7 +40,10 @@ export interface Seats {
   readonly width: Width;
   /** Values of every invocation that there is room for at once. */
   readonly atOnce: number;
-  /** The row is the whole workgroup, whose subgroups can reduce; of so many invocations it is surely one subgroup. */
+  /**
+   * The row is the whole workgroup, whose subgroups can reduce; of so many invocations it is surely
+   * one subgroup.
+   */
   readonly subgroup: number | undefined;
 }
 
@@ -51,7 +55,10 @@ const nameOf = (type: SharedType): string => `partial_${type}`;
 /** Names of the workgroup arrays that joins may use. */
 export const joinNames: readonly string[] = sharedTypes.map(nameOf);
 
-/** Workgroup memory for one value of every invocation, twice, in an array for each type that the stages accumulate. */
+/**
+ * Workgroup memory for one value of every invocation, twice, in an array for each type that the
+ * stages accumulate.
+ */
 export function joinBytes(
   { parts, rows, width }: Pick<Seats, 'parts' | 'rows' | 'width'>,
   stages: readonly RowStage[],
@@ -87,7 +94,10 @@ export class Join {
     }));
   }
 
-  /** Combines each value over the invocations of the row, and gives everyone the totals. Uniform control flow only. */
+  /**
+   * Combines each value over the invocations of the row, and gives everyone the totals. Uniform
+   * control flow only.
+   */
   all(asks: readonly Ask[]): readonly Value[] {
     if (this.#seats.parts === 1) return asks.map((ask) => ask.value);
     const { atOnce } = this.#seats;
@@ -144,8 +154,8 @@ export class Join {
   }
 
   /**
-   * A cell an invocation for each ask. Rounds take turns between two sets of cells: when one is written again, the barrier of
-   * the round between has seen everyone finish reading it.
+   * A cell an invocation for each ask. Rounds take turns between two sets of cells: when one is
+   * written again, the barrier of the round between has seen everyone finish reading it.
    */
   #reserve(asks: readonly Ask[]): readonly Cell[] {
     const b = this.#b;

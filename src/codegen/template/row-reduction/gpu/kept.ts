@@ -1,5 +1,6 @@
-// Elements of a row that wait in workgroup memory between two sweeps. Each invocation finds there what it left itself, so no
-// barrier is needed: this is memory that registers have no room for, not communication.
+// Elements of a row that wait in workgroup memory between two sweeps. Each invocation finds there
+// what it left itself, so no barrier is needed: this is memory that registers have no room for, not
+// communication.
 
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '../../../loop/builder.ts';
@@ -36,7 +37,10 @@ export class KeptRows {
     });
   }
 
-  /** Before `exprs` are lowered: takes what earlier sweeps have left of this group, and leaves what is read the first time. */
+  /**
+   * Before `exprs` are lowered: takes what earlier sweeps have left of this group, and leaves what
+   * is read the first time.
+   */
   exchange(lowering: Lowering, group: Value, width: Width, exprs: readonly Expr[]): void {
     const b = this.#b;
     const wanted = new Set(exprs.flatMap((expr) => [...this.#facts.reads(expr)]));
