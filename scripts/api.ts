@@ -35,10 +35,17 @@ interface Section {
 const list =
   /^(?:\/\/ (?<title>[^\n]+)\n)?export (?<type>type )?\{(?<items>[^}]*)\} from '(?<from>[^']+)';/gm;
 
+/** The text of an index file, with that of the lists beside it that it exports whole. */
+function withLists(path: string): string {
+  return read(path).replaceAll(/^export \* from '([^']+)';$/gm, (_, from: string) =>
+    read(join(path, '..', from)),
+  );
+}
+
 /** The exports of an index file, under the comments that stand over them. */
 function sectionsOf(path: string): Section[] {
   const sections: { title: string; names: Exported[] }[] = [];
-  for (const { groups = {} } of read(path).matchAll(list)) {
+  for (const { groups = {} } of withLists(path).matchAll(list)) {
     const { title, type, items = '', from = '' } = groups;
     if (title !== undefined || sections.length === 0) sections.push({ title: title ?? '', names: [] });
     const file = join(path, '..', from);

@@ -4,6 +4,8 @@ import { expect, test } from 'vitest';
 import { bareCode, filesUnder, readText, sources } from './source.ts';
 
 const most = 450;
+/** Lines that half of the files have at most. */
+const median = 130;
 
 /** Longer than that, and why. */
 const tables: Readonly<Record<string, string>> = {};
@@ -36,6 +38,11 @@ test('no folder has more than 20 files', () => {
   }
   expect(counts.size).toBeGreaterThan(50);
   expect([...counts].filter(([, count]) => count > 20)).toEqual([]);
+});
+
+test(`half of the files have at most ${median} lines`, () => {
+  const lengths = [...sources.values()].map(({ lines }) => lines.length).toSorted((a, b) => a - b);
+  expect(lengths[Math.floor(lengths.length / 2)]).toBeLessThanOrEqual(median);
 });
 
 test('every file opens by saying what it is', () => {

@@ -1,7 +1,7 @@
 // Reading and writing at places that are data. Negative places count from the end; known ones
 // become views.
 
-import type { ScatterReduce } from '../../tensor/ops/shape/gather.ts';
+import type { ScatterReduce } from '../../tensor/ops/shape/scatter.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Tensor } from '../../tensor/tensor.ts';

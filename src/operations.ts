@@ -1,0 +1,364 @@
+// Sinter's public operations on tensors, listed one by one, as src/index.ts exports them.
+
+// Making tensors
+export {
+  arange,
+  eye,
+  full,
+  fullLike,
+  linspace,
+  ones,
+  onesLike,
+  tensor,
+  zeros,
+  zerosLike,
+  type CreateOptions,
+  type NestedData,
+  type TensorOptions,
+} from './tensor/ops/creation/creation.ts';
+
+// Random numbers
+export {
+  bernoulli,
+  dropout,
+  multinomial,
+  normal,
+  rand,
+  randint,
+  randLike,
+  randn,
+  randnLike,
+  randperm,
+  uniform,
+  type DropoutOptions,
+  type MultinomialOptions,
+  type NormalOptions,
+  type UniformOptions,
+} from './tensor/ops/creation/random.ts';
+
+// Arithmetic
+export {
+  abs,
+  acos,
+  acosh,
+  asin,
+  asinh,
+  atan,
+  atanh,
+  ceil,
+  clamp,
+  cos,
+  cosh,
+  erf,
+  erfc,
+  exp,
+  exp2,
+  expm1,
+  floor,
+  lerp,
+  log,
+  log10,
+  log1p,
+  log2,
+  nanToNum,
+  neg,
+  reciprocal,
+  round,
+  rsqrt,
+  sign,
+  sin,
+  sinh,
+  sqrt,
+  square,
+  tan,
+  tanh,
+  trunc,
+  type NanToNumOptions,
+} from './tensor/ops/elementwise/elementwise.ts';
+export {
+  add,
+  addScaled,
+  atan2,
+  div,
+  floorDivide,
+  fmod,
+  maximum,
+  minimum,
+  mul,
+  pow,
+  remainder,
+  sub,
+  type AddOptions,
+  type DivOptions,
+} from './tensor/ops/elementwise/arithmetic.ts';
+
+// Comparisons, booleans and bits
+export {
+  bitwiseAnd,
+  bitwiseLeftShift,
+  bitwiseNot,
+  bitwiseOr,
+  bitwiseRightShift,
+  bitwiseXor,
+  eq,
+  ge,
+  gt,
+  isFinite,
+  isInf,
+  isNan,
+  le,
+  logicalAnd,
+  logicalNot,
+  logicalOr,
+  logicalXor,
+  lt,
+  maskedFill,
+  ne,
+  where,
+} from './tensor/ops/elementwise/compare.ts';
+
+// Casts
+export { bitcast, cast, to, toBool, toFloat, toHalf, toInt } from './tensor/ops/elementwise/cast.ts';
+
+// Activations
+export {
+  celu,
+  elu,
+  gelu,
+  glu,
+  hardsigmoid,
+  hardswish,
+  hardtanh,
+  leakyRelu,
+  logSigmoid,
+  mish,
+  prelu,
+  relu,
+  relu6,
+  selu,
+  sigmoid,
+  silu,
+  softplus,
+  softsign,
+  tanhshrink,
+  type GeluOptions,
+  type SoftplusOptions,
+} from './tensor/ops/elementwise/activation.ts';
+
+// Reductions
+export {
+  all,
+  any,
+  countNonzero,
+  hasInfNan,
+  logsumexp,
+  mean,
+  norm,
+  prod,
+  std,
+  sum,
+  varMean,
+  type SumOptions,
+  type VarOptions,
+} from './tensor/ops/reduce/reduce.ts';
+export { type Axes, type ReduceOptions } from './tensor/ops/reduce/axes.ts';
+export {
+  amax,
+  amin,
+  argmax,
+  argmin,
+  max,
+  maxWithIndices,
+  min,
+  minWithIndices,
+} from './tensor/ops/reduce/extremum.ts';
+
+// Scans
+export { cummax, cummin, cumprod, cumsum, logcumsumexp, type ScanOptions } from './tensor/ops/reduce/scan.ts';
+
+// Softmax
+export { logSoftmax, softmax, softmax2d, softmin, type SoftmaxOptions } from './tensor/ops/reduce/softmax.ts';
+
+// Norms
+export {
+  batchNorm,
+  batchNormUpdate,
+  groupNorm,
+  instanceNorm,
+  layerNorm,
+  localResponseNorm,
+  normalize,
+  rmsNorm,
+  type BatchNormOptions,
+  type LocalResponseOptions,
+  type NormalizeOptions,
+  type NormOptions,
+} from './tensor/ops/reduce/norm.ts';
+
+// Products
+export {
+  bmm,
+  dot,
+  linear,
+  matmul,
+  mm,
+  mv,
+  outer,
+  trace,
+  type MatmulOptions,
+} from './tensor/ops/product/matmul.ts';
+
+// Index strings
+export { einsum } from './tensor/ops/product/einsum.ts';
+export {
+  rearrange,
+  reduce,
+  repeat,
+  tile,
+  type AxisSizes,
+  type NamedReduction,
+} from './tensor/ops/shape/rearrange.ts';
+
+// Convolution and pooling
+export {
+  conv1d,
+  conv2d,
+  conv3d,
+  convTranspose1d,
+  convTranspose2d,
+  convTranspose3d,
+  type ConvOptions,
+  type ConvTransposeOptions,
+} from './tensor/ops/product/conv.ts';
+export {
+  adaptiveAvgPool2d,
+  avgPool1d,
+  avgPool2d,
+  avgPool3d,
+  globalAvgPool,
+  lpPool1d,
+  lpPool2d,
+  lpPool3d,
+  maxPool1d,
+  maxPool1dWithIndices,
+  maxPool2d,
+  maxPool2dWithIndices,
+  maxPool3d,
+  maxPool3dWithIndices,
+  type AvgPoolOptions,
+  type LpPoolOptions,
+  type MaxPoolOptions,
+  type PoolOptions,
+} from './tensor/ops/product/pool.ts';
+export type { Padding } from './tensor/ops/shape/window.ts';
+
+// Reading between elements
+export {
+  affineGrid,
+  gridSample,
+  type GridOptions,
+  type SampleOptions,
+} from './tensor/ops/creation/sample.ts';
+
+// Attention
+export { scaledDotProductAttention, type AttentionOptions } from './tensor/ops/product/attention.ts';
+
+// Losses
+export {
+  bceLoss,
+  bceWithLogits,
+  hingeEmbeddingLoss,
+  huberLoss,
+  klDiv,
+  l1Loss,
+  mseLoss,
+  smoothL1Loss,
+  type BceWithLogitsOptions,
+  type HingeEmbeddingOptions,
+  type HuberOptions,
+  type KlDivOptions,
+  type SmoothL1Options,
+} from './tensor/ops/loss.ts';
+export { type LossOptions, type Reduction } from './tensor/ops/loss-reduction.ts';
+export {
+  crossEntropy,
+  nllLoss,
+  type CrossEntropyOptions,
+  type NllOptions,
+} from './tensor/ops/classification-loss.ts';
+
+export { cosineSimilarity, type CosineSimilarityOptions } from './tensor/ops/product/similarity.ts';
+
+// Views and movement
+export {
+  broadcastTo,
+  expand,
+  expandAs,
+  flatten,
+  moveaxis,
+  permute,
+  reshape,
+  squeeze,
+  t,
+  transpose,
+  unflatten,
+  unfold,
+  unsqueeze,
+  view,
+  viewAs,
+} from './tensor/ops/shape/view.ts';
+export {
+  diag,
+  diagEmbed,
+  diagonal,
+  flip,
+  pad,
+  roll,
+  tril,
+  triu,
+  type DiagonalOptions,
+  type PadOptions,
+} from './tensor/ops/shape/movement.ts';
+export {
+  cat,
+  chunk,
+  meshgrid,
+  repeatInterleave,
+  split,
+  stack,
+  unbind,
+  type MeshgridOptions,
+} from './tensor/ops/shape/join.ts';
+
+// Indexing
+export { at, narrow, select, slice, type Index, type Range } from './tensor/ops/shape/indexing.ts';
+export {
+  embedding,
+  gather,
+  indexSelect,
+  oneHot,
+  take,
+  takeAlongAxis,
+  type EmbeddingOptions,
+  type OneHotOptions,
+} from './tensor/ops/shape/gather.ts';
+export {
+  indexAdd,
+  indexCopy,
+  scatter,
+  scatterAdd,
+  scatterReduce,
+  segmentSum,
+  type IndexAddOptions,
+  type ScatterAddOptions,
+  type ScatterReduce,
+} from './tensor/ops/shape/scatter.ts';
+export {
+  argsort,
+  searchsorted,
+  sort,
+  topk,
+  type SearchsortedOptions,
+  type SortOptions,
+  type TopkOptions,
+} from './tensor/ops/reduce/sort.ts';
