@@ -44,12 +44,28 @@ export function passReport({ name, guarantees, before, graph, trace }: PassStage
   /** What nodes are called after the pass. */
   const after = new Map<Node, string>();
   const nameAfter = (node: Node): string => after.get(node) ?? '%?';
+  /** What a node is made of that has no name yet, itself last. */
+  const freshNodes = (node: Node): Node[] =>
+    topological([node], (each) => after.has(each)).filter((each) => !after.has(each));
+  const parameters = new Map<Node, Node>(
+    before.parameters.map((node, i) => [node as Node, graph.parameters[i]! as Node]),
+  );
   const changes: PassChange[] = [];
   const dropped: string[] = [];
   for (const [node, own] of names) {
     const made = madeOf(node, trace);
     const rules = rulesOf(node, trace);
     const text = printNode(node, (each) => names.get(each) ?? '%?');
+    // A parameter may come in another form, and what is made of that stands for it.
+    const parameter = parameters.get(node);
+    if (parameter !== undefined && parameter !== made) {
+      after.set(parameter, own);
+      const fresh = kept.has(made) ? freshNodes(made) : [];
+      fresh.forEach((each, i) => after.set(each, `${own}.${i + 1}`));
+      const lines = [parameter, ...fresh].map((each) => printNode(each, nameAfter));
+      changes.push({ rules, before: text, after: lines });
+      continue;
+    }
     if (!kept.has(made)) {
       dropped.push(own);
       continue;
@@ -66,11 +82,20 @@ export function passReport({ name, guarantees, before, graph, trace }: PassStage
       sameAttrs(made.attrs, node.attrs) &&
       made.inputs.length === node.inputs.length &&
       made.inputs.every((input, i) => input === madeOf(node.inputs[i]!, trace));
-    const fresh = topological([made], (each) => after.has(each)).filter((each) => !after.has(each));
+    const fresh = freshNodes(made);
     fresh.forEach((each, i) => after.set(each, each === made ? own : `${own}.${i + 1}`));
     if (!isSame)
       changes.push({ rules, before: text, after: fresh.map((each) => printNode(each, nameAfter)) });
   }
+  // Some passes put nodes behind the results when the walk is over.
+  graph.outputs.forEach((output, i) => {
+    const own = names.get(before.outputs[i]!) ?? '%?';
+    const fresh = freshNodes(output);
+    fresh.forEach((each, number) => after.set(each, `${own}.out${number + 1}`));
+    if (fresh.length === 0) return;
+    const lines = fresh.map((each) => printNode(each, nameAfter));
+    changes.push({ rules: [], before: `return ${own}`, after: lines });
+  });
   return { name, guarantees, nodes: [names.size, nodesOf(graph).length], changes, dropped };
 }
 
