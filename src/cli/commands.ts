@@ -71,7 +71,8 @@ function overview(): string {
     'commands:',
     ...commands.map(({ name, about }) => `  ${name.padEnd(8)}  ${about}`),
     '',
-    '`sinter COMMAND --help` says more. SINTER_DEVICE chooses the device, SINTER_THREADS how many threads wasm has.',
+    '`sinter COMMAND --help` says more. SINTER_DEVICE chooses the device, SINTER_THREADS how many threads wasm has,',
+    'SINTER_DUMP a folder for the text of every stage of the compiler.',
   ].join('\n');
 }
 
