@@ -125,6 +125,6 @@ function splitHeads(x: Tensor, heads: number): Tensor {
 function repeatHeads(x: Tensor, times: number): Tensor {
   if (times === 1) return x;
   const [lead, heads, rest] = [x.shape.slice(0, -3), x.shape.at(-3)!, x.shape.slice(-2)];
-  const apart = reshape(x, [...lead, heads, 1, ...rest]);
-  return reshape(broadcastTo(apart, [...lead, heads, times, ...rest]), [...lead, heads * times, ...rest]);
+  const grouped = reshape(x, [...lead, heads, 1, ...rest]);
+  return reshape(broadcastTo(grouped, [...lead, heads, times, ...rest]), [...lead, heads * times, ...rest]);
 }

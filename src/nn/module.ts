@@ -62,7 +62,8 @@ export function* modulesOf(model: unknown, around: readonly object[] = []): Gene
   if (model instanceof Module) yield model;
   else if (!isPlain(model)) return;
   const inside = [...around, model];
-  for (const [key, child] of Object.entries(model)) yield* modulesOf(apart(child, key, inside), inside);
+  for (const [key, child] of Object.entries(model))
+    yield* modulesOf(checkAcyclic(child, key, inside), inside);
 }
 
 /** Every tensor of a model in order; a tensor that stands at two places comes twice. */
@@ -83,12 +84,12 @@ export function* membersOf(
   const inside = [...around, model];
   for (const [key, child] of Object.entries(model)) {
     const path = name === '' ? key : `${name}.${key}`;
-    yield* membersOf(apart(child, path, inside), path, buffer || state.has(key), inside);
+    yield* membersOf(checkAcyclic(child, path, inside), path, buffer || state.has(key), inside);
   }
 }
 
 /** The child; throws E_VALUE where it is one of the objects that it lies in. */
-function apart(child: unknown, path: string, around: readonly object[]): unknown {
+function checkAcyclic(child: unknown, path: string, around: readonly object[]): unknown {
   if (!around.includes(child as object)) return child;
   throw new TensorError('E_VALUE', 'Module', `the model contains itself at ${path}`);
 }

@@ -36,14 +36,14 @@ export class Attributes {
   #read<K extends Kind>(name: string, kind: K): NonNullable<Attribute[K]> | undefined {
     const attribute = this.#byName.get(name);
     if (attribute === undefined) return undefined;
-    const told: Kind | undefined = attributeKinds[attribute.type as keyof typeof attributeKinds];
+    const declaredKind: Kind | undefined = attributeKinds[attribute.type as keyof typeof attributeKinds];
     const value = attribute[kind];
-    const isThere = Array.isArray(value) ? told === kind || value.length > 0 : value !== undefined;
+    const isThere = Array.isArray(value) ? declaredKind === kind || value.length > 0 : value !== undefined;
     // Files of the first versions do not tell the kind, and leave out what is 0.
-    if (told === kind && value === undefined)
+    if (declaredKind === kind && value === undefined)
       return (kind === 'f' ? 0 : kind === 'i' ? 0n : new Uint8Array()) as never;
     if (!isThere) {
-      const problem = `attribute '${name}' is ${told ?? 'of an unknown kind'}, expected ${kind}`;
+      const problem = `attribute '${name}' is ${declaredKind ?? 'of an unknown kind'}, expected ${kind}`;
       throw new ParseError('E_FORMAT', this.#what, problem);
     }
     return value as NonNullable<Attribute[K]>;

@@ -69,11 +69,11 @@ function* round(
 function* loop(
   step: Step,
   body: Plan,
-  [most, condition, ...carried]: readonly (Value | undefined)[],
+  [maxTrips, condition, ...carried]: readonly (Value | undefined)[],
   scope: Scope,
   run: RunPlan,
 ): Walk<Value[]> {
-  const limit = most === undefined ? Infinity : Number((yield* hostOf(step, 0, most)).data[0]);
+  const limit = maxTrips === undefined ? Infinity : Number((yield* hostOf(step, 0, maxTrips)).data[0]);
   let goesOn = condition === undefined ? true : yield* isTrue(step, step.inputs[1]!, condition);
   let state = carried;
   const rows: Value[][] = [];

@@ -141,7 +141,7 @@ export class OnnxModel {
       const found = this.#find(given, hasWide) ?? this.#specialise(given, fresh);
       if (found !== undefined) {
         const { outputs, overflow } = found.call(withIntegers(fresh(), () => tensorsOf(given)));
-        return settled(
+        return inDeclaredTypes(
           outputs.map((out, i) => Value.of(out, found.types[i])),
           overflow,
         );
@@ -160,7 +160,7 @@ export class OnnxModel {
     }
     const { value } = next;
     for (const item of value) step(() => item.tensor);
-    return settled(value, how.dtype === 'i32' ? how.overflows : []);
+    return inDeclaredTypes(value, how.dtype === 'i32' ? how.overflows : []);
   }
 
   /**
@@ -369,7 +369,10 @@ function atOnce(plan: Plan, scope: Scope): Value[] {
 }
 
 /** Outputs in their declared types. Rejects with E_LIMIT when an integer did not fit. */
-async function settled(values: readonly Value[], overflow: readonly Tensor[]): Promise<readonly Value[]> {
+async function inDeclaredTypes(
+  values: readonly Value[],
+  overflow: readonly Tensor[],
+): Promise<readonly Value[]> {
   for (const flag of overflow) {
     if ((await flag.item()) === false) continue;
     throw new SinterError(

@@ -174,8 +174,12 @@ function toPowerOfTwo(x: Tensor, saturate: boolean, roundMode: string): Tensor {
   const floor = bitwiseRightShift(bits, 23);
   const threshold = roundMode === 'down' ? 0x7fffff : roundMode === 'nearest' ? 0x3fffff : 0;
   const code = add(floor, cast(gt(remainder, threshold), 'i32'));
-  const most = saturate ? where(gt(code, 254), 254, code) : code;
+  const limitedCode = saturate ? where(gt(code, 254), 254, code) : code;
   // Code 0 stands for 2⁻¹²⁷, a subnormal f32.
-  const value = where(eq(most, 0), 2 ** -127, bitcast(bitwiseLeftShift(maximum(most, 1), 23), 'f32'));
-  return where(isNan(x), NaN, where(gt(most, 254), NaN, value));
+  const value = where(
+    eq(limitedCode, 0),
+    2 ** -127,
+    bitcast(bitwiseLeftShift(maximum(limitedCode, 1), 23), 'f32'),
+  );
+  return where(isNan(x), NaN, where(gt(limitedCode, 254), NaN, value));
 }

@@ -88,7 +88,7 @@ function* runRow(
     const own = new Budget(currentBudget().limits);
     const ahead = withBudget(own, () => withIntegers({ dtype: 'i64' }, () => folded(step, row, inputs)));
     if (ahead !== undefined) return ahead;
-    const results = settled(called(step, row, inputs), inputs);
+    const results = toValues(called(step, row, inputs), inputs);
     watchOverflow(step, row, inputs, results);
     return results;
   });
@@ -125,7 +125,7 @@ function called(
 }
 
 /** Results as values: a tensor has the type of the first input that is carried in its dtype. */
-function settled(
+function toValues(
   results: readonly (Tensor | Value | undefined)[],
   inputs: readonly (Value | undefined)[],
 ): (Value | undefined)[] {
@@ -201,7 +201,7 @@ function folded(
       const standIns = inputs.map(
         (input) => input && Value.knownAs(input.type, input.known!, tensors[next++]!),
       );
-      results = settled(called(step, row, standIns), standIns);
+      results = toValues(called(step, row, standIns), standIns);
       return results.flatMap((value) =>
         value === undefined || value.known !== undefined ? [] : [value.tensor],
       );

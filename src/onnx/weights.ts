@@ -25,7 +25,7 @@ export interface Stored {
   readonly array: HostArray;
 }
 
-const most = 2 ** 31;
+const maxElements = 2 ** 31;
 /** Axes of a tensor: more than any tool writes. */
 const mostAxes = 64;
 
@@ -33,12 +33,13 @@ const mostAxes = 64;
 export function shapeOf(what: string, dims: readonly bigint[]): number[] {
   let size = 1n;
   const shape = dims.map((dim) => {
-    if (dim < 0n || dim > BigInt(most)) throw new ParseError('E_FORMAT', what, `no axis has ${dim} elements`);
+    if (dim < 0n || dim > BigInt(maxElements))
+      throw new ParseError('E_FORMAT', what, `no axis has ${dim} elements`);
     size *= dim === 0n ? 1n : dim;
     return Number(dim);
   });
   if (dims.length > mostAxes) throw new ParseError('E_FORMAT', what, `it has ${dims.length} axes`);
-  if (size > BigInt(most)) throw new ParseError('E_FORMAT', what, `[${shape.join(',')}] is too large`);
+  if (size > BigInt(maxElements)) throw new ParseError('E_FORMAT', what, `[${shape.join(',')}] is too large`);
   return shape;
 }
 

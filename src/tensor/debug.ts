@@ -98,12 +98,12 @@ export function watch(
   repeated.push({ ...known, slot: new WeakRef(slot), seen: slot.version });
 }
 
-/** Watches integers that must lie from `least` up to but without `end`. */
+/** Watches integers that must lie from `start` up to but without `end`. */
 export function watchRange(
   op: string,
   what: string,
   index: Tensor,
-  least: number,
+  start: number,
   end: number,
   where: string,
   ignored?: number,
@@ -114,11 +114,11 @@ export function watchRange(
     [index],
     (b, [node]) => {
       const axes = index.shape.map((_, axis) => axis);
-      const counted = ignored === undefined ? node! : apart(b, node!, ignored);
+      const counted = ignored === undefined ? node! : withoutIgnored(b, node!, ignored);
       return [reduce(b, 'min', counted, axes), reduce(b, 'max', counted, axes)];
     },
     ([low, high]) => {
-      const wrong = low! < least ? low : high! >= end ? high : undefined;
+      const wrong = low! < start ? low : high! >= end ? high : undefined;
       return wrong === undefined ? undefined : `${what} ${wrong} is outside ${where}`;
     },
   );
@@ -142,7 +142,7 @@ export function watchShares(op: string, what: string, x: Tensor): void {
 }
 
 /** 0 in place of the elements that are not to count. */
-function apart(b: GraphBuilder, node: Node, ignored: number): Node {
+function withoutIgnored(b: GraphBuilder, node: Node, ignored: number): Node {
   const same = (value: number): Node => broadcast(b, constant(b, value, node.dtype), node.shape as number[]);
   const hit = b.add('eq', [node, same(ignored)], {}) as Node;
   return b.add('where', [hit, same(0), node], {}) as Node;

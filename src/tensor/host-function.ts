@@ -10,18 +10,18 @@ import { handleOf, Tensor } from './tensor.ts';
 import { traceFunction, type Input } from './compile/trace-function.ts';
 
 /**
- * The results of `fn` on host arrays; undefined when they have more than `most` elements in all, or
+ * The results of `fn` on host arrays; undefined when they have more than `maxElements` elements in all, or
  * when the function reads tensors that the host does not hold, or draws random numbers.
  */
 export function onHost(
   fn: (...inputs: Tensor[]) => readonly Tensor[],
   inputs: readonly HostArray[],
-  most: number,
+  maxElements: number,
 ): HostArray[] | undefined {
   const args = inputs.map(({ data, shape, dtype }) => fromHost(data, shape, dtype));
   const traced = traceFunction(fn as (...args: never[]) => unknown, args);
   const size = traced.graph.outputs.reduce((sum, { shape }) => sum + sizeOf(shape as readonly number[]), 0);
-  if (size > most || traced.scalars.length > 0) return undefined;
+  if (size > maxElements || traced.scalars.length > 0) return undefined;
   const given = traced.inputs.map((input) => hostValue(input, args));
   if (!given.every((value) => value !== undefined)) return undefined;
   const outputs = interpret(traced.graph, given.slice(0, traced.graph.parameters.length));

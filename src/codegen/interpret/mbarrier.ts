@@ -25,8 +25,8 @@ export interface MBarrier {
   readonly seen: Int32Array;
 }
 
-const nobody = -1;
-const everybody = -2;
+const noInvocation = -1;
+const allInvocations = -2;
 
 export class MBarriers {
   readonly #worker: Worker;
@@ -65,7 +65,7 @@ export class MBarriers {
     return {
       name,
       count: 0,
-      maker: nobody,
+      maker: noInvocation,
       phase: 0,
       pending: 0,
       bytes: 0,
@@ -84,8 +84,8 @@ export class MBarriers {
 
   /** Whether an invocation may use it. */
   check(item: number, { name, count, maker }: MBarrier): void {
-    if (count === 0) this.#worker.fail(`${name} is used but nobody made it`);
-    if (maker !== item && maker !== everybody)
+    if (count === 0) this.#worker.fail(`${name} is used but noInvocation made it`);
+    if (maker !== item && maker !== allInvocations)
       this.#worker.fail(`${name} is used, and no barrier lies between that and its making`);
   }
 
@@ -96,14 +96,14 @@ export class MBarriers {
     clock[this.#warpOf(item)]! += 1;
     barrier.pending -= 1;
     barrier.bytes += bytes;
-    this.#settle(barrier);
+    this.#endPhaseIfComplete(barrier);
   }
 
   /** Bytes have come. */
   bring(barrier: MBarrier, bytes: number): void {
     barrier.bytes -= bytes;
     barrier.flying -= 1;
-    this.#settle(barrier);
+    this.#endPhaseIfComplete(barrier);
   }
 
   /**
@@ -138,7 +138,7 @@ export class MBarriers {
   meet(): void {
     if (this.#arrays.size === 0) return;
     for (const array of this.#arrays.values())
-      for (const barrier of array) if (barrier.maker !== nobody) barrier.maker = everybody;
+      for (const barrier of array) if (barrier.maker !== noInvocation) barrier.maker = allInvocations;
     const all = new Float64Array(this.#warps);
     for (const clock of this.#clocks) join(all, clock);
     this.#clocks.forEach((clock, item) => {
@@ -151,7 +151,7 @@ export class MBarriers {
     return Math.floor(item / this.#warp);
   }
 
-  #settle(barrier: MBarrier): void {
+  #endPhaseIfComplete(barrier: MBarrier): void {
     if (barrier.pending < 0) this.#worker.fail(`${barrier.count} arrive at ${barrier.name}, and one more`);
     if (barrier.pending > 0 || barrier.bytes !== 0) return;
     if (barrier.flying > 0)

@@ -25,8 +25,8 @@ export interface Now {
   epoch: number;
 }
 
-const nobody = -1;
-const several = -2;
+const noInvocation = -1;
+const severalInvocations = -2;
 
 export class Shadow {
   readonly #now: Now;
@@ -45,7 +45,7 @@ export class Shadow {
   readonly #words: Map<number, readonly [group: number, item: number, epoch: number, claimed: boolean]>;
 
   constructor(size: number, perWord: number, now: Now, report: Report) {
-    const filled = (): Int32Array => new Int32Array(size).fill(nobody);
+    const filled = (): Int32Array => new Int32Array(size).fill(noInvocation);
     this.#now = now;
     this.#report = report;
     this.#perWord = perWord;
@@ -61,12 +61,13 @@ export class Shadow {
 
   /** Forgets everything: workgroup memory at the start of a workgroup. */
   clear(): void {
-    for (const array of [this.#writer, this.#writeGroup, this.#reader, this.#readGroup]) array.fill(nobody);
+    for (const array of [this.#writer, this.#writeGroup, this.#reader, this.#readGroup])
+      array.fill(noInvocation);
     this.#words.clear();
   }
 
   isWritten(index: number): boolean {
-    return this.#writer[index] !== nobody;
+    return this.#writer[index] !== noInvocation;
   }
 
   read(index: number): void {
@@ -78,9 +79,9 @@ export class Shadow {
     if (this.#readEpoch[index] !== epoch) {
       this.#readEpoch[index] = epoch;
       this.#reader[index] = item;
-    } else if (this.#reader[index] !== item) this.#reader[index] = several;
+    } else if (this.#reader[index] !== item) this.#reader[index] = severalInvocations;
     // Workgroups run one after another, so the first to read stands for all before the current one.
-    if (this.#readGroup[index] === nobody) this.#readGroup[index] = group;
+    if (this.#readGroup[index] === noInvocation) this.#readGroup[index] = group;
   }
 
   write(index: number, owned: boolean): void {
@@ -102,7 +103,7 @@ export class Shadow {
   atomic(index: number): void {
     const { group, item, epoch } = this.#now;
     const shared = this.#clashes(this.#writeGroup[index]!, this.#writer[index]!, this.#writeEpoch[index]!);
-    const plain = this.#writer[index] !== nobody && this.#writeAtomic[index] === 0;
+    const plain = this.#writer[index] !== noInvocation && this.#writeAtomic[index] === 0;
     if (shared && plain)
       this.#report(`${this.#who(this.#writeGroup[index]!, this.#writer[index]!)} wrote it plainly`);
     this.#afterReads(index);
@@ -110,8 +111,8 @@ export class Shadow {
     // plain one.
     const own = plain && this.#writeGroup[index] === group && this.#writeEpoch[index] === epoch;
     this.#writeAtomic[index] = own ? 0 : 1;
-    this.#writer[index] = shared ? several : item;
-    this.#writeGroup[index] = shared && this.#writeGroup[index] !== group ? several : group;
+    this.#writer[index] = shared ? severalInvocations : item;
+    this.#writeGroup[index] = shared && this.#writeGroup[index] !== group ? severalInvocations : group;
     this.#writeEpoch[index] = epoch;
   }
 
@@ -119,9 +120,9 @@ export class Shadow {
   #afterReads(index: number): void {
     const { group, item, epoch } = this.#now;
     const readGroup = this.#readGroup[index]!;
-    if (readGroup !== nobody && readGroup !== group) this.#report(`workgroup ${readGroup} read it`);
+    if (readGroup !== noInvocation && readGroup !== group) this.#report(`workgroup ${readGroup} read it`);
     const reader = this.#reader[index]!;
-    if (reader !== nobody && this.#readEpoch[index] === epoch && reader !== item)
+    if (reader !== noInvocation && this.#readEpoch[index] === epoch && reader !== item)
       this.#report(`${this.#who(group, reader)} read it, and no barrier orders the two`);
   }
 
@@ -135,17 +136,17 @@ export class Shadow {
     if (known === undefined || !this.#clashes(known[0], known[1], known[2])) {
       const again = known?.[0] === group && known[1] === item && known[2] === epoch && known[3];
       this.#words.set(word, [group, item, epoch, owned || again === true]);
-    } else this.#words.set(word, [several, several, epoch, false]);
+    } else this.#words.set(word, [severalInvocations, severalInvocations, epoch, false]);
   }
 
   #clashes(group: number, item: number, epoch: number): boolean {
-    if (item === nobody) return false;
+    if (item === noInvocation) return false;
     const now = this.#now;
     return group !== now.group || (item !== now.item && epoch === now.epoch);
   }
 
   #who(group: number, item: number): string {
-    if (item === several) return 'several invocations';
+    if (item === severalInvocations) return 'several invocations';
     return group === this.#now.group ? `invocation ${item}` : `invocation ${item} of workgroup ${group}`;
   }
 }

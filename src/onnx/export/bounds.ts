@@ -12,8 +12,8 @@ const deepest = 24;
 
 /** Whether all integers of a node are known to lie in `low … high`. */
 export function liesIn(node: Node, low: number, high: number): boolean {
-  const [least, most] = boundsOf(node, deepest, new Map());
-  return least >= low && most <= high;
+  const [lower, upper] = boundsOf(node, deepest, new Map());
+  return lower >= low && upper <= high;
 }
 
 function all(dtype: DType): Bounds {

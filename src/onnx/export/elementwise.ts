@@ -190,13 +190,13 @@ function bitsOf(dtype: DType): number {
 function truncated(e: Emitter, x: Val, dtype: DType): Val {
   const [low, high] = integerRange(dtype);
   // The largest double below 2⁶³ or 2⁶⁴; smaller ranges are doubles themselves.
-  const most = isWide(dtype) ? Number(high) * (1 - 2 ** -53) : Number(high);
+  const largest = isWide(dtype) ? Number(high) * (1 - 2 ** -53) : Number(high);
   const double = e.cast(x.dtype === 'bf16' ? e.cast(x, 'f32') : x, 'f64');
   const number = e.where(e.test('IsNaN', [double]), e.scalar(0, 'f64'), double);
-  const limited = e.map('Clip', [number, e.scalar(Number(low), 'f64'), e.scalar(most, 'f64')]);
+  const limited = e.map('Clip', [number, e.scalar(Number(low), 'f64'), e.scalar(largest, 'f64')]);
   const whole = e.cast(limited, dtype);
   if (!isWide(dtype)) return whole;
-  const beyond = e.test('Less', [e.scalar(most, 'f64'), number]);
+  const beyond = e.test('Less', [e.scalar(largest, 'f64'), number]);
   return e.where(beyond, e.scalar(high, dtype), whole);
 }
 

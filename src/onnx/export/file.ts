@@ -64,11 +64,11 @@ interface Place {
 export function writeModel(
   parts: ModelParts,
   file: string | undefined,
-  most: number = mostInMessage,
+  maxBytes: number = mostInMessage,
 ): ExportedModel {
   const total = parts.initializers.reduce((sum, { data }) => sum + data.length, 0);
-  const isOutside = file !== undefined || total > most;
-  const { places, sizes } = layOut(isOutside ? parts.initializers : [], file ?? 'weights.bin', most);
+  const isOutside = file !== undefined || total > maxBytes;
+  const { places, sizes } = layOut(isOutside ? parts.initializers : [], file ?? 'weights.bin', maxBytes);
   const files = Object.fromEntries([...sizes].map(([name, size]) => [name, new Uint8Array(size)]));
   for (const [{ data }, { file: name, offset }] of places) files[name]!.set(data, offset);
   const graph: Draft<'Graph'> = {
@@ -91,7 +91,7 @@ export function writeModel(
 function layOut(
   initializers: readonly Initializer[],
   file: string,
-  most: number,
+  maxBytes: number,
 ): { readonly places: ReadonlyMap<Initializer, Place>; readonly sizes: ReadonlyMap<string, number> } {
   const places = new Map<Initializer, Place>();
   const sizes = new Map<string, number>();
@@ -100,7 +100,7 @@ function layOut(
     const { length } = one.data;
     if (length < leastOutside) continue;
     let offset = Math.ceil((sizes.get(name) ?? 0) / alignment) * alignment;
-    if (offset > 0 && offset + length > most) {
+    if (offset > 0 && offset + length > maxBytes) {
       name = `${file}.${sizes.size}`;
       offset = 0;
     }

@@ -57,9 +57,9 @@ function shift(call: Call): Tensor {
 function clip(call: Call): Tensor {
   const x = call.tensor(0);
   // Opset 6 cuts infinities off where no bound is given.
-  const most = call.opset < 11 && call.opset >= 6 ? 3.4028234663852886e38 : undefined;
-  const low = call.attributes.float('min') ?? call.optional(1) ?? (most && -most);
-  const high = call.attributes.float('max') ?? call.optional(2) ?? most;
+  const largest = call.opset < 11 && call.opset >= 6 ? 3.4028234663852886e38 : undefined;
+  const low = call.attributes.float('min') ?? call.optional(1) ?? (largest && -largest);
+  const high = call.attributes.float('max') ?? call.optional(2) ?? largest;
   if (low === undefined && high === undefined) return x;
   return sn.clamp(x, low, high);
 }

@@ -163,17 +163,17 @@ function depthToSpace(call: Call): Tensor {
   const size = call.attributes.int('blocksize', 1);
   const depth = c / size ** 2;
   const isColumns = call.attributes.string('mode', 'DCR') === 'CRD';
-  const apart = sn.reshape(x, isColumns ? [n, depth, size, size, h, w] : [n, size, size, depth, h, w]);
+  const blocks = sn.reshape(x, isColumns ? [n, depth, size, size, h, w] : [n, size, size, depth, h, w]);
   const order = isColumns ? [0, 1, 4, 2, 5, 3] : [0, 3, 4, 1, 5, 2];
-  return sn.reshape(sn.permute(apart, order), [n, depth, h * size, w * size]);
+  return sn.reshape(sn.permute(blocks, order), [n, depth, h * size, w * size]);
 }
 
 function spaceToDepth(call: Call): Tensor {
   const x = call.tensor(0);
   const [n, c, h, w] = x.shape as [number, number, number, number];
   const size = call.attributes.int('blocksize', 1);
-  const apart = sn.reshape(x, [n, c, h / size, size, w / size, size]);
-  return sn.reshape(sn.permute(apart, [0, 3, 5, 1, 2, 4]), [n, c * size ** 2, h / size, w / size]);
+  const blocks = sn.reshape(x, [n, c, h / size, size, w / size, size]);
+  return sn.reshape(sn.permute(blocks, [0, 3, 5, 1, 2, 4]), [n, c * size ** 2, h / size, w / size]);
 }
 
 /** Cut or padded around the middle. */

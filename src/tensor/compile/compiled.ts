@@ -15,7 +15,7 @@ import { neededByPending, reclaimSoon } from '../storage/memory.ts';
 import { keeping, pastOf, reachOf, type Reach } from './past.ts';
 import { flushAll, realise } from '../realise/realise.ts';
 import { alsoAbout, type About } from '../report/compiles.ts';
-import { gradEnabled, here, leafHandle, nodeFor, settle } from '../recording/recording.ts';
+import { gradEnabled, here, leafHandle, nodeFor, attachIfComputed } from '../recording/recording.ts';
 import { sameSkeleton } from '../realise/skeleton.ts';
 import { requireGrad } from '../recording/slots.ts';
 import { Storage } from '../storage/storage.ts';
@@ -224,7 +224,7 @@ function marked(handle: Handle, { leaf, released }: Extract<ResultLeaf, Source>)
     requireGrad(handle, true);
   } else if (released && handle.requiresGrad) {
     handle.released = true;
-    settle(handle);
+    attachIfComputed(handle);
   }
   return handle;
 }

@@ -18,7 +18,7 @@ import {
   leafOf,
   nodeFor,
   recordedHandle,
-  settle,
+  attachIfComputed,
 } from '../recording/recording.ts';
 import { gradOf, requiresGrad, setGrad } from '../recording/slots.ts';
 
@@ -66,7 +66,7 @@ export function backward(handle: Handle, seed: Handle | undefined, retainGraph: 
   }
   if (retainGraph || at.leaf) return;
   at.released = true;
-  if (at.trace === undefined) settle(at);
+  if (at.trace === undefined) attachIfComputed(at);
 }
 
 function throwSpent(value: Pick<Handle, 'dtype' | 'shape'>): never {

@@ -23,8 +23,8 @@ function flooredLogs(b: GraphBuilder, x: Node): readonly [Node, Node] {
 /** dx·(x − t)/(x·(1 − x)), where the divisor is at least 1e-12, and dt·(log(1 − x) − log x). */
 const rule: CustomRule = (b, [x, target], _value, g) => {
   const spread = mul(b, x!, sub(b, 1, x!));
-  const least = fullLike(b, spread, 1e-12);
-  const divisor = where(b, binary(b, 'lt', spread, least), least, spread);
+  const minDivisor = fullLike(b, spread, 1e-12);
+  const divisor = where(b, binary(b, 'lt', spread, minDivisor), minDivisor, spread);
   const [yes, no] = flooredLogs(b, x!);
   return [times(b, g, div(b, sub(b, x!, target!), divisor)), times(b, g, sub(b, no, yes))];
 };

@@ -248,13 +248,13 @@ export function checkRank(op: string, what: string, x: Tensor, ...ranks: readonl
   }
 }
 
-/** Requires an integer of at least `least`. */
-export function checkCount(op: string, what: string, value: number, least = 0): void {
-  if (!Number.isSafeInteger(value) || value < least) {
+/** Requires an integer of at least `minimum`. */
+export function checkCount(op: string, what: string, value: number, minimum = 0): void {
+  if (!Number.isSafeInteger(value) || value < minimum) {
     throw new TensorError(
       'E_VALUE',
       op,
-      `${what} must be an integer of at least ${least}: ${showValue(value)}`,
+      `${what} must be an integer of at least ${minimum}: ${showValue(value)}`,
     );
   }
 }
@@ -269,8 +269,8 @@ export function checkNotEmpty(op: string, x: Tensor, axes: readonly number[]): v
 /** One value for every spatial axis, or one each. */
 export type PerAxis = number | readonly number[];
 
-/** One integer of at least `least` per spatial axis. */
-export function perAxis(op: string, what: string, value: PerAxis, count: number, least: number): number[] {
+/** One integer of at least `minimum` per spatial axis. */
+export function perAxis(op: string, what: string, value: PerAxis, count: number, minimum: number): number[] {
   if (typeof value !== 'number') checkList(op, what, value);
   const list = typeof value === 'number' ? new Array<number>(count).fill(value) : [...value];
   if (list.length !== count) {
@@ -281,6 +281,6 @@ export function perAxis(op: string, what: string, value: PerAxis, count: number,
       'one number, or one an axis',
     );
   }
-  list.forEach((n) => checkCount(op, what, n, least));
+  list.forEach((n) => checkCount(op, what, n, minimum));
   return list;
 }

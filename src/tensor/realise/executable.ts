@@ -93,12 +93,12 @@ export class Executable {
     this.#about = about;
   }
 
-  /** Whether `on` may be called; else `settle` comes first. */
-  isSettled(device: Device): boolean {
+  /** Whether `on` may be called; else `find` comes first. */
+  isFound(device: Device): boolean {
     return this.#find === undefined || this.#found.has(device);
   }
 
-  async settle(device: Device): Promise<void> {
+  async find(device: Device): Promise<void> {
     if (this.#find === undefined || this.#found.has(device)) return;
     this.#found.set(device, await this.#find(this.graph, device, this.options));
   }

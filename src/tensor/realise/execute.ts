@@ -36,12 +36,12 @@ class ExecuteJob implements Job {
   }
 
   ready(device: Device): boolean {
-    return this.#executable.isSettled(device) && this.#run.inputs.every((input) => input.canReach(device));
+    return this.#executable.isFound(device) && this.#run.inputs.every((input) => input.canReach(device));
   }
 
   async prepare(device: Device): Promise<void> {
     for (const input of this.#run.inputs) if (!input.canReach(device)) await input.toHost();
-    await this.#executable.settle(device);
+    await this.#executable.find(device);
   }
 
   run(device: Device): void {

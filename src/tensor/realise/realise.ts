@@ -24,7 +24,7 @@ import {
   pendingHandles,
   renewBuilder,
   setPending,
-  settle,
+  attachIfComputed,
 } from '../recording/recording.ts';
 import { skeletonOf } from './skeleton.ts';
 import { Storage } from '../storage/storage.ts';
@@ -56,7 +56,7 @@ export function readBytes(handle: Handle): Promise<Uint8Array> {
 
 /** The Storage of a value, computing it first (queued, when the device is not open yet). */
 export function realise(handle: Handle): Storage {
-  if (!settle(handle)) {
+  if (!attachIfComputed(handle)) {
     noteLateUse(handle);
     flush(handle);
   }
@@ -66,7 +66,7 @@ export function realise(handle: Handle): Storage {
 /** Computes everything pending. */
 export function flushAll(): void {
   for (let next = oldest(); next !== undefined; next = oldest()) {
-    if (settle(next)) dropPending(next);
+    if (attachIfComputed(next)) dropPending(next);
     else flush(next);
   }
 }
@@ -86,7 +86,7 @@ export function flushLarge(): void {
 }
 
 function flush(target: Handle): void {
-  const young = [...pendingHandles()].filter((handle) => handle === target || !settle(handle));
+  const young = [...pendingHandles()].filter((handle) => handle === target || !attachIfComputed(handle));
   if (!pendingHandles().has(target)) young.push(target);
   setPending([]);
   let region = explore(young);
@@ -95,7 +95,9 @@ function flush(target: Handle): void {
   const stops = region.asideWith(target);
   const back = stops.flatMap((group) => group.close());
   if (stops.length > 0) {
-    const all = [...new Set([...back.filter((handle) => handle === target || !settle(handle)), ...handles])];
+    const all = [
+      ...new Set([...back.filter((handle) => handle === target || !attachIfComputed(handle)), ...handles]),
+    ];
     region = explore(all);
     handles = connected(all, region, target);
   }
@@ -106,7 +108,7 @@ function flush(target: Handle): void {
   const late = handles.filter((handle) => handle.late);
   if (late.length > 0) {
     compute(late, region, target);
-    handles = handles.filter((handle) => !settle(handle));
+    handles = handles.filter((handle) => !attachIfComputed(handle));
     region = explore(handles);
   }
   if (handles.length > 0) compute(handles, region, target);
@@ -162,7 +164,7 @@ function compute(handles: readonly Handle[], region: Region, target: Handle): vo
   for (const handle of handles) {
     const isMade = made.has(canonical(handle.node));
     const position = skeleton.position(handle.node);
-    if (isMade) settle(handle);
+    if (isMade) attachIfComputed(handle);
     else if (position !== undefined) handle.passed = { entry, position };
     // Its value, or its gradient, can still be asked for.
     const hasHistory = handle.pulled || (handle.requiresGrad && !handle.leaf && !handle.released);
@@ -197,7 +199,7 @@ function withoutDoomed(handles: readonly Handle[], region: Region): Handle[] {
   const lost = handles.filter((handle) => doomed.has(canonical(handle.node)));
   const reasons = lost.map((handle) => lostLeaf(canonical(handle.node)));
   lost.forEach((handle, i) => bindFailure(handle, reasons[i]!));
-  return handles.filter((handle) => !settle(handle));
+  return handles.filter((handle) => !attachIfComputed(handle));
 }
 
 function bindFailure(handle: Handle, lost: string): void {
@@ -211,7 +213,7 @@ function bindFailure(handle: Handle, lost: string): void {
     ),
   );
   bindStorage(canonical(handle.node), storage);
-  settle(handle);
+  attachIfComputed(handle);
 }
 
 /** Words for the first lost leaf under a node, e.g. `t3 f32[4], which was donated`. */

@@ -8,7 +8,7 @@ import { sameShape } from '../../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
 import { freshParameter } from './leaf.ts';
 import { giveUp, reclaimSoon } from '../storage/memory.ts';
-import { addPending, bindLeaf, builder, gradEnabled, here, nodeFor, settle } from './recording.ts';
+import { addPending, bindLeaf, builder, gradEnabled, here, nodeFor, attachIfComputed } from './recording.ts';
 import type { Storage } from '../storage/storage.ts';
 
 /** Moves `handle` on to the value of `value`. Throws E_SHAPE or E_DTYPE when their types differ. */
@@ -46,7 +46,7 @@ function moveOn(at: Handle, node: Node): void {
   at.storage = undefined;
   at.node = at.leaf ? distinct(node) : node;
   if (at.leaf) bindLeaf(at.node, at);
-  if (at.trace === undefined && !settle(at)) {
+  if (at.trace === undefined && !attachIfComputed(at)) {
     at.keep = true;
     addPending(at);
   }

@@ -145,7 +145,8 @@ export function leafHandle(storage: Storage): Handle {
 export function recordedHandle(node: Node, requiresGrad: boolean): Handle {
   const handle = new Handle(node, state.trace);
   handle.requiresGrad = requiresGrad;
-  if (state.trace === undefined && !settle(handle) && !isFree(canonical(node))) state.pending.add(handle);
+  if (state.trace === undefined && !attachIfComputed(handle) && !isFree(canonical(node)))
+    state.pending.add(handle);
   return handle;
 }
 
@@ -163,7 +164,7 @@ export function attach(handle: Handle, storage: Storage): void {
  * Takes the value of a handle whose node some flush has computed: true when it is realised. History
  * that no gradient can ask for is dropped: the node gives way to a parameter.
  */
-export function settle(handle: Handle): boolean {
+export function attachIfComputed(handle: Handle): boolean {
   if (handle.storage === undefined) {
     const node = canonical(handle.node);
     const storage = storageOf(node);
@@ -227,7 +228,7 @@ export function nodeFor(handle: Handle): Node {
 
 /** As `nodeFor`, of what `here` gave. */
 export function nodeAt(at: Handle): Node {
-  if (at.trace === undefined && !settle(at)) noteLateUse(at);
+  if (at.trace === undefined && !attachIfComputed(at)) noteLateUse(at);
   return at.node;
 }
 

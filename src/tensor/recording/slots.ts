@@ -10,7 +10,7 @@ import { sameShape } from '../../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
 import { noteLeaf } from '../layer/frames.ts';
 import { storageOf } from './leaf.ts';
-import { addPending, bindLeaf, builder, canonical, here, settle, standing } from './recording.ts';
+import { addPending, bindLeaf, builder, canonical, here, attachIfComputed, standing } from './recording.ts';
 
 /** Whether gradients of a value lead anywhere, as far as it is known here. */
 export function requiresGrad(handle: Handle): boolean {
@@ -44,7 +44,7 @@ export function requireGrad(handle: Handle, on: boolean): void {
 /** Gives a handle a node of its own for the same value. */
 function standAlone(at: Handle, node: Node): void {
   at.node = node;
-  if (at.trace !== undefined || settle(at)) return;
+  if (at.trace !== undefined || attachIfComputed(at)) return;
   if (storageOf(canonical(node)) === undefined) addPending(at);
 }
 

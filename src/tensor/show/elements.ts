@@ -28,8 +28,8 @@ type Part = string | readonly Part[];
  */
 export function elementsInLine(elements: Elements, width: number): string | undefined {
   const size = sizeOf(elements.shape);
-  for (const most of [...(size <= few ? [Infinity] : []), ends, ends - 1, ends - 2]) {
-    const text = inLine(partsOf(elements, most));
+  for (const maxPerEnd of [...(size <= few ? [Infinity] : []), ends, ends - 1, ends - 2]) {
+    const text = inLine(partsOf(elements, maxPerEnd));
     if (text.length <= width) return text;
   }
   return undefined;
@@ -43,8 +43,8 @@ export function elementsInLines(elements: Elements, width: number): string {
   return line.length <= width ? line : inLines(parts, longest(parts), width, 1);
 }
 
-/** The elements shown, `most` at either end of an axis. */
-function partsOf({ dtype, shape, at }: Elements, most: number): Part {
+/** The elements shown, `maxPerEnd` at either end of an axis. */
+function partsOf({ dtype, shape, at }: Elements, maxPerEnd: number): Part {
   const strides = stridesOf(shape);
   const part = (axis: number, place: number): Part => {
     const extent = shape[axis];
@@ -52,8 +52,8 @@ function partsOf({ dtype, shape, at }: Elements, most: number): Part {
     const item = (i: number): Part => part(axis + 1, place + i * strides[axis]!);
     const range = (from: number, to: number): Part[] =>
       Array.from({ length: to - from }, (_, i) => item(from + i));
-    if (extent <= 2 * most) return range(0, extent);
-    return [...range(0, most), gap, ...range(extent - most, extent)];
+    if (extent <= 2 * maxPerEnd) return range(0, extent);
+    return [...range(0, maxPerEnd), gap, ...range(extent - maxPerEnd, extent)];
   };
   return part(0, 0);
 }

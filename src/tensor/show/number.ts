@@ -9,20 +9,20 @@ import { fromReal, type Scalar } from '../../ir/value.ts';
  * Significant digits that tell any two elements of a dtype apart; JavaScript prints doubles like
  * that by itself.
  */
-const enough: Readonly<Partial<Record<DType, number>>> = { f32: 9, f16: 5, bf16: 4 };
+const sufficientDigits: Readonly<Partial<Record<DType, number>>> = { f32: 9, f16: 5, bf16: 4 };
 
 /** An element as text: `0.1`, `-0`, `NaN`, `9007199254740993`, `true`. */
 export function showElement(value: Scalar, dtype: DType): string {
   if (dtype === 'bool') return String(Number(value) !== 0);
   if (Object.is(value, -0)) return '-0';
-  const most = enough[dtype];
-  if (typeof value === 'bigint' || most === undefined) return String(value);
+  const maxDigits = sufficientDigits[dtype];
+  if (typeof value === 'bigint' || maxDigits === undefined) return String(value);
   // Whole numbers that people can read stay whole: 16777216, not 1.67772e7.
   if (!Number.isFinite(value) || (Number.isInteger(value) && Math.abs(value) < 1e9)) return String(value);
   const read = fromReal(dtype);
-  for (let digits = 1; digits < most; digits++) {
+  for (let digits = 1; digits < maxDigits; digits++) {
     const short = Number(value.toPrecision(digits));
     if (read(short) === value) return String(short);
   }
-  return String(Number(value.toPrecision(most)));
+  return String(Number(value.toPrecision(maxDigits)));
 }

@@ -8,7 +8,7 @@ import type { Node } from '../../ir/graph.ts';
 import { groupOf, takeUnread } from '../realise/aside.ts';
 import type { Handle } from '../recording/handle.ts';
 import { storageOf } from '../recording/leaf.ts';
-import { canonical, dropPending, pendingHandles, settle } from '../recording/recording.ts';
+import { canonical, dropPending, pendingHandles, attachIfComputed } from '../recording/recording.ts';
 import type { Lost, Storage } from './storage.ts';
 
 let retainedMemoryLimit = 256 * 2 ** 20;
@@ -26,11 +26,11 @@ let retainedBytes = 0;
 let condemned: { readonly storage: Storage; readonly why: Lost }[] = [];
 let condemnedBytes = 0;
 /** Lengths and size of the two lists at which it pays to look through them. */
-const least = 256;
-const leastBytes = 16 * 2 ** 20;
-let retainedSweepLength = least;
-let condemnedSweepLength = least;
-let condemnedSweepBytes = leastBytes;
+const minSweepLength = 256;
+const minSweepBytes = 16 * 2 ** 20;
+let retainedSweepLength = minSweepLength;
+let condemnedSweepLength = minSweepLength;
+let condemnedSweepBytes = minSweepBytes;
 
 /**
  * Bytes of values that `assign` replaced or `dispose` gave up which are kept for what was recorded
@@ -76,8 +76,8 @@ export function reclaim(): void {
     else if (storage.lingering) keepForLate(storage, why);
     else storage.lose(why);
   }
-  condemnedSweepLength = Math.max(least, 2 * condemned.length);
-  condemnedSweepBytes = Math.max(leastBytes, 2 * condemnedBytes);
+  condemnedSweepLength = Math.max(minSweepLength, 2 * condemned.length);
+  condemnedSweepBytes = Math.max(minSweepBytes, 2 * condemnedBytes);
   if (retainedBytes > retainedMemoryLimit) evict(isNeeded);
 }
 
@@ -95,7 +95,7 @@ function keepForLate(storage: Storage, why: Lost): void {
   for (const { bytes } of retained) retainedBytes -= bytes;
   for (const { bytes } of alive) retainedBytes += bytes;
   retained = alive;
-  retainedSweepLength = Math.max(least, 2 * alive.length);
+  retainedSweepLength = Math.max(minSweepLength, 2 * alive.length);
 }
 
 /** Frees the oldest values over the budget that no pending result reads. */
@@ -118,7 +118,7 @@ function ownerless({ storage }: Retained): Storage | undefined {
 /** Gives a value up. What was recorded from it and not computed yet still gets it. */
 export function disposeHandle(handle: Handle): void {
   if (handle.gone !== undefined) return;
-  if (handle.trace === undefined) settle(handle);
+  if (handle.trace === undefined) attachIfComputed(handle);
   handle.gone = 'disposed';
   dropPending(handle);
   const { storage } = handle;

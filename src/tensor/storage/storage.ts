@@ -31,7 +31,7 @@ export class Storage {
   /** A queued run owes the value. */
   #owed = false;
   /** For those who wait for it; most values are there before anybody does. */
-  #promise: { readonly done: Promise<void>; readonly settle: () => void } | undefined = undefined;
+  #promise: { readonly done: Promise<void>; readonly resolve: () => void } | undefined = undefined;
   #lost: Lost | undefined = undefined;
   /** The value in 32 bits, as programs have asked for it. */
   #narrowed: Map<string, Storage> | undefined = undefined;
@@ -112,26 +112,26 @@ export class Storage {
 
   fulfil(resident: Resident): void {
     this.#resident = resident;
-    this.#settled();
+    this.#resolvePromise();
   }
 
   fail(error: unknown): void {
     this.#failure = error;
-    this.#settled();
+    this.#resolvePromise();
   }
 
-  #settled(): void {
+  #resolvePromise(): void {
     this.#owed = false;
-    this.#promise?.settle();
+    this.#promise?.resolve();
     this.#promise = undefined;
     this.#freeIfDone();
   }
 
   #owedValue(): Promise<void> {
     if (this.#promise === undefined) {
-      let settle = (): void => undefined;
-      const done = new Promise<void>((resolve) => (settle = resolve));
-      this.#promise = { done, settle };
+      let resolve = (): void => undefined;
+      const done = new Promise<void>((fulfil) => (resolve = fulfil));
+      this.#promise = { done, resolve };
     }
     return this.#promise.done;
   }

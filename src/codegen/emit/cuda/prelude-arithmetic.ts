@@ -12,17 +12,17 @@ export function floatFunctions(
 ): Readonly<Record<string, string>> {
   const number = (digits: string): string => `${digits}${suffix}`;
   /** To integers: truncates, saturates, NaN to 0. */
-  const toSigned = (to: 'i32' | 'i64', name: string, past: string, most: string, least: string): string =>
+  const toSigned = (to: 'i32' | 'i64', name: string, past: string, highest: string, lowest: string): string =>
     inline(
       `${name} ${to}_of_${type}(${c} x)`,
-      `if (x >= ${number(past)}) return ${most};`,
-      `if (x <= -${number(past)}) return ${least};`,
+      `if (x >= ${number(past)}) return ${highest};`,
+      `if (x <= -${number(past)}) return ${lowest};`,
       `return x == x ? ${name}(x) : 0;`,
     );
-  const toUnsigned = (to: 'u32' | 'u64', name: string, past: string, most: string): string =>
+  const toUnsigned = (to: 'u32' | 'u64', name: string, past: string, highest: string): string =>
     inline(
       `${name} ${to}_of_${type}(${c} x)`,
-      `if (x >= ${number(past)}) return ${most};`,
+      `if (x >= ${number(past)}) return ${highest};`,
       `return x > ${number('0.0')} ? ${name}(x) : 0;`,
     );
   const longest = '9223372036854775807LL';

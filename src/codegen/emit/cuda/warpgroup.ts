@@ -13,7 +13,7 @@ export function spellWarpgroup(scribe: Scribe, stmt: WarpgroupStmt): void {
   const place = (name: string, index: Value): Term =>
     infix('+', primary(names.buffer(name)), scribe.value(index));
   const line = (name: string, args: readonly Term[]): void => scribe.line(`${call(name, args).text};`);
-  const settle = (sums: readonly string[]): void => {
+  const fenceSums = (sums: readonly string[]): void => {
     if (sums.length === 0) return;
     line(
       prelude.use('settle'),
@@ -54,7 +54,7 @@ export function spellWarpgroup(scribe: Scribe, stmt: WarpgroupStmt): void {
       return;
     }
     case 'wgmmaFence':
-      settle(stmt.sums);
+      fenceSums(stmt.sums);
       line(prelude.use('wgmma_fence'), []);
       return;
     case 'wgmmaCommit':
@@ -62,7 +62,7 @@ export function spellWarpgroup(scribe: Scribe, stmt: WarpgroupStmt): void {
       return;
     case 'wgmmaWait':
       line(`${prelude.use('wgmma_wait')}<${stmt.pending}>`, []);
-      settle(stmt.sums);
+      fenceSums(stmt.sums);
       return;
     case 'setRegisters':
       line(`${prelude.use(stmt.grow ? 'grow_registers' : 'shrink_registers')}<${stmt.count}>`, []);

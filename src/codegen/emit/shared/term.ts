@@ -28,9 +28,9 @@ export function primary(text: string): Term {
   return { text, level: level.primary };
 }
 
-/** The text, in parentheses when it binds looser than `least`. */
-export function atLeast(term: Term, least: Level): string {
-  return term.level >= least ? term.text : `(${term.text})`;
+/** The text, in parentheses when it binds looser than `minimum`. */
+export function atLeast(term: Term, minimum: Level): string {
+  return term.level >= minimum ? term.text : `(${term.text})`;
 }
 
 export function call(callee: string, args: readonly Term[]): Term {

@@ -177,13 +177,13 @@ function onlineSweep(work: Work, online: Online): void {
     operation('isNan', [max], 'bool'),
   ];
   const none = b.let(operation('or', lost, 'bool'), 'none');
-  const settled = ({ shifts }: Term, sum: Value, applies: Value): Value =>
+  const nanWhereUndefined = ({ shifts }: Term, sum: Value, applies: Value): Value =>
     shifts ? operation('where', [both(none, applies), constant(NaN, 'f32'), sum], 'f32') : sum;
   const applies = (term: Term): Value =>
     term.guard === undefined ? constant(1, 'bool') : anyOf(rows, guards.get(term.guard)!);
   online.stages.forEach((term, i) => {
     const sum = total(rows, term.stage, folds[i]!);
-    rows.results.set(term.stage.node as Node, b.let(settled(term, sum, applies(term)), 'row_sum'));
+    rows.results.set(term.stage.node as Node, b.let(nanWhereUndefined(term, sum, applies(term)), 'row_sum'));
   });
   sums.forEach((sum, i) => {
     const term = online.outers[i]!;
@@ -191,7 +191,7 @@ function onlineSweep(work: Work, online: Online): void {
     products.close(sum, (value, scale) => {
       const scaled = term.scales.reduce<Value>(
         (product, { op, by }) => operation(op, [product, scale(by)], 'f32'),
-        settled(term, value, anywhere),
+        nanWhereUndefined(term, value, anywhere),
       );
       return term.guard === undefined ? scaled : operation('where', [anywhere, scaled, value], 'f32');
     });

@@ -65,7 +65,7 @@ export function blocksOf(
   const reads = readsOf(kernel, writes);
   if (reads === undefined) return undefined;
   let best: Blocks | undefined;
-  let most = 0;
+  let mostTurned = 0;
   for (let across = 0; across < shape.length - 1; across++) {
     const blocks = cut(shape, across, target);
     if (blocks === undefined) continue;
@@ -73,7 +73,7 @@ export function blocksOf(
       const here = substitute(index, new Map([[axis.atom, blocks.flat]]));
       return coefficientOf(here, rowAtom) === 1 && coefficientOf(here, laneAtom) !== 1;
     }).length;
-    if (turned > most) [best, most] = [blocks, turned];
+    if (turned > mostTurned) [best, mostTurned] = [blocks, turned];
   }
   return best;
 }

@@ -65,7 +65,7 @@ export function outlineRow(kernel: Kernel, target: Target): RowOutline {
     throw new CompilerBug('row-reduction template', `got a ${kernel.body.kind} kernel`);
   const { column, stages } = kernel.body;
   const { facts, passes: plain, perRow, perElement, sweeps } = rowWork(kernel);
-  const { spread, keeping } = settle(kernel, kernel.body, sweeps, facts, target);
+  const { spread, keeping } = chooseSpread(kernel, kernel.body, sweeps, facts, target);
   const seats = { ...spread, width: totalWidth(spread.lanes) };
   const left = target.limits.workgroupBytes - (keeping === 'workgroup' ? target.rows.shared : 0);
   const fuse = keeping === 'stream' && column.extent >= target.rows.fuse;
@@ -83,7 +83,7 @@ export function outlineRow(kernel: Kernel, target: Target): RowOutline {
 /**
  * Invocations and where elements wait: more share a row where then its elements fit into registers.
  */
-function settle(
+function chooseSpread(
   kernel: Kernel,
   body: RowBody,
   sweeps: readonly (readonly Expr[])[],

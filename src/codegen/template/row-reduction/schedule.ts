@@ -82,9 +82,9 @@ export const blockedAbove = 64;
 
 /** Steps of a block, preferring a number that divides them all. */
 export function blockOf(trips: number, fewest: number = blockedAbove): number {
-  const least = Math.max(fewest, Math.ceil(Math.sqrt(trips)));
-  for (let steps = least; steps < 2 * least; steps++) if (trips % steps === 0) return steps;
-  return least;
+  const minSteps = Math.max(fewest, Math.ceil(Math.sqrt(trips)));
+  for (let steps = minSteps; steps < 2 * minSteps; steps++) if (trips % steps === 0) return steps;
+  return minSteps;
 }
 
 /** The heuristic choice of invocations. */
@@ -110,23 +110,23 @@ function widest(kernel: Kernel, { row, column }: RowBody, target: Target): RowSp
   const alone = { lanes, parts: 1, together: false };
   if (!target.cooperative) return { ...alone, rows: smallGroup(units, target) };
   if (steps <= target.rows.alone) return { ...alone, rows: target.workgroupSize };
-  const most = powerWithin(target.limits.workgroupInvocations);
+  const maxInvocations = powerWithin(target.limits.workgroupInvocations);
   const together = lanes !== 'row' && along.column > 0;
   if (!together) {
     // Neighbours across rows: 4 to 16 groups of four are 64 to 256 bytes in one piece.
-    let rows = Math.min(16, powerFor(units), most / 2);
-    while (rows > 4 && units * (most / rows) < target.parallelism) rows /= 2;
+    let rows = Math.min(16, powerFor(units), maxInvocations / 2);
+    while (rows > 4 && units * (maxInvocations / rows) < target.parallelism) rows /= 2;
     let parts = 2;
-    while (parts * rows < most && parts < steps) parts *= 2;
+    while (parts * rows < maxInvocations && parts < steps) parts *= 2;
     return { lanes, parts, rows, together };
   }
   // Subgroups reduce whole workgroups: a row that fills a subgroup has one or several for itself.
   const { subgroups } = target;
   const whole =
     subgroups === undefined ? Infinity : Math.min(Math.max(subgroups.min, usualSubgroup), subgroups.max);
-  let parts = Math.min(steps >= whole ? whole : target.rows.share, most);
-  while (parts < most && parts * 4 < steps) parts *= 2;
-  while (parts < most && parts < steps && parts * units < target.parallelism) parts *= 2;
+  let parts = Math.min(steps >= whole ? whole : target.rows.share, maxInvocations);
+  while (parts < maxInvocations && parts * 4 < steps) parts *= 2;
+  while (parts < maxInvocations && parts < steps && parts * units < target.parallelism) parts *= 2;
   const rows = parts >= whole ? 1 : Math.max(1, Math.floor(target.workgroupSize / parts));
   return { lanes, parts, rows, together };
 }

@@ -90,10 +90,10 @@ export function sharedScanLoop(frame: Frame, parts: number): Loop {
     b.store(totals, base, convert(own[order[3]!]!, stored), true);
     b.barrier();
     for (let reach = 1; reach < parts; reach *= 2, from = parts - from) {
-      const mine = b.let(totalAt(addInts(base, constant(from))), 'mine');
-      const total = b.var('total', mine);
+      const ownTotal = b.let(totalAt(addInts(base, constant(from))), 'mine');
+      const total = b.var('total', ownTotal);
       b.if(operation('le', [constant(reach), part], 'bool'), () =>
-        b.assign(total, combine(monoid, totalAt(addInts(base, constant(from - reach))), mine)),
+        b.assign(total, combine(monoid, totalAt(addInts(base, constant(from - reach))), ownTotal)),
       );
       b.store(totals, addInts(base, constant(parts - from)), convert(total, stored), true);
       b.barrier();

@@ -64,8 +64,8 @@ export function scatterLoop(frame: Frame): Loop {
     b.if(lowering([]).guard(body.active), () =>
       b.for('upd', constant(0), constant(update.extent), 1, (step) => {
         const asked = lowering([[update.atom, step]]).value(body.target);
-        const mine = both(operation('le', [first, asked], 'bool'), less(asked, stop));
-        b.if(mine, () => {
+        const isOwned = both(operation('le', [first, asked], 'bool'), less(asked, stop));
+        b.if(isOwned, () => {
           const here = lowering([
             [update.atom, step],
             [slot.atom, asked],

@@ -41,7 +41,7 @@ export function countedLoop(frame: Frame): Loop {
     /** Four keys; what lies past the line is never used. */
     const keysAt = (quad: Value, hint: string): Value =>
       b.let(splat(lowering([[quadAtom, quad]], true).value(key), 4), hint);
-    const mine = keysAt(own, 'mine');
+    const ownKeys = keysAt(own, 'mine');
     const lane = (vector: Value, i: number): Value => ({
       kind: 'lane',
       arg: vector,
@@ -49,7 +49,7 @@ export function countedLoop(frame: Frame): Loop {
       type: vector.type,
       width: 1,
     });
-    const single = four.map((i) => b.let(lane(mine, i), 'key'));
+    const single = four.map((i) => b.let(lane(ownKeys, i), 'key'));
     const counts = four.map(() => b.var('before', constant(0, 'i32', 4)));
     const count = (hits: Value): Value => ({
       kind: 'op',
@@ -60,22 +60,22 @@ export function countedLoop(frame: Frame): Loop {
     });
     /** Adds the keys of a group of four that come before each of ours. */
     const compare = (op: LoopOp) => (quad: Value) => {
-      const theirs = keysAt(quad, 'theirs');
-      single.forEach((ours, i) =>
+      const otherKeys = keysAt(quad, 'theirs');
+      single.forEach((ownKey, i) =>
         b.assign(
           counts[i]!,
-          operation('add', [counts[i]!, count(operation(op, [theirs, ours], 'bool'))], 'i32'),
+          operation('add', [counts[i]!, count(operation(op, [otherKeys, ownKey], 'bool'))], 'i32'),
         ),
       );
     };
     b.for('quad', constant(0), own, 1, compare('le'));
     const whole = Math.floor(length / 4);
     b.for('quad', addInts(own, constant(1)), constant(whole), 1, compare('lt'));
-    const places = single.map((ours, i) => {
+    const places = single.map((ownKey, i) => {
       const place = b.var('place', combineLanes(b, 'sum', counts[i]!, 'count'));
       for (const j of four) {
         if (j === i) continue;
-        const hit = count(operation(j < i ? 'le' : 'lt', [single[j]!, ours], 'bool'));
+        const hit = count(operation(j < i ? 'le' : 'lt', [single[j]!, ownKey], 'bool'));
         const present = j < i ? constant(1, 'bool') : inLine(j);
         b.if(present, () => b.assign(place, addInts(place, hit)));
       }
@@ -91,8 +91,11 @@ export function countedLoop(frame: Frame): Loop {
       b.if(less(own, constant(whole)), () => {
         const rest = keysAt(constant(whole), 'rest');
         for (let j = 0; j < length % 4; j++)
-          single.forEach((ours, i) =>
-            b.assign(places[i]!, addInts(places[i]!, count(operation('lt', [lane(rest, j), ours], 'bool')))),
+          single.forEach((ownKey, i) =>
+            b.assign(
+              places[i]!,
+              addInts(places[i]!, count(operation('lt', [lane(rest, j), ownKey], 'bool'))),
+            ),
           );
       });
     }

@@ -24,8 +24,8 @@ function overlap(a: Box, b: Box): number {
 /** The best boxes of each class that do not overlap a better one: rows of batch, class and box. */
 function nonMaxSuppression(call: Call): Value {
   const [boxes, scores] = [call.host(0)!, call.host(1)!];
-  const most = call.number(2) ?? 0;
-  const [overlapLimit, least] = [call.number(3) ?? 0, call.number(4)];
+  const maxKept = call.number(2) ?? 0;
+  const [overlapLimit, minScore] = [call.number(3) ?? 0, call.number(4)];
   const isCentred = call.attributes.int('center_point_box', 0) === 1;
   const [batches, count] = boxes.shape as readonly [number, number];
   const classes = scores.shape[1]!;
@@ -40,11 +40,11 @@ function nonMaxSuppression(call: Call): Value {
     const all = Array.from({ length: count }, (_, i) => boxAt(batch, i));
     for (let kind = 0; kind < classes; kind++) {
       const score = (i: number): number => Number(scores.data[(batch * classes + kind) * count + i]);
-      const order = all.flatMap((_, i) => (least === undefined || score(i) > least ? [i] : []));
+      const order = all.flatMap((_, i) => (minScore === undefined || score(i) > minScore ? [i] : []));
       order.sort((p, q) => score(q) - score(p));
       const kept: number[] = [];
       for (const i of order) {
-        if (kept.length >= most) break;
+        if (kept.length >= maxKept) break;
         if (kept.every((other) => overlap(all[i]!, all[other]!) <= overlapLimit)) kept.push(i);
       }
       for (const i of kept) rows.push(batch, kind, i);

@@ -233,11 +233,11 @@ export function multinomial(weights: Tensor, count: number, options: Multinomial
     (b, [node]) => {
       const all = weights.shape.map((_, axis) => axis);
       const sums = reduce(b, 'sum', cast(b, node!, formula.wideType(weights.dtype)), [last]);
-      const least = reduce(b, 'min', cast(b, node!, sums.dtype), all);
-      return [least, reduce(b, 'min', sums, all.slice(0, -1)), reduce(b, 'max', sums, all.slice(0, -1))];
+      const lowest = reduce(b, 'min', cast(b, node!, sums.dtype), all);
+      return [lowest, reduce(b, 'min', sums, all.slice(0, -1)), reduce(b, 'max', sums, all.slice(0, -1))];
     },
-    ([least, low, high]) => {
-      if (!(least! >= 0)) return `weights must not be negative or NaN: ${least}`;
+    ([lowest, low, high]) => {
+      if (!(lowest! >= 0)) return `weights must not be negative or NaN: ${lowest}`;
       if (high === Infinity) return 'weights must be finite, and so must be their sum';
       return low! > 0 ? undefined : 'the weights of a row are all 0';
     },

@@ -36,14 +36,14 @@ export function relu(x: Tensor): Tensor {
  * and of NaN, is 0.
  */
 function hardClamp(b: GraphBuilder, x: Node, low: number, high: number): Node {
-  const [least, most] = [fullLike(b, x, low), fullLike(b, x, high)];
-  const capped = where(b, binary(b, 'le', most, x), most, x);
-  const value = where(b, binary(b, 'le', x, least), least, capped);
-  return formula.withRule(b, value, [x, least, most], hardClampRule);
+  const [lower, upper] = [fullLike(b, x, low), fullLike(b, x, high)];
+  const capped = where(b, binary(b, 'le', upper, x), upper, x);
+  const value = where(b, binary(b, 'le', x, lower), lower, capped);
+  return formula.withRule(b, value, [x, lower, upper], hardClampRule);
 }
 
-const hardClampRule: CustomRule = (b, [x, least, most], _value, g) => [
-  keepWhere(b, binary(b, 'and', binary(b, 'lt', least!, x!), binary(b, 'lt', x!, most!)), g),
+const hardClampRule: CustomRule = (b, [x, lower, upper], _value, g) => [
+  keepWhere(b, binary(b, 'and', binary(b, 'lt', lower!, x!), binary(b, 'lt', x!, upper!)), g),
   undefined,
   undefined,
 ];

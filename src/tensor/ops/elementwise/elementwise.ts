@@ -229,8 +229,8 @@ const takesNanToNum = arg.takes<typeof nanToNum>(
 export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
   takesNanToNum('nanToNum', x, options);
   if (!isFloat(x.dtype)) return x;
-  const most = largestOf(x.dtype);
-  const { nan = 0, posinf = most, neginf = -most } = options;
+  const largest = largestOf(x.dtype);
+  const { nan = 0, posinf = largest, neginf = -largest } = options;
   return apply([x], (b, node) => {
     const infinite = where(b, binary(b, 'lt', node, 0), fullLike(b, node, neginf), fullLike(b, node, posinf));
     const finite = where(b, formula.isInf(b, node), infinite, node);

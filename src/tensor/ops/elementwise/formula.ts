@@ -249,15 +249,15 @@ export function logSoftmax(b: GraphBuilder, x: Node, axes: readonly number[]): N
 
 /** log Σ e^x over `axes`, kept with size 1; −∞ over nothing and over −∞ alone, +∞ with one +∞. */
 export function logSumExp(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
-  const most = shiftOf(b, x, axes);
+  const maximum = shiftOf(b, x, axes);
   // Beside +∞ the finite ones must not overflow: their share of the derivative is 0.
   const beyond = where(
     b,
-    binary(b, 'lt', fullLike(b, most, 0), most),
-    fullLike(b, most, largestOf(most.dtype)),
-    fullLike(b, most, 0),
+    binary(b, 'lt', fullLike(b, maximum, 0), maximum),
+    fullLike(b, maximum, largestOf(maximum.dtype)),
+    fullLike(b, maximum, 0),
   );
-  const shift = where(b, isFinite(b, most), most, beyond);
+  const shift = where(b, isFinite(b, maximum), maximum, beyond);
   const total = reduceKeep(b, 'sum', unary(b, 'exp', sub(b, x, spreadTo(b, shift, x))), axes);
   return add(b, unary(b, 'log', total), shift);
 }

@@ -35,8 +35,8 @@ export function attentionWeights(
     mask === undefined || mask.dtype === 'bool'
       ? scores
       : add(b, scores, broadcast(b, cast(b, mask, scores.dtype), shape));
-  const least = fullLike(b, scores, -largestOf(scores.dtype));
-  const shift = formula.shiftOf(b, where(b, seen, biased, least), [last]);
+  const lowestScore = fullLike(b, scores, -largestOf(scores.dtype));
+  const shift = formula.shiftOf(b, where(b, seen, biased, lowestScore), [last]);
   const terms = unary(b, 'exp', sub(b, biased, broadcast(b, shift, shape)));
   const seenTerms = where(b, seen, terms, fullLike(b, terms, 0));
   const total = reduceKeep(b, 'sum', seenTerms, [last]);

@@ -63,8 +63,8 @@ function firstMaximum(b: GraphBuilder, x: Node, windows: Windows): [value: Node,
   return firstOf(b, x, windows, isFloat(x.dtype) ? -Infinity : Number(integerRange(x.dtype)[0]));
 }
 
-function firstOf(b: GraphBuilder, x: Node, windows: Windows, least: number): [value: Node, place: Node] {
-  const open = unfolded(b, x, windows, least);
+function firstOf(b: GraphBuilder, x: Node, windows: Windows, padding: number): [value: Node, place: Node] {
+  const open = unfolded(b, x, windows, padding);
   const shape = dims(open);
   const taps = windows.kernel.reduce((product, n) => product * n, 1);
   const flat = reshape(b, open, [...shape.slice(0, -windows.kernel.length), taps]);

@@ -43,8 +43,8 @@ export function cosineSimilarity(
       const at = normalizeAxis(op, axis, dims(p).length);
       const unit = (node: Node): Node => {
         const size = normOf(b, node, 2, [at]);
-        const least = full(b, dims(size), eps, size.dtype);
-        const kept = where(b, binary(b, 'lt', size, least), least, size);
+        const minSize = full(b, dims(size), eps, size.dtype);
+        const kept = where(b, binary(b, 'lt', size, minSize), minSize, size);
         return div(b, node, broadcast(b, kept, dims(node)));
       };
       return cast(b, reduce(b, 'sum', mul(b, unit(p), unit(q)), [at]), dtype);

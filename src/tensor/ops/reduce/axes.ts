@@ -41,7 +41,7 @@ export function axesOf(op: string, axes: Axes | undefined, x: Tensor): number[] 
 }
 
 /** Removes the kept axes of size 1 unless they are wanted. */
-export function settle(b: GraphBuilder, kept: Node, axes: readonly number[], keepdim: boolean): Node {
+export function dropKeptAxes(b: GraphBuilder, kept: Node, axes: readonly number[], keepdim: boolean): Node {
   if (keepdim) return kept;
   return reshape(
     b,
@@ -59,5 +59,5 @@ export function reduction(
   make: (b: GraphBuilder, x: Node, axes: readonly number[]) => Node,
 ): Tensor {
   const list = axesOf(op, axes, x);
-  return apply([x], (b, node) => settle(b, make(b, node, list), list, options.keepdim === true));
+  return apply([x], (b, node) => dropKeptAxes(b, make(b, node, list), list, options.keepdim === true));
 }

@@ -18,7 +18,7 @@ import {
   type ReduceOptions,
   reduceOptions,
   reduction,
-  settle,
+  dropKeptAxes,
   takesReduce,
 } from './axes.ts';
 
@@ -67,7 +67,7 @@ function maskedExtremum(
   return apply([x, mask], (b, node, kept) => {
     const nothing = fullLike(b, node, identityOf(monoid, x.dtype));
     const masked = where(b, formula.spreadTo(b, kept, node), node, nothing);
-    return settle(b, reduceKeep(b, monoid, masked, list), list, options.keepdim === true);
+    return dropKeptAxes(b, reduceKeep(b, monoid, masked, list), list, options.keepdim === true);
   });
 }
 
@@ -185,7 +185,7 @@ function withIndices(
       x.shape.map((dim, i) => (i === at ? 1 : dim)),
     );
     const chosen = b.add('gather', [node!, kept], { axis: at }) as Node;
-    return [chosen, kept].map((result) => settle(b, result, [at], options.keepdim === true));
+    return [chosen, kept].map((result) => dropKeptAxes(b, result, [at], options.keepdim === true));
   });
   return [values!, indices!];
 }

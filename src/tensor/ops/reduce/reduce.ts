@@ -19,7 +19,7 @@ import {
   type ReduceOptions,
   reduceOptions,
   reduction,
-  settle,
+  dropKeptAxes,
   takesReduce,
 } from './axes.ts';
 
@@ -150,7 +150,7 @@ export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tens
     const wide = cast(b, node!, formula.wideType(x.dtype));
     return formula
       .spreadAround(b, wide, list, options.correction ?? 1)
-      .map((kept) => settle(b, cast(b, kept, x.dtype), list, options.keepdim === true));
+      .map((kept) => dropKeptAxes(b, cast(b, kept, x.dtype), list, options.keepdim === true));
   });
   return [spread!, centre!];
 }

@@ -131,8 +131,8 @@ function interleaved(b: GraphBuilder, x: Node, count: number, axis: number): Nod
     ...shape.slice(axis + 1),
   ];
   const size = shape[axis]!;
-  const apart = broadcast(b, reshape(b, x, around(size, 1)), around(size, count));
-  return reshape(b, apart, around(size * count));
+  const repeated = broadcast(b, reshape(b, x, around(size, 1)), around(size, count));
+  return reshape(b, repeated, around(size * count));
 }
 
 const takesRepeatInterleave = arg.takes<typeof repeatInterleave>(

@@ -200,12 +200,12 @@ function compose(
       folded,
       known.map((name) => kept.indexOf(name)),
     );
-    const apart = reshape(
+    const spaced = reshape(
       b,
       sorted,
       to.map((name) => (from.includes(name) ? sizes.get(name)! : 1)),
     );
-    const spread = broadcast(b, apart, sizesOf(to));
+    const spread = broadcast(b, spaced, sizesOf(to));
     return reshape(
       b,
       spread,
@@ -305,14 +305,14 @@ function repeated(op: string, x: Tensor, given: readonly number[]): Tensor {
   }
   const shape = repeats.map((_, axis) => (axis < lead ? 1 : x.shape[axis - lead]!));
   return apply([x], (b, node) => {
-    const apart = reshape(
+    const spaced = reshape(
       b,
       node,
       shape.flatMap((dim) => [1, dim]),
     );
     const spread = broadcast(
       b,
-      apart,
+      spaced,
       shape.flatMap((dim, axis) => [repeats[axis]!, dim]),
     );
     return reshape(

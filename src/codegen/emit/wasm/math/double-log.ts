@@ -26,13 +26,13 @@ interface Split {
 }
 
 /**
- * Takes a positive finite number apart: the mantissa is at least the number with the bits `least`,
+ * Takes a positive finite number apart: the mantissa is at least the number with the bits `minMantissaBits`,
  * and below its double.
  */
-function split(m: Terms, x: Value, least: bigint, mayBeDenormal: boolean): Split {
+function split(m: Terms, x: Value, minMantissaBits: bigint, mayBeDenormal: boolean): Split {
   const isSmall = m.lt(x, smallestNormal);
   const bits = m.bits(mayBeDenormal ? m.where(isSmall, m.mul(x, 2 ** 54), x) : x);
-  const power = m.shr(m.sub(bits, least), 52);
+  const power = m.shr(m.sub(bits, minMantissaBits), 52);
   const mantissa = m.real(m.sub(bits, m.shl(power, 52)));
   const k = m.sub(m.real(m.add(power, magicBits)), magic);
   return { power: mayBeDenormal ? m.sub(k, m.where(isSmall, 54, 0)) : k, mantissa };

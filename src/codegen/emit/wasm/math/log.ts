@@ -128,9 +128,9 @@ function log2Pair(m: Terms, size: Value): Pair {
 
 /** x·2^n for −252 ≤ n ≤ 254, in two factors that are normal numbers. */
 export function scale(m: Terms, x: Value, n: Value): Value {
-  const most = m.min(m.max(n, -126), 127);
+  const clamped = m.min(m.max(n, -126), 127);
   const factor = (power: Value): Value => m.real(m.shl(m.add(power, 127), 23));
-  return m.mul(m.mul(x, factor(most)), factor(m.sub(n, most)));
+  return m.mul(m.mul(x, factor(clamped)), factor(m.sub(n, clamped)));
 }
 
 /**

@@ -46,8 +46,8 @@ interface Mantissa {
  * and how `scale` is done.
  */
 const forms = {
-  f32: { fraction: 23, least: -126, scale },
-  f64: { fraction: 52, least: -1022, scale: scaleDouble },
+  f32: { fraction: 23, minExponent: -126, scale },
+  f64: { fraction: 52, minExponent: -1022, scale: scaleDouble },
 } as const;
 
 /**
@@ -55,8 +55,8 @@ const forms = {
  * denormal ones, too.
  */
 function mantissaOf(m: Terms, size: Value): Mantissa {
-  const { fraction, least } = forms[m.float];
-  const isSmall = m.lt(size, 2 ** least);
+  const { fraction, minExponent } = forms[m.float];
+  const isSmall = m.lt(size, 2 ** minExponent);
   const bits = m.bits(m.where(isSmall, m.mul(size, 2 ** (fraction + 1)), size));
   const lifted = (by: number): Value => m.constant(by, bits.type);
   return {
@@ -97,8 +97,8 @@ export function mod(draft: Draft, hint: string, given: Value, y: Value): Value {
     step: 1,
     body: inner.stmts,
   });
-  const { fraction, least, scale: scaled } = forms[float];
-  const size = scaled(m, m.toReal(rest), m.sub(divisor.exponent, fraction + 1 - least));
+  const { fraction, minExponent, scale: scaled } = forms[float];
+  const size = scaled(m, m.toReal(rest), m.sub(divisor.exponent, fraction + 1 - minExponent));
   // x where |x| < |y|.
   const whole = m.where(isDivided, m.withSign(size, x), x);
   return m.where(isDefined, whole, NaN);
@@ -110,7 +110,7 @@ function widest(m: Terms, x: Value): Value {
   const lanes = Array.from({ length: m.width }, (_, lane) =>
     m.width === 1 ? x : node({ kind: 'lane', arg: x, lane, type: 'i32', width: 1 }),
   );
-  return lanes.reduce((most, one) =>
-    node({ kind: 'op', op: 'max', args: [most, one], type: 'i32', width: 1 }),
+  return lanes.reduce((greatest, one) =>
+    node({ kind: 'op', op: 'max', args: [greatest, one], type: 'i32', width: 1 }),
   );
 }

@@ -175,11 +175,11 @@ function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offs
   const lost = b.let(operation('or', [none, operation('isNan', [max], 'bool')], 'bool'), 'lost');
   const applies = ({ guard }: Term): Value =>
     guard === undefined ? constant(1, 'bool') : combineLanes(b, 'or', guards.get(guard)!, 'seen');
-  const settled = ({ shifts }: Term, value: Value, holds: Value): Value =>
+  const nanWhereUndefined = ({ shifts }: Term, value: Value, holds: Value): Value =>
     shifts ? operation('where', [both(lost, holds), constant(NaN, 'f32'), value], 'f32') : value;
   online.stages.forEach((term, i) => {
     const sum = total(rows, term.stage, folds[i]!);
-    rows.results.set(term.stage.node as Node, b.let(settled(term, sum, applies(term)), 'row_sum'));
+    rows.results.set(term.stage.node as Node, b.let(nanWhereUndefined(term, sum, applies(term)), 'row_sum'));
   });
   const here = rows.lowering([]);
   online.outers.forEach((term, i) => {
@@ -187,7 +187,7 @@ function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offs
     const one: Value = constant(1, 'f32');
     const scaled = term.scales.reduce<Value>(
       (product, { op, by }) => operation(op, [product, here.value(by)], 'f32'),
-      settled(term, one, holds),
+      nanWhereUndefined(term, one, holds),
     );
     const factor = term.guard === undefined ? scaled : operation('where', [holds, scaled, one], 'f32');
     b.store('statistics', statisticAt(memory, offset, i), factor, true);
@@ -197,14 +197,14 @@ function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offs
 /** The greatest score of the row, NaN where one is. */
 function maximum(rows: AttentionRows, memory: CoreMemory, { max }: Online, offset: Value): Value {
   const { b } = rows;
-  const most = b.var('max', constant(-Infinity, 'f32', 4));
+  const laneMaxima = b.var('max', constant(-Infinity, 'f32', 4));
   const odd = b.var('odd', constant(0, 'bool', 4));
   overKeys(rows, memory, offset, (at, inside) => {
     const score = b.let(masked(at.value(max.value), inside, constant(-Infinity, 'f32', 4)), 'score');
-    b.assign(most, operation('pmax', [most, score], 'f32'));
+    b.assign(laneMaxima, operation('pmax', [laneMaxima, score], 'f32'));
     b.assign(odd, operation('or', [odd, operation('isNan', [score], 'bool')], 'bool'));
   });
-  const seen = operation('max', [rows.unvisited(max), combineLanes(b, 'max', most, 'max')], 'f32');
+  const seen = operation('max', [rows.unvisited(max), combineLanes(b, 'max', laneMaxima, 'max')], 'f32');
   const lost = combineLanes(b, 'or', odd, 'odd');
   return b.let(operation('where', [lost, constant(NaN, 'f32'), seen], 'f32'), 'row_max');
 }

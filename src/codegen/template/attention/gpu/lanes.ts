@@ -33,10 +33,10 @@ export function laneSchedule(body: Attention, target: Target): LaneSchedule {
   const rows = body.batch.extent * body.row.extent;
   // Enough invocations to fill the machine, none of them idle: neither over the keys nor over the
   // columns.
-  const most = Math.min(Math.ceil(columns / 4), Math.ceil(body.key.extent / 4), 8);
+  const maxParts = Math.min(Math.ceil(columns / 4), Math.ceil(body.key.extent / 4), 8);
   let parts = 1;
-  while (parts < 4 && parts * 2 <= most) parts *= 2;
-  while (parts * 2 <= most && rows * parts < target.parallelism) parts *= 2;
+  while (parts < 4 && parts * 2 <= maxParts) parts *= 2;
+  while (parts * 2 <= maxParts && rows * parts < target.parallelism) parts *= 2;
   return { rows: Math.max(1, Math.min(128 / parts, body.row.extent)), parts };
 }
 
@@ -116,11 +116,11 @@ export class LaneUnits implements AttentionUnits {
         : b.let(operation('min', [constant(parts), left], 'i32'), 'peers');
     b.for('peer', constant(0), peers, 1, (peer) => {
       const index = this.#rows.weightSlot(peer);
-      const theirs = all.map(({ outer }): Value => {
+      const peerWeights = all.map(({ outer }): Value => {
         const buffer = `weights_${outer}`;
         return b.let({ kind: 'load', buffer, index, aligned: true, type: 'f32', width: 4 }, 'weight');
       });
-      this.#addQuad(b.let(addInts(first, peer), 'quad'), all, theirs);
+      this.#addQuad(b.let(addInts(first, peer), 'quad'), all, peerWeights);
     });
   }
 

@@ -60,9 +60,9 @@ export function rowsOf(
   if (serial === undefined || !fits || sizeOf(shape) === 0) return undefined;
   const narrowest = given === undefined ? serial.width : 4;
   const exprs = exprsOf(kernel, writes);
-  let least = scattered(exprs, axis, singleTurns(axis).places[0]!);
+  let lowestCost = scattered(exprs, axis, singleTurns(axis).places[0]!);
   let best: MapRows | undefined;
-  for (let split = 1; split < shape.length && least > 0; split++) {
+  for (let split = 1; split < shape.length && lowestCost > 0; split++) {
     const width = sizeOf(shape.slice(split));
     const rows = sizeOf(shape.slice(0, split));
     if (width < narrowest) break;
@@ -74,8 +74,8 @@ export function rowsOf(
       const quads = Math.floor(((starts[i + 1] ?? width) - start) / 4);
       return quads === 0 ? 0 : scattered(exprs, axis, quadOf(plan, start, quads));
     });
-    const most = Math.max(...costs);
-    if (most < least) [least, best] = [most, plan];
+    const cost = Math.max(...costs);
+    if (cost < lowestCost) [lowestCost, best] = [cost, plan];
   }
   return best;
 }

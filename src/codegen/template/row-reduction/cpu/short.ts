@@ -113,9 +113,9 @@ class Copy {
 export function maximumInstead(b: LoopBuilder): NonNullable<LoweringOptions['instead']> {
   return (expr, value) => {
     if (expr.kind !== 'op' || expr.op !== 'add' || expr.dtype !== 'f32') return undefined;
-    const [most, zero] = expr.args as readonly [Expr, Expr];
+    const [maximum, zero] = expr.args as readonly [Expr, Expr];
     if (zero.kind !== 'constant' || zero.value !== 0) return undefined;
-    const [first, ...others] = termsOf(most);
+    const [first, ...others] = termsOf(maximum);
     if (first === undefined || others.length < 2) return undefined;
     let isNan: Value = constant(0, 'bool');
     const top = others.reduce((so, term) => {

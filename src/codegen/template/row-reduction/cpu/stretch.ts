@@ -49,12 +49,12 @@ const shortRow = 16;
 export function serialRows(kernel: Kernel, body: RowBody, work: RowWork, target: Target): SerialRows {
   const { row, column } = body;
   const lanes = lanesOf(kernel, body, work);
-  const { unroll, work: most } = target.serial ?? { unroll: 1, work: 0 };
+  const { unroll, work: maxWork } = target.serial ?? { unroll: 1, work: 0 };
   const kept = valuesToKeep(work.sweeps, work.facts);
   const bytes = kept.reduce((sum, expr) => sum + dtypeBytes(registerOf(expr.dtype) as 'f32'), 0);
   const effort = Math.max(...work.sweeps.map((exprs) => effortOf(exprs)), 1);
   let seats = lanes === 'row' ? mostPerBatch : 1;
-  while (seats > 1 && (seats * effort > 8 * most || 8 * seats > row.extent)) seats /= 2;
+  while (seats > 1 && (seats * effort > 8 * maxWork || 8 * seats > row.extent)) seats /= 2;
   const roomOf = (): number => (lanes === 'column' ? column.extent + 4 : 4 * seats * column.extent);
   const fits = (): boolean => bytes * roomOf() <= Math.min(target.rows.shared, target.limits.workgroupBytes);
   while (seats > 1 && kept.length > 0 && !fits()) seats /= 2;
@@ -65,7 +65,7 @@ export function serialRows(kernel: Kernel, body: RowBody, work: RowWork, target:
     room: roomOf(),
     chainsOf(exprs) {
       let chains = Math.max(1, Math.floor(unroll / seats));
-      while (chains > 1 && (chains > steps || chains * effortOf(exprs) > most)) chains /= 2;
+      while (chains > 1 && (chains > steps || chains * effortOf(exprs) > maxWork)) chains /= 2;
       return chains;
     },
   };

@@ -140,8 +140,8 @@ export function extremum(b: LoopBuilder, stage: RowStage, column: IndexExpr, fir
         const nan = (x: Value): Value => operation('isNan', [x], 'bool');
         holds = operation('or', [holds, operation('and', [nan(value!), nan(top!)], 'bool')], 'bool');
       }
-      const mine = b.let(select(holds, at!, constant(0x7fffffff)), 'best_at');
-      const [place] = yield [{ monoid: 'min', value: mine }];
+      const ownPlace = b.let(select(holds, at!, constant(0x7fffffff)), 'best_at');
+      const [place] = yield [{ monoid: 'min', value: ownPlace }];
       return new Map([[stage.node, place!]]);
     },
   };

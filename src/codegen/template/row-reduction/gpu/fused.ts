@@ -60,8 +60,8 @@ export function onlineSoftmax(b: LoopBuilder, { max, sum }: Extract<Item, { kind
     combine: together,
     *join([m, s]) {
       const [top] = yield [{ monoid: 'max', value: m! }];
-      const mine = b.let(times(s!, exp(m!, around(top!))), 'sum');
-      const [total] = yield [{ monoid: 'sum', value: mine }];
+      const ownSum = b.let(times(s!, exp(m!, around(top!))), 'sum');
+      const [total] = yield [{ monoid: 'sum', value: ownSum }];
       return new Map<Node, Value>([
         [max.node, b.let(top!, 'row_max')],
         [sum.node, b.let(select(isNone(top!), number(NaN), total!), 'row_sum')],
@@ -90,9 +90,9 @@ export function runningMoments(
   const named = (state: State): State => state.map((value, i) => b.let(value, names[i]!));
   const together = ([s1, n1, t1, q1]: State, [s2, n2, t2, q2]: State): State => {
     const n = b.let(plus(n1!, n2!), 'count');
-    const apart = b.let(minus(mean(t1!, n1!), mean(t2!, n2!)), 'apart');
+    const meanDifference = b.let(minus(mean(t1!, n1!), mean(t2!, n2!)), 'apart');
     const weight = b.let(over(times(n1!, n2!), atLeastOne(n)), 'weight');
-    const q = plus(plus(q1!, q2!), times(square(apart), weight));
+    const q = plus(plus(q1!, q2!), times(square(meanDifference), weight));
     return named([plus(s1!, s2!), n, plus(t1!, t2!), q]);
   };
   return {
