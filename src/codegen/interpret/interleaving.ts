@@ -1,6 +1,7 @@
-// Who runs when in the Loop interpreter: every invocation of a workgroup runs on its own to the
-// next statement at which it waits for others, and on when they are there. Whoever meets there, a
-// subgroup or a whole workgroup, others may be elsewhere.
+// The order in which the Loop interpreter runs the invocations of a workgroup: each runs alone up
+// to the next statement at which it waits for others, and goes on when all of them have arrived.
+// Those that meet are a subgroup or the whole workgroup; invocations outside it may be at other
+// statements.
 
 import type { Frame } from './registers.ts';
 import type { Stmt } from '../loop/loop.ts';
@@ -23,7 +24,7 @@ export interface Workgroup {
   readonly meetings: ReadonlyMap<Stmt, Meeting>;
   /** Makes `item` the running invocation. */
   readonly enter: (item: number) => void;
-  /** Lets something happen that runs beside invocations, where there is any such thing. */
+  /** Completes one asynchronous copy, where one is under way. */
   readonly happen: () => boolean;
   readonly fail: (problem: string) => never;
 }

@@ -1,6 +1,6 @@
 // What the statements of matrix units do in the Loop interpreter: fragments lie among the 32
 // invocations of a subgroup as the PTX ISA lays them down ("Warp Level Matrix Instructions"), and
-// what is copied without waiting is poison until it was waited for.
+// the destination of an asynchronous copy is poison until the copy is waited for.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { bf16FromBits, bf16ToBits, f16FromBits, f16ToBits, type HostData } from '../../ir/value.ts';
@@ -152,7 +152,7 @@ export class AsyncCopies {
     this.#groups.clear();
   }
 
-  /** Begins a copy: what it writes is nobody's to read until it is waited for. */
+  /** Begins a copy: its destination must not be read until the copy is waited for. */
   begin(
     item: number,
     from: Memory,

@@ -1,6 +1,6 @@
-// mbarriers in the Loop interpreter: phases that end when enough invocations have arrived and all
-// announced bytes have come, and what an invocation may know after it has waited for one, as vector
-// clocks of warps.
+// mbarriers in the Loop interpreter (PTX ISA, "mbarrier"): a phase ends when the expected
+// invocations have arrived and all announced bytes have been copied. What an invocation knows to
+// have happened once it has waited for a phase is kept as vector clocks of warps.
 
 import type { Worker } from './matrix.ts';
 
@@ -9,7 +9,7 @@ export interface MBarrier {
   readonly name: string;
   /** Invocations that arrive in a phase; 0 before it is made. */
   count: number;
-  /** Who made it; others may use it after a barrier of the workgroup. */
+  /** The invocation that made it; others may use it after a barrier of the workgroup. */
   maker: number;
   /** Phases that are over. */
   phase: number;
@@ -18,7 +18,10 @@ export interface MBarrier {
   bytes: number;
   /** Copies under way that report here. */
   flying: number;
-  /** What those knew who have arrived, in this phase and in those that are over. */
+  /**
+   * The joined clocks of the invocations that have arrived: in this phase, and in those that are
+   * over.
+   */
   readonly arriving: Float64Array;
   readonly over: Float64Array;
   /** By invocation: the phases it knows to be over. */
@@ -99,7 +102,7 @@ export class MBarriers {
     this.#endPhaseIfComplete(barrier);
   }
 
-  /** Bytes have come. */
+  /** Counts bytes that have been copied. */
   bring(barrier: MBarrier, bytes: number): void {
     barrier.bytes -= bytes;
     barrier.flying -= 1;
@@ -107,8 +110,8 @@ export class MBarriers {
   }
 
   /**
-   * Whether the phase of this parity is over; if so, the invocation knows what those knew who
-   * arrived.
+   * Whether the phase of this parity is over; if so, the invocation's clock is joined with those of
+   * all that arrived.
    */
   isOver(item: number, barrier: MBarrier, parity: number): boolean {
     this.check(item, barrier);
@@ -134,7 +137,7 @@ export class MBarriers {
     return Math.max(...own);
   }
 
-  /** A barrier of the workgroup: everybody knows what anybody knew. */
+  /** A barrier of the workgroup: the clocks of all invocations are joined. */
   meet(): void {
     if (this.#arrays.size === 0) return;
     for (const array of this.#arrays.values())

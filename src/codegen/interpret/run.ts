@@ -1,7 +1,8 @@
-// What a Loop means, without a GPU: statements become closures over a frame of registers, the
-// invocations of a workgroup run in lock step between barriers. Out-of-bounds accesses, races,
-// divergence at barriers, reads of workgroup memory that nobody wrote and false promises
-// (`aligned`, `owned`) are CompilerBugs with the Loop's text.
+// The Loop interpreter, the meaning of a Loop without a GPU. Takes a Loop and host arrays for its
+// buffers, and writes them in place. Each statement becomes a closure over a frame of registers;
+// the invocations of a workgroup run in lock step between barriers. Out-of-bounds accesses, data
+// races, divergence at barriers, reads of workgroup memory before any write and false promises
+// (`aligned`, `owned`) are CompilerBugs that show the Loop's text.
 
 import { CompilerBug } from '../../errors.ts';
 import type { HostData } from '../../ir/value.ts';
@@ -194,7 +195,7 @@ class Interpreter {
     }
   }
 
-  /** Each invocation leaves what the others need, and waits. */
+  /** Each invocation writes what the others need into registers of its own, and waits. */
   #meet(stmt: Stmt, leave: readonly Action[], meeting: Meeting): Step {
     this.#meetings.set(stmt, meeting);
     return {

@@ -1,6 +1,7 @@
-// Shadow memory of the Loop interpreter: who touched each element last, and when. Two accesses of
-// one element, one of them a write, must come from one invocation or be ordered by a barrier;
-// between workgroups nothing orders them.
+// Shadow memory of the Loop interpreter, which finds data races: for each element, the invocation
+// that last wrote and read it, and the epoch (span between two barriers) in which it did. Two
+// accesses of one element, one of them a write, must come from one invocation or be ordered by a
+// barrier; nothing orders accesses of different workgroups.
 
 import type { DType } from '../../ir/dtype.ts';
 
@@ -15,7 +16,7 @@ export const elementsPerWord: Partial<Record<DType, number>> = {
   bool: 4,
 };
 
-/** Says what clashed, e.g. `written by invocation 3 of workgroup 0 and read by invocation 1`. */
+/** Reports a race, e.g. `written by invocation 3 of workgroup 0 and read by invocation 1`. */
 export type Report = (problem: string) => never;
 
 /** The invocation that runs now. `epoch` grows at every barrier and workgroup and never repeats. */
@@ -41,7 +42,7 @@ export class Shadow {
   readonly #reader: Int32Array;
   readonly #readGroup: Int32Array;
   readonly #readEpoch: Int32Array;
-  /** Who wrote into each word last, and whether the store claimed the whole word. */
+  /** The last writer of each word, and whether its store claimed the whole word. */
   readonly #words: Map<number, readonly [group: number, item: number, epoch: number, claimed: boolean]>;
 
   constructor(size: number, perWord: number, now: Now, report: Report) {
@@ -97,8 +98,8 @@ export class Shadow {
   }
 
   /**
-   * Atomic updates do not race with each other; what they left is no one's until a barrier, or the
-   * next kernel.
+   * Atomic updates do not race with each other; a plain access of their result needs a barrier, or
+   * the next kernel, between.
    */
   atomic(index: number): void {
     const { group, item, epoch } = this.#now;
@@ -107,8 +108,8 @@ export class Shadow {
     if (shared && plain)
       this.#report(`${this.#who(this.#writeGroup[index]!, this.#writer[index]!)} wrote it plainly`);
     this.#afterReads(index);
-    // After its own plain write an invocation's atomic one hides nothing: others still meet the
-    // plain one.
+    // An atomic write after an invocation's own plain write does not hide the plain one: it still
+    // races with the accesses of others.
     const own = plain && this.#writeGroup[index] === group && this.#writeEpoch[index] === epoch;
     this.#writeAtomic[index] = own ? 0 : 1;
     this.#writer[index] = shared ? severalInvocations : item;
@@ -116,7 +117,7 @@ export class Shadow {
     this.#writeEpoch[index] = epoch;
   }
 
-  /** Nobody may have read what is about to change unless a barrier lies between. */
+  /** Reports a race if another invocation has read the element since the last barrier. */
   #afterReads(index: number): void {
     const { group, item, epoch } = this.#now;
     const readGroup = this.#readGroup[index]!;

@@ -1,7 +1,7 @@
-// What the statements of warp groups do in the Loop interpreter: copies of tiles come as late as
-// they can, sums are poison until they were waited for, and who may read or overwrite a tile
-// follows from the mbarriers alone (vector clocks of warps: what happened before an arrival has
-// happened for those who waited for it).
+// What the statements of warp groups (wgmma and TMA copies of sm_90a) do in the Loop interpreter:
+// copies of tiles arrive as late as they are allowed to, sums are poison until they are waited for,
+// and whether an invocation may read or overwrite a tile follows from the mbarriers alone (vector
+// clocks of warps: what happened before an arrival has happened for those that waited for it).
 
 import type { Memory, Surroundings, Worker } from './matrix.ts';
 import { MBarriers, type MBarrier } from './mbarrier.ts';
@@ -40,7 +40,7 @@ export interface Tile {
   readonly lines: Line[];
 }
 
-/** Where an operand begins, as its statement says it. */
+/** Where an operand begins, as given in its statement. */
 export interface Side {
   readonly tile: Tile;
   readonly alongK: boolean;
@@ -145,7 +145,7 @@ export class Warpgroups {
     this.#copies.push(copy);
   }
 
-  /** The oldest copy comes. */
+  /** Completes the oldest copy. */
   land(): boolean {
     const copy = this.#copies.shift();
     if (copy === undefined) return false;

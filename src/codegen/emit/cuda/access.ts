@@ -1,5 +1,5 @@
-// Loads, stores and atomics in CUDA C. Every dtype is addressed as it is, a byte and a half too;
-// consecutive elements that are aligned are reached by one access of up to 16 bytes.
+// Loads, stores and atomics in CUDA C. Every dtype, 8-bit and 16-bit ones too, is addressed element
+// by element; consecutive elements that are aligned are reached by one access of up to 16 bytes.
 
 import { CompilerBug } from '../../../errors.ts';
 import { isMultiple, type Known } from '../../loop/divisible.ts';

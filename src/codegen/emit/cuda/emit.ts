@@ -1,8 +1,8 @@
 // Loop → CUDA C text that is meant to be read: one statement a line, the Loop's own names,
 // parentheses only where needed. It includes nothing, so that NVRTC and nvcc take it as it is; all
 // but the entry point stands in a namespace of the kernel's own, so that many kernels can follow
-// each other in one program. Nothing is scheduled here. Meant for --fmad=false: what a kernel fuses
-// into one rounding is then what its Loop says, whatever was put into the kernel.
+// each other in one program. Nothing is scheduled here. Meant for --fmad=false: products and sums
+// are then fused into one rounding only where the Loop has an `fma`, whatever kernel they are in.
 
 import type { ProgramTileMap } from '../../../runtime/program.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';

@@ -1,5 +1,5 @@
-// The statements of matrix units in CUDA C: fragments are vectors, which the prelude's functions
-// take apart for PTX.
+// The statements of matrix units in CUDA C. Fragments are short vectors; functions of the prelude
+// split them into the registers that the PTX instructions take.
 
 import type { MatrixStmt } from '../../loop/loop.ts';
 import { call, choice, component, infix, primary, type Term } from '../shared/term.ts';

@@ -1,7 +1,7 @@
 // Scalar functions that generated CUDA C calls, by name: where C or the device's own functions
-// differ from the interpreter on special values, and where C says nothing about overflow. What is
-// PTX stands under SINTER_HOST's absence: a compiler for the host brings functions of the same
-// names.
+// differ from the interpreter on special values, and where C says nothing about overflow. PTX is
+// compiled only where SINTER_HOST is not defined: a build for the host supplies functions of the
+// same names.
 
 import { floatFunctions, integerFunctions } from './prelude-arithmetic.ts';
 import { device, inline, matrixFunctions } from './prelude-matrix.ts';
@@ -151,7 +151,7 @@ function packed(type: 'f16' | 'bf16'): string {
 }`;
 }
 
-/** An exchange that is tried until nobody came between. */
+/** A compare-and-swap loop, for operations without an atomic instruction. */
 function exchange(name: string, type: Atomic, folded: string): string {
   const [c, word, into, from] = words[type];
   return `__device__ inline void ${name}(${c} *at, ${c} x) {

@@ -1,5 +1,5 @@
-// Functions for matrix units and for copies that are waited for: thin wrappers of PTX, and what
-// turns the vectors of generated code into the registers that they take.
+// Prelude functions for matrix units and asynchronous copies (cp.async): thin wrappers of PTX, and
+// the conversions from vectors in generated code to the registers that PTX takes.
 
 import type { MatrixType } from '../../loop/loop.ts';
 

@@ -1,5 +1,6 @@
-// Functions of Hopper's (sm_90a) for warp groups: mbarriers, copies of tiles, and products of tiles
-// in workgroup memory. Thin wrappers of PTX; for the host, others bring them.
+// Prelude functions for warp groups of Hopper (sm_90a): mbarriers, TMA copies of tiles, and
+// products of tiles in workgroup memory (wgmma). Thin wrappers of PTX; a build for the host
+// (SINTER_HOST) supplies its own functions of these names.
 
 import type { MatrixType } from '../../loop/loop.ts';
 import { device, inline } from './prelude-matrix.ts';
@@ -37,8 +38,8 @@ const registers = (name: string, direction: 'inc' | 'dec'): string =>
 export const warpgroupFunctions: Readonly<Record<string, string>> = {
   // What the driver encodes: a tensor in global memory, and the box that one copy brings.
   TileMap: device('struct __align__(64) TileMap {\n  unsigned long long words[16];\n};'),
-  // Where memory really begins: the compiler, which takes the alignment that was declared for
-  // granted, is not to know what is asked.
+  // The address at which memory really begins. Inline assembly, because the compiler takes the
+  // declared alignment for granted and would fold the check away.
   begins_at: device(
     inline(
       'bool begins_at(const void *memory, unsigned multiple)',
@@ -82,15 +83,16 @@ export const warpgroupFunctions: Readonly<Record<string, string>> = {
     ),
   ),
   ...Object.fromEntries([2, 3, 4, 5].map((axes) => [`copy_tile_${axes}d`, copyTile(axes)])),
-  // Lines of 128 bytes, whose pieces of 16 change places as copies leave them. Eight lines are 1024
-  // bytes; where lines run along the free axis, panels of them are `panel` bytes apart.
+  // Lines of 128 bytes, whose pieces of 16 are permuted as the copies write them (128-byte
+  // swizzle). Eight lines are 1024 bytes; where lines run along the free axis, panels of them are
+  // `panel` bytes apart.
   tile_descriptor: inline(
     'unsigned long long tile_descriptor(const void *at, int panel)',
     'const unsigned long long start = (shared_address(at) & 0x3ffffu) >> 4;',
     'return start | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;',
   ),
-  // What was written to registers before stays before, and what is read after them after: compilers
-  // know of no other ties between registers and instructions that use them later.
+  // A fence for registers: writes before it stay before, reads after it stay after. Compilers see
+  // no other dependence between registers and the asynchronous instructions that use them later.
   settle_one: device(
     inline(
       'void settle_one(float4 &x)',

@@ -53,7 +53,7 @@ const typed =
 const isUnsigned = (type: RegisterType): boolean => type === 'u32' || type === 'u64';
 const isFloat = (type: RegisterType): boolean => type === 'f32' || type === 'f64';
 
-/** Floats, integers and bools apart. */
+/** Separate spellings for floats, integers and bools. */
 const byKind =
   (rows: { readonly float?: Spelling; readonly integer?: Spelling; readonly bool?: Spelling }): Spelling =>
   (site) => {

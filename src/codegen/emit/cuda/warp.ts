@@ -1,5 +1,6 @@
-// Where a thread stands among warps of 32, and reductions over a warp by shuffles. Partners combine
-// alike, so all lanes end with the same bits.
+// A thread's place among warps of 32, and reductions over a warp by shuffles. Both partners of a
+// shuffle in a whole warp combine the same two values, and in a part of a warp the first lane's
+// result is given to all, so all lanes end with the same bits.
 
 import type { Monoid } from '../../../ir/ops.ts';
 import type { Loop, LoopOp, Stmt } from '../../loop/loop.ts';

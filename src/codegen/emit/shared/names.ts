@@ -12,7 +12,7 @@ export interface Names {
   fresh(hint: string): string;
 }
 
-/** Gives every name of the Loop a spelling of its own; buffers first, so that they keep theirs. */
+/** Gives every name of the Loop a unique spelling; buffers first, so that they keep their names. */
 export function nameTable(loop: Loop, isTaken: (name: string) => boolean): Names {
   const used = new Set<string>();
   const claim = (name: string): string => {

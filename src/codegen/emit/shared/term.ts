@@ -1,6 +1,6 @@
 // A piece of expression text that knows how tightly it binds, so that parentheses go only where the
 // grammar asks. The grammar is WGSL's, which is stricter than C's: shift and bit operators take
-// unary operands, `&&` and `||` do not mix. So it reads alike in both.
+// unary operands, `&&` and `||` do not mix. So the same text means the same in both.
 
 /** How tightly a text binds; operands are parenthesised below the level their operator asks for. */
 export const level = {

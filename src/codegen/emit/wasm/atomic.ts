@@ -1,7 +1,7 @@
 // Atomic statements. Workgroups run on several threads, so integers in buffers are folded by
 // instructions that nothing comes between (core specification, threads proposal). Sums of floats
-// depend on their order: a kernel that folds them runs on one thread, in order, and so does what
-// workgroup memory holds, which is one thread's own.
+// depend on their order: a kernel that folds them runs on one thread, in order, and atomics on
+// workgroup memory, which belongs to one thread, are plain reads and writes in order.
 
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop, Stmt, Value } from '../../loop/loop.ts';
@@ -46,7 +46,7 @@ export function foldAtomically(to: Emitter, { op, buffer, index, value }: Atomic
     f.op('drop');
     return;
   }
-  // What has no instruction is tried until nobody came between reading and writing.
+  // A compare-and-swap loop, for operations without an atomic instruction.
   const [at, before] = [f.local('at', 'i32'), f.local('before', integer)];
   f.set(at);
   f.block('loop', () => {

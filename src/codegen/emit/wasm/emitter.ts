@@ -1,5 +1,5 @@
-// What the parts of the WebAssembly emitter (accesses, casts, loops, spellings) ask of the one that
-// puts a kernel's module together.
+// The interface that the parts of the WebAssembly emitter (accesses, casts, loops, spellings) use
+// of the emitter that assembles a kernel's module.
 
 import type { LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
 import type { FunctionBuilder } from './function.ts';

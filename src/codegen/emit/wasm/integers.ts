@@ -1,6 +1,6 @@
 // Operations on integers that take more than an instruction: quotients with every divisor, rounding
-// toward −∞, shifts by any count, upper halves of products. Vectors are taken apart where
-// WebAssembly has nothing for them.
+// toward −∞, shifts by any count, upper halves of products. Vectors are computed lane by lane where
+// WebAssembly has no SIMD instruction.
 
 import type { Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';

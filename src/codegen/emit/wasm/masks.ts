@@ -1,6 +1,7 @@
 // Bools in lanes beside lanes of 64 bits. A mask has 32 bits a lane (wasm/registers.ts), so that it
-// fits whatever it chooses among; comparisons of lanes of 64 bits make masks of 64, and so does
-// what chooses among them take. Where one directly follows the other, nothing is converted.
+// fits most operands of a select; comparisons of 64-bit lanes make masks of 64 bits a lane, and
+// selects of 64-bit lanes take such masks. Where one directly follows the other, nothing is
+// converted.
 
 import type { Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';

@@ -115,10 +115,7 @@ const integerAtomics: Readonly<Record<Exclude<AtomicOp, 'mul'>, string>> = {
   or: 'atomicOr',
 };
 
-/**
- * Writes the lines of an atomic statement: a builtin, or an exchange that is tried until nobody
- * came between.
- */
+/** Writes the lines of an atomic statement: a builtin, or a compare-and-swap loop. */
 export function spellAtomic(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic' }>): void {
   const { array, buffer } = placeOf(scribe, stmt.buffer);
   const at = scribe.atom(stmt.index, 'at');

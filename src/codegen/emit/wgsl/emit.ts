@@ -1,6 +1,6 @@
 // Loop → WGSL text that is meant to be read: one statement a line, the Loop's own names,
-// parentheses only where needed. Nothing is scheduled or hoisted here; memory.ts says how buffers
-// are laid out, spelling.ts how operations are written.
+// parentheses only where needed. The order of statements is the Loop's: nothing is scheduled or
+// hoisted here; memory.ts says how buffers are laid out, spelling.ts how operations are written.
 
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';

@@ -1,6 +1,6 @@
-// Reductions over a subgroup in WGSL. What hardware does with NaN in a maximum is not said
-// anywhere, so floats are compared as integers in the same order, in which NaN is the greatest or
-// the least.
+// Reductions over a subgroup in WGSL. The specification leaves open what subgroupMax and
+// subgroupMin do with NaN, so floats are compared as integers in the same order, in which NaN is
+// the greatest or the least.
 
 import type { Monoid } from '../../../ir/ops.ts';
 import type { Value } from '../../loop/loop.ts';

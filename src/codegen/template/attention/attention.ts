@@ -1,8 +1,8 @@
 // attention: scores, row statistics and weighted sums in one sweep over the keys (or one for each
 // statistic that another depends on), with nothing of score size in memory. A row is handled by
 // `parts` invocations: each takes every parts-th quad of keys when scores are computed, and every
-// parts-th quad of columns when values are added. Who computes the products of a block of keys is
-// told by its units: lanes (gpu/lanes.ts), or matrix units (gpu/mma.ts).
+// parts-th quad of columns when values are added. The products of a block of keys are computed by
+// its units: vector lanes (gpu/lanes.ts) or matrix units (gpu/mma.ts).
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';

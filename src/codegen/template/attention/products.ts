@@ -1,6 +1,6 @@
-// The weighted sums of an attention kernel once they are whole: what is still to be done to them,
-// and where they are written. How they are summed is the affair of the units (gpu/lanes.ts,
-// gpu/mma.ts).
+// The weighted sums of an attention kernel once all keys are added: the expressions still to be
+// applied (its epilogue), and the stores. How sums are accumulated is defined by the units
+// (gpu/lanes.ts, gpu/mma.ts).
 
 import type { Node } from '../../../ir/graph.ts';
 import { addIndex, atomsOf, scaleIndex } from '../../../ir/index-algebra/expr.ts';

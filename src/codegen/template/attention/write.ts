@@ -1,4 +1,4 @@
-// What an attention kernel writes of a row that does not depend on columns.
+// The stores of an attention kernel for values of a row that do not depend on columns.
 
 import type { Node } from '../../../ir/graph.ts';
 import { constant, operation } from '../../loop/builder.ts';

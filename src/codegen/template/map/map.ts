@@ -1,6 +1,6 @@
-// map: every output element once, in groups of four neighbouring elements (vector loads and
-// stores). Where values are dispersed, the index of a write is data. Single elements that ride
-// along are computed by the first invocation.
+// map: computes every output element once, in groups of four neighbouring elements (vector loads
+// and stores). Where a kernel permutes or scatters its values, the index of a write is data. Single
+// elements that were fused into the kernel are computed by the first invocation.
 
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import { CompilerBug } from '../../../errors.ts';

@@ -1,5 +1,5 @@
-// What the expressions of a row kernel depend on: the position in the row, results of reductions,
-// memory.
+// What each expression of a row kernel depends on: the position in the row, results of reductions,
+// or memory.
 
 import type { Node } from '../../../ir/graph.ts';
 import { atomsOf, type IndexExpr, type Leaf } from '../../../ir/index-algebra/expr.ts';

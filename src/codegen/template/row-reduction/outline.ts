@@ -1,4 +1,6 @@
-// All that the row template decides before it writes a statement.
+// The decisions of the row-reduction template, taken before any statement is built: takes a kernel
+// and a target; gives its sweeps, how rows are spread over invocations, and where elements wait
+// between sweeps.
 
 import { CompilerBug } from '../../../errors.ts';
 import { atomsOf } from '../../../ir/index-algebra/expr.ts';
@@ -32,7 +34,7 @@ export interface RowOutline {
   readonly joinsAtOnce: number;
 }
 
-/** What is to be done, by whomever. */
+/** The work of a row, however it is spread over invocations. */
 export interface RowWork {
   readonly facts: RowFacts;
   /** One sweep for each reduction that waits for another. */
@@ -59,7 +61,7 @@ export function rowWork(kernel: Kernel): RowWork {
   return { facts, passes, perRow, perElement, sweeps };
 }
 
-/** Decides. */
+/** Takes all these decisions for a kernel. */
 export function outlineRow(kernel: Kernel, target: Target): RowOutline {
   if (kernel.body.kind !== 'row-reduction')
     throw new CompilerBug('row-reduction template', `got a ${kernel.body.kind} kernel`);
@@ -81,7 +83,8 @@ export function outlineRow(kernel: Kernel, target: Target): RowOutline {
 }
 
 /**
- * Invocations and where elements wait: more share a row where then its elements fit into registers.
+ * How rows are spread over invocations, and where elements wait between sweeps: more invocations
+ * share a row where its elements then fit into registers.
  */
 function chooseSpread(
   kernel: Kernel,

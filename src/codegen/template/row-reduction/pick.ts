@@ -1,4 +1,4 @@
-// The one element of a one-hot row that counts, which needs no sweep.
+// The sum over a one-hot row: one load at its position, without a sweep.
 
 import { dynamicIndex, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import type { Axis } from '../../../schedule/kernel.ts';

@@ -1,9 +1,9 @@
-// row: reductions along a row, then values that need them, in one kernel (softmax, norms,
+// row-reduction: reductions along a row, then values that need them, in one kernel (softmax, norms,
 // cross-entropy). A row is handled by one invocation, or by several whose partial results meet in
 // workgroup memory. Between two sweeps its elements wait in registers, in workgroup memory, or
-// where they came from (row-reduction/schedule.ts); which sweeps there are, row-reduction/plan.ts
-// says. When the row's elements are not neighbours in memory but rows are (a column reduction),
-// four rows share the lanes of an invocation instead.
+// where they came from (row-reduction/schedule.ts); row-reduction/plan.ts decides which sweeps
+// there are. When the row's elements are not neighbours in memory but rows are (a column
+// reduction), four rows share the lanes of an invocation instead.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
@@ -246,8 +246,8 @@ class RowEmitter {
   #stepsAtOnce(items: readonly Item[]): number {
     const { keeping, parts } = this.#plan.schedule;
     const several = this.#frame.target.cooperative || items.some((item) => item.kind !== 'fold');
-    // What waits in workgroup memory is left by the invocation that takes it again: no step may be
-    // repeated by others.
+    // An invocation reads from workgroup memory only what it wrote itself: no other invocation may
+    // repeat its steps.
     if (!several || keeping === 'workgroup') return 1;
     return Math.min(4, Math.ceil(this.#steps / parts));
   }
@@ -325,7 +325,9 @@ class RowEmitter {
     return named(fold.combine(fold.combine(x!, y!), fold.combine(z!, w!)));
   }
 
-  /** Answers what the folds ask for, all in the same rounds, and keeps their results. */
+  /**
+   * Computes the totals that the folds ask for, all in the same rounds, and keeps their results.
+   */
   #totals(folds: readonly Fold[], ends: readonly State[]): void {
     const joins = folds.map((fold, i) => fold.join(ends[i]!, () => this.#perRow()));
     let open = joins.map((join) => ({ join, step: join.next() }));

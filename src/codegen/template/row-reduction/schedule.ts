@@ -87,7 +87,7 @@ export function blockOf(trips: number, fewest: number = blockedAbove): number {
   return minSteps;
 }
 
-/** The heuristic choice of invocations. */
+/** Chooses how rows are spread over invocations, by heuristics. */
 export function rowSpread(kernel: Kernel, body: RowBody, target: Target): RowSpread {
   const spread = widest(kernel, body, target);
   let { parts } = spread;
@@ -133,7 +133,7 @@ function widest(kernel: Kernel, { row, column }: RowBody, target: Target): RowSp
 
 /**
  * Twice as many invocations for each row, where a row is shared, still has a step for all of them,
- * and they can come together.
+ * and workgroup memory has room for joining their results.
  */
 export function shareMore(
   spread: RowSpread,

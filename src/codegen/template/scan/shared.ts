@@ -79,7 +79,7 @@ export function sharedScanLoop(frame: Frame, parts: number): Loop {
       within.kind === 'constant' ? value : operation('where', [within, value, splat(none, 4)], type);
     const found = b.let(used, 'found');
 
-    // What each lane has behind it in its group of four.
+    // For each lane, the combination of the lanes up to it in its group of four.
     const order = reverse ? [3, 2, 1, 0] : [0, 1, 2, 3];
     const own: Value[] = [];
     order.forEach((lane, i) => {

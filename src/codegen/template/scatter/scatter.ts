@@ -1,7 +1,8 @@
 // scatter: deterministic without atomics. An invocation owns a range of slots of one line; it
 // copies the operand there, then walks all updates of the line in order and folds in those that
 // fall into its range. More ranges mean more parallelism and more reading of indices. Where the
-// result is written over its operand there is nothing to copy, and few updates are few steps.
+// result shares the memory of its operand nothing is copied, and the work is that of the updates
+// alone.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';

@@ -15,7 +15,7 @@ import { storeAt } from '../shared/store-value.ts';
 
 const four = [0, 1, 2, 3];
 
-/** The Loop of a sort kernel for targets where barriers are dear. */
+/** The Loop of a sort kernel for targets where barriers are expensive. */
 export function countedLoop(frame: Frame): Loop {
   const { kernel, target } = frame;
   const { body } = kernel;

@@ -1,6 +1,7 @@
-// search: where values stand among ascending boundaries, a few values an invocation. Reaches are
-// halved, and each is taken where the boundary before it still lies below: as many steps for every
-// value, so neighbours stay together.
+// search: where values stand among ascending boundaries, a few values an invocation. Binary search
+// with a fixed number of steps: the stride is halved each time, and taken where the boundary before
+// its end still lies below the value. Every value takes as many steps, so neighbouring invocations
+// do not diverge.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';

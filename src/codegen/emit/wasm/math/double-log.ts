@@ -26,8 +26,8 @@ interface Split {
 }
 
 /**
- * Takes a positive finite number apart: the mantissa is at least the number with the bits `minMantissaBits`,
- * and below its double.
+ * Splits a positive finite number into power and mantissa: the mantissa is at least the number with
+ * the bits `minMantissaBits`, and below its double.
  */
 function split(m: Terms, x: Value, minMantissaBits: bigint, mayBeDenormal: boolean): Split {
   const isSmall = m.lt(x, smallestNormal);

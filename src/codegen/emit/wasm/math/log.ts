@@ -22,7 +22,7 @@ interface Split {
   readonly mantissa: Value;
 }
 
-/** Takes a positive finite number apart. */
+/** Splits a positive finite number into power and mantissa. */
 function split(m: Terms, x: Value, mayBeDenormal: boolean): Split {
   const isSmall = m.lt(x, smallestNormal);
   const scaled = mayBeDenormal ? m.where(isSmall, m.mul(x, 2 ** 23), x) : x;

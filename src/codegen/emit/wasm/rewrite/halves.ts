@@ -1,5 +1,6 @@
-// Loop → Loop: a v128 holds two lanes of 64 bits, so vectors of four become two vectors of two, and
-// what is made of them one of their lanes. What emitters see afterwards fits into a v128.
+// Loop → Loop: splits vectors of four 64-bit lanes, which a v128 cannot hold, into two vectors of
+// two, and scalars made of them into one of their lanes. The emitters then see only vectors that
+// fit into a v128.
 
 import { addInts, constant, operandsOf } from '../../../loop/builder.ts';
 import type { Loop, Stmt, Value, Width } from '../../../loop/loop.ts';

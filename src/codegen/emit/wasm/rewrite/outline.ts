@@ -1,7 +1,7 @@
-// Which bodies of loops become functions of their own. An engine compiles a function's fast version
-// while the slow one runs, and enters it at the next call: what runs long must be called often. So
-// the body of a loop around an innermost one is called, once a turn; what it reads from outside
-// comes as parameters.
+// Outlining: which bodies of loops become functions of their own. An engine compiles the optimised
+// version of a function while the unoptimised one runs, and uses it from the next call on: code
+// that runs long must therefore be called often. So the body of a loop around an innermost one
+// becomes a function, called once a turn; the values that it captures are parameters.
 
 import { operandsOf } from '../../../loop/builder.ts';
 import type { Loop, Stmt, Value } from '../../../loop/loop.ts';
@@ -18,7 +18,7 @@ export interface Captured {
   readonly scalars: boolean;
 }
 
-/** Parameters a function takes at most: calls are cheap, but not with any number of them. */
+/** The most parameters that an outlined function takes: the price of a call grows with them. */
 const mostParameters = 24;
 /** Turns of the loops in a body, all together, that make a call worth it. */
 const fewTurns = 16;

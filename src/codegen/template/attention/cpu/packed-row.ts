@@ -1,5 +1,6 @@
-// One row of attention on a core: its scores lie in memory. It folds them, leaves the weight of
-// every key for each product, and what its products are to be multiplied by once they are summed.
+// One row of attention on a CPU, whose scores lie in memory. Folds them, and leaves in memory the
+// weight of every key for each product, and the factors by which the products are multiplied once
+// they are summed.
 
 import type { Node } from '../../../../ir/graph.ts';
 import {

@@ -1,8 +1,8 @@
 // Attention on matrix units (tensor cores), in the manner of FlashAttention-2 (Dao, 2023): a
 // subgroup has 16 rows; a block of keys and values comes to workgroup memory while the one before
 // is multiplied; scores stay in registers and become the left operand of the weighted sums there.
-// Between the two products everything is computed on quads of neighbouring keys of one row, as on
-// any machine: two invocations share a row, and halves of fragments are exchanged with the
+// Between the two products everything is computed on quads of neighbouring keys of one row, as with
+// vector lanes: two invocations share a row, and halves of fragments are exchanged with the
 // neighbour to get there and back.
 
 import type { Node } from '../../../../ir/graph.ts';

@@ -1,5 +1,6 @@
-// Where an invocation of an attention kernel stands: its batch, its row, its part of the row.
-// Evaluation at that place, the walk over the keys, and what the invocations of a row exchange.
+// The rows of an attention kernel on a GPU: which batch, which row and which part of the row an
+// invocation has, expressions evaluated there, the walk over the keys, and the exchange between the
+// invocations of a row.
 
 import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex, type IndexExpr } from '../../../../ir/index-algebra/expr.ts';

@@ -1,5 +1,5 @@
-// How many groups of four a map takes in one turn of its loop, where turns have a price: written
-// out one after another, at places that differ by constants.
+// How many groups of four elements a map computes in one turn of its loop on a CPU: unrolled where
+// the loop's overhead matters, at offsets that differ by constants.
 
 import {
   addIndex,
@@ -40,7 +40,7 @@ export function singleTurns(axis: Axis): Turns {
 
 /**
  * Turns of several groups, which leave the last groups to others; undefined where that is not worth
- * it, or where groups would read apart what they read in one piece when each has a turn.
+ * it, or where it would split into separate loads what single turns load in one piece.
  */
 export function longTurns(
   kernel: Kernel,

@@ -1,8 +1,8 @@
-// row on a core: one thread has a row for itself, or several groups of four rows where rows are
-// neighbours in memory. Sweeps take several groups of elements a turn, each with accumulators of
-// its own, so that no sum waits for the last one; what does not make a whole turn, or a whole group
-// of four, has turns of its own. Values that are dear wait in memory for the next sweep
-// (cpu/values.ts).
+// row-reduction on a CPU: one thread computes a row alone, or several groups of four rows where
+// rows are neighbours in memory. Sweeps take several groups of elements a turn, each with
+// accumulators of its own, so that no sum waits for the last one; what does not make a whole turn,
+// or a whole group of four, has turns of its own. Values that are expensive to compute again wait
+// in memory for the next sweep (cpu/values.ts).
 
 import { CompilerBug } from '../../../../errors.ts';
 import type { Node } from '../../../../ir/graph.ts';
@@ -44,7 +44,7 @@ export function serialRowLoop(frame: Frame): Loop {
 /** Turns of a block where an accumulator is alone: between blocks a core begins anew. */
 const aloneBlock = 128;
 
-/** Effort of a sweep that hides how long another row's elements take to come. */
+/** Effort of a sweep that hides the latency of loading another row's elements. */
 const worthOverlap = 16;
 
 /** A row, or four, of those that are handled together. */
@@ -67,13 +67,13 @@ interface Blocks {
 }
 
 /**
- * The first sweep of a row as a part of the second one of the row before, whose arithmetic leaves
- * memory time to come near.
+ * The first sweep of a row as a part of the second one of the row before, whose arithmetic hides
+ * the latency of the loads.
  */
 interface Ahead {
   readonly fold: Fold;
   readonly expr: Expr;
-  /** What the row before has left. */
+  /** The results of the row before. */
   readonly state: State;
   readonly tail: State;
   readonly end: Value;
@@ -107,7 +107,8 @@ class SerialEmitter {
     this.#stages = body.stages;
     this.#plan = serialRows(frame.kernel, body, work, frame.target);
     const { kept, stretches } = this.#plan;
-    // Results along columns lie far apart: what waits is better off in one place.
+    // Results along columns lie far from each other in memory: values that wait go to a dense array
+    // instead.
     const results = stretches.every(({ lanes }) => lanes === 'column') ? work.perElement : [];
     this.#homes = homesOf(kept, frame, body.column, results);
     this.#b = openBuilder(
@@ -388,8 +389,8 @@ class SerialEmitter {
   }
 
   /**
-   * What a fold gives for a row. Nobody else has a part of it: what the fold asks for is what it
-   * has.
+   * What a fold gives for a row. One thread has the whole row, so each total that the fold asks for
+   * is its own partial result.
    */
   #total(seat: Seat, fold: Fold, ends: readonly State[], tail: State): void {
     const own = this.#lanesTogether(fold, ends);

@@ -1,5 +1,5 @@
-// Softmax on a core: what differs from x by the row's maximum needs no bounds, and a sum that is 1
-// at least may be divided by once.
+// Softmax on a CPU: x minus the row's maximum is at most 0, so its exponential needs no overflow
+// checks, and division by a sum of at least 1 becomes a product with its reciprocal.
 
 import type { ElementwiseOp } from '../../../../ir/ops.ts';
 import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';

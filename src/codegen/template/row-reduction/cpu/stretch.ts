@@ -17,7 +17,7 @@ import type { RowWork } from '../outline.ts';
 import { countContiguous, type Lanes, type RowBody } from '../schedule.ts';
 import { effortOf, valuesToKeep } from './values.ts';
 
-/** Rows that are handled alike. */
+/** A range of rows that the same code handles. */
 export interface RowStretch {
   readonly lanes: Lanes;
   readonly hint: string;

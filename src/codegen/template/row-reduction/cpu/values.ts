@@ -1,5 +1,6 @@
-// Values along a row that a sweep leaves in memory for later ones, where one thread has a row for
-// itself: what costs more to compute again than to store and load. What is only read is read again.
+// Values along a row that one sweep stores for later sweeps, where one thread computes a row alone:
+// those that cost more to compute again than to store and load. Values that are only loads are
+// loaded again.
 
 import { dtypeBytes } from '../../../../ir/dtype.ts';
 import {
@@ -90,13 +91,13 @@ export function valuesToKeep(sweeps: readonly (readonly Expr[])[], facts: RowFac
 }
 
 /**
- * Where a value waits: in an array of the workgroup, or where a result will be that nobody reads
- * before.
+ * Where a value waits: in an array of the workgroup, or in the place of a result that is not read
+ * before it is written.
  */
 export type Home = { readonly array: string } | { readonly result: Write; readonly buffer: string };
 
 /**
- * Homes for values. A result's own is best: its place in memory comes near while there is still
+ * Homes for values. The place of a result is best: it is loaded into the cache while there is still
  * much to compute.
  */
 export function homesOf(

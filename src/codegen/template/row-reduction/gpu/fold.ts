@@ -47,7 +47,8 @@ export function select(condition: Value, yes: Value, no: Value): Value {
 /** What a step contributes to a reduction: nothing where it lies past the end. */
 function termOf(b: LoopBuilder, { lowering, valid }: Step, { value, monoid }: RowStage): Value {
   const term = lowering.value(value);
-  // What lies past the end repeats an element of the row: no matter where twice is once.
+  // What lies past the end repeats an element of the row: which changes nothing for an idempotent
+  // monoid (min, max).
   if (valid === undefined || (monoid !== 'sum' && monoid !== 'prod')) return term;
   return b.let(select(valid, term, identity(monoid, term.type, 1)), 'term');
 }
@@ -72,8 +73,8 @@ export function reduction(b: LoopBuilder, stage: RowStage): Fold {
 }
 
 /**
- * The least or greatest of floats by one instruction, which passes NaN over: whether there was one,
- * a flag says.
+ * The least or greatest of floats by one instruction, which ignores NaN: a flag records whether
+ * there was one.
  */
 export function flaggedExtremum(b: LoopBuilder, stage: RowStage): Fold {
   const op = stage.monoid === 'min' ? 'pmin' : 'pmax';

@@ -1,5 +1,5 @@
-// Two reductions in one sweep, where the second alone would have to wait for the result of the
-// first (row-reduction/plan.ts finds them).
+// Two reductions in one sweep, where the second would otherwise need a sweep after the result of
+// the first (row-reduction/plan.ts finds such pairs).
 
 import type { Node } from '../../../../ir/graph.ts';
 import { constant, operation, type LoopBuilder } from '../../../loop/builder.ts';

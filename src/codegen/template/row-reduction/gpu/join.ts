@@ -1,6 +1,6 @@
-// Where the invocations that share a row bring their partial results together: everyone leaves its
-// own in workgroup memory, and after a barrier everyone combines them all, in one fixed order; many
-// partials are combined in two rounds.
+// Where the invocations that share a row combine their partial results: each writes its own to
+// workgroup memory, and after a barrier each combines them all in one fixed order; many partial
+// results are combined in two rounds.
 
 import type { Monoid } from '../../../../ir/ops.ts';
 import { dtypeBytes } from '../../../../ir/dtype.ts';
@@ -24,7 +24,7 @@ export interface Ask {
   readonly value: Value;
 }
 
-/** How the invocations of a workgroup stand to its rows. */
+/** How the invocations of a workgroup are assigned to its rows. */
 export interface Seats {
   /** Invocations of a row. */
   readonly parts: number;
@@ -95,8 +95,8 @@ export class Join {
   }
 
   /**
-   * Combines each value over the invocations of the row, and gives everyone the totals. Uniform
-   * control flow only.
+   * Combines each value over the invocations of the row, and gives every invocation the totals.
+   * Uniform control flow only.
    */
   all(asks: readonly Ask[]): readonly Value[] {
     if (this.#seats.parts === 1) return asks.map((ask) => ask.value);
@@ -127,7 +127,10 @@ export class Join {
     return totals.map((total, i) => b.let(total, asks[i]!.monoid));
   }
 
-  /** Each subgroup first; then everyone combines those of all subgroups, however many there are. */
+  /**
+   * Each subgroup first; then every invocation combines the results of all subgroups, however many
+   * there are.
+   */
   #bySubgroups(asks: readonly Ask[], smallest: number): readonly Value[] {
     const b = this.#b;
     const own = asks.map(({ monoid, value }) => b.subgroupReduce(monoid, value, monoid));
@@ -154,8 +157,9 @@ export class Join {
   }
 
   /**
-   * A cell an invocation for each ask. Rounds take turns between two sets of cells: when one is
-   * written again, the barrier of the round between has seen everyone finish reading it.
+   * A cell an invocation for each ask. Rounds alternate between two sets of cells (double
+   * buffering): before one is written again, the barrier of the round between ensures that all
+   * invocations have read it.
    */
   #reserve(asks: readonly Ask[]): readonly Cell[] {
     const b = this.#b;

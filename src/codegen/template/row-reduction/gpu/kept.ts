@@ -1,6 +1,5 @@
-// Elements of a row that wait in workgroup memory between two sweeps. Each invocation finds there
-// what it left itself, so no barrier is needed: this is memory that registers have no room for, not
-// communication.
+// Elements of a row that wait in workgroup memory between two sweeps, because registers have no
+// room for them. Each invocation reads only what it wrote itself, so no barrier is needed.
 
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '../../../loop/builder.ts';
