@@ -1,5 +1,5 @@
-// Tensors from files and into files: the formats of this folder between bytes and tensors. Every
-// dtype keeps its own bytes, so f16 and bf16 pass unrounded.
+// Tensors from files and into files: converts between the bytes of this folder's formats and
+// tensors. Every dtype keeps its own bytes, so f16 and bf16 are not rounded.
 
 import { SinterError, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';

@@ -1,5 +1,5 @@
-// Initial values of weights. Each draws from the generator (`manualSeed`), so a seed fixes a model.
-// Defaults are PyTorch's: U(±1/√fanIn), which is Kaiming's uniform with a = √5.
+// Initial values of weights. Each draws from the generator (`manualSeed`), so a seed determines a
+// model. Defaults are PyTorch's: U(±1/√fanIn), which is Kaiming's uniform with a = √5.
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';

@@ -1,4 +1,4 @@
-// Attributes of a node, read by name and kind. What is there under another kind than expected is an
+// Attributes of a node, read by name and kind. An attribute of another kind than expected is an
 // error, not a default.
 
 import { ParseError } from '../errors.ts';

@@ -70,7 +70,7 @@ export class Budget {
   spend(nodes: number, what: string): void {
     this.#nodes += nodes;
     const { maxNodes } = this.limits;
-    // Not a number is too many as well.
+    // NaN is refused as well.
     if (this.#nodes <= maxNodes) return;
     const problem = `the model needs ${this.#nodes} nodes or more: the budget is ${maxNodes}`;
     throw refused(`${what}: ${problem}`, 'maxNodes: Infinity');
@@ -115,7 +115,7 @@ export function currentBudget(): Budget {
   return current;
 }
 
-/** Runs something that is paid for by this budget. */
+/** Runs a function whose nodes and bytes are counted against this budget. */
 export function withBudget<T>(budget: Budget, run: () => T): T {
   const before = current;
   current = budget;

@@ -11,7 +11,7 @@ import type { ElementType } from './element.ts';
 import type { Value } from './value.ts';
 
 /**
- * What a row gives: tensors take the type of an input that has their dtype, values say their own.
+ * The results of a row: a tensor takes the type of an input with its dtype, a Value has its own.
  */
 export type Result = Tensor | Value | undefined | readonly (Tensor | Value | undefined)[];
 
@@ -128,7 +128,7 @@ export class Call {
   numbers(place: number): number[] | undefined {
     const array = this.host(place);
     if (array === undefined) return undefined;
-    // Integers far out stand for "as far as it goes"; floats are what they are.
+    // Integers beyond the safe range mean "up to the end" and are clamped; floats are kept.
     const read = isFloat(array.dtype) ? Number : toNumber;
     return Array.from(array.data as ArrayLike<number | bigint>, read);
   }

@@ -82,7 +82,7 @@ function* loop(
       throw new SinterError('E_LIMIT', `onnx: ${step.label}: more than ${mostRounds} rounds`);
     const truth = knownData('bool', [], Uint8Array.of(1));
     const [next, ...results] = yield* round(body, [knownInts([i], []), truth, ...state], scope, run);
-    // Without a condition from outside, what the body says of going on does not count.
+    // Where no condition is given as an input, the condition that the body gives is ignored.
     goesOn = condition === undefined || (yield* isTrue(step, body.outputs[0]!, next!));
     state = results.slice(0, carried.length);
     rows.push(results.slice(carried.length));
@@ -91,7 +91,7 @@ function* loop(
   if (rows.length > 0 || count === 0) {
     return [...(state as Value[]), ...Array.from({ length: count }, (_, k) => joined(rows, k, 0))];
   }
-  // A round that nobody reads tells the shape of what is gathered.
+  // A round whose values are not read gives the shape of what is gathered.
   const truth = knownData('bool', [], Uint8Array.of(1));
   const [, ...sample] = yield* round(body, [knownInts([0], []), truth, ...state], scope, run);
   return [...(state as Value[]), ...sample.slice(carried.length).map((value) => none(value, 0))];
@@ -104,7 +104,7 @@ function joined(rows: readonly (readonly Value[])[], place: number, axis: number
   return Value.of(stack(tensors, axis), values[0]!.type);
 }
 
-/** No rows like this one. */
+/** An empty tensor of rows of this shape. */
 function none({ tensor, type }: Value, axis: number): Value {
   return Value.of(narrow(unsqueeze(tensor, axis), axis, 0, 0), type);
 }

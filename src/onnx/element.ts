@@ -1,6 +1,6 @@
 // Element types of the format: their numbers, and the dtype that carries each in Sinter. Floats of
-// 8 and 4 bits travel as f32 that holds only values of theirs, integers of 4 and 2 bits as bytes:
-// they are types for storage, and every target computes.
+// 8 and 4 bits are carried as f32 that holds only their values, integers of 4 and 2 bits as bytes:
+// they are types for storage, and every target computes with the carriers.
 
 import type { DType } from '../ir/dtype.ts';
 import type { Tensor } from '../tensor/tensor.ts';

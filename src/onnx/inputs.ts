@@ -1,5 +1,6 @@
-// What a model is given: checked against what the file says of its inputs, and made tensors.
-// Integers of 64 bits are brought into 32 where a device has no more, and back.
+// The inputs of a run of a model: takes what the caller gives, checks it against the file's
+// declarations, and makes tensors. 64-bit integers are narrowed to 32 bits where the device has no
+// more, and outputs widened back.
 
 import { showValue, SinterError, TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';

@@ -126,8 +126,8 @@ export function modelOf(
 }
 
 /**
- * Apart from what makes the context: its functions live as long as the model, and would hold the
- * graph's bytes with them.
+ * A separate function from the one that makes the context, whose closures live as long as the model
+ * and would keep the graph's bytes alive.
  */
 function planned(graph: Message<'Graph'>, context: Context): Plan {
   return withBudget(context.budget, () => planGraph(graph, context, new Set()));
@@ -177,7 +177,7 @@ async function readFrom(source: string | URL): Promise<Uint8Array> {
   return unbroken(source, () => readFile(source));
 }
 
-/** What is read; E_IO where that fails. */
+/** The bytes read; throws E_IO where reading fails. */
 async function unbroken<T>(source: string | URL, read: () => Promise<T>): Promise<T> {
   try {
     return await read();

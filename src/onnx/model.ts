@@ -38,8 +38,8 @@ export interface FunctionOptions {
   /** Inputs that are the same in every call: what shapes depend on must be given here. */
   readonly fixed?: ModelInputs;
   /**
-   * `i32` carries 64-bit integers in 32 bits, for devices that have no more: who asks for it knows
-   * that they fit.
+   * `i32` carries 64-bit integers in 32 bits, for devices without 64: the caller guarantees that
+   * they fit.
    */
   readonly integers?: 'i64' | 'i32';
   /**
@@ -72,7 +72,7 @@ const mostKept = 32;
 /** A row wants elements that a traced run cannot have. */
 export class NeedsData extends SinterError {
   readonly wanted: Wanted;
-  /** Inputs of the model that would do, were they the same in every call. */
+  /** Inputs of the model that would suffice if they were the same in every call. */
   readonly inputs: readonly string[];
   constructor(wanted: Wanted, inputs: readonly string[] = []) {
     const { step, name } = wanted;
@@ -102,7 +102,7 @@ export class OnnxModel {
   readonly #limits: Limits;
   readonly #weights: ReadonlyMap<string, Tensor>;
   readonly #kept: Specialisation[] = [];
-  /** Inputs that must be known before anything is recorded, as runs found out. */
+  /** Inputs that must be known before anything is recorded, collected by earlier runs. */
   readonly #decisive = new Set<string>();
   #isEager = false;
 
@@ -201,7 +201,7 @@ export class OnnxModel {
     return withBudget(new Budget(this.#limits), () => withIntegers(how, record));
   }
 
-  /** A walk that may not wait; one that would tells which inputs it would wait for. */
+  /** A walk that may not wait: throws with the inputs that it would have to wait for. */
   #recorded(values: ReadonlyMap<string, Value>): Value[] {
     try {
       return atOnce(this.#plan, this.#scope(values));
@@ -262,7 +262,7 @@ export class OnnxModel {
       };
       const call = compile(record);
       try {
-        // Recorded here, so that what stands in its way shows now.
+        // Recorded here, so that errors are thrown now.
         const first = call(withIntegers(fresh(), () => tensorsOf(given)));
         const made: Specialisation = {
           shapes: shapesOf(given),
@@ -347,10 +347,7 @@ function packedOf(array: HostArray): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
 
-/**
- * A weight whose elements are unpacked when somebody asks for them, so that the host holds them
- * once.
- */
+/** A weight whose elements are unpacked when first read, so that the host holds them once. */
 function unpackedLate(type: ElementType, dtype: DType, shape: readonly number[], bytes: Uint8Array): Stored {
   return {
     type,

@@ -31,7 +31,7 @@ interface FloatFormat {
   readonly fraction: number;
   readonly bias: number;
   readonly largest: number;
-  /** What does not fit when it may not saturate. */
+  /** The value of an element that does not fit, where the conversion may not saturate. */
   readonly overflow: number;
   /** The format has no −0. */
   readonly unsignedZero?: true;

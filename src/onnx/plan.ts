@@ -1,6 +1,6 @@
 // A model's graph made ready to run: each node with the row or the sub-graphs that give it meaning,
 // in an order in which everything is there before it is read. What is not supported, is missing, or
-// goes in a circle shows here, before anything is computed.
+// forms a cycle is an error here, before anything is computed.
 
 import { ParseError, SinterError } from '../errors.ts';
 import { Attributes } from './attributes.ts';
@@ -197,7 +197,7 @@ function label({ opType, name }: Message<'Node'>): string {
   return name === undefined || name === '' ? (opType ?? 'a node') : `${opType} '${name}'`;
 }
 
-/** What a function is called by. */
+/** The key by which nodes call a function. */
 function functionKey(
   domain: string | undefined,
   name: string | undefined,
@@ -206,7 +206,7 @@ function functionKey(
   return JSON.stringify([domainOf(domain), name ?? '', overload ?? '']);
 }
 
-/** The functions of a file by what they are called by; the first where there are several. */
+/** The functions of a file by the key that calls them; the first where there are several. */
 export function functionsOf({ functions }: Message<'Model'>): Context['functions'] {
   const found = new Map<string, Message<'Function'>>();
   for (const item of functions) {
@@ -246,7 +246,7 @@ function planNode(node: Message<'Node'>, context: Context, all: ReadonlySet<stri
   const row = table !== undefined && Object.hasOwn(table, op) ? table[op] : undefined;
   if (row !== undefined && row.since[0]! <= opset) return { ...step, meaning: { kind: 'row', row } };
   context.unsupported.push({ name: node.name ?? '', op: domain === '' ? op : `${domain}::${op}`, opset });
-  // Never run: loading ends with the list.
+  // Never run: loading throws with the list of unsupported nodes.
   return { ...step, meaning: { kind: 'row', row: { since: [1], run: () => undefined } } };
 }
 

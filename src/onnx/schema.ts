@@ -1,5 +1,5 @@
 // The messages of the ONNX format as one table: names, field numbers and wire types are facts of
-// the format. Reading and writing go by this table; the wire itself is the protobuf library's.
+// the format. wire.ts reads and writes messages by this table; the wire format is protobuf's.
 
 export type Scalar = 'string' | 'bytes' | 'int32' | 'int64' | 'uint64' | 'float' | 'double';
 

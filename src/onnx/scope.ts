@@ -1,5 +1,5 @@
-// What a walk through a graph knows: values by name, and how it asks its driver for elements that
-// only a device has.
+// What a walk through a graph has at hand: values by name, and the function by which it asks its
+// driver for elements that only a device has.
 
 import type { HostArray } from '../ir/value.ts';
 import type { Plan, Step } from './plan.ts';

@@ -11,8 +11,8 @@ import type { Tensor } from '../tensor/tensor.ts';
 import { carrier, hostType, typeOf, type ElementType } from './element.ts';
 
 /**
- * Elements that the host has at hand although they may differ in a later run; asking for them says
- * so to whoever gave them.
+ * Elements that the host has at hand although they may differ in a later run; a read of them is
+ * reported to the walk that supplied them.
  */
 export type Peek = () => HostArray;
 

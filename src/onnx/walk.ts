@@ -83,8 +83,8 @@ function* runRow(
     scope.set(name, inputs[place]);
   }
   return explained(step, () => {
-    // What is known is computed in 64 bits, whatever a device has.
-    // And paid for apart: what cannot be computed ahead is recorded once more.
+    // What is known is computed in 64 bits, whatever a device has. Counted separately: what cannot
+    // be computed ahead is recorded once more.
     const own = new Budget(currentBudget().limits);
     const ahead = withBudget(own, () => withIntegers({ dtype: 'i64' }, () => folded(step, row, inputs)));
     if (ahead !== undefined) return ahead;

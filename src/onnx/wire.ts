@@ -1,5 +1,5 @@
-// Messages from bytes and to bytes: a walk over the wire by the table of schema.ts. Everything that
-// can be wrong with the bytes becomes a ParseError here.
+// Messages from bytes and to bytes: a walk over the wire by the table of schema.ts. Malformed bytes
+// become a ParseError here.
 
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { ParseError, SinterError } from '../errors.ts';
@@ -22,7 +22,7 @@ const wireTypes = {
   double: WireType.Bit64,
 } as const satisfies Record<Scalar, WireType>;
 
-/** Decodes one message. Throws E_FORMAT where the bytes are none. */
+/** Decodes one message. Throws E_FORMAT at malformed bytes. */
 export function decode<N extends MessageName>(
   name: N,
   bytes: Uint8Array,

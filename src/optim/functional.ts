@@ -1,6 +1,6 @@
-// The functional face of optimizers, for `compile`: parameters, gradients and state are trees, and
-// a step gives new ones. The step's number is part of the state, and what depends on it is computed
-// in the graph.
+// The functional interface of optimizers, for `compile`: parameters, gradients and state are trees,
+// and a step gives new ones. The step's number is part of the state, and what depends on it is
+// computed in the graph.
 
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';

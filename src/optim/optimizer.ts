@@ -1,6 +1,6 @@
-// Optimizer: the face for loops of `loss.backward(); opt.step(); opt.zeroGrad()`. Parameters and
-// slots are assigned in place, and every step asks for their values, so a loop records one step at
-// a time and runs the same program again.
+// Optimizer: the interface for loops of `loss.backward(); opt.step(); opt.zeroGrad()`. Parameters
+// and slots are assigned in place, and every step asks for their values, so a loop records one step
+// at a time and runs the same program again.
 
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';

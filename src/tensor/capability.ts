@@ -1,4 +1,4 @@
-// What the current device computes with.
+// The dtypes that the current device computes with.
 
 import type { DType } from '../ir/dtype.ts';
 import { targetOf } from '../schedule/target.ts';

@@ -1,8 +1,8 @@
 // Watches: facts about elements that decide whether an operation means anything, such as the least
 // and the greatest of indices. They are computed beside the operation, as a few more reductions,
-// and judged after the next read of any tensor: so an index outside its axis is an error that names
-// the operation and the user's line. Always on the interpreter, with `setDebug(true)` on every
-// device.
+// and checked after the next read of any tensor: so an index outside its axis is an error that
+// names the operation and the user's line. Always on the interpreter, with `setDebug(true)` on
+// every device.
 
 import { TensorError, userLocation, type ErrorCode } from '../errors.ts';
 import { flag, takes } from '../ir/arguments.ts';

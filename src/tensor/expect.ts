@@ -108,8 +108,8 @@ export function expectSynchronous(op: string, result: unknown): void {
 }
 
 /**
- * Whether a value is a promise; if so its rejection is nobody's: the caller gets an error of its
- * own.
+ * Whether a value is a promise; if so its rejection is marked as handled, since the caller throws
+ * an error of its own.
  */
 export function silenced(value: unknown): boolean {
   const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';

@@ -34,7 +34,7 @@ let reveal: (tensor: Tensor) => Handle;
 /** A lazily computed array of one dtype and a fixed shape. */
 export class Tensor {
   readonly #handle: Handle;
-  /** The face of the last gradient handed out, so that `x.grad === x.grad`. */
+  /** The Tensor of the last gradient handed out, so that `x.grad === x.grad`. */
   #gradFace: Tensor | undefined = undefined;
 
   static {

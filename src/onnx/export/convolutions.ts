@@ -32,7 +32,7 @@ function prepared(
   return { x: e.slice(spread, start, size), pads };
 }
 
-/** Operands in a dtype that has a kernel, and the result back in theirs. */
+/** Operands in a dtype that has a kernel, and the result in the operands' own dtype. */
 function carried(
   e: Emitter,
   op: 'Conv' | 'ConvTranspose',

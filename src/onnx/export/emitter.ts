@@ -24,14 +24,14 @@ export interface Initializer {
   readonly data: Uint8Array;
 }
 
-/** Attributes of a node: whole numbers, floats, words, lists of whole numbers. */
+/** Attributes of a node: integers, floats, strings, lists of integers. */
 export type AttributeValue = number | { readonly float: number } | string | readonly number[];
 export type AttributeValues = Readonly<Record<string, AttributeValue>>;
 
 /** An operation has no spelling in the format; the reason reads on from "…: ". */
 export class Unspelled extends Error {}
 
-/** Stands in names that are not the final ones, and in no other. */
+/** A mark that only temporary names contain. */
 export const mark: string = '\0';
 
 export class Emitter {
@@ -46,7 +46,7 @@ export class Emitter {
     this.opset = opset;
   }
 
-  /** A name that nothing else has; what stays in the file is named anew in the end. */
+  /** A unique temporary name; values that stay in the file are renamed at the end. */
   #name(wished: string): string {
     return `${wished}${mark}${(this.#count += 1)}`;
   }

@@ -52,7 +52,7 @@ function asLines(e: Emitter, x: Val, axes: readonly number[]): Val {
   return e.reshape(e.transpose(x, [...rest, ...axes]), [...at(rest), sizeOf(at(axes))]);
 }
 
-/** Runtimes fold integers in doubles, and saturate; products of matrices wrap as they should. */
+/** Runtimes reduce integers in doubles and saturate; their matrix products wrap as they should. */
 function wideSum(e: Emitter, x: Val, axes: readonly number[], shape: FixedShape): Val {
   const lines = asLines(e, x, axes);
   const ones = e.expand(e.scalar(1, x.dtype), [lines.shape.at(-1)!, 1]);
@@ -60,7 +60,10 @@ function wideSum(e: Emitter, x: Val, axes: readonly number[], shape: FixedShape)
   return e.reshape(e.node('MatMul', [lines, ones], type), shape);
 }
 
-/** ONNX Runtime 1.30 takes extrema of 64 bits by 32 of them; places of extrema it finds. */
+/**
+ * ONNX Runtime 1.30 computes extrema of 64-bit integers from 32 of their bits; the positions that
+ * it gives for them are right.
+ */
 function wideExtremum(
   e: Emitter,
   x: Val,
@@ -193,7 +196,7 @@ function places(e: Emitter, boundaries: Val, values: Val, right: boolean): Val {
   return e.cast(place, 'i32');
 }
 
-/** What a fold over nothing gives. */
+/** The result of a fold over no elements. */
 export function identityOf(e: Emitter, monoid: Monoid, dtype: DType): Val {
   return e.scalar(combineMonoid(monoid, dtype).identity, dtype);
 }

@@ -10,7 +10,7 @@ import { Emitter, mark, Unspelled, type Initializer, type Val } from './emitter.
 import type { Scope } from './row.ts';
 import { spell } from './spelling.ts';
 
-/** An operation that the format has no words for. */
+/** An operation that the format cannot express. */
 export interface UnsupportedOp {
   readonly op: string;
   /** What it gives, e.g. `u32[4]`. */
@@ -101,7 +101,7 @@ function needed(
 }
 
 /**
- * Names for people in place of those of the making: outputs have their own, nodes are counted by
+ * Readable names in place of temporary ones: outputs have their own, nodes are numbered by
  * operator.
  */
 function named(

@@ -100,7 +100,7 @@ const softmax =
     };
   };
 
-/** The weights of attention under a mask: a row that sees nothing has none. */
+/** The weights of attention under a mask: a row whose keys are all masked has weights of 0. */
 const maskedSoftmax: Guess = (node) => {
   const shape = dims(node);
   if (node.inputs[0]!.op !== 'where' || shape.length === 0) return undefined;
@@ -224,8 +224,8 @@ const guesses: Readonly<Partial<Record<Op, readonly Guess[]>>> = {
 };
 
 /**
- * The one node for a node of the graph that is the result of a whole operation; undefined where it
- * is of none.
+ * The one node for a node of the graph that is the result of a whole operation; undefined where
+ * there is none.
  */
 export function idiomOf({ e, compact, patterns }: Scope, node: Node): Val | undefined {
   // 16-bit floats are widened around formulas, and ONNX Runtime has many of these operators for f32

@@ -1,5 +1,5 @@
-// What spellings are made of: a row for each primitive, which adds nodes for one node of the graph
-// and gives its value.
+// The type of a row of the export table: a function for each primitive that adds ONNX nodes for one
+// node of the graph and gives their value.
 
 import type { Node, NodeOf } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';

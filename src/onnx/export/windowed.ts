@@ -1,5 +1,6 @@
-// Folds of windows as the format's pooling, convolutions with what is added to them, products with
-// their sums, and means: nodes that stand for several of the graph, told by their structure.
+// Several nodes of the graph, recognised by their structure, as one ONNX node: reductions of
+// windows (pooling), convolutions with a bias, matrix products with what is added to them, and
+// means.
 
 import { isFloat } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';

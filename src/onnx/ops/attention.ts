@@ -1,5 +1,5 @@
-// Attention and its relatives: rotary places, linear attention with a state, short causal
-// convolutions with one.
+// Attention and its relatives: rotary position embeddings, linear attention with a state, and short
+// causal convolutions with a state.
 
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
@@ -56,7 +56,7 @@ function padded(mask: Tensor, keys: number): Tensor {
   return sn.cast(sn.pad(sn.cast(mask, 'i32'), [[0, missing]]), 'bool');
 }
 
-/** A mask with its heads axis taken apart into groups of `group` heads that share keys. */
+/** A mask with its heads axis split into groups of `group` heads that share keys. */
 function grouped(mask: Tensor, group: number): Tensor {
   if (mask.rank < 3) return mask;
   const heads = mask.shape.at(-3)!;

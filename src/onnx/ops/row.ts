@@ -1,4 +1,4 @@
-// How rows are written: short forms for the operators that are one function of tensors.
+// Short forms for writing rows of the operator table that call one function of tensors.
 
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Row } from '../call.ts';

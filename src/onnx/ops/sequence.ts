@@ -1,5 +1,5 @@
-// Sequences of tensors, as exporters write what was taken apart: lists while a model is recorded,
-// of which programs see only tensors.
+// Sequences of tensors, as exporters write the results of splits: lists of tensors while a model is
+// recorded; programs see only the tensors.
 
 import { SinterError } from '../../errors.ts';
 import * as sn from '../../tensor/ops/all.ts';

@@ -1,6 +1,6 @@
-// The operation that made the first NaN or infinity: the graph of a value that has one is computed
-// once more by the reference interpreter, node by node, and followed from the value back along
-// those that are not finite, to one whose inputs all are.
+// The operation that made the first NaN or infinity. Takes a value that has one and the graph that
+// it was computed by: evaluates the graph once more with the reference interpreter, node by node,
+// and follows non-finite values back from the result to a node whose inputs are all finite.
 
 import { isFloat } from '../../ir/dtype.ts';
 import { topological, type Node } from '../../ir/graph.ts';

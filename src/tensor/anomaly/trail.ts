@@ -8,7 +8,7 @@ import { setWitness, type Cause } from '../../ir/origin.ts';
 /** Weak: nodes go with the graphs they are of. */
 const calls = new WeakMap<Node, Call>();
 const causes = new WeakMap<Node, Cause>();
-/** Nobody pays for looking before anybody has asked for it. */
+/** Nothing is recorded until anomaly detection is first switched on. */
 let everFollowed = false;
 let isFollowing = false;
 

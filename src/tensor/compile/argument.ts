@@ -1,7 +1,7 @@
 // What a specialisation of a compiled function depends on in its arguments: the structure of the
 // tree, dtypes and shapes of its tensors, and values that are neither tensors nor numbers. Whether
-// tensors require gradients counts only where the function asks (`Traced.asked`). Compared anew at
-// each call, so it compares without building anything.
+// tensors require gradients counts only where the function asks (`Traced.asked`). It is compared at
+// each call, so comparing allocates nothing.
 
 import { TensorError } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';

@@ -38,7 +38,7 @@ export class Compiled {
   readonly #find: FindSchedules | undefined;
   readonly #about: About | undefined;
   #reach: Reach | undefined = undefined;
-  /** Somebody has asked for the history of a result. */
+  /** The history of a result has been asked for. */
   #isAsked = false;
   #keeping: { readonly executable: Executable; readonly kept: readonly Node[] } | undefined = undefined;
 
@@ -67,7 +67,7 @@ export class Compiled {
     return this.#keeping === undefined ? [this.executable] : [this.executable, this.#keeping.executable];
   }
 
-  /** Why the trace does not hold; undefined when it does. */
+  /** Why the trace is not valid for this call; undefined when it is. */
   whyNot(handles: Handles): string | undefined {
     const { gradsRead, asked, recorded } = this.traced;
     const isOther = gradsRead.find(
@@ -109,7 +109,7 @@ export class Compiled {
   call(leaves: readonly unknown[], handles: Handles): unknown {
     const { traced } = this;
     const inputs = traced.inputs.map((input) => inputStorage(input, handles));
-    // Before anything is assigned or given up: what the inputs are at this call.
+    // The inputs at this call, taken before anything is assigned or given up.
     const nodes = inputNodes(traced.inputs, handles);
     const history = nodes === undefined ? undefined : this.#history(nodes);
     const given = giveUp(this.#donated, handles);
@@ -154,8 +154,8 @@ export class Compiled {
     }
     // One that the function assigned to has its new value.
     for (const handle of given.keys()) if (handle.storage === undefined) handle.gone = 'donated';
-    // Run last, when all that stands on an input is known: the run may write over donated values
-    // that nothing stands on.
+    // Run last, when every value that shares an input's memory is known: the run may overwrite
+    // donated values that no other value shares.
     if (promised.length > 0)
       execute({ executable, inputs: inputs.slice(0, count), outputs: promised, scalars });
     for (const storage of given.values()) if (storage.owners <= 0) storage.lose('donated');
@@ -174,9 +174,9 @@ export class Compiled {
     const carries = (output: number): boolean =>
       [...reach[output]!].some((input) => nodes[input] !== undefined);
     if (!reach.some((_, output) => carries(output))) return undefined;
-    // Who takes gradients inside, as a train step does, hardly asks for those of its results: until
-    // somebody does, their derivative may compute what it reads from the inputs again, and no
-    // second program is compiled.
+    // A function that takes gradients inside, as a train step does, is rarely differentiated again:
+    // until it is, the derivative may rematerialise what it reads from the inputs, and no second
+    // program is compiled.
     if (traced.recorded.trace.differentiates && !this.#isAsked) {
       return { executable: this.executable, kept: [], carries };
     }

@@ -13,7 +13,7 @@ export function parameterNames(fn: (...args: never[]) => unknown): readonly (str
   return topLevel(list).map((parameter) => /^[A-Za-z_$][\w$]*/.exec(parameter.trim())?.[0]);
 }
 
-/** What stands between the commas up to the bracket that ends the list. */
+/** The text between the commas, up to the bracket that ends the list. */
 function topLevel(list: string): string[] {
   const parts = [''];
   let depth = 0;

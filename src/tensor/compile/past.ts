@@ -1,10 +1,10 @@
 // Derivatives of compiled calls. A call whose results carry gradients runs as one program, like any
-// other; what that program keeps besides its results (products, sums, …) is what the derivative
-// reads and would be dear to compute again, as in the partition of joint graphs by Chen et al.
-// (2016, "Training Deep Nets with Sublinear Memory Cost"). When something asks for the history of a
-// result, the recorded operations are laid over the values of the call, and `backward`, `grad` and
-// second derivatives go on from there as if the function had been called uncompiled: all of it is
-// one more program, found again by its structure.
+// other; the values that this program keeps besides its results (products, sums, …) are those that
+// the derivative reads and that would be expensive to rematerialise, as in the partition of joint
+// graphs by Chen et al. (2016, "Training Deep Nets with Sublinear Memory Cost"). When something
+// asks for the history of a result, the recorded operations are laid over the values of the call,
+// and `backward`, `grad` and second derivatives go on from there as if the function had been called
+// uncompiled: all of it is one more program, found again by its structure.
 
 import { cotangents } from '../../autograd/vjp.ts';
 import { distinct, isDistinct } from '../../ir/build.ts';
@@ -63,7 +63,8 @@ function wanted({ trace, outputs, inputs }: Recorded, reach: Reach): Node[] {
     try {
       return cotangents(trace.builder, roots, seeds, wrt).filter((node) => node !== undefined);
     } catch {
-      // What has no derivative says so when it is asked for one; until then nothing need be kept.
+      // An operation without a derivative throws when it is differentiated; until then nothing need
+      // be kept.
       return [];
     }
   });

@@ -1,6 +1,6 @@
 // What a compiled function has been compiled to: a trace, and a program, for each kind of arguments
-// that it was called with. Why a new one is made is kept with it, and said once when there are
-// many.
+// that it was called with. The reason of each compilation is kept with it, and printed once when
+// there are many.
 
 import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
 import { Compiled } from './compiled.ts';
@@ -16,7 +16,7 @@ import type { Flat } from '../tree.ts';
 
 /** Beyond so many, those that were not used for longest give way. */
 const capacity = 256;
-/** More compilations than this are worth a word. */
+/** Beyond so many compilations a warning is printed. */
 const many = 8;
 
 /** A trace that holds for arguments like those it was made for. */

@@ -1,7 +1,8 @@
 // What a traced function reads of objects that it captures. Layers are watched: while a function is
-// traced, every property of theirs that it reads is noted with its value, so that the trace holds
-// only while they have these values: `training`, a rate, and which tensor is a parameter. Reading
-// is watched by a Proxy around each layer (ECMA-262, 10.5), which outside of traces reads on.
+// traced, every property of a layer that it reads is noted with its value, and the trace is valid
+// only while these values are the same: `training`, a rate, and which tensor is a parameter. Reads
+// are seen by a Proxy around each layer (ECMA-262, 10.5), which outside of traces only forwards
+// them.
 
 import { enter, leave } from '../layer/frames.ts';
 import type { TraceScope } from '../recording/handle.ts';

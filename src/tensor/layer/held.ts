@@ -1,8 +1,8 @@
 // What a layer computes with is its own: a trainable tensor that it reads is in one of its fields
 // (a tensor, a layer, or an array or plain object of these), or came with the arguments of the
-// call. One behind `#`, in a closure, a Map or an object of another class is seen by nobody: it
-// would get gradients, and no optimizer would move it and no file hold it. So reading it is an
-// error.
+// call. One behind `#`, in a closure, a Map or an object of another class is not found by walking
+// the fields: it would get gradients, but no optimizer would update it and no file would contain
+// it. So reading it is an error.
 
 import { TensorError } from '../../errors.ts';
 import { showHandle, type Handle } from '../recording/handle.ts';
@@ -23,8 +23,8 @@ export function noteKnown(tensors: Iterable<Tensor>): void {
 }
 
 /**
- * Throws E_GRAD where a layer that is being called reads a leaf that is no part of it, and that
- * nobody else has as a parameter. Where no gradients are tracked nothing is trained, and everything
+ * Throws E_GRAD where a layer that is being called reads a leaf that is no part of it, and that no
+ * other layer has as a parameter. Where no gradients are tracked nothing is trained, and everything
  * may be read.
  */
 export function checkHeld(handle: Handle): void {

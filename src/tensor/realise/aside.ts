@@ -1,8 +1,8 @@
 // Pending values that flushes have passed over: results of graphs that share nothing with what was
-// asked for. They may never be read, so they are held weakly: what the program has dropped is
-// collected with its graph. And they cost a later flush nothing, unless it computes what they are
-// connected with: their nodes know which group of values they are of (union-find), and groups are
-// joined as graphs that connect them are recorded.
+// asked for. They may never be read, so they are held by weak references: those that the program
+// has dropped are garbage-collected with their graphs. A later flush does not walk over them,
+// unless it computes values connected with them: nodes know the group of values that they belong to
+// (union-find), and groups are joined when a graph that connects them is recorded.
 
 import type { Node } from '../../ir/graph.ts';
 import type { Handle } from '../recording/handle.ts';
@@ -22,8 +22,7 @@ export class Group {
 
   /** The group that this one has become a part of. */
   get root(): Group {
-    // The way is short, for the smaller of two groups becomes part of the larger, and shorter the
-    // next time.
+    // Union by size with path compression: paths are short, and shorter the next time.
     return this.#parent === undefined ? this : (this.#parent = this.#parent.root);
   }
 
@@ -34,7 +33,7 @@ export class Group {
   /** The values that the program still holds. */
   handles(): Handle[] {
     const held = this.#handles.map((item) => [item, item.deref()] as const);
-    // One that was taken back stands for something else by now.
+    // A handle with another `aside` than this reference has left the group.
     return held.flatMap(([item, handle]) => (handle?.aside === item ? [handle] : []));
   }
 

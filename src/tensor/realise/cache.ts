@@ -1,7 +1,7 @@
 // The structural cache: one entry per graph structure, so that a loop compiles once. Literals start
 // out compiled in; those that come back with other values become run-time scalars (a learning rate,
-// a step count, a word of random state). Entries also learn which intermediate values the program
-// after them still wants, and materialise those from then on.
+// a step count, a word of random state). Entries also record which intermediate values later
+// programs read, and materialise those from then on.
 
 import type { DType } from '../../ir/dtype.ts';
 import { showType } from '../../ir/infer.ts';
@@ -155,8 +155,8 @@ export function entryFor(skeleton: Skeleton<unknown>): Entry {
 }
 
 /**
- * What sets a structure apart from those that were compiled before. It holds nothing but the
- * structure: entries live long.
+ * How a structure differs from those that were compiled before. It holds only structures, no data,
+ * since entries live long.
  */
 function novelty(structure: Skeleton<never>): () => string {
   return () => noveltyOf(structure, knownStructures());

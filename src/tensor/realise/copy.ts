@@ -1,5 +1,6 @@
-// copy: a buffer of one's own with the bytes of another, made on the device by a program of one
-// copy step. For donated memory that something else stands on: the copy is written over instead.
+// copy: takes a device buffer and gives a new one with the same bytes, made on the device by a
+// program of one copy step. Used for donated memory that another value shares: the copy is
+// overwritten instead.
 
 import type { Device, LoadedProgram } from '../../runtime/device.ts';
 import type { Program, ProgramBuffer } from '../../runtime/program.ts';

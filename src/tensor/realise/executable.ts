@@ -63,7 +63,9 @@ export interface Part {
   readonly outputs: readonly number[];
 }
 
-/** Programs of what is collected are destroyed: devices keep those that they were not told of. */
+/**
+ * Destroys the programs of a garbage-collected executable, which its device would keep otherwise.
+ */
 const collected = new FinalizationRegistry<ReadonlyMap<Device, ReadonlyMap<MatmulPrecision, Ready>>>(
   destroyAll,
 );
@@ -80,7 +82,7 @@ export class Executable {
   readonly #about: About;
   readonly #found = new Map<Device, PinnedSchedules>();
   readonly #ready = new Map<Device, Map<MatmulPrecision, Ready>>();
-  /** What the compiler or a device has against it: that does not change from run to run. */
+  /** Errors of the compiler or a device: they are the same at each run, and thrown again. */
   readonly #refusals = new Map<Device, unknown>();
   #halves: readonly Part[] | undefined = undefined;
 
@@ -93,7 +95,7 @@ export class Executable {
     this.#about = about;
   }
 
-  /** Whether `on` may be called; else `find` comes first. */
+  /** Whether `on` may be called on this device; otherwise call `find` first. */
   isFound(device: Device): boolean {
     return this.#find === undefined || this.#found.has(device);
   }
@@ -103,7 +105,10 @@ export class Executable {
     this.#found.set(device, await this.#find(this.graph, device, this.options));
   }
 
-  /** The program, ready on `device`. Throws what the compiler or the device has against it. */
+  /**
+   * The program, ready on `device`. Throws the error of the compiler or the device where there is
+   * one.
+   */
   on(device: Device): Ready {
     const precision = matmulPrecision();
     const known = this.#ready.get(device)?.get(precision);

@@ -1,6 +1,6 @@
-// Running an executable on Storages: inputs are brought to the device, outputs allocated, the run
-// queued. Whatever goes wrong is kept in the outputs and surfaces where they are read. Donated
-// memory that something else stands on is copied first.
+// Running an executable on Storages: uploads the inputs to the device, allocates the outputs and
+// queues the run. An error is kept in the outputs and thrown where they are read. Donated memory
+// that another value shares is copied first.
 
 import { SinterError } from '../../errors.ts';
 import type { Device, DeviceBuffer } from '../../runtime/device.ts';
@@ -90,8 +90,8 @@ function compute(device: Device, { executable, inputs, outputs, scalars }: Run):
 }
 
 /**
- * Whether a donated value may be written over: no tensor, reader, or other value stands on it, and
- * this run pinned it once.
+ * Whether a donated value may be written over: no tensor, reader or other value uses its memory,
+ * and this run pinned it once.
  */
 function isSole(donor: Storage, memory: Resident): boolean {
   return donor.owners <= 0 && donor.pins <= 1 && !memory.shared;
@@ -118,7 +118,7 @@ function dispatch(
   const fresh: Resident[] = [];
   const outputs: Resident[] = [];
   try {
-    // Held, so that bringing one input up cannot evict another.
+    // Pinned, so that uploading one input cannot evict another.
     for (let i = 0; i < inputs.length; i++) {
       const narrowing = narrowings[i];
       const input = narrowing === undefined ? inputs[i]! : inputs[i]!.narrowed(narrowing, device.facts.name);

@@ -1,5 +1,5 @@
-// Values of 64 bits on their way to a device that has none: their bytes in 32. Comes in: packed
-// bytes and what a program takes; goes out: packed bytes, or the error that a value does not fit.
+// Values of 64 bits on their way to a device that has none: their bytes in 32. Takes packed bytes
+// and the type that a program takes; gives packed bytes, or throws where a value does not fit.
 
 import { DeviceError } from '../../errors.ts';
 import { dtypeBytes, integerRange, type DType } from '../../ir/dtype.ts';

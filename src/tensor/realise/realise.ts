@@ -1,7 +1,7 @@
-// Realising: a flush computes a pending value together with every other result of the graph it is
-// connected to, so that a loop never leaves a growing graph behind. Results are the pending values
-// that no other pending value consumes, those that `assign` made, and intermediate ones that were
-// found to be used again later.
+// Realising, which turns pending values into Storages: a flush computes one pending value together
+// with every other result of the graph that it is connected to, so that no loop leaves a growing
+// graph behind. Results are the pending values that no other pending value consumes, those that
+// `assign` made, and intermediate ones that were found to be used again later.
 
 import { TensorError } from '../../errors.ts';
 import { topological, type Node } from '../../ir/graph.ts';
@@ -33,7 +33,7 @@ const largeGraph = 20_000;
 
 let afterRead: () => Promise<void> | undefined = () => undefined;
 
-/** Has `judge` asked at each read; where it gives a promise, that rejects what is read. */
+/** Calls `judge` at each read; a promise that it gives rejects the read when it rejects. */
 export function onRead(judge: () => Promise<void> | undefined): void {
   afterRead = judge;
 }
@@ -91,7 +91,8 @@ function flush(target: Handle): void {
   setPending([]);
   let region = explore(young);
   let handles = connected(young, region, target);
-  // What is aside and connected comes back. It may be less by now than what connected it.
+  // Connected values that were set aside are pending again. Some of those that connected them may
+  // be gone by now.
   const stops = region.asideWith(target);
   const back = stops.flatMap((group) => group.close());
   if (stops.length > 0) {
@@ -136,7 +137,8 @@ function connected(handles: readonly Handle[], region: Region, target: Handle): 
 }
 
 /**
- * Computes the results among connected handles; the other handles learn where they were passed by.
+ * Computes the results among connected handles; the other handles note the structure that passed
+ * them over.
  */
 function compute(handles: readonly Handle[], region: Region, target: Handle): void {
   const results = new Set<Node>();

@@ -101,7 +101,7 @@ export function skeletonOf<L extends object>(
   let hash = 0;
 
   const put = (kind: Part['kind'], node: Node, inputs: readonly number[], number: number): number => {
-    // A leaf may stand on a node of any op: only its type counts.
+    // A node of any op may be a leaf here: only its type counts.
     if (kind === 'op') hash = mix(hash, node.salt);
     else if (kind === 'moved') hash = mix(hash, restHash(node));
     else hash = hashValue(hashValue(hashValue(hash, kind), node.dtype), node.shape);

@@ -1,6 +1,6 @@
-// Handle: what stands behind a Tensor. It is *pending* (a node that nobody has computed) or
-// *realised* (a Storage), and it may track gradients. Everything inside the tensor layer works on
-// handles; `Tensor` is their public face.
+// Handle: the state behind a Tensor. It is *pending* (a graph node not computed yet) or *realised*
+// (a Storage), and it may track gradients. Everything inside the tensor layer works on handles;
+// `Tensor` is their public face.
 
 import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
@@ -16,17 +16,15 @@ export type Gone = 'disposed' | 'donated';
 export type RandomWords = readonly [Node, Node, Node, Node];
 
 /**
- * A compiled structure of recorded operations (realise/cache.ts), as far as values that it passed
- * by know it.
+ * A compiled structure of recorded operations (realise/cache.ts), as seen by the values that it
+ * passed over.
  */
 export interface Structure {
   /** From now on the value at this position is computed for its own sake. */
   want(position: number): void;
 }
 
-/**
- * A function that is being traced (compile/trace.ts), as far as values and the recording know it.
- */
+/** A function that is being traced (compile/trace.ts), as seen by values and by the recording. */
 export interface TraceScope {
   readonly builder: GraphBuilder;
   /** What it has read of objects that it captured. */
@@ -87,7 +85,7 @@ export class Handle {
   late = false;
   /** `backward` has run from here: its history is dropped once it is realised. */
   released = false;
-  /** Somebody holds the `vjp` of this value. */
+  /** A `vjp` of this value is held. */
   pulled = false;
   /** Came from a JavaScript number: takes the dtype of what it meets. */
   weak = false;
@@ -101,7 +99,7 @@ export class Handle {
     const isComputed = value instanceof Storage;
     this.#node = isComputed ? undefined : value;
     this.dtype = value.dtype;
-    // Users see this array: what they write to it throws instead of making the tensor another.
+    // Users see this array: writing to it throws, and cannot change the tensor's shape.
     this.shape = Object.freeze(isComputed ? value.shape : dims(value));
     this.trace = trace;
     this.storage = isComputed ? value : undefined;

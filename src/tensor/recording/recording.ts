@@ -1,5 +1,5 @@
-// The recording: the graph that operations are being added to, the values in it that nobody has
-// computed yet, and which nodes have been. A flush (realise/realise.ts) turns pending values into
+// The recording: the graph that operations are being added to, its pending values (not computed
+// yet), and which nodes are computed. A flush (realise/realise.ts) turns pending values into
 // realised ones and starts a new interning table.
 
 import { TensorError } from '../../errors.ts';
@@ -48,13 +48,13 @@ export function pendingHandles(): ReadonlySet<Handle> {
   return state.pending;
 }
 
-/** The value waits for a flush. */
+/** Adds a value that waits for a flush. */
 export function addPending(handle: Handle): void {
   takeBack(handle);
   state.pending.add(handle);
 }
 
-/** No flush need compute the value for its own sake. */
+/** Removes a value that no flush need compute on its own. */
 export function dropPending(handle: Handle): void {
   takeBack(handle);
   state.pending.delete(handle);
@@ -199,13 +199,13 @@ export function standing(handle: Handle): Handle {
   return trace === undefined || handle.trace !== undefined ? handle : trace.standIn(handle);
 }
 
-/** As `standing`, for those who only look: the function that is traced captures nothing by it. */
+/** As `standing`, for inspection only: the traced function does not capture the value by it. */
 export function seen(handle: Handle): Handle {
   return state.trace?.met(handle) ?? handle;
 }
 
 /**
- * The handle that stands for this value where we are: itself, or inside a traced function the
+ * The handle for this value in the current recording: itself, or inside a traced function the
  * stand-in of a value from outside. Throws E_STATE when the value is gone, or was made inside a
  * traced function that has ended.
  */

@@ -1,6 +1,6 @@
 // The gradient slot of a value: whether it is a leaf, and what has been accumulated. Inside a
-// traced function these act on the stand-ins of outside values, and the trace notes what was read
-// and written.
+// traced function these act on the stand-ins of captured values, and the trace notes each read and
+// write.
 
 import { TensorError } from '../../errors.ts';
 import { distinct } from '../../ir/build.ts';

@@ -1,5 +1,5 @@
-// Why something is compiled once more, in words: what is new beside what was compiled before. Pure:
-// comes in what programs were compiled for, goes out a phrase such as
+// Why something is compiled once more, in words: what is new beside what was compiled before. Pure
+// functions: take what programs were compiled for, and give a phrase such as
 // `third size of axis 0 of x: 64 after 32, 16`.
 
 import type { DType } from '../../ir/dtype.ts';

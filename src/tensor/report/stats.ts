@@ -1,5 +1,5 @@
 // What has been done in this process so far, as counts: to compare before and after a step, and to
-// see that a loop has come to rest.
+// see that a loop compiles nothing new.
 
 /** Counts since the process began. */
 export interface Stats {
@@ -12,7 +12,7 @@ export interface Stats {
   readonly programs: number;
   readonly kernels: number;
   readonly compileMilliseconds: number;
-  /** Programs run, and kernels of theirs that devices were asked to run. */
+  /** Programs run, and the kernels that they dispatched. */
   readonly runs: number;
   readonly dispatches: number;
   readonly bytes: {
@@ -24,7 +24,7 @@ export interface Stats {
   };
 }
 
-/** The counts themselves: whoever does a thing adds to them. */
+/** The counts themselves: each place that does one of these things adds to its count. */
 export const counts = {
   traces: 0,
   programs: 0,

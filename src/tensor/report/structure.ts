@@ -1,5 +1,5 @@
-// Why recorded operations are compiled once more: what sets their structure apart from those known,
-// in words.
+// Why recorded operations are compiled once more: takes their structure and those compiled before;
+// gives the difference in words.
 
 import { showType } from '../../ir/infer.ts';
 import { isView } from '../../ir/ops.ts';

@@ -142,7 +142,7 @@ function attempt(job: Job, ready: Device): void {
 /**
  * Ends the current device, or the one of this name: waits for what is queued, ends its threads and
  * frees its memory. Values that were only there are gone: reading them rejects with E_DEVICE_LOST.
- * Whoever computes on it next opens it anew. Rejects with E_DEVICE at names that no device has.
+ * The next computation on it opens it anew. Rejects with E_DEVICE at names that no device has.
  */
 export async function close(name?: string): Promise<void> {
   checkName('close', name);

@@ -1,7 +1,7 @@
-// Memory that tensors give up: disposed values, and old values that `assign` replaced. The
-// collector frees what nothing can reach; but it does not see device memory, so values that a late
-// reader *might* still need are kept only up to a budget, oldest first. A reader that comes even
-// later gets an error, never a wrong number.
+// Memory that tensors give up: disposed values, and old values that `assign` replaced. The garbage
+// collector frees unreachable values, but does not see how much device memory they hold; so values
+// that a later read *might* still need are kept only up to a budget, and freed oldest first. A read
+// after that throws an error, never gives a wrong number.
 
 import { showValue, TensorError } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
@@ -25,7 +25,7 @@ let retainedBytes = 0;
 /** Values that are given up as soon as no pending result reads them. */
 let condemned: { readonly storage: Storage; readonly why: Lost }[] = [];
 let condemnedBytes = 0;
-/** Lengths and size of the two lists at which it pays to look through them. */
+/** The two lists are swept above these lengths and this size. */
 const minSweepLength = 256;
 const minSweepBytes = 16 * 2 ** 20;
 let retainedSweepLength = minSweepLength;
@@ -47,7 +47,7 @@ export function setRetainedMemoryLimit(bytes: number): number {
   return before;
 }
 
-/** Notes that no tensor stands for this value any more; `reclaim` frees it. */
+/** Notes that no tensor refers to this value any more; `reclaim` frees it. */
 export function giveUp(storage: Storage, why: Lost): void {
   condemned.push({ storage, why });
   condemnedBytes += storage.bytes;
@@ -70,7 +70,8 @@ export function reclaim(): void {
   condemnedBytes = 0;
   for (const { storage, why } of before) {
     if (storage.owners > 0 || storage.lost !== undefined) continue;
-    // What is aside may never be read: the last group that goes tells.
+    // Pending values set aside may never be read: the last group to be collected releases what they
+    // read.
     if (storage.readers > 0) storage.doomed = why;
     else if (isNeeded(storage)) giveUp(storage, why);
     else if (storage.lingering) keepForLate(storage, why);
@@ -136,7 +137,7 @@ export function neededByPending(): (storage: Storage) => boolean {
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     if (seen.has(node)) continue;
     seen.add(node);
-    // What values aside read is counted.
+    // Reads by values that were set aside are counted in the Storage.
     if (groupOf(node) !== undefined) continue;
     const storage = storageOf(node);
     if (storage !== undefined && storage.lost === undefined) found.add(storage);

@@ -1,7 +1,7 @@
 // Resident: one device buffer with the number of Storages that share it. Copies of bytes that the
 // host also has are evictable: when they exceed a budget, or when the device runs out of memory,
-// the least recently used are dropped. The list is weak: what nothing reaches is the collector's,
-// and device buffers that it finds free themselves.
+// the least recently used are dropped. The list holds weak references: an unreachable copy is
+// garbage-collected, and its device buffer is destroyed by a finalizer.
 
 import type { Device, DeviceBuffer } from '../../runtime/device.ts';
 
@@ -15,7 +15,7 @@ let evictableBytes = 0;
 export class Resident {
   readonly device: Device;
   readonly buffer: DeviceBuffer;
-  /** Stands for it among the evictables. */
+  /** Its weak reference in the list of evictable copies. */
   #entry: WeakRef<Resident> | undefined = undefined;
   #owners = 1;
 
@@ -28,7 +28,7 @@ export class Resident {
     return this.#owners === 0;
   }
 
-  /** Another Storage stands on the same buffer. */
+  /** Another Storage shares the buffer. */
   share(): this {
     this.#owners += 1;
     return this;

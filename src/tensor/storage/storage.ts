@@ -1,5 +1,5 @@
 // Storage: the bytes of one realised value, on the host, on a device, or on both, and which runs
-// still need them. A promised Storage belongs to a run that is queued; it becomes ready or fails
+// still need them. The Storage of a queued run's output is promised: it becomes ready, or fails,
 // when the run does. Values never change in place, so several tensors may share one.
 
 import { CompilerBug, SinterError } from '../../errors.ts';
@@ -30,23 +30,23 @@ export class Storage {
   #failure: unknown = undefined;
   /** A queued run owes the value. */
   #owed = false;
-  /** For those who wait for it; most values are there before anybody does. */
+  /** Made when the first reader waits; most values are ready before that. */
   #promise: { readonly done: Promise<void>; readonly resolve: () => void } | undefined = undefined;
   #lost: Lost | undefined = undefined;
   /** The value in 32 bits, as programs have asked for it. */
   #narrowed: Map<string, Storage> | undefined = undefined;
   #owners = 0;
   #pins = 0;
-  /** Rejects where the value was looked at and is not finite: for those who read it. */
+  /** Rejects the reads of a value in which anomaly detection found a NaN or an infinity. */
   guard: Promise<void> | undefined = undefined;
   /**
    * Some value was computed from this one and not kept, or can still be differentiated: a late
    * reader may need it.
    */
   lingering = false;
-  /** How many groups of pending values that are aside need it (realise/aside.ts). */
+  /** How many groups of pending values set aside read it (realise/aside.ts). */
   readers = 0;
-  /** Given up while they do. */
+  /** It was given up while such groups read it. */
   doomed: Lost | undefined = undefined;
 
   private constructor(dtype: DType, shape: FixedShape, host: Uint8Array | undefined) {
@@ -103,7 +103,8 @@ export class Storage {
   }
 
   /**
-   * Enough for kernels that take small integers as elements, and for those that take them as words.
+   * Room for kernels that address small integers one by one, and for those that address whole
+   * words.
    */
   get deviceBytes(): number {
     if (isSmallInteger(this.dtype)) return deviceBytes(4, Math.ceil(this.bytes / 4));
@@ -230,7 +231,7 @@ export class Storage {
     }
   }
 
-  /** One more handle stands for this value. */
+  /** One more handle refers to this value. */
   share(): void {
     this.#owners += 1;
   }
@@ -241,7 +242,7 @@ export class Storage {
     return this.#owners <= 0;
   }
 
-  /** Handles that stand for this value. */
+  /** Handles that refer to this value. */
   get owners(): number {
     return this.#owners;
   }

@@ -1,5 +1,5 @@
-// Tensors from nothing: host data, constants and sequences. Constants and sequences are nodes, not
-// memory: they cost nothing until something must store them.
+// Tensors without tensor inputs: from host data, constants and sequences. Constants and sequences
+// are graph nodes: they take no memory until a kernel must store them.
 
 import { showValue, TensorError } from '../../../errors.ts';
 import { add, binary, cast, full as spread, mul, sub, where } from '../../../ir/build.ts';

@@ -1,4 +1,4 @@
-// The weights of attention as nodes: a softmax of scores in which some keys do not count.
+// The weights of attention as graph nodes: a softmax of scores from which masked keys are excluded.
 
 import {
   add,

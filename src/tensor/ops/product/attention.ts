@@ -1,6 +1,6 @@
 // Scaled dot-product attention (Vaswani et al., 2017), written as matmul, scale, mask, softmax,
-// matmul: the compiler recognises the pattern and streams over the keys, so that the scores never
-// meet memory.
+// matmul: the compiler recognises the pattern and streams over the keys, so that the scores are
+// never stored in memory.
 
 import { TensorError } from '../../../errors.ts';
 import { cast, mul, permute } from '../../../ir/build.ts';

@@ -1,6 +1,6 @@
 // Einstein summation: `einsum('bij,bjk->bik', x, y)`. Operands are contracted from left to right;
 // each step is one `dot` (or a broadcast product when nothing is summed), repeated labels take
-// diagonals, labels that nobody needs any more are summed away early.
+// diagonals, labels that no later step needs are summed away early.
 
 import { ParseError, TensorError } from '../../../errors.ts';
 import { broadcast, cast, mul, permute, reduce, reshape } from '../../../ir/build.ts';

@@ -1,4 +1,4 @@
-// How alike vectors are: by the cosine of the angle between them.
+// The similarity of vectors: the cosine of the angle between them.
 
 import * as arg from '../../../ir/arguments.ts';
 import { broadcast, cast, div, full, mul, reduce, where, binary } from '../../../ir/build.ts';

@@ -1,5 +1,4 @@
-// What every reduction has: which axes it folds, whether they stay with size 1, and the check of
-// its arguments.
+// What all reductions share: the axes that they fold, the check of their arguments, and `keepdim`.
 
 import * as arg from '../../../ir/arguments.ts';
 import { reshape } from '../../../ir/build.ts';
