@@ -19,7 +19,7 @@ import {
   type Guard,
   type IndexExpr,
 } from '../../ir/index-algebra/expr.ts';
-import { isElementwise, type ElementwiseOp } from '../../ir/ops.ts';
+import { isElementwise, type AnchorOp } from '../../ir/ops.ts';
 import type { Expr, ExprPool } from './expr.ts';
 
 export type Indices = readonly IndexExpr[];
@@ -90,12 +90,15 @@ export class Evaluator {
       case 'stopGradient':
       case 'customVjp':
         return this.value(node.inputs[0]!, at);
-      default:
+      default: {
         if (isElementwise(node.op)) {
           const args = node.inputs.map((input) => this.value(input, at));
-          return pool.op(node.op as ElementwiseOp, args, node.dtype);
+          return pool.op(node.op, args, node.dtype);
         }
-        throw new CompilerBug('evaluate', `${node.op} cannot be computed inside another kernel`);
+        // A view that has no case above is a type error here.
+        const other: AnchorOp | 'parameter' = node.op;
+        throw new CompilerBug('evaluate', `${other} cannot be computed inside another kernel`);
+      }
     }
   }
 

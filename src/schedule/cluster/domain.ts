@@ -1,5 +1,6 @@
 // Iteration domains: the axes a kernel runs over, and where its anchor's result stands at their current point.
 
+import type { AnchorOp, Op } from '../../ir/ops.ts';
 import { CompilerBug } from '../../errors.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { axisIndex, constantIndex, delinearize, linearize } from '../../ir/index-algebra/expr.ts';
@@ -172,6 +173,9 @@ function scatterDomain(node: Node): Domain {
   return { axes: { line: axes['line']!, slot: axes['position']!, update }, at };
 }
 
+/** Anchors that share loops with others, or that are computed inside of others' loops. */
+type WithoutOwn = 'reduce' | 'argReduce' | 'gather' | 'permuteScatter';
+
 /** The loops of a node that none but itself can open, and that it always opens. */
 export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly domain: Domain } | undefined {
   switch (node.op) {
@@ -193,6 +197,8 @@ export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly doma
     case 'segmentReduce':
       return { kind: 'segment-reduce', domain: segmentReduceDomain(node) };
     default:
+      // Another anchor without a case is a type error here.
+      node.op satisfies Exclude<Op, AnchorOp> | WithoutOwn;
       return undefined;
   }
 }
