@@ -56,7 +56,7 @@ beforeAll(() => {
   } finally {
     copy.close();
   }
-}, 300_000);
+});
 
 test('with all places filled, the type checker and the tests are content', () => {
   expect(complete.errors).toEqual([]);
