@@ -103,7 +103,7 @@ export const gpuTarget: Target = {
   arithmetic: 8_000_000,
 };
 
-/** SwiftShader on a few cores, from measurements: barriers dear, many floats an invocation, 11 µs a dispatch. */
+/** A software adapter on a few cores, from measurements: barriers dear, many floats an invocation, 11 µs a dispatch. */
 export const softwareTarget: Target = {
   ...gpuTarget,
   name: 'wgsl:software',

@@ -62,6 +62,17 @@ test('file names are nouns in lower case', () => {
   expect(odd).toEqual([]);
 });
 
+/** What machines get wrong is spelled where their language is written, so that no other machine pays for it. */
+test('only WGSL and its runtime know whose shader compilers and adapters there are', () => {
+  const names = /swiftshader|\bmetal\b|\btint\b|\bnaga\b|\bdawn\b|lavapipe|llvmpipe/i;
+  const told = offenders((path, text) =>
+    /^src\/(?:codegen\/emit\/wgsl|runtime\/webgpu)\//.test(path)
+      ? []
+      : text.split('\n').filter((line) => names.test(line)),
+  );
+  expect(told).toEqual([]);
+});
+
 test('no code says any', () => {
   expect(offenders((_, text) => matches(text, /[:<|&,(]\s*any\b|\bas any\b|\bany\[\]/))).toEqual([]);
 });

@@ -55,13 +55,9 @@ export function paddedSize(node: Node): number {
 /** Whether an expression's value is used at every point, or only where guards hold: for all lanes alike, or lane by lane. */
 type Guarded = 'none' | 'whole' | 'by lane';
 
-/**
- * The index of a group of four along an axis of `extent` elements. Never a constant, even where there is one group only: then
- * lane indices would be constant vectors, and SwiftShader gets comparisons of those wrong (`min(v, vec4i(0)) == v` is false in
- * every lane for v = (0, 1, 2, 3)).
- */
+/** The index of a group of four along an axis of `extent` elements; 0 where there is one group only. */
 export function quadIndex(name: string, extent: number): IndexExpr {
-  return axisIndex(name, Math.max(2, Math.ceil(extent / 4)));
+  return axisIndex(name, Math.max(1, Math.ceil(extent / 4)));
 }
 
 /** How the axes of a kernel are run over: a substitution into template indices, and the value of each template atom. */

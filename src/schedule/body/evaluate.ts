@@ -182,12 +182,7 @@ export function dynamicAxis(pool: ExprPool, asked: Expr, size: number): { atom: 
   const last = pool.constant(reach, 'i32');
   const zero = pool.constant(0, 'i32');
   const clamped = pool.op('min', [pool.op('max', [index, zero], 'i32'), last], 'i32');
-  // Not `clamped == index`: SwiftShader gets that wrong for lanes that are constants (found by random programs).
-  const inside = pool.op(
-    'and',
-    [pool.op('le', [zero, index], 'bool'), pool.op('le', [index, last], 'bool')],
-    'bool',
-  );
+  const inside = pool.op('eq', [clamped, index], 'bool');
   for (const [atom, expr] of pool.dynamics) if (expr === clamped) return { atom, inside };
   const atom = size === 1 ? constantIndex(0) : dynamicIndex(`at${pool.dynamics.size}`, 0, reach);
   if (size > 1) pool.dynamics.set(atom, clamped);

@@ -45,6 +45,12 @@ const helper =
   ({ prelude, width, args }) =>
     call(prelude.use(name, width), args);
 
+/** A builtin for scalars, a function of the prelude for vectors. */
+const ofLanes =
+  (scalar: string, vector: string): Spelling =>
+  (site) =>
+    (site.width === 1 ? builtin(scalar) : helper(vector))(site);
+
 /** One spelling per type of the first argument. */
 const byType =
   (rows: Partial<Record<RegisterType | 'other', Spelling>>): Spelling =>
@@ -122,7 +128,7 @@ const own: { readonly [K in WrittenAs<'wgsl'> | RegisterOp]: Spelling } = {
   sign: byType({
     f32: helper('sign_F'),
     i32: builtin('sign'),
-    u32: (site) => call('min', [site.args[0]!, splat(site, '1u')]),
+    u32: (site) => ofLanes('min', 'min_U')({ ...site, args: [site.args[0]!, splat(site, '1u')] }),
   }),
   not,
   cast,
@@ -146,8 +152,18 @@ const own: { readonly [K in WrittenAs<'wgsl'> | RegisterOp]: Spelling } = {
     if (site.last === 3) return helper('cube_F')(unaryOf(site));
     return helper('pow_F')(site);
   },
-  min: byType({ f32: helper('min_F'), bool: logic('&&', '&'), other: builtin('min') }),
-  max: byType({ f32: helper('max_F'), bool: logic('||', '|'), other: builtin('max') }),
+  min: byType({
+    f32: helper('min_F'),
+    bool: logic('&&', '&'),
+    i32: ofLanes('min', 'min_I'),
+    u32: ofLanes('min', 'min_U'),
+  }),
+  max: byType({
+    f32: helper('max_F'),
+    bool: logic('||', '|'),
+    i32: ofLanes('max', 'max_I'),
+    u32: ofLanes('max', 'max_U'),
+  }),
   and: logic('&&', '&'),
   or: logic('||', '|'),
   xor: byType({ bool: differ, other: operator('^') }),

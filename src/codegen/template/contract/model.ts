@@ -49,7 +49,7 @@ const gpu: Machine = {
   statement: 0,
 };
 
-/** SwiftShader on two cores: a load costs as much as three multiply-adds, however its neighbours lie. */
+/** The software adapter on two cores: a load costs as much as three multiply-adds, however its neighbours lie. */
 const software: Machine = {
   cores: 2,
   lanes: 4,

@@ -123,16 +123,16 @@ export function sharedQuad(buffer: string, index: Value, sum: Value): Value {
   return { kind: 'load', buffer, index, aligned: true, type: sum.type, width: 4 };
 }
 
-/** i32 quotient and remainder of a nonnegative value by a constant, and what to call them. The remainder is never a constant:
- *  lanes that are constants are miscompiled by SwiftShader. */
+/** i32 quotient and remainder of a nonnegative value by a constant, and what to call them. */
 export function divideInts(
   b: LoopBuilder,
   value: Value,
   by: number,
   names: readonly [string, string],
 ): readonly [Value, Value] {
+  if (by === 1) return [value, constant(0)];
   return [
-    by === 1 ? value : b.let(operation('div', [value, constant(by)], 'i32'), names[0]),
+    b.let(operation('div', [value, constant(by)], 'i32'), names[0]),
     b.let(operation('mod', [value, constant(by)], 'i32'), names[1]),
   ];
 }

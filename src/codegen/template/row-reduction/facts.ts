@@ -9,8 +9,6 @@ import { argsOf, indicesOf, type Expr, type ExprPool } from '../../../schedule/b
 export interface RowFacts {
   /** Whether the value differs along the row. */
   varies(expr: Expr): boolean;
-  /** Whether the place in the row itself counts, not only what lies there. */
-  countsPlaces(expr: Expr): boolean;
   /** The reductions whose results the value depends on, also through gathered indices. */
   results(expr: Expr): ReadonlySet<Node>;
   /**
@@ -47,9 +45,6 @@ export function rowFacts(pool: ExprPool, column: IndexExpr): RowFacts {
   const varies: (expr: Expr) => boolean = memoised(
     (expr) => indicesOf(expr).some(along) || argsOf(expr).some(varies),
   );
-  const countsPlaces: (expr: Expr) => boolean = memoised(
-    (expr) => (expr.kind !== 'read' && indicesOf(expr).some(along)) || parts(expr).some(countsPlaces),
-  );
   const results: (expr: Expr) => ReadonlySet<Node> = memoised((expr) => {
     const found = new Set<Node>(expr.kind === 'result' ? [expr.node] : []);
     for (const part of parts(expr)) for (const node of results(part)) found.add(node);
@@ -71,5 +66,5 @@ export function rowFacts(pool: ExprPool, column: IndexExpr): RowFacts {
     return [...seen].filter(({ kind }) => kind !== 'constant' && kind !== 'scalar' && kind !== 'result')
       .length;
   };
-  return { varies, countsPlaces, results, reads, work };
+  return { varies, results, reads, work };
 }

@@ -232,7 +232,7 @@ class RowEmitter {
   }
 
   #unrolledSweep(exprs: readonly Expr[], folds: readonly Fold[]): State[] {
-    const steps = [...this.#unrolled(exprs)].map(({ step, valid }): Step => ({
+    const steps = [...this.#unrolled()].map(({ step, valid }): Step => ({
       lowering: this.#at(step, exprs),
       valid,
     }));
@@ -291,18 +291,11 @@ class RowEmitter {
   }
 
   /** Steps of a row, one by one: what lies past the end repeats the last step. */
-  *#unrolled(exprs: readonly Expr[]): Generator<{ step: Value; valid: Value | undefined }> {
+  *#unrolled(): Generator<{ step: Value; valid: Value | undefined }> {
     const { parts } = this.#plan.schedule;
-    const b = this.#b;
     const trips = Math.ceil(this.#steps / parts);
-    const counts = exprs.some((expr) => this.#plan.facts.countsPlaces(expr));
-    // Places in the row must not be constants, see quadIndex: this is 0.
-    const origin =
-      parts === 1 && counts
-        ? b.let(operation('min', [builtin('local', 0), constant(0)], 'i32'), 'origin')
-        : this.#part;
     for (let trip = 0; trip < trips; trip++)
-      yield this.#within(addInts(origin, constant(trip * parts)), (trip + 1) * parts <= this.#steps);
+      yield this.#within(addInts(this.#part, constant(trip * parts)), (trip + 1) * parts <= this.#steps);
   }
 
   /** A step that may lie past the end. */
@@ -358,7 +351,7 @@ class RowEmitter {
     const axis = lanes === 'none' ? undefined : lanes === 'row' ? this.#row : this.#column;
     b.if(this.#inside, () => {
       if (keeping === 'registers') {
-        for (const { step, valid } of this.#unrolled(exprs))
+        for (const { step, valid } of this.#unrolled())
           b.if(valid ?? constant(1, 'bool'), () => this.#store(perElement, this.#at(step, exprs), axis));
         return;
       }

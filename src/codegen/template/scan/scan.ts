@@ -70,11 +70,11 @@ export function scanLoop(frame: Frame): Loop {
   const units = lanes === 'line' ? Math.ceil(line.extent / (4 * seats)) : line.extent;
   const steps = lanes === 'position' ? position.extent / 4 : position.extent;
   const spread = (name: string, axis: Axis, wide: boolean): readonly [atom: IndexExpr, place: IndexExpr] => {
-    const atom = wide ? quadIndex(name, axis.extent) : axisIndex(name, Math.max(2, axis.extent));
+    const atom = wide ? quadIndex(name, axis.extent) : axisIndex(name, axis.extent);
     return [atom, wide ? addIndex(scaleIndex(atom, 4), laneAtom) : atom];
   };
   const [quadAtom, quadPlace] = spread('unit', line, lanes === 'line');
-  const unitAtom = seats === 1 ? quadAtom : axisIndex('unit', Math.max(2, units));
+  const unitAtom = seats === 1 ? quadAtom : axisIndex('unit', units);
   const first = addIndex(scaleIndex(unitAtom, 4 * seats), laneAtom);
   const linePlaces =
     seats === 1 ? [quadPlace] : Array.from({ length: seats }, (_, seat) => offsetIndex(first, 4 * seat));

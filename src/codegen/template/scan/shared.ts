@@ -53,7 +53,7 @@ export function sharedScanLoop(frame: Frame, parts: number): Loop {
   const totalAt = (index: Value): Value =>
     convert({ kind: 'load', buffer: totals, index, aligned: true, type: stored, width: 1 }, type);
 
-  const lineAtom = axisIndex('unit', Math.max(2, line.extent));
+  const lineAtom = axisIndex('unit', line.extent);
   const quadAtom = quadIndex('quad', length);
   const place = addIndex(scaleIndex(quadAtom, 4), laneAtom);
   const substitution = new Map<IndexExpr, IndexExpr>([[position.atom, place]]);

@@ -22,7 +22,7 @@ export function segmentReduceLoop(frame: Frame): Loop {
   const b = openBuilder(frame);
   const spread = column.extent >= 4;
   const units = spread ? Math.ceil(column.extent / 4) : column.extent;
-  const unitAtom = spread ? quadIndex('unit', column.extent) : axisIndex('unit', Math.max(2, units));
+  const unitAtom = spread ? quadIndex('unit', column.extent) : axisIndex('unit', units);
   const place = spread ? addIndex(scaleIndex(unitAtom, 4), laneAtom) : unitAtom;
   const { grid } = forUnits(b, target, outer.extent * units, 'id', (id) => {
     const row = b.let(operation('div', [id, constant(units)], 'i32'), 'row');

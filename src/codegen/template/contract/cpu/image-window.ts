@@ -120,7 +120,7 @@ export class ImageWindow {
         new Map([[column.atom, offsetIndex(scaleIndex(element, stride), phase)]]),
       ).value(value);
     const quads = Math.floor((end - first) / 4);
-    const quad = axisIndex('image_quad', Math.max(2, quads));
+    const quad = axisIndex('image_quad', Math.max(1, quads));
     const four = (x: IndexExpr, at: Value, more: Entries): void =>
       b.store(this.#buffer, addInts(to, at), splat(seen(addIndex(x, laneAtom), more), 4), true);
     if (quads > 0)
@@ -203,8 +203,7 @@ export class ImageWindow {
     const b = this.#b;
     const { window } = this;
     const { node, m, n } = this.#body;
-    // Never constants, see `quadIndex`.
-    const yAtom = axisIndex('y', Math.max(2, window.lines));
+    const yAtom = axisIndex('y', window.lines);
     const xAtom = quadIndex('x', window.width);
     const inLine = axisIndex('in_line', 4 * this.quads);
     const here = addIndex(scaleIndex(xAtom, 4), laneAtom);

@@ -230,7 +230,7 @@ export class Stage {
     const run = this.#run;
     if (operand.kind !== 'read') return;
     const axis = alongK ? k : free;
-    const runs = axisIndex('run', Math.max(2, axis.extent / run));
+    const runs = axisIndex('run', axis.extent / run);
     const start = operation('div', [alongK ? k0 : first, constant(run)], 'i32');
     const asked = b.let(addInts(start, runAt), 'run');
     const across = b.let(addInts(alongK ? first : k0, line), alongK ? 'at' : 'k');
@@ -307,7 +307,7 @@ export class Stage {
     if (operand.kind !== 'read' || operand.node.dtype !== stagedType(this.#by.operand)) return false;
     const bound = this.#frame.bound.find(({ nodes }) => nodes.includes(operand.node));
     if (bound === undefined || bound.access !== 'read' || axis.extent % run !== 0) return false;
-    const runs = axisIndex('run', Math.max(2, axis.extent / run));
+    const runs = axisIndex('run', axis.extent / run);
     const runLane = axisIndex('run_lane', run);
     const spread = substitute(
       operand.index,

@@ -96,9 +96,8 @@ class PatchLowering {
     const rounds = body.k.extent / taps;
     this.#round = rounds === 1 ? constantIndex(0) : axisIndex('round', rounds);
     const exact = width % columns === 0;
-    // Never constant, see `quadIndex`.
-    const tileX = axisIndex('tile_x', Math.max(2, Math.ceil(width / columns)));
-    const tileY = axisIndex('tile_y', Math.max(2, window.lines / lines));
+    const tileX = axisIndex('tile_x', Math.ceil(width / columns));
+    const tileY = axisIndex('tile_y', window.lines / lines);
     const moved = axisIndex('first', width - columns + 1);
     const atoms = new Map([
       [body.batch.atom, place.group],

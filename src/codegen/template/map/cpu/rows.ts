@@ -66,7 +66,7 @@ export function rowsOf(
     const width = sizeOf(shape.slice(split));
     const rows = sizeOf(shape.slice(0, split));
     if (width < narrowest) break;
-    const atom = axisIndex('row', Math.max(2, rows));
+    const atom = axisIndex('row', rows);
     const starts = startsOf(exprs, axis, scaleIndex(atom, width), width);
     if (starts.length > mostPieces) continue;
     const plan = { rows, width, starts, atom, groups: groupsAtOnce(exprs, serial) };
@@ -82,7 +82,7 @@ export function rowsOf(
 
 /** A group of four among `quads` of a piece. */
 function quadOf({ atom, width }: MapRows, start: number, quads: number): IndexExpr {
-  const quad = axisIndex('quad', Math.max(2, quads));
+  const quad = axisIndex('quad', Math.max(1, quads));
   return offsetIndex(addIndex(addIndex(scaleIndex(atom, width), scaleIndex(quad, 4)), laneAtom), start);
 }
 
@@ -153,7 +153,7 @@ export function computeRow(
     const quads = Math.floor((end - start) / 4);
     const turns = Math.floor(quads / groups);
     const origin = offsetIndex(scaleIndex(atom, width), start);
-    const turnAtom = axisIndex('turn', Math.max(2, turns));
+    const turnAtom = axisIndex('turn', Math.max(1, turns));
     if (turns > 0)
       b.for('turn', constant(0), constant(turns), 1, (turn) => {
         for (let group = 0; group < groups; group++) {
@@ -161,7 +161,7 @@ export function computeRow(
           at(addIndex(origin, inPiece), [[turnAtom, turn]], axis);
         }
       });
-    const quadAtom = axisIndex('quad', Math.max(2, quads));
+    const quadAtom = axisIndex('quad', Math.max(1, quads));
     if (quads > turns * groups)
       b.for('quad', constant(turns * groups), constant(quads), 1, (quad) =>
         at(addIndex(origin, addIndex(scaleIndex(quadAtom, 4), laneAtom)), [[quadAtom, quad]], axis),

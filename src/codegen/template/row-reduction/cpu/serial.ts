@@ -263,7 +263,7 @@ class SerialEmitter {
     const steps = wide ? Math.floor(extent / 4) : extent;
     const turns = Math.floor(steps / chains);
     const spread = (step: IndexExpr): IndexExpr => (wide ? addIndex(scaleIndex(step, 4), laneAtom) : step);
-    const turnAtom = axisIndex('turn', Math.max(2, turns));
+    const turnAtom = axisIndex('turn', Math.max(1, turns));
     const turn = (value: Value): void =>
       visit(
         Array.from({ length: chains }, (_, chain) => ({
@@ -290,7 +290,7 @@ class SerialEmitter {
     };
     if (turns === 1) turn(constant(0));
     else if (turns > 1) range(constant(0), constant(turns), turns);
-    const stepAtom = wide ? quadIndex('step', extent) : axisIndex('step', Math.max(2, extent));
+    const stepAtom = wide ? quadIndex('step', extent) : axisIndex('step', extent);
     const single = (value: Value): void => visit([{ column: spread(stepAtom), atoms: [[stepAtom, value]] }]);
     const left = steps - chains * turns;
     if (left === 1) single(constant(chains * turns));

@@ -89,11 +89,11 @@ function stretchesOf(row: Axis, column: Axis, lanes: Lanes, seats: number): read
     count: row.extent - first,
     groups: Math.ceil(column.extent / 4),
   });
-  if (lanes !== 'row') return [single(axisIndex('row', Math.max(2, row.extent)), 0)];
+  if (lanes !== 'row') return [single(axisIndex('row', row.extent), 0)];
   const quads = Math.floor(row.extent / 4);
   const units = Math.floor(quads / seats);
   const wide = (hint: string, at: number, first: number, count: number): RowStretch => {
-    const atom = axisIndex(hint, Math.max(2, first + count));
+    const atom = axisIndex(hint, first + count);
     const base = addIndex(scaleIndex(atom, 4 * at), laneAtom);
     const places = Array.from({ length: at }, (_, seat) => offsetIndex(base, 4 * seat));
     return { lanes, hint, atom, places, first, count, groups: at * column.extent };
@@ -101,6 +101,6 @@ function stretchesOf(row: Axis, column: Axis, lanes: Lanes, seats: number): read
   return [
     wide('unit', seats, 0, units),
     ...(seats > 1 ? [wide('quad', 1, units * seats, quads - units * seats)] : []),
-    single(axisIndex('row', Math.max(2, row.extent)), 4 * quads),
+    single(axisIndex('row', row.extent), 4 * quads),
   ].filter(({ count }) => count > 0);
 }
