@@ -1,15 +1,16 @@
-// What GPUs the CUDA kernels of a bundle are written for. The sources go to every GPU from the oldest of those asked for on, so they take
-// no more than all of these have; for one kind of GPU alone they use what it has beyond others.
+// What GPUs the CUDA kernels of a bundle are written for. The sources go to every GPU from the
+// oldest of those asked for on, so they take no more than all of these have; for one kind of GPU
+// alone they use what it has beyond others.
 
 import { SinterError } from '../errors.ts';
 import { archNamed, type ArchName } from '../runtime/cuda/modules/arch.ts';
 import { cudaTarget, type Target } from '../schedule/target.ts';
 
-/** Machine code for the two generations in data centres, and PTX for all GPUs that are younger than the first of them. */
+/**
+ * Machine code for the two generations in data centres, and PTX for all GPUs that are younger than
+ * the first of them.
+ */
 export const usualArchs: readonly string[] = ['sm_80', 'sm_90', 'compute_80'];
-
-/** An H100's or H200's. */
-const multiprocessors = 132;
 
 export interface CudaTarget {
   readonly target: Target;
@@ -34,12 +35,15 @@ export function cudaTargetFor(archs: readonly string[]): CudaTarget {
       limits: { ...limits, workgroupBytes: sharedBytes(capability, isAlone) },
       // What kernels for matrix units are made of begins with compute capability 8.
       ...(capability >= 80 && matrixUnits !== undefined && { matrixUnits }),
-      ...(isAlone && capability === 90 && { warpgroups: { multiprocessors } }),
+      ...(isAlone && capability === 90 && { warpgroups: true }),
     },
   };
 }
 
-/** Shared memory that a block may ask for, by the CUDA programming guide's table of compute capabilities. */
+/**
+ * Shared memory that a block may ask for, by the CUDA programming guide's table of compute
+ * capabilities.
+ */
 function sharedBytes(capability: number, isAlone: boolean): number {
   const KiB = 1024;
   if (isAlone && capability < 120) return 227 * KiB;

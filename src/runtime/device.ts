@@ -1,8 +1,11 @@
-// What every backend offers. A backend owns buffers, loads Programs once, and runs them; it knows nothing of graphs.
+// What every backend offers. A backend owns buffers, loads Programs once, and runs them; it knows
+// nothing of graphs.
 
-import type { Program } from './program.ts';
+import type { Program, TargetId } from './program.ts';
 
-/** Memory on a device. Opaque outside its backend; `destroy` gives it back to the backend's pool. */
+/**
+ * Memory on a device. Opaque outside its backend; `destroy` gives it back to the backend's pool.
+ */
 export interface DeviceBuffer {
   readonly bytes: number;
   destroy(): void;
@@ -11,23 +14,35 @@ export interface DeviceBuffer {
 /** A Program made ready on a device: pipelines compiled, scratch planned. */
 export interface LoadedProgram {
   readonly program: Program;
-  /** Fresh buffers, laid out as the program's packs ask, for the outputs that are no inputs: each distinct one once, in order. */
+  /**
+   * Fresh buffers, laid out as the program's packs ask, for the outputs that are no inputs: each
+   * distinct one once, in order.
+   */
   allocateOutputs(): DeviceBuffer[];
   /**
-   * Queues one run and returns at once. `inputs` are the buffers of `program.inputs`, `outputs` those of
-   * `program.outputs` (for a donated pair the caller passes the input's buffer as the output too); buffers that do not lie as
-   * the program's packs ask are moved, with what they hold. `scalars` are values of `program.scalars` but for those taken from an input. A failure surfaces from
-   * `Device.read` or `Device.finish`, naming the kernel.
+   * Queues one run and returns at once. `inputs` are the buffers of `program.inputs`, `outputs`
+   * those of `program.outputs` (for a donated pair the caller passes the input's buffer as the
+   * output too); buffers that do not lie as the program's packs ask are moved, with what they hold.
+   * `scalars` are values of `program.scalars` but for those taken from an input. A failure surfaces
+   * from `Device.read` or `Device.finish`, naming the kernel.
    */
   run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void;
   /** Frees scratch and pipelines. */
   destroy(): void;
 }
 
-/** Facts the compiler may ask of a device; they select a `Target` (cost profile, limits) and are stable for its lifetime. */
+/**
+ * Facts the compiler may ask of a device; they make its `Target` (cost profile, limits) and are
+ * stable for its lifetime.
+ */
 export interface DeviceFacts {
-  /** `cuda`, `cuda:1`, `webgpu`, `wasm`, `webgpu:software` or `interpreter`. */
+  /**
+   * `cuda`, `cuda:1`, `webgpu`, `wasm`, `webgpu:software` or `interpreter`; a backend that is
+   * registered has a name of its own.
+   */
   readonly name: string;
+  /** Whose programs it runs. */
+  readonly target: TargetId;
   readonly description: string;
   readonly software: boolean;
   readonly features: readonly string[];
@@ -35,8 +50,8 @@ export interface DeviceFacts {
   readonly subgroups?: { readonly min: number; readonly max: number };
   /** Threads that share the work, where the device says how many there are. */
   readonly threads?: number;
-  /** Multiprocessors, where the device says how many there are. */
-  readonly multiprocessors?: number;
+  /** Multiprocessors, and invocations that one holds at a time, where the device says. */
+  readonly multiprocessors?: { readonly count: number; readonly invocations: number };
   readonly limits: {
     readonly storageBuffers: number;
     readonly bufferBytes: number;
@@ -48,8 +63,8 @@ export interface DeviceFacts {
 }
 
 /**
- * Host functions of a Program's `host` steps (interpreter only): whole buffers in, elements packed from their start, padding at
- * their end; packed elements out, with or without padding.
+ * Host functions of a Program's `host` steps (interpreter only): whole buffers in, elements packed
+ * from their start, padding at their end; packed elements out, with or without padding.
  */
 export type HostFunctions = Readonly<
   Record<string, (inputs: readonly Uint8Array[], scalars: readonly number[]) => readonly Uint8Array[]>
@@ -57,25 +72,43 @@ export type HostFunctions = Readonly<
 
 export interface Device {
   readonly facts: DeviceFacts;
-  /** True once the device was destroyed or lost: every call fails from then on, and a new device must be opened. */
+  /**
+   * True once the device was destroyed or lost: every call fails from then on, and a new device
+   * must be opened.
+   */
   readonly lost: boolean;
-  /** A buffer of `bytes` (a multiple of 4, at least 4), contents undefined. Throws DeviceError E_OOM or E_LIMIT. */
+  /**
+   * A buffer of `bytes` (a multiple of 4, at least 4), contents undefined. Throws DeviceError E_OOM
+   * or E_LIMIT.
+   */
   allocate(bytes: number): DeviceBuffer;
   /** Queues an upload; the bytes are copied before it returns. */
   write(buffer: DeviceBuffer, bytes: Uint8Array): void;
-  /** Waits for queued work and copies the first `bytes` of the buffer out. Rejects with the first failure since the last read. */
+  /**
+   * Waits for queued work and copies the first `bytes` of the buffer out. Rejects with the first
+   * failure since the last read.
+   */
   read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array>;
-  /** The first `bytes` of the buffer as they lie there now, where that takes no waiting and nothing has failed: to be looked at, not kept. */
+  /**
+   * The first `bytes` of the buffer as they lie there now, where that takes no waiting and nothing
+   * has failed: to be looked at, not kept.
+   */
   peek?(buffer: DeviceBuffer, bytes: number): Uint8Array | undefined;
   /** Makes a program ready; pipelines compile in parallel behind the queue. */
   load(program: Program, host?: HostFunctions): LoadedProgram;
   /** Waits until all queued work is done; rejects with its first failure. */
   finish(): Promise<void>;
-  /** Calls `work`, and gives the nanoseconds that the device spent on the runs it queued; undefined where it has no clock. */
+  /**
+   * Calls `work`, and gives the nanoseconds that the device spent on the runs it queued; undefined
+   * where it has no clock.
+   */
   measure?(work: () => void): Promise<number | undefined>;
   /** Bytes held by live buffers, and by the pool of freed ones. */
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number };
-  /** Ends it: from now on it is lost. A promise resolves when its threads are gone, where it has any. */
+  /**
+   * Ends it: from now on it is lost. A promise resolves when its threads are gone, where it has
+   * any.
+   */
   destroy(): void | Promise<void>;
 }
 

@@ -47,7 +47,7 @@ export async function schedulesFor(
   { target = targetOf(device.facts), onProgress }: Measuring = {},
 ): Promise<PinnedSchedules> {
   const { facts } = device;
-  if (tune === undefined || facts.name === 'interpreter') return lookUp([pinned], facts);
+  if (tune === undefined || facts.target === 'interpreter') return lookUp([pinned], facts);
   const store = await storeAt(tune.store);
   await store.load();
   const found = new Map<string, ContractSchedule>();

@@ -23,7 +23,9 @@ const ways = [
 
 /** The target with so few multiprocessors that a workgroup which stays has several tiles of these products. */
 export function withFewWorkgroups(target: Target): Target {
-  return target.warpgroups === undefined ? target : { ...target, warpgroups: { multiprocessors: 5 } };
+  return target.warpgroups === undefined
+    ? target
+    : { ...target, warpgroups: true, cores: { count: 5, invocations: 2048 } };
 }
 
 /** Sizes that no tile divides, in two batches. */

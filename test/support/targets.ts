@@ -14,7 +14,7 @@ function sharing(name: string, rows: Partial<RowProfile>): Target {
   return {
     ...gpuTarget,
     name,
-    parallelism: 8,
+    cores: { count: 8, invocations: 1 },
     workgroupSize: 8,
     rows: { alone: 1, share: 2, registers: 0, shared: 0, fuse: Infinity, split: 64, ...rows },
   };
@@ -38,7 +38,7 @@ export const rowTargets: Readonly<Record<string, Target>> = {
   'rows on a core': {
     ...wasmTarget,
     name: 'core',
-    parallelism: 2,
+    cores: { count: 2, invocations: 1 },
     elementsPerInvocation: 64,
     serial: { unroll: 4, work: 32, width: 2 },
     rows: { ...wasmTarget.rows, shared: 16_384 },
@@ -49,7 +49,7 @@ export const rowTargets: Readonly<Record<string, Target>> = {
 export const smallBlocks: Target = {
   ...softwareTarget,
   name: 'small blocks',
-  parallelism: 2,
+  cores: { count: 2, invocations: 1 },
   elementsPerInvocation: 8,
   workgroupSize: 2,
   rows: { ...softwareTarget.rows, registers: 0, fuse: 0 },

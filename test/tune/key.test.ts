@@ -22,6 +22,7 @@ const problem: ContractProblem = {
 
 const facts: DeviceFacts = {
   name: 'webgpu',
+  target: 'wgsl',
   description: 'Vendor  chip driver 1.2',
   software: false,
   features: ['timestamp-query', 'subgroups'],

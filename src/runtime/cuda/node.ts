@@ -40,6 +40,7 @@ function factsOf(gpu: Gpu, arch: Arch, compiler: string): DeviceFacts {
   const { name, title, size, among, capability, multiprocessors, limits } = gpu;
   return {
     name,
+    target: 'cuda',
     description: `${title}, ${arch.name}, ${size}, ${compiler}${among}`,
     software: false,
     features: [

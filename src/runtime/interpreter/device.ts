@@ -17,6 +17,7 @@ export const interpreterBackend: Backend = {
 
 const FACTS: DeviceFacts = {
   name: NAME,
+  target: 'interpreter',
   description: 'reference interpreter in JavaScript',
   software: true,
   features: [],

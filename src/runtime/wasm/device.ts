@@ -46,7 +46,16 @@ export class WasmDevice implements Device {
     const threads = pool?.threads ?? 1;
     const count = threads === 1 ? 'one thread' : `${threads} threads`;
     const description = `WebAssembly SIMD, ${count}${why === undefined ? '' : `: ${why}`}`;
-    const facts = { name, description, software: true, features: featuresHere(), threads, limits };
+    const features = featuresHere();
+    const facts: DeviceFacts = {
+      name,
+      target: 'wasm',
+      description,
+      software: true,
+      features,
+      threads,
+      limits,
+    };
     this.facts = facts;
     const timeline = new Timeline();
     const failures = new Failures(name);

@@ -108,6 +108,7 @@ function factsOf(
   const bufferBytes = Math.floor(limits.maxBufferSize / 256) * 256 - 256;
   return {
     name: kind,
+    target: 'wgsl',
     description: describeAdapter(info),
     software,
     features: FEATURES.filter((feature) => gpu.features.has(feature)),

@@ -1,10 +1,10 @@
-// Scatters by how many updates meet how many slots; none needs atomics, and every one folds in a fixed order.
-//  - direct: one kernel, whose invocations walk all updates of a line for a range of slots. Best while there are few.
-//  - chunked: the updates of a line in chunks, each scattered into slots of its own, then the chunks folded in order. Best for
-//    many updates of few slots. The tree depends on sizes only.
-//  - sorted: updates sorted by slot (stable), so that every slot finds its own in a run and folds them in their order. One sort
-//    serves all columns of an embedding.
-// A modelled time decides, from sizes and target alone.
+// Scatters by how many updates meet how many slots; none needs atomics, and every one folds in a
+// fixed order.  - direct: one kernel, whose invocations walk all updates of a line for a range of
+// slots. Best while there are few.  - chunked: the updates of a line in chunks, each scattered into
+// slots of its own, then the chunks folded in order. Best for    many updates of few slots. The
+// tree depends on sizes only.  - sorted: updates sorted by slot (stable), so that every slot finds
+// its own in a run and folds them in their order. One sort    serves all columns of an embedding. A
+// modelled time decides, from sizes and target alone.
 
 import { binary, broadcast, cast, full, permute, reduce, reshape } from '../../ir/build.ts';
 import { dtypeBytes } from '../../ir/dtype.ts';
@@ -14,6 +14,7 @@ import { combineMonoid } from '../../ir/interpret/scalar.ts';
 import { sameShape, sizeOf } from '../../ir/shape.ts';
 import { spreadAlong } from '../cluster/domain.ts';
 import { orderOfKeys, sortKernels } from './sort.ts';
+import { invocationsToFill } from '../machine.ts';
 import type { Target } from '../target.ts';
 
 /** Leaves scatters that one kernel does well. */
@@ -34,7 +35,10 @@ export function splitScatters(graph: Graph, target: Target): Graph {
   });
 }
 
-/** An accumulation whose updates are so few that folding them in order is one kernel without zeros to begin with. */
+/**
+ * An accumulation whose updates are so few that folding them in order is one kernel without zeros
+ * to begin with.
+ */
 function orderedWhereCheap(
   node: NodeOf<'scatterAddAtomic'>,
   inputs: readonly Node[],
@@ -50,7 +54,10 @@ function orderedWhereCheap(
   return directTime(sizesOf(scatter), target) <= unordered ? (scatter as Node) : undefined;
 }
 
-/** Slots and updates of a line, lines (all other elements of an index), and how many of those have their own indices. */
+/**
+ * Slots and updates of a line, lines (all other elements of an index), and how many of those have
+ * their own indices.
+ */
 interface Sizes {
   readonly slots: number;
   readonly updates: number;
@@ -75,13 +82,16 @@ function sizesOf(node: NodeOf<'scatter'>): Sizes {
 
 /** Ranges that the slots of a line are cut into, so that there is work for the machine. */
 export function slotRanges(slots: number, lines: number, target: Target): number {
-  return Math.max(1, Math.min(slots, 256, Math.ceil(Math.min(target.parallelism, 4096) / lines)));
+  return Math.max(
+    1,
+    Math.min(slots, 256, Math.ceil(Math.min(invocationsToFill(target), mostWalkers) / lines)),
+  );
 }
 
 /** More kernels must promise to be this many times as fast: the model is rough. */
 const worthwhile = 2;
-/** µs of one step of an invocation that walks: a dependent read or two, little to hide them behind. */
-const step = 0.02;
+/** Invocations that walk lines at a time, at most: each reads all updates of its line. */
+const mostWalkers = 4096;
 /** Elements touched one by one cost this many times their bytes. */
 const scattered = 3;
 
@@ -89,12 +99,15 @@ function directTime({ slots, updates, lines, bytes }: Sizes, target: Target): nu
   const ranges = slotRanges(slots, lines, target);
   const touched = 2 * slots * lines * bytes + updates * lines * (4 * ranges + 3 * bytes);
   const steps = slots / ranges + updates;
-  return target.launch + Math.max((scattered * touched) / target.bandwidth, steps * step);
+  return target.launch + Math.max((scattered * touched) / target.bandwidth, steps * target.step);
 }
 
 function chunkCount({ slots, updates, lines }: Sizes, target: Target): number {
   // Partial results stay below the updates in number.
-  return Math.min(Math.ceil(Math.min(target.parallelism, 4096) / lines), Math.floor(updates / slots));
+  return Math.min(
+    Math.ceil(Math.min(invocationsToFill(target), mostWalkers) / lines),
+    Math.floor(updates / slots),
+  );
 }
 
 function chunkedTime(sizes: Sizes, chunks: number, target: Target): number {
@@ -110,11 +123,13 @@ function sortedTime({ slots, updates, lines, sorts, bytes }: Sizes, target: Targ
   const { kernels, traffic } = sortKernels(sorts, updates, bits, target);
   const search = sorts * slots * Math.log2(updates + 1) * 4;
   const fold = lines * (2 * slots * bytes + updates * (4 + scattered * bytes));
-  const steps = (updates / slots) * step;
+  const steps = (updates / slots) * target.step;
   return (kernels + 3) * target.launch + (traffic + search + fold) / target.bandwidth + steps;
 }
 
-/** Bits of a slot's number, or of the number after the last, which stands for every place outside. */
+/**
+ * Bits of a slot's number, or of the number after the last, which stands for every place outside.
+ */
 function bitsFor(slots: number): number {
   return Math.max(1, Math.ceil(Math.log2(slots + 1)));
 }

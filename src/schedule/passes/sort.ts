@@ -6,6 +6,7 @@
 import { add, binary, cast, full, neg, permute, reshape, slice, unary, where } from '../../ir/build.ts';
 import { dims, rewrite, type Graph, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
+import { blocksToFill, sharesWork } from '../machine.ts';
 import type { Target } from '../target.ts';
 
 /** Bits of a digit: 256 counts a block. */
@@ -56,7 +57,7 @@ export function sortKernels(
 /** Whether one kernel sorts the lines. */
 function isShort(lines: number, length: number, target: Target): boolean {
   // In workgroup memory: a key and a position for each element, rounded up to a power of two.
-  if (target.cooperative) return 8 * 2 ** Math.ceil(Math.log2(length)) <= target.limits.workgroupBytes;
+  if (sharesWork(target)) return 8 * 2 ** Math.ceil(Math.log2(length)) <= target.limits.workgroupBytes;
   return length <= longestCounted || lines * length * length <= mostCompared;
 }
 
@@ -182,9 +183,8 @@ function radixOrder(b: GraphBuilder, keys: Node, bits: number, target: Target): 
 
 /** Keys of a block: a workgroup takes a few thousand, an invocation alone its share of all. */
 function blockLength(lines: number, length: number, target: Target): number {
-  const [least, most] = target.cooperative ? [1024, 4096] : [512, 65_536];
-  const workers = target.cooperative ? target.parallelism / 256 : target.parallelism;
-  const share = Math.min(most, Math.max(least, lines * (length / workers)));
+  const [least, most] = sharesWork(target) ? [1024, 4096] : [512, 65_536];
+  const share = Math.min(most, Math.max(least, lines * (length / blocksToFill(target))));
   return 2 ** Math.ceil(Math.log2(Math.min(share, length)));
 }
 

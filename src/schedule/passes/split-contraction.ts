@@ -5,6 +5,7 @@ import { cast, permute, reduce, reshape } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { nodeFlops } from '../cost.ts';
+import { resultsToFill } from '../machine.ts';
 import type { Target } from '../target.ts';
 
 /** Terms that a part should have at least. */
@@ -89,8 +90,7 @@ function bestSplit(
 ): { parts: number; along: number } | undefined {
   const results = sizeOf(dims(node));
   if (results === 0 || terms < 2 * leastTerms) return undefined;
-  // Results that fill the machine: a GPU's workgroups share sums already, 16 invocations each.
-  const full = target.cooperative ? target.parallelism / 16 : target.parallelism / 2;
+  const full = resultsToFill(target);
   const flops = nodeFlops(node);
   const time = (parallel: number): number => flops / (target.arithmetic * Math.min(1, parallel / full));
   let best: { parts: number; along: number } | undefined;

@@ -9,6 +9,7 @@ import type { Monoid } from '../../ir/ops.ts';
 import { combineMonoid } from '../../ir/interpret/scalar.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { splitConv, splitDot } from './split-contraction.ts';
+import { invocationsToFill, invocationsToLoad, sharesWork, walkersToFill } from '../machine.ts';
 import type { Target } from '../target.ts';
 
 /** Splits reductions and contractions that leave most of the machine idle, and long scans. */
@@ -29,11 +30,11 @@ function splitReduce(node: NodeOf<'reduce'>, input: Node, b: GraphBuilder, targe
   const rows = sizeOf(dims(node as Node));
   // Where the last axis stays, neighbours in memory are different rows, and four of them share an invocation.
   const along = axes.includes(shape.length - 1);
-  const sharing = target.cooperative ? target.limits.workgroupInvocations / (along ? 1 : 4) : 1;
+  const sharing = sharesWork(target) ? target.limits.workgroupInvocations / (along ? 1 : 4) : 1;
   const invocations = (along ? rows : Math.ceil(rows / 4)) * sharing;
   const trips = row / (along ? 4 : 1) / sharing;
-  if (rows === 0 || trips <= target.rows.split || invocations >= target.parallelism / 16) return undefined;
-  const chunks = chunkCount(row, Math.ceil(target.parallelism / invocations));
+  if (rows === 0 || trips <= target.rows.split || invocations >= invocationsToLoad(target)) return undefined;
+  const chunks = chunkCount(row, Math.ceil(invocationsToFill(target) / invocations));
   const length = Math.ceil(row / chunks);
   const kept = shape.map((_, axis) => axis).filter((axis) => !axes.includes(axis));
   const missing = chunks * length - row;
@@ -74,12 +75,11 @@ function scanChunk(
   { length, lines, inner }: { length: number; lines: number; inner: boolean },
   target: Target,
 ): number | undefined {
-  const shared = target.cooperative && inner;
+  const shared = sharesWork(target) && inner;
   if (shared && (length <= 4096 || lines >= 256)) return undefined;
-  const invocations = target.cooperative ? target.parallelism / 4 : target.parallelism;
-  const wanted = shared ? 2048 : Math.floor(invocations / lines);
+  const wanted = shared ? 2048 : Math.floor(walkersToFill(target) / lines);
   const long = length > longestWalk;
-  if (!shared && !long && (wanted < 4 || length < (target.cooperative ? 512 : 2048))) return undefined;
+  if (!shared && !long && (wanted < 4 || length < (sharesWork(target) ? 512 : 2048))) return undefined;
   const [least, most] = shared ? [1024, Infinity] : [64, 4096];
   const chunk = Math.min(most, Math.max(least, 2 ** Math.ceil(Math.log2(length / Math.max(1, wanted)))));
   // A length that divides needs no padding.

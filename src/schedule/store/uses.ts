@@ -6,6 +6,7 @@ import { sizeOf } from '../../ir/shape.ts';
 import type { Indices } from '../body/evaluate.ts';
 import { contractExtents } from '../cluster/domain.ts';
 import type { Cluster } from '../cluster/place.ts';
+import { sharesWork } from '../machine.ts';
 import type { Target } from '../target.ts';
 
 /** Rows or columns of results that one reading of an operand serves. */
@@ -28,7 +29,7 @@ export function addUse(uses: Uses, kernel: Reader, points: number): void {
  */
 export function pointsOf(user: Node, input: Node, cluster: Cluster, target: Target): number {
   const size = sizeOf(dims(input));
-  if (user.op === 'argSort' && !target.cooperative) return size * dims(user)[user.attrs.axis]!;
+  if (user.op === 'argSort' && !sharesWork(target)) return size * dims(user)[user.attrs.axis]!;
   if (user.op === 'searchSorted' && user.inputs[0] === input)
     return sizeOf(dims(user)) * Math.ceil(Math.log2(dims(input).at(-1)! + 1));
   if (user.op !== 'dot' && user.op !== 'conv') {

@@ -61,7 +61,7 @@ test.skipIf(!isInstalled)('nvcc takes every kernel as it is', () => {
 });
 
 test.skipIf(!isInstalled)('products of warp groups stay asynchronous', () => {
-  const target: Target = { ...cudaTarget, warpgroups: { multiprocessors: 132 } };
+  const target: Target = { ...cudaTarget, warpgroups: true, cores: { count: 132, invocations: 2048 } };
   const sources = [false, true].flatMap((turned) => {
     const s = new Sketch();
     const [x, y] = turned

@@ -18,7 +18,7 @@ import type { Loop, LoopBuffer, LoopOp, RegisterType, Value, Width } from '../..
 import { compileGraph } from '../../../src/compile.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import { lower } from '../../../src/explain.ts';
-import { cudaTarget, targetOf } from '../../../src/schedule/target.ts';
+import { cudaTarget } from '../../../src/schedule/target.ts';
 import { workloads } from '../../../src/workloads/all.ts';
 import { Sketch } from '../cases.ts';
 import { mapLoop } from '../run-loop.ts';
@@ -266,19 +266,4 @@ test('lower names the targets there are', () => {
     /no target metal: expected one of wgsl, cuda, wasm/,
   );
   expect(() => lower(() => undefined, [], { target: 'cuda', software: true })).toThrow(/no software adapter/);
-});
-
-test('devices called cuda are scheduled for as such, with their own limits', () => {
-  const { limits } = cudaTarget;
-  const facts = {
-    name: 'cuda:1',
-    description: '',
-    software: false,
-    subgroups: { min: 32, max: 32 },
-    limits: { ...limits, workgroupBytes: 232_448, storageBuffers: 511 },
-  };
-  const expected = { ...cudaTarget, limits: { ...limits, workgroupBytes: 232_448 } };
-  expect(targetOf({ ...facts, features: ['sm_75', 'sm_80'] })).toEqual(expected);
-  const { matrixUnits: _, ...older } = expected;
-  expect(targetOf({ ...facts, features: ['sm_75'] })).toEqual(older);
 });

@@ -1,5 +1,6 @@
-// Lanes that are known when a shader is compiled: adapters compute with them as with any others. SwiftShader gets comparisons with
-// WGSL's `min` and `max` of such vectors wrong, so these are spelled otherwise.
+// Lanes that are known when a shader is compiled: adapters compute with them as with any others.
+// SwiftShader gets comparisons with WGSL's `min` and `max` of such vectors wrong, so these are
+// spelled otherwise.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { constant, LoopBuilder, operation } from '../../../src/codegen/loop/builder.ts';
@@ -22,7 +23,10 @@ const lanes: readonly (readonly number[])[] = [
 ];
 const orders: readonly LoopOp[] = ['eq', 'ne', 'lt', 'le'];
 
-/** Compares `op` of two known vectors, and its like of that, with a third: for all vectors and orders. */
+/**
+ * Compares `op` of two known vectors, and its like of that, with a third: for all vectors and
+ * orders.
+ */
 function comparisons(op: 'min' | 'max', type: RegisterType): Loop {
   const b = new LoopBuilder(new Set(['out']));
   const vector = (values: readonly number[]): Value => ({

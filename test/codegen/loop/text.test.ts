@@ -85,7 +85,7 @@ describe('parseLoop(printLoop(loop)) is the loop', () => {
     const [target, make] = goldenPrograms['matmul-bf16-cuda']!;
     const sketch = new Sketch();
     const texts = loopsOf(sketch.graph(make(sketch)), target).map(readBack);
-    const hopper: Target = { ...cudaTarget, warpgroups: { multiprocessors: 132 } };
+    const hopper: Target = { ...cudaTarget, warpgroups: true, cores: { count: 132, invocations: 2048 } };
     const large = graphOf({
       dtype: 'bf16',
       batch: 1,

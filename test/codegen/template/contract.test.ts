@@ -88,7 +88,7 @@ describe.each([gpuTarget, softwareTarget, wasmTarget])('on $name', (target) => {
         randomArray(dtype, shape as number[], i + 1, 'tame'),
       );
       const legal = legalSchedules(problemOf(graph, target), target);
-      const own = target.packs === true ? ['image', 'direct'] : ['window'];
+      const own = target.machine === 'cpu' ? ['image', 'direct'] : ['window'];
       const windows = legal.filter(({ kind }) => own.includes(kind));
       const pool = sizes.pick % 3 === 0 ? legal : windows;
       const schedule = pool[sizes.pick % pool.length]!;

@@ -34,10 +34,11 @@ const target: Target = {
   ...gpuTarget,
   subgroups: { min: 32, max: 32 },
   matrixUnits: ['f16', 'bf16'],
-  warpgroups: { multiprocessors: 3 },
+  warpgroups: true,
+  cores: { count: 3, invocations: 2048 },
   limits: { ...gpuTarget.limits, workgroupBytes: 227 * 1024, workgroupInvocations: 1024 },
 };
-const hopper: Target = { ...target, warpgroups: { multiprocessors: 132 } };
+const hopper: Target = { ...target, warpgroups: true, cores: { count: 132, invocations: 2048 } };
 
 test('every schedule of a product by warp groups computes it', () => {
   checkLaw(40, product, (sizes) => {

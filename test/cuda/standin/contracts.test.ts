@@ -22,7 +22,7 @@ import type { Device } from '../../../src/runtime/device.ts';
 import { deviceBytes } from '../../../src/runtime/program.ts';
 import { apart } from '../../../src/schedule/memory/memory.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
-import { cudaTarget, targetOf } from '../../../src/schedule/target.ts';
+import { cudaTarget, targetOf, type Target } from '../../../src/schedule/target.ts';
 import { Sketch } from '../../codegen/cases.ts';
 import { graphOf } from '../../codegen/template/product-graph.ts';
 import { inputsOf } from '../../codegen/template/mma-cases.ts';
@@ -140,7 +140,7 @@ onStandIn('contracts of the driver', () => {
   describe('a kernel with tiles', () => {
     const product = { dtype: 'bf16', batch: 1, m: 128, n: 128, k: 128, epilogue: false } as const;
     const graph = graphOf({ ...product, turnLhs: false, turnRhs: false, sharedRhs: false });
-    const target = { ...cudaTarget, warpgroups: { multiprocessors: 3 } };
+    const target: Target = { ...cudaTarget, warpgroups: true, cores: { count: 3, invocations: 2048 } };
     const [scheduled] = scheduleGraph(graph, target, new Map()).kernels;
     const [schedule] = warpgroupSchedules(graph, target);
     const { loop } = lowerKernel(scheduled!, target, apart, new Map(), () => schedule);

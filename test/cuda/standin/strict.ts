@@ -20,9 +20,10 @@ const P = 'uintptr_t';
 
 const facts: DeviceFacts = {
   name,
+  target: 'cuda',
   description: 'CUDA stand-in on the CPU, strict',
   software: false,
-  features: ['sm_50', 'sm_60', 'sm_70', 'sm_75', 'sm_80', 'sm_86', 'sm_89', 'sm_90', 'sm_90a'],
+  features: ['sm_50', 'sm_60', 'sm_70', 'sm_75', 'sm_80', 'sm_86', 'sm_89', 'sm_90'],
   subgroups: { min: 32, max: 32 },
   limits: {
     storageBuffers: 500,

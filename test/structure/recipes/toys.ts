@@ -141,4 +141,10 @@ export function emitToy(loop: Loop): { readonly source: string } {
     at: { before: '  cuda: (loop) =>' },
     text: '  toy: emitToy,\n',
   },
+  {
+    what: 'row of the target',
+    file: 'src/schedule/target.ts',
+    at: { before: '  cuda: cudaOf,' },
+    text: "  toy: (facts) => ({ ...wgslOf(facts), id: 'toy', name: 'toy' }),\n",
+  },
 ];

@@ -1,6 +1,7 @@
-// How long a schedule of a dot or conv is taken to run: rounds of k, times what a core spends on one round of the tiles it
-// has. Two machines are described: a GPU by the figures its makers give (in clocks), and the software adapter by
-// measurement (in nanoseconds); a third, which packs, has a model of its own. Only ratios matter.
+// How long a schedule of a dot or conv is taken to run: rounds of k, times what a core spends on
+// one round of the tiles it has. How many cores there are, the target says. What a core takes is
+// given here: of a GPU by the figures its makers give (in clocks), of the software adapter by
+// measurement (in nanoseconds); a CPU, which packs, has a model of its own. Only ratios matter.
 
 import type { Target } from '../../../schedule/target.ts';
 import { packingTime } from './cpu/model.ts';
@@ -8,15 +9,16 @@ import { flippedProblem, type ContractProblem } from './problem.ts';
 import type { ContractSchedule } from './schedule.ts';
 import { statements, windowInputs, windowStatements } from './size.ts';
 
-interface Machine {
-  readonly cores: number;
+interface Figures {
   /** Invocations that run as one, and how many such groups a core runs at a time. */
   readonly lanes: number;
   readonly groups: number;
   /** Invocations of a workgroup that only divides the work. */
   readonly workgroup: number;
-  /** A multiply-add of every lane; a load of one element from memory, where neighbours lie together and where they do not,
-   *  and from workgroup memory. */
+  /**
+   * A multiply-add of every lane; a load of one element from memory, where neighbours lie together
+   * and where they do not, and from workgroup memory.
+   */
   readonly multiplyAdd: number;
   readonly load: number;
   readonly scattered: number;
@@ -32,9 +34,8 @@ interface Machine {
   readonly statement: number;
 }
 
-/** 64 cores of 128 multiply-adds a clock: a mid-range GPU. */
-const gpu: Machine = {
-  cores: 64,
+/** Multiprocessors of 128 multiply-adds a clock. */
+const gpu: Figures = {
   lanes: 32,
   groups: 4,
   workgroup: 64,
@@ -49,9 +50,10 @@ const gpu: Machine = {
   statement: 0,
 };
 
-/** The software adapter on two cores: a load costs as much as three multiply-adds, however its neighbours lie. */
-const software: Machine = {
-  cores: 2,
+/**
+ * The software adapter: a load costs as much as three multiply-adds, however its neighbours lie.
+ */
+const software: Figures = {
   lanes: 4,
   groups: 1,
   workgroup: 8,
@@ -69,7 +71,10 @@ const software: Machine = {
 /** An epilogue that only stores, in statements. */
 const plainStore = 4;
 
-/** What an epilogue takes to compile, next to a multiply-add: loads, bounds and functions come with its expressions. */
+/**
+ * What an epilogue takes to compile, next to a multiply-add: loads, bounds and functions come with
+ * its expressions.
+ */
 function toCompile(epilogue: number): number {
   return epilogue + 4 * Math.max(0, epilogue - plainStore);
 }
@@ -79,11 +84,12 @@ const nearElements = 2 ** 18;
 
 /** Modelled time of one run, without what every schedule of the problem has in common. */
 export function scheduleTime(schedule: ContractSchedule, problem: ContractProblem, target: Target): number {
-  if (target.packs === true) return packingTime(schedule, problem, target.threads);
-  const machine = target.cooperative ? gpu : software;
+  if (target.machine === 'cpu') return packingTime(schedule, problem, target);
+  const machine = { gpu, software }[target.machine];
+  const cores = target.cores.count;
   const { batch, m, n, k, rhs, epilogue } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
-  const { cores, lanes, multiplyAdd, shared, overhead, latency, barrier } = machine;
+  const { lanes, multiplyAdd, shared, overhead, latency, barrier } = machine;
   const tiles = (height: number, width: number): number =>
     batch * Math.ceil(m / height) * Math.ceil(n / width);
   // Turns that a core takes to run its share of so many workgroups once.
@@ -112,7 +118,8 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
     }
     case 'tensor': {
       const { tileM, tileN, tileK, stages } = schedule;
-      // A core's matrix units do 512 multiply-adds of 16 bits a clock; what they read comes 16 bytes at a time.
+      // A core's matrix units do 512 multiply-adds of 16 bits a clock; what they read comes 16
+      // bytes at a time.
       const wide = problem.matrix === 'tf32' ? 2 : 1;
       const fragments = (wide * tileM * tileN) / 512;
       const staged = ((tileM + tileN) * machine.load) / (lanes * machine.groups);
@@ -123,12 +130,12 @@ export function scheduleTime(schedule: ContractSchedule, problem: ContractProble
     }
     case 'warpgroup': {
       const { tileM, tileN, tileK, stages } = schedule;
-      const multiprocessors = target.warpgroups?.multiprocessors ?? cores;
-      // 2048 multiply-adds a clock where a side is long enough that reading it is hidden; copies pass by no invocation.
+      // 2048 multiply-adds a clock where a side is long enough that reading it is hidden; copies
+      // pass by no invocation.
       const multiplied = (tileM * tileN) / (tileN < 128 ? 1024 : 2048);
       const staged = (tileM + tileN) / (2 * lanes);
       const round = tileK * Math.max(multiplied, staged) + 4 * latency;
-      const groups = Math.ceil(tiles(tileM, tileN) / multiprocessors);
+      const groups = Math.ceil(tiles(tileM, tileN) / cores);
       const written = (tileM * tileN) / (2 * lanes);
       return groups * (Math.ceil(k / tileK) * round + written) + 2 * stages * latency;
     }

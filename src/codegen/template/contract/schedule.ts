@@ -1,6 +1,7 @@
 // How a dot or conv kernel is spread over the machine, as plain data: which schedules are legal for a problem, which one the
 // model takes, and the few that are worth measuring. The templates beside this file turn each into a Loop.
 
+import { packsOperands, sharesWork } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { isWide } from '../../../ir/dtype.ts';
 import { directRoom } from './cpu/direct.ts';
@@ -110,7 +111,7 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
   if (rows < 1 || rows > Math.max(1, m)) return false;
   if (schedule.kind === 'direct') return isLegalDirect(schedule, problem, target);
   if (schedule.kind === 'stream')
-    return target.packs === true && !isWide(problem.dtype) && m % rows === 0 && columns % 4 === 0;
+    return packsOperands(target) && !isWide(problem.dtype) && m % rows === 0 && columns % 4 === 0;
   if (schedule.kind === 'window') return isLegalWindow(schedule, problem);
   if (columns < 4 || columns % 4 !== 0 || columns > 4 * Math.ceil(n / 4)) return false;
   const smallest = rows === 1 && columns === 4;
@@ -121,7 +122,7 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
     case 'staged': {
       const { tileM, tileN, tileK } = schedule;
       return (
-        target.cooperative &&
+        sharesWork(target) &&
         rows % 4 === 0 &&
         tileK % 4 === 0 &&
         tileM % rows === 0 &&
@@ -134,7 +135,7 @@ export function isLegal(schedule: ContractSchedule, problem: ContractProblem, ta
     case 'slices': {
       const { threads, slices } = schedule;
       return (
-        target.cooperative &&
+        sharesWork(target) &&
         slices > 1 &&
         threads * slices <= limits.workgroupInvocations &&
         4 * rows * columns * threads * slices <= limits.workgroupBytes
@@ -201,30 +202,30 @@ function isLegalWarpgroup(
   );
 }
 
-function isLegalPacked(schedule: Packed, problem: ContractProblem, { packs, limits }: Target): boolean {
+function isLegalPacked(schedule: Packed, problem: ContractProblem, target: Target): boolean {
   const { kind, flip, rows, columns, blockM, blockK } = schedule;
   const { left, right, sums, image } = packedRoom(schedule, flip ? flippedProblem(problem) : problem);
   return (
-    packs === true &&
+    packsOperands(target) &&
     !isWide(problem.dtype) &&
     rows === 2 &&
     columns % 4 === 0 &&
     blockM % 4 === 0 &&
     (kind === 'image' ? isWindowed(schedule, problem) : schedule.blockN % columns === 0) &&
     (blockK % 4 === 0 || blockK >= problem.k) &&
-    (problem.dtype === 'f64' ? 8 : 4) * (left + right + sums + image) <= limits.workgroupBytes
+    (problem.dtype === 'f64' ? 8 : 4) * (left + right + sums + image) <= target.limits.workgroupBytes
   );
 }
 
 function isLegalDirect(
   schedule: Extract<ContractSchedule, { kind: 'direct' }>,
   problem: ContractProblem,
-  { packs, limits }: Target,
+  target: Target,
 ): boolean {
   const { k, window, dtype } = problem;
   if (window?.plane === undefined || schedule.flip || schedule.lines > window.lines) return false;
   const bytes = (dtype === 'f64' ? 8 : 4) * directRoom(schedule, problem);
-  return packs === true && !isWide(dtype) && k <= mostWeights && bytes <= limits.workgroupBytes;
+  return packsOperands(target) && !isWide(dtype) && k <= mostWeights && bytes <= target.limits.workgroupBytes;
 }
 
 /** Whether there is a padded input to look at, and blocks of k are whole channels. */

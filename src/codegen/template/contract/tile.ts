@@ -17,6 +17,7 @@ import type { Value } from '../../loop/loop.ts';
 import type { Contract } from './problem.ts';
 import { bufferName, type Frame } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';
+import { packsOperands } from '../../../schedule/machine.ts';
 
 /** A register of four sums for every row and quad of columns. */
 export function accumulators(b: LoopBuilder, body: Contract, rows: number, quads: number): Value[][] {
@@ -112,7 +113,7 @@ export class TileLowering {
     kernel.writes.forEach((write, i) => {
       const buffer = bufferName(this.#frame)(write.node);
       storeAt(this.#b, lowering, buffer, write, values[i]!, this.#body.n, {
-        unaligned: target.packs === true,
+        unaligned: packsOperands(target),
       });
     });
   }

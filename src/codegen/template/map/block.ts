@@ -19,6 +19,7 @@ import { sameShape, sizeOf } from '../../../ir/shape.ts';
 import { makeAxis } from '../../../schedule/cluster/domain.ts';
 import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
 import type { Axis, Kernel, Write } from '../../../schedule/kernel.ts';
+import { invocationsToFill } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { addInts, constant, mulInts, type LoopBuilder } from '../../loop/builder.ts';
 import { laneAtom, Lowering, quadIndex } from '../../lower/expressions.ts';
@@ -61,7 +62,7 @@ export function blocksOf(
 ): Blocks | undefined {
   const shape = writes.length === 0 ? [] : dims(writes[0]!.node);
   const fits = writes.every(({ node, index }) => index === axis.atom && sameShape(node.shape, shape));
-  if (!fits || sizeOf(shape) < target.parallelism) return undefined;
+  if (!fits || sizeOf(shape) < invocationsToFill(target)) return undefined;
   const reads = readsOf(kernel, writes);
   if (reads === undefined) return undefined;
   let best: Blocks | undefined;

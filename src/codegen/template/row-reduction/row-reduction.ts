@@ -15,6 +15,7 @@ import {
   type IndexExpr,
 } from '../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../schedule/body/expr.ts';
+import { sharesWork } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
 import type { Axis, Write } from '../../../schedule/kernel.ts';
 import {
@@ -245,7 +246,7 @@ class RowEmitter {
    */
   #stepsAtOnce(items: readonly Item[]): number {
     const { keeping, parts } = this.#plan.schedule;
-    const several = this.#frame.target.cooperative || items.some((item) => item.kind !== 'fold');
+    const several = sharesWork(this.#frame.target) || items.some((item) => item.kind !== 'fold');
     // An invocation reads from workgroup memory only what it wrote itself: no other invocation may
     // repeat its steps.
     if (!several || keeping === 'workgroup') return 1;
@@ -368,11 +369,8 @@ class RowEmitter {
   }
 }
 
-/**
- * Invocations that a workgroup may have and still be one subgroup: warps are filled in order; WGSL
- * promises nothing of the kind.
- */
-function filledSubgroup({ id, subgroups }: Target): number | undefined {
+/** Invocations that a workgroup may have and still be one subgroup. */
+function filledSubgroup({ subgroups }: Target): number | undefined {
   if (subgroups === undefined) return undefined;
-  return id === 'cuda' ? subgroups.min : 1;
+  return subgroups.inOrder === true ? subgroups.min : 1;
 }

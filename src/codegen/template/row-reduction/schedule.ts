@@ -10,6 +10,7 @@ import {
 } from '../../../ir/index-algebra/expr.ts';
 import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
 import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
+import { invocationsToFill, sharesWork } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { laneAtom, quadIndex } from '../../lower/expressions.ts';
 import type { Width } from '../../loop/loop.ts';
@@ -108,14 +109,14 @@ function widest(kernel: Kernel, { row, column }: RowBody, target: Target): RowSp
   const steps = stepsOf(column, lanes);
   const units = unitsOf(row, lanes);
   const alone = { lanes, parts: 1, together: false };
-  if (!target.cooperative) return { ...alone, rows: smallGroup(units, target) };
+  if (!sharesWork(target)) return { ...alone, rows: smallGroup(units, target) };
   if (steps <= target.rows.alone) return { ...alone, rows: target.workgroupSize };
   const maxInvocations = powerWithin(target.limits.workgroupInvocations);
   const together = lanes !== 'row' && along.column > 0;
   if (!together) {
     // Neighbours across rows: 4 to 16 groups of four are 64 to 256 bytes in one piece.
     let rows = Math.min(16, powerFor(units), maxInvocations / 2);
-    while (rows > 4 && units * (maxInvocations / rows) < target.parallelism) rows /= 2;
+    while (rows > 4 && units * (maxInvocations / rows) < invocationsToFill(target)) rows /= 2;
     let parts = 2;
     while (parts * rows < maxInvocations && parts < steps) parts *= 2;
     return { lanes, parts, rows, together };
@@ -126,7 +127,7 @@ function widest(kernel: Kernel, { row, column }: RowBody, target: Target): RowSp
     subgroups === undefined ? Infinity : Math.min(Math.max(subgroups.min, usualSubgroup), subgroups.max);
   let parts = Math.min(steps >= whole ? whole : target.rows.share, maxInvocations);
   while (parts < maxInvocations && parts * 4 < steps) parts *= 2;
-  while (parts < maxInvocations && parts < steps && parts * units < target.parallelism) parts *= 2;
+  while (parts < maxInvocations && parts < steps && parts * units < invocationsToFill(target)) parts *= 2;
   const rows = parts >= whole ? 1 : Math.max(1, Math.floor(target.workgroupSize / parts));
   return { lanes, parts, rows, together };
 }
@@ -152,7 +153,7 @@ export function shareMore(
 /** Few rows make small workgroups, so that every core has some. */
 function smallGroup(units: number, target: Target): number {
   let rows = target.workgroupSize;
-  while (rows > 4 && (units / rows) * target.workgroupSize < target.parallelism) rows /= 2;
+  while (rows > 4 && (units / rows) * target.workgroupSize < invocationsToFill(target)) rows /= 2;
   return rows;
 }
 

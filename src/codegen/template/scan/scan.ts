@@ -13,6 +13,7 @@ import {
   type IndexExpr,
 } from '../../../ir/index-algebra/expr.ts';
 import type { Axis, Kernel } from '../../../schedule/kernel.ts';
+import { invocationsToFill, sharesWork } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { constant, operation, splat } from '../../loop/builder.ts';
 import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../../lower/expressions.ts';
@@ -42,11 +43,11 @@ export function scanSchedule(kernel: Kernel, line: Axis, position: Axis, target:
   const neighbours = along(line) > along(position) ? 'line' : 'position';
   if (neighbours === 'line') {
     // An invocation of a GPU takes one line: neighbours still read neighbouring memory.
-    const enough = line.extent >= (target.cooperative ? 4 * target.parallelism : manyLines);
+    const enough = line.extent >= (sharesWork(target) ? 4 * invocationsToFill(target) : manyLines);
     return { lanes: enough ? 'line' : 'none', parts: 1 };
   }
   const quads = Math.ceil(position.extent / 4);
-  if (target.cooperative && quads > 1)
+  if (sharesWork(target) && quads > 1)
     return { lanes: 'position', parts: Math.min(powerFor(quads), 256, target.limits.workgroupInvocations) };
   return { lanes: position.extent % 4 === 0 ? 'position' : 'none', parts: 1 };
 }

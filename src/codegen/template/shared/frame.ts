@@ -5,6 +5,7 @@ import { DeviceError } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { showType } from '../../../ir/infer.ts';
 import type { Kernel } from '../../../schedule/kernel.ts';
+import { invocationsToFill } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { addInts, builtin, constant, less, LoopBuilder, mulInts, operation } from '../../loop/builder.ts';
 import { paddedSize } from '../../lower/expressions.ts';
@@ -86,7 +87,7 @@ export function forUnits(
   open: (first: Value, end: Value) => void = () => {},
 ): { readonly grid: Grid; readonly perInvocation: number } {
   const most = Math.floor(target.elementsPerInvocation / (4 * groups));
-  const perInvocation = Math.max(1, Math.min(most, Math.floor(units / target.parallelism)));
+  const perInvocation = Math.max(1, Math.min(most, Math.floor(units / invocationsToFill(target))));
   const size = target.workgroupSize;
   const block = size * perInvocation;
   const grid = foldGrid(Math.ceil(units / block), target);

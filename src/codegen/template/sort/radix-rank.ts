@@ -29,6 +29,7 @@ import {
   openBuilder,
   type Frame,
 } from '../shared/frame.ts';
+import { sharesWork } from '../../../schedule/machine.ts';
 
 /** Bits of a mask word. */
 const wordBits = 32;
@@ -38,7 +39,7 @@ export function radixRankLoop(frame: Frame): Loop {
   const { body } = frame.kernel;
   if (body.kind !== 'radix-rank') throw new CompilerBug('ranks template', `got a ${body.kind} kernel`);
   const { target } = frame;
-  return target.cooperative
+  return sharesWork(target)
     ? maskedRanks(frame, body, Math.min(256, target.limits.workgroupInvocations))
     : serialRanks(frame, body);
 }

@@ -11,6 +11,7 @@ import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import { countedLoop } from './counted.ts';
 import { bufferName, finish, foldGrid, groupNumber, openBuilder, type Frame } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';
+import { sharesWork } from '../../../schedule/machine.ts';
 
 /** Elements a workgroup sorts at least, if there are enough lines. */
 const wanted = 512;
@@ -20,7 +21,7 @@ export function sortLoop(frame: Frame): Loop {
   const { kernel, target } = frame;
   const { body } = kernel;
   if (body.kind !== 'sort') throw new CompilerBug('sort template', `got a ${body.kind} kernel`);
-  if (!target.cooperative) return countedLoop(frame);
+  if (!sharesWork(target)) return countedLoop(frame);
   const { line, position, key, node } = body;
   const length = position.extent;
   const padded = 2 ** Math.max(1, Math.ceil(Math.log2(length)));

@@ -18,7 +18,7 @@ export interface Gpu {
   readonly among: string;
   /** 90 for compute capability 9.0. */
   readonly capability: number;
-  readonly multiprocessors: number;
+  readonly multiprocessors: { readonly count: number; readonly invocations: number };
   readonly limits: DeviceFacts['limits'];
   /** Whether memory comes from the driver's stream-ordered pool. */
   readonly hasPools: boolean;
@@ -28,6 +28,7 @@ export interface Gpu {
 const ATTRIBUTE = {
   threadsPerBlock: 1,
   multiprocessors: 16,
+  threadsPerMultiprocessor: 39,
   capabilityMajor: 75,
   capabilityMinor: 76,
   sharedBytes: 97,
@@ -60,14 +61,14 @@ export function findGpu(driver: Driver, ordinal: number): Gpu {
   cu.cuDeviceGetName(title, title.length, device);
   cu.cuDeviceTotalMem_v2(cell.address, device);
   const total = cell.number();
-  const multiprocessors = ask('multiprocessors');
+  const multiprocessors = { count: ask('multiprocessors'), invocations: ask('threadsPerMultiprocessor') };
   const cuda = `CUDA ${Math.floor(version / 1000)}.${Math.floor((version % 1000) / 10)}`;
   return {
     driver,
     name,
     device,
     title: new TextDecoder().decode(title.subarray(0, title.indexOf(0))),
-    size: `${multiprocessors} multiprocessors, ${(total / 2 ** 30).toFixed(1)} GiB, ${cuda}`,
+    size: `${multiprocessors.count} multiprocessors, ${(total / 2 ** 30).toFixed(1)} GiB, ${cuda}`,
     among: count > 1 ? `, device ${ordinal} of ${count}` : '',
     capability: 10 * ask('capabilityMajor') + ask('capabilityMinor'),
     multiprocessors,

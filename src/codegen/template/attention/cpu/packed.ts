@@ -8,6 +8,7 @@ import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex } from '../../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis, InnerProduct, OuterProduct } from '../../../../schedule/kernel.ts';
+import { packsOperands } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { addInts, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
 import { laneAtom, quadIndex, registerOf, rounded } from '../../../lower/expressions.ts';
@@ -53,7 +54,7 @@ export function coreAttention(frame: Frame, body: Attention): Loop | undefined {
 }
 
 function coreSchedule(body: Attention, statistics: Statistics, target: Target): CoreSchedule | undefined {
-  if (target.packs !== true) return undefined;
+  if (!packsOperands(target)) return undefined;
   const nodes = [...body.inners, ...body.stages, ...body.outers].map(({ node }) => node as Node);
   if (nodes.some(({ dtype }) => registerOf(dtype) !== 'f32')) return undefined;
   const { first, last } = body.range;

@@ -4,6 +4,7 @@
 // neither workgroup memory nor a barrier.
 
 import type { Node } from '../../../../ir/graph.ts';
+import { invocationsToFill, sharesWork } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import type { Axis } from '../../../../schedule/kernel.ts';
 import { addInts, builtin, constant, operation, splat } from '../../../loop/builder.ts';
@@ -28,7 +29,7 @@ export interface LaneSchedule {
 
 /** The heuristic choice of schedule. */
 export function laneSchedule(body: Attention, target: Target): LaneSchedule {
-  if (!target.cooperative) return { rows: Math.min(8, target.workgroupSize), parts: 1 };
+  if (!sharesWork(target)) return { rows: Math.min(8, target.workgroupSize), parts: 1 };
   const columns = Math.max(...body.outers.map(({ column }) => column.extent));
   const rows = body.batch.extent * body.row.extent;
   // Enough invocations to fill the machine, none of them idle: neither over the keys nor over the
@@ -36,7 +37,7 @@ export function laneSchedule(body: Attention, target: Target): LaneSchedule {
   const maxParts = Math.min(Math.ceil(columns / 4), Math.ceil(body.key.extent / 4), 8);
   let parts = 1;
   while (parts < 4 && parts * 2 <= maxParts) parts *= 2;
-  while (parts * 2 <= maxParts && rows * parts < target.parallelism) parts *= 2;
+  while (parts * 2 <= maxParts && rows * parts < invocationsToFill(target)) parts *= 2;
   return { rows: Math.max(1, Math.min(128 / parts, body.row.extent)), parts };
 }
 

@@ -1,13 +1,18 @@
-// The same for a machine that packs: cores of a CPU with vectors of four and sixteen registers. Figures are nanoseconds, measured on one
-// core of about 4 GHz by WebAssembly; a few cores share the workgroups of what takes long.
+// The same for cores of a CPU with vectors of four and sixteen registers. Figures are nanoseconds,
+// measured on one core of about 4 GHz by WebAssembly; a few cores share the workgroups of what
+// takes long.
 
+import type { Target } from '../../../../schedule/target.ts';
 import { flippedProblem, type ContractProblem } from '../problem.ts';
 import { directRoom } from './direct.ts';
 import type { ContractSchedule } from '../schedule.ts';
 import { goesAcross, packedRoom, panelsOf } from '../room.ts';
 import { statements, windowInputs, windowStatements } from '../size.ts';
 
-/** A multiply-add of four lanes where registers suffice; one more value than there are registers, in and out of memory. */
+/**
+ * A multiply-add of four lanes where registers suffice; one more value than there are registers, in
+ * and out of memory.
+ */
 const multiplyAdd = 0.13;
 const spill = 0.08;
 /** Vectors that are held at a time: sums, and what a step loads. */
@@ -30,25 +35,25 @@ const nearElements = 2 ** 18;
 const workgroup = 1000;
 const statement = 50;
 
-/** Cores that share a product's workgroups: by how long it takes at least, so that it is the same for all schedules. */
-function coresFor({ batch, m, n, k }: ContractProblem, threads: number): number {
+/**
+ * Cores that share a product's workgroups: by how long it takes at least, so that it is the same
+ * for all schedules.
+ */
+function coresFor({ batch, m, n, k }: ContractProblem, { cores, threads = Infinity }: Target): number {
   const least = (batch * m * n * k * multiplyAdd) / 4;
   if (least < 40_000) return 1;
-  // Few rows or columns: two cores take what memory gives, and one reads whole lines faster than halves of them.
+  // Few rows or columns: two cores take what memory gives, and one reads whole lines faster than
+  // halves of them.
   if (Math.min(m, n) <= 8) return Math.min(2, threads);
-  return least < 400_000 ? 2 : least < 4_000_000 ? 4 : 8;
+  return Math.min(cores.count, least < 400_000 ? 2 : least < 4_000_000 ? 4 : Infinity);
 }
 
 /** Modelled time of one run. */
-export function packingTime(
-  schedule: ContractSchedule,
-  problem: ContractProblem,
-  threads: number = Infinity,
-): number {
+export function packingTime(schedule: ContractSchedule, problem: ContractProblem, target: Target): number {
   const { batch, m, n, k, rhs, epilogue, window } = schedule.flip ? flippedProblem(problem) : problem;
   const { rows, columns } = schedule;
   const up = (value: number, to: number): number => Math.ceil(value / to) * to;
-  const cores = coresFor(problem, threads);
+  const cores = coresFor(problem, target);
   const shared = (workgroups: number): number => Math.ceil(workgroups / cores);
   switch (schedule.kind) {
     case 'packed': {

@@ -7,6 +7,7 @@ import type { Contract } from '../problem.ts';
 import type { ContractSchedule } from '../schedule.ts';
 import { finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
 import { accumulators, divideInts, multiplyAdd, span, TileLowering } from '../tile.ts';
+import { sharesWork } from '../../../../schedule/machine.ts';
 
 export function registerLoop(
   frame: Frame,
@@ -22,7 +23,7 @@ export function registerLoop(
   const tilesN = Math.ceil(quadsN / width);
   const total = batch.extent * tilesM * tilesN;
   // Few tiles: small workgroups, so that every core gets some.
-  const size = target.cooperative ? target.workgroupSize : total <= 32 ? 4 : 8;
+  const size = sharesWork(target) ? target.workgroupSize : total <= 32 ? 4 : 8;
   const grid = foldGrid(Math.ceil(total / size), target);
   const id = invocation(b, grid, size);
   const tile = (): void => {

@@ -80,7 +80,7 @@ class WarpgroupTemplate {
     this.#tilesN = Math.ceil(n.extent / tileN);
     this.#tiles = batch.extent * this.#tilesM * this.#tilesN;
     this.#rounds = Math.ceil(k.extent / tileK);
-    this.#workgroups = Math.min(this.#tiles, frame.target.warpgroups?.multiprocessors ?? 1);
+    this.#workgroups = Math.min(this.#tiles, frame.target.cores.count);
   }
 
   loop(): Loop {

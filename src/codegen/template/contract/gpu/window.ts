@@ -20,6 +20,7 @@ import type { ContractSchedule } from '../schedule.ts';
 import { bufferName, finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
 import { storeAt } from '../../shared/store-value.ts';
 import { divideInts, laneOf, multiplyAdd, span } from '../tile.ts';
+import { sharesWork } from '../../../../schedule/machine.ts';
 
 type Patch = Extract<ContractSchedule, { kind: 'window' }>;
 
@@ -30,7 +31,7 @@ export function windowLoop(frame: Frame, body: Contract, window: Window, schedul
   const [tilesX, tilesY] = [Math.ceil(window.width / columns), window.lines / lines];
   const tilesM = Math.ceil(m.extent / height);
   const total = batch.extent * tilesM * tilesY * tilesX;
-  const size = target.cooperative ? target.workgroupSize : total <= 32 ? 4 : 8;
+  const size = sharesWork(target) ? target.workgroupSize : total <= 32 ? 4 : 8;
   const grid = foldGrid(Math.ceil(total / size), target);
   const b = openBuilder(frame);
   const id = invocation(b, grid, size);

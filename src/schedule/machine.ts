@@ -1,0 +1,177 @@
+// What the scheduler and the templates may know of a machine: what it is, limits that must hold, how
+// much of it there is to fill, and a cost profile. Plain data, so that a budget can be computed for
+// a GPU on a machine that has none. Behind the description stand the questions that schedules ask
+// about it, by name: each answer follows from it, so that no pass and no template has figures of its
+// own. The targets that there are stand in target.ts.
+
+import type { DType } from '../ir/dtype.ts';
+import type { TargetId } from '../runtime/program.ts';
+
+/**
+ * What runs kernels. `gpu`: invocations of a workgroup run at a time, and workgroup memory and
+ * barriers pay. `software`: a processor that a GPU's language is compiled for; its invocations run
+ * four at a time, and a barrier costs more than the loads it saves (1.8 µs per 64 invocations).
+ * `cpu`: a core that runs the invocations of a workgroup in turn, so that what they have between
+ * them costs nothing, and that fills workgroup memory alone, as fast as a cache is.
+ */
+export type Machine = 'gpu' | 'software' | 'cpu';
+
+export interface Target {
+  readonly id: TargetId;
+  /** Names the profile in reports: `wgsl`, `wgsl:software`, `cuda`, `interpreter`. */
+  readonly name: string;
+  readonly machine: Machine;
+  /** Element types that kernels compute with. */
+  readonly dtypes: readonly DType[];
+  readonly limits: {
+    /** Storage buffers a kernel may bind. */
+    readonly storageBuffers: number;
+    /** Bytes of one device buffer. */
+    readonly bufferBytes: number;
+    /** Bytes of one binding. */
+    readonly bindingBytes: number;
+    readonly workgroupBytes: number;
+    readonly workgroupInvocations: number;
+    readonly workgroupsPerDimension: number;
+  };
+  readonly cores: Cores;
+  /**
+   * Threads that share the workgroups of a kernel, where that is known beforehand. Which results
+   * there are does not depend on it.
+   */
+  readonly threads?: number;
+  /**
+   * WebAssembly: whether there are instructions whose results differ from machine to machine
+   * (relaxed SIMD).
+   */
+  readonly relaxedSimd?: boolean;
+  /** Floats an invocation of a map kernel handles, at most. */
+  readonly elementsPerInvocation: number;
+  /** Invocations of a workgroup that only divides the work. */
+  readonly workgroupSize: number;
+  readonly rows: RowProfile;
+  /** How loops are written where a core runs invocations in turn (`cpu`). */
+  readonly serial?: SerialProfile;
+  /** Where there are subgroups, and they pay. */
+  readonly subgroups?: SubgroupProfile;
+  /**
+   * Types that matrix units multiply (tensor cores), where there are any: by subgroups of 32
+   * invocations, with sums of f32. tf32 takes the place of f32, and is there only where it is asked
+   * for.
+   */
+  readonly matrixUnits?: readonly ('f16' | 'bf16' | 'tf32')[];
+  /** Whether warp groups multiply tiles that the device copies on its own (sm_90a). */
+  readonly warpgroups?: true;
+  /**
+   * Cost model: µs for a dispatch, bytes per µs, arithmetic per µs; µs of a step that waits for the
+   * one before, a read or two.
+   */
+  readonly launch: number;
+  readonly bandwidth: number;
+  readonly arithmetic: number;
+  readonly step: number;
+}
+
+/** What work is divided among: multiprocessors of a GPU, cores of a CPU. */
+export interface Cores {
+  readonly count: number;
+  /**
+   * Invocations that keep one of them busy: as many as a multiprocessor holds at a time; enough
+   * that the cores of a CPU, which take workgroups as they get through with others, end at about
+   * the same time.
+   */
+  readonly invocations: number;
+}
+
+export interface SubgroupProfile {
+  /** Invocations of a subgroup, at least and at most. */
+  readonly min: number;
+  readonly max: number;
+  /** Whether invocations that follow each other fill one subgroup after the other. */
+  readonly inOrder?: true;
+}
+
+/**
+ * How loops are written for a processor core: every turn of a loop costs, and every sum that waits
+ * for the last one does.
+ */
+export interface SerialProfile {
+  /** Groups of four in a turn of a loop, and accumulators that do not wait for each other. */
+  readonly unroll: number;
+  /** Operations that a turn may have for that. */
+  readonly work: number;
+  /** Elements of a row that has loops of its own, at least. */
+  readonly width: number;
+}
+
+/** How row kernels trade registers, workgroup memory and sweeps over memory. */
+export interface RowProfile {
+  /**
+   * Steps of a row (elements, or groups of four) that one invocation takes before it shares the row
+   * with others.
+   */
+  readonly alone: number;
+  /** Invocations that share a row at least, when it is shared. */
+  readonly share: number;
+  /** Groups of four elements that an invocation keeps in registers between two sweeps. */
+  readonly registers: number;
+  /** Bytes of workgroup memory that keep what registers do not. */
+  readonly shared: number;
+  /**
+   * Elements from which on a row that is read anew by every sweep is worth fewer sweeps with more
+   * arithmetic.
+   */
+  readonly fuse: number;
+  /**
+   * Steps of an invocation above which a row becomes partial results and their combination, if rows
+   * are few.
+   */
+  readonly split: number;
+}
+
+/**
+ * Whether invocations of a workgroup help each other: tiles are staged in workgroup memory, rows
+ * are shared.
+ */
+export function sharesWork({ machine }: Target): boolean {
+  return machine === 'gpu';
+}
+
+/** Whether an invocation packs operands into workgroup memory before it multiplies them. */
+export function packsOperands({ machine }: Target): boolean {
+  return machine === 'cpu';
+}
+
+/** Invocations that fill the machine. */
+export function invocationsToFill({ cores }: Target): number {
+  return cores.count * cores.invocations;
+}
+
+/** Invocations of a reduction that keep memory busy: each has several loads under way. */
+export function invocationsToLoad(target: Target): number {
+  return invocationsToFill(target) / 16;
+}
+
+/**
+ * Invocations that fill the machine when each walks elements on its own; on a GPU neighbours share
+ * what they bring.
+ */
+export function walkersToFill(target: Target): number {
+  return sharesWork(target) ? invocationsToFill(target) / 4 : invocationsToFill(target);
+}
+
+/**
+ * Blocks of keys that fill the machine: a workgroup of 256 invocations takes one, or an invocation
+ * on its own.
+ */
+export function blocksToFill(target: Target): number {
+  return sharesWork(target) ? invocationsToFill(target) / 256 : invocationsToFill(target);
+}
+
+/**
+ * Results of a contraction that fill the machine: workgroups of a GPU share sums already, 16
+ * invocations each.
+ */
+export function resultsToFill(target: Target): number {
+  return sharesWork(target) ? invocationsToFill(target) / 16 : invocationsToFill(target) / 2;
+}
