@@ -29,7 +29,7 @@ const uses: Readonly<Record<string, () => sn.Tensor | Promise<sn.Tensor>>> = {
   'rows by at': () => table().at(long(2, 0)),
   gather: () => table().gather(1, long(2, 0, 1, 1).reshape([4, 1])),
   embedding: () => sn.embedding(long(3, 1, 1, 0).reshape([2, 2]), table()),
-  oneHot: () => sn.oneHot(long(1, 3, -1), 4),
+  oneHot: () => sn.oneHot(long(1, 3, 0), 4),
   crossEntropy: () => sn.crossEntropy(table().div(10), long(0, 2, 1, 1)),
   'crossEntropy with classes to ignore': () =>
     sn.crossEntropy(table().div(10), long(0, 2, -100, 1), { ignoreIndex: -100 }),
