@@ -14,8 +14,8 @@ const longestComment = 0xffff;
 /** What stands in 32 bits where a 64-bit record has the number. */
 const elsewhere = 0xffffffff;
 /**
- * Bytes that one deflated byte can become at most, rounded up: archives that claim more are refused
- * before anything is unpacked.
+ * Bytes that one deflated byte can become at most, rounded up: archives that declare more are
+ * refused before anything is unpacked.
  */
 const mostExpansion = 1040;
 

@@ -95,8 +95,8 @@ function checkAcyclic(child: unknown, path: string, around: readonly object[]): 
 }
 
 /**
- * Throws E_VALUE at a Map or Set that holds layers or tensors: they would be no part of the model,
- * and nothing would say so.
+ * Throws E_VALUE at a Map or Set that holds layers or tensors: they would silently be no part of
+ * the model.
  */
 function checkHolder(holder: unknown, name: string): void {
   if (!(holder instanceof Map || holder instanceof Set)) return;

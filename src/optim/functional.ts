@@ -16,7 +16,7 @@ import { checkSameStructure, flatten, unflatten, type Flat } from '../tensor/tre
 import { rateOperand } from './optimizer.ts';
 import { applyRule, graphClock, slotType, startSlots, type Rule, type Slots } from './rule.ts';
 
-/** What goes from step to step beside the parameters; itself a tree. */
+/** What is passed from step to step beside the parameters; itself a tree. */
 export interface OptimizerState {
   /** i32[]: steps done. */
   readonly step: Tensor;

@@ -93,7 +93,7 @@ interface Group {
   lr: number | Schedule;
 }
 
-/** An optimizer over parameters; the classes `SGD`, `Adam`, … say by which rule. */
+/** An optimizer over parameters; the classes `SGD`, `Adam`, … choose the rule. */
 export abstract class Optimizer<O extends RateOptions> {
   readonly #name: string;
   readonly #groups: readonly Group[];
@@ -114,7 +114,8 @@ export abstract class Optimizer<O extends RateOptions> {
     });
     if (seen.size === 0) throw new TensorError('E_VALUE', this.#name, 'there are no parameters');
     noteKnown(seen);
-    // Initial values are computed now, lest the first step be a program of its own for them.
+    // Initial values are computed now, so that the first step does not compile a separate program
+    // for them.
     for (const param of seen) realise(handleOf(param));
   }
 
@@ -193,7 +194,7 @@ export abstract class Optimizer<O extends RateOptions> {
     return this.#groups.flatMap(({ entries }) => entries);
   }
 
-  /** The state as it is now; later steps leave it alone. */
+  /** The state as it is now; later steps do not change it. */
   stateDict(): OptimizerStateDict {
     const entries = this.#entries();
     const tensors = entries.flatMap(({ slots }, i) =>

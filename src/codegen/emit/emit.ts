@@ -8,10 +8,10 @@ import { isSerial } from './wasm/atomic.ts';
 import { emitWasm } from './wasm/emit.ts';
 import { emitWgsl } from './wgsl/emit.ts';
 
-/** A kernel as text, and what its launch needs besides. */
+/** A kernel's source, and what else its launch needs. */
 export interface Emitted {
   readonly source: string;
-  /** The same to be read, where the source is bytes: written when it is asked for. */
+  /** The source as readable text, where it is bytes; written on demand. */
   readonly text?: () => string;
   /** Bytes of workgroup memory that the launch gives. */
   readonly sharedBytes?: number;

@@ -8,7 +8,7 @@ import * as formula from './elementwise/formula.ts';
 export type Reduction = 'mean' | 'sum' | 'none';
 
 export interface LossOptions {
-  /** What becomes of the elements' losses; 'mean' by default. */
+  /** How the elements' losses are combined; 'mean' by default. */
   readonly reduction?: Reduction;
 }
 

@@ -13,7 +13,7 @@ import * as formula from './elementwise/formula.ts';
 import { fit, operandType } from './operand.ts';
 import { type LossOptions, lossOptions, reduced, type Reduction } from './loss-reduction.ts';
 
-/** What becomes of the losses of the elements. */
+/** How the losses of the elements are combined. */
 /** A loss of each pair of elements, in f32 for 16-bit floats. */
 function elementwise(
   op: string,

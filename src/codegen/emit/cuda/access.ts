@@ -9,7 +9,7 @@ import { call, component, infix, primary, subscript, type Term } from '../shared
 import type { Prelude } from './prelude.ts';
 import { isLong } from './types.ts';
 
-/** What the emitter lends to the spelling of accesses. */
+/** The part of the emitter that the spelling of accesses uses. */
 export interface Scribe {
   readonly prelude: Prelude;
   readonly names: Names;

@@ -79,7 +79,7 @@ class Emitter extends CTextEmitter implements Scribe {
     for (const { name: map } of tileMaps)
       params.push(`const __grid_constant__ ${this.prelude.use('TileMap')} ${this.names.buffer(map)}`);
     const threads = workgroup[0] * workgroup[1] * workgroup[2];
-    // Warp groups share out the registers of a whole multiprocessor.
+    // Warp groups redistribute the registers of a multiprocessor (setmaxnreg): one block each.
     const bounds = mbarriers === undefined ? String(threads) : `${threads}, 1`;
     const head = `extern "C" __global__ void __launch_bounds__(${bounds})`;
     const line = `${name}(${params.join(', ')})`;

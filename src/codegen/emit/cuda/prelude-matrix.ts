@@ -10,7 +10,7 @@ const shapeOf = (type: MatrixType): string => (type === 'tf32' ? 'm16n8k8' : 'm1
 export const inline = (signature: string, ...lines: readonly string[]): string =>
   `__device__ __forceinline__ ${signature} {\n${lines.map((line) => (line.startsWith('#') ? line : `  ${line}`)).join('\n')}\n}`;
 
-/** What only a device's compiler takes; for the host, others bring it. */
+/** Text for device compilers only; a build for the host (SINTER_HOST) supplies its own. */
 export const device = (text: string): string => `#ifndef SINTER_HOST\n${text}\n#endif`;
 
 const rows = (transposed: boolean): string => {

@@ -48,7 +48,7 @@ export const warpgroupFunctions: Readonly<Record<string, string>> = {
       'return start % multiple == 0u;',
     ),
   ),
-  // Made where copies see it, too.
+  // With a fence that makes the mbarrier visible to asynchronous copies.
   mbarrier_init: device(
     inline(
       'void mbarrier_init(unsigned long long *barrier, int count)',

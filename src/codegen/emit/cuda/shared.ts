@@ -46,7 +46,7 @@ export function layShared(loop: Loop): SharedPlan {
   }
   const alignment = Math.max(...regions.map((region) => region.alignment));
   // A name of the kernel's own: block-scope declarations of one name are one symbol for all kernels
-  // that are compiled together, with the alignment of whichever comes first.
+  // that are compiled together, with the alignment of the first declaration.
   const block = `${loop.name}_memory`;
   return {
     dynamicBytes: bytes,
@@ -60,15 +60,15 @@ export function layShared(loop: Loop): SharedPlan {
       });
       const declared = `extern __shared__ __align__(${alignment}) unsigned char ${block}[];`;
       if (alignment < tileBytes) return [declared, ...lines];
-      // Copies and products take the order in tiles from addresses: where the block begins
-      // elsewhere, nothing would be right.
+      // Copies and products take the order in tiles from addresses: where the block begins at
+      // another alignment, elements would be read from wrong places.
       const check = `if (!${prelude.use('begins_at')}(${block}, ${tileBytes}u)) __trap();`;
       return [declared, check, ...lines];
     },
   };
 }
 
-/** What is aligned most comes first; each takes whole groups of what it is aligned to. */
+/** In descending order of alignment; the size of each is rounded up to its alignment. */
 function regionsOf({ buffers, mbarriers = [] }: Loop): readonly Region[] {
   const arrays = buffers
     .filter(({ space }) => space === 'workgroup')

@@ -157,7 +157,7 @@ const own: { readonly [K in WrittenAs<'cuda'> | RegisterOp]: Spelling } = {
   and: byKind({ integer: operator('&'), bool: operator('&&') }),
   or: byKind({ integer: operator('|'), bool: operator('||') }),
   xor: byKind({ integer: operator('^'), bool: differ }),
-  // To the left, only unsigned integers shift without more ado.
+  // C leaves left shifts of negative integers undefined: unsigned ones are shifted.
   shl: whenConstant((last, type) => isUnsigned(type) && inWord(last, type), operator('<<'), typed('shl')),
   shr: whenConstant(inWord, operator('>>'), typed('shr')),
   mulhi: typed('mulhi'),

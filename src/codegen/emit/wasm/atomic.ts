@@ -11,7 +11,8 @@ import type { Emitter } from './emitter.ts';
 type Atomic = Extract<Stmt, { kind: 'atomic' }>;
 
 /**
- * Whether workgroups fold floats into elements that others fold into, so that their order shows.
+ * Whether workgroups fold floats into elements that others fold into, so that the result depends on
+ * their order.
  */
 export function isSerial(loop: Loop): boolean {
   const places = new Set(loop.buffers.flatMap(({ name, space }) => (space === 'global' ? [name] : [])));

@@ -25,7 +25,7 @@ import { spell } from './spelling.ts';
 import { anyLaneOf } from './math/terms.ts';
 import { printModule } from './module/wat.ts';
 
-/** A kernel's module, and the same to be read. */
+/** A kernel's module, as bytes and as readable text. */
 export interface WasmKernel {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly text: () => string;
@@ -139,7 +139,7 @@ class KernelEmitter implements Emitter {
   #invocations(): void {
     const { f, builtins } = this.scope;
     const { grid, workgroup, body } = this.#loop;
-    // What is left of the number holds the axes to come.
+    // The remaining quotient encodes the axes still to come.
     const rest = 0;
     axes.forEach((axis, i) => {
       const place = f.local(`group_${axis}`, 'i32');

@@ -26,7 +26,7 @@ export interface Emitter {
   call(name: RoutineName): void;
   /** A name that no other function has. */
   name(hint: string): string;
-  /** A local of WebAssembly as a value like another. */
+  /** A local of WebAssembly as a Value. */
   held(local: number, of: Value): Value;
   /** The local that holds the address of a buffer. */
   pointer(buffer: string): number;

@@ -45,7 +45,7 @@ export class FunctionBuilder {
   #fresh(hint: string): string {
     let name = hint;
     let count = this.#used.get(hint) ?? 0;
-    // `x_1` may be a name of its own.
+    // `x_1` may be the name of another local.
     while (this.#used.has(name)) name = `${hint}_${(count += 1)}`;
     this.#used.set(hint, count);
     if (name !== hint) this.#used.set(name, 0);

@@ -11,7 +11,7 @@ import { spell } from './spelling.ts';
 import { call, component, infix, primary, subscript, type Term } from '../shared/term.ts';
 import { typeName } from './types.ts';
 
-/** What the emitter lends to the spelling of accesses. */
+/** The part of the emitter that the spelling of accesses uses. */
 export interface Scribe {
   readonly prelude: Prelude;
   readonly names: Names;

@@ -204,7 +204,7 @@ class Emitter extends CTextEmitter implements Scribe {
     }
   }
 
-  /** Which invocations make a subgroup, and how many do, is the device's own: it alone can tell. */
+  /** The device alone decides which invocations form a subgroup, and how many: builtins give it. */
   #subgroup(of: 'place' | 'number' | 'count'): Term {
     this.#usesSubgroups = true;
     const [builtin, name] = (

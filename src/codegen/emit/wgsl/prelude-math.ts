@@ -80,9 +80,9 @@ export const mathFunctions: readonly string[] = [
   `fn unorder_F(key: I) -> F {
   return bitcast<F>(select(key, key ^ I(0x7fffffff), key < I(0)));
 }`,
-  // x, as arithmetic on it may not look through: `none` is zero. That it is comes from the exponent
-  // of a float, which is the result of arithmetic on data; compilers may follow signs through that,
-  // and the bits of integers, but not sizes of floats.
+  // x, hidden from simplification of arithmetic: `none` is zero, but computed from the exponent of
+  // a float that is the result of arithmetic on data; compilers may derive signs from that, and the
+  // bits of integers, but not magnitudes of floats.
   `fn held_F(x: F, none: I) -> F {
   return bitcast<F>(bitcast<I>(x) ^ none);
 }`,

@@ -26,7 +26,7 @@ export function attentionLoop(frame: Frame): Loop {
   if (body.kind !== 'attention') throw new CompilerBug('attention template', `got a ${body.kind} kernel`);
   const onCore = coreAttention(frame, body);
   if (onCore !== undefined) return onCore;
-  const { rows, units, note } = staffed(frame, body);
+  const { rows, units, note } = rowsAndUnits(frame, body);
   const work: Work = { rows, units, products: new Products(rows, units) };
   rows.begin(() => {
     if (body.online !== undefined) onlineSweep(work, body.online);
@@ -41,14 +41,14 @@ export function attentionLoop(frame: Frame): Loop {
   return finish(frame, rows.b, rows.grid, rows.workgroup, `${shape}, ${note}`, units.memory);
 }
 
-/** Where invocations stand, what they do with keys, and what is made of that. */
+/** The invocations' rows, the units that multiply, and the products that they sum. */
 interface Work {
   readonly rows: AttentionRows;
   readonly units: AttentionUnits;
   readonly products: Products;
 }
 
-function staffed(
+function rowsAndUnits(
   frame: Frame,
   body: Attention,
 ): { readonly rows: AttentionRows; readonly units: AttentionUnits; readonly note: string } {
@@ -83,7 +83,7 @@ function eachQuad(
 
 /**
  * One sweep over the keys: accumulates the stages and products whose dependencies earlier sweeps
- * have settled.
+ * have computed.
  */
 function sweep(work: Work, pass: number): void {
   const { rows, units, products } = work;
@@ -139,7 +139,7 @@ function onlineSweep(work: Work, online: Online): void {
     const shrink = b.let(operation('exp', [operation('sub', [max, shift], 'f32')], 'f32'), 'shrink');
     b.assign(max, next);
     for (const at of lowerings) at.results.set(online.max.node as Node, shift);
-    // A sum of nothing stays one, whatever the maximum is.
+    // A sum over no elements stays so, whatever the maximum is.
     const odd = operation('isNan', [shrink], 'bool');
     const spared =
       guards.size === 0

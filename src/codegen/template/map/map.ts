@@ -22,7 +22,7 @@ import { computeRow, rowsOf, type MapRows } from './cpu/rows.ts';
 import { longTurns, singleTurns, type Turns } from './cpu/turn.ts';
 import { storeAt } from '../shared/store-value.ts';
 
-/** What a way of visiting all elements comes to. */
+/** The result of a way of visiting all elements. */
 interface Visited {
   readonly grid: Grid;
   readonly note: string;
@@ -37,7 +37,10 @@ export function mapLoop(frame: Frame): Loop {
   const bufferOf = bufferName(frame);
   const isSingle = (write: Write): boolean => write.index.kind === 'const';
   const whole = kernel.writes.filter((write) => !isSingle(write));
-  /** Computes what is stored at places, by the value of the atom that they are told in. */
+  /**
+   * Computes and stores the elements at places, given the value of the atom that the places are
+   * expressions of.
+   */
   const compute = (atom: IndexExpr, places: readonly IndexExpr[], value: Value): void => {
     for (const place of places) {
       const binding = { substitution: new Map([[axis.atom, place]]), atoms: new Map([[atom, value]]) };

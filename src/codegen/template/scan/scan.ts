@@ -34,7 +34,7 @@ export interface ScanSchedule {
 /** Lines that are enough for an invocation to take four of them. */
 const manyLines = 64;
 
-/** The heuristic choice. */
+/** Chooses how lines are spread over invocations, by heuristics. */
 export function scanSchedule(kernel: Kernel, line: Axis, position: Axis, target: Target): ScanSchedule {
   const { body, writes } = kernel;
   const values = [...(body.kind === 'scan' ? [body.value] : []), ...writes.map(({ value }) => value)];

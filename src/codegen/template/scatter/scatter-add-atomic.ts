@@ -1,6 +1,6 @@
-// accumulate: updates added to their places as they come, by atomic additions: every update is one
-// unit of work and nothing is sorted, but f32 sums come out in the order that the device happens to
-// take. The result starts as zeros.
+// scatter-add-atomic: updates added to their places as they come, by atomic additions: every update
+// is one unit of work and nothing is sorted, but f32 sums come out in the order that the device
+// happens to take. The result starts as zeros.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
@@ -10,7 +10,7 @@ import { Lowering } from '../../lower/expressions.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import { bufferName, finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
 
-/** The Loop of an accumulation kernel. */
+/** The Loop of an atomic scatter-add kernel. */
 export function scatterAddAtomicLoop(frame: Frame): Loop {
   const { kernel, target } = frame;
   const { body } = kernel;

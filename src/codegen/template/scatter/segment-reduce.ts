@@ -1,7 +1,7 @@
-// segments: a scatter whose updates lie sorted by their slot. Every slot folds its own segment, in
-// the order of the updates: deterministic without atomics, each update read once. Slots spread over
-// columns (an embedding's rows) are folded four columns at a time, and neighbours read neighbouring
-// columns.
+// segment-reduce: a scatter whose updates lie sorted by their slot. Every slot folds its own
+// segment, in the order of the updates: deterministic without atomics, each update read once. Slots
+// spread over columns (an embedding's rows) are folded four columns at a time, and neighbours read
+// neighbouring columns.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
@@ -12,7 +12,7 @@ import type { Loop, Value } from '../../loop/loop.ts';
 import { bufferName, finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';
 
-/** The Loop of a segments kernel. */
+/** The Loop of a segment-reduce kernel. */
 export function segmentReduceLoop(frame: Frame): Loop {
   const { kernel, target } = frame;
   const { body } = kernel;

@@ -19,13 +19,13 @@ import type { PinnedSchedules } from '../contract/schedule.ts';
 export interface Bound {
   readonly name: string;
   readonly access: 'read' | 'read_write';
-  /** The nodes that live in it: one, or an input and the result written over it. */
+  /** The nodes stored in it: one, or an input and the result that overwrites it. */
   readonly nodes: readonly Node[];
   /** Whether the kernel stores to it. */
   readonly written: boolean;
 }
 
-/** Everything a template is filled with. */
+/** Everything that a template takes. */
 export interface Frame {
   readonly kernel: Kernel;
   readonly target: Target;

@@ -48,7 +48,7 @@ export function combineLanes(b: LoopBuilder, monoid: Monoid, vector: Value, hint
   return b.let(combine(monoid, combine(monoid, lane(0), lane(1)), combine(monoid, lane(2), lane(3))), hint);
 }
 
-/** The extremum so far and where it stood. */
+/** The extremum so far and its position. */
 export interface Best {
   readonly value: Value;
   readonly at: Value;

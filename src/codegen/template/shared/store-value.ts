@@ -58,7 +58,7 @@ export function storeAt(
     return;
   }
   const storeLanes = (): void => {
-    // Places that are data are computed for all lanes before any lane is left out.
+    // Indices that are data are computed for all lanes before lanes past the end are masked.
     if (atomsOf(index).some((atom) => atom.kind === 'dynamic')) lowering.index(at(index, 0), 0);
     for (const lane of [0, 1, 2, 3]) {
       const one: Value =

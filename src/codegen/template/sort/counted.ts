@@ -86,7 +86,7 @@ export function countedLoop(frame: Frame): Loop {
       if (length % 4 === 0) return constant(1, 'bool');
       return b.let(less(addInts(mulInts(own, constant(4)), constant(i)), constant(length)), 'in');
     }
-    // The keys after the last whole group, for those who are in one.
+    // The keys after the last whole group, counted for keys in whole groups.
     if (length % 4 !== 0) {
       b.if(less(own, constant(whole)), () => {
         const rest = keysAt(constant(whole), 'rest');

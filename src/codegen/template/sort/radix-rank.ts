@@ -1,8 +1,8 @@
-// ranks: one step of a radix sort. A block of keys learns how often each digit occurs in it, and
-// each key how many before it in the block have its digit. A workgroup takes a round of keys at a
-// time: every invocation sets its bit in a mask of its digit, and counts the bits below its own, so
-// that ranks are stable whatever order invocations run in. Without cooperation an invocation walks
-// a whole block and keeps the counts in the result itself.
+// radix-rank: one step of a radix sort. Counts how often each digit occurs in a block of keys, and
+// for each key how many before it in the block have the same digit. A workgroup takes a round of
+// keys at a time: every invocation sets its bit in a mask of its digit, and counts the bits below
+// its own, so that ranks are stable whatever order invocations run in. Without cooperation an
+// invocation walks a whole block and keeps the counts in the result itself.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
@@ -34,7 +34,7 @@ import { sharesWork } from '../../../schedule/machine.ts';
 /** Bits of a mask word. */
 const wordBits = 32;
 
-/** The Loop of a digit-ranks kernel. */
+/** The Loop of a radix-rank kernel. */
 export function radixRankLoop(frame: Frame): Loop {
   const { body } = frame.kernel;
   if (body.kind !== 'radix-rank') throw new CompilerBug('ranks template', `got a ${body.kind} kernel`);
@@ -204,7 +204,7 @@ function maskedRanks(frame: Frame, body: Extract<Body, { kind: 'radix-rank' }>, 
       const rank = operation('cast', [operation('add', [earlier, before], 'u32')], 'i32');
       b.if(within, () => b.store(here.out, addInts(here.ranks, i), rank, true));
       b.barrier();
-      // The first key of its digit in the round answers for all of them.
+      // The first key of its digit in the round adds the count for all of them.
       b.if(both(inside, operation('eq', [before, constant(0, 'u32')], 'bool')), () => {
         b.store(totals.name, digit, operation('add', [earlier, count], 'u32'), true);
         b.for('word', constant(0), constant(words), 1, (word) =>

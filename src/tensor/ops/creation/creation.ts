@@ -105,7 +105,7 @@ function shapeOf(data: NestedData): number[] {
     seen.add(at);
     shape.push(at.length);
   }
-  // Arrays that are shared by many places can say more elements than there is memory.
+  // An inner array that stands at many places can give more elements than memory holds.
   if (sizeOf(shape) > mostNested) {
     const problem = `nested arrays hold at most ${mostNested} elements, got [${shape.join(',')}]`;
     throw new TensorError('E_VALUE', 'tensor', problem, 'a typed array and { shape }');
@@ -173,7 +173,7 @@ export function ones(shape: readonly number[], options: CreateOptions = {}): Ten
   return constantOf('ones', shape, 1, options.dtype ?? 'f32');
 }
 
-/** What becomes an element. */
+/** An element: a number, a boolean or a bigint. */
 const element: arg.Kind<number | boolean | bigint> = arg.kind('a number', (value) =>
   ['number', 'boolean', 'bigint'].includes(typeof value),
 );

@@ -151,7 +151,7 @@ export function randperm(n: number): Tensor {
   return record([], (b) => formula.orderOf(b, words(b, [n]), 0, false));
 }
 
-/** 1 with the probability that the element says, else 0. */
+/** 1 with the probability that the element gives, else 0. */
 export function bernoulli(x: Tensor): Tensor {
   takesOne('bernoulli', x);
   checkFloat('bernoulli', x);

@@ -13,7 +13,7 @@ import * as formula from '../elementwise/formula.ts';
 import { apply, checkCount, checkFloat, show, checkNotEmpty } from '../operand.ts';
 import { sumType } from '../elementwise/formula.ts';
 
-/** Sizes of named axes that the shape does not tell. */
+/** Sizes of named axes that the shape does not determine. */
 export type AxisSizes = Readonly<Record<string, number>>;
 
 /**
@@ -90,7 +90,7 @@ function parse(op: string, pattern: string, rank: number): Pattern {
   return { left: spell(left), right: spell(right) };
 }
 
-/** Sizes of all names on the left; each group may leave one to what the axis says. */
+/** Sizes of all names on the left; in each group one size may follow from the axis. */
 function resolve(
   op: string,
   pattern: string,

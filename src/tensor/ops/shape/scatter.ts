@@ -26,7 +26,7 @@ function scatterNode(
   return b.add('scatter', [x, formula.narrowIndex(b, index), source], { axis, mode });
 }
 
-/** How values that meet in one place are added. */
+/** How values that are added to one place are summed. */
 export interface ScatterAddOptions {
   /**
    * In a fixed order, so that the same inputs give the same bits; true by default. Otherwise a
@@ -62,7 +62,7 @@ function addNode(
 
 const addOptions: arg.Table<ScatterAddOptions> = { deterministic: arg.flag };
 
-/** What meets the element already there: replaces it, or is folded into it. */
+/** How a value is combined with the element already there: it replaces it, or is folded into it. */
 export type ScatterReduce = 'sum' | 'prod' | 'amax' | 'amin';
 const modes = { sum: 'add', prod: 'mul', amax: 'max', amin: 'min' } as const satisfies Record<
   ScatterReduce,

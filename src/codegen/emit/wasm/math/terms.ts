@@ -27,7 +27,7 @@ export class Draft {
     this.#name = name;
   }
 
-  /** The node that stands for all values that are made of the same. */
+  /** The one node for all values of equal structure (hash-consing). */
   node(value: Value): Value {
     if (this.#ids.has(value)) return value;
     const { kind, type, width } = value;
@@ -109,7 +109,7 @@ export class Draft {
   }
 }
 
-/** What tells a value from others of its kind, type, width and operands. */
+/** The attributes that distinguish a value from others of its kind, type, width and operands. */
 function ownFields(value: Value): string | number {
   switch (value.kind) {
     case 'constant':

@@ -67,7 +67,7 @@ class Halving {
       case 'assign': {
         const halves = this.#halved.get(stmt.name);
         if (halves === undefined) return [{ ...stmt, value: this.#whole(stmt.value) }];
-        // Either half may need what the other was.
+        // Either half may read the old value of the other.
         const values = this.#halves(stmt.value).map((value) => this.#let(value, stmt.name));
         return halves.flatMap((half, i): Stmt[] =>
           half.kind === 'variable' ? [{ kind: 'assign', name: half.name, value: values[i]! }] : [],
@@ -93,7 +93,7 @@ class Halving {
         return [{ ...stmt, condition, then, ...(otherwise !== undefined && { else: otherwise }) }];
       }
       default:
-        // Comments, and statements that no Loop for one invocation after another has.
+        // Comments, and statements that Loops for sequential invocations do not have.
         return [stmt];
     }
   }

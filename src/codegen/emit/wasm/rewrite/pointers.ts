@@ -20,7 +20,7 @@ export interface PointerPlan {
   readonly pointers: readonly Pointer[];
   /** Which pointer reaches an access, and how many elements behind it. */
   readonly places: ReadonlyMap<Access, { readonly pointer: number; readonly offset: number }>;
-  /** Names that nothing reads but what pointers took the place of. */
+  /** Names that only the indices of replaced accesses read. */
   readonly unused: ReadonlySet<string>;
 }
 
@@ -41,7 +41,7 @@ interface Found {
   readonly always: boolean;
 }
 
-/** The pointers of an innermost loop; undefined where there are none to be had. */
+/** The pointers of an innermost loop; undefined where there are none. */
 export function pointersOf(loop: For): PointerPlan | undefined {
   const inside = new Map<string, Value | undefined>([[loop.name, undefined]]);
   define(loop.body, inside);

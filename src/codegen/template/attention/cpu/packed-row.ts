@@ -119,7 +119,7 @@ function masked(value: Value, inside: Value | undefined, otherwise: Value): Valu
 }
 
 /**
- * Accumulates the stages, and leaves the weights, whose dependencies earlier sweeps have settled.
+ * Accumulates the stages, and leaves the weights, whose dependencies earlier sweeps have computed.
  */
 function sweep(rows: AttentionRows, memory: CoreMemory, offset: Value, pass: number): void {
   const { b, body } = rows;
@@ -146,7 +146,7 @@ function total({ b }: AttentionRows, stage: RowStage, fold: Value): Value {
   return b.let(rounded(all, stage.dtype), `row_${stage.monoid}`);
 }
 
-/** The maximum first, then everything that it shifts. */
+/** The maximum first, then all values that are shifted by it. */
 function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offset: Value): void {
   const { b } = rows;
   const max = maximum(rows, memory, online, offset);

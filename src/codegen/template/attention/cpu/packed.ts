@@ -35,7 +35,10 @@ const height = 2;
 const width = 16;
 /** Bytes of scratch memory that a workgroup fills: half of the second level of a cache. */
 const mostBytes = 524_288;
-/** Rows of a workgroup: packed keys serve all of them, but masked ones see keys in vain. */
+/**
+ * Rows of a workgroup: all of them share the packed keys, but products with keys that a row masks
+ * are wasted.
+ */
 const mostRows = { all: 32, some: 16 };
 
 interface CoreSchedule {
@@ -45,8 +48,8 @@ interface CoreSchedule {
 }
 
 /**
- * The Loop of an attention kernel on a core; undefined where that has no room, or is for other
- * numbers.
+ * The Loop of an attention kernel on a core; undefined where the target has no room for it, or for
+ * dtypes whose registers are not f32.
  */
 export function coreAttention(frame: Frame, body: Attention): Loop | undefined {
   const schedule = coreSchedule(body, statisticsOf(body, frame.kernel.writes), frame.target);
@@ -333,7 +336,7 @@ class CoreAttention {
     });
   }
 
-  /** What is known of a row, from where it left it. */
+  /** The numbers that a row left in memory for its products. */
   #recall(memory: CoreMemory, offset: Value): void {
     const { b, results } = this.#rows;
     const { factors, stages } = memory.statistics;

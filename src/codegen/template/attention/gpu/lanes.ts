@@ -27,7 +27,7 @@ export interface LaneSchedule {
   readonly parts: number;
 }
 
-/** The heuristic choice of schedule. */
+/** Chooses how rows are spread over lanes, by heuristics. */
 export function laneSchedule(body: Attention, target: Target): LaneSchedule {
   if (!sharesWork(target)) return { rows: Math.min(8, target.workgroupSize), parts: 1 };
   const columns = Math.max(...body.outers.map(({ column }) => column.extent));

@@ -242,7 +242,7 @@ class TensorUnits implements AttentionUnits {
     return this.#staged;
   }
 
-  /** Sides of all operands; those of the rows are brought, once for all blocks. */
+  /** Sides of all operands; those of the rows are loaded once for all blocks. */
   #stage(): Staged {
     const { b, body, frame, batch, firstRow } = this.#rows;
     const { subgroups, keys } = this.#schedule;
@@ -282,7 +282,7 @@ class TensorUnits implements AttentionUnits {
     const { b } = this.#rows;
     const isFirst = this.#staged === undefined;
     this.#stagedNow();
-    // Another sweep: everybody is done with the last one's blocks.
+    // Another sweep: a barrier ensures that all invocations have read the last one's blocks.
     if (!isFirst) b.barrier();
     this.#bring(from);
   }

@@ -51,8 +51,8 @@ export interface KeyBlock {
 }
 
 /**
- * Told of a walk over blocks of keys: before the first, and at the beginning of each. Quads `from`
- * up to `end` are walked over.
+ * Callbacks of a walk over blocks of keys: before the first, and at the beginning of each. Quads
+ * `from` up to `end` are walked over.
  */
 export interface Feed {
   readonly open: (from: Value, end: Value) => void;
@@ -153,7 +153,7 @@ export class AttentionRows {
     body(first);
   }
 
-  /** Goes to another row of the workgroup, where an invocation has several. */
+  /** Moves to another row of the workgroup, where an invocation has several. */
   stand(row: Value): void {
     this.#row = row;
   }

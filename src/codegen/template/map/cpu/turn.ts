@@ -84,7 +84,7 @@ export function groupsAtOnce(exprs: readonly Expr[], { unroll, work }: SerialPro
   return groups;
 }
 
-/** All that writes are computed from. */
+/** All expressions that writes are computed from. */
 export function exprsOf(
   { pool }: Pick<Kernel, 'pool'>,
   writes: readonly Pick<Write, 'value'>[],
