@@ -153,12 +153,12 @@ function readHeader(bytes: Uint8Array): [Record<string, unknown>, number] {
     throw broken(`the header is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`);
   }
   if (!isRecord(header)) throw broken('the header is not a JSON object');
-  refuseTwins(text);
+  refuseDuplicateKeys(text);
   return [header, end];
 }
 
 /** Refuses a key given twice in one object, which JSON.parse would resolve in silence. */
-function refuseTwins(text: string): void {
+function refuseDuplicateKeys(text: string): void {
   const keys: Set<string>[] = [];
   let last = '';
   for (let at = 0; at < text.length; at++) {

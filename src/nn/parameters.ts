@@ -42,13 +42,13 @@ function named(model: unknown, buffers: boolean): Map<string, Tensor> {
   for (const { name, tensor, buffer } of membersOf(model)) {
     if (buffer !== buffers || seen.has(tensor)) continue;
     seen.add(tensor);
-    if (found.has(name)) throw twins('namedParameters', name);
+    if (found.has(name)) throw duplicateName('namedParameters', name);
     found.set(name, tensor);
   }
   return found;
 }
 
-function twins(op: string, name: string): TensorError {
+function duplicateName(op: string, name: string): TensorError {
   const problem = `two tensors of the model are called ${JSON.stringify(name)}`;
   return new TensorError('E_VALUE', op, problem, 'keys without dots: names are keys joined by dots');
 }
@@ -57,7 +57,7 @@ function twins(op: string, name: string): TensorError {
 function byName(op: string, model: unknown): Map<string, Tensor> {
   const found = new Map<string, Tensor>();
   for (const { name, tensor } of membersOf(model)) {
-    if (found.has(name)) throw twins(op, name);
+    if (found.has(name)) throw duplicateName(op, name);
     found.set(name, tensor);
   }
   return found;

@@ -42,7 +42,7 @@ export function interpretLoop(
 }
 
 /** `count` invocations in subgroups of `size`, one after the other. */
-function inTurn(count: number, size: number): number[][] {
+function consecutiveSubgroups(count: number, size: number): number[][] {
   return Array.from({ length: Math.ceil(count / size) }, (_, group) =>
     Array.from({ length: Math.min(size, count - group * size) }, (_, place) => group * size + place),
   );
@@ -79,7 +79,8 @@ class Interpreter {
     this.#scalars = scalars;
     const [x, y, z] = loop.workgroup;
     this.#invocations = x * y * z;
-    this.#subgroups = typeof subgroups === 'number' ? inTurn(this.#invocations, subgroups) : subgroups;
+    this.#subgroups =
+      typeof subgroups === 'number' ? consecutiveSubgroups(this.#invocations, subgroups) : subgroups;
     this.#warpgroups = new Warpgroups(this.#invocations, this.#worker);
     this.#memory = new MemoryOfLoop(loop, buffers, this.#now, (problem) => this.#fail(problem));
   }

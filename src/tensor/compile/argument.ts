@@ -7,7 +7,7 @@ import { TensorError } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { sameShape, type FixedShape } from '../../ir/shape.ts';
 import type { Handle } from '../recording/handle.ts';
-import { here } from '../recording/recording.ts';
+import { currentHandle } from '../recording/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { matchTree, type Flat, type Structure } from '../tree.ts';
 
@@ -29,7 +29,9 @@ export interface Face {
 
 /** The handles behind the tensors among leaves. Throws E_STATE at one that is gone. */
 export function handlesOf(leaves: readonly unknown[]): (Handle | undefined)[] {
-  return leaves.map((leaf) => (leaf instanceof Tensor ? here(handleOf(leaf), 'compile') : undefined));
+  return leaves.map((leaf) =>
+    leaf instanceof Tensor ? currentHandle(handleOf(leaf), 'compile') : undefined,
+  );
 }
 
 /** What these arguments are. Throws E_VALUE at functions and symbols. */

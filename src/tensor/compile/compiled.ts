@@ -15,7 +15,7 @@ import { neededByPending, reclaimSoon } from '../storage/memory.ts';
 import { keeping, pastOf, reachOf, type Reach } from './past.ts';
 import { flushAll, realise } from '../realise/realise.ts';
 import { alsoAbout, type About } from '../report/compiles.ts';
-import { gradEnabled, here, leafHandle, nodeFor, attachIfComputed } from '../recording/recording.ts';
+import { gradEnabled, currentHandle, leafHandle, nodeFor, attachIfComputed } from '../recording/recording.ts';
 import { sameSkeleton } from '../realise/skeleton.ts';
 import { requireGrad } from '../recording/slots.ts';
 import { Storage } from '../storage/storage.ts';
@@ -28,7 +28,7 @@ type Handles = readonly (Handle | undefined)[];
 
 /** The value from outside that an origin names at this call. */
 function outside(origin: Origin, handles: Handles): Handle {
-  return origin.kind === 'captured' ? here(origin.handle, 'compile') : handles[origin.leaf]!;
+  return origin.kind === 'captured' ? currentHandle(origin.handle, 'compile') : handles[origin.leaf]!;
 }
 
 export class Compiled {

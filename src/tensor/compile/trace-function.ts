@@ -8,7 +8,7 @@ import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../ir/graph
 import { expectSynchronous } from '../expect.ts';
 import type { Handle } from '../recording/handle.ts';
 import { handleOf, Tensor } from '../tensor.ts';
-import { here, withTrace } from '../recording/recording.ts';
+import { currentHandle, withTrace } from '../recording/recording.ts';
 import { graphOf, skeletonOf, type Skeleton } from '../realise/skeleton.ts';
 import { Trace, type Origin, type ScalarOrigin, type Slot } from './trace.ts';
 import { callOnCopies, flatten, unflatten, type Flat, type Structure } from '../tree.ts';
@@ -126,7 +126,7 @@ export function traceFlat(
 /** Gathers what leaves the trace and builds its graph. */
 function finish(trace: Trace, result: Flat): Traced {
   // Tensors from outside that the function gives back without having used them are met here.
-  for (const leaf of result.leaves) if (leaf instanceof Tensor) here(handleOf(leaf), 'compile');
+  for (const leaf of result.leaves) if (leaf instanceof Tensor) currentHandle(handleOf(leaf), 'compile');
   const inputs: Input[] = [];
   const inputOf = new Map<Node, number>();
   for (const slot of trace.slots) {
@@ -136,7 +136,7 @@ function finish(trace: Trace, result: Flat): Traced {
   }
   const outputs = new Map<Node, number>();
   const sourceOf = (handle: Handle): Source => {
-    const { node } = here(handle, 'compile');
+    const { node } = currentHandle(handle, 'compile');
     const input = inputOf.get(node);
     if (input !== undefined) return { kind: 'input', index: input };
     const index = outputs.get(node) ?? outputs.size;
@@ -145,7 +145,7 @@ function finish(trace: Trace, result: Flat): Traced {
   };
   const results = result.leaves.map((leaf): ResultLeaf => {
     if (!(leaf instanceof Tensor)) return { kind: 'static', value: leaf };
-    const at = here(handleOf(leaf), 'compile');
+    const at = currentHandle(handleOf(leaf), 'compile');
     return { ...sourceOf(at), leaf: at.leaf && !trace.isInput(at.node), released: at.released };
   });
   const effects = trace.slots.flatMap((slot) => effectsOf(slot, sourceOf));

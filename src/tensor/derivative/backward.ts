@@ -13,7 +13,7 @@ import { storageOf } from '../recording/leaf.ts';
 import {
   builder,
   canonical,
-  here,
+  currentHandle,
   isSpent,
   leafOf,
   nodeFor,
@@ -37,7 +37,7 @@ export function cut(node: Node): Node {
  * and no seed.
  */
 export function backward(handle: Handle, seed: Handle | undefined, retainGraph: boolean): void {
-  const at = here(handle, 'backward');
+  const at = currentHandle(handle, 'backward');
   const root = nodeFor(handle);
   if (at.released) throwSpent(at);
   if (!requiresGrad(at)) {

@@ -21,10 +21,10 @@ import {
   gradEnabled,
   isFree,
   leafOf,
-  looseHandle,
+  unscheduledHandle,
   nodeFor,
   recordedHandle,
-  standing,
+  currentHandleUnchecked,
   withGrad,
 } from '../recording/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
@@ -192,7 +192,9 @@ export function gradients(
       throw new TensorError('E_GRAD', 'gradients', `${showHandle(handle)} does not require gradients`);
     }
     // A leaf may stand in the history under the nodes of earlier moments.
-    const nodes = new Set(leaves.filter((node) => leafOf(node) === standing(handle))).add(nodeFor(handle));
+    const nodes = new Set(leaves.filter((node) => leafOf(node) === currentHandleUnchecked(handle))).add(
+      nodeFor(handle),
+    );
     return [...nodes];
   });
   const found = cotangents(builder(), roots, starts, wrt.flat());
@@ -291,7 +293,7 @@ function pullback<A extends unknown[]>(
       if (leaf instanceof Tensor && trained[k] === false) return leaf;
       const node = distinct(nodeOf(tensor));
       places[k] = wrt.push(node) - 1;
-      const handle = looseHandle(node, true);
+      const handle = unscheduledHandle(node, true);
       handle.weak = tensor.weak;
       return new Tensor(handle);
     });
@@ -340,7 +342,7 @@ export function customVjp(
   // The rule may differentiate with respect to what it is given: a constant gets a node of its own,
   // apart from equal ones.
   const face = (node: Node): Tensor =>
-    new Tensor(looseHandle(isFree(node) ? distinct(node) : node, isFloat(node.dtype)));
+    new Tensor(unscheduledHandle(isFree(node) ? distinct(node) : node, isFloat(node.dtype)));
   const number = registerRule((_, args, value, g) =>
     withGrad(true, () => {
       const given = rule(face(g), args.map(face), face(value));
@@ -358,7 +360,7 @@ export function customVjp(
     const value = scoped('customVjp', false, () => fn(...args));
     const nodes = [value, ...args].map(nodeOf);
     const node = builder().add('customVjp', nodes, { rule: number }) as Node;
-    const tracked = gradEnabled() && args.some((arg) => standing(handleOf(arg)).requiresGrad);
+    const tracked = gradEnabled() && args.some((arg) => currentHandleUnchecked(handleOf(arg)).requiresGrad);
     const inner: Handle = handleOf(value);
     dropPending(inner);
     return new Tensor(recordedHandle(tracked ? node : cut(node), tracked));

@@ -18,7 +18,7 @@ import {
   canonical,
   currentTrace,
   dropPending,
-  here,
+  currentHandle,
   isFree,
   noteLateUse,
   pendingHandles,
@@ -48,7 +48,7 @@ export function readBytes(handle: Handle): Promise<Uint8Array> {
       'return it from the compiled function and read it there',
     );
   }
-  here(handle, 'data');
+  currentHandle(handle, 'data');
   const bytes = realise(handle).read();
   const judged = afterRead();
   return judged === undefined ? bytes : Promise.all([bytes, judged]).then(([read]) => read);

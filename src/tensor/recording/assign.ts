@@ -8,13 +8,21 @@ import { sameShape } from '../../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
 import { freshParameter } from './leaf.ts';
 import { giveUp, reclaimSoon } from '../storage/memory.ts';
-import { addPending, bindLeaf, builder, gradEnabled, here, nodeFor, attachIfComputed } from './recording.ts';
+import {
+  addPending,
+  bindLeaf,
+  builder,
+  gradEnabled,
+  currentHandle,
+  nodeFor,
+  attachIfComputed,
+} from './recording.ts';
 import type { Storage } from '../storage/storage.ts';
 
 /** Moves `handle` on to the value of `value`. Throws E_SHAPE or E_DTYPE when their types differ. */
 export function assignHandle(handle: Handle, value: Handle): void {
-  const at = here(handle, 'assign');
-  const source = here(value, 'assign');
+  const at = currentHandle(handle, 'assign');
+  const source = currentHandle(value, 'assign');
   if (at.dtype !== source.dtype || !sameShape(at.shape, source.shape)) {
     const code = at.dtype === source.dtype ? 'E_SHAPE' : 'E_DTYPE';
     throw new TensorError(code, 'assign', `${showHandle(at)} cannot take ${showHandle(source)}`);

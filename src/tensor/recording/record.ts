@@ -10,7 +10,15 @@ import { flushLarge } from '../realise/realise.ts';
 import { expectOperand } from '../expect.ts';
 import { outerCall } from '../layer/frames.ts';
 import { checkHeld } from '../layer/held.ts';
-import { builder, gradEnabled, here, leafHandle, nodeAt, nodeFor, recordedHandle } from './recording.ts';
+import {
+  builder,
+  gradEnabled,
+  currentHandle,
+  leafHandle,
+  nodeAt,
+  nodeFor,
+  recordedHandle,
+} from './recording.ts';
 import { Storage } from '../storage/storage.ts';
 import { handleOf, Tensor, type TensorLike } from '../tensor.ts';
 
@@ -34,7 +42,7 @@ function read(inputs: readonly Tensor[]): Inputs {
   let history = false;
   if (outerCall() !== undefined) for (const input of inputs) checkHeld(handleOf(input));
   for (const input of inputs) {
-    const handle = here(handleOf(input));
+    const handle = currentHandle(handleOf(input));
     history ||= handle.requiresGrad;
     nodes.push(nodeAt(handle));
   }

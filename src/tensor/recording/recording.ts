@@ -193,13 +193,16 @@ export function checkUsable(handle: Handle, op: string): void {
   throw new TensorError('E_STATE', op, `the tensor ${showHandle(handle)} was ${gone}`, hint);
 }
 
-/** As `here`, without asking whether the value can be used. */
-export function standing(handle: Handle): Handle {
+/** As `currentHandle`, without asking whether the value can be used. */
+export function currentHandleUnchecked(handle: Handle): Handle {
   const { trace } = state;
   return trace === undefined || handle.trace !== undefined ? handle : trace.standIn(handle);
 }
 
-/** As `standing`, for inspection only: the traced function does not capture the value by it. */
+/**
+ * As `currentHandleUnchecked`, for inspection only: the traced function does not capture the value
+ * by it.
+ */
 export function seen(handle: Handle): Handle {
   return state.trace?.met(handle) ?? handle;
 }
@@ -209,9 +212,9 @@ export function seen(handle: Handle): Handle {
  * stand-in of a value from outside. Throws E_STATE when the value is gone, or was made inside a
  * traced function that has ended.
  */
-export function here(handle: Handle, op: string = 'read'): Handle {
+export function currentHandle(handle: Handle, op: string = 'read'): Handle {
   checkUsable(handle, op);
-  const at = standing(handle);
+  const at = currentHandleUnchecked(handle);
   if (at.trace === state.trace) return at;
   throw new TensorError(
     'E_STATE',
@@ -223,10 +226,10 @@ export function here(handle: Handle, op: string = 'read'): Handle {
 
 /** The node that stands for a value in the current recording. */
 export function nodeFor(handle: Handle): Node {
-  return nodeAt(here(handle));
+  return nodeAt(currentHandle(handle));
 }
 
-/** As `nodeFor`, of what `here` gave. */
+/** As `nodeFor`, of what `currentHandle` gave. */
 export function nodeAt(at: Handle): Node {
   if (at.trace === undefined && !attachIfComputed(at)) noteLateUse(at);
   return at.node;
@@ -251,7 +254,7 @@ export function noteLateUse(handle: Handle): void {
  * A handle of a node that no flush computes on its own account: an argument of a function being
  * differentiated.
  */
-export function looseHandle(node: Node, requiresGrad: boolean): Handle {
+export function unscheduledHandle(node: Node, requiresGrad: boolean): Handle {
   const handle = new Handle(node, state.trace);
   handle.requiresGrad = requiresGrad;
   return handle;

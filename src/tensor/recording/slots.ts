@@ -10,17 +10,25 @@ import { sameShape } from '../../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
 import { noteLeaf } from '../layer/frames.ts';
 import { storageOf } from './leaf.ts';
-import { addPending, bindLeaf, builder, canonical, here, attachIfComputed, standing } from './recording.ts';
+import {
+  addPending,
+  bindLeaf,
+  builder,
+  canonical,
+  currentHandle,
+  attachIfComputed,
+  currentHandleUnchecked,
+} from './recording.ts';
 
 /** Whether gradients of a value lead anywhere, as far as it is known here. */
 export function requiresGrad(handle: Handle): boolean {
-  const at = standing(handle);
+  const at = currentHandleUnchecked(handle);
   return at.requiresGrad && (at.trace === undefined || at.trace.requiresGrad(at));
 }
 
 /** Makes the value a leaf of its own, or cuts it off from gradients. */
 export function requireGrad(handle: Handle, on: boolean): void {
-  const at = here(handle, 'requiresGrad_');
+  const at = currentHandle(handle, 'requiresGrad_');
   if (on === requiresGrad(at)) return;
   at.trace?.asksLeaf(at);
   if (!on) {
@@ -49,14 +57,14 @@ function standAlone(at: Handle, node: Node): void {
 }
 
 export function gradOf(handle: Handle): Handle | undefined {
-  const at = here(handle, 'grad');
+  const at = currentHandle(handle, 'grad');
   at.trace?.readGrad(at);
   return at.grad;
 }
 
 /** Throws E_SHAPE when the gradient does not have the value's dtype and shape. */
 export function setGrad(handle: Handle, grad: Handle | undefined): void {
-  const at = here(handle, 'grad');
+  const at = currentHandle(handle, 'grad');
   if (grad !== undefined && (grad.dtype !== at.dtype || !sameShape(grad.shape, at.shape))) {
     throw new TensorError(
       'E_SHAPE',
@@ -65,5 +73,5 @@ export function setGrad(handle: Handle, grad: Handle | undefined): void {
     );
   }
   at.trace?.writeGrad(at);
-  at.grad = grad === undefined ? undefined : here(grad, 'grad');
+  at.grad = grad === undefined ? undefined : currentHandle(grad, 'grad');
 }

@@ -82,11 +82,11 @@ function openChosen(): Promise<Device> {
 
 function openNamed(): Promise<Device> {
   const name = chosen ?? deviceFromEnvironment();
-  return name === undefined ? openDevice() : openDevice(name).catch((error) => advise(name, error));
+  return name === undefined ? openDevice() : openDevice(name).catch((error) => throwWithAdvice(name, error));
 }
 
 /** The error with words on what to do, where it has none. */
-function advise(name: string, error: unknown): never {
+function throwWithAdvice(name: string, error: unknown): never {
   const { message } = error as Error;
   if (!(error instanceof DeviceError && error.code === 'E_DEVICE') || message.includes('\n  try: '))
     throw error;

@@ -35,7 +35,7 @@ export const gt: Binary = comparison('gt', 'lt', true);
 /** x ≥ y. */
 export const ge: Binary = comparison('ge', 'le', true);
 
-function question(op: string, make: (b: GraphBuilder, x: Node) => Node): Unary {
+function predicate(op: string, make: (b: GraphBuilder, x: Node) => Node): Unary {
   return (x) => {
     takesOne(op, x);
     return apply([x], make);
@@ -43,11 +43,11 @@ function question(op: string, make: (b: GraphBuilder, x: Node) => Node): Unary {
 }
 
 /** true where NaN; all false for integers. */
-export const isNan: Unary = question('isNan', formula.isNan);
+export const isNan: Unary = predicate('isNan', formula.isNan);
 /** true where +∞ or −∞. */
-export const isInf: Unary = question('isInf', formula.isInf);
+export const isInf: Unary = predicate('isInf', formula.isInf);
 /** true where neither NaN nor ±∞. */
-export const isFinite: Unary = question('isFinite', formula.isFinite);
+export const isFinite: Unary = predicate('isFinite', formula.isFinite);
 
 function logical(name: string, op: 'and' | 'or' | 'xor'): Binary {
   return (x, y) =>
@@ -66,7 +66,9 @@ export const logicalOr: Binary = logical('logicalOr', 'or');
 /** Exactly one ≠ 0. */
 export const logicalXor: Binary = logical('logicalXor', 'xor');
 /** true where x = 0. */
-export const logicalNot: Unary = question('logicalNot', (b, node) => unary(b, 'not', formula.truth(b, node)));
+export const logicalNot: Unary = predicate('logicalNot', (b, node) =>
+  unary(b, 'not', formula.truth(b, node)),
+);
 
 function bitwise(name: string, op: BinaryOp, allowsBool: boolean): Binary {
   return (x, y) => {

@@ -112,7 +112,7 @@ function sizesOf(
 }
 
 /** Takes the diagonal wherever a label repeats, and drops axes of size 1 that others stretch. */
-function tidy(b: GraphBuilder, operand: Labelled, sizes: ReadonlyMap<string, number>): Labelled {
+function diagonalised(b: GraphBuilder, operand: Labelled, sizes: ReadonlyMap<string, number>): Labelled {
   let { node } = operand;
   let labels = [...operand.labels];
   const kept = labels.map((label, axis) => dims(node)[axis] === sizes.get(label));
@@ -198,7 +198,9 @@ export function einsum(equation: string, ...operands: readonly Tensor[]): Tensor
     label === '...' ? dots(widest) : [label],
   );
   return record(operands, (b, nodes) => {
-    const tidied = nodes.map((node, i) => tidy(b, { node: cast(b, node, dtype), labels: terms[i]! }, sizes));
+    const tidied = nodes.map((node, i) =>
+      diagonalised(b, { node: cast(b, node, dtype), labels: terms[i]! }, sizes),
+    );
     const product = tidied.reduce((acc, next, i) => {
       const later = new Set([...result, ...tidied.slice(i + 1).flatMap(({ labels }) => labels)]);
       return pair(b, acc, next, (label) => later.has(label));

@@ -87,12 +87,12 @@ function halfExpm1(m: Terms, x: Value): Value {
 }
 
 /** x itself where it is all that counts: halves of denormal numbers are not exact. */
-function unlessTiny(m: Terms, x: Value, bound: number, y: Value): Value {
+function argumentWhereTiny(m: Terms, x: Value, bound: number, y: Value): Value {
   return m.withSign(m.where(m.lt(m.abs(x), bound), x, y), x);
 }
 
 export function expm1(m: Terms, x: Value): Value {
-  return unlessTiny(m, x, 2 ** -60, m.mul(halfExpm1(m, x), 2));
+  return argumentWhereTiny(m, x, 2 ** -60, m.mul(halfExpm1(m, x), 2));
 }
 
 /** With h = (e^|x| − 1) / 2: h + h / (2h + 1). */
@@ -101,7 +101,7 @@ export function sinh(m: Terms, x: Value): Value {
   // Not infinite, for the quotient.
   const bounded = m.pmin(half, 2 ** 60);
   const size = m.add(half, m.div(bounded, m.add(m.mul(bounded, 2), 1)));
-  return unlessTiny(m, x, 2 ** -28, size);
+  return argumentWhereTiny(m, x, 2 ** -28, size);
 }
 
 /** With h = e^|x| / 2: h + 1/4h. */
@@ -115,7 +115,7 @@ export function cosh(m: Terms, x: Value): Value {
 export function tanh(m: Terms, x: Value): Value {
   const size = m.pmin(m.abs(x), 22);
   const half = halfExpm1(m, m.mul(size, 2));
-  return unlessTiny(m, x, 2 ** -28, m.div(half, m.add(half, 1)));
+  return argumentWhereTiny(m, x, 2 ** -28, m.div(half, m.add(half, 1)));
 }
 
 /** erf x / x − 1 as a quotient of polynomials in x², up to 0.84375 (fdlibm). */
