@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { Linear, Module, parameters } from '../../src/nn/index.ts';
 import { Adam, adam, AdamW, adamW, clipGradNorm, SGD, sgd } from '../../src/optim/index.ts';
@@ -16,11 +14,9 @@ import { randn } from '../../src/tensor/ops/creation/random.ts';
 import { pendingHandles } from '../../src/tensor/recording/recording.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { valueAndGrad } from '../../src/tensor/derivative/transform.ts';
-import { spyDevice, turn } from '../tensor/support.ts';
+import { settledAt } from '../support/collector.ts';
+import { spyDevice } from '../tensor/support.ts';
 import { close, numbers } from './support.ts';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
 
 /** A leaf whose gradient is set by hand. */
 function leaf(...values: readonly number[]): Tensor {
@@ -246,11 +242,7 @@ describe('a training loop', () => {
         optimizer.step();
         if (i % 100 === 99) {
           expect(await loss.item()).toBeTypeOf('number');
-          for (let k = 0; k < 3; k++) {
-            collect();
-            await turn();
-          }
-          buffers.push(device.memory().buffers);
+          buffers.push(await settledAt(() => device.memory().buffers));
         }
       }
       expect(Math.max(...buffers)).toBeLessThanOrEqual(buffers[0]! + 2);

@@ -255,7 +255,8 @@ describe('meaning', () => {
       b.assign(sum, operation('add', [sum, load('x', operation('mod', [k, constant(16)], 'i32'))], 'f32')),
     );
     b.store('y', at, sum, true);
-    expect(cpuTime(() => run(makeLoop(b.body)))).toBeLessThan(1000);
+    const times = [0, 1, 2].map(() => cpuTime(() => run(makeLoop(b.body))));
+    expect(Math.min(...times)).toBeLessThan(1000);
   });
 });
 

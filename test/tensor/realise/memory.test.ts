@@ -46,9 +46,8 @@ describe('memory stays flat without dispose', () => {
       await x.data();
       await twice(x).data();
     }
-    await settle();
     expect(spy.count.load).toBe(60);
-    expect(device.memory().buffers).toBeLessThan(10);
+    expect(await settledAt(() => device.memory().buffers)).toBeLessThan(10);
   });
 
   test('over 10,000 eager training steps', async () => {
@@ -81,9 +80,8 @@ describe('memory stays flat without dispose', () => {
       losses.push(step());
       await losses.at(-1)!.item();
     }
-    await settle();
     // One scalar each: released histories hold no weights.
-    expect(device.memory().buffers).toBeLessThan(200 + 20);
+    expect(await settledAt(() => device.memory().buffers)).toBeLessThan(200 + 20);
     expect(await losses[0]!.item()).toBe(98);
   });
 
@@ -95,8 +93,7 @@ describe('memory stays flat without dispose', () => {
     for (let i = 0; i < 100; i++) w = step(w, vec(1, 1, 1));
     expect(await w.array()).toEqual([-49, -48, -47]);
     expect(spy.count.allocate).toBe(1 + 100);
-    await settle();
-    expect(device.memory().buffers).toBeLessThan(5);
+    expect(await settledAt(() => device.memory().buffers)).toBeLessThan(5);
   });
 });
 
@@ -132,10 +129,12 @@ describe('device memory is given back at once', () => {
     await x.data();
     const y = add(x, 1);
     x.dispose();
-    const before = device.memory().buffers;
+    const buffers = (): number => device.memory().buffers;
+    const before = await settledAt(buffers);
     expect(await y.array()).toEqual([3, 4]);
     // y came, x and the literal's upload did not stay.
-    expect(device.memory().buffers).toBe(before);
+    expect(await settledAt(buffers)).toBe(before);
+    expect(y.shape).toEqual([2]);
   });
 
   test('for values that assign replaced and only an update read', async () => {
@@ -167,14 +166,16 @@ describe('device memory is given back at once', () => {
     const step = compile((x: Tensor) => add(x, 1));
     const w = add(vec(1, 2), 0);
     await w.data();
-    const before = device.memory().buffers;
+    const buffers = (): number => device.memory().buffers;
+    const before = await settledAt(buffers);
     for (let i = 0; i < 50; i++) {
       const next = step(w);
       w.assign(next);
       next.dispose();
     }
     expect(await w.array()).toEqual([51, 52]);
-    expect(device.memory().buffers).toBe(before);
+    expect(await settledAt(buffers)).toBe(before);
+    expect(w.shape).toEqual([2]);
   });
 
   test('for values that assign replaced, above the budget', async () => {
