@@ -1,4 +1,5 @@
-// Which typed array callers of a bundle give and get for each dtype. The bundle runtime has a table of its own: it imports nothing of the compiler.
+// Which typed array callers of a bundle give and get for each dtype. The bundle runtime has a table
+// of its own: it imports nothing of the compiler.
 
 import type { ElementType } from '../runtime/program.ts';
 

@@ -1,5 +1,5 @@
-// `sinter build`: functions compiled ahead of time into a folder of files that run without Sinter. Everything is data in, data out; who
-// writes the files is the caller's affair.
+// `sinter build`: functions compiled ahead of time into a folder of files that run without Sinter.
+// Everything is data in, data out; who writes the files is the caller's affair.
 
 import { compileGraph, type CompileOptions, type PinnedSchedules } from '../compile.ts';
 import { SinterError } from '../errors.ts';
@@ -53,9 +53,15 @@ export interface BundleOptions {
   readonly runtime: BundleRuntime;
   /** Schedules of a graph's kernels for a target, where there are others than the model's. */
   readonly schedules?: FindSchedules;
-  /** Kernels of WebGPU are scheduled for software adapters, where barriers are dear; for GPUs by default. */
+  /**
+   * Kernels of WebGPU are scheduled for software adapters, where barriers are dear; for GPUs by
+   * default.
+   */
   readonly software?: boolean;
-  /** What GPUs CUDA's kernels are compiled for, and by what; without a compiler a bundle has their sources alone. */
+  /**
+   * What GPUs CUDA's kernels are compiled for, and by what; without a compiler a bundle has their
+   * sources alone.
+   */
   readonly archs?: readonly string[];
   readonly compiler?: ImageCompiler;
 }
@@ -95,7 +101,10 @@ interface Recorded {
 /** What models have besides their entries; a `then` would make them promises. */
 const reserved = ['target', 'description', 'weight', 'seed', 'dispose', 'load', 'then'];
 
-/** Compiles entries for targets. Throws what the compiler has against them, and E_UNSUPPORTED at what no bundle can do. */
+/**
+ * Compiles entries for targets. Throws what the compiler has against them, and E_UNSUPPORTED at
+ * what no bundle can do.
+ */
 export async function bundleOf(
   points: readonly (EntryPoint | OpenPoint)[],
   options: BundleOptions,
@@ -156,7 +165,10 @@ export async function bundleOf(
   return { manifest, files };
 }
 
-/** A function as callers see it, and recorded for targets with 64-bit integers and for those without. */
+/**
+ * A function as callers see it, and recorded for targets with 64-bit integers and for those
+ * without.
+ */
 function variantsOf(
   point: EntryPoint,
   options: BundleOptions,
@@ -272,7 +284,10 @@ async function bundled(
   return { ...program, kernels, ports, arch: cuda.arch, images };
 }
 
-/** The program with copies, made first, of weights that a call hands out as they were and then gives new values. */
+/**
+ * The program with copies, made first, of weights that a call hands out as they were and then gives
+ * new values.
+ */
 function withCopies(
   program: Program,
   wiring: Wiring,
@@ -343,14 +358,17 @@ function contentOf(target: BundleTarget, source: ProgramKernel['source']): strin
   return target === 'wasm' ? Uint8Array.from(atob(source), (letter) => letter.charCodeAt(0)) : source;
 }
 
-/** A name as a part of a file's: letters that every file system and address has, and not too many of them. */
+/**
+ * A name as a part of a file's: letters that every file system and address has, and not too many of
+ * them.
+ */
 function fileWord(name: string): string {
   return name.replaceAll(/[^\w$.-]/g, '_').slice(0, 80);
 }
 
 /**
- * The path of a file with this content: one that there is, else a new one. Names that differ in case alone are one file in some
- * systems: the second gets another.
+ * The path of a file with this content: one that there is, else a new one. Names that differ in
+ * case alone are one file in some systems: the second gets another.
  */
 function withFile(
   files: Map<string, string | Uint8Array>,

@@ -1,4 +1,5 @@
-// Node only: CUDA C to machine code where a bundle is built: by NVRTC as it is done at run time, else by nvcc. Neither asks for a GPU.
+// Node only: CUDA C to machine code where a bundle is built: by NVRTC as it is done at run time,
+// else by nvcc. Neither asks for a GPU.
 
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +16,10 @@ import type { ProgramKernel } from '../runtime/program.ts';
 export interface ImageCompiler {
   /** `NVRTC 13.0`, `nvcc 13.0`. */
   readonly name: string;
-  /** One image of all kernels: machine code for `sm_80`, PTX for `compute_80`. Rejects with what the compiler says. */
+  /**
+   * One image of all kernels: machine code for `sm_80`, PTX for `compute_80`. Rejects with what the
+   * compiler says.
+   */
   compile(kernels: readonly ProgramKernel[], arch: string): Promise<Uint8Array>;
 }
 

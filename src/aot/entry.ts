@@ -1,5 +1,6 @@
-// A function traced for a bundle: what of its arguments callers give, what is a weight, what a call changes, and what it returns. Weights
-// are the tensors of the state tree, and whatever else the function captures.
+// A function traced for a bundle: what of its arguments callers give, what is a weight, what a call
+// changes, and what it returns. Weights are the tensors of the state tree, and whatever else the
+// function captures.
 
 import { SinterError } from '../errors.ts';
 import type { Graph } from '../ir/graph.ts';
@@ -12,11 +13,17 @@ import { flatten, step, type Flat } from '../tensor/tree.ts';
 import { argumentNames, outputName, placesOf, twin } from './names.ts';
 import type { WeightTable } from './weights.ts';
 
-/** A function of a bundle: with a state, `(state, ...inputs) => { state, ...outputs }`; the state may be left out of the result. */
+/**
+ * A function of a bundle: with a state, `(state, ...inputs) => { state, ...outputs }`; the state
+ * may be left out of the result.
+ */
 export interface EntryPoint {
   readonly name: string;
   readonly fn: (...args: never[]) => unknown;
-  /** Examples of what it is called with, without the state: their dtypes and shapes are what callers must give. */
+  /**
+   * Examples of what it is called with, without the state: their dtypes and shapes are what callers
+   * must give.
+   */
   readonly inputs: readonly unknown[];
   /** The same function for targets without 64-bit integers. */
   readonly narrow?: NarrowPoint;
@@ -70,8 +77,8 @@ export type Wire = { readonly argument: number } | { readonly weight: number };
 type NamedTensor = TensorType & { readonly name: string };
 
 /**
- * Traces an entry. `state`: the tree that all entries share, if there is one. `isNarrow`: as it is for targets without 64-bit integers.
- * Throws E_UNSUPPORTED at what no bundle can do.
+ * Traces an entry. `state`: the tree that all entries share, if there is one. `isNarrow`: as it is
+ * for targets without 64-bit integers. Throws E_UNSUPPORTED at what no bundle can do.
  */
 export function traceEntry(
   point: EntryPoint,

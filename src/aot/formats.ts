@@ -1,5 +1,6 @@
-// How weights are stored in fewer bits, and what of a graph makes numbers of them again: kernels read the stored form and expand it as
-// they go. q8_0 and q4_0 are GGML's: blocks of 32 values that share a scale (a f16), with 8 or 4 bits each.
+// How weights are stored in fewer bits, and what of a graph makes numbers of them again: kernels
+// read the stored form and expand it as they go. q8_0 and q4_0 are GGML's: blocks of 32 values that
+// share a scale (a f16), with 8 or 4 bits each.
 
 import { binary, broadcast, cast, constant, mul, reshape, sub } from '../ir/build.ts';
 import type { DType } from '../ir/dtype.ts';
@@ -23,7 +24,9 @@ const block = 32;
 /** Below that, scales and expanding cost more than the bits that are saved. */
 const least = 256;
 
-/** Whether a weight is stored in fewer bits: matrices of f32 are; biases and gains stay as they are. */
+/**
+ * Whether a weight is stored in fewer bits: matrices of f32 are; biases and gains stay as they are.
+ */
 export function isPacked(format: WeightFormat, { dtype, shape }: Pick<Part, 'dtype' | 'shape'>): boolean {
   const size = sizeOf(shape);
   if (format === 'f32' || dtype !== 'f32' || shape.length < 2 || size < least) return false;

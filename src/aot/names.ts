@@ -1,4 +1,5 @@
-// What inputs and outputs of a bundle's entries are called: as the function calls them, where it does.
+// What inputs and outputs of a bundle's entries are called: as the function calls them, where it
+// does.
 
 import { parameterNames } from '../tensor/compile/parameter-names.ts';
 import type { Flat, Structure } from '../tensor/tree.ts';
@@ -23,19 +24,27 @@ export function placesOf(structure: Structure, place: Place = []): Place[] {
   }
 }
 
-/** A place as it is read, e.g. `.layers[0].w`. Keys stand as they are, so two places may read alike: who needs names checks that. */
+/**
+ * A place as it is read, e.g. `.layers[0].w`. Keys stand as they are, so two places may read alike:
+ * who needs names checks that.
+ */
 function textOf(place: Place): string {
   return place.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('');
 }
 
-/** The name of a result by its place: `loss` of `{ loss }`, `output1` of the second in an array, `output` of a result alone. */
+/**
+ * The name of a result by its place: `loss` of `{ loss }`, `output1` of the second in an array,
+ * `output` of a result alone.
+ */
 export function outputName(place: Place): string {
   const [first, ...rest] = place;
   if (first === undefined) return 'output';
   return `${typeof first === 'number' ? `output${first}` : first}${textOf(rest)}`;
 }
 
-/** Names of the leaves of arguments: the function's own names for them, and where they lie in them. */
+/**
+ * Names of the leaves of arguments: the function's own names for them, and where they lie in them.
+ */
 export function argumentNames(
   fn: (...args: never[]) => unknown,
   { structure }: Flat,

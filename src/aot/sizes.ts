@@ -1,4 +1,5 @@
-// Entries whose sizes are left open: recorded once for each set of sizes, and one to callers, with names for what differs.
+// Entries whose sizes are left open: recorded once for each set of sizes, and one to callers, with
+// names for what differs.
 
 import { SinterError } from '../errors.ts';
 import type { Entry, OpenType, Sizes } from '../bundle-runtime/manifest.ts';
@@ -36,7 +37,10 @@ interface Case {
   readonly traced: Pick<TracedEntry, 'inputs' | 'outputs'>;
 }
 
-/** Cases of different inputs: a function need not depend on every size. Throws E_UNSUPPORTED where the same inputs give other outputs. */
+/**
+ * Cases of different inputs: a function need not depend on every size. Throws E_UNSUPPORTED where
+ * the same inputs give other outputs.
+ */
 export function distinct<T extends Case>(name: string, cases: readonly T[]): T[] {
   const kept = new Map<string, T>();
   for (const one of cases) {
@@ -53,8 +57,9 @@ export function distinct<T extends Case>(name: string, cases: readonly T[]): T[]
 }
 
 /**
- * What an entry takes and gives at all of its sizes: those that differ go by the name that has just these, else by a name of their own,
- * which each set of sizes then has too. Throws E_UNSUPPORTED where more than sizes differs.
+ * What an entry takes and gives at all of its sizes: those that differ go by the name that has just
+ * these, else by a name of their own, which each set of sizes then has too. Throws E_UNSUPPORTED
+ * where more than sizes differs.
  */
 export function openEntry(
   name: string,

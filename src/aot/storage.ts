@@ -1,4 +1,5 @@
-// Entries over stored weights: parameters that stand for a weight become those that it is stored as, expanded where they were read.
+// Entries over stored weights: parameters that stand for a weight become those that it is stored
+// as, expanded where they were read.
 
 import { rewrite, GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Result, TracedEntry, Wire } from './entry.ts';

@@ -200,7 +200,9 @@ function key(name: string): string {
   return isWord(name) ? name : JSON.stringify(name);
 }
 
-/** Words that are no names of variables in a module, and what the snippet itself declares and calls. */
+/**
+ * Words that are no names of variables in a module, and what the snippet itself declares and calls.
+ */
 const taken: ReadonlySet<string> = new Set(
   (
     'arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally ' +

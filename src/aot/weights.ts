@@ -1,5 +1,6 @@
-// The weights of a bundle: tensors of the state by where they lie in it, and captured ones by what they are; and the files they are
-// written to. Those that are all zeros, as moments of optimizers are in the beginning, are in no file.
+// The weights of a bundle: tensors of the state by where they lie in it, and captured ones by what
+// they are; and the files they are written to. Those that are all zeros, as moments of optimizers
+// are in the beginning, are in no file.
 
 import { dtypeBytes } from '../ir/dtype.ts';
 import { joinSafetensors, readSafetensors } from '../io/safetensors.ts';
@@ -86,7 +87,10 @@ function quoted(_: string, key: string): string {
   return `.${JSON.parse(key) as string}`;
 }
 
-/** Weights as files of at most `limit` bytes where one tensor has no more, and where they lie in them. */
+/**
+ * Weights as files of at most `limit` bytes where one tensor has no more, and where they lie in
+ * them.
+ */
 export function weightFiles(
   weights: readonly Weight[],
   values: readonly HostTensor[],
@@ -123,7 +127,10 @@ export function weightFiles(
   });
 }
 
-/** What fills a weight's last word, under a name of its own: machines are written in words, and files of this kind have no gaps. */
+/**
+ * What fills a weight's last word, under a name of its own: machines are written in words, and
+ * files of this kind have no gaps.
+ */
 function padding({ data }: HostTensor, names: Set<string>): [string, HostTensor][] {
   const rest = -data.byteLength & 3;
   if (rest === 0) return [];

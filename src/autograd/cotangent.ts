@@ -1,6 +1,7 @@
-// What a derivative rule is, and the arithmetic on cotangents that rules are written in. It differs from plain node
-// construction in two ways. A seed of ones is never multiplied with. And a cotangent masked by a select stays masked: the
-// select is kept outermost, so `0·∞` never arises in the branch that was not taken (`where(x > 0, sqrt(x), 0)` at 0).
+// What a derivative rule is, and the arithmetic on cotangents that rules are written in. It differs
+// from plain node construction in two ways. A seed of ones is never multiplied with. And a
+// cotangent masked by a select stays masked: the select is kept outermost, so `0·∞` never arises in
+// the branch that was not taken (`where(x > 0, sqrt(x), 0)` at 0).
 
 import { add, binary, cast, div, full, fullLike, isDistinct, mul, neg, unary, where } from '../ir/build.ts';
 import type { DType } from '../ir/dtype.ts';
@@ -8,9 +9,9 @@ import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts'
 import type { Op } from '../ir/ops.ts';
 
 /**
- * The vector-Jacobian product of one op: from the cotangent `g` of the node, the cotangent of each input (its dtype and
- * shape), or undefined where nothing flows. Inputs that are not `wanted` may be left undefined. Only primitives are built,
- * so a rule's result can be differentiated again.
+ * The vector-Jacobian product of one op: from the cotangent `g` of the node, the cotangent of each
+ * input (its dtype and shape), or undefined where nothing flows. Inputs that are not `wanted` may
+ * be left undefined. Only primitives are built, so a rule's result can be differentiated again.
  */
 export type Rule<K extends Op = Op> = (
   b: GraphBuilder,
@@ -20,12 +21,14 @@ export type Rule<K extends Op = Op> = (
 ) => readonly (Node | undefined)[];
 
 /**
- * The value that every element of the node has, when that is plain from its views; undefined otherwise, and at a variable: it may
- * have this value by chance (a weight that starts as ones), and what is built here must still depend on it.
+ * The value that every element of the node has, when that is plain from its views; undefined
+ * otherwise, and at a variable: it may have this value by chance (a weight that starts as ones),
+ * and what is built here must still depend on it.
  */
 export function uniform(node: Node): number | undefined {
   let source = node;
-  // The bound keeps a walk over a graph of nothing but views linear; cotangents are folded to at most two steps.
+  // The bound keeps a walk over a graph of nothing but views linear; cotangents are folded to at
+  // most two steps.
   for (let step = 0; step < 4; step++) {
     if (source.op === 'constant') return Number(source.attrs.value);
     const isView = source.op === 'broadcast' || source.op === 'reshape' || source.op === 'permute';

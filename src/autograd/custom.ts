@@ -1,6 +1,7 @@
-// Derivatives given by the user. A `customVjp` node is its first input, `value`, on the way forward; on the way back nothing
-// flows into `value`, and the registered rule gives the cotangents of the other inputs, the arguments. Nodes hold
-// plain data only, so they name the rule by number; a function is registered once however many nodes use it.
+// Derivatives given by the user. A `customVjp` node is its first input, `value`, on the way
+// forward; on the way back nothing flows into `value`, and the registered rule gives the cotangents
+// of the other inputs, the arguments. Nodes hold plain data only, so they name the rule by number;
+// a function is registered once however many nodes use it.
 
 import { TensorError } from '../errors.ts';
 import { sameShape } from '../ir/shape.ts';
@@ -9,8 +10,9 @@ import type { GraphBuilder, Node } from '../ir/graph.ts';
 import type { Rule } from './cotangent.ts';
 
 /**
- * Cotangents of `args` from the cotangent `g` of the result: one node of the argument's dtype and shape each, or undefined
- * for none. `value` is the customVjp node itself, so a second derivative through it follows the same rule.
+ * Cotangents of `args` from the cotangent `g` of the result: one node of the argument's dtype and
+ * shape each, or undefined for none. `value` is the customVjp node itself, so a second derivative
+ * through it follows the same rule.
  */
 export type CustomRule = (
   b: GraphBuilder,
@@ -22,7 +24,9 @@ export type CustomRule = (
 const registered: CustomRule[] = [];
 const numbers = new WeakMap<CustomRule, number>();
 
-/** The number under which customVjp nodes name this rule; the same function always has the same one. */
+/**
+ * The number under which customVjp nodes name this rule; the same function always has the same one.
+ */
 export function registerRule(rule: CustomRule): number {
   const known = numbers.get(rule);
   if (known !== undefined) return known;

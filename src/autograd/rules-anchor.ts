@@ -1,5 +1,6 @@
-// Derivatives of reductions, scans and indexed access. Ties share a cotangent evenly in reductions and scatters; a running
-// extremum gives it to the element that holds the record. Products never divide, so zeros are exact.
+// Derivatives of reductions, scans and indexed access. Ties share a cotangent evenly in reductions
+// and scatters; a running extremum gives it to the element that holds the record. Products never
+// divide, so zeros are exact.
 
 import {
   add,
@@ -46,12 +47,14 @@ function reduceRule(b: GraphBuilder, node: NodeOf<'reduce'>, g: Node): Node | un
     // d Πx = Σᵢ (Π_{j≠i} xⱼ)·dxᵢ
     case 'prod':
       return times(b, expandAxes(b, g, shape, axes), productOfOthers(b, x, axes));
-    // Every element equal to the extremum gets an equal share; where the extremum is NaN, all of them get NaN (as PyTorch).
+    // Every element equal to the extremum gets an equal share; where the extremum is NaN, all of
+    // them get NaN (as PyTorch).
     case 'min':
     case 'max': {
       const extreme = expandAxes(b, node as Node, shape, axes);
       const loses = monoid === 'max' ? binary(b, 'lt', x, extreme) : binary(b, 'lt', extreme, x);
-      // At least 1, for the derivative of this one over nothing: masks do not reach across the sum that it takes over the axes.
+      // At least 1, for the derivative of this one over nothing: masks do not reach across the sum
+      // that it takes over the axes.
       const holders = binary(b, 'max', reduce(b, 'sum', cast(b, unary(b, 'not', loses), x.dtype), axes), 1);
       const share = where(b, unary(b, 'isNan', node as Node), fullLike(b, g, NaN), div(b, g, holders));
       return dropWhere(b, loses, expandAxes(b, share, shape, axes));
@@ -62,7 +65,10 @@ function reduceRule(b: GraphBuilder, node: NodeOf<'reduce'>, g: Node): Node | un
   }
 }
 
-/** For each element the product of the others over `axes`: what comes before it times what comes after. */
+/**
+ * For each element the product of the others over `axes`: what comes before it times what comes
+ * after.
+ */
 function productOfOthers(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   const shape = dims(x);
   const outer = [...shape.keys()].filter((axis) => !axes.includes(axis));
@@ -98,8 +104,9 @@ function scanRule(b: GraphBuilder, node: NodeOf<'scan'>, g: Node): Node | undefi
 }
 
 /**
- * yₖ = Π_{j≤k} xⱼ, so xᵢ gets (Π_{j<i} xⱼ)·Sᵢ with Sᵢ = Σ_{k≥i} gₖ·Π_{i<j≤k} xⱼ = gᵢ + xᵢ₊₁·Sᵢ₊₁. That recurrence is solved
- * by recursive doubling (Kogge and Stone, 1973): log₂ n rounds, no division, exact with zeros and for every derivative.
+ * yₖ = Π_{j≤k} xⱼ, so xᵢ gets (Π_{j<i} xⱼ)·Sᵢ with Sᵢ = Σ_{k≥i} gₖ·Π_{i<j≤k} xⱼ = gᵢ + xᵢ₊₁·Sᵢ₊₁.
+ * That recurrence is solved by recursive doubling (Kogge and Stone, 1973): log₂ n rounds, no
+ * division, exact with zeros and for every derivative.
  */
 function scanProductRule(b: GraphBuilder, node: NodeOf<'scan'>, g: Node): Node {
   const { axis, reverse, exclusive } = node.attrs;
@@ -116,7 +123,10 @@ function scanProductRule(b: GraphBuilder, node: NodeOf<'scan'>, g: Node): Node {
   return mul(b, sum, before);
 }
 
-/** The record at k was set by the last j ≤ k with xⱼ = yⱼ, or the last NaN: cotangents are scattered back to it. */
+/**
+ * The record at k was set by the last j ≤ k with xⱼ = yⱼ, or the last NaN: cotangents are scattered
+ * back to it.
+ */
 function scanExtremumRule(b: GraphBuilder, node: NodeOf<'scan'>, g: Node): Node {
   const { axis, reverse, exclusive } = node.attrs;
   const x = node.inputs[0]!;
@@ -137,9 +147,10 @@ function scanExtremumRule(b: GraphBuilder, node: NodeOf<'scan'>, g: Node): Node 
 }
 
 /**
- * Every read adds its cotangent to the place it read; reads beyond the axis gave 0 and add nothing. What a sort put in order
- * was read once at most: element i gets the cotangent at its rank, which is where the inverse of the permutation says; ranks
- * beyond a shortened result (the first k) read 0.
+ * Every read adds its cotangent to the place it read; reads beyond the axis gave 0 and add nothing.
+ * What a sort put in order was read once at most: element i gets the cotangent at its rank, which
+ * is where the inverse of the permutation says; ranks beyond a shortened result (the first k) read
+ * 0.
  */
 function gatherRule(b: GraphBuilder, node: NodeOf<'gather'>, g: Node): Node {
   const { axis } = node.attrs;
@@ -176,8 +187,8 @@ function scatterRule(
     wanted[index] === true ? make() : undefined;
   const atUpdates = (values: Node): Node => gather(b, values, indices, axis);
   switch (mode) {
-    // Overwritten elements get nothing; each update gets the cotangent of its place. Of several updates to one place only
-    // the last is kept, but all get it, as in PyTorch.
+    // Overwritten elements get nothing; each update gets the cotangent of its place. Of several
+    // updates to one place only the last is kept, but all get it, as in PyTorch.
     case 'set':
       return [
         when(0, () => scatter(b, g, indices, fullLike(b, updates, 0), axis, 'set')),
@@ -192,8 +203,8 @@ function scatterRule(
         undefined,
         when(2, () => scatterFactorRule(b, node, g)),
       ];
-    // As for reductions: the operand's element and all updates of a place share evenly among those that hold its value, and
-    // where that is NaN all of them get NaN.
+    // As for reductions: the operand's element and all updates of a place share evenly among those
+    // that hold its value, and where that is NaN all of them get NaN.
     case 'min':
     case 'max': {
       const less = (p: Node, q: Node): Node =>
@@ -213,9 +224,9 @@ function scatterRule(
 }
 
 /**
- * An update multiplied into a place gets g·x·(product of the other updates there). Updates of one place are brought together by
- * sorting; among them, products of what comes before and of what comes after need no division, so zeros are exact, and for
- * every derivative.
+ * An update multiplied into a place gets g·x·(product of the other updates there). Updates of one
+ * place are brought together by sorting; among them, products of what comes before and of what
+ * comes after need no division, so zeros are exact, and for every derivative.
  */
 function scatterFactorRule(b: GraphBuilder, node: NodeOf<'scatter'>, g: Node): Node {
   const { axis } = node.attrs;
@@ -229,8 +240,9 @@ function scatterFactorRule(b: GraphBuilder, node: NodeOf<'scatter'>, g: Node): N
 }
 
 /**
- * For each factor the product of those on one side of it (`ahead` is the step to the next) that have its place, by recursive doubling
- * as in `scanProductRule`: after each round a product reaches twice as far, unless another place begins first.
+ * For each factor the product of those on one side of it (`ahead` is the step to the next) that
+ * have its place, by recursive doubling as in `scanProductRule`: after each round a product reaches
+ * twice as far, unless another place begins first.
  */
 function neighbourProduct(b: GraphBuilder, places: Node, factors: Node, axis: number, ahead: number): Node {
   const shape = dims(factors);
@@ -249,7 +261,10 @@ function neighbourProduct(b: GraphBuilder, places: Node, factors: Node, axis: nu
   return product;
 }
 
-/** The rule of the scatter that it stands for: an update goes to the last slot that starts at or before the update's rank. */
+/**
+ * The rule of the scatter that it stands for: an update goes to the last slot that starts at or
+ * before the update's rank.
+ */
 function segmentReduceRule(
   b: GraphBuilder,
   node: NodeOf<'segmentReduce'>,

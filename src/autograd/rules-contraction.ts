@@ -1,5 +1,6 @@
-// Derivatives of the bilinear ops: for fixed x, both dot and conv are linear in w and the other way round, so each cotangent
-// is again a dot or conv, of g with the other operand, followed by a permutation back to the operand's axes.
+// Derivatives of the bilinear ops: for fixed x, both dot and conv are linear in w and the other way
+// round, so each cotangent is again a dot or conv, of g with the other operand, followed by a
+// permutation back to the operand's axes.
 
 import { full, permute, reshape } from '../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../ir/graph.ts';
@@ -65,9 +66,10 @@ function dotRhs(b: GraphBuilder, x: Node, w: Node, attrs: Attrs<'dot'>, g: Node)
 const extent = (size: number, step: number): number => (size - 1) * step + 1;
 
 /**
- * y[n,o,p] = Σ x̂[n,c, p·stride + k·dilation − low]·w[o,c,k] with x̂ the dilated operand: x̂ gets, at q, every g at p times w at k
- * with p·stride + k·dilation − low = q. That is a conv of g, dilated by the strides, with the kernel turned round and its
- * channels swapped within each group; its stride picks the elements of x out of x̂. Paddings may come out negative.
+ * y[n,o,p] = Σ x̂[n,c, p·stride + k·dilation − low]·w[o,c,k] with x̂ the dilated operand: x̂ gets,
+ * at q, every g at p times w at k with p·stride + k·dilation − low = q. That is a conv of g,
+ * dilated by the strides, with the kernel turned round and its channels swapped within each group;
+ * its stride picks the elements of x out of x̂. Paddings may come out negative.
  */
 function convLhs(b: GraphBuilder, x: Node, w: Node, attrs: Attrs<'conv'>, g: Node): Node {
   const { strides, padLow, lhsDilation, rhsDilation, groups } = attrs;
@@ -95,9 +97,9 @@ function convLhs(b: GraphBuilder, x: Node, w: Node, attrs: Attrs<'conv'>, g: Nod
 }
 
 /**
- * The kernel gets, at k, Σ over n and p of g[n,o,p]·x̂[n,c, p·stride + k·dilation − low]: a conv of x with g for its kernel, in
- * which batch and channels change places, and so do strides and kernel dilation. The high padding fits the result to
- * the kernel's size.
+ * The kernel gets, at k, Σ over n and p of g[n,o,p]·x̂[n,c, p·stride + k·dilation − low]: a conv of
+ * x with g for its kernel, in which batch and channels change places, and so do strides and kernel
+ * dilation. The high padding fits the result to the kernel's size.
  */
 function convRhs(b: GraphBuilder, x: Node, w: Node, attrs: Attrs<'conv'>, g: Node): Node {
   const { strides, padLow, lhsDilation, rhsDilation, groups } = attrs;

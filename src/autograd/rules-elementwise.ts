@@ -1,5 +1,6 @@
-// Derivatives of the elementwise ops. Each line carries its law; `g` is the cotangent of the result, `x` (and `y`, `z`) the
-// operands and `out` the result, which is reused wherever that is cheaper than computing the derivative anew.
+// Derivatives of the elementwise ops. Each line carries its law; `g` is the cotangent of the
+// result, `x` (and `y`, `z`) the operands and `out` the result, which is reused wherever that is
+// cheaper than computing the derivative anew.
 
 import { add, binary, div, fullLike, mul, neg, sub, unary, where } from '../ir/build.ts';
 import { isFloat, largestOf } from '../ir/dtype.ts';
@@ -120,7 +121,8 @@ function powBase(b: GraphBuilder, g: Node, x: Node, e: Node): Node | undefined {
     const power = known === 2 ? x : binary(b, 'pow', x, known - 1);
     return times(b, g, mul(b, power, known));
   }
-  // 0·x⁻¹ is 0 by itself unless x⁻¹ overflows or x is NaN: there, and only there, another base stands in.
+  // 0·x⁻¹ is 0 by itself unless x⁻¹ overflows or x is NaN: there, and only there, another base
+  // stands in.
   const flat = binary(b, 'eq', e, 0);
   const invertible = binary(b, 'lt', fullLike(b, x, 1 / largestOf(x.dtype)), unary(b, 'abs', x));
   const safe = where(b, binary(b, 'and', flat, unary(b, 'not', invertible)), fullLike(b, x, 1), x);

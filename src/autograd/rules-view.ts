@@ -1,5 +1,6 @@
-// Derivatives of the views. A view reads each element of its input from somewhere, so its adjoint adds every cotangent to
-// where its value came from: permutes invert, broadcasts sum, slices pad, windows overlap and add.
+// Derivatives of the views. A view reads each element of its input from somewhere, so its adjoint
+// adds every cotangent to where its value came from: permutes invert, broadcasts sum, slices pad,
+// windows overlap and add.
 
 import { add, full, permute, reduce, reshape, slice, sumTo } from '../ir/build.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
@@ -70,10 +71,14 @@ function sliceRule(b: GraphBuilder, node: NodeOf<'slice'>, g: Node): Node {
   );
 }
 
-/** Up to this many window positions are added one by one; more are laid out as a matrix and reduced. */
+/**
+ * Up to this many window positions are added one by one; more are laid out as a matrix and reduced.
+ */
 const unrolledPositions = 8;
 
-/** Overlap-add: input element `i·stride + k·dilation` gathers every g[.., i, .., k] that read it. */
+/**
+ * Overlap-add: input element `i·stride + k·dilation` gathers every g[.., i, .., k] that read it.
+ */
 function windowRule(b: GraphBuilder, node: NodeOf<'window'>, g: Node): Node {
   const { axis, size, stride, dilation } = node.attrs;
   const shape = dims(node.inputs[0]!);
@@ -105,7 +110,8 @@ function windowRule(b: GraphBuilder, node: NodeOf<'window'>, g: Node): Node {
     for (let k = 1; k < size; k++) sum = add(b, sum, position(k));
     return sum;
   }
-  // The skew: rows k of a [size, reach + dilation] matrix, read as rows of `reach`, are each pushed right by k·dilation.
+  // The skew: rows k of a [size, reach + dilation] matrix, read as rows of `reach`, are each pushed
+  // right by k·dilation.
   const reach = spread + (size - 1) * dilation;
   const others = [...shape.keys()].filter((i) => i !== axis);
   const outer = others.map((i) => shape[i]!);

@@ -1,5 +1,5 @@
-// The derivative of every primitive, one row per op; the type makes a missing row an error. Rows are written by family in
-// rules-*.ts.
+// The derivative of every primitive, one row per op; the type makes a missing row an error. Rows
+// are written by family in rules-*.ts.
 
 import type { Op } from '../ir/ops.ts';
 import type { Rule } from './cotangent.ts';
@@ -9,7 +9,10 @@ import { contractionRules } from './rules-contraction.ts';
 import { elementwiseRules } from './rules-elementwise.ts';
 import { viewRules } from './rules-view.ts';
 
-/** `flat`: nothing flows to the inputs, because there are none, they are integers, or the derivative is 0. */
+/**
+ * `flat`: nothing flows to the inputs, because there are none, they are integers, or the derivative
+ * is 0.
+ */
 export const rules: { readonly [K in Op]: Rule<K> | 'flat' } = {
   ...elementwiseRules,
   ...viewRules,

@@ -1,6 +1,7 @@
-// Reverse-mode differentiation as a graph transform: from nodes and their cotangents, nodes for the cotangents of whatever
-// they were computed from. One walk down the ids (a reverse topological order), one rule per node, sums where a value was
-// used more than once. The result is ordinary IR: it fuses with the forward pass and can be differentiated again.
+// Reverse-mode differentiation as a graph transform: from nodes and their cotangents, nodes for the
+// cotangents of whatever they were computed from. One walk down the ids (a reverse topological
+// order), one rule per node, sums where a value was used more than once. The result is ordinary IR:
+// it fuses with the forward pass and can be differentiated again.
 
 import { CompilerBug, TensorError } from '../errors.ts';
 import { full, fullLike } from '../ir/build.ts';
@@ -35,8 +36,9 @@ function checkFloat(op: string, what: string, type: TensorType): void {
 }
 
 /**
- * For each node of `wrt` the cotangent Σ seeds·∂outputs/∂wrt, of its dtype and shape; undefined when no path leads from it to an
- * output. Seeds have their outputs' dtypes and shapes. Throws E_GRAD when an output or a node of `wrt` is no float.
+ * For each node of `wrt` the cotangent Σ seeds·∂outputs/∂wrt, of its dtype and shape; undefined
+ * when no path leads from it to an output. Seeds have their outputs' dtypes and shapes. Throws
+ * E_GRAD when an output or a node of `wrt` is no float.
  */
 export function cotangents(
   builder: GraphBuilder,
@@ -122,9 +124,10 @@ export interface GradientOptions {
 }
 
 /**
- * The joint forward and backward graph: the outputs of `graph`, then the gradient of each parameter that `wrt` names by
- * index (zeros when no path leads from it). Seeds of outputs that are no scalars become parameters `seed0`, `seed1`…, named by output,
- * after those of `graph`. Throws E_GRAD when something to differentiate is no float.
+ * The joint forward and backward graph: the outputs of `graph`, then the gradient of each parameter
+ * that `wrt` names by index (zeros when no path leads from it). Seeds of outputs that are no
+ * scalars become parameters `seed0`, `seed1`…, named by output, after those of `graph`. Throws
+ * E_GRAD when something to differentiate is no float.
  */
 export function gradientGraph(graph: Graph, wrt: readonly number[], options: GradientOptions = {}): Graph {
   const builder = new GraphBuilder();

@@ -1,5 +1,6 @@
-// Programs of a bundle on CUDA: the runtime's own driver, memory, images and graphs under programs whose addresses never change, so that
-// each is one graph. `cuda.js` of a bundle is made of this file.
+// Programs of a bundle on CUDA: the runtime's own driver, memory, images and graphs under programs
+// whose addresses never change, so that each is one graph. `cuda.js` of a bundle is made of this
+// file.
 
 import { DeviceError } from '../errors.ts';
 import { checkProgram } from '../runtime/check.ts';
@@ -184,7 +185,10 @@ class Cuda implements Machine<number> {
     this.#context.close();
   }
 
-  /** The functions of a program's kernels: of the first image that this GPU takes, else compiled here. */
+  /**
+   * The functions of a program's kernels: of the first image that this GPU takes, else compiled
+   * here.
+   */
   async #functions(program: BundledProgram, read: Binding<number>['read']): Promise<readonly number[]> {
     const { name, capability } = this.#gpu;
     const here = `compute capability ${(capability / 10).toFixed(1)}`;

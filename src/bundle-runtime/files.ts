@@ -1,4 +1,5 @@
-// Files of a bundle, in a page or in Node: whole ones, and large ones piece by piece, taken up again where a connection broke.
+// Files of a bundle, in a page or in Node: whole ones, and large ones piece by piece, taken up
+// again where a connection broke.
 
 import { SinterError } from '../errors.ts';
 
@@ -12,7 +13,10 @@ export async function readWhole(url: URL, signal: AbortSignal | undefined): Prom
 /** How often a broken connection is taken up again without a byte in between. */
 const attempts = 4;
 
-/** A file's bytes as they come. With `size`, a connection that ends before is taken up where it ended. Throws E_IO. */
+/**
+ * A file's bytes as they come. With `size`, a connection that ends before is taken up where it
+ * ended. Throws E_IO.
+ */
 export async function* readPieces(
   url: URL,
   size: number | undefined,

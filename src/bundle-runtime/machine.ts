@@ -26,7 +26,10 @@ export interface Binding<M> {
   readonly after: readonly Copy<M>[];
 }
 
-/** Runs a program: `words` are its scalars from outside. Gives the bytes at the places asked for, as they are after the run. */
+/**
+ * Runs a program: `words` are its scalars from outside. Gives the bytes at the places asked for, as
+ * they are after the run.
+ */
 export type Run<M> = (
   words: Int32Array<ArrayBuffer>,
   wanted: readonly { readonly place: Place<M>; readonly bytes: number }[],

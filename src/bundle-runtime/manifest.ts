@@ -1,5 +1,6 @@
-// What `program.json` of a bundle holds: entry points, what they are called with, their programs for each target, and where the weights
-// lie. Plain data; the bundle's code reads it, `sinter build` writes it.
+// What `program.json` of a bundle holds: entry points, what they are called with, their programs
+// for each target, and where the weights lie. Plain data; the bundle's code reads it,
+// `sinter build` writes it.
 
 import type { ElementType, KernelOutline, ProgramOutline } from '../runtime/program.ts';
 
@@ -68,12 +69,17 @@ export interface OpenType {
 
 /** What the buffers of a program are to its entry, and to the bundle. */
 export interface Ports {
-  /** Where the entry's inputs go, in their order; -1 for numbers, and for tensors that are not read. */
+  /**
+   * Where the entry's inputs go, in their order; -1 for numbers, and for tensors that are not read.
+   */
   readonly args: readonly number[];
   readonly weights: readonly WeightPort[];
   /** What the run-time scalars that come first in the program are. */
   readonly scalars: readonly ScalarSource[];
-  /** The entry's outputs, in their order, and where 64-bit integers are carried in 32 bits, a bool that is true when one did not fit. */
+  /**
+   * The entry's outputs, in their order, and where 64-bit integers are carried in 32 bits, a bool
+   * that is true when one did not fit.
+   */
   readonly results: readonly number[];
   /** Weights that have a new value after a call. */
   readonly updates: readonly WeightPort[];
@@ -94,15 +100,18 @@ export type ScalarSource =
   | { readonly counter: 0 | 1; readonly offset: number };
 
 /**
- * A program whose kernels lie in files of their own. Where an input or output of the entry is i64 and the program's buffer i32, it is
- * narrowed on its way in, and widened on its way out. Integers of 8 and 16 bits may lie in buffers of u32, byte for byte.
+ * A program whose kernels lie in files of their own. Where an input or output of the entry is i64
+ * and the program's buffer i32, it is narrowed on its way in, and widened on its way out. Integers
+ * of 8 and 16 bits may lie in buffers of u32, byte for byte.
  */
 export type BundledProgram = Omit<ProgramOutline, 'kernels'> & {
   readonly kernels: readonly BundledKernel[];
   readonly ports: Ports;
   /** The sizes of the entry's names. */
   readonly sizes: Sizes;
-  /** CUDA: what GPUs the kernels are written for: `compute_80` and later, or `compute_90a` alone. */
+  /**
+   * CUDA: what GPUs the kernels are written for: `compute_80` and later, or `compute_90a` alone.
+   */
   readonly arch?: string;
   /** CUDA: all kernels compiled, for some of these GPUs. */
   readonly images?: readonly BundledImage[];

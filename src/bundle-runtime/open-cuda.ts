@@ -1,4 +1,5 @@
-// Bundles on CUDA, in Node: what runs them there lies in a file of its own, which nobody else loads.
+// Bundles on CUDA, in Node: what runs them there lies in a file of its own, which nobody else
+// loads.
 
 import { DeviceError } from '../errors.ts';
 import type * as Cuda from './cuda.ts';

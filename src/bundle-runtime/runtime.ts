@@ -1,5 +1,6 @@
-// A bundle at work: loads `program.json`, kernels and weights beside it, binds every entry's program to memory that stays where it is,
-// and calls them. What `index.js` of a bundle exports comes from here.
+// A bundle at work: loads `program.json`, kernels and weights beside it, binds every entry's
+// program to memory that stays where it is, and calls them. What `index.js` of a bundle exports
+// comes from here.
 
 import { SinterError } from '../errors.ts';
 import { readPieces, readWhole } from './files.ts';
@@ -12,7 +13,10 @@ import { WeightWriter } from './weights.ts';
 export interface LoadOptions {
   /** Which of the bundle's targets; the first that works here by default. */
   readonly target?: BundleTarget;
-  /** A device of the page's own, which disposing of the model leaves alone; or which of CUDA's devices, counted from 0. */
+  /**
+   * A device of the page's own, which disposing of the model leaves alone; or which of CUDA's
+   * devices, counted from 0.
+   */
   readonly device?: GPUDevice | number;
   /** Threads, on wasm; as many as there are cores by default, where memory can be shared. */
   readonly threads?: number;
@@ -22,7 +26,9 @@ export interface LoadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How far loading is: bytes of weights that are there and of all, kernels that are ready and all. */
+/**
+ * How far loading is: bytes of weights that are there and of all, kernels that are ready and all.
+ */
 export interface Progress {
   readonly loadedBytes: number;
   readonly totalBytes: number;
@@ -33,7 +39,10 @@ export interface Progress {
 export type Inputs = Readonly<Record<string, Given>>;
 export type Outputs = Record<string, Data>;
 
-/** A loaded model; each entry is a method: it rejects with E_VALUE where inputs do not fit, E_SHAPE at sizes that were not built. */
+/**
+ * A loaded model; each entry is a method: it rejects with E_VALUE where inputs do not fit, E_SHAPE
+ * at sizes that were not built.
+ */
 export interface Model {
   readonly target: BundleTarget;
   /** What it runs on, in words. */
@@ -50,7 +59,10 @@ interface LoadingModel extends Model {
   load(folder: URL, options: LoadOptions): Promise<void>;
 }
 
-/** Opens a machine for what `program.json` says; rejects where there is none. `base` is where `index.js` lies. */
+/**
+ * Opens a machine for what `program.json` says; rejects where there is none. `base` is where
+ * `index.js` lies.
+ */
 export type Opener = (manifest: Manifest, options: LoadOptions, base: string) => Promise<LoadingModel>;
 
 /** A model on a machine. */
@@ -142,7 +154,8 @@ class LoadedModel<M> implements LoadingModel {
     };
     const tell = (change: Partial<Progress>): void => onProgress?.(Object.assign(progress, change));
     const read = (file: string): ReturnType<typeof readWhole> => readWhole(new URL(file, folder), signal);
-    // Weights are asked for first: browsers keep few connections to a server open, and kernels are small.
+    // Weights are asked for first: browsers keep few connections to a server open, and kernels are
+    // small.
     const loading = files.map(async (file) => {
       const writer = new WeightWriter(file, (weight, offset, bytes) => {
         const place = this.#weights[weight];
@@ -170,8 +183,8 @@ class LoadedModel<M> implements LoadingModel {
   }
 
   /**
-   * Runs programs once, so that the engine has made its code when the first call comes; what they change is put back. Of many sizes the
-   * last are left to their first calls.
+   * Runs programs once, so that the engine has made its code when the first call comes; what they
+   * change is put back. Of many sizes the last are left to their first calls.
    */
   async #rehearse(programs: readonly Ready<M>[]): Promise<void> {
     const changed = new Map(

@@ -1,5 +1,5 @@
-// Tensors as callers give and get them: typed arrays by dtype, elements in rows. f16 and bf16 are given by their bits. What comes as
-// 64-bit integers goes on in 32 where a program carries them so.
+// Tensors as callers give and get them: typed arrays by dtype, elements in rows. f16 and bf16 are
+// given by their bits. What comes as 64-bit integers goes on in 32 where a program carries them so.
 
 import { SinterError } from '../errors.ts';
 import type { ElementType } from '../runtime/program.ts';
@@ -21,7 +21,10 @@ export type Data =
 /** Elements as they may be given: integers in any array of them. */
 export type GivenData = Data | readonly (number | bigint)[];
 
-/** What callers give for an input: a number, or elements, with their shape where their count does not tell it. */
+/**
+ * What callers give for an input: a number, or elements, with their shape where their count does
+ * not tell it.
+ */
 export type Given = number | GivenData | { readonly data: GivenData; readonly shape: readonly number[] };
 
 interface ArrayType {
@@ -55,7 +58,10 @@ function product(shape: readonly number[]): number {
   return shape.reduce((size, extent) => size * extent, 1);
 }
 
-/** The dtype that elements go in: a program may carry i64 in i32. Smaller integers may lie in its words, byte for byte. */
+/**
+ * The dtype that elements go in: a program may carry i64 in i32. Smaller integers may lie in its
+ * words, byte for byte.
+ */
 function carrier(dtype: ElementType, buffer: ElementType): ElementType {
   return dtype === 'i64' ? buffer : dtype;
 }
@@ -67,7 +73,10 @@ export function fromBytes(type: OpenType, buffer: ElementType, sizes: Sizes, byt
   return type.dtype === carried ? elements : BigInt64Array.from(elements as Int32Array, BigInt);
 }
 
-/** What an input that `fits` holds, as bytes for a buffer of this dtype, whole words of them. Throws E_VALUE at other elements. */
+/**
+ * What an input that `fits` holds, as bytes for a buffer of this dtype, whole words of them. Throws
+ * E_VALUE at other elements.
+ */
 export function toBytes(entry: string, input: TensorInput, buffer: ElementType, value: unknown): Uint8Array {
   const carried = carrier(input.dtype, buffer);
   const { data } = parted(value);
@@ -120,7 +129,10 @@ function isList(value: unknown): value is Integers {
   return Array.isArray(value) || ArrayBuffer.isView(value);
 }
 
-/** What is wrong with what is given for an input: E_SHAPE where sizes are open, with those that were `built`. */
+/**
+ * What is wrong with what is given for an input: E_SHAPE where sizes are open, with those that were
+ * `built`.
+ */
 export function misfit(entry: string, input: TensorInput, value: unknown, built?: string): SinterError {
   const { name, dtype, shape: own } = input;
   const { data, shape } = parted(value);

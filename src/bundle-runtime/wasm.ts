@@ -1,5 +1,5 @@
-// Programs of a bundle on WebAssembly: one memory that grows as a model is loaded, modules that are made once, and the threads of the
-// runtime where memory can be shared.
+// Programs of a bundle on WebAssembly: one memory that grows as a model is loaded, modules that are
+// made once, and the threads of the runtime where memory can be shared.
 
 import { DeviceError } from '../errors.ts';
 import { cutsOf, type Cut } from '../runtime/wasm/cut.ts';

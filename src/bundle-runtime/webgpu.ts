@@ -1,4 +1,5 @@
-// Programs of a bundle on WebGPU: buffers that are made once, a bind group for each dispatch, one command buffer a call.
+// Programs of a bundle on WebGPU: buffers that are made once, a bind group for each dispatch, one
+// command buffer a call.
 
 import { DeviceError } from '../errors.ts';
 import type { Binding, Copy, Machine, Place, Run } from './machine.ts';
@@ -21,8 +22,8 @@ const compute = 4;
 const text = new TextDecoder();
 
 /**
- * A machine on this device, else on the adapter that the browser prefers. Rejects with E_DEVICE where there is none; and where it is
- * software, which WebAssembly outruns, if that will not do.
+ * A machine on this device, else on the adapter that the browser prefers. Rejects with E_DEVICE
+ * where there is none; and where it is software, which WebAssembly outruns, if that will not do.
  */
 export async function openWebGpu(
   given: GPUDevice | undefined,

@@ -1,4 +1,5 @@
-// Weights on their way into a machine's memory: what comes is written at once, in whole words, so that no file is ever held whole.
+// Weights on their way into a machine's memory: what comes is written at once, in whole words, so
+// that no file is ever held whole.
 
 import type { WeightFile, WeightPart } from './manifest.ts';
 

@@ -1,5 +1,6 @@
-// A compiled graph as the plain data of an explanation: nodes under their recorded names, kernels with what they compute, read
-// and write, reasons in words. Everything is taken from the compiler's own results; nothing is decided here.
+// A compiled graph as the plain data of an explanation: nodes under their recorded names, kernels
+// with what they compute, read and write, reasons in words. Everything is taken from the compiler's
+// own results; nothing is decided here.
 
 import type { Compiled, Inside, KernelSummary } from '../compile.ts';
 import { topological, type Graph, type Node } from '../ir/graph.ts';
@@ -178,7 +179,10 @@ function labelOf(node: Node): string {
 
 type Roles = Pick<ExplainedKernel, 'prologue' | 'body' | 'epilogue'>;
 
-/** What feeds the loops, what runs in them (all of it where there are none), and what only needs their results. */
+/**
+ * What feeds the loops, what runs in them (all of it where there are none), and what only needs
+ * their results.
+ */
 function rolesOf(kernel: Kernel | undefined, list: NodeList): Roles {
   if (kernel === undefined) return { prologue: [], body: [], epilogue: [] };
   const nodes = kernel.nodes.filter(({ op }) => op !== 'parameter').sort((a, b) => a.id - b.id);

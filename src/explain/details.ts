@@ -1,5 +1,5 @@
-// The parts of the page that are text: what a kernel computes, what it reads and writes, why it is a kernel of its own, its
-// source; the table of kernels; the recorded graph.
+// The parts of the page that are text: what a kernel computes, what it reads and writes, why it is
+// a kernel of its own, its source; the table of kernels; the recorded graph.
 
 import { showBytes, showCount } from '../table.ts';
 import { hueOf } from './drawing.ts';

@@ -1,5 +1,6 @@
-// The drawings as SVG: kernels as cards or as boxes of nodes, values in memory as edges as thick as they are large. What a part
-// stands for is in data attributes, for the page's script; what it says when pointed at, in `data-tip`.
+// The drawings as SVG: kernels as cards or as boxes of nodes, values in memory as edges as thick as
+// they are large. What a part stands for is in data attributes, for the page's script; what it says
+// when pointed at, in `data-tip`.
 
 import { showBytes } from '../table.ts';
 import {
@@ -175,7 +176,10 @@ export function callsOf({ nodes }: Explained, kernel: ExplainedKernel): string {
 /** Radius of bends. */
 const bend = 22;
 
-/** Straight ways between the points, with rounded corners, so that they keep clear of what they were laid around. */
+/**
+ * Straight ways between the points, with rounded corners, so that they keep clear of what they were
+ * laid around.
+ */
 function curve(points: readonly Point[]): string {
   const [first, ...rest] = points;
   const last = rest.at(-1);

@@ -1,5 +1,5 @@
-// An explanation: the plain data of what a program will do, with the ways to show it that need nothing else. The page is made by
-// `sinter/explain`, which draws.
+// An explanation: the plain data of what a program will do, with the ways to show it that need
+// nothing else. The page is made by `sinter/explain`, which draws.
 
 import * as arg from '../ir/arguments.ts';
 import { explanationText, type TextOptions } from './text.ts';
@@ -21,7 +21,10 @@ const textOptions = arg.options<TextOptions>({
   sources: arg.flag,
 });
 
-/** What a program will do: read its fields, print it, or make a page of it with `explanationPage` of `sinter/explain`. */
+/**
+ * What a program will do: read its fields, print it, or make a page of it with `explanationPage` of
+ * `sinter/explain`.
+ */
 export class Explanation implements Explained {
   readonly version = 1;
   readonly target: string;
@@ -46,7 +49,10 @@ export class Explanation implements Explained {
     this.memory = explained.memory;
   }
 
-  /** The graph, a table of its kernels and what they come to; sources and reasons are left to the fields and `toText`. */
+  /**
+   * The graph, a table of its kernels and what they come to; sources and reasons are left to the
+   * fields and `toText`.
+   */
   toString(): string {
     return explanationText(this, { graph: true });
   }

@@ -1,6 +1,7 @@
-// Where everything stands in the drawing. Two drawings of one program: kernels as cards, and kernels as boxes around the nodes
-// they compute. Nodes are laid out kernel by kernel, then the boxes as nodes of a graph of their own; both by dagre (layers,
-// Sugiyama et al.), when the page is made, so that the page needs no library.
+// Where everything stands in the drawing. Two drawings of one program: kernels as cards, and
+// kernels as boxes around the nodes they compute. Nodes are laid out kernel by kernel, then the
+// boxes as nodes of a graph of their own; both by dagre (layers, Sugiyama et al.), when the page is
+// made, so that the page needs no library.
 
 import { Graph, layout, type EdgeLabel, type GraphLabel, type NodeLabel } from '@dagrejs/dagre';
 import { showBytes } from '../table.ts';
@@ -20,7 +21,10 @@ export interface Box extends Point {
 /** A node inside the box of a kernel; a value may be drawn in several boxes. */
 export interface PlacedNode extends Box {
   readonly node: number;
-  /** Part of the kernel that computes it, or `read` for what comes from memory and `scalar` for a number given at run time. */
+  /**
+   * Part of the kernel that computes it, or `read` for what comes from memory and `scalar` for a
+   * number given at run time.
+   */
   readonly role: 'prologue' | 'body' | 'epilogue' | 'read' | 'scalar';
   readonly text: string;
   readonly written: boolean;
@@ -31,7 +35,10 @@ export interface PlacedKernel extends Box {
   readonly nodes: readonly PlacedNode[];
   /** Inside the box, relative to the drawing like everything else. */
   readonly edges: readonly (readonly Point[])[];
-  /** Nodes that there was no room for: a kernel of many results is drawn as far as the first of them. */
+  /**
+   * Nodes that there was no room for: a kernel of many results is drawn as far as the first of
+   * them.
+   */
   readonly omitted: number;
 }
 
@@ -51,13 +58,19 @@ export interface Drawing {
   readonly edges: readonly PlacedEdge[];
 }
 
-/** Height of a box's heading, of a card, and of a node; widths of a character in the two sizes of text. */
+/**
+ * Height of a box's heading, of a card, and of a node; widths of a character in the two sizes of
+ * text.
+ */
 export const headHeight = 30;
 const card = { width: 236, height: 74 };
 const nodeHeight = 34;
 const characters = { node: 6.7, head: 7.6 };
 const padding = 12;
-/** Height of the line that says what was left out, and nodes of a kernel from which on no further result is drawn. */
+/**
+ * Height of the line that says what was left out, and nodes of a kernel from which on no further
+ * result is drawn.
+ */
 const noteHeight = 22;
 const manyNodes = 160;
 
@@ -83,7 +96,8 @@ export function drawNodes({ kernels, nodes }: Explained): Drawing {
     const move = <T extends Point>(at: T): T => ({ ...at, x: at.x + left, y: at.y + box.y + headHeight });
     return { ...box, nodes: own.map(move), edges: edges.map((points) => points.map(move)), omitted };
   });
-  // From the node that is written to the one that is read; in between the way that was laid out around the boxes.
+  // From the node that is written to the one that is read; in between the way that was laid out
+  // around the boxes.
   const edges = drawing.edges.map((edge): PlacedEdge => {
     const value = edge.values[0]!;
     const start = placed[edge.from]!.nodes.find(({ node, role }) => node === value && role !== 'read');
@@ -138,7 +152,9 @@ function arrange(
   };
 }
 
-/** Ways leave boxes below and enter them above, side by side in the order they come from and go to. */
+/**
+ * Ways leave boxes below and enter them above, side by side in the order they come from and go to.
+ */
 function fanned(edges: readonly PlacedEdge[], boxes: readonly Box[]): PlacedEdge[] {
   const ends = (key: 'from' | 'to', inner: number): ReadonlyMap<PlacedEdge, number> => {
     const places = new Map<PlacedEdge, number>();
@@ -232,7 +248,8 @@ function inside(kernel: ExplainedKernel, nodes: readonly ExplainedNode[]): Insid
     );
     graph.setNode(String(node), { width: characterCount * characters.node + 18, height: nodeHeight });
   }
-  // What comes from outside stands in the first row, where the ways from other boxes end: held there by a root that is not drawn.
+  // What comes from outside stands in the first row, where the ways from other boxes end: held
+  // there by a root that is not drawn.
   graph.setNode(root, { width: 0, height: 0 });
   for (const [node, role] of roles)
     if (role === 'read' || role === 'scalar') graph.setEdge(root, String(node), { weight: 50 });

@@ -14,7 +14,10 @@ const types =
 const token =
   /(\/\/[^\n]*)|(@\w+)|((?<![\w.])(?:0[xX][\da-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?)[iufh]?)|([A-Za-z_]\w*)(\s*\()?/g;
 
-/** WGSL with every token of a kind in a `span` of that kind: c(omment), a(ttribute), n(umber), k(eyword), t(ype), f(unction). */
+/**
+ * WGSL with every token of a kind in a `span` of that kind: c(omment), a(ttribute), n(umber),
+ * k(eyword), t(ype), f(unction).
+ */
 export function colouredWgsl(source: string): string {
   let out = '';
   let end = 0;

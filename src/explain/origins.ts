@@ -1,6 +1,7 @@
-// Which call of the user each node comes from. While a function is traced, every recorded node is traced back along the call
-// stack: the outermost function of ours is the operation, the first frame that is not ours the user's line. Nodes made by
-// rewrites and derivatives name the node they stand for, so that whatever a kernel computes leads back to such a call.
+// Which call of the user each node comes from. While a function is traced, every recorded node is
+// traced back along the call stack: the outermost function of ours is the operation, the first
+// frame that is not ours the user's line. Nodes made by rewrites and derivatives name the node they
+// stand for, so that whatever a kernel computes leads back to such a call.
 
 import type { Node } from '../ir/graph.ts';
 import { callOf, type Call } from '../ir/call-site.ts';
@@ -28,7 +29,8 @@ export class Origins {
       return withWitness((node, cause) => {
         if (cause !== undefined) this.#causes.set(node, cause);
         else if (node.op !== 'parameter') {
-          // Operations that are one primitive are made from tables, without a function of their name.
+          // Operations that are one primitive are made from tables, without a function of their
+          // name.
           const call = callOf(new Error().stack ?? '');
           this.#calls.set(node, { ...call, op: call.op ?? node.op });
         }
@@ -44,7 +46,8 @@ export class Origins {
     let gradient = false;
     let at = node;
     for (;;) {
-      // A derivative is a node of the recorded graph itself: its name is its own, its call that of what it derives.
+      // A derivative is a node of the recorded graph itself: its name is its own, its call that of
+      // what it derives.
       if (!gradient && recorded === undefined && isRecorded(at)) recorded = at;
       const cause = this.#causes.get(at);
       if (cause === undefined) return { call: this.#calls.get(at), gradient, recorded };

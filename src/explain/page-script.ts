@@ -1,5 +1,6 @@
-// The page's behaviour: choosing a kernel and a view, moving about in the drawing, what things say when pointed at. Plain
-// JavaScript that needs nothing; without it the page shows everything, one after the other.
+// The page's behaviour: choosing a kernel and a view, moving about in the drawing, what things say
+// when pointed at. Plain JavaScript that needs nothing; without it the page shows everything, one
+// after the other.
 
 /** JavaScript. */
 export const pageScript: string = String.raw`

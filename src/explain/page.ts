@@ -1,5 +1,6 @@
-// An explanation as one self-contained page: the drawn graph, and for the kernel chosen what it computes, reads and writes, why
-// it is a kernel of its own, and its source. Nothing is loaded from anywhere.
+// An explanation as one self-contained page: the drawn graph, and for the kernel chosen what it
+// computes, reads and writes, why it is a kernel of its own, and its source. Nothing is loaded from
+// anywhere.
 
 import * as arg from '../ir/arguments.ts';
 import { showBytes, showCount } from '../table.ts';

@@ -1,5 +1,6 @@
-// An explanation as text for terminals: the recorded graph, a table of kernels, each kernel's parts, why kernels are separate,
-// and what it all comes to. Lines keep to the width given; a table that is wider loses its least columns first.
+// An explanation as text for terminals: the recorded graph, a table of kernels, each kernel's
+// parts, why kernels are separate, and what it all comes to. Lines keep to the width given; a table
+// that is wider loses its least columns first.
 
 import { showBytes, showCount, table } from '../table.ts';
 import { micros } from './reasons.ts';
@@ -39,7 +40,10 @@ export function explanationText(explained: Explained, options: TextOptions = {})
   return parts.join('\n\n');
 }
 
-/** One kernel with everything about it: its parts, why it is not one with its neighbours, its source. */
+/**
+ * One kernel with everything about it: its parts, why it is not one with its neighbours, its
+ * source.
+ */
 export function kernelPage(explained: Explained, place: number, columns: number = 100): string {
   const width = Math.max(40, columns);
   const own = explained.separations.filter(({ first, second }) => first === place || second === place);

@@ -1,5 +1,6 @@
-// The plain data of an explanation, as `toJSON` gives it: version 1 of a schema that only gains fields. Nodes, kernels and
-// pipelines are named by their places in the lists. Times are in µs by the target's figures, sizes in bytes.
+// The plain data of an explanation, as `toJSON` gives it: version 1 of a schema that only gains
+// fields. Nodes, kernels and pipelines are named by their places in the lists. Times are in µs by
+// the target's figures, sizes in bytes.
 
 import type { Keeping } from '../schedule/cluster/refusal.ts';
 import type { Reason } from '../schedule/separation.ts';
@@ -37,10 +38,15 @@ export interface CostModel {
 
 /** A node of the scheduled graph. */
 export interface ExplainedNode {
-  /** Its name in `graph`, e.g. `%12`; of a node that a pass made, the name of what it was made for. */
+  /**
+   * Its name in `graph`, e.g. `%12`; of a node that a pass made, the name of what it was made for.
+   */
   readonly name: string;
   readonly op: string;
-  /** The op with what matters of its attributes, e.g. `reduce max [1]`; for a parameter, what it stands for. */
+  /**
+   * The op with what matters of its attributes, e.g. `reduce max [1]`; for a parameter, what it
+   * stands for.
+   */
   readonly label: string;
   readonly inputs: readonly number[];
   readonly type: string;
@@ -79,7 +85,10 @@ export interface ExplainedKernel {
   readonly schedule: string;
   /** Kernels with equal source share a pipeline. */
   readonly pipeline: number;
-  /** The nodes it computes: what feeds its loops, what needs them, and what follows from their results. */
+  /**
+   * The nodes it computes: what feeds its loops, what needs them, and what follows from their
+   * results.
+   */
   readonly prologue: readonly number[];
   readonly body: readonly number[];
   readonly epilogue: readonly number[];
@@ -128,12 +137,17 @@ export interface Totals {
   readonly pipelines: number;
   readonly dispatches: number;
   readonly flops: number;
-  /** Every distinct element a kernel reads once, and every element it writes once, over all kernels. */
+  /**
+   * Every distinct element a kernel reads once, and every element it writes once, over all kernels.
+   */
   readonly bytes: number;
   /** What one perfect kernel would move: each input read once, each output written once. */
   readonly lowerBoundBytes: number;
   readonly time: number;
-  /** What one perfect kernel would take: one launch, and the longer of least traffic and all arithmetic. */
+  /**
+   * What one perfect kernel would take: one launch, and the longer of least traffic and all
+   * arithmetic.
+   */
   readonly lowerBoundTime: number;
 }
 
@@ -145,6 +159,9 @@ export interface MemoryUse {
   readonly scratch: number;
   /** All of these together. */
   readonly peak: number;
-  /** The least that these kernels in this order can do with: inputs, outputs, and the intermediates needed at once. */
+  /**
+   * The least that these kernels in this order can do with: inputs, outputs, and the intermediates
+   * needed at once.
+   */
   readonly lowerBound: number;
 }

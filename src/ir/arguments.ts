@@ -1,6 +1,7 @@
-// The door of public functions: what their arguments may be, as data. A kind says which values it takes and how it refuses others;
-// options are tables of kinds, one for each of their names, tied to their TypeScript type; a signature is a kind for each place.
-// Nothing is recorded before a signature has passed. Types are erased, so that these are the types of JavaScript's users.
+// The door of public functions: what their arguments may be, as data. A kind says which values it
+// takes and how it refuses others; options are tables of kinds, one for each of their names, tied
+// to their TypeScript type; a signature is a kind for each place. Nothing is recorded before a
+// signature has passed. Types are erased, so that these are the types of JavaScript's users.
 
 import { showValue, TensorError, type ErrorCode } from '../errors.ts';
 import { dtypes, isDType, isFloat, type DType } from './dtype.ts';
@@ -144,7 +145,10 @@ export function anything<T>(): Kind<T> {
   };
 }
 
-/** What the function itself checks, such as axes and shapes, which mean nothing without the tensor; null is refused here. */
+/**
+ * What the function itself checks, such as axes and shapes, which mean nothing without the tensor;
+ * null is refused here.
+ */
 export function inside<T>(): Kind<T> {
   return {
     accepts: (value) => value !== null,
@@ -167,7 +171,10 @@ export function listOf<T>(item: Kind<T>): Kind<readonly T[]> {
   };
 }
 
-/** Whether a value is an object as `{ … }` makes them, of this or another realm: no array, no instance of a class. */
+/**
+ * Whether a value is an object as `{ … }` makes them, of this or another realm: no array, no
+ * instance of a class.
+ */
 export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -221,7 +228,10 @@ export type Table<O> = { readonly [K in keyof O]-?: Kind<Exclude<O[K], undefined
 /** The names that `O` demands. */
 type Demanded<O> = { readonly [K in keyof O]-?: undefined extends O[K] ? never : K }[keyof O];
 
-/** An object of options, each of its kind, and none that is not in the table; `demanded` ones are there. */
+/**
+ * An object of options, each of its kind, and none that is not in the table; `demanded` ones are
+ * there.
+ */
 export function settings<O extends object>(table: Table<O>, demanded: readonly Demanded<O>[] = []): Kind<O> {
   const kinds = new Map(Object.entries(table as unknown as Readonly<Record<string, Kind<unknown>>>));
   const needed = demanded as readonly string[];
@@ -273,7 +283,10 @@ function unknownOption(op: string, name: string, known: readonly string[]): Tens
   return new TensorError('E_VALUE', op, `there is no option ${showValue(name)}`, near ?? all);
 }
 
-/** The name most like this one by edits of letters (Levenshtein, 1966), where it is like enough to be meant. */
+/**
+ * The name most like this one by edits of letters (Levenshtein, 1966), where it is like enough to
+ * be meant.
+ */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const plain = (word: string): string => word.toLowerCase().replace(/[^a-z0-9]/g, '');
   const ranked = known

@@ -1,6 +1,6 @@
-// The attributes of the primitive operations that have any: their types, and their forms as a table that is total by type. The
-// verifier checks nodes against the forms and the parser text. Relations between attributes and the shapes of inputs are the business
-// of infer.ts.
+// The attributes of the primitive operations that have any: their types, and their forms as a table
+// that is total by type. The verifier checks nodes against the forms and the parser text. Relations
+// between attributes and the shapes of inputs are the business of infer.ts.
 
 import { isDType, type DType } from './dtype.ts';
 import type { Shape } from './shape.ts';
@@ -15,9 +15,14 @@ export type ScatterMode = 'set' | 'add' | 'mul' | 'min' | 'max';
 type NoAttrs = Readonly<Record<never, never>>;
 type Ints = readonly number[];
 
-/** Attributes of the ops that have any. Plain data: numbers, bigints, strings and arrays of them. */
+/**
+ * Attributes of the ops that have any. Plain data: numbers, bigints, strings and arrays of them.
+ */
 interface OwnAttrs {
-  /** Saturating and truncating float→int, wrapping int→int, round to nearest even into floats, NaN→0 for ints. */
+  /**
+   * Saturating and truncating float→int, wrapping int→int, round to nearest even into floats, NaN→0
+   * for ints.
+   */
   readonly cast: { readonly dtype: DType };
   /** Same width, bits kept. */
   readonly bitcast: { readonly dtype: DType };
@@ -26,13 +31,21 @@ interface OwnAttrs {
   readonly permute: { readonly order: Ints };
   /** NumPy broadcast: input sizes aligned from the right; size 1 or a missing axis stretches. */
   readonly broadcast: { readonly shape: Shape };
-  /** Output element `i` on an axis reads input `start + i·step`; `step` may be negative, never 0; `size` elements. */
+  /**
+   * Output element `i` on an axis reads input `start + i·step`; `step` may be negative, never 0;
+   * `size` elements.
+   */
   readonly slice: { readonly start: Ints; readonly size: Ints; readonly step: Ints };
-  /** `low` and `high` (≥ 0) elements of `value` at the ends of each axis and `interior` between neighbours. */
+  /**
+   * `low` and `high` (≥ 0) elements of `value` at the ends of each axis and `interior` between
+   * neighbours.
+   */
   readonly pad: { readonly low: Ints; readonly high: Ints; readonly interior: Ints; readonly value: number };
   readonly concat: { readonly axis: number };
-  /** Overlapping windows of one axis: output [.., count, .., size] with the window axis appended last; output element
-   *  (.., i, .., k) reads input `i·stride + k·dilation`. */
+  /**
+   * Overlapping windows of one axis: output [.., count, .., size] with the window axis appended
+   * last; output element (.., i, .., k) reads input `i·stride + k·dilation`.
+   */
   readonly window: {
     readonly axis: number;
     readonly size: number;
@@ -49,19 +62,26 @@ interface OwnAttrs {
   readonly constant: { readonly value: number | bigint; readonly dtype: DType };
   /** Counts 0, 1, 2… along `axis`. */
   readonly iota: { readonly shape: Shape; readonly axis: number; readonly dtype: DType };
-  /** u32 words of Philox 4x32-10; inputs are four rank-0 u32: key lo, key hi, counter lo, counter hi. Element `i` (flat) is
-   *  word `i mod 4` of counter + ⌊i/4⌋. */
+  /**
+   * u32 words of Philox 4x32-10; inputs are four rank-0 u32: key lo, key hi, counter lo, counter
+   * hi. Element `i` (flat) is word `i mod 4` of counter + ⌊i/4⌋.
+   */
   readonly randomBits: { readonly shape: Shape };
   /** Axes are ascending and removed from the result. */
   readonly reduce: { readonly monoid: Monoid; readonly axes: Ints };
   /** i32 index of the first extremum; a NaN counts as the extremum. The axis is removed. */
   readonly argReduce: { readonly monoid: 'min' | 'max'; readonly axis: number };
-  /** i32 indices that put an axis in ascending (or descending) order: stable in both directions, −0 equals 0, NaN counts as
-   *  the greatest. */
+  /**
+   * i32 indices that put an axis in ascending (or descending) order: stable in both directions, −0
+   * equals 0, NaN counts as the greatest.
+   */
   readonly argSort: { readonly axis: number; readonly descending: boolean };
-  /** One step of a radix sort, u32 [lines, n] → i32 [lines, blocks, digits + block]: each line is cut into blocks of `block`
-   *  keys; a block's row holds how often it has each digit `(key >> shift) mod digits`, then for each of its keys how many
-   *  before it in the block have its digit (0 past the end of the line). `digits` is a power of two. */
+  /**
+   * One step of a radix sort, u32 [lines, n] → i32 [lines, blocks, digits + block]: each line is
+   * cut into blocks of `block` keys; a block's row holds how often it has each digit
+   * `(key >> shift) mod digits`, then for each of its keys how many before it in the block have its
+   * digit (0 past the end of the line). `digits` is a power of two.
+   */
   readonly radixRank: { readonly shift: number; readonly digits: number; readonly block: number };
   readonly scan: {
     readonly monoid: Monoid;
@@ -69,8 +89,11 @@ interface OwnAttrs {
     readonly reverse: boolean;
     readonly exclusive: boolean;
   };
-  /** Result axes: batch, then the left operand's free axes, then the right one's, each in ascending order. Sums in f32 for
-   *  16-bit floats; the result has the operands' dtype unless `dtype` says otherwise. */
+  /**
+   * Result axes: batch, then the left operand's free axes, then the right one's, each in ascending
+   * order. Sums in f32 for 16-bit floats; the result has the operands' dtype unless `dtype` says
+   * otherwise.
+   */
   readonly dot: {
     readonly lhsBatch: Ints;
     readonly rhsBatch: Ints;
@@ -78,8 +101,11 @@ interface OwnAttrs {
     readonly rhsContract: Ints;
     readonly dtype: DType;
   };
-  /** Cross-correlation, [N,C,S…] with [O,C/groups,K…] → [N,O,S'…]; the operand is dilated by `lhsDilation` (zeros between
-   *  elements), padded with zeros (entries may be negative: cropping), the kernel spread by `rhsDilation`. */
+  /**
+   * Cross-correlation, [N,C,S…] with [O,C/groups,K…] → [N,O,S'…]; the operand is dilated by
+   * `lhsDilation` (zeros between elements), padded with zeros (entries may be negative: cropping),
+   * the kernel spread by `rhsDilation`.
+   */
   readonly conv: {
     readonly strides: Ints;
     readonly padLow: Ints;
@@ -88,26 +114,46 @@ interface OwnAttrs {
     readonly rhsDilation: Ints;
     readonly groups: number;
   };
-  /** Inputs operand, indices (i32 or u32, operand's rank): out[i,j,k] = operand[i, indices[i,j,k], k] for axis 1. An index
-   *  outside the axis reads 0. Other axes of `indices` may be smaller than the operand's. */
+  /**
+   * Inputs operand, indices (i32 or u32, operand's rank): out[i,j,k] = operand[i, indices[i,j,k],
+   * k] for axis 1. An index outside the axis reads 0. Other axes of `indices` may be smaller than
+   * the operand's.
+   */
   readonly gather: { readonly axis: number };
-  /** Inputs operand, indices, updates (same shape as indices): a copy of operand with updates folded in at
-   *  [i, indices[i,j,k], k]. Updates outside the axis are dropped. */
+  /**
+   * Inputs operand, indices, updates (same shape as indices): a copy of operand with updates folded
+   * in at [i, indices[i,j,k], k]. Updates outside the axis are dropped.
+   */
   readonly scatter: { readonly axis: number; readonly mode: ScatterMode };
-  /** Inputs values and places (i32 or u32, one shape): out[i, places[i,j,k], k] = values[i,j,k] for axis 1, where the places of
-   *  each line are a permutation of the axis: gather the other way round. */
+  /**
+   * Inputs values and places (i32 or u32, one shape): out[i, places[i,j,k], k] = values[i,j,k] for
+   * axis 1, where the places of each line are a permutation of the axis: gather the other way
+   * round.
+   */
   readonly permuteScatter: { readonly axis: number };
-  /** Inputs boundaries [.., n], ascending along the last axis, and values [.., m]: how many boundaries of its line lie below each
-   *  value (or, `right`, not above it), as i32, by a binary search; NaN lies above everything. */
+  /**
+   * Inputs boundaries [.., n], ascending along the last axis, and values [.., m]: how many
+   * boundaries of its line lie below each value (or, `right`, not above it), as i32, by a binary
+   * search; NaN lies above everything.
+   */
   readonly searchSorted: { readonly right: boolean };
-  /** Inputs indices (i32 or u32) and updates (one shape): the sum of the updates of each of `size` places along the axis, as if
-   *  scattered onto zeros, but added in no fixed order: on a device f32 sums may differ from run to run in their last bits. */
+  /**
+   * Inputs indices (i32 or u32) and updates (one shape): the sum of the updates of each of `size`
+   * places along the axis, as if scattered onto zeros, but added in no fixed order: on a device f32
+   * sums may differ from run to run in their last bits.
+   */
   readonly scatterAddAtomic: { readonly axis: number; readonly size: number };
-  /** A scatter whose updates lie sorted by their place. Inputs operand, starts (i32, one more than the operand's along the
-   *  axis), order (i32) and updates of one shape: operand[i,j,k] with updates[i, order[i,e,k], k] folded in for every e from
-   *  starts[i,j,k] up to starts[i,j+1,k], in that order. */
+  /**
+   * A scatter whose updates lie sorted by their place. Inputs operand, starts (i32, one more than
+   * the operand's along the axis), order (i32) and updates of one shape: operand[i,j,k] with
+   * updates[i, order[i,e,k], k] folded in for every e from starts[i,j,k] up to starts[i,j+1,k], in
+   * that order.
+   */
   readonly segmentReduce: { readonly axis: number; readonly mode: ScatterMode };
-  /** Inputs: value, then the arguments that the rule returns cotangents for. `rule` names an entry of autograd's registry. */
+  /**
+   * Inputs: value, then the arguments that the rule returns cotangents for. `rule` names an entry
+   * of autograd's registry.
+   */
   readonly customVjp: { readonly rule: number };
 }
 
@@ -193,7 +239,10 @@ export function attrNames(op: string): readonly string[] {
   return Object.keys(formsOf(op));
 }
 
-/** What is wrong with a node's attributes as `attribute axis must be an integer`, and which; undefined when nothing is. */
+/**
+ * What is wrong with a node's attributes as `attribute axis must be an integer`, and which;
+ * undefined when nothing is.
+ */
 export function attrProblem(
   op: string,
   attrs: Readonly<Record<string, unknown>>,

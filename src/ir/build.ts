@@ -1,5 +1,5 @@
-// Node constructors: one small function per common op, so that rules and passes read like formulas. Views that would change
-// nothing give their input back.
+// Node constructors: one small function per common op, so that rules and passes read like formulas.
+// Views that would change nothing give their input back.
 
 import { showValue, TensorError } from '../errors.ts';
 import type { DType } from './dtype.ts';
@@ -66,16 +66,18 @@ export function reshape(b: GraphBuilder, x: Node, shape: FixedShape): Node {
 }
 
 /**
- * The same value under a node of its own: an identity reshape made outside the interning table. Derivatives with respect to it
- * see only the uses of this very node, so equal values (two tensors of ones) stay apart.
+ * The same value under a node of its own: an identity reshape made outside the interning table.
+ * Derivatives with respect to it see only the uses of this very node, so equal values (two tensors
+ * of ones) stay apart.
  */
 export function distinct(x: Node): Node {
   return new GraphBuilder().add('reshape', [x], { shape: x.shape }) as Node;
 }
 
 /**
- * Whether `distinct` made the node. It is a variable then: something may be differentiated with respect to it, now or later, and
- * what is known of the value under it must not be used in its place.
+ * Whether `distinct` made the node. It is a variable then: something may be differentiated with
+ * respect to it, now or later, and what is known of the value under it must not be used in its
+ * place.
  */
 export function isDistinct(node: Node): boolean {
   return node.op === 'reshape' && sameShape(node.shape, node.inputs[0]!.shape);
@@ -100,7 +102,10 @@ export function reduceKeep(b: GraphBuilder, monoid: Monoid, x: Node, axes: reado
   return reshape(b, reduce(b, monoid, x, axes), kept);
 }
 
-/** Inserts axes of `shape` at positions `axes`, repeating `x` along them: the adjoint of a reduction over `axes`. */
+/**
+ * Inserts axes of `shape` at positions `axes`, repeating `x` along them: the adjoint of a reduction
+ * over `axes`.
+ */
 export function expandAxes(b: GraphBuilder, x: Node, shape: FixedShape, axes: readonly number[]): Node {
   return broadcast(
     b,

@@ -1,9 +1,13 @@
-// Which call of the user a node was recorded in, read from the call stack: the outermost function of ours is the operation, the first frame
-// that is not ours the user's line. For `explain` and for those who look for anomalies.
+// Which call of the user a node was recorded in, read from the call stack: the outermost function
+// of ours is the operation, the first frame that is not ours the user's line. For `explain` and for
+// those who look for anomalies.
 
 /** The call that a node was recorded in. */
 export interface Call {
-  /** The operation as the user knows it, e.g. `softmax`; undefined where the stack does not tell (minified code). */
+  /**
+   * The operation as the user knows it, e.g. `softmax`; undefined where the stack does not tell
+   * (minified code).
+   */
   readonly op: string | undefined;
   /** The method of a module or optimizer that made the call, e.g. `Linear.forward`. */
   readonly module: string | undefined;
@@ -11,11 +15,17 @@ export interface Call {
   readonly at: string | undefined;
 }
 
-/** Folder of the package's modules: `…/src/` or `…/dist/`. Not in one expression, which bundlers take for a file to pack. */
+/**
+ * Folder of the package's modules: `…/src/` or `…/dist/`. Not in one expression, which bundlers
+ * take for a file to pack.
+ */
 const here = import.meta.url;
 const home = new URL('..', here).href;
 
-/** Where operations are recorded; what calls them on the user's behalf; and the way there, which nobody called by name. */
+/**
+ * Where operations are recorded; what calls them on the user's behalf; and the way there, which
+ * nobody called by name.
+ */
 const operations = /^(?:tensor|ir|autograd|explain)\//;
 const callers = /^(?:nn|optim)\//;
 const shared = /^(?:rule|functional|optimizer|module)$/;
@@ -60,7 +70,8 @@ export function callOf(stack: string): Call {
     const watched = name.startsWith('Proxy.');
     if (watched && callers.test(own)) continue;
     if (own.startsWith(watch)) {
-      // The frame around a method of a layer, which has the name of its class: that of the innermost counts.
+      // The frame around a method of a layer, which has the name of its class: that of the
+      // innermost counts.
       if (watched && module?.includes('.') !== true) module = name.replace(/^Proxy\./, '');
       continue;
     }

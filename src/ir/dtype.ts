@@ -1,4 +1,5 @@
-// Element types: what each one is, how wide it is stored, and how two of them promote (PyTorch's lattice).
+// Element types: what each one is, how wide it is stored, and how two of them promote (PyTorch's
+// lattice).
 
 /** Every element type the Graph IR knows; targets support subsets and say so in clear errors. */
 export type DType =
@@ -82,8 +83,9 @@ export function isWide(dtype: DType): dtype is 'i64' | 'u64' {
 const signedOfBytes: Readonly<Record<number, DType>> = { 1: 'i8', 2: 'i16', 4: 'i32', 8: 'i64' };
 
 /**
- * The dtype both operands are converted to, as `torch.promote_types`: bool < integers < floats; f16 with bf16 gives f32;
- * signed with unsigned gives the next wider signed type (i64 for u32, f32 for u64 with a signed type, as PyTorch).
+ * The dtype both operands are converted to, as `torch.promote_types`: bool < integers < floats; f16
+ * with bf16 gives f32; signed with unsigned gives the next wider signed type (i64 for u32, f32 for
+ * u64 with a signed type, as PyTorch).
  */
 export function promote(a: DType, b: DType): DType {
   if (a === b) return a;

@@ -1,4 +1,5 @@
-// Computes an op by the formula of its row, in whatever stands for a value: text of a language, nodes of a Loop, names in a file.
+// Computes an op by the formula of its row, in whatever stands for a value: text of a language,
+// nodes of a Loop, names in a file.
 
 import { CompilerBug } from '../errors.ts';
 import { elementwiseRows, type ElementwiseOp, type Formula } from './ops.ts';
@@ -22,7 +23,10 @@ export function byFormula<T>(op: ElementwiseOp, args: readonly T[], writer: Writ
   return write(formula);
 }
 
-/** Whether the formula is more than one operation: what lies between may need more digits than the result. */
+/**
+ * Whether the formula is more than one operation: what lies between may need more digits than the
+ * result.
+ */
 export function hasSteps(op: ElementwiseOp): boolean {
   const { formula } = elementwiseRows[op];
   return Array.isArray(formula) && formula.some(Array.isArray);

@@ -1,5 +1,5 @@
-// Graph IR: immutable nodes in SSA form, hash-consed by a builder, so that equal expressions are one node.
-// Every walk here is iterative: a graph of 100,000 nodes must not overflow the stack.
+// Graph IR: immutable nodes in SSA form, hash-consed by a builder, so that equal expressions are
+// one node. Every walk here is iterative: a graph of 100,000 nodes must not overflow the stack.
 
 import { infer, type TensorType } from './infer.ts';
 import type { Attrs, Op } from './ops.ts';
@@ -42,7 +42,9 @@ export class GraphBuilder {
     return this.#intern(op, inputs, held, hashValue(hashValue(inputs.length, op), held), undefined);
   }
 
-  /** The same op and attributes over other inputs; over inputs of the same types its type is known. */
+  /**
+   * The same op and attributes over other inputs; over inputs of the same types its type is known.
+   */
   copy(node: Node, inputs: readonly Node[]): Node {
     const type = sameTypes(node.inputs, inputs) ? node : undefined;
     return this.#intern(node.op, inputs, node.attrs, node.salt, type) as NodeFields<Op> as Node;
@@ -91,9 +93,10 @@ function heldAttrs<K extends Op>(op: K, inputs: readonly Node[], attrs: Attrs<K>
 }
 
 /**
- * A number as 16-bit floats and narrow integers hold it: kernels compute with these in registers of 32 bits, in which 0.1 as it is
- * written would be another number than the 0.1 that lies in memory or comes as a run-time scalar. Every target rounds literals
- * of f32 and f64 itself, and texts with 0.1 read better. Numbers that no integer of the dtype is are for the verifier to refuse.
+ * A number as 16-bit floats and narrow integers hold it: kernels compute with these in registers of
+ * 32 bits, in which 0.1 as it is written would be another number than the 0.1 that lies in memory
+ * or comes as a run-time scalar. Every target rounds literals of f32 and f64 itself, and texts with
+ * 0.1 read better. Numbers that no integer of the dtype is are for the verifier to refuse.
  */
 function heldNumber(value: number, dtype: DType): number {
   return dtype === 'f16' || dtype === 'bf16' ? Number(fromReal(dtype)(value)) : value;
@@ -131,8 +134,8 @@ export function countUses(graph: Graph): Map<Node, number> {
 }
 
 /**
- * Rebuilds a graph bottom-up. `change` sees each node with its already rewritten inputs and gives its replacement, or
- * undefined to keep it. Parameters survive unless `change` replaces them.
+ * Rebuilds a graph bottom-up. `change` sees each node with its already rewritten inputs and gives
+ * its replacement, or undefined to keep it. Parameters survive unless `change` replaces them.
  */
 export function rewrite(
   graph: Graph,

@@ -1,9 +1,13 @@
-// Where nodes come from, for whoever asks: while a witness listens, every node that a builder makes is reported, with the node
-// that it replaces or is the derivative of. Usually nobody listens; then the walks below cost one comparison each.
+// Where nodes come from, for whoever asks: while a witness listens, every node that a builder makes
+// is reported, with the node that it replaces or is the derivative of. Usually nobody listens; then
+// the walks below cost one comparison each.
 
 import type { Node } from './node.ts';
 
-/** What a node was made for: to stand for another after a rewrite, or to carry a gradient back through another. */
+/**
+ * What a node was made for: to stand for another after a rewrite, or to carry a gradient back
+ * through another.
+ */
 export interface Cause {
   readonly kind: 'rewrite' | 'gradient';
   readonly of: Node;

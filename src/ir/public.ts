@@ -1,5 +1,6 @@
-// The functions of `sinter/ir` as users call them: each checks what it is given, as every public function does (arguments.ts), and
-// hands it to the one that the compiler calls. Nodes and graphs are looked at whole, but each node once: it never changes.
+// The functions of `sinter/ir` as users call them: each checks what it is given, as every public
+// function does (arguments.ts), and hands it to the one that the compiler calls. Nodes and graphs
+// are looked at whole, but each node once: it never changes.
 
 import { TensorError, showValue } from '../errors.ts';
 import * as arg from './arguments.ts';
@@ -53,7 +54,10 @@ const type = arg.kind<TensorType>('a type { dtype, shape }', isType);
 /** Nodes that were found to be such, with everything below them. */
 const known = new WeakSet<object>();
 
-/** Whether this and everything that it is computed from has the form of a node; what the values mean is for `verify`. */
+/**
+ * Whether this and everything that it is computed from has the form of a node; what the values mean
+ * is for `verify`.
+ */
 function isNode(root: unknown): root is Node {
   const stack: unknown[] = [root];
   const visited = new Set<object>();
@@ -163,7 +167,9 @@ export class GraphBuilder extends Builder {
     return super.add(op, inputs, attrs);
   }
 
-  /** The same op and attributes over other inputs; over inputs of the same types its type is known. */
+  /**
+   * The same op and attributes over other inputs; over inputs of the same types its type is known.
+   */
   override copy(node: Node, inputs: readonly Node[]): Node {
     takesCopy('GraphBuilder.copy', node, inputs);
     return super.copy(node, inputs);
@@ -179,8 +185,8 @@ const takesRewrite = arg.takes<(graph: Graph, change: Change, builder?: Builder)
 );
 
 /**
- * Rebuilds a graph bottom-up. `change` sees each node with its already rewritten inputs and gives its replacement, or
- * undefined to keep it. Parameters survive unless `change` replaces them.
+ * Rebuilds a graph bottom-up. `change` sees each node with its already rewritten inputs and gives
+ * its replacement, or undefined to keep it. Parameters survive unless `change` replaces them.
  */
 export function rewrite(
   graph: Graph,
@@ -210,8 +216,8 @@ export function topological(roots: readonly Node[], stop?: (node: Node) => boole
 const takesInterpret = arg.takes<typeof interpret>(['the graph', graph], ['the inputs', arg.listOf(data)]);
 
 /**
- * Runs a graph on host arrays given in parameter order. Throws E_VALUE, E_DTYPE or E_SHAPE when they do not fit the
- * parameters. Results may share memory with inputs and with each other.
+ * Runs a graph on host arrays given in parameter order. Throws E_VALUE, E_DTYPE or E_SHAPE when
+ * they do not fit the parameters. Results may share memory with inputs and with each other.
  */
 export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray[] {
   takesInterpret('interpret', graph, inputs);
@@ -243,7 +249,10 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
 
 const takesParse = arg.takes<typeof parse>(['the text', arg.text]);
 
-/** The graph that IR text describes. Throws ParseError (E_PARSE) with the line and column of the first mistake. */
+/**
+ * The graph that IR text describes. Throws ParseError (E_PARSE) with the line and column of the
+ * first mistake.
+ */
 export function parse(text: string): Graph {
   takesParse('parse', text);
   return graphOf(text);
@@ -283,8 +292,9 @@ const takesHostArray = arg.takes<typeof hostArray>(
 );
 
 /**
- * An array of `shape` with `values` brought into `dtype`: numbers as a cast from f64 (integers truncate and saturate),
- * bigints as a cast from i64 (integers wrap). Throws E_SHAPE when the counts differ.
+ * An array of `shape` with `values` brought into `dtype`: numbers as a cast from f64 (integers
+ * truncate and saturate), bigints as a cast from i64 (integers wrap). Throws E_SHAPE when the
+ * counts differ.
  */
 export function hostArray(dtype: DType, shape: FixedShape, values: ArrayLike<Scalar>): HostArray {
   takesHostArray('hostArray', dtype, shape, values);

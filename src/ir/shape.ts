@@ -1,5 +1,6 @@
-// Shapes and axes. A dimension is a number or a named symbolic integer with a range; passes that need numbers ask for them
-// through `fixedShape`, which answers a symbolic dimension with a clear error instead of a wrong program.
+// Shapes and axes. A dimension is a number or a named symbolic integer with a range; passes that
+// need numbers ask for them through `fixedShape`, which answers a symbolic dimension with a clear
+// error instead of a wrong program.
 
 import { showValue, SinterError, TensorError } from '../errors.ts';
 import type { DType } from './dtype.ts';
@@ -18,7 +19,10 @@ export type Shape = readonly Dim[];
 /** A shape without symbols. */
 export type FixedShape = readonly number[];
 
-/** The shape as plain numbers. Throws E_UNSUPPORTED naming `where` and the symbolic dimension otherwise. */
+/**
+ * The shape as plain numbers. Throws E_UNSUPPORTED naming `where` and the symbolic dimension
+ * otherwise.
+ */
 export function fixedShape(shape: Shape, where: string): FixedShape {
   for (const dim of shape) {
     if (typeof dim !== 'number') {
@@ -91,7 +95,10 @@ export function toShape(op: string, shape: readonly number[]): number[] {
   return [...shape];
 }
 
-/** Requires an array (or typed array) where TypeScript asks for a list of numbers; `what` says of what. */
+/**
+ * Requires an array (or typed array) where TypeScript asks for a list of numbers; `what` says of
+ * what.
+ */
 export function checkList(op: string, what: string, list: unknown): void {
   if (Array.isArray(list) || (ArrayBuffer.isView(list) && 'length' in list)) return;
   throw new TensorError('E_VALUE', op, `expects ${what} as an array of integers, got ${showValue(list)}`);

@@ -1,7 +1,8 @@
-// Host arrays: what a tensor's elements are in JavaScript memory, for every dtype, and how real numbers and integers are
-// brought into a dtype. f16 and bf16 live in Float32Arrays that hold already rounded values, bool as 0/1 bytes, 64-bit
-// integers as bigints. `packBytes`/`unpackBytes` convert from and to tight little-endian storage (the host is taken to be
-// little-endian, as every platform with a GPU driver is).
+// Host arrays: what a tensor's elements are in JavaScript memory, for every dtype, and how real
+// numbers and integers are brought into a dtype. f16 and bf16 live in Float32Arrays that hold
+// already rounded values, bool as 0/1 bytes, 64-bit integers as bigints. `packBytes`/`unpackBytes`
+// convert from and to tight little-endian storage (the host is taken to be little-endian, as every
+// platform with a GPU driver is).
 
 import { TensorError } from '../errors.ts';
 import { dtypeBytes, integerRange, isFloat, isWide, type DType } from './dtype.ts';
@@ -57,8 +58,9 @@ export function emptyData(dtype: DType, n: number): HostData {
 }
 
 /**
- * An array of `shape` with `values` brought into `dtype`: numbers as a cast from f64 (integers truncate and saturate),
- * bigints as a cast from i64 (integers wrap). Throws E_SHAPE when the counts differ.
+ * An array of `shape` with `values` brought into `dtype`: numbers as a cast from f64 (integers
+ * truncate and saturate), bigints as a cast from i64 (integers wrap). Throws E_SHAPE when the
+ * counts differ.
  */
 export function hostArray(dtype: DType, shape: FixedShape, values: ArrayLike<Scalar>): HostArray {
   const size = sizeOf(shape);
@@ -90,7 +92,10 @@ export function packBytes(array: HostArray): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice();
 }
 
-/** The inverse of `packBytes`. Bytes past the elements are ignored (devices round sizes up); too few throw E_SHAPE. */
+/**
+ * The inverse of `packBytes`. Bytes past the elements are ignored (devices round sizes up); too few
+ * throw E_SHAPE.
+ */
 export function unpackBytes(bytes: Uint8Array, dtype: DType, shape: FixedShape): HostArray {
   const size = sizeOf(shape);
   const needed = size * dtypeBytes(dtype);
@@ -110,14 +115,18 @@ export function unpackBytes(bytes: Uint8Array, dtype: DType, shape: FixedShape):
   return { dtype, shape, data: new arrays[dtype](own.buffer) };
 }
 
-/** Brings a real number into `dtype`: floats round to nearest even, integers truncate and saturate (NaN → 0). */
+/**
+ * Brings a real number into `dtype`: floats round to nearest even, integers truncate and saturate
+ * (NaN → 0).
+ */
 export function fromReal(dtype: DType): (x: number) => Scalar {
   switch (dtype) {
     case 'f64':
       return (x) => x;
     case 'f32':
       return Math.fround;
-    // By way of f32, as kernels do and PyTorch does (c10::Half and c10::BFloat16 are made of floats).
+    // By way of f32, as kernels do and PyTorch does (c10::Half and c10::BFloat16 are made of
+    // floats).
     case 'f16':
       return (x) => roundF16(Math.fround(x));
     case 'bf16':
@@ -127,7 +136,8 @@ export function fromReal(dtype: DType): (x: number) => Scalar {
     default: {
       const [low, high] = integerRange(dtype);
       const [least, most] = [Number(low), Number(high)];
-      // Adding 0 turns −0 into 0. Number(high) of 64 bits is one too large, hence ≥: the bigint itself is the bound.
+      // Adding 0 turns −0 into 0. Number(high) of 64 bits is one too large, hence ≥: the bigint
+      // itself is the bound.
       if (isWide(dtype)) {
         return (x) => (Number.isNaN(x) ? 0n : x >= most ? high : x <= least ? low : BigInt(Math.trunc(x)));
       }
@@ -136,7 +146,10 @@ export function fromReal(dtype: DType): (x: number) => Scalar {
   }
 }
 
-/** Brings an exact integer into `dtype`: integers wrap at their width, floats round once to nearest even. */
+/**
+ * Brings an exact integer into `dtype`: integers wrap at their width, floats round once to nearest
+ * even.
+ */
 export function fromInteger(dtype: DType): (x: Scalar) => Scalar {
   switch (dtype) {
     case 'bool':
@@ -172,7 +185,10 @@ function low32(x: Scalar): number {
   return typeof x === 'bigint' ? Number(BigInt.asIntN(32, x)) : x | 0;
 }
 
-/** A double that rounds to any narrower format as `x` itself would: bits that do not fit are or-ed into the last one. */
+/**
+ * A double that rounds to any narrower format as `x` itself would: bits that do not fit are or-ed
+ * into the last one.
+ */
 function stickyNumber(x: bigint): number {
   const near = Number(x);
   if (Number.isSafeInteger(near)) return near;
@@ -212,7 +228,9 @@ function roundTo(x: number, fractionBits: number, leastExponent: number, overflo
   return roundHalfEven(x / quantum) * quantum;
 }
 
-/** The nearest IEEE half-precision value, ties to even, with subnormals; from 65520 on, infinity. */
+/**
+ * The nearest IEEE half-precision value, ties to even, with subnormals; from 65520 on, infinity.
+ */
 export function roundF16(x: number): number {
   return roundTo(x, 10, -14, 65520);
 }
@@ -259,7 +277,10 @@ export function bf16ToBits(x: number): number {
   return singleBits[0]! >>> 16;
 }
 
-/** True when both arrays have the same dtype, shape and elements (NaN equals NaN, −0 differs from 0). */
+/**
+ * True when both arrays have the same dtype, shape and elements (NaN equals NaN, −0 differs from
+ * 0).
+ */
 export function sameArray(a: HostArray, b: HostArray): boolean {
   return (
     a.dtype === b.dtype &&
@@ -269,7 +290,10 @@ export function sameArray(a: HostArray, b: HostArray): boolean {
   );
 }
 
-/** The array in another dtype, converted as `cast` defines it; the same array when it already has that dtype. */
+/**
+ * The array in another dtype, converted as `cast` defines it; the same array when it already has
+ * that dtype.
+ */
 export function castArray(array: HostArray, dtype: DType): HostArray {
   if (array.dtype === dtype) return array;
   const { shape, data: from } = array;

@@ -1,5 +1,6 @@
-// The verifier: every invariant of a graph, checked after each pass in tests and on request. A violation is a mistake of the
-// compiler, never of the user, so it throws CompilerBug with the pass's name and the graph's text.
+// The verifier: every invariant of a graph, checked after each pass in tests and on request. A
+// violation is a mistake of the compiler, never of the user, so it throws CompilerBug with the
+// pass's name and the graph's text.
 
 import { CompilerBug, TensorError } from '../errors.ts';
 import { attrProblem } from './attrs.ts';
@@ -47,8 +48,8 @@ function nodeProblem(node: Node, own: ReadonlySet<Node>): string | undefined {
 }
 
 /**
- * f32 and f64 take any number (its nearest value is meant: every target rounds literals to them); narrower floats, integers and
- * bool only what they can hold.
+ * f32 and f64 take any number (its nearest value is meant: every target rounds literals to them);
+ * narrower floats, integers and bool only what they can hold.
  */
 export function isRepresentable({ dtype, value }: Attrs<'constant'>): boolean {
   if ((typeof value === 'bigint') !== isWide(dtype)) return false;

@@ -1,11 +1,14 @@
-// What a run of a program is given: buffers of this device, large enough, in the right number; and fresh ones for its outputs.
+// What a run of a program is given: buffers of this device, large enough, in the right number; and
+// fresh ones for its outputs.
 
 import { DeviceError } from '../errors.ts';
 import type { DeviceBuffer } from './device.ts';
 import { GpuBuffer, type Memory } from './memory.ts';
 import type { Program } from './program.ts';
 
-/** Inputs, then outputs, as buffers of `device`; throws E_VALIDATION naming the one that is wrong. */
+/**
+ * Inputs, then outputs, as buffers of `device`; throws E_VALIDATION naming the one that is wrong.
+ */
 export function givenBuffers<Gpu>(
   program: Program,
   device: string,
@@ -38,7 +41,10 @@ export function givenBuffers<Gpu>(
   ];
 }
 
-/** Fresh buffers, laid out as the program's packs ask, for the outputs that are no inputs: each distinct one once, in order. */
+/**
+ * Fresh buffers, laid out as the program's packs ask, for the outputs that are no inputs: each
+ * distinct one once, in order.
+ */
 export function outputBuffers<Gpu>(program: Program, memory: Memory<Gpu>): DeviceBuffer[] {
   const made = new Map<number, DeviceBuffer>();
   for (const { buffer, members } of program.packs) {

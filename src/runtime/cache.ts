@@ -1,11 +1,15 @@
-// Node only: the folder where Sinter keeps files between runs (drivers, cubins, measured schedules).
+// Node only: the folder where Sinter keeps files between runs (drivers, cubins, measured
+// schedules).
 
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { DeviceError } from '../errors.ts';
 
-/** Where Sinter keeps files between runs: `SINTER_CACHE`, else the user's cache folder, else the temporary one. */
+/**
+ * Where Sinter keeps files between runs: `SINTER_CACHE`, else the user's cache folder, else the
+ * temporary one.
+ */
 export function cacheFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
   const home = env['XDG_CACHE_HOME'] ?? path.join(env['HOME'] ?? os.homedir(), '.cache');
   const explicit = env['SINTER_CACHE'];

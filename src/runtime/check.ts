@@ -1,11 +1,15 @@
-// Structural checks of a Program, made once when it is loaded: every index in range, every binding declared, every region
-// inside its arena. What the compiler guarantees is asked again here because programs also come from files.
+// Structural checks of a Program, made once when it is loaded: every index in range, every binding
+// declared, every region inside its arena. What the compiler guarantees is asked again here because
+// programs also come from files.
 
 import { DeviceError } from '../errors.ts';
 import { strideProblem } from './program.ts';
 import type { ProgramBuffer, ProgramOutline, ProgramStep, ProgramTileMap, TargetId } from './program.ts';
 
-/** Throws DeviceError E_VALIDATION, naming the kernel or buffer, unless the program is well formed for `target`. */
+/**
+ * Throws DeviceError E_VALIDATION, naming the kernel or buffer, unless the program is well formed
+ * for `target`.
+ */
 export function checkProgram(program: ProgramOutline, target: TargetId, device: string): void {
   const invalid = (problem: string, kernel?: string): never => {
     throw new DeviceError('E_VALIDATION', device, problem, kernel === undefined ? {} : { kernel });

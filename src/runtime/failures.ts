@@ -1,5 +1,5 @@
-// What went wrong, and who is told. Devices report failures late and out of band; each operation has a place in the order, and
-// the first failure is handed to the reads that came after it.
+// What went wrong, and who is told. Devices report failures late and out of band; each operation
+// has a place in the order, and the first failure is handed to the reads that came after it.
 
 import { DeviceError } from '../errors.ts';
 
@@ -74,7 +74,10 @@ export class Failures {
     if (this.#lost !== undefined) throw this.#lost;
   }
 
-  /** Throws what failed up to the read `at`; once that has reported it, the device counts as recovered. */
+  /**
+   * Throws what failed up to the read `at`; once that has reported it, the device counts as
+   * recovered.
+   */
   deliver(at: number): void {
     this.#reads = this.#reads.filter((read) => read !== at);
     this.assertAlive();

@@ -1,6 +1,7 @@
-// Where the inputs and outputs of a program must lie: packs one behind another, and apart what a kernel binds both ways (in
-// different slabs, where a device binds whole ones). What lies elsewhere is moved when the program is asked to run: handles get new places, and their bytes are
-// copied in the order of the device. In a loop that happens once.
+// Where the inputs and outputs of a program must lie: packs one behind another, and apart what a
+// kernel binds both ways (in different slabs, where a device binds whole ones). What lies elsewhere
+// is moved when the program is asked to run: handles get new places, and their bytes are copied in
+// the order of the device. In a loop that happens once.
 
 import type { Program } from './program.ts';
 import type { Failures } from './failures.ts';
@@ -37,7 +38,10 @@ interface Member {
 export interface Settled<Gpu> {
   /** Of inputs, then outputs, then the starts of packs. */
   readonly places: readonly Place<Gpu>[];
-  /** As long as the buffers stay where they are, the packs are there too: none holds a mere copy of a buffer that is given twice. */
+  /**
+   * As long as the buffers stay where they are, the packs are there too: none holds a mere copy of
+   * a buffer that is given twice.
+   */
   readonly lasting: boolean;
 }
 
@@ -69,7 +73,8 @@ export class Layout<Gpu> {
   /** Moves what lies in the wrong place. `given` are the inputs, then the outputs. */
   settle(given: readonly GpuBuffer<Gpu>[]): Settled<Gpu> {
     const starts = new Map<Unit, Place<Gpu>>();
-    // Those that are overwritten last: of a buffer in two packs, that is the place that counts afterwards.
+    // Those that are overwritten last: of a buffer in two packs, that is the place that counts
+    // afterwards.
     for (const pack of [...this.#packs].sort((a, b) => Number(a.isWritten) - Number(b.isWritten))) {
       starts.set(pack, this.#inPlace(pack, given) ?? this.#gather(pack, given));
     }

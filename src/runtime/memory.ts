@@ -1,7 +1,8 @@
-// GPU memory, whatever the GPU calls it (`Gpu`: a GPUBuffer, an address). It costs next to nothing in the JS heap, so the
-// collector never feels its weight: slabs are pooled by size class, given back explicitly, trimmed above a bound, and above a
-// high-water mark the collector is asked to find handles that were dropped without `destroy`. A handle stands for a whole slab
-// or for a part of one that it shares with others, and may be moved from one to another.
+// GPU memory, whatever the GPU calls it (`Gpu`: a GPUBuffer, an address). It costs next to nothing
+// in the JS heap, so the collector never feels its weight: slabs are pooled by size class, given
+// back explicitly, trimmed above a bound, and above a high-water mark the collector is asked to
+// find handles that were dropped without `destroy`. A handle stands for a whole slab or for a part
+// of one that it shares with others, and may be moved from one to another.
 
 import { DeviceError } from '../errors.ts';
 import type { DeviceBuffer } from './device.ts';
@@ -36,7 +37,10 @@ const HIGH_WATER_FLOOR = 256 * MiB;
 /** As many handles count as high water too: a small GPUBuffer costs kilobytes in the driver. */
 const CROWD_FLOOR = 4096;
 
-/** Rounds up to a size class: four to an octave, so at most a quarter is wasted, and multiples of 256. */
+/**
+ * Rounds up to a size class: four to an octave, so at most a quarter is wasted, and multiples of
+ * 256.
+ */
 export function sizeClass(bytes: number): number {
   if (bytes <= 1024) return Math.max(256, Math.ceil(bytes / 256) * 256);
   const step = 2 ** (Math.floor(Math.log2(bytes - 1)) - 2);
@@ -94,7 +98,9 @@ export class Pool<Gpu> {
   }
 }
 
-/** A handle's claim on memory, apart from the handle so that it survives the handle's collection. */
+/**
+ * A handle's claim on memory, apart from the handle so that it survives the handle's collection.
+ */
 interface Lease<Gpu> {
   place: Place<Gpu> | undefined;
   readonly handle: WeakRef<GpuBuffer<Gpu>>;
@@ -142,7 +148,10 @@ export interface Source<Gpu> {
   destroy(gpu: Gpu): void;
 }
 
-/** All buffers of one device: tensors', programs' scratch and scalars, and what a backend pools besides. */
+/**
+ * All buffers of one device: tensors', programs' scratch and scalars, and what a backend pools
+ * besides.
+ */
 export class Memory<Gpu> {
   readonly #device: string;
   readonly #limits: MemoryLimits;
@@ -189,7 +198,9 @@ export class Memory<Gpu> {
     return new GpuBuffer(bytes, { slab: this.scratch(bytes), offset: 0 }, this);
   }
 
-  /** Handles to parts of one new slab of `bytes`, in order; it goes back when the last of them ends. */
+  /**
+   * Handles to parts of one new slab of `bytes`, in order; it goes back when the last of them ends.
+   */
   allocateTogether(
     bytes: number,
     parts: readonly { readonly offset: number; readonly bytes: number }[],
@@ -199,8 +210,9 @@ export class Memory<Gpu> {
   }
 
   /**
-   * Moves handles into one new slab of `bytes`; gives it, and where each was. A handle that comes twice is moved to the first
-   * of its places, for the others its bytes are copied. Their bytes are copied by the caller, at once.
+   * Moves handles into one new slab of `bytes`; gives it, and where each was. A handle that comes
+   * twice is moved to the first of its places, for the others its bytes are copied. Their bytes are
+   * copied by the caller, at once.
    */
   gather(
     bytes: number,
@@ -235,7 +247,9 @@ export class Memory<Gpu> {
     return this.storage.acquire(this.sizeOf(bytes));
   }
 
-  /** Takes a slab of storage back into the pool, and trims the pool when it outgrows what is in use. */
+  /**
+   * Takes a slab of storage back into the pool, and trims the pool when it outgrows what is in use.
+   */
   recycle(slab: Slab<Gpu>): void {
     this.storage.release(slab);
     this.storage.trim(Math.max(POOL_FLOOR, this.#live()));
@@ -315,7 +329,10 @@ export class Memory<Gpu> {
     return made;
   }
 
-  /** Makes the budget hold `size` more bytes: by trimming the pools, then by finding dropped handles. */
+  /**
+   * Makes the budget hold `size` more bytes: by trimming the pools, then by finding dropped
+   * handles.
+   */
   #makeRoom(size: number): void {
     const { budget } = this.#limits;
     if (this.#live() + size > this.#highWater || this.#leases.size > this.#crowd) {

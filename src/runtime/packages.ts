@@ -1,13 +1,19 @@
-// Node only: optional packages, found where Sinter or the program that uses it has them, and imported when they are needed.
+// Node only: optional packages, found where Sinter or the program that uses it has them, and
+// imported when they are needed.
 
 import { createRequire } from 'node:module';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Finds a package from Sinter's own folder, then from the working directory; throws when neither has it. */
+/**
+ * Finds a package from Sinter's own folder, then from the working directory; throws when neither
+ * has it.
+ */
 export type Resolve = (specifier: string) => string;
 
-/** Resolves a package as Sinter itself would, then as the program in the working directory would. */
+/**
+ * Resolves a package as Sinter itself would, then as the program in the working directory would.
+ */
 export function resolveFromProject(specifier: string): string {
   try {
     return createRequire(import.meta.url).resolve(specifier);

@@ -1,5 +1,6 @@
-// What a program does over the sets of buffers it was run with last, so that a loop which swaps two or three generations of its state
-// prepares nothing. A set is known again when everything lies where it lay: the buffers, and the program's arenas.
+// What a program does over the sets of buffers it was run with last, so that a loop which swaps two
+// or three generations of its state prepares nothing. A set is known again when everything lies
+// where it lay: the buffers, and the program's arenas.
 
 import type { Settled } from './layout.ts';
 import type { GpuBuffer, Memory, Place, Slab } from './memory.ts';

@@ -1,5 +1,6 @@
-// Program: all that is needed to run, cache or ship a compiled graph. Plain JSON data; no shapes are inferred and nothing is
-// compiled from here on. This file and its neighbours import nothing of the compiler.
+// Program: all that is needed to run, cache or ship a compiled graph. Plain JSON data; no shapes
+// are inferred and nothing is compiled from here on. This file and its neighbours import nothing of
+// the compiler.
 
 /** Element types as programs name them (the same words as the compiler's). */
 export type ElementType =
@@ -22,8 +23,8 @@ export type TargetId = 'wgsl' | 'cuda' | 'wasm' | 'interpreter';
 export type BufferRole = 'input' | 'output' | 'scratch' | 'constant';
 
 /**
- * One memory region. `scratch` lives in arena `arena` at `offset` bytes; inputs and outputs are bound from outside.
- * `bytes` is the device size, see `deviceBytes`.
+ * One memory region. `scratch` lives in arena `arena` at `offset` bytes; inputs and outputs are
+ * bound from outside. `bytes` is the device size, see `deviceBytes`.
  */
 export interface ProgramBuffer {
   readonly name: string;
@@ -36,10 +37,11 @@ export interface ProgramBuffer {
 }
 
 /**
- * Inputs, or outputs, that lie one behind another in one device buffer, so that a kernel binds them all at once: where buffer
- * `buffer` starts, and each member at its offset behind that. A device moves inputs that lie elsewhere when the program runs;
- * what a program returns as a pack it takes as a pack of equal layout without moving anything. What lies in packs of scratch is
- * placed by arena and offset alone.
+ * Inputs, or outputs, that lie one behind another in one device buffer, so that a kernel binds them
+ * all at once: where buffer `buffer` starts, and each member at its offset behind that. A device
+ * moves inputs that lie elsewhere when the program runs; what a program returns as a pack it takes
+ * as a pack of equal layout without moving anything. What lies in packs of scratch is placed by
+ * arena and offset alone.
  */
 export interface ProgramPack {
   /** Index of the buffer that spans the members; neither an input nor an output itself. */
@@ -67,28 +69,34 @@ export interface ProgramKernel {
   readonly bindings: readonly BindingAccess[];
   /** The scalar block (a uniform of 16-byte rows) is bound after the storage bindings. */
   readonly usesScalars: boolean;
-  /** CUDA: bytes of dynamic shared memory a launch asks for, where static shared memory is too small. WebAssembly: bytes of scratch
-   *  memory that a thread has of its own, undefined when the kernel starts. */
+  /**
+   * CUDA: bytes of dynamic shared memory a launch asks for, where static shared memory is too
+   * small. WebAssembly: bytes of scratch memory that a thread has of its own, undefined when the
+   * kernel starts.
+   */
   readonly sharedBytes?: number;
   /** CUDA only: tensor maps that a launch passes by value after all pointers, in order. */
   readonly tileMaps?: readonly ProgramTileMap[];
   /** WebAssembly only: what workgroups do depends on their order, so they run on one thread. */
   readonly serial?: boolean;
   readonly flops: number;
-  /** Bytes each run must move at least: every distinct input element once, every output element once. */
+  /**
+   * Bytes each run must move at least: every distinct input element once, every output element
+   * once.
+   */
   readonly bytes: number;
 }
 
 /**
- * Elements of a tensor in memory, at most: kernels count them in 32 bits with a sign, and groups, rows and tiles at the end reach a little
- * beyond it.
+ * Elements of a tensor in memory, at most: kernels count them in 32 bits with a sign, and groups,
+ * rows and tiles at the end reach a little beyond it.
  */
 export const mostElements: number = 2 ** 31 - 2 ** 16;
 
 /**
- * A bound buffer as a tensor of which a kernel has boxes copied to workgroup memory, in lines of 128 bytes whose pieces of 16 lie in
- * the order that the device calls a swizzle of 128 bytes; zeros where a box leaves the tensor. The axis of neighbours comes
- * first, with a stride of 1.
+ * A bound buffer as a tensor of which a kernel has boxes copied to workgroup memory, in lines of
+ * 128 bytes whose pieces of 16 lie in the order that the device calls a swizzle of 128 bytes; zeros
+ * where a box leaves the tensor. The axis of neighbours comes first, with a stride of 1.
  */
 export interface ProgramTileMap {
   /** Index into the kernel's bindings. */
@@ -103,8 +111,9 @@ export interface ProgramTileMap {
 }
 
 /**
- * What is wrong with the sizes and strides of a tile map, by the contract of cuTensorMapEncodeTiled: neighbours first, and strides that
- * are multiples of 16 bytes below 2^40 and each of the one before; a stride of 0 would make copies of one line where there are many.
+ * What is wrong with the sizes and strides of a tile map, by the contract of
+ * cuTensorMapEncodeTiled: neighbours first, and strides that are multiples of 16 bytes below 2^40
+ * and each of the one before; a stride of 0 would make copies of one line where there are many.
  */
 export function strideProblem({
   sizes,
@@ -135,7 +144,10 @@ export type ProgramStep =
   | { readonly kind: 'copy'; readonly from: number; readonly to: number }
   /** Every byte of a buffer becomes 0. */
   | { readonly kind: 'clear'; readonly buffer: number }
-  /** Interpreter target only: a function of the host, looked up in the table given when the program is loaded. */
+  /**
+   * Interpreter target only: a function of the host, looked up in the table given when the program
+   * is loaded.
+   */
   | {
       readonly kind: 'host';
       readonly run: string;
@@ -144,8 +156,9 @@ export type ProgramStep =
     };
 
 /**
- * A number supplied at each run: a learning rate, a step count, a word of random state. With `input`, the only element of that
- * input (a position in `inputs`; not for bool), as it is when the run starts: it takes no storage binding of any kernel.
+ * A number supplied at each run: a learning rate, a step count, a word of random state. With
+ * `input`, the only element of that input (a position in `inputs`; not for bool), as it is when the
+ * run starts: it takes no storage binding of any kernel.
  */
 export interface ProgramScalar {
   readonly name: string;
@@ -164,10 +177,14 @@ export interface Program {
   readonly steps: readonly ProgramStep[];
   /** Buffer index of each tensor input, in calling order. */
   readonly inputs: readonly number[];
-  /** Buffer index of each output. An output may repeat an input (passed through) or another output. */
+  /**
+   * Buffer index of each output. An output may repeat an input (passed through) or another output.
+   */
   readonly outputs: readonly number[];
-  /** Inputs (positions in `inputs`) that the program overwrites: output position → input position. The output's buffer then
-   *  is the input's buffer. */
+  /**
+   * Inputs (positions in `inputs`) that the program overwrites: output position → input position.
+   * The output's buffer then is the input's buffer.
+   */
   readonly donated: readonly { readonly output: number; readonly input: number }[];
   /** Scalar `i` is word `i` of the scalar block. Those with an `input` come last. */
   readonly scalars: readonly ProgramScalar[];
@@ -179,8 +196,9 @@ export type ProgramOutline = Omit<Program, 'kernels'> & { readonly kernels: read
 export type KernelOutline = Omit<ProgramKernel, 'source'>;
 
 /**
- * Bytes a buffer of `count` packed elements takes on a device: rounded up to a group of four elements and one more group, so
- * that a vector access that starts inside the tensor stays inside its buffer. A multiple of 4, never zero.
+ * Bytes a buffer of `count` packed elements takes on a device: rounded up to a group of four
+ * elements and one more group, so that a vector access that starts inside the tensor stays inside
+ * its buffer. A multiple of 4, never zero.
  */
 export function deviceBytes(elementBytes: number, count: number): number {
   return (Math.ceil(count / 4) * 4 + 4) * elementBytes;

@@ -1,5 +1,6 @@
-// Which devices there are. Backends are listed by name and looked for only when first asked; the default is the first of
-// `DEFAULT_ORDER` that this machine has, unless `SINTER_DEVICE` names another.
+// Which devices there are. Backends are listed by name and looked for only when first asked; the
+// default is the first of `DEFAULT_ORDER` that this machine has, unless `SINTER_DEVICE` names
+// another.
 
 import { DeviceError } from '../errors.ts';
 import { cudaBackend, cudaBackendOf } from './cuda/open.ts';
@@ -30,8 +31,10 @@ export function deviceNames(): readonly string[] {
   return [...backends.keys()];
 }
 
-/** Whether `openDevice` knows the name: one of `deviceNames`, `cuda:1` for the machine's second CUDA device, or
- *  `wasm:2` for WebAssembly on two threads. */
+/**
+ * Whether `openDevice` knows the name: one of `deviceNames`, `cuda:1` for the machine's second CUDA
+ * device, or `wasm:2` for WebAssembly on two threads.
+ */
 export function isDeviceName(name: string): boolean {
   return backendOf(name) !== undefined;
 }
@@ -47,8 +50,9 @@ export function deviceFromEnvironment(): string | undefined {
 }
 
 /**
- * The device of this name, else of `SINTER_DEVICE`, else the default. One device per name: it is opened at first use, and again
- * after it was lost. Rejects with E_DEVICE and the reasons when there is none.
+ * The device of this name, else of `SINTER_DEVICE`, else the default. One device per name: it is
+ * opened at first use, and again after it was lost. Rejects with E_DEVICE and the reasons when
+ * there is none.
  */
 export async function openDevice(name: string | undefined = deviceFromEnvironment()): Promise<Device> {
   if (name !== undefined) return openNamed(name);

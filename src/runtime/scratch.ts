@@ -1,5 +1,6 @@
-// Scratch memory, shared by all programs of a device: runs follow each other in order, so arena `i` of every program may be
-// one buffer, as large as the largest asks for. It grows and shrinks as programs are loaded and destroyed.
+// Scratch memory, shared by all programs of a device: runs follow each other in order, so arena `i`
+// of every program may be one buffer, as large as the largest asks for. It grows and shrinks as
+// programs are loaded and destroyed.
 
 import type { Memory, Slab } from './memory.ts';
 
@@ -13,7 +14,9 @@ export class Scratch<Gpu> {
     this.#memory = memory;
   }
 
-  /** Makes room for a program's arenas, until `release` with the same list. Throws E_OOM or E_LIMIT. */
+  /**
+   * Makes room for a program's arenas, until `release` with the same list. Throws E_OOM or E_LIMIT.
+   */
   claim(arenas: readonly number[]): void {
     arenas.forEach((bytes, i) => {
       const old = this.#slabs[i];

@@ -1,7 +1,7 @@
-// Kernels that the programs of one device share. In: a key and how to make the value; out: one value
-// for equal keys, with a count of its users. Values without users are kept, for the next program may
-// have them too, but only so many: the one that lost its last user longest ago goes first (least
-// recently used).
+// Kernels that the programs of one device share. In: a key and how to make the value; out: one
+// value for equal keys, with a count of its users. Values without users are kept, for the next
+// program may have them too, but only so many: the one that lost its last user longest ago goes
+// first (least recently used).
 
 /** Values without users that are kept at most. */
 export const mostIdle = 128;
@@ -24,7 +24,10 @@ export class Shared<Value extends object> {
     this.#drop = drop;
   }
 
-  /** The value of this key for one more user, made unless it is there; what `make` throws leaves nothing behind. */
+  /**
+   * The value of this key for one more user, made unless it is there; what `make` throws leaves
+   * nothing behind.
+   */
   take(key: string, make: () => Value): Value {
     const known = this.#entries.get(key);
     if (known !== undefined) {

@@ -1,7 +1,11 @@
-// The order of a device. Work that must keep its place (runs, writes, reads, destroys) goes through here: at once when
-// nothing waits, else behind whatever still compiles. First in, first out, over everything the device does.
+// The order of a device. Work that must keep its place (runs, writes, reads, destroys) goes through
+// here: at once when nothing waits, else behind whatever still compiles. First in, first out, over
+// everything the device does.
 
-/** Something work may have to wait for. `opened` never rejects; a failure is looked at by the work itself. */
+/**
+ * Something work may have to wait for. `opened` never rejects; a failure is looked at by the work
+ * itself.
+ */
 export interface Gate {
   readonly open: boolean;
   readonly opened: Promise<void>;
@@ -23,7 +27,10 @@ interface Task {
   readonly gate: Gate | undefined;
 }
 
-/** A first-in, first-out queue that runs work synchronously whenever it is empty and the gate is open. */
+/**
+ * A first-in, first-out queue that runs work synchronously whenever it is empty and the gate is
+ * open.
+ */
 export class Timeline {
   #waiting: Task[] = [];
   #draining = false;

@@ -1,7 +1,10 @@
-// Turns of the event loop, for devices that compute in the thread that asks: a loop that reads in every step would give it none. Timers,
-// messages and pages wait for one, and so does the collector: what a WeakRef was asked for lives on until the turn is over.
+// Turns of the event loop, for devices that compute in the thread that asks: a loop that reads in
+// every step would give it none. Timers, messages and pages wait for one, and so does the
+// collector: what a WeakRef was asked for lives on until the turn is over.
 
-/** Milliseconds without a turn after which others have waited long enough: half a frame of a page. */
+/**
+ * Milliseconds without a turn after which others have waited long enough: half a frame of a page.
+ */
 const patience = 8;
 
 export class Turns {

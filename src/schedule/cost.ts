@@ -1,4 +1,5 @@
-// Counts that do not depend on a machine: arithmetic and bytes of nodes. And what a machine would take for them.
+// Counts that do not depend on a machine: arithmetic and bytes of nodes. And what a machine would
+// take for them.
 
 import { dtypeBytes } from '../ir/dtype.ts';
 import { dims, type Node } from '../ir/graph.ts';
@@ -34,7 +35,10 @@ export function nodeFlops(node: Node): number {
   }
 }
 
-/** What a scatter is a copy of, where that is a tensor in memory: written over it, only updates move. */
+/**
+ * What a scatter is a copy of, where that is a tensor in memory: written over it, only updates
+ * move.
+ */
 export function scatteredInto(body: Body & { readonly kind: 'scatter' }): Node | undefined {
   const { operand, index } = body;
   return operand.kind === 'read' && operand.index === index ? operand.node : undefined;
@@ -54,7 +58,10 @@ export function withMovedBytes(kernel: Kernel, overwrites: ReadonlyMap<Node, Nod
 /** What keeps a kernel from being faster, by the roofline model. */
 export type Bound = 'launch' | 'bandwidth' | 'arithmetic';
 
-/** µs that a dispatch takes at least (Williams et al., roofline): the launch, and then whichever of traffic and arithmetic is longer. */
+/**
+ * µs that a dispatch takes at least (Williams et al., roofline): the launch, and then whichever of
+ * traffic and arithmetic is longer.
+ */
 export function modelledTime(
   { flops, bytes }: { readonly flops: number; readonly bytes: number },
   target: Target,

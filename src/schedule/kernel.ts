@@ -1,5 +1,5 @@
-// A kernel: what is computed together, before it has loops. The scheduler makes these from a graph; templates turn each into
-// a Loop. Kernels are named and ordered; buffers are stored graph nodes.
+// A kernel: what is computed together, before it has loops. The scheduler makes these from a graph;
+// templates turn each into a Loop. Kernels are named and ordered; buffers are stored graph nodes.
 
 import type { DType } from '../ir/dtype.ts';
 import type { Node, NodeOf } from '../ir/graph.ts';
@@ -53,7 +53,10 @@ export interface RowStage {
   readonly dtype: DType;
 }
 
-/** Scores at (batch, row, key): Σ_depth of an operand that depends on the row times one that depends on the key. */
+/**
+ * Scores at (batch, row, key): Σ_depth of an operand that depends on the row times one that depends
+ * on the key.
+ */
 export interface InnerProduct {
   readonly node: NodeOf<'dot'>;
   readonly depth: Axis;
@@ -89,7 +92,10 @@ export interface Term {
   readonly scales: readonly Scale[];
   /** The term has the factor e^(x − max): the sum shrinks as the maximum grows. */
   readonly shifts: boolean;
-  /** Where the term is made of the maximum and the scales; at all keys by default, elsewhere it is 0 whatever those are. */
+  /**
+   * Where the term is made of the maximum and the scales; at all keys by default, elsewhere it is 0
+   * whatever those are.
+   */
   readonly guard?: Expr;
 }
 
@@ -101,8 +107,11 @@ export interface Online {
   readonly outers: readonly Term[];
 }
 
-/** The padded input of a conv, for one image and group: a value at every channel and place that a window can have an element. Along
- *  the last axis there is room for whole groups of four positions, whatever their number is. */
+/**
+ * The padded input of a conv, for one image and group: a value at every channel and place that a
+ * window can have an element. Along the last axis there is room for whole groups of four positions,
+ * whatever their number is.
+ */
 export interface Image {
   readonly channel: Axis;
   readonly spatial: readonly Axis[];
@@ -112,9 +121,15 @@ export interface Image {
 export type Body =
   /** Independent kernels in one dispatch, each with its own workgroups. */
   | { readonly kind: 'batched-dispatch'; readonly parts: readonly Kernel[] }
-  /** Every write at every point of one flat axis, which `shape` says what it runs over, where that is not the shape of the results. */
+  /**
+   * Every write at every point of one flat axis, which `shape` says what it runs over, where that
+   * is not the shape of the results.
+   */
   | { readonly kind: 'map'; readonly axis: Axis; readonly shape?: readonly number[] }
-  /** For each row: reductions over `column`, later ones may use earlier results; then per-row and per-element writes. */
+  /**
+   * For each row: reductions over `column`, later ones may use earlier results; then per-row and
+   * per-element writes.
+   */
   | {
       readonly kind: 'row-reduction';
       readonly row: Axis;
@@ -134,7 +149,10 @@ export type Body =
       /** conv: what `rhs` looks at. */
       readonly image?: Image;
     }
-  /** For each row, streaming over keys: scores, reductions over the keys, and sums of values weighted by functions of both. */
+  /**
+   * For each row, streaming over keys: scores, reductions over the keys, and sums of values
+   * weighted by functions of both.
+   */
   | {
       readonly kind: 'attention';
       readonly batch: Axis;
@@ -159,7 +177,10 @@ export type Body =
       readonly reverse: boolean;
       readonly exclusive: boolean;
     }
-  /** out[line, slot] = operand, then for each update in order: out[line, target] ⊕= value where target is in range. */
+  /**
+   * out[line, slot] = operand, then for each update in order: out[line, target] ⊕= value where
+   * target is in range.
+   */
   | {
       readonly kind: 'scatter';
       readonly node: NodeOf<'scatter'>;
@@ -176,7 +197,9 @@ export type Body =
       readonly active: Guard;
       readonly mode: ScatterMode;
     }
-  /** result[line, position] = the position in the line that stands there once the keys (u32) ascend. */
+  /**
+   * result[line, position] = the position in the line that stands there once the keys (u32) ascend.
+   */
   | {
       readonly kind: 'sort';
       readonly node: NodeOf<'argSort'>;
@@ -184,7 +207,10 @@ export type Body =
       readonly position: Axis;
       readonly key: Expr;
     }
-  /** Of each block of a line: how often each digit of the keys (u32) occurs, then each key's rank among its equals. */
+  /**
+   * Of each block of a line: how often each digit of the keys (u32) occurs, then each key's rank
+   * among its equals.
+   */
   | {
       readonly kind: 'radix-rank';
       readonly node: NodeOf<'radixRank'>;
@@ -192,7 +218,10 @@ export type Body =
       readonly position: Axis;
       readonly key: Expr;
     }
-  /** At each point, by halving: how many boundaries along `element` lie below the value (or not above it). */
+  /**
+   * At each point, by halving: how many boundaries along `element` lie below the value (or not
+   * above it).
+   */
   | {
       readonly kind: 'search-sorted';
       readonly node: NodeOf<'searchSorted'>;
@@ -201,8 +230,10 @@ export type Body =
       readonly boundary: Expr;
       readonly value: Expr;
     }
-  /** Over all updates: the value is added to its place (`index`, data along one axis) where it has one. The result starts as
-   *  zeros. */
+  /**
+   * Over all updates: the value is added to its place (`index`, data along one axis) where it has
+   * one. The result starts as zeros.
+   */
   | {
       readonly kind: 'scatter-add-atomic';
       readonly node: NodeOf<'scatterAddAtomic'>;
@@ -211,7 +242,10 @@ export type Body =
       readonly index: IndexExpr;
       readonly value: Expr;
     }
-  /** result[outer, column] = operand with `update` folded in for each entry from `first` up to `last`, in order. */
+  /**
+   * result[outer, column] = operand with `update` folded in for each entry from `first` up to
+   * `last`, in order.
+   */
   | {
       readonly kind: 'segment-reduce';
       readonly node: NodeOf<'segmentReduce'>;

@@ -1,5 +1,6 @@
-// The scheduler: a graph becomes an ordered list of kernels. Clustering decides what is computed together, storage what
-// reaches memory; here each kernel's expressions are built, small kernels merged, and all put in dependency order.
+// The scheduler: a graph becomes an ordered list of kernels. Clustering decides what is computed
+// together, storage what reaches memory; here each kernel's expressions are built, small kernels
+// merged, and all put in dependency order.
 
 import { CompilerBug } from '../errors.ts';
 import { dims, type Graph, type Node } from '../ir/graph.ts';
@@ -34,8 +35,8 @@ export interface Schedule {
 }
 
 /**
- * Kernels for every node that must reach memory. `scalars` are rank-0 parameters supplied as numbers at each run, by slot;
- * `donations` name results that may be written over a parameter.
+ * Kernels for every node that must reach memory. `scalars` are rank-0 parameters supplied as
+ * numbers at each run, by slot; `donations` name results that may be written over a parameter.
  */
 export function scheduleGraph(
   graph: Graph,
@@ -65,8 +66,9 @@ export function scheduleGraph(
 }
 
 /**
- * Clusters and storage that fit the binding limit. Clustering bets on values being recomputed by their readers; where that
- * does not come true and a kernel overflows, its cluster is formed again without the bet.
+ * Clusters and storage that fit the binding limit. Clustering bets on values being recomputed by
+ * their readers; where that does not come true and a kernel overflows, its cluster is formed again
+ * without the bet.
  */
 function settleStorage(
   graph: Graph,
@@ -87,8 +89,9 @@ function settleStorage(
 }
 
 /**
- * Builds a kernel. Stored free nodes are read rather than computed, unless that makes the kernel bind more buffers than the
- * target allows: then it computes some of them again, first those that it reads most of the sources of anyway.
+ * Builds a kernel. Stored free nodes are read rather than computed, unless that makes the kernel
+ * bind more buffers than the target allows: then it computes some of them again, first those that
+ * it reads most of the sources of anyway.
  */
 function buildKernel(
   plan: Plan,
@@ -152,7 +155,10 @@ function attemptKernel(
   return kernel;
 }
 
-/** What a kernel stores at each point; scatters and digit ranks write elsewhere than at their point, by their own template. */
+/**
+ * What a kernel stores at each point; scatters and digit ranks write elsewhere than at their point,
+ * by their own template.
+ */
 function writesOf(plan: Plan, body: Body, evaluator: Evaluator): Write[] {
   if (body.kind === 'scatter') return [{ node: body.node, index: body.index, value: body.operand }];
   if (body.kind === 'scatter-add-atomic')

@@ -1,6 +1,7 @@
-// Why kernels are separate: for every kernel that reads what another writes, why its work is not done there, and why it does not
-// compute the value itself; for kernels that read the same large value, why they are not one. Comes in: a graph and its
-// schedule; goes out: reasons as data. Nothing is decided here: the rules' own notes (cluster/refusal.ts) and facts of the finished
+// Why kernels are separate: for every kernel that reads what another writes, why its work is not
+// done there, and why it does not compute the value itself; for kernels that read the same large
+// value, why they are not one. Comes in: a graph and its schedule; goes out: reasons as data.
+// Nothing is decided here: the rules' own notes (cluster/refusal.ts) and facts of the finished
 // kernels are put side by side.
 
 import { dims, type Graph, type Node } from '../ir/graph.ts';
@@ -28,17 +29,26 @@ export interface Fold {
   readonly axes: readonly number[];
 }
 
-/** Why the second kernel's work is not done in the first: a rule, and the node of the second kernel that met it. */
+/**
+ * Why the second kernel's work is not done in the first: a rule, and the node of the second kernel
+ * that met it.
+ */
 export type Reason =
   | (Exclude<Refusal, { rule: 'order' }> & { readonly node: Node })
-  /** It also needs a value of another kernel (an index; undefined where that value is nowhere computed for itself). */
+  /**
+   * It also needs a value of another kernel (an index; undefined where that value is nowhere
+   * computed for itself).
+   */
   | {
       readonly rule: 'order';
       readonly node: Node;
       readonly needs: Node;
       readonly kernel: number | undefined;
     }
-  /** Products, convolutions, scans, scatters and sorts run in loops made for them; none joins another's. */
+  /**
+   * Products, convolutions, scans, scatters and sorts run in loops made for them; none joins
+   * another's.
+   */
   | { readonly rule: 'own-loops'; readonly node: Node }
   /** A reduction needs rows to run over, and the first kernel has none. */
   | { readonly rule: 'no-rows'; readonly node: Node; readonly loops: Loops }
@@ -49,7 +59,10 @@ export type Reason =
   | { readonly rule: 'latest'; readonly node: Node }
   /** The iteration spaces differ, and kernels are not merged across spaces. */
   | { readonly rule: 'loops'; readonly first: Loops; readonly second: Loops }
-  /** Two maps of one size: the second needs a value at other points than those where the first computes it. */
+  /**
+   * Two maps of one size: the second needs a value at other points than those where the first
+   * computes it.
+   */
   | { readonly rule: 'points-differ'; readonly value: Node }
   /** Two maps of one size: the last kernels that they wait for differ (undefined: none). */
   | { readonly rule: 'stage'; readonly first: number | undefined; readonly second: number | undefined }
@@ -76,7 +89,10 @@ export interface Separation {
 /** A shared input counts as large when it is this part of what the smaller kernel moves. */
 const largePart = 1 / 4;
 
-/** Every pair of kernels of which one reads what the other writes, or which both read something large, with reasons. */
+/**
+ * Every pair of kernels of which one reads what the other writes, or which both read something
+ * large, with reasons.
+ */
 export function separations(graph: Graph, schedule: Schedule, target: Target): Separation[] {
   const view = new View(graph, schedule, target);
   return [...readPairs(view), ...siblingPairs(view)];
@@ -132,7 +148,9 @@ class View {
     return place.kind === 'member' ? place.cluster.rank : place.rank;
   }
 
-  /** The kernel that a value comes from, or that the last of what it is computed from comes from. */
+  /**
+   * The kernel that a value comes from, or that the last of what it is computed from comes from.
+   */
   kernelOf(node: Node): number | undefined {
     const written = this.writer.get(node);
     if (written !== undefined) return written;
@@ -201,7 +219,10 @@ function whyNotThere(view: View, first: number, second: number, value: Node): re
   return told.length === 0 ? whyTwo(view, first, second) : distinct(told);
 }
 
-/** As `whyRefused`, of what reads a view where the view is no hindrance of its own: that would not have joined either. */
+/**
+ * As `whyRefused`, of what reads a view where the view is no hindrance of its own: that would not
+ * have joined either.
+ */
 function whyFrontier(
   view: View,
   node: Node,
@@ -305,7 +326,9 @@ function related(view: View, first: number, second: number): boolean {
   return reads(second, first) || reads(first, second);
 }
 
-/** Why two kernels, whatever passes between them, do not share loops: facts of the finished kernels. */
+/**
+ * Why two kernels, whatever passes between them, do not share loops: facts of the finished kernels.
+ */
 function whyTwo(view: View, first: number, second: number): readonly Reason[] {
   const between = [...view.before[second]!].find((kernel) => view.before[kernel]!.has(first));
   if (between !== undefined) return [{ rule: 'between', kernel: between }];
@@ -359,7 +382,10 @@ function sameFold(a: Fold, b: Fold): boolean {
   return a.shape.join() === b.shape.join() && a.axes.join() === b.axes.join();
 }
 
-/** What opens a kernel; a gather is computed inline, although the op table lists it among the anchors. */
+/**
+ * What opens a kernel; a gather is computed inline, although the op table lists it among the
+ * anchors.
+ */
 function isAnchor(node: Node): boolean {
   return facts(node.op).class === 'anchor' && node.op !== 'gather';
 }

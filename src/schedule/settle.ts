@@ -1,14 +1,19 @@
-// Decisions that rest on assumptions about decisions that come after them. A phase is attempted with assumptions; what is found
-// to be wrong of them revises them, and the phase is attempted again, until nothing is revised. Three phases work like this, each
-// within the one before it: which results are written over donated inputs (compile.ts), which values clusters need not write
-// because their readers compute them again (schedule.ts), and which nodes share a kernel (cluster/cluster.ts).
+// Decisions that rest on assumptions about decisions that come after them. A phase is attempted
+// with assumptions; what is found to be wrong of them revises them, and the phase is attempted
+// again, until nothing is revised. Three phases work like this, each within the one before it:
+// which results are written over donated inputs (compile.ts), which values clusters need not write
+// because their readers compute them again (schedule.ts), and which nodes share a kernel
+// (cluster/cluster.ts).
 
 import { CompilerBug } from '../errors.ts';
 
 /** What an attempt comes to: a result, or assumptions to begin anew with. */
 export type Attempt<A, R> = { readonly settled: R } | { readonly revised: A };
 
-/** The phases, and after how many attempts each must have settled. Revisions only add to what is ruled out, so they end. */
+/**
+ * The phases, and after how many attempts each must have settled. Revisions only add to what is
+ * ruled out, so they end.
+ */
 const attempts = { donations: 1000, storage: 1000, clusters: 40 } as const;
 
 /** Attempts a phase until it settles. Throws CompilerBug when it does not. */

@@ -1,5 +1,6 @@
-// Sizes that no kernel can count: tensors in memory have fewer elements than 32 bits with a sign number. Refused when a program is
-// compiled, for every target, rather than computed with indices that wrap. Views and broadcasts that never reach memory may be larger.
+// Sizes that no kernel can count: tensors in memory have fewer elements than 32 bits with a sign
+// number. Refused when a program is compiled, for every target, rather than computed with indices
+// that wrap. Views and broadcasts that never reach memory may be larger.
 
 import { DeviceError } from '../errors.ts';
 import { dims, type Node } from '../ir/graph.ts';
@@ -7,7 +8,10 @@ import { showType } from '../ir/infer.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { mostElements } from '../runtime/program.ts';
 
-/** Throws E_LIMIT where a tensor that is to lie in memory has too many elements; `target` is whose program it is. */
+/**
+ * Throws E_LIMIT where a tensor that is to lie in memory has too many elements; `target` is whose
+ * program it is.
+ */
 export function checkElements(stored: Iterable<Node>, target: string): void {
   for (const node of stored) {
     const elements = sizeOf(dims(node));

@@ -1,10 +1,12 @@
-// Schedules under keys, as JSON: what a store keeps, what is exported to be pinned, and what is given to `compile`. Text and
-// objects from outside are checked entry by entry.
+// Schedules under keys, as JSON: what a store keeps, what is exported to be pinned, and what is
+// given to `compile`. Text and objects from outside are checked entry by entry.
 
 import { ParseError } from '../errors.ts';
 import type { ContractSchedule } from '../codegen/template/contract/schedule.ts';
 
-/** Schedules of kernels by key, as `tunedSchedules` gives them and `compile` takes them. Plain JSON. */
+/**
+ * Schedules of kernels by key, as `tunedSchedules` gives them and `compile` takes them. Plain JSON.
+ */
 export interface Schedules {
   readonly version: 1;
   readonly entries: Readonly<Record<string, ContractSchedule>>;
@@ -27,7 +29,10 @@ const fields: Readonly<Record<ContractSchedule['kind'], readonly string[]>> = {
 };
 const shared = ['flip', 'rows', 'columns'];
 
-/** The entries of a book as data. Throws ParseError E_FORMAT naming `what` and the entry that is wrong. */
+/**
+ * The entries of a book as data. Throws ParseError E_FORMAT naming `what` and the entry that is
+ * wrong.
+ */
 export function readBook(what: string, data: unknown): Book {
   const fail = (problem: string): never => {
     throw new ParseError('E_FORMAT', what, problem);

@@ -1,5 +1,6 @@
-// Node only: a shelf that is a file. Loaded by a dynamic import and mapped to nothing in package.json's `browser`. Written to a
-// new file beside it that then takes its name, so that a reader finds the old text or the new one.
+// Node only: a shelf that is a file. Loaded by a dynamic import and mapped to nothing in
+// package.json's `browser`. Written to a new file beside it that then takes its name, so that a
+// reader finds the old text or the new one.
 
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';

@@ -1,10 +1,13 @@
-// What a measured schedule holds for: the kind of kernel, its sizes rounded so that near ones share a measurement, how its
-// operands lie, and the machine. Equal keys are equal texts.
+// What a measured schedule holds for: the kind of kernel, its sizes rounded so that near ones share
+// a measurement, how its operands lie, and the machine. Equal keys are equal texts.
 
 import type { ContractProblem } from '../codegen/template/contract/problem.ts';
 import type { DeviceFacts } from '../runtime/device.ts';
 
-/** The key of a problem on a machine, e.g. `dot 1x512x256x768 lhs:k rhs:n f32 e4 on webgpu: Vendor chip, driver`. */
+/**
+ * The key of a problem on a machine, e.g. `dot 1x512x256x768 lhs:k rhs:n f32 e4 on webgpu: Vendor
+ * chip, driver`.
+ */
 export function scheduleKey(problem: ContractProblem, facts: DeviceFacts): string {
   return `${problemKey(problem)} on ${machineKey(facts)}`;
 }
@@ -24,7 +27,9 @@ export function problemKey(problem: ContractProblem): string {
   return parts.join(' ');
 }
 
-/** The adapter's own words carry its driver, where it says; limits decide which schedules are legal. */
+/**
+ * The adapter's own words carry its driver, where it says; limits decide which schedules are legal.
+ */
 function machineKey({ name, description, features, limits }: DeviceFacts): string {
   const { workgroupBytes, workgroupInvocations } = limits;
   const words = description.replace(/\s+/g, ' ').trim();

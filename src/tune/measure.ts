@@ -1,11 +1,15 @@
-// How long candidates of one kernel take on a device: each alone, on memory of its own, in turns, so that a machine that is
-// busy for a while is so for all of them. By the device's clock where it has one, else by the time until the work is done.
+// How long candidates of one kernel take on a device: each alone, on memory of its own, in turns,
+// so that a machine that is busy for a while is so for all of them. By the device's clock where it
+// has one, else by the time until the work is done.
 
 import { SinterError } from '../errors.ts';
 import type { Device, DeviceBuffer, LoadedProgram } from '../runtime/device.ts';
 import type { Program } from '../runtime/program.ts';
 
-/** Milliseconds that the runs of one candidate may take together, and what one measurement should take at least. */
+/**
+ * Milliseconds that the runs of one candidate may take together, and what one measurement should
+ * take at least.
+ */
 const budget = 150;
 const shortest = 1;
 /** Turns at most; a candidate this much slower than the best gets no other turn. */
@@ -26,8 +30,8 @@ interface Runner {
 }
 
 /**
- * Milliseconds of each program of one dispatch; Infinity for one that the device refuses. The programs bind buffers of the
- * same sizes.
+ * Milliseconds of each program of one dispatch; Infinity for one that the device refuses. The
+ * programs bind buffers of the same sizes.
  */
 export async function measurePrograms(device: Device, programs: readonly Program[]): Promise<number[]> {
   const times = programs.map(() => Infinity);
@@ -59,7 +63,9 @@ export async function measurePrograms(device: Device, programs: readonly Program
   return times;
 }
 
-/** Compiles and runs a candidate once; undefined when the device refuses it or it takes too long. */
+/**
+ * Compiles and runs a candidate once; undefined when the device refuses it or it takes too long.
+ */
 async function open(
   device: Device,
   buffers: readonly DeviceBuffer[],

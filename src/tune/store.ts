@@ -1,5 +1,6 @@
-// Where measured schedules are kept between runs: a JSON file in Node, IndexedDB in a page, the process alone where neither is
-// to be had. A store that cannot be read or written costs its contents, never the computation: what is wrong is said once.
+// Where measured schedules are kept between runs: a JSON file in Node, IndexedDB in a page, the
+// process alone where neither is to be had. A store that cannot be read or written costs its
+// contents, never the computation: what is wrong is said once.
 
 import { SinterError } from '../errors.ts';
 import { parseBook, printBook, type Book } from './book.ts';
@@ -58,7 +59,9 @@ export class Store {
   }
 }
 
-/** What another process wrote; nothing when it cannot be read, which was said when it was loaded. */
+/**
+ * What another process wrote; nothing when it cannot be read, which was said when it was loaded.
+ */
 function readable(shelf: Shelf, text: string | undefined): Book {
   try {
     return text === undefined ? new Map() : parseBook(shelf.place, text);
@@ -74,7 +77,10 @@ function warn(consequence: string, error: unknown): void {
 
 const stores = new Map<string, Store>();
 
-/** The store of a place: a file's path in Node, a database's name in a page; undefined is the usual place, false none. */
+/**
+ * The store of a place: a file's path in Node, a database's name in a page; undefined is the usual
+ * place, false none.
+ */
 export function storeAt(place: string | false | undefined): Promise<Store> {
   const key = place === false ? '' : (place ?? ' usual');
   const known = stores.get(key);

@@ -1,5 +1,6 @@
-// The autotuner: the kernels of a graph that have a choice of schedules are measured on the device, a few candidates each, and
-// the best is kept under a key (key.ts) in a store (store.ts). Schedules that were pinned come first and are not measured.
+// The autotuner: the kernels of a graph that have a choice of schedules are measured on the device,
+// a few candidates each, and the best is kept under a key (key.ts) in a store (store.ts). Schedules
+// that were pinned come first and are not measured.
 
 import { assemble } from '../codegen/lower/assemble.ts';
 import { lowerKernel } from '../codegen/lower/kernel.ts';
@@ -24,8 +25,10 @@ import { measurePrograms } from './measure.ts';
 import { everyBook, storeAt } from './store.ts';
 
 export interface TuneOptions {
-  /** Where measurements are kept: a file's path in Node, a database's name in a page, false for this process only. By
-   *  default `schedules.json` in the cache folder, and the database `sinter`. */
+  /**
+   * Where measurements are kept: a file's path in Node, a database's name in a page, false for this
+   * process only. By default `schedules.json` in the cache folder, and the database `sinter`.
+   */
   readonly store?: string | false;
 }
 
@@ -37,7 +40,10 @@ export interface Measuring {
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-/** Schedules for the graph's kernels on the device: pinned ones, and with `tune` those measured now or before. */
+/**
+ * Schedules for the graph's kernels on the device: pinned ones, and with `tune` those measured now
+ * or before.
+ */
 export async function schedulesFor(
   graph: Graph,
   device: Device,
@@ -57,7 +63,8 @@ export async function schedulesFor(
     const key = scheduleKey(choice.problem, facts);
     const known = pinned.get(key) ?? store.book.get(key) ?? found.get(key);
     if (known !== undefined && isLegal(known, choice.problem, target)) continue;
-    // What went wrong before is told where this call's results are read, not taken for a candidate's.
+    // What went wrong before is told where this call's results are read, not taken for a
+    // candidate's.
     if (found.size === 0) await device.finish();
     const best = await bestOf(choice, device, target);
     if (best !== undefined) found.set(key, best);
@@ -74,7 +81,10 @@ export function lookUp(books: readonly Book[], facts: DeviceFacts): PinnedSchedu
   };
 }
 
-/** Every schedule measured or read by this process, to be pinned: plain JSON that `compile` takes as `schedules`. */
+/**
+ * Every schedule measured or read by this process, to be pinned: plain JSON that `compile` takes as
+ * `schedules`.
+ */
 export function measuredSchedules(): Schedules {
   return schedulesOf(everyBook());
 }
@@ -112,7 +122,10 @@ async function bestOf(choice: Choice, device: Device, target: Target): Promise<C
 /** Times within this factor of each other are the machine's noise. */
 const noise = 1.05;
 
-/** Which time to take: the first, which is the model's choice, unless another is clearly less; undefined where nothing ran. */
+/**
+ * Which time to take: the first, which is the model's choice, unless another is clearly less;
+ * undefined where nothing ran.
+ */
 export function fastest(times: readonly number[]): number | undefined {
   const least = Math.min(...times);
   if (least === Infinity) return undefined;

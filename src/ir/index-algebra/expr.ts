@@ -1,7 +1,9 @@
-// The index algebra, in one import. Views never survive into kernels: reshape, permute, slice, pad, concat and window
-// are maps from the index where a value is needed to the index where it is stored, composed by `substitute` and read at
-// flat row-major offsets. A reshape is `delinearize(linearize(index, from), to)`, and a chain of them that leads back
-// gives back the very axes it began with. Values: index-algebra/node.ts; laws: index-algebra/simplify.ts; conditions: index-algebra/guard.ts.
+// The index algebra, in one import. Views never survive into kernels: reshape, permute, slice, pad,
+// concat and window are maps from the index where a value is needed to the index where it is
+// stored, composed by `substitute` and read at flat row-major offsets. A reshape is
+// `delinearize(linearize(index, from), to)`, and a chain of them that leads back gives back the
+// very axes it began with. Values: index-algebra/node.ts; laws: index-algebra/simplify.ts;
+// conditions: index-algebra/guard.ts.
 
 import { CompilerBug } from '../../errors.ts';
 import type { IndexExpr } from './node.ts';
@@ -59,7 +61,10 @@ export function linearize(indices: readonly IndexExpr[], shape: readonly number[
   return weightedSum(indices.map((index, axis) => [strides[axis]!, index] as const));
 }
 
-/** The index into a shape (no size 0) at a flat row-major offset: (flat // stride) % size, each taken only where needed. */
+/**
+ * The index into a shape (no size 0) at a flat row-major offset: (flat // stride) % size, each
+ * taken only where needed.
+ */
 export function delinearize(flat: IndexExpr, shape: readonly number[]): IndexExpr[] {
   const strides = stridesOf(shape);
   return shape.map((size, axis) => modIndex(divIndex(flat, strides[axis]!), size));

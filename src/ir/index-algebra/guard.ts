@@ -1,21 +1,31 @@
-// Guards: conjunctions of `lo ≤ index ≤ hi`, under which a read or write happens (padding, concatenation, ragged tiles).
-// In: ranges over index expressions. Out: what the expressions' bounds do not already prove, in one normal form, so
-// that equal conditions compare equal and are tested once.
+// Guards: conjunctions of `lo ≤ index ≤ hi`, under which a read or write happens (padding,
+// concatenation, ragged tiles). In: ranges over index expressions. Out: what the expressions'
+// bounds do not already prove, in one normal form, so that equal conditions compare equal and are
+// tested once.
 
 import { gcd, scaleIndex, splitRadix, offsetIndex, substitute, weightedSum } from './simplify.ts';
 import { compareIndex, evaluateIndex, showIndex, type IndexExpr, type Leaf, type LeafName } from './node.ts';
 
-/** lo ≤ expr ≤ hi. A side that the bounds of `expr` prove equals that bound (`lo === expr.lo`): it needs no test. */
+/**
+ * lo ≤ expr ≤ hi. A side that the bounds of `expr` prove equals that bound (`lo === expr.lo`): it
+ * needs no test.
+ */
 export interface Range {
   readonly expr: IndexExpr;
   readonly lo: number;
   readonly hi: number;
 }
 
-/** All of the ranges hold; the empty guard is always true. One range an expression, in a fixed order. */
+/**
+ * All of the ranges hold; the empty guard is always true. One range an expression, in a fixed
+ * order.
+ */
 export type Guard = readonly Range[];
 
-/** The guard of `lo ≤ expr ≤ hi` (±Infinity leaves a side open); empty when always true, 'never' when impossible. */
+/**
+ * The guard of `lo ≤ expr ≤ hi` (±Infinity leaves a side open); empty when always true, 'never'
+ * when impossible.
+ */
 export function within(expr: IndexExpr, lo: number, hi: number): Guard | 'never' {
   if (lo > hi || lo > expr.hi || hi < expr.lo) return 'never';
   if (lo <= expr.lo && hi >= expr.hi) return [];
@@ -38,7 +48,8 @@ function simplify({ expr, lo, hi }: Range): Range | undefined {
     const smaller = weightedSum(terms.map(({ factor, atom }) => [factor / common, atom] as const));
     return { expr: smaller, lo: Math.ceil(lo / common), hi: Math.floor(hi / common) };
   }
-  // 0 ≤ s < g, g | lo, g | hi + 1:  lo ≤ g·y + s ≤ hi  ⇔  lo / g ≤ y ≤ (hi + 1) / g − 1, and a proven side stays open
+  // 0 ≤ s < g, g | lo, g | hi + 1: lo ≤ g·y + s ≤ hi ⇔ lo / g ≤ y ≤ (hi + 1) / g − 1, and a proven
+  // side stays open
   const openBelow = lo <= expr.lo;
   const openAbove = hi >= expr.hi;
   const split = splitRadix(
@@ -91,7 +102,9 @@ export function evaluateGuard(guard: Guard | 'never', env: (atom: Leaf) => numbe
   });
 }
 
-/** Readable text, only the sides that need a test: `1 <= i*2 + k <= 8 && j <= 3`; `true` when empty. */
+/**
+ * Readable text, only the sides that need a test: `1 <= i*2 + k <= 8 && j <= 3`; `true` when empty.
+ */
 export function printGuard(guard: Guard | 'never', name: LeafName = (leaf) => leaf.name): string {
   if (guard === 'never') return 'never';
   return guard.map((range) => printRange(range, name)).join(' && ') || 'true';

@@ -1,6 +1,7 @@
-// The values of the index algebra: integers that say where a kernel reads or writes, as functions of its loop axes.
-// Nodes are hash-consed, so structural equality is `===`, and each carries its inclusive bounds. In: the parts of a node
-// already in canonical form (index-algebra/simplify.ts brings them there). Out: the one node made of those parts.
+// The values of the index algebra: integers that say where a kernel reads or writes, as functions
+// of its loop axes. Nodes are hash-consed, so structural equality is `===`, and each carries its
+// inclusive bounds. In: the parts of a node already in canonical form (index-algebra/simplify.ts
+// brings them there). Out: the one node made of those parts.
 
 import { CompilerBug } from '../../errors.ts';
 
@@ -8,11 +9,20 @@ interface Bounded {
   /** Inclusive bounds of the value over all values of its leaves; tight for linear forms. */
   readonly lo: number;
   readonly hi: number;
-  /** Kernels compute indices in 32 bits: whether every value on the way to this one fits, in whatever order a sum is added up. */
+  /**
+   * Kernels compute indices in 32 bits: whether every value on the way to this one fits, in
+   * whatever order a sum is added up.
+   */
   readonly fits: boolean;
-  /** Divisions on the way to the value, each as often as it is written out (up to `mostWeight`): what the index costs, and what walks of it do. */
+  /**
+   * Divisions on the way to the value, each as often as it is written out (up to `mostWeight`):
+   * what the index costs, and what walks of it do.
+   */
   readonly weight: number;
-  /** Unique over the process; identifies the node in interning keys, and orders nothing that is seen. */
+  /**
+   * Unique over the process; identifies the node in interning keys, and orders nothing that is
+   * seen.
+   */
   readonly id: number;
 }
 
@@ -55,7 +65,10 @@ export interface DivExpr extends Bounded {
   readonly by: number;
 }
 
-/** `of - by·⌊of / by⌋`, by ≥ 2. The operand is never negative, so a truncating remainder computes it. */
+/**
+ * `of - by·⌊of / by⌋`, by ≥ 2. The operand is never negative, so a truncating remainder computes
+ * it.
+ */
 export interface ModExpr extends Bounded {
   readonly kind: 'mod';
   readonly of: IndexExpr;
@@ -70,7 +83,10 @@ export type Atom = Leaf | DivExpr | ModExpr;
 export type IndexExpr = ConstExpr | SumExpr | Atom;
 
 // A node lives as long as someone holds it; its entry goes when the collector takes it.
-/** The largest number that an index has on the way to its value: `i32` without its least, so that it can be negated. */
+/**
+ * The largest number that an index has on the way to its value: `i32` without its least, so that it
+ * can be negated.
+ */
 export const largestIndex = 2147483647;
 
 /** From here on, weights are not told apart. */
@@ -135,7 +151,10 @@ export function dynamicIndex(name: string, lo: number, hi: number): IndexExpr {
   return intern(`d${lo} ${hi} ${name}`, (id) => ({ kind: 'dynamic', name, lo, hi, fits, weight: 0, id }));
 }
 
-/** The node of `Σ factor·atom + offset`, where nothing but order and degenerate cases is left to normalise. */
+/**
+ * The node of `Σ factor·atom + offset`, where nothing but order and degenerate cases is left to
+ * normalise.
+ */
 export function internSum(factors: ReadonlyMap<Atom, number>, offset: number): IndexExpr {
   if (factors.size === 0) return constantIndex(offset);
   const terms: Term[] = [];
@@ -166,7 +185,10 @@ export function boundsOf(terms: readonly Term[], offset: number): [lo: number, h
   return [lo, hi];
 }
 
-/** Whether all products, and all sums of some of the terms, fit: a kernel adds those first that change least often. */
+/**
+ * Whether all products, and all sums of some of the terms, fit: a kernel adds those first that
+ * change least often.
+ */
 function sumFits(terms: readonly Term[], offset: number): boolean {
   let least = Math.min(0, offset);
   let most = Math.max(0, offset);
@@ -275,7 +297,10 @@ export function atomsOf(e: IndexExpr): readonly Leaf[] {
   return found;
 }
 
-/** d e / d atom where e is linear in the atom (0 where it does not occur), undefined where a div or mod holds it. */
+/**
+ * d e / d atom where e is linear in the atom (0 where it does not occur), undefined where a div or
+ * mod holds it.
+ */
 export function coefficientOf(e: IndexExpr, atom: IndexExpr): number | undefined {
   let coefficient = 0;
   for (const term of termsOf(e)) {

@@ -1,6 +1,7 @@
-// Arithmetic of index expressions, simplified as it is built. Quotient and remainder by a constant are found together,
-// so that `x = d·(x // d) + x % d` can always be read backwards: this is what turns the index map of a reshape and its
-// inverse back into the plain axes. `//` and `%` round down; every law stands beside the code that uses it.
+// Arithmetic of index expressions, simplified as it is built. Quotient and remainder by a constant
+// are found together, so that `x = d·(x // d) + x % d` can always be read backwards: this is what
+// turns the index map of a reshape and its inverse back into the plain axes. `//` and `%` round
+// down; every law stands beside the code that uses it.
 
 import { CompilerBug } from '../../errors.ts';
 import {
@@ -100,11 +101,12 @@ export function modIndex(a: IndexExpr, by: number): IndexExpr {
 }
 
 /**
- * Replaces axes and run-time values and simplifies again. What replaces a leaf must stay within the leaf's bounds wherever
- * the result is used, because e may have been simplified by them.
+ * Replaces axes and run-time values and simplifies again. What replaces a leaf must stay within the
+ * leaf's bounds wherever the result is used, because e may have been simplified by them.
  */
 export function substitute(e: IndexExpr, map: ReadonlyMap<IndexExpr, IndexExpr>): IndexExpr {
-  const made = new Map<IndexExpr, IndexExpr>(); // x // d and x % d share x: without it, nesting costs 2^depth
+  // x // d and x % d share x: without this map, nesting costs 2^depth.
+  const made = new Map<IndexExpr, IndexExpr>();
   const visit = (x: IndexExpr): IndexExpr => {
     if (x.kind === 'axis' || x.kind === 'dynamic') return map.get(x) ?? x;
     if (!atomsOf(x).some((leaf) => map.has(leaf))) return x;
@@ -123,7 +125,7 @@ export function substitute(e: IndexExpr, map: ReadonlyMap<IndexExpr, IndexExpr>)
   return visit(e);
 }
 
-// ---- division ------------------------------------------------------------------------------------------------------
+// ---- division ------------------------------------------------------------
 
 interface DivMod {
   readonly quotient: IndexExpr;
@@ -159,8 +161,9 @@ function splitInterval(e: IndexExpr, d: number): DivMod | undefined {
   return { quotient: constantIndex(q), remainder: offsetIndex(e, -q * d) };
 }
 
-// (d·q + r) // d = q + r // d,  (d·q + r) % d = r % d. Factors split towards 0, so that q and r grow together and their
-// bounds stay tight; the offset of r is the least that is ≥ 0 and keeps r ≥ 0, so kernels divide no negative number.
+// (d·q + r) // d = q + r // d, (d·q + r) % d = r % d. Factors split towards 0, so that q and r grow
+// together and their bounds stay tight; the offset of r is the least that is ≥ 0 and keeps r ≥ 0,
+// so kernels divide no negative number.
 function splitMultiples(e: IndexExpr, d: number): DivMod | undefined {
   const multiples: Sum = { factors: new Map(), offset: 0 };
   const rest: Term[] = [];
@@ -194,13 +197,17 @@ export interface RadixSplit {
   readonly low: IndexExpr;
 }
 
-/** Splits e at the largest radix > 1 that divides `modulus` (0: any), keeps whole terms, and is accepted. */
+/**
+ * Splits e at the largest radix > 1 that divides `modulus` (0: any), keeps whole terms, and is
+ * accepted.
+ */
 export function splitRadix(
   e: IndexExpr,
   modulus: number,
   accepts: (radix: number) => boolean = () => true,
 ): RadixSplit | undefined {
-  // Terms come by falling factor. `low` may hold no factor ≥ radix, so `high` is a prefix and the radix its gcd.
+  // Terms come by falling factor. `low` may hold no factor ≥ radix, so `high` is a prefix and the
+  // radix its gcd.
   const terms = termsOf(e);
   const offset = offsetOf(e);
   let radix = modulus;
@@ -219,7 +226,10 @@ export function splitRadix(
   return undefined;
 }
 
-/** Laws that multiply may not take what fits 32 bits out of them: a quotient that stays as it is costs less than wrong values. */
+/**
+ * Laws that multiply may not take what fits 32 bits out of them: a quotient that stays as it is
+ * costs less than wrong values.
+ */
 function staysIn(before: IndexExpr, after: IndexExpr): boolean {
   return after.fits || !before.fits;
 }
@@ -237,7 +247,8 @@ function quotientOf(e: IndexExpr, d: number): IndexExpr {
 }
 
 function remainderOf(e: IndexExpr, d: number): IndexExpr {
-  // d | f·n  ⇒  (f·(x % n) + r) % d = (f·x + r) % d, where r has no division, so that the quotient keeps its partner
+  // d | f·n ⇒ (f·(x % n) + r) % d = (f·x + r) % d, where r has no division, so that the quotient
+  // keeps its partner
   const [division, another] = termsOf(e).filter((term) => isDivision(term.atom));
   if (division?.atom.kind === 'mod' && another === undefined) {
     const { of, by } = division.atom;
@@ -251,9 +262,11 @@ function remainderOf(e: IndexExpr, d: number): IndexExpr {
   return internMod(e, d);
 }
 
-// ---- recombination -------------------------------------------------------------------------------------------------
+// ---- recombination ------------------------------------------------------------
 
-/** One step that makes the sum smaller by reading a division backwards; false when there is none. */
+/**
+ * One step that makes the sum smaller by reading a division backwards; false when there is none.
+ */
 function recombine(sum: Sum): boolean {
   for (const [atom, factor] of sum.factors) {
     if (atom.kind === 'div') {
@@ -270,7 +283,8 @@ function recombine(sum: Sum): boolean {
   return false;
 }
 
-// k·m·(y // m) + k·(y % m) − k·y = 0: where two of the three stand in the sum, the third replaces them.
+// k·m·(y // m) + k·(y % m) − k·y = 0: where two of the three stand in the sum, the third replaces
+// them.
 function twoOfThree(sum: Sum, y: IndexExpr, m: number, k: number): boolean {
   const { quotient, remainder } = divMod(y, m);
   const present =
@@ -284,7 +298,8 @@ function twoOfThree(sum: Sum, y: IndexExpr, m: number, k: number): boolean {
   return true;
 }
 
-// k·(y % m) + k·m·(z % b) = k·((m·z + y % m) % (m·b)), worth it where m·z takes up y % m: y // m stands in z
+// k·(y % m) + k·m·(z % b) = k·((m·z + y % m) % (m·b)), worth it where m·z takes up y % m: y // m
+// stands in z
 function joinRemainders(sum: Sum, y: IndexExpr, m: number, k: number): boolean {
   const { remainder } = divMod(y, m);
   if (!termsOf(remainder).some((term) => isDivision(term.atom))) return false;

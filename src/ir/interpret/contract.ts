@@ -1,5 +1,6 @@
-// Contractions in the reference interpreter: dot (einsum's two-operand core) and conv of any rank. Both become sums of
-// products along two lists of offsets. Floats are summed in double and rounded once; integers wrap exactly.
+// Contractions in the reference interpreter: dot (einsum's two-operand core) and conv of any rank.
+// Both become sums of products along two lists of offsets. Floats are summed in double and rounded
+// once; integers wrap exactly.
 
 import { isFloat, isWide, type DType } from '../dtype.ts';
 import { offsetsOf, pick } from './view.ts';
@@ -40,14 +41,18 @@ const sumWide: SumProducts = (left, leftAt, leftSteps, right, rightAt, rightStep
   return BigInt.asIntN(64, sum);
 };
 
-/** Modular arithmetic does not care for the sign, so i32 and i64 sums serve the unsigned dtypes too. */
+/**
+ * Modular arithmetic does not care for the sign, so i32 and i64 sums serve the unsigned dtypes too.
+ */
 function accumulator(operand: DType, result: DType): { dtype: DType; sumProducts: SumProducts } {
   if (isFloat(operand) || isFloat(result)) return { dtype: 'f64', sumProducts: sumDoubles };
   if (isWide(operand) || isWide(result)) return { dtype: 'i64', sumProducts: sumWide };
   return { dtype: 'i32', sumProducts: sumInts };
 }
 
-/** Generalised matrix product; `shape` is the result's: batch axes, left free axes, right free axes. */
+/**
+ * Generalised matrix product; `shape` is the result's: batch axes, left free axes, right free axes.
+ */
 export function dotGeneral(
   lhs: HostArray,
   rhs: HostArray,
@@ -134,7 +139,10 @@ export function convolve(
   return castArray({ dtype, shape, data }, input.dtype);
 }
 
-/** The pairs (offset in the input's area, offset in the kernel's area) that meet at one output place. */
+/**
+ * The pairs (offset in the input's area, offset in the kernel's area) that meet at one output
+ * place.
+ */
 function tapsAt(
   place: readonly number[],
   inputShape: FixedShape,

@@ -1,12 +1,16 @@
-// The error function to double accuracy: W. J. Cody, "Rational Chebyshev approximations for the error function",
-// Math. Comp. 23 (1969). Three ranges of |x|; the outer two approximate erfc(x)·e^{x²}.
+// The error function to double accuracy: W. J. Cody, "Rational Chebyshev approximations for the
+// error function", Math. Comp. 23 (1969). Three ranges of |x|; the outer two approximate
+// erfc(x)·e^{x²}.
 
 // Coefficients, highest power first.
 const innerTop = [
   0.18577770618460315, 3.1611237438705655, 113.86415415105016, 377.485237685302, 3209.3775891384694,
 ];
 const innerBottom = [1, 23.601290952344122, 244.02463793444417, 1282.6165260773723, 2844.236833439171];
-/** The quotient that is erfc(x)·e^{x²}: to a unit of the last place from 0.47 to 4, and to 1e-12 up to 6. */
+/**
+ * The quotient that is erfc(x)·e^{x²}: to a unit of the last place from 0.47 to 4, and to 1e-12 up
+ * to 6.
+ */
 export const erfcMiddle: Readonly<Record<'top' | 'bottom', readonly number[]>> = {
   top: [
     2.1531153547440383e-8, 0.5641884969886701, 8.883149794388377, 66.11919063714163, 298.6351381974001,

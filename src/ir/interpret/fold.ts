@@ -1,5 +1,6 @@
-// Folds in the reference interpreter: reduce, argReduce and scan. Floats of every width are folded in double and rounded
-// once per result, so the oracle is at least as accurate as any order of summation on a device; integers wrap.
+// Folds in the reference interpreter: reduce, argReduce and scan. Floats of every width are folded
+// in double and rounded once per result, so the oracle is at least as accurate as any order of
+// summation on a device; integers wrap.
 
 import { isFloat, type DType } from '../dtype.ts';
 import { offsetsOf, pick } from './view.ts';
@@ -59,7 +60,9 @@ function sumAt(from: Float64Array, start: number, steps: Int32Array): number {
   return sum;
 }
 
-/** Index of the first extremum along `axis`; the first NaN, if there is one, counts as the extremum. */
+/**
+ * Index of the first extremum along `axis`; the first NaN, if there is one, counts as the extremum.
+ */
 export function argReduce(x: HostArray, monoid: 'min' | 'max', axis: number): HostArray {
   const { shape, starts, steps } = linesAlong(x.shape, [axis]);
   const data = new Int32Array(starts.length);
@@ -77,7 +80,10 @@ export function argReduce(x: HostArray, monoid: 'min' | 'max', axis: number): Ho
   return { dtype: 'i32', shape, data };
 }
 
-/** Running fold along an axis; `exclusive` leaves out the element itself, `reverse` starts at the end. */
+/**
+ * Running fold along an axis; `exclusive` leaves out the element itself, `reverse` starts at the
+ * end.
+ */
 export function scan(x: HostArray, attrs: Attrs<'scan'>): HostArray {
   const dtype = foldingDtype(x.dtype);
   const from = castArray(x, dtype).data;

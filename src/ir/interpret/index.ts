@@ -1,5 +1,5 @@
-// Indexed reads and writes in the reference interpreter: gather, its adjoint scatter, its inverse permuteScatter, and scatters of
-// updates that lie sorted.
+// Indexed reads and writes in the reference interpreter: gather, its adjoint scatter, its inverse
+// permuteScatter, and scatters of updates that lie sorted.
 
 import { foldingDtype } from './fold.ts';
 import { offsetsOf } from './view.ts';
@@ -33,8 +33,8 @@ export function gather(operand: HostArray, indices: HostArray, axis: number): Ho
 }
 
 /**
- * A copy of `operand` with `updates` folded in where `indices` point, in C-order; updates outside the axis are dropped.
- * Floats fold in double and are rounded once at the end, like a reduction.
+ * A copy of `operand` with `updates` folded in where `indices` point, in C-order; updates outside
+ * the axis are dropped. Floats fold in double and are rounded once at the end, like a reduction.
  */
 export function scatter(
   operand: HostArray,
@@ -55,7 +55,10 @@ export function scatter(
   return castArray({ dtype, shape: operand.shape, data }, operand.dtype);
 }
 
-/** out[i, places[i,j,k], k] = values[i,j,k]; the places of each line are a permutation, so that nothing is left out. */
+/**
+ * out[i, places[i,j,k], k] = values[i,j,k]; the places of each line are a permutation, so that
+ * nothing is left out.
+ */
 export function permuteScatter(values: HostArray, places: HostArray, axis: number): HostArray {
   const { dtype, shape } = values;
   const to = targets(shape, places, axis);

@@ -1,6 +1,7 @@
-// The reference interpreter: what a graph means, without any device. It is the oracle for passes (interpret before and
-// after) and for kernels, so it is written for precision first: floating-point sums and products accumulate in double and
-// are rounded once. Comes in: a graph and host arrays in parameter order; goes out: one host array per output.
+// The reference interpreter: what a graph means, without any device. It is the oracle for passes
+// (interpret before and after) and for kernels, so it is written for precision first:
+// floating-point sums and products accumulate in double and are rounded once. Comes in: a graph and
+// host arrays in parameter order; goes out: one host array per output.
 
 import { CompilerBug, TensorError } from '../../errors.ts';
 import { isWide } from '../dtype.ts';
@@ -17,14 +18,15 @@ import { sameShape, showShape, sizeOf, stridesOf, type FixedShape } from '../sha
 import { emptyData, fromInteger, hostArray, packBytes, unpackBytes, type HostArray } from '../value.ts';
 
 /**
- * Runs a graph on host arrays given in parameter order. Throws E_VALUE, E_DTYPE or E_SHAPE when they do not fit the
- * parameters. Results may share memory with inputs and with each other.
+ * Runs a graph on host arrays given in parameter order. Throws E_VALUE, E_DTYPE or E_SHAPE when
+ * they do not fit the parameters. Results may share memory with inputs and with each other.
  */
 export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray[] {
   checkInputs(graph, inputs);
   const values = new Map<Node, HostArray>();
   graph.parameters.forEach((parameter, i) => values.set(parameter, inputs[i]!));
-  // Arrays go as soon as their last reader has run: a long graph needs only what is live at one time.
+  // Arrays go as soon as their last reader has run: a long graph needs only what is live at one
+  // time.
   const readers = countUses(graph);
   for (const node of topological(graph.outputs)) {
     if (!values.has(node)) {
@@ -137,12 +139,14 @@ function isMapped(node: Node): node is MappedNode {
 function elementwise(node: MappedNode, inputs: readonly HostArray[]): HostArray {
   const shape = dims(node);
   const { op, dtype } = node;
-  // Whole bit patterns: element by element, NaN payloads would not survive passing through a JavaScript number.
+  // Whole bit patterns: element by element, NaN payloads would not survive passing through a
+  // JavaScript number.
   if (op === 'bitcast') return unpackBytes(packBytes(inputs[0]!), dtype, shape);
   const f = compileScalar(op, inputs.at(-1)!.dtype, dtype);
   const out = { dtype, shape, data: emptyData(dtype, sizeOf(shape)) };
   const floats = [out, ...inputs].every((array) => array.data instanceof Float32Array);
-  // Two copies of one loop: the engine compiles accesses well only where it always sees one array class.
+  // Two copies of one loop: the engine compiles accesses well only where it always sees one array
+  // class.
   if (floats) mapFloats(out.data as Float32Array, f, inputs);
   else mapAny(out.data as Float32Array, f, inputs);
   return out;

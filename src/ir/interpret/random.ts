@@ -1,6 +1,7 @@
-// Philox 4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011):
-// ten rounds of two 32×32→64-bit products turn a 128-bit counter and a 64-bit key into four random words. No state, so
-// every device computes any element on its own and all agree to the bit.
+// Philox 4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy
+// as 1, 2, 3" (SC 2011): ten rounds of two 32×32→64-bit products turn a 128-bit counter and a
+// 64-bit key into four random words. No state, so every device computes any element on its own and
+// all agree to the bit.
 
 export type Words4 = readonly [number, number, number, number];
 
@@ -33,8 +34,8 @@ export function philox4x32(counter: Words4, key: readonly [number, number]): Wor
 }
 
 /**
- * `count` words of a stream: element `i` is word `i mod 4` of counter + ⌊i/4⌋, where key and counter are u64 given as
- * their low and high halves (the counter's upper two words stay 0).
+ * `count` words of a stream: element `i` is word `i mod 4` of counter + ⌊i/4⌋, where key and
+ * counter are u64 given as their low and high halves (the counter's upper two words stay 0).
  */
 export function randomWords(
   key: readonly [low: number, high: number],

@@ -1,6 +1,7 @@
-// What every elementwise op means on one element: the table that all devices are checked against. Floats are computed in
-// double precision and rounded once into f32, then from f32 into the 16-bit formats (they compute in f32 everywhere);
-// integers are computed exactly and wrapped to their width; bool is a one-bit integer. A missing row is a type error.
+// What every elementwise op means on one element: the table that all devices are checked against.
+// Floats are computed in double precision and rounded once into f32, then from f32 into the 16-bit
+// formats (they compute in f32 everywhere); integers are computed exactly and wrapped to their
+// width; bool is a one-bit integer. A missing row is a type error.
 
 import { CompilerBug } from '../../errors.ts';
 import { dtypeBytes, integerRange, isFloat, isWide, type DType } from '../dtype.ts';
@@ -20,7 +21,10 @@ import {
 /** An op on elements of fixed dtypes; operands past the op's arity are ignored. */
 export type ScalarFunction = (a: Scalar, b?: Scalar, c?: Scalar) => Scalar;
 
-/** The op before rounding or wrapping, per family of dtypes; a family without entry is refused by the type rules. */
+/**
+ * The op before rounding or wrapping, per family of dtypes; a family without entry is refused by
+ * the type rules.
+ */
 interface Arithmetic {
   readonly float?: (a: number, b: number) => number;
   /** Up to 32 bits, and bool with a width of 1. Only the low bits of the result count. */
@@ -78,13 +82,15 @@ const table = {
   add: { float: (a, b) => a + b, int: (a, b) => a + b, wide: (a, b) => a + b },
   sub: { float: (a, b) => a - b, int: (a, b) => a - b, wide: (a, b) => a - b },
   mul: { float: (a, b) => a * b, int: Math.imul, wide: (a, b) => a * b },
-  // Integer quotients truncate. As WGSL defines them: x/0 = x and INT_MIN/−1 = INT_MIN (by wrapping).
+  // Integer quotients truncate. As WGSL defines them: x/0 = x and INT_MIN/−1 = INT_MIN (by
+  // wrapping).
   div: {
     float: (a, b) => a / b,
     int: (a, b) => (b === 0 ? a : Math.trunc(a / b)),
     wide: (a, b) => (b === 0n ? a : a / b),
   },
-  // C's fmod and %: the remainder of the truncated quotient, with the dividend's sign. Integer x mod 0 = 0.
+  // C's fmod and %: the remainder of the truncated quotient, with the dividend's sign. Integer x
+  // mod 0 = 0.
   mod: {
     float: (a, b) => a % b,
     int: (a, b) => (b === 0 ? 0 : a % b),
@@ -121,8 +127,8 @@ const table = {
 } as const satisfies Record<ElementwiseOp, Arithmetic | Chosen>;
 
 /**
- * The op as a function of elements: chosen once, called per element. `argDtype` is the dtype of the operands (of the two
- * choices, for `where`); for all but casts and tests it equals `resultDtype`.
+ * The op as a function of elements: chosen once, called per element. `argDtype` is the dtype of the
+ * operands (of the two choices, for `where`); for all but casts and tests it equals `resultDtype`.
  */
 export function compileScalar(op: ElementwiseOp, argDtype: DType, resultDtype: DType): ScalarFunction {
   const row: Arithmetic | Chosen = table[op];
@@ -173,7 +179,10 @@ const combiningOp = {
   or: 'or',
 } as const satisfies Record<Monoid, ElementwiseOp>;
 
-/** The monoid's identity and combination in `dtype`, each result rounded or wrapped; NaN wins in min and max. */
+/**
+ * The monoid's identity and combination in `dtype`, each result rounded or wrapped; NaN wins in min
+ * and max.
+ */
 export function combineMonoid(monoid: Monoid, dtype: DType): ScalarMonoid {
   return { identity: identityOf(monoid, dtype), combine: compileScalar(combiningOp[monoid], dtype, dtype) };
 }
@@ -195,13 +204,17 @@ function identityOf(monoid: Monoid, dtype: DType): Scalar {
   }
 }
 
-/** Rounds a double into the result's dtype the way a device does that computes 16-bit floats in f32. */
+/**
+ * Rounds a double into the result's dtype the way a device does that computes 16-bit floats in f32.
+ */
 function roundResult(dtype: DType): (x: number) => number {
   const round = fromReal(dtype) as (x: number) => number;
   return dtype === 'f16' || dtype === 'bf16' ? (x) => round(Math.fround(x)) : round;
 }
 
-/** Upper half of a 32-bit product; a negative factor counts 2³² too much in the unsigned product. */
+/**
+ * Upper half of a 32-bit product; a negative factor counts 2³² too much in the unsigned product.
+ */
 function high32(a: number, b: number): number {
   return highProduct(a >>> 0, b >>> 0) - (a < 0 ? b : 0) - (b < 0 ? a : 0);
 }
@@ -230,8 +243,9 @@ const bits = new BigInt64Array(1);
 const double = new Float64Array(bits.buffer);
 
 /**
- * a·b + c for f32 operands as a double rounded to odd, so that rounding it again to f32 rounds the exact value once
- * (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). The product of two f32 is exact in double.
+ * a·b + c for f32 operands as a double rounded to odd, so that rounding it again to f32 rounds the
+ * exact value once (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). The
+ * product of two f32 is exact in double.
  */
 function fmaOdd(a: number, b: number, c: number): number {
   const product = a * b;
@@ -239,12 +253,16 @@ function fmaOdd(a: number, b: number, c: number): number {
   const error = sumError(product, c, sum);
   if (error === 0 || !Number.isFinite(sum)) return sum;
   double[0] = sum;
-  // An even last bit means the nearest double was taken: the odd neighbour on the error's side is one step away.
+  // An even last bit means the nearest double was taken: the odd neighbour on the error's side is
+  // one step away.
   if ((bits[0]! & 1n) === 0n) bits[0] = bits[0]! + (error > 0 === sum > 0 ? 1n : -1n);
   return double[0]!;
 }
 
-/** a·b + c in double, from Dekker's exact product: within one unit of the last place for factors up to 2⁹⁹⁶. */
+/**
+ * a·b + c in double, from Dekker's exact product: within one unit of the last place for factors up
+ * to 2⁹⁹⁶.
+ */
 function fmaDouble(a: number, b: number, c: number): number {
   const product = a * b;
   if (!Number.isFinite(product) && Number.isFinite(a) && Number.isFinite(b)) {

@@ -1,4 +1,5 @@
-// Sorting and searching in the reference interpreter: exact comparisons, and one step of a radix sort as its definition says.
+// Sorting and searching in the reference interpreter: exact comparisons, and one step of a radix
+// sort as its definition says.
 
 import { linesAlong } from './fold.ts';
 import type { Attrs } from '../ops.ts';
@@ -26,7 +27,10 @@ export function argSort(x: HostArray, { axis, descending }: Attrs<'argSort'>): H
   return { dtype: 'i32', shape: x.shape, data };
 }
 
-/** Of each block of a line: how often each digit occurs, then each key's rank among the block's keys of its digit. */
+/**
+ * Of each block of a line: how often each digit occurs, then each key's rank among the block's keys
+ * of its digit.
+ */
 export function radixRank(keys: HostArray, { shift, digits, block }: Attrs<'radixRank'>): HostArray {
   const [lines, length] = keys.shape as [number, number];
   const blocks = Math.ceil(length / block);
@@ -44,8 +48,9 @@ export function radixRank(keys: HostArray, { shift, digits, block }: Attrs<'radi
 }
 
 /**
- * How many boundaries lie below each value. The probes are those of the kernels, so that boundaries in no order give the same
- * answers: halving reaches, each taken when the boundary before it is still below.
+ * How many boundaries lie below each value. The probes are those of the kernels, so that boundaries
+ * in no order give the same answers: halving reaches, each taken when the boundary before it is
+ * still below.
  */
 export function searchSorted(boundaries: HostArray, values: HostArray, right: boolean): HostArray {
   const [size, count] = [boundaries.shape.at(-1)!, values.shape.at(-1)!];

@@ -1,13 +1,13 @@
-// Views in the reference interpreter. Each is one strided copy: permute, broadcast, slice and window read the input at
-// affine offsets, pad and concat write it at affine offsets.
+// Views in the reference interpreter. Each is one strided copy: permute, broadcast, slice and
+// window read the input at affine offsets, pad and concat write it at affine offsets.
 
 import type { Attrs } from '../ops.ts';
 import { sizeOf, stridesOf, type FixedShape } from '../shape.ts';
 import { emptyData, fromReal, type HostArray, type HostData } from '../value.ts';
 
 /**
- * Offsets Σ indexᵢ·strideᵢ of all indices of `shape` in C-order. Walking two such lists (kept and folded axes, say) turns
- * any nest of loops into two flat ones.
+ * Offsets Σ indexᵢ·strideᵢ of all indices of `shape` in C-order. Walking two such lists (kept and
+ * folded axes, say) turns any nest of loops into two flat ones.
  */
 export function offsetsOf(shape: FixedShape, strides: readonly number[]): Int32Array {
   const out = new Int32Array(sizeOf(shape));

@@ -1,6 +1,7 @@
-// One spelling for what can be spelled in many ways, so that later passes match on fewer forms and equal expressions become
-// one node: constants stand on the right of commutative ops, chains of views are one view, and a value that is the same
-// everywhere is a rank-0 node under a single `broadcast`, on which arithmetic happens before it is spread.
+// One spelling for what can be spelled in many ways, so that later passes match on fewer forms and
+// equal expressions become one node: constants stand on the right of commutative ops, chains of
+// views are one view, and a value that is the same everywhere is a rank-0 node under a single
+// `broadcast`, on which arithmetic happens before it is spread.
 
 import { permute, reshape, slice } from '../build.ts';
 import { rebuild, type Graph, type Node } from '../graph.ts';
@@ -135,7 +136,10 @@ const merged: readonly Rule[] = [
   }),
 ];
 
-/** Axes of size 1: adding, dropping and moving them is a reshape, except that one element is spread as a scalar. */
+/**
+ * Axes of size 1: adding, dropping and moving them is a reshape, except that one element is spread
+ * as a scalar.
+ */
 const unitAxes: readonly Rule[] = [
   rule('permute-unit-axes', 'permute(x) = reshape x where only size-1 axes move', 'permute', (node, b) => {
     const x = node.inputs[0]!;

@@ -1,5 +1,6 @@
-// Common subexpressions: rebuilding a graph with one builder interns every node, so that equal expressions, wherever they
-// were recorded, become one (hash-consing). Run after `canonicalise`, which gives equal things equal spellings.
+// Common subexpressions: rebuilding a graph with one builder interns every node, so that equal
+// expressions, wherever they were recorded, become one (hash-consing). Run after `canonicalise`,
+// which gives equal things equal spellings.
 
 import { rewrite, type Graph } from '../graph.ts';
 

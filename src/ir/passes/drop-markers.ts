@@ -1,5 +1,6 @@
-// Takes out the ops that only autograd looks at: once gradients are derived, `stopGradient` and `customVjp` are the identity
-// on their first input, and what only a custom rule wanted is no longer needed.
+// Takes out the ops that only autograd looks at: once gradients are derived, `stopGradient` and
+// `customVjp` are the identity on their first input, and what only a custom rule wanted is no
+// longer needed.
 
 import { rewrite, type Graph } from '../graph.ts';
 import { facts } from '../ops.ts';

@@ -1,6 +1,7 @@
-// Constant folding: work whose result is known before the program runs. Elementwise ops on rank-0 constants are evaluated
-// with the interpreter's own scalar functions, so folding cannot change a bit; `canonicalise` has brought arithmetic on
-// spread constants to rank 0. Folds over axes are answered where all orders of evaluation agree.
+// Constant folding: work whose result is known before the program runs. Elementwise ops on rank-0
+// constants are evaluated with the interpreter's own scalar functions, so folding cannot change a
+// bit; `canonicalise` has brought arithmetic on spread constants to rank 0. Folds over axes are
+// answered where all orders of evaluation agree.
 
 import { isFloat, type DType } from '../dtype.ts';
 import type { Graph, Node } from '../graph.ts';
@@ -74,7 +75,10 @@ function isEmpty(node: Node): boolean {
 /** Integers up to here, and their sums, are exact in a float dtype. */
 const exactUpTo: Partial<Record<DType, number>> = { f64: 2 ** 53, f32: 2 ** 24, f16: 2 ** 11, bf16: 2 ** 8 };
 
-/** `count` copies of a value folded, where the order of evaluation and rounding do not matter; undefined elsewhere. */
+/**
+ * `count` copies of a value folded, where the order of evaluation and rounding do not matter;
+ * undefined elsewhere.
+ */
 function foldCopies(monoid: Monoid, value: Scalar, count: number, dtype: DType): Scalar | undefined {
   const { identity, combine } = combineMonoid(monoid, dtype);
   if (count === 0) return identity;

@@ -1,4 +1,5 @@
-// What rules ask about a node: is it one scalar spread over a shape, which constant is it, what may its value be.
+// What rules ask about a node: is it one scalar spread over a shape, which constant is it, what may
+// its value be.
 
 import { constant } from '../build.ts';
 import { isFloat, isWide, type DType } from '../dtype.ts';

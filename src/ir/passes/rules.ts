@@ -1,6 +1,7 @@
-// Rewrite rules as data. A pass is a list of rules and a walk: every node, inputs first, is offered to the rules of its op
-// until none applies. Rules are exact: the replacement computes the same bits (of NaN, only that it is NaN), and a rule never
-// makes the graph dearer, so that passes can be repeated in any order.
+// Rewrite rules as data. A pass is a list of rules and a walk: every node, inputs first, is offered
+// to the rules of its op until none applies. Rules are exact: the replacement computes the same
+// bits (of NaN, only that it is NaN), and a rule never makes the graph dearer, so that passes can
+// be repeated in any order.
 
 import { CompilerBug } from '../../errors.ts';
 import { rebuild, rewrite, type Graph, type GraphBuilder, type Node } from '../graph.ts';
@@ -9,7 +10,9 @@ import { printNode } from '../text/print.ts';
 import { sameShape } from '../shape.ts';
 import { noteRule } from './trace.ts';
 
-/** One rewrite: the replacement of a node of one of `ops`, or undefined where the law does not hold. */
+/**
+ * One rewrite: the replacement of a node of one of `ops`, or undefined where the law does not hold.
+ */
 export interface Rule {
   readonly name: string;
   /** The equation, left side first. */

@@ -1,5 +1,6 @@
-// The identities of folds (reduce, scan, argReduce): axes of size 1, axes that only repeat, and folds of folds. Part of
-// `simplify`. A float sum starts from 0, so a sum of one element x is x + 0: it differs from x at −0.
+// The identities of folds (reduce, scan, argReduce): axes of size 1, axes that only repeat, and
+// folds of folds. Part of `simplify`. A float sum starts from 0, so a sum of one element x is x +
+// 0: it differs from x at −0.
 
 import { add, broadcast, reduce, reshape } from '../build.ts';
 import { isFloat, type DType } from '../dtype.ts';

@@ -1,5 +1,5 @@
-// The identities of conversions and roundings: detours through a dtype that loses nothing, and numbers that are whole
-// already. Part of `simplify`.
+// The identities of conversions and roundings: detours through a dtype that loses nothing, and
+// numbers that are whole already. Part of `simplify`.
 
 import { cast } from '../build.ts';
 import { dtypeBytes, integerRange, isFloat, isInteger, type DType } from '../dtype.ts';

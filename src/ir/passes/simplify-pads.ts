@@ -1,5 +1,5 @@
-// Sums of zero-padded pieces are concatenations: what the gradients of slices leave behind. Part of `simplify`. A sum makes +0 of
-// −0, so the pieces must not hold any.
+// Sums of zero-padded pieces are concatenations: what the gradients of slices leave behind. Part of
+// `simplify`. A sum makes +0 of −0, so the pieces must not hold any.
 
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../graph.ts';
 import { isNeverMinusZero } from './pattern.ts';

@@ -1,6 +1,7 @@
-// Algebraic identities that hold bit for bit: for floats also with NaN, −0 and the infinities, so x·0 = 0 and x − x = 0 are
-// for integers only. Not here because they round differently: recip(sqrt x) = rsqrt x, exp(log x) = x, x·y + z = fma(x, y, z),
-// and pow with other exponents than 0, 1 and 2. Expects constants on the right (`canonicalise`).
+// Algebraic identities that hold bit for bit: for floats also with NaN, −0 and the infinities, so
+// x·0 = 0 and x − x = 0 are for integers only. Not here because they round differently: recip(sqrt
+// x) = rsqrt x, exp(log x) = x, x·y + z = fma(x, y, z), and pow with other exponents than 0, 1 and
+// 2. Expects constants on the right (`canonicalise`).
 
 import { add, binary, mul, neg, sub, unary, where } from '../build.ts';
 import { dtypeKind, integerRange, isFloat, isInteger, type DType } from '../dtype.ts';

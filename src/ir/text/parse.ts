@@ -1,5 +1,5 @@
-// IR text to a graph: the inverse of `print`. The grammar gives a syntax tree per line; this file resolves names, checks
-// attributes and types, and points at line and column of whatever is wrong.
+// IR text to a graph: the inverse of `print`. The grammar gives a syntax tree per line; this file
+// resolves names, checks attributes and types, and points at line and column of whatever is wrong.
 
 import { TensorError } from '../../errors.ts';
 import { attrProblem } from '../attrs.ts';
@@ -32,7 +32,10 @@ interface ReturnTree {
   readonly outputs: readonly Word[];
 }
 
-/** The graph that IR text describes. Throws ParseError (E_PARSE) with the line and column of the first mistake. */
+/**
+ * The graph that IR text describes. Throws ParseError (E_PARSE) with the line and column of the
+ * first mistake.
+ */
 export function parse(text: string): Graph {
   const reader = new GraphReader();
   const lines = text.split('\n');

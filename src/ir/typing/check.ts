@@ -1,5 +1,6 @@
-// What type rules are made of: the type of a value, checks that several ops share, and how they fail. A violation is the user's
-// mistake (the node is being recorded) and throws a TensorError that shows every operand as `f32[8,3]`.
+// What type rules are made of: the type of a value, checks that several ops share, and how they
+// fail. A violation is the user's mistake (the node is being recorded) and throws a TensorError
+// that shows every operand as `f32[8,3]`.
 
 import { TensorError, type ErrorCode } from '../../errors.ts';
 import type { DType } from '../dtype.ts';

@@ -17,7 +17,10 @@ export class Clock {
     this.#timeline = timeline;
   }
 
-  /** Calls `work`, and gives the nanoseconds between the stream's reaching it and its end; undefined when it failed. */
+  /**
+   * Calls `work`, and gives the nanoseconds between the stream's reaching it and its end; undefined
+   * when it failed.
+   */
   async measure(work: () => void): Promise<number | undefined> {
     const pair = this.#pairs.pop() ?? [this.#event(), this.#event()];
     const { failures } = this.#context;

@@ -1,5 +1,6 @@
-// A CUDA device behind the Device contract: one stream for everything that must keep its order, one memory, one cache of kernels.
-// Writes and runs return at once; reads wait for what came before them.
+// A CUDA device behind the Device contract: one stream for everything that must keep its order, one
+// memory, one cache of kernels. Writes and runs return at once; reads wait for what came before
+// them.
 
 import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
 import { Failures } from '../failures.ts';

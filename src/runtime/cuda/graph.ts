@@ -1,5 +1,6 @@
-// A run as a CUDA graph: its operations as nodes that wait for those they depend on, so that a run is one call of the driver, and what
-// is independent may run side by side. Addresses and scalars of a graph change in place; runs under way keep what they began with.
+// A run as a CUDA graph: its operations as nodes that wait for those they depend on, so that a run
+// is one call of the driver, and what is independent may run side by side. Addresses and scalars of
+// a graph change in place; runs under way keep what they began with.
 
 import type { Context } from './api/context.ts';
 import type { Marshal, Operation } from './api/marshal.ts';
@@ -58,7 +59,10 @@ export class Graph {
     if (result !== 0) throw this.#context.failure(result, 'cuGraphLaunch', 'queueing a run');
   }
 
-  /** From the next launch on it does these operations, which differ from the present ones in addresses at most. */
+  /**
+   * From the next launch on it does these operations, which differ from the present ones in
+   * addresses at most.
+   */
   update(operations: readonly Operation[]): void {
     const before = this.#operations;
     this.#operations = operations;

@@ -1,6 +1,7 @@
-// A Program made ready on a CUDA device. `run` only queues: the first run over a set of buffers goes to the stream step by step, from
-// the second one on it is a graph and one call of the driver. Graphs are kept for a few sets of buffers; when there are more, the
-// one used longest ago gets the new addresses.
+// A Program made ready on a CUDA device. `run` only queues: the first run over a set of buffers
+// goes to the stream step by step, from the second one on it is a graph and one call of the driver.
+// Graphs are kept for a few sets of buffers; when there are more, the one used longest ago gets the
+// new addresses.
 
 import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';
@@ -58,7 +59,10 @@ interface Plan extends Fitted<number> {
   graph: Graph | undefined;
 }
 
-/** Loads a program; throws what can be told at once (E_VALIDATION, E_LIMIT, E_OOM), the rest comes with the first read. */
+/**
+ * Loads a program; throws what can be told at once (E_VALIDATION, E_LIMIT, E_OOM), the rest comes
+ * with the first read.
+ */
 export function loadProgram(engine: Engine, program: Program): LoadedProgram {
   checkProgram(program, 'cuda', engine.facts.name);
   checkLimits(program, engine.facts);

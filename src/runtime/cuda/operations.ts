@@ -1,4 +1,5 @@
-// The steps of a run with addresses: what the stream is asked to do, and asking it step by step. As a graph they go all at once.
+// The steps of a run with addresses: what the stream is asked to do, and asking it step by step. As
+// a graph they go all at once.
 
 import type { KernelOutline, ProgramOutline } from '../program.ts';
 import type { Context } from './api/context.ts';

@@ -1,5 +1,6 @@
-// Bytes that buffers take, and whether they meet. The compiler tells kernels that what they read and what they write lie apart, and
-// graphs run steps side by side that use different buffers: both hold only while different buffers have different bytes.
+// Bytes that buffers take, and whether they meet. The compiler tells kernels that what they read
+// and what they write lie apart, and graphs run steps side by side that use different buffers: both
+// hold only while different buffers have different bytes.
 
 import { DeviceError } from '../../errors.ts';
 import type { KernelOutline, ProgramOutline } from '../program.ts';
@@ -34,7 +35,10 @@ export function checkAliasing(
   }
 }
 
-/** Whether inputs and outputs that the program takes for different ones share bytes, some of which it writes. */
+/**
+ * Whether inputs and outputs that the program takes for different ones share bytes, some of which
+ * it writes.
+ */
 export function overlaps(program: ProgramOutline, ranges: ReadonlyMap<number, Range>): boolean {
   const { inputs, outputs, packs, donated, steps, kernels } = program;
   /** Slots that are meant to lie in one another go by one number. */

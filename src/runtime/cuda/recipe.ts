@@ -1,6 +1,7 @@
-// What a run of a program does, before addresses are known: steps over slots (the program's buffers, its scalar block, and the buffers
-// that repeated outputs are copied to), and which steps must wait for which. In: a program; out: steps and dependencies, the same
-// for every set of buffers.
+// What a run of a program does, before addresses are known: steps over slots (the program's
+// buffers, its scalar block, and the buffers that repeated outputs are copied to), and which steps
+// must wait for which. In: a program; out: steps and dependencies, the same for every set of
+// buffers.
 
 import type { ProgramOutline } from '../program.ts';
 import type { Dependencies } from './graph.ts';
@@ -71,12 +72,18 @@ export function recipeOf(program: ProgramOutline, isCopied: readonly boolean[]):
   return recipe;
 }
 
-/** Each step after the last one: what to do when buffers overlap that the program takes for different ones. */
+/**
+ * Each step after the last one: what to do when buffers overlap that the program takes for
+ * different ones.
+ */
 export function inOrder(recipe: readonly RecipeStep[]): Dependencies {
   return recipe.map((_, i) => (i === 0 ? [] : [i - 1]));
 }
 
-/** Each step after those whose results it reads, and after those that used what it overwrites; none that follow from others. */
+/**
+ * Each step after those whose results it reads, and after those that used what it overwrites; none
+ * that follow from others.
+ */
 export function dependenciesOf(program: ProgramOutline, recipe: readonly RecipeStep[]): Dependencies {
   const neighbours = overlapping(program);
   const writers = new Map<number, number>();
@@ -143,7 +150,10 @@ function accesses(
   }
 }
 
-/** For each slot the slots that share bytes with it, itself included: places in an arena, members of a pack, donated pairs. */
+/**
+ * For each slot the slots that share bytes with it, itself included: places in an arena, members of
+ * a pack, donated pairs.
+ */
 function overlapping(program: ProgramOutline): (slot: number) => readonly number[] {
   const { buffers, packs, donated, inputs, outputs } = program;
   const lists = new Map<number, Set<number>>();
@@ -171,7 +181,8 @@ function overlapping(program: ProgramOutline): (slot: number) => readonly number
     });
   }
   for (const { buffer, members } of packs) for (const member of members) both(buffer, member.buffer);
-  // What is donated lies where its output does; so do the packs that hold the two, and all that they hold.
+  // What is donated lies where its output does; so do the packs that hold the two, and all that
+  // they hold.
   for (const { input, output } of donated) {
     const [from, to] = [inputs[input]!, outputs[output]!];
     if (from === to) continue;

@@ -1,5 +1,6 @@
-// The scalars of a program's runs. Each run's words wait in page-locked memory until the GPU has copied them into the program's
-// scalar block, so a run under way never sees those of the next one. Equal words stay where they are.
+// The scalars of a program's runs. Each run's words wait in page-locked memory until the GPU has
+// copied them into the program's scalar block, so a run under way never sees those of the next one.
+// Equal words stay where they are.
 
 import type { Slab } from '../memory.ts';
 import type { Fences } from './fences.ts';

@@ -1,5 +1,5 @@
-// Where a device's slabs come from: the driver's stream-ordered pool, whose frees and allocations keep the order of the stream and
-// stop nothing, or plain allocations on devices that lack it.
+// Where a device's slabs come from: the driver's stream-ordered pool, whose frees and allocations
+// keep the order of the stream and stop nothing, or plain allocations on devices that lack it.
 
 import { DeviceError } from '../../errors.ts';
 import type { Source } from '../memory.ts';
@@ -79,7 +79,8 @@ export class DeviceMemory implements Source<number> {
     const result = cu.cuDeviceGetDefaultMemPool(cell.address, device);
     this.#context.check(result, 'cuDeviceGetDefaultMemPool', 'opening');
     const pool = cell.number();
-    // By default freed memory goes back to the system at every synchronisation, and is mapped again for the next slab.
+    // By default freed memory goes back to the system at every synchronisation, and is mapped again
+    // for the next slab.
     const RELEASE_THRESHOLD = 4;
     cell.set(Number.MAX_SAFE_INTEGER);
     const kept = cu.cuMemPoolSetAttribute(pool, RELEASE_THRESHOLD, cell.address);

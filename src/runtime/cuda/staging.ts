@@ -1,5 +1,6 @@
-// Page-locked host memory, which the GPU copies from and to while the host goes on: what is written waits here until its copy is done,
-// what is read arrives here. Locking pages takes long, so small pieces are carved from large ones, and pieces are used again.
+// Page-locked host memory, which the GPU copies from and to while the host goes on: what is written
+// waits here until its copy is done, what is read arrives here. Locking pages takes long, so small
+// pieces are carved from large ones, and pieces are used again.
 
 import { Pool, sizeClass, type Slab } from '../memory.ts';
 import type { Context } from './api/context.ts';

@@ -1,5 +1,6 @@
-// The interpreter's device: plain memory, and Programs whose steps are host functions and copies. It is the oracle for the
-// other backends and the fallback that runs anywhere; runs happen at once, in order.
+// The interpreter's device: plain memory, and Programs whose steps are host functions and copies.
+// It is the oracle for the other backends and the fallback that runs anywhere; runs happen at once,
+// in order.
 
 import { DeviceError, SinterError } from '../../errors.ts';
 import { checkProgram } from '../check.ts';
@@ -243,7 +244,10 @@ class InterpretedProgram implements LoadedProgram {
     return fresh.map((index) => this.#device.allocate(buffers[index]!.bytes));
   }
 
-  /** Lays the members of packs out behind one another for one run; results are copied back from there. */
+  /**
+   * Lays the members of packs out behind one another for one run; results are copied back from
+   * there.
+   */
   #layOut(external: Map<number, Uint8Array>): void {
     const { packs, buffers } = this.program;
     for (const { buffer, members } of packs) {

@@ -1,5 +1,6 @@
-// Which dispatches of a program are worth more than one thread, and how they are cut: by what kernels move and compute, so that it is the
-// same in every run. Results do not depend on it: workgroups know nothing of each other.
+// Which dispatches of a program are worth more than one thread, and how they are cut: by what
+// kernels move and compute, so that it is the same in every run. Results do not depend on it:
+// workgroups know nothing of each other.
 
 import type { ProgramKernel, ProgramStep } from '../program.ts';
 
@@ -24,10 +25,16 @@ export interface Grain {
 
 const usualGrain: Grain = { program: 80, dispatch: 8, share: 15, piece: 20 };
 
-/** What a core does in a microsecond at best: bytes moved, and arithmetic. Kernels take 1.2 to 6 times as long. */
+/**
+ * What a core does in a microsecond at best: bytes moved, and arithmetic. Kernels take 1.2 to 6
+ * times as long.
+ */
 const bandwidth = 20_000;
 const arithmetic = 30_000;
-/** Pieces of a thread: the more, the better what one thread does not get done is spread over the others. */
+/**
+ * Pieces of a thread: the more, the better what one thread does not get done is spread over the
+ * others.
+ */
 const mostPieces = 16;
 
 /** What of a program says how much there is to do. */
@@ -36,7 +43,10 @@ interface Kernels {
   readonly steps: readonly ProgramStep[];
 }
 
-/** How the workgroups of each step are spread over threads; undefined where the asking thread does better alone. */
+/**
+ * How the workgroups of each step are spread over threads; undefined where the asking thread does
+ * better alone.
+ */
 export function cutsOf(
   { kernels, steps }: Kernels,
   threads: number,

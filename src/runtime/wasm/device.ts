@@ -1,5 +1,5 @@
-// A WebAssembly device behind the Device contract: everything happens when it is asked for, in this thread, and in others that
-// share its memory.
+// A WebAssembly device behind the Device contract: everything happens when it is asked for, in this
+// thread, and in others that share its memory.
 
 import { DeviceError } from '../../errors.ts';
 import type { Backend, Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
@@ -191,7 +191,10 @@ const relaxedProbe = [
   253, 17, 65, 0, 253, 17, 253, 133, 2, 11,
 ];
 
-/** A module of one function that returns a splat (types, functions, code): engines without SIMD refuse it. */
+/**
+ * A module of one function that returns a splat (types, functions, code): engines without SIMD
+ * refuse it.
+ */
 const probe = [
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 17, 11,
 ];

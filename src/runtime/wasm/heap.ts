@@ -1,10 +1,13 @@
-// Memory of a WebAssembly device: one WebAssembly.Memory that grows, and the ranges of it that are free. What is freed is joined with
-// its neighbours, so that large ranges come back.
+// Memory of a WebAssembly device: one WebAssembly.Memory that grows, and the ranges of it that are
+// free. What is freed is joined with its neighbours, so that large ranges come back.
 
 import { DeviceError } from '../../errors.ts';
 import type { Source } from '../memory.ts';
 
-/** Bytes of a page of WebAssembly memory, and as many pages as 32 bits reach but for one: older engines have no view of all. */
+/**
+ * Bytes of a page of WebAssembly memory, and as many pages as 32 bits reach but for one: older
+ * engines have no view of all.
+ */
 const page = 65_536;
 const mostPages = 65_535;
 /** Bytes that all buffers together may take. */
@@ -52,7 +55,9 @@ export class Heap implements Source<number> {
     return this.#view;
   }
 
-  /** The address of so many bytes: the smallest free range that holds them, else the memory grows. */
+  /**
+   * The address of so many bytes: the smallest free range that holds them, else the memory grows.
+   */
   create(bytes: number): number {
     const size = Math.ceil(bytes / alignment) * alignment;
     let best = -1;
@@ -115,7 +120,10 @@ export class Heap implements Source<number> {
   }
 }
 
-/** Memory that grows as far as the engine lets it: small machines have less than 4 GiB of addresses to spare. */
+/**
+ * Memory that grows as far as the engine lets it: small machines have less than 4 GiB of addresses
+ * to spare.
+ */
 function reserve(device: string, shared: boolean): [memory: WebAssembly.Memory, pages: number] {
   for (let maximum = mostPages; maximum >= 1024; maximum = Math.floor(maximum / 2)) {
     try {

@@ -1,6 +1,8 @@
-// The memory that a kernel's module imports, declared as shared. Compilers say nothing of threads: whether a memory is shared is known where
-// a module is loaded, and the module must say it too. Modules of kernels import nothing but a memory of up to 4 GiB, which ends their
-// import section, so that one bit makes the difference. WebAssembly core specification, "Import Section"; threads proposal, "Limits".
+// The memory that a kernel's module imports, declared as shared. Compilers say nothing of threads:
+// whether a memory is shared is known where a module is loaded, and the module must say it too.
+// Modules of kernels import nothing but a memory of up to 4 GiB, which ends their import section,
+// so that one bit makes the difference. WebAssembly core specification, "Import Section"; threads
+// proposal, "Limits".
 
 const sectionOfImports = 2;
 /** Flags of limits: a maximum follows, the memory is shared. */
@@ -9,7 +11,10 @@ const isShared = 2;
 /** Limits from 0 to 65,536 pages: flags, a byte, and three in LEB128. */
 const limits = [hasMaximum, 0x00, 0x80, 0x80, 0x04];
 
-/** The same module, importing its memory as a shared one. Bytes that are no kernel's module stay as they are: the engine refuses them. */
+/**
+ * The same module, importing its memory as a shared one. Bytes that are no kernel's module stay as
+ * they are: the engine refuses them.
+ */
 export function withSharedMemory(module: Uint8Array): Uint8Array<ArrayBuffer> {
   const out = Uint8Array.from(module);
   for (let at = 8; at < out.length;) {

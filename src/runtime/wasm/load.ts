@@ -1,5 +1,6 @@
-// A Program made ready as WebAssembly: each kernel a module over the device's memory, run here or by all threads. A run is over when
-// `run` returns; what is queued elsewhere is the order of the device all the same.
+// A Program made ready as WebAssembly: each kernel a module over the device's memory, run here or
+// by all threads. A run is over when `run` returns; what is queued elsewhere is the order of the
+// device all the same.
 
 import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';
@@ -182,7 +183,8 @@ class WasmProgram implements LoadedProgram {
       if (kernels[step.kernel]!.usesScalars) args.push(block);
       operations.push(this.#dispatch(step.kernel, groups, args, this.#cuts[i], arenas.at(-1)?.gpu ?? 0));
     });
-    // An output that is an input passed through, or another output once more, is copied unless it is the same buffer.
+    // An output that is an input passed through, or another output once more, is copied unless it
+    // is the same buffer.
     outputs.forEach((index, i) => {
       copy(address(index), addressOf(places[inputs.length + i]!), buffers[index]!.bytes);
     });

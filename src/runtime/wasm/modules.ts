@@ -1,5 +1,6 @@
-// Kernels as functions: a module each, compiled at once, one for equal sources. Workers make instances of
-// their own, from bytes that lie in the memory from the first time on that they help with a kernel.
+// Kernels as functions: a module each, compiled at once, one for equal sources. Workers make
+// instances of their own, from bytes that lie in the memory from the first time on that they help
+// with a kernel.
 
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';

@@ -1,6 +1,7 @@
-// The threads of a device. The one that asks is the first of them: it publishes a job, takes pieces like the others (those, too, of
-// workers that are late), and waits for the pieces that others have taken. In Node it sleeps when that takes long; the main thread of a
-// page may not sleep, so it looks again and again, for as long as the slowest piece takes.
+// The threads of a device. The one that asks is the first of them: it publishes a job, takes pieces
+// like the others (those, too, of workers that are late), and waits for the pieces that others have
+// taken. In Node it sleeps when that takes long; the main thread of a page may not sleep, so it
+// looks again and again, for as long as the slowest piece takes.
 
 import { DeviceError } from '../../errors.ts';
 import type { Cut } from './cut.ts';
@@ -27,11 +28,16 @@ export const mostBuffers = 256;
 /** Addresses that a piece is called with: those of the buffers, and that of the scalars. */
 const mostArgs = mostBuffers + 1;
 const mostLetters = 256;
-/** Milliseconds: a worker that sleeps takes 5 to 50 µs to wake, so it is awake from one call of a loop to the next. */
+/**
+ * Milliseconds: a worker that sleeps takes 5 to 50 µs to wake, so it is awake from one call of a
+ * loop to the next.
+ */
 const linger = 0.2;
 /** Looks at a word, 5 ns each, before the asking thread sleeps. */
 const looks = 10_000;
-/** Milliseconds without a piece done after which the threads that hold pieces are taken for dead. */
+/**
+ * Milliseconds without a piece done after which the threads that hold pieces are taken for dead.
+ */
 const usualPatience = 10_000;
 /** Milliseconds of one sleep: between two it sees whether anything goes on. */
 const nap = 100;
@@ -117,7 +123,10 @@ export class Pool {
     throw refused.reason;
   }
 
-  /** Runs a job. Throws E_VALIDATION with the reason when a piece failed, E_DEVICE_LOST when a thread stopped in the middle. */
+  /**
+   * Runs a job. Throws E_VALIDATION with the reason when a piece failed, E_DEVICE_LOST when a
+   * thread stopped in the middle.
+   */
   run(job: Job): void {
     const at = this.#at;
     const words = this.#words;
@@ -179,7 +188,8 @@ export class Pool {
     const patience = this.#patience + 0.1 * time;
     for (let i = 0; i < looks; i++) if (Atomics.load(words, at.done) === pieces) return;
     let [seen, since] = [-1, 0];
-    // Time counts only in naps, so that a machine or a process that was stopped for a while does not look dead.
+    // Time counts only in naps, so that a machine or a process that was stopped for a while does
+    // not look dead.
     let waited = 0;
     Atomics.store(words, at.waiting, 1);
     for (;;) {

@@ -1,10 +1,13 @@
-// How many threads there are, and how more are started: `worker_threads` in Node, workers in a page. Where memory cannot be shared
-// there is one.
+// How many threads there are, and how more are started: `worker_threads` in Node, workers in a
+// page. Where memory cannot be shared there is one.
 
 import { DeviceError } from '../../errors.ts';
 import { serve, takePieces, type Layout, type Seat } from './worker.ts';
 
-/** What a kernel's time falls by grows little beyond that: memory is as fast as it gets, and cores are counted twice. */
+/**
+ * What a kernel's time falls by grows little beyond that: memory is as fast as it gets, and cores
+ * are counted twice.
+ */
 const mostByDefault = 8;
 const most = 64;
 /** A worker starts in 20 ms, on a machine that has nothing else to do. */
@@ -32,7 +35,10 @@ export function threadsOfName(name: string): number | undefined {
   return count <= most ? count : undefined;
 }
 
-/** What `SINTER_THREADS` says, where there is an environment. Throws E_DEVICE where that is no number of threads. */
+/**
+ * What `SINTER_THREADS` says, where there is an environment. Throws E_DEVICE where that is no
+ * number of threads.
+ */
 export function threadsFromEnvironment(): number | undefined {
   const text = typeof process === 'undefined' ? undefined : process.env?.['SINTER_THREADS'];
   if (text === undefined || text === '') return undefined;

@@ -1,12 +1,20 @@
-// What the threads of a device share, and what each of them does. A job is a kernel and its workgroups, cut beforehand into pieces
-// of consecutive workgroups; every thread has a range of pieces to begin with, and takes those of others when its own are done. Which
-// thread runs a piece changes nothing in it. The functions here go to workers as text: they use nothing but their arguments and what
-// every realm has, and hold no functions of their own, which bundlers would wrap in something of theirs.
+// What the threads of a device share, and what each of them does. A job is a kernel and its
+// workgroups, cut beforehand into pieces of consecutive workgroups; every thread has a range of
+// pieces to begin with, and takes those of others when its own are done. Which thread runs a piece
+// changes nothing in it. The functions here go to workers as text: they use nothing but their
+// arguments and what every realm has, and hold no functions of their own, which bundlers would wrap
+// in something of theirs.
 
-/** Runs workgroups from the first to before the last, over addresses of buffers, of the scalar block and of scratch memory. */
+/**
+ * Runs workgroups from the first to before the last, over addresses of buffers, of the scalar block
+ * and of scratch memory.
+ */
 export type Run = (...args: number[]) => void;
 
-/** Where things stand among the shared words. What several threads write has a cache line of its own. */
+/**
+ * Where things stand among the shared words. What several threads write has a cache line of its
+ * own.
+ */
 export interface Layout {
   readonly threads: number;
   /** Milliseconds that a worker looks out for the next job before it sleeps. */
@@ -19,7 +27,10 @@ export interface Layout {
   /** Pieces of the job that are done; the caller sleeps on it, and says so in `waiting`. */
   readonly done: number;
   readonly waiting: number;
-  /** 1 once a piece has failed; the reason is the letters from `reason` on, as many as its first word says. */
+  /**
+   * 1 once a piece has failed; the reason is the letters from `reason` on, as many as its first
+   * word says.
+   */
   readonly failed: number;
   readonly reason: number;
   readonly reasonLetters: number;
@@ -35,7 +46,9 @@ export interface Layout {
     readonly pieces: number;
     /** Pieces in the range of each thread. */
     readonly share: number;
-    /** Scratch memory of the first thread, and bytes from one thread's to the next's: 0 for none. */
+    /**
+     * Scratch memory of the first thread, and bytes from one thread's to the next's: 0 for none.
+     */
     readonly scratch: number;
     readonly scratchBytes: number;
     /** How many arguments there are, and the first. */
@@ -54,7 +67,10 @@ export interface Seat {
   readonly me: number;
 }
 
-/** Takes pieces of the job until none is left. `runs` are kernels by number; those it lacks are made from their modules. */
+/**
+ * Takes pieces of the job until none is left. `runs` are kernels by number; those it lacks are made
+ * from their modules.
+ */
 export function takePieces(
   at: Layout,
   { words, memory, me }: Seat,
@@ -67,7 +83,8 @@ export function takePieces(
       const count = Atomics.load(words, left);
       if (count === 0) break;
       if (Atomics.compareExchange(words, left, count, count - 1) !== count) continue;
-      // From here on the job stays, and what was taken is a piece of it, whichever job it was when we looked.
+      // From here on the job stays, and what was taken is a piece of it, whichever job it was when
+      // we looked.
       const pieces = words[job.pieces]!;
       try {
         const kernel = words[job.kernel]!;
@@ -80,7 +97,8 @@ export function takePieces(
           const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory } });
           run = instance.exports['run'] as Run;
           runs[kernel] = run;
-          // Numbers rise: long ones are those of programs that are gone. One that is not is made again.
+          // Numbers rise: long ones are those of programs that are gone. One that is not is made
+          // again.
           delete runs[kernel - 999];
         }
         const owner = (left - at.left) / 16;
@@ -106,7 +124,10 @@ export function takePieces(
   }
 }
 
-/** A worker's life: pieces as they come, a while of looking out for more, and sleep. Returns when the pool is closed. */
+/**
+ * A worker's life: pieces as they come, a while of looking out for more, and sleep. Returns when
+ * the pool is closed.
+ */
 export function serve(take: typeof takePieces, at: Layout, seat: Seat): void {
   const { words } = seat;
   const runs: (Run | undefined)[] = [];

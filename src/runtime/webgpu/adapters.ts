@@ -1,6 +1,7 @@
-// Which adapters compute on the processor, and which implementation of WebGPU is asked for one. In: the kind of device that is
-// wanted; out: an adapter of that kind, or the reasons why there is none. Implementations are asked in turn: the host's own
-// (`navigator.gpu`: browsers, Deno), which needs no package and is what a program there expects, then Dawn out of npm (Node, Bun).
+// Which adapters compute on the processor, and which implementation of WebGPU is asked for one. In:
+// the kind of device that is wanted; out: an adapter of that kind, or the reasons why there is
+// none. Implementations are asked in turn: the host's own (`navigator.gpu`: browsers, Deno), which
+// needs no package and is what a program there expects, then Dawn out of npm (Node, Bun).
 
 import { DeviceError } from '../../errors.ts';
 
@@ -8,8 +9,9 @@ import { DeviceError } from '../../errors.ts';
 export type AdapterKind = 'webgpu' | 'webgpu:software';
 
 /**
- * Software adapters by the words of their `GPUAdapterInfo`. Browsers that hide these words still say `isFallbackAdapter`, which
- * is defined as "significantly lower performance", in practice one of these.
+ * Software adapters by the words of their `GPUAdapterInfo`. Browsers that hide these words still
+ * say `isFallbackAdapter`, which is defined as "significantly lower performance", in practice one
+ * of these.
  */
 const softwareAdapters: readonly { readonly name: string; readonly words: RegExp }[] = [
   // Chromium's and Dawn's fallback; out of npm where there is no GPU.
@@ -53,7 +55,10 @@ export function hostSource(kind: AdapterKind): AdapterSource | undefined {
     (await gpu.requestAdapter({ forceFallbackAdapter: true })) ?? (await gpu.requestAdapter());
 }
 
-/** An adapter of that kind from the first source that has one, and which source that was; rejects with all the reasons. */
+/**
+ * An adapter of that kind from the first source that has one, and which source that was; rejects
+ * with all the reasons.
+ */
 export async function findAdapter(
   kind: AdapterKind,
   sources: readonly AdapterSource[],

@@ -1,5 +1,6 @@
-// A WebGPU device behind the Device contract: one timeline for everything that must keep its order, one memory, one cache of
-// pipelines. Writes and runs return at once; reads wait for what came before them.
+// A WebGPU device behind the Device contract: one timeline for everything that must keep its order,
+// one memory, one cache of pipelines. Writes and runs return at once; reads wait for what came
+// before them.
 
 import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
 import { GpuBuffer } from '../memory.ts';

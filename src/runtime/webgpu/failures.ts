@@ -1,5 +1,5 @@
-// Failures as WebGPU tells them: later, out of band. Error scopes around each operation catch them and give them the
-// operation's place in the order.
+// Failures as WebGPU tells them: later, out of band. Error scopes around each operation catch them
+// and give them the operation's place in the order.
 
 import { DeviceError } from '../../errors.ts';
 import { Failures } from '../failures.ts';
@@ -26,8 +26,9 @@ export class GpuFailures extends Failures {
   readonly describe: Describe = (code, message) => new DeviceError(code, this.device, tidy(message));
 
   /**
-   * Does `work` inside error scopes; whatever it throws or the GPU later reports is recorded as failing at `at`. The
-   * promise settles when both scopes have been heard, which is after those of all earlier operations: true if all was well.
+   * Does `work` inside error scopes; whatever it throws or the GPU later reports is recorded as
+   * failing at `at`. The promise settles when both scopes have been heard, which is after those of
+   * all earlier operations: true if all was well.
    */
   async guard(at: number, describe: Describe, work: () => void): Promise<boolean> {
     const gpu = this.#gpu;
@@ -49,7 +50,10 @@ export class GpuFailures extends Failures {
     return (await exhausted) && isValid && returned;
   }
 
-  /** Does `work` that the GPU has accepted before, so that only what it throws need be recorded; whether it returned. */
+  /**
+   * Does `work` that the GPU has accepted before, so that only what it throws need be recorded;
+   * whether it returned.
+   */
   attempt(at: number, describe: Describe, work: () => void): boolean {
     try {
       work();

@@ -1,6 +1,7 @@
-// A Program made ready on a WebGPU device. `run` only queues: when its turn comes, all steps go into one command buffer, with
-// dispatches in as few passes as the copies allow, and one submit. Bind groups are kept by the places they bind, so a loop
-// over the same buffers replays without building anything.
+// A Program made ready on a WebGPU device. `run` only queues: when its turn comes, all steps go
+// into one command buffer, with dispatches in as few passes as the copies allow, and one submit.
+// Bind groups are kept by the places they bind, so a loop over the same buffers replays without
+// building anything.
 
 import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';
@@ -51,7 +52,10 @@ interface Plan extends Fitted<GPUBuffer> {
   isProven: boolean;
 }
 
-/** Loads a program; throws what can be told at once (E_VALIDATION, E_LIMIT, E_OOM), the rest comes with the first read. */
+/**
+ * Loads a program; throws what can be told at once (E_VALIDATION, E_LIMIT, E_OOM), the rest comes
+ * with the first read.
+ */
 export function loadProgram(engine: Engine, program: Program): LoadedProgram {
   checkProgram(program, 'wgsl', engine.facts.name);
   checkLimits(program, engine.facts);
@@ -63,7 +67,10 @@ class WebGpuProgram implements LoadedProgram {
   readonly #engine: Engine;
   readonly #compiled: readonly Compiled[];
   readonly #gate: Gate;
-  /** The program's arenas, and one more to copy through when both ends of a copy lie in the same arena. */
+  /**
+   * The program's arenas, and one more to copy through when both ends of a copy lie in the same
+   * arena.
+   */
   readonly #arenas: readonly number[];
   readonly #uniform: GpuSlab | undefined;
   /** The scalar block as the GPU has it. */
@@ -247,7 +254,8 @@ class WebGpuProgram implements LoadedProgram {
       }
       operations.push({ kind: 'dispatch', compiled, group, grid: step.grid });
     });
-    // An output that is an input passed through, or another output once more, is copied unless it is the same buffer.
+    // An output that is an input passed through, or another output once more, is copied unless it
+    // is the same buffer.
     outputs.forEach((index, i) => {
       copy(region(index), { ...places[inputs.length + i]!, bytes: buffers[index]!.bytes });
     });
@@ -261,7 +269,8 @@ class WebGpuProgram implements LoadedProgram {
   ): GPUBindGroup {
     const entries: GPUBindGroupEntry[] = regions.map(({ slab, offset, bytes }, binding) => ({
       binding,
-      // Whole vec4s: a tail of fewer than four words may be read and written as one (slabs and offsets are multiples of 256).
+      // Whole vec4s: a tail of fewer than four words may be read and written as one (slabs and
+      // offsets are multiples of 256).
       resource: { buffer: slab.gpu, offset, size: Math.ceil(bytes / 16) * 16 },
     }));
     if (kernel.usesScalars) {
@@ -270,7 +279,10 @@ class WebGpuProgram implements LoadedProgram {
     return this.#engine.gpu.createBindGroup({ label: kernel.name, layout: compiled.groupLayout, entries });
   }
 
-  /** One buffer may not be bound both ways in one dispatch, nor be written through two overlapping bindings. */
+  /**
+   * One buffer may not be bound both ways in one dispatch, nor be written through two overlapping
+   * bindings.
+   */
   #checkAliasing(kernelIndex: number, indices: readonly number[], regions: readonly Region[]): void {
     const kernel = this.program.kernels[kernelIndex]!;
     regions.forEach((one, i) => {
@@ -314,7 +326,10 @@ function moverOf({ gpu, timeline, failures, memory }: Engine): Mover<GPUBuffer> 
   };
 }
 
-/** Arguments that have their default cost a call into native code as much as others: they are left out. */
+/**
+ * Arguments that have their default cost a call into native code as much as others: they are left
+ * out.
+ */
 function dispatch(pass: GPUComputePassEncoder, [x, y, z]: readonly [number, number, number]): void {
   if (z !== 1) pass.dispatchWorkgroups(x, y, z);
   else if (y !== 1) pass.dispatchWorkgroups(x, y);
@@ -348,7 +363,10 @@ function bounceBytes({ steps, buffers }: Program): number {
   return most;
 }
 
-/** Names the kernel whose label the GPU's message quotes, as its pipeline or its bind group carries it. */
+/**
+ * Names the kernel whose label the GPU's message quotes, as its pipeline or its bind group carries
+ * it.
+ */
 function describeBy(program: Program, plain: Describe, device: string): Describe {
   const names = new Set(program.kernels.map((kernel) => kernel.name));
   return (code, message) => {

@@ -1,4 +1,5 @@
-// The memory of a GPUDevice: slabs are GPUBuffers, of storage, of scalars, and of staging for reads.
+// The memory of a GPUDevice: slabs are GPUBuffers, of storage, of scalars, and of staging for
+// reads.
 
 import { DeviceError } from '../../errors.ts';
 import { Memory, type MemoryLimits, type Place, type Pool, type Slab, type Source } from '../memory.ts';
@@ -49,7 +50,10 @@ export class GpuMemory extends Memory<GPUBuffer> {
     return this.#staging.acquire(this.sizeOf(bytes));
   }
 
-  /** Takes a slab back from a read; too many free ones, or one whose state is in doubt, are destroyed. */
+  /**
+   * Takes a slab back from a read; too many free ones, or one whose state is in doubt, are
+   * destroyed.
+   */
   unstage(slab: GpuSlab, sound: boolean): void {
     this.#staging.release(slab);
     this.#staging.trim(sound ? STAGING_KEPT : 0);

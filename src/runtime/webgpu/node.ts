@@ -1,6 +1,7 @@
-// Node only: adapters from Dawn (npm `webgpu`). Comes in: which kind of adapter; goes out: the adapter. Loaded by a dynamic
-// import, so that a browser never sees it. Three traps it guards against: the GPU object must outlive everything made from
-// it, the Vulkan loader reads the C environment each time an instance is created, and leaving with work in flight crashes.
+// Node only: adapters from Dawn (npm `webgpu`). Comes in: which kind of adapter; goes out: the
+// adapter. Loaded by a dynamic import, so that a browser never sees it. Three traps it guards
+// against: the GPU object must outlive everything made from it, the Vulkan loader reads the C
+// environment each time an instance is created, and leaving with work in flight crashes.
 
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -15,9 +16,10 @@ export { patiently } from './patience.ts';
 // Nanosecond timestamps: by default Dawn rounds them to 65 µs.
 const FLAGS = ['disable-dawn-features=timestamp_quantization'];
 
-// Nothing else keeps what `create()` returns alive, and Node dies without a word if it is collected with a call pending.
-// koffi unloads a library once its handle is collected, so that is held too. All of it hangs on globalThis because a module
-// may be dropped (test runners reset them) while its devices live on.
+// Nothing else keeps what `create()` returns alive, and Node dies without a word if it is collected
+// with a call pending. koffi unloads a library once its handle is collected, so that is held too.
+// All of it hangs on globalThis because a module may be dropped (test runners reset them) while its
+// devices live on.
 const heldKey = Symbol.for('sinter.webgpu.held');
 const held: unknown[] = ((globalThis as { [heldKey]?: unknown[] })[heldKey] ??= []);
 
@@ -66,7 +68,10 @@ function destroyAll(): void {
   for (const device of atExit) device.destroy();
 }
 
-/** Bytes a software device may take: its memory is the machine's, which overcommits instead of refusing. */
+/**
+ * Bytes a software device may take: its memory is the machine's, which overcommits instead of
+ * refusing.
+ */
 export function hostMemoryBudget(): number {
   const constrained = process.constrainedMemory?.() ?? 0;
   const total = os.totalmem();
@@ -106,7 +111,8 @@ async function pointLoaderAt(driver: SoftwareDriver, resolve: Resolve): Promise<
       },
     );
   }
-  // The C environment, not process.env: in a worker thread the latter is a copy that the loader never sees.
+  // The C environment, not process.env: in a worker thread the latter is a copy that the loader
+  // never sees.
   const libc = koffi.load(null);
   const get = libc.func('const char *getenv(const char *)');
   const set = libc.func('int setenv(const char *, const char *, int)');
@@ -121,7 +127,10 @@ async function pointLoaderAt(driver: SoftwareDriver, resolve: Resolve): Promise<
   };
 }
 
-/** Whether any driver manifest lies where the Vulkan loader looks; asked first because Dawn complains on the console. */
+/**
+ * Whether any driver manifest lies where the Vulkan loader looks; asked first because Dawn
+ * complains on the console.
+ */
 function hasVulkanDriver(): boolean {
   const env = process.env;
   if (env['VK_DRIVER_FILES'] || env['VK_ICD_FILENAMES'] || env['VK_ADD_DRIVER_FILES']) return true;

@@ -1,6 +1,7 @@
-// The two WebGPU backends: `webgpu` is hardware and refuses software adapters, `webgpu:software` is an adapter that computes on
-// the processor: the host's own (a browser's fallback adapter, lavapipe in Deno), else SwiftShader out of npm in Node. In: nothing,
-// or an adapter of your own; out: a Device.
+// The two WebGPU backends: `webgpu` is hardware and refuses software adapters, `webgpu:software` is
+// an adapter that computes on the processor: the host's own (a browser's fallback adapter, lavapipe
+// in Deno), else SwiftShader out of npm in Node. In: nothing, or an adapter of your own; out: a
+// Device.
 
 import { DeviceError } from '../../errors.ts';
 import type { Backend, Device, DeviceFacts } from '../device.ts';
@@ -11,14 +12,20 @@ import { WebGpuDevice } from './device.ts';
 export interface WebGpuOptions {
   /** Where the adapter comes from. */
   readonly adapter?: () => Promise<GPUAdapter | null>;
-  /** Bytes all buffers together may take. Default: unlimited on hardware, three quarters of the memory on software. */
+  /**
+   * Bytes all buffers together may take. Default: unlimited on hardware, three quarters of the
+   * memory on software.
+   */
   readonly budget?: number;
 }
 
 /** The machine's GPU. */
 export const webgpuBackend: Backend = { name: 'webgpu', open: () => openWebGpu('webgpu') };
 
-/** WebGPU without a GPU: the fallback adapter of a browser or of Deno, SwiftShader out of npm in Node. */
+/**
+ * WebGPU without a GPU: the fallback adapter of a browser or of Deno, SwiftShader out of npm in
+ * Node.
+ */
 export const webgpuSoftwareBackend: Backend = {
   name: 'webgpu:software',
   open: () => openWebGpu('webgpu:software'),
@@ -79,8 +86,9 @@ async function requestDevice(adapter: GPUAdapter, kind: AdapterKind): Promise<GP
 }
 
 /**
- * Sizes of subgroups, where kernels can use them. Which invocations make one is not said anywhere, so those that cannot ask for
- * its number are of no use: whether `subgroup_id` is there is found by compiling it.
+ * Sizes of subgroups, where kernels can use them. Which invocations make one is not said anywhere,
+ * so those that cannot ask for its number are of no use: whether `subgroup_id` is there is found by
+ * compiling it.
  */
 async function subgroupsOf(gpu: GPUDevice, info: GPUAdapterInfo): Promise<DeviceFacts['subgroups']> {
   if (!gpu.features.has('subgroups')) return undefined;

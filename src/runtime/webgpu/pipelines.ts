@@ -1,5 +1,6 @@
-// Compiled kernels of one device, shared by all its programs. In: a kernel's WGSL and bindings; out: a pipeline, some time
-// later. All of a program's pipelines compile at once, and equal sources compile once whatever their entry points are called.
+// Compiled kernels of one device, shared by all its programs. In: a kernel's WGSL and bindings;
+// out: a pipeline, some time later. All of a program's pipelines compile at once, and equal sources
+// compile once whatever their entry points are called.
 
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';
@@ -33,7 +34,10 @@ export class Pipelines {
     this.#failures = failures;
   }
 
-  /** The kernel's pipeline for one more program, compiling from now on unless an equal kernel was seen before. */
+  /**
+   * The kernel's pipeline for one more program, compiling from now on unless an equal kernel was
+   * seen before.
+   */
   get(kernel: ProgramKernel): Compiled {
     const signature = kernel.bindings.join() + (kernel.usesScalars ? '+scalars' : '');
     // Kernels that differ only in their entry point's name are the same kernel.
@@ -79,8 +83,9 @@ export class Pipelines {
     gpu.popErrorScope().catch(() => undefined);
     const attempt = gpu.createComputePipelineAsync({
       label: kernel.name,
-      // A layout of each pipeline's own: wgpu (Firefox, Deno) compares the sizes of buffers with those that the shader declares when
-      // a kernel is dispatched, and takes the sizes of the pipeline before when both have one layout.
+      // A layout of each pipeline's own: wgpu (Firefox, Deno) compares the sizes of buffers with
+      // those that the shader declares when a kernel is dispatched, and takes the sizes of the
+      // pipeline before when both have one layout.
       layout: gpu.createPipelineLayout({ bindGroupLayouts: [groupLayout] }),
       compute: { module, entryPoint: kernel.name },
     });
@@ -106,7 +111,10 @@ export class Pipelines {
   }
 }
 
-/** The compiler's errors as `line:column: message` over the line itself; undefined when the module is sound. */
+/**
+ * The compiler's errors as `line:column: message` over the line itself; undefined when the module
+ * is sound.
+ */
 async function complaints(module: GPUShaderModule, source: string): Promise<string | undefined> {
   const info = await module.getCompilationInfo().catch(() => undefined);
   const lines = source.split('\n');

@@ -1,6 +1,7 @@
-// Node only: a software Vulkan driver out of an npm package. `@sparticuz/chromium` ships SwiftShader as a brotli-packed tar;
-// its three driver files are unpacked once into a cache folder (temporary folder, then one rename, so that processes may
-// race), and handed to the Vulkan loader by environment variables and an early dlopen.
+// Node only: a software Vulkan driver out of an npm package. `@sparticuz/chromium` ships
+// SwiftShader as a brotli-packed tar; its three driver files are unpacked once into a cache folder
+// (temporary folder, then one rename, so that processes may race), and handed to the Vulkan loader
+// by environment variables and an early dlopen.
 
 import { randomUUID } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -23,7 +24,10 @@ export interface SoftwareDriver {
   readonly manifest: string;
 }
 
-/** The packed driver's path and version; throws E_DEVICE, saying what to install, when the package is absent. */
+/**
+ * The packed driver's path and version; throws E_DEVICE, saying what to install, when the package
+ * is absent.
+ */
 export function findArchive(resolve: Resolve = resolveFromProject): { file: string; version: string } {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     throw new DeviceError(
@@ -70,7 +74,10 @@ export function unpackDriver(archive: { file: string; version: string }, cache: 
 /** Files on their way out of an archive. */
 export type Unpacked = Iterable<{ readonly name: string; readonly bytes: Uint8Array }>;
 
-/** Fills `folder` with `unpack()`, in one step that may race; leaves it alone when it has all `names` whole already. */
+/**
+ * Fills `folder` with `unpack()`, in one step that may race; leaves it alone when it has all
+ * `names` whole already.
+ */
 export function unpackOnce(folder: string, names: readonly string[], unpack: () => Unpacked): void {
   if (isComplete(folder, names)) return;
   const cache = path.dirname(folder);
@@ -94,7 +101,8 @@ export function unpackOnce(folder: string, names: readonly string[], unpack: () 
       try {
         fs.renameSync(unpacked, folder);
       } catch (cause) {
-        // Either another process was faster (then the folder is complete) or a broken folder stands in the way.
+        // Either another process was faster (then the folder is complete) or a broken folder stands
+        // in the way.
         if (isComplete(folder, names)) break;
         if (attempt === 3) throw cause;
         const broken = path.join(cache, `broken-${randomUUID()}`);

@@ -1,9 +1,13 @@
-// How long the device works, by its own clock: while a measurement is under way, every pass notes when it begins and ends.
-// In: work that queues runs; out: the nanoseconds of their passes together.
+// How long the device works, by its own clock: while a measurement is under way, every pass notes
+// when it begins and ends. In: work that queues runs; out: the nanoseconds of their passes
+// together.
 
 import type { Timeline } from '../timeline.ts';
 
-/** GPUMapMode.READ, GPUBufferUsage.COPY_SRC | QUERY_RESOLVE, and COPY_DST | MAP_READ: Node has no such globals. */
+/**
+ * GPUMapMode.READ, GPUBufferUsage.COPY_SRC | QUERY_RESOLVE, and COPY_DST | MAP_READ: Node has no
+ * such globals.
+ */
 const MAP_READ = 1;
 const RESOLVED = 4 | 512;
 const READABLE = 8 | 1;
@@ -43,7 +47,10 @@ export class Stopwatch {
     };
   }
 
-  /** Calls `work`, and measures the passes of what it queues; undefined without a clock, or when it was not to be read. */
+  /**
+   * Calls `work`, and measures the passes of what it queues; undefined without a clock, or when it
+   * was not to be read.
+   */
   async measure(work: () => void): Promise<number | undefined> {
     if (!this.#hasClock) {
       work();

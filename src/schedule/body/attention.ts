@@ -1,4 +1,5 @@
-// The expressions of an attention kernel: operands of its inner dots, values of its stages, weights and values of its products.
+// The expressions of an attention kernel: operands of its inner dots, values of its stages, weights
+// and values of its products.
 
 import { CompilerBug } from '../../errors.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';

@@ -114,7 +114,10 @@ function rowStages(cluster: Cluster, evaluator: Evaluator): RowStage[] {
   });
 }
 
-/** Where a reduction's input is evaluated: its own member indices, or the cluster's point for a free input. */
+/**
+ * Where a reduction's input is evaluated: its own member indices, or the cluster's point for a free
+ * input.
+ */
 function fullIndices(node: Node, cluster: Cluster): Indices {
   return cluster.members.get(node.inputs[0]!) ?? cluster.full!.at;
 }
@@ -139,7 +142,10 @@ function dotOperands(node: Node, cluster: Cluster, evaluator: Evaluator): { lhs:
   return { lhs, rhs };
 }
 
-/** conv as an implicit matrix product: lhs is the kernel at (channel, k), rhs the padded input at (k, position). */
+/**
+ * conv as an implicit matrix product: lhs is the kernel at (channel, k), rhs the padded input at
+ * (k, position).
+ */
 function convOperands(
   node: Node,
   cluster: Cluster,
@@ -171,7 +177,10 @@ function convOperands(
   return { lhs, rhs, image: { channel: all, spatial, value } };
 }
 
-/** A conv's input at an image, a channel and places in the padded, dilated input; only every lhsDilation-th holds an element. */
+/**
+ * A conv's input at an image, a channel and places in the padded, dilated input; only every
+ * lhsDilation-th holds an element.
+ */
 function paddedInput(
   node: NodeOf<'conv'>,
   leading: readonly IndexExpr[],
@@ -189,7 +198,8 @@ function paddedInput(
     const index = offsetIndex(place, -padLow[i]!);
     guard = andGuards(guard, within(index, 0, (x[i + 2]! - 1) * spread));
     guard = andGuards(guard, within(modIndex(index, spread), 0, 0));
-    // Lines are kept inside the input, so that the places read along them need no bounds of their own.
+    // Lines are kept inside the input, so that the places read along them need no bounds of their
+    // own.
     const isLine = i < places.length - 1;
     spatial.push(isLine ? insideAxis(pool, index, x[i + 2]!, spread) : divIndex(index, spread));
   }

@@ -1,5 +1,6 @@
-// The value of a graph node at a point, as an expression. Views disappear here: each only changes the indices that its input
-// is asked at (an index map), so a chain of views costs index arithmetic and nothing else.
+// The value of a graph node at a point, as an expression. Views disappear here: each only changes
+// the indices that its input is asked at (an index map), so a chain of views costs index arithmetic
+// and nothing else.
 
 import { CompilerBug } from '../../errors.ts';
 import { dims, type Node } from '../../ir/graph.ts';
@@ -24,7 +25,9 @@ import type { Expr, ExprPool } from './expr.ts';
 
 export type Indices = readonly IndexExpr[];
 
-/** Decides what a node means inside one kernel; undefined means: compute it inline from its inputs. */
+/**
+ * Decides what a node means inside one kernel; undefined means: compute it inline from its inputs.
+ */
 export type Resolve = (node: Node, at: Indices) => Expr | undefined;
 
 /** Evaluates nodes at indices for one kernel, sharing repeated work. */
@@ -173,8 +176,8 @@ export function weightOf(at: Indices): number {
 }
 
 /**
- * A run-time index within [0, size): the atom (clamped) and the bool that says whether it was in range. An i32 reaches the first 2^31
- * places of an axis.
+ * A run-time index within [0, size): the atom (clamped) and the bool that says whether it was in
+ * range. An i32 reaches the first 2^31 places of an axis.
  */
 export function dynamicAxis(pool: ExprPool, asked: Expr, size: number): { atom: IndexExpr; inside: Expr } {
   const index = asked.dtype === 'i32' ? asked : pool.op('cast', [asked], 'i32');

@@ -1,5 +1,5 @@
-// The expression language that fills kernels: scalar DAGs over the elementwise ops, reads at index expressions, and body
-// results. Interned per kernel, so equal expressions are one object.
+// The expression language that fills kernels: scalar DAGs over the elementwise ops, reads at index
+// expressions, and body results. Interned per kernel, so equal expressions are one object.
 
 import type { DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
@@ -34,7 +34,10 @@ export type Expr = Typed &
 /** An expression before it has its number. */
 export type Bare = Expr extends infer E ? (E extends Expr ? Omit<E, 'id'> : never) : never;
 
-/** Interns the expressions of one kernel and names the run-time indices (of gathers) that their reads depend on. */
+/**
+ * Interns the expressions of one kernel and names the run-time indices (of gathers) that their
+ * reads depend on.
+ */
 export class ExprPool {
   readonly #table = new Map<string, Expr>();
   readonly #indexIds = new Map<IndexExpr, number>();

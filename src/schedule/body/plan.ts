@@ -1,4 +1,5 @@
-// A plan says which nodes one kernel computes and writes; its evaluator gives every node its meaning inside that kernel.
+// A plan says which nodes one kernel computes and writes; its evaluator gives every node its
+// meaning inside that kernel.
 
 import type { Node } from '../../ir/graph.ts';
 import { dims } from '../../ir/graph.ts';
@@ -22,9 +23,10 @@ export interface Plan {
 }
 
 /**
- * Gives every node its meaning inside one kernel: own members inline, body results, run-time scalars, memory reads.
- * `onRepeat` hears of nodes the kernel writes and needs at yet another point; true: what that takes need not be known. What
- * `isElsewhere` says is computed apart is taken as it is.
+ * Gives every node its meaning inside one kernel: own members inline, body results, run-time
+ * scalars, memory reads. `onRepeat` hears of nodes the kernel writes and needs at yet another
+ * point; true: what that takes need not be known. What `isElsewhere` says is computed apart is
+ * taken as it is.
  */
 export function kernelEvaluator(
   plan: Plan,
@@ -51,7 +53,8 @@ export function kernelEvaluator(
       const aligned = plan.cluster !== undefined && !plan.cluster.hosted.has(node);
       return evaluateMember(node, own, members, aligned, evaluator);
     }
-    // Its own result at another point than its own is not in memory yet: what rides along is computed again there.
+    // Its own result at another point than its own is not in memory yet: what rides along is
+    // computed again there.
     const rides = own !== undefined && (plan.cluster === undefined || plan.cluster.hosted.has(node));
     const leaves = rides && onRepeat(node);
     return leaves || (inMemory(node) && !rides) ? read(node, at) : undefined;
@@ -60,8 +63,9 @@ export function kernelEvaluator(
 }
 
 /**
- * A node of this kernel at its own indices. Inputs of an aligned member that are members too are taken at theirs, so no index
- * map has to be inverted; a node that merely rides along is computed as if it were free.
+ * A node of this kernel at its own indices. Inputs of an aligned member that are members too are
+ * taken at theirs, so no index map has to be inverted; a node that merely rides along is computed
+ * as if it were free.
  */
 function evaluateMember(
   node: Node,

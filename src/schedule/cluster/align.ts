@@ -1,5 +1,6 @@
-// Alignment: where a node stands at the current point of a cluster's domain, derived from its inputs that are members. A node
-// with a unique alignment can be computed and stored by the cluster's kernel.
+// Alignment: where a node stands at the current point of a cluster's domain, derived from its
+// inputs that are members. A node with a unique alignment can be computed and stored by the
+// cluster's kernel.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import { delinearize, linearize } from '../../ir/index-algebra/expr.ts';
@@ -8,7 +9,10 @@ import { sizeOf } from '../../ir/shape.ts';
 import { viewIndices, type Indices } from '../body/evaluate.ts';
 import type { Cluster } from './place.ts';
 
-/** The node's indices at the cluster's current point, derived from its member inputs; undefined when they are not unique. */
+/**
+ * The node's indices at the cluster's current point, derived from its member inputs; undefined when
+ * they are not unique.
+ */
 export function align(node: Node, cluster: Cluster): Indices | undefined {
   if (isElementwise(node.op)) {
     let at: Indices | undefined;
@@ -35,7 +39,10 @@ export function align(node: Node, cluster: Cluster): Indices | undefined {
   }
 }
 
-/** A per-row value spread over its row again: aligned when reading it back at the row's indices gives the same value. */
+/**
+ * A per-row value spread over its row again: aligned when reading it back at the row's indices
+ * gives the same value.
+ */
 function alignBroadcast(node: Node, from: Indices, cluster: Cluster): Indices | undefined {
   const shape = dims(node);
   const unchanged = shape.length === from.length && sizeOf(shape) === sizeOf(dims(node.inputs[0]!));
@@ -47,7 +54,10 @@ function alignBroadcast(node: Node, from: Indices, cluster: Cluster): Indices | 
   return undefined;
 }
 
-/** The shapes that the cluster's point has been seen in: the row that is reduced, and a few reshaped forms of it. */
+/**
+ * The shapes that the cluster's point has been seen in: the row that is reduced, and a few reshaped
+ * forms of it.
+ */
 function placesOf(cluster: Cluster): { at: Indices; dims: readonly number[] }[] {
   const places = cluster.full === undefined ? [] : [{ at: cluster.full.at, dims: cluster.full.shape }];
   for (const [member, at] of cluster.members) {

@@ -1,8 +1,9 @@
-// Attention groups: chains matmul → (scale, mask, softmax) → matmul whose middle, the scores, need not reach memory. Found from
-// the plain operations, so whoever writes the chain gets the kernel. One group is one kernel: it streams over the *key* axis;
-// for its rows it computes the scores by inner dots, folds them into row statistics (stages) and adds them, as weights, into
-// outer products. Backward passes have the same form (dV and dK stream over queries, dQ over keys), with the statistics of the
-// forward pass read back (Dao et al., FlashAttention, 2022).
+// Attention groups: chains matmul → (scale, mask, softmax) → matmul whose middle, the scores, need
+// not reach memory. Found from the plain operations, so whoever writes the chain gets the kernel.
+// One group is one kernel: it streams over the *key* axis; for its rows it computes the scores by
+// inner dots, folds them into row statistics (stages) and adds them, as weights, into outer
+// products. Backward passes have the same form (dV and dK stream over queries, dQ over keys), with
+// the statistics of the forward pass read back (Dao et al., FlashAttention, 2022).
 
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
@@ -25,8 +26,9 @@ const longest = 192;
 const accumulated = 512;
 
 /**
- * The groups of a graph, at most one per outer product. `split` names outer products that must not be merged with others
- * (once) or not be grouped at all (twice), found too large for a kernel before.
+ * The groups of a graph, at most one per outer product. `split` names outer products that must not
+ * be merged with others (once) or not be grouped at all (twice), found too large for a kernel
+ * before.
  */
 export function findAttention(
   order: readonly Node[],
@@ -53,10 +55,14 @@ export function findAttention(
 /** Floats that are computed with in f32, as this kernel does. */
 const isSingle = (dtype: DType): boolean => isFloat(dtype) && dtype !== 'f64';
 
-/** A group for every dot that can be the end of one. A reduction belongs to the first group that computes it. */
+/**
+ * A group for every dot that can be the end of one. A reduction belongs to the first group that
+ * computes it.
+ */
 function candidates(order: readonly Node[], barred: ReadonlySet<Node>): AttentionGroup[] {
   const { scores, statistics } = reaches(order);
-  // Without statistics in between, only batches of products and what shares scores with an attention can pay.
+  // Without statistics in between, only batches of products and what shares scores with an
+  // attention can pay.
   const worthwhile = (weights: Node, node: NodeOf<'dot'>): boolean =>
     statistics.has(weights) || (node.attrs.lhsBatch.length > 0 && scores.has(weights));
   const dots = order.filter((node) => node.op === 'dot' && !barred.has(node) && isSingle(node.dtype));
@@ -79,7 +85,10 @@ function candidates(order: readonly Node[], barred: ReadonlySet<Node>): Attentio
   return alone ? attempt((weights) => scores.has(weights)) : groups;
 }
 
-/** Nodes made of the results of dots by elementwise operations, and those among them that a reduction has a part in. */
+/**
+ * Nodes made of the results of dots by elementwise operations, and those among them that a
+ * reduction has a part in.
+ */
 function reaches(order: readonly Node[]): { scores: ReadonlySet<Node>; statistics: ReadonlySet<Node> } {
   const scores = new Set<Node>();
   const statistics = new Set<Node>();
@@ -238,8 +247,9 @@ function usesAtom(index: IndexExpr, axis: Axis): boolean {
 }
 
 /**
- * Streaming pays for scores that are large next to the work they take: with row statistics between the products, in a kernel
- * that shares scores with such a one, or in batches of small products. Two plain matrix products are better kept apart.
+ * Streaming pays for scores that are large next to the work they take: with row statistics between
+ * the products, in a kernel that shares scores with such a one, or in batches of small products.
+ * Two plain matrix products are better kept apart.
  */
 function pays(group: AttentionGroup, groups: readonly AttentionGroup[]): boolean {
   const hasStages = groups.some(
@@ -251,7 +261,10 @@ function pays(group: AttentionGroup, groups: readonly AttentionGroup[]): boolean
   return hasStages || (group.batch.extent > 1 && work <= widest);
 }
 
-/** Whether something other than groups needs a score in memory: then fusing would compute scores that are stored anyway. */
+/**
+ * Whether something other than groups needs a score in memory: then fusing would compute scores
+ * that are stored anyway.
+ */
 function scoresEscape(
   group: AttentionGroup,
   groups: readonly AttentionGroup[],
@@ -270,14 +283,20 @@ function scoresEscape(
   return false;
 }
 
-/** Not a statistic of the row that is merely spread over the keys: whoever reads that reads the statistic. */
+/**
+ * Not a statistic of the row that is merely spread over the keys: whoever reads that reads the
+ * statistic.
+ */
 function isScore(node: Node, group: AttentionGroup): boolean {
   let base = node;
   while (isThroughView(base)) base = base.inputs[0]!;
   return group.members.get(base)?.some((index) => usesAtom(index, group.key)) ?? false;
 }
 
-/** Groups that stream over the same keys for the same rows, from shared scores, become one when neither needs the other. */
+/**
+ * Groups that stream over the same keys for the same rows, from shared scores, become one when
+ * neither needs the other.
+ */
 function merged(groups: readonly AttentionGroup[], split: ReadonlyMap<Node, number>): AttentionGroup[] {
   const result: AttentionGroup[] = [];
   for (const group of groups) {

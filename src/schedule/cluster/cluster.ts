@@ -1,10 +1,13 @@
-// Clustering: which nodes share a kernel. Nodes are visited in recording order. An anchor (dot, conv, reduce, scan, scatter)
-// opens a cluster with an iteration domain; an elementwise node or bijective view of a member joins it when its own indices
-// are known at every point of that domain (its *alignment*), which makes it an epilogue, or, after a reduction is broadcast
-// back over its row, a later stage of the same row kernel. Everything else stays free: computed inline where it is read.
+// Clustering: which nodes share a kernel. Nodes are visited in recording order. An anchor (dot,
+// conv, reduce, scan, scatter) opens a cluster with an iteration domain; an elementwise node or
+// bijective view of a member joins it when its own indices are known at every point of that domain
+// (its *alignment*), which makes it an epilogue, or, after a reduction is broadcast back over its
+// row, a later stage of the same row kernel. Everything else stays free: computed inline where it
+// is read.
 //
-// Acyclicity by ranks: clusters are numbered as they open, and a node joins only the highest-ranked cluster among all it
-// depends on, so a cluster reads from lower ranks only. A free node depending on a member of rank r has rank r + ½.
+// Acyclicity by ranks: clusters are numbered as they open, and a node joins only the highest-ranked
+// cluster among all it depends on, so a cluster reads from lower ranks only. A free node depending
+// on a member of rank r has rank r + ½.
 
 import { topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
 import { ClusterPass } from './walk.ts';
@@ -28,13 +31,17 @@ export interface Clustering {
   readonly again: ReadonlyMap<Node, readonly Cluster[]>;
 }
 
-/** Reductions whose results update parameters: with more, one kernel for all updates is cheaper than one in each. */
+/**
+ * Reductions whose results update parameters: with more, one kernel for all updates is cheaper than
+ * one in each.
+ */
 const separateUpdates = 2;
 
 /**
- * Assigns every node reachable from the outputs a place. Nodes join freely first; where a kernel would then write more buffers
- * than it may bind, the latest joined are barred and the pass runs again. Values that readers can likely compute again do not
- * count as written, but for the clusters of `strict` anchors.
+ * Assigns every node reachable from the outputs a place. Nodes join freely first; where a kernel
+ * would then write more buffers than it may bind, the latest joined are barred and the pass runs
+ * again. Values that readers can likely compute again do not count as written, but for the clusters
+ * of `strict` anchors.
  */
 export function clusterNodes(
   graph: Graph,

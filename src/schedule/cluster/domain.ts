@@ -1,4 +1,5 @@
-// Iteration domains: the axes a kernel runs over, and where its anchor's result stands at their current point.
+// Iteration domains: the axes a kernel runs over, and where its anchor's result stands at their
+// current point.
 
 import type { AnchorOp, Op } from '../../ir/ops.ts';
 import { CompilerBug } from '../../errors.ts';
@@ -23,7 +24,10 @@ export function reducedAxes(node: Node): readonly number[] {
   return node.op === 'reduce' ? node.attrs.axes : node.op === 'argReduce' ? [node.attrs.axis] : [];
 }
 
-/** Rows (the kept axes) and columns (the reduced ones) of a reduction, and where the point lies in the whole input. */
+/**
+ * Rows (the kept axes) and columns (the reduced ones) of a reduction, and where the point lies in
+ * the whole input.
+ */
 export function rowDomain(node: Node): Domain & {
   readonly full: {
     readonly shape: readonly number[];
@@ -52,7 +56,10 @@ export interface Extents {
   readonly k: number;
 }
 
-/** conv [N,O,S…]: batch = (N, group), m = output channel in its group, n = position, k = (channel, window). */
+/**
+ * conv [N,O,S…]: batch = (N, group), m = output channel in its group, n = position, k = (channel,
+ * window).
+ */
 export function contractExtents(node: Node): Extents {
   const shape = dims(node);
   if (node.op === 'conv') {
@@ -109,7 +116,10 @@ function lineDomain(node: Node, along: number, name: string): Domain {
   return { axes: { line, position }, at };
 }
 
-/** The keys of a `radixRank`: positions along lines. Its result lies elsewhere: no point of it is at hand. */
+/**
+ * The keys of a `radixRank`: positions along lines. Its result lies elsewhere: no point of it is at
+ * hand.
+ */
 function radixRankDomain(node: Node): Domain {
   return { axes: lineDomain(node.inputs[0]!, 1, 'pos').axes, at: [] };
 }
@@ -135,8 +145,9 @@ function searchSortedDomain(node: Node): Domain {
 }
 
 /**
- * The slots of a scatter by outer and inner axes, and the entries of their segments. Inner axes (`column`) are those after the
- * slots along which segments and order do not differ: neighbours there share a walk.
+ * The slots of a scatter by outer and inner axes, and the entries of their segments. Inner axes
+ * (`column`) are those after the slots along which segments and order do not differ: neighbours
+ * there share a walk.
  */
 function segmentReduceDomain(node: NodeOf<'segmentReduce'>): Domain {
   const shape = dims(node as Node);

@@ -1,5 +1,6 @@
-// A visiting order in which the nodes of each attention group stand together, so that a cluster opened for the group sees all
-// it reads, and everything that reads from it comes later. Otherwise as recorded.
+// A visiting order in which the nodes of each attention group stand together, so that a cluster
+// opened for the group sees all it reads, and everything that reads from it comes later. Otherwise
+// as recorded.
 
 import { topological, type Node } from '../../ir/graph.ts';
 import { findAttention } from './attention.ts';
@@ -107,7 +108,9 @@ export function computedAgain(
   return again;
 }
 
-/** Attention groups and the order they ask for; groups that could only run in a cycle are given up. */
+/**
+ * Attention groups and the order they ask for; groups that could only run in a cycle are given up.
+ */
 export function groupNodes(
   order: readonly Node[],
   users: ReadonlyMap<Node, readonly Node[]>,

@@ -1,6 +1,7 @@
-// What computing a node inline drags along: the nodes, the stored values they read, the points at which a kernel evaluates them, and the
-// divisions that views of views leave in their indices. All of it is bounded, by storing something on the way: what is not bounded
-// grows without end in a few operations, and kernels with it.
+// Takes a node and the places of its inputs; gives what a kernel has to compute and read if the
+// node is inlined into it: nodes, stored values, points at which a node is evaluated, and divisions
+// in the indices of views of views. Each is bounded, and where a bound is exceeded some value is
+// stored: without bounds, kernels grow exponentially with the length of a chain of operations.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import { axisIndex, constantIndex } from '../../ir/index-algebra/expr.ts';
@@ -11,7 +12,10 @@ import { ExprPool } from '../body/expr.ts';
 import { isThroughView, type Inline, type Place } from './place.ts';
 import type { Overflow } from './refusal.ts';
 
-/** Expression nodes one kernel may hold: generated code stays readable, and pipelines compile in bounded time. */
+/**
+ * Expression nodes one kernel may hold: generated code stays readable, and pipelines compile in
+ * bounded time.
+ */
 export const kernelNodeLimit = 192;
 
 /** Different points one kernel may evaluate an inlined node at. */
@@ -23,7 +27,7 @@ export const workLimit = 384;
 /** Divisions in the indices of one point. */
 export const divisionLimit = 16;
 
-/** Divisions that views may add up to before it is looked whether they cancel out. */
+/** Above this sum of views' divisions, the views are composed to see which divisions cancel out. */
 const suspected = 12;
 
 /** What is known of the nodes placed so far. */
@@ -34,7 +38,7 @@ export interface Placed {
   readonly readsOf: (node: Node) => ReadonlySet<Node>;
 }
 
-/** What computing the node inline would drag along. */
+/** What a kernel computes and reads if the node is inlined into it. */
 export function inlineOf(node: Node, placed: Placed): Inline {
   const isHere = isElementwise(node.op);
   let [rank, divisions, elsewhere] = [0, 0, codeSize(node.op, node.dtype)];
@@ -62,7 +66,7 @@ export function inlineOf(node: Node, placed: Placed): Inline {
   return { kind: 'free', rank, closure, reads, here, contexts: pointwise + viewed, work, divisions };
 }
 
-/** What a kernel that computes this inline has too much of, if anything. */
+/** The first bound that a kernel exceeds if it computes this inline, if there is one. */
 export function overflowOf(
   { closure, reads, contexts, work, divisions }: Inline,
   storageBuffers: number,
@@ -76,7 +80,10 @@ export function overflowOf(
   return undefined;
 }
 
-/** Divisions that reading a node's elements goes through: none where it lies in memory, or is computed at its own point. */
+/**
+ * Divisions that reading a node's elements goes through: none where it lies in memory, or is
+ * computed at its own point.
+ */
 export function divisionsBelow(node: Node, { places, outputs }: Placed): number {
   const place = places.get(node)!;
   if (place.kind === 'free') return place.divisions;
@@ -84,7 +91,7 @@ export function divisionsBelow(node: Node, { places, outputs }: Placed): number 
   return isLookedThrough ? (place.cluster.divisions.get(node) ?? 0) : 0;
 }
 
-/** Divisions that a view adds, if nothing cancels out: a reshape takes apart what other axes were put together to. */
+/** Divisions that a view adds, if nothing cancels out: a reshape splits a flat index into axes. */
 export function divisionsOf(node: Node): number {
   switch (node.op) {
     case 'reshape':
@@ -96,7 +103,10 @@ export function divisionsOf(node: Node): number {
   }
 }
 
-/** Quotients and remainders that find the indices of `to` from those of `from`, both read in blocks of as many elements. */
+/**
+ * Quotients and remainders that find the indices of `to` from those of `from`, both read in blocks
+ * of as many elements.
+ */
 function splits(from: readonly number[], to: readonly number[]): number {
   let count = 0;
   for (let [i, j] = [0, 0]; j < to.length;) {
@@ -114,8 +124,8 @@ function splits(from: readonly number[], to: readonly number[]): number {
   return count;
 }
 
-/** Views whose divisions may add up to too many: those that are left when the views are composed. */
-export function settleDivisions(node: Node, inline: Inline, placed: Placed): Inline {
+/** Counts the divisions that are left when views are composed, where their sum may be too many. */
+export function withExactDivisions(node: Node, inline: Inline, placed: Placed): Inline {
   if (inline.divisions <= suspected || inline.work > workLimit) return inline;
   const { places, outputs } = placed;
   const pool = new ExprPool();

@@ -1,5 +1,6 @@
-// Online softmax (Milakov & Gimelshein, 2018): sums of terms e^(x − max) can be kept while the maximum is still being found, if
-// they are multiplied by e^(old − new) whenever it grows. This finds out which sums of a streaming kernel are of that form.
+// Online softmax (Milakov & Gimelshein, 2018): sums of terms e^(x − max) can be kept while the
+// maximum is still being found, if they are multiplied by e^(old − new) whenever it grows. This
+// finds out which sums of a streaming kernel are of that form.
 
 import { isFloat } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
@@ -47,7 +48,10 @@ class Splitter {
     this.#pool = pool;
   }
 
-  /** expr = core · scales, with the maximum only in e^(x − max), at most once as a factor; `given` holds where it counts. */
+  /**
+   * expr = core · scales, with the maximum only in e^(x − max), at most once as a factor; `given`
+   * holds where it counts.
+   */
   term(expr: Expr, given?: Expr): Term | undefined {
     if (!this.#usesStage(expr)) return { core: expr, scales: [], shifts: false };
     if (expr.kind === 'select') {
@@ -123,7 +127,10 @@ class Splitter {
     return { when: when!, x: x!, otherwise: Number(otherwise!.value) };
   }
 
-  /** x − max, where the maximum is that of the very same x, at least where `given` holds: x is −∞ as long as that is. */
+  /**
+   * x − max, where the maximum is that of the very same x, at least where `given` holds: x is −∞ as
+   * long as that is.
+   */
   #isShifted(expr: Expr, given: Expr | undefined): boolean {
     if (expr.kind !== 'op' || expr.op !== 'sub') return false;
     const [x, max] = expr.args;

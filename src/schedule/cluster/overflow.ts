@@ -7,7 +7,10 @@ import { sourcesOf } from '../store/rematerialise.ts';
 /** Results that may be written over an input that they update. */
 export type Donations = ReadonlyMap<Node, Node>;
 
-/** Buffers that a kernel binds: a result takes none of its own when it is written over what it is computed from. */
+/**
+ * Buffers that a kernel binds: a result takes none of its own when it is written over what it is
+ * computed from.
+ */
 export function bindingsOf(reads: ReadonlySet<Node>, writes: Iterable<Node>, donations: Donations): number {
   let count = reads.size;
   for (const node of writes) {
@@ -25,7 +28,9 @@ export interface Cut {
   readonly bindings: number;
 }
 
-/** Where a cluster ends if the kernel's reads and writes are to fit; undefined when all of it fits. */
+/**
+ * Where a cluster ends if the kernel's reads and writes are to fit; undefined when all of it fits.
+ */
 export function overflowCut(
   cluster: Cluster,
   users: ReadonlyMap<Node, readonly Node[]>,
@@ -38,7 +43,8 @@ export function overflowCut(
   donations: Donations,
 ): Cut | undefined {
   const members = [...cluster.members.keys()].sort((a, b) => a.id - b.id);
-  // The last node inside that needs a member's value; Infinity when one outside does. Views stand for what they view.
+  // The last node inside that needs a member's value; Infinity when one outside does. Views stand
+  // for what they view.
   const lastUse = new Map<Node, number>();
   for (const member of members.toReversed()) {
     let last = outputs.has(member) ? Infinity : 0;

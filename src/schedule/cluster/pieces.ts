@@ -1,4 +1,5 @@
-// Concatenations that are put together where they lie: the kernel of each part writes into the whole, and nothing is copied.
+// Concatenations that are put together where they lie: the kernel of each part writes into the
+// whole, and nothing is copied.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
@@ -14,7 +15,10 @@ interface Surroundings {
   readonly outputs: ReadonlySet<Node>;
 }
 
-/** The parts of a concatenation with where each begins; undefined where some part has other readers, or is cheap to compute again. */
+/**
+ * The parts of a concatenation with where each begins; undefined where some part has other readers,
+ * or is cheap to compute again.
+ */
 export function piecesOf(node: NodeOf<'concat'>, around: Surroundings): readonly Piece[] | undefined {
   if (new Set(node.inputs).size !== node.inputs.length) return undefined;
   const pieces: Piece[] = [];

@@ -1,4 +1,5 @@
-// Where each node of a graph lives once kernels are formed: in memory, in a cluster that shares a kernel, or inline.
+// Where each node of a graph lives once kernels are formed: in memory, in a cluster that shares a
+// kernel, or inline.
 
 import type { Node, NodeOf } from '../../ir/graph.ts';
 import type { Indices } from '../body/evaluate.ts';
@@ -44,7 +45,10 @@ export interface Cluster {
   };
   /** Attention clusters: the chain of operations they were opened for. */
   readonly group?: AttentionGroup;
-  /** Free nodes that are stored by this kernel, because it computes them at every one of their elements anyway. */
+  /**
+   * Free nodes that are stored by this kernel, because it computes them at every one of their
+   * elements anyway.
+   */
   readonly hosted: Set<Node>;
   /** Stored nodes that members read from outside. */
   readonly reads: Set<Node>;
@@ -52,7 +56,10 @@ export interface Cluster {
   readonly divisions: Map<Node, number>;
 }
 
-/** The anchor by which a cluster is known when clustering is done again: attention kernels may share their scores' dots. */
+/**
+ * The anchor by which a cluster is known when clustering is done again: attention kernels may share
+ * their scores' dots.
+ */
 export function keyOf(cluster: Cluster): Node {
   return cluster.group?.outers[0]?.node ?? cluster.anchors[0]!;
 }
@@ -65,9 +72,15 @@ export interface Inline {
   readonly closure: ReadonlySet<Node>;
   /** Stored nodes it reads. */
   readonly reads: ReadonlySet<Node>;
-  /** Different points a kernel evaluates it at: `x + shift(x)` doubles this, repeated it would grow without bound. */
+  /**
+   * Different points a kernel evaluates it at: `x + shift(x)` doubles this, repeated it would grow
+   * without bound.
+   */
   readonly contexts: number;
-  /** What is evaluated at its own point: elementwise nodes, and views with the work at other points that stands behind them. */
+  /**
+   * What is evaluated at its own point: elementwise nodes, and views with the work at other points
+   * that stands behind them.
+   */
   readonly here: ReadonlyMap<Node, number>;
   /** Expressions that it takes, at all points. */
   readonly work: number;
@@ -83,8 +96,9 @@ export type Place =
   /** Computed inline by whoever reads it. */
   | Inline
   /**
-   * A free node that must be stored: a map kernel of its own computes it. With `pieces`, it is a concatenation whose parts the
-   * kernels that compute them write where the whole lies, and there is no such kernel.
+   * A free node that must be stored: a map kernel of its own computes it. With `pieces`, it is a
+   * concatenation whose parts the kernels that compute them write where the whole lies, and there
+   * is no such kernel.
    */
   | {
       readonly kind: 'stored';
@@ -108,7 +122,10 @@ export function isThroughView(node: Node): boolean {
   return node.op === 'reshape' || node.op === 'permute' || node.op === 'broadcast';
 }
 
-/** Kernels that write where the data says, or elsewhere than at their point: nothing is aligned with their results. */
+/**
+ * Kernels that write where the data says, or elsewhere than at their point: nothing is aligned with
+ * their results.
+ */
 export function movesElements(kind: AnchorKind): boolean {
   return (
     kind === 'scatter' || kind === 'radix-rank' || kind === 'permute-scatter' || kind === 'scatter-add-atomic'

@@ -1,20 +1,28 @@
-// Why things are not computed together: what the rules of clustering and storage say where they refuse, with the figures they
-// went by. Written down where the decision falls, so that a report tells what happened and has nothing to guess.
+// Why things are not computed together: what the rules of clustering and storage say where they
+// refuse, with the figures they went by. Written down where the decision falls, so that a report
+// tells what happened and has nothing to guess.
 
 import type { Node } from '../../ir/graph.ts';
 import type { Cluster } from './place.ts';
 
-/** Why a node did not join the kernel of a cluster that it depends on, or that reads what it reads. */
+/**
+ * Why a node did not join the kernel of a cluster that it depends on, or that reads what it reads.
+ */
 export type Refusal =
   /** It also needs a value that a later kernel computes. */
   | { readonly rule: 'order'; readonly needs: Node }
-  /** A scatter's slots are final only when every update is done; where the data decides what is written, nothing is aligned. */
+  /**
+   * A scatter's slots are final only when every update is done; where the data decides what is
+   * written, nothing is aligned.
+   */
   | { readonly rule: 'scatter' }
   /** Its own indices do not follow at the points of the cluster's loops. */
   | { readonly rule: 'alignment' }
   /** A reduction whose input the kernel has, but at other positions than those of its row. */
   | { readonly rule: 'position' }
-  /** Several reductions are followed by a small update of their own: one kernel does all updates. */
+  /**
+   * Several reductions are followed by a small update of their own: one kernel does all updates.
+   */
   | { readonly rule: 'update' }
   /** A reduction over the same rows that reads nothing the kernel reads. */
   | { readonly rule: 'unshared' }
@@ -57,15 +65,24 @@ export interface Refused {
 export type Keeping =
   /** It is one of the program's results. */
   | { readonly rule: 'output' }
-  /** It is computed by loops of its own (a reduction, a product, a scan, a scatter), which no expression can hold. */
+  /**
+   * It is computed by loops of its own (a reduction, a product, a scan, a scatter), which no
+   * expression can hold.
+   */
   | { readonly rule: 'loops' }
   /** It is computed from such a value, which is not in memory and no smaller. */
   | { readonly rule: 'source'; readonly needs: Node }
   /** Arithmetic per element that each reader would repeat. */
   | { readonly rule: 'work'; readonly work: number; readonly limit: number }
-  /** A contraction reads its operands once a tile: several values would be read that often instead of one. */
+  /**
+   * A contraction reads its operands once a tile: several values would be read that often instead
+   * of one.
+   */
   | { readonly rule: 'tiles'; readonly tiles: number; readonly values: number }
-  /** Computing it again in each of `kernels` kernels takes longer (µs by the target's figures) than storing and reading it. */
+  /**
+   * Computing it again in each of `kernels` kernels takes longer (µs by the target's figures) than
+   * storing and reading it.
+   */
   | {
       readonly rule: 'cost';
       readonly again: number;

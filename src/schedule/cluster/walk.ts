@@ -1,4 +1,5 @@
-// The walk of clustering (see cluster/cluster.ts): gives each node a place as it comes, with what it needs already placed.
+// The walk of clustering (see cluster/cluster.ts): takes nodes in topological order and gives each
+// a place, which depends on the places of its inputs.
 
 import { dims, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
@@ -14,7 +15,7 @@ import {
   inlineOf,
   kernelNodeLimit,
   overflowOf,
-  settleDivisions,
+  withExactDivisions,
   type Placed,
 } from './inline.ts';
 import type { Cut } from './overflow.ts';
@@ -32,10 +33,10 @@ import {
 import type { Limit, Overflow, Refusal, Refused } from './refusal.ts';
 import type { Target } from '../target.ts';
 
-/** Latest row clusters over one shape and axes that a new reduction may join. */
+/** How many of the latest row clusters over one shape and axes a new reduction may join. */
 const siblings = 4;
 
-/** What takes no work wherever it is read. */
+/** The place of a node that takes no work wherever it is read. */
 const nothing: Inline = {
   kind: 'free',
   rank: 0,
@@ -47,7 +48,7 @@ const nothing: Inline = {
   divisions: 0,
 };
 
-/** One walk over the nodes; `cuts` bar what an earlier walk found too much. */
+/** One walk over the nodes; `cuts` forbid what overflowed a kernel in an earlier walk. */
 export class ClusterPass {
   readonly places: Map<Node, Place> = new Map();
   readonly clusters: Cluster[] = [];
@@ -58,17 +59,19 @@ export class ClusterPass {
   readonly #target: Target;
   readonly #scalars: ReadonlySet<Node>;
   readonly #outputs: ReadonlySet<Node>;
-  /** Latest node that may join the cluster of an anchor: set where more would overflow its kernel. */
+  /**
+   * The last node that may join an anchor's cluster, where later ones would overflow its kernel.
+   */
   readonly #cuts: ReadonlyMap<Node, Cut>;
   /** The attention group that a node is computed in first, and the clusters opened so far. */
   readonly #home: ReadonlyMap<Node, AttentionGroup>;
   readonly #users: ReadonlyMap<Node, readonly Node[]>;
-  /** Reductions whose results are left to a kernel that does all updates. */
-  readonly #apart: ReadonlySet<Node>;
+  /** Reductions whose results are updated by a separate kernel, which does all updates. */
+  readonly #updatedLater: ReadonlySet<Node>;
   readonly #groups = new Map<AttentionGroup, Cluster>();
   /** Row clusters by the shape and axes they reduce. */
   readonly #rows = new Map<string, Cluster[]>();
-  /** Clusters that permuteScatter values, by where these go. */
+  /** Permute-scatter clusters, by the node that says where the values go. */
   readonly #permuteScatters = new Map<Node, Cluster>();
   readonly #placed: Placed;
 
@@ -79,7 +82,7 @@ export class ClusterPass {
     cuts: ReadonlyMap<Node, Cut>,
     home: ReadonlyMap<Node, AttentionGroup>,
     users: ReadonlyMap<Node, readonly Node[]>,
-    apart: ReadonlySet<Node>,
+    updatedLater: ReadonlySet<Node>,
   ) {
     this.#target = target;
     this.#scalars = scalars;
@@ -87,7 +90,7 @@ export class ClusterPass {
     this.#cuts = cuts;
     this.#home = home;
     this.#users = users;
-    this.#apart = apart;
+    this.#updatedLater = updatedLater;
     this.#placed = {
       places: this.places,
       outputs: this.#outputs,
@@ -106,7 +109,7 @@ export class ClusterPass {
     const group = this.#home.get(node);
     if (group !== undefined)
       return { kind: 'member', cluster: this.#groups.get(group) ?? this.#openGroup(group) };
-    if (node.op === 'radixRank') this.#settle(node.inputs[0]!);
+    if (node.op === 'radixRank') this.#storeInexact(node.inputs[0]!);
     const own = ownLoops(node);
     if (own !== undefined) return this.#open(node, own.kind, own.domain);
     switch (node.op) {
@@ -124,7 +127,7 @@ export class ClusterPass {
     }
   }
 
-  /** A concatenation whose parts are written where the whole lies. */
+  /** A concatenation whose parts are written directly into the buffer of the whole. */
   #assemble(node: NodeOf<'concat'>): Place | undefined {
     const pieces = piecesOf(node, { places: this.places, users: this.#users, outputs: this.#outputs });
     if (pieces === undefined) return undefined;
@@ -132,7 +135,7 @@ export class ClusterPass {
     return { kind: 'stored', rank, reads: new Set(), pieces };
   }
 
-  /** Rank of what a reader of `node` depends on. */
+  /** The rank of the cluster that a reader of `node` depends on. */
   rankOf(node: Node): number {
     const place = this.places.get(node)!;
     switch (place.kind) {
@@ -148,7 +151,7 @@ export class ClusterPass {
     }
   }
 
-  /** The stored nodes that reading `node` inline touches. Views of members are looked through, never stored themselves. */
+  /** The stored nodes that are read where `node` is inlined, looking through views of members. */
   readsOf(node: Node): ReadonlySet<Node> {
     const place = this.places.get(node)!;
     if (place.kind === 'free') return place.reads;
@@ -178,16 +181,16 @@ export class ClusterPass {
     return place;
   }
 
-  /** What computing the node inline would drag along. */
+  /** Everything that is computed where the node is inlined. */
   #inline(node: Node): Inline {
-    return settleDivisions(node, inlineOf(node, this.#placed), this.#placed);
+    return withExactDivisions(node, inlineOf(node, this.#placed), this.#placed);
   }
 
   #overflow(inline: Inline): Overflow | undefined {
     return overflowOf(inline, this.#target.limits.storageBuffers);
   }
 
-  /** Has a free node stored; a view hands this on to what it views, for views cost nothing to repeat. */
+  /** Has a free node stored, unless reading it computes nothing. */
   #store(node: Node, overflow: Overflow): void {
     const place = this.places.get(node)!;
     if (place.kind !== 'free' || place.closure.size === 0 || facts(node.op).class === 'source') return;
@@ -196,10 +199,10 @@ export class ClusterPass {
   }
 
   /**
-   * Has what float arithmetic gives below a free node stored. Several kernels will compute the node, and must agree on every bit
-   * of it; compilers may contract or reorder float arithmetic, differently in each.
+   * Stores the results of float arithmetic below a free node. Several kernels will compute the node
+   * and must agree on every bit; compilers may contract or reorder float arithmetic in each.
    */
-  #settle(root: Node): void {
+  #storeInexact(root: Node): void {
     const exact: Node[] = [];
     const stack = [root];
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
@@ -214,7 +217,7 @@ export class ClusterPass {
     for (const node of exact.sort((x, y) => x.id - y.id)) this.places.set(node, this.#inline(node));
   }
 
-  /** Tries to make an elementwise node or view a member of the highest-ranked cluster it depends on. */
+  /** Tries to make an elementwise node or view a member of the latest cluster that it needs. */
   #join(node: Node): Place | undefined {
     let best: Cluster | undefined;
     for (const input of node.inputs) {
@@ -231,8 +234,8 @@ export class ClusterPass {
     const divisions = this.#divisionsOfMember(node, at);
     if (divisions > divisionLimit)
       return this.#refuse(node, best, { rule: 'divisions', count: divisions, limit: divisionLimit });
-    const isApart = best.anchors.some((anchor) => this.#apart.has(anchor));
-    if (isApart && isElementwise(node.op)) return this.#refuse(node, best, { rule: 'update' });
+    const isUpdatedLater = best.anchors.some((anchor) => this.#updatedLater.has(anchor));
+    if (isUpdatedLater && isElementwise(node.op)) return this.#refuse(node, best, { rule: 'update' });
     if (this.#updatesRows(node, best)) this.updates.add(best.anchors[0]!);
     const limit = this.#admit(node, best);
     if (limit !== undefined) return this.#refuse(node, best, limit);
@@ -241,11 +244,11 @@ export class ClusterPass {
     return { kind: 'member', cluster: best };
   }
 
-  /** Divisions in a member's indices, and in those at which a view is read from outside: readers look through it. */
+  /** Divisions in a member's indices or, if more, in those of reading through a member view. */
   #divisionsOfMember(node: Node, at: Indices): number {
     const own = weightOf(at);
     if (!isThroughView(node)) return own;
-    const read = settleDivisions(
+    const read = withExactDivisions(
       node,
       { ...nothing, divisions: divisionsBelow(node.inputs[0]!, this.#placed) + divisionsOf(node) },
       this.#placed,
@@ -253,7 +256,7 @@ export class ClusterPass {
     return Math.max(own, read.divisions);
   }
 
-  /** Whether the node combines results of rows with parameters of that size, as an optimizer does for a bias or a norm's scale. */
+  /** Whether it combines row results with parameters of that size, as optimizers do for a bias. */
   #updatesRows(node: Node, cluster: Cluster): boolean {
     const rows = cluster.axes['row']?.extent ?? 1;
     if (cluster.kind !== 'row-reduction' || rows === 1 || sizeOf(dims(node)) !== rows) return false;
@@ -270,7 +273,7 @@ export class ClusterPass {
     else list.push({ cluster, refusal });
   }
 
-  /** The limit that the cluster's kernel would pass with `node` in it; if none, the node's outside reads are entered. */
+  /** The limit that the kernel would exceed with `node`; if none, the node's reads are entered. */
   #admit(node: Node, cluster: Cluster): Limit | undefined {
     const reads = new Set(cluster.reads);
     let size = cluster.members.size + 1;
@@ -312,7 +315,7 @@ export class ClusterPass {
     return cluster;
   }
 
-  /** A cluster of the next rank, which reads `inputs`. A prologue that would overflow the kernel's bindings is stored first. */
+  /** A cluster of the next rank. Inputs are stored if inlining them takes too many bindings. */
   #newCluster(
     parts: Pick<Cluster, 'kind' | 'anchors' | 'axes' | 'members' | 'full' | 'group'>,
     inputs: readonly Node[],
@@ -342,7 +345,7 @@ export class ClusterPass {
     return place;
   }
 
-  /** Values that go to the places of a cluster's own are moved by the same kernel: the keys and the payload of a sort. */
+  /** Joins a cluster that moves other values to the same places: keys and payload of a sort. */
   #joinPermuteScatter(node: NodeOf<'permuteScatter'>): Place | undefined {
     const [values, places] = node.inputs as readonly [Node, Node];
     const cluster = this.#permuteScatters.get(places);
@@ -356,7 +359,7 @@ export class ClusterPass {
     return { kind: 'member', cluster };
   }
 
-  /** A reduction whose input is a member of (or shares reads with) a row cluster over the same shape and axes. */
+  /** Joins a row cluster over the same shape and axes that has the input or shares its reads. */
   #joinRow(node: Node): Place | undefined {
     const input = node.inputs[0]!;
     const place = this.places.get(input)!;
@@ -379,7 +382,7 @@ export class ClusterPass {
     return undefined;
   }
 
-  /** Why a reduction of `input` does not run over the cluster's rows; `row` is where the input must be if it is a member. */
+  /** Why a reduction of `input` cannot join; `row`: the indices that a member input must have. */
   #otherRow(input: Node, cluster: Cluster, row: Indices | undefined): Refusal | undefined {
     if (row !== undefined)
       return sameIndices(cluster.members.get(input)!, row) ? undefined : { rule: 'position' };

@@ -1,5 +1,6 @@
-// Offsets in scratch memory: the largest block first, each at the lowest place where it meets no block that lives at the same
-// time (greedy by size: Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference, 2020).
+// Offsets in scratch memory: the largest block first, each at the lowest place where it meets no
+// block that lives at the same time (greedy by size: Pisarchyk and Lee, Efficient Memory Management
+// for Deep Neural Net Inference, 2020).
 
 /** A part of a block: bytes that are in use from one step to another, both included. */
 export interface Extent {
@@ -23,7 +24,10 @@ export interface Arenas {
   readonly sizes: readonly number[];
 }
 
-/** Places blocks in as few arenas of at most `largest` bytes as that takes; sizes are multiples of the offsets' alignment. */
+/**
+ * Places blocks in as few arenas of at most `largest` bytes as that takes; sizes are multiples of
+ * the offsets' alignment.
+ */
 export function placeBlocks(blocks: readonly Block[], largest: number): Arenas {
   const order = blocks.map((_, i) => i).sort((a, b) => blocks[b]!.bytes - blocks[a]!.bytes || a - b);
   /** In one row of arenas, that of the last offset the highest. */
@@ -62,13 +66,17 @@ export function mostLive(blocks: readonly Block[]): number {
   return most;
 }
 
-/** The lowest start at which no extent of the block meets a placed one, and the block lies in one arena. */
+/**
+ * The lowest start at which no extent of the block meets a placed one, and the block lies in one
+ * arena.
+ */
 function lowestPlace({ bytes, extents }: Block, placed: readonly Extent[], largest: number): number {
   let start = 0;
   for (let again = true; again;) {
     again = false;
     for (const extent of extents) {
-      // Placed extents come by offset, so raising the start never makes an earlier one matter again for this extent.
+      // Placed extents come by offset, so raising the start never makes an earlier one matter again
+      // for this extent.
       for (const other of placed) {
         const at = start + extent.offset;
         if (other.offset >= at + extent.bytes) break;

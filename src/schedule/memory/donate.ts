@@ -1,6 +1,6 @@
-// Which donated input a result is written over. Callers pair them by type only, and tensors of a model have few types: here each
-// result goes to the input that it updates, one that it is an elementwise function of or scatters into, so that it can be written in
-// place.
+// Which donated input a result is written over. Callers pair them by type only, and tensors of a
+// model have few types: here each result goes to the input that it updates, one that it is an
+// elementwise function of or scatters into, so that it can be written in place.
 
 import type { Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
@@ -24,7 +24,8 @@ export function pairDonations(offered: ReadonlyMap<Node, Node>): Map<Node, Node>
     paired.set(result, donor);
     free.delete(donor);
   };
-  // The pickiest results choose first, and take what the fewest others want: a moment, before the parameter it moves.
+  // The pickiest results choose first, and take what the fewest others want: a moment, before the
+  // parameter it moves.
   const results = [...updates].sort(([, a], [, b]) => a.length - b.length);
   for (const [result, list] of results) {
     const open = list.filter((donor) => free.has(donor));
@@ -42,7 +43,10 @@ export function pairDonations(offered: ReadonlyMap<Node, Node>): Map<Node, Node>
   return paired;
 }
 
-/** The donors of its type that a result is an elementwise function of, or scatters into, nearest first. */
+/**
+ * The donors of its type that a result is an elementwise function of, or scatters into, nearest
+ * first.
+ */
 function updatedBy(result: Node, donors: ReadonlySet<Node>): Node[] {
   const type = showType(result);
   const found: Node[] = [];

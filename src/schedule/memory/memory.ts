@@ -1,6 +1,8 @@
-// The memory plan: where each stored value lives. Intermediates lie at offsets in arenas, by their lifetimes (memory/arena.ts): in two,
-// so that most kernels read from one and write to the other, unless one takes less. A value takes the place of one that the kernel which writes it reads for the last time, when it reads each element only at the
-// point where it writes it. In the same way a donated parameter's buffer takes the result that it was donated for.
+// The memory plan: where each stored value lives. Intermediates lie at offsets in arenas, by their
+// lifetimes (memory/arena.ts): in two, so that most kernels read from one and write to the other,
+// unless one takes less. A value takes the place of one that the kernel which writes it reads for
+// the last time, when it reads each element only at the point where it writes it. In the same way a
+// donated parameter's buffer takes the result that it was donated for.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
@@ -17,9 +19,15 @@ export interface MemoryPlan {
   readonly placeOf: ReadonlyMap<Node, { readonly arena: number; readonly offset: number }>;
   /** Bytes of each arena. */
   readonly arenas: readonly number[];
-  /** Most bytes of intermediates that are needed at once: no plan for this order of kernels takes less. */
+  /**
+   * Most bytes of intermediates that are needed at once: no plan for this order of kernels takes
+   * less.
+   */
   readonly live: number;
-  /** Values that live in the memory of another: a parameter donated for them, or an intermediate that nobody needs any more. */
+  /**
+   * Values that live in the memory of another: a parameter donated for them, or an intermediate
+   * that nobody needs any more.
+   */
   readonly overwrites: ReadonlyMap<Node, Node>;
   /** Stands for the device buffer that holds a value: an arena, a pack, or the value alone. */
   readonly homeOf: (node: Node) => Node | number;
@@ -130,8 +138,9 @@ interface Chain {
 }
 
 /**
- * Parts what kernels write from what they read, in two: a kernel that finds both in one device buffer has to bind all of that
- * for writing. Where both parts are read, what is written joins the lesser evil, the first.
+ * Parts what kernels write from what they read, in two: a kernel that finds both in one device
+ * buffer has to bind all of that for writing. Where both parts are read, what is written joins the
+ * lesser evil, the first.
  */
 function colourHolders(
   kernels: readonly Kernel[],
@@ -236,7 +245,10 @@ function overDonated(
   return overwrites;
 }
 
-/** Whether the kernel reads `old` solely at the index at which it writes `result`, once per element and before it does so. */
+/**
+ * Whether the kernel reads `old` solely at the index at which it writes `result`, once per element
+ * and before it does so.
+ */
 function readsOnlyWhereWritten(kernel: Kernel, old: Node, result: Node): boolean {
   const { body } = kernel;
   if (body.kind === 'batched-dispatch') {
@@ -259,7 +271,10 @@ function readsOnlyWhereWritten(kernel: Kernel, old: Node, result: Node): boolean
   return !touches(sweeps.before, false) && !touches(sweeps.during, true) && !touches(sweeps.after, false);
 }
 
-/** What a kernel evaluates in other sweeps over its domain than that of a write, and in the same one, where reads come first. */
+/**
+ * What a kernel evaluates in other sweeps over its domain than that of a write, and in the same
+ * one, where reads come first.
+ */
 interface Sweeps {
   readonly before: Iterable<Expr>;
   readonly during: readonly Expr[];
@@ -272,7 +287,8 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
   const indices = pool.dynamics.values();
   switch (body.kind) {
     case 'map':
-      // A single element is written by one invocation while all read it; where data says what is written, any may read it.
+      // A single element is written by one invocation while all read it; where data says what is
+      // written, any may read it.
       if (body.axis.extent > 1 && own.index.kind === 'const') return undefined;
       if (atomsOf(own.index).some((atom) => atom.kind === 'dynamic')) return undefined;
       return { before: indices, during: values, after: [] };

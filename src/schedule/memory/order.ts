@@ -7,8 +7,9 @@ import type { Kernel, KernelKind } from '../kernel.ts';
 import { membersOf, type Packs } from '../merge/pack.ts';
 
 /**
- * Kahn's algorithm over "reads what another writes", earliest recorded first. A kernel whose result may overwrite a donated
- * parameter waits, while anything else can run, until the parameter's other readers are done: only then is it safe.
+ * Kahn's algorithm over "reads what another writes", earliest recorded first. A kernel whose result
+ * may overwrite a donated parameter waits, while anything else can run, until the parameter's other
+ * readers are done: only then is it safe.
  */
 export function orderKernels(
   kernels: readonly Kernel[],
@@ -84,8 +85,8 @@ const plainOps: Partial<Record<KernelKind, Op>> = {
 };
 
 /**
- * Names tell what a kernel computes: its anchor, of how many tensors at once, the op of its first result, then its place in
- * the program.
+ * Names tell what a kernel computes: its anchor, of how many tensors at once, the op of its first
+ * result, then its place in the program.
  */
 export function nameKernels(kernels: readonly Kernel[], packs: Packs = new Map()): Kernel[] {
   return kernels.map((kernel, i) => {

@@ -1,5 +1,6 @@
-// Small kernels that do not depend on each other share a dispatch: each has its own workgroups in it (Li et al., Automatic
-// Horizontal Fusion for GPU Kernels, 2022). What several small reductions take is launches, not time.
+// Small kernels that do not depend on each other share a dispatch: each has its own workgroups in
+// it (Li et al., Automatic Horizontal Fusion for GPU Kernels, 2022). What several small reductions
+// take is launches, not time.
 
 import type { Node } from '../../ir/graph.ts';
 import { nodeBytes } from '../cost.ts';
@@ -22,8 +23,8 @@ const smallLaunches = 2;
 const most = 8;
 
 /**
- * Puts small independent kernels together, as far as bindings and workgroup memory allow; undefined where there are none to put
- * together. The result is in no order.
+ * Puts small independent kernels together, as far as bindings and workgroup memory allow; undefined
+ * where there are none to put together. The result is in no order.
  */
 export function batchDispatches(
   kernels: readonly Kernel[],

@@ -1,4 +1,5 @@
-// How far each kernel is from the end of the program: kernels of one height cannot depend on each other.
+// How far each kernel is from the end of the program: kernels of one height cannot depend on each
+// other.
 
 import type { Node } from '../../ir/graph.ts';
 import type { Kernel } from '../kernel.ts';

@@ -1,5 +1,6 @@
-// Instances: the independent parts of map kernels that are plain elementwise functions of whole tensors. Two instances with one
-// key compute the same function of different tensors, whatever their sizes, so a kernel over packs can compute both.
+// Instances: the independent parts of map kernels that are plain elementwise functions of whole
+// tensors. Two instances with one key compute the same function of different tensors, whatever
+// their sizes, so a kernel over packs can compute both.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
@@ -13,7 +14,10 @@ export interface Instance {
   /** Elements of every tensor it reads or writes as a whole. */
   readonly extent: number;
   readonly writes: readonly Write[];
-  /** Tensors read at the very point that is written, in the order in which the expressions name them. */
+  /**
+   * Tensors read at the very point that is written, in the order in which the expressions name
+   * them.
+   */
   readonly reads: readonly Node[];
   /** What it computes, with the tensors of `reads` named by their positions. */
   readonly key: string;
@@ -36,7 +40,10 @@ export function instancesOf(kernels: readonly Kernel[]): Instance[] {
 
 type Read = Extract<Expr, { kind: 'read' }>;
 
-/** Single elements that a whole tensor, or several of one element, are computed with: a learning rate, a step count. */
+/**
+ * Single elements that a whole tensor, or several of one element, are computed with: a learning
+ * rate, a step count.
+ */
 function sharedScalars(kernels: readonly Kernel[]): Set<Node> {
   const once = new Set<Node>();
   const shared = new Set<Node>();
@@ -71,7 +78,10 @@ function* readsOf(roots: readonly Expr[]): Generator<Read> {
   for (const expr of exprsOf(roots)) if (expr.kind === 'read') yield expr;
 }
 
-/** Every expression under the roots once, arguments before users, in an order that the structure alone decides. */
+/**
+ * Every expression under the roots once, arguments before users, in an order that the structure
+ * alone decides.
+ */
 function exprsOf(roots: readonly Expr[], args: (expr: Expr) => readonly Expr[] = argsOf): Iterable<Expr> {
   const found = new Set<Expr>();
   // Without recursion: chains are as long as users make them.
@@ -128,7 +138,10 @@ function roleOf(node: Node, reads: Node[]): number {
   return known >= 0 ? known : reads.push(node) - 1;
 }
 
-/** The expression without its arguments; undefined for what depends on the place in the tensor or on other data. */
+/**
+ * The expression without its arguments; undefined for what depends on the place in the tensor or on
+ * other data.
+ */
 function describe(expr: Expr, isWhole: (read: Read) => boolean): string | undefined {
   switch (expr.kind) {
     case 'op':
@@ -151,13 +164,16 @@ function describe(expr: Expr, isWhole: (read: Read) => boolean): string | undefi
 }
 
 /**
- * Numbers for what expressions compute of whatever tensors. Operands of commutative operations stand in the order of these, as
- * in the graph they stand in the order in which they were recorded, which differs between layers.
+ * Numbers for what expressions compute of whatever tensors. Operands of commutative operations
+ * stand in the order of these, as in the graph they stand in the order in which they were recorded,
+ * which differs between layers.
  */
 class Forms {
   readonly #numbers = new Map<string, number>();
 
-  /** The arguments of each expression, given its description without them, arguments before users. */
+  /**
+   * The arguments of each expression, given its description without them, arguments before users.
+   */
   order(texts: ReadonlyMap<Expr, string>): (expr: Expr) => readonly Expr[] {
     const forms = new Map<Expr, number>();
     const ordered = new Map<Expr, readonly Expr[]>();

@@ -1,4 +1,5 @@
-// Which map nodes share a kernel: those of one size and rank, as long as it fits, in an order in which none waits for itself.
+// Which map nodes share a kernel: those of one size and rank, as long as it fits, in an order in
+// which none waits for itself.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import { delinearize } from '../../ir/index-algebra/expr.ts';
@@ -35,7 +36,10 @@ interface Addition {
   readonly size: number;
 }
 
-/** A number that takes a few operations on inputs: readers compute it again rather than wait for the kernel that stores it. */
+/**
+ * A number that takes a few operations on inputs: readers compute it again rather than wait for the
+ * kernel that stores it.
+ */
 export function isCheapScalar(node: Node, { places }: Clustering): boolean {
   const place = places.get(node)!;
   return (
@@ -47,8 +51,9 @@ export function isCheapScalar(node: Node, { places }: Clustering): boolean {
 }
 
 /**
- * Map nodes of one size and rank share a kernel while it fits and each can be computed at the group's own point. Those that read
- * a tensor in common stay together where they can, so that equal parts of a model get equal kernels.
+ * Map nodes of one size and rank share a kernel while it fits and each can be computed at the
+ * group's own point. Those that read a tensor in common stay together where they can, so that equal
+ * parts of a model get equal kernels.
  */
 export function groupMaps(
   nodes: readonly Node[],
@@ -77,7 +82,10 @@ export function groupMaps(
     return `${isCheapScalar(node, clustering) ? 'scalar' : sizeOf(dims(node))}/${rank}`;
   };
   const plans: Group[] = [];
-  /** The newest plan of each group: only that one may take nodes, an older one could not see what the newer ones store. */
+  /**
+   * The newest plan of each group: only that one may take nodes, an older one could not see what
+   * the newer ones store.
+   */
   const newest = new Map<string, number>();
   /** The plan that computes a node, by its place among the plans. */
   const planOf = new Map<Node, number>();
@@ -146,8 +154,8 @@ export function groupMaps(
 }
 
 /**
- * Nodes of one group that read each other, or a tensor of their size in common; each part in order, the parts in the order of
- * their first.
+ * Nodes of one group that read each other, or a tensor of their size in common; each part in order,
+ * the parts in the order of their first.
  */
 function partsOf(
   nodes: readonly Node[],
@@ -177,7 +185,10 @@ function partsOf(
   return [...parts].map((part) => part.sort((x, y) => places.get(x)! - places.get(y)!));
 }
 
-/** What nodes bring to a group; undefined when one of its results would be computed again at another point. */
+/**
+ * What nodes bring to a group; undefined when one of its results would be computed again at another
+ * point.
+ */
 function additionOf(
   part: readonly Node[],
   group: Group | undefined,

@@ -1,7 +1,9 @@
-// Horizontal fusion: elementwise kernels that compute the same function of different tensors become one, which runs over packs
-// (merge/pack.ts). An optimizer's step over all parameters is one dispatch. Merged are instances (merge/instance.ts) of one height, the
-// longest way from a kernel to the end of the program: a way between two of them would make their heights differ, so the
-// kernels stay acyclic. Padding between the members is computed like everything else and harms nobody.
+// Horizontal fusion: elementwise kernels that compute the same function of different tensors become
+// one, which runs over packs (merge/pack.ts). An optimizer's step over all parameters is one
+// dispatch. Merged are instances (merge/instance.ts) of one height, the longest way from a kernel
+// to the end of the program: a way between two of them would make their heights differ, so the
+// kernels stay acyclic. Padding between the members is computed like everything else and harms
+// nobody.
 
 import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
@@ -68,7 +70,9 @@ function overwritten({ reads }: Instance, { node }: Write, { donations }: Ends):
   return donor === undefined ? -1 : reads.indexOf(donor);
 }
 
-/** What a copy of a small buffer takes of the time of a launch: copies need not wait for each other. */
+/**
+ * What a copy of a small buffer takes of the time of a launch: copies need not wait for each other.
+ */
 const moving = 1 / 4;
 
 /** Members of one pack live in one kind of memory, and are overwritten alike. */
@@ -129,8 +133,9 @@ class Merging {
   }
 
   /**
-   * Modelled µs that merging the instance costs each run: its padding is computed as well, and inputs that are not the results
-   * of the run before are likely to lie elsewhere and have to be moved, which is a copy.
+   * Modelled µs that merging the instance costs each run: its padding is computed as well, and
+   * inputs that are not the results of the run before are likely to lie elsewhere and have to be
+   * moved, which is a copy.
    */
   #cost(instance: Instance): number {
     const { launch, bandwidth } = this.#target;
@@ -150,7 +155,8 @@ class Merging {
     for (const [dtype, number] of strays) {
       if (number > 0) cost += number * (moving * launch + (2 * extent * dtypeBytes(dtype)) / bandwidth);
     }
-    // A large gradient would have to wait in memory for all the others, and a launch is little next to its update.
+    // A large gradient would have to wait in memory for all the others, and a launch is little next
+    // to its update.
     const waits = reads.some((node) => kindOf(node, this.#ends) === 'scratch');
     return waits && time > 8 * launch ? Infinity : cost;
   }
@@ -202,8 +208,8 @@ class Merging {
   }
 
   /**
-   * Roles with equal keys share a pack. What the compiler places may lie together; inputs come from elsewhere, one role as a
-   * whole from one place and another from another.
+   * Roles with equal keys share a pack. What the compiler places may lie together; inputs come from
+   * elsewhere, one role as a whole from one place and another from another.
    */
   #packKey(node: Node, role: string): string {
     const kind = kindOf(node, this.#ends);
@@ -254,8 +260,9 @@ class Merging {
   }
 
   /**
-   * Where the roles lie, by the tensors of the first member: together in a pack that there is already, else in new ones.
-   * Undefined when some tensor lies elsewhere: it can be in one pack only.
+   * Where the roles lie, by the tensors of the first member: together in a pack that there is
+   * already, else in new ones. Undefined when some tensor lies elsewhere: it can be in one pack
+   * only.
    */
   #place(
     roles: readonly { readonly nodes: readonly Node[]; readonly key: string }[],
@@ -292,7 +299,9 @@ class Merging {
     return places;
   }
 
-  /** Has single elements computed by the first invocation of a merged kernel that has room for them. */
+  /**
+   * Has single elements computed by the first invocation of a merged kernel that has room for them.
+   */
   ride(): void {
     for (const [kernel, left] of this.#left) {
       const riders = [...left];

@@ -1,6 +1,7 @@
-// Packs: tensors of one dtype laid out one behind another in one buffer, so that a kernel can treat them as one long tensor
-// with one binding. In kernels a pack is an ordinary stored node, as long as all its slots together; where its members lie is
-// known to the Program alone, and no kernel needs a table of offsets.
+// Packs: tensors of one dtype laid out one behind another in one buffer, so that a kernel can treat
+// them as one long tensor with one binding. In kernels a pack is an ordinary stored node, as long
+// as all its slots together; where its members lie is known to the Program alone, and no kernel
+// needs a table of offsets.
 
 import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import { dims, GraphBuilder, type Node } from '../../ir/graph.ts';
@@ -42,7 +43,10 @@ export function narrowestBytes(dtypes: readonly DType[]): number {
   return Math.min(...dtypes.map(dtypeBytes));
 }
 
-/** A pack over `elements` elements of slots. The last slot's slack is the pack's own, so that packs can lie back to back. */
+/**
+ * A pack over `elements` elements of slots. The last slot's slack is the pack's own, so that packs
+ * can lie back to back.
+ */
 export function makePack(dtype: DType, elements: number, members: readonly PackMember[]): Pack {
   const attrs = { index: 0, name: 'pack', dtype, shape: [elements - slack] };
   return { node: new GraphBuilder().add('parameter', [], attrs) as Node, members };
@@ -60,7 +64,8 @@ export function unpacked(kernel: Kernel, packs: Packs): Kernel {
     ...kernel,
     reads: kernel.reads.flatMap((node) => membersOf(node, packs)),
     writes: kernel.writes.flatMap((write, i) => {
-      // Results of several roles may share a pack: their members are counted with the first of these.
+      // Results of several roles may share a pack: their members are counted with the first of
+      // these.
       const isFirst = kernel.writes.findIndex(({ node }) => node === write.node) === i;
       return isFirst ? membersOf(write.node, packs).map((node) => ({ ...write, node })) : [];
     }),

@@ -1,5 +1,5 @@
-// Bits of 16-bit floats. Kernels hold such floats as f32 in registers, so reading their bits, or making floats of bits, is arithmetic
-// on the bits of f32.
+// Bits of 16-bit floats. Kernels hold such floats as f32 in registers, so reading their bits, or
+// making floats of bits, is arithmetic on the bits of f32.
 
 import { add, binary, cast, full, mul, where } from '../../ir/build.ts';
 import { dtypeBytes, isFloat } from '../../ir/dtype.ts';

@@ -1,6 +1,7 @@
-// What is computed of a whole concatenation element by element can be computed of its parts: f(concat(x, y)) = concat(f(x), f(y)).
-// Where the parts come out of loops of their own, f is then an epilogue of each, and the parts are written where the whole lies: no
-// kernel reads the whole only to write it again.
+// What is computed of a whole concatenation element by element can be computed of its parts:
+// f(concat(x, y)) = concat(f(x), f(y)). Where the parts come out of loops of their own, f is then
+// an epilogue of each, and the parts are written where the whole lies: no kernel reads the whole
+// only to write it again.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, rewrite, topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
@@ -14,7 +15,10 @@ const loops: ReadonlySet<Op> = new Set<Op>(['conv', 'dot', 'reduce']);
 /** Elementwise operations and views between a part and the loops that it comes from, at most. */
 const reach = 64;
 
-/** Applies to the parts what alone reads a concatenation of results of loops, when nothing else reads those. */
+/**
+ * Applies to the parts what alone reads a concatenation of results of loops, when nothing else
+ * reads those.
+ */
 export function spreadOverParts(graph: Graph): Graph {
   const order = topological(graph.outputs);
   const users = usersOf(order);
@@ -53,7 +57,10 @@ function comesFromLoops(part: Node): boolean {
   return false;
 }
 
-/** Everything computed of the whole and single numbers, when one value of that is all that others read. */
+/**
+ * Everything computed of the whole and single numbers, when one value of that is all that others
+ * read.
+ */
 function computedOf(
   whole: Node,
   users: ReadonlyMap<Node, readonly Node[]>,

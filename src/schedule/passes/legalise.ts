@@ -1,5 +1,5 @@
-// Graphs as the templates expect them: nothing iterates over an empty axis, sums into 16-bit floats run in f32, and every
-// dtype is one the target has arithmetic for.
+// Graphs as the templates expect them: nothing iterates over an empty axis, sums into 16-bit floats
+// run in f32, and every dtype is one the target has arithmetic for.
 
 import { SinterError } from '../../errors.ts';
 import { binary, cast, full } from '../../ir/build.ts';
@@ -80,7 +80,10 @@ function concatTree(node: Node, inputs: readonly Node[], b: GraphBuilder, target
   return parts[0]!;
 }
 
-/** Integers narrower than a register fold in one, whose identities are beyond their range, and are cut once. */
+/**
+ * Integers narrower than a register fold in one, whose identities are beyond their range, and are
+ * cut once.
+ */
 function wideFold(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | undefined {
   if (node.op !== 'reduce' && node.op !== 'scan') return undefined;
   if (!isSmallInteger(node.dtype)) return undefined;
@@ -96,7 +99,10 @@ function wideFold(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | 
   return cast(b, least, node.dtype);
 }
 
-/** Sums of 16-bit floats lose their low bits at every step: fold in f32, round once. No atomic adds to less than 32 bits. */
+/**
+ * Sums of 16-bit floats lose their low bits at every step: fold in f32, round once. No atomic adds
+ * to less than 32 bits.
+ */
 function wideScatter(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | undefined {
   if (dtypeBytes(node.dtype) >= 4) return undefined;
   const isHalf = node.dtype === 'f16' || node.dtype === 'bf16';

@@ -1,6 +1,7 @@
-// Integers of 8 and 16 bits on targets whose kernels have none: they stay packed in memory, as words of four or two, and are numbers
-// of 32 bits while a kernel computes, brought back into their range where they may leave it. What lies in memory is what lies there on
-// every other target, so callers and files see no difference.
+// Integers of 8 and 16 bits on targets whose kernels have none: they stay packed in memory, as
+// words of four or two, and are numbers of 32 bits while a kernel computes, brought back into their
+// range where they may leave it. What lies in memory is what lies there on every other target, so
+// callers and files see no difference.
 
 import { binary, broadcast, cast, constant, reduce, reshape, slice } from '../../ir/build.ts';
 import {
@@ -50,7 +51,10 @@ const within: ReadonlySet<Op> = new Set<Op>([
   ...(['window', 'gather', 'stopGradient', 'customVjp'] as const),
 ]);
 
-/** The graph over words and registers, where the target lacks integers that it has; parameters and outputs keep their order. */
+/**
+ * The graph over words and registers, where the target lacks integers that it has; parameters and
+ * outputs keep their order.
+ */
 export function packSmallIntegers(graph: Graph, { dtypes }: Target): Graph {
   const lacks = (dtype: DType): dtype is SmallInteger => isSmallInteger(dtype) && !dtypes.includes(dtype);
   const nodes = [...graph.parameters, ...topological(graph.outputs)] as readonly Node[];

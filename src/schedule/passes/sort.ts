@@ -1,7 +1,8 @@
-// Sorts become kernels by the length of a line. A short one stays one node: a workgroup sorts it in its own memory (or, where
-// barriers are dear, counts the places of its keys by comparisons). A long one becomes a least-significant-digit radix sort: for
-// each digit of 8 bits the ranks of keys within blocks, a scan over the counts of all blocks, and one permutation of memory. The
-// number of kernels depends on sizes and dtypes only, never on the keys.
+// Sorts become kernels by the length of a line. A short one stays one node: a workgroup sorts it in
+// its own memory (or, where barriers are dear, counts the places of its keys by comparisons). A
+// long one becomes a least-significant-digit radix sort: for each digit of 8 bits the ranks of keys
+// within blocks, a scan over the counts of all blocks, and one permutation of memory. The number of
+// kernels depends on sizes and dtypes only, never on the keys.
 
 import { add, binary, cast, full, neg, permute, reshape, slice, unary, where } from '../../ir/build.ts';
 import { dims, rewrite, type Graph, type GraphBuilder, type Node } from '../../ir/graph.ts';
@@ -11,8 +12,10 @@ import type { Target } from '../target.ts';
 
 /** Bits of a digit: 256 counts a block. */
 const digitBits = 8;
-/** Where no workgroup sorts: places are counted by comparing every two keys of a line up to this length, or while that many
- *  comparisons take no longer than a dozen launches. */
+/**
+ * Where no workgroup sorts: places are counted by comparing every two keys of a line up to this
+ * length, or while that many comparisons take no longer than a dozen launches.
+ */
 const longestCounted = 128;
 const mostCompared = 2 ** 17;
 
@@ -61,7 +64,9 @@ function isShort(lines: number, length: number, target: Target): boolean {
   return length <= longestCounted || lines * length * length <= mostCompared;
 }
 
-/** i32 positions that put each line of u32 keys [lines, n], all below 2^bits, in ascending order. */
+/**
+ * i32 positions that put each line of u32 keys [lines, n], all below 2^bits, in ascending order.
+ */
 export function orderOfKeys(b: GraphBuilder, keys: Node, bits: number, target: Target): Node {
   const [lines, length] = dims(keys) as [number, number];
   if (length <= 1) return full(b, dims(keys), 0, 'i32');
@@ -70,7 +75,10 @@ export function orderOfKeys(b: GraphBuilder, keys: Node, bits: number, target: T
     : radixOrder(b, keys, bits, target);
 }
 
-/** Of keys in several words, the low ones are sorted first: sorting is stable, so their order survives where high ones are equal. */
+/**
+ * Of keys in several words, the low ones are sorted first: sorting is stable, so their order
+ * survives where high ones are equal.
+ */
 function orderOfWords(b: GraphBuilder, words: readonly Key[], target: Target): Node {
   const gathered = (from: Node, order: Node): Node => b.add('gather', [from, order], { axis: 1 }) as Node;
   let order: Node | undefined;
@@ -88,9 +96,10 @@ interface Key {
 }
 
 /**
- * Words of u32 keys in the order of the elements, the lowest first: floats by their bits (a sign flips the order of all others), −0 level
- * with 0, NaN above everything; descending keys are complements, so that equal elements keep their order. Integer arithmetic
- * only: comparisons of denormals are not the same on every device.
+ * Words of u32 keys in the order of the elements, the lowest first: floats by their bits (a sign
+ * flips the order of all others), −0 level with 0, NaN above everything; descending keys are
+ * complements, so that equal elements keep their order. Integer arithmetic only: comparisons of
+ * denormals are not the same on every device.
  */
 function ascendingKeys(b: GraphBuilder, x: Node, descending: boolean): readonly Key[] {
   const turned = (keys: Node): Node => (descending ? unary(b, 'not', keys) : keys);
@@ -117,7 +126,8 @@ function ascendingKeys(b: GraphBuilder, x: Node, descending: boolean): readonly 
     case 'bf16':
     case 'f32': {
       const keys = turned(floatKeys(b, cast(b, x, 'f32')));
-      // The low bits of widened 16-bit floats are 0 (or 1, in complements): they tell nothing apart.
+      // The low bits of widened 16-bit floats are 0 (or 1, in complements): they tell nothing
+      // apart.
       const idle = x.dtype === 'bf16' ? 16 : x.dtype === 'f16' ? 13 : 0;
       return [{ keys: idle === 0 ? keys : binary(b, 'shr', keys, idle), bits: 32 - idle }];
     }
@@ -126,7 +136,10 @@ function ascendingKeys(b: GraphBuilder, x: Node, descending: boolean): readonly 
   }
 }
 
-/** The magnitude's bits, negated below zero: two's complement has one zero, as wanted. NaN is the greatest integer. */
+/**
+ * The magnitude's bits, negated below zero: two's complement has one zero, as wanted. NaN is the
+ * greatest integer.
+ */
 function floatKeys(b: GraphBuilder, x: Node): Node {
   const long = x.dtype === 'f64';
   const dtype = long ? 'i64' : 'i32';
@@ -149,8 +162,9 @@ function unsignedKeys(b: GraphBuilder, x: Node): Node {
 }
 
 /**
- * Least significant digit first (Knuth 5.2.5): each pass is stable, so the order of lower digits survives. A key goes to the
- * start of its digit in its block (the exclusive sum of counts, digits before blocks) plus its rank there.
+ * Least significant digit first (Knuth 5.2.5): each pass is stable, so the order of lower digits
+ * survives. A key goes to the start of its digit in its block (the exclusive sum of counts, digits
+ * before blocks) plus its rank there.
  */
 function radixOrder(b: GraphBuilder, keys: Node, bits: number, target: Target): Node {
   const [lines, length] = dims(keys) as [number, number];

@@ -1,5 +1,6 @@
-// A contraction with few results and a long sum leaves most of the machine idle: it becomes many shorter ones and the sum of
-// their results, where the time modelled for both is less. Sizes and target decide, so the tree of the sum is fixed.
+// A contraction with few results and a long sum leaves most of the machine idle: it becomes many
+// shorter ones and the sum of their results, where the time modelled for both is less. Sizes and
+// target decide, so the tree of the sum is fixed.
 
 import { cast, permute, reduce, reshape } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
@@ -44,7 +45,10 @@ export function splitDot(
   return cast(b, reduce(b, 'sum', partial as Node, [lhsBatch.length]), dtype);
 }
 
-/** The same for the channels that a convolution sums over: their parts are groups whose results are added. */
+/**
+ * The same for the channels that a convolution sums over: their parts are groups whose results are
+ * added.
+ */
 export function splitConv(
   node: NodeOf<'conv'>,
   inputs: readonly Node[],

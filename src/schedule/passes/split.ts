@@ -1,7 +1,8 @@
-// Long folds become two or three short ones before kernels are formed, by a rule that looks at sizes only, so that the tree is
-// fixed and results do not depend on timing. A reduction over few, long rows: partial results of equal chunks, then their
-// combination. A scan over a long axis: chunk totals, an exclusive scan of them, then each chunk scanned from its start
-// (Blelloch's three phases).
+// Long folds become two or three short ones before kernels are formed, by a rule that looks at
+// sizes only, so that the tree is fixed and results do not depend on timing. A reduction over few,
+// long rows: partial results of equal chunks, then their combination. A scan over a long axis:
+// chunk totals, an exclusive scan of them, then each chunk scanned from its start (Blelloch's three
+// phases).
 
 import { broadcast, reduce, reshape } from '../../ir/build.ts';
 import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
@@ -28,7 +29,8 @@ function splitReduce(node: NodeOf<'reduce'>, input: Node, b: GraphBuilder, targe
   const shape = dims(input);
   const row = sizeOf(axes.map((axis) => shape[axis]!));
   const rows = sizeOf(dims(node as Node));
-  // Where the last axis stays, neighbours in memory are different rows, and four of them share an invocation.
+  // Where the last axis stays, neighbours in memory are different rows, and four of them share an
+  // invocation.
   const along = axes.includes(shape.length - 1);
   const sharing = sharesWork(target) ? target.limits.workgroupInvocations / (along ? 1 : 4) : 1;
   const invocations = (along ? rows : Math.ceil(rows / 4)) * sharing;
@@ -38,7 +40,8 @@ function splitReduce(node: NodeOf<'reduce'>, input: Node, b: GraphBuilder, targe
   const length = Math.ceil(row / chunks);
   const kept = shape.map((_, axis) => axis).filter((axis) => !axes.includes(axis));
   const missing = chunks * length - row;
-  // [rows, chunks, length], or [chunks, length, rows], padded with the identity where chunks do not divide a row.
+  // [rows, chunks, length], or [chunks, length, rows], padded with the identity where chunks do not
+  // divide a row.
   const order = along ? [...kept, ...axes] : [...axes, ...kept];
   const flat = reshape(b, permuted(b, input, order), along ? [rows, row] : [row, rows]);
   const padded = padEnd(b, flat, along ? 1 : 0, missing, monoid);
@@ -68,8 +71,9 @@ function padEnd(b: GraphBuilder, x: Node, axis: number, count: number, monoid: M
 }
 
 /**
- * Elements of a chunk of a scan; undefined where whole lines keep the machine busy. A workgroup that shares a line takes a few
- * thousand elements; invocations that walk lines alone want chunks enough for all of them, and short sums besides.
+ * Elements of a chunk of a scan; undefined where whole lines keep the machine busy. A workgroup
+ * that shares a line takes a few thousand elements; invocations that walk lines alone want chunks
+ * enough for all of them, and short sums besides.
  */
 function scanChunk(
   { length, lines, inner }: { length: number; lines: number; inner: boolean },

@@ -1,8 +1,9 @@
-// Inputs of 64 bits on targets that have none. Token ids come out of files as i64 and weights as f64, and all that is done with them
-// is to cast them, to compare them, or to read at them. Where that is so for every one of a graph, the program takes them in 32 bits:
-// the host narrows their bytes when they are brought to the device. Two ways: inputs that are only ever cast to one dtype are cast
-// on the host, with the very results of the cast; other integers become i32 or u32, where values that do not fit are an error. Any
-// other use of 64 bits is left for `legalise` to refuse.
+// Inputs of 64 bits on targets that have none. Token ids come out of files as i64 and weights as
+// f64, and all that is done with them is to cast them, to compare them, or to read at them. Where
+// that is so for every one of a graph, the program takes them in 32 bits: the host narrows their
+// bytes when they are brought to the device. Two ways: inputs that are only ever cast to one dtype
+// are cast on the host, with the very results of the cast; other integers become i32 or u32, where
+// values that do not fit are an error. Any other use of 64 bits is left for `legalise` to refuse.
 
 import { cast, constant } from '../../ir/build.ts';
 import { dtypeBytes, dtypeKind, integerRange, isWide, type DType } from '../../ir/dtype.ts';
@@ -30,7 +31,10 @@ const chooses: ReadonlySet<Op> = new Set<Op>([...moves, 'where', 'min', 'max', '
 /** Ops that read numbers of 64 bits, and whose results are the same for equal numbers of 32. */
 const reads: ReadonlySet<Op> = new Set<Op>(['cast', 'eq', 'ne', 'lt', 'le']);
 
-/** The graph over narrow inputs; undefined where there are none to narrow, or where something needs their 64 bits. */
+/**
+ * The graph over narrow inputs; undefined where there are none to narrow, or where something needs
+ * their 64 bits.
+ */
 export function narrowWideInputs(graph: Graph, target: Target): NarrowedGraph | undefined {
   const lacks = (dtype: DType): boolean => dtypeBytes(dtype) === 8 && !target.dtypes.includes(dtype);
   if (!graph.parameters.some(({ dtype }) => lacks(dtype))) return undefined;
@@ -54,7 +58,10 @@ function shortOf(dtype: DType): 'i32' | 'u32' {
   return dtypeKind(dtype) === 'int' ? 'i32' : 'u32';
 }
 
-/** The one dtype that everything made of the input is cast to, if all that is done before is to move it. */
+/**
+ * The one dtype that everything made of the input is cast to, if all that is done before is to move
+ * it.
+ */
 function onlyCast(parameter: Node, users: ReadonlyMap<Node, readonly Node[]>): DType | undefined {
   const found = new Set<DType | undefined>();
   const open = [parameter];

@@ -1,5 +1,5 @@
-// Which members of a cluster are read by other kernels: directly, by attention kernels that compute their readers again, or through
-// views, which are not stored themselves.
+// Which members of a cluster are read by other kernels: directly, by attention kernels that compute
+// their readers again, or through views, which are not stored themselves.
 
 import type { Node } from '../../ir/graph.ts';
 import type { Clustering } from '../cluster/cluster.ts';
@@ -9,7 +9,9 @@ import { isThroughView, type Cluster } from '../cluster/place.ts';
 export class Escapes {
   readonly #clustering: Clustering;
   readonly #outputs: ReadonlySet<Node>;
-  /** Concatenations that are put together where they lie: their parts need not be stored for them. */
+  /**
+   * Concatenations that are put together where they lie: their parts need not be stored for them.
+   */
   readonly #assembled: ReadonlySet<Node>;
 
   constructor(clustering: Clustering, outputs: ReadonlySet<Node>, assembled: ReadonlySet<Node>) {
@@ -28,7 +30,10 @@ export class Escapes {
     );
   }
 
-  /** Attention kernels compute the scores that they share again, and read what else those are made of. */
+  /**
+   * Attention kernels compute the scores that they share again, and read what else those are made
+   * of.
+   */
   #readsFromOutside(user: Node, node: Node, cluster: Cluster): boolean {
     if (this.#assembled.has(user)) return false;
     const { places, again } = this.#clustering;

@@ -1,5 +1,6 @@
-// Which values are the same bits in every kernel that computes them. Compilers may contract or reorder float arithmetic,
-// differently in each kernel; integer arithmetic, comparisons and moves of bits have one result.
+// Which values are the same bits in every kernel that computes them. Compilers may contract or
+// reorder float arithmetic, differently in each kernel; integer arithmetic, comparisons and moves
+// of bits have one result.
 
 import { isFloat } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';

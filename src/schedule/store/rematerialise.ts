@@ -11,16 +11,18 @@ import type { Keeping } from '../cluster/refusal.ts';
 /** Arithmetic per element that a reader may repeat instead of reading the result. */
 const workLimit = 40;
 
-/** Values in memory that a member can be computed from, and the arithmetic per element that takes. */
+/**
+ * Values in memory that a member can be computed from, and the arithmetic per element that takes.
+ */
 export interface Sources {
   readonly nodes: ReadonlySet<Node>;
   readonly work: number;
 }
 
 /**
- * Goes back from a member to values that are in memory anyway (`kept` tells for members of the same cluster) or are small next
- * to it, as a row's statistics are. Undefined when that would force large new stores or takes too much arithmetic, of which
- * `onRefusal` hears.
+ * Goes back from a member to values that are in memory anyway (`kept` tells for members of the same
+ * cluster) or are small next to it, as a row's statistics are. Undefined when that would force
+ * large new stores or takes too much arithmetic, of which `onRefusal` hears.
  */
 export function sourcesOf(
   node: Node,

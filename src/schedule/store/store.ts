@@ -1,7 +1,8 @@
-// Which values reach memory. Members that other kernels read do, unless those can compute them again from what is stored
-// anyway for less than the traffic (rematerialisation). Free nodes are computed inline by default and stored where the cost
-// model finds that cheaper (heavy work evaluated at many points, or by several kernels). A stored free node is computed by a
-// kernel that evaluates it at every point anyway, else by a map kernel, grouped with its siblings.
+// Which values reach memory. Members that other kernels read do, unless those can compute them
+// again from what is stored anyway for less than the traffic (rematerialisation). Free nodes are
+// computed inline by default and stored where the cost model finds that cheaper (heavy work
+// evaluated at many points, or by several kernels). A stored free node is computed by a kernel that
+// evaluates it at every point anyway, else by a map kernel, grouped with its siblings.
 
 import { dims, type Graph, type Node } from '../../ir/graph.ts';
 import { isElementwise } from '../../ir/ops.ts';
@@ -30,7 +31,10 @@ export interface Storage {
   readonly kept: ReadonlyMap<Node, Keeping>;
 }
 
-/** Decides what is stored and by which kernel. The clusters of `strict` anchors must not store more than they have room for. */
+/**
+ * Decides what is stored and by which kernel. The clusters of `strict` anchors must not store more
+ * than they have room for.
+ */
 export function chooseStorage(
   graph: Graph,
   clustering: Clustering,
@@ -42,14 +46,19 @@ export function chooseStorage(
   return choice.storage();
 }
 
-/** A cluster that computes a stored free node: where it evaluates the node, and what it reads then. */
+/**
+ * A cluster that computes a stored free node: where it evaluates the node, and what it reads then.
+ */
 interface Host {
   readonly cluster: Cluster;
   readonly at: Indices;
   readonly reads: ReadonlySet<Node>;
 }
 
-/** The decisions made so far, from the outputs backwards: a node is visited after everything that reads it. */
+/**
+ * The decisions made so far, from the outputs backwards: a node is visited after everything that
+ * reads it.
+ */
 class StorageChoice {
   readonly #clustering: Clustering;
   readonly #target: Target;
@@ -153,8 +162,9 @@ class StorageChoice {
   }
 
   /**
-   * Drops a member that its readers compute again, when that is cheaper than storing it and all it needs is in memory anyway
-   * (or is small, as a row's statistics are). The readers then depend on what it is computed from.
+   * Drops a member that its readers compute again, when that is cheaper than storing it and all it
+   * needs is in memory anyway (or is small, as a row's statistics are). The readers then depend on
+   * what it is computed from.
    */
   #rematerialise(node: Node, cluster: Cluster, uses: Uses): boolean {
     if (!isElementwise(node.op)) return this.#keep(node, { rule: isThroughView(node) ? 'output' : 'loops' });
@@ -241,7 +251,8 @@ class StorageChoice {
       for (const other of again.get(user) ?? [])
         if (!other.members.has(node)) addUse(uses, other, pointsOf(user, node, other, this.#target));
       if (place.kind === 'member' && home.kind === 'member' && place.cluster === home.cluster) {
-        // Readers outside look through views; what the readers of a dropped member need is inherited.
+        // Readers outside look through views; what the readers of a dropped member need is
+        // inherited.
         if (isThroughView(user))
           for (const [kernel, points] of this.#uses.get(user)!) addUse(uses, kernel, points);
       } else if (place.kind === 'member')
@@ -254,7 +265,10 @@ class StorageChoice {
     return uses;
   }
 
-  /** A cluster that evaluates the node at every one of its elements and runs before all its other readers. */
+  /**
+   * A cluster that evaluates the node at every one of its elements and runs before all its other
+   * readers.
+   */
   #hostFor(node: Node, uses: Uses): Host | undefined {
     const overflow = this.#clustering.overflows.get(node);
     if (overflow !== undefined && overflow.rule !== 'bindings') return undefined;

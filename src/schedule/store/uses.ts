@@ -1,4 +1,5 @@
-// Which kernels evaluate a node from outside of its own kernel, and at how many points each of them does.
+// Which kernels evaluate a node from outside of its own kernel, and at how many points each of them
+// does.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import { isElementwise } from '../../ir/ops.ts';
@@ -15,7 +16,10 @@ const tileWidth = 8;
 /** A cluster, or a free node that a map kernel computes. */
 export type Reader = Cluster | Node;
 
-/** Kernels that evaluate a node from outside its cluster, with the number of points each evaluates it at. */
+/**
+ * Kernels that evaluate a node from outside its cluster, with the number of points each evaluates
+ * it at.
+ */
 export type Uses = Map<Reader, number>;
 
 /** Adds a kernel that evaluates the node at so many points, or more points of a known one. */
@@ -24,8 +28,9 @@ export function addUse(uses: Uses, kernel: Reader, points: number): void {
 }
 
 /**
- * Points at which a member evaluates an input from outside its cluster: a contraction re-reads each operand once per tile, a
- * sort by counting each key once per element of its line, a search its boundaries once a step of each value.
+ * Points at which a member evaluates an input from outside its cluster: a contraction re-reads each
+ * operand once per tile, a sort by counting each key once per element of its line, a search its
+ * boundaries once a step of each value.
  */
 export function pointsOf(user: Node, input: Node, cluster: Cluster, target: Target): number {
   const size = sizeOf(dims(input));
@@ -45,7 +50,10 @@ export function pointsOf(user: Node, input: Node, cluster: Cluster, target: Targ
   return size * Math.max(1, Math.ceil(across / (cluster.group === undefined ? tileWidth : 1)));
 }
 
-/** Where the cluster evaluates `node` for its direct user, when that covers each element exactly once. */
+/**
+ * Where the cluster evaluates `node` for its direct user, when that covers each element exactly
+ * once.
+ */
 export function evaluatedAt(user: Node, node: Node, cluster: Cluster): Indices | undefined {
   if (isElementwise(user.op)) return cluster.members.get(user);
   const full = cluster.full;

@@ -1,5 +1,6 @@
-// One CUDA device as the driver knows it: its primary context, and one stream in which everything happens in order. What the
-// driver answers becomes a DeviceError here; answers that a context does not survive lose the device.
+// One CUDA device as the driver knows it: its primary context, and one stream in which everything
+// happens in order. What the driver answers becomes a DeviceError here; answers that a context does
+// not survive lose the device.
 
 import { DeviceError, type ErrorCode } from '../../../errors.ts';
 import type { Failures } from '../../failures.ts';
@@ -8,7 +9,10 @@ import type { Gpu } from './gpu.ts';
 
 const OUT_OF_MEMORY = 2;
 
-/** After these every call of the context fails: ECC, NVLink, illegal address, timeout, assert, 714 to 719 (faults of a kernel). */
+/**
+ * After these every call of the context fails: ECC, NVLink, illegal address, timeout, assert, 714
+ * to 719 (faults of a kernel).
+ */
 const FATAL: ReadonlySet<number> = new Set([214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719]);
 
 /** Answers to what was asked for, not to the state of the machine. */
@@ -51,8 +55,9 @@ export class Context {
   }
 
   /**
-   * Directs this thread's calls here; wherever the runtime is entered, before its first call. The driver is told every time (some 40 ns):
-   * which context is current belongs to the thread, and other libraries of the process (ONNX Runtime's, a bundle's) choose theirs.
+   * Directs this thread's calls here; wherever the runtime is entered, before its first call. The
+   * driver is told every time (some 40 ns): which context is current belongs to the thread, and
+   * other libraries of the process (ONNX Runtime's, a bundle's) choose theirs.
    */
   use(): void {
     this.check(this.driver.cu.cuCtxSetCurrent(this.handle), 'cuCtxSetCurrent', 'choosing the device');

@@ -1,5 +1,5 @@
-// Node only: the CUDA driver. It is looked for in this order: SINTER_CUDA_DRIVER (a file), its plain name, the folders where systems
-// and containers keep it; search.ts makes the list.
+// Node only: the CUDA driver. It is looked for in this order: SINTER_CUDA_DRIVER (a file), its
+// plain name, the folders where systems and containers keep it; search.ts makes the list.
 
 import { DeviceError } from '../../../errors.ts';
 import {
@@ -56,7 +56,10 @@ const DRIVER = {
   cuModuleUnload: ['address'],
   cuModuleGetFunction: ['address', 'address', 'text'],
   cuFuncSetAttribute: ['address', 'i32', 'i32'],
-  /** Function, grid, block, bytes of dynamic shared memory, stream, addresses of the arguments, nothing. */
+  /**
+   * Function, grid, block, bytes of dynamic shared memory, stream, addresses of the arguments,
+   * nothing.
+   */
   cuLaunchKernel: [
     'address',
     'u32',
@@ -70,7 +73,10 @@ const DRIVER = {
     'address',
     'address',
   ],
-  /** Where to, type, axes, tensor, sizes, strides, box, steps, interleaving, swizzle, promotion, filling. */
+  /**
+   * Where to, type, axes, tensor, sizes, strides, box, steps, interleaving, swizzle, promotion,
+   * filling.
+   */
   cuTensorMapEncodeTiled: [
     'address',
     'i32',
@@ -98,7 +104,10 @@ const DRIVER = {
   cuGraphDestroy: ['address'],
 } as const;
 
-/** Names of before, where the present ones are younger than the oldest CUDA that will do; the same in all but name. */
+/**
+ * Names of before, where the present ones are younger than the oldest CUDA that will do; the same
+ * in all but name.
+ */
 const FORMER: Readonly<Record<string, string>> = { cuEventElapsedTime_v2: 'cuEventElapsedTime' };
 
 /** Functions by their exported names, `_v2` and all: the plain names are older and other. */

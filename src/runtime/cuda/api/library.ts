@@ -1,5 +1,6 @@
-// Node only: libraries of C functions, called through koffi. Handles, device pointers and addresses of host memory are JS numbers (they
-// lie below 2^53); what a call gives back is read from one cell of memory that never moves.
+// Node only: libraries of C functions, called through koffi. Handles, device pointers and addresses
+// of host memory are JS numbers (they lie below 2^53); what a call gives back is read from one cell
+// of memory that never moves.
 
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -10,7 +11,10 @@ import { triedInWords, type SearchPlace } from './search.ts';
 export type Koffi = typeof import('koffi');
 export type Library = ReturnType<Koffi['load']>;
 
-/** How an argument is handed over: `address` for handles, device pointers, and memory that must not move. */
+/**
+ * How an argument is handed over: `address` for handles, device pointers, and memory that must not
+ * move.
+ */
 interface Values {
   i32: number;
   u32: number;
@@ -25,7 +29,10 @@ export type Kind = keyof Values;
 
 export type Signatures = Readonly<Record<string, readonly Kind[]>>;
 type Arguments<Kinds extends readonly Kind[]> = { -readonly [I in keyof Kinds]: Values[Kinds[I]] };
-/** A foreign function: gives a CUresult or nvrtcResult, 0 for success. `async` runs it on a thread of libuv's. */
+/**
+ * A foreign function: gives a CUresult or nvrtcResult, 0 for success. `async` runs it on a thread
+ * of libuv's.
+ */
 export interface Foreign<Kinds extends readonly Kind[]> {
   (...args: Arguments<Kinds>): number;
   async(...args: [...Arguments<Kinds>, (error: Error | null, result: number) => void]): void;
@@ -53,8 +60,8 @@ export interface LibraryOptions {
   readonly resolve?: Resolve;
 }
 
-// A library is unloaded once its handle is collected, so handles are held, by file; on globalThis because a module may be dropped
-// (test runners reset them) while its devices live on.
+// A library is unloaded once its handle is collected, so handles are held, by file; on globalThis
+// because a module may be dropped (test runners reset them) while its devices live on.
 const heldKey = Symbol.for('sinter.cuda.held');
 const held = ((globalThis as { [heldKey]?: Map<string, Library> })[heldKey] ??= new Map<string, Library>());
 
@@ -110,7 +117,10 @@ export function openFirst(
   return tried;
 }
 
-/** NVRTC opens its builtins by bare name, which fails beside a library that was found off the loader's path. */
+/**
+ * NVRTC opens its builtins by bare name, which fails beside a library that was found off the
+ * loader's path.
+ */
 function preloadBuiltins(koffi: Koffi, file: string): void {
   const name = path.basename(file);
   if (!name.includes('nvrtc')) return;
@@ -128,7 +138,9 @@ function preloadBuiltins(koffi: Koffi, file: string): void {
   }
 }
 
-/** The functions of a table; throws E_DEVICE where the library lacks one, by its former name too. */
+/**
+ * The functions of a table; throws E_DEVICE where the library lacks one, by its former name too.
+ */
 export function bind<Table extends Signatures>(
   koffi: Koffi,
   library: Library,

@@ -1,5 +1,6 @@
-// Structs of the driver API, written into memory that never moves and is used again for the next call: the driver copies what it is
-// given before it returns. Offsets are those of cuda.h on 64-bit machines.
+// Structs of the driver API, written into memory that never moves and is used again for the next
+// call: the driver copies what it is given before it returns. Offsets are those of cuda.h on 64-bit
+// machines.
 
 import type { Driver } from './driver.ts';
 import type { Block } from './library.ts';
@@ -127,10 +128,13 @@ export class Marshal {
   }
 }
 
-/** So many bytes as rows: a driver takes no pitch beyond 31 bits (CU_DEVICE_ATTRIBUTE_MAX_PITCH). */
+/**
+ * So many bytes as rows: a driver takes no pitch beyond 31 bits (CU_DEVICE_ATTRIBUTE_MAX_PITCH).
+ */
 export function rowsOf(bytes: number): { readonly width: number; readonly height: number } {
   let height = 1;
-  // Sizes of buffers are multiples of whole groups of elements, and of ever larger ones where a group has more bytes.
+  // Sizes of buffers are multiples of whole groups of elements, and of ever larger ones where a
+  // group has more bytes.
   while (bytes / height >= 2 ** 31 && bytes % (2 * height) === 0) height *= 2;
   return { width: bytes / height, height };
 }

@@ -1,6 +1,8 @@
-// Node only: NVRTC, the compiler of CUDA C. It is looked for in this order: NVRTC_PATH (a file), plain names from the newest version
-// that will do downwards to 12, CUDA_HOME and CUDA_PATH, /usr/local/cuda and /opt/cuda, pip's nvidia folders, the system's folders;
-// search.ts makes the list. One that has given up the GPU's generation (13 compiles from 7.5 on) makes room for an older one.
+// Node only: NVRTC, the compiler of CUDA C. It is looked for in this order: NVRTC_PATH (a file),
+// plain names from the newest version that will do downwards to 12, CUDA_HOME and CUDA_PATH,
+// /usr/local/cuda and /opt/cuda, pip's nvidia folders, the system's folders; search.ts makes the
+// list. One that has given up the GPU's generation (13 compiles from 7.5 on) makes room for an
+// older one.
 
 import {
   absent,
@@ -43,13 +45,18 @@ export interface Nvrtc {
 }
 
 export interface NvrtcOptions extends LibraryOptions {
-  /** Compute capabilities that it has to compile for, by machine code or by PTX of an earlier one. */
+  /**
+   * Compute capabilities that it has to compile for, by machine code or by PTX of an earlier one.
+   */
   readonly capabilities?: readonly number[];
   /** Where it is looked for. Default: as described above. */
   readonly places?: Iterable<SearchPlace>;
 }
 
-/** Opens NVRTC of this major version at most; rejects with E_DEVICE, and what was searched, where there is none. */
+/**
+ * Opens NVRTC of this major version at most; rejects with E_DEVICE, and what was searched, where
+ * there is none.
+ */
 export async function openNvrtc(device: string, most: number, options: NvrtcOptions = {}): Promise<Nvrtc> {
   const { env = process.env, resolve, capabilities = [] } = options;
   const { places = nvrtcPlaces(env, process.platform, most) } = options;

@@ -1,5 +1,5 @@
-// Node only: where CUDA's libraries may lie, in the order in which they are tried. Plain names are left to the system's loader; files
-// are looked at one by one. Nothing is opened here.
+// Node only: where CUDA's libraries may lie, in the order in which they are tried. Plain names are
+// left to the system's loader; files are looked at one by one. Nothing is opened here.
 
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -38,7 +38,10 @@ export function driverPlaces(env: Environment, platform: NodeJS.Platform): Searc
   return [{ file: name }, ...folders.map((folder) => ({ file: path.join(folder, name) }))];
 }
 
-/** NVRTC for a driver of this major version: what NVRTC_PATH names and nothing else, or newest first. */
+/**
+ * NVRTC for a driver of this major version: what NVRTC_PATH names and nothing else, or newest
+ * first.
+ */
 export function* nvrtcPlaces(
   env: Environment,
   platform: NodeJS.Platform,
@@ -79,7 +82,10 @@ function systemFolders(): string[] {
   return [`/usr/lib/${machine}-linux-gnu`, '/usr/lib64'];
 }
 
-/** What was tried in vain, in words: plain names, folders that lack them, and what was found and refused. */
+/**
+ * What was tried in vain, in words: plain names, folders that lack them, and what was found and
+ * refused.
+ */
 export function triedInWords(tried: readonly { readonly file: string; readonly problem?: string }[]): string {
   const names = new Set<string>();
   const folders = new Set<string>();
@@ -100,7 +106,10 @@ function toolkitFolders(home: string, platform: NodeJS.Platform): string[] {
   return [path.join(home, 'lib64'), ...targets.map((target) => path.join(home, 'targets', target, 'lib'))];
 }
 
-/** Wheels of CUDA 13 and later share a folder for each major version; those of CUDA 12 have one each. */
+/**
+ * Wheels of CUDA 13 and later share a folder for each major version; those of CUDA 12 have one
+ * each.
+ */
 function pipFolders(site: string, platform: NodeJS.Platform, versions: readonly number[]): string[] {
   const nvidia = path.join(site, 'nvidia');
   const shared = versions.filter((major) => major >= 13).map((major) => path.join(nvidia, `cu${major}`));

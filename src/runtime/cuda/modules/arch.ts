@@ -1,5 +1,6 @@
-// Names of what CUDA C is compiled for: machine code for GPUs (`sm_80`), PTX that the driver compiles for them (`compute_80`), and
-// either for one kind of GPU alone, with what only that has (`sm_90a`).
+// Names of what CUDA C is compiled for: machine code for GPUs (`sm_80`), PTX that the driver
+// compiles for them (`compute_80`), and either for one kind of GPU alone, with what only that has
+// (`sm_90a`).
 
 export interface ArchName {
   readonly isVirtual: boolean;
@@ -15,7 +16,10 @@ export function archNamed(name: string): ArchName | undefined {
   return { isVirtual: kind === 'compute', capability: Number(digits), isAlone: alone === 'a' };
 }
 
-/** Of what was compiled for several kinds of GPUs, what this one runs: machine code before PTX, the newest first. */
+/**
+ * Of what was compiled for several kinds of GPUs, what this one runs: machine code before PTX, the
+ * newest first.
+ */
 export function runnable<Image extends { readonly arch: string }>(
   images: readonly Image[],
   capability: number,

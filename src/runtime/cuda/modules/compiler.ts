@@ -1,5 +1,6 @@
-// Node only: CUDA C to machine code, by NVRTC on a thread of libuv's. Comes in: kernels; goes out: one image that holds them all, or what
-// is wrong with which of them, with the lines that the compiler complains of.
+// Node only: CUDA C to machine code, by NVRTC on a thread of libuv's. Comes in: kernels; goes out:
+// one image that holds them all, or what is wrong with which of them, with the lines that the
+// compiler complains of.
 
 import { DeviceError } from '../../../errors.ts';
 import type { ProgramKernel } from '../../program.ts';
@@ -13,14 +14,17 @@ export interface Arch {
   readonly isVirtual: boolean;
 }
 
-/** An image for cuModuleLoadData, or why there is none: by kernel, as far as the log can be read. */
+/**
+ * An image for cuModuleLoadData, or why there is none: by kernel, as far as the log can be read.
+ */
 export type Compilation =
   | { readonly image: Uint8Array }
   | { readonly log: string; readonly complaints: ReadonlyMap<string, string> };
 
 /** The most that NVRTC can make for a GPU of this compute capability (90 for 9.0). */
 export function archFor({ archs, version }: Nvrtc, capability: number, device: string): Arch {
-  // From 9.0 on the features of one architecture alone (wgmma, TMA multicast) have names of their own.
+  // From 9.0 on the features of one architecture alone (wgmma, TMA multicast) have names of their
+  // own.
   if (archs.includes(capability)) {
     return { name: `sm_${capability}${capability >= 90 ? 'a' : ''}`, isVirtual: false };
   }
@@ -48,7 +52,10 @@ export async function openCompiler(
   return { arch, compiler: new Compiler(nvrtc, arch, name, extra), version };
 }
 
-/** What kernels are meant to be compiled with: products are fused into sums where they say fma, and nowhere else. */
+/**
+ * What kernels are meant to be compiled with: products are fused into sums where they say fma, and
+ * nowhere else.
+ */
 export const kernelOptions: readonly string[] = ['--std=c++17', '--fmad=false'];
 
 export class Compiler {
@@ -141,7 +148,10 @@ const RESULTS: readonly string[] = [
   'NVRTC_ERROR_TIME_FILE_WRITE_FAILED',
 ];
 
-/** `soft.cu(6): error: identifier "x" is undefined`, as host compilers say it: `soft.cu:6:14: error: …`. */
+/**
+ * `soft.cu(6): error: identifier "x" is undefined`, as host compilers say it:
+ * `soft.cu:6:14: error: …`.
+ */
 const COMPLAINT = /^([\w-]+)\.cu(?:\((\d+)\)|:(\d+)(?::\d+)?): (?:catastrophic |fatal )?error:? ?(.*)$/gm;
 
 /** The log's errors by kernel, each over the line itself. */

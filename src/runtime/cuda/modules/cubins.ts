@@ -1,6 +1,7 @@
-// Node only: compiled kernels on disk. An image is kept under the hash of its bytes, so a file that was cut short or altered is known
-// by its name; a small file per kernel, under the hash of what it was compiled from, says which image holds it and by which name.
-// What cannot be read counts as absent, what cannot be written is not kept.
+// Node only: compiled kernels on disk. An image is kept under the hash of its bytes, so a file that
+// was cut short or altered is known by its name; a small file per kernel, under the hash of what it
+// was compiled from, says which image holds it and by which name. What cannot be read counts as
+// absent, what cannot be written is not kept.
 
 import { createHash, randomUUID } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -93,7 +94,10 @@ export class Cubins {
   }
 }
 
-/** Where compiled kernels are kept; without a writable cache folder they are compiled anew in every process. */
+/**
+ * Where compiled kernels are kept; without a writable cache folder they are compiled anew in every
+ * process.
+ */
 export function usualFolder(): string | undefined {
   try {
     return path.join(cacheFolder(), 'cuda');

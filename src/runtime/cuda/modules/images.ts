@@ -1,6 +1,6 @@
-// Images of machine code (or PTX) on one device, by the hash of their bytes: each is loaded once. It
-// is unloaded when nobody uses it any more and the stream has come past everything that was queued
-// until then, else with the device.
+// Images of machine code (or PTX) on one device, by the hash of their bytes: each is loaded once.
+// It is unloaded when nobody uses it any more and the stream has come past everything that was
+// queued until then, else with the device.
 
 import type { Context } from '../api/context.ts';
 import type { Fences } from '../fences.ts';

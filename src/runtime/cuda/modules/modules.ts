@@ -1,6 +1,7 @@
-// Node only: the kernels of one device, shared by all its programs. In: a program's kernels; out: functions, at once where they are known
-// or on disk, else some time later. What has to be compiled is compiled in few NVRTC programs, since each one costs as much as
-// a small kernel; equal sources are compiled once, whatever their kernels are called.
+// Node only: the kernels of one device, shared by all its programs. In: a program's kernels; out:
+// functions, at once where they are known or on disk, else some time later. What has to be compiled
+// is compiled in few NVRTC programs, since each one costs as much as a small kernel; equal sources
+// are compiled once, whatever their kernels are called.
 
 import { DeviceError } from '../../../errors.ts';
 import type { ProgramKernel } from '../../program.ts';
@@ -23,7 +24,10 @@ export interface Compiled extends Gate {
 
 export type Failure = (kernel: string) => DeviceError;
 
-/** Kernels that an NVRTC program holds at least, when there are enough, and programs that compile at once at most. */
+/**
+ * Kernels that an NVRTC program holds at least, when there are enough, and programs that compile at
+ * once at most.
+ */
 const TOGETHER = 4;
 const AT_ONCE = 3;
 
@@ -137,7 +141,8 @@ export class Modules {
         if (complaint !== undefined) state.failure = this.#refusal(complaint);
         return complaint === undefined;
       });
-      // Those that the log does not name compile without the others, or each alone when it names none.
+      // Those that the log does not name compile without the others, or each alone when it names
+      // none.
       const again = sound.length < batch.length ? [sound] : sound.map((order) => [order]);
       for (const orders of again) if (orders.length > 0) await this.#compile(orders);
     } catch (error) {
