@@ -1,5 +1,5 @@
 // `sinter build`: functions compiled ahead of time into a folder of files that run without Sinter.
-// Everything is data in, data out; who writes the files is the caller's affair.
+// Takes functions and options, gives the contents of the files; the caller writes them.
 
 import { compileGraph, type CompileOptions, type PinnedSchedules } from '../compile.ts';
 import { SinterError } from '../errors.ts';
@@ -54,8 +54,8 @@ export interface BundleOptions {
   /** Schedules of a graph's kernels for a target, where there are others than the model's. */
   readonly schedules?: FindSchedules;
   /**
-   * Kernels of WebGPU are scheduled for software adapters, where barriers are dear; for GPUs by
-   * default.
+   * Kernels of WebGPU are scheduled for software adapters, where barriers are expensive; for GPUs
+   * by default.
    */
   readonly software?: boolean;
   /**

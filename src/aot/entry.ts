@@ -1,6 +1,6 @@
-// A function traced for a bundle: what of its arguments callers give, what is a weight, what a call
-// changes, and what it returns. Weights are the tensors of the state tree, and whatever else the
-// function captures.
+// Traces a function for a bundle: which of its arguments callers give, which are weights, which
+// tensors a call changes, and what it returns. Weights are the tensors of the state tree, and
+// whatever else the function captures.
 
 import { SinterError } from '../errors.ts';
 import type { Graph } from '../ir/graph.ts';

@@ -1,5 +1,5 @@
-// What inputs and outputs of a bundle's entries are called: as the function calls them, where it
-// does.
+// Names of the inputs and outputs of a bundle's entries: those of the function's own parameters and
+// results, where it has any.
 
 import { parameterNames } from '../tensor/compile/parameter-names.ts';
 import type { Flat, Structure } from '../tensor/tree.ts';
@@ -54,7 +54,7 @@ export function argumentNames(
   return placesOf(structure).map(([index, ...rest]) => {
     const argument = Number(index);
     const own = parameters[argument];
-    // Of an argument that is taken apart where it is declared, only the parts have names.
+    // Only the parts of a destructured argument have names.
     if (own === undefined && typeof rest[0] === 'string') return `${rest[0]}${textOf(rest.slice(1))}`;
     const given = argument - (hasState ? 1 : 0);
     return `${own ?? (given === 0 ? 'input' : `input${given}`)}${textOf(rest)}`;

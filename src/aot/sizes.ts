@@ -1,5 +1,5 @@
-// Entries whose sizes are left open: recorded once for each set of sizes, and one to callers, with
-// names for what differs.
+// Entries whose sizes are left open: recorded once for each set of sizes, and offered to callers as
+// one entry, in which each size that differs has a name.
 
 import { SinterError } from '../errors.ts';
 import type { Entry, OpenType, Sizes } from '../bundle-runtime/manifest.ts';

@@ -1,5 +1,6 @@
-// Entries over stored weights: parameters that stand for a weight become those that it is stored
-// as, expanded where they were read.
+// Entries over weights that are stored in fewer bits: takes an entry, replaces the parameter of
+// each such weight by the parameters of its stored form, and expands these where the weight was
+// read.
 
 import { rewrite, GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Result, TracedEntry, Wire } from './entry.ts';

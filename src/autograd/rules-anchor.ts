@@ -1,6 +1,6 @@
 // Derivatives of reductions, scans and indexed access. Ties share a cotangent evenly in reductions
-// and scatters; a running extremum gives it to the element that holds the record. Products never
-// divide, so zeros are exact.
+// and scatters; a running extremum gives it to the element that is the extremum so far. Products
+// never divide, so zeros are exact.
 
 import {
   add,

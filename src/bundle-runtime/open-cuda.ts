@@ -1,5 +1,4 @@
-// Bundles on CUDA, in Node: what runs them there lies in a file of its own, which nobody else
-// loads.
+// Bundles on CUDA, in Node: their runtime is a file of its own, which is loaded only for them.
 
 import { DeviceError } from '../errors.ts';
 import type * as Cuda from './cuda.ts';

@@ -1,5 +1,5 @@
-// Bundles on WebAssembly where other targets come first: what runs them there lies in a file of its
-// own, so that pages with WebGPU need not load it.
+// Bundles on WebAssembly where other targets come first: their runtime is a file of its own, so
+// that pages with WebGPU need not load it.
 
 import { modelOn, type Opener } from './runtime.ts';
 import type * as Wasm from './wasm.ts';

@@ -1,7 +1,7 @@
-// Where everything in a bundle's programs lies. Weights that a program wants side by side lie so in
-// the first program that asks; where another one wants them otherwise, it has copies of its own,
-// which are made before it runs and handed back after. One program runs at a time: intermediates,
-// arguments and results of all of them share memory.
+// Assigns memory to everything in a bundle's programs. Weights that a program needs as a pack lie
+// as the first program that packs them needs them; a program that needs another layout has copies
+// of its own, which are made before it runs and copied back afterwards. One program runs at a time:
+// intermediates, arguments and results of all of them share memory.
 
 import type { Copy, Machine, Place } from './machine.ts';
 import type { BundledProgram, Weight, WeightPort } from './manifest.ts';

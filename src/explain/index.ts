@@ -1,5 +1,5 @@
-// `sinter/explain`: explanations as pages. Apart from the core because drawing needs its peer
-// `@dagrejs/dagre`.
+// `sinter/explain`: explanations as pages. A separate entry point, because drawing needs the
+// optional peer `@dagrejs/dagre`.
 
 export { explanationPage, type PageOptions } from './page.ts';
 export type {

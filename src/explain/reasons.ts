@@ -1,4 +1,4 @@
-// Reasons in words: one sentence per rule, with the figures that it went by.
+// Reasons in words: one sentence per rule, with the figures that it compared.
 
 import type { Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';

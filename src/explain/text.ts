@@ -1,6 +1,6 @@
 // An explanation as text for terminals: the recorded graph, a table of kernels, each kernel's
-// parts, why kernels are separate, and what it all comes to. Lines keep to the width given; a table
-// that is wider loses its least columns first.
+// parts, why kernels are separate, and the totals. Lines keep to the width given; a table that is
+// wider loses its least important columns first.
 
 import { showBytes, showCount, table } from '../table.ts';
 import { micros } from './reasons.ts';

@@ -1,7 +1,8 @@
-// The door of public functions: what their arguments may be, as data. A kind says which values it
-// takes and how it refuses others; options are tables of kinds, one for each of their names, tied
-// to their TypeScript type; a signature is a kind for each place. Nothing is recorded before a
-// signature has passed. Types are erased, so that these are the types of JavaScript's users.
+// Checks of the arguments of public functions, as data. A kind says which values it takes and how
+// it refuses others; options are tables of kinds, one for each of their names, tied to their
+// TypeScript type; a signature is a kind for each place. Nothing is recorded before a signature has
+// passed. TypeScript's types are erased, so these checks are the only ones that users of JavaScript
+// get.
 
 import { showValue, TensorError, type ErrorCode } from '../errors.ts';
 import { dtypes, isDType, isFloat, type DType } from './dtype.ts';

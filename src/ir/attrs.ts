@@ -1,6 +1,6 @@
 // The attributes of the primitive operations that have any: their types, and their forms as a table
 // that is total by type. The verifier checks nodes against the forms and the parser text. Relations
-// between attributes and the shapes of inputs are the business of infer.ts.
+// between attributes and the shapes of inputs are checked by infer.ts.
 
 import { isDType, type DType } from './dtype.ts';
 import type { Shape } from './shape.ts';

@@ -68,7 +68,7 @@ export function reshape(b: GraphBuilder, x: Node, shape: FixedShape): Node {
 /**
  * The same value under a node of its own: an identity reshape made outside the interning table.
  * Derivatives with respect to it see only the uses of this very node, so equal values (two tensors
- * of ones) stay apart.
+ * of ones) stay separate nodes.
  */
 export function distinct(x: Node): Node {
   return new GraphBuilder().add('reshape', [x], { shape: x.shape }) as Node;

@@ -1,6 +1,6 @@
 // Which call of the user a node was recorded in, read from the call stack: the outermost function
 // of ours is the operation, the first frame that is not ours the user's line. For `explain` and for
-// those who look for anomalies.
+// the detection of anomalies.
 
 /** The call that a node was recorded in. */
 export interface Call {
@@ -23,8 +23,8 @@ const here = import.meta.url;
 const home = new URL('..', here).href;
 
 /**
- * Where operations are recorded; what calls them on the user's behalf; and the way there, which
- * nobody called by name.
+ * Where operations are recorded; what calls them on the user's behalf; and the modules between the
+ * two, none of whose functions users call by name.
  */
 const operations = /^(?:tensor|ir|autograd|explain)\//;
 const callers = /^(?:nn|optim)\//;

@@ -1,4 +1,4 @@
-// Computes an op by the formula of its row, in whatever stands for a value: text of a language,
+// Computes an op by the formula of its row, over any representation of values: text of a language,
 // nodes of a Loop, names in a file.
 
 import { CompilerBug } from '../errors.ts';

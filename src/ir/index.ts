@@ -1,6 +1,6 @@
-// The public face of the Graph IR (`sinter/ir`): build, print, parse, verify and interpret graphs.
-// `parse` needs the optional peer `ohm-js`; nothing inside Sinter imports this file, so that only
-// users of the text form do.
+// The public interface of the Graph IR (`sinter/ir`): build, print, parse, verify and interpret
+// graphs. `parse` needs the optional peer `ohm-js`; nothing inside Sinter imports this file, so
+// that only users of the text form do.
 
 export { isDType, dtypes, type DType } from './dtype.ts';
 export type { Graph } from './graph.ts';

@@ -1,6 +1,6 @@
-// Where nodes come from, for whoever asks: while a witness listens, every node that a builder makes
-// is reported, with the node that it replaces or is the derivative of. Usually nobody listens; then
-// the walks below cost one comparison each.
+// Reports where nodes come from: while a witness is set, it is called with every node that a
+// builder makes, and with the node that this one replaces or is the derivative of. Without a
+// witness each function below costs one comparison.
 
 import type { Node } from './node.ts';
 
@@ -13,13 +13,13 @@ export interface Cause {
   readonly of: Node;
 }
 
-/** Hears of every node that is made; without a cause it was recorded. */
+/** Called with every node that is made; a node without a cause was recorded. */
 export type Witness = (node: Node, cause: Cause | undefined) => void;
 
 let witness: Witness | undefined;
 let current: Cause | undefined;
 
-/** Runs `fn` with `listener` hearing of every node made in it. */
+/** Runs `fn` and calls `listener` with every node that is made in it. */
 export function withWitness<T>(listener: Witness, fn: () => T): T {
   const before = witness;
   witness = listener;
@@ -30,12 +30,12 @@ export function withWitness<T>(listener: Witness, fn: () => T): T {
   }
 }
 
-/** Has `listener` hear of every node from now on; undefined: nobody. */
+/** Calls `listener` with every node that is made from now on; undefined ends this. */
 export function setWitness(listener: Witness | undefined): void {
   witness = listener;
 }
 
-/** Makes nodes on behalf of another one. */
+/** Runs `make`, reporting the nodes it makes as caused by `of`. */
 export function onBehalf<T>(kind: Cause['kind'], of: Node, make: () => T): T {
   if (witness === undefined) return make();
   const before = current;
@@ -47,7 +47,7 @@ export function onBehalf<T>(kind: Cause['kind'], of: Node, make: () => T): T {
   }
 }
 
-/** Tells the witness of a new node. */
+/** Reports a new node to the witness. */
 export function announce(node: Node): void {
   witness?.(node, current);
 }

@@ -1,5 +1,5 @@
-// What every backend offers. A backend owns buffers, loads Programs once, and runs them; it knows
-// nothing of graphs.
+// The interface of every backend. A backend owns buffers, loads Programs once, and runs them; it
+// knows nothing of graphs.
 
 import type { Program, TargetId } from './program.ts';
 

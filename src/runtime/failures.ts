@@ -1,5 +1,6 @@
-// What went wrong, and who is told. Devices report failures late and out of band; each operation
-// has a place in the order, and the first failure is handed to the reads that came after it.
+// Failures of a device's operations. Devices report them late and asynchronously; each operation
+// has a number in the order of the device, and reads with a later number reject with the first
+// failure.
 
 import { DeviceError } from '../errors.ts';
 

@@ -1,7 +1,7 @@
-// Where the inputs and outputs of a program must lie: packs one behind another, and apart what a
-// kernel binds both ways (in different slabs, where a device binds whole ones). What lies elsewhere
-// is moved when the program is asked to run: handles get new places, and their bytes are copied in
-// the order of the device. In a loop that happens once.
+// Where the inputs and outputs of a program must lie: packs one behind another, and buffers that a
+// kernel writes without overlap with those that it reads (in different slabs, where a device binds
+// whole slabs). Buffers that lie elsewhere are moved when the program is run: handles get new
+// places, and their bytes are copied in the order of the device. In a loop that happens once.
 
 import type { Program } from './program.ts';
 import type { Failures } from './failures.ts';

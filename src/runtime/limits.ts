@@ -1,4 +1,4 @@
-// What a device's limits say of a program, and the block of scalars that a run is given.
+// Checks a program against a device's limits, and makes the block of scalars of a run.
 
 import { DeviceError } from '../errors.ts';
 import type { DeviceFacts } from './device.ts';

@@ -1,8 +1,8 @@
-// GPU memory, whatever the GPU calls it (`Gpu`: a GPUBuffer, an address). It costs next to nothing
-// in the JS heap, so the collector never feels its weight: slabs are pooled by size class, given
-// back explicitly, trimmed above a bound, and above a high-water mark the collector is asked to
-// find handles that were dropped without `destroy`. A handle stands for a whole slab or for a part
-// of one that it shares with others, and may be moved from one to another.
+// Memory of any GPU API (`Gpu`: a GPUBuffer, an address). Handles take almost no space in the JS
+// heap, so the garbage collector does not react to the GPU memory they hold: slabs are pooled by
+// size class, given back explicitly, trimmed above a bound, and above a high-water mark the
+// collector is asked to find handles that were dropped without `destroy`. A handle stands for a
+// whole slab or for a part of one that it shares with others, and may be moved from one to another.
 
 import { DeviceError } from '../errors.ts';
 import type { DeviceBuffer } from './device.ts';
@@ -99,7 +99,7 @@ export class Pool<Gpu> {
 }
 
 /**
- * A handle's claim on memory, apart from the handle so that it survives the handle's collection.
+ * A handle's claim on memory: an object of its own, so that it survives the handle's collection.
  */
 interface Lease<Gpu> {
   place: Place<Gpu> | undefined;
@@ -125,7 +125,7 @@ export class GpuBuffer<Gpu> implements DeviceBuffer {
     return this.#lease.place ?? memory.refuseDestroyed(this.bytes);
   }
 
-  /** From now on it lies elsewhere; its bytes are copied by whoever moves it. */
+  /** Records its new place; the caller copies its bytes. */
   move(to: Place<Gpu>): void {
     this.#memory.move(this.#lease, to);
   }

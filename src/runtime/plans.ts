@@ -1,6 +1,6 @@
-// What a program does over the sets of buffers it was run with last, so that a loop which swaps two
-// or three generations of its state prepares nothing. A set is known again when everything lies
-// where it lay: the buffers, and the program's arenas.
+// Keeps what was prepared for the sets of buffers that a program was last run with, so that a loop
+// which swaps two or three generations of its state prepares nothing again. A set is found again if
+// all buffers and the program's arenas lie where they lay.
 
 import type { Settled } from './layout.ts';
 import type { GpuBuffer, Memory, Place, Slab } from './memory.ts';

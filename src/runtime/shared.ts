@@ -1,7 +1,7 @@
 // Kernels that the programs of one device share. In: a key and how to make the value; out: one
-// value for equal keys, with a count of its users. Values without users are kept, for the next
-// program may have them too, but only so many: the one that lost its last user longest ago goes
-// first (least recently used).
+// value for equal keys, with a count of its users. A bounded number of values without users are
+// kept for later programs; the one that lost its last user longest ago is evicted first (least
+// recently used).
 
 /** Values without users that are kept at most. */
 export const mostIdle = 128;

@@ -1,6 +1,7 @@
-// Turns of the event loop, for devices that compute in the thread that asks: a loop that reads in
-// every step would give it none. Timers, messages and pages wait for one, and so does the
-// collector: what a WeakRef was asked for lives on until the turn is over.
+// Lets the event loop turn, for devices that compute in the calling thread: there a loop that
+// awaits a read in every step would never let it turn. Timers, messages and the rendering of pages
+// need turns, and so does garbage collection: an object that a WeakRef has returned stays alive
+// until the turn ends.
 
 /**
  * Milliseconds without a turn after which others have waited long enough: half a frame of a page.

@@ -1,5 +1,5 @@
-// Counts that do not depend on a machine: arithmetic and bytes of nodes. And what a machine would
-// take for them.
+// Arithmetic and bytes of nodes, which do not depend on a machine, and the time a target would take
+// for them.
 
 import { dtypeBytes } from '../ir/dtype.ts';
 import { dims, type Node } from '../ir/graph.ts';

@@ -1,6 +1,6 @@
-// The scheduler: a graph becomes an ordered list of kernels. Clustering decides what is computed
-// together, storage what reaches memory; here each kernel's expressions are built, small kernels
-// merged, and all put in dependency order.
+// The scheduler: takes a graph, gives an ordered list of kernels. Clustering decides which nodes
+// are computed together, storage which values are written to memory; here each kernel's expressions
+// are built, small kernels are merged, and all are put in dependency order.
 
 import { CompilerBug } from '../errors.ts';
 import { dims, type Graph, type Node } from '../ir/graph.ts';

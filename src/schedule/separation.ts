@@ -1,8 +1,8 @@
 // Why kernels are separate: for every kernel that reads what another writes, why its work is not
 // done there, and why it does not compute the value itself; for kernels that read the same large
-// value, why they are not one. Comes in: a graph and its schedule; goes out: reasons as data.
-// Nothing is decided here: the rules' own notes (cluster/refusal.ts) and facts of the finished
-// kernels are put side by side.
+// value, why they are not one. Takes a graph and its kernels, gives reasons as data. Nothing is
+// decided here: the refusals that the rules recorded (cluster/refusal.ts) are joined with facts of
+// the finished kernels.
 
 import { dims, type Graph, type Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';

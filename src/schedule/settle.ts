@@ -1,8 +1,8 @@
-// Decisions that rest on assumptions about decisions that come after them. A phase is attempted
-// with assumptions; what is found to be wrong of them revises them, and the phase is attempted
-// again, until nothing is revised. Three phases work like this, each within the one before it:
-// which results are written over donated inputs (compile.ts), which values clusters need not write
-// because their readers compute them again (schedule.ts), and which nodes share a kernel
+// Fixpoints of decisions that depend on decisions made after them. A phase is attempted with
+// assumptions about the later decisions; those that prove wrong are revised, and the phase is
+// attempted again, until nothing is revised. Three phases work like this, each within the one
+// before it: which results are written over donated inputs (compile.ts), which values clusters need
+// not write because their readers compute them again (schedule.ts), and which nodes share a kernel
 // (cluster/cluster.ts).
 
 import { CompilerBug } from '../errors.ts';

@@ -1,6 +1,6 @@
-// The verifier of kernels: what every kernel keeps, whoever made it. Expressions are typed and come
-// after what they are made of; indices fit 32 bits and are made of the kernel's own axes; what is
-// read is bound, and what is stored lies inside its node. A violation is a CompilerBug with the
+// The verifier of kernels: invariants of every kernel, whether scheduled or parsed. Expressions are
+// typed and come after their operands; indices fit 32 bits and use the kernel's own axes only;
+// every read is bound, and every store lies inside its node. A violation is a CompilerBug with the
 // kernel's text.
 
 import { CompilerBug, TensorError } from '../errors.ts';

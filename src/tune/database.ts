@@ -1,4 +1,4 @@
-// Pages only: a shelf that is an IndexedDB database of one record.
+// Pages only: keeps the text of a schedule store in an IndexedDB database of one record.
 
 import type { Shelf } from './store.ts';
 

@@ -1,6 +1,6 @@
-// Node only: a shelf that is a file. Loaded by a dynamic import and mapped to nothing in
-// package.json's `browser`. Written to a new file beside it that then takes its name, so that a
-// reader finds the old text or the new one.
+// Node only: keeps the text of a schedule store in a file. Loaded by a dynamic import, and excluded
+// from pages by package.json's `browser`. The text is written to a new file that is then renamed,
+// so that a reader finds either the old text or the new one.
 
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 // What a measured schedule holds for: the kind of kernel, its sizes rounded so that near ones share
-// a measurement, how its operands lie, and the machine. Equal keys are equal texts.
+// a measurement, the layout of its operands, and the machine. Equal keys are equal texts.
 
 import type { ContractProblem } from '../codegen/template/contract/problem.ts';
 import type { DeviceFacts } from '../runtime/device.ts';
@@ -20,7 +20,7 @@ export function problemKey(problem: ContractProblem): string {
   const parts = [kind, sizes, `lhs:${lhs}`, `rhs:${rhs}`, dtype, ...narrow, `e${roundedSize(epilogue)}`];
   if (window !== undefined) {
     const { width, lines, taps, tapLines, stride, dilation, spread } = window;
-    // Patches divide the line, so lines are told apart exactly.
+    // Patches divide the line, so its width enters the key exactly.
     parts.push(`line:${width}x${roundedSize(lines)}`, `taps:${tapLines}x${taps}`);
     parts.push(`step:${stride},${dilation},${spread}`);
   }

@@ -1,6 +1,6 @@
-// Where measured schedules are kept between runs: a JSON file in Node, IndexedDB in a page, the
-// process alone where neither is to be had. A store that cannot be read or written costs its
-// contents, never the computation: what is wrong is said once.
+// Where measured schedules are kept between runs: a JSON file in Node, IndexedDB in a page, else
+// the memory of the process. A store that cannot be read or written loses its schedules but fails
+// no computation; the problem is warned of once.
 
 import { SinterError } from '../errors.ts';
 import { parseBook, printBook, type Book } from './book.ts';

@@ -89,7 +89,7 @@ export type IndexExpr = ConstExpr | SumExpr | Atom;
  */
 export const largestIndex = 2147483647;
 
-/** From here on, weights are not told apart. */
+/** Weights above this are all counted as this. */
 const mostWeight = 2 ** 20;
 
 function inWord(value: number): boolean {

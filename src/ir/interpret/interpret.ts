@@ -1,7 +1,7 @@
 // The reference interpreter: what a graph means, without any device. It is the oracle for passes
 // (interpret before and after) and for kernels, so it is written for precision first:
-// floating-point sums and products accumulate in double and are rounded once. Comes in: a graph and
-// host arrays in parameter order; goes out: one host array per output.
+// floating-point sums and products accumulate in double and are rounded once. Takes a graph and
+// host arrays in parameter order, gives one host array per output.
 
 import { CompilerBug, TensorError } from '../../errors.ts';
 import { isWide } from '../dtype.ts';

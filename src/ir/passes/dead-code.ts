@@ -1,7 +1,7 @@
-// Work whose result nothing reads. A graph holds only what its outputs reach, so whole dead nodes
-// fall away by themselves in every pass; unused parameters stay, because callers count on their
-// positions. What is left is dead in part: a slice that reads only some pieces of a concatenation,
-// or only one side of a padding's edge.
+// Work whose result nothing reads. A graph holds only what its outputs reach, so every pass drops
+// dead nodes; unused parameters stay, because callers count on their positions. This pass drops
+// parts that are dead: a slice that reads only some pieces of a concatenation, or only one side of
+// a padding's edge.
 
 import { slice } from '../build.ts';
 import { dims, type Graph, type Node, type NodeOf } from '../graph.ts';

@@ -1,5 +1,5 @@
-// What rules ask about a node: is it one scalar spread over a shape, which constant is it, what may
-// its value be.
+// Questions that rules ask about a node: whether it is one scalar broadcast over a shape, which
+// constant it is, and which values it may have.
 
 import { constant } from '../build.ts';
 import { isFloat, isWide, type DType } from '../dtype.ts';

@@ -1,7 +1,7 @@
 // Rewrite rules as data. A pass is a list of rules and a walk: every node, inputs first, is offered
 // to the rules of its op until none applies. Rules are exact: the replacement computes the same
-// bits (of NaN, only that it is NaN), and a rule never makes the graph dearer, so that passes can
-// be repeated in any order.
+// bits (of NaN, only that it is NaN), and a rule never makes the graph more expensive, so that
+// passes can be repeated in any order.
 
 import { CompilerBug } from '../../errors.ts';
 import { rebuild, rewrite, type Graph, type GraphBuilder, type Node } from '../graph.ts';

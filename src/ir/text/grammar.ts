@@ -1,7 +1,8 @@
 // The grammar of IR text, in the notation of ohm-js (parsing expression grammars). The text is a
 // sequence of lines and each line is matched on its own, by `Header`, then `Statement`s, then
 // `Close`: a packrat parser keeps a table per character, so a line at a time keeps memory flat for
-// graphs of any size. Character ranges stand where built-in rules would be memoised.
+// graphs of any size. Character ranges are spelled out, because built-in rules such as `letter`
+// would be memoised.
 
 export const irGrammar: string = String.raw`
   SinterGraph {

@@ -1,5 +1,5 @@
 // IR text to a graph: the inverse of `print`. The grammar gives a syntax tree per line; this file
-// resolves names, checks attributes and types, and points at line and column of whatever is wrong.
+// resolves names, checks attributes and types, and names line and column in its errors.
 
 import { TensorError } from '../../errors.ts';
 import { attrProblem } from '../attrs.ts';
@@ -123,7 +123,7 @@ function readAttrs(tree: NodeTree, op: Op, dtype: DType, line: number): Attrs {
   return ordered;
 }
 
-/** Each node gets a builder of its own, so that nodes the text tells apart stay apart. */
+/** Each node gets a builder of its own, so that equal nodes with different names are not merged. */
 function addNode(op: Op, inputs: readonly Node[], attrs: Attrs, line: number, column: number): Node {
   const add = GraphBuilder.prototype.add as (op: Op, inputs: readonly Node[], attrs: Attrs) => Node;
   try {

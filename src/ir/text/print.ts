@@ -1,7 +1,7 @@
 // A graph as text, one node a line: `%3 = mul(%0, %2) : f32[2,3]`. Nodes are numbered in printing
 // order: the parameters, then everything an output needs, inputs first. `parse` reads the text back
-// to an equal graph. The attributes `dtype` and `shape` are the ones that set a node's type, so
-// they stand in the type and nowhere else.
+// to an equal graph. The attributes `dtype` and `shape` are the node's type, so they are printed as
+// the type only.
 
 import type { TensorType } from '../infer.ts';
 import { topological, type Graph, type Node } from '../graph.ts';

@@ -1,4 +1,4 @@
-// Type rules of what reads or writes at places that are data.
+// Type rules of ops that read or write at indices held in a tensor: gather, scatter and their kin.
 
 import type { Op, ScatterMode } from '../ops.ts';
 import { checkShape, fixedShape, sameShape, type FixedShape, type Shape } from '../shape.ts';

@@ -1,4 +1,4 @@
-// Type rules of what has no tensors as inputs.
+// Type rules of ops without tensor inputs.
 
 import type { SourceOp } from '../ops.ts';
 import { integerRange } from '../dtype.ts';

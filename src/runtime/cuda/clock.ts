@@ -1,4 +1,4 @@
-// How long the device works, by its own clock: an event before what is measured, one behind it.
+// How long the device works, by its own clock: one event before what is measured, and one after it.
 
 import type { Timeline } from '../timeline.ts';
 import type { Context } from './api/context.ts';

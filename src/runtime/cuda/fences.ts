@@ -1,6 +1,6 @@
-// How far the stream has come. Work is counted in epochs, an event ends each; whoever needs to know
-// whether work is done (to reuse pinned memory, to read) asks for its epoch. Waiting asks again at
-// every turn of the event loop, and never blocks it.
+// How far the stream has come. Work is counted in epochs, each ended by an event. Code that must
+// know whether work is done (to reuse pinned memory, to read) asks for the work's epoch. Waiting
+// polls at every turn of the event loop and never blocks it.
 
 import type { Context } from './api/context.ts';
 

@@ -1,6 +1,6 @@
 // A run as a CUDA graph: its operations as nodes that wait for those they depend on, so that a run
 // is one call of the driver, and what is independent may run side by side. Addresses and scalars of
-// a graph change in place; runs under way keep what they began with.
+// a graph are updated in place; launches that are in flight keep the old ones.
 
 import type { Context } from './api/context.ts';
 import type { Marshal, Operation } from './api/marshal.ts';

@@ -218,7 +218,10 @@ class CudaProgram implements LoadedProgram {
     return ranges;
   }
 
-  /** What the run does, given which outputs lie apart from what they repeat, and what overlaps. */
+  /**
+   * The operations of the run, given which outputs do not alias what they repeat, and what
+   * overlaps.
+   */
   #form(ranges: ReadonlyMap<number, Range>): Form {
     const { program } = this;
     const slots = slotsOf(program);

@@ -1,6 +1,6 @@
-// Node only: opens CUDA devices. Comes in: which one, and the environment; goes out: the device
-// with its facts. Loaded by a dynamic import, so that a browser never sees it, nor koffi, which is
-// loaded only here.
+// Node only: opens CUDA devices. Takes a device's number and the environment, gives the device with
+// its facts. Loaded by a dynamic import, so that browsers load neither this file nor koffi, which
+// is imported only here.
 
 import type { Device, DeviceFacts } from '../device.ts';
 import { openCompiler, type Arch } from './modules/compiler.ts';

@@ -1,5 +1,5 @@
-// The CUDA backends: `cuda` is the machine's first device, `cuda:1` its second. This file is all
-// that a page gets of them, and there it refuses.
+// The CUDA backends: `cuda` is the machine's first device, `cuda:1` its second. In a page only this
+// file is loaded, and it refuses to open a device.
 
 import { DeviceError } from '../../errors.ts';
 import type { Backend, Device } from '../device.ts';

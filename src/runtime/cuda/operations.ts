@@ -1,5 +1,5 @@
-// The steps of a run with addresses: what the stream is asked to do, and asking it step by step. As
-// a graph they go all at once.
+// The steps of a run with their addresses, and a function that queues them on the stream one by
+// one. (graph.ts queues them as one graph.)
 
 import type { KernelOutline, ProgramOutline } from '../program.ts';
 import type { Context } from './api/context.ts';

@@ -1,6 +1,6 @@
-// Bytes that buffers take, and whether they meet. The compiler tells kernels that what they read
-// and what they write lie apart, and graphs run steps side by side that use different buffers: both
-// hold only while different buffers have different bytes.
+// Address ranges of buffers, and whether they overlap. The compiler declares that what a kernel
+// reads and what it writes do not alias, and graphs run steps concurrently that use different
+// buffers: both are correct only while different buffers do not overlap.
 
 import { DeviceError } from '../../errors.ts';
 import type { KernelOutline, ProgramOutline } from '../program.ts';

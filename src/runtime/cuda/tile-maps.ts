@@ -1,6 +1,6 @@
-// Tensor maps: what a kernel's copies of tiles know of a tensor, encoded by the driver for the
-// address it has been given. In: a map as the program says it; out: the 128 bytes that a launch
-// passes by value.
+// Tensor maps: descriptions of a tensor for a kernel's copies of tiles, encoded by the driver for
+// the tensor's address. Takes a map of the program, gives the 128 bytes that a launch passes by
+// value.
 
 import type { ProgramTileMap } from '../program.ts';
 import type { Context } from './api/context.ts';

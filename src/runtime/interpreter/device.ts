@@ -291,7 +291,7 @@ class InterpretedProgram implements LoadedProgram {
     }
     results.forEach((result, i) => {
       const target = writes[i]!;
-      // Elements are packed from the start; what pads a buffer at its end belongs to nobody.
+      // Elements are packed from the start; padding at the end of a buffer is never read.
       if (result.length > target.length) {
         const sizes = `${result.length} bytes for a buffer of ${target.length}`;
         throw failure('E_VALIDATION', `host function ${name}, result ${i}: ${sizes}`);

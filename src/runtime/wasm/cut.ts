@@ -1,6 +1,6 @@
-// Which dispatches of a program are worth more than one thread, and how they are cut: by what
-// kernels move and compute, so that it is the same in every run. Results do not depend on it:
-// workgroups know nothing of each other.
+// Which dispatches of a program run on several threads, and into how many pieces they are cut: a
+// function of the bytes that a kernel moves and of its arithmetic, so the same in every run.
+// Results do not depend on it, because workgroups are independent.
 
 import type { ProgramKernel, ProgramStep } from '../program.ts';
 

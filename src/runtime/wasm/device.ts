@@ -1,5 +1,5 @@
-// A WebAssembly device behind the Device contract: everything happens when it is asked for, in this
-// thread, and in others that share its memory.
+// A WebAssembly device behind the Device contract: every operation is done before its call returns,
+// by this thread and by others that share its memory.
 
 import { DeviceError } from '../../errors.ts';
 import type { Backend, Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';

@@ -1,5 +1,5 @@
 // Memory of a WebAssembly device: one WebAssembly.Memory that grows, and the ranges of it that are
-// free. What is freed is joined with its neighbours, so that large ranges come back.
+// free. A freed range is merged with free neighbours, so that large ranges form again.
 
 import { DeviceError } from '../../errors.ts';
 import type { Source } from '../memory.ts';
@@ -26,7 +26,7 @@ export class Heap implements Source<number> {
   readonly #pages: number;
   readonly #device: string;
   readonly #sizes = new Map<number, number>();
-  /** Free ranges by address. The first bytes are nobody's: address 0 stands for nothing. */
+  /** Free ranges by address. The first bytes are never allocated: address 0 means no address. */
   #free: Free[] = [];
   #end = alignment;
   #view: Uint8Array;

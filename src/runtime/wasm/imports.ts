@@ -1,8 +1,8 @@
-// The memory that a kernel's module imports, declared as shared. Compilers say nothing of threads:
-// whether a memory is shared is known where a module is loaded, and the module must say it too.
-// Modules of kernels import nothing but a memory of up to 4 GiB, which ends their import section,
-// so that one bit makes the difference. WebAssembly core specification, "Import Section"; threads
-// proposal, "Limits".
+// The memory that a kernel's module imports, declared as shared. Compiled modules declare an
+// unshared memory: whether memory is shared is known only when a module is loaded, and its import
+// must say the same. Modules of kernels import nothing but a memory of up to 4 GiB, which ends
+// their import section, so that one bit has to be set. WebAssembly core specification, "Import
+// Section"; threads proposal, "Limits".
 
 const sectionOfImports = 2;
 /** Flags of limits: a maximum follows, the memory is shared. */

@@ -1,6 +1,6 @@
 // A Program made ready as WebAssembly: each kernel a module over the device's memory, run here or
-// by all threads. A run is over when `run` returns; what is queued elsewhere is the order of the
-// device all the same.
+// by all threads. A run is complete when `run` returns; operations that other devices queue are
+// done in order at once.
 
 import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';

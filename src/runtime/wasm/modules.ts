@@ -1,6 +1,6 @@
-// Kernels as functions: a module each, compiled at once, one for equal sources. Workers make
-// instances of their own, from bytes that lie in the memory from the first time on that they help
-// with a kernel.
+// Kernels as functions: each is a module that is compiled synchronously, and equal sources share
+// one. Workers make instances of their own from the module's bytes, which are copied into the
+// shared memory when workers are first used for the kernel.
 
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';

@@ -1,7 +1,7 @@
-// The threads of a device. The one that asks is the first of them: it publishes a job, takes pieces
-// like the others (those, too, of workers that are late), and waits for the pieces that others have
-// taken. In Node it sleeps when that takes long; the main thread of a page may not sleep, so it
-// looks again and again, for as long as the slowest piece takes.
+// The threads of a device. The calling thread is the first of them: it publishes a job, takes
+// pieces like the workers (also from the ranges of workers that are late), and waits for the pieces
+// that workers have taken. In Node it sleeps if that takes long; the main thread of a page may not
+// block, so it spins for as long as the slowest piece takes.
 
 import { DeviceError } from '../../errors.ts';
 import type { Cut } from './cut.ts';

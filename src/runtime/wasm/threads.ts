@@ -1,5 +1,5 @@
-// How many threads there are, and how more are started: `worker_threads` in Node, workers in a
-// page. Where memory cannot be shared there is one.
+// How many threads a device has, and how they are started: `worker_threads` in Node, workers in a
+// page. Where memory cannot be shared there is one thread.
 
 import { DeviceError } from '../../errors.ts';
 import { serve, takePieces, type Layout, type Seat } from './worker.ts';

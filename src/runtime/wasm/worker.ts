@@ -1,9 +1,9 @@
 // What the threads of a device share, and what each of them does. A job is a kernel and its
 // workgroups, cut beforehand into pieces of consecutive workgroups; every thread has a range of
-// pieces to begin with, and takes those of others when its own are done. Which thread runs a piece
-// changes nothing in it. The functions here go to workers as text: they use nothing but their
-// arguments and what every realm has, and hold no functions of their own, which bundlers would wrap
-// in something of theirs.
+// pieces to begin with, and takes those of others when its own are done. The result of a piece does
+// not depend on the thread that runs it. The functions here are sent to workers as source text:
+// they use only their arguments and globals of every realm, and contain no inner functions, which
+// bundlers would wrap in helpers of their own.
 
 /**
  * Runs workgroups from the first to before the last, over addresses of buffers, of the scalar block
@@ -17,7 +17,7 @@ export type Run = (...args: number[]) => void;
  */
 export interface Layout {
   readonly threads: number;
-  /** Milliseconds that a worker looks out for the next job before it sleeps. */
+  /** Milliseconds that a worker spins for the next job before it sleeps. */
   readonly linger: number;
   /** Changes when there is something to do; workers sleep on it. */
   readonly turn: number;
@@ -34,7 +34,9 @@ export interface Layout {
   readonly failed: number;
   readonly reason: number;
   readonly reasonLetters: number;
-  /** For each thread, a cache line apart: how many of its pieces nobody has taken. */
+  /**
+   * For each thread, in a cache line of its own: how many pieces of its range are not taken yet.
+   */
   readonly left: number;
   /** The job. It stays as it is while a piece of it is not done. */
   readonly job: {
@@ -63,7 +65,7 @@ export interface Layout {
 export interface Seat {
   readonly words: Int32Array;
   readonly memory: WebAssembly.Memory;
-  /** Which thread it is: 0 is the one that asks. */
+  /** The number of the thread: 0 is the calling thread. */
   readonly me: number;
 }
 
@@ -125,8 +127,8 @@ export function takePieces(
 }
 
 /**
- * A worker's life: pieces as they come, a while of looking out for more, and sleep. Returns when
- * the pool is closed.
+ * The main loop of a worker: takes pieces, spins for the next job, then sleeps. Returns when the
+ * pool is closed.
  */
 export function serve(take: typeof takePieces, at: Layout, seat: Seat): void {
   const { words } = seat;

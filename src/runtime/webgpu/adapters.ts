@@ -32,7 +32,9 @@ export function softwareName(info: GPUAdapterInfo): string | undefined {
   return known?.name ?? (info.isFallbackAdapter ? 'fallback' : undefined);
 }
 
-/** The adapter in words; there may be none, for a browser hides what tells its users apart. */
+/**
+ * The adapter in words; there may be none, because browsers hide what could identify their users.
+ */
 export function describeAdapter(info: GPUAdapterInfo): string {
   const words = [info.vendor, info.architecture, info.device, info.description].filter(isTelling);
   return words.join(' ') || (info.isFallbackAdapter ? 'an unnamed fallback adapter' : 'an unnamed adapter');

@@ -1,5 +1,5 @@
-// Failures as WebGPU tells them: later, out of band. Error scopes around each operation catch them
-// and give them the operation's place in the order.
+// Failures as WebGPU reports them: asynchronously. Error scopes around each operation catch them
+// and attribute them to the operation's number in the order of the device.
 
 import { DeviceError } from '../../errors.ts';
 import { Failures } from '../failures.ts';

@@ -1,7 +1,7 @@
-// Node only: adapters from Dawn (npm `webgpu`). Comes in: which kind of adapter; goes out: the
-// adapter. Loaded by a dynamic import, so that a browser never sees it. Three traps it guards
-// against: the GPU object must outlive everything made from it, the Vulkan loader reads the C
-// environment each time an instance is created, and leaving with work in flight crashes.
+// Node only: adapters from Dawn (npm `webgpu`). Takes the kind of adapter, gives the adapter.
+// Loaded by a dynamic import, so that a browser never sees it. Three traps it guards against: the
+// GPU object must outlive everything made from it, the Vulkan loader reads the C environment each
+// time an instance is created, and exiting the process with work in flight crashes.
 
 import * as fs from 'node:fs';
 import * as os from 'node:os';

@@ -1,7 +1,7 @@
-// Node only, for the software adapter: waiting without taking the processors from it. While a
-// promise of Dawn's is pending, Dawn asks for news at every turn of the event loop, and so keeps a
-// whole core busy that the adapter computes with. Here the thread sleeps between turns, for a small
-// part of the time that it has waited already.
+// Node only, for the software adapter: waiting without occupying a core. While a promise of Dawn's
+// is pending, Dawn polls at every turn of the event loop, which takes a whole core from the
+// adapter, which computes on the same cores. Here the thread sleeps between turns, for a small part
+// of the time that it has waited already.
 
 /** Shorter waits are for the event loop alone: small kernels take less. */
 const AWAKE_MS = 0.25;
@@ -28,7 +28,7 @@ export async function patiently<T>(promise: Promise<T>): Promise<T> {
   }
 }
 
-/** Sleeps a little, then lets the event loop turn, until nobody waits. */
+/** Sleeps a little, then lets the event loop turn, until nothing is awaited. */
 function doze(): void {
   isDozing = waiting > 0;
   if (!isDozing) return;

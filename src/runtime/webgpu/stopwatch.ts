@@ -1,6 +1,5 @@
-// How long the device works, by its own clock: while a measurement is under way, every pass notes
-// when it begins and ends. In: work that queues runs; out: the nanoseconds of their passes
-// together.
+// How long the device works, by its own clock: during a measurement every pass writes timestamps at
+// its begin and end. Takes a function that queues runs, gives the sum of their passes' nanoseconds.
 
 import type { Timeline } from '../timeline.ts';
 

@@ -1,6 +1,6 @@
-// The value of a graph node at a point, as an expression. Views disappear here: each only changes
-// the indices that its input is asked at (an index map), so a chain of views costs index arithmetic
-// and nothing else.
+// Takes a graph node and the indices of a point, gives the expression of its value there. Views
+// disappear here: each only maps the indices at which its input is evaluated, so a chain of views
+// costs index arithmetic and nothing else.
 
 import { CompilerBug } from '../../errors.ts';
 import { dims, type Node } from '../../ir/graph.ts';

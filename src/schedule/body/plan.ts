@@ -1,5 +1,5 @@
-// A plan says which nodes one kernel computes and writes; its evaluator gives every node its
-// meaning inside that kernel.
+// A plan says which nodes one kernel computes and writes; its evaluator gives the expression of
+// every node inside that kernel.
 
 import type { Node } from '../../ir/graph.ts';
 import { dims } from '../../ir/graph.ts';

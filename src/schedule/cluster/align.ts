@@ -1,5 +1,5 @@
-// Alignment: where a node stands at the current point of a cluster's domain, derived from its
-// inputs that are members. A node with a unique alignment can be computed and stored by the
+// Alignment: the indices of a node at the current point of a cluster's domain, derived from those
+// of its inputs that are members. A node with a unique alignment can be computed and stored by the
 // cluster's kernel.
 
 import { dims, type Node } from '../../ir/graph.ts';

@@ -1,9 +1,10 @@
 // Attention groups: chains matmul → (scale, mask, softmax) → matmul whose middle, the scores, need
-// not reach memory. Found from the plain operations, so whoever writes the chain gets the kernel.
-// One group is one kernel: it streams over the *key* axis; for its rows it computes the scores by
-// inner dots, folds them into row statistics (stages) and adds them, as weights, into outer
-// products. Backward passes have the same form (dV and dK stream over queries, dQ over keys), with
-// the statistics of the forward pass read back (Dao et al., FlashAttention, 2022).
+// not reach memory. They are found among the plain operations, so every program with this chain
+// gets the fused kernel. One group is one kernel: it streams over the *key* axis; for its rows it
+// computes the scores by inner dots, folds them into row statistics (stages) and adds them, as
+// weights, into outer products. Backward passes have the same form (dV and dK stream over queries,
+// dQ over keys), with the statistics of the forward pass read back (Dao et al., FlashAttention,
+// 2022).
 
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
@@ -249,7 +250,7 @@ function usesAtom(index: IndexExpr, axis: Axis): boolean {
 /**
  * Streaming pays for scores that are large next to the work they take: with row statistics between
  * the products, in a kernel that shares scores with such a one, or in batches of small products.
- * Two plain matrix products are better kept apart.
+ * Two plain matrix products are faster as separate kernels.
  */
 function pays(group: AttentionGroup, groups: readonly AttentionGroup[]): boolean {
   const hasStages = groups.some(
@@ -284,7 +285,7 @@ function scoresEscape(
 }
 
 /**
- * Not a statistic of the row that is merely spread over the keys: whoever reads that reads the
+ * Not a statistic of the row that is merely broadcast over the keys: its readers read the
  * statistic.
  */
 function isScore(node: Node, group: AttentionGroup): boolean {

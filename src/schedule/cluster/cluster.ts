@@ -101,7 +101,7 @@ export function clusterNodes(
 interface Assumptions {
   /** Where clusters end whose kernels would bind too many buffers. */
   readonly cuts: ReadonlyMap<Node, Cut>;
-  /** Products of attention that are computed apart. */
+  /** Products of attention that are computed by kernels of their own. */
   readonly split: ReadonlyMap<Node, number>;
   /** The attention groups that this leaves, and the order they ask for. */
   readonly grouped: GroupOrder;

@@ -1,15 +1,15 @@
-// How much code operations become: what a kernel may hold is counted in it, so that texts stay
-// short enough for every compiler behind ours. Figures are those of WebAssembly, which has no
-// functions beyond the square root; WGSL and CUDA C are alike where they have functions of our own.
-// A core's compiler takes 50,000 registers in one function, and a plain operation some dozens of
-// them.
+// How much code an operation becomes. The size of kernels is bounded in this unit, so that every
+// compiler that takes our sources can compile them. Figures are those of WebAssembly, which has no
+// functions beyond the square root; those of WGSL and CUDA C are similar where we emit functions of
+// our own. Compilers for the CPU allow 50,000 registers in one function, and a plain operation
+// takes some dozens of them.
 
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { facts, type Op } from '../../ir/ops.ts';
 
 /**
- * What an operation brings to a kernel's text, in plain operations: four times as much in doubles,
- * quotients of integers more.
+ * The code that an operation becomes, in plain operations: long ones take four times as much in
+ * f64, quotients of integers four.
  */
 export function codeSize(op: Op, dtype: DType): number {
   const { flops, codeSize: size = 1 } = facts(op);

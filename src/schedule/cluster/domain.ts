@@ -1,4 +1,4 @@
-// Iteration domains: the axes a kernel runs over, and where its anchor's result stands at their
+// Iteration domains: the axes a kernel runs over, and the indices of its anchor's result at their
 // current point.
 
 import type { AnchorOp, Op } from '../../ir/ops.ts';

@@ -75,7 +75,7 @@ class GroupWalk {
     const outside = [...group.members.keys()].flatMap((node) =>
       node.inputs.filter((input) => !group.members.has(input)),
     );
-    // What leads to another group's result is that group's affair.
+    // The walk stops at members of other groups, which are emitted as a whole.
     const stop = (node: Node): boolean =>
       this.emitted.has(node) || (this.#groups.has(node) && !group.members.has(node));
     for (const node of topological(outside, stop)) {
@@ -124,7 +124,7 @@ export function groupNodes(
   }
 }
 
-/** First the products of a group are to be computed apart, then without a group. */
+/** First the products of a group are computed as separate kernels, then the group is given up. */
 export function giveUp(group: AttentionGroup, split: Map<Node, number>): void {
   const times = group.outers.length > 1 ? 1 : 2;
   for (const { node } of group.outers) split.set(node as Node, times);

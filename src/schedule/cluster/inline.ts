@@ -38,7 +38,7 @@ export interface Placed {
   readonly readsOf: (node: Node) => ReadonlySet<Node>;
 }
 
-/** What a kernel computes and reads if the node is inlined into it. */
+/** The closure, reads, points, work and divisions of the node as an inlined value. */
 export function inlineOf(node: Node, placed: Placed): Inline {
   const isHere = isElementwise(node.op);
   let [rank, divisions, elsewhere] = [0, 0, codeSize(node.op, node.dtype)];

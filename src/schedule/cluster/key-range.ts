@@ -1,6 +1,6 @@
-// Which keys matter to a row of an attention kernel. A causal mask makes weights 0 and scores a
-// constant beyond a diagonal; keys there need not be visited at all. Where their values are NaN or
-// infinite the row is spared the NaN that 0 · ∞ would give it.
+// Which keys affect a row of an attention kernel. A causal mask makes weights 0 and scores a
+// constant beyond a diagonal; the kernel does not visit the keys there. If such a key's value is
+// NaN or infinite, the row does not get the NaN that 0 · ∞ would give it.
 
 import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-algebra/expr.ts';
 import type { Expr } from '../body/expr.ts';

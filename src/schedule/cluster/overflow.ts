@@ -1,4 +1,4 @@
-// Kernels bind a limited number of buffers: how much of a cluster fits.
+// Kernels bind a limited number of buffers. Takes a cluster, gives the last member that still fits.
 
 import type { Node } from '../../ir/graph.ts';
 import { isThroughView, keyOf, type Cluster, type Place } from './place.ts';
@@ -24,13 +24,11 @@ export function bindingsOf(reads: ReadonlySet<Node>, writes: Iterable<Node>, don
 export interface Cut {
   /** Id of the last member that may stay. */
   readonly last: number;
-  /** What the kernel would bind with one more. */
+  /** Buffers that the kernel would bind with one member more. */
   readonly bindings: number;
 }
 
-/**
- * Where a cluster ends if the kernel's reads and writes are to fit; undefined when all of it fits.
- */
+/** The last member of a cluster whose reads and writes still fit; undefined if all members fit. */
 export function overflowCut(
   cluster: Cluster,
   users: ReadonlyMap<Node, readonly Node[]>,
@@ -43,8 +41,8 @@ export function overflowCut(
   donations: Donations,
 ): Cut | undefined {
   const members = [...cluster.members.keys()].sort((a, b) => a.id - b.id);
-  // The last node inside that needs a member's value; Infinity when one outside does. Views stand
-  // for what they view.
+  // The last node inside that needs a member's value; Infinity when one outside does. A use of a
+  // view counts as a use of what it views.
   const lastUse = new Map<Node, number>();
   for (const member of members.toReversed()) {
     let last = outputs.has(member) ? Infinity : 0;

@@ -1,5 +1,5 @@
-// Concatenations that are put together where they lie: the kernel of each part writes into the
-// whole, and nothing is copied.
+// Concatenations without a copy: the kernel of each part writes directly into the buffer of the
+// whole.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';

@@ -93,7 +93,7 @@ export type Place =
   /** In memory before the program starts. */
   | { readonly kind: 'leaf' }
   | { readonly kind: 'member'; readonly cluster: Cluster }
-  /** Computed inline by whoever reads it. */
+  /** Computed inline in every kernel that reads it. */
   | Inline
   /**
    * A free node that must be stored: a map kernel of its own computes it. With `pieces`, it is a

@@ -1,7 +1,8 @@
-// How far a kernel counts. Loops and places are i32 on every target, so axes, and whatever an index
-// is on the way to its value, end below 2^31. What is stored always does; a tensor that nobody
-// stores (a broadcast, a long `arange`) may be longer, and most programs that have one never count
-// along it. Those that do are refused here, where the operation can still be named.
+// Checks that the arithmetic of indices fits its type. Loop counters and indices are i32 on every
+// target, so axes and all intermediate values of an index must be below 2^31. Stored tensors always
+// are; a tensor that is never stored (a broadcast, a long `arange`) may be longer, and most
+// programs with such a tensor never iterate along it. Those that do are refused here, where the
+// operation can still be named.
 
 import { SinterError } from '../../errors.ts';
 import { integerRange, isFloat } from '../../ir/dtype.ts';

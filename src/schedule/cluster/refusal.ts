@@ -1,6 +1,6 @@
-// Why things are not computed together: what the rules of clustering and storage say where they
-// refuse, with the figures they went by. Written down where the decision falls, so that a report
-// tells what happened and has nothing to guess.
+// Why things are not computed together: which rule of clustering or storage refused, with the
+// figures it compared. Refusals are recorded where the decision is made, so that reports state what
+// happened and infer nothing.
 
 import type { Node } from '../../ir/graph.ts';
 import type { Cluster } from './place.ts';

@@ -1,8 +1,8 @@
 // The memory plan: where each stored value lives. Intermediates lie at offsets in arenas, by their
 // lifetimes (memory/arena.ts): in two, so that most kernels read from one and write to the other,
-// unless one takes less. A value takes the place of one that the kernel which writes it reads for
-// the last time, when it reads each element only at the point where it writes it. In the same way a
-// donated parameter's buffer takes the result that it was donated for.
+// unless one takes less. A value is written over one that its kernel reads for the last time, if
+// the kernel reads each element only at the point where it writes it. In the same way a result is
+// written into the buffer of the parameter that was donated for it.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
@@ -26,7 +26,7 @@ export interface MemoryPlan {
   readonly live: number;
   /**
    * Values that live in the memory of another: a parameter donated for them, or an intermediate
-   * that nobody needs any more.
+   * that no later kernel reads.
    */
   readonly overwrites: ReadonlyMap<Node, Node>;
   /** Stands for the device buffer that holds a value: an arena, a pack, or the value alone. */

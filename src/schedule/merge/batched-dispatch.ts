@@ -1,6 +1,6 @@
 // Small kernels that do not depend on each other share a dispatch: each has its own workgroups in
-// it (Li et al., Automatic Horizontal Fusion for GPU Kernels, 2022). What several small reductions
-// take is launches, not time.
+// it (Li et al., Automatic Horizontal Fusion for GPU Kernels, 2022). Small reductions cost mostly
+// their launches.
 
 import type { Node } from '../../ir/graph.ts';
 import { nodeBytes } from '../cost.ts';

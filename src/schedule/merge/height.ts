@@ -4,7 +4,7 @@
 import type { Node } from '../../ir/graph.ts';
 import type { Kernel } from '../kernel.ts';
 
-/** The longest way from each kernel to one that nobody reads. */
+/** The longest path from each kernel to one whose results no kernel reads. */
 export function heightsOf(kernels: readonly Kernel[]): Map<Kernel, number> {
   // Several kernels may write parts of one value.
   const writers = new Map<Node, Set<Kernel>>();

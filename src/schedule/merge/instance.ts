@@ -58,7 +58,7 @@ function sharedScalars(kernels: readonly Kernel[]): Set<Node> {
   return shared;
 }
 
-/** Writes that read no tensor in common are apart. */
+/** Writes that read no tensor in common are separate instances. */
 function partsOf(writes: readonly Write[], isWhole: (read: Read) => boolean): Write[][] {
   const partOf = new Map<Node, Write[]>();
   const parts = new Set<Write[]>();

@@ -1,5 +1,5 @@
-// Kernels that merging makes: one map over the instances that were merged, and what is left of a
-// kernel some of whose writes are.
+// Kernels that merging makes: one map over the instances that were merged, and the rest of a kernel
+// of which only some writes were merged.
 
 import type { Node } from '../../ir/graph.ts';
 import { ExprPool } from '../body/expr.ts';

@@ -2,8 +2,7 @@
 // one, which runs over packs (merge/pack.ts). An optimizer's step over all parameters is one
 // dispatch. Merged are instances (merge/instance.ts) of one height, the longest way from a kernel
 // to the end of the program: a way between two of them would make their heights differ, so the
-// kernels stay acyclic. Padding between the members is computed like everything else and harms
-// nobody.
+// kernels stay acyclic. Padding between the members is computed too; no kernel reads the results.
 
 import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';

@@ -1,7 +1,7 @@
-// What is computed of a whole concatenation element by element can be computed of its parts:
-// f(concat(x, y)) = concat(f(x), f(y)). Where the parts come out of loops of their own, f is then
-// an epilogue of each, and the parts are written where the whole lies: no kernel reads the whole
-// only to write it again.
+// Moves elementwise operations from a concatenation to its parts: f(concat(x, y)) = concat(f(x),
+// f(y)). Where the parts are results of kernels with loops of their own, f becomes an epilogue of
+// each, and each kernel writes its part into the buffer of the whole. No kernel then reads the
+// whole only to write it again.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, rewrite, topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';

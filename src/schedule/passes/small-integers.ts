@@ -1,7 +1,7 @@
-// Integers of 8 and 16 bits on targets whose kernels have none: they stay packed in memory, as
-// words of four or two, and are numbers of 32 bits while a kernel computes, brought back into their
-// range where they may leave it. What lies in memory is what lies there on every other target, so
-// callers and files see no difference.
+// Lowers integers of 8 and 16 bits for targets whose kernels lack them. In memory they stay packed,
+// four or two in a 32-bit word; kernels compute in 32 bits and wrap results to the narrow range
+// where they may leave it. The bytes in memory are those of every other target, so callers and
+// files see no difference.
 
 import { binary, broadcast, cast, constant, reduce, reshape, slice } from '../../ir/build.ts';
 import {

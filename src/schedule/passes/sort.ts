@@ -1,8 +1,8 @@
 // Sorts become kernels by the length of a line. A short one stays one node: a workgroup sorts it in
-// its own memory (or, where barriers are dear, counts the places of its keys by comparisons). A
-// long one becomes a least-significant-digit radix sort: for each digit of 8 bits the ranks of keys
-// within blocks, a scan over the counts of all blocks, and one permutation of memory. The number of
-// kernels depends on sizes and dtypes only, never on the keys.
+// shared memory (or, where barriers are expensive, finds the places of its keys by counting
+// comparisons). A long one becomes a least-significant-digit radix sort: for each digit of 8 bits
+// the ranks of keys within blocks, a scan over the counts of all blocks, and one permutation of
+// memory. The number of kernels depends on sizes and dtypes only, never on the keys.
 
 import { add, binary, cast, full, neg, permute, reshape, slice, unary, where } from '../../ir/build.ts';
 import { dims, rewrite, type Graph, type GraphBuilder, type Node } from '../../ir/graph.ts';
@@ -126,8 +126,8 @@ function ascendingKeys(b: GraphBuilder, x: Node, descending: boolean): readonly 
     case 'bf16':
     case 'f32': {
       const keys = turned(floatKeys(b, cast(b, x, 'f32')));
-      // The low bits of widened 16-bit floats are 0 (or 1, in complements): they tell nothing
-      // apart.
+      // The low bits of widened 16-bit floats are 0 (or 1, in complements): they do not distinguish
+      // keys.
       const idle = x.dtype === 'bf16' ? 16 : x.dtype === 'f16' ? 13 : 0;
       return [{ keys: idle === 0 ? keys : binary(b, 'shr', keys, idle), bits: 32 - idle }];
     }

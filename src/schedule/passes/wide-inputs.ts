@@ -1,9 +1,9 @@
-// Inputs of 64 bits on targets that have none. Token ids come out of files as i64 and weights as
-// f64, and all that is done with them is to cast them, to compare them, or to read at them. Where
-// that is so for every one of a graph, the program takes them in 32 bits: the host narrows their
-// bytes when they are brought to the device. Two ways: inputs that are only ever cast to one dtype
-// are cast on the host, with the very results of the cast; other integers become i32 or u32, where
-// values that do not fit are an error. Any other use of 64 bits is left for `legalise` to refuse.
+// Inputs of 64 bits on targets without 64-bit types. Token ids are read from files as i64 and
+// weights as f64, and often they are only cast, compared, or used as indices. If that holds for all
+// 64-bit inputs of a graph, the program takes them in 32 bits: the host narrows their bytes when it
+// uploads them. Inputs that are only ever cast to one dtype are cast on the host, with the same
+// results as the cast; other integers become i32 or u32, and values that do not fit are an error.
+// Any other use of 64 bits is left for `legalise` to refuse.
 
 import { cast, constant } from '../../ir/build.ts';
 import { dtypeBytes, dtypeKind, integerRange, isWide, type DType } from '../../ir/dtype.ts';

@@ -1,4 +1,5 @@
-// Rematerialisation: what a value could be computed from again, instead of being stored.
+// Rematerialisation: the stored values from which a value could be computed again, instead of being
+// stored.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';

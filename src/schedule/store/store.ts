@@ -1,8 +1,9 @@
-// Which values reach memory. Members that other kernels read do, unless those can compute them
-// again from what is stored anyway for less than the traffic (rematerialisation). Free nodes are
-// computed inline by default and stored where the cost model finds that cheaper (heavy work
-// evaluated at many points, or by several kernels). A stored free node is computed by a kernel that
-// evaluates it at every point anyway, else by a map kernel, grouped with its siblings.
+// Takes the clusters of a graph, gives the values that are written to memory. Members that other
+// kernels read are stored, unless those kernels can compute them again from values that are stored
+// anyway for less than the traffic costs (rematerialisation). Free nodes are computed inline by
+// default and stored where the cost model finds that cheaper (heavy work evaluated at many points,
+// or by several kernels). A stored free node is computed by a kernel that evaluates it at every
+// point anyway, else by a map kernel, grouped with its siblings.
 
 import { dims, type Graph, type Node } from '../../ir/graph.ts';
 import { isElementwise } from '../../ir/ops.ts';

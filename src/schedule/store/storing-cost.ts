@@ -1,5 +1,5 @@
-// The modelled time of computing a free node wherever it is read, beside that of storing it once
-// and reading it back.
+// The modelled times of computing a free node wherever it is read, and of storing it once and
+// reading it back.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import { facts } from '../../ir/ops.ts';

@@ -1,6 +1,6 @@
 // What the bodies of kernels are made of, as tables: for each kind of body its fields, in the order
-// in which the text has them. Printing and reading a kernel, and looking through all of its parts,
-// go by these tables. A body or a field without its row does not compile.
+// in which the text has them. Printing, parsing and walking a kernel are loops over these tables. A
+// body or a field without its row is a type error.
 
 import type {
   Body,

@@ -1,5 +1,6 @@
 // The grammar of kernels' text, in the notation of ohm-js. Each line is matched on its own, as a
-// `Line`. Character ranges stand where built-in rules would be memoised.
+// `Line`. Character ranges are spelled out, because built-in rules such as `letter` would be
+// memoised.
 
 export const kernelGrammar: string = String.raw`
   SinterKernels {

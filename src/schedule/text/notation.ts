@@ -1,6 +1,6 @@
-// What each line of kernels' text means: the rules of the grammar, read. What refers to nodes,
-// expressions or axes means a function of the scope it stands in; the reader of the whole text
-// (parse.ts) keeps that, and puts the fields of a body together by their table.
+// Semantic actions of the grammar of kernels' text: takes a matched line, gives what it means. A
+// line that refers to nodes, expressions or axes gives a function of the scope. parse.ts keeps the
+// scope while it reads the whole text, and assembles the fields of a body by their table.
 
 import type { Node } from '../../ir/graph.ts';
 import {

@@ -1,6 +1,6 @@
 // Kernels' text to kernels: the inverse of `printKernels`. Nodes are those of the graph that the
-// kernels were made from. Names are resolved here, with line and column of whatever is wrong; that
-// a kernel is well-formed is for `verifyKernel`, which checks a kernel whoever made it.
+// kernels were made from. Names are resolved here, and errors name line and column. Whether a
+// kernel is well-formed is checked by `verifyKernel`, for parsed and for scheduled kernels alike.
 
 import { ParseError } from '../../errors.ts';
 import { isDType } from '../../ir/dtype.ts';

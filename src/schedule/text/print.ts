@@ -1,6 +1,7 @@
-// Kernels as text: what is read, the expressions that fill the kernel (each once, by its number),
-// its body by the table of fields, and what is written where. Nodes are called as in the graph's
-// text, packs `pack0`, `pack1`, …. `parseKernels` reads the text back to equal kernels.
+// Takes kernels, gives their text: what is read, the numbered expressions of the kernel, each once,
+// the fields of its body in the order of their table, and what is written where. Nodes have the
+// names of the graph's text, packs are `pack0`, `pack1`, …. `parseKernels` reads the text back to
+// equal kernels.
 
 import { CompilerBug } from '../../errors.ts';
 import { nodeNames } from '../../ir/text/print.ts';

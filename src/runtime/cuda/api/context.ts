@@ -1,6 +1,6 @@
 // One CUDA device as the driver knows it: its primary context, and one stream in which everything
-// happens in order. What the driver answers becomes a DeviceError here; answers that a context does
-// not survive lose the device.
+// happens in order. Error codes of the driver become DeviceErrors here; those that destroy the
+// context make the device lost.
 
 import { DeviceError, type ErrorCode } from '../../../errors.ts';
 import type { Failures } from '../../failures.ts';

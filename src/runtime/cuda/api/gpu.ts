@@ -1,4 +1,4 @@
-// One of the machine's GPUs, as the driver tells of it.
+// One of the machine's GPUs, as the driver describes it.
 
 import { DeviceError } from '../../../errors.ts';
 import type { DeviceFacts } from '../../device.ts';

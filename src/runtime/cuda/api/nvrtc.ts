@@ -1,8 +1,8 @@
 // Node only: NVRTC, the compiler of CUDA C. It is looked for in this order: NVRTC_PATH (a file),
 // plain names from the newest version that will do downwards to 12, CUDA_HOME and CUDA_PATH,
 // /usr/local/cuda and /opt/cuda, pip's nvidia folders, the system's folders; search.ts makes the
-// list. One that has given up the GPU's generation (13 compiles from 7.5 on) makes room for an
-// older one.
+// list. A version that no longer supports the GPU's generation (13 compiles from 7.5 on) is skipped
+// for an older one.
 
 import {
   absent,

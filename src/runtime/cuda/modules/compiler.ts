@@ -1,6 +1,6 @@
-// Node only: CUDA C to machine code, by NVRTC on a thread of libuv's. Comes in: kernels; goes out:
-// one image that holds them all, or what is wrong with which of them, with the lines that the
-// compiler complains of.
+// Node only: CUDA C to machine code, by NVRTC on a thread of libuv's. Takes kernels, gives one
+// image of them all, or an error that names the kernel and quotes the lines that the compiler
+// rejects.
 
 import { DeviceError } from '../../../errors.ts';
 import type { ProgramKernel } from '../../program.ts';

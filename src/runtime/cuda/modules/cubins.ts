@@ -1,7 +1,7 @@
-// Node only: compiled kernels on disk. An image is kept under the hash of its bytes, so a file that
-// was cut short or altered is known by its name; a small file per kernel, under the hash of what it
-// was compiled from, says which image holds it and by which name. What cannot be read counts as
-// absent, what cannot be written is not kept.
+// Node only: compiled kernels on disk. An image is kept under the hash of its bytes, so a truncated
+// or altered file no longer matches its name; a small file per kernel, under the hash of what it
+// was compiled from, says which image holds it and by which name. A file that cannot be read counts
+// as absent; failures to write are ignored.
 
 import { createHash, randomUUID } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -77,7 +77,7 @@ export class Cubins {
     }
   }
 
-  /** Once a process: removes what nobody has read or written for long. */
+  /** Once a process: removes files that no process has read or written for long. */
   #tidy(): void {
     if (this.#isTidy || this.#folder === undefined) return;
     this.#isTidy = true;

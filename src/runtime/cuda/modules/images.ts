@@ -1,6 +1,6 @@
 // Images of machine code (or PTX) on one device, by the hash of their bytes: each is loaded once.
-// It is unloaded when nobody uses it any more and the stream has come past everything that was
-// queued until then, else with the device.
+// It is unloaded when it has no users left and all work that was queued until then is done, else
+// with the device.
 
 import type { Context } from '../api/context.ts';
 import type { Fences } from '../fences.ts';
@@ -11,7 +11,7 @@ interface Image {
   users: number;
 }
 
-/** A module that nobody uses, and the epoch after which no kernel of it runs. */
+/** A module without users, and the epoch after which no kernel of it runs. */
 interface Leaving {
   readonly module: number;
   readonly epoch: number;
