@@ -31,7 +31,7 @@ import { legalise } from './schedule/passes/legalise.ts';
 import { nameKernels, orderKernels } from './schedule/memory/order.ts';
 import { batchDispatches } from './schedule/merge/batched-dispatch.ts';
 import { groupShape } from './codegen/lower/batched-dispatch.ts';
-import { apart, planMemory, type MemoryPlan } from './schedule/memory/memory.ts';
+import { unsharedMemory, planMemory, type MemoryPlan } from './schedule/memory/memory.ts';
 import { spreadOverParts } from './schedule/passes/concat.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { settle } from './schedule/settle.ts';
@@ -266,7 +266,7 @@ export function scheduleKernels(
   const schedule = scheduleGraph(graph, target, slots, donations);
   const { packs } = schedule;
   const batched = batchDispatches(schedule.kernels, packs, target, (kernel) =>
-    groupShape(lowerKernel(kernel, target, apart, loops).loop),
+    groupShape(lowerKernel(kernel, target, unsharedMemory, loops).loop),
   );
   if (batched === undefined) return schedule;
   return { ...schedule, kernels: nameKernels(orderKernels(batched, donations, packs), packs) };

@@ -356,7 +356,7 @@ describe('docs/explain.md', () => {
 
   test('has a row for every rule', () => {
     const rules = readFileSync(new URL('../src/explain/reasons.ts', import.meta.url), 'utf8');
-    const [, apart, kept] = /apartText([\s\S]*)keptText([\s\S]*)loopsText/.exec(rules)!;
+    const [, apart, kept] = /separationText([\s\S]*)keptText([\s\S]*)loopsText/.exec(rules)!;
     const rows = (heading: string): string[] => {
       const [table] = new RegExp(`^\\| \`${heading}\`[\\s\\S]*?\\n\\n`, 'm').exec(guide)!;
       return [...table.matchAll(/^\| `([\w-]+)` /gm)].map(([, name]) => name!).slice(1);

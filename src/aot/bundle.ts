@@ -28,7 +28,7 @@ import {
   type Wire,
   type Wiring,
 } from './entry.ts';
-import { apart, twin } from './names.ts';
+import { uniqueName, twin } from './names.ts';
 import { guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
 import { distinct, openEntry, type OpenPoint } from './sizes.ts';
 import { isPacked, pack, partsOf, type WeightFormat } from './formats.ts';
@@ -75,8 +75,10 @@ export interface BundleRuntime {
 
 /** Names of the files that `index.js` loads for some of these targets alone. */
 export function modulesOf(targets: readonly BundleTarget[]): string[] {
-  const apart = targets.filter((target) => target === 'cuda' || (target === 'wasm' && targets.length > 1));
-  return apart.map((target) => `${target}.js`);
+  const lazilyLoaded = targets.filter(
+    (target) => target === 'cuda' || (target === 'wasm' && targets.length > 1),
+  );
+  return lazilyLoaded.map((target) => `${target}.js`);
 }
 
 export type FindSchedules = (
@@ -240,7 +242,7 @@ async function storedWeights(
       continue;
     }
     for (const { suffix, dtype, shape } of partsOf(own, weight.shape))
-      weights.push({ name: apart(weight.name + suffix, names), dtype, shape, state: false });
+      weights.push({ name: uniqueName(weight.name + suffix, names), dtype, shape, state: false });
     values.push(...pack(own, all[i]!));
   }
   return { weights, values, stored };

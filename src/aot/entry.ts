@@ -122,15 +122,15 @@ export function traceEntry(
     ),
   ];
   const renumbered = new Map(kept.map((output, i) => [output, i]));
-  const settled = (from: Result): Result =>
+  const asKept = (from: Result): Result =>
     'output' in from ? { output: renumbered.get(from.output)! } : from;
   const tensors = traced.graph.parameters.filter((_, i) => !traced.scalarIndices.has(i));
-  const flag = overflow.map(({ from }) => settled(from)).find((from) => 'output' in from);
+  const flag = overflow.map(({ from }) => asKept(from)).find((from) => 'output' in from);
   const wiring: Wiring = {
     wires,
     sources: traced.scalars.map((origin) => scalarSource(origin, flat, placeOfLeaf)),
-    results: outputs.map(({ from }) => settled(from)),
-    updates: updates.map(({ weight, from }) => ({ weight, from: settled(from) })),
+    results: outputs.map(({ from }) => asKept(from)),
+    updates: updates.map(({ weight, from }) => ({ weight, from: asKept(from) })),
     draws: Number(traced.counts),
     ...(flag !== undefined && { overflow: flag.output }),
   };

@@ -22,14 +22,14 @@ interface Part {
 
 const block = 32;
 /** Below that, scales and expanding cost more than the bits that are saved. */
-const least = 256;
+const smallestQuantised = 256;
 
 /**
  * Whether a weight is stored in fewer bits: matrices of f32 are; biases and gains stay as they are.
  */
 export function isPacked(format: WeightFormat, { dtype, shape }: Pick<Part, 'dtype' | 'shape'>): boolean {
   const size = sizeOf(shape);
-  if (format === 'f32' || dtype !== 'f32' || shape.length < 2 || size < least) return false;
+  if (format === 'f32' || dtype !== 'f32' || shape.length < 2 || size < smallestQuantised) return false;
   return format === 'f16' || size % block === 0;
 }
 
@@ -81,7 +81,10 @@ function packedBytes(format: WeightFormat, values: Float32Array): Uint8Array[] {
       const scales = new Uint16Array(values.length / block);
       for (let first = 0; first < values.length; first += block) {
         const part = values.subarray(first, first + block);
-        const far = part.reduce((most, value) => (Math.abs(value) > Math.abs(most) ? value : most), 0);
+        const far = part.reduce(
+          (largest, value) => (Math.abs(value) > Math.abs(largest) ? value : largest),
+          0,
+        );
         // The value farthest from 0 becomes 127 or −127 of 8 bits, and −8 of 4.
         const exact = format === 'q8_0' ? Math.abs(far) / 127 : far / -8;
         const scale = f16ToBits(exact);

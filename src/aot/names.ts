@@ -68,7 +68,7 @@ export function twin(names: readonly string[]): string | undefined {
 }
 
 /** The name that is wished for, or one like it that is not taken; takes it. */
-export function apart(wished: string, taken: Set<string>): string {
+export function uniqueName(wished: string, taken: Set<string>): string {
   let name = wished;
   for (let i = 1; taken.has(name); i++) name = `${wished}_${i}`;
   taken.add(name);

@@ -1,7 +1,7 @@
 // The texts of a bundle: `index.js`, its types, and a README whose snippet runs as it is.
 
 import { bundleArrays } from './arrays.ts';
-import { apart } from './names.ts';
+import { uniqueName } from './names.ts';
 import type {
   BundledImage,
   BundleTarget,
@@ -118,7 +118,7 @@ export function guideOf(
       ? ''
       : `${open.join('')} Which of them a call is of, its elements tell by their number; where they do not, give\n\`{ data, shape }\`.\n`;
   const own = { cuda: 'CUDA', webgpu: 'WebGPU', wasm: 'WebAssembly' };
-  const apart = targets
+  const lazilyLoaded = targets
     .filter((target) => files.has(`${target}.js`))
     .map((target) => {
       const size = sum((path) => path === `${target}.js`);
@@ -147,7 +147,7 @@ ${shapes}
 | file | what it is |
 | --- | --- |
 | \`index.js\`, \`index.d.ts\` | the code (${sum((path) => path === 'index.js')}) and its types |
-${apart}| \`program.json\` | calls, buffers and steps |
+${lazilyLoaded}| \`program.json\` | calls, buffers and steps |
 | \`kernels/\` | the kernels as they run (${sum((path) => path.startsWith('kernels/'))})${compiled} |
 ${weights.length === 0 ? '' : `| \`*.safetensors\` | ${weights.length} weights (${sum((path) => path.endsWith('.safetensors'))}) |\n`}${
     targets.includes('wasm')
@@ -214,7 +214,9 @@ const taken: ReadonlySet<string> = new Set(
 /** Variables for outputs, of their names where these can be: no two the same. */
 function variablesFor(names: readonly string[]): ReadonlyMap<string, string> {
   const used = new Set([...taken, ...names]);
-  return new Map(names.map((name) => [name, isWord(name) && !taken.has(name) ? name : apart('value', used)]));
+  return new Map(
+    names.map((name) => [name, isWord(name) && !taken.has(name) ? name : uniqueName('value', used)]),
+  );
 }
 
 /** Text in a comment, which must not end it. */

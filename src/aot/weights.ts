@@ -8,7 +8,7 @@ import type { HostTensor } from '../io/host.ts';
 import type { Weight, WeightFile } from '../bundle-runtime/manifest.ts';
 import type { Handle } from '../tensor/recording/handle.ts';
 import { readBytes } from '../tensor/realise/realise.ts';
-import { apart } from './names.ts';
+import { uniqueName } from './names.ts';
 
 export class WeightTable {
   readonly #given: ReadonlyMap<Handle, string>;
@@ -72,7 +72,7 @@ export class WeightTable {
   }
 
   #add(wished: string, handle: Handle, isNamed: boolean): number {
-    const name = apart(wished, this.#names);
+    const name = uniqueName(wished, this.#names);
     return this.#list.push({ name, handle, isNamed, state: false }) - 1;
   }
 }

@@ -88,10 +88,10 @@ function windowRule(b: GraphBuilder, node: NodeOf<'window'>, g: Node): Node {
 
   if (dilation === 1 && stride >= size) {
     // Windows do not overlap: they lie side by side, `stride − size` unread elements after each.
-    const apart = resize(b, g, last, stride);
+    const padded = resize(b, g, last, stride);
     const besides = permute(
       b,
-      apart,
+      padded,
       [...shape.keys()].flatMap((i) => (i === axis ? [i, last] : [i])),
     );
     return resize(b, reshape(b, besides, shape.with(axis, count * stride)), axis, shape[axis]!);

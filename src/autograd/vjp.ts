@@ -48,14 +48,14 @@ export function cotangents(
 ): (Node | undefined)[] {
   checkSeeds(outputs, seeds);
   wrt.forEach((node) => checkFloat('grad', 'what gradients are taken for', node));
-  const sought = new Set(wrt);
+  const requested = new Set(wrt);
   // Ids grow from inputs to users: nothing older than the oldest of `wrt` can depend on it.
-  const oldest = wrt.reduce((least, node) => Math.min(least, node.id), Infinity);
+  const oldest = wrt.reduce((lowest, node) => Math.min(lowest, node.id), Infinity);
   // And nothing flows past a stopGradient, behind which a training loop keeps its earlier steps.
   const ends = (node: Node): boolean => node.id <= oldest || node.op === 'stopGradient';
   const order = topological(outputs, ends).filter((node) => node.id >= oldest);
   const active = new Set<Node>();
-  for (const node of order) if (sought.has(node) || carries(node, active)) active.add(node);
+  for (const node of order) if (requested.has(node) || carries(node, active)) active.add(node);
 
   const sums = new Map<Node, Node>();
   const flow = (to: Node, cotangent: Node): void => {

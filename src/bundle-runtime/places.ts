@@ -103,7 +103,7 @@ function isSame<M>(one: Place<M>, other: Place<M>): boolean {
 
 /** Memory for the first of each list, the second and so on, as large as the largest there. */
 function largest<M>(machine: Machine<M>, lists: readonly (readonly number[])[]): M[] {
-  const most: number[] = [];
-  for (const list of lists) list.forEach((bytes, i) => (most[i] = Math.max(most[i] ?? 4, bytes)));
-  return most.map((bytes) => machine.allocate(bytes));
+  const largest: number[] = [];
+  for (const list of lists) list.forEach((bytes, i) => (largest[i] = Math.max(largest[i] ?? 4, bytes)));
+  return largest.map((bytes) => machine.allocate(bytes));
 }

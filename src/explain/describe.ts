@@ -14,7 +14,7 @@ import { unpacked } from '../schedule/merge/pack.ts';
 import { separations, type Separation } from '../schedule/separation.ts';
 import type { Target } from '../schedule/target.ts';
 import type { Origin, Origins } from './origins.ts';
-import { apartText, keptText } from './reasons.ts';
+import { separationText, keptText } from './reasons.ts';
 import type {
   Explained,
   ExplainedAccess,
@@ -207,9 +207,9 @@ function toldSeparations({ graph, schedule }: Inside, target: Target, list: Node
   return separations(graph, schedule, target).map((pair: Separation): ExplainedSeparation => {
     const { relation, first, second, value, kept } = pair;
     const told = { relation, first, second, value: list.place(value) };
-    const apart = pair.apart.map((reason) => ({
+    const apart = pair.reasons.map((reason) => ({
       rule: reason.rule,
-      text: apartText(reason, second, list.nameOf),
+      text: separationText(reason, second, list.nameOf),
     }));
     if (kept === undefined) return { ...told, apart };
     return { ...told, apart, kept: { rule: kept.rule, text: keptText(kept, value, list.nameOf) } };

@@ -153,7 +153,7 @@ function linked(explained: Explained, text: string): string {
 
 /** One row a kernel; each leads to its section. */
 export function kernelsTable({ kernels }: Explained): string {
-  const most = Math.max(...kernels.map(({ timeShare }) => timeShare));
+  const largestShare = Math.max(...kernels.map(({ timeShare }) => timeShare));
   const head = ['', 'kernel', 'kind', 'flops', 'bytes', 'a byte', 'time', ''];
   const rows = kernels.map((kernel, i) => {
     const { name, kind, flops, bytes, intensity, time, timeShare } = kernel;
@@ -161,7 +161,7 @@ export function kernelsTable({ kernels }: Explained): string {
     return (
       `<tr data-kernel="${i}" style="--hue:${hueOf(kind)}"><td class="n">${i}</td><td><a href="#kernel-${i}">${escapeText(name)}</a></td><td>${escapeText(kind)}</td>` +
       `${figures.map((figure) => `<td class="n">${figure}</td>`).join('')}` +
-      `<td class="share"><span class="bar" style="width:${((60 * timeShare) / most).toFixed(1)}%"></span> ${percent(timeShare)}</td></tr>`
+      `<td class="share"><span class="bar" style="width:${((60 * timeShare) / largestShare).toFixed(1)}%"></span> ${percent(timeShare)}</td></tr>`
     );
   });
   return `<table class="kernels"><thead><tr>${head.map((title) => `<th>${title}</th>`).join('')}</tr></thead><tbody>${rows.join('\n')}</tbody></table>`;

@@ -94,7 +94,7 @@ function svg(
   content: (box: PlacedKernel) => readonly string[],
 ): string {
   const [width, height] = [Math.ceil(drawing.width), Math.ceil(drawing.height)];
-  const most = Math.max(
+  const largestBytes = Math.max(
     1,
     ...drawing.edges.flatMap(({ values }) => values.map((v) => explained.nodes[v]!.bytes)),
   );
@@ -113,7 +113,7 @@ function svg(
     `<defs><marker id="arrow-${name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0.5 L8 4 L0 7.5 z"/></marker></defs>`,
     '<g class="stage">',
     ...(name === 'cards' ? [] : kernels),
-    ...drawing.edges.map((edge) => edgeSvg(explained, edge, name, most)),
+    ...drawing.edges.map((edge) => edgeSvg(explained, edge, name, largestBytes)),
     ...(name === 'cards' ? kernels : []),
     '</g></svg>',
   ].join('\n');
@@ -123,11 +123,11 @@ function edgeSvg(
   explained: Explained,
   { from, to, values, points }: PlacedEdge,
   name: string,
-  most: number,
+  largestBytes: number,
 ): string {
   const { nodes, kernels } = explained;
   const bytes = values.reduce((sum, value) => sum + nodes[value]!.bytes, 0);
-  const width = 1 + 2.2 * Math.sqrt(Math.min(1, bytes / most));
+  const width = 1 + 2.2 * Math.sqrt(Math.min(1, bytes / largestBytes));
   const lines = values.map((value) => {
     const { name: called, label, type, bytes: own } = nodes[value]!;
     return `${called} ${label}  ${type}  ${showBytes(own)}`;

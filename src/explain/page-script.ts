@@ -57,9 +57,9 @@ function drawingOf(svg) {
     apply();
   }
   function move(dx, dy) { x -= dx / scale; y -= dy / scale; apply(); }
-  function fit(least) {
+  function fit(smallestScale) {
     const { width, height } = room();
-    scale = Math.max(least, Math.min(1.25, width / whole.width, height / whole.height));
+    scale = Math.max(smallestScale, Math.min(1.25, width / whole.width, height / whole.height));
     x = (whole.width - width / scale) / 2;
     y = whole.height * scale <= height ? (whole.height - height / scale) / 2 : 0;
     apply();

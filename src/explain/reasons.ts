@@ -10,7 +10,7 @@ import type { Fold, Loops, Reason } from '../schedule/separation.ts';
 export type NameOf = (node: Node) => string;
 
 /** Why the second kernel's work is not done in the first; kernels are called by their place. */
-export function apartText(reason: Reason, second: number, name: NameOf): string {
+export function separationText(reason: Reason, second: number, name: NameOf): string {
   switch (reason.rule) {
     case 'order': {
       const { kernel } = reason;

@@ -83,9 +83,9 @@ function kernelTable(kernels: readonly ExplainedKernel[], width: number): string
       rows,
       right,
     );
-    const least = Math.max(...kept.map(({ drop }) => drop));
-    if (least === 0 || text.split('\n')[1]!.length <= width) return text;
-    kept = kept.filter(({ drop }) => drop < least);
+    const dropFirst = Math.max(...kept.map(({ drop }) => drop));
+    if (dropFirst === 0 || text.split('\n')[1]!.length <= width) return text;
+    kept = kept.filter(({ drop }) => drop < dropFirst);
   }
 }
 

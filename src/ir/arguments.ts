@@ -59,10 +59,10 @@ export const bytes: Kind<Uint8Array> = kind('bytes (a Uint8Array)', isBytes, (va
 });
 
 /** An integer of at least `least`. */
-export function count(least: number): Kind<number> {
+export function count(minimum: number): Kind<number> {
   return kind(
-    `an integer of at least ${least}`,
-    (value) => Number.isSafeInteger(value) && (value as number) >= least,
+    `an integer of at least ${minimum}`,
+    (value) => Number.isSafeInteger(value) && (value as number) >= minimum,
   );
 }
 
@@ -208,8 +208,8 @@ export function isNumberList(value: unknown): value is ArrayLike<number> {
 }
 
 /** Integers of at least `least`: one for all axes, or a list of one each. */
-export function sizes(least: number): Kind<number | readonly number[]> {
-  const size = count(least);
+export function sizes(minimum: number): Kind<number | readonly number[]> {
+  const size = count(minimum);
   return {
     accepts: (value) =>
       size.accepts(value) ||

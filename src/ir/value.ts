@@ -135,13 +135,14 @@ export function fromReal(dtype: DType): (x: number) => Scalar {
       return (x) => (x === 0 ? 0 : 1);
     default: {
       const [low, high] = integerRange(dtype);
-      const [least, most] = [Number(low), Number(high)];
+      const [lowest, highest] = [Number(low), Number(high)];
       // Adding 0 turns −0 into 0. Number(high) of 64 bits is one too large, hence ≥: the bigint
       // itself is the bound.
       if (isWide(dtype)) {
-        return (x) => (Number.isNaN(x) ? 0n : x >= most ? high : x <= least ? low : BigInt(Math.trunc(x)));
+        return (x) =>
+          Number.isNaN(x) ? 0n : x >= highest ? high : x <= lowest ? low : BigInt(Math.trunc(x));
       }
-      return (x) => (Number.isNaN(x) ? 0 : x >= most ? most : x <= least ? least : Math.trunc(x) + 0);
+      return (x) => (Number.isNaN(x) ? 0 : x >= highest ? highest : x <= lowest ? lowest : Math.trunc(x) + 0);
     }
   }
 }

@@ -35,7 +35,7 @@ interface Member {
 }
 
 /** What lies where when a program runs. */
-export interface Settled<Gpu> {
+export interface Arrangement<Gpu> {
   /** Of inputs, then outputs, then the starts of packs. */
   readonly places: readonly Place<Gpu>[];
   /**
@@ -61,24 +61,24 @@ export class Layout<Gpu> {
   readonly #mover: Mover<Gpu>;
   readonly #packs: readonly Unit[];
   /** Units that must not share a slab, or overlap in one. */
-  readonly #apart: readonly (readonly [Unit, Unit])[];
+  readonly #separate: readonly (readonly [Unit, Unit])[];
 
   constructor(mover: Mover<Gpu>, program: Program) {
     this.#mover = mover;
     const { packs, unitOf } = unitsOf(program);
     this.#packs = packs;
-    this.#apart = apartIn(program, unitOf);
+    this.#separate = separatePairs(program, unitOf);
   }
 
   /** Moves what lies in the wrong place. `given` are the inputs, then the outputs. */
-  settle(given: readonly GpuBuffer<Gpu>[]): Settled<Gpu> {
+  arrange(given: readonly GpuBuffer<Gpu>[]): Arrangement<Gpu> {
     const starts = new Map<Unit, Place<Gpu>>();
     // Those that are overwritten last: of a buffer in two packs, that is the place that counts
     // afterwards.
     for (const pack of [...this.#packs].sort((a, b) => Number(a.isWritten) - Number(b.isWritten))) {
       starts.set(pack, this.#inPlace(pack, given) ?? this.#gather(pack, given));
     }
-    for (const [one, other] of this.#apart) {
+    for (const [one, other] of this.#separate) {
       if (!this.#clash(one, other, given, starts)) continue;
       // One buffer given twice cannot be parted; binding it both ways is refused later.
       const own = new Set(one.members.map(({ position }) => given[position]));
@@ -201,7 +201,7 @@ function unitsOf(program: Program): { readonly packs: readonly Unit[]; readonly 
 }
 
 /** Units that one dispatch binds both ways, or that one is copied to the other. */
-function apartIn(
+function separatePairs(
   { steps, kernels, inputs, outputs, buffers }: Program,
   unitOf: UnitOf,
 ): (readonly [Unit, Unit])[] {

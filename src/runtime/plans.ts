@@ -2,18 +2,18 @@
 // which swaps two or three generations of its state prepares nothing again. A set is found again if
 // all buffers and the program's arenas lie where they lay.
 
-import type { Settled } from './layout.ts';
+import type { Arrangement } from './layout.ts';
 import type { GpuBuffer, Memory, Place, Slab } from './memory.ts';
 import type { Scratch } from './scratch.ts';
 
 /** The part of a plan that tells whether it fits. */
 export interface Fitted<Gpu> {
-  readonly settled: Settled<Gpu>;
+  readonly arrangement: Arrangement<Gpu>;
   readonly arenas: readonly Slab<Gpu>[];
 }
 
 /** Sets remembered. */
-const most = 4;
+const planLimit = 4;
 
 export class Plans<Gpu, Plan extends Fitted<Gpu>> {
   readonly #memory: Memory<Gpu>;
@@ -31,19 +31,20 @@ export class Plans<Gpu, Plan extends Fitted<Gpu>> {
   }
 
   /** Where these buffers were found to lie before, if nothing moved since. */
-  settled(given: readonly GpuBuffer<Gpu>[]): Settled<Gpu> | undefined {
-    const known = this.#plans.find(({ settled: { places, lasting } }) => {
+  arrangementOf(given: readonly GpuBuffer<Gpu>[]): Arrangement<Gpu> | undefined {
+    const known = this.#plans.find(({ arrangement: { places, lasting } }) => {
       return lasting && given.every((buffer, i) => isSame(buffer.place(this.#memory), places[i]!));
     });
-    return known?.settled;
+    return known?.arrangement;
   }
 
   /** The plan for these places and the arenas as they are now. */
-  known(settled: Settled<Gpu>): Plan | undefined {
+  known(arrangement: Arrangement<Gpu>): Plan | undefined {
     const plans = this.#plans;
     const at = plans.findIndex((plan) => {
-      const { places } = plan.settled;
-      const same = plan.settled === settled || settled.places.every((place, i) => isSame(place, places[i]!));
+      const { places } = plan.arrangement;
+      const same =
+        plan.arrangement === arrangement || arrangement.places.every((place, i) => isSame(place, places[i]!));
       return same && plan.arenas.every((slab, arena) => slab === this.#scratch.slab(arena));
     });
     if (at > 0) plans.unshift(...plans.splice(at, 1));
@@ -52,7 +53,7 @@ export class Plans<Gpu, Plan extends Fitted<Gpu>> {
 
   /** Remembers a plan; gives the one that is forgotten for it, if any. */
   add(plan: Plan): Plan | undefined {
-    const last = this.#plans.length === most ? this.#plans.pop() : undefined;
+    const last = this.#plans.length === planLimit ? this.#plans.pop() : undefined;
     this.#plans.unshift(plan);
     return last;
   }

@@ -81,7 +81,7 @@ export interface Separation {
   readonly second: number;
   readonly value: Node;
   /** Why the second's work is not done in the first; at least one reason. */
-  readonly apart: readonly Reason[];
+  readonly reasons: readonly Reason[];
   /** Why the value is stored rather than computed again by the second; only of `reads`. */
   readonly kept: Keeping | undefined;
 }
@@ -191,7 +191,7 @@ function readPairs(view: View): Separation[] {
       if (first === undefined || first === second) return [];
       const kept = view.schedule.storage.kept.get(value);
       return [
-        { relation: 'reads', first, second, value, apart: whyNotThere(view, first, second, value), kept },
+        { relation: 'reads', first, second, value, reasons: whyNotThere(view, first, second, value), kept },
       ];
     }),
   );
@@ -245,8 +245,8 @@ function whyFrontier(
     isAnchor(reader) ? whyOtherLoops(view, reader, cluster, first, second) : undefined,
   );
   return theirs.map((reason) => {
-    const settled = reason?.rule === 'own-loops' || reason?.rule === 'no-rows' || reason?.rule === 'axes';
-    return settled ? reason : own;
+    const isFinal = reason?.rule === 'own-loops' || reason?.rule === 'no-rows' || reason?.rule === 'axes';
+    return isFinal ? reason : own;
   });
 }
 
@@ -300,8 +300,8 @@ function siblingPairs(view: View): Separation[] {
   for (const [value, list] of readers) {
     for (const [k, second] of list.entries()) {
       for (const first of list.slice(0, k)) {
-        const least = Math.min(view.kernels[first]!.bytes, view.kernels[second]!.bytes);
-        if (nodeBytes(value) < largePart * least || related(view, first, second)) continue;
+        const smallerBytes = Math.min(view.kernels[first]!.bytes, view.kernels[second]!.bytes);
+        if (nodeBytes(value) < largePart * smallerBytes || related(view, first, second)) continue;
         const key = `${first}/${second}`;
         const known = shared.get(key);
         if (known === undefined || nodeBytes(value) > nodeBytes(known.value))
@@ -314,7 +314,7 @@ function siblingPairs(view: View): Separation[] {
     first,
     second,
     value,
-    apart: whyTwo(view, first, second),
+    reasons: whyTwo(view, first, second),
     kept: undefined,
   }));
 }

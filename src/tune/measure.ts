@@ -14,7 +14,7 @@ const budget = 150;
 const shortest = 1;
 /** Turns at most; a candidate this much slower than the best gets no other turn. */
 const turns = 5;
-const hopeless = 1.5;
+const slowdownLimit = 1.5;
 /** Dispatches of one measurement at most. */
 const mostRepeats = 64;
 
@@ -43,7 +43,7 @@ export async function measurePrograms(device: Device, programs: readonly Program
     for (const { bytes } of first.buffers) buffers.push(device.allocate(bytes));
     let top = Infinity;
     for (const [candidate, program] of programs.entries()) {
-      const runner = await open(device, buffers, candidate, program, hopeless * top);
+      const runner = await open(device, buffers, candidate, program, slowdownLimit * top);
       if (runner === undefined) continue;
       runners.push(runner);
       top = Math.min(top, runner.once);
@@ -51,8 +51,8 @@ export async function measurePrograms(device: Device, programs: readonly Program
     for (let turn = 0; turn < turns && runners.length > 0; turn++) {
       for (const runner of runners) await runTurn(device, buffers, runner);
       for (const { candidate, best } of runners) times[candidate] = best;
-      const least = Math.min(...times);
-      const rest = runners.filter(({ best, spent }) => best < hopeless * least && spent < budget);
+      const fastest = Math.min(...times);
+      const rest = runners.filter(({ best, spent }) => best < slowdownLimit * fastest && spent < budget);
       for (const runner of runners) if (!rest.includes(runner)) runner.loaded.destroy();
       runners = rest;
     }

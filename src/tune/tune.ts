@@ -17,7 +17,7 @@ import type { Graph } from '../ir/graph.ts';
 import type { Device, DeviceFacts } from '../runtime/device.ts';
 import type { Program, ProgramScalar } from '../runtime/program.ts';
 import type { Kernel } from '../schedule/kernel.ts';
-import { apart } from '../schedule/memory/memory.ts';
+import { unsharedMemory } from '../schedule/memory/memory.ts';
 import { targetOf, type Target } from '../schedule/target.ts';
 import { schedulesOf, type Book, type Schedules } from './book.ts';
 import { scheduleKey } from './key.ts';
@@ -127,14 +127,14 @@ const noise = 1.05;
  * undefined where nothing ran.
  */
 export function fastest(times: readonly number[]): number | undefined {
-  const least = Math.min(...times);
-  if (least === Infinity) return undefined;
-  return times[0]! <= noise * least ? 0 : times.indexOf(least);
+  const fastest = Math.min(...times);
+  if (fastest === Infinity) return undefined;
+  return times[0]! <= noise * fastest ? 0 : times.indexOf(fastest);
 }
 
 /** The kernel alone, spread like this. */
 function programOf({ kernel, scalars }: Choice, schedule: ContractSchedule, target: Target): Program {
-  const lowered = lowerKernel(kernel, target, apart, new Map(), () => schedule);
+  const lowered = lowerKernel(kernel, target, unsharedMemory, new Map(), () => schedule);
   const emit = emitterOf(target.id);
   return assemble({
     target: target.id,
@@ -143,7 +143,7 @@ function programOf({ kernel, scalars }: Choice, schedule: ContractSchedule, targ
     scalars,
     kernels: [lowered],
     packs: new Map(),
-    memory: apart,
+    memory: unsharedMemory,
     emit: (loop) => emit(loop, { scalarSlots: scalars.length, relaxedSimd: target.relaxedSimd === true }),
   }).program;
 }

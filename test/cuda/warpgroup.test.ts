@@ -12,7 +12,7 @@ import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { packBytes, unpackBytes, type HostArray } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { deviceBytes } from '../../src/runtime/program.ts';
-import { apart } from '../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../src/schedule/memory/memory.ts';
 import { scheduleGraph } from '../../src/schedule/schedule.ts';
 import { cudaTarget, targetOf, type Target } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
@@ -118,7 +118,7 @@ onStandIn('warp groups on the stand-in', () => {
     const inputs = inputsOf(graph);
     const [want] = interpret(graph, inputs);
     const [kernel] = scheduleGraph(graph, target, new Map()).kernels;
-    const { loop } = lowerKernel(kernel!, target, apart, new Map(), () => small);
+    const { loop } = lowerKernel(kernel!, target, unsharedMemory, new Map(), () => small);
     const { source, sharedBytes = 0, tileMaps = [] } = emitCuda(loop);
 
     /** The result, or what the launch failed with. */

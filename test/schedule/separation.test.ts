@@ -47,7 +47,7 @@ function only({ pairs }: Told, relation: Separation['relation'] = 'reads'): Sepa
   return found[0]!;
 }
 
-const rules = (pair: Separation): readonly string[] => pair.apart.map(({ rule }) => rule);
+const rules = (pair: Separation): readonly string[] => pair.reasons.map(({ rule }) => rule);
 
 /** Holds every claim of every reason to the graph and the kernels. */
 function check({ graph, schedule, pairs }: Told, target: Target): void {
@@ -64,8 +64,8 @@ function check({ graph, schedule, pairs }: Told, target: Target): void {
       expect(first.reads).toContain(pair.value);
       expect(pair.kept).toBeUndefined();
     }
-    expect(pair.apart.length).toBeGreaterThan(0);
-    for (const reason of pair.apart) checkApart(reason, pair, schedule, target);
+    expect(pair.reasons.length).toBeGreaterThan(0);
+    for (const reason of pair.reasons) checkApart(reason, pair, schedule, target);
   }
 }
 
@@ -196,7 +196,7 @@ describe('what reads a value does not run where it is written, because', () => {
   test('a product runs in loops of its own', () => {
     const told = tell((s) => [s.matmul(s.matmul(matrix(s), matrix(s)), matrix(s))]);
     expect(only(told)).toMatchObject({ first: 0, second: 1, kept: { rule: 'loops' } });
-    expect(only(told).apart).toMatchObject([{ rule: 'own-loops', node: { op: 'dot' } }]);
+    expect(only(told).reasons).toMatchObject([{ rule: 'own-loops', node: { op: 'dot' } }]);
   });
 
   test('a view in between changes nothing about that', () => {
@@ -210,7 +210,7 @@ describe('what reads a value does not run where it is written, because', () => {
   test('a reduction needs rows, which a product has not', () => {
     const told = tell((s) => [s.softmax(s.matmul(matrix(s), matrix(s)), 1)]);
     // The subtraction that waits for the maximum is no cause: the maximum is.
-    expect(only(told).apart).toMatchObject([
+    expect(only(told).reasons).toMatchObject([
       { rule: 'no-rows', node: { op: 'reduce' }, loops: { kind: 'dot', extents: { m: 64, n: 64, k: 64 } } },
     ]);
   });
@@ -221,7 +221,7 @@ describe('what reads a value does not run where it is written, because', () => {
       const mean = broadcast(s.b, reduceKeep(s.b, 'sum', x, [1]), [64, 96]);
       return [reduce(s.b, 'sum', sub(s.b, x, mean), [0])];
     });
-    expect(only(told).apart).toMatchObject([
+    expect(only(told).reasons).toMatchObject([
       { rule: 'axes', own: { shape: [64, 96], axes: [0] }, theirs: { shape: [64, 96], axes: [1] } },
     ]);
   });
@@ -237,7 +237,7 @@ describe('what reads a value does not run where it is written, because', () => {
 
   test('it needs the results of two products, and joins the later', () => {
     const told = tell((s) => [add(s.b, s.matmul(matrix(s), matrix(s)), s.matmul(matrix(s), matrix(s)))]);
-    expect(only(told).apart).toMatchObject([
+    expect(only(told).reasons).toMatchObject([
       { rule: 'order', node: { op: 'add' }, needs: { op: 'dot' }, kernel: 1 },
     ]);
   });
@@ -257,7 +257,7 @@ describe('what reads a value does not run where it is written, because', () => {
       const y = s.matmul(matrix(s), matrix(s));
       return [unary(s.b, 'exp', slice(s.b, y, [0, 1], [64, 63], [1, 1]))];
     });
-    expect(only(told).apart).toMatchObject([{ rule: 'alignment', node: { op: 'slice' } }]);
+    expect(only(told).reasons).toMatchObject([{ rule: 'alignment', node: { op: 'slice' } }]);
   });
 
   test('it reads the value at two positions', () => {
@@ -265,7 +265,7 @@ describe('what reads a value does not run where it is written, because', () => {
       const y = s.matmul(matrix(s), matrix(s));
       return [add(s.b, y, s.b.add('permute', [y], { order: [1, 0] }) as Node)];
     });
-    expect(only(told).apart).toMatchObject([{ rule: 'alignment', node: { op: 'add' } }]);
+    expect(only(told).reasons).toMatchObject([{ rule: 'alignment', node: { op: 'add' } }]);
   });
 
   test('a reduction finds its input transposed', () => {
@@ -283,7 +283,7 @@ describe('what reads a value does not run where it is written, because', () => {
       for (let i = 0; i < 7; i++) y = add(s.b, y, matrix(s));
       return [y];
     });
-    expect(only(told).apart).toMatchObject([{ rule: 'bindings', count: 9, limit: 8 }]);
+    expect(only(told).reasons).toMatchObject([{ rule: 'bindings', count: 9, limit: 8 }]);
   });
 
   test('the kernel would hold too many nodes', () => {
@@ -292,7 +292,7 @@ describe('what reads a value does not run where it is written, because', () => {
       for (let i = 0; i < 300; i++) y = unary(s.b, 'exp', y);
       return [y];
     });
-    expect(only(told).apart).toMatchObject([{ rule: 'size', count: 193, limit: 192 }]);
+    expect(only(told).reasons).toMatchObject([{ rule: 'size', count: 193, limit: 192 }]);
   });
 
   test('a later kernel over the same rows takes it', () => {
@@ -302,7 +302,7 @@ describe('what reads a value does not run where it is written, because', () => {
       const turned = slice(s.b, y, [0, 95], [64, 96], [1, -1]);
       return [reduce(s.b, 'sum', mul(s.b, turned, s.input([64, 96])), [1]), reduce(s.b, 'min', y, [1])];
     });
-    expect(only(told).apart).toMatchObject([{ rule: 'alignment' }, { rule: 'joined', kernel: 1 }]);
+    expect(only(told).reasons).toMatchObject([{ rule: 'alignment' }, { rule: 'joined', kernel: 1 }]);
   });
 
   test('one of more than a few kernels over the same rows', () => {
@@ -420,7 +420,7 @@ describe('kernels that read one large value are two, because', () => {
       const x = matrix(s);
       return [s.matmul(x, matrix(s)), reduce(s.b, 'sum', x, [1])];
     });
-    expect(pair.apart).toMatchObject([
+    expect(pair.reasons).toMatchObject([
       { rule: 'loops', first: { kind: 'dot' }, second: { kind: 'row-reduction' } },
     ]);
   });
@@ -430,7 +430,7 @@ describe('kernels that read one large value are two, because', () => {
       const x = matrix(s);
       return [unary(s.b, 'exp', x), unary(s.b, 'exp', slice(s.b, x, [0, 0], [64, 63], [1, 1]))];
     });
-    expect(pair.apart).toMatchObject([
+    expect(pair.reasons).toMatchObject([
       { rule: 'loops', first: { extents: { i: 4096 } }, second: { extents: { i: 4032 } } },
     ]);
   });
@@ -442,7 +442,7 @@ describe('kernels that read one large value are two, because', () => {
       const sum = (): Node => [1, 2, 3].reduce((y) => add(s.b, y, row()), x);
       return [sum(), sum()];
     });
-    expect(pair.apart).toEqual([{ rule: 'merged-bindings', count: 9, limit: 8 }]);
+    expect(pair.reasons).toEqual([{ rule: 'merged-bindings', count: 9, limit: 8 }]);
   });
 
   test('when they were formed they read nothing in common', () => {
@@ -463,7 +463,7 @@ describe('kernels that read one large value are two, because', () => {
     expect(only(told, 'siblings')).toMatchObject({
       first: 0,
       second: 2,
-      apart: [{ rule: 'between', kernel: 1 }],
+      reasons: [{ rule: 'between', kernel: 1 }],
     });
   });
 
@@ -476,7 +476,7 @@ describe('kernels that read one large value are two, because', () => {
       return [unary(s.b, 'exp', early), mul(s.b, late, early)];
     });
     const pair = told.pairs.find(({ relation }) => relation === 'siblings');
-    expect(pair?.apart).toEqual([{ rule: 'stage', first: undefined, second: 0 }]);
+    expect(pair?.reasons).toEqual([{ rule: 'stage', first: undefined, second: 0 }]);
   });
 });
 

@@ -190,15 +190,15 @@ export function boundsOf(terms: readonly Term[], offset: number): [lo: number, h
  * change least often.
  */
 function sumFits(terms: readonly Term[], offset: number): boolean {
-  let least = Math.min(0, offset);
-  let most = Math.max(0, offset);
+  let lower = Math.min(0, offset);
+  let upper = Math.max(0, offset);
   for (const { factor, atom } of terms) {
     if (!atom.fits || !inWord(factor)) return false;
     const [a, b] = [factor * atom.lo, factor * atom.hi];
-    least += Math.min(0, a, b);
-    most += Math.max(0, a, b);
+    lower += Math.min(0, a, b);
+    upper += Math.max(0, a, b);
   }
-  return inWord(least) && inWord(most);
+  return inWord(lower) && inWord(upper);
 }
 
 /** The node `⌊of / by⌋`, for an operand that no law of division applies to. */

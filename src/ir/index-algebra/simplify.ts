@@ -249,8 +249,8 @@ function quotientOf(e: IndexExpr, d: number): IndexExpr {
 function remainderOf(e: IndexExpr, d: number): IndexExpr {
   // d | f·n ⇒ (f·(x % n) + r) % d = (f·x + r) % d, where r has no division, so that the quotient
   // keeps its partner
-  const [division, another] = termsOf(e).filter((term) => isDivision(term.atom));
-  if (division?.atom.kind === 'mod' && another === undefined) {
+  const [division, secondDivision] = termsOf(e).filter((term) => isDivision(term.atom));
+  if (division?.atom.kind === 'mod' && secondDivision === undefined) {
     const { of, by } = division.atom;
     const { factor } = division;
     const safe = Number.isSafeInteger(4 * (Math.abs(factor) * of.hi + e.hi));

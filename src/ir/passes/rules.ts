@@ -50,7 +50,7 @@ export function rulePass(pass: string, rules: readonly Rule[]): (graph: Graph) =
     }
   }
 
-  const settle = (start: Node, b: GraphBuilder): Node => {
+  const rewriteToFixpoint = (start: Node, b: GraphBuilder): Node => {
     let node = start;
     for (let steps = 0; steps < tooMany; steps++) {
       const next = step(node, b);
@@ -76,5 +76,5 @@ export function rulePass(pass: string, rules: readonly Rule[]): (graph: Graph) =
     return undefined;
   };
 
-  return (graph) => rewrite(graph, (node, inputs, b) => settle(rebuild(node, inputs, b), b));
+  return (graph) => rewrite(graph, (node, inputs, b) => rewriteToFixpoint(rebuild(node, inputs, b), b));
 }

@@ -43,8 +43,8 @@ function embeds(from: DType, to: DType): boolean {
   if (isFloat(from)) return precision[from]! < (precision[to] ?? 0) && dtypeBytes(from) < dtypeBytes(to);
   const [low, high] = integerRange(from);
   if (isFloat(to)) return high < 1n << BigInt(precision[to]!);
-  const [least, greatest] = integerRange(to);
-  return to !== 'bool' && least <= low && high <= greatest;
+  const [lowest, highest] = integerRange(to);
+  return to !== 'bool' && lowest <= low && high <= highest;
 }
 
 /** True when casting `from` → `through` → `to` gives what `from` → `to` gives. */

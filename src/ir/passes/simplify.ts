@@ -230,8 +230,8 @@ const leastExponent: Partial<Record<DType, number>> = { f64: -1022, f32: -126, f
 /** ±2ᵏ whose reciprocal is a normal number too. */
 function isPowerOfTwo(value: number, dtype: DType): boolean {
   const k = Math.log2(Math.abs(value));
-  const least = leastExponent[dtype]!;
-  return Number.isInteger(k) && 2 ** k === Math.abs(value) && k >= least && k <= -least;
+  const smallestExponent = leastExponent[dtype]!;
+  return Number.isInteger(k) && 2 ** k === Math.abs(value) && k >= smallestExponent && k <= -smallestExponent;
 }
 
 /** The rules, in the order they are tried. */

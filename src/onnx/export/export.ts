@@ -2,7 +2,7 @@
 // inputs, what it returns outputs, and the tensors that it captures initializers.
 
 import { weightFormats, type WeightFormat } from '../../aot/formats.ts';
-import { apart, argumentNames } from '../../aot/names.ts';
+import { uniqueName, argumentNames } from '../../aot/names.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { dims } from '../../ir/graph.ts';
@@ -73,10 +73,10 @@ export async function exportOnnx(
   const ports = new Map<number, Val>();
   flat.leaves.forEach((leaf, i) => {
     const type = portType(leaf);
-    if (type !== undefined) ports.set(i, { name: apart(argumentsByName[i]!, taken), ...type });
+    if (type !== undefined) ports.set(i, { name: uniqueName(argumentsByName[i]!, taken), ...type });
   });
   const outputs = graph.outputs.map((node, i) => {
-    return { name: apart(results[i]!, taken), dtype: node.dtype, shape: dims(node) };
+    return { name: uniqueName(results[i]!, taken), dtype: node.dtype, shape: dims(node) };
   });
   const owner = options.parameters ?? (typeof fn === 'function' ? {} : fn);
   const weights = await weightsOf(sources, namesIn(owner));

@@ -7,7 +7,7 @@ import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';
 import { checkProgram } from '../check.ts';
 import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
-import { Layout, type Mover, type Settled } from '../layout.ts';
+import { Layout, type Mover, type Arrangement } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
 import type { Memory, Place, Slab } from '../memory.ts';
 import { Plans, type Fitted } from '../plans.ts';
@@ -107,11 +107,11 @@ class CudaProgram implements LoadedProgram {
     if (this.#destroyed) throw new DeviceError('E_STATE', facts.name, 'a destroyed program was run');
     const given = givenBuffers<number>(this.program, facts.name, inputs, outputs);
     // What lies in the wrong place is moved.
-    const settled = this.#plans.settled(given) ?? this.#layout.settle(given);
+    const arrangement = this.#plans.arrangementOf(given) ?? this.#layout.arrange(given);
     const words = encodeScalars(this.program, scalars, facts.name);
     const at = failures.tick();
     timeline.push(() => {
-      if (!failures.lost) context.attempt(at, () => this.#replay(settled, words));
+      if (!failures.lost) context.attempt(at, () => this.#replay(arrangement, words));
     }, this.#gate);
   }
 
@@ -139,11 +139,11 @@ class CudaProgram implements LoadedProgram {
     return outputBuffers(this.program, memory);
   }
 
-  #replay(settled: Settled<number>, words: Int32Array): void {
+  #replay(arrangement: Arrangement<number>, words: Int32Array): void {
     const { context, fences, isSynchronous } = this.#engine;
     this.#checkCompiled();
-    const known = this.#plans.known(settled);
-    const plan = known ?? this.#plan(settled);
+    const known = this.#plans.known(arrangement);
+    const plan = known ?? this.#plan(arrangement);
     const source = this.#scalars?.place(words) ?? 0;
     context.flying.add(this.program);
     try {
@@ -171,10 +171,10 @@ class CudaProgram implements LoadedProgram {
     }
   }
 
-  #plan(settled: Settled<number>): Plan {
+  #plan(arrangement: Arrangement<number>): Plan {
     const { scratch } = this.#engine;
     const arenas = this.#arenas.map((_, arena) => scratch.slab(arena));
-    const ranges = this.#ranges(settled.places, arenas);
+    const ranges = this.#ranges(arrangement.places, arenas);
     const form = this.#form(ranges);
     const operations = operationsOf(form.recipe, {
       ...this.#engine,
@@ -182,7 +182,7 @@ class CudaProgram implements LoadedProgram {
       functions: this.#compiled.map(({ func }) => func),
       ranges,
     });
-    const plan: Plan = { settled, arenas, form, operations, graph: undefined };
+    const plan: Plan = { arrangement, arenas, form, operations, graph: undefined };
     const last = this.#plans.add(plan);
     if (last?.graph === undefined) return plan;
     if (last.form === form) {

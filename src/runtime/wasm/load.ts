@@ -142,11 +142,11 @@ class WasmProgram implements LoadedProgram {
 
   /** The steps over these buffers, after what lay in the wrong place has been moved. */
   #planFor(given: readonly GpuBuffer<number>[]): Plan {
-    const settled = this.#plans.settled(given) ?? this.#layout.settle(given);
-    const known = this.#plans.known(settled);
+    const arrangement = this.#plans.arrangementOf(given) ?? this.#layout.arrange(given);
+    const known = this.#plans.known(arrangement);
     if (known !== undefined) return known;
     const arenas = this.#arenas.map((_, arena) => this.#engine.scratch.slab(arena));
-    const plan = { settled, arenas, operations: this.#operations(settled.places, arenas) };
+    const plan = { arrangement, arenas, operations: this.#operations(arrangement.places, arenas) };
     this.#plans.add(plan);
     return plan;
   }

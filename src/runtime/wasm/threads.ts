@@ -9,7 +9,7 @@ import { serve, takePieces, type Layout, type Seat } from './worker.ts';
  * are counted twice.
  */
 const mostByDefault = 8;
-const most = 64;
+const threadLimit = 64;
 /** A worker starts in 20 ms, on a machine that has nothing else to do. */
 const startMs = 10_000;
 
@@ -32,7 +32,7 @@ export type Threading =
 /** The number in `wasm:2`; undefined for other names. */
 export function threadsOfName(name: string): number | undefined {
   const count = Number(/^wasm:([1-9]\d?)$/.exec(name)?.[1]);
-  return count <= most ? count : undefined;
+  return count <= threadLimit ? count : undefined;
 }
 
 /**
@@ -42,8 +42,8 @@ export function threadsOfName(name: string): number | undefined {
 export function threadsFromEnvironment(): number | undefined {
   const text = typeof process === 'undefined' ? undefined : process.env?.['SINTER_THREADS'];
   if (text === undefined || text === '') return undefined;
-  if (/^[1-9]\d*$/.test(text) && Number(text) <= most) return Number(text);
-  throw new DeviceError('E_DEVICE', 'wasm', `SINTER_THREADS is '${text}': expected 1 to ${most}`, {
+  if (/^[1-9]\d*$/.test(text) && Number(text) <= threadLimit) return Number(text);
+  throw new DeviceError('E_DEVICE', 'wasm', `SINTER_THREADS is '${text}': expected 1 to ${threadLimit}`, {
     hint: 'leave it out for as many threads as there are cores',
   });
 }

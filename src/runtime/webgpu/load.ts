@@ -7,7 +7,7 @@ import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';
 import { checkProgram } from '../check.ts';
 import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
-import { Layout, type Mover, type Settled } from '../layout.ts';
+import { Layout, type Mover, type Arrangement } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
 import { Plans, type Fitted } from '../plans.ts';
 import type { Program } from '../program.ts';
@@ -106,11 +106,11 @@ class WebGpuProgram implements LoadedProgram {
     }
     const given = givenBuffers<GPUBuffer>(this.program, this.#engine.facts.name, inputs, outputs);
     // What lies in the wrong place is moved.
-    const settled = this.#plans.settled(given) ?? this.#layout.settle(given);
+    const arrangement = this.#plans.arrangementOf(given) ?? this.#layout.arrange(given);
     const words = encodeScalars(this.program, scalars, this.#engine.facts.name);
     const at = failures.tick();
     timeline.push(() => {
-      if (!failures.lost) this.#replay(settled, words, at);
+      if (!failures.lost) this.#replay(arrangement, words, at);
     }, this.#gate);
   }
 
@@ -134,9 +134,9 @@ class WebGpuProgram implements LoadedProgram {
     return outputBuffers(this.program, memory);
   }
 
-  #replay(settled: Settled<GPUBuffer>, words: Int32Array<ArrayBuffer>, at: number): void {
+  #replay(arrangement: Arrangement<GPUBuffer>, words: Int32Array<ArrayBuffer>, at: number): void {
     const { failures } = this.#engine;
-    const known = this.#plans.known(settled);
+    const known = this.#plans.known(arrangement);
     if (known?.isProven === true) {
       failures.attempt(at, this.#describe, () => this.#submit(known, words));
       return;
@@ -144,7 +144,7 @@ class WebGpuProgram implements LoadedProgram {
     let plan = known;
     const work = (): void => {
       this.#checkCompiled();
-      plan ??= this.#plan(settled);
+      plan ??= this.#plan(arrangement);
       this.#submit(plan, words);
     };
     void failures.guard(at, this.#describe, work).then((isSound) => {
@@ -201,11 +201,11 @@ class WebGpuProgram implements LoadedProgram {
     );
   }
 
-  #plan(settled: Settled<GPUBuffer>): Plan {
+  #plan(arrangement: Arrangement<GPUBuffer>): Plan {
     const { scratch } = this.#engine;
     const arenas = this.#arenas.map((_, arena) => scratch.slab(arena));
-    const operations = this.#operations(settled.places, arenas);
-    const plan = { settled, arenas, operations, isProven: false };
+    const operations = this.#operations(arrangement.places, arenas);
+    const plan = { arrangement, arenas, operations, isProven: false };
     this.#plans.add(plan);
     return plan;
   }
@@ -352,15 +352,15 @@ function encodeTransfer(
 
 /** The largest copy between two scratch buffers of one arena. */
 function bounceBytes({ steps, buffers }: Program): number {
-  let most = 0;
+  let largest = 0;
   for (const step of steps) {
     if (step.kind !== 'copy') continue;
     const from = buffers[step.from]!;
     const to = buffers[step.to]!;
     const within = from.role === 'scratch' && to.role === 'scratch' && from.arena === to.arena;
-    if (within && from.offset !== to.offset) most = Math.max(most, from.bytes);
+    if (within && from.offset !== to.offset) largest = Math.max(largest, from.bytes);
   }
-  return most;
+  return largest;
 }
 
 /**

@@ -12,7 +12,7 @@ const RESOLVED = 4 | 512;
 const READABLE = 8 | 1;
 
 /** Passes that one measurement can hold. */
-const most = 16;
+const passLimit = 16;
 
 interface Lap {
   readonly marks: GPUQuerySet;
@@ -36,7 +36,7 @@ export class Stopwatch {
     const lap = this.#lap;
     if (lap === undefined) return undefined;
     const at = 2 * lap.passes++;
-    if (at >= 2 * most) return undefined;
+    if (at >= 2 * passLimit) return undefined;
     return {
       timestampWrites: {
         querySet: lap.marks,
@@ -55,7 +55,7 @@ export class Stopwatch {
       work();
       return undefined;
     }
-    const marks = this.#gpu.createQuerySet({ type: 'timestamp', count: 2 * most });
+    const marks = this.#gpu.createQuerySet({ type: 'timestamp', count: 2 * passLimit });
     const lap: Lap = { marks, passes: 0 };
     this.#timeline.push(() => (this.#lap = lap));
     work();
@@ -70,7 +70,7 @@ export class Stopwatch {
   async #read({ marks, passes }: Lap): Promise<number | undefined> {
     const gpu = this.#gpu;
     const bytes = 16 * passes;
-    if (passes === 0 || passes > most) return undefined;
+    if (passes === 0 || passes > passLimit) return undefined;
     const resolved = gpu.createBuffer({ size: bytes, usage: RESOLVED });
     const readable = gpu.createBuffer({ size: bytes, usage: READABLE });
     try {

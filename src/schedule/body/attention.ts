@@ -37,7 +37,7 @@ function passOf(expr: Expr, passes: ReadonlyMap<Node, number>): number {
   const visit = (at: Expr): number => {
     if (at.kind === 'result') return (passes.get(at.node) ?? 0) + 1;
     seen.add(at);
-    return argsOf(at).reduce((most, arg) => (seen.has(arg) ? most : Math.max(most, visit(arg))), 0);
+    return argsOf(at).reduce((highest, arg) => (seen.has(arg) ? highest : Math.max(highest, visit(arg))), 0);
   };
   return visit(expr);
 }

@@ -58,12 +58,12 @@ export function mostLive(blocks: readonly Block[]): number {
     change(from, bytes);
     change(to + 1, -bytes);
   }
-  let [live, most] = [0, 0];
+  let [live, peak] = [0, 0];
   for (const [, bytes] of [...changes].sort(([a], [b]) => a - b)) {
     live += bytes;
-    most = Math.max(most, live);
+    peak = Math.max(peak, live);
   }
-  return most;
+  return peak;
 }
 
 /**
@@ -80,8 +80,9 @@ function lowestPlace({ bytes, extents }: Block, placed: readonly Extent[], large
       for (const other of placed) {
         const at = start + extent.offset;
         if (other.offset >= at + extent.bytes) break;
-        const apart = other.to < extent.from || extent.to < other.from || other.offset + other.bytes <= at;
-        if (apart) continue;
+        const isDisjoint =
+          other.to < extent.from || extent.to < other.from || other.offset + other.bytes <= at;
+        if (isDisjoint) continue;
         start = other.offset + other.bytes - extent.offset;
         again = true;
       }

@@ -34,7 +34,7 @@ export interface MemoryPlan {
 }
 
 /** Every value in a buffer of its own. */
-export const apart: MemoryPlan = {
+export const unsharedMemory: MemoryPlan = {
   placeOf: new Map(),
   arenas: [],
   live: 0,

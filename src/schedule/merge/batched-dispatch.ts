@@ -20,7 +20,7 @@ export interface GroupShape {
 const smallLaunches = 2;
 
 /** Kernels in one dispatch. */
-const most = 8;
+const mostParts = 8;
 
 /**
  * Puts small independent kernels together, as far as bindings and workgroup memory allow; undefined
@@ -42,7 +42,9 @@ export function batchDispatches(
     const into = groups.find((group) => {
       const together = [...group, i].map((at) => kernels[at]!);
       return (
-        group.length < most && !reach.dependent(group, i) && fits(together, target, together.map(shapeOf))
+        group.length < mostParts &&
+        !reach.dependent(group, i) &&
+        fits(together, target, together.map(shapeOf))
       );
     });
     if (into === undefined) groups.push([i]);

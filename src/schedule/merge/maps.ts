@@ -128,7 +128,7 @@ export function groupMaps(
     for (const node of part) planOf.set(node, at);
   };
   /** Adds a node behind what it is computed from. */
-  const settle = (node: Node): void => {
+  const append = (node: Node): void => {
     const stack = [node];
     for (let next = stack.at(-1); next !== undefined; next = stack.at(-1)) {
       const missing = planOf.has(next) ? [] : sourcesOf(next).filter((source) => !planOf.has(source));
@@ -148,7 +148,7 @@ export function groupMaps(
       !part.some((node) => planOf.has(node))
     )
       add(part);
-    else for (const node of part) settle(node);
+    else for (const node of part) append(node);
   }
   return plans.map(({ axis, writes }) => ({ cluster: undefined, writes, pieces: [], axis }));
 }

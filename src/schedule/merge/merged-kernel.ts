@@ -14,19 +14,19 @@ export interface Merged {
   readonly pool: ExprPool;
   readonly reads: Set<Node>;
   readonly writes: Write[];
-  readonly riders: Instance[];
+  readonly scalars: Instance[];
   /** Packs that are written where they are read. */
   readonly overwritten: number;
 }
-export function mergedKernel({ members, axis, pool, reads, writes, riders }: Merged): Kernel {
-  const parts = [...members, ...riders];
-  const alone = riders.flatMap((rider) => {
+export function mergedKernel({ members, axis, pool, reads, writes, scalars }: Merged): Kernel {
+  const parts = [...members, ...scalars];
+  const scalarWrites = scalars.flatMap((instance) => {
     const values = copyValues(
-      rider.writes.map((write) => write.value),
+      instance.writes.map((write) => write.value),
       pool,
       (read) => pool.make(read),
     );
-    return rider.writes.map((write, i) => ({ ...write, value: values[i]! }));
+    return instance.writes.map((write, i) => ({ ...write, value: values[i]! }));
   });
   const moved = new Set(
     parts.flatMap((part) => [...part.reads, ...sharedReads(part), ...part.writes.map((write) => write.node)]),
@@ -36,7 +36,7 @@ export function mergedKernel({ members, axis, pool, reads, writes, riders }: Mer
     kind: 'map',
     body: { kind: 'map', axis },
     reads: [...reads],
-    writes: [...writes, ...alone],
+    writes: [...writes, ...scalarWrites],
     pool,
     nodes: [...new Set(parts.flatMap((part) => part.kernel.nodes))],
     flops: parts.reduce((sum, part) => sum + instanceFlops(part), 0),

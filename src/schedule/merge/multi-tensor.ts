@@ -53,7 +53,7 @@ export function mergeMaps(
     else list.push(instance);
   }
   for (const list of classes.values()) if (list.length > 1) merging.merge(list);
-  merging.ride();
+  merging.attachScalars();
   return merging.finish(kernels);
 }
 
@@ -168,15 +168,15 @@ class Merging {
   *#chunks(members: readonly Instance[]): Generator<Instance[]> {
     const [sample] = members;
     if (sample === undefined) return;
-    const most = this.#mostElements(sample);
+    const slotLimit = this.#mostElements(sample);
     const narrowest = this.#narrowest(sample);
     let chunk: Instance[] = [];
     let elements = 0;
     const seen = new Set<Node>();
     for (const instance of members) {
       const slot = slotElements(instance.extent, narrowest);
-      if (slot > most || instance.reads.some((node) => seen.has(node))) continue;
-      if (elements + slot > most) {
+      if (slot > slotLimit || instance.reads.some((node) => seen.has(node))) continue;
+      if (elements + slot > slotLimit) {
         yield chunk;
         [chunk, elements] = [[], 0];
       }
@@ -191,19 +191,19 @@ class Merging {
   #mostElements(sample: Instance): number {
     const together = new Map<string, number>();
     const { bindingBytes } = this.#target.limits;
-    let most = mostElements;
+    let limit = mostElements;
     const add = (node: Node, key: string): void => {
       // Tensors of one pack are of one dtype.
       const roles = (together.get(key) ?? 0) + 1;
       together.set(key, roles);
-      most = Math.min(most, mostElements / roles, bindingBytes / (roles * dtypeBytes(node.dtype)));
+      limit = Math.min(limit, mostElements / roles, bindingBytes / (roles * dtypeBytes(node.dtype)));
     };
     sample.reads.forEach((node, i) => add(node, this.#packKey(node, `in${i}`)));
     sample.writes.forEach((write, i) => {
       if (overwritten(sample, write, this.#ends) < 0)
         add(write.node, `>${this.#packKey(write.node, `out${i}`)}`);
     });
-    return Math.floor(most);
+    return Math.floor(limit);
   }
 
   /**
@@ -254,7 +254,7 @@ class Merging {
       return { node: place.node, index: at(place), value: values[i]! };
     });
     const over = sample.writes.filter((write) => overwritten(sample, write, this.#ends) >= 0).length;
-    this.#merged.push({ members, axis, pool, reads, writes, riders: [], overwritten: over });
+    this.#merged.push({ members, axis, pool, reads, writes, scalars: [], overwritten: over });
     return true;
   }
 
@@ -301,20 +301,23 @@ class Merging {
   /**
    * Has single elements computed by the first invocation of a merged kernel that has room for them.
    */
-  ride(): void {
+  attachScalars(): void {
     for (const [kernel, left] of this.#left) {
-      const riders = [...left];
-      if (riders.length === 0 || riders.some(({ extent }) => extent > 1)) continue;
-      const read = riders.flatMap((rider) => [...rider.reads, ...sharedReads(rider)]);
+      const scalars = [...left];
+      if (scalars.length === 0 || scalars.some(({ extent }) => extent > 1)) continue;
+      const read = scalars.flatMap((instance) => [...instance.reads, ...sharedReads(instance)]);
       const host = this.#merged.find((merged) => {
         if (this.heightOf(merged.members[0]!) !== this.#heights.get(kernel)) return false;
         const bound = new Set([...merged.reads, ...read, ...merged.writes.map((write) => write.node)]);
-        const alone = [...merged.riders, ...riders].reduce((sum, { writes }) => sum + writes.length, 0);
-        return bound.size - merged.overwritten + alone <= this.#target.limits.storageBuffers;
+        const scalarWrites = [...merged.scalars, ...scalars].reduce(
+          (sum, { writes }) => sum + writes.length,
+          0,
+        );
+        return bound.size - merged.overwritten + scalarWrites <= this.#target.limits.storageBuffers;
       });
       if (host === undefined) continue;
       for (const node of read) host.reads.add(node);
-      host.riders.push(...riders);
+      host.scalars.push(...scalars);
       left.clear();
     }
   }
@@ -322,8 +325,8 @@ class Merging {
   /** The kernels with what was merged taken out of them, and the merged ones. */
   finish(kernels: readonly Kernel[]): { kernels: readonly Kernel[]; packs: Packs } {
     const taken = new Set<Node>();
-    for (const { members, riders } of this.#merged)
-      for (const { writes } of [...members, ...riders]) for (const { node } of writes) taken.add(node);
+    for (const { members, scalars } of this.#merged)
+      for (const { writes } of [...members, ...scalars]) for (const { node } of writes) taken.add(node);
     const rest = kernels.flatMap((kernel) => {
       const left = kernel.writes.filter((write) => !taken.has(write.node));
       if (left.length === kernel.writes.length) return [kernel];

@@ -66,12 +66,12 @@ function withoutEmptyAxes(node: Node, inputs: readonly Node[], b: GraphBuilder):
 /** A kernel binds few buffers: many parts are joined in groups, then the groups. */
 function concatTree(node: Node, inputs: readonly Node[], b: GraphBuilder, target: Target): Node | undefined {
   // One binding is for the result.
-  const most = target.limits.storageBuffers - 1;
-  if (node.op !== 'concat' || inputs.length <= most) return undefined;
+  const inputLimit = target.limits.storageBuffers - 1;
+  if (node.op !== 'concat' || inputs.length <= inputLimit) return undefined;
   let parts = inputs;
   while (parts.length > 1) {
-    const groups = Array.from({ length: Math.ceil(parts.length / most) }, (_, i) =>
-      parts.slice(i * most, (i + 1) * most),
+    const groups = Array.from({ length: Math.ceil(parts.length / inputLimit) }, (_, i) =>
+      parts.slice(i * inputLimit, (i + 1) * inputLimit),
     );
     parts = groups.map((group) =>
       group.length === 1 ? group[0]! : (b.add('concat', group, node.attrs) as Node),
@@ -95,8 +95,8 @@ function wideFold(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | 
   if (monoid !== 'min' && monoid !== 'max') return cast(b, scanned, node.dtype);
   // Before the first element stands the identity.
   const [low, high] = integerRange(node.dtype);
-  const least = binary(b, 'max', binary(b, 'min', scanned, Number(high)), Number(low));
-  return cast(b, least, node.dtype);
+  const clamped = binary(b, 'max', binary(b, 'min', scanned, Number(high)), Number(low));
+  return cast(b, clamped, node.dtype);
 }
 
 /**

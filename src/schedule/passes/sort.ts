@@ -144,14 +144,14 @@ function floatKeys(b: GraphBuilder, x: Node): Node {
   const long = x.dtype === 'f64';
   const dtype = long ? 'i64' : 'i32';
   const all = (value: number | bigint): Node => full(b, dims(x), value, dtype);
-  const [most, infinity] = long
+  const [magnitudeMask, infinity] = long
     ? ([2n ** 63n - 1n, 0x7ff0_0000_0000_0000n] as const)
     : ([0x7fffffff, 0x7f800000] as const);
   const bits = b.add('bitcast', [x], { dtype }) as Node;
-  const size = binary(b, 'and', bits, all(most));
+  const size = binary(b, 'and', bits, all(magnitudeMask));
   const signed = where(b, binary(b, 'lt', bits, all(long ? 0n : 0)), neg(b, size), size);
   const isNan = binary(b, 'lt', all(infinity), size);
-  return unsignedKeys(b, where(b, isNan, all(most), signed));
+  return unsignedKeys(b, where(b, isNan, all(magnitudeMask), signed));
 }
 
 /** Signed integers in order as unsigned ones. */

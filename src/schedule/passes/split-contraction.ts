@@ -98,13 +98,13 @@ function bestSplit(
   const flops = nodeFlops(node);
   const time = (parallel: number): number => flops / (target.arithmetic * Math.min(1, parallel / full));
   let best: { parts: number; along: number } | undefined;
-  let least = time(results) / gain;
+  let bestTime = time(results) / gain;
   cuts.forEach(({ size, isRow }, along) => {
     for (let parts = 2; terms / parts >= leastTerms && results * parts < 4 * full; parts++) {
       if (size % parts !== 0 || (isRow && (size / parts) % 4 !== 0)) continue;
       const traffic = (2 * 4 * results * parts) / target.bandwidth;
       const both = time(results * parts) + target.launch + traffic;
-      if (both < least) [best, least] = [{ parts, along }, both];
+      if (both < bestTime) [best, bestTime] = [{ parts, along }, both];
     }
   });
   return best;

@@ -51,8 +51,8 @@ function splitReduce(node: NodeOf<'reduce'>, input: Node, b: GraphBuilder, targe
 }
 
 /** About √row chunks, at most `most`, preferring a count that divides the row. */
-function chunkCount(row: number, most: number): number {
-  const wanted = Math.max(2, Math.min(most, 2 ** Math.ceil(Math.log2(Math.sqrt(row)))));
+function chunkCount(row: number, mostChunks: number): number {
+  const wanted = Math.max(2, Math.min(mostChunks, 2 ** Math.ceil(Math.log2(Math.sqrt(row)))));
   for (let count = wanted; count >= wanted / 2; count--)
     if (row % count === 0 && (row / count) % 4 === 0) return count;
   return wanted;

@@ -10,7 +10,7 @@ import { expect, test } from 'vitest';
 import { emitCuda } from '../../../src/codegen/emit/cuda/emit.ts';
 import { lowerKernel } from '../../../src/codegen/lower/kernel.ts';
 import { lower } from '../../../src/explain.ts';
-import { apart } from '../../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../../src/schedule/memory/memory.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { cudaTarget, type Target } from '../../../src/schedule/target.ts';
 import { workloads } from '../../../src/workloads/all.ts';
@@ -72,7 +72,7 @@ test.skipIf(!isInstalled)('products of warp groups stay asynchronous', () => {
     const schedules = warpgroupSchedules(graph, target);
     expect(schedules.length).toBeGreaterThan(5);
     return schedules.map((schedule) => {
-      const { loop } = lowerKernel(kernel!, target, apart, new Map(), () => schedule);
+      const { loop } = lowerKernel(kernel!, target, unsharedMemory, new Map(), () => schedule);
       return emitCuda(loop).source;
     });
   });

@@ -8,7 +8,7 @@ import { optimise, scheduleKernels } from '../../../src/compile.ts';
 import * as sn from '../../../src/index.ts';
 import type { Graph } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
-import { apart } from '../../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../../src/schedule/memory/memory.ts';
 import { gpuTarget, type Target } from '../../../src/schedule/target.ts';
 import {
   attentionRun,
@@ -38,7 +38,7 @@ function attentions(graph: Graph): readonly string[] {
   const { kernels } = scheduleKernels(optimised, target, new Map(), new Map());
   return kernels
     .filter(({ kind }) => kind === 'attention')
-    .map((kernel) => lowerKernel(kernel, target, apart, new Map()).loop.header[0]!);
+    .map((kernel) => lowerKernel(kernel, target, unsharedMemory, new Map()).loop.header[0]!);
 }
 
 const plain: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v);

@@ -11,7 +11,7 @@ import { contractSchedule, type ContractSchedule } from '../../../src/codegen/te
 import type { Graph } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { emptyData, type HostArray } from '../../../src/ir/value.ts';
-import { apart } from '../../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../../src/schedule/memory/memory.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { gpuTarget, type Target } from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
@@ -90,7 +90,7 @@ describe('the Loop interpreter finds', () => {
   const inputs = inputsOf(graph);
   const [want] = interpret(graph, inputs);
   const [kernel] = scheduleGraph(graph, target, new Map()).kernels;
-  const { loop } = lowerKernel(kernel!, target, apart, new Map(), () => schedule);
+  const { loop } = lowerKernel(kernel!, target, unsharedMemory, new Map(), () => schedule);
 
   /** Runs the kernel with its statements replaced. */
   const check = (change: (stmt: Stmt) => Stmt | undefined): void => {

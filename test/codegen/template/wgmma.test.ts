@@ -18,7 +18,7 @@ import { binary, slice } from '../../../src/ir/build.ts';
 import type { Graph } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { emptyData, type HostArray } from '../../../src/ir/value.ts';
-import { apart } from '../../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../../src/schedule/memory/memory.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { gpuTarget, type Target } from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
@@ -88,7 +88,7 @@ describe('operands that are copied by tiles', () => {
     const graph = graphOf({ ...heads, dtype: 'bf16', turnLhs: false, turnRhs: false });
     const [schedule] = warpgroupSchedules(graph, target);
     const [kernel] = scheduleGraph(graph, target, new Map()).kernels;
-    const { loop } = lowerKernel(kernel!, target, apart, new Map(), () => schedule);
+    const { loop } = lowerKernel(kernel!, target, unsharedMemory, new Map(), () => schedule);
     const [map] = loop.tileMaps!;
     expect([map!.sizes, map!.strides]).toEqual([
       [64, 8, 128],
@@ -185,7 +185,7 @@ describe('the Loop interpreter finds', () => {
   const inputs = inputsOf(graph);
   const [want] = interpret(graph, inputs);
   const [kernel] = scheduleGraph(graph, target, new Map()).kernels;
-  const { loop } = lowerKernel(kernel!, target, apart, new Map(), () => schedule);
+  const { loop } = lowerKernel(kernel!, target, unsharedMemory, new Map(), () => schedule);
 
   type Change = (stmt: Stmt) => Stmt | undefined;
   const changed = (change: Change): Loop => {

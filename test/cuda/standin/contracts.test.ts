@@ -20,7 +20,7 @@ import { rowsOf } from '../../../src/runtime/cuda/api/marshal.ts';
 import { openNvrtc, type Nvrtc } from '../../../src/runtime/cuda/api/nvrtc.ts';
 import type { Device } from '../../../src/runtime/device.ts';
 import { deviceBytes } from '../../../src/runtime/program.ts';
-import { apart } from '../../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../../src/schedule/memory/memory.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { cudaTarget, targetOf, type Target } from '../../../src/schedule/target.ts';
 import { Sketch } from '../../codegen/cases.ts';
@@ -143,7 +143,7 @@ onStandIn('contracts of the driver', () => {
     const target: Target = { ...cudaTarget, warpgroups: true, cores: { count: 3, invocations: 2048 } };
     const [scheduled] = scheduleGraph(graph, target, new Map()).kernels;
     const [schedule] = warpgroupSchedules(graph, target);
-    const { loop } = lowerKernel(scheduled!, target, apart, new Map(), () => schedule);
+    const { loop } = lowerKernel(scheduled!, target, unsharedMemory, new Map(), () => schedule);
     const { source } = emitCuda(loop);
 
     test('has shared memory of its own name, and does not run where that begins inside 1024 bytes', () => {

@@ -124,9 +124,9 @@ export class Context {
 }
 
 function listed(names: readonly string[]): string {
-  const most = 8;
-  const rest = names.length > most ? ` and ${names.length - most} more` : '';
-  return names.slice(0, most).join(', ') + rest;
+  const listed = 8;
+  const rest = names.length > listed ? ` and ${names.length - listed} more` : '';
+  return names.slice(0, listed).join(', ') + rest;
 }
 
 function hintFor(result: number, isAnonymous: boolean): string | undefined {

@@ -57,9 +57,13 @@ export interface NvrtcOptions extends LibraryOptions {
  * Opens NVRTC of this major version at most; rejects with E_DEVICE, and what was searched, where
  * there is none.
  */
-export async function openNvrtc(device: string, most: number, options: NvrtcOptions = {}): Promise<Nvrtc> {
+export async function openNvrtc(
+  device: string,
+  newestVersion: number,
+  options: NvrtcOptions = {},
+): Promise<Nvrtc> {
   const { env = process.env, resolve, capabilities = [] } = options;
-  const { places = nvrtcPlaces(env, process.platform, most) } = options;
+  const { places = nvrtcPlaces(env, process.platform, newestVersion) } = options;
   const koffi = await loadKoffi(device, resolve);
   const cell = makeCell(koffi);
   const opened = (library: Library): Nvrtc => {
@@ -74,14 +78,14 @@ export async function openNvrtc(device: string, most: number, options: NvrtcOpti
   const library = openFirst(koffi, places, (found) => {
     const { version, archs } = opened(found);
     const name = version.join('.');
-    if (version[0] < firstVersion || version[0] > most) return `is version ${name}`;
+    if (version[0] < firstVersion || version[0] > newestVersion) return `is version ${name}`;
     const lost = capabilities.find((capability) => !archs.some((arch) => arch <= capability));
     if (lost === undefined) return undefined;
     const oldest = Math.min(...archs) / 10;
     return `is version ${name}, which compiles for compute capability ${oldest.toFixed(1)} and later, not ${(lost / 10).toFixed(1)}`;
   });
   if (Array.isArray(library)) {
-    throw absent(device, `no NVRTC ${firstVersion} to ${most}`, library, 'NVRTC_PATH');
+    throw absent(device, `no NVRTC ${firstVersion} to ${newestVersion}`, library, 'NVRTC_PATH');
   }
   return opened(library);
 }
