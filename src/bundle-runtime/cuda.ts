@@ -47,7 +47,7 @@ class Cuda implements Machine<number> {
   readonly #tileMaps: TileMaps;
   readonly #isSynchronous: boolean;
   #modules: Promise<Modules> | undefined;
-  /** Calls that have not come back: what they use is given back after them. */
+  /** Calls in flight: what they use is freed after them. */
   #pending = 0;
   #closed = false;
 
@@ -144,7 +144,7 @@ class Cuda implements Machine<number> {
     if (this.#pending === 0) this.#close();
   }
 
-  /** Queues work, and copies of what is wanted behind it; gives these once they are there. */
+  /** Queues work and then copies of the wanted bytes; resolves with these. */
   #queued(wanted: Wanted, work: () => void): Promise<Uint8Array[]> {
     return this.#while(async () => {
       this.#context.failures.assertAlive();
@@ -176,7 +176,7 @@ class Cuda implements Machine<number> {
     try {
       this.#fences.block(this.#fences.latest);
     } catch {
-      // A context that failed is given back as it is.
+      // A failed context is released without waiting.
     }
     this.#memory.close();
     this.#staging.destroy();

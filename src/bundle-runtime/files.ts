@@ -10,12 +10,12 @@ export async function readWhole(url: URL, signal: AbortSignal | undefined): Prom
   return new Uint8Array(await new Blob(pieces).arrayBuffer());
 }
 
-/** How often a broken connection is taken up again without a byte in between. */
+/** How often a broken connection is resumed without receiving a byte. */
 const attempts = 4;
 
 /**
- * A file's bytes as they come. With `size`, a connection that ends before is taken up where it
- * ended. Throws E_IO.
+ * A file's bytes as they come. With `size`, a connection that ends early is resumed where it ended.
+ * Throws E_IO.
  */
 export async function* readPieces(
   url: URL,
@@ -53,7 +53,7 @@ async function* fromNetwork(
   const headers: HeadersInit = from === 0 ? {} : { range: `bytes=${from}-` };
   const response = await fetch(url, { headers, signal: signal ?? null });
   if (!response.ok) throw new Refusal(`the server gave ${response.status} ${response.statusText}`);
-  // A server that knows no ranges sends everything again.
+  // A server without range requests sends everything again.
   let skipped = response.status === 206 ? from : 0;
   const reader = response.body!.getReader();
   try {
@@ -69,7 +69,7 @@ async function* fromNetwork(
   }
 }
 
-/** Browsers never come here: their bundles come from a server. */
+/** Never called in browsers, which load bundles from a server. */
 async function* fromDisk(url: URL): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const fs = globalThis.process.getBuiltinModule('node:fs');
   yield* fs.createReadStream(url, { highWaterMark: 2 ** 20 }) as AsyncIterable<Uint8Array<ArrayBuffer>>;

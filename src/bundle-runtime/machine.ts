@@ -39,7 +39,7 @@ export interface Machine<M> {
   readonly description: string;
   /** Memory full of zeros, a multiple of 4 bytes. */
   allocate(bytes: number): M;
-  /** `bytes` are a multiple of 4, or none, and so is where they go. */
+  /** The number of bytes and the offset are multiples of 4. */
   write(place: Place<M>, bytes: Uint8Array): void;
   read(place: Place<M>, bytes: number): Promise<Uint8Array>;
   /** Makes a program ready; nothing is compiled after that. */

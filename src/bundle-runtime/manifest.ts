@@ -9,7 +9,7 @@ export type BundleTarget = 'cuda' | 'webgpu' | 'wasm';
 
 export interface Manifest {
   readonly version: 1;
-  /** What made the bundle. */
+  /** The program that made the bundle, with its version. */
   readonly producer: string;
   readonly weights: readonly Weight[];
   /** Files of weights, in order; each is read once, from its beginning. */

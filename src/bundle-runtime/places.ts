@@ -39,7 +39,7 @@ export function placesOf<M>(
   const whole = (program: BundledProgram, buffer: number): Place<M> => {
     return { memory: machine.allocate(program.buffers[buffer]!.bytes), offset: 0 };
   };
-  // What lies side by side comes first: it says where its members are.
+  // Packs are placed first, because they determine where their members lie.
   for (const { program, places } of programs) {
     for (const { buffer, members } of program.packs) {
       const place = whole(program, buffer);
@@ -53,7 +53,7 @@ export function placesOf<M>(
       const home = (weights[weight] ??= whole(program, buffer));
       if (!places.has(buffer)) places.set(buffer, home);
     }
-  // What is written and never read.
+  // Buffers that are written and never read.
   for (const { program } of programs)
     for (const { weight, buffer } of program.ports.updates) weights[weight] ??= whole(program, buffer);
   const passing = programs.map(({ program, places }) =>
@@ -84,7 +84,7 @@ export function placesOf<M>(
   };
 }
 
-/** Copies as if all were made at once: what an earlier one overwrites is put aside first. */
+/** Copies as if all were made at once: sources that an earlier copy overwrites are saved first. */
 function atOnce<M>(copies: readonly Copy<M>[], machine: Machine<M>): Copy<M>[] {
   const aside: Copy<M>[] = [];
   const all = copies.map((copy, i) => {
@@ -103,7 +103,7 @@ function isSame<M>(one: Place<M>, other: Place<M>): boolean {
 
 /** Memory for the first of each list, the second and so on, as large as the largest there. */
 function largest<M>(machine: Machine<M>, lists: readonly (readonly number[])[]): M[] {
-  const largest: number[] = [];
-  for (const list of lists) list.forEach((bytes, i) => (largest[i] = Math.max(largest[i] ?? 4, bytes)));
-  return largest.map((bytes) => machine.allocate(bytes));
+  const sizes: number[] = [];
+  for (const list of lists) list.forEach((bytes, i) => (sizes[i] = Math.max(sizes[i] ?? 4, bytes)));
+  return sizes.map((bytes) => machine.allocate(bytes));
 }

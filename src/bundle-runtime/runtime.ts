@@ -26,9 +26,7 @@ export interface LoadOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * How far loading is: bytes of weights that are there and of all, kernels that are ready and all.
- */
+/** Progress of loading: bytes of weights loaded and in total, kernels ready and in total. */
 export interface Progress {
   readonly loadedBytes: number;
   readonly totalBytes: number;
@@ -51,7 +49,7 @@ export interface Model {
   weight(name: string): Promise<Data>;
   /** The seed of random draws from now on. */
   seed(seed: number | bigint): void;
-  /** Gives all memory and threads back. */
+  /** Frees all memory and threads. */
   dispose(): void;
 }
 
@@ -77,7 +75,7 @@ type Openers = Readonly<Partial<Record<BundleTarget, Opener>>>;
 export async function loadBundle(openers: Openers, base: string, options: LoadOptions = {}): Promise<Model> {
   const folder = new URL('./', options.base ?? base);
   const text = new TextDecoder().decode(await readWhole(new URL('program.json', folder), options.signal));
-  // A server may send something else for files that it has not.
+  // Servers may answer requests for missing files with a page.
   if (!text.startsWith('{"version":1,'))
     throw new SinterError('E_IO', `${folder.href}: no bundle of this version`);
   const manifest = JSON.parse(text) as Manifest;
@@ -92,7 +90,7 @@ export async function loadBundle(openers: Openers, base: string, options: LoadOp
       return model;
     } catch (error) {
       model?.dispose();
-      // A machine may show only with the programs that it has not what it takes.
+      // Some machines fail only when the programs are prepared.
       if (model !== undefined && (error as SinterError).code !== 'E_DEVICE') throw error;
       reasons.push((error as Error).message);
     }
@@ -162,7 +160,7 @@ class LoadedModel<M> implements LoadingModel {
         if (place !== undefined) this.#machine.write(moved(place, offset), bytes);
       });
       for await (const piece of readPieces(new URL(file.name, folder), file.bytes, signal)) {
-        // Loading that failed elsewhere has disposed of all.
+        // If another part of loading failed, everything is disposed of.
         this.#assertAlive();
         writer.take(piece);
         tell({ loadedBytes: progress.loadedBytes + piece.length });
@@ -183,8 +181,8 @@ class LoadedModel<M> implements LoadingModel {
   }
 
   /**
-   * Runs programs once, so that the engine has made its code when the first call comes; what they
-   * change is put back. Of many sizes the last are left to their first calls.
+   * Runs programs once, so that the engine has compiled their code before the first call; what they
+   * change is restored. Programs of open sizes are skipped when the time is used up.
    */
   async #rehearse(programs: readonly Ready<M>[]): Promise<void> {
     const changed = new Map(

@@ -28,7 +28,7 @@ class Wasm implements Machine<number> {
   readonly description: string;
   #memory: WebAssembly.Memory;
   readonly #pool: Pool | undefined;
-  /** Address 0 stands for nothing. */
+  /** Address 0 means no address. */
   #end = 256;
   #kernels = 0;
   #scratch = { address: 0, bytes: 0 };
@@ -69,7 +69,7 @@ class Wasm implements Machine<number> {
     );
     const block = this.allocate(4 * Math.max(1, program.scalars.length));
     const cuts = cutsOf(program, this.#pool?.threads ?? 1);
-    // Kernels run one after another, and so share what each thread has for itself.
+    // Kernels run one after another, so they share the scratch memory of each thread.
     const own = (this.#pool?.threads ?? 1) * Math.max(0, ...program.kernels.map(scratchOf));
     if (own > this.#scratch.bytes) this.#scratch = { address: this.allocate(own), bytes: own };
     const scratch = this.#scratch.address;
@@ -107,7 +107,7 @@ class Wasm implements Machine<number> {
   }
 
   dispose(): void {
-    // Who keeps the model keeps none of its memory.
+    // A disposed model that is still referenced keeps no memory alive.
     this.#memory = new WebAssembly.Memory({ initial: 0 });
     void this.#pool?.close();
   }

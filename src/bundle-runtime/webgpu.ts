@@ -23,7 +23,8 @@ const text = new TextDecoder();
 
 /**
  * A machine on this device, else on the adapter that the browser prefers. Rejects with E_DEVICE
- * where there is none; and where it is software, which WebAssembly outruns, if that will not do.
+ * where there is none; and where it is software, which is slower than WebAssembly, unless that is
+ * accepted.
  */
 export async function openWebGpu(
   given: GPUDevice | undefined,
@@ -77,7 +78,7 @@ class WebGpu implements Machine<GPUBuffer> {
     const { kernels } = binding.program;
     const sources = await Promise.all(kernels.map(async ({ file }) => text.decode(await binding.read(file))));
     for (const filter of ['validation', 'out-of-memory'] as const) gpu.pushErrorScope(filter);
-    // Scopes end before anything is waited for: another model may be made ready meanwhile.
+    // Error scopes are popped before the first await: another model may be prepared meanwhile.
     const ready = this.#stepsOf(binding, sources);
     const complaints = [gpu.popErrorScope(), gpu.popErrorScope()];
     const steps = await ready;
@@ -100,7 +101,7 @@ class WebGpu implements Machine<GPUBuffer> {
     if (this.#lost !== undefined) throw new DeviceError('E_DEVICE_LOST', 'webgpu', this.#lost);
   }
 
-  /** Not after the end: loading that failed elsewhere may still be under way. */
+  /** Refused after disposal: loading may still be in progress when it has failed elsewhere. */
   #buffer(size: number, usage: number): GPUBuffer {
     this.#assertAlive();
     const buffer = this.#gpu.createBuffer({ size: Math.ceil(size / 16) * 16, usage });

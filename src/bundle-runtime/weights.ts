@@ -3,7 +3,10 @@
 
 import type { WeightFile, WeightPart } from './manifest.ts';
 
-/** Takes a file's bytes as they come, in order; says what belongs where. */
+/**
+ * Takes the bytes of a file in order, in pieces of any size, and writes each weight's part to its
+ * place.
+ */
 export class WeightWriter {
   readonly #parts: readonly WeightPart[];
   readonly #write: (weight: number, offset: number, bytes: Uint8Array) => void;

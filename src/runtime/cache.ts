@@ -21,7 +21,8 @@ export function cacheFolder(env: Readonly<Record<string, string | undefined>> = 
     try {
       fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
       fs.accessSync(folder, fs.constants.W_OK);
-      // Anyone may make a folder in the temporary one: never load libraries out of another user's.
+      // Any user may make a folder in the temporary one: libraries of another user's folder are
+      // never loaded.
       if (folder !== temporary || fs.statSync(folder).uid === user) return folder;
     } catch {
       // Not writable: try the next one.

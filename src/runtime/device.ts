@@ -22,9 +22,9 @@ export interface LoadedProgram {
   /**
    * Queues one run and returns at once. `inputs` are the buffers of `program.inputs`, `outputs`
    * those of `program.outputs` (for a donated pair the caller passes the input's buffer as the
-   * output too); buffers that do not lie as the program's packs ask are moved, with what they hold.
-   * `scalars` are values of `program.scalars` but for those taken from an input. A failure surfaces
-   * from `Device.read` or `Device.finish`, naming the kernel.
+   * output too); buffers that do not lie as the program's packs require are moved, with their
+   * contents. `scalars` are values of `program.scalars` but for those taken from an input. A
+   * failure rejects `Device.read` or `Device.finish`, naming the kernel.
    */
   run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void;
   /** Frees scratch and pipelines. */

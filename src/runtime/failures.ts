@@ -20,7 +20,7 @@ export class Failures {
   #clock = 0;
   /** Places of the reads under way, ascending. */
   #reads: number[] = [];
-  /** At most one before each of those reads, the first there, and one after them all. */
+  /** For each of those reads at most the first failure before it, and one after all reads. */
   #pending: Failure[] = [];
   #reported: ReportedFailure | undefined;
   #lost: DeviceError | undefined;
@@ -43,7 +43,7 @@ export class Failures {
     return this.#clock;
   }
 
-  /** The place of an operation that will report what failed before it; `deliver` must follow. */
+  /** The number of a read, which will reject with failures before it; `deliver` must follow. */
   tickRead(): number {
     this.#reads.push(++this.#clock);
     return this.#clock;
@@ -75,10 +75,7 @@ export class Failures {
     if (this.#lost !== undefined) throw this.#lost;
   }
 
-  /**
-   * Throws what failed up to the read `at`; once that has reported it, the device counts as
-   * recovered.
-   */
+  /** Throws the failure before the read `at`; after that the device counts as recovered. */
   deliver(at: number): void {
     this.#reads = this.#reads.filter((read) => read !== at);
     this.assertAlive();

@@ -8,7 +8,7 @@ import type { Failures } from './failures.ts';
 import type { GpuBuffer, Memory, Place } from './memory.ts';
 import type { Timeline } from './timeline.ts';
 
-/** The parts of a device that moving takes. */
+/** The parts of a device that moving buffers needs. */
 export interface Mover<Gpu> {
   readonly timeline: Timeline;
   readonly failures: Failures;
@@ -34,13 +34,13 @@ interface Member {
   readonly name: string;
 }
 
-/** What lies where when a program runs. */
+/** Where everything lies when a program runs. */
 export interface Arrangement<Gpu> {
   /** Of inputs, then outputs, then the starts of packs. */
   readonly places: readonly Place<Gpu>[];
   /**
-   * As long as the buffers stay where they are, the packs are there too: none holds a mere copy of
-   * a buffer that is given twice.
+   * The packs stay valid while the buffers are not moved: none holds a copy of a buffer that is
+   * given twice.
    */
   readonly lasting: boolean;
 }
@@ -56,7 +56,7 @@ interface Unit {
   readonly isWritten: boolean;
 }
 
-/** The layout of one program, settled anew for every set of buffers. */
+/** The layout of one program, computed for every set of buffers. */
 export class Layout<Gpu> {
   readonly #mover: Mover<Gpu>;
   readonly #packs: readonly Unit[];
@@ -70,17 +70,18 @@ export class Layout<Gpu> {
     this.#separate = separatePairs(program, unitOf);
   }
 
-  /** Moves what lies in the wrong place. `given` are the inputs, then the outputs. */
+  /** Moves buffers that lie in the wrong place. `given` are the inputs, then the outputs. */
   arrange(given: readonly GpuBuffer<Gpu>[]): Arrangement<Gpu> {
     const starts = new Map<Unit, Place<Gpu>>();
-    // Those that are overwritten last: of a buffer in two packs, that is the place that counts
-    // afterwards.
+    // Packs that are overwritten come last: a buffer in two packs must end in the one that is
+    // written.
     for (const pack of [...this.#packs].sort((a, b) => Number(a.isWritten) - Number(b.isWritten))) {
       starts.set(pack, this.#inPlace(pack, given) ?? this.#gather(pack, given));
     }
     for (const [one, other] of this.#separate) {
       if (!this.#clash(one, other, given, starts)) continue;
-      // One buffer given twice cannot be parted; binding it both ways is refused later.
+      // One buffer that is given twice cannot be separated; binding it for reading and writing is
+      // refused later.
       const own = new Set(one.members.map(({ position }) => given[position]));
       if (other.members.some(({ position }) => own.has(given[position]))) continue;
       const moved = one.isPack && !other.isPack ? other : one;
@@ -200,7 +201,10 @@ function unitsOf(program: Program): { readonly packs: readonly Unit[]; readonly 
   return { packs, unitOf: (buffer) => units.get(buffer) };
 }
 
-/** Units that one dispatch binds both ways, or that one is copied to the other. */
+/**
+ * Pairs of units of which one dispatch reads one and writes the other, or one of which is copied to
+ * the other.
+ */
 function separatePairs(
   { steps, kernels, inputs, outputs, buffers }: Program,
   unitOf: UnitOf,

@@ -23,7 +23,7 @@ export interface Place<Gpu> {
   readonly offset: number;
 }
 
-/** What is to lie `offset` bytes behind the start of a slab. */
+/** A handle and the offset in a slab at which it is to lie. */
 export interface Tenant<Gpu> {
   readonly buffer: GpuBuffer<Gpu>;
   readonly offset: number;
@@ -32,9 +32,12 @@ export interface Tenant<Gpu> {
 const MiB = 2 ** 20;
 /** Free slabs kept however little is in use. */
 const POOL_FLOOR = 64 * MiB;
-/** Below this, dropped handles are left to the collector's own pace. */
+/** Below this, dropped handles are found by the garbage collector when it runs by itself. */
 const HIGH_WATER_FLOOR = 256 * MiB;
-/** As many handles count as high water too: a small GPUBuffer costs kilobytes in the driver. */
+/**
+ * This many handles also reach the high-water mark: a small GPUBuffer costs kilobytes in the
+ * driver.
+ */
 const CROWD_FLOOR = 4096;
 
 /**
@@ -182,7 +185,7 @@ export class Memory<Gpu> {
       (size) => this.#create(size, source),
       (slab) => {
         this.#held -= slab.bytes;
-        // In its place in the order: earlier work may still be waiting to use it.
+        // Queued on the timeline: earlier work may still be waiting to use it.
         this.#timeline.push(() => source.destroy(slab.gpu));
       },
     );
@@ -210,9 +213,9 @@ export class Memory<Gpu> {
   }
 
   /**
-   * Moves handles into one new slab of `bytes`; gives it, and where each was. A handle that comes
-   * twice is moved to the first of its places, for the others its bytes are copied. Their bytes are
-   * copied by the caller, at once.
+   * Moves handles into one new slab of `bytes`; gives it, and where each was. A handle that is
+   * given twice is moved to the first of its places; the other places get copies of its bytes. The
+   * caller makes all copies at once.
    */
   gather(
     bytes: number,
@@ -228,7 +231,7 @@ export class Memory<Gpu> {
     return { slab, from };
   }
 
-  /** Whether others than these many handles lie in a part of the slab. */
+  /** Whether more than this many handles lie in a part of the slab. */
   isCrowded(slab: Slab<Gpu>, offset: number, bytes: number, tenants: number): boolean {
     const inside = [...(this.#shared.get(slab) ?? [])].filter(({ place }) => {
       return place !== undefined && place.offset >= offset && place.offset < offset + bytes;
@@ -359,7 +362,9 @@ export class Memory<Gpu> {
     this.storage.trim(Math.max(0, keep));
   }
 
-  /** Finalizers only run between tasks, but a WeakRef tells at once that its target is gone. */
+  /**
+   * Finalizers only run between tasks, but a WeakRef shows at once that its target was collected.
+   */
   #findDropped(): void {
     this.#collect?.();
     for (const lease of this.#leases) if (lease.handle.deref() === undefined) this.end(lease);

@@ -6,7 +6,7 @@ import type { Arrangement } from './layout.ts';
 import type { GpuBuffer, Memory, Place, Slab } from './memory.ts';
 import type { Scratch } from './scratch.ts';
 
-/** The part of a plan that tells whether it fits. */
+/** The part of a plan that is compared to find it again. */
 export interface Fitted<Gpu> {
   readonly arrangement: Arrangement<Gpu>;
   readonly arenas: readonly Slab<Gpu>[];
@@ -51,7 +51,7 @@ export class Plans<Gpu, Plan extends Fitted<Gpu>> {
     return at < 0 ? undefined : plans[0];
   }
 
-  /** Remembers a plan; gives the one that is forgotten for it, if any. */
+  /** Keeps a plan; gives the one that is evicted for it, if any. */
   add(plan: Plan): Plan | undefined {
     const last = this.#plans.length === planLimit ? this.#plans.pop() : undefined;
     this.#plans.unshift(plan);

@@ -40,8 +40,8 @@ export interface ProgramBuffer {
  * Inputs, or outputs, that lie one behind another in one device buffer, so that a kernel binds them
  * all at once: where buffer `buffer` starts, and each member at its offset behind that. A device
  * moves inputs that lie elsewhere when the program runs; what a program returns as a pack it takes
- * as a pack of equal layout without moving anything. What lies in packs of scratch is placed by
- * arena and offset alone.
+ * as a pack of equal layout without moving anything. Members of a pack in scratch memory are placed
+ * by arena and offset alone.
  */
 export interface ProgramPack {
   /** Index of the buffer that spans the members; neither an input nor an output itself. */
@@ -77,7 +77,7 @@ export interface ProgramKernel {
   readonly sharedBytes?: number;
   /** CUDA only: tensor maps that a launch passes by value after all pointers, in order. */
   readonly tileMaps?: readonly ProgramTileMap[];
-  /** WebAssembly only: what workgroups do depends on their order, so they run on one thread. */
+  /** WebAssembly only: results depend on the order of workgroups, so they run on one thread. */
   readonly serial?: boolean;
   readonly flops: number;
   /**

@@ -84,7 +84,7 @@ async function openNamed(called: string): Promise<Device> {
   }
   const opening = backend.open();
   opened.set(name, opening);
-  // A machine may gain a device (a driver, a package): failures are not remembered.
+  // Failures are not cached, because a driver or package may be installed meanwhile.
   opening.catch(() => opened.delete(name));
   return opening;
 }
@@ -94,7 +94,7 @@ export async function closeDevice(called: string): Promise<void> {
   const name = canonical(called);
   const device = await opened.get(name)?.catch(() => undefined);
   if (device === undefined) return;
-  // Failures are for those who read what failed.
+  // Failures are reported by reads, not here.
   await device.finish().catch(() => undefined);
   opened.delete(name);
   await device.destroy();

@@ -21,7 +21,7 @@ export class Scratch<Gpu> {
     arenas.forEach((bytes, i) => {
       const old = this.#slabs[i];
       if ((old?.bytes ?? 0) >= bytes) return;
-      // The new one first: should it not fit, the other programs keep what they have.
+      // The new slab is allocated first: if that fails, the other programs keep the old one.
       this.#slabs[i] = this.#memory.scratch(bytes);
       if (old !== undefined) this.#memory.recycle(old);
     });
@@ -40,7 +40,9 @@ export class Scratch<Gpu> {
     });
   }
 
-  /** Arena `i` as it is now; a run asks when it is encoded, not when it is queued. */
+  /**
+   * The current slab of arena `i`; runs read it when they are encoded, not when they are queued.
+   */
   slab(i: number): Slab<Gpu> {
     return this.#slabs[i]!;
   }

@@ -15,11 +15,11 @@ interface Entry<Value> {
 export class Shared<Value extends object> {
   readonly #entries = new Map<string, Entry<Value>>();
   readonly #entryOf = new Map<Value, Entry<Value>>();
-  /** Those without users, the one that was left longest ago first. */
+  /** Values without users, least recently used first. */
   readonly #idle = new Set<Entry<Value>>();
   readonly #drop: (value: Value) => void;
 
-  /** `drop` is told of each value that is let go for others. */
+  /** `drop` is called with each evicted value. */
   constructor(drop: (value: Value) => void = () => undefined) {
     this.#drop = drop;
   }
@@ -41,10 +41,10 @@ export class Shared<Value extends object> {
     return entry.value;
   }
 
-  /** One user fewer has it. */
+  /** Ends one use. */
   release(value: Value): void {
     const entry = this.#entryOf.get(value);
-    // It went when everything was cleared.
+    // The value was removed by `clear`.
     if (entry === undefined) return;
     entry.users -= 1;
     if (entry.users > 0) return;
@@ -71,7 +71,7 @@ export class Shared<Value extends object> {
     return this.#entryOf.keys();
   }
 
-  /** Forgets everything, without a word to `drop`. */
+  /** Removes everything, without calling `drop`. */
   clear(): void {
     this.#entries.clear();
     this.#entryOf.clear();

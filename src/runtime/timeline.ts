@@ -3,8 +3,8 @@
 // everything the device does.
 
 /**
- * Something work may have to wait for. `opened` never rejects; a failure is looked at by the work
- * itself.
+ * A condition that work may have to wait for. `opened` never rejects; the work itself handles
+ * failures.
  */
 export interface Gate {
   readonly open: boolean;

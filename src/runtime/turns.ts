@@ -3,15 +3,13 @@
 // need turns, and so does garbage collection: an object that a WeakRef has returned stays alive
 // until the turn ends.
 
-/**
- * Milliseconds without a turn after which others have waited long enough: half a frame of a page.
- */
+/** Milliseconds without a turn after which the event loop gets one: half a frame of a page. */
 const patience = 8;
 
 export class Turns {
   #last = performance.now();
 
-  /** Lets other tasks run, where none could for a while. */
+  /** Lets other tasks run if none could for a while. */
   async give(): Promise<void> {
     if (performance.now() - this.#last < patience) return;
     await nextTask();

@@ -36,8 +36,8 @@ export function nodeFlops(node: Node): number {
 }
 
 /**
- * What a scatter is a copy of, where that is a tensor in memory: written over it, only updates
- * move.
+ * The stored tensor that a scatter copies, if there is one: if the result is written over it, only
+ * the updates are moved.
  */
 export function scatteredInto(body: Body & { readonly kind: 'scatter' }): Node | undefined {
   const { operand, index } = body;
@@ -55,7 +55,7 @@ export function withMovedBytes(kernel: Kernel, overwrites: ReadonlyMap<Node, Nod
   return { ...kernel, bytes: bytes - 2 * nodeBytes(over) + Math.min(moved, 2 * nodeBytes(over)) };
 }
 
-/** What keeps a kernel from being faster, by the roofline model. */
+/** The resource that bounds a kernel's time, by the roofline model. */
 export type Bound = 'launch' | 'bandwidth' | 'arithmetic';
 
 /**

@@ -43,7 +43,7 @@ export class Clock {
       await this.#fences.wait(epoch);
       return this.#between(pair);
     } catch {
-      // What failed is told to the next read.
+      // The failure is reported by the next read.
       return undefined;
     } finally {
       this.#pairs.push(pair);

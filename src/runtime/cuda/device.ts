@@ -162,7 +162,7 @@ export class CudaDevice implements Device {
     void this.#close();
   }
 
-  /** Gives everything back once what is queued has ended. */
+  /** Releases everything once queued work has ended. */
   async #close(): Promise<void> {
     if (this.#closing) return;
     this.#closing = true;
@@ -171,7 +171,7 @@ export class CudaDevice implements Device {
       await timeline.drained();
       await fences.idle();
     } catch {
-      // A context that failed is given back as it is.
+      // A failed context is released without waiting.
     }
     context.driver.cu.cuCtxSetCurrent(context.handle);
     this.#clock.destroy();

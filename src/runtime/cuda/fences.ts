@@ -4,9 +4,9 @@
 
 import type { Context } from './api/context.ts';
 
-/** Work between two events: an event costs a call of the driver's. */
+/** Pieces of work between two events: an event costs a call of the driver. */
 const MARKS = 32;
-/** From here on a wait sleeps between two looks, which makes it longer by a sixteenth at most. */
+/** After this a wait sleeps between two polls, which makes it at most a sixteenth longer. */
 const AWAKE_MS = 16;
 const NAP_MS = 1;
 

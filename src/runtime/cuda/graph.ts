@@ -59,10 +59,7 @@ export class Graph {
     if (result !== 0) throw this.#context.failure(result, 'cuGraphLaunch', 'queueing a run');
   }
 
-  /**
-   * From the next launch on it does these operations, which differ from the present ones in
-   * addresses at most.
-   */
+  /** Replaces the operations from the next launch on; only addresses may differ. */
   update(operations: readonly Operation[]): void {
     const before = this.#operations;
     this.#operations = operations;
@@ -71,7 +68,7 @@ export class Graph {
     });
   }
 
-  /** The context must be current. A launch that is under way ends first. */
+  /** The context must be current. A launch in flight still completes. */
   destroy(): void {
     const { cu } = this.#context.driver;
     this.#context.owned.delete(this);

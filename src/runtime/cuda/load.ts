@@ -39,14 +39,16 @@ export interface Engine {
   readonly marshal: Marshal;
   readonly tileMaps: TileMaps;
   readonly mover: Mover<number>;
-  /** Each kernel is waited for, so that one that fails is named. */
+  /** Waits for each kernel, so that an error names the one that failed. */
   readonly isSynchronous: boolean;
 }
 
-/** What a run does with buffers that lie in one way to each other. */
+/**
+ * The steps of a run for one relation of its buffers: which are copied, and whether any overlap.
+ */
 interface Form {
   readonly recipe: readonly RecipeStep[];
-  /** Buffers overlap that the program takes for different ones. */
+  /** Buffers overlap that the program assumes to be separate. */
   readonly isEntangled: boolean;
   /** Asked for by the first graph: most programs of a session run once. */
   dependencies: Dependencies | undefined;
@@ -106,7 +108,7 @@ class CudaProgram implements LoadedProgram {
     failures.assertAlive();
     if (this.#destroyed) throw new DeviceError('E_STATE', facts.name, 'a destroyed program was run');
     const given = givenBuffers<number>(this.program, facts.name, inputs, outputs);
-    // What lies in the wrong place is moved.
+    // Moves buffers that lie in the wrong place.
     const arrangement = this.#plans.arrangementOf(given) ?? this.#layout.arrange(given);
     const words = encodeScalars(this.program, scalars, facts.name);
     const at = failures.tick();
@@ -119,9 +121,9 @@ class CudaProgram implements LoadedProgram {
     if (this.#destroyed) return;
     this.#destroyed = true;
     const { scratch, memory, timeline, context, modules } = this.#engine;
-    // Behind the runs still waiting, which take their arenas only when their turn comes.
+    // Queued after waiting runs, which read their arenas only when they are queued to the stream.
     timeline.push(() => {
-      // A lost device takes back everything itself.
+      // A lost device releases everything itself.
       if (context.failures.lost) return;
       context.use();
       for (const { graph } of this.#plans) graph?.destroy();

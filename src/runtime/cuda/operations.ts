@@ -8,7 +8,7 @@ import { checkAliasing, type Range } from './ranges.ts';
 import { slotsOf, type RecipeStep } from './recipe.ts';
 import type { TileMaps } from './tile-maps.ts';
 
-/** What gives steps their addresses. */
+/** Where functions and slots lie: the addresses for the steps. */
 export interface Addressing {
   readonly program: ProgramOutline;
   /** The driver's functions, by kernel. */
@@ -68,7 +68,7 @@ function allowShared(context: Context, func: number, { name, sharedBytes = 0 }: 
 export interface Queue {
   readonly context: Context;
   readonly marshal: Marshal;
-  /** Each kernel is waited for, so that one that fails is named. */
+  /** Waits for each kernel, so that an error names the one that failed. */
   readonly isSynchronous: boolean;
 }
 

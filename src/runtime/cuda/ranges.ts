@@ -10,7 +10,7 @@ export interface Range {
   readonly bytes: number;
 }
 
-/** Throws E_VALIDATION where a launch writes what it also binds otherwise. */
+/** Throws E_VALIDATION where a launch writes bytes that it binds a second time. */
 export function checkAliasing(
   program: ProgramOutline,
   kernel: KernelOutline,
@@ -35,13 +35,10 @@ export function checkAliasing(
   }
 }
 
-/**
- * Whether inputs and outputs that the program takes for different ones share bytes, some of which
- * it writes.
- */
+/** Whether different inputs and outputs of the program overlap in bytes that it writes. */
 export function overlaps(program: ProgramOutline, ranges: ReadonlyMap<number, Range>): boolean {
   const { inputs, outputs, packs, donated, steps, kernels } = program;
-  /** Slots that are meant to lie in one another go by one number. */
+  /** Slots that overlap by design are represented by one number. */
   const roots = new Map<number, number>();
   for (const { buffer, members } of packs) for (const member of members) roots.set(member.buffer, buffer);
   const rootOf = (slot: number): number => roots.get(slot) ?? slot;

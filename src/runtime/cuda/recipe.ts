@@ -73,16 +73,16 @@ export function recipeOf(program: ProgramOutline, isCopied: readonly boolean[]):
 }
 
 /**
- * Each step after the last one: what to do when buffers overlap that the program takes for
- * different ones.
+ * Each step depends on the one before: used when buffers overlap that the program assumes to be
+ * separate.
  */
 export function inOrder(recipe: readonly RecipeStep[]): Dependencies {
   return recipe.map((_, i) => (i === 0 ? [] : [i - 1]));
 }
 
 /**
- * Each step after those whose results it reads, and after those that used what it overwrites; none
- * that follow from others.
+ * Each step depends on those whose results it reads, and on those that used what it overwrites;
+ * implied dependencies are left out.
  */
 export function dependenciesOf(program: ProgramOutline, recipe: readonly RecipeStep[]): Dependencies {
   const neighbours = overlapping(program);
@@ -181,8 +181,8 @@ function overlapping(program: ProgramOutline): (slot: number) => readonly number
     });
   }
   for (const { buffer, members } of packs) for (const member of members) both(buffer, member.buffer);
-  // What is donated lies where its output does; so do the packs that hold the two, and all that
-  // they hold.
+  // A donated input lies where its output does; so do the packs of the two, and all members of
+  // these.
   for (const { input, output } of donated) {
     const [from, to] = [inputs[input]!, outputs[output]!];
     if (from === to) continue;

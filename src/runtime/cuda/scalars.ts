@@ -26,7 +26,7 @@ export class Scalars {
     this.#count = count;
   }
 
-  /** Where the run that is queued next finds its words; `used` must follow. */
+  /** The pinned address of the words for the next run; `used` must follow. */
   place(words: Int32Array): number {
     const slot = this.#slots.at(-1);
     if (slot !== undefined && slot.words.every((word, i) => word === words[i])) return slot.piece.gpu.address;

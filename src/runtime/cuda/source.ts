@@ -21,7 +21,8 @@ export class DeviceMemory implements Source<number> {
       return this.#take(bytes);
     } catch (error) {
       if (!(error instanceof DeviceError && error.code === 'E_OOM')) throw error;
-      // What was freed in the stream is the driver's only once the stream has come there.
+      // Memory that was freed in stream order returns to the driver only when the stream reaches
+      // that point.
       this.#drain();
       return this.#take(bytes);
     }
@@ -32,7 +33,7 @@ export class DeviceMemory implements Source<number> {
     this.#give(address);
   }
 
-  /** Takes back whatever is left; the stream must be idle. */
+  /** Frees everything; the stream must be idle. */
   close(): void {
     const { cu } = this.#context.driver;
     for (const address of this.#live) this.#give(address);

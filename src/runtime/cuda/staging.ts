@@ -75,7 +75,7 @@ export class Staging {
     }
   }
 
-  /** Queues a copy to the device; the bytes have been taken when it returns. */
+  /** Queues a copy to the device; the caller may change the bytes when it returns. */
   upload(to: number, data: Uint8Array): void {
     const { driver, stream } = this.#context;
     for (let start = 0; start < data.length; start += CHUNK) {
@@ -93,7 +93,9 @@ export class Staging {
     }
   }
 
-  /** Queues a copy from the device; what it gives takes the bytes, once that is done. */
+  /**
+   * Queues a copy from the device; gives a function that returns the bytes once the copy is done.
+   */
   download(from: number, bytes: number): () => Uint8Array<ArrayBuffer> {
     const { driver, stream } = this.#context;
     const piece = this.acquire(bytes);

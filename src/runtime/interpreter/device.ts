@@ -244,10 +244,7 @@ class InterpretedProgram implements LoadedProgram {
     return fresh.map((index) => this.#device.allocate(buffers[index]!.bytes));
   }
 
-  /**
-   * Lays the members of packs out behind one another for one run; results are copied back from
-   * there.
-   */
+  /** Copies the members of packs into one buffer for a run; results are copied back from there. */
   #layOut(external: Map<number, Uint8Array>): void {
     const { packs, buffers } = this.program;
     for (const { buffer, members } of packs) {

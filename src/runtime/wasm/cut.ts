@@ -14,11 +14,11 @@ export interface Cut {
 
 /** How finely work is cut, in µs of one thread. */
 export interface Grain {
-  /** What a program has to share at least: waking threads takes 5 to 50. */
+  /** The least work of a program that runs on several threads: waking threads takes 5 to 50 µs. */
   readonly program: number;
-  /** What a dispatch takes at least that is shared: handing it over takes 1. */
+  /** The least work of a dispatch that is cut: handing it over takes 1 µs. */
   readonly dispatch: number;
-  /** What a thread should have to do, and what a piece should take. */
+  /** The least work per thread, and the work of a piece. */
   readonly share: number;
   readonly piece: number;
 }
@@ -26,26 +26,22 @@ export interface Grain {
 const usualGrain: Grain = { program: 80, dispatch: 8, share: 15, piece: 20 };
 
 /**
- * What a core does in a microsecond at best: bytes moved, and arithmetic. Kernels take 1.2 to 6
+ * Peak throughput of a core per microsecond: bytes moved, and arithmetic. Kernels take 1.2 to 6
  * times as long.
  */
 const bandwidth = 20_000;
 const arithmetic = 30_000;
-/**
- * Pieces of a thread: the more, the better what one thread does not get done is spread over the
- * others.
- */
+/** Pieces of a thread: the more, the more evenly other threads can take over from a slow one. */
 const mostPieces = 16;
 
-/** What of a program says how much there is to do. */
+/** The parts of a program that its work is estimated from. */
 interface Kernels {
   readonly kernels: readonly Pick<ProgramKernel, 'bytes' | 'flops' | 'serial'>[];
   readonly steps: readonly ProgramStep[];
 }
 
 /**
- * How the workgroups of each step are spread over threads; undefined where the asking thread does
- * better alone.
+ * How the workgroups of each step are spread over threads; undefined where one thread is faster.
  */
 export function cutsOf(
   { kernels, steps }: Kernels,

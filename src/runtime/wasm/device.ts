@@ -31,7 +31,7 @@ export interface WasmOptions {
   readonly threads?: number | undefined;
   /** How finely work is cut for them. */
   readonly grain?: Grain;
-  /** Milliseconds without any progress after which a thread is taken for dead. */
+  /** Milliseconds without any progress after which a thread is considered dead. */
   readonly patience?: number;
   /** How workers are started, instead of how they usually are. */
   readonly spawn?: Spawn;
@@ -128,7 +128,7 @@ export class WasmDevice implements Device {
     return taken;
   }
 
-  /** A run is over when it returns, so what lies in memory is what reads would give. */
+  /** A run is complete when it returns, so memory holds what reads would give. */
   peek(buffer: DeviceBuffer, bytes: number): Uint8Array | undefined {
     const { failures, heap } = this.#engine;
     if (!failures.none || bytes > buffer.bytes) return undefined;

@@ -22,7 +22,7 @@ interface Free {
 
 export class Heap implements Source<number> {
   #memory: WebAssembly.Memory | undefined;
-  /** Pages that the engine has promised at most. */
+  /** The maximum of pages that the engine has accepted. */
   readonly #pages: number;
   readonly #device: string;
   readonly #sizes = new Map<number, number>();
@@ -49,7 +49,7 @@ export class Heap implements Source<number> {
     this.#view = new Uint8Array();
   }
 
-  /** All bytes; growing leaves old views empty, so it is asked for anew. */
+  /** All bytes; growing detaches old views, so callers must not keep this one. */
   get bytes(): Uint8Array {
     if (this.#view.buffer !== this.memory.buffer) this.#view = new Uint8Array(this.memory.buffer);
     return this.#view;
@@ -95,7 +95,7 @@ export class Heap implements Source<number> {
     const start = this.#end;
     const missing = Math.ceil((start + size - this.memory.buffer.byteLength) / page);
     if (missing > 0) {
-      // Half as much again, so that growing stays rare; what is asked for where there is no more.
+      // Grows by half, so that growing stays rare; by the bytes needed if the engine refuses that.
       const held = this.memory.buffer.byteLength / page;
       const generous = Math.min(this.#pages - held, Math.max(missing, Math.ceil(held / 2)));
       if (!this.#tryToGrow(generous) && !this.#tryToGrow(missing)) {

@@ -12,8 +12,8 @@ const isShared = 2;
 const limits = [hasMaximum, 0x00, 0x80, 0x80, 0x04];
 
 /**
- * The same module, importing its memory as a shared one. Bytes that are no kernel's module stay as
- * they are: the engine refuses them.
+ * The same module, importing its memory as a shared one. Bytes that are no kernel's module are
+ * returned unchanged: the engine refuses them.
  */
 export function withSharedMemory(module: Uint8Array): Uint8Array<ArrayBuffer> {
   const out = Uint8Array.from(module);

@@ -71,7 +71,7 @@ class WasmProgram implements LoadedProgram {
     this.#kernels = kernelsOf(engine.modules, program);
     const threads = engine.pool?.threads ?? 1;
     this.#cuts = cutsOf(program, threads, engine.grain);
-    // Behind what lies between kernels: scratch memory of each thread.
+    // After the arenas of intermediates: scratch memory of each thread.
     const own = threads * Math.max(0, ...program.kernels.map(scratchOf));
     this.#arenas = [...program.arenas.map((bytes) => Math.max(bytes, 4)), ...(own > 0 ? [own] : [])];
     engine.scratch.claim(this.#arenas);
@@ -140,7 +140,7 @@ class WasmProgram implements LoadedProgram {
     return outputBuffers(this.program, this.#engine.memory);
   }
 
-  /** The steps over these buffers, after what lay in the wrong place has been moved. */
+  /** The steps over these buffers, after moving those that lie in the wrong place. */
   #planFor(given: readonly GpuBuffer<number>[]): Plan {
     const arrangement = this.#plans.arrangementOf(given) ?? this.#layout.arrange(given);
     const known = this.#plans.known(arrangement);
@@ -213,7 +213,7 @@ class WasmProgram implements LoadedProgram {
   }
 }
 
-/** The kernels of a program; where one is refused, none is held. */
+/** The kernels of a program; if one is refused, those taken before it are released. */
 function kernelsOf(modules: Modules, { kernels }: Program): Kernel[] {
   const made: Kernel[] = [];
   try {

@@ -13,7 +13,7 @@ import type { Run } from './worker.ts';
 export interface Kernel {
   /** Its number on this device. */
   readonly id: number;
-  /** Until the device is destroyed: instances keep its memory. */
+  /** Cleared when the device is destroyed, because instances keep its memory alive. */
   run: Run;
   readonly module: Uint8Array;
 }
@@ -33,7 +33,7 @@ export class Modules {
   readonly #codes = new Map<Kernel, Code>();
   #made = 0;
 
-  /** `shared`: the memory is, and modules have to say so. */
+  /** `shared`: the memory is shared, which each module's import has to declare. */
   constructor(heap: Heap, device: string, shared: boolean) {
     this.#heap = heap;
     this.#device = device;
@@ -50,7 +50,7 @@ export class Modules {
     return this.#kernels.take(kernel.source, () => this.#compile(kernel));
   }
 
-  /** One program fewer runs it. The engine's code goes with kernels that are let go. */
+  /** Ends one program's use. The engine frees the code of evicted kernels. */
   release(kernel: Kernel): void {
     this.#kernels.release(kernel);
   }
@@ -71,7 +71,7 @@ export class Modules {
     return code;
   }
 
-  /** Lets go of all instances, and so of the memory. */
+  /** Drops all instances, and so their references to the memory. */
   clear(): void {
     const gone = (): never => {
       throw new DeviceError('E_DEVICE_LOST', this.#device, 'the device was destroyed');

@@ -33,13 +33,14 @@ const mostLetters = 256;
  * loop to the next.
  */
 const linger = 0.2;
-/** Looks at a word, 5 ns each, before the asking thread sleeps. */
+/** Loads of a word, 5 ns each, before the calling thread sleeps. */
 const looks = 10_000;
 /**
- * Milliseconds without a piece done after which the threads that hold pieces are taken for dead.
+ * Milliseconds without a finished piece after which the threads that hold pieces are considered
+ * dead.
  */
 const usualPatience = 10_000;
-/** Milliseconds of one sleep: between two it sees whether anything goes on. */
+/** Milliseconds of one sleep: between two sleeps it checks for progress. */
 const nap = 100;
 
 function layoutFor(threads: number): Layout {
@@ -148,7 +149,7 @@ export class Pool {
     words[at.job.count] = job.args.length;
     for (let i = 0; i < job.args.length; i++) words[at.job.args + i] = job.args[i]!;
     Atomics.store(words, at.done, 0);
-    // From here on workers that look may begin.
+    // From here on spinning workers may begin.
     for (let thread = 0, first = 0; first < pieces; thread++, first += share) {
       Atomics.store(words, at.left + 16 * thread, Math.min(share, pieces - first));
     }
@@ -171,7 +172,7 @@ export class Pool {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       const words = this.#words;
-      // What keeps the memory is let go.
+      // Drops the references that keep the memory alive.
       this.#seat = undefined;
       Atomics.store(words, this.#at.closed, 1);
       Atomics.add(words, this.#at.turn, 1);
@@ -184,7 +185,7 @@ export class Pool {
   #wait({ name, cut: { pieces, time } }: Job): void {
     const at = this.#at;
     const words = this.#words;
-    // Pieces may be long, and a machine a hundred times as slow as the model has it.
+    // Pieces may be long, and a machine a hundred times slower than modelled.
     const patience = this.#patience + 0.1 * time;
     for (let i = 0; i < looks; i++) if (Atomics.load(words, at.done) === pieces) return;
     let [seen, since] = [-1, 0];

@@ -5,12 +5,12 @@ import { DeviceError } from '../../errors.ts';
 import { serve, takePieces, type Layout, type Seat } from './worker.ts';
 
 /**
- * What a kernel's time falls by grows little beyond that: memory is as fast as it gets, and cores
- * are counted twice.
+ * More threads speed kernels up little: memory bandwidth is exhausted, and hyperthreads count as
+ * cores.
  */
 const mostByDefault = 8;
 const threadLimit = 64;
-/** A worker starts in 20 ms, on a machine that has nothing else to do. */
+/** Time limit for the start of a worker, which takes 20 ms on an idle machine. */
 const startMs = 10_000;
 
 /** A worker that serves. */
@@ -71,7 +71,7 @@ function coreCount(): number {
   return os?.availableParallelism() ?? globalThis.navigator?.hardwareConcurrency ?? 1;
 }
 
-/** A call of `serve`, as text; `seat` is what the seat is called there. */
+/** A call of `serve`, as source text; `seat` is the name of its variable there. */
 function serving(layout: Layout, seat: string): string {
   return `(${serve.toString()})(${takePieces.toString()}, ${JSON.stringify(layout)}, ${seat});`;
 }
@@ -84,7 +84,8 @@ async function spawnInNode(
   const source = `const { parentPort, workerData } = require('node:worker_threads');
 parentPort.postMessage('here');
 ${serving(layout, 'workerData')}`;
-  // Nothing of the process's options and environment, which may load modules into every thread.
+  // Options and environment of the process are not inherited: they may load modules into every
+  // thread.
   const worker = new Worker(source, { eval: true, workerData: seat, execArgv: [], env: {} });
   let reason: string | undefined;
   const ended = new Promise<string>((resolve) => {

@@ -12,19 +12,19 @@
 export type Run = (...args: number[]) => void;
 
 /**
- * Where things stand among the shared words. What several threads write has a cache line of its
- * own.
+ * Indices of fields in the shared words. Each field that several threads write has a cache line of
+ * its own.
  */
 export interface Layout {
   readonly threads: number;
   /** Milliseconds that a worker spins for the next job before it sleeps. */
   readonly linger: number;
-  /** Changes when there is something to do; workers sleep on it. */
+  /** Incremented for each job; workers sleep on it. */
   readonly turn: number;
   readonly sleepers: number;
   /** 1 when workers are to end. */
   readonly closed: number;
-  /** Pieces of the job that are done; the caller sleeps on it, and says so in `waiting`. */
+  /** Pieces of the job that are done; the calling thread sleeps on it, with `waiting` set. */
   readonly done: number;
   readonly waiting: number;
   /**
@@ -38,7 +38,7 @@ export interface Layout {
    * For each thread, in a cache line of its own: how many pieces of its range are not taken yet.
    */
   readonly left: number;
-  /** The job. It stays as it is while a piece of it is not done. */
+  /** The job. It does not change until all of its pieces are done. */
   readonly job: {
     readonly kernel: number;
     /** Where the bytes of the kernel's module lie in the memory. */
@@ -61,7 +61,7 @@ export interface Layout {
   readonly words: number;
 }
 
-/** What a worker starts with. */
+/** The arguments of a thread: the shared words, the memory, and its number. */
 export interface Seat {
   readonly words: Int32Array;
   readonly memory: WebAssembly.Memory;
@@ -85,22 +85,23 @@ export function takePieces(
       const count = Atomics.load(words, left);
       if (count === 0) break;
       if (Atomics.compareExchange(words, left, count, count - 1) !== count) continue;
-      // From here on the job stays, and what was taken is a piece of it, whichever job it was when
-      // we looked.
+      // From here on the job cannot change, and the piece belongs to it, even if `count` was loaded
+      // during an earlier job.
       const pieces = words[job.pieces]!;
       try {
         const kernel = words[job.kernel]!;
         let run = runs[kernel];
         if (run === undefined) {
           const [start, length] = [words[job.code]! >>> 0, words[job.codeBytes]!];
-          // Memory that has grown elsewhere shows its new size after it grew by nothing.
+          // A memory that another thread has grown shows its new size in this realm after growing
+          // by 0 pages.
           if (memory.buffer.byteLength < start + length) memory.grow(0);
           const bytes = new Uint8Array(memory.buffer, start, length).slice();
           const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory } });
           run = instance.exports['run'] as Run;
           runs[kernel] = run;
-          // Numbers rise: long ones are those of programs that are gone. One that is not is made
-          // again.
+          // Kernels are numbered in rising order, so an old number probably belongs to a destroyed
+          // program. If it does not, the instance is made again.
           delete runs[kernel - 999];
         }
         const owner = (left - at.left) / 16;

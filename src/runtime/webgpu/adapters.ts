@@ -40,12 +40,12 @@ export function describeAdapter(info: GPUAdapterInfo): string {
   return words.join(' ') || (info.isFallbackAdapter ? 'an unnamed fallback adapter' : 'an unnamed adapter');
 }
 
-/** wgpu gives numbers of PCI for vendor and device, which say nothing beside its description. */
+/** wgpu gives PCI numbers for vendor and device, which add nothing to its description. */
 function isTelling(word: string): boolean {
   return word !== '' && !/^\d+$/.test(word);
 }
 
-/** Someone who has adapters: gives one, or null, or rejects with the reason. */
+/** A source of adapters: gives one, or null, or rejects with the reason. */
 export type AdapterSource = () => Promise<GPUAdapter | null>;
 
 /** The host's own WebGPU, where there is one. */

@@ -16,7 +16,7 @@ import { Timeline } from '../timeline.ts';
 /** GPUMapMode.READ; Node has no such global. */
 const MAP_READ = 1;
 
-/** How to wait for the GPU: what the promise gives, when it gives it. */
+/** How to wait for the GPU: resolves as the given promise does. */
 export type Wait = <T>(promise: Promise<T>) => Promise<T>;
 
 /** Wraps a GPUDevice; it must have been made with the limits that `facts` name. */
@@ -106,7 +106,7 @@ export class WebGpuDevice implements Device {
     failures.assertAlive();
     const at = failures.tickRead();
     await this.#wait(timeline.drained());
-    // An empty scope is heard after all earlier ones.
+    // An empty scope is popped after all earlier ones.
     const heard = failures.guard(at, failures.describe, () => {});
     await this.#wait(Promise.all([heard, gpu.queue.onSubmittedWorkDone()]));
     failures.deliver(at);

@@ -7,7 +7,7 @@ import { Failures } from '../failures.ts';
 /** Turns a GPU error message into the device's error, naming the kernel when the message does. */
 export type Describe = (code: 'E_VALIDATION' | 'E_OOM', message: string) => DeviceError;
 
-/** The failures of one GPUDevice, heard in scopes around its operations. */
+/** The failures of one GPUDevice, caught by error scopes around its operations. */
 export class GpuFailures extends Failures {
   readonly #gpu: GPUDevice;
 
@@ -27,8 +27,8 @@ export class GpuFailures extends Failures {
 
   /**
    * Does `work` inside error scopes; whatever it throws or the GPU later reports is recorded as
-   * failing at `at`. The promise settles when both scopes have been heard, which is after those of
-   * all earlier operations: true if all was well.
+   * failing at `at`. The promise settles when both scopes are popped, which is after those of all
+   * earlier operations: true without errors.
    */
   async guard(at: number, describe: Describe, work: () => void): Promise<boolean> {
     const gpu = this.#gpu;
@@ -51,8 +51,8 @@ export class GpuFailures extends Failures {
   }
 
   /**
-   * Does `work` that the GPU has accepted before, so that only what it throws need be recorded;
-   * whether it returned.
+   * Does `work` that the GPU has accepted before, so that only exceptions need be recorded; false
+   * if it threw.
    */
   attempt(at: number, describe: Describe, work: () => void): boolean {
     try {

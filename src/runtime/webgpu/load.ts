@@ -48,7 +48,7 @@ interface Region extends GpuPlace {
 /** The steps bound to one set of places, and one of arenas. */
 interface Plan extends Fitted<GPUBuffer> {
   readonly operations: readonly Operation[];
-  /** The GPU has taken it once: it takes it again, so no error scope need listen. */
+  /** The GPU has accepted it once and will again, so no error scope is needed. */
   isProven: boolean;
 }
 
@@ -73,7 +73,7 @@ class WebGpuProgram implements LoadedProgram {
    */
   readonly #arenas: readonly number[];
   readonly #uniform: GpuSlab | undefined;
-  /** The scalar block as the GPU has it. */
+  /** The contents of the scalar block on the GPU. */
   #written: Int32Array<ArrayBuffer> | undefined;
   readonly #plans: Plans<GPUBuffer, Plan>;
   readonly #groups = new Map<string, GPUBindGroup>();
@@ -105,7 +105,7 @@ class WebGpuProgram implements LoadedProgram {
       throw new DeviceError('E_STATE', this.#engine.facts.name, 'a destroyed program was run');
     }
     const given = givenBuffers<GPUBuffer>(this.program, this.#engine.facts.name, inputs, outputs);
-    // What lies in the wrong place is moved.
+    // Moves buffers that lie in the wrong place.
     const arrangement = this.#plans.arrangementOf(given) ?? this.#layout.arrange(given);
     const words = encodeScalars(this.program, scalars, this.#engine.facts.name);
     const at = failures.tick();
@@ -120,7 +120,7 @@ class WebGpuProgram implements LoadedProgram {
     const { scratch, memory, timeline, pipelines } = this.#engine;
     this.#plans.clear();
     this.#groups.clear();
-    // Behind the runs still waiting, which take their arenas only when their turn comes.
+    // Queued after waiting runs, which read their arenas only when they are encoded.
     timeline.push(() => {
       scratch.release(this.#arenas);
       for (const compiled of this.#compiled) pipelines.release(compiled);
@@ -280,7 +280,7 @@ class WebGpuProgram implements LoadedProgram {
   }
 
   /**
-   * One buffer may not be bound both ways in one dispatch, nor be written through two overlapping
+   * A dispatch may not bind one buffer for reading and for writing, nor write through overlapping
    * bindings.
    */
   #checkAliasing(kernelIndex: number, indices: readonly number[], regions: readonly Region[]): void {
@@ -327,8 +327,8 @@ function moverOf({ gpu, timeline, failures, memory }: Engine): Mover<GPUBuffer> 
 }
 
 /**
- * Arguments that have their default cost a call into native code as much as others: they are left
- * out.
+ * Arguments with default values are left out, because each argument costs time in a call into
+ * native code.
  */
 function dispatch(pass: GPUComputePassEncoder, [x, y, z]: readonly [number, number, number]): void {
   if (z !== 1) pass.dispatchWorkgroups(x, y, z);
@@ -336,7 +336,7 @@ function dispatch(pass: GPUComputePassEncoder, [x, y, z]: readonly [number, numb
   else pass.dispatchWorkgroups(x);
 }
 
-/** What is not a dispatch stands outside compute passes. */
+/** Copies and clears are encoded outside of compute passes. */
 function encodeTransfer(
   encoder: GPUCommandEncoder,
   operation: Exclude<Operation, { readonly kind: 'dispatch' }>,

@@ -46,7 +46,7 @@ export async function openWebGpu(kind: AdapterKind, options: WebGpuOptions = {})
   const gpu = await requestDevice(adapter, kind);
   node?.destroyAtExit(gpu);
   const budget = options.budget ?? (software && node !== undefined ? node.hostMemoryBudget() : Infinity);
-  // Dawn in Node keeps a processor busy while it is waited for; hosts do not.
+  // Awaiting Dawn in Node keeps a core busy; awaiting the host's WebGPU does not.
   const wait = software && source !== host ? node?.patiently : undefined;
   const subgroups = await subgroupsOf(gpu, info);
   return new WebGpuDevice(gpu, factsOf(kind, gpu, info, software, subgroups), budget, wait);
@@ -86,9 +86,9 @@ async function requestDevice(adapter: GPUAdapter, kind: AdapterKind): Promise<GP
 }
 
 /**
- * Sizes of subgroups, where kernels can use them. Which invocations make one is not said anywhere,
- * so those that cannot ask for its number are of no use: whether `subgroup_id` is there is found by
- * compiling it.
+ * Sizes of subgroups, where kernels can use them. WebGPU does not specify which invocations form a
+ * subgroup, so kernels need `subgroup_id`; whether it exists is tested by compiling a shader that
+ * uses it.
  */
 async function subgroupsOf(gpu: GPUDevice, info: GPUAdapterInfo): Promise<DeviceFacts['subgroups']> {
   if (!gpu.features.has('subgroups')) return undefined;

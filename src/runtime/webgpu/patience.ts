@@ -3,11 +3,11 @@
 // adapter, which computes on the same cores. Here the thread sleeps between turns, for a small part
 // of the time that it has waited already.
 
-/** Shorter waits are for the event loop alone: small kernels take less. */
+/** Before this the thread does not sleep: small kernels take less. */
 const AWAKE_MS = 0.25;
 /** A wait takes at most a sixteenth longer than it has to. */
 const PART = 1 / 16;
-/** Timers and sockets of the process wait for the nap too. */
+/** The longest sleep, because timers and sockets of the process wait for its end. */
 const LONGEST_MS = 1;
 
 const bell = new Int32Array(new SharedArrayBuffer(4));

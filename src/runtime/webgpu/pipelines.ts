@@ -46,7 +46,7 @@ export class Pipelines {
     return this.#compiled.take(key, () => this.#compile(kernel, this.#layout(kernel, signature)));
   }
 
-  /** One program fewer runs it. */
+  /** Ends one program's use. */
   release(compiled: Compiled): void {
     this.#compiled.release(compiled);
   }
@@ -79,7 +79,8 @@ export class Pipelines {
     const gpu = this.#gpu;
     gpu.pushErrorScope('validation');
     const module = gpu.createShaderModule({ code: kernel.source, label: kernel.name });
-    // What the scope hears is asked for again, with its place, when the pipeline fails.
+    // The error of this scope is dropped: compilation messages, with their places, are read when
+    // the pipeline fails.
     gpu.popErrorScope().catch(() => undefined);
     const attempt = gpu.createComputePipelineAsync({
       label: kernel.name,

@@ -15,7 +15,7 @@ const PACKAGE = '@sparticuz/chromium';
 const LOADER = 'libvulkan.so.1';
 const MANIFEST = 'vk_swiftshader_icd.json';
 const DRIVER_FILES = [LOADER, 'libvk_swiftshader.so', MANIFEST];
-/** Names and sizes of the unpacked files: what tells a whole folder from a half-written one. */
+/** Names and sizes of the unpacked files, by which a complete folder is recognised. */
 const INVENTORY = 'inventory.json';
 
 /** Absolute paths of an unpacked driver. */
@@ -71,7 +71,7 @@ export function unpackDriver(archive: { file: string; version: string }, cache: 
   return { loader: path.join(folder, LOADER), manifest: path.join(folder, MANIFEST) };
 }
 
-/** Files on their way out of an archive. */
+/** Files read from an archive. */
 export type Unpacked = Iterable<{ readonly name: string; readonly bytes: Uint8Array }>;
 
 /**
@@ -101,8 +101,8 @@ export function unpackOnce(folder: string, names: readonly string[], unpack: () 
       try {
         fs.renameSync(unpacked, folder);
       } catch (cause) {
-        // Either another process was faster (then the folder is complete) or a broken folder stands
-        // in the way.
+        // Either another process was faster (then the folder is complete) or an incomplete folder
+        // exists.
         if (isComplete(folder, names)) break;
         if (attempt === 3) throw cause;
         const broken = path.join(cache, `broken-${randomUUID()}`);

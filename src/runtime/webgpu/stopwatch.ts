@@ -31,7 +31,7 @@ export class Stopwatch {
     this.#hasClock = gpu.features.has('timestamp-query');
   }
 
-  /** What the next pass is begun with; undefined while nothing is measured. */
+  /** The descriptor of the next pass; undefined while nothing is measured. */
   get pass(): GPUComputePassDescriptor | undefined {
     const lap = this.#lap;
     if (lap === undefined) return undefined;
@@ -47,8 +47,8 @@ export class Stopwatch {
   }
 
   /**
-   * Calls `work`, and measures the passes of what it queues; undefined without a clock, or when it
-   * was not to be read.
+   * Calls `work`, and measures the passes of what it queues; undefined without a clock, or when its
+   * timestamps could not be read.
    */
   async measure(work: () => void): Promise<number | undefined> {
     if (!this.#hasClock) {

@@ -44,7 +44,7 @@ export function findAttention(
     const escaping = groups.filter(
       (group) => !pays(group, groups) || scoresEscape(group, groups, users, outputs),
     );
-    // A product that one group ends with is in memory for the next, not computed there again.
+    // A group reads the products of other groups from memory and does not compute them again.
     const ends = new Set<Node>(groups.flatMap(({ outers }) => outers.map(({ node }) => node as Node)));
     const chained = groups.filter(({ inners }) => inners.some((inner) => ends.has(inner as Node)));
     const given = escaping.length > 0 ? escaping : chained;
@@ -53,7 +53,7 @@ export function findAttention(
   }
 }
 
-/** Floats that are computed with in f32, as this kernel does. */
+/** Floats that kernels compute with in f32, as an attention kernel does. */
 const isSingle = (dtype: DType): boolean => isFloat(dtype) && dtype !== 'f64';
 
 /**
@@ -62,8 +62,8 @@ const isSingle = (dtype: DType): boolean => isFloat(dtype) && dtype !== 'f64';
  */
 function candidates(order: readonly Node[], barred: ReadonlySet<Node>): AttentionGroup[] {
   const { scores, statistics } = reaches(order);
-  // Without statistics in between, only batches of products and what shares scores with an
-  // attention can pay.
+  // Without statistics in between, fusion can only pay for batches of products and for products
+  // that share scores with an attention.
   const worthwhile = (weights: Node, node: NodeOf<'dot'>): boolean =>
     statistics.has(weights) || (node.attrs.lhsBatch.length > 0 && scores.has(weights));
   const dots = order.filter((node) => node.op === 'dot' && !barred.has(node) && isSingle(node.dtype));
@@ -87,8 +87,8 @@ function candidates(order: readonly Node[], barred: ReadonlySet<Node>): Attentio
 }
 
 /**
- * Nodes made of the results of dots by elementwise operations, and those among them that a
- * reduction has a part in.
+ * Nodes computed from results of dots by elementwise operations, and those of them that depend on a
+ * reduction.
  */
 function reaches(order: readonly Node[]): { scores: ReadonlySet<Node>; statistics: ReadonlySet<Node> } {
   const scores = new Set<Node>();

@@ -25,7 +25,7 @@ export interface Clustering {
   readonly clusters: readonly Cluster[];
   /** Clusters that a node could have joined, and why it did not. */
   readonly refused: ReadonlyMap<Node, readonly Refused[]>;
-  /** Free nodes that are stored because a kernel cannot hold what would come with them. */
+  /** Free nodes that are stored because inlining them would exceed a kernel's limits. */
   readonly overflows: ReadonlyMap<Node, Overflow>;
   /** Attention kernels that compute a node again which belongs to an earlier one. */
   readonly again: ReadonlyMap<Node, readonly Cluster[]>;
@@ -38,10 +38,10 @@ export interface Clustering {
 const separateUpdates = 2;
 
 /**
- * Assigns every node reachable from the outputs a place. Nodes join freely first; where a kernel
- * would then write more buffers than it may bind, the latest joined are barred and the pass runs
- * again. Values that readers can likely compute again do not count as written, but for the clusters
- * of `strict` anchors.
+ * Assigns every node reachable from the outputs a place. At first nodes join without a bound; where
+ * a kernel then writes more buffers than it may bind, the last nodes to join are excluded and the
+ * pass runs again. Values that readers can probably rematerialise do not count as written, except
+ * in the clusters of `strict` anchors.
  */
 export function clusterNodes(
   graph: Graph,
@@ -97,15 +97,15 @@ export function clusterNodes(
   });
 }
 
-/** What a walk over the nodes takes for granted, by what earlier walks found. */
+/** Assumptions of a walk over the nodes, from the results of earlier walks. */
 interface Assumptions {
   /** Where clusters end whose kernels would bind too many buffers. */
   readonly cuts: ReadonlyMap<Node, Cut>;
   /** Products of attention that are computed by kernels of their own. */
   readonly split: ReadonlyMap<Node, number>;
-  /** The attention groups that this leaves, and the order they ask for. */
+  /** The attention groups under these assumptions, and the order of nodes for them. */
   readonly grouped: GroupOrder;
-  /** Reductions whose updates of parameters are left to a kernel that does all updates. */
+  /** Reductions whose updates of parameters are computed by one kernel for all updates. */
   readonly unshared: ReadonlySet<Node>;
 }
 

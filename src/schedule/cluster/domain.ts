@@ -25,8 +25,7 @@ export function reducedAxes(node: Node): readonly number[] {
 }
 
 /**
- * Rows (the kept axes) and columns (the reduced ones) of a reduction, and where the point lies in
- * the whole input.
+ * Rows (the kept axes) and columns (the reduced ones) of a reduction, and the index in the input.
  */
 export function rowDomain(node: Node): Domain & {
   readonly full: {
@@ -117,27 +116,27 @@ function lineDomain(node: Node, along: number, name: string): Domain {
 }
 
 /**
- * The keys of a `radixRank`: positions along lines. Its result lies elsewhere: no point of it is at
- * hand.
+ * The keys of a `radixRank`: positions along lines. Its result has other axes, so no point of it
+ * has an index here.
  */
 function radixRankDomain(node: Node): Domain {
   return { axes: lineDomain(node.inputs[0]!, 1, 'pos').axes, at: [] };
 }
 
-/** All values that are dispersed, by flat index; `at` is where they come from. */
+/** All values that are scattered, by flat index; `at` is their index in the source. */
 export function permuteScatterDomain(node: Node): Domain {
   const axis = makeAxis('i', sizeOf(dims(node)));
   return { axes: { axis }, at: delinearize(axis.atom, dims(node)) };
 }
 
-/** All updates of an accumulation, by flat index; `at` is where they come from. */
+/** All updates of an atomic scatter-add, by flat index; `at` is their index in the updates. */
 function scatterAddAtomicDomain(node: Node): Domain {
   const shape = dims(node.inputs[1]!);
   const axis = makeAxis('i', sizeOf(shape));
   return { axes: { axis }, at: delinearize(axis.atom, shape) };
 }
 
-/** All values that are looked for, by flat index, and the boundaries of a line. */
+/** All values that are searched for, by flat index, and the boundaries of a line. */
 function searchSortedDomain(node: Node): Domain {
   const axis = makeAxis('i', sizeOf(dims(node)));
   const element = makeAxis('el', dims(node.inputs[0]!).at(-1)!);
@@ -166,7 +165,7 @@ function segmentReduceDomain(node: NodeOf<'segmentReduce'>): Domain {
   };
 }
 
-/** Whether a node has the same values all along an axis, because it is broadcast there. */
+/** Whether a node is broadcast along an axis. */
 export function spreadAlong(node: Node, axis: number): boolean {
   if (node.shape[axis] === 1) return true;
   if (node.op !== 'broadcast') return false;

@@ -109,7 +109,8 @@ export function computedAgain(
 }
 
 /**
- * Attention groups and the order they ask for; groups that could only run in a cycle are given up.
+ * Attention groups and an order that keeps each together; groups that would depend on themselves
+ * are given up.
  */
 export function groupNodes(
   order: readonly Node[],

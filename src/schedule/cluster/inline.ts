@@ -21,7 +21,9 @@ export const kernelNodeLimit = 192;
 /** Different points one kernel may evaluate an inlined node at. */
 const contextLimit = 48;
 
-/** Operations that a value may take, every point counted, long ones by the length of their code. */
+/**
+ * Operations that a value may take, summed over all points and weighted by the size of their code.
+ */
 export const workLimit = 384;
 
 /** Divisions in the indices of one point. */
@@ -46,7 +48,8 @@ export function inlineOf(node: Node, placed: Placed): Inline {
   const closure = new Set<Node>([node]);
   const reads = new Set<Node>();
   const here = new Map<Node, number>();
-  // Parts of a concatenation are evaluated at a point each, the same node as often as it is one.
+  // Each part of a concatenation is evaluated at a point of its own, also if two parts are one
+  // node.
   for (const input of node.op === 'concat' ? node.inputs : new Set(node.inputs)) {
     const place = placed.places.get(input)!;
     rank = Math.max(rank, place.kind === 'member' ? place.cluster.rank + 0.5 : placed.rankOf(input));

@@ -72,7 +72,7 @@ class Splitter {
       case 'neg':
         return wrap(this.term(a!, given), (core) => [core]);
       case 'cast':
-        // To a whole number is a step, and does not commute with scales.
+        // A cast to integers is a step function, which does not commute with scales.
         return isFloat(dtype) ? wrap(this.term(a!, given), (core) => [core]) : undefined;
       case 'div':
         if (this.#isOfRow(b!)) return scaled(this.term(a!, given), { op: 'div', by: b! });
@@ -102,7 +102,7 @@ class Splitter {
   /** A term that is selected by a condition, as `core`. */
   #guarded(term: Term, condition: Expr, core: Expr): Term {
     const hidden = this.#masked;
-    // Where such a maximum is −∞ no key is masked, and e^(x − max) is not 0 for free.
+    // If such a maximum is −∞, no key is masked, and e^(x − max) is not known to be 0.
     const always = term.scales.length === 0 && hidden?.when === condition && hidden.otherwise > -Infinity;
     const guard = always ? undefined : this.#both(term.guard, condition);
     const { scales, shifts } = term;
@@ -128,8 +128,8 @@ class Splitter {
   }
 
   /**
-   * x − max, where the maximum is that of the very same x, at least where `given` holds: x is −∞ as
-   * long as that is.
+   * x − max, where the maximum is taken over the same x, at least where `given` holds: while the
+   * maximum is −∞, so is x.
    */
   #isShifted(expr: Expr, given: Expr | undefined): boolean {
     if (expr.kind !== 'op' || expr.op !== 'sub') return false;
@@ -148,7 +148,7 @@ class Splitter {
     return uses;
   }
 
-  /** Constant along the keys: made of the row's results and of what is read for the row. */
+  /** Constant along the keys: computed only from results of the row and from reads at the row. */
   #isOfRow(expr: Expr): boolean {
     switch (expr.kind) {
       case 'result':

@@ -26,7 +26,7 @@ export function piecesOf(node: NodeOf<'concat'>, around: Surroundings): readonly
   for (const part of node.inputs) {
     const place = around.places.get(part)!;
     if (place.kind !== 'member' || !isOnlyReadBy(part, place.cluster, around)) return undefined;
-    // Elements of less than a word share it with their neighbours, which other kernels write.
+    // Elements smaller than a word share one with neighbours, which other kernels write.
     if (dtypeBytes(part.dtype) < 4 || !isExpensive(part, place.cluster)) return undefined;
     pieces.push({ part, whole: node as Node, start, cluster: place.cluster });
     start += dims(part)[node.attrs.axis]!;
@@ -34,7 +34,7 @@ export function piecesOf(node: NodeOf<'concat'>, around: Surroundings): readonly
   return pieces;
 }
 
-/** Whether the value leaves its cluster by one reader at most, however it is viewed. */
+/** Whether at most one node outside the cluster reads the value, directly or through views. */
 function isOnlyReadBy(part: Node, cluster: Cluster, { users, outputs }: Surroundings): boolean {
   for (let node = part; ; node = node.inputs[0]!) {
     const readers = users.get(node) ?? [];
@@ -44,7 +44,9 @@ function isOnlyReadBy(part: Node, cluster: Cluster, { users, outputs }: Surround
   }
 }
 
-/** Whether no reader computes the value again: it is a product, or one of a whole row. */
+/**
+ * Whether no reader computes the value again: it is a product, or the result of a row's reduction.
+ */
 function isExpensive(node: Node, { kind, axes }: Cluster): boolean {
   return products.has(kind) || (kind === 'row-reduction' && sizeOf(dims(node)) === axes['row']!.extent);
 }

@@ -37,7 +37,7 @@ export interface Cluster {
   readonly axes: Readonly<Record<string, Axis>>;
   /** Indices of each member node at the current point of the domain. */
   readonly members: Map<Node, Indices>;
-  /** Row clusters: the shape reduced, its axes, and where the point lies in it. */
+  /** Row clusters: the reduced shape, the reduced axes, and the index in that shape. */
   readonly full?: {
     readonly shape: readonly number[];
     readonly axes: readonly number[];
@@ -57,8 +57,8 @@ export interface Cluster {
 }
 
 /**
- * The anchor by which a cluster is known when clustering is done again: attention kernels may share
- * their scores' dots.
+ * The anchor that identifies a cluster when clustering is repeated. For attention it is a product:
+ * several attention kernels may share the dots of their scores.
  */
 export function keyOf(cluster: Cluster): Node {
   return cluster.group?.outers[0]?.node ?? cluster.anchors[0]!;
@@ -68,7 +68,7 @@ export function keyOf(cluster: Cluster): Node {
 export interface Inline {
   readonly kind: 'free';
   readonly rank: number;
-  /** Free nodes that come with it. */
+  /** Free nodes that are computed with it. */
   readonly closure: ReadonlySet<Node>;
   /** Stored nodes it reads. */
   readonly reads: ReadonlySet<Node>;
@@ -78,8 +78,8 @@ export interface Inline {
    */
   readonly contexts: number;
   /**
-   * What is evaluated at its own point: elementwise nodes, and views with the work at other points
-   * that stands behind them.
+   * What is evaluated at its own point: elementwise nodes, and views with the work of what they
+   * view, at other points.
    */
   readonly here: ReadonlyMap<Node, number>;
   /** Expressions that it takes, at all points. */
@@ -88,7 +88,7 @@ export interface Inline {
   readonly divisions: number;
 }
 
-/** Where a node lives. */
+/** Where a node's value is computed or stored. */
 export type Place =
   /** In memory before the program starts. */
   | { readonly kind: 'leaf' }
@@ -97,8 +97,7 @@ export type Place =
   | Inline
   /**
    * A free node that must be stored: a map kernel of its own computes it. With `pieces`, it is a
-   * concatenation whose parts the kernels that compute them write where the whole lies, and there
-   * is no such kernel.
+   * concatenation without a kernel: the kernels of its parts write into its buffer.
    */
   | {
       readonly kind: 'stored';
@@ -123,8 +122,8 @@ export function isThroughView(node: Node): boolean {
 }
 
 /**
- * Kernels that write where the data says, or elsewhere than at their point: nothing is aligned with
- * their results.
+ * Kernels that write at indices read from data, or at other indices than their point: no node is
+ * aligned with their results.
  */
 export function movesElements(kind: AnchorKind): boolean {
   return (

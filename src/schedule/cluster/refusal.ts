@@ -16,7 +16,7 @@ export type Refusal =
    * written, nothing is aligned.
    */
   | { readonly rule: 'scatter' }
-  /** Its own indices do not follow at the points of the cluster's loops. */
+  /** Its own indices cannot be derived at the points of the cluster's domain. */
   | { readonly rule: 'alignment' }
   /** A reduction whose input the kernel has, but at other positions than those of its row. */
   | { readonly rule: 'position' }
@@ -70,13 +70,13 @@ export type Keeping =
    * expression can hold.
    */
   | { readonly rule: 'loops' }
-  /** It is computed from such a value, which is not in memory and no smaller. */
+  /** It is computed from such a value, which is not stored and is as large. */
   | { readonly rule: 'source'; readonly needs: Node }
   /** Arithmetic per element that each reader would repeat. */
   | { readonly rule: 'work'; readonly work: number; readonly limit: number }
   /**
-   * A contraction reads its operands once a tile: several values would be read that often instead
-   * of one.
+   * A contraction reads its operands once per tile, so several values would be read many times
+   * instead of one.
    */
   | { readonly rule: 'tiles'; readonly tiles: number; readonly values: number }
   /**

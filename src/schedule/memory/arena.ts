@@ -11,7 +11,7 @@ export interface Extent {
   readonly to: number;
 }
 
-/** What must lie together: one value, or a pack whose members come and go at different times. */
+/** Bytes that are placed as one: a value, or a pack whose members have different lifetimes. */
 export interface Block {
   readonly bytes: number;
   readonly extents: readonly Extent[];
@@ -30,7 +30,7 @@ export interface Arenas {
  */
 export function placeBlocks(blocks: readonly Block[], largest: number): Arenas {
   const order = blocks.map((_, i) => i).sort((a, b) => blocks[b]!.bytes - blocks[a]!.bytes || a - b);
-  /** In one row of arenas, that of the last offset the highest. */
+  /** Starts in one address space, which is cut into arenas of `largest` bytes. */
   const starts = new Array<number>(blocks.length).fill(0);
   /** Extents that have a place, by their offset. */
   const placed: Extent[] = [];

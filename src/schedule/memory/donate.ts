@@ -24,8 +24,8 @@ export function pairDonations(offered: ReadonlyMap<Node, Node>): Map<Node, Node>
     paired.set(result, donor);
     free.delete(donor);
   };
-  // The pickiest results choose first, and take what the fewest others want: a moment, before the
-  // parameter it moves.
+  // Results with the fewest possible inputs are paired first, with the input that the fewest others
+  // can use: a moment before the parameter that it updates.
   const results = [...updates].sort(([, a], [, b]) => a.length - b.length);
   for (const [result, list] of results) {
     const open = list.filter((donor) => free.has(donor));

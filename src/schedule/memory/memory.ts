@@ -42,7 +42,7 @@ export const unsharedMemory: MemoryPlan = {
   homeOf: (node) => node,
 };
 
-/** What surrounds the kernels. */
+/** The inputs, outputs and limits that a memory plan depends on. */
 export interface MemoryDemand {
   readonly outputs: ReadonlySet<Node>;
   /** Pairs an output with the parameter offered for it. */
@@ -70,7 +70,7 @@ export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: Mem
   kernels.forEach((kernel, i) => {
     const taken = new Set<Node>();
     for (const node of new Set(kernel.writes.flatMap((write) => membersOf(write.node, packs)))) {
-      // What several kernels write parts of lies where the first put it.
+      // A value that several kernels write in parts lies where the first of them placed it.
       if (outputs.has(node) || chainOf.has(node)) continue;
       const to = Math.max(i, lastRead.get(node) ?? i);
       const slot = slots.get(node);
@@ -131,16 +131,16 @@ export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: Mem
   return { placeOf, arenas: sizes, live, overwrites, homeOf };
 }
 
-/** Values that take each other's place, the newest last. */
+/** Values of which each is written over the one before; the newest is last. */
 interface Chain {
   readonly bytes: number;
   readonly nodes: Node[];
 }
 
 /**
- * Parts what kernels write from what they read, in two: a kernel that finds both in one device
- * buffer has to bind all of that for writing. Where both parts are read, what is written joins the
- * lesser evil, the first.
+ * Colours values in two colours, so that kernels write another colour than they read: a kernel that
+ * reads and writes one device buffer has to bind all of it for writing. A kernel that reads both
+ * colours writes the first.
  */
 function colourHolders(
   kernels: readonly Kernel[],
@@ -163,7 +163,7 @@ function colourHolders(
   return holders.map((holder) => colours.get(holder) ?? 0);
 }
 
-/** How much more memory than is needed at once may be spent on parting reads from writes. */
+/** Memory that two colours of arenas may take, relative to the peak of live bytes. */
 const partingCost = 1.1;
 
 /** Two rows of arenas by colour where they fit, else one. */
@@ -220,7 +220,7 @@ function overDonated(
   const taken = new Set<Node>();
   kernels.forEach((kernel, i) => {
     for (const { node, isPart = false } of kernel.writes) {
-      // Another kernel writes the rest at another time.
+      // Another kernel writes the other parts, at another time.
       if (isPart) continue;
       const pack = packs.get(node);
       const members = pack?.members ?? [{ node, offset: 0 }];
@@ -272,8 +272,8 @@ function readsOnlyWhereWritten(kernel: Kernel, old: Node, result: Node): boolean
 }
 
 /**
- * What a kernel evaluates in other sweeps over its domain than that of a write, and in the same
- * one, where reads come first.
+ * Expressions that a kernel evaluates in other sweeps over its domain than the write's, and in the
+ * same sweep, where reads precede the write.
  */
 interface Sweeps {
   readonly before: Iterable<Expr>;
@@ -317,7 +317,8 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
       };
     }
     case 'scatter':
-      // A slot is copied by the invocation that then writes it; updates belong to any.
+      // A slot is copied by the invocation that then writes it; updates may be read by any
+      // invocation.
       if (dtypeBytes(own.node.dtype) < 4) return undefined;
       return { before: [], during: [body.operand], after: [body.target, body.value, ...indices] };
     case 'batched-dispatch':
@@ -336,6 +337,6 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
 /** Whether vectors along the axis hold elements of one invocation alone, or else padding. */
 function isWhole(axis: Axis, { index, node }: Write): boolean {
   if (axis.extent === 1 || axis.extent % 4 === 0) return true;
-  // Behind the end of the outermost axis there is nothing more.
+  // After the end of the outermost axis there are no elements.
   return (coefficientOf(index, axis.atom) ?? 0) * axis.extent === sizeOf(dims(node));
 }

@@ -8,8 +8,8 @@ import { membersOf, type Packs } from '../merge/pack.ts';
 
 /**
  * Kahn's algorithm over "reads what another writes", earliest recorded first. A kernel whose result
- * may overwrite a donated parameter waits, while anything else can run, until the parameter's other
- * readers are done: only then is it safe.
+ * may overwrite a donated parameter is delayed, while other kernels can run, until the parameter's
+ * other readers are done: only then is writing in place safe.
  */
 export function orderKernels(
   kernels: readonly Kernel[],
@@ -75,7 +75,7 @@ export function orderKernels(
   return ordered;
 }
 
-/** What a kind of kernel computes where it says no more than that. */
+/** The op that a kernel of this kind always computes, which its name need not repeat. */
 const plainOps: Partial<Record<KernelKind, Op>> = {
   'row-reduction': 'reduce',
   sort: 'argSort',

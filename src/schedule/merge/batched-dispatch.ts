@@ -8,15 +8,15 @@ import type { Kernel } from '../kernel.ts';
 import { membersOf, type Packs } from './pack.ts';
 import type { Target } from '../target.ts';
 
-/** What a kernel's generated form asks of a workgroup. */
+/** The workgroup that a kernel's generated code needs. */
 export interface GroupShape {
   readonly invocations: number;
   readonly workgroupBytes: number;
-  /** Without barriers, some invocations of a workgroup may stand idle. */
+  /** Without barriers, some invocations of a workgroup may be idle. */
   readonly barriers: boolean;
 }
 
-/** Launches that a kernel may take to run and still be small. */
+/** A kernel is small if it runs no longer than this many launches. */
 const smallLaunches = 2;
 
 /** Kernels in one dispatch. */
@@ -98,9 +98,9 @@ function together(parts: readonly Kernel[]): Kernel {
   };
 }
 
-/** Which kernels a kernel depends on, through any others, with what runs together taken as one. */
+/** The transitive dependencies of each kernel; kernels of one dispatch count as one. */
 class Reach {
-  /** A row of bits for each kernel: itself, and what must have run before. */
+  /** A bit set for each kernel: the kernel and all that must run before it. */
   readonly #before: Uint32Array[];
 
   constructor(kernels: readonly Kernel[], packs: Packs) {

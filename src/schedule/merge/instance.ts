@@ -11,13 +11,10 @@ import { elementsOf } from './pack.ts';
 
 export interface Instance {
   readonly kernel: Kernel;
-  /** Elements of every tensor it reads or writes as a whole. */
+  /** The number of elements of the tensors that it reads or writes. */
   readonly extent: number;
   readonly writes: readonly Write[];
-  /**
-   * Tensors read at the very point that is written, in the order in which the expressions name
-   * them.
-   */
+  /** Tensors read at the index that is written, in the order in which the expressions read them. */
   readonly reads: readonly Node[];
   /** What it computes, with the tensors of `reads` named by their positions. */
   readonly key: string;
@@ -164,9 +161,9 @@ function describe(expr: Expr, isWhole: (read: Read) => boolean): string | undefi
 }
 
 /**
- * Numbers for what expressions compute of whatever tensors. Operands of commutative operations
- * stand in the order of these, as in the graph they stand in the order in which they were recorded,
- * which differs between layers.
+ * Numbers the functions that expressions compute, whatever tensors they read. Operands of
+ * commutative operations are ordered by these numbers: in the graph they have the order of
+ * recording, which differs between layers.
  */
 class Forms {
   readonly #numbers = new Map<string, number>();
@@ -190,7 +187,7 @@ class Forms {
   }
 }
 
-/** Elements that every point of the instance reads alike. */
+/** Single elements that every point of the instance reads. */
 export function sharedReads({ writes, reads }: Instance): Node[] {
   const own = new Set(reads);
   return [...new Set([...readsOf(writes.map((write) => write.value))].map((read) => read.node))].filter(
@@ -204,7 +201,10 @@ export function instanceBytes({ writes, reads, extent }: Instance): number {
   return extent * dtypes.reduce((sum, dtype) => sum + dtypeBytes(dtype), 0);
 }
 
-/** Arithmetic of one run of the instance; what is the same at every point counts once. */
+/**
+ * Arithmetic of one run of the instance; operations on values that are equal at all points count
+ * once.
+ */
 export function instanceFlops({ writes, reads, extent }: Instance): number {
   const varies = new Set<Expr>();
   let flops = 0;

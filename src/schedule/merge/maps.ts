@@ -1,5 +1,5 @@
-// Which map nodes share a kernel: those of one size and rank, as long as it fits, in an order in
-// which none waits for itself.
+// Takes the map nodes of a graph, gives groups that share a kernel: nodes of one size and rank,
+// while their kernel stays within limits and no group depends on itself.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import { delinearize } from '../../ir/index-algebra/expr.ts';
@@ -14,31 +14,31 @@ import { bindingsOf, type Donations } from '../cluster/overflow.ts';
 import { kernelEvaluator, type Plan } from '../body/plan.ts';
 import type { Target } from '../target.ts';
 
-/** Nodes of a number that is computed wherever it is needed. */
+/** The most nodes of a scalar that is recomputed wherever it is read. */
 const scalarClosure = 8;
 
 /** Operations that a kernel of several map nodes may hold. */
 const groupLimit = 2 * workLimit;
 
-/** A kernel as it grows. */
+/** A kernel under construction. */
 interface Group {
   readonly axis: Axis;
   readonly writes: Map<Node, Indices>;
   /** What it reads from memory. */
   readonly reads: Set<Node>;
-  /** Operations that it takes, those in common counted for each. */
+  /** Its operations; common subexpressions count once per result. */
   size: number;
 }
 
-/** What nodes would bring to a group. */
+/** Reads and operations that nodes would add to a group. */
 interface Addition {
   readonly reads: ReadonlySet<Node>;
   readonly size: number;
 }
 
 /**
- * A number that takes a few operations on inputs: readers compute it again rather than wait for the
- * kernel that stores it.
+ * A scalar that takes a few operations on parameters: readers recompute it, so that they need not
+ * wait for a kernel that stores it.
  */
 export function isCheapScalar(node: Node, { places }: Clustering): boolean {
   const place = places.get(node)!;
@@ -89,7 +89,7 @@ export function groupMaps(
   const newest = new Map<string, number>();
   /** The plan that computes a node, by its place among the plans. */
   const planOf = new Map<Node, number>();
-  /** Whether a plan must run before nodes, other than to compute what they read itself. */
+  /** Whether nodes depend on a plan through a value that the group itself would not compute. */
   const precedes = (plan: number, part: readonly Node[]): boolean => {
     const seen = new Set<number>([plan]);
     const stack = part.flatMap(sourcesOf).flatMap((source) => planOf.get(source) ?? []);
@@ -141,7 +141,7 @@ export function groupMaps(
   for (const part of partsOf(nodes, groupOf, (node) => alone.get(node)?.reads)) {
     const whole = part.length > 1 ? bring(part) : undefined;
     const reads = whole !== undefined && fits(part, whole) ? whole.reads : undefined;
-    // A part that waits for no other map kernel can be computed whole, before them all.
+    // A part that depends on no other map kernel is computed whole, before all of them.
     if (
       reads !== undefined &&
       ![...reads].some((node) => mapped.has(node)) &&
@@ -186,8 +186,8 @@ function partsOf(
 }
 
 /**
- * What nodes bring to a group; undefined when one of its results would be computed again at another
- * point.
+ * Reads and operations that nodes add to a group; undefined if one of its results would be
+ * recomputed at another point.
  */
 function additionOf(
   part: readonly Node[],

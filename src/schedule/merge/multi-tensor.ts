@@ -17,7 +17,7 @@ import type { Target } from '../target.ts';
 import { type Merged, mergedKernel, withWrites } from './merged-kernel.ts';
 import { heightsOf } from './height.ts';
 
-/** What the program gives and takes, as far as memory is concerned. */
+/** The inputs and outputs of the program, as far as memory is concerned. */
 export interface Ends {
   readonly outputs: ReadonlySet<Node>;
   /** Results that may be written over a parameter. */
@@ -30,13 +30,13 @@ interface Slot {
   readonly elements: number;
 }
 
-/** Where a role's tensors lie: a pack, and the elements before the first of them. */
+/** Where the tensors of a role are packed: a pack, and the offset of the first in elements. */
 interface Place {
   readonly node: Node;
   readonly base: number;
 }
 
-/** Merges what pays; kernels it does not touch are kept as they are. */
+/** Merges instances where that pays; other kernels stay unchanged. */
 export function mergeMaps(
   kernels: readonly Kernel[],
   ends: Ends,
@@ -69,9 +69,7 @@ function overwritten({ reads }: Instance, { node }: Write, { donations }: Ends):
   return donor === undefined ? -1 : reads.indexOf(donor);
 }
 
-/**
- * What a copy of a small buffer takes of the time of a launch: copies need not wait for each other.
- */
+/** The time of a small copy as a part of a launch's: copies run concurrently. */
 const moving = 1 / 4;
 
 /** Members of one pack live in one kind of memory, and are overwritten alike. */
@@ -154,8 +152,8 @@ class Merging {
     for (const [dtype, number] of strays) {
       if (number > 0) cost += number * (moving * launch + (2 * extent * dtypeBytes(dtype)) / bandwidth);
     }
-    // A large gradient would have to wait in memory for all the others, and a launch is little next
-    // to its update.
+    // A large gradient would stay in memory until all others are computed, and a launch costs
+    // little compared to its update.
     const waits = reads.some((node) => kindOf(node, this.#ends) === 'scratch');
     return waits && time > 8 * launch ? Infinity : cost;
   }
@@ -207,15 +205,15 @@ class Merging {
   }
 
   /**
-   * Roles with equal keys share a pack. What the compiler places may lie together; inputs come from
-   * elsewhere, one role as a whole from one place and another from another.
+   * Roles with equal keys share a pack. Intermediates and outputs may, because the compiler places
+   * them; inputs may not, because the tensors of each role come from a different buffer.
    */
   #packKey(node: Node, role: string): string {
     const kind = kindOf(node, this.#ends);
     return kind === 'input' ? role : `${kind} ${node.dtype}`;
   }
 
-  /** False when a tensor of theirs is in another pack already. */
+  /** Builds a merged kernel; false if one of its tensors is in another pack already. */
   #build(members: readonly Instance[]): boolean {
     const [sample] = members as readonly [Instance, ...Instance[]];
     const narrowest = this.#narrowest(sample);
@@ -299,7 +297,8 @@ class Merging {
   }
 
   /**
-   * Has single elements computed by the first invocation of a merged kernel that has room for them.
+   * Adds kernels of single elements to a merged kernel with free bindings; its first invocation
+   * computes them.
    */
   attachScalars(): void {
     for (const [kernel, left] of this.#left) {

@@ -9,7 +9,7 @@ import { sizeOf } from '../../ir/shape.ts';
 import type { Kernel } from '../kernel.ts';
 
 export interface Pack {
-  /** Stands for the whole in kernels. */
+  /** The stored node that kernels read and write for the whole pack. */
   readonly node: Node;
   /** In order of their offsets. */
   readonly members: readonly PackMember[];
@@ -44,8 +44,8 @@ export function narrowestBytes(dtypes: readonly DType[]): number {
 }
 
 /**
- * A pack over `elements` elements of slots. The last slot's slack is the pack's own, so that packs
- * can lie back to back.
+ * A pack over `elements` elements of slots. The pack includes the slack of its last slot, so that
+ * packs can be adjacent.
  */
 export function makePack(dtype: DType, elements: number, members: readonly PackMember[]): Pack {
   const attrs = { index: 0, name: 'pack', dtype, shape: [elements - slack] };
@@ -57,7 +57,7 @@ export function membersOf(node: Node, packs: Packs): readonly Node[] {
   return packs.get(node)?.members.map((member) => member.node) ?? [node];
 }
 
-/** A kernel as if it bound every member alone: what it reads and writes, for reports. */
+/** A kernel with packs replaced by their members in its reads and writes, for reports. */
 export function unpacked(kernel: Kernel, packs: Packs): Kernel {
   if (packs.size === 0) return kernel;
   return {

@@ -5,12 +5,12 @@ import type { Node } from '../../ir/graph.ts';
 import type { Clustering } from '../cluster/cluster.ts';
 import { isThroughView, type Cluster } from '../cluster/place.ts';
 
-/** What is read from outside of the cluster that computes it. */
+/** Finds which members are read by nodes outside of their cluster. */
 export class Escapes {
   readonly #clustering: Clustering;
   readonly #outputs: ReadonlySet<Node>;
   /**
-   * Concatenations that are put together where they lie: their parts need not be stored for them.
+   * Concatenations whose parts are written directly into their buffer: they read no stored parts.
    */
   readonly #assembled: ReadonlySet<Node>;
 
@@ -30,10 +30,7 @@ export class Escapes {
     );
   }
 
-  /**
-   * Attention kernels compute the scores that they share again, and read what else those are made
-   * of.
-   */
+  /** Attention kernels recompute scores that they share, and read the other inputs of these. */
   #readsFromOutside(user: Node, node: Node, cluster: Cluster): boolean {
     if (this.#assembled.has(user)) return false;
     const { places, again } = this.#clustering;

@@ -21,9 +21,9 @@ export interface Sources {
 }
 
 /**
- * Goes back from a member to values that are in memory anyway (`kept` tells for members of the same
- * cluster) or are small next to it, as a row's statistics are. Undefined when that would force
- * large new stores or takes too much arithmetic, of which `onRefusal` hears.
+ * Goes back from a member to values that are in memory anyway (`kept` says so for members of the
+ * same cluster) or are small next to it, as a row's statistics are. Undefined if that would force
+ * large new stores or take too much arithmetic; `onRefusal` is then called with the reason.
  */
 export function sourcesOf(
   node: Node,
@@ -53,7 +53,7 @@ export function sourcesOf(
     }
     const own = place.cluster === cluster;
     const small = nodeBytes(input) * 8 <= nodeBytes(node);
-    // Views are looked through, but where they are results themselves.
+    // Views are looked through, unless they are outputs of the graph.
     const lies = !isThroughView(input) || outputs.has(input);
     if (lies && (!own || small || kept(input))) {
       nodes.add(input);

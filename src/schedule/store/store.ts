@@ -22,13 +22,13 @@ import { addUse, evaluatedAt, pointsOf, type Reader, type Uses } from './uses.ts
 export interface Storage {
   /** Members and hosted free nodes that each cluster writes. */
   readonly clusterWrites: ReadonlyMap<Cluster, ReadonlyMap<Node, Indices>>;
-  /** Parts of concatenations that a cluster's kernel writes where the whole lies. */
+  /** Parts of concatenations that a cluster's kernel writes into the buffer of the whole. */
   readonly pieces: ReadonlyMap<Cluster, readonly Piece[]>;
   /** Free nodes that map kernels compute. */
   readonly mapped: readonly Node[];
   /** Every node in memory that a kernel computes. */
   readonly stored: ReadonlySet<Node>;
-  /** Why each of them is, rather than computed by its readers. */
+  /** Why each of them is stored rather than computed by its readers. */
   readonly kept: ReadonlyMap<Node, Keeping>;
 }
 
@@ -72,7 +72,7 @@ class StorageChoice {
   readonly #mapped: Node[] = [];
   readonly #stored = new Set<Node>();
   readonly #kept = new Map<Node, Keeping>();
-  /** Concatenations that are put together where they lie. */
+  /** Concatenations whose parts are written directly into their buffer. */
   readonly #assembled = new Set<Node>();
 
   /** Which kernels evaluate each node visited. */
@@ -83,7 +83,7 @@ class StorageChoice {
   readonly #hosts = new Map<Node, Cluster>();
   /** What map kernels read, by the node they compute. */
   readonly #mapReads = new Map<Node, Set<Node>>();
-  /** Values that each cluster's kernel writes at most. */
+  /** The most values that each cluster's kernel may write. */
   readonly #writeBound: Map<Cluster, number>;
 
   constructor(graph: Graph, clustering: Clustering, target: Target, strict: ReadonlySet<Node>) {
@@ -112,7 +112,7 @@ class StorageChoice {
     };
   }
 
-  /** Decides for one node, whose readers have all been decided for. */
+  /** Decides for one node, after all of its readers. */
   visit(node: Node): void {
     const place = this.#placeOf(node);
     if (place.kind === 'leaf') return;
@@ -123,7 +123,7 @@ class StorageChoice {
     else this.#visitFree(node, place, uses);
   }
 
-  /** A member is written by its cluster where others read it, unless they compute it again. */
+  /** A member is written by its cluster if others read it and do not compute it again. */
   #visitMember(node: Node, cluster: Cluster, uses: Uses): void {
     if (!this.#escapes.leaves(node, cluster) && !this.#inherited.has(node)) return;
     if (this.#rematerialise(node, cluster, uses)) return;
@@ -174,7 +174,7 @@ class StorageChoice {
     const { places } = this.#clustering;
     const sources = sourcesOf(node, cluster, places, this.#outputs, leaves, (why) => this.#keep(node, why));
     if (sources === undefined) return false;
-    // What it is computed from is stored in its place.
+    // The values that it is computed from are stored instead of it.
     const instead = [...sources.nodes].filter(
       (source) => cluster.members.has(source) && !leaves(source) && !this.#inherited.has(source),
     );
@@ -292,7 +292,10 @@ class StorageChoice {
     return undefined;
   }
 
-  /** What a cluster, or the map kernel of a free node, reads: kept as values are dropped. */
+  /**
+   * The stored nodes that a cluster or the map kernel of a free node reads; updated when values are
+   * dropped.
+   */
   #readsOf(reader: Reader): Set<Node> {
     if (!('op' in reader)) return reader.reads;
     const known = this.#mapReads.get(reader);

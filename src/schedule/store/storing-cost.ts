@@ -15,7 +15,7 @@ export function storingCost(
   uses: Uses,
   target: Target,
 ): { readonly inline: number; readonly store: number } {
-  // A view costs no arithmetic: if anything is worth storing, it is what it views.
+  // A view costs no arithmetic: it can only be worthwhile to store the value it views.
   const kind = facts(node.op).class;
   if (uses.size === 0 || kind === 'source' || kind === 'view') return { inline: 0, store: 0 };
   const size = sizeOf(dims(node));

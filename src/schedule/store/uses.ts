@@ -39,14 +39,15 @@ export function pointsOf(user: Node, input: Node, cluster: Cluster, target: Targ
     return sizeOf(dims(user)) * Math.ceil(Math.log2(dims(input).at(-1)! + 1));
   if (user.op !== 'dot' && user.op !== 'conv') {
     const isProduct = cluster.kind === 'dot' || cluster.kind === 'conv';
-    // What is the same along a row of results, as a bias is, is computed once a row of a tile.
+    // A value that is broadcast along a row of results, as a bias is, is computed once per row of a
+    // tile.
     if (isProduct && input.op === 'broadcast')
       return Math.max(sizeOf(dims(input.inputs[0]!)), Math.ceil(size / tileWidth));
     return size === 1 ? 1 : Math.max(size, sizeOf(dims(user)));
   }
   const { m, n } = contractExtents(user);
   const across = user.inputs[0] === input ? n : m;
-  // Every row of an attention kernel goes through the keys for itself.
+  // Each row of an attention kernel iterates over the keys by itself.
   return size * Math.max(1, Math.ceil(across / (cluster.group === undefined ? tileWidth : 1)));
 }
 

@@ -15,10 +15,10 @@ const OUT_OF_MEMORY = 2;
  */
 const FATAL: ReadonlySet<number> = new Set([214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719]);
 
-/** Answers to what was asked for, not to the state of the machine. */
+/** Errors caused by the arguments of a call, not by the state of the machine. */
 const INVALID: ReadonlySet<number> = new Set([1, 200, 209, 218, 222, 300, 301, 302, 303, 500, 701, 720]);
 
-/** What names the kernels of work that is queued. */
+/** Gives the names of queued kernels, for errors. */
 export interface Labelled {
   readonly kernels: readonly { readonly name: string }[];
 }
@@ -36,7 +36,7 @@ export class Context {
   readonly flying: Set<Labelled> = new Set();
   /** What must be destroyed before the context is. */
   readonly owned: Set<{ destroy(): void }> = new Set();
-  /** Called when an answer has lost the device. */
+  /** Called when an error has lost the device. */
   onLost: () => void = () => undefined;
 
   constructor({ driver, name, device }: Gpu, failures: Failures) {
@@ -55,9 +55,10 @@ export class Context {
   }
 
   /**
-   * Directs this thread's calls here; wherever the runtime is entered, before its first call. The
-   * driver is told every time (some 40 ns): which context is current belongs to the thread, and
-   * other libraries of the process (ONNX Runtime's, a bundle's) choose theirs.
+   * Makes the context current in this thread; called at every entry of the runtime, before its
+   * first call of the driver. The driver is told every time (some 40 ns): which context is current
+   * belongs to the thread, and other libraries of the process (ONNX Runtime's, a bundle's) choose
+   * theirs.
    */
   use(): void {
     this.check(this.driver.cu.cuCtxSetCurrent(this.handle), 'cuCtxSetCurrent', 'choosing the device');
@@ -98,7 +99,9 @@ export class Context {
     return [...new Set([...this.flying].flatMap(({ kernels }) => kernels.map(({ name }) => name)))];
   }
 
-  /** Does work of the place `at`; what it throws is recorded there. Whether it returned. */
+  /**
+   * Does the work of operation `at` and records what it throws as its failure; false if it threw.
+   */
   attempt(at: number, work: () => void): boolean {
     try {
       this.use();
@@ -114,7 +117,7 @@ export class Context {
     }
   }
 
-  /** Gives the context back; the stream must be idle, or beyond repair. */
+  /** Releases the context; the stream must be idle or failed. */
   close(): void {
     const { cu } = this.driver;
     for (const one of this.owned) one.destroy();

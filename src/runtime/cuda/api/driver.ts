@@ -104,13 +104,10 @@ const DRIVER = {
   cuGraphDestroy: ['address'],
 } as const;
 
-/**
- * Names of before, where the present ones are younger than the oldest CUDA that will do; the same
- * in all but name.
- */
+/** Former names of functions whose present names are newer than the oldest supported CUDA. */
 const FORMER: Readonly<Record<string, string>> = { cuEventElapsedTime_v2: 'cuEventElapsedTime' };
 
-/** Functions by their exported names, `_v2` and all: the plain names are older and other. */
+/** Functions by their exported names, `_v2` included: the plain names are older functions. */
 export type DriverCalls = Calls<typeof DRIVER>;
 export type DriverCall = keyof DriverCalls;
 

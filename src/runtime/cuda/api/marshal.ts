@@ -5,7 +5,7 @@
 import type { Driver } from './driver.ts';
 import type { Block } from './library.ts';
 
-/** One thing that the stream is asked to do, with addresses. */
+/** One operation of the stream, with its addresses. */
 export type Operation =
   | {
       readonly kind: 'launch';
@@ -106,7 +106,7 @@ export class Marshal {
     struct.word(120, DEVICE);
     struct.address64(136, to);
     const { width, height } = rowsOf(bytes);
-    // Pitch and height of either side, which drivers hold the rows against.
+    // Pitch and height of either side, against which drivers check the rows.
     for (const side of [72, 160]) {
       struct.address64(side, width);
       struct.address64(side + 8, height);

@@ -19,7 +19,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The oldest CUDA that Sinter works with. */
 export const firstVersion = 12;
 
-/** The newest that there is, for who has no driver to ask. */
+/** The newest CUDA, used where there is no driver that could say. */
 export const latestVersion = 13;
 
 /** The driver library: what SINTER_CUDA_DRIVER names and nothing else, or where systems keep it. */
@@ -29,7 +29,7 @@ export function driverPlaces(env: Environment, platform: NodeJS.Platform): Searc
   if (platform === 'win32') return [{ file: 'nvcuda.dll' }];
   const folders = [
     ...systemFolders(),
-    // Containers that were given the driver, without the loader's cache knowing.
+    // Containers where the driver is mounted but missing from the loader's cache.
     '/usr/local/nvidia/lib64',
     '/usr/lib/wsl/lib',
   ];
@@ -72,7 +72,7 @@ export function* nvrtcPlaces(
   yield* within(homes.flatMap((home) => (home ? toolkitFolders(home, platform) : [])));
   yield* within(sitePackages(env).flatMap((site) => pipFolders(site, platform, versions)));
   yield* within(systemFolders());
-  // Asked last, because it takes a while: Python knows folders of its own.
+  // Asked last, because it starts a process: Python knows further folders.
   yield* within(pythonSitePackages().flatMap((site) => pipFolders(site, platform, versions)));
 }
 

@@ -23,7 +23,7 @@ export class Cubins {
   readonly #folder: string | undefined;
   #isTidy = false;
 
-  /** Kept in a folder, which is made when needed; nowhere without one. */
+  /** Files are kept in a folder, which is made when needed; without one nothing is kept. */
   constructor(folder: string | undefined) {
     this.#folder = folder;
   }
@@ -58,7 +58,7 @@ export class Cubins {
     }
   }
 
-  /** To a file beside it that then takes its name: readers find all of it or nothing. */
+  /** Written to another file that is then renamed: readers find all of the content or nothing. */
   #write(name: string, content: Uint8Array | string): boolean {
     if (this.#folder === undefined) return false;
     const fresh = path.join(this.#folder, `${name}.${randomUUID()}`);

@@ -53,7 +53,7 @@ export class Images {
     return module;
   }
 
-  /** One user fewer has it. */
+  /** Ends one use. */
   release(hash: string): void {
     const image = this.#images.get(hash);
     if (image === undefined) return;
@@ -80,7 +80,7 @@ export class Images {
     this.#images.clear();
   }
 
-  /** Unloads what has left, as far as the stream has come; waits for nothing, and never throws. */
+  /** Unloads modules without users whose epoch is done; does not wait, and never throws. */
   #unload(): void {
     const context = this.#context;
     if (this.#leaving.length === 0) return;

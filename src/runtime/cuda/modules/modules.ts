@@ -16,7 +16,7 @@ import { hashOf, type Cubins } from './cubins.ts';
 export interface Compiled extends Gate {
   /** The driver's function; 0 while there is none. */
   readonly func: number;
-  /** Why there is none, told of the kernel that wants it. */
+  /** Why there is no function; the message names the kernel. */
   readonly failure: Failure | undefined;
   /** The image that the function lies in, which the kernel holds. */
   readonly image: string | undefined;
@@ -92,7 +92,7 @@ export class Modules {
     return states;
   }
 
-  /** One program fewer runs them, once what it has queued is done. */
+  /** Ends one program's use, once the work that it has queued is done. */
   release(kernels: readonly Compiled[]): void {
     for (const kernel of kernels) this.#known.release(kernel);
   }
@@ -120,7 +120,8 @@ export class Modules {
     } catch (error) {
       if (state.image !== undefined) this.#images.release(state.image);
       state.image = undefined;
-      // Written for another driver, say: it is compiled again. A lost device shows in what follows.
+      // The image may be for another driver: it is compiled again. If the device is lost, later
+      // calls fail.
       if (error instanceof DeviceError) return false;
       throw error;
     }
@@ -159,7 +160,7 @@ export class Modules {
     for (const { kernel, state } of batch) {
       try {
         state.func = this.#images.function(module, kernel.name);
-        // It may have been let go while it compiled.
+        // It may have been evicted while it compiled.
         if (!this.#known.has(state)) continue;
         this.#images.take(hash, () => image);
         state.image = hash;
