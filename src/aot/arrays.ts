@@ -12,7 +12,7 @@ interface ArrayType {
   new (buffer: ArrayBuffer): Elements;
 }
 
-/** f16 and bf16 go by their bits. */
+/** f16 and bf16 are given by their bits. */
 export const bundleArrays: Readonly<Record<ElementType, ArrayType>> = {
   bool: Uint8Array,
   i8: Int8Array,

@@ -39,13 +39,13 @@ export interface BundleOptions {
   readonly targets: readonly BundleTarget[];
   /** What made it, e.g. `sinter 0.1.0`. */
   readonly producer: string;
-  /** What the bundle is called in its README. */
+  /** The bundle's name in its README. */
   readonly title: string;
-  /** The tree of tensors that entries take first, and hand on. */
+  /** The tree of tensors that entries take as their first argument, and return. */
   readonly state?: unknown;
   /** Names of captured tensors. */
   readonly names?: ReadonlyMap<Handle, string>;
-  /** How matrices are stored that no call changes; as they are by default. */
+  /** The format of matrices that no call changes; unchanged by default. */
   readonly format?: WeightFormat;
   /** Most bytes of a file of weights; all in one by default. */
   readonly shardSize?: number;
@@ -100,12 +100,12 @@ interface Recorded {
   readonly traced: TracedEntry;
 }
 
-/** What models have besides their entries; a `then` would make them promises. */
+/** Names of a model's own members; a `then` would make it a promise. */
 const reserved = ['target', 'description', 'weight', 'seed', 'dispose', 'load', 'then'];
 
 /**
- * Compiles entries for targets. Throws what the compiler has against them, and E_UNSUPPORTED at
- * what no bundle can do.
+ * Compiles entries for targets. Throws the compiler's errors, and E_UNSUPPORTED for what bundles do
+ * not support.
  */
 export async function bundleOf(
   points: readonly (EntryPoint | OpenPoint)[],
@@ -204,7 +204,7 @@ async function storedWeights(
       const wire = 'input' in from ? wires[from.input] : undefined;
       return wire !== undefined && 'weight' in wire ? [wire.weight] : [];
     });
-  // What a call hands out is handed out as it is.
+  // A weight that a call returns is stored unquantised.
   const shown = new Set(
     traced.flatMap(({ wiring: { results, updates, wires } }) =>
       weightsOf([...results, ...updates.map(({ from }) => from)], wires),
@@ -226,7 +226,7 @@ async function storedWeights(
     used.has(i) && !shown.has(i) && !table.isNamed(i) && !table.all[i]!.state;
   for (const [i, weight] of table.all.entries()) {
     const own = !weight.state && !shown.has(i) && isPacked(format, weight) ? format : 'f32';
-    // Constants come anew with each recording.
+    // Each recording makes its constants anew.
     const twin = isConstant(i) ? constants.find((other) => isSame(all[other]!, all[i]!)) : undefined;
     if (twin !== undefined) {
       stored.push(stored[twin]!);
@@ -287,8 +287,8 @@ async function bundled(
 }
 
 /**
- * The program with copies, made first, of weights that a call hands out as they were and then gives
- * new values.
+ * The program, preceded by copies of weights whose old values a call returns and whose values it
+ * then replaces.
  */
 function withCopies(
   program: Program,
@@ -339,7 +339,7 @@ async function imagesOf(
   return images;
 }
 
-/** Where a program has what its entry and the bundle give and get. */
+/** Which buffers of a program hold the entry's inputs and outputs, and the bundle's weights. */
 function portsOf({ inputs, outputs }: Program, wiring: Wiring, count: number): Ports {
   const { wires, sources, results, updates, draws, overflow } = wiring;
   const bufferOf = (from: Result): number => ('output' in from ? outputs[from.output]! : inputs[from.input]!);
@@ -361,16 +361,16 @@ function contentOf(target: BundleTarget, source: ProgramKernel['source']): strin
 }
 
 /**
- * A name as a part of a file's: letters that every file system and address has, and not too many of
- * them.
+ * A name as a part of a file's name: characters that all file systems and URLs allow, and at most
+ * 80.
  */
 function fileWord(name: string): string {
   return name.replaceAll(/[^\w$.-]/g, '_').slice(0, 80);
 }
 
 /**
- * The path of a file with this content: one that there is, else a new one. Names that differ in
- * case alone are one file in some systems: the second gets another.
+ * The path of a file with this content: an existing one, else a new one. Names that differ only in
+ * case are one file in some systems, so the second gets a different name.
  */
 function withFile(
   files: Map<string, string | Uint8Array>,

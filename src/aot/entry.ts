@@ -41,7 +41,7 @@ export interface NarrowResult {
   readonly overflow: Tensor | undefined;
 }
 
-/** An entry as it was recorded, and what its programs are compiled from. */
+/** A recorded entry, from which its programs are compiled. */
 export interface TracedEntry {
   readonly inputs: readonly EntryInput[];
   readonly outputs: readonly NamedTensor[];
@@ -52,7 +52,7 @@ export interface TracedEntry {
   readonly donate: ReadonlyMap<number, number>;
 }
 
-/** What the parts of a graph are to the entry. */
+/** The roles of the graph's parameters and outputs in the entry. */
 export interface Wiring {
   /** What the graph's parameters are that are no run-time scalars, in order. */
   readonly wires: readonly Wire[];
@@ -134,7 +134,7 @@ export function traceEntry(
     draws: Number(traced.counts),
     ...(flag !== undefined && { overflow: flag.output }),
   };
-  // What is handed through is wanted as it was.
+  // A parameter that is returned unchanged must not be donated.
   const passed = new Set(
     [...wiring.results, ...wiring.updates.map(({ from }) => from)].flatMap((from) =>
       'input' in from ? [from.input] : [],
@@ -170,11 +170,11 @@ interface Recorded {
 interface Results {
   readonly outputs: readonly (NamedTensor & { readonly from: Result })[];
   readonly updates: Wiring['updates'];
-  /** Where it is told that integers left 32 bits; none or one. */
+  /** The output that says whether integers left 32 bits; none or one. */
   readonly overflow: readonly { readonly from: Result }[];
 }
 
-/** What leaves the function: results for callers, and new values of weights. */
+/** The function's outputs: results for callers, and new values of weights. */
 function results(
   { point, traced, wires, flat, hasState, isNarrow }: Recorded,
   weights: WeightTable,

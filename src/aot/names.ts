@@ -25,8 +25,8 @@ export function placesOf(structure: Structure, place: Place = []): Place[] {
 }
 
 /**
- * A place as it is read, e.g. `.layers[0].w`. Keys stand as they are, so two places may read alike:
- * who needs names checks that.
+ * A place as it is read, e.g. `.layers[0].w`. Keys are not escaped, so two places may have equal
+ * texts: callers that need unique names check that.
  */
 function textOf(place: Place): string {
   return place.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('');
@@ -61,13 +61,13 @@ export function argumentNames(
   });
 }
 
-/** The first of these names that stands there twice. */
+/** The first name that occurs twice. */
 export function twin(names: readonly string[]): string | undefined {
   const seen = new Set<string>();
   return names.find((name) => seen.size === seen.add(name).size);
 }
 
-/** The name that is wished for, or one like it that is not taken; takes it. */
+/** The wished name, or a similar one that is not taken; adds it to `taken`. */
 export function uniqueName(wished: string, taken: Set<string>): string {
   let name = wished;
   for (let i = 1; taken.has(name); i++) name = `${wished}_${i}`;

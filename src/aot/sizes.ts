@@ -5,7 +5,7 @@ import { SinterError } from '../errors.ts';
 import type { Entry, OpenType, Sizes } from '../bundle-runtime/manifest.ts';
 import type { EntryPoint, TracedEntry } from './entry.ts';
 
-/** A function with sizes left open: what it is at each set of them that is to be built. */
+/** A function with open sizes: its entry for each set of sizes to build. */
 export interface OpenPoint {
   readonly name: string;
   readonly sizes: readonly Sizes[];
@@ -108,7 +108,7 @@ export function openEntry(
   return { entry: { inputs, outputs, ...(built.length > 0 && { built: built.join('; ') }) }, sizes };
 }
 
-/** What must be the same at all sizes. */
+/** The properties that must be equal at all sizes. */
 function likeness(one: object): string {
   const rank = 'shape' in one ? (one as OpenType).shape.length : 0;
   return JSON.stringify({ ...one, shape: rank });

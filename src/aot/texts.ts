@@ -159,7 +159,7 @@ WebAssembly uses several threads where memory can be shared: in Node, and in pag
   }`;
 }
 
-/** For what GPUs, and what happens on others. */
+/** The GPUs that kernels are compiled for, and what happens on others. */
 function archsText(images: readonly BundledImage[]): string {
   const archs = [...new Set(images.map(({ arch }) => arch))];
   const others = 'by NVRTC where they run';

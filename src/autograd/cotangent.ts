@@ -38,7 +38,7 @@ export function uniform(node: Node): number | undefined {
   return undefined;
 }
 
-/** A view of a constant as one broadcast constant; anything else as it is. */
+/** A view of a constant as one broadcast constant; other nodes unchanged. */
 export function foldUniform(b: GraphBuilder, node: Node): Node {
   if (node.op === 'constant') return node;
   const value = uniform(node);

@@ -37,7 +37,7 @@ export interface Subject {
   readonly target: Target;
 }
 
-/** Everything there is to tell about a compiled graph. */
+/** The explanation of a compiled graph, as plain data. */
 export function describe(subject: Subject): Explained {
   const { graph, scalars, compiled, target } = subject;
   const { inside, program } = compiled;
@@ -217,7 +217,7 @@ function toldSeparations({ graph, schedule }: Inside, target: Target, list: Node
 }
 
 function lowerBound({ parameters, outputs }: Graph, scalars: ReadonlySet<number>): number {
-  // Rank-0 inputs travel with the call, as numbers do.
+  // Rank-0 inputs are passed with the call, as numbers are.
   const read = parameters.filter(({ shape }, i) => !scalars.has(i) && shape.length > 0) as readonly Node[];
   const written = [...new Set(outputs)].filter((node) => node.op !== 'parameter');
   return [...read, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);

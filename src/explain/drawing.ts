@@ -177,8 +177,7 @@ export function callsOf({ nodes }: Explained, kernel: ExplainedKernel): string {
 const bend = 22;
 
 /**
- * Straight ways between the points, with rounded corners, so that they keep clear of what they were
- * laid around.
+ * Straight lines between the points, with rounded corners, so that they stay clear of the boxes.
  */
 function curve(points: readonly Point[]): string {
   const [first, ...rest] = points;

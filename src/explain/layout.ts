@@ -35,10 +35,7 @@ export interface PlacedKernel extends Box {
   readonly nodes: readonly PlacedNode[];
   /** Inside the box, relative to the drawing like everything else. */
   readonly edges: readonly (readonly Point[])[];
-  /**
-   * Nodes that there was no room for: a kernel of many results is drawn as far as the first of
-   * them.
-   */
+  /** Nodes that are not drawn: of a kernel with many results only the first are. */
   readonly omitted: number;
 }
 
@@ -177,7 +174,7 @@ function fanned(edges: readonly PlacedEdge[], boxes: readonly Box[]): PlacedEdge
   });
 }
 
-/** What goes from each kernel to each other one. */
+/** The values that pass between each pair of kernels. */
 function passings(kernels: readonly ExplainedKernel[]): Passing[] {
   const writer = new Map<number, number>();
   kernels.forEach(({ writes }, i) => writes.forEach(({ node }) => writer.set(node, i)));
@@ -233,7 +230,7 @@ function inside(kernel: ExplainedKernel, nodes: readonly ExplainedNode[]): Insid
     }
   }
   const written = new Set(kernel.writes.map(({ node }) => node).filter((node) => drawn.has(node)));
-  // What is written although it is a constant is drawn all the same.
+  // A constant that is written is drawn nevertheless.
   for (const node of written) if (!roles.has(node)) roles.set(node, 'body');
   for (const [node, role] of roles) {
     if (role === 'read') continue;
@@ -248,8 +245,8 @@ function inside(kernel: ExplainedKernel, nodes: readonly ExplainedNode[]): Insid
     );
     graph.setNode(String(node), { width: characterCount * characters.node + 18, height: nodeHeight });
   }
-  // What comes from outside stands in the first row, where the ways from other boxes end: held
-  // there by a root that is not drawn.
+  // Values from outside stay in the first row, where edges from other boxes end: an invisible root
+  // keeps them there.
   graph.setNode(root, { width: 0, height: 0 });
   for (const [node, role] of roles)
     if (role === 'read' || role === 'scalar') graph.setEdge(root, String(node), { weight: 50 });

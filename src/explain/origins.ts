@@ -29,8 +29,8 @@ export class Origins {
       return withWitness((node, cause) => {
         if (cause !== undefined) this.#causes.set(node, cause);
         else if (node.op !== 'parameter') {
-          // Operations that are one primitive are made from tables, without a function of their
-          // name.
+          // Operations that are one primitive are made from tables, so the stack has no function of
+          // their name.
           const call = callOf(new Error().stack ?? '');
           this.#calls.set(node, { ...call, op: call.op ?? node.op });
         }

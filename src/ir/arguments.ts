@@ -12,11 +12,11 @@ export interface Kind<in out T> {
   accepts(value: unknown): boolean;
   /** Throws what is wrong with a value that is not accepted. */
   refuse(op: string, what: string, value: unknown): never;
-  /** Never there: ties the kind to its type. */
+  /** Never present: ties the kind to its type. */
   readonly type?: (value: T) => T;
 }
 
-/** A kind that is told in words: `what must be a number, got 'a'`. */
+/** A kind whose refusals are a sentence: `what must be a number, got 'a'`. */
 export function kind<T>(
   expected: string,
   accepts: (value: unknown) => boolean,
@@ -58,7 +58,7 @@ export const bytes: Kind<Uint8Array> = kind('bytes (a Uint8Array)', isBytes, (va
   return value instanceof ArrayBuffer ? 'new Uint8Array(buffer)' : undefined;
 });
 
-/** An integer of at least `least`. */
+/** An integer of at least `minimum`. */
 export function count(minimum: number): Kind<number> {
   return kind(
     `an integer of at least ${minimum}`,
@@ -72,7 +72,7 @@ export const texts: Kind<Readonly<Record<string, string>>> = kind(
   (value) => isPlainObject(value) && Object.values(value).every((at) => typeof at === 'string'),
 );
 
-/** Whether a value can be called: classes only look as if. */
+/** Whether a value can be called; classes are functions that cannot. */
 export function isCallable(value: unknown): value is (...args: never[]) => unknown {
   return typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value));
 }
@@ -120,7 +120,7 @@ export function oneOf<const T extends string>(...names: readonly T[]): Kind<T> {
   };
 }
 
-/** What may be left out. */
+/** An argument that may be left out. */
 export function optional<T>(inner: Kind<T>): Kind<T | undefined> {
   return {
     accepts: (value) => value === undefined || inner.accepts(value),
@@ -136,7 +136,7 @@ export function either<A, B>(first: Kind<A>, second: Kind<B>): Kind<A | B> {
   };
 }
 
-/** What the function itself checks, whatever it is. */
+/** Any value: the function itself checks it. */
 export function anything<T>(): Kind<T> {
   return {
     accepts: () => true,
@@ -147,7 +147,7 @@ export function anything<T>(): Kind<T> {
 }
 
 /**
- * What the function itself checks, such as axes and shapes, which mean nothing without the tensor;
+ * A value that the function itself checks, such as axes and shapes, which depend on the tensor;
  * null is refused here.
  */
 export function inside<T>(): Kind<T> {
@@ -207,7 +207,7 @@ export function isNumberList(value: unknown): value is ArrayLike<number> {
   return Array.isArray(value) || (ArrayBuffer.isView(value) && 'length' in value);
 }
 
-/** Integers of at least `least`: one for all axes, or a list of one each. */
+/** Integers of at least `minimum`: one for all axes, or a list of one each. */
 export function sizes(minimum: number): Kind<number | readonly number[]> {
   const size = count(minimum);
   return {
@@ -260,7 +260,7 @@ export function settings<O extends object>(table: Table<O>, demanded: readonly D
   };
 }
 
-/** Of some options those that a table has: what a function hands on to another. */
+/** The options that a table has: those that a function passes on to another. */
 export function only<O extends object>(table: Table<O>, given: Readonly<Record<keyof O, unknown>> | O): O {
   const kept = Object.entries(given).filter(([name]) => Object.hasOwn(table, name));
   return Object.fromEntries(kept) as O;

@@ -23,7 +23,7 @@ export function binary(b: GraphBuilder, op: BinaryOp, x: Node | number, y: Node 
   return b.add(op, [left, right], {}) as Node;
 }
 
-/** Options of operations end here as numbers; JavaScript users may have given anything. */
+/** Options of operations arrive here as numbers; JavaScript users may have passed anything. */
 function checkNumber(op: string, value: unknown): void {
   if (typeof value === 'number' || typeof value === 'bigint' || (typeof value === 'object' && value !== null))
     return;

@@ -16,8 +16,8 @@ export interface Call {
 }
 
 /**
- * Folder of the package's modules: `…/src/` or `…/dist/`. Not in one expression, which bundlers
- * take for a file to pack.
+ * Folder of the package's modules: `…/src/` or `…/dist/`. In two expressions, because bundlers
+ * would take `new URL(…, import.meta.url)` for a file to pack.
  */
 const here = import.meta.url;
 const home = new URL('..', here).href;
@@ -37,10 +37,15 @@ const known: Readonly<Record<string, string>> = { transform: 'grad', backward: '
 /** Calls the methods of layers by their names. */
 const watch = 'tensor/compile/watch.';
 
-/** The node of a model that is recorded now, which stands for a line of the user's. */
+/**
+ * The node of an imported model that is being recorded; reported in place of a line of the user's
+ * code.
+ */
 let place: string | undefined;
 
-/** Runs what records a node of a model: its operations are placed there. */
+/**
+ * Runs code that records a node of an imported model; its operations name that node as their place.
+ */
 export function recordedAt<T>(node: string, run: () => T): T {
   const before = place;
   place = node;

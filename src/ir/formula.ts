@@ -4,7 +4,7 @@
 import { CompilerBug } from '../errors.ts';
 import { elementwiseRows, type ElementwiseOp, type Formula } from './ops.ts';
 
-/** What a language does with constants, and with the other ops. */
+/** How a representation writes constants and the other ops. */
 export interface Writer<T> {
   constant(value: number): T;
   op(op: ElementwiseOp, args: readonly T[]): T;
@@ -24,7 +24,7 @@ export function byFormula<T>(op: ElementwiseOp, args: readonly T[], writer: Writ
 }
 
 /**
- * Whether the formula is more than one operation: what lies between may need more digits than the
+ * Whether the formula has several operations: intermediate values may need more digits than the
  * result.
  */
 export function hasSteps(op: ElementwiseOp): boolean {

@@ -96,13 +96,13 @@ function heldAttrs<K extends Op>(op: K, inputs: readonly Node[], attrs: Attrs<K>
  * A number as 16-bit floats and narrow integers hold it: kernels compute with these in registers of
  * 32 bits, in which 0.1 as it is written would be another number than the 0.1 that lies in memory
  * or comes as a run-time scalar. Every target rounds literals of f32 and f64 itself, and texts with
- * 0.1 read better. Numbers that no integer of the dtype is are for the verifier to refuse.
+ * 0.1 read better. Numbers that are no integer of the dtype are refused by the verifier.
  */
 function heldNumber(value: number, dtype: DType): number {
   return dtype === 'f16' || dtype === 'bf16' ? Number(fromReal(dtype)(value)) : value;
 }
 
-/** Integers saturate, as the interpreter has it. */
+/** Integers saturate, as in the interpreter. */
 function heldPadding(value: number, dtype: DType): number {
   if (isFloat(dtype)) return heldNumber(value, dtype);
   return isWide(dtype) ? Math.trunc(value) : Number(fromReal(dtype)(value));

@@ -51,12 +51,12 @@ function isType(value: unknown): value is TensorType {
 
 const type = arg.kind<TensorType>('a type { dtype, shape }', isType);
 
-/** Nodes that were found to be such, with everything below them. */
+/** Values that were checked to be nodes, with everything that they are computed from. */
 const known = new WeakSet<object>();
 
 /**
- * Whether this and everything that it is computed from has the form of a node; what the values mean
- * is for `verify`.
+ * Whether this and everything that it is computed from has the form of a node; `verify` checks the
+ * values.
  */
 function isNode(root: unknown): root is Node {
   const stack: unknown[] = [root];
@@ -221,7 +221,7 @@ const takesInterpret = arg.takes<typeof interpret>(['the graph', graph], ['the i
  */
 export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray[] {
   takesInterpret('interpret', graph, inputs);
-  // What a node claims to be is what the interpreter believes.
+  // The interpreter relies on the types of nodes, so they are verified first.
   verifyGraph(graph, 'interpret');
   return run(graph, inputs);
 }

@@ -68,7 +68,7 @@ export type Reason =
   | { readonly rule: 'stage'; readonly first: number | undefined; readonly second: number | undefined }
   /** Two maps of one size: one of its own kind was opened between them. */
   | { readonly rule: 'grouped' }
-  /** The second waits for a kernel that waits for the first. */
+  /** The second depends on a kernel that depends on the first. */
   | { readonly rule: 'between'; readonly kernel: number }
   /** One kernel would bind more buffers than the target allows. */
   | { readonly rule: 'merged-bindings'; readonly count: number; readonly limit: number };
@@ -163,7 +163,9 @@ class View {
     return cluster === undefined ? undefined : this.kernelOfCluster.get(cluster);
   }
 
-  /** Whether clustering made the node a member, rather than storage having it ride along. */
+  /**
+   * Whether clustering made the node a member; false if storage added it to the cluster's kernel.
+   */
   joined(node: Node, cluster: Cluster): boolean {
     const place = this.schedule.clustering.places.get(node);
     return place?.kind === 'member' && place.cluster === cluster;
@@ -202,7 +204,7 @@ function whyNotThere(view: View, first: number, second: number, value: Node): re
   const cluster = view.clusters[first];
   if (cluster === undefined || !view.joined(value, cluster)) return whyTwo(view, first, second);
   const inside = view.nodes[second]!;
-  // The first nodes on the way from the value that the first kernel's cluster has not got.
+  // The first nodes on paths from the value that are not members of the first kernel's cluster.
   const frontier = new Set<Node>();
   const seen = new Set<Node>([value]);
   for (const node of seen) {
@@ -295,7 +297,7 @@ function siblingPairs(view: View): Separation[] {
   view.kernels.forEach((kernel, i) => {
     for (const read of kernel.reads) readers.set(read, [...(readers.get(read) ?? []), i]);
   });
-  // Of all that two kernels share, the largest stands for them.
+  // Of all values that two kernels share, only the largest is reported.
   const shared = new Map<string, { first: number; second: number; value: Node }>();
   for (const [value, list] of readers) {
     for (const [k, second] of list.entries()) {
@@ -390,7 +392,7 @@ function isAnchor(node: Node): boolean {
   return facts(node.op).class === 'anchor' && node.op !== 'gather';
 }
 
-/** One reason a rule: the same rule met by more nodes says nothing new. */
+/** One reason per rule, also if several nodes were refused by it. */
 function distinct(reasons: readonly Reason[]): readonly Reason[] {
   return [...new Map(reasons.toReversed().map((reason) => [reason.rule, reason])).values()].reverse();
 }

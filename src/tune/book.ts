@@ -47,7 +47,7 @@ export function readBook(what: string, data: unknown): Book {
   return book;
 }
 
-/** The same from JSON text. */
+/** The entries of a book as JSON text. */
 export function parseBook(what: string, text: string): Book {
   let data: unknown;
   try {

@@ -12,7 +12,7 @@ export function scheduleKey(problem: ContractProblem, facts: DeviceFacts): strin
   return `${problemKey(problem)} on ${machineKey(facts)}`;
 }
 
-/** What a schedule is for, on any machine. */
+/** The key of a problem, on any machine. */
 export function problemKey(problem: ContractProblem): string {
   const { kind, batch, m, k, n, lhs, rhs, dtype, matrix, window, epilogue } = problem;
   const sizes = [batch, m, k, n].map(roundedSize).join('x');
@@ -28,7 +28,8 @@ export function problemKey(problem: ContractProblem): string {
 }
 
 /**
- * The adapter's own words carry its driver, where it says; limits decide which schedules are legal.
+ * The adapter's description includes its driver, if it says; limits decide which schedules are
+ * legal.
  */
 function machineKey({ name, description, features, limits }: DeviceFacts): string {
   const { workgroupBytes, workgroupInvocations } = limits;

@@ -12,7 +12,7 @@ import type { Program } from '../runtime/program.ts';
  */
 const budget = 150;
 const shortest = 1;
-/** Turns at most; a candidate this much slower than the best gets no other turn. */
+/** The most turns; a candidate that is slower than the best by this factor gets no further turn. */
 const turns = 5;
 const slowdownLimit = 1.5;
 /** Dispatches of one measurement at most. */

@@ -5,7 +5,7 @@
 import { SinterError } from '../errors.ts';
 import { parseBook, printBook, type Book } from './book.ts';
 
-/** Text under a name. */
+/** A place that keeps one text: a file or a database. */
 export interface Shelf {
   /** Names the place in warnings. */
   readonly place: string;
@@ -14,7 +14,7 @@ export interface Shelf {
   write(update: (text: string | undefined) => string): Promise<void>;
 }
 
-/** A book kept on a shelf: read once, and written with what others have added meanwhile. */
+/** A book kept on a shelf: read once, and merged with entries of other processes when written. */
 export class Store {
   readonly #shelf: Shelf | undefined;
   readonly #book = new Map<string, Book extends ReadonlyMap<string, infer S> ? S : never>();
@@ -59,9 +59,7 @@ export class Store {
   }
 }
 
-/**
- * What another process wrote; nothing when it cannot be read, which was said when it was loaded.
- */
+/** What another process wrote; nothing when it cannot be read, which was warned of at loading. */
 function readable(shelf: Shelf, text: string | undefined): Book {
   try {
     return text === undefined ? new Map() : parseBook(shelf.place, text);

@@ -34,9 +34,9 @@ export interface TuneOptions {
 
 /** How measuring goes. */
 export interface Measuring {
-  /** What kernels are generated for, where it is not just this device. */
+  /** The target of the kernels, if it is not the device's own. */
   readonly target?: Target;
-  /** Is told how many kernels of how many have been measured. */
+  /** Called with the number of kernels measured, and of all. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
@@ -63,8 +63,8 @@ export async function schedulesFor(
     const key = scheduleKey(choice.problem, facts);
     const known = pinned.get(key) ?? store.book.get(key) ?? found.get(key);
     if (known !== undefined && isLegal(known, choice.problem, target)) continue;
-    // What went wrong before is told where this call's results are read, not taken for a
-    // candidate's.
+    // Earlier failures must not be taken for a candidate's: they are reported where this call's
+    // results are read.
     if (found.size === 0) await device.finish();
     const best = await bestOf(choice, device, target);
     if (best !== undefined) found.set(key, best);
@@ -89,7 +89,7 @@ export function measuredSchedules(): Schedules {
   return schedulesOf(everyBook());
 }
 
-/** A kernel that can be spread in more than one way. */
+/** A kernel with more than one legal schedule. */
 interface Choice {
   readonly problem: ContractProblem;
   readonly kernel: Kernel;
@@ -127,12 +127,12 @@ const noise = 1.05;
  * undefined where nothing ran.
  */
 export function fastest(times: readonly number[]): number | undefined {
-  const fastest = Math.min(...times);
-  if (fastest === Infinity) return undefined;
-  return times[0]! <= noise * fastest ? 0 : times.indexOf(fastest);
+  const shortest = Math.min(...times);
+  if (shortest === Infinity) return undefined;
+  return times[0]! <= noise * shortest ? 0 : times.indexOf(shortest);
 }
 
-/** The kernel alone, spread like this. */
+/** A program of this kernel alone, under this schedule. */
 function programOf({ kernel, scalars }: Choice, schedule: ContractSchedule, target: Target): Program {
   const lowered = lowerKernel(kernel, target, unsharedMemory, new Map(), () => schedule);
   const emit = emitterOf(target.id);

@@ -15,13 +15,13 @@ interface Bounded {
    */
   readonly fits: boolean;
   /**
-   * Divisions on the way to the value, each as often as it is written out (up to `mostWeight`):
-   * what the index costs, and what walks of it do.
+   * Divisions on the way to the value, each as often as it is written out (up to `mostWeight`): the
+   * cost of computing the index, and of walking it.
    */
   readonly weight: number;
   /**
-   * Unique over the process; identifies the node in interning keys, and orders nothing that is
-   * seen.
+   * Unique over the process; identifies the node in interning keys, and determines no visible
+   * order.
    */
   readonly id: number;
 }
@@ -82,7 +82,7 @@ export type Atom = Leaf | DivExpr | ModExpr;
 /** An immutable integer expression; equal expressions are the same object. */
 export type IndexExpr = ConstExpr | SumExpr | Atom;
 
-// A node lives as long as someone holds it; its entry goes when the collector takes it.
+// A node lives while it is referenced; its entry is removed when it is garbage-collected.
 /**
  * The largest number that an index has on the way to its value: `i32` without its least, so that it
  * can be negated.

@@ -227,8 +227,7 @@ export function splitRadix(
 }
 
 /**
- * Laws that multiply may not take what fits 32 bits out of them: a quotient that stays as it is
- * costs less than wrong values.
+ * Laws that multiply must not let an index overflow 32 bits: then the quotient stays unsimplified.
  */
 function staysIn(before: IndexExpr, after: IndexExpr): boolean {
   return after.fits || !before.fits;

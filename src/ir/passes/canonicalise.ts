@@ -93,7 +93,7 @@ const idle: readonly Rule[] = [
   }),
 ];
 
-/** Two views that are one. */
+/** Two views that compose to one. */
 const merged: readonly Rule[] = [
   rule('reshape-reshape', 'reshape(reshape x) = reshape x', 'reshape', (node, b) => {
     const x = node.inputs[0]!;

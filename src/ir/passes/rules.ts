@@ -36,7 +36,7 @@ export function rule<K extends Op>(
   };
 }
 
-/** More rewrites of one node than any rule set can need: two rules undo each other. */
+/** If one node is rewritten more often than this, two rules undo each other. */
 const tooMany = 100;
 
 /** A pass that applies `rules` everywhere; where several fit, the first in the list wins. */

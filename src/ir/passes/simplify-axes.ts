@@ -83,7 +83,7 @@ export const axisRules: readonly Rule[] = [
 
 const identityOf = (monoid: Monoid, dtype: DType): Scalar => combineMonoid(monoid, dtype).identity;
 
-/** Whether the mask holds where the extremum of x along the axis stands, and which that is. */
+/** Whether the mask selects the extremum of x along the axis, and which extremum. */
 function extremumAt({ inputs }: Node, x: Node, axis: number): 'min' | 'max' | undefined {
   const isPlace = (node: Node): boolean => {
     const from = node.op === 'broadcast' ? node.inputs[0]! : node;

@@ -112,7 +112,7 @@ const absorbing: readonly Rule[] = [
     const [, c] = operandsOf(node);
     return (node.op === 'and' ? isConstant(c, 0) : isAllOnes(c)) ? c : undefined;
   }),
-  // A NaN would win against the bound, so integers only.
+  // Integers only: for floats a NaN operand must give NaN.
   rule('extreme-absorb', 'min(n, least) = least; max(n, greatest) = greatest', ['min', 'max'], (node) => {
     const [, c] = operandsOf(node);
     if (isFloat(node.dtype)) return undefined;
@@ -224,7 +224,7 @@ const arithmetic: readonly Rule[] = [
   }),
 ];
 
-/** Least exponent of a normal number; devices may flush what is smaller. */
+/** Smallest exponent of a normal number; devices may flush smaller ones to 0. */
 const leastExponent: Partial<Record<DType, number>> = { f64: -1022, f32: -126, f16: -14, bf16: -126 };
 
 /** ±2ᵏ whose reciprocal is a normal number too. */

@@ -66,7 +66,7 @@ function innerProduct(
   return { node, depth, ofRow: turned ? rhs : lhs, ofKey: turned ? lhs : rhs };
 }
 
-/** Both operands of a dot whose result stands at `at`, at `along` on the contracted axes. */
+/** Both operands of a dot for the result's index `at`, at `along` on the contracted axes. */
 function operands(
   node: NodeOf<'dot'>,
   at: Indices,
@@ -105,7 +105,7 @@ function outerProduct(
   return { node, column, weight, value, pass: passOf(weight, passes) };
 }
 
-/** Where a stage's input stands: the stage's own row, at the current key. */
+/** The indices of a stage's input: the stage's own row, at the current key. */
 function stageInput(node: NodeOf<'reduce'>, cluster: Cluster, group: AttentionGroup): Indices {
   const input = node.inputs[0]!;
   const known = cluster.members.get(input);

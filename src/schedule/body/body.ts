@@ -198,8 +198,7 @@ function paddedInput(
     const index = offsetIndex(place, -padLow[i]!);
     guard = andGuards(guard, within(index, 0, (x[i + 2]! - 1) * spread));
     guard = andGuards(guard, within(modIndex(index, spread), 0, 0));
-    // Lines are kept inside the input, so that the places read along them need no bounds of their
-    // own.
+    // Line indices are clamped to the input, so that reads along a line need no further bounds.
     const isLine = i < places.length - 1;
     spatial.push(isLine ? insideAxis(pool, index, x[i + 2]!, spread) : divIndex(index, spread));
   }
@@ -268,7 +267,7 @@ function segmentReduceBody(node: Node, cluster: Cluster, evaluator: Evaluator): 
   };
 }
 
-/** Values go where the data says; the place is kept inside the axis, whatever it is. */
+/** Values are written at indices read from data, which are clamped to the axis. */
 export function permuteScatterWrites(nodes: Iterable<Node>, cluster: Cluster, evaluator: Evaluator): Write[] {
   return Array.from(nodes, (node) => {
     if (node.op !== 'permuteScatter') throw new CompilerBug('schedule', `${node.op} disperses nothing`);

@@ -26,7 +26,7 @@ import type { Expr, ExprPool } from './expr.ts';
 export type Indices = readonly IndexExpr[];
 
 /**
- * Decides what a node means inside one kernel; undefined means: compute it inline from its inputs.
+ * Gives the expression of a node inside one kernel; undefined: compute it inline from its inputs.
  */
 export type Resolve = (node: Node, at: Indices) => Expr | undefined;
 

@@ -55,7 +55,7 @@ export class ExprPool {
     return [...this.#table.values()];
   }
 
-  /** Operations, long ones by the length of their code. */
+  /** The sum of the operations' code sizes. */
   get work(): number {
     return this.#work;
   }
@@ -65,7 +65,7 @@ export class ExprPool {
     return this.some((expr) => expr.kind === 'scalar');
   }
 
-  /** Whether any expression is so. */
+  /** Whether the test holds for any expression. */
   some(test: (expr: Expr) => boolean): boolean {
     for (const expr of this.#table.values()) if (test(expr)) return true;
     return false;
@@ -158,7 +158,9 @@ export function argsOf(expr: Expr): readonly Expr[] {
   }
 }
 
-/** The indices that an expression itself has: where it reads, what it counts, what guards it. */
+/**
+ * The indices that an expression itself has: the index of a read, an index as a value, and guards.
+ */
 export function indicesOf(expr: Expr): readonly IndexExpr[] {
   switch (expr.kind) {
     case 'read':

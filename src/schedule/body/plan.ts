@@ -16,17 +16,17 @@ export interface Plan {
   readonly cluster: Cluster | undefined;
   /** Nodes written, with their indices at the kernel's point. */
   readonly writes: ReadonlyMap<Node, Indices>;
-  /** Parts of concatenations, written where the whole lies. */
+  /** Parts of concatenations, written into the buffer of the whole. */
   readonly pieces: readonly Piece[];
   /** Map plans: the flat axis. */
   readonly axis: Axis | undefined;
 }
 
 /**
- * Gives every node its meaning inside one kernel: own members inline, body results, run-time
- * scalars, memory reads. `onRepeat` hears of nodes the kernel writes and needs at yet another
- * point; true: what that takes need not be known. What `isElsewhere` says is computed apart is
- * taken as it is.
+ * Gives the expression of every node inside one kernel: own members inline, body results, run-time
+ * scalars, memory reads. `onRepeat` is called with nodes that the kernel writes and also needs at
+ * another point; if it returns true, their inputs are not evaluated. Nodes for which `isElsewhere`
+ * holds are computed elsewhere and are not expanded.
  */
 export function kernelEvaluator(
   plan: Plan,
@@ -53,19 +53,19 @@ export function kernelEvaluator(
       const aligned = plan.cluster !== undefined && !plan.cluster.hosted.has(node);
       return evaluateMember(node, own, members, aligned, evaluator);
     }
-    // Its own result at another point than its own is not in memory yet: what rides along is
-    // computed again there.
-    const rides = own !== undefined && (plan.cluster === undefined || plan.cluster.hosted.has(node));
-    const leaves = rides && onRepeat(node);
-    return leaves || (inMemory(node) && !rides) ? read(node, at) : undefined;
+    // A result at another point than the kernel's is not in memory yet: nodes that storage added to
+    // the kernel are computed again there.
+    const isAdded = own !== undefined && (plan.cluster === undefined || plan.cluster.hosted.has(node));
+    const leaves = isAdded && onRepeat(node);
+    return leaves || (inMemory(node) && !isAdded) ? read(node, at) : undefined;
   });
   return evaluator;
 }
 
 /**
  * A node of this kernel at its own indices. Inputs of an aligned member that are members too are
- * taken at theirs, so no index map has to be inverted; a node that merely rides along is computed
- * as if it were free.
+ * taken at theirs, so no index map has to be inverted; a node that storage added to the kernel is
+ * computed as if it were free.
  */
 function evaluateMember(
   node: Node,

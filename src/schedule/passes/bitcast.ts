@@ -40,7 +40,7 @@ function halfOf(b: GraphBuilder, bits: Node): Node {
   return cast(b, reinterpret(b, wide, 'f32'), 'f16');
 }
 
-/** What is below the first bound, below the second, and from there on. */
+/** One value below the first bound, another below the second, a third from there on. */
 function choose(
   b: GraphBuilder,
   x: Node,

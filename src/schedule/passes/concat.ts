@@ -12,12 +12,12 @@ import { isThroughView } from '../cluster/place.ts';
 /** Operations that run in loops of their own, to which elementwise ones are an epilogue. */
 const loops: ReadonlySet<Op> = new Set<Op>(['conv', 'dot', 'reduce']);
 
-/** Elementwise operations and views between a part and the loops that it comes from, at most. */
+/** The most elementwise operations and views between a part and the loops that compute it. */
 const reach = 64;
 
 /**
- * Applies to the parts what alone reads a concatenation of results of loops, when nothing else
- * reads those.
+ * Moves the only computation that reads a concatenation to its parts, if these are results of loops
+ * without other readers.
  */
 export function spreadOverParts(graph: Graph): Graph {
   const order = topological(graph.outputs);
@@ -46,7 +46,7 @@ export function spreadOverParts(graph: Graph): Graph {
   });
 }
 
-/** Whether the value is computed, element by element, of what a loop gives. */
+/** Whether the value is computed element by element from the result of a loop. */
 function comesFromLoops(part: Node): boolean {
   const seen = new Set([part]);
   for (const node of seen) {
@@ -57,10 +57,7 @@ function comesFromLoops(part: Node): boolean {
   return false;
 }
 
-/**
- * Everything computed of the whole and single numbers, when one value of that is all that others
- * read.
- */
+/** All nodes computed only from the whole and scalars, if other nodes read just one of them. */
 function computedOf(
   whole: Node,
   users: ReadonlyMap<Node, readonly Node[]>,

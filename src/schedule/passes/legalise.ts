@@ -18,7 +18,7 @@ export function legalise(graph: Graph, target: Target): Graph {
   const isKnown = (dtype: DType): boolean => target.dtypes.includes(dtype) || isSmallInteger(dtype);
   for (const node of nodes) {
     if (target.dtypes.includes(node.dtype)) continue;
-    // A value from outside is no operation of the user's: what first reads it is.
+    // Parameters and constants are not operations of the user: the error names their first reader.
     const isSource = node.op === 'parameter' || node.op === 'constant';
     const { op } = (isSource ? nodes.find((reader) => reader.inputs.includes(node)) : undefined) ?? node;
     throw new SinterError(
@@ -81,8 +81,8 @@ function concatTree(node: Node, inputs: readonly Node[], b: GraphBuilder, target
 }
 
 /**
- * Integers narrower than a register fold in one, whose identities are beyond their range, and are
- * cut once.
+ * Integers narrower than 32 bits are folded in 32 bits, whose identities exceed their range;
+ * results are clamped and cast once.
  */
 function wideFold(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | undefined {
   if (node.op !== 'reduce' && node.op !== 'scan') return undefined;
@@ -93,7 +93,7 @@ function wideFold(node: Node, inputs: readonly Node[], b: GraphBuilder): Node | 
   const scanned = b.add('scan', [wide], node.attrs) as Node;
   const { monoid } = node.attrs;
   if (monoid !== 'min' && monoid !== 'max') return cast(b, scanned, node.dtype);
-  // Before the first element stands the identity.
+  // The result before the first element is the identity.
   const [low, high] = integerRange(node.dtype);
   const clamped = binary(b, 'max', binary(b, 'min', scanned, Number(high)), Number(low));
   return cast(b, clamped, node.dtype);

@@ -17,7 +17,7 @@ import { orderOfKeys, sortKernels } from './sort.ts';
 import { invocationsToFill } from '../machine.ts';
 import type { Target } from '../target.ts';
 
-/** Leaves scatters that one kernel does well. */
+/** Splits scatters, except those that are fast in one kernel. */
 export function splitScatters(graph: Graph, target: Target): Graph {
   return rewrite(graph, (node, inputs, b) => {
     if (node.op === 'scatterAddAtomic') return orderedWhereCheap(node, inputs, b, target);
@@ -36,8 +36,8 @@ export function splitScatters(graph: Graph, target: Target): Graph {
 }
 
 /**
- * An accumulation whose updates are so few that folding them in order is one kernel without zeros
- * to begin with.
+ * An atomic scatter-add with so few updates that one ordered kernel, which needs no zeroed result,
+ * is cheaper.
  */
 function orderedWhereCheap(
   node: NodeOf<'scatterAddAtomic'>,
@@ -88,7 +88,7 @@ export function slotRanges(slots: number, lines: number, target: Target): number
   );
 }
 
-/** More kernels must promise to be this many times as fast: the model is rough. */
+/** Several kernels must be modelled as this many times faster, because the model is rough. */
 const worthwhile = 2;
 /** Invocations that walk lines at a time, at most: each reads all updates of its line. */
 const mostWalkers = 4096;
@@ -127,9 +127,7 @@ function sortedTime({ slots, updates, lines, sorts, bytes }: Sizes, target: Targ
   return (kernels + 3) * target.launch + (traffic + search + fold) / target.bandwidth + steps;
 }
 
-/**
- * Bits of a slot's number, or of the number after the last, which stands for every place outside.
- */
+/** Bits of a slot's number, and of the number after the last, which means a place outside. */
 function bitsFor(slots: number): number {
   return Math.max(1, Math.ceil(Math.log2(slots + 1)));
 }
@@ -178,7 +176,7 @@ function sortedScatter(
   const { axis, mode } = node.attrs;
   const shape = dims(operand);
   const slots = shape[axis]!;
-  // Only what differs is sorted: one line for all columns that share their indices.
+  // Columns that share their indices are sorted once.
   const own = dims(indices).map((dim, i) => (i !== axis && spreadAlong(indices, i) ? 1 : dim));
   const core = sameShape(own, indices.shape) ? indices : unspread(b, indices, own);
   const others = own.flatMap((_, i) => (i === axis ? [] : [i]));

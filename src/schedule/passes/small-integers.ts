@@ -28,7 +28,7 @@ import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { shortBitcast, shortBits } from './bitcast.ts';
 import type { Target } from '../target.ts';
 
-/** What elements are computed in. */
+/** The dtype that elements are computed in. */
 function register(dtype: SmallInteger): 'i32' | 'u32' {
   return dtypeKind(dtype) === 'int' ? 'i32' : 'u32';
 }
@@ -83,7 +83,7 @@ export function packSmallIntegers(graph: Graph, { dtypes }: Target): Graph {
     outputs: graph.outputs.map((node, i) => {
       const { dtype } = node;
       if (!lacks(dtype)) return outputs[i]!;
-      // What is handed through stays where it is.
+      // Parameters that are outputs keep their stored form.
       return stored.get(node) ?? onBehalf('rewrite', node, () => packed(b, outputs[i]!, dtype));
     }),
   };
@@ -97,7 +97,7 @@ function inRegisters(b: GraphBuilder, node: Node, inputs: readonly Node[], dtype
       return constant(b, node.attrs.value, wide);
     case 'cast': {
       const number = cast(b, inputs[0]!, wide);
-      // Floats end at the range's ends, integers wrap.
+      // Casts from floats saturate at the range, casts from integers wrap.
       return isFloat(inputs[0]!.dtype) ? clamped(b, number, dtype) : wrapped(b, number, dtype);
     }
     case 'bitcast': {
@@ -115,7 +115,7 @@ function inRegisters(b: GraphBuilder, node: Node, inputs: readonly Node[], dtype
     default: {
       const result = b.copy(node, inputs);
       if (within.has(node.op)) return result;
-      // Folds of nothing give the least or the greatest number of 32 bits.
+      // Folds over no elements give the smallest or largest number of 32 bits.
       const isBound = (node.op === 'reduce' || node.op === 'scan') && node.attrs.monoid.startsWith('m');
       return isBound ? clamped(b, result, dtype) : wrapped(b, result, dtype);
     }
@@ -130,7 +130,7 @@ function same(b: GraphBuilder, value: number, like: Node): Node {
   return broadcast(b, constant(b, value, like.dtype), dims(like));
 }
 
-/** The low bits of a number, in the dtype's meaning. */
+/** The low bits of a number, interpreted as the dtype. */
 function wrapped(b: GraphBuilder, x: Node, dtype: SmallInteger): Node {
   const bits = 8 * dtypeBytes(dtype);
   if (register(dtype) === 'u32') return binary(b, 'and', x, same(b, 2 ** bits - 1, x));

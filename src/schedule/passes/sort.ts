@@ -13,13 +13,13 @@ import type { Target } from '../target.ts';
 /** Bits of a digit: 256 counts a block. */
 const digitBits = 8;
 /**
- * Where no workgroup sorts: places are counted by comparing every two keys of a line up to this
- * length, or while that many comparisons take no longer than a dozen launches.
+ * On targets where workgroups do not sort, positions are counted by comparing all pairs of keys in
+ * lines up to this length, or longer if the comparisons take less time than a dozen launches.
  */
 const longestCounted = 128;
 const mostCompared = 2 ** 17;
 
-/** Leaves sorts of u32 keys, ascending, that one kernel sorts, and no other. */
+/** Rewrites all sorts to ascending sorts of u32 keys that one kernel can do. */
 export function splitSorts(graph: Graph, target: Target): Graph {
   return rewrite(graph, (node, inputs, b) => {
     if (node.op !== 'argSort' || sizeOf(dims(node as Node)) === 0) return undefined;
@@ -195,7 +195,7 @@ function radixOrder(b: GraphBuilder, keys: Node, bits: number, target: Target): 
   return order;
 }
 
-/** Keys of a block: a workgroup takes a few thousand, an invocation alone its share of all. */
+/** Keys of a block: a few thousand for a workgroup, or an invocation's share of all keys. */
 function blockLength(lines: number, length: number, target: Target): number {
   const [least, most] = sharesWork(target) ? [1024, 4096] : [512, 65_536];
   const share = Math.min(most, Math.max(least, lines * (length / blocksToFill(target))));

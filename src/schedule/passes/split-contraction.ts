@@ -14,7 +14,7 @@ const leastTerms = 256;
 /** How many times faster two kernels must be. */
 const gain = 1.5;
 
-/** `Σ_k` as `Σ_part Σ_k'`, cut along a contracted axis; undefined where one kernel does as well. */
+/** `Σ_k` as `Σ_part Σ_k'`, cut along a contracted axis; undefined where one kernel is as fast. */
 export function splitDot(
   node: NodeOf<'dot'>,
   inputs: readonly Node[],
@@ -46,7 +46,7 @@ export function splitDot(
 }
 
 /**
- * The same for the channels that a convolution sums over: their parts are groups whose results are
+ * The same for the channels that a convolution sums over: parts become groups, whose results are
  * added.
  */
 export function splitConv(
@@ -58,7 +58,7 @@ export function splitConv(
   const [input, weight] = [inputs[0]!, inputs[1]!];
   const { groups } = node.attrs;
   const [outputs, channels, ...kernel] = dims(weight) as [number, number, ...number[]];
-  // Parts of halves would be rounded before they are added.
+  // Partial sums in 16-bit floats would be rounded before they are added.
   if (node.dtype !== wide(node.dtype)) return undefined;
   const terms = channels * sizeOf(kernel);
   const split = bestSplit(node as Node, terms, [{ size: channels, isRow: false }], target);
@@ -74,7 +74,7 @@ export function splitConv(
   return reshape(b, sum, dims(node as Node));
 }
 
-/** What partial sums are kept in. */
+/** The dtype of partial sums. */
 function wide<D extends string>(dtype: D): D | 'f32' {
   return dtype === 'f16' || dtype === 'bf16' ? 'f32' : dtype;
 }

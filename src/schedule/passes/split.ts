@@ -50,7 +50,7 @@ function splitReduce(node: NodeOf<'reduce'>, input: Node, b: GraphBuilder, targe
   return reshape(b, reduce(b, monoid, partial, [along ? 1 : 0]), dims(node as Node));
 }
 
-/** About √row chunks, at most `most`, preferring a count that divides the row. */
+/** About √row chunks, at most `mostChunks`, preferring a count that divides the row. */
 function chunkCount(row: number, mostChunks: number): number {
   const wanted = Math.max(2, Math.min(mostChunks, 2 ** Math.ceil(Math.log2(Math.sqrt(row)))));
   for (let count = wanted; count >= wanted / 2; count--)
@@ -72,8 +72,8 @@ function padEnd(b: GraphBuilder, x: Node, axis: number, count: number, monoid: M
 
 /**
  * Elements of a chunk of a scan; undefined where whole lines keep the machine busy. A workgroup
- * that shares a line takes a few thousand elements; invocations that walk lines alone want chunks
- * enough for all of them, and short sums besides.
+ * that shares a line takes a few thousand elements; invocations that walk chunks alone need at
+ * least one chunk each, and short ones.
  */
 function scanChunk(
   { length, lines, inner }: { length: number; lines: number; inner: boolean },

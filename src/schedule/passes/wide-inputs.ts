@@ -11,7 +11,7 @@ import { dims, rewrite, topological, usersOf, type Graph, type Node } from '../.
 import type { Op } from '../../ir/ops.ts';
 import type { Target } from '../target.ts';
 
-/** What an input of 64 bits is given to a program as. */
+/** How an input of 64 bits is passed to a program. */
 export interface Narrowing {
   readonly dtype: DType;
   /** Values that do not fit are an error; else they are converted as `cast` does. */
@@ -20,11 +20,11 @@ export interface Narrowing {
 
 export interface NarrowedGraph {
   readonly graph: Graph;
-  /** By the parameter's place among the graph's. */
+  /** By the index of the graph's parameter. */
   readonly narrowings: ReadonlyMap<number, Narrowing>;
 }
 
-/** Ops that hand elements on as they are. */
+/** Ops that only move elements. */
 const moves: ReadonlySet<Op> = new Set<Op>(['reshape', 'permute', 'broadcast', 'slice', 'stopGradient']);
 /** Ops whose results are among their operands' values. */
 const chooses: ReadonlySet<Op> = new Set<Op>([...moves, 'where', 'min', 'max', 'concat', 'gather']);
@@ -58,10 +58,7 @@ function shortOf(dtype: DType): 'i32' | 'u32' {
   return dtypeKind(dtype) === 'int' ? 'i32' : 'u32';
 }
 
-/**
- * The one dtype that everything made of the input is cast to, if all that is done before is to move
- * it.
- */
+/** The one dtype that the input is cast to everywhere, if it is only moved before. */
 function onlyCast(parameter: Node, users: ReadonlyMap<Node, readonly Node[]>): DType | undefined {
   const found = new Set<DType | undefined>();
   const open = [parameter];
@@ -79,11 +76,11 @@ function onlyCast(parameter: Node, users: ReadonlyMap<Node, readonly Node[]>): D
   return found.size === 1 ? only : undefined;
 }
 
-/** Whether a node means the same when its numbers of 64 bits have 32. */
+/** Whether a node gives the same result with 32-bit numbers in place of 64-bit ones. */
 function isCarried(node: Node, lacks: (dtype: DType) => boolean): boolean {
   if (!lacks(node.dtype)) return reads.has(node.op) || !node.inputs.some(({ dtype }) => lacks(dtype));
   if (node.op === 'parameter') return true;
-  // What is not checked is cast, and was found to be moved only.
+  // Floats are cast, without a check, and may only be moved.
   if (node.dtype === 'f64') return moves.has(node.op);
   if (node.op === 'constant' || node.op === 'pad') {
     const [low, high] = integerRange(shortOf(node.dtype));

@@ -19,7 +19,7 @@ import type { Bare, Expr } from '../body/expr.ts';
 import type { Axis } from '../kernel.ts';
 import { kernelGrammar } from './grammar.ts';
 
-/** What a line may refer to. Lookups throw ParseError at the word. */
+/** The names that a line may refer to. Lookups throw ParseError at the word. */
 export interface Scope {
   readonly node: (name: Word) => Node;
   readonly expr: (name: Word) => Expr;

@@ -63,7 +63,7 @@ export function printKernel(kernel: Kernel, name: NameOf): string {
     const stages = 'stages' in body ? body.stages : [];
     for (const [field, type] of Object.entries(schema)) {
       const value = (body as unknown as Readonly<Record<string, unknown>>)[field];
-      // A list of records is a line for each, which reads better than one long line.
+      // A list of records is printed with one line for each.
       if (typeof type === 'object' && 'list' in type && typeof type.list === 'object')
         for (const item of value as readonly unknown[])
           lines.push(`  ${field}: [${text.field(item, type.list, stages)}]`);
@@ -96,7 +96,7 @@ function leavesOf(kernel: Kernel, schema: Schema): readonly Leaf[] {
 class KernelText {
   readonly #leaves: readonly Leaf[];
   readonly #name: NameOf;
-  /** Axes that share their name with another are called with their extent. */
+  /** Axes whose name is not unique are printed with their extent. */
   readonly #called = new Map<Leaf, string>();
 
   constructor(leaves: readonly Leaf[], name: NameOf) {
