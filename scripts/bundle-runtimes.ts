@@ -32,7 +32,7 @@ const small: OutputOptions = { format: 'esm', minify: true, comments: false };
 
 /** The file that opens a target; WebAssembly lies apart where others come first. */
 function openerOf(target: string, chosen: readonly string[]): string {
-  return target === 'wasm' && chosen.length > 1 ? 'open-wasm-apart' : `open-${target}`;
+  return target === 'wasm' && chosen.length > 1 ? 'open-wasm-module' : `open-${target}`;
 }
 
 /** A module that exports `load(options)`, for these targets. */

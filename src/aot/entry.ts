@@ -103,7 +103,7 @@ export function traceEntry(
       placeOfLeaf.set(i, inputs.push({ name, kind: 'tensor', ...typeOf(leaf) }) - 1);
     else if (typeof leaf === 'number') placeOfLeaf.set(i, inputs.push({ name, kind: 'number' }) - 1);
   });
-  expectApart(point, 'takes', inputs);
+  expectDistinctNames(point, 'takes', inputs);
   const weightOf = (handle: Handle, leaf: number | undefined): number =>
     leaf === undefined
       ? weights.captured(handle)
@@ -115,7 +115,7 @@ export function traceEntry(
     return { weight: weightOf(handleOf(flat.leaves[origin.leaf] as Tensor), origin.leaf) };
   });
   const { outputs, updates, overflow } = results({ point, traced, wires, flat, hasState, isNarrow }, weights);
-  expectApart(point, 'returns', outputs);
+  expectDistinctNames(point, 'returns', outputs);
   const kept = [
     ...new Set(
       [...outputs, ...updates, ...overflow].flatMap(({ from }) => ('output' in from ? [from.output] : [])),
@@ -260,7 +260,11 @@ function typeOf({ dtype, shape }: Tensor): TensorType {
 }
 
 /** Throws E_UNSUPPORTED where two inputs, or two outputs, would go by one name. */
-function expectApart(point: EntryPoint, verb: string, ports: readonly { readonly name: string }[]): void {
+function expectDistinctNames(
+  point: EntryPoint,
+  verb: string,
+  ports: readonly { readonly name: string }[],
+): void {
   const name = twin(ports.map((port) => port.name));
   if (name === undefined) return;
   const problem = `${verb} two values called ${JSON.stringify(name)}`;

@@ -102,16 +102,18 @@ function buildKernel(
   target: Target,
 ): Kernel {
   const room = target.limits.storageBuffers;
-  const attempt = (again: ReadonlySet<Node>): { kernel: Kernel; bound: number; again: ReadonlySet<Node> } => {
-    const kernel = attemptKernel(plan, (node) => inMemory(node) && !again.has(node), scalars, target);
+  const attempt = (
+    recomputed: ReadonlySet<Node>,
+  ): { kernel: Kernel; bound: number; recomputed: ReadonlySet<Node> } => {
+    const kernel = attemptKernel(plan, (node) => inMemory(node) && !recomputed.has(node), scalars, target);
     const written = new Set(kernel.writes.map(({ node }) => node));
     const bound = bindingsOf(new Set(kernel.reads), written, donations);
-    return { kernel, bound, again };
+    return { kernel, bound, recomputed };
   };
   let best = attempt(new Set());
   while (best.bound > room) {
-    const { kernel, bound, again } = best;
-    const trials = kernel.reads.filter(isFree).map((node) => attempt(new Set([...again, node])));
+    const { kernel, bound, recomputed } = best;
+    const trials = kernel.reads.filter(isFree).map((node) => attempt(new Set([...recomputed, node])));
     if (trials.length === 0)
       throw new CompilerBug('schedule', `a kernel binds ${bound} buffers, more than ${room}`);
     best = trials.reduce((a, b) => (b.bound < a.bound ? b : a));

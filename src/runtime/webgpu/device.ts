@@ -107,8 +107,8 @@ export class WebGpuDevice implements Device {
     const at = failures.tickRead();
     await this.#wait(timeline.drained());
     // An empty scope is popped after all earlier ones.
-    const heard = failures.guard(at, failures.describe, () => {});
-    await this.#wait(Promise.all([heard, gpu.queue.onSubmittedWorkDone()]));
+    const popped = failures.guard(at, failures.describe, () => {});
+    await this.#wait(Promise.all([popped, gpu.queue.onSubmittedWorkDone()]));
     failures.deliver(at);
   }
 
@@ -136,7 +136,7 @@ export class WebGpuDevice implements Device {
   async #copyOut(from: GpuPlace, staging: GpuSlab, bytes: number, at: number): Promise<boolean> {
     const { gpu, failures, timeline } = this.#engine;
     let mapping: Promise<boolean> | undefined;
-    const heard = await new Promise<{ all: Promise<unknown> }>((resolve) => {
+    const copied = await new Promise<{ all: Promise<unknown> }>((resolve) => {
       timeline.push(() => {
         const all = failures.guard(at, failures.describe, () => {
           const encoder = gpu.createCommandEncoder();
@@ -150,7 +150,7 @@ export class WebGpuDevice implements Device {
         resolve({ all });
       });
     });
-    await heard.all;
+    await copied.all;
     return (await mapping) ?? false;
   }
 }

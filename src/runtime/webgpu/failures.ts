@@ -35,7 +35,7 @@ export class GpuFailures extends Failures {
     gpu.pushErrorScope('out-of-memory');
     gpu.pushErrorScope('validation');
     const returned = this.attempt(at, describe, work);
-    const heard = (code: 'E_VALIDATION' | 'E_OOM'): Promise<boolean> =>
+    const popped = (code: 'E_VALIDATION' | 'E_OOM'): Promise<boolean> =>
       gpu.popErrorScope().then(
         (error) => {
           if (error !== null) this.record(at, describe(code, error.message));
@@ -44,8 +44,8 @@ export class GpuFailures extends Failures {
         // A scope that cannot be popped belongs to a lost device, which reports itself.
         () => false,
       );
-    const invalid = heard('E_VALIDATION');
-    const exhausted = heard('E_OOM');
+    const invalid = popped('E_VALIDATION');
+    const exhausted = popped('E_OOM');
     const isValid = await invalid;
     return (await exhausted) && isValid && returned;
   }

@@ -11,7 +11,7 @@
 
 import { topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
 import { ClusterPass } from './walk.ts';
-import { computedAgain, giveUp, groupNodes, type GroupOrder } from './group-order.ts';
+import { recomputingKernels, giveUp, groupNodes, type GroupOrder } from './group-order.ts';
 import { overflowCut, type Cut, type Donations } from './overflow.ts';
 import { keyOf, type AttentionGroup, type Cluster, type Place } from './place.ts';
 import type { Overflow, Refused } from './refusal.ts';
@@ -28,7 +28,7 @@ export interface Clustering {
   /** Free nodes that are stored because inlining them would exceed a kernel's limits. */
   readonly overflows: ReadonlyMap<Node, Overflow>;
   /** Attention kernels that compute a node again which belongs to an earlier one. */
-  readonly again: ReadonlyMap<Node, readonly Cluster[]>;
+  readonly recomputedIn: ReadonlyMap<Node, readonly Cluster[]>;
 }
 
 /**
@@ -65,7 +65,7 @@ export function clusterNodes(
     for (const node of grouped.order) pass.visit(node);
     if (unshared.size === 0 && pass.updates.size > separateUpdates)
       return { revised: { ...assumed, unshared: pass.updates } };
-    const again = computedAgain(pass.clusters, pass.places);
+    const recomputedIn = recomputingKernels(pass.clusters, pass.places);
     const tooLarge: AttentionGroup[] = [];
     const more = new Map(cuts);
     for (const cluster of pass.clusters) {
@@ -77,7 +77,7 @@ export function clusterNodes(
         pass.places,
         (node) => pass.readsOf(node),
         strict,
-        again,
+        recomputedIn,
         donations,
       );
       if (cut === undefined) continue;
@@ -93,7 +93,7 @@ export function clusterNodes(
     }
     if (!sameCuts(cuts, more)) return { revised: { ...assumed, cuts: more } };
     const { places, clusters, refused, overflows } = pass;
-    return { settled: { order: grouped.order, users, places, clusters, refused, overflows, again } };
+    return { settled: { order: grouped.order, users, places, clusters, refused, overflows, recomputedIn } };
   });
 }
 

@@ -93,19 +93,19 @@ class GroupWalk {
 }
 
 /** Attention kernels that compute nodes again which belong to an earlier one. */
-export function computedAgain(
+export function recomputingKernels(
   clusters: readonly Cluster[],
   places: ReadonlyMap<Node, Place>,
 ): ReadonlyMap<Node, readonly Cluster[]> {
-  const again = new Map<Node, Cluster[]>();
+  const recomputedIn = new Map<Node, Cluster[]>();
   for (const cluster of clusters) {
     for (const node of cluster.group?.members.keys() ?? []) {
       const place = places.get(node)!;
       if (place.kind === 'member' && place.cluster !== cluster)
-        again.set(node, [...(again.get(node) ?? []), cluster]);
+        recomputedIn.set(node, [...(recomputedIn.get(node) ?? []), cluster]);
     }
   }
-  return again;
+  return recomputedIn;
 }
 
 /**

@@ -37,7 +37,7 @@ export function overflowCut(
   places: ReadonlyMap<Node, Place>,
   readsOf: (node: Node) => ReadonlySet<Node>,
   strict: ReadonlySet<Node>,
-  computedAgain: ReadonlyMap<Node, readonly Cluster[]>,
+  recomputedIn: ReadonlyMap<Node, readonly Cluster[]>,
   donations: Donations,
 ): Cut | undefined {
   const members = [...cluster.members.keys()].sort((a, b) => a.id - b.id);
@@ -51,7 +51,7 @@ export function overflowCut(
       const reads = (other: Cluster): boolean => other !== cluster && !other.members.has(member);
       const home = places.get(user)!;
       const elsewhere =
-        (computedAgain.get(user) ?? []).some(reads) ||
+        (recomputedIn.get(user) ?? []).some(reads) ||
         (home.kind === 'member' && home.cluster.group !== undefined ? reads(home.cluster) : !inside);
       last = Math.max(
         last,
@@ -65,7 +65,7 @@ export function overflowCut(
   for (let count = members.length; count >= 1; count--) {
     const last = members[count - 1]!.id;
     const leaves = (member: Node): boolean => lastUse.get(member)! > last;
-    const again = (member: Node): boolean =>
+    const isRecomputed = (member: Node): boolean =>
       !strict.has(keyOf(cluster)) &&
       !outputs.has(member) &&
       sourcesOf(member, cluster, places, outputs, leaves) !== undefined;
@@ -76,7 +76,7 @@ export function overflowCut(
         if (!cluster.members.has(input)) for (const read of readsOf(input)) reads.add(read);
       }
       const isStored = (!isThroughView(member) || outputs.has(member)) && leaves(member);
-      if (isStored && !again(member)) writes.push(member);
+      if (isStored && !isRecomputed(member)) writes.push(member);
     }
     const bound = bindingsOf(reads, writes, donations);
     if (bound <= room) return count === members.length ? undefined : { last, bindings };

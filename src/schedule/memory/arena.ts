@@ -72,8 +72,8 @@ export function mostLive(blocks: readonly Block[]): number {
  */
 function lowestPlace({ bytes, extents }: Block, placed: readonly Extent[], largest: number): number {
   let start = 0;
-  for (let again = true; again;) {
-    again = false;
+  for (let isMoved = true; isMoved;) {
+    isMoved = false;
     for (const extent of extents) {
       // Placed extents come by offset, so raising the start never makes an earlier one matter again
       // for this extent.
@@ -84,13 +84,13 @@ function lowestPlace({ bytes, extents }: Block, placed: readonly Extent[], large
           other.to < extent.from || extent.to < other.from || other.offset + other.bytes <= at;
         if (isDisjoint) continue;
         start = other.offset + other.bytes - extent.offset;
-        again = true;
+        isMoved = true;
       }
     }
     const end = start + bytes;
     if (bytes <= largest && Math.floor(start / largest) !== Math.floor((end - 1) / largest)) {
       start = Math.ceil(start / largest) * largest;
-      again = true;
+      isMoved = true;
     }
   }
   return start;

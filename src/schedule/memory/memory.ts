@@ -164,7 +164,7 @@ function colourHolders(
 }
 
 /** Memory that two colours of arenas may take, relative to the peak of live bytes. */
-const partingCost = 1.1;
+const twoColourLimit = 1.1;
 
 /** Two rows of arenas by colour where they fit, else one. */
 function chooseArenas(
@@ -184,7 +184,7 @@ function chooseArenas(
     };
   });
   const sizes = rows.flatMap((row) => row.sizes);
-  if (sum(sizes) > partingCost * live) {
+  if (sum(sizes) > twoColourLimit * live) {
     const together = placeBlocks(blocks, largest);
     if (sum(together.sizes) < sum(sizes)) return together;
   }

@@ -144,8 +144,8 @@ class Merging {
       if (kindOf(node, this.#ends) === 'input' && !over.has(i)) count(node.dtype, 1);
     });
     for (const write of writes) {
-      const fresh = overwritten(instance, write, this.#ends) < 0 && this.#ends.outputs.has(write.node);
-      if (fresh) count(write.node.dtype, -1);
+      const isNewOutput = overwritten(instance, write, this.#ends) < 0 && this.#ends.outputs.has(write.node);
+      if (isNewOutput) count(write.node.dtype, -1);
     }
     const time = instanceBytes(instance) / bandwidth;
     let cost = (slotElements(extent, this.#narrowest(instance)) / extent - 1) * time;
@@ -267,12 +267,12 @@ class Merging {
     elements: number,
   ): Map<Node, Place> | undefined {
     const places = new Map<Node, Place>();
-    const fresh = new Map<string, (readonly Node[])[]>();
+    const newPacks = new Map<string, (readonly Node[])[]>();
     for (const { nodes, key } of roles) {
       const known = nodes.map((node) => this.#placed.get(node));
       if (known.every((place) => place === undefined)) {
-        const list = fresh.get(key);
-        if (list === undefined) fresh.set(key, [nodes]);
+        const list = newPacks.get(key);
+        if (list === undefined) newPacks.set(key, [nodes]);
         else list.push(nodes);
         continue;
       }
@@ -284,7 +284,7 @@ class Merging {
       if (!fits) return undefined;
       places.set(nodes[0]!, start!);
     }
-    for (const group of fresh.values()) {
+    for (const group of newPacks.values()) {
       const members = group.flatMap((nodes, role) =>
         nodes.map((node, i) => ({ ...slots[i]!, node, offset: role * elements + slots[i]!.offset })),
       );

@@ -33,11 +33,11 @@ export class Escapes {
   /** Attention kernels recompute scores that they share, and read the other inputs of these. */
   #readsFromOutside(user: Node, node: Node, cluster: Cluster): boolean {
     if (this.#assembled.has(user)) return false;
-    const { places, again } = this.#clustering;
+    const { places, recomputedIn } = this.#clustering;
     const place = places.get(user)!;
     if (place.kind !== 'member') return true;
     const reads = (other: Cluster): boolean => other !== cluster && other.group?.members.has(node) !== true;
-    return reads(place.cluster) || (again.get(user) ?? []).some(reads);
+    return reads(place.cluster) || (recomputedIn.get(user) ?? []).some(reads);
   }
 
   /** Whether a view inside the cluster has readers outside, which look through it to this node. */

@@ -183,7 +183,7 @@ class StorageChoice {
     const limit = this.#target.limits.storageBuffers;
     const count = cluster.reads.size + writes;
     if (isStrict && count > limit) return this.#keep(node, { rule: 'bindings', count, limit });
-    const refusal = this.#againRefused(node, sources, uses);
+    const refusal = this.#whyNotRecomputed(node, sources, uses);
     if (refusal !== undefined) return this.#keep(node, refusal);
     if (isStrict) this.#writeBound.set(cluster, writes);
     this.#inherit(node, sources, uses);
@@ -191,7 +191,7 @@ class StorageChoice {
   }
 
   /** Why the readers of a member do not compute it again; undefined when they do. */
-  #againRefused(node: Node, sources: Sources, uses: Uses): Keeping | undefined {
+  #whyNotRecomputed(node: Node, sources: Sources, uses: Uses): Keeping | undefined {
     const { limits, bandwidth, arithmetic } = this.#target;
     const bytes = nodeBytes(node);
     const size = Math.max(1, sizeOf(dims(node)));
@@ -199,15 +199,15 @@ class StorageChoice {
     let saved = bytes / bandwidth;
     for (const [reader, points] of uses) {
       const reads = this.#readsOf(reader);
-      const fresh = [...sources.nodes].filter((source) => !reads.has(source));
+      const added = [...sources.nodes].filter((source) => !reads.has(source));
       const bound = 'op' in reader ? 1 : this.#writeBound.get(reader)!;
-      const count = reads.size - (reads.has(node) ? 1 : 0) + fresh.length + bound;
+      const count = reads.size - (reads.has(node) ? 1 : 0) + added.length + bound;
       if (count > limits.storageBuffers) return { rule: 'bindings', count, limit: limits.storageBuffers };
       // A contraction reads its operands once a tile.
       const repeats = Math.max(1, points / size);
-      if (repeats > 1 && fresh.length > 1)
-        return { rule: 'tiles', tiles: Math.ceil(repeats), values: fresh.length };
-      extra += (repeats * fresh.reduce((sum, source) => sum + nodeBytes(source), 0)) / bandwidth;
+      if (repeats > 1 && added.length > 1)
+        return { rule: 'tiles', tiles: Math.ceil(repeats), values: added.length };
+      extra += (repeats * added.reduce((sum, source) => sum + nodeBytes(source), 0)) / bandwidth;
       extra += (points * sources.work) / arithmetic;
       saved += (repeats * bytes) / bandwidth;
     }
@@ -243,13 +243,13 @@ class StorageChoice {
   }
 
   #collectUses(node: Node): Uses {
-    const { again } = this.#clustering;
+    const { recomputedIn } = this.#clustering;
     const uses: Uses = new Map(this.#inherited.get(node));
     const home = this.#placeOf(node);
     const size = sizeOf(dims(node));
     for (const user of this.#usersOf(node)) {
       const place = this.#placeOf(user);
-      for (const other of again.get(user) ?? [])
+      for (const other of recomputedIn.get(user) ?? [])
         if (!other.members.has(node)) addUse(uses, other, pointsOf(user, node, other, this.#target));
       if (place.kind === 'member' && home.kind === 'member' && place.cluster === home.cluster) {
         // Readers outside look through views; what the readers of a dropped member need is
