@@ -10,8 +10,8 @@ import { handleOf, Tensor } from './tensor.ts';
 import { traceFunction, type Input } from './compile/trace-function.ts';
 
 /**
- * The results of `fn` on host arrays; undefined when they have more than `maxElements` elements in all, or
- * when the function reads tensors that the host does not hold, or draws random numbers.
+ * The results of `fn` on host arrays; undefined when they have more than `maxElements` elements in
+ * all, or when the function reads tensors that the host does not hold, or draws random numbers.
  */
 export function onHost(
   fn: (...inputs: Tensor[]) => readonly Tensor[],

@@ -37,8 +37,8 @@ export function faultOf({ dtype, data }: HostArray): Fault | undefined {
 }
 
 /**
- * Who made what is not finite in `root`; undefined where it came with leaves (`input` then says of
- * which) or with constants. `leaf` gives the values that the walk ends at.
+ * The node that made the first non-finite value of `root`; undefined where it came with leaves
+ * (`input` then says of which) or with constants. `leaf` gives the values that the walk ends at.
  */
 export function culpritOf(
   root: Node,

@@ -70,14 +70,14 @@ export function watch({ results, leaves }: Watched): void {
   const guards = [...leaves.values()].flatMap(({ guard }) => (guard === undefined ? [] : [guard]));
   const verdict = (async (): Promise<void> => {
     try {
-      // What was wrong before is what is told.
+      // An anomaly of an input is reported before one found here.
       await Promise.all(guards);
       await judge(results, leaves);
     } finally {
       for (const storage of held) storage.unpin();
     }
   })();
-  // Told to those who read.
+  // The rejection reaches the reads of the value.
   verdict.catch(() => undefined);
   for (const storage of results.values()) storage.guard = verdict;
 }
@@ -86,7 +86,7 @@ async function judge(results: Watched['results'], leaves: Watched['leaves']): Pr
   const suspects: Node[] = [];
   for (const [node, storage] of results) {
     if (!isFloat(node.dtype)) continue;
-    // What could not be computed at all says so itself.
+    // A value that could not be computed has an error of its own.
     const value = await storage.unguarded().then(
       (bytes) => unpackBytes(bytes, storage.dtype, storage.shape),
       () => undefined,

@@ -100,8 +100,8 @@ export function traceFunction(fn: (...args: never[]) => unknown, args: readonly 
 }
 
 /**
- * As `traceFunction`, of arguments already flattened; `op` is who traces, for messages; `exact`
- * numbers keep all their bits.
+ * As `traceFunction`, of arguments already flattened; `op` is the operation that traces, for
+ * messages; `exact` numbers keep all their bits.
  */
 export function traceFlat(
   fn: (...args: never[]) => unknown,

@@ -10,7 +10,7 @@ export interface OuterCall {
   readonly args: readonly unknown[];
   /** Leaves that were made while it ran. */
   readonly made: WeakSet<Handle>;
-  /** The tensors among the arguments; undefined until somebody asks. */
+  /** The tensors among the arguments; undefined until they are first needed. */
   given: ReadonlySet<Handle> | undefined;
 }
 

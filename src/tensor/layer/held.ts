@@ -14,18 +14,18 @@ import { innermostLayer, outerCall, type OuterCall } from './frames.ts';
 /** Of each layer the leaves that were looked for and may be read: nothing is looked for twice. */
 const checked = new WeakMap<object, WeakSet<Handle>>();
 
-/** Leaves that somebody was given as parameters, or gave to an optimizer. */
+/** Leaves that were handed out as parameters, or given to an optimizer. */
 const known = new WeakSet<Handle>();
 
-/** These tensors are in the hands of someone who trains them. */
+/** Notes that these tensors are trained: handed out as parameters, or given to an optimizer. */
 export function noteKnown(tensors: Iterable<Tensor>): void {
   for (const tensor of tensors) known.add(handleOf(tensor));
 }
 
 /**
- * Throws E_GRAD where a layer that is being called reads a leaf that is no part of it, and that no
- * other layer has as a parameter. Where no gradients are tracked nothing is trained, and everything
- * may be read.
+ * Throws E_GRAD where a layer that is being called reads a leaf that is no part of it, and that was
+ * neither handed out as a parameter nor given to an optimizer. Where no gradients are tracked
+ * nothing is trained, and everything may be read.
  */
 export function checkHeld(handle: Handle): void {
   // Stand-ins are of arguments, or of what is checked as what it is.

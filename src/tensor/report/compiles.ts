@@ -16,7 +16,7 @@ export interface CompileEvent {
   readonly start: number;
 }
 
-/** What a program is of, and why it is compiled: asked for only where somebody wants to know. */
+/** What a program is of, and why it is compiled: evaluated only where it is reported. */
 export type About = () => { readonly what: string; readonly why: string };
 
 /**
@@ -61,7 +61,7 @@ export function noteCompile(timed: Omit<CompileEvent, 'what' | 'why'>, about: Ab
   for (const listener of listeners) listener(event);
 }
 
-/** Whether anybody hears of compilations now. */
+/** Whether compilations are reported now. */
 export function areCompilesWatched(): boolean {
   return listeners.size > 0 || logs('compiles');
 }

@@ -30,8 +30,8 @@ const takesSort = arg.takes<typeof sort>(
 );
 
 /**
- * The elements along an axis in order, and their i32 positions; equal ones keep theirs, NaN counts
- * as the greatest.
+ * The elements along an axis in order, and their i32 positions; equal ones keep their order, NaN
+ * counts as the greatest.
  */
 export function sort(x: Tensor, axis = -1, options: SortOptions = {}): [values: Tensor, indices: Tensor] {
   takesSort('sort', x, axis, options);
