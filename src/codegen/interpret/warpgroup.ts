@@ -3,11 +3,10 @@
 // and whether an invocation may read or overwrite a tile follows from the mbarriers alone (vector
 // clocks of warps: what happened before an arrival has happened for those that waited for it).
 
-import type { Memory, Surroundings, Worker } from './matrix.ts';
+import type { Memory, Worker } from './matrix.ts';
 import { MBarriers, type MBarrier } from './mbarrier.ts';
 import type { Frame } from './registers.ts';
-import type { Meeting } from './interleaving.ts';
-import type { BarrierArray, LoopBuffer, TileMap, TileOperand, Value, WarpgroupStmt } from '../loop/loop.ts';
+import type { LoopBuffer, TileMap } from '../loop/loop.ts';
 import { tileLine, tileLines } from '../loop/verify-warpgroup.ts';
 
 /** Invocations of a warp group, and of a warp. */
@@ -302,103 +301,4 @@ function boxOf(
     values[i] = inside ? Number(data[place]) : 0;
   }
   return values;
-}
-
-/** What a statement of warp groups is made of, beside what others are. */
-export interface WarpgroupSurroundings extends Surroundings {
-  readonly warpgroups: Warpgroups;
-  readonly map: (name: string) => TileMap;
-  readonly barriers: (name: string) => BarrierArray;
-}
-
-/**
- * A statement as what an invocation does on its own, or as what it leaves for the others and where
- * it meets them.
- */
-export type WarpgroupStep =
-  | { readonly run: (frame: Frame) => void; readonly meeting?: undefined }
-  | { readonly run?: undefined; readonly leave: (frame: Frame) => void; readonly meeting: Meeting };
-
-export function warpgroupStep(stmt: WarpgroupStmt, around: WarpgroupSurroundings): WarpgroupStep {
-  const { memory, lane, registers, keep, item, worker, warpgroups, map, barriers } = around;
-  const mbarrier = (name: string, at: Value): ((frame: Frame) => MBarrier) => {
-    const { size } = barriers(name);
-    const index = lane(at);
-    return (frame) => warpgroups.barriers.at(name, size, index(frame));
-  };
-  const together = (
-    act: (frames: readonly Frame[], first: number) => void,
-    leave: (frame: Frame) => void = () => {},
-  ): WarpgroupStep => ({ leave, meeting: { size: warpgroup, act } });
-  switch (stmt.kind) {
-    case 'initBarrier': {
-      const at = mbarrier(stmt.barrier, stmt.index);
-      return { run: (frame) => warpgroups.barriers.init(item(), at(frame), stmt.count) };
-    }
-    case 'arrive': {
-      const at = mbarrier(stmt.barrier, stmt.index);
-      return { run: (frame) => warpgroups.barriers.arrive(item(), at(frame), stmt.bytes) };
-    }
-    case 'awaitBarrier': {
-      const at = mbarrier(stmt.barrier, stmt.index);
-      const parity = lane(stmt.parity);
-      const wanted = new Map<number, readonly [MBarrier, number]>();
-      const ready = (of: number): boolean => {
-        worker.enter(of);
-        return warpgroups.barriers.isOver(of, ...wanted.get(of)!);
-      };
-      return {
-        leave: (frame) => void wanted.set(item(), [at(frame), parity(frame)]),
-        meeting: { size: 1, ready },
-      };
-    }
-    case 'copyTile': {
-      const [from, to] = [memory(map(stmt.map).buffer), warpgroups.tile(memory(stmt.buffer))];
-      const index = lane(stmt.index);
-      const start = stmt.at.map(lane);
-      const at = mbarrier(stmt.barrier, stmt.slot);
-      return {
-        run: (frame) => {
-          const place = start.map((coordinate) => coordinate(frame));
-          warpgroups.copy(item(), to, index(frame), from, map(stmt.map), place, at(frame));
-        },
-      };
-    }
-    case 'wgmma': {
-      const side = (operand: TileOperand): Side & { readonly index: ReturnType<Surroundings['keep']> } => ({
-        tile: warpgroups.tile(memory(operand.buffer)),
-        alongK: operand.alongK,
-        panel: operand.panel,
-        index: keep(operand.index),
-      });
-      const [lhs, rhs] = [side(stmt.lhs), side(stmt.rhs)];
-      const sums = stmt.sums.map(registers);
-      const at = (frames: readonly Frame[], slot: number): number => {
-        const [first] = frames.map((frame) => frame[slot]!);
-        if (frames.some((frame) => frame[slot] !== first))
-          worker.fail('invocations of one warp group multiply different tiles');
-        return first!;
-      };
-      return together(
-        (frames, first) => {
-          const [left, right] = [lhs, rhs].map((of) => ({ ...of, at: at(frames, of.index.slot) }));
-          warpgroups.multiply(frames, first, sums, left!, right!);
-        },
-        (frame) => {
-          lhs.index.leave(frame);
-          rhs.index.leave(frame);
-        },
-      );
-    }
-    case 'wgmmaFence':
-      return together((_, first) => warpgroups.fence(first));
-    case 'wgmmaCommit':
-      return together((_, first) => warpgroups.commit(first));
-    case 'wgmmaWait':
-      return together((frames, first) => warpgroups.wait(frames, first, stmt.pending));
-    case 'setRegisters':
-      return together(() => {});
-    default:
-      return stmt satisfies never;
-  }
 }
