@@ -1,10 +1,10 @@
-// The compiler's front door: Graph in, Program out. The one list of passes stands here, in order, each with what it needs
-// and what it guarantees.
+// The compiler's front door: Graph in, Program out. The one list of passes stands here, in order,
+// each with what it needs and what it guarantees.
 
 import { assemble, storedBytes } from './codegen/lower/assemble.ts';
 import { emitterOf } from './codegen/emit/emit.ts';
 import { lowerKernel, type LoopCache, type LoweredKernel } from './codegen/lower/kernel.ts';
-import type { PinnedSchedules } from './codegen/template/contract/schedule.ts';
+import type { PinnedTilings } from './codegen/template/contract/strategies.ts';
 
 import { verifyLoop } from './codegen/loop/verify.ts';
 import { verifyRanges } from './codegen/loop/verify-ranges.ts';
@@ -44,15 +44,18 @@ import type { Target } from './schedule/target.ts';
 import { verifyKernel } from './schedule/verify.ts';
 
 export { narrowWideInputs, type Narrowing } from './schedule/passes/wide-inputs.ts';
-export type { PinnedSchedules };
+export type { PinnedTilings };
 
 export interface CompileOptions {
   /** Indices of rank-0 parameters that are supplied as numbers at each run. */
   readonly scalars?: ReadonlySet<number>;
-  /** Inputs that may be overwritten: parameter index → the output (of its dtype and shape) that may take its place. */
+  /**
+   * Inputs that may be overwritten: parameter index → the output (of its dtype and shape) that may
+   * take its place.
+   */
   readonly donate?: ReadonlyMap<number, number>;
   /** Schedules to use instead of the model's. */
-  readonly schedules?: PinnedSchedules;
+  readonly schedules?: PinnedTilings;
   /** Verify after every pass and every lowered kernel. */
   readonly check?: boolean;
   /** Hand out the schedule as well. */
@@ -81,7 +84,9 @@ export interface Compiled {
   /** Functions of the program's `host` steps. */
   readonly host?: HostFunctions;
   readonly kernels: readonly KernelSummary[];
-  /** With `inspect`, where kernels are generated: the graph that was scheduled, and the schedule. */
+  /**
+   * With `inspect`, where kernels are generated: the graph that was scheduled, and the schedule.
+   */
   readonly inside?: Inside;
   /** Most bytes of intermediates that are needed at once, which no memory plan can do without. */
   readonly live: number;
@@ -125,7 +130,10 @@ export const passes: readonly Pass[] = [
   { name: 'removeDeadCode', guarantees: 'only what outputs need', run: removeDeadCode },
 ];
 
-/** Runs the passes. With `check`, the verifier runs after each and names the one that broke the graph. */
+/**
+ * Runs the passes. With `check`, the verifier runs after each and names the one that broke the
+ * graph.
+ */
 export function optimise(graph: Graph, target: Target, check = false, observe?: Observer): Graph {
   return passes.reduce((before, pass, place) => {
     const next =
@@ -148,7 +156,10 @@ function shown(
   return graph;
 }
 
-/** Compiles a graph for a target. Parameters named by `scalars` become the program's scalars, in index order. */
+/**
+ * Compiles a graph for a target. Parameters named by `scalars` become the program's scalars, in
+ * index order.
+ */
 export function compileGraph(graph: Graph, target: Target, options: CompileOptions = {}): Compiled {
   const observe = observerOf(options.observe, options.title ?? ((): string => 'graph'));
   const compile = (): Compiled =>
@@ -238,7 +249,10 @@ function generated(
   return options.inspect === true ? { ...compiled, inside: { graph, schedule } } : compiled;
 }
 
-/** Rank-0 inputs that kernels read: as scalars they take no binding. A few, for they are copied at each run. */
+/**
+ * Rank-0 inputs that kernels read: as scalars they take no binding. A few, for they are copied at
+ * each run.
+ */
 function singleInputs(graph: Graph, scalars: ReadonlySet<number>): Graph['parameters'] {
   const dtypes: ReadonlySet<DType> = new Set<DType>(['f32', 'i32', 'u32']);
   const uses = countUses(graph);
@@ -253,8 +267,8 @@ function singleInputs(graph: Graph, scalars: ReadonlySet<number>): Graph['parame
 }
 
 /**
- * The schedule of a graph, with small kernels put together once it is known what shape they take. `loops` keeps what was lowered
- * to know that.
+ * The schedule of a graph, with small kernels put together once it is known what shape they take.
+ * `loops` keeps what was lowered to know that.
  */
 export function scheduleKernels(
   graph: Graph,
@@ -272,13 +286,16 @@ export function scheduleKernels(
   return { ...schedule, kernels: nameKernels(orderKernels(batched, donations, packs), packs) };
 }
 
-/** Kernels with their memory. Results that are written over what they were donated for save a binding: those are counted on. */
+/**
+ * Kernels with their memory. Results that are written over what they were donated for save a
+ * binding: those are counted on.
+ */
 export function lowerGraph(
   graph: Graph,
   target: Target,
   slots: ReadonlyMap<Node, number>,
   donations: ReadonlyMap<Node, Node>,
-  pinned?: PinnedSchedules,
+  pinned?: PinnedTilings,
   observe?: Observer,
 ): { schedule: Schedule; memory: MemoryPlan; lowered: readonly LoweredKernel[]; loops: LoopCache } {
   const outputs = new Set(graph.outputs);

@@ -1,7 +1,7 @@
 // `sinter build`: functions compiled ahead of time into a folder of files that run without Sinter.
 // Takes functions and options, gives the contents of the files; the caller writes them.
 
-import { compileGraph, type CompileOptions, type PinnedSchedules } from '../compile.ts';
+import { compileGraph, type CompileOptions, type PinnedTilings } from '../compile.ts';
 import { SinterError } from '../errors.ts';
 import { topological, type Graph } from '../ir/graph.ts';
 import type {
@@ -86,7 +86,7 @@ export type FindSchedules = (
   graph: Graph,
   target: Target,
   options: CompileOptions,
-) => Promise<PinnedSchedules | undefined>;
+) => Promise<PinnedTilings | undefined>;
 
 export interface Bundle {
   readonly manifest: Manifest;

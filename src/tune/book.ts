@@ -2,32 +2,35 @@
 // given to `compile`. Text and objects from outside are checked entry by entry.
 
 import { ParseError } from '../errors.ts';
-import type { ContractSchedule } from '../codegen/template/contract/schedule.ts';
+import { strategies, type ContractTiling } from '../codegen/template/contract/strategies.ts';
+import type { Field } from '../codegen/template/contract/strategy.ts';
 
 /**
  * Schedules of kernels by key, as `tunedSchedules` gives them and `compile` takes them. Plain JSON.
  */
 export interface Schedules {
   readonly version: 1;
-  readonly entries: Readonly<Record<string, ContractSchedule>>;
+  readonly entries: Readonly<Record<string, ContractTiling>>;
 }
 
-export type Book = ReadonlyMap<string, ContractSchedule>;
+export type Book = ReadonlyMap<string, ContractTiling>;
 
-/** Fields of each kind besides `kind`: counts, but for those named here. */
-const fields: Readonly<Record<ContractSchedule['kind'], readonly string[]>> = {
-  registers: [],
-  staged: ['tileM', 'tileN', 'tileK'],
-  tensor: ['tileM', 'tileN', 'tileK', 'stages'],
-  warpgroup: ['tileM', 'tileN', 'tileK', 'stages'],
-  packed: ['blockM', 'blockN', 'blockK'],
-  direct: ['lines'],
-  image: ['blockM', 'lines', 'blockK'],
-  stream: ['along'],
-  slices: ['threads', 'slices', 'along'],
-  window: ['lines', 'taps'],
+/** What strategies were called before: books of earlier versions name them so. */
+const formerKinds: Readonly<Record<string, ContractTiling['kind']>> = {
+  tensor: 'mma',
+  warpgroup: 'wgmma',
+  slices: 'split-k',
+  stream: 'gemv',
 };
-const shared = ['flip', 'rows', 'columns'];
+
+const tile = { flip: 'flag', rows: 'count', columns: 'count' } as const;
+
+/** Whether a field of an entry holds what it should. */
+const holds: Readonly<Record<Field | 'flag', (value: unknown) => boolean>> = {
+  flag: (value) => typeof value === 'boolean',
+  count: (value) => Number.isSafeInteger(value) && (value as number) > 0,
+  'n or k': (value) => value === 'n' || value === 'k',
+};
 
 /**
  * The entries of a book as data. Throws ParseError E_FORMAT naming `what` and the entry that is
@@ -39,15 +42,16 @@ export function readBook(what: string, data: unknown): Book {
   };
   if (!isRecord(data) || data['version'] !== 1 || !isRecord(data['entries']))
     return fail('expects { version: 1, entries: { … } }');
-  const book = new Map<string, ContractSchedule>();
-  for (const [key, schedule] of Object.entries(data['entries'])) {
-    if (!isSchedule(schedule)) return fail(`the entry '${key}' is no schedule`);
-    book.set(key, schedule);
+  const book = new Map<string, ContractTiling>();
+  for (const [key, entry] of Object.entries(data['entries'])) {
+    const tiling = tilingFrom(entry);
+    if (tiling === undefined) return fail(`the entry '${key}' is no schedule`);
+    book.set(key, tiling);
   }
   return book;
 }
 
-/** The entries of a book as JSON text. */
+/** The same from JSON text. */
 export function parseBook(what: string, text: string): Book {
   let data: unknown;
   try {
@@ -68,18 +72,17 @@ export function printBook(book: Book): string {
   return `${JSON.stringify(schedulesOf(book), undefined, 1)}\n`;
 }
 
-function isSchedule(value: unknown): value is ContractSchedule {
-  if (!isRecord(value)) return false;
-  const { kind } = value;
-  if (typeof kind !== 'string' || !Object.hasOwn(fields, kind)) return false;
-  const wanted = [...shared, ...fields[kind as ContractSchedule['kind']]];
-  if (Object.keys(value).length !== wanted.length + 1) return false;
-  return wanted.every((name) => {
-    const field = value[name];
-    if (name === 'flip') return typeof field === 'boolean';
-    if (name === 'along') return field === 'n' || field === 'k';
-    return Number.isSafeInteger(field) && (field as number) > 0;
-  });
+/** An entry as a tiling; undefined where it is none. */
+function tilingFrom(entry: unknown): ContractTiling | undefined {
+  if (!isRecord(entry) || typeof entry['kind'] !== 'string') return undefined;
+  const named = entry['kind'];
+  const kind = Object.hasOwn(formerKinds, named) ? formerKinds[named] : named;
+  if (kind === undefined || !Object.hasOwn(strategies, kind)) return undefined;
+  const fields = { ...tile, ...strategies[kind as ContractTiling['kind']].fields };
+  const wanted = Object.entries<Field | 'flag'>(fields);
+  if (Object.keys(entry).length !== wanted.length + 1) return undefined;
+  const fits = wanted.every(([name, field]) => Object.hasOwn(entry, name) && holds[field](entry[name]));
+  return fits ? ({ ...entry, kind } as ContractTiling) : undefined;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -5,12 +5,8 @@
 import { assemble } from '../codegen/lower/assemble.ts';
 import { lowerKernel } from '../codegen/lower/kernel.ts';
 import { contractProblem, type ContractProblem } from '../codegen/template/contract/problem.ts';
-import {
-  contractCandidates,
-  isLegal,
-  type ContractSchedule,
-  type PinnedSchedules,
-} from '../codegen/template/contract/schedule.ts';
+import { candidateTilings, isLegal } from '../codegen/template/contract/choose.ts';
+import type { ContractTiling, PinnedTilings } from '../codegen/template/contract/strategies.ts';
 import { emitterOf } from '../codegen/emit/emit.ts';
 import { compileGraph, type CompileOptions } from '../compile.ts';
 import type { Graph } from '../ir/graph.ts';
@@ -51,12 +47,12 @@ export async function schedulesFor(
   pinned: Book = new Map(),
   tune?: TuneOptions,
   { target = targetOf(device.facts), onProgress }: Measuring = {},
-): Promise<PinnedSchedules> {
+): Promise<PinnedTilings> {
   const { facts } = device;
   if (tune === undefined || facts.target === 'interpreter') return lookUp([pinned], facts);
   const store = await storeAt(tune.store);
   await store.load();
-  const found = new Map<string, ContractSchedule>();
+  const found = new Map<string, ContractTiling>();
   const choices = choicesIn(graph, target, options);
   for (const [i, choice] of choices.entries()) {
     onProgress?.(i, choices.length);
@@ -74,7 +70,7 @@ export async function schedulesFor(
 }
 
 /** Looks schedules up by key, in the first book that has one. */
-export function lookUp(books: readonly Book[], facts: DeviceFacts): PinnedSchedules {
+export function lookUp(books: readonly Book[], facts: DeviceFacts): PinnedTilings {
   return (problem) => {
     const key = scheduleKey(problem, facts);
     return books.find((book) => book.has(key))?.get(key);
@@ -108,8 +104,8 @@ function choicesIn(graph: Graph, target: Target, options: CompileOptions): reado
   return [...choices.values()];
 }
 
-async function bestOf(choice: Choice, device: Device, target: Target): Promise<ContractSchedule | undefined> {
-  const candidates = contractCandidates(choice.problem, target);
+async function bestOf(choice: Choice, device: Device, target: Target): Promise<ContractTiling | undefined> {
+  const candidates = candidateTilings(choice.problem, target);
   if (candidates.length < 2) return candidates[0];
   const times = await measurePrograms(
     device,
@@ -133,7 +129,7 @@ export function fastest(times: readonly number[]): number | undefined {
 }
 
 /** A program of this kernel alone, under this schedule. */
-function programOf({ kernel, scalars }: Choice, schedule: ContractSchedule, target: Target): Program {
+function programOf({ kernel, scalars }: Choice, schedule: ContractTiling, target: Target): Program {
   const lowered = lowerKernel(kernel, target, unsharedMemory, new Map(), () => schedule);
   const emit = emitterOf(target.id);
   return assemble({

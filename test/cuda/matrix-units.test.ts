@@ -1,5 +1,6 @@
-// Products, convolutions and attention on matrix units as CUDA C: mma, ldmatrix and cp.async by the stand-in's models of them, in
-// checked builds on the strict device, equal the reference; in every order of threads bit for bit.
+// Products, convolutions and attention on matrix units as CUDA C: mma, ldmatrix and cp.async by the
+// stand-in's models of them, in checked builds on the strict device, equal the reference; in every
+// order of threads bit for bit.
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -7,7 +8,7 @@ import * as sn from '../../src/index.ts';
 import type { Graph } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { HostArray } from '../../src/ir/value.ts';
-import type { PinnedSchedules } from '../../src/codegen/template/contract/schedule.ts';
+import type { PinnedTilings } from '../../src/codegen/template/contract/strategies.ts';
 import { cudaTarget, withPrecision } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { graphOf, inputsOf, product, tensorSchedules, type Product } from '../codegen/template/mma-cases.ts';
@@ -26,7 +27,7 @@ const target = withPrecision(cudaTarget, 'tf32');
 async function inEveryOrder(
   graph: Graph,
   inputs: readonly HostArray[],
-  pinned?: PinnedSchedules,
+  pinned?: PinnedTilings,
 ): Promise<HostArray[]> {
   let first: HostArray[] | undefined;
   for (const order of Object.keys(orders) as Order[]) {

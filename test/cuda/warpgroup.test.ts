@@ -1,12 +1,12 @@
-// Products of warp groups as CUDA C: tensor maps encoded by the stand-in's driver, copies, mbarriers and wgmma by its models, which
-// decode what the kernel says by the manual's rules. Equal to the reference in every order of threads; and mistakes planted in
-// the source are found.
+// Products of warp groups as CUDA C: tensor maps encoded by the stand-in's driver, copies,
+// mbarriers and wgmma by its models, which decode what the kernel says by the manual's rules. Equal
+// to the reference in every order of threads; and mistakes planted in the source are found.
 
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { emitCuda } from '../../src/codegen/emit/cuda/emit.ts';
 import { lowerKernel } from '../../src/codegen/lower/kernel.ts';
-import type { PinnedSchedules, ContractSchedule } from '../../src/codegen/template/contract/schedule.ts';
+import type { PinnedTilings, ContractTiling } from '../../src/codegen/template/contract/strategies.ts';
 import type { Graph } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { packBytes, unpackBytes, type HostArray } from '../../src/ir/value.ts';
@@ -31,8 +31,8 @@ import { strictDevice, tensorMapOf } from './standin/strict.ts';
 /** Few multiprocessors, so that each has several tiles. */
 const target: Target = { ...cudaTarget, warpgroups: true, cores: { count: 3, invocations: 2048 } };
 
-const small: ContractSchedule = {
-  kind: 'warpgroup',
+const small: ContractTiling = {
+  kind: 'wgmma',
   flip: false,
   rows: 64,
   columns: 64,
@@ -46,7 +46,7 @@ const small: ContractSchedule = {
 async function inEveryOrder(
   graph: Graph,
   inputs: readonly HostArray[],
-  pinned: PinnedSchedules,
+  pinned: PinnedTilings,
 ): Promise<HostArray[]> {
   let first: HostArray[] | undefined;
   for (const order of Object.keys(orders) as Order[]) {

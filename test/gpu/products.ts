@@ -1,17 +1,20 @@
-// Products on matrix units, for GPUs: every schedule that the device has for a product of 16-bit operands, whichever way they lie. What
-// is only modelled elsewhere (how fragments and tiles lie, who waits for whom) must be so here.
+// Products on matrix units, for GPUs: every schedule that the device has for a product of 16-bit
+// operands, whichever way they lie. What is only modelled elsewhere (how fragments and tiles lie,
+// who waits for whom) must be so here.
 
-import type { ContractSchedule } from '../../src/codegen/template/contract/schedule.ts';
-import { legalSchedules } from '../../src/codegen/template/contract/schedule.ts';
+import type { ContractTiling } from '../../src/codegen/template/contract/strategies.ts';
+import { legalTilings } from '../../src/codegen/template/contract/choose.ts';
 import type { Graph } from '../../src/ir/graph.ts';
 import type { Target } from '../../src/schedule/target.ts';
 import { graphOf, problemOf } from '../codegen/template/product-graph.ts';
 
 export interface ProductCheck {
-  /** Which operand lies turned, the kind of schedule and its tile: `bf16 nt warpgroup 128x256x64`. */
+  /**
+   * Which operand lies turned, the kind of schedule and its tile: `bf16 nt warpgroup 128x256x64`.
+   */
   readonly name: string;
   readonly graph: Graph;
-  readonly schedule: ContractSchedule;
+  readonly schedule: ContractTiling;
 }
 
 const ways = [
@@ -21,7 +24,10 @@ const ways = [
   { dtype: 'bf16', turnLhs: true, turnRhs: true },
 ] as const;
 
-/** The target with so few multiprocessors that a workgroup which stays has several tiles of these products. */
+/**
+ * The target with so few multiprocessors that a workgroup which stays has several tiles of these
+ * products.
+ */
 export function withFewWorkgroups(target: Target): Target {
   return target.warpgroups === undefined
     ? target
@@ -35,8 +41,8 @@ export function productChecks(target: Target): readonly ProductCheck[] {
   return ways.flatMap((way) => {
     const graph = graphOf({ ...way, ...sizes });
     const lies = `${way.turnLhs ? 't' : 'n'}${way.turnRhs ? 't' : 'n'}`;
-    return legalSchedules(problemOf(graph, target), target).flatMap((schedule): ProductCheck[] => {
-      if (schedule.kind !== 'tensor' && schedule.kind !== 'warpgroup') return [];
+    return legalTilings(problemOf(graph, target), target).flatMap((schedule): ProductCheck[] => {
+      if (schedule.kind !== 'mma' && schedule.kind !== 'wgmma') return [];
       const { kind, tileM, tileN, tileK, stages } = schedule;
       const name = `${way.dtype} ${lies} ${kind} ${tileM}x${tileN}x${tileK} in ${stages}`;
       return [{ name, graph, schedule }];

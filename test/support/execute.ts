@@ -1,11 +1,11 @@
-// Runs a graph the two ways a compiled program can be run here: its generated WGSL on a device, and its Loops in the Loop
-// interpreter (which also reports races and accesses out of bounds).
+// Runs a graph the two ways a compiled program can be run here: its generated WGSL on a device, and
+// its Loops in the Loop interpreter (which also reports races and accesses out of bounds).
 
 import { compileGraph, lowerGraph, optimise } from '../../src/compile.ts';
 import { interpretLoop } from '../../src/codegen/interpret/run.ts';
 import type { Loop } from '../../src/codegen/loop/loop.ts';
 import { paddedSize } from '../../src/codegen/lower/expressions.ts';
-import type { PinnedSchedules } from '../../src/codegen/template/contract/schedule.ts';
+import type { PinnedTilings } from '../../src/codegen/template/contract/strategies.ts';
 import { verifyLoop } from '../../src/codegen/loop/verify.ts';
 import { dtypeBytes } from '../../src/ir/dtype.ts';
 import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
@@ -23,7 +23,7 @@ export async function runOnDevice(
   graph: Graph,
   inputs: readonly HostArray[],
   donate: ReadonlyMap<number, number> = new Map(),
-  pinned?: PinnedSchedules,
+  pinned?: PinnedTilings,
 ): Promise<HostArray[]> {
   const schedules = pinned === undefined ? {} : { schedules: pinned };
   const { program } = compileGraph(graph, target, { check: true, donate, ...schedules });
@@ -54,14 +54,14 @@ export async function runOnDevice(
 }
 
 /**
- * Runs the graph's Loops one after another on host arrays. `donate`: parameters that outputs may take the place of. `instead`
- * gives the Loop that runs in the place of each.
+ * Runs the graph's Loops one after another on host arrays. `donate`: parameters that outputs may
+ * take the place of. `instead` gives the Loop that runs in the place of each.
  */
 export function runLoops(
   target: Target,
   graph: Graph,
   inputs: readonly HostArray[],
-  pinned?: PinnedSchedules,
+  pinned?: PinnedTilings,
   donate: ReadonlyMap<number, number> = new Map(),
   instead: (loop: Loop) => Loop = (loop) => loop,
 ): HostArray[] {
@@ -106,7 +106,10 @@ export function runLoops(
   });
 }
 
-/** On CUDA invocations that follow each other make a subgroup. Elsewhere nobody says which do: here every so many-th. */
+/**
+ * On CUDA invocations that follow each other make a subgroup. Elsewhere nobody says which do: here
+ * every so many-th.
+ */
 function subgroupsOf({ id, subgroups }: Target, { workgroup }: Loop): number | number[][] | undefined {
   if (subgroups === undefined || id === 'cuda') return subgroups?.max;
   const items = workgroup[0] * workgroup[1] * workgroup[2];

@@ -3,25 +3,24 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import type { ContractSchedule } from '../../src/codegen/template/contract/schedule.ts';
+import { strategies, type ContractTiling } from '../../src/codegen/template/contract/strategies.ts';
+import type { Field } from '../../src/codegen/template/contract/strategy.ts';
 import { ParseError } from '../../src/errors.ts';
 import { parseBook, printBook, readBook, schedulesOf } from '../../src/tune/book.ts';
 import { checkLaw } from '../support/property.ts';
 
-const count = fc.integer({ min: 1, max: 1024 });
-const tile = { flip: fc.boolean(), rows: count, columns: count };
-const schedule: fc.Arbitrary<ContractSchedule> = fc.oneof(
-  fc.record({ kind: fc.constant('registers' as const), ...tile }),
-  fc.record({ kind: fc.constant('staged' as const), ...tile, tileM: count, tileN: count, tileK: count }),
-  fc.record({
-    kind: fc.constant('slices' as const),
-    ...tile,
-    threads: count,
-    slices: count,
-    along: fc.constantFrom('n' as const, 'k' as const),
-  }),
-  fc.record({ kind: fc.constant('window' as const), ...tile, lines: count, taps: count }),
-);
+const kinds = Object.keys(strategies) as readonly ContractTiling['kind'][];
+const field: Readonly<Record<Field, fc.Arbitrary<unknown>>> = {
+  count: fc.integer({ min: 1, max: 1024 }),
+  'n or k': fc.constantFrom('n', 'k'),
+};
+const tile = { flip: fc.boolean(), rows: field.count, columns: field.count };
+/** Tilings of every strategy, as its row says. */
+const schedule: fc.Arbitrary<ContractTiling> = fc.constantFrom(...kinds).chain((kind) => {
+  const own = Object.entries<Field>(strategies[kind].fields).map(([name, of]) => [name, field[of]] as const);
+  const fields = Object.fromEntries<fc.Arbitrary<unknown>>([...Object.entries(tile), ...own]);
+  return fc.record(fields).map((values) => ({ kind, ...values }) as ContractTiling);
+});
 const book = fc.array(fc.tuple(fc.string(), schedule)).map((entries) => new Map(entries));
 
 test('what is printed is read again, whatever the order', () => {
@@ -33,6 +32,28 @@ test('what is printed is read again, whatever the order', () => {
     expect(printBook(turned)).toBe(printBook(entries));
     expect(readBook('store', schedulesOf(entries))).toEqual(entries);
   });
+});
+
+test('an entry with a field less, or with what a field does not hold, is refused', () => {
+  checkLaw(200, fc.tuple(schedule, fc.nat(), fc.boolean()), ([entry, at, isMissing]) => {
+    const fields = Object.entries(entry);
+    const [name] = fields[at % fields.length]!;
+    const broken = Object.fromEntries(
+      fields.flatMap(([key, value]) => (key !== name ? [[key, value]] : isMissing ? [] : [[key, -1]])),
+    );
+    expect(() => readBook('store', { version: 1, entries: { k: broken } })).toThrow(ParseError);
+  });
+});
+
+test.each([
+  ['tensor', 'mma', { tileM: 128, tileN: 64, tileK: 32, stages: 3 }],
+  ['warpgroup', 'wgmma', { tileM: 128, tileN: 64, tileK: 64, stages: 8 }],
+  ['slices', 'split-k', { threads: 16, slices: 16, along: 'k' }],
+  ['stream', 'gemv', { along: 'n' }],
+])('what was called %s before is read as %s', (former, kind, fields) => {
+  const entry = { flip: true, rows: 4, columns: 8, ...fields };
+  const read = readBook('store', { version: 1, entries: { k: { kind: former, ...entry } } });
+  expect(read.get('k')).toEqual({ kind, ...entry });
 });
 
 test.each([

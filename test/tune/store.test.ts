@@ -1,18 +1,18 @@
-// The store of measured schedules: what was added is found by the next process; a store that is broken costs its contents and
-// says so, and nothing else.
+// The store of measured schedules: what was added is found by the next process; a store that is
+// broken costs its contents and says so, and nothing else.
 
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
-import type { ContractSchedule } from '../../src/codegen/template/contract/schedule.ts';
+import type { ContractTiling } from '../../src/codegen/template/contract/strategies.ts';
 import { parseBook } from '../../src/tune/book.ts';
 import { fileShelf } from '../../src/tune/file.ts';
 import { Store, storeAt } from '../../src/tune/store.ts';
 
-const small: ContractSchedule = { kind: 'registers', flip: false, rows: 4, columns: 4 };
-const wide: ContractSchedule = { kind: 'registers', flip: true, rows: 1, columns: 64 };
+const small: ContractTiling = { kind: 'registers', flip: false, rows: 4, columns: 4 };
+const wide: ContractTiling = { kind: 'registers', flip: true, rows: 1, columns: 64 };
 
 let folder: string;
 let file: string;
@@ -29,7 +29,7 @@ afterEach(() => {
 });
 
 /** What a process that opens the file finds in it. */
-async function reopened(): Promise<ReadonlyMap<string, ContractSchedule>> {
+async function reopened(): Promise<ReadonlyMap<string, ContractTiling>> {
   const store = new Store(fileShelf(file));
   await store.load();
   return store.book;

@@ -1,5 +1,5 @@
-// Tuning on the software device: results stay, the best of a few candidates is kept and found again, what is pinned is used,
-// and nothing that goes wrong with a candidate reaches the caller.
+// Tuning on the software device: results stay, the best of a few candidates is kept and found
+// again, what is pinned is used, and nothing that goes wrong with a candidate reaches the caller.
 
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -7,7 +7,8 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
 import { contractProblem } from '../../src/codegen/template/contract/problem.ts';
-import { contractCandidates, type ContractSchedule } from '../../src/codegen/template/contract/schedule.ts';
+import { candidateTilings } from '../../src/codegen/template/contract/choose.ts';
+import type { ContractTiling } from '../../src/codegen/template/contract/strategies.ts';
 import { compileGraph } from '../../src/compile.ts';
 import { ParseError, TensorError } from '../../src/errors.ts';
 import type { Graph } from '../../src/ir/graph.ts';
@@ -82,7 +83,7 @@ test('the choice is one of the candidates, and is measured once', async () => {
   const measure = vi.spyOn(device, 'measure');
   const found = await schedulesFor(product(), device, {}, undefined, { store: false });
   expect(measure).toHaveBeenCalled();
-  expect(contractCandidates(problem, targetOf(device.facts))).toContainEqual(found(problem));
+  expect(candidateTilings(problem, targetOf(device.facts))).toContainEqual(found(problem));
   measure.mockClear();
   await schedulesFor(product(), device, {}, undefined, { store: false });
   expect(measure).not.toHaveBeenCalled();
@@ -118,7 +119,7 @@ test('a candidate that the device refuses takes forever', async () => {
 });
 
 describe('a pinned schedule', () => {
-  const pin: ContractSchedule = { kind: 'registers', flip: false, rows: 2, columns: 12 };
+  const pin: ContractTiling = { kind: 'registers', flip: false, rows: 2, columns: 12 };
 
   test('is used for its problem, and measured for no other', async () => {
     const problem = problemOf(product());

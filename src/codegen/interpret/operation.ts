@@ -9,6 +9,7 @@ import { roundTf32 } from './matrix.ts';
 import type { Frame, Lane } from './registers.ts';
 import type { LoopOp, RegisterType, Stmt, Value } from '../loop/loop.ts';
 import { printValue } from '../loop/print.ts';
+import { statementsIn } from '../loop/walk.ts';
 
 /** The lanes of an operation from those of its arguments. */
 export function lanesOf(
@@ -150,14 +151,9 @@ export function assign(slot: number, lanes: readonly Lane[]): (frame: Frame) => 
 }
 
 /** The buffers that a body writes. */
-export function storedBuffers(body: readonly Stmt[], found: Set<string> = new Set()): ReadonlySet<string> {
-  for (const stmt of body) {
+export function storedBuffers(body: readonly Stmt[]): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const stmt of statementsIn(body))
     if (stmt.kind === 'store' || stmt.kind === 'atomic' || stmt.kind === 'asyncCopy') found.add(stmt.buffer);
-    if (stmt.kind === 'for') storedBuffers(stmt.body, found);
-    if (stmt.kind === 'if') {
-      storedBuffers(stmt.then, found);
-      storedBuffers(stmt.else ?? [], found);
-    }
-  }
   return found;
 }

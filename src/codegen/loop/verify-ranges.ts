@@ -1,12 +1,15 @@
-// Places are found in 32 bits. What the program itself computes on integers wraps around and is marked so; every other sum, difference
-// and product of i32 must fit, or a kernel would read and write elsewhere without a word. Each is followed by the ranges of what it is
-// made of, and so is what a loop's counter reaches past its end. Values that come from memory are clamped before they are used.
+// Places are found in 32 bits. What the program itself computes on integers wraps around and is
+// marked so; every other sum, difference and product of i32 must fit, or a kernel would read and
+// write elsewhere without a word. Each is followed by the ranges of what it is made of, and so is
+// what a loop's counter reaches past its end. Values that come from memory are clamped before they
+// are used.
 
 import { CompilerBug } from '../../errors.ts';
 import { operandsOf } from './builder.ts';
 import type { Loop, LoopOp, Stmt, Value } from './loop.ts';
 import { printLoop, printValue } from './print.ts';
 import { fitsWord, rangesOf, resultRange, type Ranges } from './ranges.ts';
+import { statementsIn, valuesOf } from './walk.ts';
 
 /** Throws a CompilerBug for arithmetic on indices that may leave 32 bits. */
 export function verifyRanges(loop: Loop): void {
@@ -26,11 +29,9 @@ class Verifier {
   }
 
   body(body: readonly Stmt[]): void {
-    for (const stmt of body) {
-      for (const value of valuesIn(stmt)) this.#value(value);
+    for (const stmt of statementsIn(body)) {
+      for (const value of valuesOf(stmt)) this.#value(value);
       if (stmt.kind === 'for') this.#counter(stmt);
-      if (stmt.kind === 'for' || stmt.kind === 'if') this.body(stmt.kind === 'for' ? stmt.body : stmt.then);
-      if (stmt.kind === 'if') this.body(stmt.else ?? []);
     }
   }
 
@@ -51,50 +52,5 @@ class Verifier {
 
   #fail(problem: string): never {
     throw new CompilerBug('verify-ranges', `an index leaves 32 bits: ${problem}`, printLoop(this.#loop));
-  }
-}
-
-/** The values in a statement, but for those of statements inside it. */
-function valuesIn(stmt: Stmt): readonly Value[] {
-  switch (stmt.kind) {
-    case 'let':
-    case 'var':
-    case 'assign':
-    case 'subgroupReduce':
-    case 'shuffle':
-      return [stmt.value];
-    case 'store':
-    case 'atomic':
-      return [stmt.index, stmt.value];
-    case 'for':
-      return [stmt.start, stmt.end];
-    case 'if':
-      return [stmt.condition];
-    case 'loadMatrix':
-    case 'arrive':
-      return [stmt.index];
-    case 'mma':
-      return [stmt.lhs, stmt.rhs];
-    case 'asyncCopy':
-      return [stmt.index, stmt.at, stmt.inside];
-    case 'awaitBarrier':
-      return [stmt.index, stmt.parity];
-    case 'copyTile':
-      return [stmt.index, ...stmt.at, stmt.slot];
-    case 'wgmma':
-      return [stmt.lhs.index, stmt.rhs.index];
-    case 'initBarrier':
-      return [stmt.index];
-    case 'barrier':
-    case 'asyncCommit':
-    case 'asyncWait':
-    case 'wgmmaFence':
-    case 'wgmmaCommit':
-    case 'wgmmaWait':
-    case 'setRegisters':
-    case 'comment':
-      return [];
-    default:
-      return stmt satisfies never;
   }
 }

@@ -1,4 +1,5 @@
-// Several Loops in one dispatch: each has a range of the workgroups to itself, and finds its own coordinates there.
+// Several Loops in one dispatch: each has a range of the workgroups to itself, and finds its own
+// coordinates there.
 
 import type { Kernel } from '../../schedule/kernel.ts';
 import type { GroupShape } from '../../schedule/merge/batched-dispatch.ts';
@@ -9,6 +10,7 @@ import { addInts, builtin, constant, less, LoopBuilder, operation } from '../loo
 import type { Loop, LoopBuffer, Stmt, Value } from '../loop/loop.ts';
 import { divideInts } from '../template/contract/tile.ts';
 import { foldGrid, groupNumber } from '../template/shared/frame.ts';
+import { someStatement } from '../loop/walk.ts';
 
 /** A Loop as a part of a larger one: what its buffers are called there. */
 export interface Part {
@@ -21,11 +23,11 @@ export function groupShape({ workgroup, buffers, body }: Loop): GroupShape {
   return {
     invocations: workgroup[0] * workgroup[1] * workgroup[2],
     workgroupBytes: shared.reduce((sum, { dtype, size }) => sum + dtypeBytes(dtype) * size, 0),
-    barriers: body.some(hasBarrier),
+    barriers: someStatement(body, isBarrier),
   };
 }
 
-function hasBarrier(stmt: Stmt): boolean {
+function isBarrier(stmt: Stmt): boolean {
   switch (stmt.kind) {
     case 'barrier':
     case 'subgroupReduce':
@@ -44,10 +46,6 @@ function hasBarrier(stmt: Stmt): boolean {
     case 'wgmmaWait':
     case 'setRegisters':
       return true;
-    case 'for':
-      return stmt.body.some(hasBarrier);
-    case 'if':
-      return [...stmt.then, ...(stmt.else ?? [])].some(hasBarrier);
     default:
       return false;
   }
@@ -100,7 +98,9 @@ export function batchedDispatchLoop(
   };
 }
 
-/** Puts a part's statements here, with its coordinates made from its place among its own workgroups. */
+/**
+ * Puts a part's statements here, with its coordinates made from its place among its own workgroups.
+ */
 function place(b: LoopBuilder, { loop, names }: Part, prefix: string, at: Value, size: number): void {
   const [gx, gy] = loop.grid;
   const [lx, ly, lz] = loop.workgroup;

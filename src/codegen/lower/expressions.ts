@@ -1,8 +1,9 @@
-// Expressions and indices become register values. One kernel axis may be spread over vector lanes: then indices carry a `lane`
-// atom, contiguous reads become vector loads, and whatever does not depend on the lane stays scalar and is shared.
+// Expressions and indices become register values. One kernel axis may be spread over vector lanes:
+// then indices carry a `lane` atom, contiguous reads become vector loads, and whatever does not
+// depend on the lane stays scalar and is shared.
 
 import { CompilerBug } from '../../errors.ts';
-import { dtypeBytes, integerRange, isFloat, type DType } from '../../ir/dtype.ts';
+import { dtypeBytes, isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import {
   atomsOf,
@@ -32,6 +33,8 @@ import {
   type LoopBuilder,
 } from '../loop/builder.ts';
 import type { RegisterType, Value, Width } from '../loop/loop.ts';
+import type { Binding, LoweringOptions } from './binding.ts';
+import { clamped, convert, converted, isNarrow, rounded, wide } from './convert.ts';
 import { widened } from '../loop/verify.ts';
 
 /** The lane of a vectorised axis. */
@@ -45,35 +48,22 @@ const eachLane = [0, 1, 2, 3].map(
 export const registerOf: (dtype: DType) => RegisterType = widened;
 
 /**
- * Elements a kernel may address in a stored node. Four more than the last group of four: a vector that starts inside the
- * tensor, aligned or not, never leaves its buffer.
+ * Elements a kernel may address in a stored node. Four more than the last group of four: a vector
+ * that starts inside the tensor, aligned or not, never leaves its buffer.
  */
 export function paddedSize(node: Node): number {
   return Math.ceil(sizeOf(dims(node)) / 4) * 4 + 4;
 }
 
-/** Whether an expression's value is used at every point, or only where guards hold: for all lanes alike, or lane by lane. */
+/**
+ * Whether an expression's value is used at every point, or only where guards hold: for all lanes
+ * alike, or lane by lane.
+ */
 type Guarded = 'none' | 'whole' | 'by lane';
 
 /** The index of a group of four along an axis of `extent` elements; 0 where there is one group only. */
 export function quadIndex(name: string, extent: number): IndexExpr {
   return axisIndex(name, Math.max(1, Math.ceil(extent / 4)));
-}
-
-/** How the axes of a kernel are run over: a substitution into template indices, and the value of each template atom. */
-export interface Binding {
-  readonly substitution: ReadonlyMap<IndexExpr, IndexExpr>;
-  readonly atoms: ReadonlyMap<IndexExpr, Value>;
-}
-
-export interface LoweringOptions {
-  /** Elements that each lane reads for itself are loaded in aligned groups of four, where it is known which of the four each is:
-   *  for points whose neighbours, lowered with the same builder, read the others. */
-  readonly shareGroups?: boolean;
-  /** Every other element of eight is taken from two loads of four, where loads need not be aligned. */
-  readonly strides?: boolean;
-  /** Computes an expression in another way than its own; undefined: it has none. */
-  readonly instead?: (expr: Expr, value: (arg: Expr) => Value) => Value | undefined;
 }
 
 export class Lowering {
@@ -223,7 +213,8 @@ export class Lowering {
     if (!this.#varies(index)) return load(this.#inside(index, node, 1), 1, true);
     const base = substitute(index, firstLane);
     const { lo, hi } = interval(index);
-    // A run of four may stick out behind the tensor (there is padding), never before it: then the first lane would be wrong.
+    // A run of four may stick out behind the tensor (there is padding), never before it: then the
+    // first lane would be wrong.
     const fromFirst = guarded === 'whole' || lo >= 0;
     const vector = this.isRun(index);
     if (vector && (hi < paddedSize(node) || guarded !== 'by lane') && fromFirst) {
@@ -232,7 +223,8 @@ export class Lowering {
     }
     const inside = guarded === 'whole' || (lo >= 0 && hi < paddedSize(node));
     if (this.#strides && inside && coefficientOf(index, laneAtom) === 2 && !this.#gathered(index)) {
-      // 0, 2 and, one element further on, 4, 6: the second load ends with the last element that is wanted.
+      // 0, 2 and, one element further on, 4, 6: the second load ends with the last element that is
+      // wanted.
       const [low, high] = [0, 3].map((n) => load(this.#inside(offsetIndex(base, n), node, 4), 4, false));
       const pairs = [laneOf(low!, 0), laneOf(low!, 2), laneOf(high!, 1), laneOf(high!, 3)];
       return b.let({ kind: 'vector', args: pairs, type, width: 4 }, name);
@@ -247,8 +239,9 @@ export class Lowering {
   }
 
   /**
-   * Where `width` elements are loaded from, kept inside the buffer: points outside a guard, and lanes past the end of an axis,
-   * load something that is not used. Both bounds are multiples of four, so that alignment is kept.
+   * Where `width` elements are loaded from, kept inside the buffer: points outside a guard, and
+   * lanes past the end of an axis, load something that is not used. Both bounds are multiples of
+   * four, so that alignment is kept.
    */
   #inside(index: IndexExpr, node: Node, width: Width, lane?: number): Value {
     const { lo, hi } = interval(index);
@@ -269,7 +262,10 @@ export class Lowering {
     return mulInts(inside === value ? value : this.#b.let(inside, 'at'), constant(4));
   }
 
-  /** A multiple of four as a value: four times the number of its group, which is what a vector access needs. */
+  /**
+   * A multiple of four as a value: four times the number of its group, which is what a vector
+   * access needs.
+   */
   quad(index: IndexExpr): Value {
     return mulInts(this.index(divIndex(index, 4)), constant(4));
   }
@@ -294,8 +290,9 @@ export class Lowering {
   }
 
   /**
-   * An index (in template atoms) as an i32 value; invariant parts are added first, so that they leave the loops. With `lane`,
-   * gathered indices that vary by lane are taken from that lane (the lane atom itself is substituted before).
+   * An index (in template atoms) as an i32 value; invariant parts are added first, so that they
+   * leave the loops. With `lane`, gathered indices that vary by lane are taken from that lane (the
+   * lane atom itself is substituted before).
    */
   index(index: IndexExpr, lane?: number): Value {
     if (!index.fits) throw new CompilerBug('lower', 'an index leaves 32 bits', printIndex(index));
@@ -323,7 +320,10 @@ export class Lowering {
     }
   }
 
-  /** Terms known outside a loop are added there; those of one loop are named together, as other indices share them. */
+  /**
+   * Terms known outside a loop are added there; those of one loop are named together, as other
+   * indices share them.
+   */
   #sum({ terms, offset }: SumExpr, lane: number | undefined): Value {
     const b = this.#b;
     const byDepth = new Map<number, Value[]>();
@@ -379,11 +379,6 @@ export class Lowering {
   }
 }
 
-/** A whole number as constants of the type are given. */
-function wide(value: number, dtype: DType): number | bigint {
-  return dtypeBytes(dtype) === 8 && !isFloat(dtype) ? BigInt(value) : value;
-}
-
 /** Which of an aligned group of four an index is, where that is the same at every point. */
 function placeInGroup(index: IndexExpr): number | undefined {
   const place = modIndex(index, 4);
@@ -392,54 +387,4 @@ function placeInGroup(index: IndexExpr): number | undefined {
 
 function laneOf(value: Value, lane: number): Value {
   return { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
-}
-
-/** Brings a value computed in 32 bits into a narrow storage type: floats round, integers wrap. Every other type is kept as it is. */
-export function rounded(value: Value, dtype: DType): Value {
-  const { type } = value;
-  switch (dtype) {
-    case 'f16':
-      return operation('roundF16', [value], 'f32');
-    case 'bf16':
-      return operation('roundBf16', [value], 'f32');
-    case 'i8':
-    case 'i16': {
-      const spare = constant(32 - 8 * dtypeBytes(dtype), type);
-      return operation('shr', [operation('shl', [value, spare], type), spare], type);
-    }
-    case 'u8':
-    case 'u16':
-      return operation('and', [value, constant(2 ** (8 * dtypeBytes(dtype)) - 1, type)], type);
-    case 'f32':
-    case 'f64':
-    case 'i32':
-    case 'i64':
-    case 'u32':
-    case 'u64':
-    case 'bool':
-      return value;
-    default:
-      return dtype satisfies never;
-  }
-}
-
-/** Whether a register is wider than the elements of the type are, so that results have to be brought back. */
-const isNarrow = (dtype: DType): boolean => dtypeBytes(dtype) < 4 && dtype !== 'bool';
-
-/** A float as a narrow integer: the register's conversion truncates and saturates, at bounds that are wider. */
-function clamped(value: Value, dtype: DType): Value {
-  const [low, high] = integerRange(dtype).map((bound) => constant(Number(bound), value.type));
-  return operation('max', [operation('min', [value, high!], value.type), low!], value.type);
-}
-
-function convert(value: Value, type: RegisterType, dtype: DType): Value {
-  return rounded(converted(value, type), dtype);
-}
-
-/** In another register. A known integer is a known float: emitters have to see a zero among the factors. */
-function converted(value: Value, type: RegisterType): Value {
-  if (value.type === type) return value;
-  if (value.kind === 'constant' && value.type === 'i32' && type === 'f32')
-    return constant(Math.fround(value.value | 0), type, value.width);
-  return operation('cast', [value], type);
 }

@@ -10,7 +10,7 @@ import { batchedDispatchLoop, type Part } from './batched-dispatch.ts';
 import { attentionLoop } from '../template/attention/attention.ts';
 import { scatterAddAtomicLoop } from '../template/scatter/scatter-add-atomic.ts';
 import { contractLoop } from '../template/contract/contract.ts';
-import type { PinnedSchedules } from '../template/contract/schedule.ts';
+import type { PinnedTilings } from '../template/contract/strategies.ts';
 import { globalBuffer, type Bound, type Frame } from '../template/shared/frame.ts';
 import { mapLoop } from '../template/map/map.ts';
 import { radixRankLoop } from '../template/sort/radix-rank.ts';
@@ -21,7 +21,10 @@ import { searchSortedLoop } from '../template/sort/search-sorted.ts';
 import { segmentReduceLoop } from '../template/scatter/segment-reduce.ts';
 import { sortLoop } from '../template/sort/sort.ts';
 
-/** A kernel's Loop (of its own name, or of an equal kernel's) and the stored nodes behind its bindings, in order. */
+/**
+ * A kernel's Loop (of its own name, or of an equal kernel's) and the stored nodes behind its
+ * bindings, in order.
+ */
 export interface LoweredKernel {
   readonly kernel: Kernel;
   readonly loop: Loop;
@@ -32,15 +35,15 @@ export interface LoweredKernel {
 export type LoopCache = Map<string, Loop>;
 
 /**
- * Lowers a kernel whose values live where `memory` says. `pinned` are schedules that are not the model's; `known` are Loops
- * that were lowered before, under other names.
+ * Lowers a kernel whose values live where `memory` says. `pinned` are tilings that are not the
+ * model's; `known` are Loops that were lowered before, under other names.
  */
 export function lowerKernel(
   kernel: Kernel,
   target: Target,
   memory: MemoryPlan,
   cache: LoopCache = new Map(),
-  pinned: PinnedSchedules = () => undefined,
+  pinned: PinnedTilings = () => undefined,
   known: LoopCache = new Map(),
 ): LoweredKernel {
   const bound = bindBuffers(kernel, memory);
@@ -53,15 +56,15 @@ export function lowerKernel(
   if (cached !== undefined) return { kernel, loop: cached, bound };
   const equal = known.get(signature);
   const loop =
-    equal === undefined ? fillTemplate({ kernel, target, bound, pinned }) : { ...equal, name: kernel.name };
+    equal === undefined ? fillTemplate({ kernel, target, bound }, pinned) : { ...equal, name: kernel.name };
   cache.set(signature, loop);
   return { kernel, loop, bound };
 }
 
 /**
- * Names are positions (in0, out0), so that equal kernels of different layers have equal source and share a pipeline. WebGPU
- * forbids binding one device buffer both ways in a dispatch, so what is only read from a buffer that the kernel writes elsewhere
- * is bound `read_write` too.
+ * Names are positions (in0, out0), so that equal kernels of different layers have equal source and
+ * share a pipeline. WebGPU forbids binding one device buffer both ways in a dispatch, so what is
+ * only read from a buffer that the kernel writes elsewhere is bound `read_write` too.
  */
 function bindBuffers(kernel: Kernel, { overwrites, homeOf }: MemoryPlan): Bound[] {
   const results = [...new Set(kernel.writes.map(({ node }) => node))];
@@ -103,7 +106,7 @@ function loopOfBatch(
   return loop;
 }
 
-function fillTemplate(frame: Frame): Loop {
+function fillTemplate(frame: Frame, pinned: PinnedTilings): Loop {
   const { body } = frame.kernel;
   switch (body.kind) {
     case 'batched-dispatch':
@@ -113,7 +116,7 @@ function fillTemplate(frame: Frame): Loop {
     case 'row-reduction':
       return rowReductionLoop(frame);
     case 'contract':
-      return contractLoop(frame);
+      return contractLoop(frame, pinned);
     case 'attention':
       return attentionLoop(frame);
     case 'scan':

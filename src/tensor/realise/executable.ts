@@ -6,7 +6,7 @@ import {
   narrowWideInputs,
   type CompileOptions,
   type Narrowing,
-  type PinnedSchedules,
+  type PinnedTilings,
 } from '../../compile.ts';
 import { SinterError } from '../../errors.ts';
 import { rewrite, topological, type Graph, type Node } from '../../ir/graph.ts';
@@ -46,11 +46,7 @@ export function compileCount(): number {
 }
 
 /** Finds schedules for the kernels of a graph, which may take measurements. */
-export type FindSchedules = (
-  graph: Graph,
-  device: Device,
-  options: CompileOptions,
-) => Promise<PinnedSchedules>;
+export type FindSchedules = (graph: Graph, device: Device, options: CompileOptions) => Promise<PinnedTilings>;
 
 /**
  * Some outputs of a program, computed by one of their own from what they read; it donates nothing.
@@ -80,7 +76,7 @@ export class Executable {
   readonly options: CompileOptions;
   readonly #find: FindSchedules | undefined;
   readonly #about: About;
-  readonly #found = new Map<Device, PinnedSchedules>();
+  readonly #found = new Map<Device, PinnedTilings>();
   readonly #ready = new Map<Device, Map<MatmulPrecision, Ready>>();
   /** Errors of the compiler or a device: they are the same at each run, and thrown again. */
   readonly #refusals = new Map<Device, unknown>();

@@ -1,16 +1,16 @@
-// Schedules of dot and conv: each legal one of any problem computes the same, the model's choice is among them, and it moves
-// the right way with the shape.
+// Schedules of dot and conv: each legal one of any problem computes the same, the model's choice is
+// among them, and it moves the right way with the shape.
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { contractProblem, type ContractProblem } from '../../../src/codegen/template/contract/problem.ts';
 import {
-  contractCandidates,
-  contractSchedule,
+  candidateTilings,
+  chosenTiling,
   isLegal,
-  legalSchedules,
-} from '../../../src/codegen/template/contract/schedule.ts';
+  legalTilings,
+} from '../../../src/codegen/template/contract/choose.ts';
 import { add, binary, broadcast } from '../../../src/ir/build.ts';
 import { dims, type Graph } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
@@ -74,7 +74,7 @@ describe.each([gpuTarget, softwareTarget, wasmTarget])('on $name', (target) => {
       const inputs = graph.parameters.map(({ dtype, shape }, i) =>
         randomArray(dtype, shape as number[], i + 1, 'tame'),
       );
-      const legal = legalSchedules(problemOf(graph, target), target);
+      const legal = legalTilings(problemOf(graph, target), target);
       const schedule = legal[sizes.pick % legal.length]!;
       const results = runLoops(target, graph, inputs, () => schedule);
       interpret(graph, inputs).forEach((want, i) => expectClose(results[i]!, want, 1e-5));
@@ -87,7 +87,7 @@ describe.each([gpuTarget, softwareTarget, wasmTarget])('on $name', (target) => {
       const inputs = graph.parameters.map(({ dtype, shape }, i) =>
         randomArray(dtype, shape as number[], i + 1, 'tame'),
       );
-      const legal = legalSchedules(problemOf(graph, target), target);
+      const legal = legalTilings(problemOf(graph, target), target);
       const own = target.machine === 'cpu' ? ['image', 'direct'] : ['window'];
       const windows = legal.filter(({ kind }) => own.includes(kind));
       const pool = sizes.pick % 3 === 0 ? legal : windows;
@@ -100,11 +100,11 @@ describe.each([gpuTarget, softwareTarget, wasmTarget])('on $name', (target) => {
   test('candidates are few, legal, and begin with the choice', () => {
     checkLaw(200, product, (sizes) => {
       const problem = problemOf(graphOf(sizes), target);
-      const candidates = contractCandidates(problem, target);
+      const candidates = candidateTilings(problem, target);
       expect(candidates.length).toBeGreaterThan(0);
       expect(candidates.length).toBeLessThanOrEqual(8);
       for (const candidate of candidates) expect(isLegal(candidate, problem, target)).toBe(true);
-      expect(candidates[0]).toEqual(contractSchedule(problem, target));
+      expect(candidates[0]).toEqual(chosenTiling(problem, target));
       expect(new Set(candidates.map((one) => JSON.stringify(one))).size).toBe(candidates.length);
     });
   });
@@ -115,14 +115,14 @@ function matmul(m: number, k: number, n: number): Graph {
   return s.graph([s.matmul(s.input([m, k]), s.input([k, n]))]);
 }
 
-function chosen(target: Target, graph: Graph): ReturnType<typeof contractSchedule> {
-  return contractSchedule(problemOf(graph, target), target);
+function chosen(target: Target, graph: Graph): ReturnType<typeof chosenTiling> {
+  return chosenTiling(problemOf(graph, target), target);
 }
 
 test('a GPU stages large products and shares k of skinny ones', () => {
   expect(chosen(gpuTarget, matmul(1024, 1024, 1024))).toMatchObject({ kind: 'staged', rows: 8, columns: 8 });
-  expect(chosen(gpuTarget, matmul(1, 1024, 4096))).toMatchObject({ kind: 'slices', along: 'n' });
-  expect(chosen(gpuTarget, matmul(4096, 1024, 1))).toMatchObject({ kind: 'slices', along: 'k', flip: true });
+  expect(chosen(gpuTarget, matmul(1, 1024, 4096))).toMatchObject({ kind: 'split-k', along: 'n' });
+  expect(chosen(gpuTarget, matmul(4096, 1024, 1))).toMatchObject({ kind: 'split-k', along: 'k', flip: true });
 });
 
 test('the software adapter keeps large tiles of large products, and reads whole lines of a single row', () => {

@@ -1,9 +1,10 @@
-// Products and convolutions for matrix units, at sizes around the edges of fragments, copies and tiles, and the schedules that there
-// are for them.
+// Products and convolutions for matrix units, at sizes around the edges of fragments, copies and
+// tiles, and the schedules that there are for them.
 
 import * as fc from 'fast-check';
 import { contractProblem, type ContractProblem } from '../../../src/codegen/template/contract/problem.ts';
-import { legalSchedules, type ContractSchedule } from '../../../src/codegen/template/contract/schedule.ts';
+import { legalTilings } from '../../../src/codegen/template/contract/choose.ts';
+import type { ContractTiling } from '../../../src/codegen/template/contract/strategies.ts';
 import { add, binary, broadcast, cast } from '../../../src/ir/build.ts';
 import { dims, type Graph } from '../../../src/ir/graph.ts';
 import type { HostArray } from '../../../src/ir/value.ts';
@@ -60,8 +61,8 @@ export function problemOf(graph: Graph, target: Target): ContractProblem {
   return contractProblem(kernel, kernel.body);
 }
 
-export function tensorSchedules(graph: Graph, target: Target): readonly ContractSchedule[] {
-  return legalSchedules(problemOf(graph, target), target).filter(({ kind }) => kind === 'tensor');
+export function tensorSchedules(graph: Graph, target: Target): readonly ContractTiling[] {
+  return legalTilings(problemOf(graph, target), target).filter(({ kind }) => kind === 'mma');
 }
 
 export function inputsOf(graph: Graph): HostArray[] {

@@ -1,5 +1,5 @@
-// Contractions on matrix units: every schedule of random products and convolutions, whichever way they lie,
-// computes what the reference does, without a race between copies and readers.
+// Contractions on matrix units: every schedule of random products and convolutions, whichever way
+// they lie, computes what the reference does, without a race between copies and readers.
 
 import { describe, expect, test } from 'vitest';
 
@@ -7,7 +7,8 @@ import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
 import { lowerKernel } from '../../../src/codegen/lower/kernel.ts';
 import { addInts, constant } from '../../../src/codegen/loop/builder.ts';
 import type { Loop, Stmt, Value } from '../../../src/codegen/loop/loop.ts';
-import { contractSchedule, type ContractSchedule } from '../../../src/codegen/template/contract/schedule.ts';
+import { chosenTiling } from '../../../src/codegen/template/contract/choose.ts';
+import type { ContractTiling } from '../../../src/codegen/template/contract/strategies.ts';
 import type { Graph } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { emptyData, type HostArray } from '../../../src/ir/value.ts';
@@ -55,30 +56,30 @@ describe('the model', () => {
     const s = new Sketch();
     return s.graph([s.matmul(s.input([4096, 4096], dtype), s.input([4096, 4096], dtype))]);
   };
-  const chosen = (m: number, k: number, n: number, dtype: 'f32' | 'bf16'): ContractSchedule => {
+  const chosen = (m: number, k: number, n: number, dtype: 'f32' | 'bf16'): ContractTiling => {
     const s = new Sketch();
     const graph = s.graph([s.matmul(s.input([m, k], dtype), s.input([k, n], dtype))]);
-    return contractSchedule(problemOf(graph, target), target);
+    return chosenTiling(problemOf(graph, target), target);
   };
 
   test('takes matrix units for products of operands that they have, in tiles that fill the machine', () => {
-    expect(chosen(4096, 4096, 4096, 'bf16')).toMatchObject({ kind: 'tensor', rows: 64, columns: 64 });
-    expect(chosen(256, 256, 256, 'bf16')).toMatchObject({ kind: 'tensor' });
-    expect(chosen(4096, 4096, 4096, 'f32')).toMatchObject({ kind: 'tensor' });
-    const { kind } = contractSchedule(problemOf(squares('f32'), gpuTarget), gpuTarget);
+    expect(chosen(4096, 4096, 4096, 'bf16')).toMatchObject({ kind: 'mma', rows: 64, columns: 64 });
+    expect(chosen(256, 256, 256, 'bf16')).toMatchObject({ kind: 'mma' });
+    expect(chosen(4096, 4096, 4096, 'f32')).toMatchObject({ kind: 'mma' });
+    const { kind } = chosenTiling(problemOf(squares('f32'), gpuTarget), gpuTarget);
     expect(kind).toBe('staged');
   });
 
   test('shares k where there are few results', () => {
-    expect(chosen(1, 4096, 4096, 'bf16').kind).toBe('slices');
+    expect(chosen(1, 4096, 4096, 'bf16').kind).toBe('split-k');
   });
 });
 
 describe('the Loop interpreter finds', () => {
   const s = new Sketch();
   const graph = s.graph([s.matmul(s.input([48, 160], 'bf16'), s.input([160, 64], 'bf16'))]);
-  const schedule: ContractSchedule = {
-    kind: 'tensor',
+  const schedule: ContractTiling = {
+    kind: 'mma',
     flip: false,
     rows: 32,
     columns: 32,

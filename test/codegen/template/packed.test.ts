@@ -1,16 +1,12 @@
-// Packed products, and streamed ones of few rows: whatever the blocks, and however operands lie, they are what the graph says, as
-// a Loop and as WebAssembly.
+// Packed products, and streamed ones of few rows: whatever the blocks, and however operands lie,
+// they are what the graph says, as a Loop and as WebAssembly.
 
 import * as fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 
 import { contractProblem } from '../../../src/codegen/template/contract/problem.ts';
-import {
-  contractSchedule,
-  isLegal,
-  legalSchedules,
-  type ContractSchedule,
-} from '../../../src/codegen/template/contract/schedule.ts';
+import { chosenTiling, isLegal, legalTilings } from '../../../src/codegen/template/contract/choose.ts';
+import type { ContractTiling } from '../../../src/codegen/template/contract/strategies.ts';
 import { add, binary, broadcast, cast, unary } from '../../../src/ir/build.ts';
 import { dims, type Graph } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
@@ -80,7 +76,7 @@ const tolerance = { f32: 1e-5, f16: 4e-3, bf16: 2e-2, i32: 0, u32: 0 } as const;
 
 function checkProducts(
   products: fc.Arbitrary<Product>,
-  scheduleOf: (sizes: Product, graph: Graph) => ContractSchedule,
+  scheduleOf: (sizes: Product, graph: Graph) => ContractTiling,
 ): Promise<void> {
   console.log(`random inputs from SINTER_SEED=${seed}`);
   return fc.assert(
@@ -90,7 +86,7 @@ function checkProducts(
         randomArray(dtype, shape as number[], i + 1, 'tame'),
       );
       const schedule = scheduleOf(sizes, graph);
-      const pinned = (): ContractSchedule => schedule;
+      const pinned = (): ContractTiling => schedule;
       const expected = interpret(graph, inputs);
       const close = Math.max(tolerance[sizes.dtype], sizes.epilogue === 'none' ? 0 : 1e-5);
       for (const actual of [
@@ -118,7 +114,7 @@ test('products of few rows, read as they lie, are what the graph says', () =>
     // Along k where the right side lies so; else the other way, too.
     const along = (flip ? !turnLhs : turnRhs) ? 'k' : 'n';
     return {
-      kind: 'stream',
+      kind: 'gemv',
       flip,
       rows,
       columns: Math.min(blockN, 4 * Math.ceil((flip ? m : n) / 4)),
@@ -133,11 +129,11 @@ test('convolutions from a part of the padded input are what the graph says', () 
       const inputs = graph.parameters.map(({ dtype, shape }, i) =>
         randomArray(dtype, shape as number[], i + 1, 'tame'),
       );
-      const legal = legalSchedules(problemIn(graph), wasmTarget);
+      const legal = legalTilings(problemIn(graph), wasmTarget);
       const images = legal.filter(({ kind }) => kind === 'image' || kind === 'direct');
       const pool = sizes.pick % 3 === 0 ? legal : images;
       const schedule = pool[sizes.pick % pool.length]!;
-      const pinned = (): ContractSchedule => schedule;
+      const pinned = (): ContractTiling => schedule;
       const actual = await runOnDevice(device, wasmTarget, graph, inputs, new Map(), pinned);
       interpret(graph, inputs).forEach((want, i) => expectClose(actual[i]!, want, 1e-5));
     }),
@@ -157,19 +153,19 @@ function problemOf(m: number, k: number, n: number): ReturnType<typeof contractP
 }
 
 test('large products are packed, in blocks that a few threads can share', () => {
-  const schedule = contractSchedule(problemOf(1024, 1024, 1024), wasmTarget);
+  const schedule = chosenTiling(problemOf(1024, 1024, 1024), wasmTarget);
   expect(schedule).toMatchObject({ kind: 'packed', blockK: 256 });
   if (schedule.kind === 'packed')
     expect((1024 / schedule.blockM) * (1024 / schedule.blockN)).toBeGreaterThanOrEqual(4);
 });
 
 test('a row is not packed', () => {
-  expect(contractSchedule(problemOf(1, 1024, 4096), wasmTarget)).toMatchObject({
-    kind: 'stream',
+  expect(chosenTiling(problemOf(1, 1024, 4096), wasmTarget)).toMatchObject({
+    kind: 'gemv',
     along: 'n',
   });
-  expect(contractSchedule(problemOf(4096, 1024, 1), wasmTarget)).toMatchObject({
-    kind: 'stream',
+  expect(chosenTiling(problemOf(4096, 1024, 1), wasmTarget)).toMatchObject({
+    kind: 'gemv',
     along: 'k',
     flip: true,
   });
@@ -178,10 +174,10 @@ test('a row is not packed', () => {
 test('a convolution looks at its input once', () => {
   const s = new Sketch();
   const graph = s.graph([s.conv(s.input([1, 32, 56, 56]), s.input([64, 32, 3, 3]))]);
-  expect(contractSchedule(problemIn(graph), wasmTarget)).toMatchObject({ kind: 'image', blockK: 288 });
+  expect(chosenTiling(problemIn(graph), wasmTarget)).toMatchObject({ kind: 'image', blockK: 288 });
   const t = new Sketch();
   const depthwise = t.conv(t.input([1, 32, 56, 56]), t.input([32, 1, 3, 3]), { groups: 32 });
-  expect(contractSchedule(problemIn(t.graph([depthwise])), wasmTarget)).toMatchObject({ kind: 'direct' });
+  expect(chosenTiling(problemIn(t.graph([depthwise])), wasmTarget)).toMatchObject({ kind: 'direct' });
 });
 
 test('panels need a target that packs, and room for them', () => {

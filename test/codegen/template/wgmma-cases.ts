@@ -1,7 +1,9 @@
-// Products for warp groups, at sizes around the edges of lines and tiles, and the schedules that there are for them.
+// Products for warp groups, at sizes around the edges of lines and tiles, and the schedules that
+// there are for them.
 
 import * as fc from 'fast-check';
-import { legalSchedules, type ContractSchedule } from '../../../src/codegen/template/contract/schedule.ts';
+import { legalTilings } from '../../../src/codegen/template/contract/choose.ts';
+import type { ContractTiling } from '../../../src/codegen/template/contract/strategies.ts';
 import type { Graph } from '../../../src/ir/graph.ts';
 import type { Target } from '../../../src/schedule/target.ts';
 import { problemOf, type Product } from './product-graph.ts';
@@ -30,6 +32,6 @@ export const product: fc.Arbitrary<PickedProduct> = fc.record({
   pick: fc.nat(),
 });
 
-export function warpgroupSchedules(graph: Graph, target: Target): readonly ContractSchedule[] {
-  return legalSchedules(problemOf(graph, target), target).filter(({ kind }) => kind === 'warpgroup');
+export function warpgroupSchedules(graph: Graph, target: Target): readonly ContractTiling[] {
+  return legalTilings(problemOf(graph, target), target).filter(({ kind }) => kind === 'wgmma');
 }

@@ -1,5 +1,6 @@
-// Products by warp groups: every schedule of random products whose operands can be copied by tiles, whichever way they lie,
-// computes what the reference does, by mbarriers that leave nothing to chance; and each fault of such a protocol is found.
+// Products by warp groups: every schedule of random products whose operands can be copied by tiles,
+// whichever way they lie, computes what the reference does, by mbarriers that leave nothing to
+// chance; and each fault of such a protocol is found.
 
 import { describe, expect, test } from 'vitest';
 
@@ -8,11 +9,8 @@ import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
 import { lowerKernel } from '../../../src/codegen/lower/kernel.ts';
 import type { Loop, Stmt, Value, WarpgroupStmt } from '../../../src/codegen/loop/loop.ts';
 import type { ContractProblem } from '../../../src/codegen/template/contract/problem.ts';
-import {
-  contractSchedule,
-  legalSchedules,
-  type ContractSchedule,
-} from '../../../src/codegen/template/contract/schedule.ts';
+import { chosenTiling, legalTilings } from '../../../src/codegen/template/contract/choose.ts';
+import type { ContractTiling } from '../../../src/codegen/template/contract/strategies.ts';
 import { verifyLoop } from '../../../src/codegen/loop/verify.ts';
 import { binary, slice } from '../../../src/ir/build.ts';
 import type { Graph } from '../../../src/ir/graph.ts';
@@ -139,9 +137,9 @@ test('a result may take the place of what the epilogue reads, not of an operand'
   const inputs = inputsOf(graph);
   const [want] = interpret(graph, inputs);
   const kinds: string[] = [];
-  const pinned = (problem: ContractProblem): ContractSchedule | undefined => {
+  const pinned = (problem: ContractProblem): ContractTiling | undefined => {
     kinds.push(problem.tiled === true ? 'tiled' : 'staged');
-    return legalSchedules(problem, target)[0];
+    return legalTilings(problem, target)[0];
   };
   for (const parameter of [0, 2]) {
     const [found] = runLoops(target, graph, inputs, pinned, new Map([[parameter, 0]]));
@@ -151,29 +149,29 @@ test('a result may take the place of what the epilogue reads, not of an operand'
 });
 
 describe('the model', () => {
-  const chosen = (m: number, k: number, n: number, by: Target): ContractSchedule => {
+  const chosen = (m: number, k: number, n: number, by: Target): ContractTiling => {
     const s = new Sketch();
     const graph = s.graph([s.matmul(s.input([m, k], 'bf16'), s.input([k, n], 'bf16'))]);
-    return contractSchedule(problemOf(graph, by), by);
+    return chosenTiling(problemOf(graph, by), by);
   };
 
   test('takes warp groups for large products, in tiles that fill the machine', () => {
-    expect(chosen(8192, 8192, 8192, hopper)).toMatchObject({ kind: 'warpgroup', tileM: 128, tileN: 256 });
-    expect(chosen(1024, 1024, 1024, hopper)).toMatchObject({ kind: 'warpgroup' });
+    expect(chosen(8192, 8192, 8192, hopper)).toMatchObject({ kind: 'wgmma', tileM: 128, tileN: 256 });
+    expect(chosen(1024, 1024, 1024, hopper)).toMatchObject({ kind: 'wgmma' });
     const { warpgroups: _, ...without } = hopper;
-    expect(chosen(8192, 8192, 8192, without).kind).toBe('tensor');
+    expect(chosen(8192, 8192, 8192, without).kind).toBe('mma');
   });
 
   test('shares k where there are few results', () => {
-    expect(chosen(1, 4096, 4096, hopper).kind).toBe('slices');
+    expect(chosen(1, 4096, 4096, hopper).kind).toBe('split-k');
   });
 });
 
 describe('the Loop interpreter finds', () => {
   const s = new Sketch();
   const graph = s.graph([s.matmul(s.input([192, 320], 'bf16'), s.input([320, 128], 'bf16'))]);
-  const schedule: ContractSchedule = {
-    kind: 'warpgroup',
+  const schedule: ContractTiling = {
+    kind: 'wgmma',
     flip: false,
     rows: 64,
     columns: 64,

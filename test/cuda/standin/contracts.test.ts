@@ -1,5 +1,6 @@
-// What the CUDA driver and NVRTC ask of their callers, where a mistake shows on hardware alone: tensor maps, the start of shared memory,
-// compilers that have given a GPU up, copies of more than 2 GiB, contexts that others change. The stand-in refuses each.
+// What the CUDA driver and NVRTC ask of their callers, where a mistake shows on hardware alone:
+// tensor maps, the start of shared memory, compilers that have given a GPU up, copies of more than
+// 2 GiB, contexts that others change. The stand-in refuses each.
 
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -7,11 +8,8 @@ import * as path from 'node:path';
 import * as fc from 'fast-check';
 import koffi from 'koffi';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  legalSchedules,
-  type ContractSchedule,
-  type PinnedSchedules,
-} from '../../../src/codegen/template/contract/schedule.ts';
+import { legalTilings } from '../../../src/codegen/template/contract/choose.ts';
+import type { ContractTiling, PinnedTilings } from '../../../src/codegen/template/contract/strategies.ts';
 import { compileGraph } from '../../../src/compile.ts';
 import { emitCuda } from '../../../src/codegen/emit/cuda/emit.ts';
 import { lowerKernel } from '../../../src/codegen/lower/kernel.ts';
@@ -166,20 +164,21 @@ onStandIn('contracts of the driver', () => {
       const device = await machine.open();
       const own = targetOf(device.facts);
       const kinds: string[] = [];
-      // One by tiles of warps that lie at multiples of 16 bytes, in more than 48 KiB; one by tiles that are copied.
-      const pinned: PinnedSchedules = (problem) => {
-        const kind = problem.k === 192 ? 'tensor' : 'warpgroup';
+      // One by tiles of warps that lie at multiples of 16 bytes, in more than 48 KiB; one by tiles
+      // that are copied.
+      const pinned: PinnedTilings = (problem) => {
+        const kind = problem.k === 192 ? 'mma' : 'wgmma';
         kinds.push(kind);
-        const size = (of: ContractSchedule): number =>
-          of.kind === 'tensor' || of.kind === 'warpgroup' ? (of.tileM + of.tileN) * of.tileK * of.stages : 0;
-        return legalSchedules(problem, own)
+        const size = (of: ContractTiling): number =>
+          of.kind === 'mma' || of.kind === 'wgmma' ? (of.tileM + of.tileN) * of.tileK * of.stages : 0;
+        return legalTilings(problem, own)
           .filter((candidate) => candidate.kind === kind)
           .toSorted((a, b) => size(b) - size(a))[0];
       };
       const compiled = compileGraph(chain, own, { schedules: pinned }).program.kernels.map(
         ({ sharedBytes = 0 }) => sharedBytes,
       );
-      expect([...new Set(kinds)].toSorted()).toEqual(['tensor', 'warpgroup']);
+      expect([...new Set(kinds)].toSorted()).toEqual(['mma', 'wgmma']);
       expect(compiled.every((bytes) => bytes > 49_152)).toBe(true);
       const [found] = await runOnDevice(device, own, chain, inputs, new Map(), pinned);
       expectClose(found!, want!, 2e-2);

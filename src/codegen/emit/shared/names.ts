@@ -2,6 +2,7 @@
 // with what the emitter itself uses, or with a buffer, get a trailing underscore.
 
 import type { Loop, Stmt } from '../../loop/loop.ts';
+import { statementsIn } from '../../loop/walk.ts';
 
 /** Spellings of a Loop's buffers, variables and entry point. */
 export interface Names {
@@ -46,16 +47,6 @@ export function nameTable(loop: Loop, isTaken: (name: string) => boolean): Names
 }
 
 function* declared(body: readonly Stmt[]): Generator<string> {
-  for (const stmt of body) {
-    if ('name' in stmt && stmt.kind !== 'assign' && stmt.kind !== 'mma' && stmt.kind !== 'for')
-      yield stmt.name;
-    if (stmt.kind === 'for') {
-      yield stmt.name;
-      yield* declared(stmt.body);
-    }
-    if (stmt.kind === 'if') {
-      yield* declared(stmt.then);
-      yield* declared(stmt.else ?? []);
-    }
-  }
+  for (const stmt of statementsIn(body))
+    if ('name' in stmt && stmt.kind !== 'assign' && stmt.kind !== 'mma') yield stmt.name;
 }

@@ -7,6 +7,7 @@ import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop, Stmt, Value } from '../../loop/loop.ts';
 import { storeValue } from './access.ts';
 import type { Emitter } from './emitter.ts';
+import { someStatement } from '../../loop/walk.ts';
 
 type Atomic = Extract<Stmt, { kind: 'atomic' }>;
 
@@ -16,13 +17,10 @@ type Atomic = Extract<Stmt, { kind: 'atomic' }>;
  */
 export function isSerial(loop: Loop): boolean {
   const places = new Set(loop.buffers.flatMap(({ name, space }) => (space === 'global' ? [name] : [])));
-  const within = (body: readonly Stmt[]): boolean =>
-    body.some((stmt) => {
-      if (stmt.kind === 'for') return within(stmt.body);
-      if (stmt.kind === 'if') return within(stmt.then) || within(stmt.else ?? []);
-      return stmt.kind === 'atomic' && places.has(stmt.buffer) && isFloat(stmt.value);
-    });
-  return within(loop.body);
+  return someStatement(
+    loop.body,
+    (stmt) => stmt.kind === 'atomic' && places.has(stmt.buffer) && isFloat(stmt.value),
+  );
 }
 
 export function foldAtomically(to: Emitter, { op, buffer, index, value }: Atomic): void {

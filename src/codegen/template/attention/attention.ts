@@ -1,228 +1,26 @@
 // attention: scores, row statistics and weighted sums in one sweep over the keys (or one for each
-// statistic that another depends on), with nothing of score size in memory. A row is handled by
-// `parts` invocations: each takes every parts-th quad of keys when scores are computed, and every
-// parts-th quad of columns when values are added. The products of a block of keys are computed by
-// its units: vector lanes (gpu/lanes.ts) or matrix units (gpu/mma.ts).
+// statistic that another depends on), with nothing of score size in memory. How a kernel is built
+// is one of a few strategies, the first that fits.
 
 import { CompilerBug } from '../../../errors.ts';
-import type { Node } from '../../../ir/graph.ts';
-import type { Expr } from '../../../schedule/body/expr.ts';
-import type { Online, RowStage, Term } from '../../../schedule/kernel.ts';
-import { both, constant, operation, splat } from '../../loop/builder.ts';
-import { registerOf, rounded, type Lowering } from '../../lower/expressions.ts';
-import type { Loop, Value } from '../../loop/loop.ts';
-import { coreAttention } from './cpu/packed.ts';
-import { laneMemory, laneSchedule, laneSeats, LaneUnits } from './gpu/lanes.ts';
-import { Products, type AttentionUnits } from './products.ts';
-import { AttentionRows, type Attention, type KeyBlock } from './gpu/rows.ts';
-import { tensorAttention } from './gpu/mma.ts';
-import { writeRows } from './write.ts';
-import { finish, type Frame } from '../shared/frame.ts';
-import { combine, combineLanes, identity } from '../shared/monoid.ts';
+import type { Loop } from '../../loop/loop.ts';
+import { firstFitting, type FittingStrategy } from '../shared/first-fit.ts';
+import type { Frame } from '../shared/frame.ts';
+import { packed } from './cpu/packed.ts';
+import { lanes } from './gpu/lanes.ts';
+import { mma } from './gpu/mma.ts';
+import type { Attention } from './gpu/rows.ts';
+
+/** In the order in which they are tried. Lanes fit everything. */
+const strategies: Readonly<Record<'packed' | 'mma' | 'lanes', FittingStrategy<Attention>>> = {
+  packed,
+  mma,
+  lanes,
+};
 
 /** The Loop of an attention kernel. */
 export function attentionLoop(frame: Frame): Loop {
   const { body } = frame.kernel;
   if (body.kind !== 'attention') throw new CompilerBug('attention template', `got a ${body.kind} kernel`);
-  const onCore = coreAttention(frame, body);
-  if (onCore !== undefined) return onCore;
-  const { rows, units, note } = rowsAndUnits(frame, body);
-  const work: Work = { rows, units, products: new Products(rows, units) };
-  rows.begin(() => {
-    if (body.online !== undefined) onlineSweep(work, body.online);
-    else {
-      const last = Math.max(...[...body.stages, ...body.outers].map(({ pass }) => pass));
-      for (let pass = 0; pass <= last; pass++) sweep(work, pass);
-    }
-    writeRows(rows);
-    work.products.write(frame.kernel.writes);
-  });
-  const shape = `[${body.batch.extent}] ${body.row.extent} rows over ${body.key.extent} keys`;
-  return finish(frame, rows.b, rows.grid, rows.workgroup, `${shape}, ${note}`, units.memory);
-}
-
-/** The invocations' rows, the units that multiply, and the products that they sum. */
-interface Work {
-  readonly rows: AttentionRows;
-  readonly units: AttentionUnits;
-  readonly products: Products;
-}
-
-function rowsAndUnits(
-  frame: Frame,
-  body: Attention,
-): { readonly rows: AttentionRows; readonly units: AttentionUnits; readonly note: string } {
-  const tensor = tensorAttention(frame, body);
-  if (tensor !== undefined) return tensor;
-  const schedule = laneSchedule(body, frame.target);
-  const memory = laneMemory(body, schedule);
-  const names = memory.map(({ name }) => name);
-  const rows = new AttentionRows(frame, body, laneSeats(schedule), names);
-  const note = `${schedule.parts} invocation(s) a row, ${schedule.rows} rows a workgroup`;
-  return { rows, units: new LaneUnits(rows, memory), note };
-}
-
-/** Evaluation at each quad of a block of keys, with their scores known. */
-function atScores({ rows, units }: Work, block: KeyBlock): readonly Lowering[] {
-  const scores = units.scores(block);
-  return block.quads.map(({ quad }, i) => {
-    const lowering = rows.atKeys(quad);
-    for (const [node, value] of scores[i]!) lowering.results.set(node, value);
-    return lowering;
-  });
-}
-
-/** Of a block's quads, those that this invocation has, one after the other. */
-function eachQuad(
-  block: KeyBlock,
-  at: readonly Lowering[],
-  visit: (at: Lowering, inside: Value | undefined) => Value,
-): Value[] {
-  return block.quads.map(({ inside }, i) => visit(at[i]!, inside));
-}
-
-/**
- * One sweep over the keys: accumulates the stages and products whose dependencies earlier sweeps
- * have computed.
- */
-function sweep(work: Work, pass: number): void {
-  const { rows, units, products } = work;
-  const { b, body } = rows;
-  const stages = body.stages.filter((stage) => stage.pass === pass);
-  const outers = body.outers.flatMap((outer, i) => (outer.pass === pass ? [i] : []));
-  if (stages.length + outers.length === 0) return;
-  const folds = stages.map((stage) => {
-    const { monoid, dtype } = stage;
-    const none = identity(monoid, registerOf(dtype), 4);
-    return b.var(monoid, monoid === 'max' ? splat(rows.unvisited(stage), 4) : none);
-  });
-  const sums = outers.map((outer) => units.open(outer));
-  rows.overKeys((block) => {
-    const lowerings = atScores(work, block);
-    stages.forEach(({ monoid, value }, i) => {
-      for (const here of eachQuad(block, lowerings, (at, inside) =>
-        masked(at.value(value), inside, identity(monoid, 'f32', 4)),
-      ))
-        b.assign(folds[i]!, combine(monoid, folds[i]!, here));
-    });
-    const weights = outers.map((outer) =>
-      eachQuad(block, lowerings, (at, inside) => weightAt(rows, at, body.outers[outer]!.weight, inside)),
-    );
-    units.add(block, sums, weights);
-    if (outers.length > 0) rows.meet();
-  });
-  stages.forEach((stage, i) => rows.results.set(stage.node as Node, total(rows, stage, folds[i]!)));
-  sums.forEach((sum) => products.close(sum));
-}
-
-/** Everything in one sweep: sums shrink by e^(old − new) whenever the maximum grows. */
-function onlineSweep(work: Work, online: Online): void {
-  const { rows, units, products } = work;
-  const { b, body } = rows;
-  const max = b.var('max', rows.unvisited(online.max));
-  const folds = online.stages.map(() => b.var('total', constant(0, 'f32', 4)));
-  const guards = new Map<Expr, Value>();
-  for (const { guard } of [...online.stages, ...online.outers])
-    if (guard !== undefined && !guards.has(guard)) guards.set(guard, b.var('any', constant(0, 'bool', 4)));
-  const sums = body.outers.map((_, outer) => units.open(outer));
-  rows.overKeys((block) => {
-    const lowerings = atScores(work, block);
-    const scores = eachQuad(block, lowerings, (at, inside) =>
-      b.let(masked(at.value(online.max.value), inside, constant(-Infinity, 'f32', 4)), 'score'),
-    );
-    const highest = scores.reduce((a, c) => b.let(combine('max', a, c), 'highest'));
-    const here = rows.exchange(combineLanes(b, 'max', highest, 'block_max'), 'max');
-    const next = b.let(combine('max', max, here), 'new_max');
-    // While all scores are −∞ the shift is 0: e^(−∞ − 0) is the 0 that they count for.
-    const none = operation('eq', [next, constant(-Infinity, 'f32')], 'bool');
-    const shift = b.let(operation('where', [none, constant(0, 'f32'), next], 'f32'), 'shift');
-    const shrink = b.let(operation('exp', [operation('sub', [max, shift], 'f32')], 'f32'), 'shrink');
-    b.assign(max, next);
-    for (const at of lowerings) at.results.set(online.max.node as Node, shift);
-    // A sum over no elements stays so, whatever the maximum is.
-    const odd = operation('isNan', [shrink], 'bool');
-    const spared =
-      guards.size === 0
-        ? shrink
-        : b.let(operation('where', [odd, constant(1, 'f32'), shrink], 'f32'), 'spared');
-    const factor = ({ guard }: Term): Value => (guard === undefined ? shrink : spared);
-    online.stages.forEach((term, i) => {
-      const values = eachQuad(block, lowerings, (at, inside) =>
-        masked(at.value(term.core), inside, constant(0, 'f32', 4)),
-      );
-      const sum = term.shifts ? operation('mul', [folds[i]!, factor(term)], 'f32') : folds[i]!;
-      b.assign(
-        folds[i]!,
-        values.reduce((total, value) => operation('add', [total, value], 'f32'), sum),
-      );
-    });
-    for (const [guard, flag] of guards)
-      for (const holds of eachQuad(block, lowerings, (at, inside) =>
-        masked(at.value(guard), inside, constant(0, 'bool', 4)),
-      ))
-        b.assign(flag, operation('or', [flag, holds], 'bool'));
-    const weights = online.outers.map((term) =>
-      eachQuad(block, lowerings, (at, inside) => weightAt(rows, at, term.core, inside)),
-    );
-    const shifting = sums.filter((_, i) => online.outers[i]!.shifts);
-    const factors = online.outers.filter(({ shifts }) => shifts).map(factor);
-    units.shrink(shifting, factors, operation('ne', [shrink, constant(1, 'f32')], 'bool'));
-    units.add(block, sums, weights);
-    if (sums.length === 0) rows.meet();
-  });
-  rows.results.set(online.max.node as Node, b.let(rounded(max, online.max.dtype), 'row_max'));
-  // A row of nothing but −∞ is −∞ − −∞ at each key, and a row with NaN is NaN at each key.
-  const lost = [
-    operation('eq', [max, constant(-Infinity, 'f32')], 'bool'),
-    operation('isNan', [max], 'bool'),
-  ];
-  const none = b.let(operation('or', lost, 'bool'), 'none');
-  const nanWhereUndefined = ({ shifts }: Term, sum: Value, applies: Value): Value =>
-    shifts ? operation('where', [both(none, applies), constant(NaN, 'f32'), sum], 'f32') : sum;
-  const applies = (term: Term): Value =>
-    term.guard === undefined ? constant(1, 'bool') : anyOf(rows, guards.get(term.guard)!);
-  online.stages.forEach((term, i) => {
-    const sum = total(rows, term.stage, folds[i]!);
-    rows.results.set(term.stage.node as Node, b.let(nanWhereUndefined(term, sum, applies(term)), 'row_sum'));
-  });
-  sums.forEach((sum, i) => {
-    const term = online.outers[i]!;
-    const anywhere = applies(term);
-    products.close(sum, (value, scale) => {
-      const scaled = term.scales.reduce<Value>(
-        (product, { op, by }) => operation(op, [product, scale(by)], 'f32'),
-        nanWhereUndefined(term, value, anywhere),
-      );
-      return term.guard === undefined ? scaled : operation('where', [anywhere, scaled, value], 'f32');
-    });
-  });
-}
-
-/** Whether a flag of four lanes is set for any key of the row. */
-function anyOf(rows: AttentionRows, flag: Value): Value {
-  const { b } = rows;
-  const own = combineLanes(b, 'or', flag, 'any');
-  if (rows.parts === 1) return own;
-  const number = operation('where', [own, constant(1, 'f32'), constant(0, 'f32')], 'f32');
-  const all = rows.exchange(b.let(number, 'any'), 'max');
-  rows.meet();
-  return b.let(operation('eq', [all, constant(1, 'f32')], 'bool'), 'any');
-}
-
-function masked(value: Value, inside: Value | undefined, otherwise: Value): Value {
-  const quad = splat(value, 4);
-  return inside === undefined ? quad : operation('where', [inside, quad, otherwise], quad.type);
-}
-
-function weightAt(rows: AttentionRows, at: Lowering, expr: Expr, inside: Value | undefined): Value {
-  return rows.b.let(masked(at.value(expr), inside, constant(0, 'f32', 4)), 'weight');
-}
-
-/** The whole row's value of a stage: over lanes, then over the invocations that share the row. */
-function total(rows: AttentionRows, stage: RowStage, fold: Value): Value {
-  const { b } = rows;
-  const own = combineLanes(b, stage.monoid, fold, stage.monoid);
-  const all = rows.exchange(own, stage.monoid);
-  rows.meet();
-  return b.let(rounded(all, stage.dtype), `row_${stage.monoid}`);
+  return firstFitting(strategies, frame, body);
 }

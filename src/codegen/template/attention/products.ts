@@ -7,7 +7,8 @@ import { addIndex, atomsOf, scaleIndex } from '../../../ir/index-algebra/expr.ts
 import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
 import type { Axis, Write } from '../../../schedule/kernel.ts';
 import { addInts, constant, less } from '../../loop/builder.ts';
-import { laneAtom, quadIndex, rounded, type Lowering } from '../../lower/expressions.ts';
+import { rounded } from '../../lower/convert.ts';
+import { laneAtom, quadIndex, type Lowering } from '../../lower/expressions.ts';
 import type { LoopBuffer, Value } from '../../loop/loop.ts';
 import type { AttentionRows, KeyBlock } from './gpu/rows.ts';
 import { bufferName } from '../shared/frame.ts';

@@ -1,5 +1,6 @@
-// What a schedule of a dot or conv kernel is chosen by: sizes, how the operands lie in memory, and how much the kernel
-// computes around the products. Plain data, so that equal problems have equal schedules and measurements can be kept.
+// What the tiling of a dot or conv kernel is chosen by: sizes, how the operands lie in memory, and
+// how much the kernel computes around the products. Plain data, so that equal problems have equal
+// tilings and measurements can be kept.
 
 import { addIndex, atomsOf, coefficientOf, scaleIndex, substitute } from '../../../ir/index-algebra/expr.ts';
 import type { DType } from '../../../ir/dtype.ts';
@@ -18,16 +19,28 @@ export interface Window {
   /** Output positions of a line (the last spatial axis), and lines. */
   readonly width: number;
   readonly lines: number;
-  /** Taps along a line; lines of taps that lie together; and how far apart neighbouring outputs and taps look. */
+  /**
+   * Taps along a line; lines of taps that lie together; and how far apart neighbouring outputs and
+   * taps look.
+   */
   readonly taps: number;
   readonly tapLines: number;
   readonly stride: number;
   readonly dilation: number;
   /** Elements of the input stand so far apart along a line: other positions hold nothing. */
   readonly spread: number;
-  /** Of one or two spatial axes: how far apart neighbouring lines of outputs look, over how many lines of inputs a window reaches
-   *  beyond its first, and how many elements a padded line has. */
-  readonly plane?: { readonly stride: number; readonly reach: number; readonly line: number };
+  /** Of convolutions with one or two spatial axes. */
+  readonly plane?: Plane;
+}
+
+/**
+ * Lines of a padded input: how far apart neighbouring lines of outputs look, over how many lines of
+ * inputs a window reaches beyond its first, and how many elements a padded line has.
+ */
+export interface Plane {
+  readonly stride: number;
+  readonly reach: number;
+  readonly line: number;
 }
 
 export interface ContractProblem {
@@ -36,7 +49,10 @@ export interface ContractProblem {
   readonly m: number;
   readonly n: number;
   readonly k: number;
-  /** The axis along which neighbouring elements of an operand are neighbours in memory, if there is one. */
+  /**
+   * The axis along which neighbouring elements of an operand are neighbours in memory, if there is
+   * one.
+   */
   readonly lhs: 'm' | 'k' | 'none';
   readonly rhs: 'n' | 'k' | 'none';
   readonly dtype: DType;
@@ -79,14 +95,20 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
   };
 }
 
-/** The 16-bit type of both operands, if they are of one; tf32 for other products of f32, where that is asked for. */
+/**
+ * The 16-bit type of both operands, if they are of one; tf32 for other products of f32, where that
+ * is asked for.
+ */
 export function matrixOperands({ node, lhs, rhs }: Contract): MatrixType | undefined {
   const dtype = matrixType(lhs);
   if (dtype !== undefined && dtype === matrixType(rhs)) return dtype;
   return node.dtype === 'f32' && lhs.dtype === 'f32' && rhs.dtype === 'f32' ? 'tf32' : undefined;
 }
 
-/** The 16-bit type that holds every value of an expression exactly: its own, or that of what is only widened. */
+/**
+ * The 16-bit type that holds every value of an expression exactly: its own, or that of what is only
+ * widened.
+ */
 export function matrixType(expr: Expr): MatrixType | undefined {
   const { dtype } = expr;
   if (dtype === 'f16' || dtype === 'bf16') return dtype;
@@ -100,7 +122,10 @@ export function narrowed(expr: Expr): Expr {
   return isWide && matrixType(expr) !== undefined ? narrowed(expr.args[0]!) : expr;
 }
 
-/** Expressions of the writes; those that reach memory for every single result weigh as much as they take to compile. */
+/**
+ * Expressions of the writes; those that reach memory for every single result weigh as much as they
+ * take to compile.
+ */
 function epilogueSize({ writes }: Kernel, { m, n }: Contract): number {
   const access = 3;
   const seen = new Set<Expr>();
@@ -185,4 +210,18 @@ export function flippedProblem(problem: ContractProblem): ContractProblem {
     lhs: turn[problem.rhs] as 'm' | 'k' | 'none',
     rhs: turn[problem.lhs] as 'n' | 'k' | 'none',
   };
+}
+
+/**
+ * The vector axis follows memory: the sides change places where the right one is a column, or only
+ * the left contiguous.
+ */
+export function flipsOf({ m, n, lhs, rhs }: ContractProblem): readonly boolean[] {
+  if (n < 4 && m > n) return [true];
+  return lhs === 'm' && rhs !== 'n' && m >= 4 ? [true, false] : [false];
+}
+
+/** Whether elements of a convolution's input are searched for tap by tap. */
+export function isSearched({ window }: ContractProblem): boolean {
+  return window !== undefined && window.taps * window.tapLines > 1;
 }

@@ -1,6 +1,34 @@
-// How large a schedule of a dot or conv makes its kernel, in statements, and what a window's taps look at.
+// How large a tiling of a dot or conv makes its kernel, in statements, and what a window's taps
+// look at.
 
-import type { Window } from './problem.ts';
+import type { ContractProblem, Window } from './problem.ts';
+import type { Tile } from './strategy.ts';
+
+/**
+ * Statements a kernel may unroll to: pipelines compile in about 0.1 ms a statement on the software
+ * adapter.
+ */
+export const unrollLimit = 360;
+/** The same on matrix units, for compilers of GPUs. */
+export const matrixLimit = 2000;
+
+/** The least multiple of `to` that is not below the value. */
+export const roundedUp = (value: number, to: number): number => Math.ceil(value / to) * to;
+
+/** Whether a tile has no more rows than the result. */
+export function hasRows({ rows }: Tile, { m }: ContractProblem): boolean {
+  return rows >= 1 && rows <= Math.max(1, m);
+}
+
+/** Whether a tile of whole quads lies inside the result, and can be unrolled. */
+export function fitsRegisters(tile: Tile, problem: ContractProblem): boolean {
+  const { rows, columns } = tile;
+  const { n, epilogue } = problem;
+  if (!hasRows(tile, problem)) return false;
+  if (columns < 4 || columns % 4 !== 0 || columns > 4 * Math.ceil(n / 4)) return false;
+  const isSmallest = rows === 1 && columns === 4;
+  return isSmallest || statements(rows, columns, epilogue) <= unrollLimit;
+}
 
 /** Statements of an unrolled tile: loads, sums, and the epilogue of each result. */
 export function statements(rows: number, columns: number, epilogue: number): number {

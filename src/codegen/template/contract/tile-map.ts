@@ -1,5 +1,6 @@
-// Operands that a device can copy by tiles: reads that lie in memory as they are multiplied, by constant strides along the axes of
-// the product, one of which is 1. Anything else (a prologue, a convolution's window) is staged by invocations.
+// Operands that a device can copy by tiles: reads that lie in memory as they are multiplied, by
+// constant strides along the axes of the product, one of which is 1. Anything else (a prologue, a
+// convolution's window) is staged by invocations.
 
 import { coefficientOf, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import type { Node } from '../../../ir/graph.ts';
@@ -8,9 +9,17 @@ import type { Axis } from '../../../schedule/kernel.ts';
 import { strideProblem } from '../../../runtime/program.ts';
 import type { TileMap, Value } from '../../loop/loop.ts';
 import { tileAlignment, tileLine } from '../../loop/verify-warpgroup.ts';
-import type { Contract } from './problem.ts';
 
-/** How an operand lies: `k`, `free` and `batch` are strides in elements; what stands still along an axis has none (0). */
+/** The axes of a product that both of its operands have. */
+interface SharedAxes {
+  readonly batch: Axis;
+  readonly k: Axis;
+}
+
+/**
+ * How an operand lies: `k`, `free` and `batch` are strides in elements; what stands still along an
+ * axis has none (0).
+ */
 export interface TiledOperand {
   readonly node: Node;
   readonly alongK: boolean;
@@ -21,7 +30,7 @@ export interface TiledOperand {
 }
 
 /** Undefined where the operand is none that can be copied by tiles. */
-export function tiledOperand(operand: Expr, free: Axis, { batch, k }: Contract): TiledOperand | undefined {
+export function tiledOperand(operand: Expr, free: Axis, { batch, k }: SharedAxes): TiledOperand | undefined {
   if (operand.kind !== 'read') return undefined;
   const { index, node } = operand;
   const [alongK, along, across] = [k, free, batch].map(({ atom }) => coefficientOf(index, atom));
@@ -40,7 +49,10 @@ export function tiledOperand(operand: Expr, free: Axis, { batch, k }: Contract):
   return strideProblem(layoutOf(found, free, { batch, k })) === undefined ? found : undefined;
 }
 
-/** Whether lines lie apart. One that is repeated (a row that was broadcast) is no axis of memory: maps have no stride of 0. */
+/**
+ * Whether lines lie apart. One that is repeated (a row that was broadcast) is no axis of memory:
+ * maps have no stride of 0.
+ */
 function isLine(stride: number, { extent }: Axis): boolean {
   return extent === 1 || isStride(stride);
 }
@@ -66,8 +78,11 @@ interface Layout {
   readonly strides: readonly number[];
 }
 
-/** The axes of a map: neighbours first, then by their strides, each of which is to be a multiple of the one before. */
-function layoutOf(operand: TiledOperand, free: Axis, { batch, k }: Pick<Contract, 'batch' | 'k'>): Layout {
+/**
+ * The axes of a map: neighbours first, then by their strides, each of which is to be a multiple of
+ * the one before.
+ */
+function layoutOf(operand: TiledOperand, free: Axis, { batch, k }: SharedAxes): Layout {
   const { alongK } = operand;
   const [line, lines] = alongK ? [k, free] : [free, k];
   const apart = [
@@ -81,7 +96,8 @@ function layoutOf(operand: TiledOperand, free: Axis, { batch, k }: Pick<Contract
     { role: 'line' as Role, size: line.extent, stride: 1 },
     ...apart.filter(({ size }) => size > 1).toSorted((a, b) => a.stride - b.stride),
   ];
-  // An axis with one index has no stride, but a device wants one: as if it came behind all the others.
+  // An axis with one index has no stride, but a device wants one: as if it came behind all the
+  // others.
   for (const { role, size } of apart.filter((axis) => axis.size === 1)) {
     const { size: before, stride } = axes.at(-1)!;
     axes.push({ role, size, stride: tileAlignment * Math.ceil((before * stride) / tileAlignment) });
@@ -99,13 +115,16 @@ export interface OperandMap {
   readonly roles: readonly Role[];
 }
 
-/** The map of an operand's buffer, for boxes of `depth` steps of k and `tile` positions (64 of them, where lines run along the free axis). */
+/**
+ * The map of an operand's buffer, for boxes of `depth` steps of k and `tile` positions (64 of them,
+ * where lines run along the free axis).
+ */
 export function tileMapOf(
   name: string,
   buffer: string,
   operand: TiledOperand,
   free: Axis,
-  axes: Contract,
+  axes: SharedAxes,
   tile: number,
 ): OperandMap {
   const { roles, sizes, strides } = layoutOf(operand, free, axes);

@@ -1,5 +1,5 @@
-// What the forms of dot and conv share: accumulators, the multiply-add, and the evaluation of operands and epilogues at points
-// of a tile.
+// What the forms of dot and conv share: accumulators, the multiply-add, and the evaluation of
+// operands and epilogues at points of a tile.
 
 import { addIndex, scaleIndex, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import {
@@ -12,7 +12,8 @@ import {
   splat,
   type LoopBuilder,
 } from '../../loop/builder.ts';
-import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../../lower/expressions.ts';
+import { rounded } from '../../lower/convert.ts';
+import { laneAtom, Lowering, quadIndex, registerOf } from '../../lower/expressions.ts';
 import type { Value } from '../../loop/loop.ts';
 import type { Contract } from './problem.ts';
 import { bufferName, type Frame } from '../shared/frame.ts';
@@ -39,7 +40,10 @@ export function laneOf(value: Value, lane: number): Value {
   return value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
 }
 
-/** `count` positions that start at `first`; those past the end of the axis repeat the last one and are not stored. */
+/**
+ * `count` positions that start at `first`; those past the end of the axis repeat the last one and
+ * are not stored.
+ */
 export function span(
   b: LoopBuilder,
   first: Value,
@@ -103,7 +107,10 @@ export class TileLowering {
     return new Lowering(this.#b, this.#frame.kernel.pool, { substitution, atoms }, bufferName(this.#frame));
   }
 
-  /** The epilogue for one row and quad: every write of the kernel with the finished sum as its result. */
+  /**
+   * The epilogue for one row and quad: every write of the kernel with the finished sum as its
+   * result.
+   */
   write(row: Value, quad: Value, sum: Value): void {
     const { kernel, target } = this.#frame;
     const lowering = this.at({ row, quad });

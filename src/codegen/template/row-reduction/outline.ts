@@ -18,12 +18,12 @@ import {
   totalWidth,
   type Keeping,
   type RowBody,
-  type RowSchedule,
+  type RowTiling,
   type RowSpread,
-} from './schedule.ts';
+} from './tiling.ts';
 
 export interface RowOutline {
-  readonly schedule: RowSchedule;
+  readonly tiling: RowTiling;
   readonly passes: readonly Pass[];
   readonly perRow: readonly Write[];
   readonly perElement: readonly Write[];
@@ -72,7 +72,7 @@ export function outlineRow(kernel: Kernel, target: Target): RowOutline {
   const left = target.limits.workgroupBytes - (keeping === 'workgroup' ? target.rows.shared : 0);
   const fuse = keeping === 'stream' && column.extent >= target.rows.fuse;
   return {
-    schedule: { ...spread, keeping },
+    tiling: { ...spread, keeping },
     passes: fuse ? planRow(stages, column.atom, facts, true) : plain,
     perRow,
     perElement,

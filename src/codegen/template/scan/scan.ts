@@ -16,11 +16,12 @@ import type { Axis, Kernel } from '../../../schedule/kernel.ts';
 import { invocationsToFill, sharesWork } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { constant, operation, splat } from '../../loop/builder.ts';
-import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../../lower/expressions.ts';
+import { rounded } from '../../lower/convert.ts';
+import { laneAtom, Lowering, quadIndex, registerOf } from '../../lower/expressions.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import { bufferName, finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
 import { combine, identity } from '../shared/monoid.ts';
-import { countContiguous, isContiguous, powerFor } from '../row-reduction/schedule.ts';
+import { countContiguous, isContiguous, powerFor } from '../row-reduction/tiling.ts';
 import { sharedScanLoop } from './shared.ts';
 import { storeAt } from '../shared/store-value.ts';
 

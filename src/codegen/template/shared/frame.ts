@@ -10,7 +10,6 @@ import type { Target } from '../../../schedule/target.ts';
 import { addInts, builtin, constant, less, LoopBuilder, mulInts, operation } from '../../loop/builder.ts';
 import { paddedSize } from '../../lower/expressions.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
-import type { PinnedSchedules } from '../contract/schedule.ts';
 
 /**
  * A storage buffer as a kernel binds it. Nodes that share memory (in-place results) share a
@@ -30,7 +29,6 @@ export interface Frame {
   readonly kernel: Kernel;
   readonly target: Target;
   readonly bound: readonly Bound[];
-  readonly pinned: PinnedSchedules;
 }
 
 /** A builder that knows which buffers change while the kernel runs. */

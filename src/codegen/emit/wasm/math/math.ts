@@ -18,6 +18,7 @@ import { mulhi } from './integer.ts';
 import { isLong } from '../registers.ts';
 import { mod, roundBf16, roundF16, sign } from './round.ts';
 import { Draft, Terms, withOperands } from './terms.ts';
+import { statementsIn } from '../../../loop/walk.ts';
 
 const singles: FloatFunctions = {
   unary: { sign, exp, exp2, expm1, log, log2, log1p, asin, acos, atan, sinh, cosh, tanh, erf },
@@ -67,20 +68,11 @@ function expandedIn(value: Value): LoopOp | undefined {
 export function expandMath(loop: Loop, relaxed: boolean = false): Loop {
   const taken = new Set<string>(loop.buffers.map(({ name }) => name));
   const mutable = new Set<string>();
-  gather(loop.body, taken, mutable);
-  return { ...loop, body: new Expansion(taken, mutable, relaxed).body(loop.body, new Map()) };
-}
-
-function gather(body: readonly Stmt[], taken: Set<string>, mutable: Set<string>): void {
-  for (const stmt of body) {
+  for (const stmt of statementsIn(loop.body)) {
     if ('name' in stmt) taken.add(stmt.name);
     if (stmt.kind === 'var') mutable.add(stmt.name);
-    if (stmt.kind === 'for') gather(stmt.body, taken, mutable);
-    if (stmt.kind === 'if') {
-      gather(stmt.then, taken, mutable);
-      gather(stmt.else ?? [], taken, mutable);
-    }
   }
+  return { ...loop, body: new Expansion(taken, mutable, relaxed).body(loop.body, new Map()) };
 }
 
 class Expansion {

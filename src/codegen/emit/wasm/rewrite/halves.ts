@@ -6,6 +6,7 @@ import { addInts, constant, operandsOf } from '../../../loop/builder.ts';
 import type { Loop, Stmt, Value, Width } from '../../../loop/loop.ts';
 import { isLong } from '../registers.ts';
 import { withOperands } from '../math/terms.ts';
+import { statementsIn } from '../../../loop/walk.ts';
 
 type Halves = readonly [low: Value, high: Value];
 
@@ -39,7 +40,7 @@ class Halving {
 
   constructor(loop: Loop) {
     this.#taken = new Set(loop.buffers.map(({ name }) => name));
-    gatherNames(loop.body, this.#taken);
+    for (const stmt of statementsIn(loop.body)) if ('name' in stmt) this.#taken.add(stmt.name);
   }
 
   body(body: readonly Stmt[]): readonly Stmt[] {
@@ -184,15 +185,4 @@ class Halving {
 
 function variableOf(name: string, { type, width }: Value): Value {
   return { kind: 'variable', name, type, width };
-}
-
-function gatherNames(body: readonly Stmt[], taken: Set<string>): void {
-  for (const stmt of body) {
-    if ('name' in stmt) taken.add(stmt.name);
-    if (stmt.kind === 'for') gatherNames(stmt.body, taken);
-    if (stmt.kind === 'if') {
-      gatherNames(stmt.then, taken);
-      gatherNames(stmt.else ?? [], taken);
-    }
-  }
 }

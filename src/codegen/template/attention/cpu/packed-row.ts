@@ -14,7 +14,9 @@ import {
 } from '../../../loop/builder.ts';
 import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
 import type { Online, RowStage, Term, Write } from '../../../../schedule/kernel.ts';
-import { registerOf, rounded, type Lowering, type LoweringOptions } from '../../../lower/expressions.ts';
+import { rounded } from '../../../lower/convert.ts';
+import type { LoweringOptions } from '../../../lower/binding.ts';
+import { registerOf, type Lowering } from '../../../lower/expressions.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { writeRows } from '../write.ts';
 import type { Attention, AttentionRows } from '../gpu/rows.ts';

@@ -1,8 +1,7 @@
-// Attention on a CPU core, which has a cache of its own: a workgroup takes some rows of a batch.
-// Their scores are products of packed panels, as contractions are (cpu/panels.ts), and lie in
-// memory; then each row in turn folds its scores and leaves the weights of its keys; the weighted
-// sums are products of panels again. Every row computes all keys that any row of the workgroup
-// uses; masks exclude the others.
+// Attention on a core, which has memory of its own: a workgroup takes some rows of a batch. Their
+// scores are products of packed panels, as contractions are (cpu/panels.ts), and lie in memory;
+// then each row in turn folds its scores and leaves the weights of its keys; the weighted sums are
+// products of panels again. Every row sees all keys that any of them looks at: masks tell.
 
 import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex } from '../../../../ir/index-algebra/expr.ts';
@@ -11,7 +10,8 @@ import type { Axis, InnerProduct, OuterProduct } from '../../../../schedule/kern
 import { packsOperands } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { addInts, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
-import { laneAtom, quadIndex, registerOf, rounded } from '../../../lower/expressions.ts';
+import { rounded } from '../../../lower/convert.ts';
+import { laneAtom, quadIndex, registerOf } from '../../../lower/expressions.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import {
   coreRow,
@@ -24,9 +24,11 @@ import {
 } from './packed-row.ts';
 import { columnsAt, isOfProducts } from '../products.ts';
 import { AttentionRows, type Attention } from '../gpu/rows.ts';
-import { depthRoom, packPanels, roundedUp, type Depth, type Side } from '../../contract/cpu/panels.ts';
+import { depthRoom, packPanels, type Depth, type Side } from '../../contract/cpu/panels.ts';
+import { roundedUp } from '../../contract/size.ts';
+import type { FittingStrategy } from '../../shared/first-fit.ts';
 import { bufferName, finish, type Frame } from '../../shared/frame.ts';
-import { isContiguous } from '../../row-reduction/schedule.ts';
+import { isContiguous } from '../../row-reduction/tiling.ts';
 import { storeAt } from '../../shared/store-value.ts';
 import { multiplyAdd, place } from '../../contract/tile.ts';
 
@@ -35,28 +37,26 @@ const height = 2;
 const width = 16;
 /** Bytes of scratch memory that a workgroup fills: half of the second level of a cache. */
 const mostBytes = 524_288;
-/**
- * Rows of a workgroup: all of them share the packed keys, but products with keys that a row masks
- * are wasted.
- */
+/** Rows of a workgroup: packed keys serve all of them, but masked ones see keys in vain. */
 const mostRows = { all: 32, some: 16 };
 
-interface CoreSchedule {
+interface CoreTiling {
   readonly rows: number;
   readonly memory: readonly LoopBuffer[];
   readonly statistics: Statistics;
 }
 
 /**
- * The Loop of an attention kernel on a core; undefined where the target has no room for it, or for
- * dtypes whose registers are not f32.
+ * Rows of a batch at a time, on a core that has room for them, where everything is computed in f32.
  */
-export function coreAttention(frame: Frame, body: Attention): Loop | undefined {
-  const schedule = coreSchedule(body, statisticsOf(body, frame.kernel.writes), frame.target);
-  return schedule === undefined ? undefined : new CoreAttention(frame, body, schedule).loop();
-}
+export const packed: FittingStrategy<Attention> = {
+  loop(frame, body) {
+    const tiling = coreTiling(body, statisticsOf(body, frame.kernel.writes), frame.target);
+    return tiling === undefined ? undefined : new CoreAttention(frame, body, tiling).loop();
+  },
+};
 
-function coreSchedule(body: Attention, statistics: Statistics, target: Target): CoreSchedule | undefined {
+function coreTiling(body: Attention, statistics: Statistics, target: Target): CoreTiling | undefined {
   if (!packsOperands(target)) return undefined;
   const nodes = [...body.inners, ...body.stages, ...body.outers].map(({ node }) => node as Node);
   if (nodes.some(({ dtype }) => registerOf(dtype) !== 'f32')) return undefined;
@@ -92,16 +92,16 @@ function memoryOf(body: Attention, statistics: Statistics, rows: number): readon
 class CoreAttention {
   readonly #frame: Frame;
   readonly #body: Attention;
-  readonly #schedule: CoreSchedule;
+  readonly #tiling: CoreTiling;
   readonly #rows: AttentionRows;
 
-  constructor(frame: Frame, body: Attention, schedule: CoreSchedule) {
+  constructor(frame: Frame, body: Attention, tiling: CoreTiling) {
     this.#frame = frame;
     this.#body = body;
-    this.#schedule = schedule;
-    const names = schedule.memory.map(({ name }) => name);
+    this.#tiling = tiling;
+    const names = tiling.memory.map(({ name }) => name);
     const seats = {
-      rows: schedule.rows,
+      rows: tiling.rows,
       parts: 1,
       place: constant(0),
       part: constant(0),
@@ -118,11 +118,11 @@ class CoreAttention {
     rows.begin((first) => {
       const last = operation(
         'min',
-        [addInts(first, constant(this.#schedule.rows - 1)), constant(row.extent - 1)],
+        [addInts(first, constant(this.#tiling.rows - 1)), constant(row.extent - 1)],
         'i32',
       );
       const lastRow =
-        row.extent % this.#schedule.rows === 0 ? addInts(first, constant(this.#schedule.rows - 1)) : last;
+        row.extent % this.#tiling.rows === 0 ? addInts(first, constant(this.#tiling.rows - 1)) : last;
       const [startQuad, endQuad] = rows.bounds(first, b.let(lastRow, 'last_row'));
       const start = b.let(mulInts(startQuad, constant(4)), 'first_key');
       const behind = mulInts(endQuad, constant(4));
@@ -132,7 +132,7 @@ class CoreAttention {
         room: keyRoom(this.#body),
         startQuad,
         endQuad,
-        statistics: this.#schedule.statistics,
+        statistics: this.#tiling.statistics,
         slotOf: (offset, quad) => this.#slotOf(startQuad, offset, quad),
       };
       this.#body.inners.forEach((inner, i) => this.#scores(inner, i, memory));
@@ -145,8 +145,8 @@ class CoreAttention {
       this.#products(memory, start, b.let(end, 'end_key'), lastRow);
     });
     const shape = `[${batch.extent}] ${row.extent} rows over ${key.extent} keys`;
-    const note = `${shape}, ${this.#schedule.rows} rows a workgroup, tiles of ${height}x${width}`;
-    return finish(this.#frame, b, rows.grid, rows.workgroup, note, this.#schedule.memory);
+    const note = `${shape}, ${this.#tiling.rows} rows a workgroup, tiles of ${height}x${width}`;
+    return finish(this.#frame, b, rows.grid, rows.workgroup, note, this.#tiling.memory);
   }
 
   /** Rows are multiplied in pairs: one without a partner gets one that weighs nothing. */
@@ -242,7 +242,7 @@ class CoreAttention {
   /** Pairs of rows that the workgroup has. */
   #pairs(first: Value): Value {
     const { row } = this.#body;
-    const { rows } = this.#schedule;
+    const { rows } = this.#tiling;
     if (row.extent % rows === 0) return constant(rows / height);
     const left = operation('sub', [constant(row.extent + height - 1), first], 'i32');
     const pairs = operation('div', [left, constant(height)], 'i32');
@@ -336,7 +336,7 @@ class CoreAttention {
     });
   }
 
-  /** The numbers that a row left in memory for its products. */
+  /** What is known of a row, from where it left it. */
   #recall(memory: CoreMemory, offset: Value): void {
     const { b, results } = this.#rows;
     const { factors, stages } = memory.statistics;

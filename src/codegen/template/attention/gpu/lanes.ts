@@ -10,8 +10,10 @@ import type { Axis } from '../../../../schedule/kernel.ts';
 import { addInts, builtin, constant, operation, splat } from '../../../loop/builder.ts';
 import type { LoopBuffer, Value } from '../../../loop/loop.ts';
 import { columnQuad, columnsAt, type AttentionUnits, type Sums } from '../products.ts';
-import type { Attention, AttentionRows, KeyBlock, Seats } from './rows.ts';
+import type { FittingStrategy } from '../../shared/first-fit.ts';
+import { AttentionRows, type Attention, type KeyBlock, type Seats } from './rows.ts';
 import { scoresAt } from './scores.ts';
+import { sweptLoop } from './sweep.ts';
 
 /**
  * Products of four keys that are written out; more run in a loop over the keys, or pipelines take
@@ -20,15 +22,30 @@ import { scoresAt } from './scores.ts';
 const unrolled = 128;
 
 /** How rows are spread over lanes. */
-export interface LaneSchedule {
+interface LaneTiling {
   /** Rows a workgroup handles. */
   readonly rows: number;
   /** Invocations that share a row; a power of two. */
   readonly parts: number;
 }
 
-/** Chooses how rows are spread over lanes, by heuristics. */
-export function laneSchedule(body: Attention, target: Target): LaneSchedule {
+/**
+ * A row an invocation without barriers, or up to eight that share scores and weights in workgroup
+ * memory.
+ */
+export const lanes: FittingStrategy<Attention> = {
+  loop(frame, body) {
+    const tiling = tilingOf(body, frame.target);
+    const memory = memoryOf(body, tiling);
+    const names = memory.map(({ name }) => name);
+    const rows = new AttentionRows(frame, body, seatsOf(tiling), names);
+    const note = `${tiling.parts} invocation(s) a row, ${tiling.rows} rows a workgroup`;
+    return sweptLoop(frame, body, { rows, units: new LaneUnits(rows, memory), note });
+  },
+};
+
+/** By how many invocations it takes to fill the machine. */
+function tilingOf(body: Attention, target: Target): LaneTiling {
   if (!sharesWork(target)) return { rows: Math.min(8, target.workgroupSize), parts: 1 };
   const columns = Math.max(...body.outers.map(({ column }) => column.extent));
   const rows = body.batch.extent * body.row.extent;
@@ -41,7 +58,7 @@ export function laneSchedule(body: Attention, target: Target): LaneSchedule {
   return { rows: Math.max(1, Math.min(128 / parts, body.row.extent)), parts };
 }
 
-export function laneSeats({ rows, parts }: LaneSchedule): Seats {
+function seatsOf({ rows, parts }: LaneTiling): Seats {
   return {
     rows,
     parts,
@@ -53,7 +70,7 @@ export function laneSeats({ rows, parts }: LaneSchedule): Seats {
 }
 
 /** Workgroup memory that a row's invocations exchange values through. */
-export function laneMemory(body: Attention, { rows, parts }: LaneSchedule): readonly LoopBuffer[] {
+function memoryOf(body: Attention, { rows, parts }: LaneTiling): readonly LoopBuffer[] {
   const share = (name: string, each: number): LoopBuffer => {
     return { name, space: 'workgroup', dtype: 'f32', size: rows * parts * each, access: 'read_write' };
   };
@@ -64,7 +81,7 @@ export function laneMemory(body: Attention, { rows, parts }: LaneSchedule): read
   ];
 }
 
-export class LaneUnits implements AttentionUnits {
+class LaneUnits implements AttentionUnits {
   readonly memory: readonly LoopBuffer[];
   readonly #rows: AttentionRows;
 

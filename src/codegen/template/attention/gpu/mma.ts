@@ -1,24 +1,26 @@
 // Attention on matrix units (tensor cores), in the manner of FlashAttention-2 (Dao, 2023): a
 // subgroup has 16 rows; a block of keys and values comes to workgroup memory while the one before
 // is multiplied; scores stay in registers and become the left operand of the weighted sums there.
-// Between the two products everything is computed on quads of neighbouring keys of one row, as with
-// vector lanes: two invocations share a row, and halves of fragments are exchanged with the
+// Between the two products everything is computed on quads of neighbouring keys of one row, as on
+// any machine: two invocations share a row, and halves of fragments are exchanged with the
 // neighbour to get there and back.
 
 import type { Node } from '../../../../ir/graph.ts';
 import { addInts, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
-import { rounded } from '../../../lower/expressions.ts';
+import { rounded } from '../../../lower/convert.ts';
 import type { LoopBuffer, MatrixType, Value } from '../../../loop/loop.ts';
 import type { AttentionUnits, Sums } from '../products.ts';
 import { AttentionRows, type Attention, type KeyBlock, type Seats } from './rows.ts';
 import { matrixType, narrowed } from '../../contract/problem.ts';
 import { exchanged, fragment, isOddLane, lanes, pairOf } from '../../shared/fragment.ts';
+import type { FittingStrategy } from '../../shared/first-fit.ts';
 import type { Frame } from '../../shared/frame.ts';
+import { sweptLoop, type Staff } from './sweep.ts';
 import { Stage, type Side } from '../../contract/gpu/mma-stage.ts';
 import { laneOf, place } from '../../contract/tile.ts';
 
 /** How an attention kernel is spread over matrix units. */
-export interface TensorAttention {
+export interface MmaTiling {
   /** Subgroups of a workgroup, 16 rows each. */
   readonly subgroups: number;
   /** Keys of a block. */
@@ -29,29 +31,33 @@ export interface TensorAttention {
 const slots = 2;
 
 /**
- * Rows, units and a note, where the kernel's products are of 16-bit operands and the target has
- * units for them.
+ * On matrix units, where the kernel's products are of 16-bit operands and the target has units for
+ * them.
  */
-export function tensorAttention(
-  frame: Frame,
-  body: Attention,
-): { readonly rows: AttentionRows; readonly units: AttentionUnits; readonly note: string } | undefined {
+export const mma: FittingStrategy<Attention> = {
+  loop(frame, body) {
+    const staff = staffOf(frame, body);
+    return staff === undefined ? undefined : sweptLoop(frame, body, staff);
+  },
+};
+
+function staffOf(frame: Frame, body: Attention): Staff | undefined {
   const operand = operandOf(body);
   const { matrixUnits = [], limits } = frame.target;
   if (operand === undefined || !matrixUnits.includes(operand)) return undefined;
-  const schedule = tensorSchedules.find((one) => bytesOf(body, one) <= limits.workgroupBytes);
-  if (schedule === undefined || lanes * schedule.subgroups > limits.workgroupInvocations) return undefined;
+  const tiling = tilings.find((one) => bytesOf(body, one) <= limits.workgroupBytes);
+  if (tiling === undefined || lanes * tiling.subgroups > limits.workgroupInvocations) return undefined;
   // Most of a fragment's rows would be idle: a row for a few lanes is faster.
   if (2 * body.row.extent < fragment.m || 2 * body.key.extent < fragment.k) return undefined;
-  const rows = new AttentionRows(frame, body, seatsOf(schedule), memoryNames(body));
-  const units = new TensorUnits(rows, operand, schedule);
-  const { subgroups, keys } = schedule;
+  const rows = new AttentionRows(frame, body, seatsOf(tiling), memoryNames(body));
+  const units = new MmaUnits(rows, operand, tiling);
+  const { subgroups, keys } = tiling;
   const note = `on matrix units (${operand}), ${fragment.m * subgroups} rows by ${keys} keys a workgroup`;
   return { rows, units, note };
 }
 
 /** The first that fits is taken. */
-const tensorSchedules: readonly TensorAttention[] = [
+const tilings: readonly MmaTiling[] = [
   { subgroups: 8, keys: 64 },
   { subgroups: 4, keys: 64 },
   { subgroups: 4, keys: 32 },
@@ -79,7 +85,7 @@ function memoryNames({ inners, outers }: Attention): readonly string[] {
 }
 
 /** Workgroup memory at most, whichever way the operands lie. */
-function bytesOf({ inners, outers }: Attention, { subgroups, keys }: TensorAttention): number {
+function bytesOf({ inners, outers }: Attention, { subgroups, keys }: MmaTiling): number {
   const tile = (a: number, b: number): number => 2 * Math.max(a * (b + 8), (a + 8) * b);
   const inner = inners.map(
     ({ depth }) =>
@@ -93,7 +99,7 @@ function bytesOf({ inners, outers }: Attention, { subgroups, keys }: TensorAtten
  * Of a fragment an even invocation takes the upper of its two rows, an odd one the lower; it has
  * every other quad of keys.
  */
-function seatsOf({ subgroups, keys }: TensorAttention): Seats {
+function seatsOf({ subgroups, keys }: MmaTiling): Seats {
   const lane = builtin('local', 0);
   const within = addInts(
     operation('div', [lane, constant(4)], 'i32'),
@@ -110,16 +116,16 @@ function seatsOf({ subgroups, keys }: TensorAttention): Seats {
   };
 }
 
-class TensorUnits implements AttentionUnits {
+class MmaUnits implements AttentionUnits {
   readonly #rows: AttentionRows;
   readonly #operand: MatrixType;
-  readonly #schedule: TensorAttention;
+  readonly #tiling: MmaTiling;
   #staged: Staged | undefined;
 
-  constructor(rows: AttentionRows, operand: MatrixType, schedule: TensorAttention) {
+  constructor(rows: AttentionRows, operand: MatrixType, tiling: MmaTiling) {
     this.#rows = rows;
     this.#operand = operand;
-    this.#schedule = schedule;
+    this.#tiling = tiling;
     rows.feed = {
       open: (from) => this.#open(from),
       each: (first, end) => this.#each(first, end),
@@ -133,7 +139,7 @@ class TensorUnits implements AttentionUnits {
   scores({ first }: KeyBlock): readonly ReadonlyMap<Node, Value>[] {
     const { b, body } = this.#rows;
     const { stage, rowSides, keySides } = this.#stagedNow();
-    const { keys } = this.#schedule;
+    const { keys } = this.#tiling;
     const lane = builtin('local', 0);
     const row = mulInts(builtin('local', 1), constant(fragment.m));
     const slot = this.#slot(first);
@@ -187,7 +193,7 @@ class TensorUnits implements AttentionUnits {
   add({ first }: KeyBlock, all: readonly Sums[], weights: readonly (readonly Value[])[]): void {
     const { b } = this.#rows;
     const { stage, valueSides } = this.#stagedNow();
-    const { keys } = this.#schedule;
+    const { keys } = this.#tiling;
     const slot = this.#slot(first);
     const lane = builtin('local', 0);
     all.forEach(({ outer, registers }, i) => {
@@ -245,7 +251,7 @@ class TensorUnits implements AttentionUnits {
   /** Sides of all operands; those of the rows are loaded once for all blocks. */
   #stage(): Staged {
     const { b, body, frame, batch, firstRow } = this.#rows;
-    const { subgroups, keys } = this.#schedule;
+    const { subgroups, keys } = this.#tiling;
     const lane = builtin('local', 0);
     const stage = new Stage(b, frame, {
       operand: this.#operand,

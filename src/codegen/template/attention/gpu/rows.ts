@@ -16,7 +16,8 @@ import {
   operation,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
-import { laneAtom, Lowering, quadIndex, type LoweringOptions } from '../../../lower/expressions.ts';
+import type { LoweringOptions } from '../../../lower/binding.ts';
+import { laneAtom, Lowering, quadIndex } from '../../../lower/expressions.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { bufferName, foldGrid, groupNumber, openBuilder, type Frame, type Grid } from '../../shared/frame.ts';
 import { combine } from '../../shared/monoid.ts';

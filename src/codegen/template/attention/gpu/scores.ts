@@ -13,7 +13,8 @@ import {
 import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis, InnerProduct } from '../../../../schedule/kernel.ts';
 import { constant, operation, splat } from '../../../loop/builder.ts';
-import { laneAtom, quadIndex, rounded } from '../../../lower/expressions.ts';
+import { rounded } from '../../../lower/convert.ts';
+import { laneAtom, quadIndex } from '../../../lower/expressions.ts';
 import type { Value } from '../../../loop/loop.ts';
 import type { AttentionRows } from './rows.ts';
 import { combineLanes } from '../../shared/monoid.ts';

@@ -1,7 +1,10 @@
-// The form of dot and conv for few rows, on targets that pack: the right side is read once, as it lies, and packing it would take
-// longer than the product. Where its lines run along n, a block of sums waits in memory while a few lines at a time are added to it;
-// where they run along k, each result is a sum over its line, four columns side by side.
+// The form of dot and conv for few rows, on targets that pack: the right side is read once, as it
+// lies, and packing it would take longer than the product. Where its lines run along n, a block of
+// sums waits in memory while a few lines at a time are added to it; where they run along k, each
+// result is a sum over its line, four columns side by side.
 
+import { packsOperands } from '../../../../schedule/machine.ts';
+import { isWide } from '../../../../ir/dtype.ts';
 import {
   addInts,
   arithmetic,
@@ -13,12 +16,61 @@ import {
 } from '../../../loop/builder.ts';
 import { registerOf } from '../../../lower/expressions.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
-import type { Contract } from '../problem.ts';
-import type { ContractSchedule } from '../schedule.ts';
+import { flippedProblem, type Contract, type ContractProblem } from '../problem.ts';
+import { hasRows, roundedUp } from '../size.ts';
+import type { Strategy, Tile } from '../strategy.ts';
 import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
 import { divideInts, laneOf, multiplyAdd, span, TileLowering } from '../tile.ts';
+import { cpu, shared } from './costs.ts';
 
-type Stream = Extract<ContractSchedule, { kind: 'stream' }>;
+export interface GemvTiling extends Tile {
+  /** The right side is read once, along its lines, for a few rows and a block of columns. */
+  readonly kind: 'gemv';
+  readonly along: 'n' | 'k';
+}
+
+/** Rows of the result, at most: products of more are packed. */
+const mostRows = 8;
+
+export const gemv: Strategy<GemvTiling> = {
+  fields: { along: 'n or k' },
+  *candidates(problem) {
+    for (const flip of [false, true]) yield* blocks(flip ? flippedProblem(problem) : problem, flip);
+  },
+  isLegal(tiling, problem, target) {
+    const { rows, columns } = tiling;
+    return (
+      hasRows(tiling, problem) &&
+      packsOperands(target) &&
+      !isWide(problem.dtype) &&
+      problem.m % rows === 0 &&
+      columns % 4 === 0
+    );
+  },
+  time({ rows, columns, along }, problem, target) {
+    const { batch, m, n, k, epilogue } = problem;
+    const width = roundedUp(Math.min(columns, n), 4);
+    // Sums go in and out of the cache, but for every fourth line only.
+    const alongN = rows * (cpu.multiplyAdd + 0.1) + 0.15;
+    const line = along === 'n' ? alongN : rows === 1 ? 0.3 : 0.45 * rows;
+    const lines = along === 'n' ? k * cpu.line : 0;
+    const block = (k * width * line) / 4 + lines + width * rows * (0.1 * epilogue + 0.5) + cpu.workgroup;
+    return shared(batch * Math.ceil(m / rows) * Math.ceil(n / columns), problem, target) * block;
+  },
+  loop: gemvLoop,
+};
+
+/** Blocks of columns that divide a line evenly. */
+function* blocks({ m, n, rhs }: ContractProblem, flip: boolean): Generator<GemvTiling> {
+  if (m > mostRows) return;
+  const along = rhs === 'k' ? 'k' : 'n';
+  for (const rows of [2, 1])
+    for (const parts of [1, 2, 8]) {
+      const columns = 4 * Math.ceil(n / 4 / parts);
+      if (m % rows === 0 && (parts === 1 || columns >= 64))
+        yield { kind: 'gemv', flip, rows, columns, along };
+    }
+}
 
 /** Lines of the right side that are added at a time: more of them do not prefetch. */
 const linesAtOnce = 4;
@@ -34,9 +86,9 @@ interface Part {
   readonly endQuad: Value;
 }
 
-export function streamLoop(frame: Frame, body: Contract, schedule: Stream): Loop {
+function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
   const { batch, m, n, k } = body;
-  const { rows: height, columns, along } = schedule;
+  const { rows: height, columns, along } = tiling;
   const quadsN = Math.ceil(n.extent / 4);
   const quadsEach = columns / 4;
   const [tilesM, blocksN] = [Math.ceil(m.extent / height), Math.ceil(quadsN / quadsEach)];

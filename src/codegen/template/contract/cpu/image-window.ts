@@ -1,7 +1,8 @@
-// A convolution's padded input in memory: the part that a block of output lines looks at is brought in once, so that what a tap sees of
-// four neighbouring positions are four neighbours, without any bounds. Lines are kept by phase: elements that a stride lies between
-// stand together.
+// A convolution's padded input in memory: the part that a block of output lines looks at is brought
+// in once, so that what a tap sees of four neighbouring positions are four neighbours, without any
+// bounds. Lines are kept by phase: elements that a stride lies between stand together.
 
+import { CompilerBug } from '../../../../errors.ts';
 import {
   addIndex,
   axisIndex,
@@ -21,11 +22,12 @@ import {
   splat,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
-import { laneAtom, Lowering, quadIndex, registerOf, rounded } from '../../../lower/expressions.ts';
+import { rounded } from '../../../lower/convert.ts';
+import { laneAtom, Lowering, quadIndex, registerOf } from '../../../lower/expressions.ts';
 import type { Value } from '../../../loop/loop.ts';
+import { imageLines, quadsOf } from './image-lines.ts';
 import { difference } from './panels.ts';
-import { windowOf, type Contract, type Window } from '../problem.ts';
-import { imageLines, quadsOf } from '../room.ts';
+import { windowOf, type Contract, type Plane, type Window } from '../problem.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
 import { startsOf } from '../../map/cpu/rows.ts';
 import { exprsOf } from '../../map/cpu/turn.ts';
@@ -36,7 +38,7 @@ type Entries = readonly (readonly [IndexExpr, Value])[];
 
 export class ImageWindow {
   readonly window: Window;
-  readonly plane: NonNullable<Window['plane']>;
+  readonly plane: Plane;
   /** Groups of four positions in a line. */
   readonly quads: number;
   /** Output lines of the block. */
@@ -64,8 +66,10 @@ export class ImageWindow {
     this.#body = body;
     this.#group = at.group;
     this.#buffer = at.image;
-    this.window = windowOf(body)!;
-    this.plane = this.window.plane!;
+    const window = windowOf(body);
+    if (window?.plane === undefined) throw new CompilerBug('padded input', 'the kernel has none');
+    this.window = window;
+    this.plane = window.plane;
     this.quads = quadsOf(this.window);
     this.planeSize = imageLines(lines, this.plane) * this.plane.line;
     this.#phaseSize = this.plane.line / this.window.stride;
@@ -108,7 +112,10 @@ export class ImageWindow {
     );
   }
 
-  /** Elements of a phase of a line from `first` up to `end`: no condition on columns changes between them. */
+  /**
+   * Elements of a phase of a line from `first` up to `end`: no condition on columns changes between
+   * them.
+   */
   #fill(atoms: Entries, phase: number, first: number, end: number, to: Value): void {
     const b = this.#b;
     const { spatial, value } = this.#body.image!;

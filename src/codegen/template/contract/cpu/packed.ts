@@ -1,192 +1,114 @@
-// The form of dot and conv for targets where a workgroup is one invocation with fast memory of its own: a workgroup computes a block
-// of the result. For each block of k it packs its rows of the left side, then panel by panel the columns of the right, and runs down
-// the rows with a tile of sums in registers (the order of loops of Goto and van de Geijn, 2008). Sums wait in memory between blocks
-// of k, and leave it through the epilogue.
+// Products of matrices in blocks (cpu/blocks.ts): which blocks are tried, how long they take, and
+// the columns of a block.
 
+import { addInts, constant, less, mulInts, operation } from '../../../loop/builder.ts';
+import type { Loop, Value } from '../../../loop/loop.ts';
+import { flippedProblem, isSearched, type Contract, type ContractProblem } from '../problem.ts';
+import { roundedUp } from '../size.ts';
+import type { Strategy, Tile } from '../strategy.ts';
+import type { Frame } from '../../shared/frame.ts';
+import { place, TileLowering } from '../tile.ts';
 import {
-  addInts,
-  constant,
-  less,
-  mulInts,
-  operation,
-  splat,
-  type LoopBuilder,
-} from '../../../loop/builder.ts';
-import { registerOf } from '../../../lower/expressions.ts';
-import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
-import { imageColumns } from './image.ts';
-import { depthRoom, difference, packPanels, roundedUp, sidesOf, type Depth } from './panels.ts';
-import type { Contract, ContractProblem } from '../problem.ts';
-import { blocksOf, packedRoom, type Packed } from '../room.ts';
-import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
-import { accumulators, divideInts, multiplyAdd, place, TileLowering } from '../tile.ts';
+  blockLoop,
+  isLegalBlock,
+  mostSteps,
+  panelColumns,
+  panelRoom,
+  partOf,
+  type BlockPlace,
+  type Columns,
+  type Room,
+} from './blocks.ts';
+import { cpu, shared } from './costs.ts';
+import { packPanels } from './panels.ts';
 
-/** What a block has along n, in panels: columns of the right side, or positions of a convolution. */
-export interface Columns {
-  readonly panels: Value;
-  /** What a block of k needs before its first panel. */
-  readonly begin: (depth: Depth) => void;
-  readonly pack: (panel: Value, depth: Depth) => void;
-  /** Four finished sums of a row, the `quad`th of a panel. */
-  readonly write: (row: Value, panel: Value, quad: Value, sum: () => Value) => void;
+export interface PackedTiling extends Tile {
+  /**
+   * A workgroup packs panels of both operands, blockK steps of k at a time, and multiplies blockM
+   * rows and blockN columns.
+   */
+  readonly kind: 'packed';
+  readonly blockM: number;
+  readonly blockN: number;
+  readonly blockK: number;
 }
 
-/** Epilogues of more expressions than this are not written for every column of a panel. */
-const mostUnrolled = 24;
+export const packed: Strategy<PackedTiling> = {
+  fields: { blockM: 'count', blockN: 'count', blockK: 'count' },
+  *candidates(problem) {
+    for (const flip of [false, true]) yield* blocks(flip ? flippedProblem(problem) : problem, flip);
+  },
+  isLegal(tiling, problem, target) {
+    return (
+      tiling.blockN % tiling.columns === 0 && isLegalBlock(tiling, roomOf(tiling, problem), problem, target)
+    );
+  },
+  time(tiling, problem, target) {
+    const { flip, rows, columns, blockM, blockN } = tiling;
+    const { batch, m, n, k, epilogue } = problem;
+    const [height, width] = [roundedUp(Math.min(blockM, m), rows), roundedUp(Math.min(blockN, n), columns)];
+    const sums = (height * width * k * cpu.multiplyAdd) / 4;
+    // Results lie along n: the other way round each is stored alone.
+    const left = height * width * ((flip ? 0.4 : 0.1) + 0.05 * epilogue);
+    const seen = isSearched(problem) ? cpu.searched : cpu.packed;
+    const [tall, wide] = flip ? [seen, cpu.packed] : [cpu.packed, seen];
+    const block = sums + k * (height * tall + width * wide) + left + cpu.workgroup;
+    return shared(batch * Math.ceil(m / blockM) * Math.ceil(n / blockN), problem, target) * block;
+  },
+  loop: packedLoop,
+};
 
-export function packedLoop(frame: Frame, body: Contract, schedule: Packed, problem: ContractProblem): Loop {
-  const { batch, m, n, k } = body;
-  const { rows: height, columns: width, blockM, blockK } = schedule;
-  const blocksM = Math.ceil(m.extent / blockM);
-  const blocksN = blocksOf(schedule, problem);
-  const total = batch.extent * blocksM * blocksN;
-  const grid = foldGrid(total, frame.target);
-  const type = registerOf(body.node.dtype);
-  const room = packedRoom(schedule, problem);
-  const shared = (name: string, size: number): LoopBuffer => {
-    return { name, space: 'workgroup', dtype: type as LoopBuffer['dtype'], size, access: 'read_write' };
-  };
-  const [left, right] = [shared('left', room.left), shared('right', room.right)];
-  const waiting = shared('sums', room.sums);
-  const image = shared('image', room.image);
-  const buffers = [left, right, waiting, ...(room.image > 0 ? [image] : [])];
-  const b = openBuilder(
-    frame,
-    buffers.map(({ name }) => name),
-  );
-  const pairsRoom = roundedUp(blockM, 2 * height) / height;
-  const quadsEach = width / 4;
-  const inPieces = k.extent > blockK;
-
-  const block = (number: Value): void => {
-    const [rest, blockAtN] = divideInts(b, number, blocksN, ['block', 'block_n']);
-    const [group, blockAtM] =
-      batch.extent === 1 ? [constant(0), rest] : divideInts(b, rest, blocksM, ['batch', 'block_m']);
-    const firstRow = b.let(mulInts(blockAtM, constant(blockM)), 'first_row');
-    const rows = partOf(b, firstRow, blockM, m.extent, 1, 'rows');
-    const pairs = partOf(b, firstRow, blockM, m.extent, height, 'pairs');
-    const sides = sidesOf(b, frame, body, group, problem);
-    const columns =
-      schedule.kind === 'image'
-        ? imageColumns(b, frame, body, schedule, {
-            group,
-            block: blockAtN,
-            right: right.name,
-            image: image.name,
-          })
-        : plainColumns(blockAtN, schedule.blockN, new TileLowering(b, frame, body, group));
-
-    function plainColumns(blockAt: Value, size: number, points: TileLowering): Columns {
-      const first = b.let(mulInts(blockAt, constant(size)), 'first_column');
-      const columnOf = (panel: Value): Value => b.let(place(panel, width, first), 'column');
-      return {
-        panels: partOf(b, first, size, n.extent, width, 'panels'),
-        begin: () => {},
-        pack: (panel, depth) =>
-          packPanels(b, right.name, sides.right, width, columnOf(panel), constant(1), depth),
-        write: (row, panel, j, sum) => {
-          const firstQuad = b.let(operation('div', [columnOf(panel), constant(4)], 'i32'), 'first_quad');
-          const quad = b.let(addInts(firstQuad, j), 'quad');
-          const inside =
-            n.extent % width === 0 ? constant(1, 'bool') : less(quad, constant(Math.ceil(n.extent / 4)));
-          b.if(inside, () => points.write(row, quad, sum()));
-        },
-      };
+/** Blocks that divide the result evenly, and steps of k that divide k so. */
+function* blocks({ m, n, k, dtype }: ContractProblem, flip: boolean): Generator<PackedTiling> {
+  const [rows, columns] = [2, panelColumns(dtype)];
+  const evenly = (extent: number, parts: number, to: number): number =>
+    roundedUp(Math.ceil(extent / parts), to);
+  const blockK = evenly(k, Math.ceil(k / mostSteps), 4);
+  const shares = (extent: number, least: number): readonly number[] =>
+    [1, 2, 4, 8, 16, 32, 64].filter((parts) => parts === 1 || extent / parts >= least);
+  for (const partsM of shares(m, 32))
+    for (const partsN of shares(n, 64)) {
+      const blockM = evenly(m, partsM, 4);
+      const blockN = evenly(n, partsN, columns);
+      yield { kind: 'packed', flip, rows, columns, blockM, blockN, blockK };
     }
-
-    const round = (depth: Depth, isFirst: Value, isLast: Value): void => {
-      columns.begin(depth);
-      packPanels(b, left.name, sides.left, height, firstRow, pairs, depth);
-      b.for('panel', constant(0), columns.panels, 1, (panel) => {
-        columns.pack(panel, depth);
-        const firstSum = inPieces
-          ? b.let(mulInts(panel, constant(pairsRoom * height * width)), 'first_sum')
-          : constant(0);
-        b.for('pair', constant(0), pairs, 1, (pair) => tile(pair, depth, isFirst, firstSum));
-        b.if(isLast, () => leave(panel, firstSum));
-      });
-    };
-
-    const tile = (pair: Value, depth: Depth, isFirst: Value, firstSum: Value): void => {
-      const slot = b.let(place(pair, height * width, firstSum), 'slot');
-      const sums = accumulators(b, body, height, quadsEach);
-      const each = (visit: (sum: Value, at: Value) => void): void =>
-        sums.forEach((line, i) =>
-          line.forEach((sum, j) => visit(sum, addInts(slot, constant(i * width + 4 * j)))),
-        );
-      if (inPieces)
-        b.if(operation('not', [isFirst], 'bool'), () => each((sum, at) => b.assign(sum, kept(waiting, at))));
-      b.for('k', constant(0), b.let(difference(depth.end, depth.first), 'steps'), 1, (step) => {
-        const lines = Array.from({ length: quadsEach }, (_, j) =>
-          b.let(kept(right, place(step, width, constant(4 * j))), 'b'),
-        );
-        sums.forEach((line, i) => {
-          const at = addInts(mulInts(place(pair, depth.room, step), constant(height)), constant(i));
-          const row = b.let(splat(kept(left, at, 1), 4), 'a');
-          line.forEach((sum, j) => b.assign(sum, multiplyAdd(row, lines[j]!, sum)));
-        });
-      });
-      each((sum, at) => b.store(waiting.name, at, sum, true));
-    };
-
-    const kept = ({ name }: LoopBuffer, index: Value, wide: 1 | 4 = 4): Value => {
-      return { kind: 'load', buffer: name, index, aligned: true, type, width: wide };
-    };
-
-    /** The finished sums of a panel go through the epilogue. */
-    const leave = (panel: Value, firstSum: Value): void => {
-      const one = (row: Value, j: Value): void => {
-        const at = addInts(firstSum, place(row, width, mulInts(j, constant(4))));
-        const sum = (): Value => b.let(kept(waiting, at), 'sum');
-        columns.write(b.let(addInts(firstRow, row), 'm'), panel, j, sum);
-      };
-      const eachRow = (visit: (row: Value) => void): void => b.for('row', constant(0), rows, 1, visit);
-      const eachQuad = (visit: (j: Value) => void): void =>
-        b.for('quad_of', constant(0), constant(quadsEach), 1, visit);
-      if (problem.epilogue <= mostUnrolled)
-        eachRow((row) => {
-          for (let j = 0; j < quadsEach; j++) one(row, constant(j));
-        });
-      // Lines of memory are written once; but where positions stand takes divisions.
-      else if (schedule.kind === 'packed') eachRow((row) => eachQuad((j) => one(row, j)));
-      else eachQuad((j) => eachRow((row) => one(row, j)));
-    };
-
-    const depthOf = (first: Value, end: Value): Depth => {
-      return { first, end, room: depthRoom(blockK, k.extent) };
-    };
-    const yes = constant(1, 'bool');
-    if (!inPieces) {
-      round(depthOf(constant(0), constant(k.extent)), yes, yes);
-      return;
-    }
-    b.for('first_k', constant(0), constant(k.extent), blockK, (first) => {
-      const past = addInts(first, constant(blockK));
-      const end = b.let(operation('min', [past, constant(k.extent)], 'i32'), 'end_k');
-      const isFirst = b.let(operation('eq', [first, constant(0)], 'bool'), 'is_first');
-      const isLast = b.let(operation('eq', [end, constant(k.extent)], 'bool'), 'is_last');
-      round(depthOf(first, end), isFirst, isLast);
-    });
-  };
-  const number = b.let(groupNumber(grid), 'group');
-  if (grid[0] * grid[1] === total) block(number);
-  else b.if(less(number, constant(total)), () => block(number));
-  const blocks = `${blockM}x${schedule.kind === 'image' ? `${schedule.lines} lines` : schedule.blockN}`;
-  const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, blocks of ${blocks}, ${blockK} steps of k packed at a time, tiles of ${height}x${width}`;
-  return finish(frame, b, grid, [1, 1, 1], note, buffers);
 }
 
-/** How much of a block lies inside an axis, in units of `unit`. */
-export function partOf(
-  b: LoopBuilder,
-  first: Value,
-  size: number,
-  extent: number,
-  unit: number,
-  hint: string,
-): Value {
-  if (extent % size === 0) return constant(Math.ceil(size / unit));
-  const rest = difference(constant(extent + unit - 1), first);
-  const units = unit === 1 ? rest : operation('div', [rest, constant(unit)], 'i32');
-  return b.let(operation('min', [units, constant(Math.ceil(size / unit))], 'i32'), hint);
+function roomOf(tiling: PackedTiling, { n, k }: ContractProblem): Room {
+  return panelRoom(tiling, k, Math.ceil(Math.min(tiling.blockN, n) / tiling.columns));
+}
+
+function packedLoop(frame: Frame, body: Contract, tiling: PackedTiling, problem: ContractProblem): Loop {
+  return blockLoop(frame, body, problem, {
+    tiling,
+    room: roomOf(tiling, problem),
+    blocksN: Math.ceil(problem.n / tiling.blockN),
+    size: String(tiling.blockN),
+    columns: (at) => plainColumns(frame, body, tiling, at),
+    isByRow: true,
+  });
+}
+
+/** Columns of a matrix. */
+function plainColumns(
+  frame: Frame,
+  body: Contract,
+  { columns: width, blockN: size }: PackedTiling,
+  { b, group, block, right, sides }: BlockPlace,
+): Columns {
+  const { extent } = body.n;
+  const points = new TileLowering(b, frame, body, group);
+  const first = b.let(mulInts(block, constant(size)), 'first_column');
+  const columnOf = (panel: Value): Value => b.let(place(panel, width, first), 'column');
+  return {
+    panels: partOf(b, first, size, extent, width, 'panels'),
+    begin: () => {},
+    pack: (panel, depth) => packPanels(b, right, sides.right, width, columnOf(panel), constant(1), depth),
+    write: (row, panel, j, sum) => {
+      const firstQuad = b.let(operation('div', [columnOf(panel), constant(4)], 'i32'), 'first_quad');
+      const quad = b.let(addInts(firstQuad, j), 'quad');
+      const inside = extent % width === 0 ? constant(1, 'bool') : less(quad, constant(Math.ceil(extent / 4)));
+      b.if(inside, () => points.write(row, quad, sum()));
+    },
+  };
 }

@@ -1,19 +1,23 @@
-// Operands of a packed product: panels of a few rows (or columns) in which every step of k lies together, so that the tiles that are
-// multiplied read neighbours only. Operands are expressions, so packing is where casts, scalings and views happen; each element is
-// computed along the axis on which it lies in memory, four at a time, and turned where that is k.
+// Operands of a packed product: panels of a few rows (or columns) in which every step of k lies
+// together, so that the tiles that are multiplied read neighbours only. Operands are expressions,
+// so packing is where casts, scalings and views happen; each element is computed along the axis on
+// which it lies in memory, four at a time, and turned where that is k.
 
 import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '../../../loop/builder.ts';
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { flipped, type Contract } from '../problem.ts';
+import { roundedUp } from '../size.ts';
 import type { Frame } from '../../shared/frame.ts';
 import { laneOf, place, TileLowering, type Point } from '../tile.ts';
 
-export const roundedUp = (value: number, to: number): number => Math.ceil(value / to) * to;
 /** Steps of k that a panel has room for. */
 export const depthRoom = (blockK: number, k: number): number => roundedUp(Math.min(blockK, k), 4);
 
-/** Steps of k that are packed: from `first` (a multiple of four) up to `end`, `room` of them at most. */
+/**
+ * Steps of k that are packed: from `first` (a multiple of four) up to `end`, `room` of them at
+ * most.
+ */
 export interface Depth {
   readonly first: Value;
   readonly end: Value;
@@ -52,8 +56,9 @@ export function sidesOf(
 }
 
 /**
- * Packs `panels` panels, of `width` (2 or a multiple of four) neighbours on the free axis each, the first of which is `first` (a
- * multiple of four). What lies past the end of the axis is packed from its last elements, and means nothing.
+ * Packs `panels` panels, of `width` (2 or a multiple of four) neighbours on the free axis each, the
+ * first of which is `first` (a multiple of four). What lies past the end of the axis is packed from
+ * its last elements, and means nothing.
  */
 export function packPanels(
   b: LoopBuilder,

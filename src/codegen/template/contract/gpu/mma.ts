@@ -1,32 +1,107 @@
-// The form of dot and conv for matrix units (tensor cores): a workgroup computes a tileM × tileN tile, its subgroups blocks of
-// rows × columns of that, in fragments of 16 × 8 sums. Tiles of both operands travel through `stages` slots of workgroup memory
-// (gpu/mma-stage.ts), so that the next ones are on their way while one is multiplied. Sums leave as quads of neighbouring columns:
-// invocations exchange halves with their neighbour, and the epilogue is the same as for every other form. Workgroups are numbered
-// in bands of tile rows, so that those which run at a time share operands in the cache.
+// The form of dot and conv for matrix units (tensor cores): a workgroup computes a tileM × tileN
+// tile, its subgroups blocks of rows × columns of that, in fragments of 16 × 8 sums. Tiles of both
+// operands travel through `stages` slots of workgroup memory (gpu/mma-stage.ts), so that the next
+// ones are on their way while one is multiplied. Sums leave as quads of neighbouring columns:
+// invocations exchange halves with their neighbour, and the epilogue is the same as for every other
+// form. Workgroups are numbered in bands of tile rows, so that those which run at a time share
+// operands in the cache.
 
 import { CompilerBug } from '../../../../errors.ts';
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import { addInts, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
-import type { Contract } from '../problem.ts';
-import { matrixOperands, narrowed } from '../problem.ts';
-import type { ContractSchedule } from '../schedule.ts';
+import { matrixOperands, narrowed, type Contract } from '../problem.ts';
+import { matrixLimit } from '../size.ts';
+import type { Strategy, Tile } from '../strategy.ts';
 import { fragment, lanes, pairOf } from '../../shared/fragment.ts';
 import { finish, openBuilder, type Frame } from '../../shared/frame.ts';
 import { Stage } from './mma-stage.ts';
 import { FragmentWriter, tileAt } from '../tile-write.ts';
 import { divideInts, place, TileLowering } from '../tile.ts';
+import { tileCosts } from './costs.ts';
 
-type Tensor = Extract<ContractSchedule, { kind: 'tensor' }>;
+export interface MmaTiling extends Tile {
+  /**
+   * Subgroups multiply tiles of 16-bit operands on matrix units, `stages` of them in workgroup
+   * memory.
+   */
+  readonly kind: 'mma';
+  readonly tileM: number;
+  readonly tileN: number;
+  readonly tileK: number;
+  readonly stages: number;
+}
 
 /** Tile rows of a band. */
 const band = 8;
 
-export function tensorLoop(frame: Frame, body: Contract, schedule: Tensor): Loop {
+const tiles = [
+  [128, 256, 64, 64, 64, 3],
+  [256, 128, 64, 64, 64, 3],
+  [128, 128, 64, 64, 64, 3],
+  [128, 128, 32, 64, 32, 4],
+  [128, 128, 32, 64, 32, 2],
+  [128, 64, 32, 64, 32, 3],
+  [64, 128, 32, 32, 64, 3],
+  [64, 64, 64, 32, 32, 3],
+  [64, 64, 32, 32, 32, 3],
+  [32, 64, 32, 16, 32, 3],
+  [16, 64, 32, 16, 16, 3],
+] as const;
+
+export const mma: Strategy<MmaTiling> = {
+  fields: { tileM: 'count', tileN: 'count', tileK: 'count', stages: 'count' },
+  *candidates({ matrix }) {
+    if (matrix === undefined) return;
+    for (const [tileM, tileN, tileK, rows, columns, stages] of tiles)
+      yield { kind: 'mma', flip: false, rows, columns, tileM, tileN, tileK, stages };
+  },
+  isLegal(tiling, { m, n, batch, matrix, epilogue }, { limits, matrixUnits = [] }) {
+    const { flip, rows, columns, tileM, tileN, tileK, stages } = tiling;
+    const subgroups = (tileM / rows) * (tileN / columns);
+    return (
+      !flip &&
+      matrix !== undefined &&
+      matrixUnits.includes(matrix) &&
+      rows % 16 === 0 &&
+      columns % 16 === 0 &&
+      tileK % 16 === 0 &&
+      tileM % rows === 0 &&
+      tileN % columns === 0 &&
+      stages >= 2 &&
+      32 * subgroups <= limits.workgroupInvocations &&
+      // Lines may lie either way, and are eight elements longer than they need be.
+      (matrix === 'tf32' ? 4 : 2) *
+        stages *
+        (Math.max(tileM * (tileK + 8), (tileM + 8) * tileK) +
+          Math.max(tileN * (tileK + 8), (tileN + 8) * tileK)) <=
+        limits.workgroupBytes &&
+      ((rows * columns) / 128) * (1 + epilogue) <= matrixLimit &&
+      Math.max(Math.ceil(m / tileM) * Math.ceil(n / tileN), batch) <= limits.workgroupsPerDimension
+    );
+  },
+  time(tiling, problem, target) {
+    const { rows, columns, tileM, tileN, tileK, stages } = tiling;
+    const { machine, cores, tiles: count } = tileCosts(tiling, problem, target);
+    const { lanes: inSubgroup, groups: atOnce, load, latency, barrier } = machine;
+    // A core's matrix units do 512 multiply-adds of 16 bits a clock; what they read comes 16 bytes
+    // at a time.
+    const wide = problem.matrix === 'tf32' ? 2 : 1;
+    const fragments = (wide * tileM * tileN) / 512;
+    const staged = ((tileM + tileN) * load) / (inSubgroup * atOnce);
+    const read = (wide * ((tileM * tileN) / rows + (tileM * tileN) / columns)) / 64;
+    const groups = Math.ceil(count(tileM, tileN) / cores);
+    const round = tileK * (fragments + staged + read) + barrier / stages;
+    return Math.ceil(problem.k / tileK) * Math.max(latency, groups * round) + 2 * stages * latency;
+  },
+  loop: mmaLoop,
+};
+
+function mmaLoop(frame: Frame, body: Contract, tiling: MmaTiling): Loop {
   const { batch, m, n, k } = body;
-  const { rows, columns, tileM, tileN, tileK, stages } = schedule;
+  const { rows, columns, tileM, tileN, tileK, stages } = tiling;
   const operand = matrixOperands(body);
-  if (operand === undefined) throw new CompilerBug('tensor template', 'no matrix unit has such operands');
+  if (operand === undefined) throw new CompilerBug('mma template', 'no matrix unit has such operands');
   const steps = operand === 'tf32' ? 8 : fragment.k;
   const [acrossM, acrossN] = [tileM / rows, tileN / columns];
   const [tilesM, tilesN] = [Math.ceil(m.extent / tileM), Math.ceil(n.extent / tileN)];

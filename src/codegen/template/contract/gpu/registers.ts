@@ -1,22 +1,64 @@
-// The barrier-free form of dot and conv: each invocation keeps a tile of sums in registers and reads the operands straight
-// from memory, one step of k at a time.
+// The barrier-free form of dot and conv: each invocation keeps a tile of sums in registers and
+// reads the operands straight from memory, one step of k at a time.
 
+import { sharesWork } from '../../../../schedule/machine.ts';
 import { constant, less, mulInts } from '../../../loop/builder.ts';
 import type { Loop } from '../../../loop/loop.ts';
-import type { Contract } from '../problem.ts';
-import type { ContractSchedule } from '../schedule.ts';
+import type { Target } from '../../../../schedule/target.ts';
+import { cpu, shared } from '../cpu/costs.ts';
+import { flipsOf, isSearched, type Contract, type ContractProblem } from '../problem.ts';
+import { fitsRegisters, statements } from '../size.ts';
+import type { Strategy, Tile } from '../strategy.ts';
 import { finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
 import { accumulators, divideInts, multiplyAdd, span, TileLowering } from '../tile.ts';
-import { sharesWork } from '../../../../schedule/machine.ts';
+import { tileCosts, toCompile } from './costs.ts';
 
-export function registerLoop(
-  frame: Frame,
-  body: Contract,
-  schedule: Extract<ContractSchedule, { kind: 'registers' }>,
-): Loop {
+export interface RegisterTiling extends Tile {
+  /** Operands are read straight from memory; no barriers. */
+  readonly kind: 'registers';
+}
+
+const tiles = [8, 4, 2, 1].flatMap((rows) =>
+  [64, 32, 16, 12, 8, 4]
+    .filter((columns) => rows * columns <= 128)
+    .map((columns) => [rows, columns] as const),
+);
+
+export const registers: Strategy<RegisterTiling> = {
+  fields: {},
+  *candidates(problem) {
+    for (const flip of flipsOf(problem))
+      for (const [rows, columns] of tiles) yield { kind: 'registers', flip, rows, columns };
+  },
+  isLegal: fitsRegisters,
+  time(tiling, problem, target) {
+    if (target.machine === 'cpu') return timeOnCpu(tiling, problem, target);
+    const { rows, columns } = tiling;
+    const { machine, tiles: count, turns, direct } = tileCosts(tiling, problem, target);
+    const { latency, statement, workgroup } = machine;
+    const round = Math.max(latency, turns(count(rows, columns) / workgroup, workgroup) * direct);
+    return problem.k * round + statement * statements(rows, columns, toCompile(problem.epilogue));
+  },
+  loop: registerLoop,
+};
+
+function timeOnCpu({ rows, columns }: RegisterTiling, problem: ContractProblem, target: Target): number {
+  const { batch, m, n, k, rhs, epilogue } = problem;
+  const quads = (rows * columns) / 4;
+  const live = quads + rows + columns / 4;
+  const spilled = live > cpu.registers ? live * cpu.spill : 0;
+  const lines = rhs === 'n' ? (k * n > cpu.nearElements ? cpu.far : 0) : columns * cpu.single;
+  const gathered = isSearched(problem) ? columns * cpu.searched : lines;
+  const step = cpu.turn + quads * cpu.multiplyAdd + spilled + gathered;
+  const count = batch * Math.ceil(m / rows) * Math.ceil(n / columns);
+  const tile = k * step + quads * 0.25 * epilogue + 20;
+  return shared(count / 8, problem, target) * 8 * tile + cpu.statement * statements(rows, columns, epilogue);
+}
+
+function registerLoop(frame: Frame, body: Contract, tiling: RegisterTiling): Loop {
   const { target } = frame;
   const { batch, m, n, k } = body;
-  const { rows: height, columns } = schedule;
+  const { rows: height, columns } = tiling;
   const b = openBuilder(frame);
   const width = columns / 4;
   const [tilesM, quadsN] = [Math.ceil(m.extent / height), Math.ceil(n.extent / 4)];

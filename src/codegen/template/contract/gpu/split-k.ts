@@ -1,12 +1,15 @@
-// The form of dot and conv for few results and long sums (matrix times vector, skinny products), for adapters where barriers
-// are cheap: the invocations of a workgroup share k. Each sums every slices-th step for its tile, then the slices are added
-// in workgroup memory by a tree of fixed shape. Where the right side lies along k, an invocation reads vectors of four steps.
+// The form of dot and conv for few results and long sums (matrix times vector, skinny products),
+// for adapters where barriers are cheap: the invocations of a workgroup share k. Each sums every
+// slices-th step for its tile, then the slices are added in workgroup memory by a tree of fixed
+// shape. Where the right side lies along k, an invocation reads vectors of four steps.
 
+import { sharesWork } from '../../../../schedule/machine.ts';
 import { addInts, arithmetic, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
 import { registerOf } from '../../../lower/expressions.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
-import type { Contract } from '../problem.ts';
-import type { ContractSchedule } from '../schedule.ts';
+import { flippedProblem, flipsOf, type Contract } from '../problem.ts';
+import { fitsRegisters } from '../size.ts';
+import type { Strategy, Tile } from '../strategy.ts';
 import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
 import {
   accumulators,
@@ -18,13 +21,72 @@ import {
   span,
   TileLowering,
 } from '../tile.ts';
+import { tileCosts } from './costs.ts';
 
-type Slices = Extract<ContractSchedule, { kind: 'slices' }>;
+export interface SplitKTiling extends Tile {
+  /**
+   * The invocations of a workgroup share k: `threads` tiles along n, times `slices` of k whose sums
+   * are added in workgroup memory. Reads run along n, or along k where the right side lies that
+   * way.
+   */
+  readonly kind: 'split-k';
+  readonly threads: number;
+  readonly slices: number;
+  readonly along: 'n' | 'k';
+}
 
-export function slicedLoop(frame: Frame, body: Contract, schedule: Slices): Loop {
+const tiles = [
+  [4, 4, 16, 16],
+  [4, 4, 8, 8],
+  [4, 4, 4, 64],
+  [2, 4, 16, 16],
+  [1, 4, 16, 16],
+  [1, 4, 4, 64],
+  [1, 4, 1, 256],
+] as const;
+
+export const splitK: Strategy<SplitKTiling> = {
+  fields: { threads: 'count', slices: 'count', along: 'n or k' },
+  *candidates(problem) {
+    for (const flip of flipsOf(problem)) {
+      const { rhs } = flip ? flippedProblem(problem) : problem;
+      const along = rhs === 'k' ? 'k' : 'n';
+      for (const [rows, columns, threads, slices] of tiles)
+        yield { kind: 'split-k', flip, rows, columns, threads, slices, along };
+    }
+  },
+  isLegal(tiling, problem, target) {
+    const { limits } = target;
+    const { rows, columns, threads, slices } = tiling;
+    return (
+      fitsRegisters(tiling, problem) &&
+      sharesWork(target) &&
+      slices > 1 &&
+      threads * slices <= limits.workgroupInvocations &&
+      4 * rows * columns * threads * slices <= limits.workgroupBytes
+    );
+  },
+  time(tiling, problem, target) {
+    const { rows, columns, threads, slices, along } = tiling;
+    const { machine, tiles: count, turns, sums, direct } = tileCosts(tiling, problem, target);
+    const { load, latency, overhead, barrier } = machine;
+    const groups = count(rows, columns * threads);
+    const steps = Math.ceil(problem.k / (along === 'k' ? 4 * slices : slices));
+    // Along k a round is four steps of k, read as vectors.
+    const round = along === 'k' ? 4 * ((rows + columns) * load + sums) + overhead : direct;
+    return (
+      steps * Math.max(latency, turns(groups, threads * slices) * round) +
+      barrier +
+      rows * columns * slices * 2
+    );
+  },
+  loop: splitKLoop,
+};
+
+function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
   const { target } = frame;
   const { batch, m, n, k } = body;
-  const { rows: height, columns, threads, slices, along } = schedule;
+  const { rows: height, columns, threads, slices, along } = tiling;
   const quadsEach = columns / 4;
   const width = threads * quadsEach;
   const quadsN = Math.ceil(n.extent / 4);

@@ -1,285 +1,68 @@
-// The form of dot for Hopper's matrix units: one warp group of a workgroup has tiles of both operands copied into a ring of slots,
-// the others multiply them as they come and write the results. Workgroups stay and take tile after tile, so that copies for the
-// next one begin while the last one is written. Two mbarriers a slot say who may go on: `full` when its copies have come, `empty`
-// when every warp that multiplies is done with it. The design is that of CUTLASS's persistent warp-specialised kernels.
+// Products on Hopper's matrix units: when warp groups can multiply tiles that are copied for them,
+// which tiles are tried, and how long they take. The kernel is built in gpu/warpgroups.ts.
 
-import { CompilerBug } from '../../../../errors.ts';
-import { addInts, builtin, constant, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
-import type { BarrierArray, Loop, LoopBuffer, TileMap, TileOperand, Value } from '../../../loop/loop.ts';
-import { tileLine } from '../../../loop/verify-warpgroup.ts';
-import { matrixOperands, narrowed, type Contract } from '../problem.ts';
-import type { ContractSchedule } from '../schedule.ts';
-import { fragment } from '../../shared/fragment.ts';
-import { bufferName, finish, openBuilder, type Frame } from '../../shared/frame.ts';
-import { boxAt, tiledOperand, tileMapOf, type OperandMap } from '../tile-map.ts';
-import { FragmentWriter, tileAt } from '../tile-write.ts';
-import { divideInts, TileLowering } from '../tile.ts';
+import { matrixLimit } from '../size.ts';
+import type { Strategy } from '../strategy.ts';
+import { tileCosts } from './costs.ts';
+import { WarpgroupTemplate, type WgmmaTiling } from './warpgroups.ts';
 
-type Warpgroup = Extract<ContractSchedule, { kind: 'warpgroup' }>;
+export type { WgmmaTiling };
 
-/** Invocations of a warp group, and of a warp. */
-const warpgroup = 128;
-const warp = 32;
-/** Rows of one multiplication. */
-const wgmmaRows = 64;
-/** Registers of an invocation that has tiles copied, and of one of two warp groups that multiply. */
-const registers = { copies: 40, multiplies: 232 } as const;
+const tiles = [
+  [128, 256, 64, 4],
+  [256, 128, 128, 4],
+  [128, 192, 64, 5],
+  [128, 128, 64, 6],
+  [128, 64, 64, 8],
+  [64, 256, 64, 5],
+  [64, 128, 64, 8],
+  [64, 64, 64, 8],
+] as const;
 
-/** One operand: its map, and the ring its tiles are copied to. */
-interface Side {
-  readonly buffer: string;
-  readonly map: TileMap;
-  readonly roles: OperandMap['roles'];
-  readonly alongK: boolean;
-  /** Elements of a slot. */
-  readonly size: number;
-  readonly tile: number;
-}
-
-export function warpgroupLoop(frame: Frame, body: Contract, schedule: Warpgroup): Loop {
-  return new WarpgroupTemplate(frame, body, schedule).loop();
-}
-
-/** Tile rows of a band: what runs at a time is as high as it is wide. */
-function bandOf(workgroups: number, { tileM, tileN }: Warpgroup): number {
-  return Math.max(1, Math.round(Math.sqrt((workgroups * tileN) / tileM)));
-}
-
-function namesOf(sums: readonly Value[]): readonly string[] {
-  return sums.flatMap((sum) => (sum.kind === 'variable' ? [sum.name] : []));
-}
-
-class WarpgroupTemplate {
-  readonly #b: LoopBuilder;
-  readonly #frame: Frame;
-  readonly #body: Contract;
-  readonly #schedule: Warpgroup;
-  readonly #operand: 'f16' | 'bf16';
-  readonly #consumers: number;
-  readonly #sides: readonly [Side, Side];
-  readonly #tilesM: number;
-  readonly #tilesN: number;
-  readonly #tiles: number;
-  readonly #rounds: number;
-  readonly #workgroups: number;
-
-  constructor(frame: Frame, body: Contract, schedule: Warpgroup) {
-    const { batch, m, n, k } = body;
-    const { tileM, tileN, tileK, rows } = schedule;
-    const operand = matrixOperands(body);
-    if (operand !== 'f16' && operand !== 'bf16')
-      throw new CompilerBug('warp group template', 'operands are not of 16 bits');
-    this.#operand = operand;
-    this.#b = openBuilder(frame, ['tile_lhs', 'tile_rhs']);
-    this.#frame = frame;
-    this.#body = body;
-    this.#schedule = schedule;
-    this.#consumers = tileM / rows;
-    this.#sides = [this.#side('lhs'), this.#side('rhs')];
-    this.#tilesM = Math.ceil(m.extent / tileM);
-    this.#tilesN = Math.ceil(n.extent / tileN);
-    this.#tiles = batch.extent * this.#tilesM * this.#tilesN;
-    this.#rounds = Math.ceil(k.extent / tileK);
-    this.#workgroups = Math.min(this.#tiles, frame.target.cores.count);
-  }
-
-  loop(): Loop {
-    const b = this.#b;
-    const { batch, m, n, k } = this.#body;
-    const { tileM, tileN, tileK, stages, rows } = this.#schedule;
-    const [lane, role] = [builtin('local', 0), builtin('local', 1)];
-    const isFirst = operation('eq', [lane, constant(0)], 'bool');
-    const isCopying = operation('eq', [role, constant(0)], 'bool');
-    b.if(operation('and', [isFirst, isCopying], 'bool'), () =>
-      b.for('slot', constant(0), constant(stages), 1, (slot) => {
-        b.add({ kind: 'initBarrier', barrier: 'full', index: slot, count: 1 });
-        b.add({
-          kind: 'initBarrier',
-          barrier: 'empty',
-          index: slot,
-          count: (this.#consumers * warpgroup) / warp,
-        });
-      }),
+export const wgmma: Strategy<WgmmaTiling> = {
+  fields: { tileM: 'count', tileN: 'count', tileK: 'count', stages: 'count' },
+  *candidates({ tiled }) {
+    if (tiled !== true) return;
+    for (const [tileM, tileN, rows, stages] of tiles)
+      yield { kind: 'wgmma', flip: false, rows, columns: tileN, tileM, tileN, tileK: 64, stages };
+  },
+  isLegal(tiling, { n, tiled, matrix, epilogue }, { limits, matrixUnits = [], warpgroups }) {
+    const { flip, rows, columns, tileM, tileN, tileK, stages } = tiling;
+    return (
+      !flip &&
+      warpgroups !== undefined &&
+      tiled === true &&
+      // Where there is one column, the lanes of a quad all write it: what is copied would have to
+      // repeat it.
+      n > 1 &&
+      matrix !== undefined &&
+      matrix !== 'tf32' &&
+      matrixUnits.includes(matrix) &&
+      columns === tileN &&
+      [rows, tileM, tileN].every((size) => size % 64 === 0 && size <= 256) &&
+      tileK === 64 &&
+      tileM % rows === 0 &&
+      stages >= 2 &&
+      // Half of an invocation's registers hold sums, at most.
+      rows * columns <= 128 * 128 &&
+      128 * (tileM / rows + 1) <= limits.workgroupInvocations &&
+      // What is copied begins at a multiple of 1024 bytes.
+      2 * stages * tileK * (tileM + tileN) + 16 * stages + 1024 <= limits.workgroupBytes &&
+      ((rows * columns) / 512) * (1 + epilogue) <= matrixLimit
     );
-    b.barrier();
-    b.if(
-      isCopying,
-      () => {
-        this.#setRegisters(registers.copies, false);
-        b.if(isFirst, () => this.#copies());
-      },
-      () => {
-        this.#setRegisters(registers.multiplies, true);
-        this.#multiplies(addInts(role, constant(-1)), lane);
-      },
-    );
-    const operand = this.#operand;
-    const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent} on matrix units of warp groups (${operand}), ${tileM}x${tileN}x${tileK} tiles in ${stages} stages, ${this.#consumers} warp groups of ${rows} rows`;
-    const memory = this.#sides.map(({ buffer, size }): LoopBuffer => ({
-      name: buffer,
-      space: 'workgroup',
-      dtype: operand,
-      size: size * stages,
-      access: 'read_write',
-      tiled: true,
-    }));
-    const mbarriers: readonly BarrierArray[] = ['full', 'empty'].map((name) => ({ name, size: stages }));
-    const workgroup = [warpgroup, this.#consumers + 1, 1] as const;
-    return {
-      ...finish(this.#frame, b, [this.#workgroups, 1, 1], workgroup, note, memory),
-      tileMaps: this.#sides.map(({ map }) => map),
-      mbarriers,
-    };
-  }
-
-  #side(which: 'lhs' | 'rhs'): Side {
-    const { tileM, tileN, tileK } = this.#schedule;
-    const [free, tile] = which === 'lhs' ? [this.#body.m, tileM] : [this.#body.n, tileN];
-    const operand = tiledOperand(narrowed(this.#body[which]), free, this.#body);
-    if (operand === undefined)
-      throw new CompilerBug('warp group template', `${which} is not copied by tiles`);
-    const buffer = bufferName(this.#frame)(operand.node);
-    const { map, roles } = tileMapOf(`map_${which}`, buffer, operand, free, this.#body, tile);
-    return { buffer: `tile_${which}`, map, roles, alongK: operand.alongK, size: tile * tileK, tile };
-  }
-
-  /** Where there are more registers to be had than a kernel of so many invocations begins with. */
-  #setRegisters(count: number, grow: boolean): void {
-    if (this.#consumers > 1) this.#b.add({ kind: 'setRegisters', count, grow });
-  }
-
-  /** Visits this workgroup's tiles; `turn` counts rounds of k over all of them. */
-  #forTiles(visit: (turn: Value, group: Value, firstM: Value, firstN: Value) => void): void {
-    const b = this.#b;
-    const { tileM, tileN } = this.#schedule;
-    const perGroup = this.#tilesM * this.#tilesN;
-    const turn = b.var('turn', constant(0));
-    b.for('tile', builtin('workgroup', 0), constant(this.#tiles), this.#workgroups, (tile) => {
-      const [group, inGroup] =
-        this.#body.batch.extent === 1
-          ? [constant(0), tile]
-          : divideInts(b, tile, perGroup, ['group', 'in_group']);
-      const band = bandOf(this.#workgroups, this.#schedule);
-      const [row, column] = tileAt(b, inGroup, this.#tilesM, this.#tilesN, band);
-      const firstM = b.let(mulInts(row, constant(tileM)), 'first_m');
-      const firstN = b.let(mulInts(column, constant(tileN)), 'first_n');
-      visit(turn, group, firstM, firstN);
-    });
-  }
-
-  /** The slot of a turn, and the parity of how often the ring was gone round before. */
-  #slotOf(turn: Value): readonly [slot: Value, parity: Value] {
-    const b = this.#b;
-    const stages = constant(this.#schedule.stages);
-    const slot = b.let(operation('mod', [turn, stages], 'i32'), 'slot');
-    const rounds = operation('div', [turn, stages], 'i32');
-    return [slot, b.let(operation('mod', [rounds, constant(2)], 'i32'), 'parity')];
-  }
-
-  #copies(): void {
-    const b = this.#b;
-    const { tileK } = this.#schedule;
-    const bytes = this.#sides.reduce((sum, { size }) => sum + 2 * size, 0);
-    this.#forTiles((turn, group, firstM, firstN) =>
-      b.for('round', constant(0), constant(this.#rounds), 1, (round) => {
-        const [slot, parity] = this.#slotOf(turn);
-        // The phase before the first counts as over: at the beginning every slot is empty.
-        const before = b.let(operation('sub', [constant(1), parity], 'i32'), 'before');
-        b.add({ kind: 'awaitBarrier', barrier: 'empty', index: slot, parity: before });
-        b.add({ kind: 'arrive', barrier: 'full', index: slot, bytes });
-        const k = b.let(mulInts(round, constant(tileK)), 'k0');
-        this.#copy(this.#sides[0], slot, k, firstM, group);
-        this.#copy(this.#sides[1], slot, k, firstN, group);
-        b.assign(turn, addInts(turn, constant(1)));
-      }),
-    );
-  }
-
-  #copy(
-    { buffer, map, roles, alongK, size, tile }: Side,
-    slot: Value,
-    k: Value,
-    first: Value,
-    group: Value,
-  ): void {
-    const b = this.#b;
-    const panels = alongK ? 1 : tile / tileLine;
-    for (let panel = 0; panel < panels; panel++) {
-      const to = addInts(mulInts(slot, constant(size)), constant((panel * size) / panels));
-      const free = addInts(first, constant(panel * tileLine));
-      b.add({
-        kind: 'copyTile',
-        buffer,
-        index: b.let(to, 'to'),
-        map: map.name,
-        at: boxAt(roles, alongK, k, alongK ? first : b.let(free, 'at'), group),
-        barrier: 'full',
-        slot,
-      });
-    }
-  }
-
-  #multiplies(consumer: Value, lane: Value): void {
-    const b = this.#b;
-    const { rows, columns, tileM, tileN } = this.#schedule;
-    const inWarp = b.let(operation('mod', [lane, constant(warp)], 'i32'), 'in_warp');
-    const ownWarp = b.let(operation('div', [lane, constant(warp)], 'i32'), 'warp');
-    const isLeader = b.let(operation('eq', [inWarp, constant(0)], 'bool'), 'leader');
-    const ownRow = b.let(mulInts(consumer, constant(rows)), 'own_row');
-    const release = (slot: Value): void =>
-      b.if(isLeader, () => b.add({ kind: 'arrive', barrier: 'empty', index: slot, bytes: 0 }));
-    this.#forTiles((turn, group, firstM, firstN) => {
-      const sums = Array.from({ length: rows / wgmmaRows }, (_, i) =>
-        Array.from({ length: columns / fragment.n }, (_, j) => b.var(`sum_${i}_${j}`, constant(0, 'f32', 4))),
-      );
-      const names = sums.flatMap(namesOf);
-      // One round stays under way while the next one is waited for; then its slot is free.
-      const last = b.var('last', constant(0));
-      b.for('round', constant(0), constant(this.#rounds), 1, (round) => {
-        const [slot, parity] = this.#slotOf(turn);
-        b.add({ kind: 'awaitBarrier', barrier: 'full', index: slot, parity });
-        b.add({ kind: 'wgmmaFence', sums: names });
-        this.#multiply(sums, slot, ownRow);
-        b.add({ kind: 'wgmmaCommit' });
-        b.add({ kind: 'wgmmaWait', pending: 1, sums: [] });
-        b.if(operation('lt', [constant(0), round], 'bool'), () => release(last));
-        b.assign(last, slot);
-        b.assign(turn, addInts(turn, constant(1)));
-      });
-      b.add({ kind: 'wgmmaWait', pending: 0, sums: names });
-      release(last);
-      const points = new TileLowering(b, this.#frame, this.#body, group);
-      const writer = new FragmentWriter(b, this.#body, points, inWarp, { m: tileM, n: tileN });
-      const quad = operation('div', [firstN, constant(4)], 'i32');
-      sums.forEach((line, i) => {
-        const inTile = addInts(
-          addInts(ownRow, constant(wgmmaRows * i)),
-          mulInts(ownWarp, constant(fragment.m)),
-        );
-        writer.write(line, addInts(firstM, inTile), quad);
-      });
-    });
-  }
-
-  /** One round: every step of 16 in the slot, for every 64 rows of the warp group. */
-  #multiply(sums: readonly (readonly Value[])[], slot: Value, ownRow: Value): void {
-    const b = this.#b;
-    const { tileK } = this.#schedule;
-    const [left, right] = this.#sides;
-    const side = ({ buffer, size, alongK }: Side, step: number, free: Value): TileOperand => {
-      const inSlot = addInts(mulInts(free, constant(tileK)), constant(alongK ? step : step * tileLine));
-      const index = b.let(addInts(mulInts(slot, constant(size)), inSlot), 'operand');
-      return { buffer, index, alongK, panel: tileK * tileLine };
-    };
-    for (let step = 0; step < tileK; step += fragment.k)
-      sums.forEach((line, i) =>
-        b.add({
-          kind: 'wgmma',
-          sums: namesOf(line),
-          operand: this.#operand,
-          lhs: side(left, step, addInts(ownRow, constant(wgmmaRows * i))),
-          rhs: side(right, step, constant(0)),
-        }),
-      );
-  }
-}
+  },
+  time(tiling, problem, target) {
+    const { tileM, tileN, tileK, stages } = tiling;
+    const { machine, cores, tiles: count } = tileCosts(tiling, problem, target);
+    const { lanes, latency } = machine;
+    // 2048 multiply-adds a clock where a side is long enough that reading it is hidden; copies pass
+    // by no invocation.
+    const multiplied = (tileM * tileN) / (tileN < 128 ? 1024 : 2048);
+    const staged = (tileM + tileN) / (2 * lanes);
+    const round = tileK * Math.max(multiplied, staged) + 4 * latency;
+    const groups = Math.ceil(count(tileM, tileN) / cores);
+    const written = (tileM * tileN) / (2 * lanes);
+    return groups * (Math.ceil(problem.k / tileK) * round + written) + 2 * stages * latency;
+  },
+  loop: (frame, body, tiling) => new WarpgroupTemplate(frame, body, tiling).loop(),
+};

@@ -1,34 +1,90 @@
-// The form of conv for neighbouring outputs that look at the same inputs: an invocation keeps a patch of output positions, for a
-// few channels, and takes several taps of the kernel in one round. Inputs that more than one tap asks for are one load,
-// because their indices are equal expressions; taps that fall between the elements of a dilated input are left out. With a
-// single channel to a group this is the depthwise convolution.
+// The form of conv for neighbouring outputs that look at the same inputs: an invocation keeps a
+// patch of output positions, for a few channels, and takes several taps of the kernel in one round.
+// Inputs that more than one tap asks for are one load, because their indices are equal expressions;
+// taps that fall between the elements of a dilated input are left out. With a single channel to a
+// group this is the depthwise convolution.
 
-import {
-  addIndex,
-  axisIndex,
-  constantIndex,
-  offsetIndex,
-  scaleIndex,
-  type IndexExpr,
-} from '../../../../ir/index-algebra/expr.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
-import { constant, less, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
-import { laneAtom, Lowering, registerOf, rounded } from '../../../lower/expressions.ts';
-import type { Loop, Value, Width } from '../../../loop/loop.ts';
-import type { Contract, Window } from '../problem.ts';
-import type { ContractSchedule } from '../schedule.ts';
-import { bufferName, finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
-import { storeAt } from '../../shared/store-value.ts';
-import { divideInts, laneOf, multiplyAdd, span } from '../tile.ts';
 import { sharesWork } from '../../../../schedule/machine.ts';
+import { CompilerBug } from '../../../../errors.ts';
+import { constant, less, mulInts } from '../../../loop/builder.ts';
+import type { Loop, Value } from '../../../loop/loop.ts';
+import { cpu, shared } from '../cpu/costs.ts';
+import { windowOf, type Contract, type Window } from '../problem.ts';
+import { hasRows, unrollLimit, windowInputs, windowStatements } from '../size.ts';
+import type { Strategy } from '../strategy.ts';
+import { finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
+import { divideInts, multiplyAdd, span } from '../tile.ts';
+import { tileCosts } from './costs.ts';
+import { PatchLowering, type WindowTiling } from './patch.ts';
 
-type Patch = Extract<ContractSchedule, { kind: 'window' }>;
+export type { WindowTiling };
 
-export function windowLoop(frame: Frame, body: Contract, window: Window, schedule: Patch): Loop {
+export const window: Strategy<WindowTiling> = {
+  fields: { lines: 'count', taps: 'count' },
+  *candidates({ window: seen, k }) {
+    if (seen !== undefined) yield* patches(seen, k);
+  },
+  isLegal(tiling, problem) {
+    const { flip, rows, columns, lines, taps } = tiling;
+    const { window: seen, k, epilogue } = problem;
+    if (seen === undefined || flip || !hasRows(tiling, problem)) return false;
+    return (
+      columns >= 1 &&
+      columns <= seen.width &&
+      seen.lines % lines === 0 &&
+      k % taps === 0 &&
+      windowStatements(rows, columns * lines, taps, epilogue) <= unrollLimit
+    );
+  },
+  time(tiling, problem, target) {
+    const seen = problem.window;
+    if (seen === undefined) return Infinity;
+    const { batch, m, k, epilogue } = problem;
+    const { rows, columns, lines, taps } = tiling;
+    const results = rows * columns * lines;
+    const inputs = windowInputs(tiling, seen);
+    const count = (batch * Math.ceil(m / rows) * seen.lines * Math.ceil(seen.width / columns)) / lines;
+    const unrolled = windowStatements(rows, columns * lines, taps, epilogue);
+    if (target.machine === 'cpu') {
+      const busy = (results * taps * cpu.multiplyAdd) / (2 * seen.spread);
+      const round = 2 * cpu.single * inputs + cpu.single * rows * taps + busy;
+      const tile = (k / taps) * (round + cpu.turn) + (results / 4) * 0.25 * epilogue + 20;
+      return shared(count / 8, problem, target) * 8 * tile + cpu.statement * unrolled;
+    }
+    const { machine, turns } = tileCosts(tiling, problem, target);
+    const { load, scattered, multiplyAdd: product, overhead, latency, statement, workgroup } = machine;
+    const busy = (results * taps * product) / seen.spread;
+    const round = 2 * load * inputs + scattered * rows * taps + busy + 2 * overhead;
+    return (k / taps) * Math.max(latency, turns(count / workgroup, workgroup) * round) + statement * unrolled;
+  },
+  loop: windowLoop,
+};
+
+/** Patches whose columns divide the line, if any do: elsewhere the last one overlaps. */
+function* patches(window: Window, k: number): Generator<WindowTiling> {
+  const { width, taps: line, tapLines } = window;
+  const divisors = (of: number, most: number): number[] =>
+    Array.from({ length: Math.min(of, most) }, (_, i) => i + 1).filter((count) => of % count === 0);
+  const even = divisors(width, 32).filter((columns) => columns >= 3 || columns === width);
+  const widths = even.length > 0 ? even : [8, 16].filter((columns) => columns < width);
+  const whole = line * tapLines;
+  const rounds =
+    line <= 7 ? [line, ...(whole <= 9 && whole > line ? [whole] : [])] : [divisors(line, 4).at(-1)!];
+  for (const taps of rounds.filter((count) => k % count === 0))
+    for (const rows of [8, 4, 2, 1])
+      for (const lines of divisors(window.lines, 8))
+        for (const columns of widths)
+          if (rows * columns * lines <= 128)
+            yield { kind: 'window', flip: false, rows, columns, lines, taps };
+}
+
+function windowLoop(frame: Frame, body: Contract, tiling: WindowTiling): Loop {
+  const seen = windowOf(body);
+  if (seen === undefined) throw new CompilerBug('window template', 'there are no windows');
   const { target } = frame;
   const { batch, m, n, k } = body;
-  const { rows: height, columns, lines, taps } = schedule;
-  const [tilesX, tilesY] = [Math.ceil(window.width / columns), window.lines / lines];
+  const { rows: height, columns, lines, taps } = tiling;
+  const [tilesX, tilesY] = [Math.ceil(seen.width / columns), seen.lines / lines];
   const tilesM = Math.ceil(m.extent / height);
   const total = batch.extent * tilesM * tilesY * tilesX;
   const size = sharesWork(target) ? target.workgroupSize : total <= 32 ? 4 : 8;
@@ -40,7 +96,7 @@ export function windowLoop(frame: Frame, body: Contract, window: Window, schedul
     const [blocks, tileY] = divideInts(b, patches, tilesY, ['block', 'tile_y']);
     const [group, tileM] = divideInts(b, blocks, tilesM, ['batch', 'tile_m']);
     const rows = span(b, mulInts(tileM, constant(height)), height, m.extent, m.extent % height === 0, 'm');
-    const patch = new PatchLowering(b, frame, body, window, schedule, { group, tileX, tileY });
+    const patch = new PatchLowering(b, frame, body, seen, tiling, { group, tileX, tileY });
     const sums = rows.map((_, i) => patch.accumulators(i));
     const round = (step: Value | undefined): void => {
       for (let tap = 0; tap < taps; tap++) {
@@ -60,174 +116,4 @@ export function windowLoop(frame: Frame, body: Contract, window: Window, schedul
   else b.if(less(id, constant(total)), tile);
   const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, patches of ${lines}x${columns} for ${height} channels, ${taps} taps a round`;
   return finish(frame, b, grid, [size, 1, 1], note);
-}
-
-/** Output positions of an invocation, how their sums share registers, and what is evaluated there. */
-class PatchLowering {
-  readonly #b: LoopBuilder;
-  readonly #frame: Frame;
-  readonly #body: Contract;
-  readonly #taps: number;
-  readonly #atoms: ReadonlyMap<IndexExpr, Value>;
-  readonly #round: IndexExpr;
-  /** n at each position, line by line. */
-  readonly #positions: readonly IndexExpr[];
-  /** Positions of each register of sums: those that taps meet at the same time. */
-  readonly #registers: readonly (readonly number[])[];
-  /** Positions that lie one after the other in n. */
-  readonly #runs: readonly (readonly number[])[];
-  /** Whether a tile at the end of a line, moved back to fit, may store a column again. */
-  readonly #first: { readonly asked: Value; readonly taken: Value } | undefined;
-  readonly #columns: number;
-
-  constructor(
-    b: LoopBuilder,
-    frame: Frame,
-    body: Contract,
-    window: Window,
-    { columns, lines, taps }: Patch,
-    place: { readonly group: Value; readonly tileX: Value; readonly tileY: Value },
-  ) {
-    this.#b = b;
-    this.#frame = frame;
-    this.#body = body;
-    this.#taps = taps;
-    this.#columns = columns;
-    const { width } = window;
-    const rounds = body.k.extent / taps;
-    this.#round = rounds === 1 ? constantIndex(0) : axisIndex('round', rounds);
-    const exact = width % columns === 0;
-    const tileX = axisIndex('tile_x', Math.ceil(width / columns));
-    const tileY = axisIndex('tile_y', window.lines / lines);
-    const moved = axisIndex('first', width - columns + 1);
-    const atoms = new Map([
-      [body.batch.atom, place.group],
-      [tileX, place.tileX],
-      [tileY, place.tileY],
-    ]);
-    if (!exact) {
-      const asked = b.let(mulInts(place.tileX, constant(columns)), 'asked');
-      const taken = b.let(operation('min', [asked, constant(width - columns)], 'i32'), 'first');
-      atoms.set(moved, taken);
-      this.#first = { asked, taken };
-    }
-    this.#atoms = atoms;
-    const first = exact ? scaleIndex(tileX, columns) : moved;
-    const inOrder = range(lines * columns);
-    this.#positions = inOrder.map((p) => {
-      const line = offsetIndex(scaleIndex(tileY, lines), Math.floor(p / columns));
-      return addIndex(scaleIndex(line, width), offsetIndex(first, p % columns));
-    });
-    const whole =
-      columns === width ? [inOrder] : range(lines).map((l) => inOrder.slice(l * columns, (l + 1) * columns));
-    this.#runs = whole.flatMap((run) => chunks(run));
-    this.#registers = whole.flatMap((run) =>
-      range(window.spread).flatMap((rest) =>
-        chunks(run.filter((p) => (p % columns) % window.spread === rest)),
-      ),
-    );
-  }
-
-  accumulators(row: number): Value[] {
-    const type = registerOf(this.#body.node.dtype);
-    return this.#registers.map((register, j) =>
-      this.#b.var(`sum_${row}_${j}`, constant(0, type, register.length as Width)),
-    );
-  }
-
-  weight(row: Value, step: Value | undefined, tap: number): Value {
-    return this.#at(this.#body.lhs, step, tap, undefined, row);
-  }
-
-  get registers(): number {
-    return this.#registers.length;
-  }
-
-  /** The inputs of a register; undefined where all are zero. */
-  input(register: number, step: Value | undefined, tap: number): Value | undefined {
-    const positions = this.#registers[register]!;
-    const args = positions.map((p) => this.#at(this.#body.rhs, step, tap, this.#positions[p], undefined));
-    if (args.every((arg) => arg.kind === 'constant' && arg.value === 0)) return undefined;
-    return this.#b.let(together(args), 'x');
-  }
-
-  #at(
-    operand: Expr,
-    step: Value | undefined,
-    tap: number,
-    position: IndexExpr | undefined,
-    row: Value | undefined,
-  ): Value {
-    const { m, n, k } = this.#body;
-    const atoms = new Map(this.#atoms);
-    if (step !== undefined) atoms.set(this.#round, step);
-    if (row !== undefined) atoms.set(m.atom, row);
-    const substitution = new Map([[k.atom, offsetIndex(scaleIndex(this.#round, this.#taps), tap)]]);
-    if (position !== undefined) substitution.set(n.atom, position);
-    return this.#lowering(substitution, atoms).value(operand);
-  }
-
-  /** The epilogue of one channel. */
-  write(row: Value, sums: readonly Value[]): void {
-    const lanes = new Map<number, Value>();
-    this.#registers.forEach((register, j) => {
-      const sum = this.#b.let(rounded(sums[j]!, this.#body.node.dtype), 'result');
-      register.forEach((p, lane) => lanes.set(p, laneOf(sum, lane)));
-    });
-    for (const run of this.#runs) {
-      const results = run.map((p) => lanes.get(p)!);
-      if (run.length === 4 && this.#first === undefined) this.#store(row, run[0]!, together(results));
-      else run.forEach((p, i) => this.#unlessStored(p, () => this.#store(row, p, results[i]!)));
-    }
-  }
-
-  #unlessStored(position: number, store: () => void): void {
-    if (this.#first === undefined) return store();
-    const { asked, taken } = this.#first;
-    const column = operation('add', [taken, constant(position % this.#columns)], 'i32');
-    this.#b.if(operation('le', [asked, column], 'bool'), store);
-  }
-
-  /** Results of one position, or of four from it on. */
-  #store(row: Value, position: number, result: Value): void {
-    const { node, m, n } = this.#body;
-    const { writes } = this.#frame.kernel;
-    const at = this.#positions[position]!;
-    const substitution = new Map([[n.atom, result.width === 4 ? addIndex(at, laneAtom) : at]]);
-    const lowering = this.#lowering(substitution, new Map(this.#atoms).set(m.atom, row));
-    lowering.results.set(node, this.#b.let(result, 'result'));
-    const values = writes.map((write) => lowering.value(write.value));
-    // No lane of a run lies past the end.
-    const along = result.width === 4 ? { ...n, extent: 4 * n.extent } : undefined;
-    writes.forEach((write, i) =>
-      storeAt(this.#b, lowering, bufferName(this.#frame)(write.node), write, values[i]!, along),
-    );
-  }
-
-  #lowering(substitution: ReadonlyMap<IndexExpr, IndexExpr>, atoms: ReadonlyMap<IndexExpr, Value>): Lowering {
-    return new Lowering(this.#b, this.#frame.kernel.pool, { substitution, atoms }, bufferName(this.#frame));
-  }
-}
-
-function range(count: number): number[] {
-  return Array.from({ length: count }, (_, i) => i);
-}
-
-/** Fours, then a pair, then a single one. */
-function chunks(list: readonly number[]): number[][] {
-  const out: number[][] = [];
-  for (let at = 0; at < list.length;) {
-    const left = list.length - at;
-    const count = left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    out.push(list.slice(at, at + count));
-    at += count;
-  }
-  return out;
-}
-
-/** Scalars as the lanes of one vector. */
-function together(args: readonly Value[]): Value {
-  const [first] = args;
-  if (args.length === 1) return first!;
-  return { kind: 'vector', args, type: first!.type, width: args.length as Width };
 }

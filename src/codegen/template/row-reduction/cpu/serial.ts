@@ -1,8 +1,8 @@
-// row-reduction on a CPU: one thread computes a row alone, or several groups of four rows where
-// rows are neighbours in memory. Sweeps take several groups of elements a turn, each with
-// accumulators of its own, so that no sum waits for the last one; what does not make a whole turn,
-// or a whole group of four, has turns of its own. Values that are expensive to compute again wait
-// in memory for the next sweep (cpu/values.ts).
+// row on a core: one thread has a row for itself, or several groups of four rows where rows are
+// neighbours in memory. Sweeps take several groups of elements a turn, each with accumulators of
+// its own, so that no sum waits for the last one; what does not make a whole turn, or a whole group
+// of four, has turns of its own. Values that are dear wait in memory for the next sweep
+// (cpu/values.ts).
 
 import { CompilerBug } from '../../../../errors.ts';
 import type { Node } from '../../../../ir/graph.ts';
@@ -10,39 +10,35 @@ import {
   addIndex,
   axisIndex,
   constantIndex,
-  offsetIndex,
   scaleIndex,
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis, RowStage, Write } from '../../../../schedule/kernel.ts';
 import { addInts, constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
-import {
-  laneAtom,
-  Lowering,
-  quadIndex,
-  type Binding,
-  type LoweringOptions,
-} from '../../../lower/expressions.ts';
+import type { Binding, LoweringOptions } from '../../../lower/binding.ts';
+import { Lowering } from '../../../lower/expressions.ts';
 import type { Loop, Value, Width } from '../../../loop/loop.ts';
+import type { FittingStrategy } from '../../shared/first-fit.ts';
 import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
 import { rowWork, type RowWork } from '../outline.ts';
 import { foldOnCore, laneOfState, placesOf, type Fold, type State } from '../gpu/fold.ts';
 import { pickedOf } from '../pick.ts';
 import { elementOf, type Pass } from '../plan.ts';
 import { isPoisoned, softmaxInstead } from './softmax.ts';
-import { blockedAbove, blockOf, type Lanes } from '../schedule.ts';
+import type { Lanes, RowBody } from '../tiling.ts';
+import { alongRow, type Place } from './along.ts';
 import { serialRows, type RowStretch, type SerialRows } from './stretch.ts';
 import { effortOf, homeArrays, homesOf, RowValues, worthKeeping, type Home } from './values.ts';
 import { storeAt } from '../../shared/store-value.ts';
 
-/** The Loop of a row kernel on a core. */
-export function serialRowLoop(frame: Frame): Loop {
-  return new SerialEmitter(frame, rowWork(frame.kernel)).run();
-}
-
-/** Turns of a block where an accumulator is alone: between blocks a core begins anew. */
-const aloneBlock = 128;
+/** Rows on a core: each has a thread for itself. */
+export const serial: FittingStrategy<RowBody> = {
+  loop(frame) {
+    if (frame.target.serial === undefined) return undefined;
+    return new SerialEmitter(frame, rowWork(frame.kernel)).run();
+  },
+};
 
 /** Effort of a sweep that hides the latency of loading another row's elements. */
 const worthOverlap = 16;
@@ -54,21 +50,9 @@ interface Seat {
   readonly results: Map<Node, Value>;
 }
 
-/** A place along the row: an element, or a group of four. */
-interface Place {
-  readonly column: IndexExpr;
-  readonly atoms: readonly (readonly [IndexExpr, Value])[];
-}
-
-/** Sums in blocks: what is accumulated in one is begun and added up by its caller. */
-interface Blocks {
-  readonly open: () => void;
-  readonly close: () => void;
-}
-
 /**
- * The first sweep of a row as a part of the second one of the row before, whose arithmetic hides
- * the latency of the loads.
+ * The first sweep of a row as a part of the second one of the row before, whose arithmetic leaves
+ * memory time to come near.
  */
 interface Ahead {
   readonly fold: Fold;
@@ -170,7 +154,7 @@ class SerialEmitter {
     this.#rowWrites();
     if (perElement.length === 0) return;
     const exprs = perElement.map(({ value }) => value);
-    this.#along(this.#plan.chainsOf(exprs), (at) => {
+    alongRow(this.#b, this.#column, this.#lanes === 'column', this.#plan.chainsOf(exprs), (at) => {
       for (const place of at) {
         const axis =
           this.#lanes === 'row' ? this.#row : this.#widthAt(place) === 4 ? this.#column : undefined;
@@ -197,7 +181,7 @@ class SerialEmitter {
     this.#ahead = { fold, expr, state, tail, end };
     const seat: Seat = { place: places[0]!, atoms: [[atom, first]], results: new Map() };
     const take = this.#taking(seat, this.#ahead, state, tail);
-    this.#along(1, (at) => at.forEach(take));
+    alongRow(this.#b, this.#column, this.#lanes === 'column', 1, (at) => at.forEach(take));
   }
 
   /** Folds a row's elements ahead of its turn. */
@@ -252,53 +236,6 @@ class SerialEmitter {
     return this.#lanes === 'row' || (this.#lanes === 'column' && column.kind !== 'const') ? 4 : 1;
   }
 
-  /**
-   * Visits all places of the row in order, `chains` at a time where that many are left. Single
-   * elements behind the last group of four are at constants.
-   */
-  #along(chains: number, visit: (places: readonly Place[]) => void, blocks?: Blocks): void {
-    const b = this.#b;
-    const { extent } = this.#column;
-    const wide = this.#lanes === 'column';
-    const steps = wide ? Math.floor(extent / 4) : extent;
-    const turns = Math.floor(steps / chains);
-    const spread = (step: IndexExpr): IndexExpr => (wide ? addIndex(scaleIndex(step, 4), laneAtom) : step);
-    const turnAtom = axisIndex('turn', Math.max(1, turns));
-    const turn = (value: Value): void =>
-      visit(
-        Array.from({ length: chains }, (_, chain) => ({
-          column: spread(offsetIndex(scaleIndex(turnAtom, chains), chain)),
-          atoms: [[turnAtom, value]] as const,
-        })),
-      );
-    const fewest = chains > 1 ? blockedAbove : aloneBlock;
-    /** Turns of a range, in blocks of blocks where they are many. */
-    const range = (start: Value, end: Value, count: number): void => {
-      const least = Math.ceil(count / fewest);
-      const block = blocks === undefined || count <= fewest ? count : blockOf(count, Math.max(fewest, least));
-      if (block >= count) {
-        b.for('turn', start, end, 1, turn);
-        return;
-      }
-      b.for('block', start, end, block, (first) => {
-        blocks!.open();
-        const behind = addInts(first, constant(block));
-        const whole = end.kind === 'constant' && count % block === 0;
-        range(first, b.let(whole ? behind : operation('min', [behind, end], 'i32'), 'behind'), block);
-        blocks!.close();
-      });
-    };
-    if (turns === 1) turn(constant(0));
-    else if (turns > 1) range(constant(0), constant(turns), turns);
-    const stepAtom = wide ? quadIndex('step', extent) : axisIndex('step', extent);
-    const single = (value: Value): void => visit([{ column: spread(stepAtom), atoms: [[stepAtom, value]] }]);
-    const left = steps - chains * turns;
-    if (left === 1) single(constant(chains * turns));
-    else if (left > 1) b.for('step', constant(chains * turns), constant(steps), 1, single);
-    const behind = wide ? extent - 4 * steps : 0;
-    for (let i = 0; i < behind; i++) visit([{ column: constantIndex(4 * steps + i), atoms: [] }]);
-  }
-
   /** One sweep over the row, then its totals. */
   #pass({ picks, items }: Pass, besides: (place: Place) => void = () => {}): void {
     const b = this.#b;
@@ -347,7 +284,10 @@ class SerialEmitter {
             this.#assign(into, folds[c]![i]!.combine(into, state));
           });
     };
-    this.#along(chains, take, { open: () => levels.push(open()), close: add });
+    alongRow(this.#b, this.#column, this.#lanes === 'column', chains, take, {
+      open: () => levels.push(open()),
+      close: add,
+    });
     this.#values.swept(exprs);
     this.#seats.forEach((seat, s) => {
       last.forEach((fold, i) => {
@@ -389,8 +329,8 @@ class SerialEmitter {
   }
 
   /**
-   * What a fold gives for a row. One thread has the whole row, so each total that the fold asks for
-   * is its own partial result.
+   * What a fold gives for a row. Nobody else has a part of it: what the fold asks for is what it
+   * has.
    */
   #total(seat: Seat, fold: Fold, ends: readonly State[], tail: State): void {
     const own = this.#lanesTogether(fold, ends);

@@ -9,7 +9,7 @@ import { dims, type Node } from '../../../../ir/graph.ts';
 import type { ElementwiseOp, Monoid } from '../../../../ir/ops.ts';
 import { ExprPool, type Expr } from '../../../../schedule/body/expr.ts';
 import { constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
-import type { LoweringOptions } from '../../../lower/expressions.ts';
+import type { LoweringOptions } from '../../../lower/binding.ts';
 import type { Value } from '../../../loop/loop.ts';
 import type { Kernel, RowStage } from '../../../../schedule/kernel.ts';
 

@@ -14,7 +14,7 @@ import type { Axis, Kernel } from '../../../../schedule/kernel.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { laneAtom, registerOf } from '../../../lower/expressions.ts';
 import type { RowWork } from '../outline.ts';
-import { countContiguous, type Lanes, type RowBody } from '../schedule.ts';
+import { countContiguous, type Lanes, type RowBody } from '../tiling.ts';
 import { effortOf, valuesToKeep } from './values.ts';
 
 /** A range of rows that the same code handles. */

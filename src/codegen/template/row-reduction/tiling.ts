@@ -43,7 +43,7 @@ export interface RowSpread {
  */
 export type Keeping = 'registers' | 'workgroup' | 'stream';
 
-export interface RowSchedule extends RowSpread {
+export interface RowTiling extends RowSpread {
   readonly keeping: Keeping;
 }
 

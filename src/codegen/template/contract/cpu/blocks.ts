@@ -1,0 +1,255 @@
+// Products in blocks, for targets where a workgroup is one invocation with fast memory of its own:
+// a workgroup computes a block of the result. For each block of k it packs its rows of the left
+// side, then panel by panel the columns of the right, and runs down the rows with a tile of sums in
+// registers (the order of loops of Goto and van de Geijn, 2008). Sums wait in memory between blocks
+// of k, and leave it through the epilogue. What the columns of a block are, the strategy says:
+// those of a matrix (cpu/packed.ts), or positions of a convolution (cpu/image.ts).
+
+import { packsOperands } from '../../../../schedule/machine.ts';
+import { isWide } from '../../../../ir/dtype.ts';
+import type { Target } from '../../../../schedule/target.ts';
+import {
+  addInts,
+  constant,
+  less,
+  mulInts,
+  operation,
+  splat,
+  type LoopBuilder,
+} from '../../../loop/builder.ts';
+import { registerOf } from '../../../lower/expressions.ts';
+import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
+import { depthRoom, difference, packPanels, sidesOf, type Depth, type Side } from './panels.ts';
+import type { Contract, ContractProblem } from '../problem.ts';
+import { roundedUp } from '../size.ts';
+import type { Tile } from '../strategy.ts';
+import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
+import { accumulators, divideInts, multiplyAdd, place } from '../tile.ts';
+
+/**
+ * What a block has along n, in panels: columns of the right side, or positions of a convolution.
+ */
+export interface Columns {
+  readonly panels: Value;
+  /** What a block of k needs before its first panel. */
+  readonly begin: (depth: Depth) => void;
+  readonly pack: (panel: Value, depth: Depth) => void;
+  /** Four finished sums of a row, the `quad`th of a panel. */
+  readonly write: (row: Value, panel: Value, quad: Value, sum: () => Value) => void;
+}
+
+/** A tiling in blocks: rows and steps of k. */
+export interface BlockTiling extends Tile {
+  readonly blockM: number;
+  readonly blockK: number;
+}
+
+/**
+ * Elements that a workgroup keeps: rows and a panel of columns for a block of k, the sums of the
+ * panels that wait, and the part of a padded input.
+ */
+export interface Room {
+  readonly left: number;
+  readonly right: number;
+  readonly sums: number;
+  readonly image: number;
+}
+
+/** Where a block is, and where its workgroup keeps panels. */
+export interface BlockPlace {
+  readonly b: LoopBuilder;
+  readonly group: Value;
+  readonly block: Value;
+  /** Names of workgroup memory. */
+  readonly right: string;
+  readonly image: string;
+  readonly sides: { readonly left: Side; readonly right: Side };
+}
+
+/** What a strategy in blocks adds. */
+export interface BlockForm {
+  readonly tiling: BlockTiling;
+  readonly room: Room;
+  /** Blocks along n, and the size of one along n for the note. */
+  readonly blocksN: number;
+  readonly size: string;
+  readonly columns: (place: BlockPlace) => Columns;
+  /**
+   * Long epilogues go row by row: lines of memory are written once. Elsewhere by columns, where
+   * finding one takes divisions.
+   */
+  readonly isByRow: boolean;
+}
+
+/** Steps of k of which two panels stay in the first cache. */
+export const mostSteps = 320;
+
+/**
+ * Sums of a tile of two rows are eight vectors of 128 bits: with what else is at hand they fill the
+ * registers.
+ */
+export function panelColumns(dtype: ContractProblem['dtype']): number {
+  return dtype === 'f64' ? 8 : 16;
+}
+
+/** The room of a tiling with so many panels in a block. */
+export function panelRoom(tiling: BlockTiling, k: number, panels: number): Room {
+  const { rows, columns, blockM, blockK } = tiling;
+  const depth = depthRoom(blockK, k);
+  const height = roundedUp(blockM, 2 * rows);
+  const waiting = k > blockK ? panels : 1;
+  return { left: height * depth, right: columns * depth, sums: waiting * height * columns, image: 0 };
+}
+
+/** Whether blocks of this form can be computed on the target. */
+export function isLegalBlock(
+  tiling: BlockTiling,
+  room: Room,
+  { k, dtype }: ContractProblem,
+  target: Target,
+): boolean {
+  const { rows, columns, blockM, blockK } = tiling;
+  const elements = room.left + room.right + room.sums + room.image;
+  return (
+    packsOperands(target) &&
+    !isWide(dtype) &&
+    rows === 2 &&
+    columns % 4 === 0 &&
+    blockM % 4 === 0 &&
+    (blockK % 4 === 0 || blockK >= k) &&
+    (dtype === 'f64' ? 8 : 4) * elements <= target.limits.workgroupBytes
+  );
+}
+
+/** Epilogues of more expressions than this are not written for every column of a panel. */
+const mostUnrolled = 24;
+
+/** The Loop of a product in blocks. */
+export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem, form: BlockForm): Loop {
+  const { batch, m, n, k } = body;
+  const { blocksN, room } = form;
+  const { rows: height, columns: width, blockM, blockK } = form.tiling;
+  const blocksM = Math.ceil(m.extent / blockM);
+  const total = batch.extent * blocksM * blocksN;
+  const grid = foldGrid(total, frame.target);
+  const type = registerOf(body.node.dtype);
+  const shared = (name: string, size: number): LoopBuffer => {
+    return { name, space: 'workgroup', dtype: type as LoopBuffer['dtype'], size, access: 'read_write' };
+  };
+  const [left, right] = [shared('left', room.left), shared('right', room.right)];
+  const waiting = shared('sums', room.sums);
+  const image = shared('image', room.image);
+  const buffers = [left, right, waiting, ...(room.image > 0 ? [image] : [])];
+  const b = openBuilder(
+    frame,
+    buffers.map(({ name }) => name),
+  );
+  const pairsRoom = roundedUp(blockM, 2 * height) / height;
+  const quadsEach = width / 4;
+  const inPieces = k.extent > blockK;
+
+  const block = (number: Value): void => {
+    const [rest, blockAtN] = divideInts(b, number, blocksN, ['block', 'block_n']);
+    const [group, blockAtM] =
+      batch.extent === 1 ? [constant(0), rest] : divideInts(b, rest, blocksM, ['batch', 'block_m']);
+    const firstRow = b.let(mulInts(blockAtM, constant(blockM)), 'first_row');
+    const rows = partOf(b, firstRow, blockM, m.extent, 1, 'rows');
+    const pairs = partOf(b, firstRow, blockM, m.extent, height, 'pairs');
+    const sides = sidesOf(b, frame, body, group, problem);
+    const columns = form.columns({ b, group, block: blockAtN, right: right.name, image: image.name, sides });
+
+    const round = (depth: Depth, isFirst: Value, isLast: Value): void => {
+      columns.begin(depth);
+      packPanels(b, left.name, sides.left, height, firstRow, pairs, depth);
+      b.for('panel', constant(0), columns.panels, 1, (panel) => {
+        columns.pack(panel, depth);
+        const firstSum = inPieces
+          ? b.let(mulInts(panel, constant(pairsRoom * height * width)), 'first_sum')
+          : constant(0);
+        b.for('pair', constant(0), pairs, 1, (pair) => tile(pair, depth, isFirst, firstSum));
+        b.if(isLast, () => leave(panel, firstSum));
+      });
+    };
+
+    const tile = (pair: Value, depth: Depth, isFirst: Value, firstSum: Value): void => {
+      const slot = b.let(place(pair, height * width, firstSum), 'slot');
+      const sums = accumulators(b, body, height, quadsEach);
+      const each = (visit: (sum: Value, at: Value) => void): void =>
+        sums.forEach((line, i) =>
+          line.forEach((sum, j) => visit(sum, addInts(slot, constant(i * width + 4 * j)))),
+        );
+      if (inPieces)
+        b.if(operation('not', [isFirst], 'bool'), () => each((sum, at) => b.assign(sum, kept(waiting, at))));
+      b.for('k', constant(0), b.let(difference(depth.end, depth.first), 'steps'), 1, (step) => {
+        const lines = Array.from({ length: quadsEach }, (_, j) =>
+          b.let(kept(right, place(step, width, constant(4 * j))), 'b'),
+        );
+        sums.forEach((line, i) => {
+          const at = addInts(mulInts(place(pair, depth.room, step), constant(height)), constant(i));
+          const row = b.let(splat(kept(left, at, 1), 4), 'a');
+          line.forEach((sum, j) => b.assign(sum, multiplyAdd(row, lines[j]!, sum)));
+        });
+      });
+      each((sum, at) => b.store(waiting.name, at, sum, true));
+    };
+
+    const kept = ({ name }: LoopBuffer, index: Value, wide: 1 | 4 = 4): Value => {
+      return { kind: 'load', buffer: name, index, aligned: true, type, width: wide };
+    };
+
+    /** The finished sums of a panel go through the epilogue. */
+    const leave = (panel: Value, firstSum: Value): void => {
+      const one = (row: Value, j: Value): void => {
+        const at = addInts(firstSum, place(row, width, mulInts(j, constant(4))));
+        const sum = (): Value => b.let(kept(waiting, at), 'sum');
+        columns.write(b.let(addInts(firstRow, row), 'm'), panel, j, sum);
+      };
+      const eachRow = (visit: (row: Value) => void): void => b.for('row', constant(0), rows, 1, visit);
+      const eachQuad = (visit: (j: Value) => void): void =>
+        b.for('quad_of', constant(0), constant(quadsEach), 1, visit);
+      if (problem.epilogue <= mostUnrolled)
+        eachRow((row) => {
+          for (let j = 0; j < quadsEach; j++) one(row, constant(j));
+        });
+      // Lines of memory are written once; but where positions stand takes divisions.
+      else if (form.isByRow) eachRow((row) => eachQuad((j) => one(row, j)));
+      else eachQuad((j) => eachRow((row) => one(row, j)));
+    };
+
+    const depthOf = (first: Value, end: Value): Depth => {
+      return { first, end, room: depthRoom(blockK, k.extent) };
+    };
+    const yes = constant(1, 'bool');
+    if (!inPieces) {
+      round(depthOf(constant(0), constant(k.extent)), yes, yes);
+      return;
+    }
+    b.for('first_k', constant(0), constant(k.extent), blockK, (first) => {
+      const past = addInts(first, constant(blockK));
+      const end = b.let(operation('min', [past, constant(k.extent)], 'i32'), 'end_k');
+      const isFirst = b.let(operation('eq', [first, constant(0)], 'bool'), 'is_first');
+      const isLast = b.let(operation('eq', [end, constant(k.extent)], 'bool'), 'is_last');
+      round(depthOf(first, end), isFirst, isLast);
+    });
+  };
+  const number = b.let(groupNumber(grid), 'group');
+  if (grid[0] * grid[1] === total) block(number);
+  else b.if(less(number, constant(total)), () => block(number));
+  const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, blocks of ${blockM}x${form.size}, ${blockK} steps of k packed at a time, tiles of ${height}x${width}`;
+  return finish(frame, b, grid, [1, 1, 1], note, buffers);
+}
+
+/** How much of a block lies inside an axis, in units of `unit`. */
+export function partOf(
+  b: LoopBuilder,
+  first: Value,
+  size: number,
+  extent: number,
+  unit: number,
+  hint: string,
+): Value {
+  if (extent % size === 0) return constant(Math.ceil(size / unit));
+  const rest = difference(constant(extent + unit - 1), first);
+  const units = unit === 1 ? rest : operation('div', [rest, constant(unit)], 'i32');
+  return b.let(operation('min', [units, constant(Math.ceil(size / unit))], 'i32'), hint);
+}

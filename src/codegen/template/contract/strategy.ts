@@ -1,0 +1,37 @@
+// What a strategy of a dot or conv kernel is: one way to spread its products over the machine, with
+// all that is known of it. Problems are given as the tiling sees them, with their sides exchanged
+// where it is flipped. The strategies are the rows of a table (strategies.ts); each has a module.
+
+import type { Target } from '../../../schedule/target.ts';
+import type { Loop } from '../../loop/loop.ts';
+import type { Frame } from '../shared/frame.ts';
+import type { Contract, ContractProblem } from './problem.ts';
+
+/** What the tilings of every strategy say. */
+export interface Tile {
+  /** The sides change places first: the vector axis is always n. */
+  readonly flip: boolean;
+  /** Sums an invocation keeps: rows of m, columns of n (in fours, but for `window`). */
+  readonly rows: number;
+  readonly columns: number;
+}
+
+/**
+ * What a field of a tiling holds: a positive whole number, or the axis along which memory is read.
+ */
+export type Field = 'count' | 'n or k';
+
+export interface Strategy<Tiling extends Tile & { readonly kind: string }> {
+  /** Fields besides `kind` and those of every tile: tilings from outside are checked by these. */
+  readonly fields: Readonly<Record<Exclude<keyof Tiling, keyof Tile | 'kind'>, Field>>;
+  /** Tilings worth a look, larger tiles first; not all of them are legal. */
+  candidates(problem: ContractProblem): Iterable<Tiling>;
+  /** Whether `loop` can build this tiling for the problem within the target's limits. */
+  isLegal(tiling: Tiling, problem: ContractProblem, target: Target): boolean;
+  /**
+   * Modelled time of one run of a legal tiling, without what all tilings of the problem have in
+   * common.
+   */
+  time(tiling: Tiling, problem: ContractProblem, target: Target): number;
+  loop(frame: Frame, body: Contract, tiling: Tiling, problem: ContractProblem): Loop;
+}
