@@ -60,7 +60,15 @@ const unaryRows = {
     wasm: 'math',
     onnx: 'formula',
   },
-  expm1: { takes: 'float', flops: 12, wgsl: 'expm1_F', cuda: 'expm1', wasm: 'math', onnx: 'own' },
+  expm1: {
+    takes: 'float',
+    flops: 12,
+    codeSize: 2,
+    wgsl: 'expm1_F',
+    cuda: 'expm1',
+    wasm: 'math',
+    onnx: 'own',
+  },
   log: { takes: 'float', flops: 8, codeSize: 2, wgsl: 'log_F', cuda: 'log', wasm: 'math', onnx: 'Log' },
   log2: { takes: 'float', flops: 8, codeSize: 2, wgsl: 'log2_F', cuda: 'log2', wasm: 'math', onnx: 'own' },
   log1p: {
@@ -80,7 +88,7 @@ const unaryRows = {
   atan: { takes: 'float', flops: 16, wgsl: 'atan_F', cuda: 'atan', wasm: 'math', onnx: 'Atan' },
   sinh: { takes: 'float', flops: 16, codeSize: 2, wgsl: 'sinh_F', cuda: 'sinh', wasm: 'math', onnx: 'Sinh' },
   cosh: { takes: 'float', flops: 16, codeSize: 2, wgsl: 'cosh_F', cuda: 'cosh', wasm: 'math', onnx: 'Cosh' },
-  tanh: { takes: 'float', flops: 12, wgsl: 'tanh_F', cuda: 'tanh', wasm: 'math', onnx: 'Tanh' },
+  tanh: { takes: 'float', flops: 12, codeSize: 3, wgsl: 'tanh_F', cuda: 'tanh', wasm: 'math', onnx: 'Tanh' },
   erf: { takes: 'float', flops: 16, codeSize: 2, wgsl: 'erf_F', cuda: 'erf', wasm: 'math', onnx: 'Erf' },
   sqrt: { takes: 'float', flops: 4, wgsl: 'sqrt', cuda: 'sqrt', wasm: 'sqrt', onnx: 'Sqrt' },
   rsqrt: {
