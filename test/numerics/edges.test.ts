@@ -56,6 +56,14 @@ describe.each(everyDevice)('on %s', (device) => {
     expect(await sn.tensor([-inf, -inf]).argmax().item()).toBe(0);
   });
 
+  test('−0 + 0 and 0 − 0 are 0, not −0, where a quotient shows it', async () => {
+    const [zeros, one] = [sn.tensor([-0, 0, 2]), sn.tensor(1)];
+    expect(await values(one.div(zeros.add(0)))).toEqual([inf, inf, 0.5]);
+    expect(await values(one.div(sn.sub(0, zeros)))).toEqual([inf, inf, -0.5]);
+    expect(await values(sn.tensor([nan, inf, -inf]).add(0))).toEqual([nan, inf, -inf]);
+    expect(await values(sn.sub(0, sn.tensor([nan, inf, -inf])))).toEqual([nan, -inf, inf]);
+  });
+
   test('infinities and signed zeros follow IEEE', async () => {
     const [x, zero] = [sn.tensor([1, -1, 0, inf]), sn.tensor([0, 0, 0, 0])];
     expect(await values(x.div(zero))).toEqual([inf, -inf, nan, inf]);

@@ -44,6 +44,13 @@ export const mathFunctions: readonly string[] = [
   `fn with_sign_F(size: F, sign: F) -> F {
   return bitcast<F>(bitcast<U>(size) | (bitcast<U>(sign) & U(0x80000000u)));
 }`,
+  // x + 0 and 0 − x, which are +0 for either zero.
+  `fn plus_zero_F(x: F) -> F {
+  return select(x, F(0.0), x == F(0.0));
+}`,
+  `fn zero_minus_F(x: F) -> F {
+  return select(-x, F(0.0), x == F(0.0));
+}`,
   // 0·x and 0/x, NaN where x is not finite, or is 0 or NaN.
   `fn zero_times_F(x: F) -> F {
   return select(with_sign_F(F(0.0), x), nan_F(), not_finite_F(x));

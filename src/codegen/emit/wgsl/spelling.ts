@@ -102,9 +102,24 @@ const signedBy = (zero: number | undefined, term: Term): Term =>
   Object.is(zero, -0) ? prefix('-', term) : term;
 const fusedProduct: Spelling = (site) => {
   const [a, b, c] = site.args;
-  const second = site.second === 0;
-  if (site.first !== 0 && !second) return builtin('fma')(site);
-  return infix('+', product({ ...site, args: [a!, b!], last: site.second }), c!);
+  const of = (): Term => product({ ...site, args: [a!, b!], last: site.second });
+  if (Object.is(site.last, 0)) return helper('plus_zero_F')({ ...site, args: [of()] });
+  if (site.first !== 0 && site.second !== 0) return builtin('fma')(site);
+  return infix('+', of(), c!);
+};
+
+/**
+ * Beside a constant 0, shader compilers take x + 0.0 for x and 0.0 - x for -x, which gives -0 where
+ * 0 is due, and a quotient by it the wrong infinity.
+ */
+const sum: Spelling = (site) => {
+  const [first, last] = [Object.is(site.first, 0), Object.is(site.last, 0)];
+  if (site.from !== 'f32' || first === last) return operator('+')(site);
+  return helper('plus_zero_F')({ ...site, args: [site.args[first ? 1 : 0]!] });
+};
+const difference: Spelling = (site) => {
+  if (site.from !== 'f32' || !Object.is(site.first, 0)) return operator('-')(site);
+  return helper('zero_minus_F')({ ...site, args: [site.args[1]!] });
 };
 
 const count = (site: Site): Term => splat({ ...site, from: 'u32' }, `${site.last}u`);
@@ -134,8 +149,8 @@ const own: { readonly [K in WrittenAs<'wgsl'> | RegisterOp]: Spelling } = {
   cast,
   bitcast: ({ args, type, from, width }) =>
     type === from ? args[0]! : call(`bitcast<${typeName(type, width)}>`, args),
-  add: operator('+'),
-  sub: operator('-'),
+  add: sum,
+  sub: difference,
   mul: product,
   div: byType({
     f32: quotient,
