@@ -34,8 +34,9 @@ const chains: Readonly<Record<string, Chain>> = {
     step: (x) => x.tanh().mul(1.1),
     on: (x) => 1.1 * Math.tanh(x),
   },
+  'arc cosines': { length: 800, step: (x) => x.mul(0.4).acos(), on: (x) => Math.acos(0.4 * x) },
   gelus: {
-    length: 300,
+    length: 200,
     step: (x) => x.gelu(),
     on: (x) => (x / 2) * (1 + erf(x / Math.SQRT2)),
   },
