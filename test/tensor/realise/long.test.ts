@@ -45,7 +45,7 @@ const chains: Readonly<Record<string, Chain>> = {
 describe.for(everyDevice)('on %s', (device) => {
   beforeAll(() => setDevice(device));
 
-  test.for(Object.entries(chains))('a chain of %s', { timeout: 300_000 }, async ([, chain]) => {
+  test.for(Object.entries(chains))('a chain of %s', async ([, chain]) => {
     clearCache();
     const start = [0.1, 0.5, 2];
     const before = process.cpuUsage();
@@ -63,7 +63,7 @@ describe.for(everyDevice)('on %s', (device) => {
   });
 });
 
-test('a loop that never awaits holds a bounded graph', { timeout: 120_000 }, async () => {
+test('a loop that never awaits holds a bounded graph', async () => {
   setDevice('interpreter');
   clearCache();
   let x = tensor([0.5]);
