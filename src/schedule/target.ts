@@ -34,8 +34,8 @@ export const gpuTarget: Target = {
 };
 
 /**
- * A software adapter on a few cores, from measurements: barriers dear, many floats an invocation,
- * 11 µs a dispatch.
+ * A software adapter on a few cores, from measurements: barriers expensive, many floats an
+ * invocation, 11 µs a dispatch.
  */
 export const softwareTarget: Target = {
   ...gpuTarget,

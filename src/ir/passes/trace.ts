@@ -1,6 +1,6 @@
-// What a pass did to a graph, for whoever asks: the node that stands for each node afterwards, and
-// the rules that were applied on the way. While nobody traces, a rewrite and a rule cost one
-// comparison each more.
+// What a pass did to a graph, for reports: the node that stands for each node afterwards, and the
+// rules that were applied on the way. Without a trace, a rewrite and a rule cost one comparison
+// each more.
 
 import type { Node } from '../node.ts';
 
