@@ -16,6 +16,9 @@ const unsigned = (...values: readonly bigint[]): sn.Tensor => sn.tensor(BigUint6
 const double = (...values: readonly number[]): sn.Tensor => sn.tensor(Float64Array.from(values));
 const table = (): sn.Tensor => sn.arange(12).reshape([4, 3]).cast('f32');
 
+/** Four decimals of a loss: devices differ in the last bits of exponentials and logarithms. */
+const decimals = (loss: sn.Tensor): sn.Tensor => loss.mul(1e4).round();
+
 /** What it gives on the device is what it gives on the interpreter. */
 async function expectAsElsewhere(make: () => sn.Tensor | Promise<sn.Tensor>): Promise<void> {
   const found = await (await make()).array();
@@ -30,9 +33,9 @@ const uses: Readonly<Record<string, () => sn.Tensor | Promise<sn.Tensor>>> = {
   gather: () => table().gather(1, long(2, 0, 1, 1).reshape([4, 1])),
   embedding: () => sn.embedding(long(3, 1, 1, 0).reshape([2, 2]), table()),
   oneHot: () => sn.oneHot(long(1, 3, 0), 4),
-  crossEntropy: () => sn.crossEntropy(table().div(10), long(0, 2, 1, 1)),
+  crossEntropy: () => decimals(sn.crossEntropy(table().div(10), long(0, 2, 1, 1))),
   'crossEntropy with classes to ignore': () =>
-    sn.crossEntropy(table().div(10), long(0, 2, -100, 1), { ignoreIndex: -100 }),
+    decimals(sn.crossEntropy(table().div(10), long(0, 2, -100, 1), { ignoreIndex: -100 })),
   scatter: () => table().scatter(0, long(0, 3, 1).reshape([1, 3]), sn.ones([1, 3])),
   'comparison with a number': () => long(1, 2, 3).eq(2),
   'comparison with another': () => long(1, 2, 3).lt(long(2, 2, 2)),
