@@ -31,6 +31,19 @@ export interface LoadedProgram {
   destroy(): void;
 }
 
+/** What no kernel and no buffer of a device may exceed. */
+export interface DeviceLimits {
+  /** Storage buffers a kernel may bind. */
+  readonly storageBuffers: number;
+  /** Bytes of one device buffer. */
+  readonly bufferBytes: number;
+  /** Bytes of one binding. */
+  readonly bindingBytes: number;
+  readonly workgroupBytes: number;
+  readonly workgroupInvocations: number;
+  readonly workgroupsPerDimension: number;
+}
+
 /**
  * Facts the compiler may ask of a device; they make its `Target` (cost profile, limits) and are
  * stable for its lifetime.
@@ -52,14 +65,7 @@ export interface DeviceFacts {
   readonly threads?: number;
   /** Multiprocessors, and invocations that one holds at a time, where the device says. */
   readonly multiprocessors?: { readonly count: number; readonly invocations: number };
-  readonly limits: {
-    readonly storageBuffers: number;
-    readonly bufferBytes: number;
-    readonly bindingBytes: number;
-    readonly workgroupBytes: number;
-    readonly workgroupInvocations: number;
-    readonly workgroupsPerDimension: number;
-  };
+  readonly limits: DeviceLimits;
 }
 
 /**

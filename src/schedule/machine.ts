@@ -5,6 +5,7 @@
 // own. The targets that there are stand in target.ts.
 
 import type { DType } from '../ir/dtype.ts';
+import type { DeviceLimits } from '../runtime/device.ts';
 import type { TargetId } from '../runtime/program.ts';
 
 /**
@@ -23,17 +24,7 @@ export interface Target {
   readonly machine: Machine;
   /** Element types that kernels compute with. */
   readonly dtypes: readonly DType[];
-  readonly limits: {
-    /** Storage buffers a kernel may bind. */
-    readonly storageBuffers: number;
-    /** Bytes of one device buffer. */
-    readonly bufferBytes: number;
-    /** Bytes of one binding. */
-    readonly bindingBytes: number;
-    readonly workgroupBytes: number;
-    readonly workgroupInvocations: number;
-    readonly workgroupsPerDimension: number;
-  };
+  readonly limits: DeviceLimits;
   readonly cores: Cores;
   /**
    * Threads that share the workgroups of a kernel, where that is known beforehand. Which results

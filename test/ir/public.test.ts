@@ -2,24 +2,14 @@
 // what passes means what the compiler's own functions mean.
 
 import { describe, expect, test } from 'vitest';
-import { SinterError } from '../../src/errors.ts';
 import * as ir from '../../src/ir/index.ts';
+import { refusal } from '../support/refusal.ts';
 
 const builder = new ir.GraphBuilder();
 const x = builder.add('parameter', [], { index: 0, name: 'x', dtype: 'f32', shape: [2] });
 const y = builder.add('neg', [x], {}) as ir.Node;
 const graph: ir.Graph = { parameters: [x], outputs: [y] };
 const two = ir.hostArray('f32', [2], [1, -2]);
-
-function refusal(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    expect(error).toBeInstanceOf(SinterError);
-    return (error as SinterError).message;
-  }
-  return 'nothing is thrown';
-}
 
 test('what is given to a graph is printed, parsed, verified and interpreted', () => {
   expect([...ir.interpret(graph, [two])[0]!.data]).toEqual([-1, 2]);

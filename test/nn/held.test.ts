@@ -8,13 +8,13 @@ import {
   noGrad,
   ones,
   setDevice,
-  SinterError,
   tensor,
   valueAndGrad,
   type Tensor,
 } from '../../src/index.ts';
 import { Linear, Module, parameter, parameters, Sequential, stateDict } from '../../src/nn/index.ts';
 import { SGD } from '../../src/optim/index.ts';
+import { refusal } from '../support/refusal.ts';
 
 beforeAll(() => setDevice('interpreter'));
 afterAll(() => setDevice(undefined));
@@ -82,16 +82,6 @@ class EachTime extends Module {
   forward(at: Tensor): Tensor {
     return inner().forward(at);
   }
-}
-
-function refusal(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    expect(error).toBeInstanceOf(SinterError);
-    return (error as SinterError).message;
-  }
-  return 'nothing is thrown';
 }
 
 describe('a layer that holds trainable tensors where nobody sees them', () => {

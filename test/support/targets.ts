@@ -2,6 +2,7 @@
 // programs run through every variant.
 
 import {
+  cudaTarget,
   gpuTarget,
   softwareTarget,
   wasmTarget,
@@ -54,3 +55,13 @@ export const smallBlocks: Target = {
   workgroupSize: 2,
   rows: { ...softwareTarget.rows, registers: 0, fuse: 0 },
 };
+
+/** Every profile there is, and those of tests. */
+export const allTargets: readonly Target[] = [
+  gpuTarget,
+  softwareTarget,
+  wasmTarget,
+  cudaTarget,
+  smallBlocks,
+  ...Object.values(rowTargets),
+];

@@ -1,7 +1,8 @@
 // Which indices are multiples of 2 or 4, by following names to their definitions. Stores carry no alignment flag: a vector is
 // written whole only where this proves it may be.
 
-import type { Loop, Stmt, Value } from './loop.ts';
+import type { Loop, Value } from './loop.ts';
+import { statementsIn } from './walk.ts';
 
 /** The largest power of two (up to 16) known to divide each immutable variable. */
 export type Known = ReadonlyMap<string, number>;
@@ -11,21 +12,11 @@ const most = 16;
 /** Follows every `let` and loop counter of the Loop. */
 export function divisors(loop: Loop): Known {
   const known = new Map<string, number>();
-  const visit = (body: readonly Stmt[]): void => {
-    for (const stmt of body) {
-      if (stmt.kind === 'let' && stmt.value.type === 'i32' && stmt.value.width === 1)
-        known.set(stmt.name, divisor(stmt.value, known));
-      if (stmt.kind === 'for') {
-        known.set(stmt.name, Math.min(divisor(stmt.start, known), powerIn(stmt.step)));
-        visit(stmt.body);
-      }
-      if (stmt.kind === 'if') {
-        visit(stmt.then);
-        visit(stmt.else ?? []);
-      }
-    }
-  };
-  visit(loop.body);
+  for (const stmt of statementsIn(loop.body)) {
+    if (stmt.kind === 'let' && stmt.value.type === 'i32' && stmt.value.width === 1)
+      known.set(stmt.name, divisor(stmt.value, known));
+    if (stmt.kind === 'for') known.set(stmt.name, Math.min(divisor(stmt.start, known), powerIn(stmt.step)));
+  }
   return known;
 }
 

@@ -11,30 +11,15 @@ import { parseLoop } from '../../../src/codegen/loop/text/parse.ts';
 import { verifyLoop } from '../../../src/codegen/loop/verify.ts';
 import { ParseError } from '../../../src/errors.ts';
 import type { Graph } from '../../../src/ir/graph.ts';
-import {
-  cudaTarget,
-  gpuTarget,
-  softwareTarget,
-  wasmTarget,
-  type Target,
-} from '../../../src/schedule/target.ts';
+import { cudaTarget, gpuTarget, wasmTarget, type Target } from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
 import { randomProgram } from '../../support/random/graph.ts';
-import { rowTargets, smallBlocks } from '../../support/targets.ts';
+import { allTargets } from '../../support/targets.ts';
 import { goldenPrograms } from '../golden-programs.ts';
 import { cases, Sketch } from '../cases.ts';
 import { prepare } from '../template/template-cases.ts';
 import { graphOf } from '../template/product-graph.ts';
-
-const targets: readonly Target[] = [
-  gpuTarget,
-  softwareTarget,
-  wasmTarget,
-  cudaTarget,
-  smallBlocks,
-  ...Object.values(rowTargets),
-];
 
 const seen = new Set<string>();
 
@@ -62,7 +47,7 @@ describe('parseLoop(printLoop(loop)) is the loop', () => {
   const common = ['f32', 'i32', 'u32', 'bool', 'f16', 'bf16'] as const;
   const runs = Number(process.env['SINTER_TEXT_RUNS'] ?? 12);
   test.each([
-    ['on all targets', targets, common],
+    ['on all targets', allTargets, common],
     ['of 64 bits', [wasmTarget, cudaTarget], ['f64', 'i64', 'u64', 'f32', 'bool'] as const],
   ])('for random programs %s', (_, on, dtypes) => {
     checkLaw(runs, randomProgram({ dtypes: [...dtypes], values: 'special', maxSteps: 12 }), ({ graph }) => {

@@ -8,13 +8,7 @@ import { ParseError } from '../../../src/errors.ts';
 import { print } from '../../../src/ir/text/print.ts';
 import { parse } from '../../../src/ir/text/parse.ts';
 import type { Kernel } from '../../../src/schedule/kernel.ts';
-import {
-  cudaTarget,
-  gpuTarget,
-  softwareTarget,
-  wasmTarget,
-  type Target,
-} from '../../../src/schedule/target.ts';
+import { cudaTarget, gpuTarget, wasmTarget } from '../../../src/schedule/target.ts';
 import { parseKernels } from '../../../src/schedule/text/parse.ts';
 import { printKernels } from '../../../src/schedule/text/print.ts';
 import { verifyKernel } from '../../../src/schedule/verify.ts';
@@ -23,17 +17,8 @@ import { goldenPrograms } from '../../codegen/golden-programs.ts';
 import { prepare } from '../../codegen/template/template-cases.ts';
 import { checkLaw } from '../../support/property.ts';
 import { randomProgram } from '../../support/random/graph.ts';
-import { rowTargets, smallBlocks } from '../../support/targets.ts';
+import { allTargets } from '../../support/targets.ts';
 import { plain, scheduled, type Scheduled } from './kernels.ts';
-
-const targets: readonly Target[] = [
-  gpuTarget,
-  softwareTarget,
-  wasmTarget,
-  cudaTarget,
-  smallBlocks,
-  ...Object.values(rowTargets),
-];
 
 const seen = new Set<string>();
 
@@ -59,7 +44,7 @@ describe('parseKernels(printKernels(kernels)) are the kernels', () => {
   const common = ['f32', 'i32', 'u32', 'bool', 'f16', 'bf16', 'i8'] as const;
   const runs = Number(process.env['SINTER_TEXT_RUNS'] ?? 15);
   test.each([
-    ['on all targets', targets, common],
+    ['on all targets', allTargets, common],
     ['of 64 bits', [wasmTarget, cudaTarget], ['f64', 'i64', 'u64', 'f32', 'bool'] as const],
   ])('of random programs %s', (_, on, dtypes) => {
     checkLaw(runs, randomProgram({ dtypes: [...dtypes], values: 'special', maxSteps: 16 }), ({ graph }) => {

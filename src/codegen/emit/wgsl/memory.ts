@@ -7,6 +7,7 @@ import type { DType } from '../../../ir/dtype.ts';
 import { operandsOf } from '../../loop/builder.ts';
 import type { Loop, LoopBuffer, Stmt, Value, Width } from '../../loop/loop.ts';
 import { isMultiple, type Known } from '../../loop/divisible.ts';
+import { bodiesOf, valuesOf } from '../../loop/walk.ts';
 
 /** Elements per 32-bit word. */
 export const perWord: Partial<Record<DType, 1 | 2 | 4>> = {
@@ -90,59 +91,16 @@ export function readsItsOutput(loop: Loop): boolean {
 
 function* accessesOf(body: readonly Stmt[], known: Known, depth: number): Generator<Access> {
   for (const stmt of body) {
-    switch (stmt.kind) {
-      case 'let':
-      case 'var':
-      case 'assign':
-        yield* loadsOf(stmt.value, depth);
-        break;
-      case 'store': {
-        yield* loadsOf(stmt.index, depth);
-        yield* loadsOf(stmt.value, depth);
-        const { width } = stmt.value;
-        const aligned = isMultiple(stmt.index, width, known);
-        yield { buffer: stmt.buffer, width, aligned, depth, owned: stmt.owned };
-        break;
-      }
-      case 'atomic':
-        yield* loadsOf(stmt.index, depth);
-        yield* loadsOf(stmt.value, depth);
-        yield { buffer: stmt.buffer, width: 1, aligned: true, depth, owned: false, atomic: true };
-        break;
-      case 'for':
-        yield* loadsOf(stmt.start, depth);
-        yield* loadsOf(stmt.end, depth);
-        yield* accessesOf(stmt.body, known, depth + 1);
-        break;
-      case 'if':
-        yield* loadsOf(stmt.condition, depth);
-        yield* accessesOf(stmt.then, known, depth);
-        yield* accessesOf(stmt.else ?? [], known, depth);
-        break;
-      case 'subgroupReduce':
-      case 'shuffle':
-        yield* loadsOf(stmt.value, depth);
-        break;
-      case 'loadMatrix':
-      case 'mma':
-      case 'asyncCopy':
-      case 'asyncCommit':
-      case 'asyncWait':
-      case 'initBarrier':
-      case 'arrive':
-      case 'awaitBarrier':
-      case 'copyTile':
-      case 'wgmma':
-      case 'wgmmaFence':
-      case 'wgmmaCommit':
-      case 'wgmmaWait':
-      case 'setRegisters':
-      case 'barrier':
-      case 'comment':
-        break;
-      default:
-        stmt satisfies never;
+    for (const value of valuesOf(stmt)) yield* loadsOf(value, depth);
+    if (stmt.kind === 'store') {
+      const { width } = stmt.value;
+      const aligned = isMultiple(stmt.index, width, known);
+      yield { buffer: stmt.buffer, width, aligned, depth, owned: stmt.owned };
     }
+    if (stmt.kind === 'atomic')
+      yield { buffer: stmt.buffer, width: 1, aligned: true, depth, owned: false, atomic: true };
+    const inner = stmt.kind === 'for' ? depth + 1 : depth;
+    for (const part of bodiesOf(stmt)) yield* accessesOf(part, known, inner);
   }
 }
 

@@ -4,6 +4,7 @@
 
 import { addInts, constant, mulInts, operandsOf } from '../../../loop/builder.ts';
 import type { Stmt, Value } from '../../../loop/loop.ts';
+import { bodiesOf, statementsIn, valuesOf } from '../../../loop/walk.ts';
 import type { For } from './outline.ts';
 
 /** A load or a store of the loop's body. */
@@ -60,10 +61,7 @@ export function pointersOf(loop: For): PointerPlan | undefined {
     for (const stmt of body) {
       for (const value of valuesOf(stmt)) visitValue(value, always);
       if (stmt.kind === 'store') note(stmt, stmt.index, always);
-      if (stmt.kind === 'if') {
-        visit(stmt.then, false);
-        visit(stmt.else ?? [], false);
-      }
+      for (const inner of bodiesOf(stmt)) visit(inner, false);
     }
   };
   visit(loop.body, true);
@@ -101,34 +99,13 @@ export function pointersOf(loop: For): PointerPlan | undefined {
   return { pointers, places, unused: unusedIn(loop, places) };
 }
 
-/** Values that a statement itself holds. */
-function valuesOf(stmt: Stmt): readonly Value[] {
-  switch (stmt.kind) {
-    case 'let':
-    case 'var':
-    case 'assign':
-      return [stmt.value];
-    case 'store':
-    case 'atomic':
-      return [stmt.index, stmt.value];
-    case 'if':
-      return [stmt.condition];
-    default:
-      return [];
-  }
-}
-
 /**
  * What is defined in the body, by name; vars, and what is assigned, have no definition that holds.
  */
 function define(body: readonly Stmt[], inside: Map<string, Value | undefined>): void {
-  for (const stmt of body) {
+  for (const stmt of statementsIn(body)) {
     if (stmt.kind === 'let') inside.set(stmt.name, inside.has(stmt.name) ? undefined : stmt.value);
     if (stmt.kind === 'var' || stmt.kind === 'assign') inside.set(stmt.name, undefined);
-    if (stmt.kind === 'if') {
-      define(stmt.then, inside);
-      define(stmt.else ?? [], inside);
-    }
   }
 }
 
@@ -193,18 +170,11 @@ function unusedIn({ body }: For, places: PointerPlan['places']): ReadonlySet<str
     if (value.kind === 'load' && places.has(value)) return;
     operandsOf(value).forEach(read);
   };
-  const visit = (stmts: readonly Stmt[]): void => {
-    for (const stmt of stmts) {
-      if (stmt.kind === 'let') lets.push(stmt);
-      else if (stmt.kind === 'store' && places.has(stmt)) read(stmt.value);
-      else valuesOf(stmt).forEach(read);
-      if (stmt.kind === 'if') {
-        visit(stmt.then);
-        visit(stmt.else ?? []);
-      }
-    }
-  };
-  visit(body);
+  for (const stmt of statementsIn(body)) {
+    if (stmt.kind === 'let') lets.push(stmt);
+    else if (stmt.kind === 'store' && places.has(stmt)) read(stmt.value);
+    else valuesOf(stmt).forEach(read);
+  }
   // Users come after what they use.
   for (const { name, value } of lets.toReversed()) if (used.has(name)) read(value);
   return new Set(lets.map(({ name }) => name).filter((name) => !used.has(name)));
