@@ -1,0 +1,33 @@
+// `npm run conformance:opinfo -- --dir DIR --device D --json [--only REGEXP]`: runs PyTorch's own samples of its operators, unpacked
+// in DIR, on a device. The last line of output is the report; it exits with 0 whatever passed.
+
+import { parseArgs } from 'node:util';
+import { setDevice } from '../src/index.ts';
+import { runSamples } from '../test/support/opinfo/run.ts';
+
+const { values } = parseArgs({
+  options: {
+    dir: { type: 'string' },
+    device: { type: 'string', default: 'wasm' },
+    json: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+  },
+});
+if (values.dir === undefined) {
+  process.stderr.write(
+    'usage: npm run conformance:opinfo -- --dir DIR [--device D] [--only REGEXP] [--json]\n',
+  );
+  process.exit(2);
+}
+setDevice(values.device);
+const chosen = new RegExp(values.only);
+const report = await runSamples(values.dir, {
+  // An expression fits an operator's name or a case's.
+  takes: (id) => chosen.test(id) || chosen.test(id.split('/')[0]!),
+  progress: (name, { passed, total }) => {
+    if (!values.json) process.stderr.write(`${name}: ${passed} of ${total}\n`);
+  },
+});
+if (!values.json) for (const { id, reason } of report.failures) process.stderr.write(`${id}: ${reason}\n`);
+process.stdout.write(`${JSON.stringify(report)}\n`);
+process.exit(0);

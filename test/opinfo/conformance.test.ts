@@ -1,0 +1,45 @@
+// PyTorch's own samples of its operators: a spread of 600 on WebAssembly. They lie beside the repository; without them a note says so.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, test } from 'vitest';
+import { setDevice } from '../../src/index.ts';
+import { operatorNames } from '../support/opinfo/read.ts';
+import { rowNames } from '../support/opinfo/calls/index.ts';
+import { runSamples } from '../support/opinfo/run.ts';
+
+const archive = fileURLToPath(new URL('../../../shared/opinfo/opinfo-open.tar.xz', import.meta.url));
+const isThere = existsSync(archive);
+if (!isThere) process.stderr.write(`skipped: no PyTorch samples at ${archive}\n`);
+
+/** About 600 of all cases. */
+const oneIn = 11;
+/** What passes of them; raised as operators are added. */
+const floor = 2;
+
+describe.skipIf(!isThere)("PyTorch's samples of its operators", () => {
+  const dir = isThere ? mkdtempSync(join(tmpdir(), 'sinter-opinfo-')) : '';
+  if (isThere) execFileSync('tar', ['xf', archive, '-C', dir]);
+  afterAll(() => {
+    setDevice(undefined);
+    if (isThere) rmSync(dir, { recursive: true });
+  });
+
+  test('every row is one of an operator that PyTorch has', () => {
+    const known = new Set(operatorNames(dir));
+    expect(rowNames.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  test('pass on wasm, a spread of them', async () => {
+    setDevice('wasm');
+    let next = 0;
+    const report = await runSamples(dir, { takes: () => next++ % oneIn === 0 });
+    const failures = report.failures.filter(({ reason }) => reason !== 'no row');
+    const listed = failures.map(({ id, reason }) => `${id}: ${reason}`).join('\n');
+    expect(report.total).toBeGreaterThanOrEqual(590);
+    expect(report.passed, listed).toBeGreaterThanOrEqual(floor);
+  });
+});
