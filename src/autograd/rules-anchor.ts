@@ -2,6 +2,7 @@
 // and scatters; a running extremum gives it to the element that is the extremum so far. Products
 // never divide, so zeros are exact.
 
+import { TensorError } from '../errors.ts';
 import {
   add,
   binary,
@@ -294,6 +295,16 @@ function segmentReduceRule(
   return [intoOperand, undefined, undefined, intoUpdates];
 }
 
+/** What is made of rotated rows (singular values, eigenvectors) has rules of its own; the rotations have none. */
+const jacobiRule: Rule<'jacobiRows'> = () => {
+  throw new TensorError(
+    'E_UNSUPPORTED',
+    'jacobiRows',
+    'rotations have no derivative',
+    'linalg.svd, linalg.eigh',
+  );
+};
+
 type AnchorTable = {
   readonly [
     K in
@@ -308,6 +319,7 @@ type AnchorTable = {
       | 'searchSorted'
       | 'segmentReduce'
       | 'scatterAddAtomic'
+      | 'jacobiRows'
   ]: Rule<K> | 'flat';
 };
 
@@ -321,6 +333,7 @@ export const anchorRules: AnchorTable = {
   gather: (b, node, g) => [gatherRule(b, node, g), undefined],
   scatter: scatterRule,
   searchSorted: 'flat',
+  jacobiRows: jacobiRule,
   segmentReduce: segmentReduceRule,
   // Every update counts once in its place.
   scatterAddAtomic: (b, { inputs: [indices], attrs: { axis } }, g) => [

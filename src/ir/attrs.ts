@@ -151,6 +151,14 @@ interface OwnAttrs {
    */
   readonly segmentReduce: { readonly axis: number; readonly mode: ScatterMode };
   /**
+   * Rows of matrices [batch, n, columns], rotated in pairs (Hestenes, 1958) until the first `width`
+   * columns of any two are orthogonal: an orthogonal matrix times the operand, which turns the
+   * columns behind `width` along. With 2 `parts` a row is complex, real parts before imaginary ones,
+   * and `width` counts columns of each. Rows come out roughly in the order of their lengths, the
+   * longest first; signs and ties are anybody's.
+   */
+  readonly jacobiRows: { readonly width: number; readonly parts: number };
+  /**
    * Inputs: value, then the arguments that the rule returns cotangents for. `rule` names an entry
    * of autograd's registry.
    */
@@ -225,6 +233,7 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
   searchSorted: { right: flag },
   segmentReduce: { axis: int, mode: oneOf(scatterModes) },
   scatterAddAtomic: { axis: int, size: int },
+  jacobiRows: { width: int, parts: int },
   customVjp: { rule: int },
 };
 

@@ -235,7 +235,8 @@ export type AnchorOp =
   | 'permuteScatter'
   | 'searchSorted'
   | 'segmentReduce'
-  | 'scatterAddAtomic';
+  | 'scatterAddAtomic'
+  | 'jacobiRows';
 /** Markers that are the identity on values and mean something to autograd only. */
 export type MarkerOp = 'stopGradient' | 'customVjp';
 /** Every primitive. */
@@ -302,6 +303,8 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   searchSorted: anchor(2, 20),
   segmentReduce: anchor(4, 1),
   scatterAddAtomic: anchor(2, 1),
+  // Some eight sweeps over all pairs of rows, of which each rotates half of the elements.
+  jacobiRows: anchor(1, 64),
   stopGradient: marker(1, 0),
   customVjp: marker('variadic', 0),
 };

@@ -21,7 +21,8 @@ export type KernelKind =
   | 'permute-scatter'
   | 'search-sorted'
   | 'segment-reduce'
-  | 'scatter-add-atomic';
+  | 'scatter-add-atomic'
+  | 'jacobi-rows';
 
 /** An iteration axis of a kernel: `atom` stands for it in every index expression. */
 export interface Axis {
@@ -206,6 +207,15 @@ export type Body =
       readonly line: Axis;
       readonly position: Axis;
       readonly key: Expr;
+    }
+  /** Every matrix of `value`, its rows rotated in the result itself until they are orthogonal. */
+  | {
+      readonly kind: 'jacobi-rows';
+      readonly node: NodeOf<'jacobiRows'>;
+      readonly matrix: Axis;
+      readonly row: Axis;
+      readonly column: Axis;
+      readonly value: Expr;
     }
   /**
    * Of each block of a line: how often each digit of the keys (u32) occurs, then each key's rank

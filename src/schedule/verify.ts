@@ -31,6 +31,7 @@ const bodyOf: Readonly<Record<KernelKind, Body['kind']>> = {
   'search-sorted': 'search-sorted',
   'segment-reduce': 'segment-reduce',
   'scatter-add-atomic': 'scatter-add-atomic',
+  'jacobi-rows': 'jacobi-rows',
 };
 
 /** Throws CompilerBug, naming `pass`, when a kernel is not well-formed. */
@@ -90,8 +91,8 @@ function ownProblem(kernel: Kernel, body: OwnBody): string | undefined {
   return (
     indexProblem(indices, found.axes, pool) ??
     readProblem(all, reads) ??
-    // What its template stores are ranks; the write stands for them, with the keys as its value.
-    (body.kind === 'radix-rank'
+    // What their templates store are ranks, or rotated rows; the write stands for them, with the keys or rows as its value.
+    (body.kind === 'radix-rank' || body.kind === 'jacobi-rows'
       ? undefined
       : writes.map(writeProblem).find((problem) => problem !== undefined))
   );

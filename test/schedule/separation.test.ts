@@ -115,7 +115,13 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
       // The other value is not one of the first kernel's alone.
       return expect(computes(pair.first, reason.needs) && reason.kernel === undefined).toBe(false);
     case 'scatter':
-      return expect(['scatter', 'radix-rank', 'permute-scatter', 'scatter-add-atomic']).toContain(first.kind);
+      return expect([
+        'scatter',
+        'radix-rank',
+        'jacobi-rows',
+        'permute-scatter',
+        'scatter-add-atomic',
+      ]).toContain(first.kind);
     case 'alignment':
       // Aligned nodes are what a kernel of the first's kind could have taken in.
       return expect(schedule.clustering.places.get(reason.node)?.kind).not.toBe('leaf');
@@ -142,6 +148,7 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
         'scatter',
         'argSort',
         'radixRank',
+        'jacobiRows',
         'permuteScatter',
         'searchSorted',
         'scatterAddAtomic',

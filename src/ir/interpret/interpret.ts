@@ -9,6 +9,7 @@ import { countUses, dims, topological, type Graph, type Node } from '../graph.ts
 import { convolve, dotGeneral } from './contract.ts';
 import { argReduce, reduce, scan } from './fold.ts';
 import { permuteScatter, segmentReduce, gather, scatter } from './index.ts';
+import { jacobiRows } from './jacobi.ts';
 import { argSort, radixRank, searchSorted } from './sort.ts';
 import { broadcast, concat, pad, permute, slice, window } from './view.ts';
 import { isElementwise, type ElementwiseOp } from '../ops.ts';
@@ -81,6 +82,8 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return argSort(first, node.attrs);
     case 'radixRank':
       return radixRank(first, node.attrs);
+    case 'jacobiRows':
+      return jacobiRows(first, node.attrs);
     case 'scan':
       return scan(first, node.attrs);
     case 'dot':

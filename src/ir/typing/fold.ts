@@ -3,7 +3,7 @@
 import { fixedShape } from '../shape.ts';
 import { type RulesOf, fail, checkAxis, checkPositions } from './check.ts';
 
-export const folds: RulesOf<'reduce' | 'argReduce' | 'argSort' | 'radixRank' | 'scan'> = {
+export const folds: RulesOf<'reduce' | 'argReduce' | 'argSort' | 'radixRank' | 'scan' | 'jacobiRows'> = {
   reduce: (inputs, { monoid, axes }, op) => {
     const { dtype, shape } = inputs[0]!;
     axes.forEach((axis, i) => {
@@ -41,6 +41,15 @@ export const folds: RulesOf<'reduce' | 'argReduce' | 'argSort' | 'radixRank' | '
     checkAxis(op, axis, shape.length, inputs);
     const logical = monoid === 'and' || monoid === 'or';
     if (logical !== (dtype === 'bool')) fail(op, 'E_DTYPE', `${monoid} does not scan this dtype`, inputs);
+    return { dtype, shape };
+  },
+  jacobiRows: (inputs, { width, parts }, op) => {
+    const { dtype, shape } = inputs[0]!;
+    const [, , columns] = fixedShape(shape, op);
+    if ((dtype !== 'f32' && dtype !== 'f64') || shape.length !== 3)
+      fail(op, 'E_DTYPE', 'expects f32 or f64 rows [batch,n,columns]', inputs);
+    if ((parts !== 1 && parts !== 2) || columns! % parts !== 0 || width < 0 || width * parts > columns!)
+      fail(op, 'E_VALUE', `no ${width} columns of ${parts} part(s) in a row`, inputs);
     return { dtype, shape };
   },
 };

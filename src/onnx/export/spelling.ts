@@ -38,6 +38,7 @@ const rows: { readonly [K in Op]: Row<K> } = {
   randomBits: unspelled('random numbers that are the same everywhere: draw them outside, and pass them in'),
   radixRank: unspelled(ofPasses),
   permuteScatter: unspelled(ofPasses),
+  jacobiRows: unspelled('the standard has no singular values and no eigenvalues'),
   segmentReduce: unspelled(ofPasses),
   stopGradient: ({ compact }, { inputs }) => compact(inputs[0]!),
   customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),

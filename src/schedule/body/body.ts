@@ -72,6 +72,12 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
     case 'sort':
     case 'radix-rank':
       return keysBody(anchor, cluster, evaluator);
+    case 'jacobi-rows': {
+      if (anchor.op !== 'jacobiRows') throw new CompilerBug('schedule', 'rotations need their rows');
+      const [matrix, row, column] = ['matrix', 'row', 'column'].map(axis);
+      const value = evaluator.value(anchor.inputs[0]!, [matrix!.atom, row!.atom, column!.atom]);
+      return { kind: 'jacobi-rows', node: anchor, matrix: matrix!, row: row!, column: column!, value };
+    }
     case 'search-sorted':
       return searchSortedBody(anchor, cluster, evaluator);
     case 'scatter-add-atomic':

@@ -174,6 +174,17 @@ export function spreadAlong(node: Node, axis: number): boolean {
   return at < 0 || from[at] === 1;
 }
 
+/** The elements of rows that are rotated; no point of the result has an index here. */
+function jacobiRowsDomain(node: Node): Domain {
+  const [matrix, row, column] = dims(node) as [number, number, number];
+  const axes = {
+    matrix: makeAxis('matrix', matrix),
+    row: makeAxis('row', row),
+    column: makeAxis('col', column),
+  };
+  return { axes, at: [] };
+}
+
 /** Lines with slots that updates go to, and the updates of a line. */
 function scatterDomain(node: Node): Domain {
   if (node.op !== 'scatter') throw new CompilerBug('domain', `${node.op} is no scatter`);
@@ -202,6 +213,8 @@ export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly doma
       return { kind: 'scatter', domain: scatterDomain(node) };
     case 'scatterAddAtomic':
       return { kind: 'scatter-add-atomic', domain: scatterAddAtomicDomain(node) };
+    case 'jacobiRows':
+      return { kind: 'jacobi-rows', domain: jacobiRowsDomain(node) };
     case 'searchSorted':
       return { kind: 'search-sorted', domain: searchSortedDomain(node) };
     case 'segmentReduce':

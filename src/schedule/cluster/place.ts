@@ -127,6 +127,10 @@ export function isThroughView(node: Node): boolean {
  */
 export function movesElements(kind: AnchorKind): boolean {
   return (
-    kind === 'scatter' || kind === 'radix-rank' || kind === 'permute-scatter' || kind === 'scatter-add-atomic'
+    kind === 'scatter' ||
+    kind === 'radix-rank' ||
+    kind === 'jacobi-rows' ||
+    kind === 'permute-scatter' ||
+    kind === 'scatter-add-atomic'
   );
 }

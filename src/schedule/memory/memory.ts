@@ -325,6 +325,7 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
     case 'attention':
     case 'sort':
     case 'radix-rank':
+    case 'jacobi-rows':
     case 'search-sorted':
     case 'segment-reduce':
     case 'scatter-add-atomic':

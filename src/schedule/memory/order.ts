@@ -80,6 +80,7 @@ const plainOps: Partial<Record<KernelKind, Op>> = {
   'row-reduction': 'reduce',
   sort: 'argSort',
   'radix-rank': 'radixRank',
+  'jacobi-rows': 'jacobiRows',
   'search-sorted': 'searchSorted',
   'segment-reduce': 'segmentReduce',
 };

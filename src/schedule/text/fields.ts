@@ -127,6 +127,7 @@ export const bodyFields: {
   },
   sort: keys,
   'radix-rank': keys,
+  'jacobi-rows': { node: 'node', matrix: 'axis', row: 'axis', column: 'axis', value: 'expr' },
   'search-sorted': {
     node: 'node',
     axis: 'axis',

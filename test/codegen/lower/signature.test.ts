@@ -23,6 +23,7 @@ const more: typeof cases = {
     const [places, updates] = [s.input([65536], 'i32'), s.input([65536], 'i32')];
     return [s.b.add('scatterAddAtomic', [places, updates], { axis: 0, size: 4096 }) as Node];
   },
+  'rotated rows': (s) => [s.b.add('jacobiRows', [s.input([3, 5, 8])], { width: 5, parts: 1 }) as Node],
 };
 
 /** Kernels of a case; each is one dispatch. */
@@ -128,6 +129,7 @@ describe('the structural key of a kernel', () => {
       scatter: true,
       sort: true,
       'radix-rank': true,
+      'jacobi-rows': true,
       'search-sorted': true,
       'scatter-add-atomic': true,
       'segment-reduce': true,
