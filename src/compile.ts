@@ -37,6 +37,7 @@ import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { settle } from './schedule/settle.ts';
 import { checkElements } from './schedule/sizes.ts';
 import { packSmallIntegers } from './schedule/passes/small-integers.ts';
+import { splitFactors } from './schedule/passes/factor.ts';
 import { splitScatters } from './schedule/passes/scatter.ts';
 import { splitSorts } from './schedule/passes/sort.ts';
 import { splitFolds } from './schedule/passes/split.ts';
@@ -118,6 +119,11 @@ export const passes: readonly Pass[] = [
   { name: 'foldConstants', guarantees: 'no operation on constants alone', run: foldConstants },
   { name: 'simplify', guarantees: 'no operation that is exactly its operand', run: simplify },
   { name: 'shareSubexpressions', guarantees: 'equal nodes are one node', run: shareSubexpressions },
+  {
+    name: 'splitFactors',
+    guarantees: 'no matrix algorithm on more than a panel',
+    run: splitFactors,
+  },
   { name: 'legalise', guarantees: 'dtypes the target has, no empty fold', run: legalise },
   { name: 'splitScatters', guarantees: 'no scatter of many updates to many slots', run: splitScatters },
   { name: 'splitSorts', guarantees: 'no sort but of short lines of u32 keys', run: splitSorts },

@@ -7,6 +7,7 @@ import { customRule } from './custom.ts';
 import { anchorRules } from './rules-anchor.ts';
 import { contractionRules } from './rules-contraction.ts';
 import { elementwiseRules } from './rules-elementwise.ts';
+import { factorRule } from './rules-factor.ts';
 import { viewRules } from './rules-view.ts';
 
 /**
@@ -18,6 +19,7 @@ export const rules: { readonly [K in Op]: Rule<K> | 'flat' } = {
   ...viewRules,
   ...anchorRules,
   ...contractionRules,
+  factor: factorRule,
   parameter: 'flat',
   constant: 'flat',
   iota: 'flat',

@@ -3,6 +3,7 @@
 // between attributes and the shapes of inputs are checked by infer.ts.
 
 import { isDType, type DType } from './dtype.ts';
+import { factorNames, type FactorKind } from './factor.ts';
 import type { Shape } from './shape.ts';
 
 /** An associative operation with an identity. `and`/`or` are for bool. */
@@ -159,6 +160,11 @@ interface OwnAttrs {
    */
   readonly jacobiRows: { readonly width: number; readonly parts: number };
   /**
+   * A matrix algorithm that works step by step, on stacks of matrices [lines, rows, columns]:
+   * factor.ts says of each kind what it takes and gives.
+   */
+  readonly factor: { readonly kind: FactorKind };
+  /**
    * Inputs: value, then the arguments that the rule returns cotangents for. `rule` names an entry
    * of autograd's registry.
    */
@@ -234,6 +240,7 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
   segmentReduce: { axis: int, mode: oneOf(scatterModes) },
   scatterAddAtomic: { axis: int, size: int },
   jacobiRows: { width: int, parts: int },
+  factor: { kind: oneOf(factorNames) },
   customVjp: { rule: int },
 };
 

@@ -14,6 +14,7 @@ import {
 import { sameShape } from './shape.ts';
 import { fail, type Rule, type RulesOf, type TensorType } from './typing/check.ts';
 import { contractions } from './typing/contraction.ts';
+import { factors } from './typing/factor.ts';
 import { folds } from './typing/fold.ts';
 import { indexed } from './typing/indexed.ts';
 import { sources } from './typing/source.ts';
@@ -61,6 +62,7 @@ const rules: RulesOf<Exclude<Op, ElementwiseOp>> = {
   ...folds,
   ...contractions,
   ...indexed,
+  ...factors,
   stopGradient: (inputs) => inputs[0]!,
   customVjp: (inputs) => inputs[0]!,
 };

@@ -236,7 +236,8 @@ export type AnchorOp =
   | 'searchSorted'
   | 'segmentReduce'
   | 'scatterAddAtomic'
-  | 'jacobiRows';
+  | 'jacobiRows'
+  | 'factor';
 /** Markers that are the identity on values and mean something to autograd only. */
 export type MarkerOp = 'stopGradient' | 'customVjp';
 /** Every primitive. */
@@ -305,6 +306,7 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   scatterAddAtomic: anchor(2, 1),
   // Some eight sweeps over all pairs of rows, of which each rotates half of the elements.
   jacobiRows: anchor(1, 64),
+  factor: anchor('variadic', 1),
   stopGradient: marker(1, 0),
   customVjp: marker('variadic', 0),
 };

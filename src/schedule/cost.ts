@@ -2,6 +2,7 @@
 // for them.
 
 import { dtypeBytes } from '../ir/dtype.ts';
+import { factorRow, type Size } from '../ir/factor.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
@@ -26,6 +27,10 @@ export function nodeFlops(node: Node): number {
     case 'reduce':
     case 'argReduce':
       return facts(node.op).flops * sizeOf(dims(node.inputs[0]!));
+    case 'factor': {
+      const sizes = node.inputs.map((input) => dims(input).slice(1) as unknown as Size);
+      return dims(node)[0]! * factorRow(node.attrs.kind).flops(...sizes);
+    }
     case 'scatter':
     case 'segmentReduce':
     case 'scatterAddAtomic':

@@ -22,7 +22,8 @@ export type KernelKind =
   | 'search-sorted'
   | 'segment-reduce'
   | 'scatter-add-atomic'
-  | 'jacobi-rows';
+  | 'jacobi-rows'
+  | 'factor';
 
 /** An iteration axis of a kernel: `atom` stands for it in every index expression. */
 export interface Axis {
@@ -116,6 +117,13 @@ export interface Online {
 export interface Image {
   readonly channel: Axis;
   readonly spatial: readonly Axis[];
+  readonly value: Expr;
+}
+
+/** A stack of matrices that a matrix algorithm takes, at (batch, row, column). */
+export interface MatrixOperand {
+  readonly row: Axis;
+  readonly column: Axis;
   readonly value: Expr;
 }
 
@@ -267,6 +275,13 @@ export type Body =
       readonly first: Expr;
       readonly last: Expr;
       readonly update: Expr;
+    }
+  /** A matrix algorithm that works step by step, on each matrix of a stack. */
+  | {
+      readonly kind: 'factor';
+      readonly node: NodeOf<'factor'>;
+      readonly batch: Axis;
+      readonly operands: readonly MatrixOperand[];
     };
 
 export interface Kernel {

@@ -158,7 +158,7 @@ function attemptKernel(
 }
 
 /**
- * What a kernel stores at each point; scatters and digit ranks write elsewhere than at their point,
+ * What a kernel stores at each point; scatters, digit ranks and matrix algorithms write elsewhere than at their point,
  * by their own template.
  */
 function writesOf(plan: Plan, body: Body, evaluator: Evaluator): Write[] {
@@ -169,6 +169,8 @@ function writesOf(plan: Plan, body: Body, evaluator: Evaluator): Write[] {
     return [{ node: body.node as Node, index: constantIndex(0), value: body.value }];
   if (body.kind === 'radix-rank')
     return [{ node: body.node as Node, index: constantIndex(0), value: body.key }];
+  if (body.kind === 'factor')
+    return [{ node: body.node as Node, index: constantIndex(0), value: body.operands.at(-1)!.value }];
   if (plan.cluster?.kind === 'permute-scatter')
     return permuteScatterWrites(plan.writes.keys(), plan.cluster, evaluator);
   const writes = Array.from(plan.writes, ([node, at]): Write => ({

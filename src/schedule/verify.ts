@@ -32,6 +32,7 @@ const bodyOf: Readonly<Record<KernelKind, Body['kind']>> = {
   'segment-reduce': 'segment-reduce',
   'scatter-add-atomic': 'scatter-add-atomic',
   'jacobi-rows': 'jacobi-rows',
+  factor: 'factor',
 };
 
 /** Throws CompilerBug, naming `pass`, when a kernel is not well-formed. */
@@ -91,8 +92,8 @@ function ownProblem(kernel: Kernel, body: OwnBody): string | undefined {
   return (
     indexProblem(indices, found.axes, pool) ??
     readProblem(all, reads) ??
-    // What their templates store are ranks, or rotated rows; the write stands for them, with the keys or rows as its value.
-    (body.kind === 'radix-rank' || body.kind === 'jacobi-rows'
+    // What these templates store is their own; the write stands for it, with an operand as its value.
+    (body.kind === 'radix-rank' || body.kind === 'jacobi-rows' || body.kind === 'factor'
       ? undefined
       : writes.map(writeProblem).find((problem) => problem !== undefined))
   );

@@ -2,9 +2,10 @@
 
 import * as fc from 'fast-check';
 import { registerRule } from '../../src/autograd/custom.ts';
-import { cast, mul, unary } from '../../src/ir/build.ts';
+import { add, cast, mul, unary } from '../../src/ir/build.ts';
 import type { GraphBuilder, Node } from '../../src/ir/graph.ts';
 import type { Attrs, Monoid, Op, ScatterMode } from '../../src/ir/ops.ts';
+import { factor, identity, product } from '../../src/ir/matrix.ts';
 import { sizeOf, type FixedShape } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import { distinct, randomNumbers, values, type Trial } from './differences.ts';
@@ -389,6 +390,24 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
         const parts = each.map((place) => node(b, 'reshape', [place], { shape: line.with(axis, 1) }));
         const at = node(b, 'concat', parts, { axis });
         return node(b, 'permuteScatter', [inputs[0]!, node(b, 'broadcast', [at], { shape })], { axis });
+      },
+    };
+  }),
+  factor: trial(fc.constant([]), (_, random) => {
+    const kind = pick(random, ['cholesky', 'lowerSolve', 'unitLowerSolve', 'lu', 'qr'] as const);
+    const [lines, m] = [integer(random, 1, 2), integer(random, 1, 4)];
+    const n = kind === 'cholesky' ? m : integer(random, 1, 4);
+    const isSolve = kind === 'lowerSolve' || kind === 'unitLowerSolve';
+    const size = [lines, m, isSolve ? m : n];
+    // Far from singular, and pivots are where they are.
+    const draw = (shape: readonly number[]): HostArray => values(shape, random, (u) => 1.2 * u - 0.6);
+    return {
+      inputs: [draw(size), ...(isSolve ? [draw([lines, m, n])] : [])],
+      build: (b, [x, y]) => {
+        const solid = add(b, x!, mul(b, identity(b, lines, [size[1]!, size[2]!], 'f64'), full(b, size, 3)));
+        // What Cholesky's factorization reads half of is symmetric.
+        const square = kind === 'cholesky' ? product(b, solid, solid, { ofY: true }) : solid;
+        return factor(b, kind, square, ...(isSolve ? [y!] : []));
       },
     };
   }),

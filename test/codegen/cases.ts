@@ -5,6 +5,7 @@ import { add, binary, broadcast, reduce, reduceKeep, sub, unary, div } from '../
 import type { DType } from '../../src/ir/dtype.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../src/ir/graph.ts';
 import { dims } from '../../src/ir/graph.ts';
+import { factor } from '../../src/ir/matrix.ts';
 import type { Monoid } from '../../src/ir/ops.ts';
 
 export class Sketch {
@@ -256,6 +257,11 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
       right: true,
     }) as Node;
     return [binary(s.b, 'mul', found, 2), other];
+  },
+  'matrix algorithms': (s) => {
+    const wide = s.input([2, 5, 9]);
+    const tall = s.b.add('permute', [wide], { order: [0, 2, 1] }) as Node;
+    return [factor(s.b, 'lu', wide), factor(s.b, 'householder', tall)];
   },
   'updates sorted by slot': (s) => {
     const order = s.argSort(s.input([30, 1], 'i32'), 0);

@@ -121,6 +121,7 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
         'jacobi-rows',
         'permute-scatter',
         'scatter-add-atomic',
+        'factor',
       ]).toContain(first.kind);
     case 'alignment':
       // Aligned nodes are what a kernel of the first's kind could have taken in.
@@ -153,6 +154,7 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
         'searchSorted',
         'scatterAddAtomic',
         'segmentReduce',
+        'factor',
       ]).toContain(reason.node.op);
     case 'no-rows':
       return expect(reason.loops.kind).not.toBe('row-reduction');

@@ -9,6 +9,7 @@ import { signatureOf } from './signature.ts';
 import { batchedDispatchLoop, type Part } from './batched-dispatch.ts';
 import { attentionLoop } from '../template/attention/attention.ts';
 import { scatterAddAtomicLoop } from '../template/scatter/scatter-add-atomic.ts';
+import { factorLoop } from '../template/factor/factor.ts';
 import { contractLoop } from '../template/contract/contract.ts';
 import type { PinnedTilings } from '../template/contract/strategies.ts';
 import { globalBuffer, type Bound, type Frame } from '../template/shared/frame.ts';
@@ -136,6 +137,8 @@ function fillTemplate(frame: Frame, pinned: PinnedTilings): Loop {
       return scatterAddAtomicLoop(frame);
     case 'segment-reduce':
       return segmentReduceLoop(frame);
+    case 'factor':
+      return factorLoop(frame);
     default:
       return body satisfies never;
   }

@@ -7,6 +7,7 @@ import { CompilerBug, TensorError } from '../../errors.ts';
 import { isWide } from '../dtype.ts';
 import { countUses, dims, topological, type Graph, type Node } from '../graph.ts';
 import { convolve, dotGeneral } from './contract.ts';
+import { factor } from './factor/factor.ts';
 import { argReduce, reduce, scan } from './fold.ts';
 import { permuteScatter, segmentReduce, gather, scatter } from './index.ts';
 import { jacobiRows } from './jacobi.ts';
@@ -104,6 +105,8 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
     }
     case 'segmentReduce':
       return segmentReduce(first, inputs[1]!, inputs[2]!, inputs[3]!, node.attrs);
+    case 'factor':
+      return factor(inputs, node.attrs.kind);
     case 'stopGradient':
     case 'customVjp':
       return first;

@@ -2,6 +2,7 @@
 // have none say why not.
 
 import { CompilerBug } from '../../errors.ts';
+import type { FactorKind } from '../../ir/factor.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
@@ -23,6 +24,16 @@ const unspelled =
     throw new Unspelled(reason);
   };
 
+/** What factorizations are called where the format's lack of them is reported. */
+const factorWords: { readonly [K in FactorKind]: string } = {
+  cholesky: 'Cholesky factorization',
+  lowerSolve: 'triangular solve',
+  unitLowerSolve: 'triangular solve',
+  lu: 'LU factorization (Det is one of its operators)',
+  householder: 'Householder reflectors',
+  qr: 'QR factorization',
+};
+
 const ofPasses = 'only the compiler makes it, after a program left for a device';
 
 const rows: { readonly [K in Op]: Row<K> } = {
@@ -40,6 +51,9 @@ const rows: { readonly [K in Op]: Row<K> } = {
   permuteScatter: unspelled(ofPasses),
   jacobiRows: unspelled('the standard has no singular values and no eigenvalues'),
   segmentReduce: unspelled(ofPasses),
+  factor: (_, { attrs }) => {
+    throw new Unspelled(`the format has no ${factorWords[attrs.kind]}`);
+  },
   stopGradient: ({ compact }, { inputs }) => compact(inputs[0]!),
   customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),
 };

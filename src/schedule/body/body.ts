@@ -84,6 +84,8 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
       return scatterAddAtomicBody(anchor, cluster, evaluator);
     case 'segment-reduce':
       return segmentReduceBody(anchor, cluster, evaluator);
+    case 'factor':
+      return factorBody(anchor, cluster, evaluator);
     case 'permute-scatter':
       return { kind: 'map', axis: axis('axis') };
     default:
@@ -221,6 +223,16 @@ function keysBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
   if (node.op === 'argSort') return { kind: 'sort', node, line, position, key };
   if (node.op === 'radixRank') return { kind: 'radix-rank', node, line, position, key };
   throw new CompilerBug('schedule', `${node.op} sorts no keys`);
+}
+
+function factorBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {
+  if (node.op !== 'factor') throw new CompilerBug('schedule', 'not a matrix algorithm');
+  const batch = cluster.axes['batch']!;
+  const operands = node.inputs.map((input, i) => {
+    const [row, column] = [cluster.axes[`row${i}`]!, cluster.axes[`column${i}`]!];
+    return { row, column, value: evaluator.value(input, [batch.atom, row.atom, column.atom]) };
+  });
+  return { kind: 'factor', node, batch, operands };
 }
 
 function searchSortedBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {

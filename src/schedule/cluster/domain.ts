@@ -123,6 +123,22 @@ function radixRankDomain(node: Node): Domain {
   return { axes: lineDomain(node.inputs[0]!, 1, 'pos').axes, at: [] };
 }
 
+/**
+ * The matrices of a matrix algorithm, and rows and columns of each operand. Elements of the result
+ * are done in an order of their own, so no point has an index here.
+ */
+function factorDomain(node: Node): Domain {
+  const batch = makeAxis('batch', dims(node)[0]!);
+  const operands = node.inputs.flatMap((input, i) => {
+    const [, rows, columns] = dims(input) as [number, number, number];
+    return [
+      [`row${i}`, makeAxis(`row${i}`, rows)],
+      [`column${i}`, makeAxis(`col${i}`, columns)],
+    ] as const;
+  });
+  return { axes: { batch, ...Object.fromEntries(operands) }, at: [] };
+}
+
 /** All values that are scattered, by flat index; `at` is their index in the source. */
 export function permuteScatterDomain(node: Node): Domain {
   const axis = makeAxis('i', sizeOf(dims(node)));
@@ -219,6 +235,8 @@ export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly doma
       return { kind: 'search-sorted', domain: searchSortedDomain(node) };
     case 'segmentReduce':
       return { kind: 'segment-reduce', domain: segmentReduceDomain(node) };
+    case 'factor':
+      return { kind: 'factor', domain: factorDomain(node) };
     default:
       // Another anchor without a case is a type error here.
       node.op satisfies Exclude<Op, AnchorOp> | WithoutOwn;

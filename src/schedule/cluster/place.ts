@@ -131,6 +131,7 @@ export function movesElements(kind: AnchorKind): boolean {
     kind === 'radix-rank' ||
     kind === 'jacobi-rows' ||
     kind === 'permute-scatter' ||
-    kind === 'scatter-add-atomic'
+    kind === 'scatter-add-atomic' ||
+    kind === 'factor'
   );
 }

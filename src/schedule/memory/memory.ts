@@ -329,6 +329,7 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
     case 'search-sorted':
     case 'segment-reduce':
     case 'scatter-add-atomic':
+    case 'factor':
       return undefined;
     default:
       return body satisfies never;

@@ -7,6 +7,7 @@ import type {
   Image,
   InnerProduct,
   KeyRange,
+  MatrixOperand,
   Online,
   OuterProduct,
   RowStage,
@@ -72,6 +73,8 @@ const outer: Row<OuterProduct> = {
 const range: Row<KeyRange> = { first: { maybe: 'number' }, last: { maybe: 'number' } };
 
 const image: Row<Image> = { channel: 'axis', spatial: { list: 'axis' }, value: 'expr' };
+
+const matrix: Row<MatrixOperand> = { row: 'axis', column: 'axis', value: 'expr' };
 
 /** A body that is one kernel's own. */
 export type OwnBody = Exclude<Body, { readonly kind: 'batched-dispatch' }>;
@@ -152,6 +155,7 @@ export const bodyFields: {
     last: 'expr',
     update: 'expr',
   },
+  factor: { node: 'node', batch: 'axis', operands: { list: { fields: matrix } } },
 };
 
 /** Calls `visit` with every plain value that the fields hold, and what kind of value it is. */

@@ -55,6 +55,7 @@ export type StepKind =
   | 'gather'
   | 'scatter'
   | 'scatterAddAtomic'
+  | 'factor'
   | 'marker';
 
 /** Adds a node to the draft; throws Unfit when it cannot. */
@@ -420,6 +421,40 @@ export const steps: Readonly<Record<StepKind, Step>> = {
     const size = oneOf(dice, [4, 1, 9]);
     const indices = draft.parameter(randomIndices('i32', dims(x), size, dice(2 ** 20)));
     return draft.add('scatterAddAtomic', [indices, x], { axis, size });
+  },
+  factor: (draft, dice) => {
+    const x = pick(draft, dice, (node) => node.op === 'parameter' && node.dtype === 'f32');
+    if (sizeOf(dims(x)) === 0) throw new Unfit('no elements');
+    const kind = oneOf(dice, [
+      'cholesky',
+      'lowerSolve',
+      'unitLowerSolve',
+      'lu',
+      'householder',
+      'qr',
+    ] as const);
+    const [m, n] = [1 + dice(5), 1 + dice(5)];
+    const isSquare = kind === 'cholesky' || kind === 'lowerSolve' || kind === 'unitLowerSolve';
+    // An element of whatever size, brought near to 0, beside a diagonal that decides the pivots.
+    const shape = [1 + dice(2), m, isSquare ? m : n];
+    const first = draft.add('slice', [x], {
+      start: dims(x).map(() => 0),
+      size: dims(x).map(() => 1),
+      step: dims(x).map(() => 1),
+    });
+    const one = draft.add('reshape', [first], { shape: [] });
+    const clean = plain(draft, 'where', [plain(draft, 'isNan', [one]), scalar(draft, 0.5, 'f32'), one]);
+    const small = broadcastTo(draft, plain(draft, 'tanh', [clean]), shape);
+    const at = (axis: number): Node => draft.add('iota', [], { shape, axis, dtype: 'i32' });
+    const large = broadcastTo(draft, scalar(draft, 16, 'f32'), shape);
+    const matrix = plain(draft, 'where', [plain(draft, 'eq', [at(1), at(2)]), large, small]);
+    if (!isSquare || kind === 'cholesky') return draft.add('factor', [matrix], { kind });
+    const sides = draft.add('slice', [matrix], {
+      start: [0, 0, 0],
+      size: [shape[0]!, m, 1],
+      step: [1, 1, 1],
+    });
+    return draft.add('factor', [matrix, sides], { kind });
   },
   marker: (draft, dice) => plain(draft, 'stopGradient', [pick(draft, dice)]),
 };

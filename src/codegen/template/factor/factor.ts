@@ -1,0 +1,30 @@
+// Matrix algorithms whose steps wait for each other: a template a kind. Large matrices come here in
+// blocks (schedule/passes/factor.ts), so that most of the arithmetic is in products.
+
+import { CompilerBug } from '../../../errors.ts';
+import type { FactorKind } from '../../../ir/factor.ts';
+import type { Loop } from '../../loop/loop.ts';
+import type { Frame } from '../shared/frame.ts';
+import { choleskyLoop } from './cholesky.ts';
+import { householderLoop } from './householder.ts';
+import { luLoop } from './lu.ts';
+import type { FactorBody } from './panel.ts';
+import { solveLoop } from './solve.ts';
+
+const templates: { readonly [K in FactorKind]: (frame: Frame, body: FactorBody) => Loop } = {
+  cholesky: choleskyLoop,
+  lowerSolve: (frame, body) => solveLoop(frame, body, false),
+  unitLowerSolve: (frame, body) => solveLoop(frame, body, true),
+  lu: luLoop,
+  householder: householderLoop,
+  qr: () => {
+    throw new CompilerBug('factor template', 'qr is made of reflectors before it comes here');
+  },
+};
+
+/** The Loop of a matrix algorithm. */
+export function factorLoop(frame: Frame): Loop {
+  const { body } = frame.kernel;
+  if (body.kind !== 'factor') throw new CompilerBug('factor template', `got a ${body.kind} kernel`);
+  return templates[body.node.attrs.kind](frame, body);
+}

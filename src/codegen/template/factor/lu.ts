@@ -1,0 +1,61 @@
+// Gaussian elimination of a panel, a column at a time: the greatest element below the diagonal is
+// brought onto it by exchanging rows, the column is divided by it, and the columns right of it
+// lose their share. A column of the result tells which row of the operand each row was.
+
+import { addInts, constant, operation } from '../../loop/builder.ts';
+import type { Loop, Value } from '../../loop/loop.ts';
+import type { Frame } from '../shared/frame.ts';
+import { Panel, type FactorBody } from './panel.ts';
+
+export function luLoop(frame: Frame, body: FactorBody): Loop {
+  const { row, column } = body.operands[0]!;
+  const [m, n] = [row.extent, column.extent];
+  const panel = new Panel(frame, body, m);
+  const { b, type } = panel;
+  const [first, rows, columns] = [constant(0), constant(m), constant(n)];
+  const number = (i: Value): Value => operation('cast', [i], type);
+  panel.each('i', first, rows, (i) => {
+    panel.along(first, columns, (c, width) => panel.put(i, c, panel.operand(0, i, c, width)));
+    panel.put(i, columns, number(i));
+    panel.put(i, constant(n + 1), panel.number(0));
+  });
+  panel.wait();
+  b.for('j', first, constant(Math.min(m, n)), 1, (j) => {
+    const next = b.let(addInts(j, constant(1)), 'next');
+    const size = (i: Value): Value => operation('abs', [panel.at(i, j)], type);
+    const best = b.var('best', size(j));
+    const at = b.var('at', j);
+    panel.each('i', next, rows, (i) => {
+      const here = b.let(size(i), 'size');
+      b.if(operation('lt', [best, here], 'bool'), () => {
+        b.assign(best, here);
+        b.assign(at, i);
+      });
+    });
+    const found = panel.placeOfGreatest(best, at);
+    // Whatever the elements are (NaN is no greatest), a row of the matrix.
+    const inside = operation('min', [operation('max', [found, first], 'i32'), constant(m - 1)], 'i32');
+    const pivotRow = b.let(inside, 'pivot_row');
+    panel.each('c', first, constant(n + 1), (c) => {
+      const [upper, lower] = [panel.at(j, c), panel.at(pivotRow, c)];
+      panel.put(j, c, lower);
+      panel.put(pivotRow, c, upper);
+    });
+    panel.once(() => panel.put(j, constant(n + 1), number(pivotRow)));
+    panel.wait();
+    const pivot = panel.at(j, j);
+    // Without a pivot the column holds zeros, and nothing is eliminated.
+    const none = operation('eq', [pivot, panel.number(0)], 'bool');
+    const divisor = b.let(operation('where', [none, panel.number(1), pivot], type), 'divisor');
+    panel.each('i', next, rows, (i) => {
+      const scale = b.let(operation('div', [panel.at(i, j), divisor], type), 'scale');
+      panel.put(i, j, scale);
+      panel.along(next, columns, (c, width) => {
+        const lost = operation('mul', [scale, panel.at(j, c, width)], type);
+        panel.put(i, c, operation('sub', [panel.at(i, c, width), lost], type));
+      });
+    });
+    panel.wait();
+  });
+  return panel.loop('column by column, rows exchanged');
+}

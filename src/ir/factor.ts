@@ -1,0 +1,96 @@
+// The matrix algorithms that the primitive `factor` stands for, one row a kind: what goes in, what
+// comes out, and how much arithmetic that is. Operands and results are stacks of matrices
+// [lines, rows, columns]; a kind with several results packs them into one matrix.
+
+/** Rows and columns of a matrix. */
+export type Size = readonly [rows: number, columns: number];
+
+export interface FactorRow {
+  /** What each operand is, for messages. */
+  readonly takes: readonly string[];
+  /** What must hold of the operands' sizes, in words. */
+  readonly needs: string;
+  fits(...operands: readonly Size[]): boolean;
+  /** The size of the packed result. */
+  result(...operands: readonly Size[]): Size;
+  /** Arithmetic for one matrix. */
+  flops(...operands: readonly Size[]): number;
+}
+
+const squareSystem = {
+  takes: ['the triangle', 'the right-hand sides'],
+  needs: 'expects a square matrix, and right-hand sides with as many rows',
+  fits: ([m, n]: Size, [rows]: Size): boolean => m === n && rows === m,
+  result: (_triangle: Size, sides: Size): Size => sides,
+  flops: ([n]: Size, [, sides]: Size): number => n * n * sides,
+} as const;
+
+const whole = {
+  takes: ['the matrix'],
+  needs: 'expects a matrix with elements',
+  fits: ([m, n]: Size): boolean => m > 0 && n > 0,
+} as const;
+
+const householderFlops = ([m, n]: Size): number => {
+  const k = Math.min(m, n);
+  return 2 * k * k * (Math.max(m, n) - k / 3);
+};
+
+/** The name of a matrix algorithm. */
+export type FactorKind = 'cholesky' | 'lowerSolve' | 'unitLowerSolve' | 'lu' | 'householder' | 'qr';
+
+/** Every kind. */
+export const factorKinds: { readonly [K in FactorKind]: FactorRow } = {
+  /**
+   * The lower triangle L of A = L·Lᵀ, from the lower triangle of A; zeros above. From the first
+   * column on whose pivot is not positive, NaN.
+   */
+  cholesky: {
+    takes: ['the matrix'],
+    needs: 'expects a square matrix',
+    fits: ([m, n]: Size): boolean => m === n,
+    result: (size: Size): Size => size,
+    flops: ([n]: Size): number => n ** 3 / 3,
+  },
+  /** X of L·X = B, from the lower triangle of L. */
+  lowerSolve: squareSystem,
+  /** X of L·X = B, from what stands below the diagonal of L: ones are taken to stand on it. */
+  unitLowerSolve: squareSystem,
+  /**
+   * A = P·L·U with partial pivoting. Columns: those of U, and below its diagonal of L, whose own
+   * diagonal is ones; then the row of A that stands in this row of L·U; then the row that this one
+   * was exchanged with when its turn came (0 where none was). Both count from 0.
+   */
+  lu: {
+    ...whole,
+    result: ([m, n]: Size): Size => [m, n + 2],
+    flops: ([m, n]: Size): number => {
+      const k = Math.min(m, n);
+      return k * k * (Math.max(m, n) - k / 3);
+    },
+  },
+  /**
+   * A = H₁·H₂⋯·R with reflectors Hⱼ = I − τⱼ·vⱼ·vⱼᵀ. R stands on and above the diagonal, vⱼ below
+   * it in column j (its leading 1 is left out); a last row has the τⱼ, and zeros where there are
+   * none.
+   */
+  householder: {
+    ...whole,
+    result: ([m, n]: Size): Size => [m + 1, n],
+    flops: householderFlops,
+  },
+  /** A = Q·R with k = min(m, n) orthonormal columns: Q, and beside it R above zeros. */
+  qr: {
+    ...whole,
+    result: ([m, n]: Size): Size => [m, Math.min(m, n) + n],
+    flops: (size: Size): number => 2 * householderFlops(size),
+  },
+};
+
+/** Every name. */
+export const factorNames: readonly FactorKind[] = Object.keys(factorKinds) as FactorKind[];
+
+/** The row of a kind. */
+export function factorRow(kind: FactorKind): FactorRow {
+  return factorKinds[kind];
+}

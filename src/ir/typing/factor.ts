@@ -1,0 +1,23 @@
+// The type rule of matrix algorithms: stacks of matrices of one dtype, f32 or f64.
+
+import { factorRow, type Size } from '../factor.ts';
+import { fixedShape } from '../shape.ts';
+import { fail, type RulesOf } from './check.ts';
+
+export const factors: RulesOf<'factor'> = {
+  factor: (inputs, { kind }, op) => {
+    const { takes, needs, fits, result } = factorRow(kind);
+    if (inputs.length !== takes.length)
+      fail(op, 'E_VALUE', `${kind} takes ${takes.join(' and ')}, got ${inputs.length} operand(s)`, inputs);
+    const { dtype } = inputs[0]!;
+    if ((dtype !== 'f32' && dtype !== 'f64') || inputs.some((input) => input.dtype !== dtype))
+      fail(op, 'E_DTYPE', `${kind} expects f32 or f64, and one dtype`, inputs);
+    const shapes = inputs.map(({ shape }) => fixedShape(shape, op));
+    const lines = shapes[0]![0]!;
+    if (shapes.some((shape) => shape.length !== 3 || shape[0] !== lines))
+      fail(op, 'E_SHAPE', `${kind} expects as many matrices of each operand, [lines,rows,columns]`, inputs);
+    const sizes = shapes.map(([, rows, columns]): Size => [rows!, columns!]);
+    if (!fits(...sizes)) fail(op, 'E_SHAPE', `${kind} ${needs}`, inputs);
+    return { dtype, shape: [lines, ...result(...sizes)] };
+  },
+};
