@@ -296,13 +296,8 @@ function segmentReduceRule(
 }
 
 /** What is made of rotated rows (singular values, eigenvectors) has rules of its own; the rotations have none. */
-const jacobiRule: Rule<'jacobiRows'> = () => {
-  throw new TensorError(
-    'E_UNSUPPORTED',
-    'jacobiRows',
-    'rotations have no derivative',
-    'linalg.svd, linalg.eigh',
-  );
+const rotationRule = (_: GraphBuilder, { op }: { readonly op: string }): never => {
+  throw new TensorError('E_UNSUPPORTED', op, 'has no derivative', 'linalg.svd, linalg.eigh');
 };
 
 type AnchorTable = {
@@ -320,6 +315,7 @@ type AnchorTable = {
       | 'segmentReduce'
       | 'scatterAddAtomic'
       | 'jacobiRows'
+      | 'completeRows'
   ]: Rule<K> | 'flat';
 };
 
@@ -333,7 +329,8 @@ export const anchorRules: AnchorTable = {
   gather: (b, node, g) => [gatherRule(b, node, g), undefined],
   scatter: scatterRule,
   searchSorted: 'flat',
-  jacobiRows: jacobiRule,
+  jacobiRows: rotationRule,
+  completeRows: rotationRule,
   segmentReduce: segmentReduceRule,
   // Every update counts once in its place.
   scatterAddAtomic: (b, { inputs: [indices], attrs: { axis } }, g) => [

@@ -165,6 +165,12 @@ interface OwnAttrs {
    */
   readonly factor: { readonly kind: FactorKind };
   /**
+   * Inputs rows [batch, n, columns], orthonormal but for some, which are zeros, and which these are
+   * (bool [batch, n]): in their places stand rows that make all of them orthonormal. Complex rows
+   * have 2 `parts`, as above; no more rows than columns.
+   */
+  readonly completeRows: { readonly parts: number };
+  /**
    * Inputs: value, then the arguments that the rule returns cotangents for. `rule` names an entry
    * of autograd's registry.
    */
@@ -241,6 +247,7 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
   scatterAddAtomic: { axis: int, size: int },
   jacobiRows: { width: int, parts: int },
   factor: { kind: oneOf(factorNames) },
+  completeRows: { parts: int },
   customVjp: { rule: int },
 };
 

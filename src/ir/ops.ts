@@ -237,7 +237,8 @@ export type AnchorOp =
   | 'segmentReduce'
   | 'scatterAddAtomic'
   | 'jacobiRows'
-  | 'factor';
+  | 'factor'
+  | 'completeRows';
 /** Markers that are the identity on values and mean something to autograd only. */
 export type MarkerOp = 'stopGradient' | 'customVjp';
 /** Every primitive. */
@@ -307,6 +308,7 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   // Some eight sweeps over all pairs of rows, of which each rotates half of the elements.
   jacobiRows: anchor(1, 64),
   factor: anchor('variadic', 1),
+  completeRows: anchor(2, 4),
   stopGradient: marker(1, 0),
   customVjp: marker('variadic', 0),
 };

@@ -23,7 +23,8 @@ export type KernelKind =
   | 'segment-reduce'
   | 'scatter-add-atomic'
   | 'jacobi-rows'
-  | 'factor';
+  | 'factor'
+  | 'complete-rows';
 
 /** An iteration axis of a kernel: `atom` stands for it in every index expression. */
 export interface Axis {
@@ -215,6 +216,16 @@ export type Body =
       readonly line: Axis;
       readonly position: Axis;
       readonly key: Expr;
+    }
+  /** Every matrix of `value`, with rows where `missing` holds at (matrix, row). */
+  | {
+      readonly kind: 'complete-rows';
+      readonly node: NodeOf<'completeRows'>;
+      readonly matrix: Axis;
+      readonly row: Axis;
+      readonly column: Axis;
+      readonly value: Expr;
+      readonly missing: Expr;
     }
   /** Every matrix of `value`, its rows rotated in the result itself until they are orthogonal. */
   | {

@@ -165,7 +165,7 @@ function writesOf(plan: Plan, body: Body, evaluator: Evaluator): Write[] {
   if (body.kind === 'scatter') return [{ node: body.node, index: body.index, value: body.operand }];
   if (body.kind === 'scatter-add-atomic')
     return [{ node: body.node as Node, index: body.index, value: body.value }];
-  if (body.kind === 'jacobi-rows')
+  if (body.kind === 'jacobi-rows' || body.kind === 'complete-rows')
     return [{ node: body.node as Node, index: constantIndex(0), value: body.value }];
   if (body.kind === 'radix-rank')
     return [{ node: body.node as Node, index: constantIndex(0), value: body.key }];

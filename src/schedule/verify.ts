@@ -33,6 +33,7 @@ const bodyOf: Readonly<Record<KernelKind, Body['kind']>> = {
   'scatter-add-atomic': 'scatter-add-atomic',
   'jacobi-rows': 'jacobi-rows',
   factor: 'factor',
+  'complete-rows': 'complete-rows',
 };
 
 /** Throws CompilerBug, naming `pass`, when a kernel is not well-formed. */
@@ -93,7 +94,10 @@ function ownProblem(kernel: Kernel, body: OwnBody): string | undefined {
     indexProblem(indices, found.axes, pool) ??
     readProblem(all, reads) ??
     // What these templates store is their own; the write stands for it, with an operand as its value.
-    (body.kind === 'radix-rank' || body.kind === 'jacobi-rows' || body.kind === 'factor'
+    (body.kind === 'radix-rank' ||
+    body.kind === 'jacobi-rows' ||
+    body.kind === 'complete-rows' ||
+    body.kind === 'factor'
       ? undefined
       : writes.map(writeProblem).find((problem) => problem !== undefined))
   );

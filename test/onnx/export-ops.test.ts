@@ -35,6 +35,7 @@ const unspelled: readonly Op[] = [
   'segmentReduce',
   'jacobiRows',
   'factor',
+  'completeRows',
 ];
 
 interface Case {
@@ -275,6 +276,7 @@ function made(op: Op, dtype: DType): readonly Case[] {
     case 'segmentReduce':
     case 'jacobiRows':
     case 'factor':
+    case 'completeRows':
       return [];
     default: {
       const [x, y] = pairs(dtype);

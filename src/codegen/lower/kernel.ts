@@ -14,6 +14,7 @@ import { contractLoop } from '../template/contract/contract.ts';
 import type { PinnedTilings } from '../template/contract/strategies.ts';
 import { globalBuffer, type Bound, type Frame } from '../template/shared/frame.ts';
 import { mapLoop } from '../template/map/map.ts';
+import { completeRowsLoop } from '../template/linalg/complete.ts';
 import { jacobiRowsLoop } from '../template/linalg/jacobi.ts';
 import { radixRankLoop } from '../template/sort/radix-rank.ts';
 import { rowReductionLoop } from '../template/row-reduction/row-reduction.ts';
@@ -129,6 +130,8 @@ function fillTemplate(frame: Frame, pinned: PinnedTilings): Loop {
       return sortLoop(frame);
     case 'radix-rank':
       return radixRankLoop(frame);
+    case 'complete-rows':
+      return completeRowsLoop(frame);
     case 'jacobi-rows':
       return jacobiRowsLoop(frame);
     case 'search-sorted':

@@ -10,7 +10,7 @@ import { convolve, dotGeneral } from './contract.ts';
 import { factor } from './factor/factor.ts';
 import { argReduce, reduce, scan } from './fold.ts';
 import { permuteScatter, segmentReduce, gather, scatter } from './index.ts';
-import { jacobiRows } from './jacobi.ts';
+import { completeRows, jacobiRows } from './jacobi.ts';
 import { argSort, radixRank, searchSorted } from './sort.ts';
 import { broadcast, concat, pad, permute, slice, window } from './view.ts';
 import { isElementwise, type ElementwiseOp } from '../ops.ts';
@@ -85,6 +85,8 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return radixRank(first, node.attrs);
     case 'jacobiRows':
       return jacobiRows(first, node.attrs);
+    case 'completeRows':
+      return completeRows(first, inputs[1]!, node.attrs);
     case 'scan':
       return scan(first, node.attrs);
     case 'dot':

@@ -93,3 +93,44 @@ class Rows {
     return sum;
   }
 }
+
+/**
+ * Rows that make what is there orthonormal: each is the unit vector of which the others hold the
+ * least, without what they hold of it.
+ */
+export function completeRows(x: HostArray, missing: HostArray, { parts }: Attrs<'completeRows'>): HostArray {
+  const [batch, n, columns] = x.shape as [number, number, number];
+  const data = emptyData(x.dtype, x.data.length);
+  const half = columns / parts;
+  for (let matrix = 0; matrix < batch; matrix++) {
+    const start = matrix * n * columns;
+    const rows: Float64Array[] = Array.from({ length: n }, (_, i) =>
+      Float64Array.from({ length: columns }, (__, k) => Number(x.data[start + i * columns + k])),
+    );
+    rows.forEach((_, i) => {
+      if (Number(missing.data[matrix * n + i]) === 0) return;
+      rows[i]!.fill(0);
+      rows[i] = another(rows, half);
+    });
+    rows.forEach((row, i) => row.forEach((value, k) => (data[start + i * columns + k] = value)));
+  }
+  return { dtype: x.dtype, shape: x.shape, data };
+}
+
+function another(rows: readonly Float64Array[], half: number): Float64Array {
+  const held = Array.from({ length: half }, (_, k) =>
+    rows.reduce((sum, row) => sum + row[k]! ** 2 + (row[half + k] ?? 0) ** 2, 0),
+  );
+  const at = held.indexOf(Math.min(...held));
+  const made = new Float64Array(rows[0]!.length);
+  made[at] = 1;
+  for (const row of rows) {
+    const [re, im] = [row[at]!, row[half + at] ?? 0];
+    for (let k = 0; k < half; k++) {
+      made[k] = made[k]! - re * row[k]! - im * (row[half + k] ?? 0);
+      if (made.length > half) made[half + k] = made[half + k]! - re * row[half + k]! + im * row[k]!;
+    }
+  }
+  const size = Math.sqrt(made.reduce((sum, value) => sum + value * value, 0));
+  return made.map((value) => value / size);
+}

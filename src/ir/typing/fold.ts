@@ -1,9 +1,11 @@
 // Type rules of folds, scans and sorts along axes.
 
-import { fixedShape } from '../shape.ts';
-import { type RulesOf, fail, checkAxis, checkPositions } from './check.ts';
+import { fixedShape, sameShape } from '../shape.ts';
+import { type RulesOf, type TensorType, fail, checkAxis, checkPositions } from './check.ts';
 
-export const folds: RulesOf<'reduce' | 'argReduce' | 'argSort' | 'radixRank' | 'scan' | 'jacobiRows'> = {
+export const folds: RulesOf<
+  'reduce' | 'argReduce' | 'argSort' | 'radixRank' | 'scan' | 'jacobiRows' | 'completeRows'
+> = {
   reduce: (inputs, { monoid, axes }, op) => {
     const { dtype, shape } = inputs[0]!;
     axes.forEach((axis, i) => {
@@ -50,6 +52,17 @@ export const folds: RulesOf<'reduce' | 'argReduce' | 'argSort' | 'radixRank' | '
       fail(op, 'E_DTYPE', 'expects f32 or f64 rows [batch,n,columns]', inputs);
     if ((parts !== 1 && parts !== 2) || columns! % parts !== 0 || width < 0 || width * parts > columns!)
       fail(op, 'E_VALUE', `no ${width} columns of ${parts} part(s) in a row`, inputs);
+    return { dtype, shape };
+  },
+  completeRows: (inputs, { parts }, op) => {
+    const [{ dtype, shape }, missing] = inputs as readonly [TensorType, TensorType];
+    const [batch, n, columns] = fixedShape(shape, op);
+    if ((dtype !== 'f32' && dtype !== 'f64') || shape.length !== 3)
+      fail(op, 'E_DTYPE', 'expects f32 or f64 rows [batch,n,columns]', inputs);
+    if (missing.dtype !== 'bool' || !sameShape(missing.shape, [batch!, n!]))
+      fail(op, 'E_SHAPE', 'expects a bool for each row', inputs);
+    if ((parts !== 1 && parts !== 2) || columns! % parts !== 0 || n! > columns! / parts)
+      fail(op, 'E_VALUE', `no ${n} orthonormal rows of ${parts} part(s)`, inputs);
     return { dtype, shape };
   },
 };

@@ -34,6 +34,7 @@ const factorWords: { readonly [K in FactorKind]: string } = {
   qr: 'QR factorization',
 };
 
+const ofMatrices = 'the standard has no singular values and no eigenvalues';
 const ofPasses = 'only the compiler makes it, after a program left for a device';
 
 const rows: { readonly [K in Op]: Row<K> } = {
@@ -49,7 +50,8 @@ const rows: { readonly [K in Op]: Row<K> } = {
   randomBits: unspelled('random numbers that are the same everywhere: draw them outside, and pass them in'),
   radixRank: unspelled(ofPasses),
   permuteScatter: unspelled(ofPasses),
-  jacobiRows: unspelled('the standard has no singular values and no eigenvalues'),
+  jacobiRows: unspelled(ofMatrices),
+  completeRows: unspelled(ofMatrices),
   segmentReduce: unspelled(ofPasses),
   factor: (_, { attrs }) => {
     throw new Unspelled(`the format has no ${factorWords[attrs.kind]}`);

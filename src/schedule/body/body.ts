@@ -78,6 +78,14 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
       const value = evaluator.value(anchor.inputs[0]!, [matrix!.atom, row!.atom, column!.atom]);
       return { kind: 'jacobi-rows', node: anchor, matrix: matrix!, row: row!, column: column!, value };
     }
+    case 'complete-rows': {
+      if (anchor.op !== 'completeRows') throw new CompilerBug('schedule', 'not a completion of rows');
+      const [matrix, row, column] = ['matrix', 'row', 'column'].map(axis);
+      const value = evaluator.value(anchor.inputs[0]!, [matrix!.atom, row!.atom, column!.atom]);
+      const missing = evaluator.value(anchor.inputs[1]!, [matrix!.atom, row!.atom]);
+      const axes = { matrix: matrix!, row: row!, column: column! };
+      return { kind: 'complete-rows', node: anchor, ...axes, value, missing };
+    }
     case 'search-sorted':
       return searchSortedBody(anchor, cluster, evaluator);
     case 'scatter-add-atomic':

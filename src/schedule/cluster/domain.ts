@@ -190,8 +190,8 @@ export function spreadAlong(node: Node, axis: number): boolean {
   return at < 0 || from[at] === 1;
 }
 
-/** The elements of rows that are rotated; no point of the result has an index here. */
-function jacobiRowsDomain(node: Node): Domain {
+/** The elements of rows that are rotated or completed; no point of the result has an index here. */
+function rowsDomain(node: Node): Domain {
   const [matrix, row, column] = dims(node) as [number, number, number];
   const axes = {
     matrix: makeAxis('matrix', matrix),
@@ -230,7 +230,9 @@ export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly doma
     case 'scatterAddAtomic':
       return { kind: 'scatter-add-atomic', domain: scatterAddAtomicDomain(node) };
     case 'jacobiRows':
-      return { kind: 'jacobi-rows', domain: jacobiRowsDomain(node) };
+      return { kind: 'jacobi-rows', domain: rowsDomain(node) };
+    case 'completeRows':
+      return { kind: 'complete-rows', domain: rowsDomain(node) };
     case 'searchSorted':
       return { kind: 'search-sorted', domain: searchSortedDomain(node) };
     case 'segmentReduce':

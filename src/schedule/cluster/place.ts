@@ -130,6 +130,7 @@ export function movesElements(kind: AnchorKind): boolean {
     kind === 'scatter' ||
     kind === 'radix-rank' ||
     kind === 'jacobi-rows' ||
+    kind === 'complete-rows' ||
     kind === 'permute-scatter' ||
     kind === 'scatter-add-atomic' ||
     kind === 'factor'

@@ -326,6 +326,7 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
     case 'sort':
     case 'radix-rank':
     case 'jacobi-rows':
+    case 'complete-rows':
     case 'search-sorted':
     case 'segment-reduce':
     case 'scatter-add-atomic':

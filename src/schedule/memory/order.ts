@@ -81,6 +81,7 @@ const plainOps: Partial<Record<KernelKind, Op>> = {
   sort: 'argSort',
   'radix-rank': 'radixRank',
   'jacobi-rows': 'jacobiRows',
+  'complete-rows': 'completeRows',
   'search-sorted': 'searchSorted',
   'segment-reduce': 'segmentReduce',
 };

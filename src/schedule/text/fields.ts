@@ -130,6 +130,14 @@ export const bodyFields: {
   },
   sort: keys,
   'radix-rank': keys,
+  'complete-rows': {
+    node: 'node',
+    matrix: 'axis',
+    row: 'axis',
+    column: 'axis',
+    value: 'expr',
+    missing: 'expr',
+  },
   'jacobi-rows': { node: 'node', matrix: 'axis', row: 'axis', column: 'axis', value: 'expr' },
   'search-sorted': {
     node: 'node',

@@ -23,6 +23,9 @@ const more: typeof cases = {
     const [places, updates] = [s.input([65536], 'i32'), s.input([65536], 'i32')];
     return [s.b.add('scatterAddAtomic', [places, updates], { axis: 0, size: 4096 }) as Node];
   },
+  'completed rows': (s) => [
+    s.b.add('completeRows', [s.input([3, 5, 8]), s.input([3, 5], 'bool')], { parts: 1 }) as Node,
+  ],
   'rotated rows': (s) => [s.b.add('jacobiRows', [s.input([3, 5, 8])], { width: 5, parts: 1 }) as Node],
 };
 
@@ -130,6 +133,7 @@ describe('the structural key of a kernel', () => {
       sort: true,
       'radix-rank': true,
       'jacobi-rows': true,
+      'complete-rows': true,
       'search-sorted': true,
       'scatter-add-atomic': true,
       'segment-reduce': true,

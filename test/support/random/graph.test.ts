@@ -13,7 +13,7 @@ test('random programs use every op', () => {
   const used = new Set(programs.flatMap(({ graph }) => topological(graph.outputs).map(({ op }) => op)));
   // A custom derivative is an entry in autograd's registry, which the IR does not know; and sorts and scatters are split into
   // steps that have a meaning only together. Rotations of rows are one thing only up to signs and ties.
-  const inner = ['radixRank', 'permuteScatter', 'segmentReduce', 'jacobiRows', 'customVjp'];
+  const inner = ['radixRank', 'permuteScatter', 'segmentReduce', 'jacobiRows', 'completeRows', 'customVjp'];
   expect(opNames.filter((op) => !used.has(op))).toEqual(inner);
 });
 

@@ -6,22 +6,12 @@
 // are left, since they may not part there.
 
 import { CompilerBug } from '../../../errors.ts';
-import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { sharesWork } from '../../../schedule/machine.ts';
-import {
-  addInts,
-  both,
-  builtin,
-  constant,
-  less,
-  mulInts,
-  operation,
-  type LoopBuilder,
-} from '../../loop/builder.ts';
+import { addInts, both, builtin, constant, less, mulInts, operation } from '../../loop/builder.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
-import { Lowering } from '../../lower/expressions.ts';
 import { bufferName, finish, foldGrid, groupNumber, openBuilder, type Frame } from '../shared/frame.ts';
+import { copyRows } from './copy.ts';
 import { Pair, tolerances, type RowsBody } from './pair.ts';
 
 /** Sweeps over all pairs at most; six to ten do. */
@@ -34,48 +24,13 @@ export function jacobiRowsLoop(frame: Frame): Loop {
   return sharesWork(frame.target) ? sharedLoop(frame, body) : serialLoop(frame, body);
 }
 
-/** Copies the operand into the result: elements from `first`, `step` apart. */
-function copyIn(
-  frame: Frame,
-  b: LoopBuilder,
-  body: RowsBody,
-  matrix: Value,
-  first: Value,
-  step: number,
-): void {
-  const { row, column, node, value } = body;
-  const out = bufferName(frame)(node as Node);
-  const [n, columns] = [constant(row.extent), constant(column.extent)];
-  const copy = (i: Value, k: Value): void => {
-    const atoms = new Map<IndexExpr, Value>([
-      [body.matrix.atom, matrix],
-      [row.atom, i],
-      [column.atom, k],
-    ]);
-    const binding = { substitution: new Map(), atoms };
-    const found = new Lowering(b, frame.kernel.pool, binding, bufferName(frame)).value(value);
-    const line = addInts(mulInts(addInts(mulInts(matrix, n), i), columns), k);
-    b.store(out, b.let(line, 'at'), found, true);
-  };
-  if (step === 1) {
-    b.for('i', constant(0), n, 1, (i) => b.for('k', constant(0), columns, 1, (k) => copy(i, k)));
-    return;
-  }
-  b.for('e', first, constant(row.extent * column.extent), step, (e) =>
-    copy(
-      b.let(operation('div', [e, columns], 'i32'), 'i'),
-      b.let(operation('mod', [e, columns], 'i32'), 'k'),
-    ),
-  );
-}
-
 function serialLoop(frame: Frame, body: RowsBody): Loop {
   const b = openBuilder(frame);
   const grid = foldGrid(body.matrix.extent, frame.target);
   const n = body.row.extent;
   b.if(grid[1] === 1 ? constant(1, 'bool') : less(groupNumber(grid), constant(body.matrix.extent)), () => {
     const matrix = b.let(groupNumber(grid), 'matrix');
-    copyIn(frame, b, body, matrix, constant(0), 1);
+    copyRows(frame, b, body, matrix, constant(0), 1);
     const out = bufferName(frame)(body.node as Node);
     const start = b.let(mulInts(matrix, constant(n * body.column.extent)), 'start');
     const rowAt = (i: Value): Value => b.let(addInts(start, mulInts(i, constant(body.column.extent))), 'row');
@@ -137,7 +92,7 @@ function sharedLoop(frame: Frame, body: RowsBody): Loop {
   const first = operation('eq', [item, constant(0)], 'bool');
   b.if(grid[1] === 1 ? constant(1, 'bool') : less(groupNumber(grid), constant(body.matrix.extent)), () => {
     const matrix = b.let(groupNumber(grid), 'matrix');
-    copyIn(frame, b, body, matrix, item, size);
+    copyRows(frame, b, body, matrix, item, size);
     const start = b.let(mulInts(matrix, constant(n * body.column.extent)), 'start');
     const rowAt = (i: Value): Value => b.let(addInts(start, mulInts(i, constant(body.column.extent))), 'row');
     const slot = b.let(operation('div', [item, constant(team)], 'i32'), 'slot');
