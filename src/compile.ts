@@ -10,7 +10,7 @@ import { verifyLoop } from './codegen/loop/verify.ts';
 import { verifyRanges } from './codegen/loop/verify-ranges.ts';
 import { observerOf, type Observer } from './dump/stages.ts';
 import type { DType } from './ir/dtype.ts';
-import { countUses, dims, topological, type Graph, type Node } from './ir/graph.ts';
+import { countUses, topological, type Graph, type Node } from './ir/graph.ts';
 import { showType } from './ir/infer.ts';
 import { interpret } from './ir/interpret/interpret.ts';
 import { canonicalise } from './ir/passes/canonicalise.ts';
@@ -18,9 +18,11 @@ import { shareSubexpressions } from './ir/passes/cse.ts';
 import { removeDeadCode } from './ir/passes/dead-code.ts';
 import { dropMarkers } from './ir/passes/drop-markers.ts';
 import { foldConstants } from './ir/passes/fold.ts';
+import { lowerComplex } from './ir/passes/lower-complex.ts';
 import { simplify } from './ir/passes/simplify.ts';
 import { tracePass } from './ir/passes/trace.ts';
 import { sameShape } from './ir/shape.ts';
+import { storedType } from './ir/stored.ts';
 import { hostArray, packBytes, unpackBytes } from './ir/value.ts';
 import type { HostFunctions } from './runtime/device.ts';
 import { verify } from './ir/verify.ts';
@@ -109,6 +111,7 @@ export interface Pass {
 
 /** Every pass, in order. Each is pure and keeps the meaning of the graph. */
 export const passes: readonly Pass[] = [
+  { name: 'lowerComplex', guarantees: 'no complex numbers: pairs of their parts', run: lowerComplex },
   { name: 'dropMarkers', guarantees: 'no stopGradient or customVjp', run: dropMarkers },
   {
     name: 'packSmallIntegers',
@@ -337,7 +340,7 @@ function interpreted(graph: Graph, options: CompileOptions): Compiled {
   const scalars = graph.parameters.filter((_, i) => scalarIndices.has(i));
   const buffers: ProgramBuffer[] = [];
   const buffer = (node: Node, role: BufferRole, name: string): number => {
-    return buffers.push({ name, role, bytes: storedBytes(node), dtype: node.dtype, shape: dims(node) }) - 1;
+    return buffers.push({ name, role, bytes: storedBytes(node), ...storedType(node) }) - 1;
   };
   const inputs = tensors.map((node) => buffer(node as Node, 'input', node.attrs.name));
   const donors = new Map([...(options.donate ?? [])].map(([parameter, output]) => [output, parameter]));

@@ -92,6 +92,25 @@ export {
   type DivOptions,
 } from './tensor/ops/elementwise/arithmetic.ts';
 
+// Complex numbers
+export {
+  adjoint,
+  angle,
+  complex,
+  conj,
+  conjPhysical,
+  imag,
+  isComplex,
+  isReal,
+  polar,
+  real,
+  resolveConj,
+  resolveNeg,
+  sgn,
+  viewAsComplex,
+  viewAsReal,
+} from './tensor/ops/complex/complex.ts';
+
 // Comparisons, booleans and bits
 export {
   bitwiseAnd,

@@ -1,6 +1,7 @@
 // Which typed array callers of a bundle give and get for each dtype. The bundle runtime has a table
 // of its own: it imports nothing of the compiler.
 
+import { partType, type DType } from '../ir/dtype.ts';
 import type { ElementType } from '../runtime/program.ts';
 
 /** The elements of a tensor. */
@@ -10,6 +11,11 @@ interface ArrayType {
   readonly name: string;
   readonly BYTES_PER_ELEMENT: number;
   new (buffer: ArrayBuffer): Elements;
+}
+
+/** Bytes in the array that callers of a bundle give for this dtype: the parts of complex numbers by turns. */
+export function elementsOf(dtype: DType, bytes: Uint8Array): Elements {
+  return new bundleArrays[partType(dtype)](bytes.slice().buffer);
 }
 
 /** f16 and bf16 are given by their bits. */

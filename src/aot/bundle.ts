@@ -4,6 +4,7 @@
 import { compileGraph, type CompileOptions, type PinnedTilings } from '../compile.ts';
 import { SinterError } from '../errors.ts';
 import { topological, type Graph } from '../ir/graph.ts';
+import { storedType } from '../ir/stored.ts';
 import type {
   BundledImage,
   BundledKernel,
@@ -236,13 +237,13 @@ async function storedWeights(
     stored.push({ format: own, first: weights.length });
     if (!used.has(i)) continue;
     if (own === 'f32') {
-      const { name, dtype, shape, state } = weight;
-      weights.push({ name, dtype, shape, state });
+      const { name, state } = weight;
+      weights.push({ name, ...storedType(weight), state });
       values.push(all[i]!);
       continue;
     }
-    for (const { suffix, dtype, shape } of partsOf(own, weight.shape))
-      weights.push({ name: uniqueName(weight.name + suffix, names), dtype, shape, state: false });
+    for (const part of partsOf(own, weight.shape))
+      weights.push({ name: uniqueName(weight.name + part.suffix, names), ...storedType(part), state: false });
     values.push(...pack(own, all[i]!));
   }
   return { weights, values, stored };

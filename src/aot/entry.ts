@@ -4,6 +4,7 @@
 
 import { SinterError } from '../errors.ts';
 import type { Graph } from '../ir/graph.ts';
+import { storedType } from '../ir/stored.ts';
 import type { EntryInput, ScalarSource, TensorType } from '../bundle-runtime/manifest.ts';
 import type { Handle } from '../tensor/recording/handle.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
@@ -221,7 +222,7 @@ function results(
       leaf.kind === 'output'
         ? traced.graph.outputs[leaf.index]!
         : traced.graph.parameters.filter((_, k) => !traced.scalarIndices.has(k))[leaf.index]!;
-    outputs.push({ name, dtype: node.dtype, shape: node.shape as readonly number[], from: from(leaf) });
+    outputs.push({ name, ...storedType(node), from: from(leaf) });
   });
   if (stateReturned.length > 0) {
     const lost = [...statePaths.keys()].find((path) => !stateReturned.includes(path));
@@ -255,8 +256,8 @@ function scalarSource(
   }
 }
 
-function typeOf({ dtype, shape }: Tensor): TensorType {
-  return { dtype, shape: shape as readonly number[] };
+function typeOf(tensor: Tensor): TensorType {
+  return storedType(tensor);
 }
 
 /** Throws E_UNSUPPORTED where two inputs, or two outputs, would go by one name. */

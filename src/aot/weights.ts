@@ -3,6 +3,7 @@
 // are in the beginning, are in no file.
 
 import { dtypeBytes } from '../ir/dtype.ts';
+import { storedType } from '../ir/stored.ts';
 import { joinSafetensors, readSafetensors } from '../io/safetensors.ts';
 import type { HostTensor } from '../io/host.ts';
 import type { Weight, WeightFile } from '../bundle-runtime/manifest.ts';
@@ -58,7 +59,11 @@ export class WeightTable {
   }
 
   get all(): readonly Weight[] {
-    return this.#list.map(({ name, handle: { dtype, shape }, state }) => ({ name, dtype, shape, state }));
+    return this.#list.map(({ name, handle: { dtype, shape }, state }) => ({
+      name,
+      ...storedType({ dtype, shape }),
+      state,
+    }));
   }
 
   /** Values, by weight; computed on the current device. */

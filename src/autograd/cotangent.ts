@@ -4,7 +4,7 @@
 // the branch that was not taken (`where(x > 0, sqrt(x), 0)` at 0).
 
 import { add, binary, cast, div, full, fullLike, isDistinct, mul, neg, unary, where } from '../ir/build.ts';
-import type { DType } from '../ir/dtype.ts';
+import { isComplex, type DType } from '../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Op } from '../ir/ops.ts';
 
@@ -31,8 +31,9 @@ export function uniform(node: Node): number | undefined {
   // most two steps.
   for (let step = 0; step < 4; step++) {
     if (source.op === 'constant') return Number(source.attrs.value);
+    const isMade = source.op === 'cast' && isComplex(source.dtype) && !isComplex(source.inputs[0]!.dtype);
     const isView = source.op === 'broadcast' || source.op === 'reshape' || source.op === 'permute';
-    if ((!isView && source.op !== 'slice') || isDistinct(source)) return undefined;
+    if ((!isView && !isMade && source.op !== 'slice') || isDistinct(source)) return undefined;
     source = source.inputs[0]!;
   }
   return undefined;

@@ -1,10 +1,13 @@
 // The derivative of every primitive, one row per op; the type makes a missing row an error. Rows
 // are written by family in rules-*.ts.
 
-import type { Op } from '../ir/ops.ts';
+import { isComplex } from '../ir/dtype.ts';
+import type { Node } from '../ir/graph.ts';
+import { isElementwise, type Op } from '../ir/ops.ts';
 import type { Rule } from './cotangent.ts';
 import { customRule } from './custom.ts';
 import { anchorRules } from './rules-anchor.ts';
+import { complexRule, complexRules } from './rules-complex.ts';
 import { contractionRules } from './rules-contraction.ts';
 import { elementwiseRules } from './rules-elementwise.ts';
 import { factorRule } from './rules-factor.ts';
@@ -20,6 +23,7 @@ export const rules: { readonly [K in Op]: Rule<K> | 'flat' } = {
   ...anchorRules,
   ...contractionRules,
   factor: factorRule,
+  ...complexRules,
   parameter: 'flat',
   constant: 'flat',
   iota: 'flat',
@@ -28,7 +32,9 @@ export const rules: { readonly [K in Op]: Rule<K> | 'flat' } = {
   customVjp: customRule,
 };
 
-/** The rule of an op, for walks that do not know which op they meet. */
-export function ruleFor(op: Op): Rule | 'flat' {
-  return rules[op] as unknown as Rule | 'flat';
+/** The rule of a node, for walks that do not know which op they meet. */
+export function ruleFor(node: Node): Rule | 'flat' {
+  const rule = rules[node.op] as unknown as Rule | 'flat';
+  const isReal = !isComplex(node.dtype) && !node.inputs.some((input) => isComplex(input.dtype));
+  return isReal ? rule : complexRule(node, rule, isElementwise(node.op));
 }

@@ -5,7 +5,7 @@
 
 import { CompilerBug, TensorError } from '../errors.ts';
 import { full, fullLike } from '../ir/build.ts';
-import { isFloat } from '../ir/dtype.ts';
+import { isComplex, isFloat, isInexact } from '../ir/dtype.ts';
 import { GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { showType, type TensorType } from '../ir/infer.ts';
 import { onBehalf } from '../ir/origin.ts';
@@ -15,6 +15,10 @@ import { ruleFor } from './rules.ts';
 
 /** Checks that `loss` can be differentiated without a seed: one float element. Throws E_GRAD. */
 export function checkScalarLoss(op: string, loss: TensorType): void {
+  if (isComplex(loss.dtype)) {
+    const problem = `the loss must be real without a seed, got ${showType(loss)}`;
+    throw new TensorError('E_GRAD', op, problem, 'take abs or real of it, or give a seed of its shape');
+  }
   checkFloat(op, 'the loss', loss);
   if (sizeOf(fixedShape(loss.shape, op)) !== 1) {
     throw new TensorError(
@@ -27,11 +31,11 @@ export function checkScalarLoss(op: string, loss: TensorType): void {
 }
 
 function checkFloat(op: string, what: string, type: TensorType): void {
-  if (isFloat(type.dtype)) return;
+  if (isInexact(type.dtype)) return;
   throw new TensorError(
     'E_GRAD',
     op,
-    `${what} must be of a float dtype to be differentiated, got ${showType(type)}`,
+    `${what} must be of a float or complex dtype to be differentiated, got ${showType(type)}`,
   );
 }
 
@@ -71,7 +75,7 @@ export function cotangents(
     const g = sums.get(node);
     if (g === undefined) continue;
     const wanted = wantedInputs(node, active);
-    const rule = ruleFor(node.op);
+    const rule = ruleFor(node);
     if (rule === 'flat' || !wanted.includes(true)) continue;
     onBehalf('gradient', node, () => rule(builder, node as never, g, wanted)).forEach((cotangent, k) => {
       const input = node.inputs[k]!;
@@ -113,7 +117,7 @@ function wantedInputs(node: Node, active: ReadonlySet<Node>): boolean[] {
 }
 
 function carries(node: Node, active: ReadonlySet<Node>): boolean {
-  return isFloat(node.dtype) && ruleFor(node.op) !== 'flat' && wantedInputs(node, active).includes(true);
+  return isInexact(node.dtype) && ruleFor(node) !== 'flat' && wantedInputs(node, active).includes(true);
 }
 
 export interface GradientOptions {

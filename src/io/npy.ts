@@ -4,7 +4,7 @@
 
 import { ParseError, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
-import { dtypeBytes, type DType } from '../ir/dtype.ts';
+import { dtypeBytes, partType, type DType } from '../ir/dtype.ts';
 import { showShape } from '../ir/shape.ts';
 import {
   checkHostTensor,
@@ -33,6 +33,8 @@ const codes: Readonly<Record<DType, string | undefined>> = {
   bf16: undefined,
   f32: 'f4',
   f64: 'f8',
+  c64: 'c8',
+  c128: 'c16',
 };
 const dtypeOf = new Map(Object.entries(codes).map(([dtype, code]) => [code, dtype as DType]));
 
@@ -53,7 +55,7 @@ export function readNpy(bytes: Uint8Array): HostTensor {
   }
   const width = dtypeBytes(dtype);
   let data = packedView(bytes, end, bytes.length, dtype);
-  if (bigEndian && width > 1) data = swapEndian(data, width);
+  if (bigEndian && width > 1) data = swapEndian(data, dtypeBytes(partType(dtype)));
   if (fortran && shape.length > 1) data = fromFortranOrder(data, shape, width);
   return { dtype, shape, data };
 }

@@ -29,8 +29,12 @@ const names = {
   bf16: 'BF16',
   f32: 'F32',
   f64: 'F64',
-} as const satisfies Record<DType, string>;
-const dtypeOf = new Map<unknown, DType>(Object.entries(names).map(([dtype, name]) => [name, dtype as DType]));
+  c64: 'C64',
+  c128: undefined,
+} as const satisfies Record<DType, string | undefined>;
+const dtypeOf = new Map<unknown, DType>(
+  Object.entries(names).flatMap(([dtype, name]) => (name === undefined ? [] : [[name, dtype as DType]])),
+);
 
 const prefix = 8;
 const maxHeader = 100_000_000;
@@ -106,6 +110,10 @@ export function joinSafetensors(
     seen.add(name);
     checkHostTensor('writeSafetensors', tensor, name);
     const { dtype, shape, data } = tensor;
+    if (names[dtype] === undefined) {
+      const problem = `${name}: the format has no ${dtype}`;
+      throw new TensorError('E_DTYPE', 'writeSafetensors', problem, 'viewAsReal, or cast to c64');
+    }
     const info = { dtype: names[dtype], shape, data_offsets: [size, size + data.length] };
     // Joined by hand: an object would reorder names like `7` and lose `__proto__`.
     entries.push(`${quote(name)}:${JSON.stringify(info)}`);

@@ -2,7 +2,7 @@
 // Views that would change nothing give their input back.
 
 import { showValue, TensorError } from '../errors.ts';
-import type { DType } from './dtype.ts';
+import { isComplex, partType, type DType } from './dtype.ts';
 import { dims, GraphBuilder, type Node } from './graph.ts';
 import type { BinaryOp, Monoid, UnaryOp } from './ops.ts';
 import { sameShape, type FixedShape } from './shape.ts';
@@ -36,16 +36,47 @@ export const mul = (b: GraphBuilder, x: Node | number, y: Node | number): Node =
 export const div = (b: GraphBuilder, x: Node | number, y: Node | number): Node => binary(b, 'div', x, y);
 export const neg = (b: GraphBuilder, x: Node): Node => unary(b, 'neg', x);
 
+/** re + im·i. */
+export function complex(b: GraphBuilder, re: Node, im: Node): Node {
+  return b.add('complex', [re, im], {}) as Node;
+}
+
+/** The real part; of a real value itself. */
+export function real(b: GraphBuilder, x: Node): Node {
+  if (!isComplex(x.dtype)) return x;
+  return x.op === 'complex' ? x.inputs[0]! : (b.add('real', [x], {}) as Node);
+}
+
+/** The imaginary part; of a real value zeros. */
+export function imag(b: GraphBuilder, x: Node): Node {
+  if (!isComplex(x.dtype)) return fullLike(b, x, 0);
+  return x.op === 'complex' ? x.inputs[1]! : (b.add('imag', [x], {}) as Node);
+}
+
+/** The conjugate; of a real value itself. */
+export function conj(b: GraphBuilder, x: Node): Node {
+  if (!isComplex(x.dtype)) return x;
+  return x.op === 'conj' ? x.inputs[0]! : (b.add('conj', [x], {}) as Node);
+}
+
 export function where(b: GraphBuilder, condition: Node, x: Node, y: Node): Node {
   return b.add('where', [condition, x, y], {}) as Node;
 }
 
-/** A rank-0 constant; for 64-bit integer dtypes the number becomes a bigint. */
+/** A rank-0 constant, converted for complex dtypes; for 64-bit integer dtypes the number becomes a bigint. */
 export function constant(b: GraphBuilder, value: number | bigint, dtype: DType): Node {
   checkNumber('constant', value);
+  if (isComplex(dtype)) return cast(b, constant(b, value, partType(dtype)), dtype);
   const wide = dtype === 'i64' || dtype === 'u64';
   const stored = wide ? BigInt(value) : Number(value);
   return b.add('constant', [], { value: stored, dtype }) as Node;
+}
+
+/** Whether every element is plainly 0: a constant, or views of one. */
+export function isZero(node: Node): boolean {
+  let at = node;
+  while (at.op === 'broadcast' || at.op === 'reshape' || at.op === 'slice') at = at.inputs[0]!;
+  return at.op === 'constant' && Object.is(at.attrs.value, 0);
 }
 
 /** A constant spread over a shape. */

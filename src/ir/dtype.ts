@@ -1,6 +1,8 @@
 // Element types: what each one is, how wide it is stored, and how two of them promote (PyTorch's
 // lattice).
 
+import { CompilerBug } from '../errors.ts';
+
 /** Every element type the Graph IR knows; targets support subsets and say so in clear errors. */
 export type DType =
   | 'bool'
@@ -15,9 +17,11 @@ export type DType =
   | 'f16'
   | 'bf16'
   | 'f32'
-  | 'f64';
+  | 'f64'
+  | 'c64'
+  | 'c128';
 
-export type DTypeKind = 'bool' | 'int' | 'uint' | 'float';
+export type DTypeKind = 'bool' | 'int' | 'uint' | 'float' | 'complex';
 
 interface DTypeInfo {
   readonly kind: DTypeKind;
@@ -39,10 +43,19 @@ const info = {
   bf16: { kind: 'float', bytes: 2 },
   f32: { kind: 'float', bytes: 4 },
   f64: { kind: 'float', bytes: 8 },
+  c64: { kind: 'complex', bytes: 8 },
+  c128: { kind: 'complex', bytes: 16 },
 } as const satisfies Record<DType, DTypeInfo>;
+
+export type ComplexDType = 'c64' | 'c128';
+/** What memory and kernels hold: complex numbers are pairs of these there (passes/lower-complex.ts). */
+export type RealDType = Exclude<DType, ComplexDType>;
 
 /** All dtypes, in a fixed order. */
 export const dtypes: readonly DType[] = Object.keys(info) as DType[];
+
+/** Those that are no pairs. */
+export const realDTypes: readonly RealDType[] = dtypes.filter((dtype) => dtype !== 'c64' && dtype !== 'c128');
 
 /** Whether the text names an element type. */
 export function isDType(text: string): text is DType {
@@ -60,6 +73,31 @@ export function dtypeBytes(dtype: DType): number {
 
 export function isFloat(dtype: DType): boolean {
   return info[dtype].kind === 'float';
+}
+
+export function isComplex(dtype: DType): dtype is ComplexDType {
+  return info[dtype].kind === 'complex';
+}
+
+/** Floats and complex numbers: what derivatives are taken of. */
+export function isInexact(dtype: DType): boolean {
+  return isFloat(dtype) || isComplex(dtype);
+}
+
+/** The dtype of the real and imaginary parts; other dtypes are their own. */
+export function partType(dtype: DType): RealDType {
+  return dtype === 'c64' ? 'f32' : dtype === 'c128' ? 'f64' : dtype;
+}
+
+/** The dtype of what kernels hold, once complex numbers are pairs. */
+export function lowered(dtype: DType): RealDType {
+  if (isComplex(dtype)) throw new CompilerBug('lowerComplex', `a value of ${dtype} was not lowered`);
+  return dtype;
+}
+
+/** The complex dtype that values of `dtype` become: c128 for f64, else c64. */
+export function complexType(dtype: DType): ComplexDType {
+  return dtype === 'f64' || dtype === 'c128' ? 'c128' : 'c64';
 }
 
 /** Signed or unsigned integer; bool is not one. */
@@ -83,8 +121,8 @@ export function isWide(dtype: DType): dtype is 'i64' | 'u64' {
 const signedOfBytes: Readonly<Record<number, DType>> = { 1: 'i8', 2: 'i16', 4: 'i32', 8: 'i64' };
 
 /**
- * The dtype both operands are converted to, as `torch.promote_types`: bool < integers < floats; f16
- * with bf16 gives f32; signed with unsigned gives the next wider signed type (i64 for u32, f32 for
+ * The dtype both operands are converted to, as `torch.promote_types`: bool < integers < floats <
+ * complex numbers, which take the wider part (f64 with c64 gives c128); f16 with bf16 gives f32; signed with unsigned gives the next wider signed type (i64 for u32, f32 for
  * u64 with a signed type, as PyTorch).
  */
 export function promote(a: DType, b: DType): DType {
@@ -92,6 +130,9 @@ export function promote(a: DType, b: DType): DType {
   const [x, y] = [info[a], info[b]];
   if (x.kind === 'bool') return b;
   if (y.kind === 'bool') return a;
+  if (x.kind === 'complex' || y.kind === 'complex') {
+    return complexType(a) === 'c128' || complexType(b) === 'c128' ? 'c128' : 'c64';
+  }
   if (x.kind === 'float' || y.kind === 'float') {
     if (x.kind !== 'float') return b;
     if (y.kind !== 'float') return a;
@@ -117,9 +158,11 @@ const largestFloat: Readonly<Partial<Record<DType, number>>> = {
   bf16: 3.3895313892515355e38,
   f32: 3.4028234663852886e38,
   f64: Number.MAX_VALUE,
+  c64: 3.4028234663852886e38,
+  c128: Number.MAX_VALUE,
 };
 
-/** The largest finite value of a dtype (the nearest double, for 64-bit integers). */
+/** The largest finite value of a dtype, or of its parts (the nearest double, for 64-bit integers). */
 export function largestOf(dtype: DType): number {
   return largestFloat[dtype] ?? (dtype === 'bool' ? 1 : Number(integerRange(dtype)[1]));
 }

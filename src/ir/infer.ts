@@ -1,7 +1,8 @@
 // Type rules: the dtype and shape of a node from its inputs and attributes. Those of elementwise ops follow from their rows in
 // ops.ts; the others' are in typing/.
 
-import { dtypeBytes, isFloat, isInteger, type DType } from './dtype.ts';
+import { takesComplex } from './complex-ops.ts';
+import { dtypeBytes, isComplex, isFloat, isInteger, partType, type DType } from './dtype.ts';
 import {
   elementwiseRows,
   facts,
@@ -13,6 +14,7 @@ import {
 } from './ops.ts';
 import { sameShape } from './shape.ts';
 import { fail, type Rule, type RulesOf, type TensorType } from './typing/check.ts';
+import { complexes } from './typing/complex.ts';
 import { contractions } from './typing/contraction.ts';
 import { factors } from './typing/factor.ts';
 import { folds } from './typing/fold.ts';
@@ -43,13 +45,23 @@ function elementwise(inputs: readonly TensorType[], attrs: unknown, op: Elementw
     fail(op, 'E_DTYPE', 'operands must have one dtype (cast them first)', inputs);
   }
   const { dtype, shape } = first;
-  const problem = families[elementwiseRows[op].takes](dtype);
-  if (problem !== undefined) fail(op, 'E_DTYPE', problem, inputs);
-  if (op === 'cast') return { dtype: (attrs as Attrs<'cast'>).dtype, shape };
+  const { takes } = elementwiseRows[op];
+  const accepted = isComplex(dtype) ? takesComplex(op) : families[takes](dtype) === undefined;
+  if (!accepted) {
+    const problem = isComplex(dtype) ? 'has no meaning on complex numbers' : families[takes](dtype)!;
+    fail(op, 'E_DTYPE', problem, inputs);
+  }
+  if (op === 'cast') {
+    const to = (attrs as Attrs<'cast'>).dtype;
+    if (isComplex(dtype) && !isComplex(to) && to !== 'bool')
+      fail(op, 'E_DTYPE', `would lose the imaginary part, as ${to} (take real or abs)`, inputs);
+    return { dtype: to, shape };
+  }
+  if (op === 'abs') return { dtype: partType(dtype), shape };
   if (op === 'bitcast') {
     const to = (attrs as Attrs<'bitcast'>).dtype;
-    if (dtypeBytes(to) !== dtypeBytes(dtype) || to === 'bool' || dtype === 'bool') {
-      fail(op, 'E_DTYPE', `cannot reinterpret as ${to}: widths differ or bool`, inputs);
+    if (dtypeBytes(to) !== dtypeBytes(dtype) || to === 'bool' || dtype === 'bool' || isComplex(to)) {
+      fail(op, 'E_DTYPE', `cannot reinterpret as ${to}: widths differ, bool or complex`, inputs);
     }
     return { dtype: to, shape };
   }
@@ -63,6 +75,7 @@ const rules: RulesOf<Exclude<Op, ElementwiseOp>> = {
   ...contractions,
   ...indexed,
   ...factors,
+  ...complexes,
   stopGradient: (inputs) => inputs[0]!,
   customVjp: (inputs) => inputs[0]!,
 };

@@ -241,12 +241,14 @@ export type AnchorOp =
   | 'completeRows';
 /** Markers that are the identity on values and mean something to autograd only. */
 export type MarkerOp = 'stopGradient' | 'customVjp';
+/** A complex number from its parts, its parts, its conjugate. Gone once a graph is lowered to pairs. */
+export type ComplexOp = 'complex' | 'real' | 'imag' | 'conj';
 /** Every primitive. */
-export type Op = ElementwiseOp | ViewOp | SourceOp | AnchorOp | MarkerOp;
+export type Op = ElementwiseOp | ViewOp | SourceOp | AnchorOp | MarkerOp | ComplexOp;
 
 /** The attributes of an op. */
 export type Attrs<K extends Op = Op> = AttrsOf<K>;
-export type OpClass = 'unary' | 'binary' | 'ternary' | 'view' | 'source' | 'anchor' | 'marker';
+export type OpClass = 'unary' | 'binary' | 'ternary' | 'view' | 'source' | 'anchor' | 'marker' | 'complex';
 
 /** What is known of an op without its graph. */
 export interface OpFacts {
@@ -272,6 +274,7 @@ const row =
     codeSize,
   });
 const [view, source, anchor, marker] = [row('view'), row('source'), row('anchor'), row('marker')];
+const complex = row('complex');
 
 const elementwise = (kind: OpClass, arity: number, rows: Readonly<Record<string, ElementwiseRow>>) =>
   Object.entries(rows).map(([op, { flops, codeSize, commutative }]): readonly [string, Row] => [
@@ -311,6 +314,10 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   completeRows: anchor(2, 4),
   stopGradient: marker(1, 0),
   customVjp: marker('variadic', 0),
+  complex: complex(2),
+  real: complex(1),
+  imag: complex(1),
+  conj: complex(1, 1),
 };
 
 const entries = [

@@ -1,14 +1,18 @@
 // Host arrays: what a tensor's elements are in JavaScript memory, for every dtype, and how real
 // numbers and integers are brought into a dtype. f16 and bf16 live in Float32Arrays that hold
-// already rounded values, bool as 0/1 bytes, 64-bit integers as bigints. `packBytes`/`unpackBytes`
+// already rounded values, bool as 0/1 bytes, 64-bit integers as bigints; complex numbers as their
+// real and imaginary parts, one after the other. `packBytes`/`unpackBytes`
 // convert from and to tight little-endian storage (the host is taken to be little-endian, as every
 // platform with a GPU driver is).
 
 import { TensorError } from '../errors.ts';
-import { dtypeBytes, integerRange, isFloat, isWide, type DType } from './dtype.ts';
+import { dtypeBytes, integerRange, isComplex, isFloat, isWide, partType, type DType } from './dtype.ts';
 import { showShape, sizeOf, type FixedShape } from './shape.ts';
 
-/** Elements in host memory, in C-order: f16 and bf16 as f32, bool as bytes of 0 and 1. */
+/**
+ * Elements in host memory, in C-order: f16 and bf16 as f32, bool as bytes of 0 and 1, complex
+ * numbers as pairs of real and imaginary part.
+ */
 export type HostData =
   | Float64Array
   | Float32Array
@@ -28,7 +32,13 @@ export interface HostArray {
   readonly data: HostData;
 }
 
-/** One element: a bigint for i64 and u64, a number for all others. */
+/** A complex number on the host. */
+export interface ComplexNumber {
+  readonly re: number;
+  readonly im: number;
+}
+
+/** One element: a bigint for i64 and u64, a number for all others; of complex ones, a part. */
 export type Scalar = number | bigint;
 
 interface ArrayClass {
@@ -50,20 +60,27 @@ const arrays = {
   bf16: Float32Array,
   f32: Float32Array,
   f64: Float64Array,
+  c64: Float32Array,
+  c128: Float64Array,
 } as const satisfies Record<DType, ArrayClass>;
+
+/** How many numbers of a host array make an element: 2 of complex dtypes. */
+export function partCount(dtype: DType): 1 | 2 {
+  return isComplex(dtype) ? 2 : 1;
+}
 
 /** `n` zeros in the memory form of `dtype`. */
 export function emptyData(dtype: DType, n: number): HostData {
-  return new arrays[dtype](n);
+  return new arrays[dtype](n * partCount(dtype));
 }
 
 /**
  * An array of `shape` with `values` brought into `dtype`: numbers as a cast from f64 (integers
- * truncate and saturate), bigints as a cast from i64 (integers wrap). Throws E_SHAPE when the
- * counts differ.
+ * truncate and saturate), bigints as a cast from i64 (integers wrap). Complex dtypes take the parts
+ * of each element one after the other. Throws E_SHAPE when the counts differ.
  */
 export function hostArray(dtype: DType, shape: FixedShape, values: ArrayLike<Scalar>): HostArray {
-  const size = sizeOf(shape);
+  const size = sizeOf(shape) * partCount(dtype);
   if (values.length !== size) {
     throw new TensorError(
       'E_SHAPE',
@@ -71,7 +88,7 @@ export function hostArray(dtype: DType, shape: FixedShape, values: ArrayLike<Sca
       `${showShape(shape, dtype)} takes ${size} values, got ${values.length}`,
     );
   }
-  const data = emptyData(dtype, size);
+  const data = emptyData(dtype, sizeOf(shape));
   const [real, integer] = [fromReal(dtype), fromInteger(dtype)];
   for (let i = 0; i < size; i++) {
     const value = values[i]!;
@@ -116,14 +133,16 @@ export function unpackBytes(bytes: Uint8Array, dtype: DType, shape: FixedShape):
 }
 
 /**
- * Brings a real number into `dtype`: floats round to nearest even, integers truncate and saturate
+ * Brings a real number into `dtype` (of complex ones, into a part): floats round to nearest even, integers truncate and saturate
  * (NaN → 0).
  */
 export function fromReal(dtype: DType): (x: number) => Scalar {
   switch (dtype) {
     case 'f64':
+    case 'c128':
       return (x) => x;
     case 'f32':
+    case 'c64':
       return Math.fround;
     // By way of f32, as kernels do and PyTorch does (c10::Half and c10::BFloat16 are made of
     // floats).
@@ -172,8 +191,10 @@ export function fromInteger(dtype: DType): (x: Scalar) => Scalar {
     case 'u64':
       return (x) => BigInt.asUintN(64, BigInt(x));
     case 'f64':
+    case 'c128':
       return Number;
     case 'f32':
+    case 'c64':
     case 'f16':
     case 'bf16': {
       const round = fromReal(dtype);
@@ -298,10 +319,39 @@ export function sameArray(a: HostArray, b: HostArray): boolean {
 export function castArray(array: HostArray, dtype: DType): HostArray {
   if (array.dtype === dtype) return array;
   const { shape, data: from } = array;
+  if (isComplex(dtype) || isComplex(array.dtype)) return castComplex(array, dtype);
   if (dtype === 'f64' && !isWide(array.dtype))
     return { dtype, shape, data: Float64Array.from(from as Float32Array) };
   const convert = isFloat(array.dtype) ? (fromReal(dtype) as (x: Scalar) => Scalar) : fromInteger(dtype);
   const data = emptyData(dtype, from.length);
   for (let i = 0; i < data.length; i++) data[i] = convert(from[i]!);
+  return { dtype, shape, data };
+}
+
+/**
+ * From and to complex dtypes: a real value has the imaginary part 0, and a complex one gives up its
+ * own; bool is true where one part is not 0.
+ */
+function castComplex(array: HostArray, dtype: DType): HostArray {
+  const { shape } = array;
+  const length = sizeOf(shape);
+  const parts = (x: HostArray): HostArray => ({
+    dtype: partType(x.dtype),
+    shape: [x.data.length],
+    data: x.data,
+  });
+  if (isComplex(array.dtype) && isComplex(dtype))
+    return { dtype, shape, data: castArray(parts(array), partType(dtype)).data };
+  const data = emptyData(dtype, length);
+  if (isComplex(dtype)) {
+    const real = castArray(array, partType(dtype)).data;
+    for (let i = 0; i < length; i++) data[2 * i] = real[i]!;
+    return { dtype, shape, data };
+  }
+  const convert = fromReal(dtype);
+  for (let i = 0; i < length; i++) {
+    const [re, im] = [Number(array.data[2 * i]), Number(array.data[2 * i + 1])];
+    data[i] = convert(dtype === 'bool' && re === 0 ? im : re);
+  }
   return { dtype, shape, data };
 }

@@ -4,7 +4,7 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
-import { isFloat } from '../ir/dtype.ts';
+import { isInexact } from '../ir/dtype.ts';
 import { sameShape } from '../ir/shape.ts';
 import { tensor } from '../tensor/ops/creation/creation.ts';
 import { add } from '../tensor/ops/elementwise/arithmetic.ts';
@@ -128,7 +128,7 @@ const at = (path: string): string => (path === '' ? '' : ` at ${path}`);
  * tensor of floats.
  */
 function gradientAt(op: string, path: string, value: Tensor, grad: unknown): Tensor {
-  if (!(grad instanceof Tensor) || !isFloat(grad.dtype)) {
+  if (!(grad instanceof Tensor) || !isInexact(grad.dtype)) {
     const got = grad instanceof Tensor ? show(grad) : showValue(grad);
     throw new TensorError('E_VALUE', op, `the gradient${at(path)} must be a tensor of floats, got ${got}`);
   }

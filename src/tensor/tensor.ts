@@ -8,7 +8,7 @@ import { showValue, TensorError } from '../errors.ts';
 import { flag, options } from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { unpackBytes, type HostData } from '../ir/value.ts';
+import { unpackBytes, type ComplexNumber, type HostData } from '../ir/value.ts';
 import { assignHandle } from './recording/assign.ts';
 import { backward, detached } from './derivative/backward.ts';
 import { Handle, showHandle } from './recording/handle.ts';
@@ -117,15 +117,15 @@ export class Tensor {
   /**
    * Computes the value and copies it to the host: a typed array in C-order. f16 and bf16 arrive as
    * Float32Array, bool as Uint8Array of 0 and 1, 64-bit integers as BigInt64Array and
-   * BigUint64Array.
+   * BigUint64Array, complex numbers as real and imaginary parts by turns.
    */
   async data(): Promise<HostData> {
     const { dtype, shape } = this.#handle;
     return unpackBytes(await readBytes(this.#handle), dtype, shape).data;
   }
 
-  /** The only element. Throws E_SHAPE when there are more or fewer. */
-  async item(): Promise<number | bigint | boolean> {
+  /** The only element, `{ re, im }` of complex ones. Throws E_SHAPE when there are more or fewer. */
+  async item(): Promise<number | bigint | boolean | ComplexNumber> {
     if (this.size !== 1) {
       throw new TensorError(
         'E_SHAPE',
@@ -134,13 +134,12 @@ export class Tensor {
         'data() or array()',
       );
     }
-    const value = (await this.data())[0]!;
-    return this.dtype === 'bool' ? value !== 0 : value;
+    return nest(await this.data(), [], this.dtype) as number | bigint | boolean | ComplexNumber;
   }
 
   /** The value as nested arrays, one level per axis. */
   async array(): Promise<NestedArray> {
-    return nest(await this.data(), this.shape, this.dtype === 'bool');
+    return nest(await this.data(), this.shape, this.dtype);
   }
 
   /**

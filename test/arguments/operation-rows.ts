@@ -1,6 +1,6 @@
 // What every operation of tensors takes. A new export without a row fails the test.
 
-import { tensor, zeros } from '../../src/index.ts';
+import { complex, tensor, zeros } from '../../src/index.ts';
 import {
   axes,
   axis,
@@ -68,6 +68,14 @@ const elementwise: Rows = {
     x,
   ),
   ...rows('add sub', operand, operand, options({ alpha: number })),
+  // Complex numbers
+  ...rows('complex polar', operand, operand),
+  ...rows('real conj conjPhysical angle sgn isComplex isReal resolveConj resolveNeg adjoint', x),
+  ...rows(
+    'imag viewAsReal',
+    meaning(() => complex(tensor([1, 2]), 1), 'tensor', 'bool', 'integers'),
+  ),
+  ...rows('viewAsComplex', t(3, 2)),
   ...rows(
     'mul floorDivide remainder fmod maximum minimum atan2 pow eq ne lt le gt ge logicalAnd logicalOr logicalXor',
     operand,

@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check';
 import { registerRule } from '../../src/autograd/custom.ts';
-import { add, cast, mul, unary } from '../../src/ir/build.ts';
+import { add, cast, complex, conj, imag, mul, real, unary } from '../../src/ir/build.ts';
 import type { GraphBuilder, Node } from '../../src/ir/graph.ts';
 import type { Attrs, Monoid, Op, ScatterMode } from '../../src/ir/ops.ts';
 import { factor, identity, product } from '../../src/ir/matrix.ts';
@@ -150,6 +150,12 @@ const sineRule = registerRule((b, [x], _value, g) => {
 const flat = 'its derivative is 0 wherever it exists';
 const notFloat = 'it gives or takes integers or bool';
 const source = 'it has no float inputs';
+/** A real function of two real tensors by way of a complex one; complex.test.ts has complex inputs. */
+const throughComplex = (of: (b: GraphBuilder, z: Node) => Node): fc.Arbitrary<Trial> =>
+  trial(anyShape, (shape, random) => ({
+    inputs: [values(shape, random), values(shape, random)],
+    build: (b, [x, y]) => of(b, complex(b, x!, y!)),
+  }));
 
 /** A trial per op, or why it has no derivative. */
 export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
@@ -412,6 +418,10 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
       },
     };
   }),
+  complex: throughComplex((b, z) => real(b, mul(b, z, z))),
+  real: throughComplex((b, z) => real(b, unary(b, 'exp', z))),
+  imag: throughComplex((b, z) => imag(b, unary(b, 'sin', z))),
+  conj: throughComplex((b, z) => imag(b, mul(b, conj(b, z), unary(b, 'exp', z)))),
   stopGradient: 'that is what it is for',
   customVjp: trial(anyShape, (shape, random) => ({
     inputs: [values(shape, random)],

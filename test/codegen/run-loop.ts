@@ -3,7 +3,7 @@
 import { emitWgsl } from '../../src/codegen/emit/wgsl/emit.ts';
 import { addInts, builtin, constant, less, LoopBuilder, mulInts } from '../../src/codegen/loop/builder.ts';
 import type { Loop, LoopBuffer, LoopOp, RegisterType, Value, Width } from '../../src/codegen/loop/loop.ts';
-import { dtypeBytes, type DType } from '../../src/ir/dtype.ts';
+import { dtypeBytes, lowered, type DType } from '../../src/ir/dtype.ts';
 import { emptyData, packBytes, unpackBytes, type HostData } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { deviceBytes, type Program, type ProgramBuffer } from '../../src/runtime/program.ts';
@@ -23,7 +23,7 @@ export function programOf(loop: Loop, scalars: Program['scalars'] = [], source?:
     name: buffer.name,
     role: 'input',
     bytes: roomFor(buffer),
-    dtype: buffer.dtype,
+    dtype: lowered(buffer.dtype),
     shape: [buffer.size],
   }));
   const written = global.flatMap((buffer, i) => (buffer.access === 'read_write' ? [i] : []));

@@ -3,7 +3,7 @@
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { dtypes } from '../../src/ir/dtype.ts';
+import { realDTypes as dtypes } from '../../src/ir/dtype.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice } from '../../src/runtime/registry.ts';

@@ -2,7 +2,7 @@
 
 import { emitCuda } from '../../src/codegen/emit/cuda/emit.ts';
 import type { Loop, LoopBuffer } from '../../src/codegen/loop/loop.ts';
-import { dtypeBytes } from '../../src/ir/dtype.ts';
+import { dtypeBytes, lowered } from '../../src/ir/dtype.ts';
 import { packBytes, unpackBytes, type HostData } from '../../src/ir/value.ts';
 import {
   deviceBytes,
@@ -28,7 +28,15 @@ function programOf(trials: readonly Trial[]): Program {
     const places = globals(loop).map((buffer) => {
       const { access, dtype, size } = buffer;
       const role = access === 'read' ? 'input' : 'output';
-      return buffers.push({ name: buffer.name, role, bytes: bytesOf(buffer), dtype, shape: [size] }) - 1;
+      return (
+        buffers.push({
+          name: buffer.name,
+          role,
+          bytes: bytesOf(buffer),
+          dtype: lowered(dtype),
+          shape: [size],
+        }) - 1
+      );
     });
     return { kind: 'dispatch', kernel, buffers: places, grid: loop.grid };
   });

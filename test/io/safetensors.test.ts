@@ -42,7 +42,7 @@ describe('writeSafetensors', () => {
     fc.constantFrom('__proto__', 'constructor', '7', 'a"b\\'),
   );
   const files = fc.record({
-    tensors: fc.uniqueArray(fc.tuple(names, hostTensor(dtypes)), {
+    tensors: fc.uniqueArray(fc.tuple(names, hostTensor(dtypes.filter((dtype) => dtype !== 'c128'))), {
       maxLength: 6,
       selector: ([name]) => name,
     }),

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { dtypes, type DType } from '../../src/ir/dtype.ts';
+import { realDTypes as dtypes, type DType } from '../../src/ir/dtype.ts';
 import { dims, type Node } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { hostArray, type Scalar } from '../../src/ir/value.ts';

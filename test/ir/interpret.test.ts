@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { add, constant, mul, neg } from '../../src/ir/build.ts';
-import { dtypes } from '../../src/ir/dtype.ts';
+import { realDTypes as dtypes } from '../../src/ir/dtype.ts';
 import { GraphBuilder, type Graph, type Node } from '../../src/ir/graph.ts';
 import { evaluateNode, interpret } from '../../src/ir/interpret/interpret.ts';
 import type { FixedShape } from '../../src/ir/shape.ts';

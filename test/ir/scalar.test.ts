@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import {
   dtypeBytes,
   dtypeKind,
-  dtypes,
+  realDTypes as dtypes,
   integerRange,
   isInteger,
   isWide,

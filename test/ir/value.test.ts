@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   dtypeBytes,
-  dtypes,
+  realDTypes as dtypes,
   integerRange,
   isFloat,
   isInteger,
@@ -123,6 +123,25 @@ const anyArray: fc.Arbitrary<HostArray> = fc
 const packedOne = (dtype: DType, value: number | bigint): number[] => [
   ...packBytes(hostArray(dtype, [], [value])),
 ];
+
+describe('complex host arrays', () => {
+  test('hold the parts of each element by turns, and pack to as many bytes', () => {
+    const z = hostArray('c64', [2], [1, -2, 0.5, NaN]);
+    expect(emptyData('c64', 2)).toEqual(new Float32Array(4));
+    expect(emptyData('c128', 2)).toEqual(new Float64Array(4));
+    expect(packBytes(z).length).toBe(16);
+    expect(sameArray(unpackBytes(packBytes(z), 'c64', [2]), z)).toBe(true);
+    expect(() => hostArray('c64', [2], [1, 2])).toThrow(/takes 4 values/);
+  });
+
+  test('cast part by part; real dtypes keep the real part, bool asks both', () => {
+    const z = hostArray('c64', [3], [1.5, -2, 0, 3, 0, 0]);
+    expect([...castArray(z, 'c128').data]).toEqual([1.5, -2, 0, 3, 0, 0]);
+    expect([...castArray(z, 'i32').data]).toEqual([1, 0, 0]);
+    expect([...castArray(z, 'bool').data]).toEqual([1, 1, 0]);
+    expect([...castArray(hostArray('i32', [2], [3, -4]), 'c64').data]).toEqual([3, 0, -4, 0]);
+  });
+});
 
 describe('host arrays', () => {
   test('packing and unpacking is the identity, at the packed size', () => {

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
-import { dtypes, isFloat, isInteger, type DType } from '../../src/ir/dtype.ts';
+import { realDTypes as dtypes, isFloat, isInteger, type DType } from '../../src/ir/dtype.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { isElementwise, opNames, ops, type Attrs, type Op } from '../../src/ir/ops.ts';

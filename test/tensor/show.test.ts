@@ -5,7 +5,7 @@ import { inspect } from 'node:util';
 import * as fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
-import { dtypes } from '../../src/ir/dtype.ts';
+import { realDTypes as dtypes } from '../../src/ir/dtype.ts';
 import { fromReal, hostArray } from '../../src/ir/value.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
 import { elementsInLines } from '../../src/tensor/show/elements.ts';

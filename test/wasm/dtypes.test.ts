@@ -3,7 +3,14 @@
 
 import { expect, test } from 'vitest';
 import { binary, broadcast, cast, permute, reshape, unary } from '../../src/ir/build.ts';
-import { dtypes, integerRange, isFloat, isInteger, isWide, type DType } from '../../src/ir/dtype.ts';
+import {
+  realDTypes as dtypes,
+  integerRange,
+  isFloat,
+  isInteger,
+  isWide,
+  type DType,
+} from '../../src/ir/dtype.ts';
 import type { Node } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { BinaryOp, UnaryOp } from '../../src/ir/ops.ts';

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { SinterError } from '../../src/errors.ts';
-import { dtypes, isFloat, type DType } from '../../src/ir/dtype.ts';
+import { realDTypes as dtypes, isFloat, type DType } from '../../src/ir/dtype.ts';
 import type { Graph, Node } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { verify } from '../../src/ir/verify.ts';

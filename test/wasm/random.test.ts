@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { dtypes } from '../../src/ir/dtype.ts';
+import { realDTypes as dtypes } from '../../src/ir/dtype.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
 import { targetOf } from '../../src/schedule/target.ts';

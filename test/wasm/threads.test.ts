@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { compileGraph } from '../../src/compile.ts';
 import { add, binary, broadcast } from '../../src/ir/build.ts';
-import { dtypes } from '../../src/ir/dtype.ts';
+import { realDTypes as dtypes } from '../../src/ir/dtype.ts';
 import type { Graph } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';

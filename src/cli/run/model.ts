@@ -6,7 +6,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SinterError } from '../../errors.ts';
-import { bundleArrays, type Elements } from '../../aot/arrays.ts';
+import { elementsOf, type Elements } from '../../aot/arrays.ts';
 import { argumentNames } from '../../aot/names.ts';
 import { outputName, placesOf, twin } from '../../aot/names.ts';
 import { compile, Tensor, type DType } from '../../index.ts';
@@ -236,7 +236,7 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
       const values = Object.fromEntries(
         entry.inputs.map((input) => {
           const { dtype, data, shape } = given.get(input.name)!;
-          const elements: Elements = new bundleArrays[dtype](data.slice().buffer);
+          const elements: Elements = elementsOf(dtype, data);
           const number = input.kind === 'number' ? (elements as Float64Array)[0] : undefined;
           return [input.name, number ?? { data: elements, shape }];
         }),

@@ -2,7 +2,7 @@
 // barriers stand in uniform control flow, and the launch fits the device. A violation is a CompilerBug with the Loop's text.
 
 import { CompilerBug } from '../../errors.ts';
-import type { DType } from '../../ir/dtype.ts';
+import { lowered, type DType, type RealDType } from '../../ir/dtype.ts';
 import {
   elementwiseRows,
   facts,
@@ -63,7 +63,7 @@ export function resultOf(op: LoopOp, operand: RegisterType): RegisterType {
   return op === 'packF16' || op === 'packBf16' || op === 'philox' ? 'u32' : operand;
 }
 
-const registers: Readonly<Record<DType, RegisterType>> = {
+const registers: Readonly<Record<RealDType, RegisterType>> = {
   f32: 'f32',
   f16: 'f32',
   bf16: 'f32',
@@ -90,7 +90,7 @@ const monoidFamily: Readonly<Record<Monoid, Family>> = {
 
 /** The register type that elements of a storage dtype are widened to. */
 export function widened(dtype: DType): RegisterType {
-  return registers[dtype];
+  return registers[lowered(dtype)];
 }
 
 function isNarrow(dtype: DType): boolean {

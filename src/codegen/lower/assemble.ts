@@ -1,6 +1,6 @@
 // Lowered kernels and a memory plan become a Program: sources once each, buffers, dispatches in order.
 
-import { dtypeBytes } from '../../ir/dtype.ts';
+import { dtypeBytes, lowered } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import {
@@ -43,7 +43,7 @@ export function assemble(parts: Assembly): { program: Program; sources: readonly
   const placeOf = new Map<Node, number>();
   const add = (node: Node, role: BufferRole, name: string): number => {
     const place = parts.memory.placeOf.get(node);
-    const entry = { name, role, bytes: storedBytes(node), dtype: node.dtype, shape: dims(node) };
+    const entry = { name, role, bytes: storedBytes(node), dtype: lowered(node.dtype), shape: dims(node) };
     const index = buffers.push(place === undefined ? entry : { ...entry, ...place }) - 1;
     placeOf.set(node, index);
     return index;

@@ -1,6 +1,6 @@
 // Values from one register type to another, and results as their dtype stores them.
 
-import { dtypeBytes, integerRange, isFloat, type DType } from '../../ir/dtype.ts';
+import { dtypeBytes, integerRange, isFloat, lowered, type DType } from '../../ir/dtype.ts';
 import { constant, operation } from '../loop/builder.ts';
 import type { RegisterType, Value } from '../loop/loop.ts';
 
@@ -13,8 +13,9 @@ export function wide(value: number, dtype: DType): number | bigint {
  * Brings a value computed in 32 bits into a narrow storage type: floats round, integers wrap. Every
  * other type is kept as it is.
  */
-export function rounded(value: Value, dtype: DType): Value {
+export function rounded(value: Value, to: DType): Value {
   const { type } = value;
+  const dtype = lowered(to);
   switch (dtype) {
     case 'f16':
       return operation('roundF16', [value], 'f32');

@@ -6,6 +6,7 @@
 import { CompilerBug, TensorError } from '../../errors.ts';
 import { isWide } from '../dtype.ts';
 import { countUses, dims, topological, type Graph, type Node } from '../graph.ts';
+import { evaluateComplex, touchesComplex } from './complex.ts';
 import { convolve, dotGeneral } from './contract.ts';
 import { factor } from './factor/factor.ts';
 import { argReduce, reduce, scan } from './fold.ts';
@@ -17,7 +18,15 @@ import { isElementwise, type ElementwiseOp } from '../ops.ts';
 import { randomWords } from './random.ts';
 import { compileScalar, type ScalarFunction } from './scalar.ts';
 import { sameShape, showShape, sizeOf, stridesOf, type FixedShape } from '../shape.ts';
-import { emptyData, fromInteger, hostArray, packBytes, unpackBytes, type HostArray } from '../value.ts';
+import {
+  emptyData,
+  fromInteger,
+  hostArray,
+  packBytes,
+  partCount,
+  unpackBytes,
+  type HostArray,
+} from '../value.ts';
 
 /**
  * Runs a graph on host arrays given in parameter order. Throws E_VALUE, E_DTYPE or E_SHAPE when
@@ -46,6 +55,7 @@ export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray
 
 /** The value of one node from its inputs' values, as constant folding needs it. */
 export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArray {
+  if (touchesComplex(node, inputs)) return evaluateComplex(node, inputs, evaluateNode);
   if (isMapped(node)) return elementwise(node, inputs);
   const shape = dims(node);
   const first = inputs[0]!;
@@ -112,6 +122,11 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
     case 'stopGradient':
     case 'customVjp':
       return first;
+    case 'complex':
+    case 'real':
+    case 'imag':
+    case 'conj':
+      throw new CompilerBug('interpret', `${node.op} of real numbers`);
     default:
       return node satisfies never;
   }
@@ -127,7 +142,7 @@ function checkInputs(graph: Graph, inputs: readonly HostArray[]): void {
   }
   graph.parameters.forEach((parameter, i) => {
     const { dtype, shape, data } = inputs[i]!;
-    const fits = sameShape(shape, parameter.shape) && data.length === sizeOf(shape);
+    const fits = sameShape(shape, parameter.shape) && data.length === sizeOf(shape) * partCount(dtype);
     if (dtype === parameter.dtype && fits) return;
     throw new TensorError(
       fits ? 'E_DTYPE' : 'E_SHAPE',

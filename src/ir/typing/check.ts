@@ -3,7 +3,7 @@
 // that shows every operand as `f32[8,3]`.
 
 import { TensorError, type ErrorCode } from '../../errors.ts';
-import type { DType } from '../dtype.ts';
+import { isComplex, type DType } from '../dtype.ts';
 import type { Attrs, Op } from '../ops.ts';
 import { fixedShape, showShape, type Shape } from '../shape.ts';
 
@@ -42,6 +42,11 @@ export function checkLengths(
   if (!lists.every((list) => list.length === rank && list.every(Number.isSafeInteger))) {
     fail(op, 'E_SHAPE', `expects one integer per axis (${rank})`, inputs);
   }
+}
+
+/** Complex numbers have no order. */
+export function checkOrdered(op: Op, inputs: readonly TensorType[]): void {
+  if (isComplex(inputs[0]!.dtype)) fail(op, 'E_DTYPE', 'complex numbers have no order', inputs);
 }
 
 /** Output size of a convolution or window along one axis. */

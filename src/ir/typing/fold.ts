@@ -1,7 +1,8 @@
 // Type rules of folds, scans and sorts along axes.
 
+import { isComplex } from '../dtype.ts';
 import { fixedShape, sameShape } from '../shape.ts';
-import { type RulesOf, type TensorType, fail, checkAxis, checkPositions } from './check.ts';
+import { type RulesOf, type TensorType, fail, checkAxis, checkOrdered, checkPositions } from './check.ts';
 
 export const folds: RulesOf<
   'reduce' | 'argReduce' | 'argSort' | 'radixRank' | 'scan' | 'jacobiRows' | 'completeRows'
@@ -13,11 +14,14 @@ export const folds: RulesOf<
       if (i > 0 && axes[i - 1]! >= axis) fail(op, 'E_AXIS', 'axes must ascend', inputs);
     });
     const logical = monoid === 'and' || monoid === 'or';
-    if (logical !== (dtype === 'bool')) fail(op, 'E_DTYPE', `${monoid} does not reduce this dtype`, inputs);
+    const ordered = monoid === 'min' || monoid === 'max';
+    if (logical !== (dtype === 'bool') || (ordered && isComplex(dtype)))
+      fail(op, 'E_DTYPE', `${monoid} does not reduce this dtype`, inputs);
     return { dtype, shape: shape.filter((_, axis) => !axes.includes(axis)) };
   },
   argReduce: (inputs, { axis }, op) => {
     const { shape } = inputs[0]!;
+    checkOrdered(op, inputs);
     checkAxis(op, axis, shape.length, inputs);
     if (shape[axis] === 0) fail(op, 'E_SHAPE', 'no extremum of an empty axis', inputs);
     checkPositions(op, shape, axis, inputs);
@@ -25,6 +29,7 @@ export const folds: RulesOf<
   },
   argSort: (inputs, { axis }, op) => {
     const { shape } = inputs[0]!;
+    checkOrdered(op, inputs);
     checkAxis(op, axis, shape.length, inputs);
     checkPositions(op, shape, axis, inputs);
     return { dtype: 'i32', shape };
@@ -42,7 +47,9 @@ export const folds: RulesOf<
     const { dtype, shape } = inputs[0]!;
     checkAxis(op, axis, shape.length, inputs);
     const logical = monoid === 'and' || monoid === 'or';
-    if (logical !== (dtype === 'bool')) fail(op, 'E_DTYPE', `${monoid} does not scan this dtype`, inputs);
+    const ordered = monoid === 'min' || monoid === 'max';
+    if (logical !== (dtype === 'bool') || (ordered && isComplex(dtype)))
+      fail(op, 'E_DTYPE', `${monoid} does not scan this dtype`, inputs);
     return { dtype, shape };
   },
   jacobiRows: (inputs, { width, parts }, op) => {

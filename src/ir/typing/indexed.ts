@@ -1,8 +1,9 @@
 // Type rules of ops that read or write at indices held in a tensor: gather, scatter and their kin.
 
+import { isComplex } from '../dtype.ts';
 import type { Op, ScatterMode } from '../ops.ts';
 import { checkShape, fixedShape, sameShape, type FixedShape, type Shape } from '../shape.ts';
-import { type TensorType, type RulesOf, fail, checkAxis, largestPosition } from './check.ts';
+import { type TensorType, type RulesOf, fail, checkAxis, checkOrdered, largestPosition } from './check.ts';
 
 export const indexed: RulesOf<
   'gather' | 'scatter' | 'permuteScatter' | 'searchSorted' | 'scatterAddAtomic' | 'segmentReduce'
@@ -28,6 +29,7 @@ export const indexed: RulesOf<
   },
   searchSorted: (inputs, _, op) => {
     const [boundaries, values] = [inputs[0]!, inputs[1]!];
+    checkOrdered(op, inputs);
     const lead = (type: TensorType): Shape => type.shape.slice(0, -1);
     if (boundaries.dtype !== values.dtype) fail(op, 'E_DTYPE', 'operands must have one dtype', inputs);
     if (boundaries.shape.length === 0 || !sameShape(lead(boundaries), lead(values)))
@@ -69,6 +71,8 @@ function scattered(
 ): TensorType {
   if (updates.dtype !== operand.dtype) fail(op, 'E_DTYPE', 'operand and updates must have one dtype', inputs);
   if (operand.dtype === 'bool' && mode !== 'set') fail(op, 'E_DTYPE', `${mode} expects numbers`, inputs);
+  if (isComplex(operand.dtype) && mode !== 'set' && mode !== 'add')
+    fail(op, 'E_DTYPE', `${mode} does not combine complex numbers`, inputs);
   return { dtype: operand.dtype, shape: operand.shape };
 }
 

@@ -1,17 +1,20 @@
 // Type rules of ops without tensor inputs.
 
 import type { SourceOp } from '../ops.ts';
-import { integerRange } from '../dtype.ts';
+import { integerRange, isComplex } from '../dtype.ts';
 import { checkShape, fixedShape } from '../shape.ts';
 import { type RulesOf, fail, checkAxis } from './check.ts';
 
 export const sources: RulesOf<SourceOp> = {
   parameter: (_, { dtype, shape }) => ({ dtype, shape }),
-  constant: (_, { dtype }) => ({ dtype, shape: [] }),
+  constant: (_, { dtype }, op) => {
+    if (isComplex(dtype)) fail(op, 'E_DTYPE', `${dtype} is made of two constants, by complex`, []);
+    return { dtype, shape: [] };
+  },
   iota: (_, { shape, axis, dtype }, op) => {
     checkShape(op, fixedShape(shape, op));
     checkAxis(op, axis, shape.length, []);
-    if (dtype === 'bool') fail(op, 'E_DTYPE', 'bool cannot count', []);
+    if (dtype === 'bool' || isComplex(dtype)) fail(op, 'E_DTYPE', `${dtype} cannot count`, []);
     const last = fixedShape(shape, op)[axis]! - 1;
     if ((dtype === 'i32' || dtype === 'u32') && last > integerRange(dtype)[1])
       fail(op, 'E_VALUE', `${dtype} does not count to ${last}`, []);

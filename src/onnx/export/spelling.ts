@@ -37,6 +37,8 @@ const factorWords: { readonly [K in FactorKind]: string } = {
 const ofMatrices = 'the standard has no singular values and no eigenvalues';
 const ofPasses = 'only the compiler makes it, after a program left for a device';
 
+const complexNumbers = 'the format has no operations on complex numbers: pass viewAsReal';
+
 const rows: { readonly [K in Op]: Row<K> } = {
   ...elementwise,
   ...views,
@@ -58,6 +60,10 @@ const rows: { readonly [K in Op]: Row<K> } = {
   },
   stopGradient: ({ compact }, { inputs }) => compact(inputs[0]!),
   customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),
+  complex: unspelled(complexNumbers),
+  real: unspelled(complexNumbers),
+  imag: unspelled(complexNumbers),
+  conj: unspelled(complexNumbers),
 };
 
 /**

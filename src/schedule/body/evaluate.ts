@@ -20,7 +20,7 @@ import {
   type Guard,
   type IndexExpr,
 } from '../../ir/index-algebra/expr.ts';
-import { isElementwise, type AnchorOp } from '../../ir/ops.ts';
+import { isElementwise, type AnchorOp, type ComplexOp } from '../../ir/ops.ts';
 import type { Expr, ExprPool } from './expr.ts';
 
 export type Indices = readonly IndexExpr[];
@@ -99,7 +99,7 @@ export class Evaluator {
           return pool.op(node.op, args, node.dtype);
         }
         // A view that has no case above is a type error here.
-        const other: AnchorOp | 'parameter' = node.op;
+        const other: AnchorOp | ComplexOp | 'parameter' = node.op;
         throw new CompilerBug('evaluate', `${other} cannot be computed inside another kernel`);
       }
     }

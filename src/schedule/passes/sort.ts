@@ -5,6 +5,7 @@
 // memory. The number of kernels depends on sizes and dtypes only, never on the keys.
 
 import { add, binary, cast, full, neg, permute, reshape, slice, unary, where } from '../../ir/build.ts';
+import { lowered } from '../../ir/dtype.ts';
 import { dims, rewrite, type Graph, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { blocksToFill, sharesWork } from '../machine.ts';
@@ -103,7 +104,8 @@ interface Key {
  */
 function ascendingKeys(b: GraphBuilder, x: Node, descending: boolean): readonly Key[] {
   const turned = (keys: Node): Node => (descending ? unary(b, 'not', keys) : keys);
-  switch (x.dtype) {
+  const dtype = lowered(x.dtype);
+  switch (dtype) {
     case 'bool':
       return [{ keys: cast(b, descending ? unary(b, 'not', x) : x, 'u32'), bits: 1 }];
     case 'u32':
@@ -132,7 +134,7 @@ function ascendingKeys(b: GraphBuilder, x: Node, descending: boolean): readonly 
       return [{ keys: idle === 0 ? keys : binary(b, 'shr', keys, idle), bits: 32 - idle }];
     }
     default:
-      return x.dtype satisfies never;
+      return dtype satisfies never;
   }
 }
 

@@ -6,7 +6,7 @@
 // Any other use of 64 bits is left for `legalise` to refuse.
 
 import { cast, constant } from '../../ir/build.ts';
-import { dtypeBytes, dtypeKind, integerRange, isWide, type DType } from '../../ir/dtype.ts';
+import { dtypeBytes, dtypeKind, integerRange, isComplex, isWide, type DType } from '../../ir/dtype.ts';
 import { dims, rewrite, topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
 import type { Target } from '../target.ts';
@@ -36,7 +36,8 @@ const reads: ReadonlySet<Op> = new Set<Op>(['cast', 'eq', 'ne', 'lt', 'le']);
  * their 64 bits.
  */
 export function narrowWideInputs(graph: Graph, target: Target): NarrowedGraph | undefined {
-  const lacks = (dtype: DType): boolean => dtypeBytes(dtype) === 8 && !target.dtypes.includes(dtype);
+  const lacks = (dtype: DType): boolean =>
+    dtypeBytes(dtype) === 8 && !isComplex(dtype) && !target.dtypes.includes(dtype);
   if (!graph.parameters.some(({ dtype }) => lacks(dtype))) return undefined;
   const order = topological(graph.outputs);
   const users = usersOf(order);

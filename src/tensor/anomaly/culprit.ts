@@ -2,10 +2,10 @@
 // it was computed by: evaluates the graph once more with the reference interpreter, node by node,
 // and follows non-finite values back from the result to a node whose inputs are all finite.
 
-import { isFloat } from '../../ir/dtype.ts';
+import { isInexact } from '../../ir/dtype.ts';
 import { topological, type Node } from '../../ir/graph.ts';
 import { evaluateNode } from '../../ir/interpret/interpret.ts';
-import type { HostArray } from '../../ir/value.ts';
+import { partCount, type HostArray } from '../../ir/value.ts';
 
 /** What is wrong with a value, and at which element first. */
 export interface Fault {
@@ -25,7 +25,13 @@ export interface Culprit {
 
 /** The first element that is no finite number: the first NaN, or else the first infinity. */
 export function faultOf({ dtype, data }: HostArray): Fault | undefined {
-  if (!isFloat(dtype)) return undefined;
+  const found = partFault(dtype, data);
+  return found && { ...found, place: Math.floor(found.place / partCount(dtype)) };
+}
+
+/** `place` counts the parts of complex numbers. */
+function partFault(dtype: HostArray['dtype'], data: HostArray['data']): Fault | undefined {
+  if (!isInexact(dtype)) return undefined;
   let infinite = -1;
   for (let place = 0; place < data.length; place++) {
     const value = data[place] as number;

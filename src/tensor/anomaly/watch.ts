@@ -5,7 +5,7 @@
 import { showValue, SinterError, TensorError } from '../../errors.ts';
 import { isCallable } from '../../ir/arguments.ts';
 import type { Call } from '../../ir/call-site.ts';
-import { isFloat } from '../../ir/dtype.ts';
+import { isInexact } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import { stridesOf, type FixedShape } from '../../ir/shape.ts';
 import { unpackBytes, type HostArray } from '../../ir/value.ts';
@@ -85,7 +85,7 @@ export function watch({ results, leaves }: Watched): void {
 async function judge(results: Watched['results'], leaves: Watched['leaves']): Promise<void> {
   const suspects: Node[] = [];
   for (const [node, storage] of results) {
-    if (!isFloat(node.dtype)) continue;
+    if (!isInexact(node.dtype)) continue;
     // A value that could not be computed has an error of its own.
     const value = await storage.unguarded().then(
       (bytes) => unpackBytes(bytes, storage.dtype, storage.shape),

@@ -8,7 +8,7 @@
 
 import { cotangents } from '../../autograd/vjp.ts';
 import { distinct, isDistinct } from '../../ir/build.ts';
-import { isFloat } from '../../ir/dtype.ts';
+import { isInexact } from '../../ir/dtype.ts';
 import { dims, GraphBuilder, topological, type Graph, type Node } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { facts } from '../../ir/ops.ts';
@@ -26,7 +26,7 @@ export type Reach = readonly ReadonlySet<number>[];
 export function reachOf({ outputs, inputs }: Recorded): Reach {
   return outputs.map((output) => {
     const found = new Set<number>();
-    if (!isFloat(output.dtype)) return found;
+    if (!isInexact(output.dtype)) return found;
     walkGradient([output], (node) => {
       const input = inputs.get(node);
       if (input !== undefined) found.add(input);

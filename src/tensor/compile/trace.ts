@@ -4,7 +4,7 @@
 // Random draws become run-time scalars.
 
 import { TensorError } from '../../errors.ts';
-import { isFloat, type DType } from '../../ir/dtype.ts';
+import { isInexact, type DType } from '../../ir/dtype.ts';
 import { binary, cast, constant } from '../../ir/build.ts';
 import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Attrs, Op } from '../../ir/ops.ts';
@@ -238,7 +238,7 @@ export class Trace implements TraceScope {
   #slot(origin: Origin, like: Handle): Slot {
     const parameter = freshParameter(like);
     const standIn = new Handle(parameter, this);
-    standIn.requiresGrad = isFloat(like.dtype);
+    standIn.requiresGrad = isInexact(like.dtype);
     standIn.leaf = like.leaf;
     standIn.weak = like.weak;
     if (like.leaf) bindLeaf(parameter, standIn);

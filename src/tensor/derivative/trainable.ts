@@ -4,7 +4,7 @@
 // is a parameter, as in JAX.
 
 import { TensorError } from '../../errors.ts';
-import { isFloat } from '../../ir/dtype.ts';
+import { isInexact } from '../../ir/dtype.ts';
 import { Tensor } from '../tensor.ts';
 import type { Flat } from '../tree.ts';
 
@@ -12,7 +12,7 @@ import type { Flat } from '../tree.ts';
  * Whether each leaf is trained. Throws E_GRAD where modules hold floats and none of the tree is.
  */
 export function trainedLeaves(op: string, what: string, { leaves, paths, owned }: Flat): boolean[] {
-  const isOfFloats = leaves.map((leaf) => leaf instanceof Tensor && isFloat(leaf.dtype));
+  const isOfFloats = leaves.map((leaf) => leaf instanceof Tensor && isInexact(leaf.dtype));
   const trained = leaves.map(
     (leaf, i) => isOfFloats[i] === true && (owned[i] === false || (leaf as Tensor).requiresGrad),
   );

@@ -7,7 +7,7 @@ import { registerRule } from '../../autograd/custom.ts';
 import { cotangents } from '../../autograd/vjp.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { add, distinct, full } from '../../ir/build.ts';
-import { isFloat } from '../../ir/dtype.ts';
+import { isInexact } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { checkAlive, cut, leavesOf, seedNode } from './backward.ts';
 import { showHandle, type Handle } from '../recording/handle.ts';
@@ -281,7 +281,7 @@ function pullback<A extends unknown[]>(
       places.push(undefined);
       if (!(leaf instanceof Tensor) && typeof leaf !== 'number') return leaf;
       const tensor = asTensor(leaf, 'f32');
-      if (!isFloat(tensor.dtype) && flat.owned[k] === false) {
+      if (!isInexact(tensor.dtype) && flat.owned[k] === false) {
         const at = flat.paths[k] === '' ? '' : ` at ${flat.paths[k]}`;
         throw new TensorError(
           'E_GRAD',
@@ -342,7 +342,7 @@ export function customVjp(
   // The rule may differentiate with respect to what it is given: a constant gets a node of its own,
   // apart from equal ones.
   const face = (node: Node): Tensor =>
-    new Tensor(unscheduledHandle(isFree(node) ? distinct(node) : node, isFloat(node.dtype)));
+    new Tensor(unscheduledHandle(isFree(node) ? distinct(node) : node, isInexact(node.dtype)));
   const number = registerRule((_, args, value, g) =>
     withGrad(true, () => {
       const given = rule(face(g), args.map(face), face(value));

@@ -4,6 +4,7 @@
 export * from './elementwise/activation.ts';
 export * from './product/attention.ts';
 export * from './elementwise/arithmetic.ts';
+export * from './complex/complex.ts';
 export * from './elementwise/cast.ts';
 export * from './elementwise/compare.ts';
 export * from './product/conv.ts';

@@ -1,10 +1,20 @@
 // Operands of public operations: the one place where dtypes promote, JavaScript numbers take a
 // dtype, shapes broadcast and tensors are handed to a formula as graph nodes. Promotion is
 // PyTorch's: a tensor with axes decides before a rank-0 tensor, and that before a JavaScript
-// number, unless the weaker one is of a higher kind (bool < integer < float).
+// number, unless the weaker one is of a higher kind (bool < integer < float <
+// complex).
 
 import { showValue, TensorError } from '../../errors.ts';
-import { dtypeKind, integerRange, isFloat, promote, type DType } from '../../ir/dtype.ts';
+import {
+  complexType,
+  dtypeKind,
+  integerRange,
+  isComplex,
+  isFloat,
+  isInexact,
+  promote,
+  type DType,
+} from '../../ir/dtype.ts';
 import { broadcast, cast, constant } from '../../ir/build.ts';
 import { checkList, sameShape, showShape, type FixedShape } from '../../ir/shape.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
@@ -47,7 +57,7 @@ export function show(...values: readonly TensorLike[]): string {
   return values.map((x) => (x instanceof Tensor ? showShape(x.shape, x.dtype) : String(x))).join(', ');
 }
 
-const rank = { bool: 0, int: 1, uint: 1, float: 2 } as const;
+const rank = { bool: 0, int: 1, uint: 1, float: 2, complex: 3 } as const;
 
 /**
  * The dtype that the operands of an elementwise operation are converted to, as `torch.result_type`.
@@ -61,11 +71,15 @@ export function resultType(values: readonly TensorLike[]): DType {
     tiers[tier] = seen === undefined ? dtype : promote(seen, dtype);
   }
   // Numbers alone are f32, as `tensor` makes them.
-  if (tiers[0] === undefined && tiers[1] === undefined) return tiers[2] === 'bool' ? 'bool' : 'f32';
+  if (tiers[0] === undefined && tiers[1] === undefined && !isComplex(tiers[2] ?? 'f32'))
+    return tiers[2] === 'bool' ? 'bool' : 'f32';
   let result: DType | undefined;
   for (const dtype of tiers) {
     if (dtype === undefined) continue;
-    if (result === undefined || rank[dtypeKind(dtype)] > rank[dtypeKind(result)]) result = dtype;
+    if (result === undefined) result = dtype;
+    else if (rank[dtypeKind(dtype)] > rank[dtypeKind(result)])
+      // A float that meets a complex number keeps its width.
+      result = isComplex(dtype) && isFloat(result) ? complexType(result) : dtype;
   }
   return result!;
 }
@@ -80,17 +94,18 @@ function plainType(value: number | boolean): DType {
 }
 
 /**
- * Which operand dtypes an operation computes in: as they are, no bool, or floats (integers and bool
- * become f32).
+ * Which operand dtypes an operation computes in: as they are, no bool, neither bool nor complex
+ * numbers, or floats (integers and bool become f32, complex numbers stay).
  */
-export type Domain = 'any' | 'number' | 'float';
+export type Domain = 'any' | 'number' | 'real' | 'float';
 
 /** The common dtype of the operands, brought into the operation's domain. */
 export function operandType(op: string, values: readonly TensorLike[], domain: Domain): DType {
   for (const value of values) expectOperand(op, value);
   const common = resultType(values);
-  if (domain === 'float' && !isFloat(common)) return 'f32';
-  if (domain === 'number' && common === 'bool') {
+  if (domain === 'float' && !isInexact(common)) return 'f32';
+  if (domain === 'real') checkNotComplex(op, common, ...values);
+  if ((domain === 'number' || domain === 'real') && common === 'bool') {
     throw new TensorError(
       'E_DTYPE',
       op,
@@ -101,9 +116,20 @@ export function operandType(op: string, values: readonly TensorLike[], domain: D
   return common;
 }
 
+/** Refuses complex numbers, for operations that order or round. */
+export function checkNotComplex(op: string, dtype: DType, ...values: readonly TensorLike[]): void {
+  if (!isComplex(dtype)) return;
+  throw new TensorError(
+    'E_DTYPE',
+    op,
+    `has no meaning on complex numbers: ${show(...values)}`,
+    'real(x), imag(x), or abs(x)',
+  );
+}
+
 /** Throws E_VALUE where an integer dtype cannot hold a number. */
 export function checkHeld(op: string, value: number | boolean, dtype: DType): void {
-  if (isFloat(dtype) || dtype === 'bool') return;
+  if (isInexact(dtype) || dtype === 'bool') return;
   const [low, high] = integerRange(dtype);
   if (Number.isInteger(Number(value)) && BigInt(value) >= low && BigInt(value) <= high) return;
   throw new TensorError('E_VALUE', op, `${value} is not a value of ${dtype}`);
@@ -201,9 +227,9 @@ export function combine<const T extends readonly TensorLike[]>(
   return fitted(op, values, () => dtype, make);
 }
 
-/** Records a formula over one float tensor; integers and bool are taken as f32. */
+/** Records a formula over one float or complex tensor; integers and bool are taken as f32. */
 export function applyFloat(x: Tensor, make: (b: GraphBuilder, x: Node) => Node): Tensor {
-  return apply([x], (b, node) => make(b, isFloat(node.dtype) ? node : cast(b, node, 'f32')));
+  return apply([x], (b, node) => make(b, isInexact(node.dtype) ? node : cast(b, node, 'f32')));
 }
 
 /** An operation on each element of one tensor. */
@@ -227,15 +253,25 @@ export function checkFloat(op: string, ...operands: readonly (Tensor | undefined
   for (const x of operands) {
     if (x !== undefined) expectTensor(op, 'an operand', x);
     if (x !== undefined && !isFloat(x.dtype)) {
+      checkNotComplex(op, x.dtype, x);
       throw new TensorError('E_DTYPE', op, `expects floats: ${show(x)}`, ".cast('f32')");
     }
+  }
+}
+
+/** Requires a tensor of floats or complex numbers. */
+export function checkInexact(op: string, ...operands: readonly Tensor[]): void {
+  for (const x of operands) {
+    expectTensor(op, 'an operand', x);
+    if (!isInexact(x.dtype))
+      throw new TensorError('E_DTYPE', op, `expects floats or complex numbers: ${show(x)}`, ".cast('f32')");
   }
 }
 
 /** Requires an integer tensor, as indices are. */
 export function checkInteger(op: string, what: string, x: Tensor): void {
   expectTensor(op, what, x);
-  if (isFloat(x.dtype) || x.dtype === 'bool') {
+  if (isInexact(x.dtype) || x.dtype === 'bool') {
     throw new TensorError('E_DTYPE', op, `${what} must be integers: ${show(x)}`, ".cast('i32')");
   }
 }

@@ -1,7 +1,7 @@
 // History: what gradients of a value flow to. A walk from nodes towards what they were computed
 // from, and the nodes that a derivative being taken right now is with respect to.
 
-import { isFloat } from '../../ir/dtype.ts';
+import { isInexact } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 
 /**
@@ -31,6 +31,6 @@ export function walkGradient(roots: readonly Node[], enter: (node: Node) => bool
   const seen = new Set(roots);
   for (const node of seen) {
     if (node.op === 'stopGradient' || !enter(node)) continue;
-    for (const input of node.inputs) if (isFloat(input.dtype)) seen.add(input);
+    for (const input of node.inputs) if (isInexact(input.dtype)) seen.add(input);
   }
 }

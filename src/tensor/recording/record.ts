@@ -2,10 +2,10 @@
 // that builds on them and wraps the node it gives. Type errors surface here, at the user's call.
 
 import { TensorError } from '../../errors.ts';
-import { isFloat, isWide, type DType } from '../../ir/dtype.ts';
+import { isInexact, isWide, type DType } from '../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
-import { fromInteger, fromReal, packBytes, type HostData } from '../../ir/value.ts';
+import { fromInteger, fromReal, packBytes, partCount, type HostData } from '../../ir/value.ts';
 import { flushLarge } from '../realise/realise.ts';
 import { expectOperand } from '../expect.ts';
 import { outerCall } from '../layer/frames.ts';
@@ -51,7 +51,7 @@ function read(inputs: readonly Tensor[]): Inputs {
 
 /** The tensor of a node that was made of such inputs. */
 function wrap(node: Node, history: boolean): Tensor {
-  const tracked = history && isFloat(node.dtype);
+  const tracked = history && isInexact(node.dtype);
   if (!tracked || gradEnabled()) return new Tensor(recordedHandle(node, tracked));
   return new Tensor(recordedHandle(builder().add('stopGradient', [node], {}) as Node, false));
 }
@@ -95,11 +95,11 @@ export function asTensor(value: TensorLike, dtype: DType, op: string = 'operatio
  * are copied.
  */
 export function fromHost(data: HostData, shape: FixedShape, dtype: DType): Tensor {
-  if (data.length !== sizeOf(shape)) {
+  if (data.length !== sizeOf(shape) * partCount(dtype)) {
     throw new TensorError(
       'E_SHAPE',
       'tensor',
-      `${showShape(shape, dtype)} takes ${sizeOf(shape)} elements, got ${data.length}`,
+      `${showShape(shape, dtype)} takes ${sizeOf(shape) * partCount(dtype)} elements, got ${data.length}`,
     );
   }
   return new Tensor(leafHandle(Storage.ofHost(dtype, shape, packBytes({ dtype, shape, data }))));

@@ -4,7 +4,7 @@
 
 import { TensorError } from '../../errors.ts';
 import { distinct } from '../../ir/build.ts';
-import { isFloat } from '../../ir/dtype.ts';
+import { isInexact } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
@@ -37,7 +37,7 @@ export function requireGrad(handle: Handle, on: boolean): void {
     standAlone(at, builder().add('stopGradient', [at.node], {}) as Node);
     return;
   }
-  if (!isFloat(at.dtype)) {
+  if (!isInexact(at.dtype)) {
     throw new TensorError('E_GRAD', 'requiresGrad_', `only floats have gradients: ${showHandle(at)}`);
   }
   at.requiresGrad = true;

@@ -3,7 +3,7 @@
 
 import type { DType } from '../../ir/dtype.ts';
 import { sizeOf, stridesOf, type FixedShape } from '../../ir/shape.ts';
-import type { Scalar } from '../../ir/value.ts';
+import type { ComplexNumber, Scalar } from '../../ir/value.ts';
 import { showElement } from './number.ts';
 
 /** What elements are read from. */
@@ -11,7 +11,7 @@ export interface Elements {
   readonly dtype: DType;
   readonly shape: FixedShape;
   /** The element at this place in C-order. */
-  readonly at: (place: number) => Scalar;
+  readonly at: (place: number) => Scalar | ComplexNumber;
 }
 
 /** Elements up to which all are shown. */

@@ -2,7 +2,7 @@
 // or computing, else why they cannot. `console.log` of Node, Bun and Deno asks for this, text asks
 // for one line of it, and browsers do where "custom formatters" is on.
 
-import { dtypeBytes, type DType } from '../../ir/dtype.ts';
+import { dtypeBytes, isComplex, lowered, partType, type DType, type RealDType } from '../../ir/dtype.ts';
 import { bf16FromBits, f16FromBits, type Scalar } from '../../ir/value.ts';
 import { showHandle, type Handle } from '../recording/handle.ts';
 import { storageOf } from '../recording/leaf.ts';
@@ -74,14 +74,22 @@ function firstLine(failure: unknown): string {
 }
 
 /** Elements one by one, wherever the bytes begin. */
-function readerOf(dtype: DType, bytes: Uint8Array): (place: number) => Scalar {
+function readerOf(dtype: DType, bytes: Uint8Array): Elements['at'] {
+  if (isComplex(dtype)) {
+    const part = partReader(partType(dtype), bytes);
+    return (place) => ({ re: Number(part(2 * place)), im: Number(part(2 * place + 1)) });
+  }
+  return partReader(lowered(dtype), bytes);
+}
+
+function partReader(dtype: RealDType, bytes: Uint8Array): (place: number) => Scalar {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const read = readers[dtype];
   const size = dtypeBytes(dtype);
   return (place) => read(view, place * size);
 }
 
-const readers: Readonly<Record<DType, (view: DataView, at: number) => Scalar>> = {
+const readers: Readonly<Record<RealDType, (view: DataView, at: number) => Scalar>> = {
   bool: (view, at) => view.getUint8(at),
   i8: (view, at) => view.getInt8(at),
   u8: (view, at) => view.getUint8(at),

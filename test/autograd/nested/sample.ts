@@ -123,7 +123,7 @@ export function onArrays(
   const values = (at: readonly HostArray[]): HostArray[] => leaves.map((leaf) => at[leaf]!);
   const parameters = (at: readonly HostArray[]): HostArray[] => values(at).slice(0, graph.parameters.length);
   const discrete = topological(graph.outputs).filter(
-    ({ dtype, op, inputs }) => !isFloat(dtype) || (inputs.length > 0 && ruleFor(op) === 'flat'),
+    (node) => !isFloat(node.dtype) || (node.inputs.length > 0 && ruleFor(node) === 'flat'),
   );
   const choices = topological(graph.outputs).filter(
     ({ op, dtype, attrs }) =>

@@ -5,7 +5,7 @@ import { addInts, builtin, constant, less, LoopBuilder, mulInts } from '../../..
 import type { Loop, RegisterType, Value, Width } from '../../../src/codegen/loop/loop.ts';
 import { emitWasm } from '../../../src/codegen/emit/wasm/emit.ts';
 import { widened } from '../../../src/codegen/loop/verify.ts';
-import { dtypes, isWide, type DType } from '../../../src/ir/dtype.ts';
+import { realDTypes as dtypes, isWide, type DType } from '../../../src/ir/dtype.ts';
 import { emptyData, fromReal, unpackBytes, type HostData } from '../../../src/ir/value.ts';
 import { randomReal } from '../values.ts';
 import type { Arrays } from '../run-loop.ts';

@@ -29,7 +29,13 @@ import { mathFunctions } from '../../../src/codegen/emit/wgsl/prelude-math.ts';
 import { memoryFunctions } from '../../../src/codegen/emit/wgsl/prelude-memory.ts';
 import { isTaken } from '../../../src/codegen/emit/wgsl/names.ts';
 import { SinterError } from '../../../src/errors.ts';
-import { dtypeBytes, dtypes, isInteger, integerRange, type DType } from '../../../src/ir/dtype.ts';
+import {
+  dtypeBytes,
+  realDTypes as dtypes,
+  isInteger,
+  integerRange,
+  type DType,
+} from '../../../src/ir/dtype.ts';
 import { randomWords } from '../../../src/ir/interpret/random.ts';
 import { emptyData, fromReal, hostArray, type HostData } from '../../../src/ir/value.ts';
 import type { Device } from '../../../src/runtime/device.ts';

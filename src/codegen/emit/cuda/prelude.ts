@@ -2,7 +2,7 @@
 // written for scalars (cuda/prelude-functions.ts); those on short vectors are made of them lane by
 // lane.
 
-import type { DType } from '../../../ir/dtype.ts';
+import { lowered, type DType } from '../../../ir/dtype.ts';
 import type { MatrixType, RegisterType, Width } from '../../loop/loop.ts';
 import { definitions } from './prelude-functions.ts';
 import { wgmmaFunction, wgmmaName } from './prelude-warpgroup.ts';
@@ -89,7 +89,8 @@ export class Prelude {
   }
 
   /** An element as a register holds it. */
-  widen(dtype: DType, text: string): string {
+  widen(of: DType, text: string): string {
+    const dtype = lowered(of);
     switch (dtype) {
       case 'f16':
       case 'bf16':
@@ -115,7 +116,8 @@ export class Prelude {
   }
 
   /** A register as an element. */
-  narrow(dtype: DType, text: string): string {
+  narrow(of: DType, text: string): string {
+    const dtype = lowered(of);
     switch (dtype) {
       case 'f16':
       case 'bf16':

@@ -1,6 +1,6 @@
 // Types as CUDA C writes them: registers, short vectors of them, and what elements are in memory.
 
-import type { DType } from '../../../ir/dtype.ts';
+import { lowered, type DType, type RealDType } from '../../../ir/dtype.ts';
 import type { RegisterType, Width } from '../../loop/loop.ts';
 
 const scalars: Readonly<Record<RegisterType, string>> = {
@@ -28,7 +28,7 @@ export function typeName(type: RegisterType, width: Width): string {
 }
 
 /** What an element is in memory: 16-bit floats are their bits, bools are bytes. */
-const elements: Readonly<Record<DType, string>> = {
+const elements: Readonly<Record<RealDType, string>> = {
   f32: 'float',
   f64: 'double',
   i32: 'int',
@@ -46,7 +46,7 @@ const elements: Readonly<Record<DType, string>> = {
 
 /** The C type of one element of a buffer. */
 export function elementName(dtype: DType): string {
-  return elements[dtype];
+  return elements[lowered(dtype)];
 }
 
 /** The C type of consecutive elements that are reached by one access. */

@@ -2,7 +2,7 @@
 // elements lie as they are, and are widened as they are read; stores keep the low bits, floats
 // rounded to the nearest.
 
-import { dtypeBytes, type DType } from '../../../ir/dtype.ts';
+import { dtypeBytes, lowered, type RealDType } from '../../../ir/dtype.ts';
 import type { Stmt, Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';
 import type { InstructionName } from './module/instructions.ts';
@@ -52,7 +52,7 @@ export function addressOf(to: Emitter, buffer: string, index: Value, bytes: numb
   f.op('i32.add');
 }
 
-const scalarLoads: Readonly<Record<DType, InstructionName>> = {
+const scalarLoads: Readonly<Record<RealDType, InstructionName>> = {
   f64: 'f64.load',
   i64: 'i64.load',
   u64: 'i64.load',
@@ -72,7 +72,7 @@ const scalarLoads: Readonly<Record<DType, InstructionName>> = {
 export function loadValue(to: Emitter, load: Load): void {
   const { f } = to;
   const { buffer, width, type } = load;
-  const { dtype } = to.buffers.get(buffer)!;
+  const dtype = lowered(to.buffers.get(buffer)!.dtype);
   const offset = address(to, load, dtypeBytes(dtype));
   if (width === 1) {
     f.op(scalarLoads[dtype], offset);
@@ -139,7 +139,7 @@ export function loadSplat(to: Emitter, { arg, width }: Extract<Value, { kind: 's
   return true;
 }
 
-const scalarStores: Readonly<Record<DType, InstructionName>> = {
+const scalarStores: Readonly<Record<RealDType, InstructionName>> = {
   f64: 'f64.store',
   i64: 'i64.store',
   u64: 'i64.store',
@@ -162,7 +162,7 @@ const bytes = [0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 export function storeValue(to: Emitter, store: Store): void {
   const { f } = to;
   const { buffer, value } = store;
-  const { dtype } = to.buffers.get(buffer)!;
+  const dtype = lowered(to.buffers.get(buffer)!.dtype);
   const offset = address(to, store, dtypeBytes(dtype));
   to.value(value);
   if (value.width === 1) {

@@ -3,17 +3,19 @@
 
 import { showValue, TensorError } from '../../../errors.ts';
 import { add, binary, cast, full as spread, mul, sub, where } from '../../../ir/build.ts';
-import { integerRange, type DType } from '../../../ir/dtype.ts';
+import { integerRange, isComplex, partType, type DType } from '../../../ir/dtype.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkShape, sizeOf, toShape } from '../../../ir/shape.ts';
-import { hostArray, type HostData, type Scalar } from '../../../ir/value.ts';
+import { hostArray, partCount, type ComplexNumber, type HostData, type Scalar } from '../../../ir/value.ts';
 import { aTensor } from '../../expect.ts';
 import { fromHost, record } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
 import { iota, wideType } from '../elementwise/formula.ts';
 
-/** Numbers, booleans or bigints, nested one array per axis. */
-export type NestedData = number | boolean | bigint | readonly NestedData[];
+/** Numbers, booleans, bigints or complex numbers `{ re, im }`, nested one array per axis. */
+export type NestedData = number | boolean | bigint | ComplexNumber | readonly NestedData[];
+
+type Element = number | boolean | bigint | ComplexNumber;
 
 export interface CreateOptions {
   readonly dtype?: DType;
@@ -52,18 +54,19 @@ const takesTensor = arg.takes<typeof tensor>(
 
 /**
  * A tensor of host data, which is copied. Nested arrays of numbers give f32, of booleans bool, of
- * bigints i64; a typed array gives its own dtype. With `dtype` the values are brought into it
- * (floats round, integers truncate and saturate).
+ * bigints i64, of `{ re, im }` c64; a typed array gives its own dtype. With `dtype` the values are
+ * brought into it (floats round, integers truncate and saturate). Typed arrays for c64 and c128 hold
+ * real and imaginary parts by turns, as `data()` gives them.
  */
 export function tensor(data: NestedData | HostArray, options: TensorOptions = {}): Tensor {
   takesTensor('tensor', data, options);
   if (ArrayBuffer.isView(data)) return fromTyped(data, options);
-  const values: (number | boolean | bigint)[] = [];
+  const values: Element[] = [];
   const shape = shapeOf(data);
   flatten(data, shape, 0, values);
   const dtype = options.dtype ?? kindOf(values);
   const to = toCounted(options.shape ?? shape, values.length);
-  const scalars = values.map((value): Scalar => (typeof value === 'boolean' ? Number(value) : value));
+  const scalars = isComplex(dtype) ? values.flatMap(partsOf) : values.map((value) => realOf(value, dtype));
   return fromHost(hostArray(dtype, to, scalars).data, to, dtype);
 }
 
@@ -72,8 +75,13 @@ function fromTyped(data: HostArray, options: TensorOptions): Tensor {
   if (own === undefined) {
     throw new TensorError('E_DTYPE', 'tensor', `no dtype holds a ${(data as object).constructor.name}`);
   }
-  const shape = toCounted(options.shape ?? [data.length], data.length);
   const dtype = options.dtype ?? own;
+  const count = data.length / partCount(dtype);
+  if (!Number.isInteger(count)) {
+    const problem = `${dtype} takes real and imaginary parts by turns, got ${data.length} numbers`;
+    throw new TensorError('E_SHAPE', 'tensor', problem);
+  }
+  const shape = toCounted(options.shape ?? [count], count);
   return fromHost(hostArray(dtype, shape, data as ArrayLike<Scalar>).data, shape, dtype);
 }
 
@@ -117,16 +125,16 @@ function flatten(
   data: NestedData | undefined,
   shape: readonly number[],
   depth: number,
-  out: (number | boolean | bigint)[],
+  out: Element[],
 ): void {
   if (depth === shape.length) {
-    if (typeof data !== 'number' && typeof data !== 'boolean' && typeof data !== 'bigint') {
+    if (!isElement(data)) {
       if (Array.isArray(data)) {
         const problem = `ragged array: expected a number at depth ${depth}, got an array of ${data.length}`;
         throw new TensorError('E_SHAPE', 'tensor', problem);
       }
       const hint = data instanceof Tensor ? 'clone() copies a tensor, stack([…]) joins several' : undefined;
-      const expected = 'expects numbers, booleans or bigints, in arrays or a typed array';
+      const expected = 'expects numbers, booleans, bigints or { re, im }, in arrays or a typed array';
       throw new TensorError('E_VALUE', 'tensor', `${expected}, got ${showValue(data)}`, hint);
     }
     out.push(data);
@@ -143,8 +151,29 @@ function flatten(
   for (const item of data as readonly NestedData[]) flatten(item, shape, depth + 1, out);
 }
 
-function kindOf(values: readonly (number | boolean | bigint)[]): DType {
+function isElement(data: NestedData | undefined): data is Element {
+  if (typeof data === 'object') return isComplexNumber(data);
+  return typeof data === 'number' || typeof data === 'boolean' || typeof data === 'bigint';
+}
+
+function isComplexNumber(data: unknown): data is ComplexNumber {
+  const { re, im } = (data ?? {}) as Partial<ComplexNumber>;
+  return typeof re === 'number' && typeof im === 'number';
+}
+
+function partsOf(value: Element): Scalar[] {
+  return typeof value === 'object' ? [value.re, value.im] : [Number(value), 0];
+}
+
+function realOf(value: Element, dtype: DType): Scalar {
+  if (typeof value !== 'object') return typeof value === 'boolean' ? Number(value) : value;
+  throw new TensorError('E_DTYPE', 'tensor', `${dtype} does not hold ${value.re} + ${value.im}i`, 'c64');
+}
+
+function kindOf(values: readonly Element[]): DType {
   const kinds = new Set(values.map((value) => typeof value));
+  // Real numbers among complex ones are complex.
+  if (kinds.has('object') && [...kinds].every((kind) => kind === 'object' || kind === 'number')) return 'c64';
   if (kinds.size > 1) {
     throw new TensorError('E_DTYPE', 'tensor', `mixes ${[...kinds].join(' and ')} values`, '{ dtype }');
   }
@@ -200,7 +229,8 @@ function filled(
   value: number | boolean | bigint,
   dtype: DType,
 ): Tensor {
-  const scalar = hostArray(dtype, [], [typeof value === 'boolean' ? Number(value) : value]).data[0]!;
+  const given = typeof value === 'boolean' ? Number(value) : value;
+  const scalar = hostArray(partType(dtype), [], [given]).data[0]!;
   return constantOf(op, shape, scalar, dtype);
 }
 
@@ -275,7 +305,7 @@ export function linspace(start: number, end: number, count: number, options: Cre
   const dtype = options.dtype ?? 'f32';
   const step = count > 1 ? (end - start) / (count - 1) : 0;
   return record([], (b) => {
-    const compute = dtype === 'f64' ? 'f64' : 'f32';
+    const compute = partType(dtype) === 'f64' ? 'f64' : 'f32';
     const place = iota(b, [count], 0, compute);
     const fromStart = add(b, mul(b, place, step), start);
     const fromEnd = sub(b, end, mul(b, sub(b, count - 1, place), step));

@@ -12,7 +12,7 @@ import {
   unary,
   where,
 } from '../../../ir/build.ts';
-import { dtypeBytes, dtypeKind, isFloat } from '../../../ir/dtype.ts';
+import { dtypeBytes, dtypeKind, isFloat, isInexact } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import type { BinaryOp } from '../../../ir/ops.ts';
 import { anOperand, expectOperand } from '../../expect.ts';
@@ -54,7 +54,7 @@ function scaledSum(op: string, x: TensorLike, y: TensorLike, alpha: number): Ten
   return combine(op, [x, y], op === 'add' && alpha === 1 ? 'any' : 'number', (b, p, q) => {
     if (alpha === 1) return p.dtype === 'bool' ? binary(b, 'or', p, q) : plus(b, p, q);
     if (alpha === -1) return less(b, p, q);
-    if (isFloat(p.dtype)) return b.add('fma', [q, fullLike(b, q, alpha), p], {}) as Node;
+    if (isInexact(p.dtype)) return b.add('fma', [q, fullLike(b, q, alpha), p], {}) as Node;
     if (!Number.isInteger(alpha))
       throw new TensorError('E_VALUE', op, `alpha ${alpha} must be whole for ${show(x, y)}`);
     return plus(b, p, times(b, q, alpha));
@@ -111,7 +111,7 @@ function quotient(
   y: TensorLike,
   make: (b: GraphBuilder, p: Node, q: Node) => Node,
 ): Tensor {
-  const dtype = operandType(op, [x, y], 'number');
+  const dtype = operandType(op, [x, y], 'real');
   if (y === 0 && !isFloat(dtype)) {
     throw new TensorError(
       'E_VALUE',
@@ -147,11 +147,11 @@ export function atan2(y: TensorLike, x: TensorLike): Tensor {
 export function pow(x: TensorLike, exponent: TensorLike): Tensor {
   expectOperand('pow', x);
   if (typeof exponent === 'number' && typeof x === 'object') {
-    if (isFloat(x.dtype)) return floatPower(x, exponent);
+    if (isInexact(x.dtype)) return floatPower(x, exponent);
     if (Number.isInteger(exponent) && x.dtype !== 'bool') return integerPower(x, exponent);
   }
   return combine('pow', [x, exponent], 'number', (b, p, q) =>
-    isFloat(p.dtype) ? binary(b, 'pow', p, q) : integerPowers(b, p, q),
+    isInexact(p.dtype) ? binary(b, 'pow', p, q) : integerPowers(b, p, q),
   );
 }
 

@@ -1,9 +1,10 @@
 // Conversions between element types. Floats become integers by truncation and saturation (NaN gives
-// 0), integers wrap, narrower floats round to nearest even; bool is x ≠ 0.
+// 0), integers wrap, narrower floats round to nearest even; bool is x ≠ 0. Of complex numbers real
+// dtypes keep the real part.
 
 import { TensorError } from '../../../errors.ts';
-import { cast as convert } from '../../../ir/build.ts';
-import { dtypeBytes, type DType } from '../../../ir/dtype.ts';
+import { cast as convert, real } from '../../../ir/build.ts';
+import { dtypeBytes, isComplex, type DType } from '../../../ir/dtype.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { expectDType, expectTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
@@ -17,7 +18,10 @@ export function cast(x: Tensor, dtype: DType): Tensor {
 function converted(op: string, x: Tensor, dtype: DType): Tensor {
   expectTensor(op, 'the operand', x);
   expectDType(op, dtype);
-  return x.dtype === dtype ? x : apply([x], (b, node) => convert(b, node, dtype));
+  if (x.dtype === dtype) return x;
+  // As PyTorch, which warns: the imaginary part is given up.
+  const drops = isComplex(x.dtype) && !isComplex(dtype) && dtype !== 'bool';
+  return apply([x], (b, node) => convert(b, drops ? real(b, node) : node, dtype));
 }
 
 /** PyTorch's name for `cast`. */
@@ -38,8 +42,13 @@ export const toBool: Unary = (x) => converted('toBool', x, 'bool');
 export function bitcast(x: Tensor, dtype: DType): Tensor {
   expectTensor('bitcast', 'the operand', x);
   expectDType('bitcast', dtype);
-  if (dtypeBytes(dtype) !== dtypeBytes(x.dtype) || dtype === 'bool' || x.dtype === 'bool') {
-    throw new TensorError('E_DTYPE', 'bitcast', `cannot read ${show(x)} as ${dtype}: widths differ or bool`);
+  const isPacked = dtype === 'bool' || x.dtype === 'bool' || isComplex(dtype) || isComplex(x.dtype);
+  if (dtypeBytes(dtype) !== dtypeBytes(x.dtype) || isPacked) {
+    throw new TensorError(
+      'E_DTYPE',
+      'bitcast',
+      `cannot read ${show(x)} as ${dtype}: widths differ, bool or complex`,
+    );
   }
   return apply([x], (b, node) => b.add('bitcast', [node], { dtype }) as Node);
 }

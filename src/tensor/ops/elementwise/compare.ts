@@ -3,7 +3,7 @@
 
 import { TensorError } from '../../../errors.ts';
 import { binary, cast, unary, where as select } from '../../../ir/build.ts';
-import { isFloat, type DType } from '../../../ir/dtype.ts';
+import { isInexact, type DType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import type { BinaryOp } from '../../../ir/ops.ts';
 import { expectOperand, expectTensor } from '../../expect.ts';
@@ -74,7 +74,7 @@ function bitwise(name: string, op: BinaryOp, allowsBool: boolean): Binary {
   return (x, y) => {
     for (const operand of [x, y]) expectOperand(name, operand);
     const dtype = resultType([x, y]);
-    if (isFloat(dtype) || (dtype === 'bool' && !allowsBool)) {
+    if (isInexact(dtype) || (dtype === 'bool' && !allowsBool)) {
       const wanted = allowsBool ? 'integers or bool' : 'integers';
       throw new TensorError('E_DTYPE', name, `expects ${wanted}: ${show(x, y)}`, ".cast('i32')");
     }
@@ -96,7 +96,7 @@ export const bitwiseRightShift: Binary = bitwise('bitwiseRightShift', 'shr', fal
 /** All bits flipped; on bool, logical not. */
 export function bitwiseNot(x: Tensor): Tensor {
   takesOne('bitwiseNot', x);
-  if (isFloat(x.dtype)) {
+  if (isInexact(x.dtype)) {
     throw new TensorError('E_DTYPE', 'bitwiseNot', `expects integers or bool: ${show(x)}`, ".cast('i32')");
   }
   return apply([x], (b, node) => unary(b, 'not', node));

@@ -5,10 +5,13 @@
 import {
   add as plus,
   binary,
+  complex,
   div as over,
   fullLike,
+  imag,
   mul as times,
   neg as minus,
+  real,
   sub as less,
   unary,
   where,
@@ -16,7 +19,7 @@ import {
 import { keepWhere, times as pulled } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { TensorError } from '../../../errors.ts';
-import { isFloat, largestOf } from '../../../ir/dtype.ts';
+import { isComplex, isFloat, largestOf } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import type { UnaryOp } from '../../../ir/ops.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -24,8 +27,18 @@ import { aTensor, expectTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import { erfc as erfcOf } from '../../formula/erfc.ts';
 import * as formula from './formula.ts';
-import { apply, applyFloat, combine, floatFormula, show, takesOne, type Unary } from '../operand.ts';
+import {
+  apply,
+  applyFloat,
+  checkNotComplex,
+  combine,
+  floatFormula,
+  show,
+  takesOne,
+  type Unary,
+} from '../operand.ts';
 import { mul } from './arithmetic.ts';
+import { eachPart } from '../complex/parts.ts';
 
 type PlainUnary = Exclude<UnaryOp, 'cast' | 'bitcast'>;
 
@@ -41,6 +54,7 @@ function primitive(op: PlainUnary, name: string = op): Unary {
 function rounding(op: PlainUnary): Unary {
   return (x) => {
     takesOne(op, x);
+    checkNotComplex(op, x.dtype, x);
     return apply([x], (b, node) => (isFloat(node.dtype) ? unary(b, op, node) : node));
   };
 }
@@ -51,6 +65,7 @@ function numeric(op: 'neg' | 'abs' | 'sign', name: string): Unary {
     takesOne(name, x);
     if (x.dtype === 'bool')
       throw new TensorError('E_DTYPE', name, `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
+    if (op === 'sign') checkNotComplex(name, x.dtype, x);
     return apply([x], (b, node) => unary(b, op, node));
   };
 }
@@ -123,6 +138,7 @@ const HUGE = 1e9;
 
 /** Inverse hyperbolic sine: odd, log1p(a + a²/(1 + √(1+a²))) for a = |x|. */
 export const asinh: Unary = floatFormula('asinh', (b, x) => {
+  if (isComplex(x.dtype)) return turnedBack(b, unary(b, 'asin', turned(b, x)));
   const size = minus(b, formula.negativeAbs(b, x));
   const near = binary(b, 'min', size, HUGE);
   const root = unary(b, 'sqrt', plus(b, times(b, near, near), 1));
@@ -134,6 +150,7 @@ export const asinh: Unary = floatFormula('asinh', (b, x) => {
 
 /** Inverse hyperbolic cosine: log1p(t + √t·√(t+2)) for t = x − 1; NaN below 1. */
 export const acosh: Unary = floatFormula('acosh', (b, x) => {
+  if (isComplex(x.dtype)) return complexAcosh(b, x);
   const near = less(b, binary(b, 'min', x, HUGE), 1);
   const root = times(b, unary(b, 'sqrt', near), unary(b, 'sqrt', plus(b, near, 2)));
   const large = plus(b, unary(b, 'log', binary(b, 'max', x, HUGE)), Math.LN2);
@@ -153,8 +170,20 @@ const acoshRule: CustomRule = (b, [x], _value, g) => {
 
 /** Inverse hyperbolic tangent: (log1p(x) − log1p(−x)) / 2. */
 export const atanh: Unary = floatFormula('atanh', (b, x) =>
-  times(b, less(b, unary(b, 'log1p', x), unary(b, 'log1p', minus(b, x))), 0.5),
+  isComplex(x.dtype)
+    ? turnedBack(b, unary(b, 'atan', turned(b, x)))
+    : times(b, less(b, unary(b, 'log1p', x), unary(b, 'log1p', minus(b, x))), 0.5),
 );
+
+/** z·i, and z·(−i): inverse hyperbolic functions are inverse trigonometric ones turned round. */
+const turned = (b: GraphBuilder, z: Node): Node => complex(b, minus(b, imag(b, z)), real(b, z));
+const turnedBack = (b: GraphBuilder, z: Node): Node => complex(b, imag(b, z), minus(b, real(b, z)));
+
+/** ±i·acos z, with a real part that is not below 0. */
+function complexAcosh(b: GraphBuilder, z: Node): Node {
+  const arc = unary(b, 'acos', z);
+  return where(b, binary(b, 'le', imag(b, arc), 0), turned(b, arc), turnedBack(b, arc));
+}
 
 /** start + weight·(end − start), exact at both ends. */
 export function lerp(start: TensorLike, end: TensorLike, weight: TensorLike): Tensor {
@@ -162,7 +191,9 @@ export function lerp(start: TensorLike, end: TensorLike, weight: TensorLike): Te
     const span = less(b, q, p);
     const fromStart = plus(b, p, times(b, w, span));
     const fromEnd = less(b, q, times(b, less(b, 1, w), span));
-    return where(b, binary(b, 'lt', w, 0.5), fromStart, fromEnd);
+    // Of complex weights PyTorch asks for the modulus.
+    const near = isComplex(w.dtype) ? unary(b, 'abs', w) : w;
+    return where(b, binary(b, 'lt', near, 0.5), fromStart, fromEnd);
   });
 }
 
@@ -175,11 +206,11 @@ export function clamp(x: Tensor, low?: TensorLike, high?: TensorLike): Tensor {
   if (low === undefined && high === undefined) {
     throw new TensorError('E_VALUE', 'clamp', `needs a low or a high end: ${show(x)}`, 'x.clamp(0, 1)');
   }
-  if (low === undefined) return combine('clamp', [x, high!], 'number', (b, p, h) => atMost(b, p, h));
-  if (high === undefined) return combine('clamp', [x, low], 'number', (b, p, l) => atLeast(b, p, l));
+  if (low === undefined) return combine('clamp', [x, high!], 'real', (b, p, h) => atMost(b, p, h));
+  if (high === undefined) return combine('clamp', [x, low], 'real', (b, p, l) => atLeast(b, p, l));
   if (typeof low === 'number' && typeof high === 'number')
-    return combine('clamp', [x, low, high], 'number', (b, p, l, h) => atMost(b, atLeast(b, p, l), h));
-  return combine('clamp', [x, low, high], 'number', between);
+    return combine('clamp', [x, low, high], 'real', (b, p, l, h) => atMost(b, atLeast(b, p, l), h));
+  return combine('clamp', [x, low, high], 'real', between);
 }
 
 /** Limits that have gradients too. */
@@ -228,6 +259,7 @@ const takesNanToNum = arg.takes<typeof nanToNum>(
 /** Replaces NaN and infinities by finite numbers. */
 export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
   takesNanToNum('nanToNum', x, options);
+  if (isComplex(x.dtype)) return eachPart(x, (part) => nanToNum(part, options));
   if (!isFloat(x.dtype)) return x;
   const largest = largestOf(x.dtype);
   const { nan = 0, posinf = largest, neginf = -largest } = options;

@@ -11,8 +11,10 @@ import {
   constant,
   div,
   fullLike,
+  imag,
   mul,
   neg,
+  real,
   reduceKeep,
   reshape,
   sub,
@@ -25,7 +27,9 @@ import {
   dtypeBytes,
   dtypeKind,
   integerRange,
+  isComplex,
   isFloat,
+  isInexact,
   isWide,
   largestOf,
   type DType,
@@ -77,7 +81,7 @@ export function truth(b: GraphBuilder, x: Node): Node {
 }
 
 export function isNan(b: GraphBuilder, x: Node): Node {
-  return dtypeKind(x.dtype) === 'float' ? unary(b, 'isNan', x) : spreadTo(b, constant(b, 0, 'bool'), x);
+  return isInexact(x.dtype) ? unary(b, 'isNan', x) : spreadTo(b, constant(b, 0, 'bool'), x);
 }
 
 /**
@@ -85,6 +89,7 @@ export function isNan(b: GraphBuilder, x: Node): Node {
  * value is finite.
  */
 export function isFinite(b: GraphBuilder, x: Node): Node {
+  if (isComplex(x.dtype)) return binary(b, 'and', isFinite(b, real(b, x)), isFinite(b, imag(b, x)));
   if (dtypeKind(x.dtype) !== 'float') return spreadTo(b, constant(b, 1, 'bool'), x);
   if (x.dtype === 'f64') return binary(b, 'lt', unary(b, 'abs', x), Infinity);
   return binary(b, 'ne', binary(b, 'and', floatBits(b, x), 0x7f800000), 0x7f800000);
@@ -92,6 +97,7 @@ export function isFinite(b: GraphBuilder, x: Node): Node {
 
 /** ±∞, by the bits as `isFinite`. */
 export function isInf(b: GraphBuilder, x: Node): Node {
+  if (isComplex(x.dtype)) return binary(b, 'or', isInf(b, real(b, x)), isInf(b, imag(b, x)));
   if (dtypeKind(x.dtype) !== 'float') return spreadTo(b, constant(b, 0, 'bool'), x);
   if (x.dtype === 'f64') return binary(b, 'eq', unary(b, 'abs', x), Infinity);
   return binary(b, 'eq', binary(b, 'and', floatBits(b, x), 0x7fffffff), 0x7f800000);
@@ -159,6 +165,11 @@ export function square(b: GraphBuilder, x: Node): Node {
   return mul(b, x, x);
 }
 
+/** |x|²: of complex numbers a real one, without a root. */
+export function squaredSize(b: GraphBuilder, x: Node): Node {
+  return isComplex(x.dtype) ? add(b, square(b, real(b, x)), square(b, imag(b, x))) : square(b, x);
+}
+
 /** √x whose derivative at 0 is 0 instead of ∞, as the norm of a zero vector wants it. */
 export function safeSqrt(b: GraphBuilder, x: Node): Node {
   const zero = binary(b, 'eq', x, 0);
@@ -193,7 +204,7 @@ export interface Moments {
 export function moments(b: GraphBuilder, x: Node, axes: readonly number[], correction = 0): Moments {
   const centre = mean(b, x, axes);
   const centred = sub(b, x, spreadTo(b, centre, x));
-  const squares = reduceKeep(b, 'sum', square(b, centred), axes);
+  const squares = reduceKeep(b, 'sum', squaredSize(b, centred), axes);
   const freedom = Math.max(0, countOf(dims(x), axes) - correction);
   // 0/0: no spread is known from too few elements.
   const variance = freedom === 0 ? overNothing(b, squares) : div(b, squares, freedom);
@@ -211,6 +222,7 @@ export function spreadAround(
   correction: number,
 ): readonly [variance: Node, mean: Node] {
   const stats = moments(b, x, axes, correction);
+  if (isComplex(x.dtype)) return [stats.variance, stats.mean];
   const scale = fullLike(b, stats.variance, 2 / Math.max(0, countOf(dims(x), axes) - correction));
   return [withRule(b, stats.variance, [x, stats.mean, scale], varianceRule), stats.mean];
 }
@@ -313,11 +325,11 @@ export function normOf(b: GraphBuilder, x: Node, p: number, axes: readonly numbe
   const total = (node: Node): Node => reduceKeep(b, 'sum', node, axes);
   if (Math.abs(p) === Infinity) {
     const extreme = reduceKeep(b, p > 0 ? 'max' : 'min', stopGradient(b, size), axes);
-    return withRule(b, extreme, [x], extremeNormRule);
+    return withRule(b, extreme, [isComplex(x.dtype) ? size : x], extremeNormRule);
   }
-  if (p === 0) return total(cast(b, binary(b, 'ne', x, 0), x.dtype));
+  if (p === 0) return total(cast(b, binary(b, 'ne', x, 0), size.dtype));
   if (p === 1) return total(size);
-  if (p === 2) return safeSqrt(b, total(square(b, x)));
+  if (p === 2) return safeSqrt(b, total(squaredSize(b, x)));
   if (p < 0) return binary(b, 'pow', total(binary(b, 'pow', size, p)), 1 / p);
   const powers = p < 1 ? powerOrZero(b, size, p) : binary(b, 'pow', size, p);
   return powerOrZero(b, total(powers), 1 / p);

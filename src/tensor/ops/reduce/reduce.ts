@@ -6,13 +6,14 @@
 import { TensorError } from '../../../errors.ts';
 import { cast, reduce, reduceKeep, unary } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { type DType } from '../../../ir/dtype.ts';
+import { isComplex, type DType } from '../../../ir/dtype.ts';
+import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { normalizeAxes } from '../../../ir/shape.ts';
 import { aTensor, expectDType, expectTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, checkNotEmpty, takesOne } from '../operand.ts';
+import { apply, checkFloat, checkInexact, checkNotEmpty, takesOne } from '../operand.ts';
 import {
   type Axes,
   axesOf,
@@ -67,7 +68,7 @@ export function prod(x: Tensor, axes?: Axes, options: SumOptions = {}): Tensor {
 /** Σ / n of floats; NaN over nothing. */
 export function mean(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
   takesReduce('mean', x, axes, options);
-  checkFloat('mean', x);
+  checkInexact('mean', x);
   return reduction('mean', x, axes, options, (b, node, list) =>
     formula.widened(b, node, (wide) => formula.mean(b, wide, list)),
   );
@@ -104,6 +105,11 @@ export interface VarOptions extends ReduceOptions {
   readonly correction?: number;
 }
 
+/** As `formula.widened`, of formulas that give real sizes of complex numbers. */
+function widenedSize(b: GraphBuilder, x: Node, of: (wide: Node) => Node): Node {
+  return isComplex(x.dtype) ? of(x) : formula.widened(b, x, of);
+}
+
 /** Mean squared deviation from the mean, in two passes. */
 function spreadOver(
   op: string,
@@ -112,9 +118,9 @@ function spreadOver(
   options: VarOptions,
   root: boolean,
 ): Tensor {
-  checkFloat(op, x);
+  checkInexact(op, x);
   return reduction(op, x, axes, options, (b, node, list) =>
-    formula.widened(b, node, (wide) => {
+    widenedSize(b, node, (wide) => {
       const [spread] = formula.spreadAround(b, wide, list, options.correction ?? 1);
       // The derivative of √ at 0 is taken as 0: equal elements have no direction to spread in.
       return root ? formula.safeSqrt(b, spread) : spread;
@@ -144,13 +150,15 @@ export function std(x: Tensor, axes?: Axes, options: VarOptions = {}): Tensor {
 /** Variance and mean over the same axes. */
 export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tensor, Tensor] {
   takesVariance('varMean', x, axes, options);
-  checkFloat('varMean', x);
+  checkInexact('varMean', x);
   const list = axesOf('varMean', axes, x);
   const [spread, centre] = recordMany([x], (b, [node]) => {
     const wide = cast(b, node!, formula.wideType(x.dtype));
     return formula
       .spreadAround(b, wide, list, options.correction ?? 1)
-      .map((kept) => dropKeptAxes(b, cast(b, kept, x.dtype), list, options.keepdim === true));
+      .map((kept) =>
+        dropKeptAxes(b, isComplex(x.dtype) ? kept : cast(b, kept, x.dtype), list, options.keepdim === true),
+      );
   });
   return [spread!, centre!];
 }
@@ -165,10 +173,10 @@ const takesNorm = arg.takes<typeof norm>(
 /** (Σ |x|^p)^(1/p): 2 by default, ∞ and −∞ give the extrema of |x|, 0 counts what is not 0. */
 export function norm(x: Tensor, p = 2, axes?: Axes, options: ReduceOptions = {}): Tensor {
   takesNorm('norm', x, p, axes, options);
-  checkFloat('norm', x);
+  checkInexact('norm', x);
   if (Math.abs(p) === Infinity) checkNotEmpty('norm', x, axesOf('norm', axes, x));
   return reduction('norm', x, axes, options, (b, node, list) =>
-    formula.widened(b, node, (wide) => formula.normOf(b, wide, p, list)),
+    widenedSize(b, node, (wide) => formula.normOf(b, wide, p, list)),
   );
 }
 

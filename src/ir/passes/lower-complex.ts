@@ -1,0 +1,157 @@
+// Complex numbers as pairs of real ones: the first pass. What follows it, templates and targets,
+// know real numbers only. Inputs and outputs of the graph keep their bytes: a complex one becomes a
+// real one with a last axis of 2. A graph without complex numbers stays as it is.
+
+import { CompilerBug } from '../../errors.ts';
+import { binary, cast, complex, neg, unary } from '../build.ts';
+import { isComplex, partType, type DType } from '../dtype.ts';
+import { GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../graph.ts';
+import { takesComplex, type ComplexElementwise } from '../complex-ops.ts';
+import type { Attrs, Op } from '../ops.ts';
+import { storedType } from '../stored.ts';
+import { convOfPairs, dotOfPairs } from './complex/contract.ts';
+import { product, products } from './complex/folds.ts';
+import * as functions from './complex/functions.ts';
+import {
+  converted,
+  interleaved,
+  minus,
+  modulus,
+  over,
+  pair,
+  pairOfReal,
+  partsOf,
+  plus,
+  times,
+  type Pair,
+} from './complex/pair.ts';
+
+/** The pair that a lowered value is: every complex node was rewritten as `complex` of its parts. */
+function pairOf(node: Node): Pair {
+  if (node.op !== 'complex') throw new CompilerBug('lowerComplex', `${node.op} was not lowered`);
+  return pair(node.inputs[0]!, node.inputs[1]!);
+}
+
+type Lower = (b: GraphBuilder, x: Pair, y: Pair, z: Pair) => Pair | Node;
+
+/** Ops on pairs that give a pair, or one real node. `cast` and `where` also take others. */
+const table: {
+  readonly [K in Exclude<ComplexElementwise, 'cast' | 'where'>]: Lower;
+} = {
+  ...functions,
+  neg: (b, z) => pair(neg(b, z.re), neg(b, z.im)),
+  abs: (b, z) => modulus(b, z),
+  add: (b, z, w) => plus(b, z, w),
+  sub: (b, z, w) => minus(b, z, w),
+  mul: (b, z, w) => times(b, z, w),
+  div: (b, z, w) => over(b, z, w),
+  fma: (b, x, y, z) => plus(b, times(b, x, y), z),
+  isNan: (b, z) => binary(b, 'or', unary(b, 'isNan', z.re), unary(b, 'isNan', z.im)),
+  eq: (b, z, w) => binary(b, 'and', binary(b, 'eq', z.re, w.re), binary(b, 'eq', z.im, w.im)),
+  ne: (b, z, w) => binary(b, 'or', binary(b, 'ne', z.re, w.re), binary(b, 'ne', z.im, w.im)),
+};
+
+/** Whether each part of the result is the op of that part of the operands. */
+function isPartwise(node: Node): boolean {
+  switch (node.op) {
+    case 'reduce':
+    case 'scan':
+      return node.attrs.monoid === 'sum';
+    case 'reshape':
+    case 'permute':
+    case 'broadcast':
+    case 'slice':
+    case 'pad':
+    case 'concat':
+    case 'window':
+    case 'where':
+    case 'gather':
+    case 'scatter':
+    case 'permuteScatter':
+    case 'segmentReduce':
+    case 'scatterAddAtomic':
+    case 'stopGradient':
+      return true;
+    default:
+      return false;
+  }
+}
+
+function partwise(b: GraphBuilder, node: Node, inputs: readonly Node[]): Pair {
+  const part = (key: keyof Pair): Node => {
+    const attrs = node.op === 'pad' && key === 'im' ? { ...node.attrs, value: 0 } : node.attrs;
+    const parts = inputs.map((input) => (isComplex(input.dtype) ? pairOf(input)[key] : input));
+    return b.add(node.op as Op, parts, attrs as Attrs) as Node;
+  };
+  return pair(part('re'), part('im'));
+}
+
+function lowerCast(b: GraphBuilder, x: Node, dtype: DType): Pair | Node {
+  if (!isComplex(x.dtype)) return pairOfReal(b, cast(b, x, partType(dtype)));
+  const z = pairOf(x);
+  if (isComplex(dtype)) return converted(b, z, partType(dtype));
+  return binary(b, 'or', cast(b, z.re, dtype), cast(b, z.im, dtype));
+}
+
+function lower(b: GraphBuilder, node: Node, inputs: readonly Node[]): Pair | Node {
+  if (isPartwise(node)) return partwise(b, node, inputs);
+  const first = inputs[0]!;
+  switch (node.op) {
+    case 'complex':
+      return pair(first, inputs[1]!);
+    case 'real':
+      return pairOf(first).re;
+    case 'imag':
+      return pairOf(first).im;
+    case 'conj':
+      return pair(pairOf(first).re, neg(b, pairOf(first).im));
+    case 'cast':
+      return lowerCast(b, first, node.dtype);
+    case 'reduce':
+      return product(b, pairOf(first), node.attrs.axes);
+    case 'scan':
+      return products(b, pairOf(first), node.attrs);
+    case 'dot':
+      return dotOfPairs(b, node, pairOf(first), pairOf(inputs[1]!));
+    case 'conv':
+      return convOfPairs(b, node, pairOf(first), pairOf(inputs[1]!));
+    case 'customVjp':
+      return isComplex(first.dtype) ? pairOf(first) : first;
+    default: {
+      if (!takesComplex(node.op))
+        throw new CompilerBug('lowerComplex', `${node.op} has no meaning on complex numbers`);
+      const op = node.op as Exclude<ComplexElementwise, 'cast' | 'where'>;
+      const [x, y, z] = inputs.map(pairOf);
+      return table[op](b, x!, y!, z!);
+    }
+  }
+}
+
+/** The graph in real numbers. */
+export function lowerComplex(graph: Graph): Graph {
+  const order = topological([...graph.parameters, ...graph.outputs] as Node[]);
+  if (!order.some((node) => isComplex(node.dtype))) return graph;
+  const b = new GraphBuilder();
+  const stored = new Map<number, NodeOf<'parameter'>>();
+  const real = rewrite(
+    graph,
+    (node, inputs) => {
+      if (!isComplex(node.dtype) && !inputs.some((input) => isComplex(input.dtype))) return undefined;
+      if (node.op === 'parameter') {
+        const parameter = b.add('parameter', [], { ...node.attrs, ...storedType(node) });
+        stored.set(node.attrs.index, parameter);
+        const { re, im } = partsOf(b, parameter as Node);
+        return complex(b, re, im);
+      }
+      const made = lower(b, node, inputs);
+      return 're' in made ? complex(b, made.re, made.im) : made;
+    },
+    b,
+  );
+  return {
+    parameters: graph.parameters.map(({ attrs }, i) => stored.get(attrs.index) ?? real.parameters[i]!),
+    outputs: real.outputs.map((output) =>
+      isComplex(output.dtype) ? interleaved(b, pairOf(output)) : output,
+    ),
+  };
+}

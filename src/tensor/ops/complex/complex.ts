@@ -1,0 +1,165 @@
+// Complex tensors from real ones, their parts, and what is told of them.
+
+import { TensorError } from '../../../errors.ts';
+import * as arg from '../../../ir/arguments.ts';
+import {
+  binary,
+  cast,
+  complex as join,
+  conj as conjugate,
+  fullLike,
+  imag as imagPart,
+  mul,
+  permute,
+  real as realPart,
+  reshape,
+  slice,
+  unary,
+  where,
+} from '../../../ir/build.ts';
+import { complexType, dtypeKind, isComplex as isComplexType, isFloat, partType } from '../../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
+import { anOperand } from '../../expect.ts';
+import type { Tensor, TensorLike } from '../../tensor.ts';
+import { isNan } from '../elementwise/formula.ts';
+import { apply, checkNotComplex, combine, operandType, show, takesOne, type Unary } from '../operand.ts';
+
+const takesParts = arg.takes<typeof complex>(['the real part', anOperand], ['the imaginary part', anOperand]);
+
+/** re + im·i: c128 of f64, c64 of all others. */
+export function complex(re: TensorLike, im: TensorLike): Tensor {
+  takesParts('complex', re, im);
+  checkNotComplex('complex', operandType('complex', [re, im], 'float'), re, im);
+  return combine('complex', [re, im], 'float', (b, x, y) => join(b, widePart(b, x), widePart(b, y)));
+}
+
+/** 16-bit floats as f32, which complex numbers are made of. */
+function widePart(b: GraphBuilder, x: Node): Node {
+  return cast(b, x, partType(complexType(x.dtype)));
+}
+
+const takesPolar = arg.takes<typeof polar>(['the modulus', anOperand], ['the angle', anOperand]);
+
+/** modulus·(cos angle + i·sin angle). */
+export function polar(modulus: TensorLike, angle: TensorLike): Tensor {
+  takesPolar('polar', modulus, angle);
+  checkNotComplex('polar', operandType('polar', [modulus, angle], 'float'), modulus, angle);
+  return combine('polar', [modulus, angle], 'float', (b, x, y) => {
+    const [size, turn] = [widePart(b, x), widePart(b, y)];
+    return join(b, mul(b, size, unary(b, 'cos', turn)), mul(b, size, unary(b, 'sin', turn)));
+  });
+}
+
+/** The real part; a real tensor itself. */
+export function real(x: Tensor): Tensor {
+  takesOne('real', x);
+  return isComplexType(x.dtype) ? apply([x], (b, z) => realPart(b, z)) : x;
+}
+
+/** The imaginary part of a complex tensor. */
+export function imag(x: Tensor): Tensor {
+  takesOne('imag', x);
+  checkComplex('imag', x);
+  return apply([x], (b, z) => imagPart(b, z));
+}
+
+/** The complex conjugate; a real tensor itself. */
+export const conj: Unary = conjugation('conj');
+/** PyTorch's name for `conj` of values: there is no lazy one here. */
+export const conjPhysical: Unary = conjugation('conjPhysical');
+
+function conjugation(op: string): Unary {
+  return (x) => {
+    takesOne(op, x);
+    return isComplexType(x.dtype) ? apply([x], (b, z) => conjugate(b, z)) : x;
+  };
+}
+
+/** x itself: conjugation is never put off. */
+export function resolveConj(x: Tensor): Tensor {
+  takesOne('resolveConj', x);
+  return x;
+}
+
+/** x itself: negation is never put off. */
+export function resolveNeg(x: Tensor): Tensor {
+  takesOne('resolveNeg', x);
+  return x;
+}
+
+/** The last two axes exchanged, and conjugated: Aᴴ. */
+export function adjoint(x: Tensor): Tensor {
+  takesOne('adjoint', x);
+  if (x.rank < 2)
+    throw new TensorError('E_SHAPE', 'adjoint', `expects at least two axes: ${show(x)}`, 'conj(x)');
+  const order = x.shape.map((_, axis) => axis);
+  order.push(...order.splice(-2).reverse());
+  return apply([x], (b, z) => conjugate(b, permute(b, z, order)));
+}
+
+/** The angle of each element in (−π, π]; of a real one 0 or π, and NaN of NaN. */
+export function angle(x: Tensor): Tensor {
+  takesOne('angle', x);
+  return apply([x], (b, node) => {
+    if (isComplexType(node.dtype)) return binary(b, 'atan2', imagPart(b, node), realPart(b, node));
+    const z = isFloat(node.dtype) ? node : cast(b, node, 'f32');
+    const side = where(b, binary(b, 'lt', z, 0), fullLike(b, z, Math.PI), fullLike(b, z, 0));
+    return where(b, isNan(b, z), z, side);
+  });
+}
+
+/** z/|z|, and 0 at 0; the sign of real numbers. */
+export function sgn(x: Tensor): Tensor {
+  takesOne('sgn', x);
+  if (x.dtype === 'bool')
+    throw new TensorError('E_DTYPE', 'sgn', `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
+  return apply([x], (b, z) => unary(b, 'sign', z));
+}
+
+/** Whether the dtype is complex. */
+export function isComplex(x: Tensor): boolean {
+  takesOne('isComplex', x);
+  return isComplexType(x.dtype);
+}
+
+/** true where the imaginary part is 0: everywhere in real tensors. */
+export function isReal(x: Tensor): Tensor {
+  takesOne('isReal', x);
+  return apply([x], (b, z) =>
+    isComplexType(z.dtype) ? binary(b, 'eq', imagPart(b, z), 0) : cast(b, fullLike(b, z, 1), 'bool'),
+  );
+}
+
+/** c64[…] as f32[…, 2]: real and imaginary parts along a new last axis. */
+export function viewAsReal(x: Tensor): Tensor {
+  takesOne('viewAsReal', x);
+  checkComplex('viewAsReal', x);
+  return apply([x], (b, z) => {
+    const shape = [...dims(z), 1];
+    const parts = [realPart(b, z), imagPart(b, z)].map((part) => reshape(b, part, shape));
+    return b.add('concat', parts, { axis: shape.length - 1 }) as Node;
+  });
+}
+
+/** f32[…, 2] as c64[…], f64 as c128. */
+export function viewAsComplex(x: Tensor): Tensor {
+  takesOne('viewAsComplex', x);
+  if ((x.dtype !== 'f32' && x.dtype !== 'f64') || x.shape.at(-1) !== 2) {
+    const problem = `expects f32 or f64 with a last axis of 2: ${show(x)}`;
+    throw new TensorError(dtypeKind(x.dtype) === 'float' ? 'E_SHAPE' : 'E_DTYPE', 'viewAsComplex', problem);
+  }
+  return apply([x], (b, pairs) => {
+    const shape = dims(pairs);
+    const last = shape.length - 1;
+    const part = (k: number): Node => {
+      const start = shape.map(() => 0).with(last, k);
+      return reshape(b, slice(b, pairs, start, shape.with(last, 1)), shape.slice(0, -1));
+    };
+    return join(b, part(0), part(1));
+  });
+}
+
+function checkComplex(op: string, x: Tensor): void {
+  if (isComplexType(x.dtype)) return;
+  throw new TensorError('E_DTYPE', op, `expects complex numbers: ${show(x)}`, 'complex(x, 0)');
+}
