@@ -10,6 +10,7 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 
 const entries = [
   ['sinter', 'src/index.ts', 'Tensors, operations, derivatives, compiling, devices.'],
+  ['linalg', 'src/tensor/ops/linalg/linalg.ts', 'Linear algebra, a namespace of `sinter`.'],
   ['sinter/nn', 'src/nn/index.ts', 'Layers, their parameters and initial values.'],
   ['sinter/optim', 'src/optim/index.ts', 'Optimizers as classes and as functions, schedules, clipping.'],
   ['sinter/io', 'src/io/index.ts', 'Files of tensors.'],

@@ -172,7 +172,6 @@ export {
   hasInfNan,
   logsumexp,
   mean,
-  norm,
   prod,
   std,
   sum,
@@ -381,3 +380,18 @@ export {
   type SortOptions,
   type TopkOptions,
 } from './tensor/ops/reduce/sort.ts';
+
+// Singular values, norms and distances; what PyTorch has in torch.linalg
+export {
+  cdist,
+  dist,
+  pairwiseDistance,
+  pdist,
+  type PairwiseDistanceOptions,
+} from './tensor/ops/spectral/distance.ts';
+export { matrixExp } from './tensor/ops/spectral/exponential.ts';
+export { norm } from './tensor/ops/spectral/norms.ts';
+export { pinverse } from './tensor/ops/spectral/rank.ts';
+export { svdOfTorch as svd, type SvdOptions } from './tensor/ops/spectral/svd.ts';
+export { cross, vander, type VanderOptions } from './tensor/ops/spectral/vectors.ts';
+export * as linalg from './tensor/ops/linalg/linalg.ts';

@@ -13,6 +13,7 @@ import { callRows, explainRows, onnxRows, tensorMethods } from './call-rows.ts';
 import { ioRows } from './file-rows.ts';
 import { builderMethods, irRows } from './ir-rows.ts';
 import { methodRows, nnRows, optimRows } from './layer-rows.ts';
+import { linalgSpectralRows } from './spectral-rows.ts';
 import { operationRows, type Rows } from './operation-rows.ts';
 import { faultsOf, validFault } from './walk.ts';
 
@@ -45,6 +46,7 @@ async function checked(told: string, call: Callable, places: Rows[string]): Prom
 
 const entries: readonly (readonly [entry: string, members: object, rows: Rows])[] = [
   ['sinter', sn, { ...operationRows, ...callRows }],
+  ['sinter, linalg', sn.linalg, linalgSpectralRows],
   ['sinter/nn', nn, nnRows],
   ['sinter/optim', optim, optimRows],
   ['sinter/io', io, ioRows],

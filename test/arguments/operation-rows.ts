@@ -29,6 +29,7 @@ import {
   word,
   type Meaning,
 } from './kinds.ts';
+import { spectralRows } from './spectral-rows.ts';
 import type { Wrong } from './wrong.ts';
 
 export type Rows = Readonly<Record<string, readonly Meaning[]>>;
@@ -117,7 +118,6 @@ const folds: Rows = {
   ...rows('maxWithIndices minWithIndices', x, axis, reduce),
   ...rows('maskedMax maskedMin', x, bools(2, 3), axes, reduce),
   ...rows('std var varMean', x, axes, options({ keepdim: flag, correction: finite })),
-  norm: [x, maybe(number), axes, reduce],
   ...rows('cumsum cumprod', x, axis, options({ reverse: flag, exclusive: flag, dtype })),
   ...rows('cummax cummin logcumsumexp', x, axis),
   ...rows('softmax logSoftmax softmin', x, axes, options({ dtype })),
@@ -280,6 +280,7 @@ const made: Rows = {
 
 /** The exported functions that record operations, by name. */
 export const operationRows: Rows = {
+  ...spectralRows,
   ...elementwise,
   ...folds,
   ...products,

@@ -330,10 +330,25 @@ export function normOf(b: GraphBuilder, x: Node, p: number, axes: readonly numbe
   if (p === 0) return total(cast(b, binary(b, 'ne', x, 0), size.dtype));
   if (p === 1) return total(size);
   if (p === 2) return safeSqrt(b, total(squaredSize(b, x)));
-  if (p < 0) return binary(b, 'pow', total(binary(b, 'pow', size, p)), 1 / p);
+  if (p < 0) {
+    const value = binary(b, 'pow', total(binary(b, 'pow', stopGradient(b, size), p)), 1 / p);
+    return withRule(b, value, [size, constant(b, p, size.dtype)], powerNormRule);
+  }
   const powers = p < 1 ? powerOrZero(b, size, p) : binary(b, 'pow', size, p);
   return powerOrZero(b, total(powers), 1 / p);
 }
+
+/** g·x·|x|^(p−2)/‖x‖^(p−1), by shares |x|/‖x‖, which neither overflow nor vanish. */
+export const powerNormRule: CustomRule = (b, [x, p], value, g) => {
+  const none = binary(b, 'eq', value, 0);
+  const safe = where(b, none, fullLike(b, value, 1), value);
+  const share = div(b, unary(b, 'abs', x!), spreadTo(b, safe, x!));
+  const still = binary(b, 'eq', share, 0);
+  const positive = where(b, still, fullLike(b, share, 1), share);
+  const power = binary(b, 'pow', positive, sub(b, spreadTo(b, p!, x!), 1));
+  const turned = mul(b, mul(b, spreadTo(b, g, x!), unary(b, 'sign', x!)), power);
+  return [where(b, binary(b, 'or', still, spreadTo(b, none, x!)), fullLike(b, turned, 0), turned), undefined];
+};
 
 /** xᵖ of x ≥ 0 and p > 0, with derivative 0 at 0. */
 function powerOrZero(b: GraphBuilder, x: Node, p: number): Node {

@@ -13,7 +13,7 @@ import { aTensor, expectDType, expectTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, checkInexact, checkNotEmpty, takesOne } from '../operand.ts';
+import { apply, checkFloat, checkInexact, takesOne } from '../operand.ts';
 import {
   type Axes,
   axesOf,
@@ -161,23 +161,6 @@ export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tens
       );
   });
   return [spread!, centre!];
-}
-
-const takesNorm = arg.takes<typeof norm>(
-  ['the operand', aTensor],
-  ['p', arg.optional(arg.number)],
-  ['axes', arg.inside()],
-  ['options', arg.options<ReduceOptions>(reduceOptions)],
-);
-
-/** (Σ |x|^p)^(1/p): 2 by default, ∞ and −∞ give the extrema of |x|, 0 counts what is not 0. */
-export function norm(x: Tensor, p = 2, axes?: Axes, options: ReduceOptions = {}): Tensor {
-  takesNorm('norm', x, p, axes, options);
-  checkInexact('norm', x);
-  if (Math.abs(p) === Infinity) checkNotEmpty('norm', x, axesOf('norm', axes, x));
-  return reduction('norm', x, axes, options, (b, node, list) =>
-    widenedSize(b, node, (wide) => formula.normOf(b, wide, p, list)),
-  );
 }
 
 /** log Σ eˣ, without overflow. */

@@ -1,0 +1,184 @@
+// What singular values tell of matrices: their rank, their condition, their pseudo-inverse.
+
+import { TensorError } from '../../../errors.ts';
+import type { CustomRule } from '../../../autograd/custom.ts';
+import * as arg from '../../../ir/arguments.ts';
+import {
+  add,
+  binary,
+  broadcast,
+  cast,
+  div,
+  full,
+  fullLike,
+  mul,
+  neg,
+  reduce,
+  reduceKeep,
+  reshape,
+  sub,
+  unary,
+  where,
+} from '../../../ir/build.ts';
+import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
+import { aTensor } from '../../expect.ts';
+import { Tensor } from '../../tensor.ts';
+import { apply, show } from '../operand.ts';
+import * as formula from '../elementwise/formula.ts';
+import { matrixNorm, type MatrixOrder } from './norms.ts';
+import { eighNodes, eigvalshNodes, svdNodes, svdvalsNodes } from './rules.ts';
+import { adjoint, checkMatrices, epsilonOf, product, stacked, timesColumns, unstacked } from './stack.ts';
+
+/** Which singular values count as zero. */
+export interface RankOptions {
+  /** Those of at most this; a number, or one for each matrix. 0 by default. */
+  readonly atol?: number | Tensor;
+  /**
+   * Those of at most this share of the greatest. By default max(m, n) times the distance from 1 to
+   * the next number, or 0 where `atol` is given.
+   */
+  readonly rtol?: number | Tensor;
+  /** The matrices are Hermitian: eigenvalues are used, and only the lower triangle read. */
+  readonly hermitian?: boolean;
+}
+
+const bound = arg.either(arg.notNegative, aTensor);
+const rankOptions = arg.options<RankOptions>({ atol: bound, rtol: bound, hermitian: arg.flag });
+
+/** The tensors among the bounds, which are operands too. */
+function boundsOf({ atol, rtol }: RankOptions): readonly (Tensor | undefined)[] {
+  return [atol, rtol].map((each) => (each instanceof Tensor ? each : undefined));
+}
+
+/** The largest value that counts as zero, [count, 1], of descending sizes [count, k]. */
+function threshold(
+  b: GraphBuilder,
+  sizes: Node,
+  x: Tensor,
+  { atol, rtol }: RankOptions,
+  [atolNode, rtolNode]: readonly (Node | undefined)[],
+): Node {
+  const [count] = dims(sizes) as [number, number];
+  const [m, n] = x.shape.slice(-2) as [number, number];
+  const fallback = atol === undefined || atol === 0 ? Math.max(m, n) * epsilonOf(x.dtype) : 0;
+  const lead = x.shape.slice(0, -2);
+  const spread = (node: Node | undefined, number: number | Tensor | undefined): Node => {
+    if (node === undefined) return full(b, [count, 1], typeof number === 'number' ? number : 0, sizes.dtype);
+    return reshape(b, broadcast(b, cast(b, node, sizes.dtype), lead), [count, 1]);
+  };
+  const greatest = reduceKeep(b, 'max', sizes, [1]);
+  const relative = mul(b, greatest, spread(rtolNode, rtol ?? fallback));
+  return binary(b, 'max', spread(atolNode, atol), relative);
+}
+
+const takesMatrixRank = arg.takes<typeof matrixRank>(['x', aTensor], ['options', rankOptions]);
+
+/** How many singular values of matrices [.., m, n] are not zero: i32. */
+export function matrixRank(x: Tensor, options: RankOptions = {}): Tensor {
+  const op = 'linalg.matrixRank';
+  takesMatrixRank(op, x, options);
+  const hermitian = options.hermitian === true;
+  checkMatrices(op, x, hermitian ? 'square' : 'any');
+  const lead = x.shape.slice(0, -2);
+  return apply([x, ...boundsOf(options)] as const, (b, node, ...bounds) => {
+    const a = stacked(b, node);
+    const sizes = hermitian ? unary(b, 'abs', eigvalshNodes(b, a, 'L')) : svdvalsNodes(b, a);
+    if (dims(sizes)[1] === 0) return full(b, lead, 0, 'i32');
+    const least = broadcast(b, threshold(b, sizes, x, options, bounds), dims(sizes));
+    return reshape(b, reduce(b, 'sum', cast(b, binary(b, 'lt', least, sizes), 'i32'), [1]), lead);
+  });
+}
+
+const takesPinv = arg.takes<typeof pinv>(['x', aTensor], ['options', rankOptions]);
+
+/** The pseudo-inverse (E. Moore, R. Penrose) of matrices [.., m, n]: [.., n, m]. */
+export function pinv(x: Tensor, options: RankOptions = {}): Tensor {
+  takesPinv('linalg.pinv', x, options);
+  return pseudoInverse('linalg.pinv', x, options);
+}
+
+const takesPinverse = arg.takes<typeof pinverse>(['x', aTensor], ['rcond', arg.optional(arg.notNegative)]);
+
+/** The pseudo-inverse, by singular values above `rcond` (1e-15 by default) times the greatest. */
+export function pinverse(x: Tensor, rcond = 1e-15): Tensor {
+  takesPinverse('pinverse', x, rcond);
+  return pseudoInverse('pinverse', x, { rtol: rcond });
+}
+
+function pseudoInverse(op: string, x: Tensor, options: RankOptions): Tensor {
+  const hermitian = options.hermitian === true;
+  checkMatrices(op, x, hermitian ? 'square' : 'any');
+  const [m, n] = x.shape.slice(-2) as [number, number];
+  const lead = x.shape.slice(0, -2);
+  if (m === 0 || n === 0) return apply([x], (b, node) => reshape(b, node, [...lead, n, m]));
+  return apply([x, ...boundsOf(options)] as const, (b, node, ...bounds) => {
+    const a = stacked(b, node);
+    const { left, numbers, right } = partsOf(b, a, hermitian);
+    const sizes = unary(b, 'abs', numbers);
+    const least = broadcast(b, threshold(b, sizes, x, options, bounds), dims(sizes));
+    const counts = binary(b, 'lt', least, sizes);
+    const inverse = div(b, fullLike(b, numbers, 1), where(b, counts, numbers, fullLike(b, numbers, 1)));
+    const scaled = timesColumns(b, right, where(b, counts, inverse, fullLike(b, inverse, 0)));
+    const found = formula.stopGradient(b, product(b, scaled, adjoint(b, left)));
+    return unstacked(b, formula.withRule(b, found, [a], pinvRule), x.shape);
+  });
+}
+
+/** A = left·diag(numbers)·rightᴴ. */
+function partsOf(b: GraphBuilder, a: Node, hermitian: boolean): { left: Node; numbers: Node; right: Node } {
+  if (hermitian) {
+    const { w, v } = eighNodes(b, a, 'L');
+    return { left: v, numbers: w, right: v };
+  }
+  const { u, s, vh } = svdNodes(b, a, false);
+  return { left: u, numbers: s, right: adjoint(b, vh) };
+}
+
+/**
+ * dA⁺ = −A⁺·dA·A⁺ + A⁺·A⁺ᴴ·dAᴴ·(1 − A·A⁺) + (1 − A⁺·A)·dAᴴ·A⁺ᴴ·A⁺ (G. Golub and V. Pereyra,
+ * 1973): where the rank stays the same, whatever singular values are equal.
+ */
+const pinvRule: CustomRule = (b, [a], inverse, g) => {
+  const [inverseH, gh] = [adjoint(b, inverse), adjoint(b, g)];
+  const straight = neg(b, product(b, inverseH, g, inverseH));
+  const left = product(b, sub(b, gh, product(b, a!, inverse, gh)), inverse, inverseH);
+  const right = product(b, inverseH, inverse, sub(b, gh, product(b, gh, inverse, a!)));
+  return [add(b, straight, add(b, left, right))];
+};
+
+const takesCond = arg.takes<typeof cond>(
+  ['x', aTensor],
+  ['the order', arg.optional(arg.either(arg.oneOf('fro', 'nuc'), arg.number))],
+);
+
+/**
+ * The condition of matrices, ‖A‖·‖A⁻¹‖: by the ratio of the extreme singular values for 2 (the
+ * default) and −2, else by the inverse of square ones in the norm that `ord` names.
+ */
+export function cond(x: Tensor, ord: MatrixOrder = 2): Tensor {
+  const op = 'linalg.cond';
+  takesCond(op, x, ord);
+  const bySingular = ord === 2 || ord === -2;
+  checkMatrices(op, x, bySingular ? 'any' : 'square');
+  const lead = x.shape.slice(0, -2);
+  const k = Math.min(...x.shape.slice(-2));
+  if (bySingular) {
+    if (k === 0) throw new TensorError('E_SHAPE', op, `expects matrices with elements: ${show(x)}`);
+    return apply([x], (b, node) => {
+      const values = svdvalsNodes(b, stacked(b, node));
+      const [greatest, least] = [reduce(b, 'max', values, [1]), reduce(b, 'min', values, [1])];
+      const ratio = ord === 2 ? div(b, greatest, least) : div(b, least, greatest);
+      return reshape(b, ratio, lead);
+    });
+  }
+  if (k === 0) return apply([x], (b, node) => full(b, lead, 0, node.dtype));
+  const inverse = pseudoInverse(op, x, { rtol: 0 });
+  const [size, other] = [matrixNorm(x, ord), matrixNorm(inverse, ord)];
+  return apply([size, other, x], (b, p, q, node) => {
+    const value = mul(b, p, q);
+    const least = reduce(b, 'min', formula.stopGradient(b, svdvalsNodes(b, stacked(b, node))), [1]);
+    // What has no inverse is as ill-conditioned as can be.
+    const singular = reshape(b, binary(b, 'eq', least, 0), lead);
+    return where(b, singular, fullLike(b, value, Infinity), value);
+  });
+}

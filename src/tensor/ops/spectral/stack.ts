@@ -1,0 +1,167 @@
+// Matrices as graph nodes: stacks [count, rows, columns], whatever leading axes a tensor has.
+
+import { TensorError } from '../../../errors.ts';
+import {
+  binary,
+  cast,
+  broadcast,
+  div,
+  full,
+  fullLike,
+  mul,
+  permute,
+  reduceKeep,
+  reshape,
+  where,
+} from '../../../ir/build.ts';
+import type { DType } from '../../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
+import { sizeOf, type FixedShape } from '../../../ir/shape.ts';
+import { expectTensor } from '../../expect.ts';
+import type { Tensor } from '../../tensor.ts';
+import * as formula from '../elementwise/formula.ts';
+import { checkFloat, show } from '../operand.ts';
+import { diagonalOf } from '../shape/layout.ts';
+
+/** Requires matrices, square ones where that is wanted, of floats that have a decomposition here. */
+export function checkMatrices(op: string, x: Tensor, shape: 'any' | 'square' = 'any'): void {
+  expectTensor(op, 'the operand', x);
+  if (x.dtype !== 'f32' && x.dtype !== 'f64')
+    throw new TensorError('E_DTYPE', op, `expects f32 or f64: ${show(x)}`, ".cast('f32')");
+  if (x.rank < 2) throw new TensorError('E_SHAPE', op, `expects matrices: ${show(x)}`);
+  if (shape === 'square' && x.shape.at(-1) !== x.shape.at(-2))
+    throw new TensorError('E_SHAPE', op, `expects square matrices: ${show(x)}`);
+}
+
+/** Matrices in one row: [count, rows, columns]. */
+export function stacked(b: GraphBuilder, x: Node): Node {
+  const shape = dims(x);
+  return reshape(b, x, [sizeOf(shape.slice(0, -2)), ...shape.slice(-2)]);
+}
+
+/** What was computed of a stack, under the leading axes again. */
+export function unstacked(b: GraphBuilder, x: Node, like: FixedShape): Node {
+  return reshape(b, x, [...like.slice(0, -2), ...dims(x).slice(1)]);
+}
+
+/** The conjugate transpose. */
+export function adjoint(b: GraphBuilder, x: Node): Node {
+  return permute(b, x, [0, 2, 1]);
+}
+
+export function product(b: GraphBuilder, ...factors: readonly Node[]): Node {
+  return factors.reduce((x, y) =>
+    b.add('dot', [x, y], {
+      lhsBatch: [0],
+      rhsBatch: [0],
+      lhsContract: [2],
+      rhsContract: [1],
+      dtype: x.dtype,
+    }),
+  );
+}
+
+/** Every column times its own number: `numbers` is [count, columns]. */
+export function timesColumns(b: GraphBuilder, x: Node, numbers: Node): Node {
+  const [count, , columns] = dims(x) as [number, number, number];
+  return mul(b, x, broadcast(b, reshape(b, numbers, [count, 1, columns]), dims(x)));
+}
+
+/** Every row times its own number: `numbers` is [count, rows]. */
+export function timesRows(b: GraphBuilder, x: Node, numbers: Node): Node {
+  const [count, rows] = dims(x) as [number, number, number];
+  return mul(b, x, broadcast(b, reshape(b, numbers, [count, rows, 1]), dims(x)));
+}
+
+/** Whether row and column are the same, in matrices of this shape. */
+export function onDiagonal(b: GraphBuilder, shape: FixedShape): Node {
+  return binary(b, 'eq', formula.iota(b, shape, 1), formula.iota(b, shape, 2));
+}
+
+/** `numbers` [count, n] on the diagonal of matrices [count, n, n], `rest` elsewhere. */
+export function withDiagonal(b: GraphBuilder, rest: Node, numbers: Node): Node {
+  const [count, rows] = dims(rest) as [number, number, number];
+  const spread = broadcast(b, reshape(b, numbers, [count, rows, 1]), dims(rest));
+  return where(b, onDiagonal(b, dims(rest)), spread, rest);
+}
+
+/** The diagonals, [count, n]. */
+export function diagonalsOf(b: GraphBuilder, x: Node): Node {
+  return diagonalOf(b, x, 1, 2, 0);
+}
+
+export function identity(b: GraphBuilder, count: number, n: number, like: Node): Node {
+  const zeros = full(b, [count, n, n], 0, like.dtype);
+  return where(b, onDiagonal(b, [count, n, n]), fullLike(b, zeros, 1), zeros);
+}
+
+/** `numbers[j] − numbers[i]` at row i and column j, and 1 on the diagonal. */
+export function gaps(b: GraphBuilder, numbers: Node): Node {
+  const [count, n] = dims(numbers) as [number, number];
+  const shape = [count, n, n];
+  const columns = broadcast(b, reshape(b, numbers, [count, 1, n]), shape);
+  const rows = broadcast(b, reshape(b, numbers, [count, n, 1]), shape);
+  const difference = binary(b, 'sub', columns, rows);
+  return where(b, onDiagonal(b, shape), fullLike(b, difference, 1), difference);
+}
+
+/** X − Xᴴ. */
+export function skew(b: GraphBuilder, x: Node): Node {
+  return binary(b, 'sub', x, adjoint(b, x));
+}
+
+/**
+ * Matrices whose largest element is about 1, and what they were divided by, [count, 1, 1]. What
+ * holds NaN or ±∞ becomes NaN throughout: no result of it means anything.
+ */
+export function scaledToOne(b: GraphBuilder, x: Node): { readonly x: Node; readonly scale: Node } {
+  const size = formula.stopGradient(b, reduceKeep(b, 'max', binaryAbs(b, x), [1, 2]));
+  const nothing = binary(b, 'eq', size, 0);
+  const finite = where(b, nothing, fullLike(b, size, 1), size);
+  const scale = where(b, formula.isFinite(b, size), finite, fullLike(b, size, NaN));
+  return { x: div(b, x, broadcast(b, scale, dims(x))), scale };
+}
+
+function binaryAbs(b: GraphBuilder, x: Node): Node {
+  return b.add('abs', [x], {}) as Node;
+}
+
+/** Rows at their places: `order` is [count, rows]. */
+export function rowsAt(b: GraphBuilder, x: Node, order: Node): Node {
+  const [count, , columns] = dims(x) as [number, number, number];
+  const rows = dims(order)[1]!;
+  const index = broadcast(b, reshape(b, order, [count, rows, 1]), [count, rows, columns]);
+  return b.add('gather', [x, index], { axis: 1 }) as Node;
+}
+
+/** The distance from 1 to the next number of a dtype. */
+export function epsilonOf(dtype: string): number {
+  return dtype === 'f64' || dtype === 'c128' ? 2 ** -52 : 2 ** -23;
+}
+
+/** Requires floats. */
+export function checkFloatOrComplex(op: string, x: Tensor): void {
+  checkFloat(op, x);
+}
+
+/** |x| of complex numbers, and floats as they are, in a dtype. */
+export function magnitude(b: GraphBuilder, x: Node, dtype: DType | undefined): Node {
+  return dtype === undefined ? x : cast(b, x, dtype);
+}
+
+/** Requires numbers. */
+export function checkNumbers(op: string, ...operands: readonly Tensor[]): void {
+  for (const x of operands)
+    if (x.dtype === 'bool')
+      throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(x)}`, ".cast('f32')");
+}
+
+/** The dtype of magnitudes. */
+export function realType(dtype: DType): DType {
+  return dtype;
+}
+
+/** The complex conjugate. */
+export function conjugate(_: GraphBuilder, x: Node): Node {
+  return x;
+}
