@@ -79,7 +79,10 @@ function isAtLeastZero(b: GraphBuilder, x: Node): Node {
 const arcRule =
   (turned: boolean): Rule =>
   (b, { inputs: [z] }, g) => {
-    const roots = mul(b, unary(b, 'sqrt', sub(b, 1, z!)), unary(b, 'sqrt', binary(b, 'add', z!, 1)));
+    // By parts, since a complex 1 would turn −0·i into 0.
+    const [x, y] = [real(b, z!), imag(b, z!)];
+    const [below, above] = [complex(b, sub(b, 1, x), neg(b, y)), complex(b, binary(b, 'add', x, 1), y)];
+    const roots = mul(b, unary(b, 'sqrt', below), unary(b, 'sqrt', above));
     return [div(b, turned ? neg(b, g) : g, roots)];
   };
 

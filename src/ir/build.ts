@@ -36,6 +36,12 @@ export const mul = (b: GraphBuilder, x: Node | number, y: Node | number): Node =
 export const div = (b: GraphBuilder, x: Node | number, y: Node | number): Node => binary(b, 'div', x, y);
 export const neg = (b: GraphBuilder, x: Node): Node => unary(b, 'neg', x);
 
+/** Whether the sign bit of a float is set: of −0 too. */
+export function signBit(b: GraphBuilder, x: Node): Node {
+  const bits = b.add('bitcast', [x], { dtype: x.dtype === 'f64' ? 'i64' : 'i32' }) as Node;
+  return binary(b, 'lt', bits, 0);
+}
+
 /** re + im·i. */
 export function complex(b: GraphBuilder, re: Node, im: Node): Node {
   return b.add('complex', [re, im], {}) as Node;

@@ -4,7 +4,8 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
-import { isInexact } from '../ir/dtype.ts';
+import { isComplex, isInexact } from '../ir/dtype.ts';
+import { storedType } from '../ir/stored.ts';
 import { sameShape } from '../ir/shape.ts';
 import { tensor } from '../tensor/ops/creation/creation.ts';
 import { add } from '../tensor/ops/elementwise/arithmetic.ts';
@@ -132,7 +133,7 @@ function gradientAt(op: string, path: string, value: Tensor, grad: unknown): Ten
     const got = grad instanceof Tensor ? show(grad) : showValue(grad);
     throw new TensorError('E_VALUE', op, `the gradient${at(path)} must be a tensor of floats, got ${got}`);
   }
-  if (sameShape(grad.shape, value.shape)) return grad;
+  if (sameShape(grad.shape, value.shape) && isComplex(grad.dtype) === isComplex(value.dtype)) return grad;
   const problem = `the gradient${at(path)} is ${show(grad)}, of a parameter ${show(value)}`;
   throw new TensorError('E_SHAPE', op, problem);
 }
@@ -166,7 +167,7 @@ function checkState(op: string, rule: Rule, members: readonly Member[], state: O
       const slot: unknown = (slots[i] as Slots | undefined)?.[name];
       if (!(slot instanceof Tensor)) {
         fail('E_VALUE', `the state has no ${name} for ${show(value)}${at(path)}, which is trained`);
-      } else if (!sameShape(slot.shape, value.shape) || slot.dtype !== slotType(value.dtype)) {
+      } else if (!sameShape(slot.shape, storedType(value).shape) || slot.dtype !== slotType(value.dtype)) {
         fail('E_SHAPE', `the state's ${name}${at(path)} is ${show(slot)}, of a parameter ${show(value)}`);
       }
     }

@@ -3,7 +3,10 @@
 // (run-time scalars of the recorded step), and inside a compiled function, where they are rank-0
 // tensors.
 
-import type { DType } from '../ir/dtype.ts';
+import { isComplex, partType, type DType } from '../ir/dtype.ts';
+import { sizeOf } from '../ir/shape.ts';
+import { storedType } from '../ir/stored.ts';
+import { viewAsComplex, viewAsReal } from '../tensor/ops/complex/complex.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { eq, where } from '../tensor/ops/elementwise/compare.ts';
 import { full, tensor } from '../tensor/ops/creation/creation.ts';
@@ -41,18 +44,20 @@ export interface Rule {
 
 /**
  * The dtype of slots and of the arithmetic: f32 for 16-bit parameters, whose steps would vanish in
- * rounding.
+ * rounding, and that of the parts of complex ones.
  */
 export function slotType(parameter: DType): DType {
-  return parameter === 'f64' ? 'f64' : 'f32';
+  return partType(parameter) === 'f64' ? 'f64' : 'f32';
 }
 
 /**
  * The slots of a parameter before its first step. Outside of traces each has memory of its own, so
  * that the first step is like every other, and may donate it.
  */
-export function startSlots(rule: Rule, { shape, dtype, size }: Tensor): Slots {
-  const wide = slotType(dtype);
+export function startSlots(rule: Rule, parameter: Tensor): Slots {
+  const wide = slotType(parameter.dtype);
+  const { shape } = storedType(parameter);
+  const size = sizeOf(shape);
   const start = (value: number): Tensor => {
     if (currentTrace() !== undefined) return full(shape, value, { dtype: wide });
     return tensor((wide === 'f64' ? new Float64Array(size) : new Float32Array(size)).fill(value), { shape });
@@ -60,11 +65,19 @@ export function startSlots(rule: Rule, { shape, dtype, size }: Tensor): Slots {
   return Object.fromEntries(Object.entries(rule.slots).map(([name, value]) => [name, start(value)]));
 }
 
-/** Applies a rule in the dtype of the slots; the parameter is rounded once, at the end. */
+/**
+ * Applies a rule in the dtype of the slots; the parameter is rounded once, at the end. The parts of a
+ * complex parameter are parameters of their own, as in PyTorch.
+ */
 export function applyRule(rule: Rule, at: Step): { value: Tensor; slots: Slots } {
-  const wide = slotType(at.value.dtype);
-  const next = rule.step({ ...at, value: cast(at.value, wide), grad: cast(at.grad, wide) });
-  return { value: cast(next.value, at.value.dtype), slots: next.slots };
+  const { value, grad } = at;
+  if (isComplex(value.dtype)) {
+    const next = applyRule(rule, { ...at, value: viewAsReal(value), grad: viewAsReal(grad) });
+    return { value: viewAsComplex(next.value), slots: next.slots };
+  }
+  const wide = slotType(value.dtype);
+  const next = rule.step({ ...at, value: cast(value, wide), grad: cast(grad, wide) });
+  return { value: cast(next.value, value.dtype), slots: next.slots };
 }
 
 /** The clock of step `t`, known as a number. */

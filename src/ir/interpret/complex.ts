@@ -90,9 +90,25 @@ function at({ dtype, data }: HostArray, i: number): Complex {
   return isComplex(dtype) ? [Number(data[2 * i]), Number(data[2 * i + 1])] : [Number(data[i]), 0];
 }
 
+/** Products with a real value made complex, and quotients by one, are by its real part alone. */
+function byReal(op: ComplexElementwise, node: Node): ReturnType<typeof complexScalar> | undefined {
+  const [first, second] = node.inputs.map(isMadeOfReal);
+  if (op === 'div' && second === true) return ([a, b], [c]) => [a / c, b / c];
+  if (op !== 'mul') return undefined;
+  if (second === true) return ([a, b], [c]) => [a * c, b * c];
+  return first === true ? ([c], [a, b]) => [a * c, b * c] : undefined;
+}
+
+/** Views of a real value made complex. */
+function isMadeOfReal(node: Node): boolean {
+  let at = node;
+  while (at.op === 'broadcast' || at.op === 'reshape' || at.op === 'slice') at = at.inputs[0]!;
+  return at.op === 'cast' && !isComplex(at.inputs[0]!.dtype);
+}
+
 function mapped(op: ComplexElementwise, node: Node, inputs: readonly HostArray[]): HostArray {
   const shape = dims(node);
-  const f = complexScalar(op);
+  const f = byReal(op, node) ?? complexScalar(op);
   const data = emptyData(node.dtype, sizeOf(shape));
   const [x, y, z] = [inputs[0]!, inputs[1] ?? inputs[0]!, inputs[2] ?? inputs[0]!];
   const set = setter(node.dtype, data);

@@ -4,6 +4,7 @@
 
 import { cotangents } from '../../autograd/vjp.ts';
 import { TensorError } from '../../errors.ts';
+import { isComplex } from '../../ir/dtype.ts';
 import { add, full } from '../../ir/build.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import { sameShape, sizeOf } from '../../ir/shape.ts';
@@ -92,6 +93,10 @@ export function seedNode(op: string, output: Handle, seed: Handle | undefined): 
       throw new TensorError('E_SHAPE', op, problem);
     }
     return nodeFor(seed);
+  }
+  if (isComplex(output.dtype)) {
+    const problem = `the loss must be real without a seed: ${showHandle(output)}`;
+    throw new TensorError('E_GRAD', op, problem, 'abs() or real() of it, or give a seed of its shape');
   }
   if (sizeOf(output.shape) !== 1) {
     throw new TensorError(

@@ -4,13 +4,14 @@
 
 import { binary, cast, div, fullLike, mul, sub, unary, where } from '../../ir/build.ts';
 import * as arg from '../../ir/arguments.ts';
+import { isComplex } from '../../ir/dtype.ts';
 import { type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { watchShares } from '../debug.ts';
 import { anOperand, aTensor } from '../expect.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
 import { binaryEntropy, logitEntropy } from '../formula/binary-entropy.ts';
 import * as formula from './elementwise/formula.ts';
-import { fit, operandType } from './operand.ts';
+import { checkNotComplex, combine, fit, operandType } from './operand.ts';
 import { type LossOptions, lossOptions, reduced, type Reduction } from './loss-reduction.ts';
 
 /** How the losses of the elements are combined. */
@@ -24,6 +25,7 @@ function elementwise(
 ): Tensor {
   const reduction = options.reduction ?? 'mean';
   const dtype = operandType(op, [x, target], 'float');
+  checkNotComplex(op, dtype, x, target);
   return fit(
     op,
     [x, target],
@@ -47,6 +49,11 @@ export function mseLoss(x: Tensor, target: TensorLike, options: LossOptions = {}
 /** |x − target|. */
 export function l1Loss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
   takesMseLoss('l1Loss', x, target, options);
+  const { reduction = 'mean' } = options;
+  if (isComplex(operandType('l1Loss', [x, target], 'float')))
+    return combine('l1Loss', [x, target], 'float', (b, p, q) =>
+      reduced(b, unary(b, 'abs', sub(b, p, q)), reduction),
+    );
   return elementwise('l1Loss', x, target, options, (b, p, q) => unary(b, 'abs', sub(b, p, q)));
 }
 

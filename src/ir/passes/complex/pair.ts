@@ -12,6 +12,7 @@ import {
   mul,
   neg,
   reshape,
+  signBit,
   slice,
   sub,
   unary,
@@ -145,15 +146,9 @@ export function angle(b: GraphBuilder, z: Pair): Node {
   return binary(b, 'atan2', z.im, z.re);
 }
 
-/** Whether the sign bit is set: of −0 too. */
-function isNegative(b: GraphBuilder, x: Node): Node {
-  const bits = b.add('bitcast', [x], { dtype: x.dtype === 'f64' ? 'i64' : 'i32' }) as Node;
-  return binary(b, 'lt', bits, 0);
-}
-
 /** A size ≥ 0 with the sign of y, which may be −0: it tells the sides of a branch cut apart. */
 export function withSign(b: GraphBuilder, size: Node, y: Node): Node {
-  return where(b, isNegative(b, y), neg(b, size), size);
+  return where(b, signBit(b, y), neg(b, size), size);
 }
 
 /** z·i. */

@@ -2,7 +2,7 @@
 // are graph nodes: they take no memory until a kernel must store them.
 
 import { showValue, TensorError } from '../../../errors.ts';
-import { add, binary, cast, full as spread, mul, sub, where } from '../../../ir/build.ts';
+import { add, binary, cast, complex, full as spread, mul, sub, where } from '../../../ir/build.ts';
 import { integerRange, isComplex, partType, type DType } from '../../../ir/dtype.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkShape, sizeOf, toShape } from '../../../ir/shape.ts';
@@ -15,7 +15,8 @@ import { iota, wideType } from '../elementwise/formula.ts';
 /** Numbers, booleans, bigints or complex numbers `{ re, im }`, nested one array per axis. */
 export type NestedData = number | boolean | bigint | ComplexNumber | readonly NestedData[];
 
-type Element = number | boolean | bigint | ComplexNumber;
+/** A number, a boolean, a bigint or a complex number. */
+export type Element = number | boolean | bigint | ComplexNumber;
 
 export interface CreateOptions {
   readonly dtype?: DType;
@@ -66,7 +67,9 @@ export function tensor(data: NestedData | HostArray, options: TensorOptions = {}
   flatten(data, shape, 0, values);
   const dtype = options.dtype ?? kindOf(values);
   const to = toCounted(options.shape ?? shape, values.length);
-  const scalars = isComplex(dtype) ? values.flatMap(partsOf) : values.map((value) => realOf(value, dtype));
+  const scalars = isComplex(dtype)
+    ? values.flatMap(partsOf)
+    : values.map((value) => realOf('tensor', value, dtype));
   return fromHost(hostArray(dtype, to, scalars).data, to, dtype);
 }
 
@@ -165,9 +168,9 @@ function partsOf(value: Element): Scalar[] {
   return typeof value === 'object' ? [value.re, value.im] : [Number(value), 0];
 }
 
-function realOf(value: Element, dtype: DType): Scalar {
+function realOf(op: string, value: Element, dtype: DType): Scalar {
   if (typeof value !== 'object') return typeof value === 'boolean' ? Number(value) : value;
-  throw new TensorError('E_DTYPE', 'tensor', `${dtype} does not hold ${value.re} + ${value.im}i`, 'c64');
+  throw new TensorError('E_DTYPE', op, `${dtype} does not hold ${value.re} + ${value.im}i`, 'c64');
 }
 
 function kindOf(values: readonly Element[]): DType {
@@ -202,34 +205,28 @@ export function ones(shape: readonly number[], options: CreateOptions = {}): Ten
   return constantOf('ones', shape, 1, options.dtype ?? 'f32');
 }
 
-/** An element: a number, a boolean or a bigint. */
-const element: arg.Kind<number | boolean | bigint> = arg.kind('a number', (value) =>
-  ['number', 'boolean', 'bigint'].includes(typeof value),
-);
+/** An element: a number, a boolean, a bigint or `{ re, im }`. */
+const element: arg.Kind<Element> = arg.kind('a number', (value) => isElement(value as NestedData));
 const takesFull = arg.takes<typeof full>(
   ['the shape', arg.inside()],
   ['the value', element],
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** All `value`: f32 by default, bool for a boolean, i64 for a bigint. */
-export function full(
-  shape: readonly number[],
-  value: number | boolean | bigint,
-  options: CreateOptions = {},
-): Tensor {
+/** All `value`: f32 by default, bool for a boolean, i64 for a bigint, c64 for `{ re, im }`. */
+export function full(shape: readonly number[], value: Element, options: CreateOptions = {}): Tensor {
   takesFull('full', shape, value, options);
   return filled('full', shape, value, options.dtype ?? kindOf([value]));
 }
 
 /** Through host memory's rules, so that the value is one of the dtype's. */
-function filled(
-  op: string,
-  shape: readonly number[],
-  value: number | boolean | bigint,
-  dtype: DType,
-): Tensor {
-  const given = typeof value === 'boolean' ? Number(value) : value;
+function filled(op: string, shape: readonly number[], value: Element, dtype: DType): Tensor {
+  if (isComplex(dtype) && typeof value === 'object') {
+    const to = toShape(op, shape);
+    const own = partType(dtype);
+    return record([], (b) => complex(b, spread(b, to, value.re, own), spread(b, to, value.im, own)));
+  }
+  const given = realOf(op, value, dtype);
   const scalar = hostArray(partType(dtype), [], [given]).data[0]!;
   return constantOf(op, shape, scalar, dtype);
 }
@@ -258,7 +255,7 @@ const takesFullLike = arg.takes<typeof fullLike>(
 );
 
 /** `value` in x's shape and dtype. */
-export function fullLike(x: Tensor, value: number | boolean | bigint, options: CreateOptions = {}): Tensor {
+export function fullLike(x: Tensor, value: Element, options: CreateOptions = {}): Tensor {
   takesFullLike('fullLike', x, value, options);
   return filled('fullLike', x.shape, value, options.dtype ?? x.dtype);
 }

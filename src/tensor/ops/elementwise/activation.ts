@@ -5,7 +5,8 @@
 import { keepWhere, times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { TensorError } from '../../../errors.ts';
-import { add, binary, div, fullLike, mul, neg, sub, unary, where } from '../../../ir/build.ts';
+import { add, binary, cast, div, fullLike, mul, neg, sub, unary, where } from '../../../ir/build.ts';
+import { isComplex } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
@@ -144,9 +145,10 @@ export function gelu(x: Tensor, options: GeluOptions = {}): Tensor {
 }
 
 /** x·σ(x). */
-export const silu: Unary = floatFormula('silu', (b, x) =>
-  formula.withRule(b, mul(b, x, formula.sigmoid(b, x)), [x], siluRule),
-);
+export const silu: Unary = floatFormula('silu', (b, x) => {
+  const value = mul(b, x, formula.sigmoid(b, x));
+  return isComplex(x.dtype) ? value : formula.withRule(b, value, [x], siluRule);
+});
 
 /** d(x·σ) = σ·(1 + x·(1 − σ))·dx, where σ is 0 before g·x overflows. */
 const siluRule: CustomRule = (b, [x], _value, g) => {
@@ -192,7 +194,9 @@ export function softplus(x: Tensor, options: SoftplusOptions = {}): Tensor {
 
 /** x / (1 + |x|). */
 export const softsign: Unary = floatFormula('softsign', (b, x) =>
-  div(b, x, sub(b, 1, formula.negativeAbs(b, x))),
+  isComplex(x.dtype)
+    ? div(b, x, cast(b, add(b, unary(b, 'abs', x), 1), x.dtype))
+    : div(b, x, sub(b, 1, formula.negativeAbs(b, x))),
 );
 
 /** x − tanh(x). */

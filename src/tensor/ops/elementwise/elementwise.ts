@@ -12,6 +12,7 @@ import {
   mul as times,
   neg as minus,
   real,
+  signBit,
   sub as less,
   unary,
   where,
@@ -179,10 +180,10 @@ export const atanh: Unary = floatFormula('atanh', (b, x) =>
 const turned = (b: GraphBuilder, z: Node): Node => complex(b, minus(b, imag(b, z)), real(b, z));
 const turnedBack = (b: GraphBuilder, z: Node): Node => complex(b, imag(b, z), minus(b, real(b, z)));
 
-/** ±i·acos z, with a real part that is not below 0. */
+/** ±i·acos z, with a real part that is not below 0: its angle has the sign of the imaginary part, ±0 too. */
 function complexAcosh(b: GraphBuilder, z: Node): Node {
   const arc = unary(b, 'acos', z);
-  return where(b, binary(b, 'le', imag(b, arc), 0), turned(b, arc), turnedBack(b, arc));
+  return where(b, signBit(b, imag(b, z)), turnedBack(b, arc), turned(b, arc));
 }
 
 /** start + weight·(end − start), exact at both ends. */

@@ -150,6 +150,7 @@ export function negativeAbs(b: GraphBuilder, x: Node): Node {
 
 /** 1 / (1 + e^−x), whose exponential never overflows on either side. */
 export function sigmoid(b: GraphBuilder, x: Node): Node {
+  if (isComplex(x.dtype)) return unary(b, 'recip', add(b, unary(b, 'exp', neg(b, x)), 1));
   const decay = unary(b, 'exp', negativeAbs(b, x));
   const positive = unary(b, 'recip', add(b, decay, 1));
   return where(b, binary(b, 'lt', x, 0), mul(b, decay, positive), positive);

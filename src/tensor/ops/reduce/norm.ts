@@ -24,7 +24,7 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, show, spread } from '../operand.ts';
+import { apply, checkFloat, checkInexact, show, spread } from '../operand.ts';
 import { type Axes } from './axes.ts';
 import { normOf } from '../elementwise/formula.ts';
 import { padConstant } from '../shape/layout.ts';
@@ -372,13 +372,14 @@ const takesNormalize = arg.takes<typeof normalize>(
 export function normalize(x: Tensor, axes: Axes = 1, options: NormalizeOptions = {}): Tensor {
   takesNormalize('normalize', x, axes, options);
   const { p = 2, eps = 1e-12 } = options;
-  checkFloat('normalize', x);
+  checkInexact('normalize', x);
   const list = normalizeAxes('normalize', axes, x.rank);
   return apply([x], (b, node) =>
     formula.widened(b, node, (wide) => {
       const size = normOf(b, wide, p, list);
       const least = full(b, dims(size), eps, size.dtype);
-      return div(b, wide, formula.spreadTo(b, where(b, binary(b, 'lt', size, least), least, size), wide));
+      const divisor = where(b, binary(b, 'lt', size, least), least, size);
+      return div(b, wide, formula.spreadTo(b, cast(b, divisor, wide.dtype), wide));
     }),
   );
 }

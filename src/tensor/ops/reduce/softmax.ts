@@ -3,11 +3,12 @@
 
 import { cast } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
-import type { DType } from '../../../ir/dtype.ts';
+import { isComplex, type DType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { normalizeAxes } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
+import { cast as castTo } from '../elementwise/cast.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply, checkFloat, takesOne } from '../operand.ts';
 import type { Axes } from './axes.ts';
@@ -24,6 +25,10 @@ function overRows(
   options: SoftmaxOptions,
   make: (b: GraphBuilder, x: Node, axes: readonly number[]) => Node,
 ): Tensor {
+  const { dtype } = options;
+  // As PyTorch: a real dtype takes the real part of complex numbers.
+  if (isComplex(x.dtype) && dtype !== undefined && !isComplex(dtype))
+    return overRows(op, castTo(x, dtype), axes, options, make);
   checkFloat(op, x);
   const list = x.rank === 0 ? [] : normalizeAxes(op, axes, x.rank);
   return apply([x], (b, node) => {

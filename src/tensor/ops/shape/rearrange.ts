@@ -10,7 +10,7 @@ import { checkList, sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkCount, checkFloat, show, checkNotEmpty } from '../operand.ts';
+import { apply, checkCount, checkInexact, show, checkNotEmpty } from '../operand.ts';
 import { sumType } from '../elementwise/formula.ts';
 
 /** Sizes of named axes that the shape does not determine. */
@@ -245,7 +245,7 @@ export function reduce(x: Tensor, pattern: string, reduction: NamedReduction, si
   takesReduce('reduce', x, pattern, reduction, sizes);
   const op = 'reduce';
   const fold: Fold = folds[reduction];
-  if (reduction === 'mean') checkFloat(op, x);
+  if (reduction === 'mean') checkInexact(op, x);
   if (reduction === 'max' || reduction === 'min')
     checkNotEmpty(
       op,
