@@ -10,20 +10,26 @@ import {
   add,
   binary,
   broadcast,
+  cast,
+  complex,
+  conj,
   div,
   full,
   fullLike,
+  imag,
   mul,
+  real,
   reduce,
   reduceKeep,
   reshape,
   unary,
   where,
 } from '../../../ir/build.ts';
+import { isComplex, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import * as formula from '../elementwise/formula.ts';
 import { concat, padConstant, sliceAxis } from '../shape/layout.ts';
-import { adjoint, identity, product, rowsAt, scaledToOne } from './stack.ts';
+import { adjoint, eachPart, identity, product, rowsAt, scaledToOne } from './stack.ts';
 
 export interface SingularNodes {
   /** [count, m, k] with k = min(m, n), or with all m columns. */
@@ -45,14 +51,56 @@ function paddedColumns(b: GraphBuilder, x: Node): Node {
   return padConstant(b, x, [0, 0, 0], [0, 0, rounded(columns) - columns], 0);
 }
 
-/** Rows [count, n, columns], rotated until the parts of `width` columns are orthogonal. */
-function rotated(b: GraphBuilder, x: Node, width: number): Node {
-  return b.add('jacobiRows', [x], { width, parts: 1 }) as Node;
+/** Rows as the primitives take them: of complex ones the real parts stand before the imaginary ones. */
+class Planes {
+  readonly rows: Node;
+  readonly parts: number;
+
+  constructor(rows: Node, parts: number) {
+    this.rows = rows;
+    this.parts = parts;
+  }
+
+  /** Matrices beside each other, each filled up to whole vectors. */
+  static of(b: GraphBuilder, ...matrices: readonly Node[]): Planes {
+    const isPair = isComplex(matrices[0]!.dtype);
+    const padded = (part: (b: GraphBuilder, x: Node) => Node): Node[] =>
+      matrices.map((x) => paddedColumns(b, part(b, x)));
+    const rows = concat(b, [...padded(real), ...(isPair ? padded(imag) : [])], 2);
+    return new Planes(rows, isPair ? 2 : 1);
+  }
+
+  /** `columns` of every row, from the one numbered `start`. */
+  columns(b: GraphBuilder, start: number, columns: number): Node {
+    const half = dims(this.rows)[2]! / this.parts;
+    const part = (at: number): Node => sliceAxis(b, this.rows, 2, at * half + start, columns);
+    return this.parts === 1 ? part(0) : complex(b, part(0), part(1));
+  }
+
+  /** Rotated until the first `width` columns of any two rows are orthogonal. */
+  rotated(b: GraphBuilder, width: number): Planes {
+    const rows = b.add('jacobiRows', [this.rows], { width, parts: this.parts }) as Node;
+    return new Planes(rows, this.parts);
+  }
+
+  sorted(b: GraphBuilder, order: Node): Planes {
+    return new Planes(rowsAt(b, this.rows, order), this.parts);
+  }
+}
+
+/** Orthonormal rows, those that are missing made anew. */
+function completed(b: GraphBuilder, rows: Node, missing: Node): Node {
+  const columns = dims(rows)[2]!;
+  const isPair = isComplex(rows.dtype);
+  const planes = isPair ? concat(b, [real(b, rows), imag(b, rows)], 2) : rows;
+  const parts = isPair ? 2 : 1;
+  const whole = b.add('completeRows', [planes, missing], { parts }) as Node;
+  return new Planes(whole, parts).columns(b, 0, columns);
 }
 
 /** √Σ|x|² of each row, [count, n]. */
 function lengths(b: GraphBuilder, rows: Node): Node {
-  return unary(b, 'sqrt', reduce(b, 'sum', formula.square(b, rows), [2]));
+  return unary(b, 'sqrt', reduce(b, 'sum', formula.squaredSize(b, rows), [2]));
 }
 
 /** A row shorter than this, of matrices scaled to 1, is zero but for rounding. */
@@ -68,17 +116,17 @@ function normalised(
   const divisor = where(b, short, fullLike(b, size, 1), size);
   const shape = dims(rows);
   const spread = (node: Node): Node => broadcast(b, reshape(b, node, [shape[0]!, shape[1]!, 1]), shape);
-  const unit = div(b, rows, spread(divisor));
+  const unit = eachPart(b, rows, (part) => div(b, part, spread(divisor)));
   return { rows: where(b, spread(short), fullLike(b, unit, 0), unit), missing: short };
 }
 
 /** Singular values alone, descending: [count, min(m, n)]. */
 export function singularValues(b: GraphBuilder, a: Node): Node {
   const [count, m, n] = dims(a) as [number, number, number];
-  if (Math.min(m, n) === 0 || count === 0) return full(b, [count, Math.min(m, n)], 0, a.dtype);
+  if (Math.min(m, n) === 0 || count === 0) return full(b, [count, Math.min(m, n)], 0, partType(a.dtype));
   const { x, scale } = scaledToOne(b, m < n ? a : adjoint(b, a));
-  const rows = paddedColumns(b, x);
-  const found = lengths(b, rotated(b, rows, dims(rows)[2]!));
+  const width = dims(x)[2]!;
+  const found = lengths(b, Planes.of(b, x).rotated(b, rounded(width)).columns(b, 0, width));
   const order = formula.orderOf(b, found, 1, true);
   const sorted = b.add('gather', [found, order], { axis: 1 }) as Node;
   return mul(b, sorted, broadcast(b, reshape(b, scale, [count, 1]), dims(sorted)));
@@ -93,28 +141,24 @@ export function singularParts(b: GraphBuilder, a: Node, isFull: boolean): Singul
   }
   if (n === 0 || count === 0) {
     const u = isFull ? identity(b, count, m, a) : full(b, [count, m, n], 0, a.dtype);
-    return { u, s: full(b, [count, n], 0, a.dtype), vh: full(b, [count, n, n], 0, a.dtype) };
+    return { u, s: full(b, [count, n], 0, partType(a.dtype)), vh: full(b, [count, n, n], 0, a.dtype) };
   }
   const { x, scale } = scaledToOne(b, adjoint(b, a));
-  const rows = paddedColumns(b, x);
-  const width = dims(rows)[2]!;
+  const width = rounded(m);
   // 1, or NaN where the scale is: then nothing is told of V either.
   const one = identity(b, count, n, x);
-  const beside = mul(b, one, broadcast(b, div(b, scale, scale), dims(one)));
-  const turned = rotated(b, concat(b, [rows, paddedColumns(b, beside)], 2), width);
-  const found = lengths(b, sliceAxis(b, turned, 2, 0, width));
+  const certain = broadcast(b, div(b, scale, scale), dims(one));
+  const beside = eachPart(b, one, (part) => mul(b, part, certain));
+  const turned = Planes.of(b, x, beside).rotated(b, width);
+  const found = lengths(b, turned.columns(b, 0, m));
   const order = formula.orderOf(b, found, 1, true);
-  const sorted = rowsAt(b, turned, order);
+  const sorted = turned.sorted(b, order);
   const size = b.add('gather', [found, order], { axis: 1 }) as Node;
-  const unit = normalised(b, sliceAxis(b, sorted, 2, 0, m), size);
+  const unit = normalised(b, sorted.columns(b, 0, m), size);
   const whole = isFull ? padConstant(b, unit.rows, [0, 0, 0], [0, m - n, 0], 0) : unit.rows;
   const missing = isFull ? padMissing(b, unit.missing, m) : unit.missing;
   const s = mul(b, size, broadcast(b, reshape(b, scale, [count, 1]), dims(size)));
-  return {
-    u: adjoint(b, b.add('completeRows', [whole, missing], { parts: 1 }) as Node),
-    s,
-    vh: sliceAxis(b, sorted, 2, width, n),
-  };
+  return { u: adjoint(b, completed(b, whole, missing)), s, vh: sorted.columns(b, width, n) };
 }
 
 function padMissing(b: GraphBuilder, missing: Node, rows: number): Node {
@@ -128,20 +172,22 @@ export function fromTriangle(b: GraphBuilder, a: Node, uplo: 'L' | 'U'): Node {
   const shape = dims(a);
   const [row, column] = [formula.iota(b, shape, 1), formula.iota(b, shape, 2)];
   const kept = uplo === 'L' ? binary(b, 'le', column, row) : binary(b, 'le', row, column);
-  return where(b, kept, a, adjoint(b, a));
+  // What is imaginary on the diagonal is not looked at.
+  const own = where(b, binary(b, 'eq', row, column), cast(b, real(b, a), a.dtype), a);
+  return where(b, kept, own, adjoint(b, own));
 }
 
 /** Eigenvalues [count, n], ascending, and eigenvectors as columns [count, n, n]. */
 export function eigenParts(b: GraphBuilder, h: Node): { readonly w: Node; readonly v: Node } {
   const [count, n] = dims(h) as [number, number, number];
   if (n === 0 || count === 0)
-    return { w: full(b, [count, n], 0, h.dtype), v: full(b, [count, n, n], 0, h.dtype) };
+    return { w: full(b, [count, n], 0, partType(h.dtype)), v: full(b, [count, n, n], 0, h.dtype) };
   const { x, scale } = scaledToOne(b, h);
   const { rows, size } = shiftedRows(b, x);
   const vectors = normalised(b, rows, size).rows;
   // Quotients v·H·vᴴ are off by the square of what the vectors are off by.
   const image = product(b, vectors, x);
-  const found = reduce(b, 'sum', mul(b, image, vectors), [2]);
+  const found = reduce(b, 'sum', real(b, mul(b, image, conj(b, vectors))), [2]);
   const order = formula.orderOf(b, found, 1, false);
   const sorted = b.add('gather', [found, order], { axis: 1 }) as Node;
   const w = mul(b, sorted, broadcast(b, reshape(b, scale, [count, 1]), dims(sorted)));
@@ -153,14 +199,13 @@ function shiftedRows(b: GraphBuilder, h: Node): { readonly rows: Node; readonly 
   const [count, n] = dims(h) as [number, number, number];
   const sums = reduceKeep(b, 'sum', unary(b, 'abs', h), [2]);
   const bySums = reduceKeep(b, 'max', sums, [1]);
-  const bySquares = unary(b, 'sqrt', reduceKeep(b, 'sum', formula.square(b, h), [1, 2]));
+  const bySquares = unary(b, 'sqrt', reduceKeep(b, 'sum', formula.squaredSize(b, h), [1, 2]));
   const bound = binary(b, 'min', bySums, bySquares);
   const safe = where(b, binary(b, 'eq', bound, 0), fullLike(b, bound, 1), bound);
-  const shift = broadcast(b, mul(b, safe, 1.25), dims(h));
-  const shifted = add(b, h, mul(b, shift, identity(b, count, n, h)));
-  const wide = paddedColumns(b, shifted);
-  const turned = rotated(b, wide, dims(wide)[2]!);
-  return { rows: sliceAxis(b, turned, 2, 0, n), size: lengths(b, turned) };
+  const shift = mul(b, broadcast(b, mul(b, safe, 1.25), dims(h)), identity(b, count, n, safe));
+  const turned = Planes.of(b, add(b, h, cast(b, shift, h.dtype))).rotated(b, rounded(n));
+  const rows = turned.columns(b, 0, n);
+  return { rows, size: lengths(b, rows) };
 }
 
 /** Eigenvalues alone, ascending. */

@@ -18,14 +18,14 @@ import {
   unary,
   where,
 } from '../../../ir/build.ts';
-import type { DType } from '../../../ir/dtype.ts';
+import { partType, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply, checkFloat, checkRank, fit, operandType, show } from '../operand.ts';
 import { leadingAxes } from '../product/contract.ts';
-import { checkNumbers, magnitude, realType } from './stack.ts';
+import { checkNumbers } from './stack.ts';
 
 /**
  * The p-norm of differences along their last axis, which vanishes. Its derivative is 0 where
@@ -192,8 +192,8 @@ export function pairwiseDistance(x: Tensor, y: Tensor, options: PairwiseDistance
     (b, u, v) => {
       const axis = dims(u).length - 1;
       const difference = add(b, cast(b, sub(b, u, v), formula.wideType(dtype)), eps);
-      const size = formula.normOf(b, magnitude(b, difference, undefined), p, [axis]);
-      return cast(b, keepdim ? size : reshape(b, size, dims(size).slice(0, -1)), realType(dtype));
+      const size = formula.normOf(b, difference, p, [axis]);
+      return cast(b, keepdim ? size : reshape(b, size, dims(size).slice(0, -1)), partType(dtype));
     },
   );
 }
@@ -211,8 +211,8 @@ export function dist(x: Tensor, y: Tensor, p = 2): Tensor {
     () => formula.wideType(dtype),
     (b, u, v) => {
       const axes = dims(u).map((_, axis) => axis);
-      const size = formula.normOf(b, magnitude(b, sub(b, u, v), undefined), p, axes);
-      return cast(b, reshape(b, size, []), realType(dtype));
+      const size = formula.normOf(b, sub(b, u, v), p, axes);
+      return cast(b, reshape(b, size, []), partType(dtype));
     },
   );
 }

@@ -13,12 +13,13 @@ import {
   unary,
   where,
 } from '../../../ir/build.ts';
+import { partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply } from '../operand.ts';
-import { checkMatrices, identity, product, stacked, unstacked } from './stack.ts';
+import { checkMatrices, eachPart, identity, product, stacked, unstacked } from './stack.ts';
 
 /** Halvings before the series, and squarings after it, at most. */
 const most = 16;
@@ -44,13 +45,16 @@ function exponential(b: GraphBuilder, a: Node): Node {
   if (count === 0 || n === 0) return a;
   const sums = reduceKeep(b, 'sum', unary(b, 'abs', a), [1]);
   const size = formula.stopGradient(b, reduceKeep(b, 'max', sums, [2]));
-  const limit = a.dtype === 'f64' ? reach.f64 : reach.f32;
+  const limit = partType(a.dtype) === 'f64' ? reach.f64 : reach.f32;
   const beyond = (steps: number): Node => binary(b, 'lt', fullLike(b, size, limit * 2 ** steps), size);
   const spread = (node: Node): Node => broadcast(b, node, dims(a));
   let scale = where(b, beyond(most), fullLike(b, size, NaN), fullLike(b, size, 1));
   for (let step = 0; step < most; step++)
     scale = mul(b, scale, where(b, beyond(step), fullLike(b, size, 0.5), fullLike(b, size, 1)));
-  let power = series(b, mul(b, a, spread(scale)));
+  let power = series(
+    b,
+    eachPart(b, a, (part) => mul(b, part, spread(scale))),
+  );
   for (let step = most - 1; step >= 0; step--)
     power = where(b, spread(beyond(step)), product(b, power, power), power);
   return power;

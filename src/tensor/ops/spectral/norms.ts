@@ -3,16 +3,15 @@
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { cast, permute, reduce, reduceKeep, reshape, unary } from '../../../ir/build.ts';
-import type { DType } from '../../../ir/dtype.ts';
+import { partType, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxes, sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkNotEmpty, show } from '../operand.ts';
+import { apply, checkInexact, checkNotEmpty, show } from '../operand.ts';
 import { dropKeptAxes, type Axes } from '../reduce/axes.ts';
 import { svdvalsNodes } from './rules.ts';
-import { checkFloatOrComplex, magnitude } from './stack.ts';
 
 export interface VectorNormOptions {
   /** Keeps the folded axes with size 1; false by default. */
@@ -21,7 +20,7 @@ export interface VectorNormOptions {
   readonly dtype?: DType;
 }
 
-const normOptions = arg.options<VectorNormOptions>({ keepdim: arg.flag, dtype: arg.floatDType });
+const normOptions = arg.options<VectorNormOptions>({ keepdim: arg.flag, dtype: arg.dtype });
 
 /** A norm over axes, of elements in the wanted dtype. */
 function vectorNormOf(
@@ -31,14 +30,14 @@ function vectorNormOf(
   axes: Axes | undefined,
   { keepdim = false, dtype }: VectorNormOptions,
 ): Tensor {
-  checkFloatOrComplex(op, x);
+  checkInexact(op, x);
   const list = x.rank === 0 ? [] : normalizeAxes(op, axes, x.rank);
   if (x.rank === 0) normalizeAxes(op, axes, 1);
   if (ord < 0 || ord === Infinity) checkNotEmpty(op, x, list);
   return apply([x], (b, node) => {
-    const size = magnitude(b, node, dtype);
-    const kept = formula.widened(b, size, (wide) => formula.normOf(b, wide, ord, list));
-    return dropKeptAxes(b, kept, list, keepdim);
+    const wanted = converted(b, node, dtype);
+    const kept = formula.normOf(b, widest(b, wanted), ord, list);
+    return dropKeptAxes(b, cast(b, kept, partType(wanted.dtype)), list, keepdim);
   });
 }
 
@@ -91,7 +90,7 @@ function matrixNormOf(
   axes: Axes,
   options: VectorNormOptions,
 ): Tensor {
-  checkFloatOrComplex(op, x);
+  checkInexact(op, x);
   const chosen = normalizeAxes(op, axes, x.rank);
   const list = typeof axes === 'number' ? [axes] : axes;
   if (chosen.length !== 2 || list.length !== 2)
@@ -107,25 +106,24 @@ function matrixNormOf(
   return apply([x], (b, node) => {
     const shape = dims(node);
     const kept = shape.map((dim, axis) => (axis === row || axis === column ? 1 : dim));
-    const wide = (size: Node): Node => cast(b, size, formula.wideType(size.dtype));
+    const wanted = widest(b, converted(b, node, dtype));
     const finish = (found: Node): Node =>
       dropKeptAxes(
         b,
-        cast(b, reshape(b, found, kept), magnitudeType(node, dtype)),
+        cast(b, reshape(b, found, kept), partType(dtype ?? node.dtype)),
         [row, column].toSorted((p, q) => p - q),
         keepdim,
       );
     if (ord === 'nuc' || Math.abs(ord) === 2) {
       const rest = shape.map((_, axis) => axis).filter((axis) => axis !== row && axis !== column);
-      const sorted = permute(b, converted(b, node, dtype), [...rest, row, column]);
+      const sorted = permute(b, wanted, [...rest, row, column]);
       const count = sizeOf(rest.map((axis) => shape[axis]!));
-      const values = svdvalsNodes(b, reshape(b, widest(b, sorted), [count, shape[row]!, shape[column]!]));
+      const values = svdvalsNodes(b, reshape(b, sorted, [count, shape[row]!, shape[column]!]));
       const monoid = ord === 'nuc' ? 'sum' : ord > 0 ? 'max' : 'min';
       return finish(reduce(b, monoid, values, [1]));
     }
-    const size = wide(magnitude(b, node, dtype));
     const [along, across] = Math.abs(ord) === 1 ? [row, column] : [column, row];
-    const sums = reduceKeep(b, 'sum', unary(b, 'abs', size), [along]);
+    const sums = reduceKeep(b, 'sum', unary(b, 'abs', wanted), [along]);
     return finish(reduceKeep(b, ord > 0 ? 'max' : 'min', sums, [across]));
   });
 }
@@ -137,10 +135,6 @@ function widest(b: GraphBuilder, x: Node): Node {
 
 function converted(b: GraphBuilder, x: Node, dtype: DType | undefined): Node {
   return dtype === undefined ? x : cast(b, x, dtype);
-}
-
-function magnitudeType(x: Node, dtype: DType | undefined): DType {
-  return dtype ?? x.dtype;
 }
 
 const takesLinalgNorm = arg.takes<typeof linalgNorm>(

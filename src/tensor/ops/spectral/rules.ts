@@ -7,7 +7,8 @@
 // depend on the choice has a derivative, which is infinite or NaN where values are equal and it
 // needs their difference.
 
-import { add, div, fullLike, mul, sub } from '../../../ir/build.ts';
+import { add, complex, div, fullLike, imag, mul, sub } from '../../../ir/build.ts';
+import { isComplex } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import * as formula from '../elementwise/formula.ts';
@@ -20,7 +21,17 @@ import {
   singularValues,
   type SingularNodes,
 } from './decompose.ts';
-import { adjoint, gaps, product, skew, timesColumns, timesRows, withDiagonal } from './stack.ts';
+import {
+  adjoint,
+  diagonalsOf,
+  eachPart,
+  gaps,
+  product,
+  skew,
+  timesColumns,
+  timesRows,
+  withDiagonal,
+} from './stack.ts';
 
 /** U, s and Vᴴ of a stack, with their derivatives. */
 export function svdNodes(b: GraphBuilder, a: Node, isFull: boolean): SingularNodes {
@@ -53,7 +64,9 @@ const leftRule: CustomRule = (b, [a], _, g) => [leftCotangent(b, a!, g)];
 function leftCotangent(b: GraphBuilder, a: Node, g: Node): Node {
   const { u, s, vh } = svdNodes(b, a, false);
   const [, m, k] = dims(u) as [number, number, number];
-  const inner = timesColumns(b, div(b, skew(b, product(b, adjoint(b, u), g)), squareGaps(b, s)), s);
+  const turn = skew(b, product(b, adjoint(b, u), g));
+  const rest = timesColumns(b, over(b, turn, squareGaps(b, s)), s);
+  const inner = isComplex(a.dtype) ? withDiagonal(b, rest, phaseOf(b, turn, s)) : rest;
   const along = product(b, u, inner);
   if (m === k) return product(b, along, vh);
   // What leaves the space of U's columns comes from what A has outside of it.
@@ -62,12 +75,25 @@ function leftCotangent(b: GraphBuilder, a: Node, g: Node): Node {
   return product(b, add(b, along, outside), vh);
 }
 
+/** What turns the phases of a pair of complex vectors, which U has to tell for both. */
+function phaseOf(b: GraphBuilder, turn: Node, s: Node): Node {
+  const half = div(b, imag(b, diagonalsOf(b, turn)), mul(b, s, 2));
+  return complex(b, fullLike(b, half, 0), half);
+}
+
+/** Elements by real numbers. */
+function over(b: GraphBuilder, x: Node, numbers: Node): Node {
+  return eachPart(b, x, (part) => div(b, part, numbers));
+}
+
 const rightRule: CustomRule = (b, [a], _, g) => [rightCotangent(b, a!, g)];
 
 function rightCotangent(b: GraphBuilder, a: Node, g: Node): Node {
   const { u, s, vh } = svdNodes(b, a, false);
   const [, k, n] = dims(vh) as [number, number, number];
-  const inner = timesRows(b, div(b, skew(b, product(b, vh, adjoint(b, g))), squareGaps(b, s)), s);
+  const turn = skew(b, product(b, vh, adjoint(b, g)));
+  const rest = timesRows(b, over(b, turn, squareGaps(b, s)), s);
+  const inner = isComplex(a.dtype) ? withDiagonal(b, rest, fullLike(b, s, 0)) : rest;
   const along = product(b, inner, vh);
   if (n === k) return product(b, u, along);
   const scaled = timesRows(b, g, reciprocal(b, s));
@@ -121,12 +147,16 @@ const valuesOf =
     return [product(b, timesColumns(b, v, g), adjoint(b, v))];
   };
 
-/** V·((VᴴV̄) / (w_j − w_i))·Vᴴ: the diagonal is a phase, which nothing depends on. */
+/**
+ * V·((VᴴV̄ − V̄ᴴV)/2 / (w_j − w_i))·Vᴴ: the diagonal is a phase, which nothing depends on.
+ */
 const vectorsOf =
   (uplo: Triangle): CustomRule =>
   (b, [a], _, g) => {
     const { w, v } = eighNodes(b, a!, uplo);
-    const inner = div(b, product(b, adjoint(b, v), g), gaps(b, w));
+    // Vectors that stay orthonormal turn by a skew matrix: only that part of VᴴV̄ counts.
+    const turn = skew(b, product(b, adjoint(b, v), g));
+    const inner = over(b, turn, mul(b, gaps(b, w), 2));
     const empty = withDiagonal(b, inner, mul(b, w, 0));
     return [product(b, v, empty, adjoint(b, v))];
   };

@@ -3,31 +3,37 @@
 import { TensorError } from '../../../errors.ts';
 import {
   binary,
-  cast,
   broadcast,
+  cast,
+  complex,
+  conj,
   div,
   full,
   fullLike,
+  imag,
   mul,
   permute,
+  real,
   reduceKeep,
   reshape,
+  unary,
   where,
 } from '../../../ir/build.ts';
-import type { DType } from '../../../ir/dtype.ts';
+import { isComplex, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../../../ir/shape.ts';
 import { expectTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { checkFloat, show } from '../operand.ts';
+import { show } from '../operand.ts';
 import { diagonalOf } from '../shape/layout.ts';
 
 /** Requires matrices, square ones where that is wanted, of floats that have a decomposition here. */
 export function checkMatrices(op: string, x: Tensor, shape: 'any' | 'square' = 'any'): void {
   expectTensor(op, 'the operand', x);
-  if (x.dtype !== 'f32' && x.dtype !== 'f64')
-    throw new TensorError('E_DTYPE', op, `expects f32 or f64: ${show(x)}`, ".cast('f32')");
+  const part = partType(x.dtype);
+  if (part !== 'f32' && part !== 'f64')
+    throw new TensorError('E_DTYPE', op, `expects f32, f64, c64 or c128: ${show(x)}`, ".cast('f32')");
   if (x.rank < 2) throw new TensorError('E_SHAPE', op, `expects matrices: ${show(x)}`);
   if (shape === 'square' && x.shape.at(-1) !== x.shape.at(-2))
     throw new TensorError('E_SHAPE', op, `expects square matrices: ${show(x)}`);
@@ -46,7 +52,13 @@ export function unstacked(b: GraphBuilder, x: Node, like: FixedShape): Node {
 
 /** The conjugate transpose. */
 export function adjoint(b: GraphBuilder, x: Node): Node {
-  return permute(b, x, [0, 2, 1]);
+  return conj(b, permute(b, x, [0, 2, 1]));
+}
+
+/** A formula of real numbers on each part of complex ones. */
+export function eachPart(b: GraphBuilder, x: Node, formulaOf: (part: Node) => Node): Node {
+  if (!isComplex(x.dtype)) return formulaOf(x);
+  return complex(b, formulaOf(real(b, x)), formulaOf(imag(b, x)));
 }
 
 export function product(b: GraphBuilder, ...factors: readonly Node[]): Node {
@@ -61,16 +73,18 @@ export function product(b: GraphBuilder, ...factors: readonly Node[]): Node {
   );
 }
 
-/** Every column times its own number: `numbers` is [count, columns]. */
+/** Every column times its own real number: `numbers` is [count, columns]. */
 export function timesColumns(b: GraphBuilder, x: Node, numbers: Node): Node {
   const [count, , columns] = dims(x) as [number, number, number];
-  return mul(b, x, broadcast(b, reshape(b, numbers, [count, 1, columns]), dims(x)));
+  const spread = broadcast(b, reshape(b, numbers, [count, 1, columns]), dims(x));
+  return eachPart(b, x, (part) => mul(b, part, spread));
 }
 
-/** Every row times its own number: `numbers` is [count, rows]. */
+/** Every row times its own real number: `numbers` is [count, rows]. */
 export function timesRows(b: GraphBuilder, x: Node, numbers: Node): Node {
   const [count, rows] = dims(x) as [number, number, number];
-  return mul(b, x, broadcast(b, reshape(b, numbers, [count, rows, 1]), dims(x)));
+  const spread = broadcast(b, reshape(b, numbers, [count, rows, 1]), dims(x));
+  return eachPart(b, x, (part) => mul(b, part, spread));
 }
 
 /** Whether row and column are the same, in matrices of this shape. */
@@ -81,7 +95,7 @@ export function onDiagonal(b: GraphBuilder, shape: FixedShape): Node {
 /** `numbers` [count, n] on the diagonal of matrices [count, n, n], `rest` elsewhere. */
 export function withDiagonal(b: GraphBuilder, rest: Node, numbers: Node): Node {
   const [count, rows] = dims(rest) as [number, number, number];
-  const spread = broadcast(b, reshape(b, numbers, [count, rows, 1]), dims(rest));
+  const spread = broadcast(b, reshape(b, cast(b, numbers, rest.dtype), [count, rows, 1]), dims(rest));
   return where(b, onDiagonal(b, dims(rest)), spread, rest);
 }
 
@@ -115,15 +129,12 @@ export function skew(b: GraphBuilder, x: Node): Node {
  * holds NaN or ±∞ becomes NaN throughout: no result of it means anything.
  */
 export function scaledToOne(b: GraphBuilder, x: Node): { readonly x: Node; readonly scale: Node } {
-  const size = formula.stopGradient(b, reduceKeep(b, 'max', binaryAbs(b, x), [1, 2]));
+  const size = formula.stopGradient(b, reduceKeep(b, 'max', unary(b, 'abs', x), [1, 2]));
   const nothing = binary(b, 'eq', size, 0);
   const finite = where(b, nothing, fullLike(b, size, 1), size);
   const scale = where(b, formula.isFinite(b, size), finite, fullLike(b, size, NaN));
-  return { x: div(b, x, broadcast(b, scale, dims(x))), scale };
-}
-
-function binaryAbs(b: GraphBuilder, x: Node): Node {
-  return b.add('abs', [x], {}) as Node;
+  const spread = broadcast(b, scale, dims(x));
+  return { x: eachPart(b, x, (part) => div(b, part, spread)), scale };
 }
 
 /** Rows at their places: `order` is [count, rows]. */
@@ -139,29 +150,9 @@ export function epsilonOf(dtype: string): number {
   return dtype === 'f64' || dtype === 'c128' ? 2 ** -52 : 2 ** -23;
 }
 
-/** Requires floats. */
-export function checkFloatOrComplex(op: string, x: Tensor): void {
-  checkFloat(op, x);
-}
-
-/** |x| of complex numbers, and floats as they are, in a dtype. */
-export function magnitude(b: GraphBuilder, x: Node, dtype: DType | undefined): Node {
-  return dtype === undefined ? x : cast(b, x, dtype);
-}
-
 /** Requires numbers. */
 export function checkNumbers(op: string, ...operands: readonly Tensor[]): void {
   for (const x of operands)
     if (x.dtype === 'bool')
       throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(x)}`, ".cast('f32')");
-}
-
-/** The dtype of magnitudes. */
-export function realType(dtype: DType): DType {
-  return dtype;
-}
-
-/** The complex conjugate. */
-export function conjugate(_: GraphBuilder, x: Node): Node {
-  return x;
 }

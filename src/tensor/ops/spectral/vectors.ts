@@ -2,7 +2,7 @@
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { broadcast, cast, full, mul, reduce, reshape, sub } from '../../../ir/build.ts';
+import { broadcast, cast, conj, full, mul, reduce, reshape, sub } from '../../../ir/build.ts';
 import type { DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
@@ -11,7 +11,7 @@ import type { Tensor } from '../../tensor.ts';
 import { apply, fit, operandType, show } from '../operand.ts';
 import { concat, sliceAxis } from '../shape/layout.ts';
 import { diagonal as plainDiagonal, flip, type DiagonalOptions } from '../shape/movement.ts';
-import { checkNumbers, conjugate } from './stack.ts';
+import { checkNumbers } from './stack.ts';
 
 const takesCross = arg.takes<typeof linalgCross>(['x', aTensor], ['y', aTensor], ['axis', arg.inside()]);
 
@@ -65,7 +65,7 @@ export function vecdot(x: Tensor, y: Tensor, axis = -1): Tensor {
     () => dtype,
     (b, u, v) => {
       const at = normalizeAxis(op, axis, dims(u).length);
-      return reduce(b, 'sum', mul(b, conjugate(b, u), v), [at]);
+      return reduce(b, 'sum', mul(b, conj(b, u), v), [at]);
     },
   );
 }

@@ -7,7 +7,16 @@ import * as sn from '../../../../src/tensor/ops/all.ts';
 import { setDevice } from '../../../../src/tensor/storage/device.ts';
 import type { Tensor } from '../../../../src/tensor/tensor.ts';
 import { everyDevice } from '../../../support/devices.ts';
-import { matrix, miss, spectra, tilt, transposed, withValues, type Float } from './matrices.ts';
+import {
+  complexMatrix,
+  matrix,
+  miss,
+  spectra,
+  tilt,
+  transposed,
+  withValues,
+  type Float,
+} from './matrices.ts';
 
 const shapes: readonly (readonly number[])[] = [
   [1, 1],
@@ -91,6 +100,25 @@ describe.each(everyDevice)('%s', (device) => {
       const a = matrix(shape, 7, dtype);
       await checkEigh(sn.add(a, transposed(a)));
     }
+  });
+
+  test.each(dtypes)('complex matrices of %s', async (dtype) => {
+    for (const shape of isQuick
+      ? [
+          [5, 5],
+          [7, 3],
+          [2, 4],
+          [2, 3, 3],
+          [1, 1],
+        ]
+      : [[5, 3]]) {
+      const a = complexMatrix(shape, 15, dtype);
+      await checkSvd(a);
+      if (shape.length === 2) await checkFull(a);
+      if (shape.at(-1) === shape.at(-2)) await checkEigh(sn.add(a, transposed(a)));
+    }
+    const narrow = complexMatrix([4, 2], 17, dtype);
+    await checkFull(sn.matmul(narrow, transposed(narrow)));
   });
 
   test.each(dtypes)('values that are easy to get wrong, in %s', async (dtype) => {
@@ -185,6 +213,6 @@ describe('interpreter', () => {
   test('half precision is refused, and the way out is named', () => {
     const half = sn.zeros([2, 2], { dtype: 'f16' });
     for (const call of [linalg.svd, linalg.eigh, linalg.pinv, linalg.matrixRank, sn.matrixExp] as const)
-      expect(() => call(half)).toThrow(/expects f32 or f64: f16\[2,2\][^]*cast\('f32'\)/);
+      expect(() => call(half)).toThrow(/expects f32, f64, c64 or c128: f16\[2,2\][^]*cast\('f32'\)/);
   });
 });

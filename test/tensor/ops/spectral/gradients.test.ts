@@ -24,6 +24,11 @@ const made = (u: Tensor, s: Tensor, vh: Tensor): Tensor => {
 };
 const square = (x: Tensor): Tensor => sn.matmul(x, transposed(x));
 
+/** Two real matrices as a complex one, and a complex result as a real one. */
+const paired = (a: Tensor): Tensor => sn.complex(sn.select(a, 0, 0), sn.select(a, 0, 1));
+const apart = (z: Tensor): Tensor => sn.viewAsReal(z);
+const hermitian = (z: Tensor): Tensor => sn.add(z, sn.adjoint(z));
+
 /** Functions of matrices that do not depend on the signs of vectors. */
 const functions: Readonly<Record<string, readonly [readonly number[], (a: Tensor) => Tensor]>> = {
   svdvals: [[2, 4, 3], (a) => linalg.svdvals(a)],
@@ -42,6 +47,29 @@ const functions: Readonly<Record<string, readonly [readonly number[], (a: Tensor
       const [w, v] = linalg.eigh(sn.add(a, transposed(a)), { uplo: 'U' });
       return sn.matmul(sn.mul(v, sn.unsqueeze(sn.sin(w), -2)), transposed(v));
     },
+  ],
+  'svd of a complex matrix': [[2, 3, 3], (a) => apart(made(...linalg.svd(paired(a))))],
+  'svd of a tall complex matrix': [
+    [2, 4, 2],
+    (a) => apart(made(...linalg.svd(paired(a), { fullMatrices: false }))),
+  ],
+  'eigh of a complex matrix': [
+    [2, 3, 3],
+    (a) => {
+      const [w, v] = linalg.eigh(hermitian(paired(a)));
+      return apart(sn.matmul(sn.mul(v, sn.unsqueeze(sn.sin(w), -2)), sn.adjoint(v)));
+    },
+  ],
+  'pinv of a complex matrix': [[2, 3, 2], (a) => apart(linalg.pinv(paired(a)))],
+  'matrixExp of a complex matrix': [[2, 2, 2], (a) => apart(sn.matrixExp(paired(a)))],
+  'norms of complex numbers': [
+    [2, 2, 3],
+    (a) =>
+      sn.stack([
+        linalg.norm(paired(a)),
+        linalg.matrixNorm(paired(a), 'nuc'),
+        linalg.matrixNorm(paired(a), 1),
+      ]),
   ],
   pinv: [[4, 3], (a) => linalg.pinv(a)],
   'pinv of a wide matrix': [[2, 3, 4], (a) => linalg.pinv(a)],

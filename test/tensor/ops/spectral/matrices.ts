@@ -56,7 +56,13 @@ export const spectra: Readonly<Record<string, readonly number[]>> = {
   'far below one': [3e-15, 2e-15, 1e-16, 0],
 };
 
-export const transposed = (x: Tensor): Tensor => sn.transpose(x, -1, -2);
+/** The conjugate transpose. */
+export const transposed = (x: Tensor): Tensor => sn.adjoint(x);
+
+/** A complex matrix of two real ones. */
+export function complexMatrix(shape: readonly number[], seed: number, dtype: Float): Tensor {
+  return sn.complex(matrix(shape, seed, dtype), matrix(shape, seed + 1, dtype));
+}
 
 async function greatest(x: Tensor): Promise<number> {
   return x.size === 0 ? 0 : Number(await sn.max(sn.abs(x)).item());
@@ -65,7 +71,7 @@ async function greatest(x: Tensor): Promise<number> {
 /** What ε is multiplied with: how far a − b is from 0, by the greatest element of `size`. */
 export async function miss(a: Tensor, b: Tensor, size: Tensor, n: number): Promise<number> {
   const scale = (await greatest(size)) || 1;
-  const epsilon = a.dtype === 'f64' ? 2 ** -52 : 2 ** -23;
+  const epsilon = a.dtype === 'f64' || a.dtype === 'c128' ? 2 ** -52 : 2 ** -23;
   return (await greatest(sn.sub(a, b))) / (scale * epsilon * Math.max(1, n));
 }
 
