@@ -2,7 +2,7 @@
 // sections are those of each entry's index file.
 
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -38,9 +38,13 @@ const list =
 
 /** The text of an index file, with that of the lists beside it that it exports whole. */
 function withLists(path: string): string {
-  return read(path).replaceAll(/^export \* from '([^']+)';$/gm, (_, from: string) =>
-    read(join(path, '..', from)),
-  );
+  return read(path).replaceAll(/^export \* from '([^']+)';$/gm, (_, from: string) => {
+    const file = join(path, '..', from);
+    return withLists(file).replaceAll(
+      / from '([^']+)';/g,
+      (__, inner: string) => ` from './${relative(dirname(path), join(file, '..', inner))}';`,
+    );
+  });
 }
 
 /** The exports of an index file, under the comments that stand over them. */

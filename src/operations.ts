@@ -395,3 +395,6 @@ export { pinverse } from './tensor/ops/spectral/rank.ts';
 export { svdOfTorch as svd, type SvdOptions } from './tensor/ops/spectral/svd.ts';
 export { cross, vander, type VanderOptions } from './tensor/ops/spectral/vectors.ts';
 export * as linalg from './tensor/ops/linalg/linalg.ts';
+
+// Linear algebra
+export * from './tensor/ops/linalg/public.ts';

@@ -136,6 +136,7 @@ const kindRules: { readonly [K in FactorKind]: KindRule } = {
     );
   },
   qr: qrRule,
+  exchanges: () => [undefined],
 };
 
 /** The rule of matrix algorithms. */

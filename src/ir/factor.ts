@@ -37,7 +37,14 @@ const householderFlops = ([m, n]: Size): number => {
 };
 
 /** The name of a matrix algorithm. */
-export type FactorKind = 'cholesky' | 'lowerSolve' | 'unitLowerSolve' | 'lu' | 'householder' | 'qr';
+export type FactorKind =
+  | 'cholesky'
+  | 'lowerSolve'
+  | 'unitLowerSolve'
+  | 'lu'
+  | 'householder'
+  | 'qr'
+  | 'exchanges';
 
 /** Every kind. */
 export const factorKinds: { readonly [K in FactorKind]: FactorRow } = {
@@ -84,6 +91,17 @@ export const factorKinds: { readonly [K in FactorKind]: FactorRow } = {
     ...whole,
     result: ([m, n]: Size): Size => [m, Math.min(m, n) + n],
     flops: (size: Size): number => 2 * householderFlops(size),
+  },
+  /**
+   * The order of rows after the exchanges that `lu` tells, from a column of them: which row of what
+   * was factored stands in each row.
+   */
+  exchanges: {
+    takes: ['the exchanges'],
+    needs: 'expects one column',
+    fits: ([, n]: Size): boolean => n === 1,
+    result: (size: Size): Size => size,
+    flops: ([m]: Size): number => 2 * m,
   },
 };
 

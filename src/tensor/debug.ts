@@ -69,15 +69,19 @@ let waiting: (Watch & { readonly facts: Handle })[] = [];
  */
 const repeated: (Watch & { readonly slot: WeakRef<Handle>; seen: number })[] = [];
 
-/** Watches one operation: `make` gives facts of its operands, each a rank-0 node of one dtype. */
+/**
+ * Watches one operation: `make` gives facts of its operands, each a rank-0 node of one dtype.
+ * `always`: on every device, for operations whose results mean nothing where the facts are wrong.
+ */
 export function watch(
   op: string,
   code: ErrorCode,
   operands: readonly Tensor[],
   make: (b: GraphBuilder, nodes: readonly Node[]) => readonly Node[],
   judge: Judge,
+  { always = false }: { readonly always?: boolean } = {},
 ): void {
-  if (!isWatching()) return;
+  if (!always && !isWatching()) return;
   const isTraced = currentTrace() !== undefined;
   if ((isTraced && !isCompiling) || operands.some(({ size }) => size === 0)) return;
   const facts = withGrad(false, () =>

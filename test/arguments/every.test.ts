@@ -11,6 +11,7 @@ import * as onnx from '../../src/onnx/index.ts';
 import * as optim from '../../src/optim/index.ts';
 import { callRows, explainRows, onnxRows, tensorMethods } from './call-rows.ts';
 import { ioRows } from './file-rows.ts';
+import { linalgRows } from './linalg-rows.ts';
 import { builderMethods, irRows } from './ir-rows.ts';
 import { methodRows, nnRows, optimRows } from './layer-rows.ts';
 import { linalgSpectralRows } from './spectral-rows.ts';
@@ -46,7 +47,7 @@ async function checked(told: string, call: Callable, places: Rows[string]): Prom
 
 const entries: readonly (readonly [entry: string, members: object, rows: Rows])[] = [
   ['sinter', sn, { ...operationRows, ...callRows }],
-  ['sinter, linalg', sn.linalg, linalgSpectralRows],
+  ['sinter, linalg', sn.linalg, { ...linalgRows, ...linalgSpectralRows }],
   ['sinter/nn', nn, nnRows],
   ['sinter/optim', optim, optimRows],
   ['sinter/io', io, ioRows],

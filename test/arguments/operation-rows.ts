@@ -30,6 +30,7 @@ import {
   type Meaning,
 } from './kinds.ts';
 import { spectralRows } from './spectral-rows.ts';
+import { linalgOperations } from './linalg-rows.ts';
 import type { Wrong } from './wrong.ts';
 
 export type Rows = Readonly<Record<string, readonly Meaning[]>>;
@@ -288,4 +289,5 @@ export const operationRows: Rows = {
   ...moved,
   ...indexed,
   ...made,
+  ...linalgOperations,
 };

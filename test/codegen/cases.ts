@@ -258,6 +258,10 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
     }) as Node;
     return [binary(s.b, 'mul', found, 2), other];
   },
+  'batches of squares of products': (s) => {
+    const p = s.matmul(s.input([2, 4, 4]), s.input([2, 4, 4]), 1);
+    return [s.matmul(p, s.b.add('permute', [p], { order: [0, 2, 1] }) as Node, 1)];
+  },
   'matrix algorithms': (s) => {
     const wide = s.input([2, 5, 9]);
     const tall = s.b.add('permute', [wide], { order: [0, 2, 1] }) as Node;

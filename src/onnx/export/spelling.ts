@@ -32,6 +32,7 @@ const factorWords: { readonly [K in FactorKind]: string } = {
   lu: 'LU factorization (Det is one of its operators)',
   householder: 'Householder reflectors',
   qr: 'QR factorization',
+  exchanges: 'order after exchanges of rows',
 };
 
 const ofMatrices = 'the standard has no singular values and no eigenvalues';

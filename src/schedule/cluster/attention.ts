@@ -136,6 +136,8 @@ function trace(node: NodeOf<'dot'>, side: 0 | 1, owned: ReadonlySet<Node>): Atte
   });
   const walk = new Trace(batch, row, key, owned);
   if (!walk.touches(weights, at) || walk.failed || walk.inners.length === 0) return undefined;
+  // Scores that the other side is made of as well (the square of a product) are needed in memory.
+  if (isMadeOf(other, new Set<Node>(walk.inners as readonly Node[]))) return undefined;
   const columnAt = delinearize(column.atom, columns);
   const own = [...batchAt, ...(side === 0 ? [...rowAt, ...columnAt] : [...columnAt, ...rowAt])];
   walk.members.set(node, own);
@@ -149,6 +151,17 @@ function trace(node: NodeOf<'dot'>, side: 0 | 1, owned: ReadonlySet<Node>): Atte
     stages: walk.stages.sort(byAge),
     members: walk.members,
   };
+}
+
+/** Whether a node is computed from one of these. */
+function isMadeOf(node: Node, sources: ReadonlySet<Node>): boolean {
+  const oldest = Math.min(...[...sources].map(({ id }) => id));
+  const seen = new Set<Node>([node]);
+  for (const each of seen) {
+    if (sources.has(each)) return true;
+    for (const input of each.inputs) if (input.id >= oldest) seen.add(input);
+  }
+  return false;
 }
 
 /** Walks from weights at (batch, row, key) to the inner dots and stages they are made of. */

@@ -60,6 +60,8 @@ export function splitFactors(graph: Graph, target: Target): Graph {
         return sizes(x)[2] <= panels.columns ? undefined : packedReflectors(b, x, panels);
       case 'qr':
         return orthogonalAndR(b, x, panels);
+      case 'exchanges':
+        return undefined;
       default:
         return node.attrs.kind satisfies never;
     }

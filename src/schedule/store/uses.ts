@@ -37,6 +37,9 @@ export function pointsOf(user: Node, input: Node, cluster: Cluster, target: Targ
   if (user.op === 'argSort' && !sharesWork(target)) return size * dims(user)[user.attrs.axis]!;
   if (user.op === 'searchSorted' && user.inputs[0] === input)
     return sizeOf(dims(user)) * Math.ceil(Math.log2(dims(input).at(-1)! + 1));
+  // Every few right-hand sides walk over the triangle anew.
+  if (user.op === 'factor' && user.inputs.length === 2 && user.inputs[0] === input)
+    return size * Math.ceil(dims(user)[2]! / (sharesWork(target) ? 1 : 2 * tileWidth));
   if (user.op !== 'dot' && user.op !== 'conv') {
     const isProduct = cluster.kind === 'dot' || cluster.kind === 'conv';
     // A value that is broadcast along a row of results, as a bias is, is computed once per row of a

@@ -75,7 +75,8 @@ function problem(
   else if (kind === 'lowerSolve' || kind === 'unitLowerSolve') {
     add(m, m, (i, j) => (i === j ? 2 + 0.5 * next() : next() / Math.sqrt(m)));
     add(m, n, next);
-  } else add(m, n, next);
+  } else if (kind === 'exchanges') add(m, 1, () => Math.floor((next() + 1) * (m / 2 + 1)) - 1);
+  else add(m, n, next);
   return { inputs, graph: algorithm(kind, shapes, dtype, turned) };
 }
 
@@ -83,7 +84,15 @@ function greatest(data: ArrayLike<number | bigint>): number {
   return Array.from(data).reduce<number>((most, x) => Math.max(most, Math.abs(Number(x))), 0);
 }
 
-const kinds: readonly FactorKind[] = ['cholesky', 'lowerSolve', 'unitLowerSolve', 'lu', 'householder', 'qr'];
+const kinds: readonly FactorKind[] = [
+  'cholesky',
+  'lowerSolve',
+  'unitLowerSolve',
+  'lu',
+  'householder',
+  'qr',
+  'exchanges',
+];
 
 describe.each(kinds)('%s', (kind) => {
   test.each(targets.map((target) => [target.name, target] as const))(

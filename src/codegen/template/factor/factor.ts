@@ -7,7 +7,7 @@ import type { Loop } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
 import { choleskyLoop } from './cholesky.ts';
 import { householderLoop } from './householder.ts';
-import { luLoop } from './lu.ts';
+import { exchangesLoop, luLoop } from './lu.ts';
 import type { FactorBody } from './panel.ts';
 import { solveLoop } from './solve.ts';
 
@@ -17,6 +17,7 @@ const templates: { readonly [K in FactorKind]: (frame: Frame, body: FactorBody) 
   unitLowerSolve: (frame, body) => solveLoop(frame, body, true),
   lu: luLoop,
   householder: householderLoop,
+  exchanges: exchangesLoop,
   qr: () => {
     throw new CompilerBug('factor template', 'qr is made of reflectors before it comes here');
   },

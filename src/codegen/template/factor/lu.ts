@@ -59,3 +59,21 @@ export function luLoop(frame: Frame, body: FactorBody): Loop {
   });
   return panel.loop('column by column, rows exchanged');
 }
+
+/** The order of rows after exchanges, one invocation a matrix. */
+export function exchangesLoop(frame: Frame, body: FactorBody): Loop {
+  const m = body.operands[0]!.row.extent;
+  const panel = new Panel(frame, body, 1);
+  const { b, type } = panel;
+  const zero = constant(0);
+  b.for('i', zero, constant(m), 1, (i) => panel.put(i, zero, operation('cast', [i], type)));
+  b.for('i', zero, constant(m), 1, (i) => {
+    const asked = operation('cast', [panel.operand(0, i, zero)], 'i32');
+    const inside = operation('min', [operation('max', [asked, zero], 'i32'), constant(m - 1)], 'i32');
+    const at = b.let(inside, 'other');
+    const [here, there] = [panel.at(i, zero), panel.at(at, zero)];
+    panel.put(i, zero, there);
+    panel.put(at, zero, here);
+  });
+  return panel.loop('one exchange after the other');
+}

@@ -5,7 +5,7 @@ import { factorRow, type FactorKind, type Size } from '../../factor.ts';
 import { emptyData, type HostArray } from '../../value.ts';
 import { cholesky, triangularSolve } from './cholesky.ts';
 import { householder, orthogonalAndR } from './householder.ts';
-import { lu } from './lu.ts';
+import { exchanged, lu } from './lu.ts';
 import type { Matrix } from './matrix.ts';
 
 /** Fills `out`, which starts as zeros. */
@@ -18,6 +18,7 @@ const algorithms: { readonly [K in FactorKind]: Algorithm } = {
   lu: ([a], out) => lu(a!, out),
   householder: ([a], out) => householder(a!, out),
   qr: ([a], out) => orthogonalAndR(a!, out),
+  exchanges: ([a], out) => exchanged(a!, out),
 };
 
 /** The packed result of a matrix algorithm on every matrix of a stack. */

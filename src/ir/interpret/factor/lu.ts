@@ -27,3 +27,15 @@ export function lu(a: Matrix, out: Matrix): void {
     }
   }
 }
+
+/** The order of rows after the exchanges; those with rows that there are not leave it. */
+export function exchanged(a: Matrix, out: Matrix): void {
+  const order = out.data;
+  order.forEach((_, i) => (order[i] = i));
+  for (let i = 0; i < a.rows; i++) {
+    const at = Math.min(Math.max(Math.trunc(a.data[i]!) || 0, 0), a.rows - 1);
+    const kept = order[i]!;
+    order[i] = order[at]!;
+    order[at] = kept;
+  }
+}

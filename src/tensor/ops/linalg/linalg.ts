@@ -19,3 +19,37 @@ export {
   vecdot,
   type LinalgVanderOptions,
 } from '../spectral/vectors.ts';
+
+// Factors, and what is solved with them
+export {
+  cholesky,
+  choleskyEx,
+  choleskyInverse,
+  choleskySolve,
+  type CholeskyExOptions,
+  type CholeskyOptions,
+} from './cholesky.ts';
+export { det, logdet, slogdet } from './determinant.ts';
+export { lstsq, type LeastSquares } from './lstsq.ts';
+export { lu, luFactor, luFactorEx, luSolve, luUnpack, type CheckOptions, type LuSolveOptions } from './lu.ts';
+export {
+  matrixPower,
+  multiDot,
+  tensorinv,
+  tensorsolve,
+  type TensorinvOptions,
+  type TensorsolveOptions,
+} from './product.ts';
+export { geqrf, householderProduct, ormqr, qr, type OrmqrOptions, type QrOptions } from './qr.ts';
+export {
+  inv,
+  invEx,
+  solve,
+  solveEx,
+  solveTriangular,
+  triangularSolve,
+  type SolveExOptions,
+  type SolveOptions,
+  type SolveTriangularOptions,
+  type TriangularSolveOptions,
+} from './solve.ts';

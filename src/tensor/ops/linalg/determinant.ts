@@ -1,0 +1,58 @@
+// Determinants, by elimination.
+
+import * as arg from '../../../ir/arguments.ts';
+import { binary, cast, full, mul, reduce, reshape, unary, where } from '../../../ir/build.ts';
+import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
+import { diagonalOf, sizes } from '../../../ir/matrix.ts';
+import { aTensor } from '../../expect.ts';
+import { recordMany } from '../../recording/record.ts';
+import type { Tensor } from '../../tensor.ts';
+import { apply } from '../operand.ts';
+import { determinant, luParts, signOf } from './formula.ts';
+import { batchOf, checkSquare, stacked } from './stack.ts';
+
+const takesOne = arg.takes<(x: Tensor) => Tensor>(['x', aTensor]);
+
+/** The determinant of each matrix; 0 where it is singular, with the adjugate as derivative. */
+export function det(x: Tensor): Tensor {
+  takesOne('det', x);
+  checkSquare('det', x);
+  return apply([x], (b, node) => reshape(b, determinant(b, stacked(b, node)), batchOf(x)));
+}
+
+/** The sign of the determinant, and the logarithm of its absolute value, which is −∞ for 0. */
+export function slogdet(x: Tensor): [sign: Tensor, logabsdet: Tensor] {
+  takesOne('slogdet', x);
+  checkSquare('slogdet', x);
+  const [sign, logarithm] = recordMany([x], (b, [node]) => {
+    const parts = signAndLogarithm(b, stacked(b, node!));
+    return parts.map((part) => reshape(b, part, batchOf(x)));
+  });
+  return [sign!, logarithm!];
+}
+
+/** log det A; NaN where the determinant is negative. */
+export function logdet(x: Tensor): Tensor {
+  takesOne('logdet', x);
+  checkSquare('logdet', x);
+  return apply([x], (b, node) => {
+    const [sign, logarithm] = signAndLogarithm(b, stacked(b, node));
+    const negative = binary(b, 'lt', sign, 0);
+    const nan = full(b, dims(logarithm), NaN, x.dtype);
+    return reshape(b, where(b, negative, nan, logarithm), batchOf(x));
+  });
+}
+
+function signAndLogarithm(b: GraphBuilder, a: Node): readonly [sign: Node, logarithm: Node] {
+  const [lines, n] = sizes(a);
+  const one = full(b, [lines], 1, a.dtype);
+  if (n === 0) return [one, full(b, [lines], 0, a.dtype)];
+  const { factors, exchanges } = luParts(b, a);
+  const pivots = diagonalOf(b, factors);
+  const signs = reduce(b, 'prod', unary(b, 'sign', pivots), [1]);
+  const exchanged = signOf(b, exchanges, a.dtype as 'f32');
+  return [
+    mul(b, cast(b, signs, a.dtype), exchanged),
+    reduce(b, 'sum', unary(b, 'log', unary(b, 'abs', pivots)), [1]),
+  ];
+}
