@@ -4,9 +4,12 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
+import { exportOnnx, loadOnnx } from '../../src/onnx/index.ts';
 import { readNpy, toHostTensor, writeNpy, fromHostTensor } from '../../src/io/index.ts';
 import * as optim from '../../src/optim/index.ts';
+import { randomNumbers } from '../autograd/differences.ts';
 import { everyDevice } from '../support/devices.ts';
+import { seed } from '../support/property.ts';
 
 type Part = number | string;
 interface Case {
@@ -158,6 +161,44 @@ describe.each(everyDevice)('on %s', (device) => {
     }
   });
 
+  test('random programs are what the interpreter makes of them', async () => {
+    const steps: readonly ((x: sn.Tensor, y: sn.Tensor) => sn.Tensor)[] = [
+      (x, y) => x.add(y),
+      (x, y) => x.mul(y),
+      (x, y) => x.sub(y.conj()),
+      (x) => x.mul(0.5),
+      (x) => x.tanh(),
+      (x) => x.exp().sgn(),
+      (x) => x.t().flip(0),
+      (x, y) => x.matmul(y),
+      (x) => x.cumsum(1),
+      (x) => x.sum(0, { keepdim: true }).expand([3, 3]),
+      (x) => x.prod(1, { keepdim: true }).expand([3, 3]),
+      (x, y) => sn.where(x.real().gt(0), x, y),
+      (x, y) => sn.narrow(sn.cat([x, y], 1), 1, 1, 3),
+      (x, y) => sn.complex(x.imag(), y.real()),
+    ];
+    const next = randomNumbers(seed);
+    const numbers = (): Float32Array => Float32Array.from({ length: 18 }, () => 2 * next() - 1);
+    for (let run = 0; run < 12; run++) {
+      const data = [numbers(), numbers()];
+      const list = Array.from({ length: 5 }, () => [next(), next(), next()] as const);
+      const value = async (on: string): Promise<Float32Array> => {
+        sn.setDevice(on);
+        const made = data.map((part) => sn.tensor(part, { dtype: 'c64', shape: [3, 3] }));
+        const one = (u: number): sn.Tensor => made[Math.floor(u * made.length)]!;
+        for (const [step, x, y] of list) made.push(steps[Math.floor(step * steps.length)]!(one(x), one(y)));
+        return (await made.at(-1)!.data()) as Float32Array;
+      };
+      const [actual, wanted] = [await value(device), await value('interpreter')];
+      const size = Math.max(1, ...wanted.map(Math.abs));
+      actual.forEach((part, i) => {
+        if (!(Math.abs(part - wanted[i]!) <= 2e-4 * size))
+          throw new Error(`run ${run} of SINTER_SEED=${seed}: ${part} is not ${wanted[i]} at ${i}`);
+      });
+    }
+  });
+
   test('optimizers descend along both parts', async () => {
     sn.setDevice(device);
     const wanted = sn.tensor([
@@ -275,6 +316,27 @@ describe('complex tensors', () => {
     expect(await z.sum().item()).toEqual({ re: 3, im: -1 });
     expect(await z.prod().item()).toEqual({ re: 20, im: -15 });
     expect(await sn.isReal(z).array()).toEqual([false, false]);
+  });
+
+  test('exported to ONNX are real, with a last axis of 2', async () => {
+    sn.setDevice('wasm');
+    const w = sn.tensor([
+      [{ re: 1, im: 2 }, 3],
+      [1, { re: 0, im: -1 }],
+    ]);
+    const f = (z: sn.Tensor): sn.Tensor => w.matmul(z).add(1).exp().conj();
+    const z = sn.tensor([
+      { re: 0.5, im: -0.25 },
+      { re: -1, im: 0.125 },
+    ]);
+    const model = await loadOnnx((await exportOnnx(f, [z])).bytes);
+    const [result] = Object.values(await model.run({ z: sn.viewAsReal(z) }));
+    expect([result!.dtype, result!.shape]).toEqual(['f32', [2, 2]]);
+    const [actual, wanted] = [await result!.data(), await f(z).data()];
+    actual.forEach((value: number | bigint, i: number) =>
+      expect(Number(value)).toBeCloseTo(Number(wanted[i]), 5),
+    );
+    sn.setDevice('interpreter');
   });
 
   test('npy keeps every bit', async () => {

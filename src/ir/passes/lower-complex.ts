@@ -25,6 +25,7 @@ import {
   times,
   type Pair,
 } from './complex/pair.ts';
+import { onWholes } from './complex/whole.ts';
 
 /** The pair that a lowered value is: every complex node was rewritten as `complex` of its parts. */
 function pairOf(node: Node): Pair {
@@ -94,6 +95,10 @@ function lowerCast(b: GraphBuilder, x: Node, dtype: DType): Pair | Node {
 }
 
 function lower(b: GraphBuilder, node: Node, inputs: readonly Node[]): Pair | Node {
+  const whole = inputs.every((input) => isComplex(input.dtype))
+    ? onWholes(b, node, inputs.map(pairOf))
+    : undefined;
+  if (whole !== undefined) return partsOf(b, whole);
   if (isPartwise(node)) return partwise(b, node, inputs);
   const first = inputs[0]!;
   switch (node.op) {

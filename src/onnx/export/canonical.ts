@@ -6,9 +6,10 @@ import { canonicalise } from '../../ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../ir/passes/cse.ts';
 import { dropMarkers } from '../../ir/passes/drop-markers.ts';
 import { foldConstants } from '../../ir/passes/fold.ts';
+import { lowerComplex } from '../../ir/passes/lower-complex.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
 
-const passes = [dropMarkers, canonicalise, foldConstants, simplify, shareSubexpressions];
+const passes = [lowerComplex, dropMarkers, canonicalise, foldConstants, simplify, shareSubexpressions];
 
 /** The graph in canonical form; its meaning is the same to the bit. */
 export function canonical(graph: Graph): Graph {

@@ -5,7 +5,7 @@ import { weightFormats, type WeightFormat } from '../../aot/formats.ts';
 import { uniqueName, argumentNames } from '../../aot/names.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
-import { dims } from '../../ir/graph.ts';
+import { storedType } from '../../ir/stored.ts';
 import { expectFunction } from '../../tensor/expect.ts';
 import type { Handle } from '../../tensor/recording/handle.ts';
 import { readBytes } from '../../tensor/realise/realise.ts';
@@ -76,7 +76,7 @@ export async function exportOnnx(
     if (type !== undefined) ports.set(i, { name: uniqueName(argumentsByName[i]!, taken), ...type });
   });
   const outputs = graph.outputs.map((node, i) => {
-    return { name: uniqueName(results[i]!, taken), dtype: node.dtype, shape: dims(node) };
+    return { name: uniqueName(results[i]!, taken), ...storedType(node) };
   });
   const owner = options.parameters ?? (typeof fn === 'function' ? {} : fn);
   const weights = await weightsOf(sources, namesIn(owner));
@@ -143,7 +143,7 @@ async function weightsOf(
   const weights = handles.map(async (handle, i): Promise<readonly [Handle, Weight]> => {
     const { dtype, shape } = handle;
     const data = await readBytes(handle);
-    return [handle, { name: names.get(handle) ?? `weight${i}`, dtype, shape, data }];
+    return [handle, { name: names.get(handle) ?? `weight${i}`, ...storedType({ dtype, shape }), data }];
   });
   return new Map(await Promise.all(weights));
 }

@@ -1,6 +1,7 @@
 // What a traced function becomes as a model: which tensors from outside its parameters are, and its
 // results by name. What a model cannot do, like assigning to tensors, is refused here.
 
+import { storedType } from '../../ir/stored.ts';
 import { outputName, placesOf } from '../../aot/names.ts';
 import { SinterError } from '../../errors.ts';
 import type { Graph, Node } from '../../ir/graph.ts';
@@ -27,7 +28,7 @@ export interface Program {
  * The type of an argument as an input of a model; undefined for what is no tensor and no number.
  */
 export function portType(leaf: unknown): Pick<Val, 'dtype' | 'shape'> | undefined {
-  if (leaf instanceof Tensor) return { dtype: leaf.dtype, shape: leaf.shape };
+  if (leaf instanceof Tensor) return storedType(leaf);
   return typeof leaf === 'number' ? { dtype: 'f32', shape: [] } : undefined;
 }
 

@@ -5,6 +5,7 @@
 import {
   add,
   binary,
+  broadcast,
   cast,
   div,
   fullLike,
@@ -44,16 +45,16 @@ export function partsOf(b: GraphBuilder, stored: Node): Pair {
 }
 
 /** The pair side by side along a new last axis, as it lies in memory. */
-export function interleaved(b: GraphBuilder, { re, im }: Pair): Node {
-  const whole = wholeOf(re, im);
+export function interleaved(b: GraphBuilder, z: Pair): Node {
+  const whole = wholeOf(z);
   if (whole !== undefined) return whole;
-  const shape = [...dims(re), 1];
-  const parts = [reshape(b, re, shape), reshape(b, im, shape)];
+  const shape = [...dims(z.re), 1];
+  const parts = [reshape(b, z.re, shape), reshape(b, z.im, shape)];
   return b.add('concat', parts, { axis: shape.length - 1 }) as Node;
 }
 
 /** What both parts were taken from by `partsOf`, if they were. */
-function wholeOf(re: Node, im: Node): Node | undefined {
+export function wholeOf({ re, im }: Pair): Node | undefined {
   const [first, second] = [sliced(re), sliced(im)];
   if (first === undefined || second === undefined || second.inputs[0] !== first.inputs[0]) return undefined;
   const whole = first.inputs[0]!;
@@ -91,6 +92,11 @@ export function times(b: GraphBuilder, z: Pair, w: Pair): Pair {
 /** By a real node or number. */
 export function scaled(b: GraphBuilder, z: Pair, by: Node | number): Pair {
   return pair(mul(b, z.re, by), mul(b, z.im, by));
+}
+
+/** Both parts, side by side, by a real node. */
+export function scaledWhole(b: GraphBuilder, whole: Node, by: Node, shape: readonly number[]): Node {
+  return mul(b, whole, broadcast(b, reshape(b, by, [...dims(by), 1]), shape));
 }
 
 /**
