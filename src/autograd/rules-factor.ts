@@ -124,6 +124,9 @@ const qrRule: KindRule = (b, [a], packed, g) => {
 };
 
 const kindRules: { readonly [K in FactorKind]: KindRule } = {
+  schur: () => {
+    throw new TensorError('E_GRAD', 'schur', 'the form has no derivative; try: linalg.eig, which has one');
+  },
   cholesky: choleskyRule,
   lowerSolve: solveRule(false),
   unitLowerSolve: solveRule(true),

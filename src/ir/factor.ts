@@ -44,10 +44,24 @@ export type FactorKind =
   | 'lu'
   | 'householder'
   | 'qr'
-  | 'exchanges';
+  | 'exchanges'
+  | 'schur';
 
 /** Every kind. */
 export const factorKinds: { readonly [K in FactorKind]: FactorRow } = {
+  /**
+   * Of a complex A, its real parts before its imaginary ones [n, 2n]: T of A = Q·T·Qᴴ beside Qᴴ,
+   * each with real parts first. On the diagonal of T stand the eigenvalues, above it the
+   * eigenvectors of T without what stands on their own diagonal: that stands in the first column
+   * (1 at its top is left out). NaN on the diagonal where the steps do not come to an end.
+   */
+  schur: {
+    takes: ['the matrix'],
+    needs: 'expects the two parts of a square matrix with elements',
+    fits: ([m, n]: Size): boolean => m > 0 && n === 2 * m,
+    result: ([m]: Size): Size => [m, 4 * m],
+    flops: ([m]: Size): number => 100 * m ** 3,
+  },
   /**
    * The lower triangle L of A = L·Lᵀ, from the lower triangle of A; zeros above. From the first
    * column on whose pivot is not positive, NaN.

@@ -26,6 +26,7 @@ const unspelled =
 
 /** What factorizations are called where the format's lack of them is reported. */
 const factorWords: { readonly [K in FactorKind]: string } = {
+  schur: 'eigenvalues',
   cholesky: 'Cholesky factorization',
   lowerSolve: 'triangular solve',
   unitLowerSolve: 'triangular solve',

@@ -45,6 +45,8 @@ export function splitFactors(graph: Graph, target: Target): Graph {
     if (node.op !== 'factor' || sizeOf(dims(node as Node)) === 0) return undefined;
     const [x, y] = inputs as [Node, Node];
     switch (node.attrs.kind) {
+      case 'schur':
+        return undefined;
       case 'cholesky':
         return sizes(x)[1] <= panels.triangle ? undefined : new Cholesky(b, x, panels).whole();
       case 'lowerSolve':

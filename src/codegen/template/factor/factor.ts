@@ -9,9 +9,11 @@ import { choleskyLoop } from './cholesky.ts';
 import { householderLoop } from './householder.ts';
 import { exchangesLoop, luLoop } from './lu.ts';
 import type { FactorBody } from './panel.ts';
+import { schurLoop } from './schur.ts';
 import { solveLoop } from './solve.ts';
 
 const templates: { readonly [K in FactorKind]: (frame: Frame, body: FactorBody) => Loop } = {
+  schur: schurLoop,
   cholesky: choleskyLoop,
   lowerSolve: (frame, body) => solveLoop(frame, body, false),
   unitLowerSolve: (frame, body) => solveLoop(frame, body, true),

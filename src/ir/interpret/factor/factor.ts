@@ -7,11 +7,13 @@ import { cholesky, triangularSolve } from './cholesky.ts';
 import { householder, orthogonalAndR } from './householder.ts';
 import { exchanged, lu } from './lu.ts';
 import type { Matrix } from './matrix.ts';
+import { schur } from './schur.ts';
 
 /** Fills `out`, which starts as zeros. */
 export type Algorithm = (operands: readonly Matrix[], out: Matrix) => void;
 
 const algorithms: { readonly [K in FactorKind]: Algorithm } = {
+  schur: ([a], out) => schur(a!, out),
   cholesky: ([a], out) => cholesky(a!, out),
   lowerSolve: ([l, b], out) => triangularSolve(l!, b!, out, false),
   unitLowerSolve: ([l, b], out) => triangularSolve(l!, b!, out, true),

@@ -1,6 +1,7 @@
 // The namespace `linalg`: what PyTorch has in torch.linalg, under its names in camelCase.
 
 // Singular values and eigenvalues, norms and vectors
+export { eig, eigvals } from '../spectral/eig.ts';
 export { eigh, eigvalsh, type EighOptions } from '../spectral/eigh.ts';
 export { matrixExp } from '../spectral/exponential.ts';
 export {

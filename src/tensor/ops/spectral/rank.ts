@@ -1,10 +1,8 @@
 // What singular values tell of matrices: their rank, their condition, their pseudo-inverse.
 
 import { TensorError } from '../../../errors.ts';
-import type { CustomRule } from '../../../autograd/custom.ts';
 import * as arg from '../../../ir/arguments.ts';
 import {
-  add,
   binary,
   broadcast,
   cast,
@@ -12,11 +10,9 @@ import {
   full,
   fullLike,
   mul,
-  neg,
   reduce,
   reduceKeep,
   reshape,
-  sub,
   unary,
   where,
 } from '../../../ir/build.ts';
@@ -26,8 +22,9 @@ import { Tensor } from '../../tensor.ts';
 import { apply, show } from '../operand.ts';
 import * as formula from '../elementwise/formula.ts';
 import { matrixNorm, type MatrixOrder } from './norms.ts';
-import { eighNodes, eigvalshNodes, svdNodes, svdvalsNodes } from './rules.ts';
-import { adjoint, checkMatrices, epsilonOf, product, stacked, timesColumns, unstacked } from './stack.ts';
+import { pseudoInverted } from './inverse.ts';
+import { eigvalshNodes, svdvalsNodes } from './rules.ts';
+import { checkMatrices, epsilonOf, stacked, unstacked } from './stack.ts';
 
 /** Which singular values count as zero. */
 export interface RankOptions {
@@ -113,38 +110,10 @@ function pseudoInverse(op: string, x: Tensor, options: RankOptions): Tensor {
   if (m === 0 || n === 0) return apply([x], (b, node) => reshape(b, node, [...lead, n, m]));
   return apply([x, ...boundsOf(options)] as const, (b, node, ...bounds) => {
     const a = stacked(b, node);
-    const { left, numbers, right } = partsOf(b, a, hermitian);
-    const sizes = unary(b, 'abs', numbers);
-    const least = broadcast(b, threshold(b, sizes, x, options, bounds), dims(sizes));
-    const counts = binary(b, 'lt', least, sizes);
-    const inverse = div(b, fullLike(b, numbers, 1), where(b, counts, numbers, fullLike(b, numbers, 1)));
-    const scaled = timesColumns(b, right, where(b, counts, inverse, fullLike(b, inverse, 0)));
-    const found = formula.stopGradient(b, product(b, scaled, adjoint(b, left)));
-    return unstacked(b, formula.withRule(b, found, [a], pinvRule), x.shape);
+    const found = pseudoInverted(b, a, hermitian, (sizes) => threshold(b, sizes, x, options, bounds));
+    return unstacked(b, found, x.shape);
   });
 }
-
-/** A = left·diag(numbers)·rightᴴ. */
-function partsOf(b: GraphBuilder, a: Node, hermitian: boolean): { left: Node; numbers: Node; right: Node } {
-  if (hermitian) {
-    const { w, v } = eighNodes(b, a, 'L');
-    return { left: v, numbers: w, right: v };
-  }
-  const { u, s, vh } = svdNodes(b, a, false);
-  return { left: u, numbers: s, right: adjoint(b, vh) };
-}
-
-/**
- * dA⁺ = −A⁺·dA·A⁺ + A⁺·A⁺ᴴ·dAᴴ·(1 − A·A⁺) + (1 − A⁺·A)·dAᴴ·A⁺ᴴ·A⁺ (G. Golub and V. Pereyra,
- * 1973): where the rank stays the same, whatever singular values are equal.
- */
-const pinvRule: CustomRule = (b, [a], inverse, g) => {
-  const [inverseH, gh] = [adjoint(b, inverse), adjoint(b, g)];
-  const straight = neg(b, product(b, inverseH, g, inverseH));
-  const left = product(b, sub(b, gh, product(b, a!, inverse, gh)), inverse, inverseH);
-  const right = product(b, inverseH, inverse, sub(b, gh, product(b, gh, inverse, a!)));
-  return [add(b, straight, add(b, left, right))];
-};
 
 const takesCond = arg.takes<typeof cond>(
   ['x', aTensor],

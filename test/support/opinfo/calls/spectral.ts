@@ -60,6 +60,8 @@ export const spectral: Calls = {
   svd: signature('input, some=True, compute_uv=True')((a) =>
     sn.svd(a.tensor('input'), { some: a.flag('some'), computeUv: a.flag('compute_uv') }),
   ),
+  'linalg.eig': unary(linalg.eig),
+  'linalg.eigvals': unary(linalg.eigvals),
   'linalg.eigh': signature('A, UPLO=L')((a) => linalg.eigh(a.tensor('A'), { uplo: a.text('UPLO') })),
   'linalg.eigvalsh': signature('A, UPLO=L')((a) => linalg.eigvalsh(a.tensor('A'), { uplo: a.text('UPLO') })),
   'linalg.pinv': pinv,

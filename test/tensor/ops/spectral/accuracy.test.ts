@@ -71,6 +71,20 @@ async function checkEigh(h: Tensor): Promise<void> {
   expect(await miss(linalg.eigvalsh(h), w, h, n), 'values alone').toBeLessThan(10);
 }
 
+/** x·V = V·diag(w), with vectors of length 1 and values that sum to the trace. */
+async function checkEig(a: Tensor): Promise<void> {
+  const n = a.shape.at(-1)!;
+  const [w, v] = linalg.eig(a);
+  if (a.size === 0) return expect(v.shape).toEqual(a.shape);
+  const wide = sn.cast(a, v.dtype);
+  expect(await miss(sn.matmul(wide, v), sn.mul(v, sn.unsqueeze(w, -2)), a, n), 'A·V − V·w').toBeLessThan(10);
+  const lengths = linalg.vectorNorm(v, 2, -2);
+  expect(await miss(lengths, sn.onesLike(lengths), lengths, n), 'lengths').toBeLessThan(10);
+  const trace = sn.sum(linalg.diagonal(wide), -1);
+  expect(await miss(sn.sum(w, -1), trace, a, n * n), 'trace').toBeLessThan(10);
+  expect(await miss(linalg.eigvals(a), w, a, n), 'values alone').toBe(0);
+}
+
 describe.each(everyDevice)('%s', (device) => {
   beforeAll(() => setDevice(device));
   // Each size is a kernel of its own: where compilers take long, a few stand for all.
@@ -119,6 +133,49 @@ describe.each(everyDevice)('%s', (device) => {
     }
     const narrow = complexMatrix([4, 2], 17, dtype);
     await checkFull(sn.matmul(narrow, transposed(narrow)));
+  });
+
+  test.each(dtypes)('eigenvalues and eigenvectors of any matrix in %s', async (dtype) => {
+    for (const shape of isQuick
+      ? [
+          [1, 1],
+          [2, 2],
+          [5, 5],
+          [2, 3, 3],
+          [17, 17],
+          [0, 0],
+        ]
+      : [[4, 4]]) {
+      await checkEig(matrix(shape, 19, dtype));
+      await checkEig(complexMatrix(shape, 23, dtype));
+    }
+    // A turn, a cycle, a triangle with equal values, one that is far from normal, and nothing.
+    const hard = [
+      [
+        [0, -1],
+        [1, 0],
+      ],
+      [
+        [0, 0, 1],
+        [1, 0, 0],
+        [0, 1, 0],
+      ],
+      [
+        [2, 1, 0],
+        [0, 2, 1],
+        [0, 0, 2],
+      ],
+      [
+        [1, 1e4, 0],
+        [0, 2, 1e4],
+        [0, 0, 3],
+      ],
+      [
+        [0, 0],
+        [0, 0],
+      ],
+    ];
+    for (const rows of isQuick ? hard : []) await checkEig(sn.tensor(rows, { dtype }));
   });
 
   test.each(dtypes)('values that are easy to get wrong, in %s', async (dtype) => {

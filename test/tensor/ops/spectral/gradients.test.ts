@@ -60,6 +60,15 @@ const functions: Readonly<Record<string, readonly [readonly number[], (a: Tensor
       return apart(sn.matmul(sn.mul(v, sn.unsqueeze(sn.sin(w), -2)), sn.adjoint(v)));
     },
   ],
+  eigvals: [[2, 3, 3], (a) => apart(sn.sum(sn.exp(linalg.eigvals(a)), -1))],
+  eig: [
+    [3, 3],
+    (a) => {
+      const [w, v] = linalg.eig(a);
+      return apart(sn.matmul(sn.mul(v, sn.unsqueeze(sn.exp(w), -2)), linalg.pinv(v)));
+    },
+  ],
+  'eigvals of a complex matrix': [[2, 3, 3], (a) => apart(sn.sum(sn.exp(linalg.eigvals(paired(a)))))],
   'pinv of a complex matrix': [[2, 3, 2], (a) => apart(linalg.pinv(paired(a)))],
   'matrixExp of a complex matrix': [[2, 2, 2], (a) => apart(sn.matrixExp(paired(a)))],
   'norms of complex numbers': [

@@ -1,0 +1,36 @@
+// Eigenvalues and eigenvectors of matrices of any kind.
+
+import * as arg from '../../../ir/arguments.ts';
+import { reshape } from '../../../ir/build.ts';
+import { aTensor } from '../../expect.ts';
+import { recordMany } from '../../recording/record.ts';
+import type { Tensor } from '../../tensor.ts';
+import { apply } from '../operand.ts';
+import { eigNodes } from './eigen.ts';
+import { checkMatrices, stacked, unstacked } from './stack.ts';
+
+const takesEig = arg.takes<typeof eig>(['x', aTensor]);
+
+/**
+ * Eigenvalues w and eigenvectors, the columns of V, of matrices [.., n, n]: x·V = V·diag(w). Both
+ * are complex, in no order; vectors have length 1. Of a real matrix, eigenvalues that are real have
+ * imaginary parts of rounding.
+ */
+export function eig(x: Tensor): [w: Tensor, v: Tensor] {
+  takesEig('linalg.eig', x);
+  checkMatrices('linalg.eig', x, 'square');
+  const [w, v] = recordMany([x], (b, [node]) => {
+    const pairs = eigNodes(b, stacked(b, node!));
+    return [reshape(b, pairs.w, x.shape.slice(0, -1)), unstacked(b, pairs.v, x.shape)];
+  });
+  return [w!, v!];
+}
+
+const takesEigvals = arg.takes<typeof eigvals>(['x', aTensor]);
+
+/** The eigenvalues of matrices [.., n, n], complex, in no order. */
+export function eigvals(x: Tensor): Tensor {
+  takesEigvals('linalg.eigvals', x);
+  checkMatrices('linalg.eigvals', x, 'square');
+  return apply([x], (b, node) => reshape(b, eigNodes(b, stacked(b, node)).w, x.shape.slice(0, -1)));
+}
