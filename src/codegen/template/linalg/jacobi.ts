@@ -40,9 +40,10 @@ function serialLoop(frame: Frame, body: RowsBody): Loop {
         b.assign(active, constant(0));
         b.for('p', constant(0), constant(n - 1), 1, (p) => {
           const x = rowAt(p);
+          const square = new Pair(b, body, out, x, x, constant(0), 1).square();
           b.for('q', addInts(p, constant(1)), constant(n), 1, (q) => {
             const pair = new Pair(b, body, out, x, rowAt(q), constant(0), 1);
-            pair.turn(pair.products(), () => b.assign(active, constant(1)));
+            pair.turn(pair.products(square), () => b.assign(active, constant(1)), square);
           });
         });
       }),

@@ -68,39 +68,69 @@ export class Pair {
     this.#lanes = width % 4 === 0 && (body.column.extent / parts) % 4 === 0 ? 4 : 1;
   }
 
-  /** This invocation's part of the sums over the columns that count. */
-  products(): Value[] {
+  /** The square of row x as a register, which `turn` keeps true. */
+  square(): Value {
+    const b = this.#b;
+    const sum = b.var('sum', constant(0, this.#type, this.#lanes));
+    this.#along(this.#body.node.attrs.width, 1, (column) => {
+      const x = this.#load(this.#x, column);
+      this.#gather(sum, x, x);
+      if (this.#body.node.attrs.parts === 1) return;
+      const xi = this.#load(this.#x, this.#behind(column));
+      this.#gather(sum, xi, xi);
+    });
+    return b.var('square', this.#across(b.let(sum, 'whole')));
+  }
+
+  #behind(column: Value): Value {
+    const { parts } = this.#body.node.attrs;
+    return addInts(column, constant(this.#body.column.extent / parts));
+  }
+
+  /** This invocation's part of the sums over the columns that count; `square` is x·x where that is known. */
+  products(square?: Value): Value[] {
     const b = this.#b;
     const { width, parts } = this.#body.node.attrs;
-    const half = this.#body.column.extent / parts;
     const vectors = Math.ceil(width / this.#lanes);
     const count = this.#step === 1 ? ([4, 2].find((many) => vectors % many === 0) ?? 1) : 1;
-    const sums = Array.from({ length: count }, () =>
-      Array.from({ length: parts === 2 ? 4 : 3 }, () => b.var('sum', constant(0, this.#type, this.#lanes))),
-    );
+    const sum = (): Value => b.var('sum', constant(0, this.#type, this.#lanes));
+    const sums = Array.from({ length: count }, () => ({
+      alpha: square === undefined ? sum() : undefined,
+      beta: sum(),
+      real: sum(),
+      imaginary: parts === 2 ? sum() : undefined,
+    }));
     this.#along(width, count, (column, turn) => {
-      const [alpha, beta, real, imaginary] = sums[turn]!;
+      const { alpha, beta, real, imaginary } = sums[turn]!;
       const [x, y] = [this.#load(this.#x, column), this.#load(this.#y, column)];
-      this.#gather(alpha!, x, x);
-      this.#gather(beta!, y, y);
-      this.#gather(real!, x, y);
-      if (parts === 1 || imaginary === undefined) return;
-      const behind = addInts(column, constant(half));
+      if (alpha !== undefined) this.#gather(alpha, x, x);
+      this.#gather(beta, y, y);
+      this.#gather(real, x, y);
+      if (imaginary === undefined) return;
+      const behind = this.#behind(column);
       const [xi, yi] = [this.#load(this.#x, behind), this.#load(this.#y, behind)];
-      this.#gather(alpha!, xi, xi);
-      this.#gather(beta!, yi, yi);
-      this.#gather(real!, xi, yi);
+      if (alpha !== undefined) this.#gather(alpha, xi, xi);
+      this.#gather(beta, yi, yi);
+      this.#gather(real, xi, yi);
       this.#gather(imaginary, xi, y);
       b.assign(imaginary, this.#op('sub', imaginary, this.#op('mul', x, yi)));
     });
-    return sums[0]!.map((_, s) => {
-      const whole = sums.map((each) => each[s]!).reduce((sum, each) => this.#op('add', sum, each));
-      return b.let(this.#across(b.let(whole, 'whole')), 'product');
-    });
+    const total = (parts: readonly (Value | undefined)[]): Value[] => {
+      const held = parts.filter((part) => part !== undefined);
+      if (held.length === 0) return [];
+      const whole = held.reduce((all, each) => this.#op('add', all, each));
+      return [b.let(this.#across(b.let(whole, 'whole')), 'product')];
+    };
+    return [
+      ...(square === undefined ? total(sums.map(({ alpha }) => alpha)) : [square]),
+      ...total(sums.map(({ beta }) => beta)),
+      ...total(sums.map(({ real }) => real)),
+      ...total(sums.map(({ imaginary }) => imaginary)),
+    ];
   }
 
   /** Rotates the rows where they are not orthogonal; `needed` runs where that may disturb other pairs. */
-  turn(sums: readonly Value[], needed: () => void): void {
+  turn(sums: readonly Value[], needed: () => void, square?: Value): void {
     const b = this.#b;
     const limits = tolerances(this.#body);
     const number = (value: number): Value => constant(value, this.#type);
@@ -132,6 +162,8 @@ export class Pair {
       const moved = this.#op('mul', this.#op('mul', slant, gamma), number(this.#body.row.extent));
       const far = this.#compare(this.#op('mul', lengths, number(limits.cosine)), moved);
       b.if(operation('or', [much, far], 'bool'), needed);
+      if (square !== undefined)
+        b.assign(square, this.#op('add', this.#op('max', alpha!, beta!), this.#op('mul', size, gamma)));
       // tan θ has the sign of β − α: with the longer row first, what changes places has the other.
       this.#rotate(
         cosine,
