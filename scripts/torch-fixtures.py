@@ -847,6 +847,98 @@ def half(out):
 
 # ---------------------------------------------------------------- training
 
+class Stepwise:
+    """An optimizer that this version of PyTorch lacks, as its paper has it, on one parameter; `step_of` moves it."""
+
+    def __init__(self, params, **settings):
+        [self.param] = params
+        self.settings, self.t, self.state = {**self.defaults, **settings}, 0, {}
+
+    def running(self, name, now, kept):
+        old = self.state.get(name, torch.zeros_like(now))
+        self.state[name] = kept * old + (1 - kept) * now
+        return old, self.state[name]
+
+    def step(self):
+        self.t += 1
+        with torch.no_grad():
+            self.step_of(self.param, self.param.grad, **self.settings)
+
+
+class NAdam(Stepwise):
+    """PyTorch 1.13 multiplies by the momentum of this step twice, which was mended in 2.0."""
+    defaults = dict(lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=4e-3)
+
+    def step_of(self, p, g, lr, betas, eps, weight_decay, momentum_decay):
+        momentum = lambda t: betas[0] * (1 - 0.5 * 0.96 ** (t * momentum_decay))
+        g = g + weight_decay * p
+        _, m = self.running('m', g, betas[0])
+        _, v = self.running('v', g * g, betas[1])
+        now, after = momentum(self.t), momentum(self.t + 1)
+        self.product = getattr(self, 'product', 1.0) * now
+        spread = (v / (1 - betas[1] ** self.t)).sqrt() + eps
+        p.copy_(p - lr * ((1 - now) / (1 - self.product) * g + after / (1 - self.product * after) * m) / spread)
+
+
+class ASGD(Stepwise):
+    """PyTorch keeps the rate in f32 whatever the parameter is."""
+    defaults = dict(lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0)
+
+    def step_of(self, p, g, lr, lambd, alpha, t0, weight_decay):
+        rate = lr / (1 + lambd * lr * (self.t - 1)) ** alpha
+        p.copy_(p * (1 - lambd * rate) - rate * (g + weight_decay * p))
+
+
+class Lion(Stepwise):
+    defaults = dict(betas=(0.9, 0.99), weight_decay=0.0)
+
+    def step_of(self, p, g, lr, betas, weight_decay):
+        old, _ = self.running('m', g, betas[1])
+        u = torch.sign(betas[0] * old + (1 - betas[0]) * g)
+        p.copy_(p - lr * (u + weight_decay * p))
+
+
+class Lamb(Stepwise):
+    defaults = dict(betas=(0.9, 0.999), eps=1e-6, weight_decay=0.0)
+
+    def step_of(self, p, g, lr, betas, eps, weight_decay):
+        _, m = self.running('m', g, betas[0])
+        _, v = self.running('v', g * g, betas[1])
+        r = (m / (1 - betas[0] ** self.t)) / ((v / (1 - betas[1] ** self.t)).sqrt() + eps) + weight_decay * p
+        p.copy_(p - lr * p.norm() / r.norm() * r)
+
+
+class Adafactor(Stepwise):
+    defaults = dict(beta2Decay=-0.8, eps=(2.0 ** -23, 1e-3), d=1.0, weight_decay=0.0)
+
+    def step_of(self, p, g, lr, beta2Decay, eps, d, weight_decay):
+        rms = lambda x: (x * x).mean().sqrt()
+        rate = max(eps[1], rms(p).item()) * min(lr, 1 / self.t ** 0.5)
+        kept = 1 - self.t ** beta2Decay
+        _, r = self.running('r', (g * g).mean(-1, keepdim=True), kept)
+        _, c = self.running('c', (g * g).mean(-2, keepdim=True), kept)
+        v = (r @ c) / r.mean(-2, keepdim=True).clamp(min=eps[0])
+        u = g / v.clamp(min=eps[0] ** 2).sqrt()
+        p.copy_(p * (1 - lr * weight_decay) - rate * u / max(1.0, rms(u).item() / d))
+
+
+class Muon(Stepwise):
+    defaults = dict(momentum=0.95, nesterov=True, nsSteps=5, adjustLr='original', weight_decay=0.1)
+
+    def step_of(self, p, g, lr, momentum, nesterov, nsSteps, adjustLr, weight_decay):
+        _, m = self.running('m', g, momentum)
+        x = (1 - momentum) * g + momentum * m if nesterov else m
+        rows, columns = x.shape
+        x = x.T if rows > columns else x
+        x = x / x.norm()
+        for _ in range(nsSteps):
+            a = x @ x.T
+            x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+        x = x.T if rows > columns else x
+        adjust = max(1, rows / columns) ** 0.5 if adjustLr == 'original' else 0.2 * max(rows, columns) ** 0.5
+        p.copy_(p - lr * (adjust * x + weight_decay * p))
+
+
 @family
 def optim(out):
     """inputs: a parameter, then its gradient at each of five steps; outputs: the parameter after each step."""
@@ -870,11 +962,43 @@ def optim(out):
     recipes += [('adamw', o.AdamW, a) for a in (dict(lr=0.01), dict(lr=0.1, weightDecay=0.3), dict(lr=0.01, betas=(0.5, 0.9)))]
     recipes += [('rmsprop', o.RMSprop, a) for a in (dict(lr=0.01), dict(lr=0.01, momentum=0.9), dict(lr=0.01, alpha=0.9, centered=True))]
     recipes += [('adagrad', o.Adagrad, a) for a in (dict(lr=0.1), dict(lr=0.1, weightDecay=0.1, eps=1e-6))]
+    recipes += [('adagrad', o.Adagrad, dict(lr=0.1, lrDecay=0.3)), ('adam', o.Adam, dict(lr=0.01, maximize=True))]
+    recipes += [('adadelta', o.Adadelta, a) for a in (dict(), dict(lr=0.5, rho=0.8, eps=1e-4, weightDecay=0.1))]
+    recipes += [('adamax', o.Adamax, a) for a in (dict(), dict(lr=0.1, betas=(0.8, 0.95), eps=1e-3, weightDecay=0.1))]
+    recipes += [('nadam', NAdam, a) for a in (dict(), dict(lr=0.1, betas=(0.8, 0.95), weightDecay=0.1, momentumDecay=0.1))]
+    recipes += [('radam', o.RAdam, a) for a in (dict(lr=0.1), dict(lr=0.1, betas=(0.8, 0.9), eps=1e-3, weightDecay=0.1),
+                dict(lr=0.1, betas=(0.8, 0.4)))]
+    recipes += [('rprop', o.Rprop, a) for a in (dict(), dict(lr=0.1, etas=(0.4, 1.5), stepSizes=(0.05, 0.12)))]
+    recipes += [('asgd', kind, a) for kind in (o.ASGD, ASGD) for a in (dict(), dict(lr=0.1, lambd=0.3, alpha=0.5, t0=2.0, weightDecay=0.1))]
+    recipes += [('lion', Lion, a) for a in (dict(lr=0.1), dict(lr=0.1, betas=(0.5, 0.8), weightDecay=0.2))]
+    recipes += [('lamb', Lamb, a) for a in (dict(lr=0.1), dict(lr=0.1, betas=(0.5, 0.8), weightDecay=0.2))]
+    recipes += [('adafactor', Adafactor, a) for a in (dict(lr=0.1), dict(lr=0.9, beta2Decay=-0.5, eps=(0.01, 0.5), d=0.3, weightDecay=0.2))]
+    recipes += [('muon', Muon, a) for a in (dict(lr=0.1), dict(lr=0.1, momentum=0.5, nesterov=False, nsSteps=2, adjustLr='matchRmsAdamW'))]
+    torch_names = {'weightDecay': 'weight_decay', 'lrDecay': 'lr_decay', 'momentumDecay': 'momentum_decay', 'stepSizes': 'step_sizes'}
     for op, kind, args in recipes:
-        own = {'weight_decay' if k == 'weightDecay' else k: v for k, v in args.items()}
+        own = {torch_names.get(k, k): v for k, v in args.items()}
         run = trajectory(lambda ps: kind(ps, **own))
         out.case(op, run, inputs, grad=False, **args)
-        out.case(op, run, [uniform(s, dtype=torch.float64) for s in inputs], grad=False, **args)
+        if kind is not o.ASGD:
+            out.case(op, run, [uniform(s, dtype=torch.float64) for s in inputs], grad=False, **args)
+    # inputs: where to start; outputs: where each of four calls of `step` leads, on Rosenbrock's function.
+    for args in (dict(), dict(lr=0.5, historySize=3, maxIter=7)):
+        own = {{'historySize': 'history_size', 'maxIter': 'max_iter'}.get(k, k): v for k, v in args.items()}
+
+        def follow(start):
+            p = start.detach().clone().requires_grad_()
+            optimizer, history = o.LBFGS([p], **own), []
+
+            def closure():
+                optimizer.zero_grad()
+                loss = ((1 - p[:-1]) ** 2 + 2 * (p[1:] - p[:-1] ** 2) ** 2).sum()
+                loss.backward()
+                return loss
+            for _ in range(4):
+                optimizer.step(closure)
+                history.append(p.detach().clone())
+            return history
+        out.case('lbfgs', follow, [uniform([4], dtype=torch.float64)], grad=False, **args)
     # inputs: gradients; outputs: the clipped gradients, then the norm before clipping.
     for limit, p in ((1.0, 2.0), (100.0, 2.0), (0.5, INF), (1.0, 1.0)):
         def clip(*grads):
@@ -918,6 +1042,22 @@ def schedule(out):
         divFactor=25.0, finalDivFactor=1e4)
     add('warmupCosine', lambda o: s.SequentialLR(o, [s.LinearLR(o, 0.2, 1.0, 5), s.CosineAnnealingLR(o, 15)], [5]), 20,
         startFactor=0.2, warmup=5, tMax=15, etaMin=0.0)
+    add('multiplicativeLr', lambda o: s.MultiplicativeLR(o, lambda step: 0.9), base=0.9)
+    for mode, own in (('triangular', 'triangular'), ('triangular2', 'triangular2'), ('exp_range', 'expRange')):
+        add('cyclicLr', lambda o: s.CyclicLR(o, 0.1, 0.5, 3, 5, mode=mode, gamma=0.9, cycle_momentum=False), 20, baseLr=0.1, maxLr=0.5,
+            stepSizeUp=3, stepSizeDown=5, mode=own, gamma=0.9)
+    add('chainedLr', lambda o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)]), factor=0.1, totalIters=2, gamma=0.9)
+
+    figures = [3, 2, 2, 2, 2.00001, 1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.49, 0.49, 0.49, 0.49, 0.1, 0.1]
+    for args in (dict(patience=2), dict(patience=1, cooldown=2, factor=0.5), dict(mode='max', patience=2, threshold=0.2),
+                 dict(patience=0, thresholdMode='abs', threshold=0.3, minLr=0.01)):
+        names = {'thresholdMode': 'threshold_mode', 'minLr': 'min_lr'}
+        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+        plateau, history = s.ReduceLROnPlateau(optimizer, **{names.get(k, k): v for k, v in args.items()}), []
+        for figure in figures:
+            plateau.step(figure)
+            history.append(optimizer.param_groups[0]['lr'])
+        out.case('plateau', lambda f: vec(*history, dtype=torch.float64), [vec(*figures, dtype=torch.float64)], grad=False, lr=0.1, **args)
 
 
 def main(chosen):

@@ -5,7 +5,6 @@
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { isComplex, isInexact } from '../ir/dtype.ts';
-import { storedType } from '../ir/stored.ts';
 import { sameShape } from '../ir/shape.ts';
 import { tensor } from '../tensor/ops/creation/creation.ts';
 import { add } from '../tensor/ops/elementwise/arithmetic.ts';
@@ -15,7 +14,7 @@ import { trainedLeaves } from '../tensor/derivative/trainable.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { checkSameStructure, flatten, unflatten, type Flat } from '../tensor/tree.ts';
 import { rateOperand } from './optimizer.ts';
-import { applyRule, graphClock, slotType, startSlots, type Rule, type Slots } from './rule.ts';
+import { applyRule, graphClock, slotShape, slotType, startSlots, type Rule, type Slots } from './rule.ts';
 
 /** What is passed from step to step beside the parameters; itself a tree. */
 export interface OptimizerState {
@@ -48,14 +47,13 @@ export interface FunctionalOptimizer {
   update<P>(params: P, grads: P, state: OptimizerState, options?: UpdateOptions): [P, OptimizerState];
 }
 
+const isSlot = (value: unknown): boolean =>
+  typeof value === 'number' ||
+  (arg.isPlainObject(value) && typeof value['start'] === 'number' && arg.isCallable(value['shape']));
 const aRule: arg.Kind<Rule> = arg.kind('a rule { slots, step }', (value) => {
   if (!arg.isPlainObject(value)) return false;
   const { slots, step } = value;
-  return (
-    arg.isPlainObject(slots) &&
-    Object.values(slots).every((at) => typeof at === 'number') &&
-    arg.isCallable(step)
-  );
+  return arg.isPlainObject(slots) && Object.values(slots).every(isSlot) && arg.isCallable(step);
 });
 const takesRule = arg.takes<typeof functional>(
   ['the name', arg.text],
@@ -64,31 +62,82 @@ const takesRule = arg.takes<typeof functional>(
 );
 const updateOptions = arg.options<UpdateOptions>({ lr: rateOperand });
 
+/** What moves a parameter. */
+interface Mover {
+  readonly rule: Rule;
+  readonly rate: TensorLike;
+}
+
+/** What functional optimizers are made of, for those that are made of several. */
+const movers = new WeakMap<FunctionalOptimizer, (path: string) => Mover | undefined>();
+
 /** The functional form of a rule. */
 export function functional(op: string, rule: Rule, rate: TensorLike): FunctionalOptimizer {
   takesRule('functional', op, rule, rate);
-  return {
+  const only = { rule, rate };
+  return moving(op, () => only);
+}
+
+/** A share of the parameters, by their paths in the tree (`.layers[0].bias`), and its optimizer. */
+export type PartitionEntry = readonly [match: RegExp, optimizer: FunctionalOptimizer];
+
+const anOptimizer: arg.Kind<FunctionalOptimizer> = arg.kind(
+  'a functional optimizer (adam(), sgd(), …)',
+  (value) => typeof value === 'object' && value !== null && movers.has(value as FunctionalOptimizer),
+);
+const aPattern: arg.Kind<RegExp> = arg.kind('a regular expression', (value) => value instanceof RegExp);
+const takesPartition = arg.takes<typeof partition>([
+  'the entries',
+  arg.listOf(arg.tupleOf<readonly [RegExp, FunctionalOptimizer]>(aPattern, anOptimizer)),
+]);
+
+/**
+ * One optimizer a group of parameters: of the entries, the first whose pattern is found in a
+ * parameter's path moves it. `partition([[/bias$/, adamW({ weightDecay: 0 })], [/./, adamW()]])`.
+ * Throws E_VALUE, naming the path, where none is. A rate that `update` is given is that of all.
+ */
+export function partition(entries: readonly PartitionEntry[]): FunctionalOptimizer {
+  takesPartition('partition', entries);
+  return moving('partition', (path) => {
+    const entry = entries.find(([match]) => path.search(match) >= 0);
+    return entry === undefined ? undefined : movers.get(entry[1])?.(path);
+  });
+}
+
+/** An optimizer of a rule and a rate for each path. */
+function moving(op: string, moverAt: (path: string) => Mover | undefined): FunctionalOptimizer {
+  const moverOf = ({ path, value }: Member): Mover => {
+    const mover = moverAt(path);
+    if (mover !== undefined) return mover;
+    const problem = `no entry is for ${show(value)}${at(path)}`;
+    throw new TensorError('E_VALUE', op, problem, 'a last entry [/./, optimizer] for all others');
+  };
+  const optimizer: FunctionalOptimizer = {
     init: (params) => {
       const members = parametersOf(op, flatten(params, op));
-      const slots = members.map(({ value, trained }) => (trained ? startSlots(rule, value) : {}));
+      const slots = members.map((member) =>
+        member.trained ? startSlots(moverOf(member).rule, member.value) : {},
+      );
       return { step: tensor(0, { dtype: 'i32' }), slots };
     },
     update: <P>(params: P, grads: P, state: OptimizerState, options: UpdateOptions = {}) => {
       if (!updateOptions.accepts(options)) updateOptions.refuse(op, 'options', options);
-      const { lr = rate } = options;
       return noGrad((): [P, OptimizerState] => {
         const flat = flatten(params, op);
         const given = flatten(grads, op);
         checkSameStructure(op, 'the parameters', flat, 'the gradients', given);
         const members = parametersOf(op, flat);
-        checkState(op, rule, members, state);
+        checkState(op, (member) => moverOf(member).rule, members, state);
         const step = add(state.step, 1);
         const slots = [...state.slots];
         const leaves = [...flat.leaves];
-        members.forEach(({ value, path, leaf, trained }, i) => {
+        members.forEach((member, i) => {
+          const { value, path, leaf, trained } = member;
           if (!trained) return;
+          const { rule, rate } = moverOf(member);
           const grad = gradientAt(op, path, value, given.leaves[leaf]);
           const clock = graphClock(step, value.dtype);
+          const lr = options.lr ?? rate;
           const next = applyRule(rule, { value, grad, slots: slots[i]!, lr, clock });
           slots[i] = next.slots;
           leaves[leaf] = value.requiresGrad ? next.value.requiresGrad_() : next.value;
@@ -97,6 +146,8 @@ export function functional(op: string, rule: Rule, rate: TensorLike): Functional
       });
     },
   };
+  movers.set(optimizer, moverAt);
+  return optimizer;
 }
 
 /** A tensor of the tree. */
@@ -138,8 +189,13 @@ function gradientAt(op: string, path: string, value: Tensor, grad: unknown): Ten
   throw new TensorError('E_SHAPE', op, problem);
 }
 
-/** Throws unless the state is one of this rule and these parameters. */
-function checkState(op: string, rule: Rule, members: readonly Member[], state: OptimizerState): void {
+/** Throws unless the state is one of these rules and these parameters. */
+function checkState(
+  op: string,
+  ruleOf: (member: Member) => Rule,
+  members: readonly Member[],
+  state: OptimizerState,
+): void {
   const hint = 'the state that init(params) gave for this tree, or update after it';
   const fail = (code: 'E_VALUE' | 'E_SHAPE', problem: string): never => {
     throw new TensorError(code, op, problem, hint);
@@ -161,13 +217,14 @@ function checkState(op: string, rule: Rule, members: readonly Member[], state: O
     const which = first === undefined ? '' : `: nothing is kept for ${show(first.value)}${at(first.path)}`;
     fail('E_VALUE', `the state is of ${slots.length} tensors, the tree has ${members.length}${which}`);
   }
-  members.forEach(({ value, path, trained }, i) => {
+  members.forEach((member, i) => {
+    const { value, path, trained } = member;
     if (!trained) return;
-    for (const name of Object.keys(rule.slots)) {
+    for (const [name, kept] of Object.entries(ruleOf(member).slots)) {
       const slot: unknown = (slots[i] as Slots | undefined)?.[name];
       if (!(slot instanceof Tensor)) {
         fail('E_VALUE', `the state has no ${name} for ${show(value)}${at(path)}, which is trained`);
-      } else if (!sameShape(slot.shape, storedType(value).shape) || slot.dtype !== slotType(value.dtype)) {
+      } else if (!sameShape(slot.shape, slotShape(kept, value)) || slot.dtype !== slotType(value.dtype)) {
         fail('E_SHAPE', `the state's ${name}${at(path)} is ${show(slot)}, of a parameter ${show(value)}`);
       }
     }

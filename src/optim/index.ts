@@ -1,13 +1,46 @@
 // `sinter/optim`: optimizers as objects (`new Adam(parameters(model))`) and as functions on trees
 // (`adam()`), clipping, and schedules of the learning rate.
 
-export { adam, Adam, adamW, AdamW, type AdamOptions } from './adam.ts';
-export { adagrad, Adagrad, rmsprop, RMSprop, type AdagradOptions, type RmspropOptions } from './adaptive.ts';
+export { adam, Adam, adamW, AdamW, type AdamOptions } from './rules/adam.ts';
+export {
+  adamax,
+  Adamax,
+  lamb,
+  Lamb,
+  nadam,
+  NAdam,
+  radam,
+  RAdam,
+  type AdamaxOptions,
+  type LambOptions,
+  type NAdamOptions,
+  type RAdamOptions,
+} from './rules/adam-variants.ts';
+export { adafactor, Adafactor, type AdafactorOptions } from './rules/adafactor.ts';
+export { asgd, ASGD, type AsgdOptions } from './rules/asgd.ts';
+export { lion, Lion, rprop, Rprop, type LionOptions, type RpropOptions } from './rules/signs.ts';
+export { LBFGS, type LbfgsOptions, type LossClosure } from './lbfgs.ts';
+export { muon, Muon, type MuonOptions } from './rules/muon.ts';
+export type { ClassOptions, CommonSettings, FunctionalOptions } from './family.ts';
+export {
+  adadelta,
+  Adadelta,
+  adagrad,
+  Adagrad,
+  rmsprop,
+  RMSprop,
+  type AdadeltaOptions,
+  type AdagradOptions,
+  type RmspropOptions,
+} from './rules/adaptive.ts';
 export { clipByNorm, clipByValue, clipGradNorm, clipGradValue, type ClipOptions } from './clip.ts';
+export { ema, swa, type AverageOptions, type AverageState, type ParameterAverage } from './average.ts';
 export {
   functional,
+  partition,
   type FunctionalOptimizer,
   type OptimizerState,
+  type PartitionEntry,
   type UpdateOptions,
 } from './functional.ts';
 export {
@@ -17,7 +50,7 @@ export {
   type RateOptions,
   type Trainable,
 } from './optimizer.ts';
-export type { Clock, Rule, Slots, Step } from './rule.ts';
+export type { Clock, Rule, ShapedSlot, Slots, Step } from './rule.ts';
 export {
   constantLr,
   cosineAnnealingLr,
@@ -44,5 +77,18 @@ export {
   type Schedule,
   type StepOptions,
   type WarmupOptions,
-} from './schedule.ts';
-export { sgd, SGD, type SgdOptions } from './sgd.ts';
+} from './schedule/closed-form.ts';
+export { sgd, SGD, type SgdOptions } from './rules/sgd.ts';
+export {
+  chainedLr,
+  cyclicLr,
+  multiplicativeLr,
+  type CyclicOptions,
+  type MultiplicativeOptions,
+} from './schedule/cycles.ts';
+export {
+  reduceLrOnPlateau,
+  type Plateau,
+  type PlateauOptions,
+  type PlateauState,
+} from './schedule/plateau.ts';

@@ -14,7 +14,7 @@ import { handleOf, Tensor, type TensorLike } from '../tensor/tensor.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { treeLeaves, TreeNode } from '../tensor/tree.ts';
 import { applyRule, eagerClock, scalar, slotType, startSlots, type Rule, type Slots } from './rule.ts';
-import type { Schedule } from './schedule.ts';
+import type { Schedule } from './schedule/closed-form.ts';
 
 export interface RateOptions {
   /** The learning rate, or a schedule that gives it for each call of `step`. */

@@ -4,14 +4,14 @@
 // tensors.
 
 import { isComplex, partType, type DType } from '../ir/dtype.ts';
-import { sizeOf } from '../ir/shape.ts';
+import { sizeOf, type FixedShape } from '../ir/shape.ts';
 import { storedType } from '../ir/stored.ts';
 import { viewAsComplex, viewAsReal } from '../tensor/ops/complex/complex.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { eq, where } from '../tensor/ops/elementwise/compare.ts';
 import { full, tensor } from '../tensor/ops/creation/creation.ts';
 import { expm1, neg, reciprocal } from '../tensor/ops/elementwise/elementwise.ts';
-import { mul } from '../tensor/ops/elementwise/arithmetic.ts';
+import { add, mul } from '../tensor/ops/elementwise/arithmetic.ts';
 import { currentTrace } from '../tensor/recording/recording.ts';
 import type { Tensor, TensorLike } from '../tensor/tensor.ts';
 
@@ -20,6 +20,8 @@ export type Slots = Readonly<Record<string, Tensor>>;
 
 /** Quantities that depend on t, the number of this step for the parameter, from 1. */
 export interface Clock {
+  /** t itself: rank 0, in the dtype of the slots. */
+  readonly time: Tensor;
   /** 1 / (1 − base^t): what makes a running mean that started at 0 unbiased. */
   unbias(base: number): TensorLike;
   /** `first` at step 1, `later` after it. */
@@ -35,10 +37,17 @@ export interface Step {
   readonly clock: Clock;
 }
 
+/** A slot that is not of its parameter's shape. */
+export interface ShapedSlot {
+  readonly start: number;
+  /** Its shape, by the parameter's. Throws where the rule does not take such a parameter. */
+  readonly shape: (parameter: FixedShape) => FixedShape;
+}
+
 /** An optimizer's arithmetic on one parameter. */
 export interface Rule {
-  /** The slots, and the value that each starts with. */
-  readonly slots: Readonly<Record<string, number>>;
+  /** The slots, and the value that each starts with; a number is a slot of the parameter's shape. */
+  readonly slots: Readonly<Record<string, number | ShapedSlot>>;
   step(at: Step): { readonly value: Tensor; readonly slots: Slots };
 }
 
@@ -56,13 +65,20 @@ export function slotType(parameter: DType): DType {
  */
 export function startSlots(rule: Rule, parameter: Tensor): Slots {
   const wide = slotType(parameter.dtype);
-  const { shape } = storedType(parameter);
-  const size = sizeOf(shape);
-  const start = (value: number): Tensor => {
+  const start = (slot: number | ShapedSlot): Tensor => {
+    const shape = slotShape(slot, parameter);
+    const value = typeof slot === 'number' ? slot : slot.start;
     if (currentTrace() !== undefined) return full(shape, value, { dtype: wide });
+    const size = sizeOf(shape);
     return tensor((wide === 'f64' ? new Float64Array(size) : new Float32Array(size)).fill(value), { shape });
   };
-  return Object.fromEntries(Object.entries(rule.slots).map(([name, value]) => [name, start(value)]));
+  return Object.fromEntries(Object.entries(rule.slots).map(([name, slot]) => [name, start(slot)]));
+}
+
+/** The shape of what a rule keeps of a parameter. */
+export function slotShape(slot: number | ShapedSlot, parameter: Tensor): FixedShape {
+  const { shape } = storedType(parameter);
+  return typeof slot === 'number' ? shape : slot.shape(shape);
 }
 
 /**
@@ -80,9 +96,18 @@ export function applyRule(rule: Rule, at: Step): { value: Tensor; slots: Slots }
   return { value: cast(next.value, value.dtype), slots: next.slots };
 }
 
+/** The gradient with weight decay as a penalty on the square of the parameter. */
+export function decayed(grad: Tensor, value: Tensor, weightDecay: number): Tensor {
+  return weightDecay === 0 ? grad : add(grad, mul(value, weightDecay));
+}
+
 /** The clock of step `t`, known as a number. */
 export function eagerClock(t: number, dtype: DType): Clock {
+  const wide = slotType(dtype);
   return {
+    get time() {
+      return wide === 'f64' ? tensor(t, { dtype: wide }) : full([], t, { dtype: wide });
+    },
     unbias: (base) => scalar(1 / (1 - base ** t), dtype),
     pick: (first, later) => scalar(t === 1 ? first : later, dtype),
   };
@@ -98,13 +123,20 @@ export function scalar(value: number, dtype: DType): TensorLike {
 
 /** The clock of a step whose number is an i32 tensor. */
 export function graphClock(t: Tensor, dtype: DType): Clock {
-  const wide = slotType(dtype);
+  return clockAt(() => cast(t, slotType(dtype)));
+}
+
+/** The clock of a step whose number is a tensor of the dtype of the slots. */
+export function clockAt(t: Tensor | (() => Tensor)): Clock {
+  let known = typeof t === 'function' ? undefined : t;
+  const time = (): Tensor => (known ??= (t as () => Tensor)());
+  const one = (value: number): Tensor => tensor(value, { dtype: time().dtype });
   return {
+    get time() {
+      return time();
+    },
     // 1 − base^t = −(e^(t·ln base) − 1), exact also where base^t is close to 1.
-    unbias: (base) => (base === 0 ? 1 : reciprocal(neg(expm1(mul(cast(t, wide), Math.log(base)))))),
-    pick: (first, later) =>
-      first === later
-        ? first
-        : where(eq(t, 1), tensor(first, { dtype: wide }), tensor(later, { dtype: wide })),
+    unbias: (base) => (base === 0 ? 1 : reciprocal(neg(expm1(mul(time(), Math.log(base)))))),
+    pick: (first, later) => (first === later ? first : where(eq(time(), 1), one(first), one(later))),
   };
 }

@@ -233,7 +233,45 @@ const rmsprop = {
   centered: flag,
   weightDecay: notNegative,
 };
-const adagrad = { initialAccumulator: notNegative, eps: notNegative, weightDecay: notNegative };
+const adagrad = {
+  initialAccumulator: notNegative,
+  eps: notNegative,
+  lrDecay: notNegative,
+  weightDecay: notNegative,
+};
+const two = meaning(() => [0.5, 0.9]);
+const lion = { betas: two, weightDecay: notNegative };
+/** The settings of each optimizer: class, function, and options. */
+const optimizerSettings: readonly (readonly [string, string, Readonly<Record<string, Meaning>>])[] = [
+  ['Adam', 'adam', adam],
+  ['AdamW', 'adamW', adam],
+  ['SGD', 'sgd', sgd],
+  ['RMSprop', 'rmsprop', rmsprop],
+  ['Adagrad', 'adagrad', adagrad],
+  ['Adadelta', 'adadelta', { rho: share, eps: notNegative, weightDecay: notNegative }],
+  ['Adamax', 'adamax', { betas: two, eps: notNegative, weightDecay: notNegative }],
+  ['NAdam', 'nadam', { betas: two, eps: notNegative, weightDecay: notNegative, momentumDecay: notNegative }],
+  ['RAdam', 'radam', { betas: two, eps: notNegative, weightDecay: notNegative }],
+  ['Lamb', 'lamb', { betas: two, eps: notNegative, weightDecay: notNegative }],
+  ['Lion', 'lion', lion],
+  ['Rprop', 'rprop', { etas: two, stepSizes: two }],
+  ['ASGD', 'asgd', { lambd: notNegative, alpha: notNegative, t0: notNegative, weightDecay: notNegative }],
+  [
+    'Adafactor',
+    'adafactor',
+    { beta2Decay: meaning(() => -0.8, 'negative'), eps: two, d: positive, weightDecay: notNegative },
+  ],
+];
+const muon = {
+  weightDecay: notNegative,
+  momentum: share,
+  nesterov: flag,
+  nsCoefficients: meaning(() => [1, 1, 1]),
+  eps: positive,
+  nsSteps: like(count, () => 2),
+  adjustLr: text('original'),
+};
+const common = { maximize: flag, accumulate: like(count, () => 2) };
 const base = { lr: notNegative };
 const grads = meaning(
   () => [ones([2])],
@@ -270,18 +308,64 @@ function withGradient(): Tensor[] {
 }
 
 export const optimRows: Rows = {
-  ...Object.fromEntries(['Adam', 'AdamW'].map((name) => [name, [params, options({ ...adam, lr: rate })]])),
-  ...Object.fromEntries(['adam', 'adamW'].map((name) => [name, [options({ ...adam, lr: rateOperand })]])),
-  SGD: [params, options({ ...sgd, lr: rate })],
-  sgd: [options({ ...sgd, lr: rateOperand })],
-  RMSprop: [params, options({ ...rmsprop, lr: rate })],
-  rmsprop: [options({ ...rmsprop, lr: rateOperand })],
-  Adagrad: [params, options({ ...adagrad, lr: rate })],
-  adagrad: [options({ ...adagrad, lr: rateOperand })],
+  ...Object.fromEntries(
+    optimizerSettings.flatMap(([name, small, own]) => [
+      [name, [params, options({ ...own, ...common, lr: rate })]],
+      [small, [options({ ...own, ...common, lr: rateOperand })]],
+    ]),
+  ),
+  Muon: [like(params, () => [ones([2, 2])]), options({ ...muon, ...common, lr: rate })],
+  muon: [options({ ...muon, ...common, lr: rateOperand })],
+  LBFGS: [
+    params,
+    options({
+      lr: positive,
+      maxIter: count,
+      maxEval: count,
+      toleranceGrad: notNegative,
+      toleranceChange: notNegative,
+      historySize: count,
+      lineSearch: text('strongWolfe'),
+    }),
+  ],
+  partition: [meaning(() => [[/./, optim.sgd()]], 'emptyList')],
+  ema: [options({ decay: share })],
+  swa: [],
   clipByNorm: [grads, notNegative, options({ p: positive })],
   clipByValue: [grads, notNegative],
   clipGradNorm: [like(grads, withGradient), notNegative, options({ p: positive })],
   clipGradValue: [like(grads, withGradient), notNegative],
+  chainedLr: [notNegative, meaning(() => [(): number => 1])],
+  cyclicLr: [
+    options(
+      {
+        baseLr: notNegative,
+        maxLr: notNegative,
+        stepSizeUp: positive,
+        stepSizeDown: positive,
+        mode: text('triangular'),
+        gamma: number,
+      },
+      ['baseLr', 'maxLr'],
+    ),
+  ],
+  multiplicativeLr: [options({ ...base, factor: fn }, ['lr', 'factor'])],
+  reduceLrOnPlateau: [
+    options(
+      {
+        ...base,
+        mode: text('min'),
+        factor: share,
+        patience: like(count, () => 2),
+        threshold: notNegative,
+        thresholdMode: text('rel'),
+        cooldown: like(count, () => 2),
+        minLr: notNegative,
+        eps: notNegative,
+      },
+      ['lr'],
+    ),
+  ],
   constantLr: [options({ ...base, factor: number, totalIters: notNegative }, ['lr'])],
   cosineAnnealingLr: [options({ ...base, tMax: positive, etaMin: number }, ['lr', 'tMax'])],
   cosineAnnealingWarmRestarts: [
@@ -365,8 +449,9 @@ const tree = meaning(
   'object',
   'bare',
 );
-const functionalMethods: readonly MethodRow[] = ['sgd', 'adam', 'adamW', 'rmsprop', 'adagrad'].flatMap(
-  (name) => {
+const functionalMethods: readonly MethodRow[] = optimizerSettings
+  .map(([, name]) => name)
+  .flatMap((name) => {
     const make = (optim as unknown as Readonly<Record<string, () => optim.FunctionalOptimizer>>)[name]!;
     const at = make();
     const state = at.init([ones([2])]);
@@ -385,8 +470,7 @@ const functionalMethods: readonly MethodRow[] = ['sgd', 'adam', 'adamW', 'rmspro
         places: [own, meaning(() => [ones([2])]), meaning(() => state), options({ lr: rateOperand })],
       },
     ] satisfies MethodRow[];
-  },
-);
+  });
 
 const step = like(notNegative, () => 3);
 const steps: Meaning = {

@@ -10,13 +10,49 @@ beforeAll(() => setDevice('interpreter'));
 
 const schedules = optim as unknown as Readonly<Record<string, (options: object) => Schedule>>;
 
+type Settings = Readonly<Record<string, number>> & { readonly lr: number };
+
+function scheduleOf(op: string, { lr, ...own }: Settings): Schedule {
+  switch (op) {
+    // These have rates of their own, beside that of PyTorch's optimizer.
+    case 'oneCycleLr':
+    case 'cyclicLr':
+      return schedules[op]!(own);
+    case 'multiplicativeLr':
+      return optim.multiplicativeLr({ lr, factor: () => own['base']! });
+    case 'chainedLr': {
+      const { factor, totalIters, gamma = 1 } = own;
+      return optim.chainedLr(lr, [
+        optim.constantLr({ lr, factor: factor!, totalIters: totalIters! }),
+        optim.exponentialLr({ lr, gamma }),
+      ]);
+    }
+    default:
+      return schedules[op]!({ lr, ...own });
+  }
+}
+
 describe('schedules agree with PyTorch', () => {
-  test.each(torchCases('schedule'))('$name', ({ op, args, outputs }) => {
-    // PyTorch's optimizer has a rate of its own, which the one-cycle schedule takes no notice of.
-    const { lr, ...own } = args as { readonly lr: number };
-    const schedule = schedules[op]!(op === 'oneCycleLr' ? own : { lr, ...own });
+  const figures = torchCases('schedule').filter(({ op }) => op !== 'plateau');
+  test.each(figures)('$name', ({ op, args, outputs }) => {
+    const schedule = scheduleOf(op, args as Settings);
     const expected = outputs[0]!.data as Float64Array;
     expected.forEach((rate, step) => expect(schedule(step)).toBeCloseTo(rate, 14));
+  });
+});
+
+describe('a plateau agrees with PyTorch', () => {
+  test.each(torchCases('schedule', 'plateau'))('$name', ({ args, inputs, outputs }) => {
+    const figures = [...(inputs[0]!.data as Float64Array)];
+    const expected = [...(outputs[0]!.data as Float64Array)];
+    const plateau = optim.reduceLrOnPlateau(args as unknown as optim.PlateauOptions);
+    const again = optim.reduceLrOnPlateau(args as unknown as optim.PlateauOptions);
+    figures.forEach((figure, i) => {
+      // One that goes on from the saved state does the same.
+      again.load(plateau.state());
+      expect(plateau.observe(figure)).toBeCloseTo(expected[i]!, 14);
+      expect(again.observe(figure)).toBe(plateau.schedule(i));
+    });
   });
 });
 

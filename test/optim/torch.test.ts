@@ -1,22 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import {
-  adagrad,
-  Adagrad,
-  adam,
-  Adam,
-  adamW,
-  AdamW,
-  clipByNorm,
-  clipByValue,
-  clipGradNorm,
-  clipGradValue,
-  rmsprop,
-  RMSprop,
-  sgd,
-  SGD,
-  type FunctionalOptimizer,
-  type Optimizer,
-} from '../../src/optim/index.ts';
+import * as optim from '../../src/optim/index.ts';
 import { compile } from '../../src/tensor/compile/compile.ts';
 import { setDevice } from '../../src/tensor/storage/device.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
@@ -24,16 +7,26 @@ import { torchCases, type TorchCase } from '../support/torch/figures.ts';
 import { fromTorch, matches } from './support.ts';
 
 interface Faces {
-  readonly object: (params: Tensor[], options: object) => Optimizer<object>;
-  readonly functions: (options: object) => FunctionalOptimizer;
+  readonly object: (params: Tensor[], options: object) => optim.Optimizer<object>;
+  readonly functions: (options: object) => optim.FunctionalOptimizer;
 }
 
 const optimizers: Readonly<Record<string, Faces>> = {
-  sgd: { object: (p, o) => new SGD(p, o), functions: sgd },
-  adam: { object: (p, o) => new Adam(p, o), functions: adam },
-  adamw: { object: (p, o) => new AdamW(p, o), functions: adamW },
-  rmsprop: { object: (p, o) => new RMSprop(p, o), functions: rmsprop },
-  adagrad: { object: (p, o) => new Adagrad(p, o), functions: adagrad },
+  sgd: { object: (p, o) => new optim.SGD(p, o), functions: optim.sgd },
+  adam: { object: (p, o) => new optim.Adam(p, o), functions: optim.adam },
+  adamw: { object: (p, o) => new optim.AdamW(p, o), functions: optim.adamW },
+  rmsprop: { object: (p, o) => new optim.RMSprop(p, o), functions: optim.rmsprop },
+  adagrad: { object: (p, o) => new optim.Adagrad(p, o), functions: optim.adagrad },
+  adadelta: { object: (p, o) => new optim.Adadelta(p, o), functions: optim.adadelta },
+  adamax: { object: (p, o) => new optim.Adamax(p, o), functions: optim.adamax },
+  nadam: { object: (p, o) => new optim.NAdam(p, o), functions: optim.nadam },
+  radam: { object: (p, o) => new optim.RAdam(p, o), functions: optim.radam },
+  rprop: { object: (p, o) => new optim.Rprop(p, o), functions: optim.rprop },
+  asgd: { object: (p, o) => new optim.ASGD(p, o), functions: optim.asgd },
+  lion: { object: (p, o) => new optim.Lion(p, o), functions: optim.lion },
+  lamb: { object: (p, o) => new optim.Lamb(p, o), functions: optim.lamb },
+  adafactor: { object: (p, o) => new optim.Adafactor(p, o), functions: optim.adafactor },
+  muon: { object: (p, o) => new optim.Muon(p, o), functions: optim.muon },
 };
 
 /** Cases `[p, g1 … g5]` to `[p1 … p5]`. */
@@ -94,10 +87,10 @@ describe('clipping agrees with PyTorch', () => {
     const max = Number(args['maxNorm']);
     const params = inputs.map((input) => fromTorch(input).requiresGrad_());
     for (const [i, param] of params.entries()) param.grad = fromTorch(inputs[i]!);
-    await matches(clipGradNorm(params, max, { p: normOf(args) }), outputs.at(-1)!);
+    await matches(optim.clipGradNorm(params, max, { p: normOf(args) }), outputs.at(-1)!);
     for (const [i, { grad }] of params.entries()) await matches(grad!, outputs[i]!);
 
-    const [grads, norm] = clipByNorm({ list: inputs.map(fromTorch) }, max, { p: normOf(args) });
+    const [grads, norm] = optim.clipByNorm({ list: inputs.map(fromTorch) }, max, { p: normOf(args) });
     await matches(norm, outputs.at(-1)!);
     for (const [i, grad] of grads.list.entries()) await matches(grad, outputs[i]!);
   });
@@ -105,8 +98,8 @@ describe('clipping agrees with PyTorch', () => {
   test.each(torchCases('optim', 'clipGradValue'))('$name', async ({ args, inputs, outputs }) => {
     const param = fromTorch(inputs[0]!).requiresGrad_();
     param.grad = fromTorch(inputs[0]!);
-    clipGradValue([param], Number(args['value']));
+    optim.clipGradValue([param], Number(args['value']));
     await matches(param.grad, outputs[0]!);
-    await matches(clipByValue([fromTorch(inputs[0]!)], Number(args['value']))[0]!, outputs[0]!);
+    await matches(optim.clipByValue([fromTorch(inputs[0]!)], Number(args['value']))[0]!, outputs[0]!);
   });
 });

@@ -1,8 +1,8 @@
 // Learning-rate schedules: functions from the number of steps done (0 before the first) to the rate
 // of the next, in closed form. Names and values are those of PyTorch's schedulers.
 
-import { TensorError } from '../errors.ts';
-import * as arg from '../ir/arguments.ts';
+import { TensorError } from '../../errors.ts';
+import * as arg from '../../ir/arguments.ts';
 
 /** The learning rate after `step` steps. */
 export type Schedule = (step: number) => number;
@@ -18,7 +18,7 @@ const aStep: arg.Kind<number> = arg.kind(
 );
 
 /** The schedule, with its step checked. */
-function checked(op: string, rate: Schedule): Schedule {
+export function checked(op: string, rate: Schedule): Schedule {
   return (step) => {
     if (!aStep.accepts(step)) aStep.refuse(op, 'the step', step);
     return rate(step);
@@ -31,7 +31,7 @@ export interface RateBase {
   readonly lr: number;
 }
 
-const base: arg.Table<RateBase> = { lr: arg.notNegative };
+export const base: arg.Table<RateBase> = { lr: arg.notNegative };
 
 export interface LambdaOptions extends RateBase {
   /** What the rate is multiplied by at a step. */

@@ -2,20 +2,13 @@
 // al., 2018), and AdamW, whose weight decay does not pass through the moments (Loshchilov and
 // Hutter, 2019).
 
-import * as arg from '../ir/arguments.ts';
-import { sqrt, square } from '../tensor/ops/elementwise/elementwise.ts';
-import { add, div, maximum, mul, sub } from '../tensor/ops/elementwise/arithmetic.ts';
-import type { TensorLike } from '../tensor/tensor.ts';
-import { functional, type FunctionalOptimizer } from './functional.ts';
-import {
-  Optimizer,
-  rateOperand,
-  rateOptions,
-  trainable,
-  type RateOptions,
-  type Trainable,
-} from './optimizer.ts';
-import type { Rule } from './rule.ts';
+import * as arg from '../../ir/arguments.ts';
+import { sqrt, square } from '../../tensor/ops/elementwise/elementwise.ts';
+import { add, div, maximum, mul, sub } from '../../tensor/ops/elementwise/arithmetic.ts';
+import { FamilyOptimizer, family, type ClassOptions, type FunctionalOptions } from '../family.ts';
+import type { FunctionalOptimizer } from '../functional.ts';
+import type { Trainable } from '../optimizer.ts';
+import type { Rule } from '../rule.ts';
 
 interface AdamSettings {
   /**
@@ -31,12 +24,13 @@ interface AdamSettings {
 }
 
 /** The learning rate is 0.001 by default. */
-export interface AdamOptions extends AdamSettings, RateOptions {}
-
-const defaultRate = 1e-3;
+export type AdamOptions = ClassOptions<AdamSettings>;
 
 /** How much is kept of a running mean. */
-const decay = arg.kind<number>('a number in [0, 1)', (value) => arg.share.accepts(value) && value !== 1);
+export const decay: arg.Kind<number> = arg.kind(
+  'a number in [0, 1)',
+  (value) => arg.share.accepts(value) && value !== 1,
+);
 
 const adamSettings: arg.Table<AdamSettings> = {
   betas: arg.tupleOf<readonly [number, number]>(decay, decay),
@@ -44,12 +38,6 @@ const adamSettings: arg.Table<AdamSettings> = {
   weightDecay: arg.notNegative,
   amsgrad: arg.flag,
 };
-const adamOptions: arg.Table<AdamOptions> = { ...adamSettings, ...rateOptions };
-const takesAdam = arg.takes<typeof Adam>(
-  ['the parameters', trainable(adamOptions)],
-  ['options', arg.options<AdamOptions>(adamOptions)],
-);
-
 function adamRule(settings: AdamSettings, weightDecay: number, decoupled: boolean): Rule {
   const { betas = [0.9, 0.999], eps = 1e-8, amsgrad = false } = settings;
   const [beta1, beta2] = betas;
@@ -70,45 +58,42 @@ function adamRule(settings: AdamSettings, weightDecay: number, decoupled: boolea
   };
 }
 
-function coupled(settings: AdamSettings): Rule {
-  return adamRule(settings, settings.weightDecay ?? 0, false);
-}
+const coupled = family<AdamSettings>({
+  className: 'Adam',
+  functionName: 'adam',
+  settings: adamSettings,
+  lr: 1e-3,
+  rule: (settings) => adamRule(settings, settings.weightDecay ?? 0, false),
+});
 
-function decoupled(settings: AdamSettings): Rule {
-  return adamRule(settings, settings.weightDecay ?? 0.01, true);
-}
+const decoupled = family<AdamSettings>({
+  className: 'AdamW',
+  functionName: 'adamW',
+  settings: adamSettings,
+  lr: 1e-3,
+  rule: (settings) => adamRule(settings, settings.weightDecay ?? 0.01, true),
+});
 
 /** p −= lr·mean / (√meanSquare + eps), both unbiased. Weight decay is added to the gradient. */
-export class Adam extends Optimizer<AdamOptions> {
+export class Adam extends FamilyOptimizer<AdamSettings> {
   constructor(params: Trainable<AdamOptions>, options: AdamOptions = {}) {
-    takesAdam('Adam', params, options);
-    super(params, options, (own) => ({ rule: coupled(own), lr: own.lr ?? defaultRate }));
+    super(coupled, params, options);
   }
 }
 
 /** As `Adam`, with weight decay taken from the parameter itself: p −= lr·weightDecay·p. */
-export class AdamW extends Optimizer<AdamOptions> {
+export class AdamW extends FamilyOptimizer<AdamSettings> {
   constructor(params: Trainable<AdamOptions>, options: AdamOptions = {}) {
-    takesAdam('AdamW', params, options);
-    super(params, options, (own) => ({ rule: decoupled(own), lr: own.lr ?? defaultRate }));
+    super(decoupled, params, options);
   }
 }
 
-type FunctionalOptions = AdamSettings & { readonly lr?: TensorLike };
-
-const takesSettings = arg.takes<typeof adam>([
-  'options',
-  arg.options<FunctionalOptions>({ ...adamSettings, lr: rateOperand }),
-]);
-
 /** `Adam` as functions on trees. */
-export function adam(options: FunctionalOptions = {}): FunctionalOptimizer {
-  takesSettings('adam', options);
-  return functional('adam', coupled(options), options.lr ?? defaultRate);
+export function adam(options: FunctionalOptions<AdamSettings> = {}): FunctionalOptimizer {
+  return coupled.functions(options);
 }
 
 /** `AdamW` as functions on trees. */
-export function adamW(options: FunctionalOptions = {}): FunctionalOptimizer {
-  takesSettings('adamW', options);
-  return functional('adamW', decoupled(options), options.lr ?? defaultRate);
+export function adamW(options: FunctionalOptions<AdamSettings> = {}): FunctionalOptimizer {
+  return decoupled.functions(options);
 }

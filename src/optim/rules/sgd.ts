@@ -1,19 +1,12 @@
 // Stochastic gradient descent, with momentum (Polyak, 1964; Nesterov, 1983) as PyTorch has it.
 
-import { TensorError } from '../errors.ts';
-import * as arg from '../ir/arguments.ts';
-import { add, mul, sub } from '../tensor/ops/elementwise/arithmetic.ts';
-import type { TensorLike } from '../tensor/tensor.ts';
-import { functional, type FunctionalOptimizer } from './functional.ts';
-import {
-  Optimizer,
-  rateOperand,
-  rateOptions,
-  trainable,
-  type RateOptions,
-  type Trainable,
-} from './optimizer.ts';
-import type { Rule } from './rule.ts';
+import { TensorError } from '../../errors.ts';
+import * as arg from '../../ir/arguments.ts';
+import { add, mul, sub } from '../../tensor/ops/elementwise/arithmetic.ts';
+import { FamilyOptimizer, family, type ClassOptions, type FunctionalOptions } from '../family.ts';
+import type { FunctionalOptimizer } from '../functional.ts';
+import type { Trainable } from '../optimizer.ts';
+import { decayed, type Rule } from '../rule.ts';
 
 interface SgdSettings {
   /** How much of the last direction is kept; 0 by default. */
@@ -29,9 +22,7 @@ interface SgdSettings {
 }
 
 /** The learning rate is 0.001 by default. */
-export interface SgdOptions extends SgdSettings, RateOptions {}
-
-const defaultRate = 1e-3;
+export type SgdOptions = ClassOptions<SgdSettings>;
 
 const sgdSettings: arg.Table<SgdSettings> = {
   momentum: arg.notNegative,
@@ -39,16 +30,6 @@ const sgdSettings: arg.Table<SgdSettings> = {
   nesterov: arg.flag,
   weightDecay: arg.notNegative,
 };
-const sgdOptions: arg.Table<SgdOptions> = { ...sgdSettings, ...rateOptions };
-const takesSgd = arg.takes<typeof SGD>(
-  ['the parameters', trainable(sgdOptions)],
-  ['options', arg.options<SgdOptions>(sgdOptions)],
-);
-type FunctionalOptions = SgdSettings & { readonly lr?: TensorLike };
-const takesSettings = arg.takes<typeof sgd>([
-  'options',
-  arg.options<FunctionalOptions>({ ...sgdSettings, lr: rateOperand }),
-]);
 
 function sgdRule(settings: SgdSettings): Rule {
   const { momentum = 0, dampening = 0, nesterov = false, weightDecay = 0 } = settings;
@@ -58,7 +39,7 @@ function sgdRule(settings: SgdSettings): Rule {
   return {
     slots: momentum === 0 ? {} : { direction: 0 },
     step({ value, grad, slots, lr, clock }) {
-      const g = weightDecay === 0 ? grad : add(grad, mul(value, weightDecay));
+      const g = decayed(grad, value, weightDecay);
       if (momentum === 0) return { value: sub(value, mul(g, lr)), slots };
       const fresh = dampening === 0 ? g : mul(g, clock.pick(1, 1 - dampening));
       const direction = add(mul(slots['direction']!, momentum), fresh);
@@ -68,16 +49,22 @@ function sgdRule(settings: SgdSettings): Rule {
   };
 }
 
+const described = family<SgdSettings>({
+  className: 'SGD',
+  functionName: 'sgd',
+  settings: sgdSettings,
+  lr: 1e-3,
+  rule: sgdRule,
+});
+
 /** p −= lr·g, or lr times a direction that gradients are gathered in. */
-export class SGD extends Optimizer<SgdOptions> {
+export class SGD extends FamilyOptimizer<SgdSettings> {
   constructor(params: Trainable<SgdOptions>, options: SgdOptions = {}) {
-    takesSgd('SGD', params, options);
-    super(params, options, (own) => ({ rule: sgdRule(own), lr: own.lr ?? defaultRate }));
+    super(described, params, options);
   }
 }
 
 /** `SGD` as functions on trees. */
-export function sgd(options: FunctionalOptions = {}): FunctionalOptimizer {
-  takesSettings('sgd', options);
-  return functional('sgd', sgdRule(options), options.lr ?? defaultRate);
+export function sgd(options: FunctionalOptions<SgdSettings> = {}): FunctionalOptimizer {
+  return described.functions(options);
 }

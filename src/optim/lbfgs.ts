@@ -1,0 +1,230 @@
+// Limited-memory BFGS (Nocedal and Wright, Numerical Optimization, 2nd edition, algorithm 7.4 and
+// 7.5), with PyTorch's options: each step evaluates the loss several times, and reads numbers back
+// to decide how far to go. The vectors stay on the device.
+
+import { TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
+import { expectTensor } from '../tensor/expect.ts';
+import { add, div, mul, sub } from '../tensor/ops/elementwise/arithmetic.ts';
+import { cast } from '../tensor/ops/elementwise/cast.ts';
+import { abs } from '../tensor/ops/elementwise/elementwise.ts';
+import { amax } from '../tensor/ops/reduce/extremum.ts';
+import { sum } from '../tensor/ops/reduce/reduce.ts';
+import { zeros } from '../tensor/ops/creation/creation.ts';
+import { cat } from '../tensor/ops/shape/join.ts';
+import { narrow } from '../tensor/ops/shape/indexing.ts';
+import { reshape } from '../tensor/ops/shape/view.ts';
+import { trainable } from './optimizer.ts';
+import { noteKnown } from '../tensor/layer/held.ts';
+import { currentTrace } from '../tensor/recording/recording.ts';
+import { noGrad } from '../tensor/derivative/transform.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { treeLeaves } from '../tensor/tree.ts';
+import { strongWolfe, type Point } from './line-search.ts';
+
+export interface LbfgsOptions {
+  /** The length of a step along the direction, or the first that a line search tries; 1. */
+  readonly lr?: number;
+  /** Directions that a call of `step` follows at most; 20. */
+  readonly maxIter?: number;
+  /** Evaluations of the loss in a call of `step` at most; 1.25 times `maxIter`. */
+  readonly maxEval?: number;
+  /** The largest element of a gradient that is as good as 0; 1e-7. */
+  readonly toleranceGrad?: number;
+  /** The least change of the loss, and of an element of the parameters; 1e-9. */
+  readonly toleranceChange?: number;
+  /** Pairs of steps and changes of gradients that are kept; 100. */
+  readonly historySize?: number;
+  /** How far along a direction to go: `lr`, or to a point of Wolfe's strong conditions. */
+  readonly lineSearch?: 'strongWolfe';
+}
+
+/** A model, or tensors in arrays and plain objects. */
+const trees: arg.Kind<object> = trainable<object>({});
+const takesLbfgs = arg.takes<typeof LBFGS>(
+  ['the parameters', trees],
+  [
+    'options',
+    arg.options<LbfgsOptions>({
+      lr: arg.positive,
+      maxIter: arg.count(1),
+      maxEval: arg.count(1),
+      toleranceGrad: arg.notNegative,
+      toleranceChange: arg.notNegative,
+      historySize: arg.count(1),
+      lineSearch: arg.oneOf('strongWolfe'),
+    }),
+  ],
+);
+const takesStep = arg.takes<(closure: LossClosure) => unknown>(['the closure', arg.callable<LossClosure>()]);
+
+/** Forgets the gradients, computes the loss, calls `backward` on it and gives it. */
+export type LossClosure = () => Tensor | Promise<Tensor>;
+
+interface Pair {
+  /** The step, the change of the gradient, and 1 / their product. */
+  readonly step: Tensor;
+  readonly change: Tensor;
+  readonly curvature: number;
+}
+
+/** Quasi-Newton steps for smooth losses of whole batches: `await optimizer.step(closure)`. */
+export class LBFGS {
+  readonly #params: readonly Tensor[];
+  readonly #options: Required<Omit<LbfgsOptions, 'lineSearch'>> & Pick<LbfgsOptions, 'lineSearch'>;
+  #pairs: readonly Pair[] = [];
+  /** What the last step left behind: its direction's history goes on from this gradient. */
+  #last: { readonly gradient: Tensor; readonly step: Tensor } | undefined = undefined;
+  #steps = 0;
+
+  constructor(params: object, options: LbfgsOptions = {}) {
+    takesLbfgs('LBFGS', params, options);
+    const { maxIter = 20 } = options;
+    this.#options = {
+      lr: 1,
+      maxIter,
+      maxEval: Math.floor((maxIter * 5) / 4),
+      toleranceGrad: 1e-7,
+      toleranceChange: 1e-9,
+      historySize: 100,
+      ...options,
+    };
+    this.#params = [...new Set(treeLeaves(params))];
+    if (this.#params.length === 0) throw new TensorError('E_VALUE', 'LBFGS', 'there are no parameters');
+    for (const param of this.#params) expectTensor('LBFGS', 'a parameter', param);
+    noteKnown(new Set(this.#params));
+  }
+
+  /** Forgets the gradients of all parameters. */
+  zeroGrad(): void {
+    for (const param of this.#params) param.zeroGrad();
+  }
+
+  /**
+   * Follows up to `maxIter` directions. Gives the loss before the first. Throws E_STATE inside a
+   * compiled function, which cannot read the loss.
+   */
+  async step(closure: LossClosure): Promise<number> {
+    takesStep('LBFGS.step', closure);
+    if (currentTrace() !== undefined) {
+      const problem = 'a compiled function cannot read the loss that decides how far to go';
+      throw new TensorError('E_STATE', 'LBFGS.step', problem, 'compile the closure instead');
+    }
+    const { lr, maxIter, maxEval, toleranceGrad, toleranceChange } = this.#options;
+    let evaluations = 1;
+    let at = await this.#evaluate(closure);
+    const before = at.loss;
+    if ((await largest(at.gradient)) <= toleranceGrad) return before;
+    for (let i = 0; i < maxIter && evaluations < maxEval; i++) {
+      const direction = await this.#direction(at.gradient);
+      const slope = await inner(at.gradient, direction);
+      if (slope > -toleranceChange) break;
+      const first = this.#steps++ === 0;
+      const start = first ? Math.min(1, 1 / (await number(sum(abs(at.gradient))))) * lr : lr;
+      const next = await this.#follow(closure, at, direction, slope, start);
+      evaluations += next.evaluations;
+      this.#last = { gradient: at.gradient, step: mul(direction, next.length) };
+      const change = Math.abs(next.point.loss - at.loss);
+      at = next.point;
+      if ((await largest(at.gradient)) <= toleranceGrad) break;
+      if ((await largest(direction)) * next.length <= toleranceChange || change < toleranceChange) break;
+    }
+    return before;
+  }
+
+  /** Goes along a direction, and leaves the parameters there. */
+  async #follow(
+    closure: LossClosure,
+    from: Point,
+    direction: Tensor,
+    slope: number,
+    start: number,
+  ): Promise<{ readonly point: Point; readonly length: number; readonly evaluations: number }> {
+    const origin = this.#gather((param) => param);
+    const visit = async (length: number): Promise<Point> => {
+      this.#scatter(add(origin, mul(direction, length)));
+      return this.#evaluate(closure);
+    };
+    if (this.#options.lineSearch === undefined) {
+      return { point: await visit(start), length: start, evaluations: 1 };
+    }
+    const alongside = (point: Point): Promise<number> => inner(point.gradient, direction);
+    const bound = await largest(direction);
+    const tolerance = this.#options.toleranceChange;
+    const found = await strongWolfe({ visit, alongside, from, slope, start, bound, tolerance });
+    this.#scatter(add(origin, mul(direction, found.length)));
+    return found;
+  }
+
+  /** −H·gradient, with H of the pairs so far (algorithm 7.4). */
+  async #direction(gradient: Tensor): Promise<Tensor> {
+    const last = this.#last;
+    if (last !== undefined) {
+      const { step } = last;
+      const change = noGrad(() => sub(gradient, last.gradient));
+      const curvature = await inner(change, step);
+      // Pairs of no or negative curvature would make the matrix indefinite.
+      if (curvature > 1e-10) {
+        const pairs = [...this.#pairs, { step, change, curvature: 1 / curvature }];
+        this.#pairs = pairs.slice(-this.#options.historySize);
+      }
+    }
+    return noGrad(() => {
+      let q = mul(gradient, -1);
+      const weights: Tensor[] = [];
+      for (const { step, change, curvature } of this.#pairs.toReversed()) {
+        const weight = mul(sum(mul(step, q)), curvature);
+        weights.unshift(weight);
+        q = sub(q, mul(change, weight));
+      }
+      const newest = this.#pairs.at(-1);
+      if (newest !== undefined) {
+        const { change, curvature } = newest;
+        q = div(q, mul(sum(mul(change, change)), curvature));
+      }
+      this.#pairs.forEach(({ step, change, curvature }, i) => {
+        q = add(q, mul(step, sub(weights[i]!, mul(sum(mul(change, q)), curvature))));
+      });
+      return q;
+    });
+  }
+
+  async #evaluate(closure: LossClosure): Promise<Point> {
+    const loss = await closure();
+    expectTensor('LBFGS.step', 'what the closure gives', loss);
+    const gradient = this.#gather((param) => param.grad ?? zeros(param.shape, { dtype: param.dtype }));
+    return { loss: Number(await loss.item()), gradient };
+  }
+
+  /** One vector of what there is of each parameter. */
+  #gather(of: (param: Tensor) => Tensor): Tensor {
+    const wide = this.#params.some(({ dtype }) => dtype === 'f64') ? 'f64' : 'f32';
+    return noGrad(() =>
+      cat(this.#params.map((param) => reshape(cast(of(param).detach(), wide), [param.size]))),
+    );
+  }
+
+  /** Gives each parameter its part of a vector. */
+  #scatter(vector: Tensor): void {
+    noGrad(() => {
+      let start = 0;
+      for (const param of this.#params) {
+        const part = reshape(narrow(vector, 0, start, param.size), param.shape);
+        param.assign(cast(part, param.dtype));
+        start += param.size;
+      }
+    });
+  }
+}
+
+async function number(x: Tensor): Promise<number> {
+  return Number(await x.item());
+}
+
+function inner(x: Tensor, y: Tensor): Promise<number> {
+  return number(noGrad(() => sum(mul(x, y))));
+}
+
+function largest(x: Tensor): Promise<number> {
+  return number(noGrad(() => amax(abs(x))));
+}
