@@ -44,9 +44,9 @@ const mostEvaluations = 25;
 /** Goes on until both conditions hold, the bracket is empty, or 25 evaluations are made. */
 export async function strongWolfe(search: Search): Promise<Found> {
   const { from, slope, start } = search;
-  let evaluations = 0;
+  const spent = { evaluations: 0 };
   const sample = async (length: number): Promise<Sample> => {
-    evaluations += 1;
+    spent.evaluations += 1;
     const point = await search.visit(length);
     return { length, point, slope: await search.alongside(point) };
   };
@@ -54,7 +54,7 @@ export async function strongWolfe(search: Search): Promise<Found> {
   const isHigh = ({ length, point }: Sample): boolean =>
     !(point.loss <= from.loss + decrease * length * slope);
   const isFlat = (at: Sample): boolean => Math.abs(at.slope) <= -flatness * slope;
-  const done = ({ point, length }: Sample): Found => ({ point, length, evaluations });
+  const done = ({ point, length }: Sample): Found => ({ point, length, ...spent });
 
   let last = origin;
   let bracket: readonly [low: Sample, high: Sample] | undefined;
@@ -63,7 +63,7 @@ export async function strongWolfe(search: Search): Promise<Found> {
     if (isHigh(now) || (last !== origin && now.point.loss >= last.point.loss)) bracket = [last, now];
     else if (isFlat(now)) return done(now);
     else if (now.slope >= 0) bracket = [now, last];
-    else if (evaluations >= mostEvaluations) return done(now);
+    else if (spent.evaluations >= mostEvaluations) return done(now);
     else {
       const [least, most] = [now.length + 0.01 * (now.length - last.length), now.length * 10];
       length = Math.min(most, Math.max(least, minimumOfCubic(last, now) ?? most));
@@ -72,7 +72,7 @@ export async function strongWolfe(search: Search): Promise<Found> {
   }
 
   let [low, high] = bracket;
-  while (evaluations < mostEvaluations) {
+  while (spent.evaluations < mostEvaluations) {
     const width = Math.abs(high.length - low.length);
     if (width * search.bound < search.tolerance) break;
     const now = await sample(inside(low, high));

@@ -10,8 +10,9 @@ import { viewAsComplex, viewAsReal } from '../tensor/ops/complex/complex.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { eq, where } from '../tensor/ops/elementwise/compare.ts';
 import { full, tensor } from '../tensor/ops/creation/creation.ts';
-import { expm1, neg, reciprocal } from '../tensor/ops/elementwise/elementwise.ts';
+import { expm1, neg, reciprocal, sqrt, square } from '../tensor/ops/elementwise/elementwise.ts';
 import { add, mul } from '../tensor/ops/elementwise/arithmetic.ts';
+import { sum } from '../tensor/ops/reduce/reduce.ts';
 import { currentTrace } from '../tensor/recording/recording.ts';
 import type { Tensor, TensorLike } from '../tensor/tensor.ts';
 
@@ -94,6 +95,11 @@ export function applyRule(rule: Rule, at: Step): { value: Tensor; slots: Slots }
   const wide = slotType(value.dtype);
   const next = rule.step({ ...at, value: cast(value, wide), grad: cast(grad, wide) });
   return { value: cast(next.value, value.dtype), slots: next.slots };
+}
+
+/** The root of the sum of all squares. */
+export function length(x: Tensor): Tensor {
+  return sqrt(sum(square(x)));
 }
 
 /** The gradient with weight decay as a penalty on the square of the parameter. */

@@ -5,12 +5,11 @@ import * as arg from '../../ir/arguments.ts';
 import { add, div, maximum, mul, sub } from '../../tensor/ops/elementwise/arithmetic.ts';
 import { gt, lt, where } from '../../tensor/ops/elementwise/compare.ts';
 import { abs, clamp, exp, expm1, neg, sqrt, square } from '../../tensor/ops/elementwise/elementwise.ts';
-import { norm } from '../../tensor/ops/reduce/reduce.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { FamilyOptimizer, family, type ClassOptions, type FunctionalOptions } from '../family.ts';
 import type { FunctionalOptimizer } from '../functional.ts';
 import type { Trainable } from '../optimizer.ts';
-import { decayed, type Rule, type ShapedSlot } from '../rule.ts';
+import { decayed, length, type Rule, type ShapedSlot } from '../rule.ts';
 import { decay } from './adam.ts';
 
 interface MomentSettings {
@@ -149,18 +148,18 @@ function radamRule({ betas = [0.9, 0.999], eps = 1e-8, weightDecay = 0 }: Moment
       const meanSquare = running(slots['meanSquare']!, square(g), beta2);
       const along = mul(mul(mean, clock.unbias(beta1)), lr);
       // The variance of the adaptive rate is finite from a length of more than 4 on; PyTorch takes 5.
-      const length = beta2 === 0 ? undefined : averageLength(clock.time, beta2);
-      if (length === undefined || limit <= 5) {
+      const span = beta2 === 0 ? undefined : averageLength(clock.time, beta2);
+      if (span === undefined || limit <= 5) {
         return { value: sub(value, along), slots: { mean, meanSquare } };
       }
-      const known = maximum(length, 5);
+      const known = maximum(span, 5);
       const rectified = sqrt(
         div(mul(mul(sub(known, 4), sub(known, 2)), limit), mul(known, (limit - 4) * (limit - 2))),
       );
       // 1 − beta2ᵗ
       const bias = neg(expm1(mul(clock.time, Math.log(beta2))));
       const adaptive = div(sqrt(bias), add(sqrt(meanSquare), eps));
-      const factor = where(gt(length, 5), mul(adaptive, rectified), 1);
+      const factor = where(gt(span, 5), mul(adaptive, rectified), 1);
       return { value: sub(value, mul(along, factor)), slots: { mean, meanSquare } };
     },
   };
@@ -175,10 +174,10 @@ function lambRule({ betas = [0.9, 0.999], eps = 1e-6, weightDecay = 0 }: MomentS
       const meanSquare = running(slots['meanSquare']!, square(grad), beta2);
       const spread = add(sqrt(mul(meanSquare, clock.unbias(beta2))), eps);
       const direction = decayed(div(mul(mean, clock.unbias(beta1)), spread), value, weightDecay);
-      const [length, moved] = [norm(value), norm(direction)];
+      const [size, moved] = [length(value), length(direction)];
       // The ratio is 1 where a layer or its step is all zeros.
-      const hasBoth = gt(mul(length, moved), 0);
-      const ratio = where(hasBoth, div(length, where(hasBoth, moved, 1)), 1);
+      const hasBoth = gt(mul(size, moved), 0);
+      const ratio = where(hasBoth, div(size, where(hasBoth, moved, 1)), 1);
       return { value: sub(value, mul(mul(direction, ratio), lr)), slots: { mean, meanSquare } };
     },
   };

@@ -5,13 +5,12 @@ import { TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { add, div, maximum, mul, sub } from '../../tensor/ops/elementwise/arithmetic.ts';
 import { matmul } from '../../tensor/ops/product/matmul.ts';
-import { norm } from '../../tensor/ops/reduce/reduce.ts';
 import { transpose } from '../../tensor/ops/shape/view.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { FamilyOptimizer, family, type ClassOptions, type FunctionalOptions } from '../family.ts';
 import type { FunctionalOptimizer } from '../functional.ts';
 import type { Trainable } from '../optimizer.ts';
-import type { Rule, ShapedSlot } from '../rule.ts';
+import { length, type Rule, type ShapedSlot } from '../rule.ts';
 
 interface MuonSettings {
   /** Taken from the parameter itself: p −= lr·weightDecay·p; 0.1 by default. */
@@ -68,7 +67,7 @@ function orthogonal(x: Tensor, settings: MuonSettings): Tensor {
   const [rows = 0, columns = 0] = x.shape;
   const turned = rows > columns;
   let at = turned ? transpose(x, 0, 1) : x;
-  at = div(at, maximum(norm(at), eps));
+  at = div(at, maximum(length(at), eps));
   for (let i = 0; i < nsSteps; i++) {
     const gram = matmul(at, transpose(at, 0, 1));
     const update = add(mul(gram, b), mul(matmul(gram, gram), c));
