@@ -11,6 +11,12 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const entries = [
   ['sinter', 'src/index.ts', 'Tensors, operations, derivatives, compiling, devices.'],
   ['linalg', 'src/tensor/ops/linalg/linalg.ts', 'Linear algebra, a namespace of `sinter`.'],
+  ['special', 'src/tensor/ops/special/special.ts', 'Special functions, a namespace of `sinter`.'],
+  [
+    'distributions',
+    'src/tensor/ops/distributions/distributions.ts',
+    'Distributions, a namespace of `sinter`: each is made of its parameters, and has `sample`, `rsample`, `logProb`, `mean`, `variance`.',
+  ],
   ['sinter/nn', 'src/nn/index.ts', 'Layers, their parameters and initial values.'],
   ['sinter/optim', 'src/optim/index.ts', 'Optimizers as classes and as functions, schedules, clipping.'],
   ['sinter/io', 'src/io/index.ts', 'Files of tensors.'],
@@ -97,6 +103,16 @@ function parameters(text: string): string[] {
   });
 }
 
+/** The parameters of functions that are made, by their type. */
+const operandsOf = {
+  Unary: 'x',
+  Binary: 'x, y',
+  Polynomial: 'x, n, options?',
+  OfOne: 'parameter?',
+  OfShare: 'p',
+  OfTwo: 'first?, second?',
+} as const;
+
 /** How it is called, for what is called: `softmax(x, axes?, options?)`. */
 function callOf({ name, own, path }: Exported): string {
   const text = read(path);
@@ -109,8 +125,9 @@ function callOf({ name, own, path }: Exported): string {
     return `new ${name}(${parameters(body.slice(constructor.index + constructor[0].length)).join(', ')})`;
   }
   const called = new RegExp(`^export (?:async )?function\\*? ${own}(?:<[^(]*>)?\\(`, 'm').exec(text);
-  const operands = new RegExp(`^export const ${own}: (Unary|Binary) = `, 'm').exec(text)?.[1];
-  if (operands !== undefined) return operands === 'Unary' ? `${name}(x)` : `${name}(x, y)`;
+  const operands = new RegExp(`^export const ${own}: (\\w+) = `, 'm').exec(text)?.[1];
+  if (operands !== undefined && Object.hasOwn(operandsOf, operands))
+    return `${name}(${operandsOf[operands as keyof typeof operandsOf]})`;
   if (called === null) return name;
   return `${name}(${parameters(text.slice(called.index + called[0].length)).join(', ')})`;
 }

@@ -65,3 +65,4 @@ export { manualSeed, restoreRngState, saveRngState, type RngState } from './tens
 export { CompilerBug, DeviceError, ParseError, SinterError, TensorError, type ErrorCode } from './errors.ts';
 
 export * from './operations.ts';
+export * from './tensor/ops/special/public.ts';

@@ -12,13 +12,14 @@ import type { Rule } from './cotangent.ts';
 /**
  * Cotangents of `args` from the cotangent `g` of the result: one node of the argument's dtype and
  * shape each, or undefined for none. `value` is the customVjp node itself, so a second derivative
- * through it follows the same rule.
+ * through it follows the same rule. Arguments that are not `wanted` may be left undefined.
  */
 export type CustomRule = (
   b: GraphBuilder,
   args: readonly Node[],
   value: Node,
   g: Node,
+  wanted: readonly boolean[],
 ) => readonly (Node | undefined)[];
 
 const registered: CustomRule[] = [];
@@ -43,9 +44,9 @@ export function ruleOf(number: number): CustomRule {
 }
 
 /** The rule of customVjp nodes: the user's, with what it gives checked. */
-export const customRule: Rule<'customVjp'> = (b, node, g) => {
+export const customRule: Rule<'customVjp'> = (b, node, g, wanted) => {
   const args = node.inputs.slice(1);
-  const given = ruleOf(node.attrs.rule)(b, args, node as Node, g);
+  const given = ruleOf(node.attrs.rule)(b, args, node as Node, g, wanted.slice(1));
   if (given.length !== args.length) {
     throw new TensorError(
       'E_GRAD',

@@ -31,6 +31,7 @@ import {
 } from './kinds.ts';
 import { spectralRows } from './spectral-rows.ts';
 import { linalgOperations } from './linalg-rows.ts';
+import { specialOperations } from './special-rows.ts';
 import type { Wrong } from './wrong.ts';
 
 export type Rows = Readonly<Record<string, readonly Meaning[]>>;
@@ -290,4 +291,5 @@ export const operationRows: Rows = {
   ...indexed,
   ...made,
   ...linalgOperations,
+  ...specialOperations,
 };

@@ -26,7 +26,8 @@ import type { UnaryOp } from '../../../ir/ops.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { aTensor, expectTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { erfc as erfcOf } from '../../formula/erfc.ts';
+import { erfc as erfcOf } from '../../formula/special/erfc.ts';
+import { ofNode } from '../../formula/special/function.ts';
 import * as formula from './formula.ts';
 import {
   apply,
@@ -119,8 +120,8 @@ export const cosh: Unary = primitive('cosh');
 export const tanh: Unary = primitive('tanh');
 /** The error function. */
 export const erf: Unary = primitive('erf');
-/** 1 − erf(x), with all its digits where that is small: erfc(9) is 4.1e-37. */
-export const erfc: Unary = floatFormula('erfc', erfcOf);
+/** 1 − erf(x), with all its digits where that is small: erfc(10) is 2.1e-45. */
+export const erfc: Unary = floatFormula('erfc', ofNode(erfcOf));
 /** √x; NaN below 0. */
 export const sqrt: Unary = primitive('sqrt');
 /** 1 / √x. */

@@ -1,0 +1,106 @@
+// The modified Bessel functions of order 0 and 1, plain and scaled by their exponential.
+
+import * as fits from './fits/modified.ts';
+import { decay, growth } from './exponential.ts';
+import { differentiable } from './function.ts';
+import { fitted } from './polynomial.ts';
+import type { Real, RealFormula } from './real.ts';
+
+/** e^−|x|·I₀(x). */
+function scaled0(x: Real): Real {
+  const size = x.abs();
+  const inverse = size.max(12).recip();
+  const far = inverse.to('sqrt').mul(fitted(fits.i0Far, inverse));
+  const middle = size.lt(12).choose(fitted(fits.i0Middle, size), far);
+  return size.lt(4).choose(fitted(fits.i0Near, size), middle);
+}
+
+/** e^−|x|·I₁(x). */
+function scaled1(x: Real): Real {
+  const size = x.abs();
+  const inverse = size.max(12).recip();
+  const far = inverse.to('sqrt').mul(fitted(fits.i1Far, inverse));
+  const middle = size.lt(12).choose(fitted(fits.i1Middle, size), far);
+  const signed = x.lt(0).choose(middle.neg(), middle);
+  return size.lt(4).choose(x.mul(fitted(fits.i1Near, size)), signed);
+}
+
+/** y, but ½ at 0. */
+const atZero = (x: Real, y: Real): Real => x.eq(0).choose(0.5, y);
+/** x, or 1 in place of 0. */
+const notZero = (x: Real): Real => x.eq(0).choose(1, x);
+
+/** Where the exponential overflows, a factor above 0. */
+const bounded = (x: Real): Real => x.max(-1000).min(1000);
+
+export const i0: RealFormula = differentiable(
+  (x) => growth(x.abs(), scaled0(bounded(x))),
+  (x) => i1(x),
+);
+
+export const i0e: RealFormula = differentiable(scaled0, (x, value) => i1e(x).sub(x.to('sign').mul(value)));
+
+export const i1: RealFormula = differentiable(
+  (x) => growth(x.abs(), scaled1(bounded(x))),
+  (x, value) => atZero(x, i0(x).sub(value.div(notZero(x)))),
+);
+
+export const i1e: RealFormula = differentiable(scaled1, (x, value) =>
+  atZero(x, i0e(x).sub(value.mul(x.to('sign').add(notZero(x).recip())))),
+);
+
+interface Pieces {
+  /** Up to 1. */
+  readonly near: Real;
+  /** From there on, times e^x. */
+  readonly far: Real;
+}
+
+function pieces0(x: Real): Pieces {
+  const z = x.min(1).square();
+  const near = fitted(fits.k0Near, z).sub(x.mul(0.5).to('log').mul(fitted(fits.i0Small, z)));
+  return { near, far: beyond(x, fits.k0Middle, fits.k0Far) };
+}
+
+function pieces1(x: Real): Pieces {
+  const small = x.min(1);
+  const z = small.square();
+  const log = x.mul(0.5).to('log').mul(fitted(fits.i1Small, z)).add(fitted(fits.k1Near, z));
+  // x·log(x/2) is 0 at 0.
+  const rest = x.eq(0).choose(0, small.mul(log));
+  return { near: x.recip().add(rest), far: beyond(x, fits.k1Middle, fits.k1Far) };
+}
+
+function beyond(x: Real, middle: typeof fits.k0Middle, far: typeof fits.k0Far): Real {
+  const inverse = x.max(3).recip();
+  return x.lt(3).choose(fitted(middle, x), inverse.to('sqrt').mul(fitted(far, inverse)));
+}
+
+/** K of x > 0: ∞ at 0, NaN below. */
+function plain(pieces: (x: Real) => Pieces): RealFormula {
+  return (x) => {
+    const { near, far } = pieces(x);
+    return x.le(1).choose(positiveOnly(x, near), decay(x, far));
+  };
+}
+
+function scaled(pieces: (x: Real) => Pieces): RealFormula {
+  return (x) => {
+    const { near, far } = pieces(x);
+    return x.le(1).choose(positiveOnly(x, near).mul(x.min(1).to('exp')), far);
+  };
+}
+
+function positiveOnly(x: Real, value: Real): Real {
+  return x.eq(0).choose(Infinity, x.lt(0).choose(NaN, value));
+}
+
+export const k0: RealFormula = differentiable(plain(pieces0), (x) => k1(x).neg());
+
+export const k1: RealFormula = differentiable(plain(pieces1), (x, value) => k0(x).add(value.div(x)).neg());
+
+export const k0e: RealFormula = differentiable(scaled(pieces0), (x, value) => value.sub(k1e(x)));
+
+export const k1e: RealFormula = differentiable(scaled(pieces1), (x, value) =>
+  value.sub(k0e(x)).sub(value.div(x)),
+);

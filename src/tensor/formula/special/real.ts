@@ -1,0 +1,158 @@
+// Real numbers as nodes, f32 or f64, with arithmetic as methods: long formulas read from left to
+// right.
+
+import { binary, fullLike, unary, where } from '../../../ir/build.ts';
+import type { GraphBuilder, Node } from '../../../ir/graph.ts';
+import type { BinaryOp, UnaryOp } from '../../../ir/ops.ts';
+
+type Function1 = Exclude<UnaryOp, 'cast' | 'bitcast' | 'isNan' | 'not'>;
+/** What stands for a number beside another one. */
+export type Term = Real | number;
+
+export class Real {
+  readonly b: GraphBuilder;
+  readonly node: Node;
+
+  constructor(b: GraphBuilder, node: Node) {
+    this.b = b;
+    this.node = node;
+  }
+
+  get isDouble(): boolean {
+    return this.node.dtype === 'f64';
+  }
+
+  /** A number in this shape and dtype. */
+  like(value: number): Real {
+    return this.#of(fullLike(this.b, this.node, value));
+  }
+
+  add(y: Term): Real {
+    return this.#with('add', y);
+  }
+
+  sub(y: Term): Real {
+    return this.#with('sub', y);
+  }
+
+  /** y − this. */
+  from(y: number): Real {
+    return this.like(y).sub(this);
+  }
+
+  mul(y: Term): Real {
+    return this.#with('mul', y);
+  }
+
+  div(y: Term): Real {
+    return this.#with('div', y);
+  }
+
+  pow(y: Term): Real {
+    return this.#with('pow', y);
+  }
+
+  min(y: Term): Real {
+    return this.#with('min', y);
+  }
+
+  max(y: Term): Real {
+    return this.#with('max', y);
+  }
+
+  /** this·y + z. */
+  fma(y: Term, z: Term): Real {
+    const [second, third] = [this.#term(y).node, this.#term(z).node];
+    return this.#of(this.b.add('fma', [this.node, second, third], {}) as Node);
+  }
+
+  /** A function of one number. */
+  to(op: Function1): Real {
+    return this.#of(unary(this.b, op, this.node));
+  }
+
+  neg(): Real {
+    return this.to('neg');
+  }
+
+  abs(): Real {
+    return this.to('abs');
+  }
+
+  recip(): Real {
+    return this.to('recip');
+  }
+
+  square(): Real {
+    return this.mul(this);
+  }
+
+  lt(y: Term): Truth {
+    return new Truth(this.b, binary(this.b, 'lt', this.node, this.#term(y).node));
+  }
+
+  gt(y: Term): Truth {
+    return new Truth(this.b, binary(this.b, 'lt', this.#term(y).node, this.node));
+  }
+
+  le(y: Term): Truth {
+    return new Truth(this.b, binary(this.b, 'le', this.node, this.#term(y).node));
+  }
+
+  eq(y: Term): Truth {
+    return new Truth(this.b, binary(this.b, 'eq', this.node, this.#term(y).node));
+  }
+
+  /** Whether it is a whole number; infinities are. */
+  isWhole(): Truth {
+    return this.eq(this.to('floor'));
+  }
+
+  #with(op: BinaryOp, y: Term): Real {
+    return this.#of(binary(this.b, op, this.node, typeof y === 'number' ? y : y.node));
+  }
+
+  #term(y: Term): Real {
+    return typeof y === 'number' ? this.like(y) : y;
+  }
+
+  #of(node: Node): Real {
+    return new Real(this.b, node);
+  }
+}
+
+/** A condition on each element. */
+export class Truth {
+  readonly b: GraphBuilder;
+  readonly node: Node;
+
+  constructor(b: GraphBuilder, node: Node) {
+    this.b = b;
+    this.node = node;
+  }
+
+  /** yes where it holds, no elsewhere; one of them is no bare number. */
+  choose(yes: Term, no: Term): Real {
+    const like = yes instanceof Real ? yes : (no as Real);
+    const [first, second] = [yes, no].map((term) => (typeof term === 'number' ? like.like(term) : term));
+    return new Real(this.b, where(this.b, this.node, first!.node, second!.node));
+  }
+
+  and(other: Truth): Truth {
+    return new Truth(this.b, binary(this.b, 'and', this.node, other.node));
+  }
+
+  or(other: Truth): Truth {
+    return new Truth(this.b, binary(this.b, 'or', this.node, other.node));
+  }
+
+  not(): Truth {
+    return new Truth(this.b, unary(this.b, 'not', this.node));
+  }
+}
+
+/** A formula over reals as one over nodes. */
+export type RealFormula = (x: Real) => Real;
+
+/** A function whose derivative is given by a formula of the argument and the value. */
+export type Derivative = (x: Real, value: Real) => Real;

@@ -1,0 +1,222 @@
+// Continuous distributions. Each is a location and a scale of standard noise, or a function of gamma
+// noise.
+
+import * as arg from '../../../ir/arguments.ts';
+import { anOperand } from '../../expect.ts';
+import type { Tensor, TensorLike } from '../../tensor.ts';
+import { add, div, mul, sub } from '../elementwise/arithmetic.ts';
+import { logicalAnd, le, lt, where } from '../elementwise/compare.ts';
+import { abs, exp, expm1, log, log1p, neg, square, sqrt } from '../elementwise/elementwise.ts';
+import { softplus } from '../elementwise/activation.ts';
+import { lgamma } from '../special/functions.ts';
+import { xlog1py, xlogy } from '../special/pairs.ts';
+import { distribution, parameters, type Distribution } from './distribution.ts';
+import * as noise from './noise.ts';
+
+/** A distribution of two parameters. */
+export type OfTwo = (first?: TensorLike, second?: TensorLike) => Distribution;
+
+const takesTwo = arg.takes<OfTwo>(
+  ['the first parameter', arg.optional(anOperand)],
+  ['the second parameter', arg.optional(anOperand)],
+);
+
+type Noise = (shape: readonly number[], dtype: Tensor['dtype']) => Tensor;
+
+/** What is known of standard noise: its samples, mean, variance, and −log of its density. */
+interface Standard {
+  readonly draw: Noise;
+  readonly mean: number;
+  readonly variance: number;
+  readonly energy: (z: Tensor) => Tensor;
+}
+
+/** location + scale·noise. */
+function located(op: string, standard: Standard): OfTwo {
+  return (location = 0, scale = 1) => {
+    takesTwo(op, location, scale);
+    const [center, width] = parameters(op, [location, scale]) as [Tensor, Tensor];
+    return distribution(op, center.shape, {
+      mean: add(center, mul(width, standard.mean)),
+      variance: mul(square(width), standard.variance),
+      draw: (shape) => add(center, mul(width, standard.draw(shape, center.dtype))),
+      isSmooth: true,
+      logProb: (x) => neg(add(standard.energy(div(sub(x, center), width)), log(width))),
+    });
+  };
+}
+
+const LOG_ROOT_2_PI = Math.log(2 * Math.PI) / 2;
+
+/** Normal with a mean and a standard deviation. */
+export const normal: OfTwo = located('normal', {
+  draw: noise.normalNoise,
+  mean: 0,
+  variance: 1,
+  energy: (z) => add(mul(square(z), 0.5), LOG_ROOT_2_PI),
+});
+
+/** Laplace with a location and a scale: exponential on both sides. */
+export const laplace: OfTwo = located('laplace', {
+  draw: noise.laplaceNoise,
+  mean: 0,
+  variance: 2,
+  energy: (z) => add(abs(z), Math.LN2),
+});
+
+/** Gumbel with a location and a scale: the greatest of many. */
+export const gumbel: OfTwo = located('gumbel', {
+  draw: noise.gumbelNoise,
+  // Euler's constant.
+  mean: 0.5772156649015329,
+  variance: Math.PI ** 2 / 6,
+  energy: (z) => add(z, exp(neg(z))),
+});
+
+/** Logistic with a location and a scale. */
+export const logistic: OfTwo = located('logistic', {
+  draw: noise.logisticNoise,
+  mean: 0,
+  variance: Math.PI ** 2 / 3,
+  energy: (z) => add(abs(z), mul(softplus(neg(abs(z))), 2)),
+});
+
+/** Cauchy with a location and a scale: it has neither mean nor variance. */
+export const cauchy: OfTwo = located('cauchy', {
+  draw: noise.cauchyNoise,
+  mean: NaN,
+  variance: Infinity,
+  energy: (z) => add(log1p(square(z)), Math.log(Math.PI)),
+});
+
+/** e to the power of a normal number of this mean and standard deviation. */
+export const logNormal: OfTwo = (mean = 0, std = 1) => {
+  takesTwo('logNormal', mean, std);
+  const [center, width] = parameters('logNormal', [mean, std]) as [Tensor, Tensor];
+  const inner = normal(center, width);
+  const spread = square(width);
+  return distribution('logNormal', center.shape, {
+    mean: exp(add(center, mul(spread, 0.5))),
+    variance: mul(expm1(spread), exp(add(mul(center, 2), spread))),
+    draw: (shape) => exp(add(center, mul(width, noise.normalNoise(shape, center.dtype)))),
+    isSmooth: true,
+    logProb: (x) => sub(inner.logProb(log(floats(x, center))), log(floats(x, center))),
+  });
+};
+
+/** x as a tensor beside the parameters. */
+function floats(x: TensorLike, like: Tensor): Tensor {
+  return add(x, mul(like, 0));
+}
+
+/** Uniform in [low, high). */
+export const uniform: OfTwo = (low = 0, high = 1) => {
+  takesTwo('uniform', low, high);
+  const [from, to] = parameters('uniform', [low, high]) as [Tensor, Tensor];
+  const width = sub(to, from);
+  return distribution('uniform', from.shape, {
+    mean: mul(add(from, to), 0.5),
+    variance: div(square(width), 12),
+    draw: (shape) => add(from, mul(width, noise.uniformNoise(shape, from.dtype))),
+    isSmooth: true,
+    logProb: (x) => where(logicalAnd(le(from, x), lt(x, to)), neg(log(width)), -Infinity),
+  });
+};
+
+/** Of one parameter. */
+export type OfOne = (parameter?: TensorLike) => Distribution;
+
+const takesOne = arg.takes<OfOne>(['the parameter', arg.optional(anOperand)]);
+
+/** Exponential of a rate: how long until what happens so often per unit of time. */
+export const exponential: OfOne = (rate = 1) => {
+  takesOne('exponential', rate);
+  const [often] = parameters('exponential', [rate]) as [Tensor];
+  const mean = div(1, often);
+  return distribution('exponential', often.shape, {
+    mean,
+    variance: square(mean),
+    draw: (shape) => div(noise.exponentialNoise(shape, often.dtype), often),
+    isSmooth: true,
+    logProb: (x) => where(le(0, x), sub(log(often), mul(often, x)), -Infinity),
+  });
+};
+
+/** Gamma of a concentration and a rate. */
+export const gamma: OfTwo = (concentration = 1, rate = 1) => {
+  takesTwo('gamma', concentration, rate);
+  const [a, b] = parameters('gamma', [concentration, rate]) as [Tensor, Tensor];
+  const mean = div(a, b);
+  return distribution('gamma', a.shape, {
+    mean,
+    variance: div(mean, b),
+    draw: (shape) => div(noise.gammaNoise(shape, a), b),
+    isSmooth: false,
+    logProb: (x) => sub(add(xlogy(a, b), sub(xlogy(sub(a, 1), x), mul(b, x))), lgamma(a)),
+  });
+};
+
+/** χ² of a number of degrees of freedom. */
+export const chi2: OfOne = (freedom = 1) => {
+  takesOne('chi2', freedom);
+  const [df] = parameters('chi2', [freedom]) as [Tensor];
+  return gamma(mul(df, 0.5), 0.5);
+};
+
+/** Beta of two concentrations: a share of 1. */
+export const beta: OfTwo = (first = 1, second = 1) => {
+  takesTwo('beta', first, second);
+  const [a, b] = parameters('beta', [first, second]) as [Tensor, Tensor];
+  const total = add(a, b);
+  const mean = div(a, total);
+  return distribution('beta', a.shape, {
+    mean,
+    variance: div(mul(mean, sub(1, mean)), add(total, 1)),
+    draw(shape) {
+      const part = noise.gammaNoise(shape, a);
+      return div(part, add(part, noise.gammaNoise(shape, b)));
+    },
+    isSmooth: false,
+    logProb(x) {
+      const powers = add(xlogy(sub(a, 1), x), xlog1py(sub(b, 1), mul(x, -1)));
+      return sub(add(powers, lgamma(total)), add(lgamma(a), lgamma(b)));
+    },
+  });
+};
+
+export interface StudentTOptions {
+  /** 0 by default. */
+  readonly loc?: TensorLike;
+  /** 1 by default. */
+  readonly scale?: TensorLike;
+}
+
+const takesFreedom = arg.takes<typeof studentT>(
+  ['the degrees of freedom', anOperand],
+  ['options', arg.options<StudentTOptions>({ loc: anOperand, scale: anOperand })],
+);
+
+/** Student's t of a number of degrees of freedom, with a location and a scale. */
+export function studentT(freedom: TensorLike, options: StudentTOptions = {}): Distribution {
+  takesFreedom('studentT', freedom, options);
+  const { loc = 0, scale = 1 } = options;
+  const [df, center, width] = parameters('studentT', [freedom, loc, scale]) as [Tensor, Tensor, Tensor];
+  const spread = div(mul(square(width), df), sub(df, 2));
+  const finite = where(lt(2, df), spread, where(lt(1, df), Infinity, NaN));
+  return distribution('studentT', df.shape, {
+    mean: where(lt(1, df), center, NaN),
+    variance: finite,
+    draw(shape) {
+      const half = mul(df, 0.5);
+      const chi = div(noise.gammaNoise(shape, half), half);
+      return add(center, mul(width, div(noise.normalNoise(shape, df.dtype), sqrt(chi))));
+    },
+    isSmooth: false,
+    logProb(x) {
+      const z = div(sub(x, center), width);
+      const half = mul(add(df, 1), 0.5);
+      const norm = add(sub(lgamma(half), lgamma(mul(df, 0.5))), mul(log(mul(df, Math.PI)), -0.5));
+      return sub(sub(norm, log(width)), mul(half, log1p(div(square(z), df))));
+    },
+  });
+}

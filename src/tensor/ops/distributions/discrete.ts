@@ -1,0 +1,105 @@
+// Distributions of whole numbers: how often, which one, how many until.
+
+import * as arg from '../../../ir/arguments.ts';
+import { TensorError } from '../../../errors.ts';
+import { anOperand, aTensor } from '../../expect.ts';
+import type { Tensor, TensorLike } from '../../tensor.ts';
+import { add, div, mul, sub } from '../elementwise/arithmetic.ts';
+import { log, neg, square } from '../elementwise/elementwise.ts';
+import { show } from '../operand.ts';
+import { argmax } from '../reduce/extremum.ts';
+import { logSoftmax } from '../reduce/softmax.ts';
+import { sum } from '../reduce/reduce.ts';
+import { arange } from '../creation/creation.ts';
+import { eq, lt, where } from '../elementwise/compare.ts';
+import { unsqueeze } from '../shape/view.ts';
+import { lgamma } from '../special/functions.ts';
+import { xlog1py, xlogy } from '../special/pairs.ts';
+import { asTensor } from '../../recording/record.ts';
+import { distribution, parameters, type Distribution } from './distribution.ts';
+import type { OfOne } from './continuous.ts';
+import * as noise from './noise.ts';
+
+/** Of a probability. */
+export type OfShare = (p: TensorLike) => Distribution;
+
+const takesShare = arg.takes<OfShare>(['the parameter', anOperand]);
+
+/** 1 with a probability, else 0. */
+export const bernoulli: OfShare = (p) => {
+  takesShare('bernoulli', p);
+  const [share] = parameters('bernoulli', [p]) as [Tensor];
+  return distribution('bernoulli', share.shape, {
+    mean: share,
+    variance: mul(share, sub(1, share)),
+    draw: (shape) => lt(noise.uniformNoise(shape, share.dtype), share).cast(share.dtype),
+    isSmooth: false,
+    logProb: (x) => add(xlogy(x, share), xlog1py(sub(1, x), neg(share))),
+  });
+};
+
+/** How many failures there are before the first success, of this probability. */
+export const geometric: OfShare = (p) => {
+  takesShare('geometric', p);
+  const [share] = parameters('geometric', [p]) as [Tensor];
+  const mean = sub(div(1, share), 1);
+  return distribution('geometric', share.shape, {
+    mean,
+    variance: div(mean, share),
+    draw: (shape) => noise.geometricNoise(shape, share),
+    isSmooth: false,
+    logProb: (x) => add(xlog1py(x, neg(share)), log(share)),
+  });
+};
+
+const takesRate = arg.takes<OfOne>(['the parameter', arg.optional(anOperand)]);
+
+/** How often something happens that does so at this rate. */
+export const poisson: OfOne = (rate = 1) => {
+  takesRate('poisson', rate);
+  const [often] = parameters('poisson', [rate]) as [Tensor];
+  return distribution('poisson', often.shape, {
+    mean: often,
+    variance: often,
+    draw: (shape) => noise.poissonNoise(shape, often),
+    isSmooth: false,
+    logProb: (x) => sub(sub(xlogy(x, often), often), lgamma(add(mul(often, 0), add(x, 1)))),
+  });
+};
+
+export interface CategoricalOptions {
+  /** The tensor holds probabilities or weights, not their logarithms; false by default. */
+  readonly probs?: boolean;
+}
+
+const takesCategorical = arg.takes<typeof categorical>(
+  ['the logits', aTensor],
+  ['options', arg.options<CategoricalOptions>({ probs: arg.flag })],
+);
+
+/**
+ * One of the positions of the last axis (i32), by logits that need not be normalised: the greatest
+ * after Gumbel's noise is added.
+ */
+export function categorical(logits: Tensor, options: CategoricalOptions = {}): Distribution {
+  takesCategorical('categorical', logits, options);
+  const [given] = parameters('categorical', [logits]) as [Tensor];
+  if (given.rank === 0 || given.shape.at(-1) === 0)
+    throw new TensorError('E_SHAPE', 'categorical', `expects logits along an axis: ${show(given)}`);
+  const logs = logSoftmax(options.probs === true ? log(given) : given, -1);
+  const size = given.shape.at(-1)!;
+  const places = arange(size).cast(given.dtype);
+  const weights = logs.exp();
+  const mean = sum(mul(weights, places), -1);
+  return distribution('categorical', given.shape.slice(0, -1), {
+    mean,
+    variance: sub(sum(mul(weights, square(places)), -1), square(mean)),
+    draw: (shape) => argmax(add(logs, noise.gumbelNoise([...shape, size], given.dtype)), -1),
+    isSmooth: false,
+    logProb(x) {
+      const index = unsqueeze(asTensor(x, 'i32', 'categorical.logProb'), -1);
+      const chosen = eq(index, arange(size).cast(index.dtype));
+      return sum(where(chosen, logs, 0), -1);
+    },
+  });
+}

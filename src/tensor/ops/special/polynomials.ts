@@ -1,0 +1,99 @@
+// Orthogonal polynomials at x, of one order or of one for each element.
+
+import * as arg from '../../../ir/arguments.ts';
+import { cast } from '../../../ir/build.ts';
+import { families, ofOrder, ofOrders, type Family } from '../../formula/special/orthogonal.ts';
+import { Real } from '../../formula/special/real.ts';
+import { anOperand, aTensor } from '../../expect.ts';
+import { Tensor, type TensorLike } from '../../tensor.ts';
+import { wideType } from '../elementwise/formula.ts';
+import { checkNotComplex, combine, resultType } from '../operand.ts';
+
+export interface OrderOptions {
+  /** The greatest order where orders are a tensor: 32 by default. Those above it give NaN. */
+  readonly maxOrder?: number;
+}
+
+/** A polynomial of order n at x, both broadcast; fractions of n are cut off, and below 0 it is 0. */
+export type Polynomial = (x: TensorLike, n: TensorLike, options?: OrderOptions) => Tensor;
+
+/** Orders are steps of a recurrence that is written out. */
+const most = 256;
+const order: arg.Kind<number> = arg.kind(
+  `a number of at most ${most}`,
+  (value) => typeof value === 'number' && value <= most,
+);
+const orders: arg.Kind<TensorLike> = {
+  accepts: (value) => order.accepts(value) || aTensor.accepts(value),
+  refuse: (op, what, value) => (typeof value === 'number' ? order : anOperand).refuse(op, what, value),
+};
+const maxOrder: arg.Kind<number> = arg.kind(
+  `an integer from 0 to ${most}`,
+  (value) => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= most,
+);
+const takesOrders = arg.takes<Polynomial>(
+  ['x', anOperand],
+  ['the order', orders],
+  ['options', arg.options<OrderOptions>({ maxOrder })],
+);
+
+function of(name: string, family: Family, isShifted = false): Polynomial {
+  return (x, n, options = {}) => {
+    takesOrders(name, x, n, options);
+    checkNotComplex(name, resultType([x, n]), x, n);
+    const { maxOrder: greatest = 32 } = options;
+    const at = (real: Real): Real => (isShifted ? real.mul(2).sub(1) : real);
+    if (!(n instanceof Tensor)) {
+      const whole = Math.trunc(Number(n));
+      return combine(name, [x], 'float', (b, p) => {
+        const wide = new Real(b, cast(b, p, wideType(p.dtype)));
+        return cast(b, ofOrder(family, at(wide), whole).node, p.dtype);
+      });
+    }
+    return combine(name, [x, n], 'float', (b, p, q) => {
+      const [wide, each] = [p, q].map((node) => new Real(b, cast(b, node, wideType(node.dtype))));
+      return cast(b, ofOrders(family, at(wide!), each!, greatest).node, p.dtype);
+    });
+  };
+}
+
+/** Chebyshev's polynomial of the first kind, cos(n·arccos x). */
+export const chebyshevPolynomialT: Polynomial = of('chebyshevPolynomialT', families.chebyshevT);
+/** Chebyshev's polynomial of the second kind. */
+export const chebyshevPolynomialU: Polynomial = of('chebyshevPolynomialU', families.chebyshevU);
+/** Chebyshev's polynomial of the third kind. */
+export const chebyshevPolynomialV: Polynomial = of('chebyshevPolynomialV', families.chebyshevV);
+/** Chebyshev's polynomial of the fourth kind. */
+export const chebyshevPolynomialW: Polynomial = of('chebyshevPolynomialW', families.chebyshevW);
+/** Chebyshev's polynomial of the first kind at 2x − 1. */
+export const shiftedChebyshevPolynomialT: Polynomial = of(
+  'shiftedChebyshevPolynomialT',
+  families.chebyshevT,
+  true,
+);
+/** Chebyshev's polynomial of the second kind at 2x − 1. */
+export const shiftedChebyshevPolynomialU: Polynomial = of(
+  'shiftedChebyshevPolynomialU',
+  families.chebyshevU,
+  true,
+);
+/** Chebyshev's polynomial of the third kind at 2x − 1. */
+export const shiftedChebyshevPolynomialV: Polynomial = of(
+  'shiftedChebyshevPolynomialV',
+  families.chebyshevV,
+  true,
+);
+/** Chebyshev's polynomial of the fourth kind at 2x − 1. */
+export const shiftedChebyshevPolynomialW: Polynomial = of(
+  'shiftedChebyshevPolynomialW',
+  families.chebyshevW,
+  true,
+);
+/** Hermite's polynomial of physics. */
+export const hermitePolynomialH: Polynomial = of('hermitePolynomialH', families.hermiteH);
+/** Hermite's polynomial of probability. */
+export const hermitePolynomialHe: Polynomial = of('hermitePolynomialHe', families.hermiteHe);
+/** Laguerre's polynomial. */
+export const laguerrePolynomialL: Polynomial = of('laguerrePolynomialL', families.laguerreL);
+/** Legendre's polynomial. */
+export const legendrePolynomialP: Polynomial = of('legendrePolynomialP', families.legendreP);
