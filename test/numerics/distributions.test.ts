@@ -1,0 +1,142 @@
+// Distributions: log-probabilities beside PyTorch's, and samples beside the densities they are drawn from.
+
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as sn from '../../src/index.ts';
+
+interface Figures {
+  readonly parameters: readonly (number | number[])[];
+  readonly x: readonly number[];
+  readonly logProb: readonly (number | '-inf')[];
+  readonly mean: number | null;
+  readonly variance: number | null;
+}
+
+const figures = JSON.parse(
+  readFileSync(new URL('../fixtures/distributions.json', import.meta.url), 'utf8'),
+) as Readonly<Record<string, Figures>>;
+type Make = (...parameters: readonly (number | sn.Tensor)[]) => sn.distributions.Distribution;
+const makers = sn.distributions as unknown as Readonly<Record<string, Make>>;
+const values = async (x: sn.Tensor): Promise<number[]> => Array.from(await x.data(), Number);
+
+beforeAll(() => sn.setDevice('wasm'));
+afterAll(() => sn.setDevice(undefined));
+
+test.each(Object.entries(figures))('%s has the log-probabilities of PyTorch', async (name, row) => {
+  const made = makers[name]!(...row.parameters.map((p) => sn.tensor(p, { dtype: 'f64' })));
+  const dtype = name === 'categorical' ? 'i32' : 'f64';
+  const found = await values(made.logProb(sn.tensor([...row.x], { dtype })));
+  row.logProb.forEach((want, i) => {
+    if (want === '-inf') expect(found[i]).toBe(-Infinity);
+    else
+      expect(Math.abs(found[i]! - want), `at ${row.x[i]}`).toBeLessThan(1e-11 * Math.max(1, Math.abs(want)));
+  });
+  if (row.mean !== null) expect(await made.mean.item()).toBeCloseTo(row.mean, 10);
+  if (row.variance !== null) expect(await made.variance.item()).toBeCloseTo(row.variance, 8);
+});
+
+const COUNT = 40_000;
+
+/** Whether a share of so many draws is what chance makes of a probability: five deviations off at most. */
+function expectShare(share: number, probability: number, what: string): void {
+  const deviation = Math.sqrt((Math.max(probability, 1e-4) * (1 - Math.min(probability, 0.9999))) / COUNT);
+  expect(Math.abs(share - probability), what).toBeLessThan(5 * deviation);
+}
+
+const continuous: readonly (readonly [name: string, parameters: readonly number[]])[] = [
+  ['normal', [0.5, 2]],
+  ['laplace', [0.5, 2]],
+  ['gumbel', [0.5, 2]],
+  ['logistic', [0.5, 2]],
+  ['cauchy', [0.5, 2]],
+  ['logNormal', [0.5, 0.8]],
+  ['uniform', [0.2, 0.8]],
+  ['exponential', [1.5]],
+  ['gamma', [2.5, 0.7]],
+  ['gamma', [0.3, 2]],
+  ['gamma', [200, 1]],
+  ['chi2', [3]],
+  ['beta', [2.5, 0.7]],
+  ['studentT', [4.5]],
+];
+
+test.each(continuous)('samples of %s(%s) follow the density', async (name, parameters) => {
+  sn.manualSeed(7);
+  const made = makers[name]!(...parameters);
+  const drawn = (await values(made.sample([COUNT]))).toSorted((a, b) => a - b);
+  expect(drawn.every(Number.isFinite)).toBe(true);
+  // Ten bins between two samples each; what the density gives them is integrated by Simpson's rule.
+  const edges = [...Array(11).keys()].map((i) => drawn[Math.round((COUNT - 1) * (0.03 + 0.094 * i))]!);
+  const steps = 64;
+  for (let i = 0; i < 10; i++) {
+    const [low, high] = [edges[i]!, edges[i + 1]!];
+    const at = [...Array(steps + 1).keys()].map((k) => low + ((high - low) * k) / steps);
+    const density = await values(made.logProb(sn.tensor(at, { dtype: 'f64' })).exp());
+    const sum = density.reduce(
+      (all, d, k) => all + d * (k === 0 || k === steps ? 1 : k % 2 === 1 ? 4 : 2),
+      0,
+    );
+    expectShare(0.094, ((high - low) * sum) / (3 * steps), `${name} in [${low}, ${high}]`);
+  }
+});
+
+const discrete: readonly (readonly [name: string, parameter: number | number[]])[] = [
+  ['bernoulli', 0.3],
+  ['geometric', 0.3],
+  ['poisson', 0.4],
+  ['poisson', 9.5],
+  ['poisson', 14],
+  ['poisson', 300],
+  ['categorical', [0.3, -1, 2]],
+];
+
+test.each(discrete)('samples of %s(%s) are as frequent as they are probable', async (name, parameter) => {
+  sn.manualSeed(7);
+  const made = makers[name]!(typeof parameter === 'number' ? parameter : sn.tensor(parameter));
+  const drawn = await values(made.sample([COUNT]));
+  const counts = new Map<number, number>();
+  for (const x of drawn) counts.set(x, (counts.get(x) ?? 0) + 1);
+  const seen = [...counts.keys()];
+  expect(seen.every((x) => Number.isInteger(x) && x >= 0)).toBe(true);
+  const dtype = name === 'categorical' ? 'i32' : 'f32';
+  const expected = await values(made.logProb(sn.tensor(seen, { dtype })).exp());
+  seen.forEach((x, i) => expectShare(counts.get(x)! / COUNT, expected[i]!, `${name}: ${x}`));
+  expect(expected.reduce((sum, p) => sum + p, 0)).toBeGreaterThan(0.999);
+});
+
+describe('samples', () => {
+  test('have the shape asked for in front of that of the parameters', async () => {
+    const made = sn.distributions.gamma(sn.tensor([1, 2, 3]), sn.ones([2, 1]));
+    expect(made.shape).toEqual([2, 3]);
+    expect(made.sample().shape).toEqual([2, 3]);
+    expect(made.sample([4, 5]).shape).toEqual([4, 5, 2, 3]);
+    expect(made.logProb(sn.ones([7, 2, 3])).shape).toEqual([7, 2, 3]);
+    expect(sn.distributions.categorical(sn.zeros([4, 3])).sample([2]).shape).toEqual([2, 4]);
+  });
+
+  test('are those of the seed', async () => {
+    const draw = async (): Promise<number[]> => {
+      sn.manualSeed(3);
+      return values(sn.distributions.beta(2, 3).sample([6]));
+    };
+    expect(await draw()).toEqual(await draw());
+  });
+
+  test('are differentiable where they are functions of noise, and only from rsample', async () => {
+    const slope = (by: 'sample' | 'rsample'): sn.Tensor =>
+      sn.grad((mean: sn.Tensor) => sn.distributions.normal(mean, 2)[by]([3]).sum())(sn.tensor(1));
+    expect(await values(slope('rsample'))).toEqual([3]);
+    expect(await values(slope('sample'))).toEqual([0]);
+    expect(() => sn.distributions.gamma(2, 3).rsample()).toThrow(
+      /gamma\.rsample: samples are not differentiable/,
+    );
+  });
+
+  test('of a Poisson rate of 0 are 0, and of no rate NaN', async () => {
+    expect(await values(sn.distributions.poisson(sn.tensor([0, -1])).sample())).toEqual([0, NaN]);
+  });
+
+  test('of a geometric distribution whose success is sure are 0', async () => {
+    expect(await values(sn.distributions.geometric(1).sample([3]))).toEqual([0, 0, 0]);
+  });
+});
