@@ -25,6 +25,19 @@ export {
   type Nonlinearity,
   type XavierOptions,
 } from './init.ts';
+export {
+  constant,
+  dirac,
+  orthogonal,
+  sparse,
+  truncNormal,
+  varianceScaling,
+  type DiracOptions,
+  type OrthogonalOptions,
+  type SparseOptions,
+  type TruncNormalOptions,
+  type VarianceScalingOptions,
+} from './init-structured.ts';
 export { Embedding, Linear, type EmbeddingLayerOptions, type LinearOptions } from './linear.ts';
 export { evalMode, Module, train, type Layer } from './module.ts';
 export {

@@ -15,7 +15,7 @@ export interface InitOptions {
 export const initOptions: arg.Table<InitOptions> = { dtype: arg.floatDType };
 
 /** The sizes of a weight. */
-const weightShape: arg.Kind<readonly number[]> = arg.listOf(arg.count(0));
+export const weightShape: arg.Kind<readonly number[]> = arg.listOf(arg.count(0));
 
 const takesFans = arg.takes<typeof fans>(['the shape', weightShape]);
 
@@ -28,7 +28,8 @@ export function fans(shape: readonly number[]): { fanIn: number; fanOut: number 
   return fansOf('fans', shape);
 }
 
-function fansOf(op: string, shape: readonly number[]): { fanIn: number; fanOut: number } {
+/** `fans`, for another operation. */
+export function fansOf(op: string, shape: readonly number[]): { fanIn: number; fanOut: number } {
   if (shape.length < 2) {
     throw new TensorError('E_SHAPE', op, `expects a weight of at least two axes: [${shape.join(',')}]`);
   }

@@ -117,6 +117,20 @@ export const nnRows: Rows = {
   ...Object.fromEntries(
     ['xavierNormal', 'xavierUniform'].map((name) => [name, [weight, options({ ...init, gain: number })]]),
   ),
+  constant: [weight, number, options(init)],
+  dirac: [like(weight, () => [4, 2, 3]), options({ ...init, groups: count })],
+  orthogonal: [weight, options({ ...init, gain: number })],
+  sparse: [weight, share, options({ ...init, std: notNegative })],
+  truncNormal: [weight, options({ ...init, mean: like(number, () => 0), std: positive })],
+  varianceScaling: [
+    weight,
+    options({
+      ...init,
+      scale: positive,
+      mode: word('fanIn', 'fanAvg'),
+      distribution: word('uniform', 'truncatedNormal'),
+    }),
+  ],
   loadStateDict: [
     model,
     meaning(() => nn.stateDict(new nn.Linear(2, 2)), 'emptyObject'),
