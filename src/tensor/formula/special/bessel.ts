@@ -26,7 +26,7 @@ function inner(z: Real, near: Fit, middle: Fit): Real {
   return z.lt(4).choose(fitted(near, z), fitted(middle, z));
 }
 
-export const j0: RealFormula = differentiable(
+export const j0: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const size = x.abs();
     const far = wave(size, fits.phase0Even, fits.phase0Odd, (s, c) => [c.add(s), c.sub(s)]);
@@ -35,7 +35,7 @@ export const j0: RealFormula = differentiable(
   (x) => j1(x).neg(),
 );
 
-export const j1: RealFormula = differentiable(
+export const j1: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const size = x.abs();
     const far = wave(size, fits.phase1Even, fits.phase1Odd, (s, c) => [s.sub(c), s.add(c)]);
@@ -49,7 +49,7 @@ export const j1: RealFormula = differentiable(
   },
 );
 
-export const y0: RealFormula = differentiable(
+export const y0: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const far = wave(x, fits.phase0Even, fits.phase0Odd, (s, c) => [s.sub(c), s.add(c)]);
     const z = x.min(2).square();
@@ -64,7 +64,7 @@ export const y0: RealFormula = differentiable(
   (x) => y1(x).neg(),
 );
 
-export const y1: RealFormula = differentiable(
+export const y1: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const far = wave(x, fits.phase1Even, fits.phase1Odd, (s, c) => [s.add(c).neg(), s.sub(c)]);
     const small = x.min(2);
@@ -90,7 +90,7 @@ function positiveOnly(x: Real, value: Real): Real {
 const SERIES = 0.5;
 
 /** sin x/x: 1 at 0, and 0 at ±∞. */
-export const sphericalJ0: RealFormula = differentiable(
+export const sphericalJ0: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const isZero = x.eq(0);
     const size = x.abs();

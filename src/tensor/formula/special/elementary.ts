@@ -8,7 +8,7 @@ import { differentiable } from './function.ts';
 import { Real, type RealFormula, type Truth } from './real.ts';
 
 /** −x·log x; 0 at 0, −∞ below. */
-export const entr: RealFormula = differentiable(
+export const entr: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const inside = x.gt(0).choose(x.to('log').mul(x).neg(), x);
     return x.lt(0).choose(-Infinity, x.eq(0).choose(0, inside));
@@ -20,7 +20,7 @@ export const entr: RealFormula = differentiable(
  * log(x/(1 − x)); near ½, where it is 0, by the distance to it. dx/(x·(1 − x)), NaN outside of [0,
  * 1].
  */
-export const logit: RealFormula = differentiable(
+export const logit: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const rest = x.from(1);
     const near = x.mul(2).sub(1).div(rest).to('log1p');
@@ -35,7 +35,7 @@ export const logit: RealFormula = differentiable(
 );
 
 /** sin(πx)/(πx); 1 at 0. */
-export const sinc: RealFormula = differentiable(
+export const sinc: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const isZero = x.eq(0);
     const angle = isZero.choose(1, x).mul(Math.PI);
@@ -78,8 +78,8 @@ function ruleAt(pole: number, log: (y: Real) => Real): CustomRule {
 
 const natural = (y: Real): Real => y.to('log');
 const shifted = (y: Real): Real => y.to('log1p');
-const naturalRule = ruleAt(0, natural);
-const shiftedRule = ruleAt(-1, shifted);
+const naturalRule = /* @__PURE__ */ ruleAt(0, natural);
+const shiftedRule = /* @__PURE__ */ ruleAt(-1, shifted);
 
 /** x·log y. */
 export function xlogy(x: Real, y: Real): Real {

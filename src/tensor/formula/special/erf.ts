@@ -10,7 +10,7 @@ import type { RealFormula } from './real.ts';
 const OVERFLOW = 9.41;
 
 /** e^(x²)·erfc(x): 2e^(x²) less that of −x where x is negative. */
-export const erfcx: RealFormula = differentiable(
+export const erfcx: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const size = x.abs();
     const tail = positiveTail(size);
@@ -35,7 +35,7 @@ export const erfcx: RealFormula = differentiable(
 );
 
 /** The share of a normal distribution below x. */
-export const ndtr: RealFormula = differentiable(
+export const ndtr: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const tail = x.neg().max(0.5).min(40);
     const scaled = positiveTail(tail.mul(Math.SQRT1_2)).mul(0.5);
@@ -54,7 +54,7 @@ export const ndtr: RealFormula = differentiable(
 );
 
 /** Its logarithm: −x²/2 and the logarithm of the scaled tail below 0, log(1 − Φ(−x)) above. */
-export const logNdtr: RealFormula = differentiable(
+export const logNdtr: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const tail = positiveTail(x.neg().max(0).mul(Math.SQRT1_2)).mul(0.5);
     const below = tail.to('log').sub(x.square().mul(0.5));

@@ -27,7 +27,7 @@ function gaussian(x: Real, factor: Real): Real {
 }
 
 /** d erfc x = −2/√π·e^(−x²)·dx */
-export const erfc: RealFormula = differentiable(
+export const erfc: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     // Where the tail is not taken it is computed at NEAR.
     const beyond = x.max(NEAR).min(FAR);

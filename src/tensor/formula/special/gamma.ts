@@ -20,7 +20,7 @@ import type { RealFormula } from './real.ts';
  * log |Γ(x)|. Near 1 and 2, where it is 0, the distance to them times a polynomial; from 8 on
  * Stirling's series; below ½ by log Γ(1 + x) − log |x|, and below −½ by reflection.
  */
-export const lgamma: RealFormula = differentiable(
+export const lgamma: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const isReflected = x.lt(-0.5);
     const y = isReflected.choose(x.neg(), x);
@@ -49,7 +49,7 @@ export const lgamma: RealFormula = differentiable(
  * ψ(x). Between 1 and 2 the distance to its zero times a polynomial; below by ψ(x + 1) − 1/x, and
  * for negative x by reflection.
  */
-export const digamma: RealFormula = differentiable(
+export const digamma: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const isReflected = x.lt(0);
     const y = isReflected.choose(x.from(1), x);

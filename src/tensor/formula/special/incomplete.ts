@@ -116,8 +116,8 @@ const ruleOf =
     return [undefined, times(b, g, slope.node)];
   };
 
-const lowerRule = ruleOf('igamma', 1);
-const upperRule = ruleOf('igammac', -1);
+const lowerRule = /* @__PURE__ */ ruleOf('igamma', 1);
+const upperRule = /* @__PURE__ */ ruleOf('igammac', -1);
 
 /** P(a, x). */
 export function lowerGamma(a: Real, x: Real): Real {

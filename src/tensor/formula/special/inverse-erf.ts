@@ -6,7 +6,7 @@ import { fitted } from './polynomial.ts';
 import type { RealFormula } from './real.ts';
 
 /** dy = √π/2·e^(y²)·dx; ±∞ at ±1, NaN beyond. */
-export const erfinv: RealFormula = differentiable(
+export const erfinv: RealFormula = /* @__PURE__ */ differentiable(
   (x) => {
     const size = x.abs();
     const log = size.from(1).mul(size.add(1)).to('log').neg();
@@ -24,7 +24,7 @@ export const erfinv: RealFormula = differentiable(
 );
 
 /** dy = √2π·e^(y²/2)·dp; −∞ at 0, ∞ at 1, NaN outside. */
-export const ndtri: RealFormula = differentiable(
+export const ndtri: RealFormula = /* @__PURE__ */ differentiable(
   (p) => {
     const middle = p.sub(0.5);
     const rest = p.min(p.from(1));

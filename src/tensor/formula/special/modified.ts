@@ -33,19 +33,21 @@ const notZero = (x: Real): Real => x.eq(0).choose(1, x);
 /** Where the exponential overflows, a factor above 0. */
 const bounded = (x: Real): Real => x.max(-1000).min(1000);
 
-export const i0: RealFormula = differentiable(
+export const i0: RealFormula = /* @__PURE__ */ differentiable(
   (x) => growth(x.abs(), scaled0(bounded(x))),
   (x) => i1(x),
 );
 
-export const i0e: RealFormula = differentiable(scaled0, (x, value) => i1e(x).sub(x.to('sign').mul(value)));
+export const i0e: RealFormula = /* @__PURE__ */ differentiable(scaled0, (x, value) =>
+  i1e(x).sub(x.to('sign').mul(value)),
+);
 
-export const i1: RealFormula = differentiable(
+export const i1: RealFormula = /* @__PURE__ */ differentiable(
   (x) => growth(x.abs(), scaled1(bounded(x))),
   (x, value) => atZero(x, i0(x).sub(value.div(notZero(x)))),
 );
 
-export const i1e: RealFormula = differentiable(scaled1, (x, value) =>
+export const i1e: RealFormula = /* @__PURE__ */ differentiable(scaled1, (x, value) =>
   atZero(x, i0e(x).sub(value.mul(x.to('sign').add(notZero(x).recip())))),
 );
 
@@ -95,12 +97,16 @@ function positiveOnly(x: Real, value: Real): Real {
   return x.eq(0).choose(Infinity, x.lt(0).choose(NaN, value));
 }
 
-export const k0: RealFormula = differentiable(plain(pieces0), (x) => k1(x).neg());
+export const k0: RealFormula = /* @__PURE__ */ differentiable(plain(pieces0), (x) => k1(x).neg());
 
-export const k1: RealFormula = differentiable(plain(pieces1), (x, value) => k0(x).add(value.div(x)).neg());
+export const k1: RealFormula = /* @__PURE__ */ differentiable(plain(pieces1), (x, value) =>
+  k0(x).add(value.div(x)).neg(),
+);
 
-export const k0e: RealFormula = differentiable(scaled(pieces0), (x, value) => value.sub(k1e(x)));
+export const k0e: RealFormula = /* @__PURE__ */ differentiable(scaled(pieces0), (x, value) =>
+  value.sub(k1e(x)),
+);
 
-export const k1e: RealFormula = differentiable(scaled(pieces1), (x, value) =>
+export const k1e: RealFormula = /* @__PURE__ */ differentiable(scaled(pieces1), (x, value) =>
   value.sub(k0e(x)).sub(value.div(x)),
 );

@@ -49,7 +49,7 @@ function located(op: string, standard: Standard): OfTwo {
 const LOG_ROOT_2_PI = Math.log(2 * Math.PI) / 2;
 
 /** Normal with a mean and a standard deviation. */
-export const normal: OfTwo = located('normal', {
+export const normal: OfTwo = /* @__PURE__ */ located('normal', {
   draw: noise.normalNoise,
   mean: 0,
   variance: 1,
@@ -57,7 +57,7 @@ export const normal: OfTwo = located('normal', {
 });
 
 /** Laplace with a location and a scale: exponential on both sides. */
-export const laplace: OfTwo = located('laplace', {
+export const laplace: OfTwo = /* @__PURE__ */ located('laplace', {
   draw: noise.laplaceNoise,
   mean: 0,
   variance: 2,
@@ -65,7 +65,7 @@ export const laplace: OfTwo = located('laplace', {
 });
 
 /** Gumbel with a location and a scale: the greatest of many. */
-export const gumbel: OfTwo = located('gumbel', {
+export const gumbel: OfTwo = /* @__PURE__ */ located('gumbel', {
   draw: noise.gumbelNoise,
   // Euler's constant.
   mean: 0.5772156649015329,
@@ -74,7 +74,7 @@ export const gumbel: OfTwo = located('gumbel', {
 });
 
 /** Logistic with a location and a scale. */
-export const logistic: OfTwo = located('logistic', {
+export const logistic: OfTwo = /* @__PURE__ */ located('logistic', {
   draw: noise.logisticNoise,
   mean: 0,
   variance: Math.PI ** 2 / 3,
@@ -82,7 +82,7 @@ export const logistic: OfTwo = located('logistic', {
 });
 
 /** Cauchy with a location and a scale: it has neither mean nor variance. */
-export const cauchy: OfTwo = located('cauchy', {
+export const cauchy: OfTwo = /* @__PURE__ */ located('cauchy', {
   draw: noise.cauchyNoise,
   mean: NaN,
   variance: Infinity,

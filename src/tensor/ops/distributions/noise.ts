@@ -24,17 +24,23 @@ function ofUniform(formula: (u: Real) => Real): (shape: readonly number[], dtype
 /** Uniform in (0, 1). */
 export const uniformNoise: (shape: readonly number[], dtype: DType) => Tensor = ofUniform((u) => u);
 /** Exponential of rate 1. */
-export const exponentialNoise: typeof uniformNoise = ofUniform((u) => u.to('log').neg());
+export const exponentialNoise: typeof uniformNoise = /* @__PURE__ */ ofUniform((u) => u.to('log').neg());
 /** −log(−log u). */
-export const gumbelNoise: typeof uniformNoise = ofUniform((u) => u.to('log').neg().to('log').neg());
+export const gumbelNoise: typeof uniformNoise = /* @__PURE__ */ ofUniform((u) =>
+  u.to('log').neg().to('log').neg(),
+);
 /** log(u/(1 − u)). */
-export const logisticNoise: typeof uniformNoise = ofUniform((u) => u.to('log').sub(u.from(1).to('log')));
+export const logisticNoise: typeof uniformNoise = /* @__PURE__ */ ofUniform((u) =>
+  u.to('log').sub(u.from(1).to('log')),
+);
 /** The logarithm of twice the nearer tail, with the side's sign. */
-export const laplaceNoise: typeof uniformNoise = ofUniform((u) =>
+export const laplaceNoise: typeof uniformNoise = /* @__PURE__ */ ofUniform((u) =>
   u.lt(0.5).choose(u.mul(2).to('log'), u.from(1).mul(2).to('log').neg()),
 );
 /** The tangent of an angle in (−π/2, π/2). */
-export const cauchyNoise: typeof uniformNoise = ofUniform((u) => u.sub(0.5).mul(Math.PI).to('tan'));
+export const cauchyNoise: typeof uniformNoise = /* @__PURE__ */ ofUniform((u) =>
+  u.sub(0.5).mul(Math.PI).to('tan'),
+);
 
 /** Normal of mean 0 and variance 1. */
 export function normalNoise(shape: readonly number[], dtype: DType): Tensor {

@@ -27,24 +27,24 @@ export function of(name: string, formula: RealFormula): Unary {
 }
 
 /** log |Γ(x)|; ∞ at 0 and the negative whole numbers. */
-export const lgamma: Unary = of('lgamma', gamma.lgamma);
+export const lgamma: Unary = /* @__PURE__ */ of('lgamma', gamma.lgamma);
 /** ψ(x), the derivative of log Γ(x); NaN at the negative whole numbers. */
-export const digamma: Unary = of('digamma', gamma.digamma);
+export const digamma: Unary = /* @__PURE__ */ of('digamma', gamma.digamma);
 
 /** The inverse of erf: ±∞ at ±1, NaN beyond. */
-export const erfinv: Unary = of('erfinv', inverse.erfinv);
+export const erfinv: Unary = /* @__PURE__ */ of('erfinv', inverse.erfinv);
 /** e^(x²)·erfc(x), which neither vanishes nor overflows for x > 0. */
-export const erfcx: Unary = of('erfcx', error.erfcx);
+export const erfcx: Unary = /* @__PURE__ */ of('erfcx', error.erfcx);
 /** The normal distribution's share below x: ½·erfc(−x/√2). */
-export const ndtr: Unary = of('ndtr', error.ndtr);
+export const ndtr: Unary = /* @__PURE__ */ of('ndtr', error.ndtr);
 /** The inverse of `ndtr`: −∞ at 0, ∞ at 1, NaN outside. */
-export const ndtri: Unary = of('ndtri', inverse.ndtri);
+export const ndtri: Unary = /* @__PURE__ */ of('ndtri', inverse.ndtri);
 /** The logarithm of `ndtr`, right far down the tail: −x²/2 and less. */
-export const logNdtr: Unary = of('logNdtr', error.logNdtr);
+export const logNdtr: Unary = /* @__PURE__ */ of('logNdtr', error.logNdtr);
 
 /** −x·log x; 0 at 0, −∞ below. */
-export const entr: Unary = of('entr', elementary.entr);
-const realSinc = of('sinc', elementary.sinc);
+export const entr: Unary = /* @__PURE__ */ of('entr', elementary.entr);
+const realSinc = /* @__PURE__ */ of('sinc', elementary.sinc);
 
 /** sin(πx)/(πx), 1 at 0; of complex numbers too. */
 export const sinc: Unary = (x) => {
@@ -56,35 +56,35 @@ export const sinc: Unary = (x) => {
 };
 
 /** The modified Bessel function I₀. */
-export const i0: Unary = of('i0', modified.i0);
+export const i0: Unary = /* @__PURE__ */ of('i0', modified.i0);
 /** e^−|x|·I₀(x). */
-export const i0e: Unary = of('i0e', modified.i0e);
+export const i0e: Unary = /* @__PURE__ */ of('i0e', modified.i0e);
 /** The modified Bessel function I₁. */
-export const i1: Unary = of('i1', modified.i1);
+export const i1: Unary = /* @__PURE__ */ of('i1', modified.i1);
 /** e^−|x|·I₁(x). */
-export const i1e: Unary = of('i1e', modified.i1e);
+export const i1e: Unary = /* @__PURE__ */ of('i1e', modified.i1e);
 /** The modified Bessel function I₀, as `i0`. */
-export const modifiedBesselI0: Unary = of('modifiedBesselI0', modified.i0);
+export const modifiedBesselI0: Unary = /* @__PURE__ */ of('modifiedBesselI0', modified.i0);
 /** The modified Bessel function I₁, as `i1`. */
-export const modifiedBesselI1: Unary = of('modifiedBesselI1', modified.i1);
+export const modifiedBesselI1: Unary = /* @__PURE__ */ of('modifiedBesselI1', modified.i1);
 /** The modified Bessel function K₀: ∞ at 0, NaN below. */
-export const modifiedBesselK0: Unary = of('modifiedBesselK0', modified.k0);
+export const modifiedBesselK0: Unary = /* @__PURE__ */ of('modifiedBesselK0', modified.k0);
 /** The modified Bessel function K₁: ∞ at 0, NaN below. */
-export const modifiedBesselK1: Unary = of('modifiedBesselK1', modified.k1);
+export const modifiedBesselK1: Unary = /* @__PURE__ */ of('modifiedBesselK1', modified.k1);
 /** eˣ·K₀(x). */
-export const scaledModifiedBesselK0: Unary = of('scaledModifiedBesselK0', modified.k0e);
+export const scaledModifiedBesselK0: Unary = /* @__PURE__ */ of('scaledModifiedBesselK0', modified.k0e);
 /** eˣ·K₁(x). */
-export const scaledModifiedBesselK1: Unary = of('scaledModifiedBesselK1', modified.k1e);
+export const scaledModifiedBesselK1: Unary = /* @__PURE__ */ of('scaledModifiedBesselK1', modified.k1e);
 
 /** The Bessel function J₀. */
-export const besselJ0: Unary = of('besselJ0', bessel.j0);
+export const besselJ0: Unary = /* @__PURE__ */ of('besselJ0', bessel.j0);
 /** The Bessel function J₁. */
-export const besselJ1: Unary = of('besselJ1', bessel.j1);
+export const besselJ1: Unary = /* @__PURE__ */ of('besselJ1', bessel.j1);
 /** The Bessel function Y₀: −∞ at 0, NaN below. */
-export const besselY0: Unary = of('besselY0', bessel.y0);
+export const besselY0: Unary = /* @__PURE__ */ of('besselY0', bessel.y0);
 /** The Bessel function Y₁: −∞ at 0, NaN below. */
-export const besselY1: Unary = of('besselY1', bessel.y1);
+export const besselY1: Unary = /* @__PURE__ */ of('besselY1', bessel.y1);
 /** The spherical Bessel function j₀: sin x/x, 1 at 0. */
-export const sphericalBesselJ0: Unary = of('sphericalBesselJ0', bessel.sphericalJ0);
+export const sphericalBesselJ0: Unary = /* @__PURE__ */ of('sphericalBesselJ0', bessel.sphericalJ0);
 /** Airy's function Ai; NaN at ±∞. */
-export const airyAi: Unary = of('airyAi', airyAiOf);
+export const airyAi: Unary = /* @__PURE__ */ of('airyAi', airyAiOf);

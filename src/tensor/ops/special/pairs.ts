@@ -29,22 +29,22 @@ function pair(name: string, formula: (x: Real, y: Real) => Real): Binary {
 }
 
 /** x·log y, 0 where x is 0. */
-export const xlogy: Binary = pair('xlogy', elementary.xlogy);
+export const xlogy: Binary = /* @__PURE__ */ pair('xlogy', elementary.xlogy);
 /** x·log(1 + y), 0 where x is 0. */
-export const xlog1py: Binary = pair('xlog1py', elementary.xlog1py);
+export const xlog1py: Binary = /* @__PURE__ */ pair('xlog1py', elementary.xlog1py);
 /**
  * Hurwitz's zeta function Σ (q + k)^−x for x > 1; ∞ at x = 1 and at q = 0, −1, …, NaN below.
  * Differentiable by q.
  */
-export const zeta: Binary = pair('zeta', zetaOf);
+export const zeta: Binary = /* @__PURE__ */ pair('zeta', zetaOf);
 /**
  * The regularised lower incomplete gamma function P(a, x). Differentiable by x.
  */
-export const igamma: Binary = pair('igamma', incomplete.lowerGamma);
+export const igamma: Binary = /* @__PURE__ */ pair('igamma', incomplete.lowerGamma);
 /**
  * The regularised upper incomplete gamma function Q(a, x) = 1 − P(a, x). Differentiable by x.
  */
-export const igammac: Binary = pair('igammac', incomplete.upperGamma);
+export const igammac: Binary = /* @__PURE__ */ pair('igammac', incomplete.upperGamma);
 
 export interface LogitOptions {
   /** x is limited to [eps, 1 − eps] first. */

@@ -58,42 +58,54 @@ function of(name: string, family: Family, isShifted = false): Polynomial {
 }
 
 /** Chebyshev's polynomial of the first kind, cos(n·arccos x). */
-export const chebyshevPolynomialT: Polynomial = of('chebyshevPolynomialT', families.chebyshevT);
+export const chebyshevPolynomialT: Polynomial = /* @__PURE__ */ of(
+  'chebyshevPolynomialT',
+  families.chebyshevT,
+);
 /** Chebyshev's polynomial of the second kind. */
-export const chebyshevPolynomialU: Polynomial = of('chebyshevPolynomialU', families.chebyshevU);
+export const chebyshevPolynomialU: Polynomial = /* @__PURE__ */ of(
+  'chebyshevPolynomialU',
+  families.chebyshevU,
+);
 /** Chebyshev's polynomial of the third kind. */
-export const chebyshevPolynomialV: Polynomial = of('chebyshevPolynomialV', families.chebyshevV);
+export const chebyshevPolynomialV: Polynomial = /* @__PURE__ */ of(
+  'chebyshevPolynomialV',
+  families.chebyshevV,
+);
 /** Chebyshev's polynomial of the fourth kind. */
-export const chebyshevPolynomialW: Polynomial = of('chebyshevPolynomialW', families.chebyshevW);
+export const chebyshevPolynomialW: Polynomial = /* @__PURE__ */ of(
+  'chebyshevPolynomialW',
+  families.chebyshevW,
+);
 /** Chebyshev's polynomial of the first kind at 2x − 1. */
-export const shiftedChebyshevPolynomialT: Polynomial = of(
+export const shiftedChebyshevPolynomialT: Polynomial = /* @__PURE__ */ of(
   'shiftedChebyshevPolynomialT',
   families.chebyshevT,
   true,
 );
 /** Chebyshev's polynomial of the second kind at 2x − 1. */
-export const shiftedChebyshevPolynomialU: Polynomial = of(
+export const shiftedChebyshevPolynomialU: Polynomial = /* @__PURE__ */ of(
   'shiftedChebyshevPolynomialU',
   families.chebyshevU,
   true,
 );
 /** Chebyshev's polynomial of the third kind at 2x − 1. */
-export const shiftedChebyshevPolynomialV: Polynomial = of(
+export const shiftedChebyshevPolynomialV: Polynomial = /* @__PURE__ */ of(
   'shiftedChebyshevPolynomialV',
   families.chebyshevV,
   true,
 );
 /** Chebyshev's polynomial of the fourth kind at 2x − 1. */
-export const shiftedChebyshevPolynomialW: Polynomial = of(
+export const shiftedChebyshevPolynomialW: Polynomial = /* @__PURE__ */ of(
   'shiftedChebyshevPolynomialW',
   families.chebyshevW,
   true,
 );
 /** Hermite's polynomial of physics. */
-export const hermitePolynomialH: Polynomial = of('hermitePolynomialH', families.hermiteH);
+export const hermitePolynomialH: Polynomial = /* @__PURE__ */ of('hermitePolynomialH', families.hermiteH);
 /** Hermite's polynomial of probability. */
-export const hermitePolynomialHe: Polynomial = of('hermitePolynomialHe', families.hermiteHe);
+export const hermitePolynomialHe: Polynomial = /* @__PURE__ */ of('hermitePolynomialHe', families.hermiteHe);
 /** Laguerre's polynomial. */
-export const laguerrePolynomialL: Polynomial = of('laguerrePolynomialL', families.laguerreL);
+export const laguerrePolynomialL: Polynomial = /* @__PURE__ */ of('laguerrePolynomialL', families.laguerreL);
 /** Legendre's polynomial. */
-export const legendrePolynomialP: Polynomial = of('legendrePolynomialP', families.legendreP);
+export const legendrePolynomialP: Polynomial = /* @__PURE__ */ of('legendrePolynomialP', families.legendreP);
