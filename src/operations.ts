@@ -194,6 +194,68 @@ export {
 // Scans
 export { cummax, cummin, cumprod, cumsum, logcumsumexp, type ScanOptions } from './tensor/ops/reduce/scan.ts';
 
+// Selection: elements and positions by masks, distinct ones, parts of copies written
+export {
+  argwhere,
+  expandByMask,
+  maskedAt,
+  maskedScatter,
+  maskedSelect,
+  nonzero,
+  type Counted,
+} from './tensor/ops/select/nonzero.ts';
+export type { Sized, Unsized } from './tensor/ops/select/count.ts';
+export {
+  asStrided,
+  asStridedScatter,
+  diagonalScatter,
+  selectScatter,
+  sliceScatter,
+  sliceWrite,
+  type DiagonalScatterOptions,
+} from './tensor/ops/select/region.ts';
+export { isin, unravelIndex, type IsinOptions } from './tensor/ops/select/search.ts';
+export { segmentReduce, type SegmentReduce, type SegmentReduceOptions } from './tensor/ops/select/segment.ts';
+export {
+  unique,
+  uniqueConsecutive,
+  type Unique,
+  type UniqueOf,
+  type UniqueOptions,
+  type UniqueResult,
+} from './tensor/ops/select/unique.ts';
+export { indexFill, indexPut, indexReduce, put, type PutOptions } from './tensor/ops/select/write.ts';
+
+// Statistics
+export {
+  bincount,
+  histc,
+  histogram,
+  histogramdd,
+  type BincountOptions,
+  type Bins,
+  type HistcOptions,
+  type HistogramddOptions,
+  type HistogramOptions,
+  type SizedBincountOptions,
+} from './tensor/ops/statistics/histogram.ts';
+export { aminmax, corrcoef, cov, nanmean, nansum, type CovOptions } from './tensor/ops/statistics/moments.ts';
+export {
+  kthvalue,
+  median,
+  medianWithIndices,
+  mode,
+  nanmedian,
+  nanmedianWithIndices,
+  nanquantile,
+  quantile,
+  type Interpolation,
+  type QuantileOptions,
+} from './tensor/ops/statistics/order.ts';
+
+// Masked operations: sn.masked.sum(x, 0, { mask })
+export * as masked from './tensor/ops/masked/masked.ts';
+
 // Softmax
 export { logSoftmax, softmax, softmax2d, softmin, type SoftmaxOptions } from './tensor/ops/reduce/softmax.ts';
 
@@ -346,6 +408,7 @@ export {
   stack,
   unbind,
   type MeshgridOptions,
+  type RepeatOptions,
 } from './tensor/ops/shape/join.ts';
 
 // Indexing
@@ -357,6 +420,7 @@ export {
   oneHot,
   take,
   takeAlongAxis,
+  takeAlongDim,
   type EmbeddingOptions,
   type OneHotOptions,
 } from './tensor/ops/shape/gather.ts';
@@ -370,12 +434,16 @@ export {
   type IndexAddOptions,
   type ScatterAddOptions,
   type ScatterReduce,
+  type ScatterReduceOptions,
 } from './tensor/ops/shape/scatter.ts';
 export {
   argsort,
+  bucketize,
+  msort,
   searchsorted,
   sort,
   topk,
+  type BucketizeOptions,
   type SearchsortedOptions,
   type SortOptions,
   type TopkOptions,

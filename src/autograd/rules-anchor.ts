@@ -282,7 +282,10 @@ function segmentReduceRule(
     shape.map(() => 0),
     shape.with(axis, dims(starts)[axis]!),
   );
-  const ranks = b.add('argSort', [order], { axis, descending: false }) as Node;
+  // Updates that lie in order are ranked by where they stand.
+  const ranks = countsAlong(order, axis)
+    ? order
+    : (b.add('argSort', [order], { axis, descending: false }) as Node);
   const found = b.add('searchSorted', [permute(b, covered, last), permute(b, ranks, last)], { right: true });
   const slots = permute(
     b,
@@ -299,6 +302,14 @@ function segmentReduceRule(
 const rotationRule = (_: GraphBuilder, { op }: { readonly op: string }): never => {
   throw new TensorError('E_UNSUPPORTED', op, 'has no derivative', 'linalg.svd, linalg.eigh');
 };
+
+/** Whether a node is 0, 1, 2… along an axis, spread over the others. */
+function countsAlong(node: Node, axis: number): boolean {
+  const row = node.op === 'broadcast' ? node.inputs[0]! : node;
+  const line = row.op === 'reshape' ? row.inputs[0]! : row;
+  const isLine = sizeOf(dims(row)) === dims(row)[axis] && dims(row).length === dims(node).length;
+  return isLine && line.op === 'iota' && line.shape.length === 1;
+}
 
 type AnchorTable = {
   readonly [

@@ -216,6 +216,30 @@ const names = [
   'scatterReduce',
   'take',
   'takeAlongAxis',
+  // selection, writing and statistics
+  'aminmax',
+  'diagonalScatter',
+  'indexFill',
+  'indexPut',
+  'indexReduce',
+  'kthvalue',
+  'maskedScatter',
+  'maskedSelect',
+  'median',
+  'medianWithIndices',
+  'mode',
+  'msort',
+  'nanmean',
+  'nanmedian',
+  'nansum',
+  'nonzero',
+  'put',
+  'quantile',
+  'selectScatter',
+  'sliceScatter',
+  'sliceWrite',
+  'takeAlongDim',
+  'unique',
   // random
   'bernoulli',
   'dropout',
@@ -229,10 +253,31 @@ type Method<F> = F extends (first: never, ...rest: infer Rest) => infer Result
   ? (...rest: Rest) => Result
   : never;
 
-type Methods = { readonly [K in keyof Pick<typeof ops, MethodName>]: Method<(typeof ops)[K]> };
+/** Those with several signatures, which are spelled out. */
+type Overloaded = 'maskedSelect' | 'nonzero' | 'repeatInterleave' | 'unique';
+
+type Methods = {
+  readonly [K in keyof Pick<typeof ops, Exclude<MethodName, Overloaded>>]: Method<(typeof ops)[K]>;
+};
 
 declare module './tensor.ts' {
   interface Tensor extends Methods {
+    /** The elements where the mask is true; with `size` so many, and their count. */
+    maskedSelect(mask: Tensor, options: ops.Sized): ops.Counted;
+    maskedSelect(mask: Tensor, options?: ops.Unsized): Promise<Tensor>;
+    /** The positions of the elements that are not 0; with `size` so many, and their count. */
+    nonzero(options: ops.Sized): ops.Counted;
+    nonzero(options?: ops.Unsized): Promise<Tensor>;
+    /** Each element as often as asked; repeats in a tensor are read unless their sum is given. */
+    repeatInterleave(repeats: number | readonly number[], axis?: number): Tensor;
+    repeatInterleave(
+      repeats: Tensor,
+      axis: number | undefined,
+      options: { readonly outputSize: number },
+    ): Tensor;
+    repeatInterleave(repeats: Tensor, axis?: number): Promise<Tensor>;
+    /** The distinct elements, or slices along an axis. */
+    unique<const O extends ops.UniqueOptions = ops.UniqueOptions>(options?: O): ops.UniqueResult<O>;
     /** All axes in reverse order. */
     readonly T: Tensor;
   }

@@ -15,7 +15,7 @@ import { linalgRows } from './linalg-rows.ts';
 import { builderMethods, irRows } from './ir-rows.ts';
 import { methodRows, nnRows, optimRows } from './layer-rows.ts';
 import { linalgSpectralRows } from './spectral-rows.ts';
-import { operationRows, type Rows } from './operation-rows.ts';
+import { maskedRows, operationRows, type Rows } from './operation-rows.ts';
 import { faultsOf, validFault } from './walk.ts';
 
 // Where a call stands costs a test runner that maps sources much; `arguments.test.ts` has it.
@@ -53,6 +53,7 @@ const entries: readonly (readonly [entry: string, members: object, rows: Rows])[
   ['sinter/io', io, ioRows],
   ['sinter/ir', ir, irRows],
   ['sinter/onnx', onnx, onnxRows],
+  ['sinter masked', sn.masked, maskedRows],
   ['sinter/explain', explaining, explainRows],
 ];
 

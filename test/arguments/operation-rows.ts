@@ -139,8 +139,8 @@ const folds: Rows = {
   batchNormUpdate: [twoTensors, twoTensors, like(count, () => 4), maybe(number)],
   localResponseNorm: [image, count, options({ alpha: number, beta: number, k: number })],
   normalize: [x, axes, options({ p: number, eps: number })],
-  ...rows('sort argsort', x, maybe(axis), options({ descending: flag })),
-  topk: [x, count, maybe(axis), options({ largest: flag })],
+  ...rows('sort argsort', x, maybe(axis), options({ descending: flag, stable: flag })),
+  topk: [x, count, maybe(axis), options({ largest: flag, sorted: flag })],
   multinomial: [x, count, options({ replacement: flag })],
   dropout: [x, maybe(share), options({ training: flag })],
 };
@@ -234,7 +234,12 @@ const moved: Rows = {
   split: [x, meaning(() => 1, 'number', 'bytes'), maybe(axis)],
   chunk: [x, count, maybe(axis)],
   unbind: [x, maybe(axis)],
-  repeatInterleave: [x, meaning(() => 2, 'number', 'bytes', 'emptyList'), maybe(axis)],
+  repeatInterleave: [
+    x,
+    meaning(() => 2, 'number', 'bytes', 'emptyList', 'tensor', 'bool', 'integers'),
+    maybe(axis),
+    options({ outputSize: count }),
+  ],
   meshgrid: [someTensors, options({ indexing: word('ij', 'xy') })],
   rearrange: [x, text('a b -> b a'), sizes],
   reduce: [x, text('a b -> a'), word('sum', 'mean'), sizes],
@@ -242,7 +247,7 @@ const moved: Rows = {
   tile: [x, meaning(() => [1, 2], 'emptyList', 'bytes')],
   at: [x, meaning(() => 0, 'nothing', 'null', 'number', 'emptyList', 'emptyObject', 'integers')],
   slice: [x, axis, rangeEnd, rangeEnd, maybe(meaning(() => 1, 'negative', 'number'))],
-  narrow: [x, axis, integer, count],
+  narrow: [x, axis, like(but(operand, 'true', 'nan', 'infinity', 'fraction'), () => 1), count],
   select: [x, axis, like(axis, () => 1)],
 };
 
@@ -255,12 +260,116 @@ const indexed: Rows = {
   embedding: [ints(2), x, options({ paddingIdx: integer })],
   scatter: [x, axis, index, source],
   scatterAdd: [x, axis, index, source, options({ deterministic: flag })],
-  scatterReduce: [x, axis, index, source, word('sum', 'prod', 'amax', 'amin')],
+  scatterReduce: [
+    x,
+    axis,
+    index,
+    source,
+    word('sum', 'prod', 'mean', 'amax', 'amin'),
+    options({ includeSelf: flag }),
+  ],
   indexAdd: [x, axis, ints(2), x, options({ alpha: number, deterministic: flag })],
   indexCopy: [x, axis, ints(2), x],
   segmentSum: [x, ints(2), count, options({ deterministic: flag })],
   oneHot: [ints(2), count, options({ dtype })],
-  searchsorted: [t(3), t(2), options({ right: flag })],
+  searchsorted: [t(3), operand, options({ right: flag, sorter: ints(3) })],
+};
+
+const mask = bools(2, 3);
+const sized = options({ size: count });
+const wholeAxis = maybe(integer);
+const selected: Rows = {
+  ...rows('nonzero argwhere', x, sized),
+  ...rows('maskedSelect maskedAt', x, mask, sized),
+  expandByMask: [t(6), mask],
+  maskedScatter: [x, mask, x],
+  selectScatter: [x, t(3), axis, like(axis, () => 1)],
+  sliceScatter: [
+    x,
+    t(2, 2),
+    wholeAxis,
+    maybe(like(integer, () => 0)),
+    maybe(like(integer, () => 2)),
+    maybeCount,
+  ],
+  diagonalScatter: [x, t(2), options({ offset: like(integer, () => 0), axis1: integer, axis2: integer })],
+  sliceWrite: [x, axis, like(but(operand, 'true', 'nan', 'infinity', 'fraction'), () => 0), t(1, 3)],
+  asStrided: [x, shape(2, 2), shape(1, 2), maybe(integer)],
+  asStridedScatter: [x, t(2, 2), shape(2, 2), shape(1, 2), maybe(integer)],
+  isin: [operand, operand, options({ invert: flag, assumeUnique: flag })],
+  unravelIndex: [ints(2), shape(2, 3)],
+  segmentReduce: [
+    t(2),
+    word('sum', 'max'),
+    options({ lengths: ints(1), offsets: ints(2), axis: like(integer, () => 0), initial: element }, [
+      'lengths',
+    ]),
+  ],
+  ...rows(
+    'unique uniqueConsecutive',
+    x,
+    options({ axis: integer, returnInverse: flag, returnCounts: flag, size: count }),
+  ),
+  indexFill: [x, axis, ints(2), like(operand, () => 2)],
+  indexReduce: [x, axis, ints(2), x, word('prod', 'mean'), options({ includeSelf: flag })],
+  put: [x, ints(2), t(2), options({ accumulate: flag })],
+  indexPut: [
+    x,
+    meaning(() => [zeros([2], { dtype: 'i32' })], 'tensors', 'emptyList'),
+    t(2, 3),
+    options({ accumulate: flag }),
+  ],
+  takeAlongDim: [x, ints(2, 3), wholeAxis],
+  ...rows('bucketize', operand, t(3), options({ right: flag })),
+  msort: [x],
+};
+
+const among = options({
+  bins: count,
+  min: like(finite, () => 0),
+  max: like(finite, () => 1),
+});
+const ranged = { weight: t(2, 3), density: flag };
+const range = meaning(() => [0, 1], 'numbers');
+const statistics: Rows = {
+  histc: [x, among],
+  histogram: [
+    x,
+    like(but(operand, 'true', 'nan', 'infinity', 'fraction', 'negative', 'large'), () => 2),
+    options({ ...ranged, range }),
+  ],
+  histogramdd: [
+    x,
+    meaning(() => 2, 'number', 'bytes', 'tensors'),
+    options({
+      density: flag,
+      weight: t(2),
+      range: meaning(
+        () => [
+          [0, 1],
+          [0, 1],
+          [0, 1],
+        ],
+        'emptyList',
+      ),
+    }),
+  ],
+  bincount: [ints(3), options({ weights: t(3), minlength: count, size: count })],
+  ...rows('nansum nanmean', x, axes, sum),
+  aminmax: [x, wholeAxis, reduce],
+  cov: [x, options({ correction: finite, fweights: ints(3), aweights: t(3) })],
+  corrcoef: [x],
+  kthvalue: [x, count, maybe(axis), reduce],
+  ...rows('median nanmedian', x, wholeAxis, reduce),
+  ...rows('medianWithIndices nanmedianWithIndices', x, axis, reduce),
+  mode: [x, maybe(axis), reduce],
+  ...rows(
+    'quantile nanquantile',
+    x,
+    like(operand, () => 0.5),
+    wholeAxis,
+    options({ keepdim: flag, interpolation: word('linear', 'lower', 'nearest') }),
+  ),
 };
 
 const made: Rows = {
@@ -289,7 +398,24 @@ export const operationRows: Rows = {
   ...losses,
   ...moved,
   ...indexed,
+  ...selected,
+  ...statistics,
   ...made,
   ...linalgOperations,
   ...specialOperations,
+};
+
+const maskedReduce = options({ keepdim: flag, dtype, mask: bools(2, 3) });
+const maskedLine = options({ dtype, mask: bools(2, 3) });
+
+/** The functions of `sn.masked`. */
+export const maskedRows: Rows = {
+  ...rows('sum prod amax amin mean logsumexp', x, axes, maskedReduce),
+  ...rows('argmax argmin', x, wholeAxis, maskedReduce),
+  ...rows('var std', x, axes, options({ keepdim: flag, dtype, mask: bools(2, 3), correction: finite })),
+  norm: [x, maybe(number), axes, maskedReduce],
+  median: [x, maybe(axis), maskedReduce],
+  ...rows('softmax logSoftmax softmin cumsum cumprod', x, integer, maskedLine),
+  normalize: [x, number, integer, options({ dtype, mask: bools(2, 3), eps: number })],
+  logaddexp: [x, x, options({ inputMask: bools(2, 3), otherMask: bools(2, 3) })],
 };

@@ -8,7 +8,9 @@ const most = 400;
 const median = 130;
 
 /** Longer than that, and why. */
-const tables: Readonly<Record<string, string>> = {};
+const tables: Readonly<Record<string, string>> = {
+  'src/operations.ts': 'the public names of operations, one by one',
+};
 
 function offenders(found: (path: string, text: string) => readonly string[]): string[] {
   return [...sources.values()].flatMap(({ path, text }) =>

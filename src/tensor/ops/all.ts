@@ -11,11 +11,52 @@ export * from './product/conv.ts';
 export * from './creation/creation.ts';
 export * from './product/einsum.ts';
 export * from './elementwise/elementwise.ts';
-export * from './shape/gather.ts';
-export * from './shape/scatter.ts';
-export * from './shape/indexing.ts';
+export {
+  embedding,
+  gather,
+  indexSelect,
+  oneHot,
+  take,
+  takeAlongAxis,
+  takeAlongDim,
+  type EmbeddingOptions,
+  type OneHotOptions,
+} from './shape/gather.ts';
+export {
+  indexAdd,
+  indexCopy,
+  scatter,
+  scatterAdd,
+  scatterReduce,
+  segmentSum,
+  type IndexAddOptions,
+  type ScatterAddOptions,
+  type ScatterReduce,
+  type ScatterReduceOptions,
+} from './shape/scatter.ts';
+export { at, narrow, select, slice, type Index, type Range } from './shape/indexing.ts';
 export * from './shape/join.ts';
 export * from './classification-loss.ts';
+// Selection and indexing, statistics, masked operations
+export {
+  argwhere,
+  expandByMask,
+  maskedAt,
+  maskedScatter,
+  maskedSelect,
+  nonzero,
+  type Counted,
+} from './select/nonzero.ts';
+export type { Sized, Unsized } from './select/count.ts';
+export * from './select/region.ts';
+export * from './select/search.ts';
+export { segmentReduce, type SegmentReduce, type SegmentReduceOptions } from './select/segment.ts';
+export * from './select/unique.ts';
+export * from './select/write.ts';
+export * from './statistics/histogram.ts';
+export * from './statistics/moments.ts';
+export * from './statistics/order.ts';
+export * as masked from './masked/masked.ts';
 export * from './loss.ts';
 export * from './product/matmul.ts';
 export * from './shape/movement.ts';

@@ -18,6 +18,8 @@ const functionsOnly = new Set(
    maxPool1d maxPool2d maxPool3d maxPool1dWithIndices maxPool2dWithIndices maxPool3dWithIndices
    avgPool1d avgPool2d avgPool3d lpPool1d lpPool2d lpPool3d affineGrid gridSample
    adaptiveAvgPool2d globalAvgPool
+   argwhere expandByMask maskedAt asStrided asStridedScatter isin unravelIndex segmentReduce uniqueConsecutive
+   bincount histc histogram histogramdd corrcoef cov nanmedianWithIndices nanquantile bucketize
    batchNorm batchNormUpdate scaledDotProductAttention cosineSimilarity
    mseLoss l1Loss smoothL1Loss huberLoss bceLoss bceWithLogits klDiv hingeEmbeddingLoss nllLoss crossEntropy`.split(
     /\s+/,

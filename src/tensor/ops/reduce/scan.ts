@@ -69,17 +69,18 @@ export function cumprod(x: Tensor, axis: number, options: ScanOptions = {}): Ten
  * once met, stays. The place is the last one so far whose element equals the running extremum.
  */
 function runningExtremum(op: string, monoid: 'min' | 'max', x: Tensor, axis: number): [Tensor, Tensor] {
-  const at = normalizeAxis(op, axis, x.rank);
-  if (x.dtype === 'bool')
-    throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
-  const [values, places] = recordMany([x], (b, [node]) => {
-    const fixed = formula.stopGradient(b, node!);
+  const at = normalizeAxis(op, axis, Math.max(1, x.rank));
+  const line = x.rank === 0 ? [1] : x.shape;
+  const [values, places] = recordMany([x], (b, [given]) => {
+    const node = reshape(b, given!, line);
+    const fixed = formula.stopGradient(b, x.dtype === 'bool' ? cast(b, node, 'i32') : node);
     const extreme = running(b, monoid, fixed, at);
     let holds = binary(b, 'eq', fixed, extreme);
     if (isFloat(x.dtype)) holds = binary(b, 'or', holds, formula.isNan(b, fixed));
-    const candidate = where(b, holds, formula.iota(b, x.shape, at), full(b, x.shape, 0, 'i32'));
+    const candidate = where(b, holds, formula.iota(b, line, at), full(b, line, 0, 'i32'));
     const place = running(b, 'max', candidate, at);
-    return [b.add('gather', [node!, place], { axis: at }), place];
+    const value = b.add('gather', [node, place], { axis: at }) as Node;
+    return [reshape(b, value, x.shape), reshape(b, place, x.shape)];
   });
   return [values!, places!];
 }

@@ -2,20 +2,22 @@
 // stand among sorted ones.
 
 import { TensorError } from '../../../errors.ts';
-import { reshape } from '../../../ir/build.ts';
+import { cast, reshape } from '../../../ir/build.ts';
 import type { Node } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { normalizeAxis } from '../../../ir/shape.ts';
-import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
-import type { Tensor } from '../../tensor.ts';
+import { normalizeAxis, sameShape } from '../../../ir/shape.ts';
+import { anOperand, aTensor } from '../../expect.ts';
+import { asTensor, recordMany } from '../../recording/record.ts';
+import type { Tensor, TensorLike } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkRank, show } from '../operand.ts';
+import { apply, checkInteger, checkRank, show } from '../operand.ts';
 import { sliceAxis } from '../shape/layout.ts';
 
 export interface SortOptions {
   /** From the largest to the smallest; false by default. */
   readonly descending?: boolean;
+  /** Equal elements keep their order, as they always do. */
+  readonly stable?: boolean;
 }
 
 /** Rank 0 sorts as one element. */
@@ -26,7 +28,7 @@ function row(x: Tensor): readonly number[] {
 const takesSort = arg.takes<typeof sort>(
   ['x', aTensor],
   ['axis', arg.inside()],
-  ['options', arg.options<SortOptions>({ descending: arg.flag })],
+  ['options', arg.options<SortOptions>({ descending: arg.flag, stable: arg.flag })],
 );
 
 /**
@@ -48,16 +50,26 @@ export function argsort(x: Tensor, axis = -1, options: SortOptions = {}): Tensor
   });
 }
 
+const takesMsort = arg.takes<typeof msort>(['the operand', aTensor]);
+
+/** The elements along the first axis in ascending order. */
+export function msort(x: Tensor): Tensor {
+  takesMsort('msort', x);
+  return sorted('msort', x, 0, false, undefined)[0];
+}
+
 export interface TopkOptions {
   /** The largest (default) or the smallest. */
   readonly largest?: boolean;
+  /** Best first, as they always are. */
+  readonly sorted?: boolean;
 }
 
 const takesTopk = arg.takes<typeof topk>(
   ['x', aTensor],
   ['k', arg.count(0)],
   ['axis', arg.inside()],
-  ['options', arg.options<TopkOptions>({ largest: arg.flag })],
+  ['options', arg.options<TopkOptions>({ largest: arg.flag, sorted: arg.flag })],
 );
 
 /** The k largest (or smallest) elements along an axis, best first, and their i32 positions. */
@@ -98,27 +110,77 @@ function sorted(
 export interface SearchsortedOptions {
   /** Counts boundaries that equal the value as well; false by default. */
   readonly right?: boolean;
+  /** The positions that put the boundaries in order, where they are not. */
+  readonly sorter?: Tensor;
 }
 
 const takesSearchsorted = arg.takes<typeof searchsorted>(
   ['the boundaries', aTensor],
-  ['the values', aTensor],
-  ['options', arg.options<SearchsortedOptions>({ right: arg.flag })],
+  ['the values', anOperand],
+  ['options', arg.options<SearchsortedOptions>({ right: arg.flag, sorter: aTensor })],
 );
 
 /**
  * For each value, how many of the ascending boundaries lie below it (i32), by a binary search:
- * where it would be inserted. NaN is last.
+ * where it would be inserted. NaN is last. One line of boundaries serves all values; several lines
+ * [.., n] serve values [.., m], a line each.
  */
-export function searchsorted(boundaries: Tensor, values: Tensor, options: SearchsortedOptions = {}): Tensor {
+export function searchsorted(
+  boundaries: Tensor,
+  values: TensorLike,
+  options: SearchsortedOptions = {},
+): Tensor {
   takesSearchsorted('searchsorted', boundaries, values, options);
-  checkRank('searchsorted', 'the boundaries', boundaries, 1);
-  if (boundaries.dtype !== values.dtype) {
-    throw new TensorError('E_DTYPE', 'searchsorted', `both must have one dtype: ${show(boundaries, values)}`);
+  const { right = false, sorter } = options;
+  if (sorter !== undefined && !sameShape(sorter.shape, boundaries.shape)) {
+    const problem = `the sorter must have the boundaries' shape: ${show(boundaries, sorter)}`;
+    throw new TensorError('E_SHAPE', 'searchsorted', problem);
+  }
+  const ordered = sorter === undefined ? boundaries : alongLast(boundaries, sorter);
+  return searched('searchsorted', ordered, values, right);
+}
+
+/** Elements in the order of their positions along the last axis. */
+function alongLast(x: Tensor, order: Tensor): Tensor {
+  checkInteger('searchsorted', 'the sorter', order);
+  return apply([x, order], (b, node, places) => {
+    const index = formula.narrowIndex(b, places);
+    return b.add('gather', [node, index], { axis: Math.max(0, x.rank - 1) }) as Node;
+  });
+}
+
+const takesBucketize = arg.takes<typeof bucketize>(
+  ['the values', anOperand],
+  ['the boundaries', aTensor],
+  ['options', arg.options<BucketizeOptions>({ right: arg.flag })],
+);
+
+export interface BucketizeOptions {
+  /** Counts boundaries that equal the value as well; false by default. */
+  readonly right?: boolean;
+}
+
+/** `searchsorted` with one line of boundaries, and the values first. */
+export function bucketize(x: TensorLike, boundaries: Tensor, options: BucketizeOptions = {}): Tensor {
+  takesBucketize('bucketize', x, boundaries, options);
+  checkRank('bucketize', 'the boundaries', boundaries, 1);
+  return searched('bucketize', boundaries, x, options.right === true);
+}
+
+function searched(op: string, boundaries: Tensor, given: TensorLike, right: boolean): Tensor {
+  const values = asTensor(given, boundaries.dtype, op);
+  const lead = boundaries.shape.slice(0, -1);
+  const isShared = boundaries.rank === 1;
+  if (boundaries.rank === 0 || (!isShared && !sameShape(values.shape.slice(0, -1), lead))) {
+    const problem = `expects boundaries [n], or [..,n] for values [..,m]: ${show(boundaries, values)}`;
+    throw new TensorError('E_SHAPE', op, problem);
+  }
+  if (!values.weak && boundaries.dtype !== values.dtype) {
+    throw new TensorError('E_DTYPE', op, `both must have one dtype: ${show(boundaries, values)}`);
   }
   return apply([boundaries, values], (b, table, node) => {
-    const line = reshape(b, node, [values.size]);
-    const found = b.add('searchSorted', [table, line], { right: options.right === true }) as Node;
-    return reshape(b, found, values.shape);
+    const wanted = cast(b, node, boundaries.dtype);
+    const line = isShared ? reshape(b, wanted, [values.size]) : wanted;
+    return reshape(b, b.add('searchSorted', [table, line], { right }) as Node, values.shape);
   });
 }

@@ -3,7 +3,7 @@
 // 0.
 
 import { TensorError } from '../../../errors.ts';
-import { binary, broadcast, cast, reshape, where } from '../../../ir/build.ts';
+import { add, binary, broadcast, cast, reshape, where } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
 import type { DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
@@ -13,7 +13,13 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply, checkInteger, checkRank, show } from '../operand.ts';
-import { checkIndex, watchAxis } from './places.ts';
+import { checkIndex, lineShape, watchAxis } from './places.ts';
+
+/** Positions with those below 0 counted from the end of `size` elements. */
+export function fromEnd(b: GraphBuilder, index: Node, size: number): Node {
+  if (index.dtype === 'u32') return index;
+  return where(b, binary(b, 'lt', index, 0), add(b, index, size), index);
+}
 
 function gatherNode(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
   return b.add('gather', [x, formula.narrowIndex(b, index)], { axis });
@@ -26,7 +32,10 @@ export function gather(x: Tensor, axis: number, index: Tensor): Tensor {
   takesGather('gather', x, axis, index);
   const at = checkIndex('gather', x, axis, index);
   watchAxis('gather', x, at, index);
-  return apply([x, index], (b, node, places) => gatherNode(b, node, places, at));
+  return apply([x, index], (b, node, places) => {
+    const [line, row] = [reshape(b, node, lineShape(x)), reshape(b, places, lineShape(index))];
+    return reshape(b, gatherNode(b, line, row, at), index.shape);
+  });
 }
 
 const takesTakeAlongAxis = arg.takes<typeof takeAlongAxis>(
@@ -38,16 +47,16 @@ const takesTakeAlongAxis = arg.takes<typeof takeAlongAxis>(
 /** As `gather`; x and index broadcast outside the axis (NumPy's take_along_axis). */
 export function takeAlongAxis(x: Tensor, index: Tensor, axis: number): Tensor {
   takesTakeAlongAxis('takeAlongAxis', x, index, axis);
-  checkInteger('takeAlongAxis', 'the index', index);
-  const at = normalizeAxis('takeAlongAxis', axis, x.rank);
+  return alongAxis('takeAlongAxis', x, index, axis);
+}
+
+function alongAxis(op: string, x: Tensor, index: Tensor, axis: number): Tensor {
+  checkInteger(op, 'the index', index);
+  const at = normalizeAxis(op, axis, x.rank);
   if (index.rank !== x.rank) {
-    throw new TensorError(
-      'E_SHAPE',
-      'takeAlongAxis',
-      `the index must have x's rank: x ${show(x)}, index ${show(index)}`,
-    );
+    throw new TensorError('E_SHAPE', op, `the index must have x's rank: x ${show(x)}, index ${show(index)}`);
   }
-  watchAxis('takeAlongAxis', x, at, index);
+  watchAxis(op, x, at, index);
   const outside = (shape: readonly number[], size: number): number[] =>
     shape.map((dim, i) => (i === at ? size : dim));
   const common = x.shape.map((dim, i) => (dim === 1 ? index.shape[i]! : dim));
@@ -58,7 +67,7 @@ export function takeAlongAxis(x: Tensor, index: Tensor, axis: number): Tensor {
 }
 
 /** A vector of positions along one axis, in place of that axis. */
-function selectRows(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
+export function selectRows(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
   const shape = dims(x);
   const count = dims(index)[0]!;
   const along = formula.alongAxis(b, index, shape.length, axis);
@@ -79,20 +88,44 @@ export function indexSelect(x: Tensor, axis: number, index: Tensor): Tensor {
   takesGather('indexSelect', x, axis, index);
   checkInteger('indexSelect', 'the index', index);
   checkRank('indexSelect', 'the index', index, 0, 1);
-  const at = normalizeAxis('indexSelect', axis, x.rank);
+  const at = normalizeAxis('indexSelect', axis, Math.max(1, x.rank));
   watchAxis('indexSelect', x, at, index);
-  return apply([x, index], (b, node, places) => selectRows(b, node, reshape(b, places, [index.size]), at));
+  return apply([x, index], (b, node, places) => {
+    const found = selectRows(b, reshape(b, node, lineShape(x)), reshape(b, places, [index.size]), at);
+    return x.rank === 0 && index.size === 1 ? reshape(b, found, []) : found;
+  });
 }
 
 const takesTake = arg.takes<typeof take>(['x', aTensor], ['the index', aTensor]);
 
-/** Elements by their position in C-order; the result has the index's shape. */
+/**
+ * Elements by their position in C-order, negative ones from the end; the result has the index's
+ * shape.
+ */
 export function take(x: Tensor, index: Tensor): Tensor {
   takesTake('take', x, index);
   checkInteger('take', 'the index', index);
-  watchRange('take', 'index', index, 0, x.size, `the ${x.size} elements of ${show(x)}`);
+  watchRange('take', 'index', index, -x.size, x.size, `the ${x.size} elements of ${show(x)}`);
+  return apply([x, index], (b, node, places) => {
+    const flat = fromEnd(b, formula.narrowIndex(b, reshape(b, places, [index.size])), x.size);
+    return reshape(b, gatherNode(b, reshape(b, node, [x.size]), flat, 0), index.shape);
+  });
+}
+
+const takesTakeAlongDim = arg.takes<typeof takeAlongDim>(
+  ['x', aTensor],
+  ['the index', aTensor],
+  ['axis', arg.optional(arg.integer)],
+);
+
+/** As `takeAlongAxis`; without an axis from all elements in C-order (torch.take_along_dim). */
+export function takeAlongDim(x: Tensor, index: Tensor, axis?: number): Tensor {
+  takesTakeAlongDim('takeAlongDim', x, index, axis);
+  if (axis !== undefined) return alongAxis('takeAlongDim', x, index, axis);
+  checkInteger('takeAlongDim', 'the index', index);
+  watchRange('takeAlongDim', 'index', index, 0, x.size, `the ${x.size} elements of ${show(x)}`);
   return apply([x, index], (b, node, places) =>
-    reshape(b, gatherNode(b, reshape(b, node, [x.size]), reshape(b, places, [index.size]), 0), index.shape),
+    gatherNode(b, reshape(b, node, [x.size]), reshape(b, places, [index.size]), 0),
   );
 }
 

@@ -22,8 +22,9 @@ import { watchRange } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import { fromHost, record } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
-import { narrowIndex, spreadTo } from '../elementwise/formula.ts';
+import { iota, narrowIndex, spreadTo } from '../elementwise/formula.ts';
 import { apply, checkInteger, commonShape, show, takesOne } from '../operand.ts';
+import { selectRows } from './gather.ts';
 import { sliceAxis } from './layout.ts';
 
 /**
@@ -47,7 +48,11 @@ export type Index = number | null | '...' | ':' | Range | readonly number[] | Te
  * First position, number of positions and step of a range on an axis of `size`, clamped as Python
  * does.
  */
-function resolveRange(op: string, range: Range, size: number): [start: number, length: number, step: number] {
+export function resolveRange(
+  op: string,
+  range: Range,
+  size: number,
+): [start: number, length: number, step: number] {
   const step = range.step ?? 1;
   const ends = [range.start, range.stop, step];
   if (step === 0 || !ends.every((end) => end === undefined || end === null || Number.isInteger(end))) {
@@ -69,7 +74,7 @@ function showRange({ start, stop, step }: Range): string {
   return `{ start: ${showValue(start)}, stop: ${showValue(stop)}, step: ${showValue(step)} }`;
 }
 
-function resolvePosition(op: string, position: number, size: number, axis: number, x: Tensor): number {
+export function resolvePosition(op: string, position: number, size: number, axis: number, x: Tensor): number {
   if (!Number.isInteger(position) || position < -size || position >= size) {
     throw new TensorError(
       'E_INDEX',
@@ -107,17 +112,42 @@ export function slice(
   return apply([x], (b, node) => sliceAxis(b, node, at, first, length, stride));
 }
 
+/** A position, or an integer tensor of one element that holds it. */
+export const aStart: arg.Kind<number | Tensor> = arg.either(aTensor, arg.integer);
 const takesNarrow = arg.takes<typeof narrow>(
   ['x', aTensor],
   ['axis', arg.inside()],
-  ['the start', arg.integer],
+  ['the start', aStart],
   ['the length', arg.count(0)],
 );
 
+/** The positions of `length` elements from a start that the device knows, below 0 from the end. */
+export function runFrom(b: GraphBuilder, start: Node, size: number, length: number): Node {
+  const place = reshape(b, cast(b, narrowIndex(b, start), 'i32'), []);
+  const first = where(b, binary(b, 'lt', place, 0), add(b, place, size), place);
+  return add(b, broadcast(b, first, [length]), iota(b, [length], 0));
+}
+
+/** A start on the device must be one integer, and is watched. */
+export function checkStart(op: string, x: Tensor, axis: number, start: Tensor, length: number): void {
+  checkInteger(op, 'the start', start);
+  if (start.size !== 1) throw new TensorError('E_SHAPE', op, `the start must be one element: ${show(start)}`);
+  const size = x.shape[axis]!;
+  if (length > size)
+    throw new TensorError('E_INDEX', op, `${length} elements leave axis ${axis} of ${show(x)}`);
+  watchRange(op, 'start', start, -size, size - length + 1, `axis ${axis} of ${show(x)}, less ${length}`);
+}
+
 /** `length` elements of an axis from `start`; all of them must be there. */
-export function narrow(x: Tensor, axis: number, start: number, length: number): Tensor {
+export function narrow(x: Tensor, axis: number, start: number | Tensor, length: number): Tensor {
   takesNarrow('narrow', x, axis, start, length);
   const at = normalizeAxis('narrow', axis, x.rank);
+  if (typeof start !== 'number') {
+    checkStart('narrow', x, at, start, length);
+    return apply([x, start], (b, node, place) =>
+      selectRows(b, node, runFrom(b, place, x.shape[at]!, length), at),
+    );
+  }
   const size = x.shape[at]!;
   const from = start < 0 ? start + size : start;
   if (from < 0 || from + length > size) {
@@ -224,7 +254,7 @@ function positions(entry: Tensor | readonly number[], size: number, axis: number
       'E_INDEX',
       'at',
       `a mask selects a number of elements that only its data knows: ${show(entry)}`,
-      'where(mask, x, 0), or maskedFill',
+      'await maskedAt(x, mask), where(mask, x, 0), or maskedFill',
     );
   }
   checkInteger('at', 'an index', entry);
@@ -253,16 +283,28 @@ export function at(x: Tensor, ...indices: Index[]): Tensor {
   });
 }
 
+/** Some axes of a shape brought together as one, and where it stands among the others. */
+export interface Merged {
+  readonly before: readonly number[];
+  readonly axes: readonly number[];
+  readonly after: readonly number[];
+}
+
+/** Neighbouring axes are merged where they stand, others in front of all the rest (as PyTorch). */
+export function mergedAxes(rank: number, axes: readonly number[]): Merged {
+  const neighbours = axes.length - 1 === axes.at(-1)! - axes[0]!;
+  const others = Array.from({ length: rank }, (_, axis) => axis).filter((axis) => !axes.includes(axis));
+  const before = neighbours ? others.filter((axis) => axis < axes[0]!) : [];
+  return { before, axes, after: others.filter((axis) => !before.includes(axis)) };
+}
+
 /**
  * Elements at positions given per axis (equal shapes): the axes are merged, the positions made one,
  * and gathered.
  */
 function gatherAxes(b: GraphBuilder, x: Node, axes: readonly number[], places: readonly Node[]): Node {
   const shape = dims(x);
-  const neighbours = axes.length - 1 === axes.at(-1)! - axes[0]!;
-  const others = shape.map((_, axis) => axis).filter((axis) => !axes.includes(axis));
-  const before = neighbours ? others.filter((axis) => axis < axes[0]!) : [];
-  const after = others.filter((axis) => !before.includes(axis));
+  const { before, after } = mergedAxes(shape.length, axes);
   const sizes = (list: readonly number[]): number[] => list.map((axis) => shape[axis]!);
   const merged = sizeOf(sizes(axes));
   const table = reshape(b, permute(b, x, [...before, ...axes, ...after]), [
@@ -286,7 +328,7 @@ function gatherAxes(b: GraphBuilder, x: Node, axes: readonly number[], places: r
  * Row-major position of a tuple of positions; −1, which reads 0, when one of several is outside its
  * axis.
  */
-function flatPosition(b: GraphBuilder, sizes: readonly number[], places: readonly Node[]): Node {
+export function flatPosition(b: GraphBuilder, sizes: readonly number[], places: readonly Node[]): Node {
   const wrapped = places.map((place, i) =>
     where(b, binary(b, 'lt', place, 0), add(b, place, sizes[i]!), place),
   );

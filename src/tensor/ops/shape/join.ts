@@ -1,15 +1,18 @@
 // Joining and splitting tensors along an axis, and repeating their elements.
 
 import { showValue, TensorError } from '../../../errors.ts';
-import { broadcast, cast, reshape } from '../../../ir/build.ts';
+import { broadcast, cast, reduce, reshape } from '../../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { dims } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkList, normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor, tensors as someTensors } from '../../expect.ts';
 import { fromHost, record, recordMany } from '../../recording/record.ts';
-import type { Tensor } from '../../tensor.ts';
-import { apply, checkCount, resultType, show } from '../operand.ts';
+import { Tensor } from '../../tensor.ts';
+import { iota, narrowIndex } from '../elementwise/formula.ts';
+import { apply, checkCount, checkInteger, checkRank, resultType, show } from '../operand.ts';
+import { checkReadable, readCount } from '../select/count.ts';
+import { selectRows } from './gather.ts';
 import { concat, sliceAxis } from './layout.ts';
 
 const takesCat = arg.takes<typeof cat>(['tensors', someTensors], ['axis', arg.inside()]);
@@ -135,43 +138,85 @@ function interleaved(b: GraphBuilder, x: Node, count: number, axis: number): Nod
   return reshape(b, repeated, around(size * count));
 }
 
-const takesRepeatInterleave = arg.takes<typeof repeatInterleave>(
+export interface RepeatOptions {
+  /** The sum of the repeats, where they are a tensor: then nothing has to be read. */
+  readonly outputSize?: number;
+}
+
+const takesRepeatInterleave = arg.takes<
+  (x: Tensor, repeats: number | readonly number[] | Tensor, axis?: number, options?: RepeatOptions) => unknown
+>(
   ['x', aTensor],
   ['repeats', arg.inside()],
   ['axis', arg.inside()],
+  ['options', arg.options<RepeatOptions>({ outputSize: arg.count(0) })],
 );
 
 /**
  * Each element `repeats` times (or as often as listed) next to itself along an axis; without one,
- * in C-order.
+ * in C-order. Repeats in a tensor are read first, unless their sum is given.
  */
-export function repeatInterleave(x: Tensor, repeats: number | readonly number[], axis?: number): Tensor {
-  takesRepeatInterleave('repeatInterleave', x, repeats, axis);
-  const at = axis === undefined ? 0 : normalizeAxis('repeatInterleave', axis, x.rank);
-  const shape = axis === undefined ? [x.size] : x.shape;
+export function repeatInterleave(x: Tensor, repeats: number | readonly number[], axis?: number): Tensor;
+export function repeatInterleave(
+  x: Tensor,
+  repeats: Tensor,
+  axis: number | undefined,
+  options: { readonly outputSize: number },
+): Tensor;
+export function repeatInterleave(x: Tensor, repeats: Tensor, axis?: number): Promise<Tensor>;
+export function repeatInterleave(
+  x: Tensor,
+  repeats: number | readonly number[] | Tensor,
+  axis?: number,
+  options: RepeatOptions = {},
+): Tensor | Promise<Tensor> {
+  takesRepeatInterleave('repeatInterleave', x, repeats, axis, options);
+  const at = axis === undefined ? 0 : normalizeAxis('repeatInterleave', axis, Math.max(1, x.rank));
+  const shape = axis === undefined || x.rank === 0 ? [x.size] : x.shape;
   if (typeof repeats === 'number') {
     checkCount('repeatInterleave', 'the number of repeats', repeats);
     return apply([x], (b, node) => interleaved(b, reshape(b, node, shape), repeats, at));
   }
+  if (repeats instanceof Tensor) return repeatedBy(x, repeats, shape, at, options.outputSize);
   checkList('repeatInterleave', 'repeats', repeats);
   [...repeats].forEach((count) => checkCount('repeatInterleave', 'a number of repeats', count));
-  if (repeats.length !== shape[at]) {
-    throw new TensorError(
-      'E_SHAPE',
-      'repeatInterleave',
-      `expects ${shape[at]} counts, got ${repeats.length}: ${show(x)}`,
-    );
-  }
+  checkRepeats(x, repeats.length, shape[at]!);
   const places = Int32Array.from([...repeats].flatMap((count, i) => new Array<number>(count).fill(i)));
-  return apply([x, fromHost(places, [places.length], 'i32')], (b, node, index) => {
-    const to = shape.map((dim, i) => (i === at ? places.length : dim));
-    const along = reshape(
-      b,
-      index,
-      shape.map((_, i) => (i === at ? places.length : 1)),
-    );
-    return b.add('gather', [reshape(b, node, shape), broadcast(b, along, to)], { axis: at });
-  });
+  return apply([x, fromHost(places, [places.length], 'i32')], (b, node, index) =>
+    selectRows(b, reshape(b, node, shape), index, at),
+  );
+}
+
+function checkRepeats(x: Tensor, given: number, size: number): void {
+  if (given === size) return;
+  throw new TensorError('E_SHAPE', 'repeatInterleave', `expects ${size} counts, got ${given}: ${show(x)}`);
+}
+
+/** Element j comes from the first place whose running sum of repeats is above j. */
+function repeatedBy(
+  x: Tensor,
+  repeats: Tensor,
+  shape: readonly number[],
+  axis: number,
+  outputSize: number | undefined,
+): Tensor | Promise<Tensor> {
+  checkInteger('repeatInterleave', 'the repeats', repeats);
+  checkRank('repeatInterleave', 'the repeats', repeats, 0, 1);
+  const size = shape[axis]!;
+  if (repeats.size !== 1) checkRepeats(x, repeats.size, size);
+  const counted = (b: GraphBuilder, counts: Node): Node =>
+    broadcast(b, reshape(b, cast(b, narrowIndex(b, counts), 'i32'), [repeats.size]), [size]);
+  const repeated = (length: number): Tensor =>
+    apply([x, repeats], (b, node, counts) => {
+      const attrs = { monoid: 'sum', axis: 0, reverse: false, exclusive: false } as const;
+      const ends = b.add('scan', [counted(b, counts)], attrs) as Node;
+      const places = b.add('searchSorted', [ends, iota(b, [length], 0)], { right: true }) as Node;
+      return selectRows(b, reshape(b, node, shape), places, axis);
+    });
+  if (outputSize !== undefined) return repeated(outputSize);
+  checkReadable('repeatInterleave', 'outputSize');
+  if (size === 0) return Promise.resolve(repeated(0));
+  return readCount(apply([repeats], (b, counts) => reduce(b, 'sum', counted(b, counts), [0]))).then(repeated);
 }
 
 export interface MeshgridOptions {

@@ -7,16 +7,22 @@ import { watchRange } from '../../debug.ts';
 import type { Tensor } from '../../tensor.ts';
 import { checkInteger, show } from '../operand.ts';
 
-/** Watches that positions lie in an axis. */
-export function watchAxis(op: string, x: Tensor, axis: number, index: Tensor): void {
-  watchRange(op, 'index', index, 0, x.shape[axis]!, `axis ${axis} of ${show(x)}`);
+/** The shape of a tensor that is indexed along an axis: rank 0 is a line of one element. */
+export function lineShape({ shape }: Tensor): readonly number[] {
+  return shape.length === 0 ? [1] : shape;
 }
 
-/** The index must have x's rank and fit it outside the axis. */
+/** Watches that positions lie in an axis. */
+export function watchAxis(op: string, x: Tensor, axis: number, index: Tensor): void {
+  watchRange(op, 'index', index, 0, lineShape(x)[axis]!, `axis ${axis} of ${show(x)}`);
+}
+
+/** The index must have x's rank and fit it outside the axis; rank 0 counts as rank 1. */
 export function checkIndex(op: string, x: Tensor, axis: number, index: Tensor): number {
   checkInteger(op, 'the index', index);
-  const at = normalizeAxis(op, axis, x.rank);
-  const fits = index.rank === x.rank && index.shape.every((dim, i) => i === at || dim <= x.shape[i]!);
+  const [from, places] = [lineShape(x), lineShape(index)];
+  const at = normalizeAxis(op, axis, from.length);
+  const fits = places.length === from.length && places.every((dim, i) => i === at || dim <= from[i]!);
   if (!fits) {
     throw new TensorError(
       'E_SHAPE',

@@ -2,8 +2,10 @@
 // compared or replaced. Writes outside are dropped.
 
 import { TensorError } from '../../../errors.ts';
+import { fromInteger } from '../../../ir/value.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { add, broadcast, cast, full, mul, slice } from '../../../ir/build.ts';
+import { add, binary, broadcast, cast, div, full, fullLike, mul, reshape, slice } from '../../../ir/build.ts';
+import { integerRange, isFloat, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import type { ScatterMode } from '../../../ir/ops.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
@@ -11,11 +13,15 @@ import { watchRange } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkInteger, checkRank, show } from '../operand.ts';
-import { checkIndex, watchAxis } from './places.ts';
+import { apply, checkHeld, checkInteger, checkRank, show } from '../operand.ts';
+import { checkIndex, lineShape, watchAxis } from './places.ts';
 import { padConstant } from './layout.ts';
 
-function scatterNode(
+/**
+ * x with the source folded in at the index's places. On bool, sums and maxima are `or`, products
+ * and minima `and`.
+ */
+export function scatterNode(
   b: GraphBuilder,
   x: Node,
   index: Node,
@@ -23,7 +29,11 @@ function scatterNode(
   axis: number,
   mode: ScatterMode,
 ): Node {
-  return b.add('scatter', [x, formula.narrowIndex(b, index), source], { axis, mode });
+  const places = formula.narrowIndex(b, index);
+  if (x.dtype !== 'bool' || mode === 'set') return b.add('scatter', [x, places, source], { axis, mode });
+  const counted = [cast(b, x, 'i32'), places, cast(b, source, 'i32')];
+  const folded = mode === 'add' ? 'max' : mode === 'mul' ? 'min' : mode;
+  return cast(b, b.add('scatter', counted, { axis, mode: folded }) as Node, 'bool');
 }
 
 /** How values that are added to one place are summed. */
@@ -45,7 +55,8 @@ function addNode(
   axis: number,
   options: ScatterAddOptions,
 ): Node {
-  if (options.deterministic !== false) return scatterNode(b, x, index, source, axis, 'add');
+  if (options.deterministic !== false || x.dtype === 'bool')
+    return scatterNode(b, x, index, source, axis, 'add');
   const wide = formula.wideType(x.dtype);
   const inputs = [formula.narrowIndex(b, index), cast(b, source, wide)];
   const sums = b.add('scatterAddAtomic', inputs, { axis, size: dims(x)[axis]! });
@@ -62,12 +73,57 @@ function addNode(
 
 const addOptions: arg.Table<ScatterAddOptions> = { deterministic: arg.flag };
 
-/** How a value is combined with the element already there: it replaces it, or is folded into it. */
-export type ScatterReduce = 'sum' | 'prod' | 'amax' | 'amin';
-const modes = { sum: 'add', prod: 'mul', amax: 'max', amin: 'min' } as const satisfies Record<
+/** How the values that meet one place are folded. */
+export type ScatterReduce = 'sum' | 'prod' | 'mean' | 'amax' | 'amin';
+const modes = { sum: 'add', prod: 'mul', mean: 'add', amax: 'max', amin: 'min' } as const satisfies Record<
   ScatterReduce,
   ScatterMode
 >;
+
+export interface ScatterReduceOptions {
+  /** Whether the element already there counts among the values; true by default. */
+  readonly includeSelf?: boolean;
+}
+
+/** What folding starts from where the element already there does not count. */
+function identityOf(reduce: ScatterReduce, dtype: DType): number | bigint {
+  if (reduce === 'sum' || reduce === 'mean') return 0;
+  if (reduce === 'prod') return 1;
+  const isLeast = reduce === 'amax';
+  if (dtype === 'bool') return isLeast ? 0 : 1;
+  if (isFloat(dtype)) return isLeast ? -Infinity : Infinity;
+  return integerRange(dtype)[isLeast ? 0 : 1];
+}
+
+/** x with the source folded in at the index's places. */
+export function reduceAt(
+  b: GraphBuilder,
+  x: Node,
+  index: Node,
+  source: Node,
+  axis: number,
+  reduce: ScatterReduce,
+  { includeSelf = true }: ScatterReduceOptions,
+): Node {
+  if (reduce === 'mean' && x.dtype === 'bool') {
+    throw new TensorError('E_DTYPE', 'scatterReduce', 'bool has no mean', ".cast('f32')");
+  }
+  const wide = formula.wideType(x.dtype);
+  if (reduce === 'mean' && wide !== x.dtype) {
+    const mean = reduceAt(b, cast(b, x, wide), index, cast(b, source, wide), axis, reduce, { includeSelf });
+    return cast(b, mean, x.dtype);
+  }
+  const start = includeSelf
+    ? x
+    : scatterNode(b, x, index, fullLike(b, source, identityOf(reduce, x.dtype)), axis, 'set');
+  const folded = scatterNode(b, start, index, source, axis, modes[reduce]);
+  if (reduce !== 'mean') return folded;
+  const self = fullLike(b, x, includeSelf ? 1 : 0);
+  const count = binary(b, 'max', scatterNode(b, self, index, fullLike(b, source, 1), axis, 'add'), 1);
+  return isFloat(x.dtype) ? div(b, folded, count) : formula.floorDivide(b, folded, count);
+}
+
+type Write = (b: GraphBuilder, x: Node, index: Node, source: Node, axis: number) => Node;
 
 function scatterWith(
   op: string,
@@ -75,45 +131,43 @@ function scatterWith(
   axis: number,
   index: Tensor,
   source: Tensor | number,
-  mode: ScatterMode,
-  options: ScatterAddOptions = {},
+  write: Write,
 ): Tensor {
   const at = checkIndex(op, x, axis, index);
+  const [line, row] = [lineShape(x), lineShape(index)];
   watchAxis(op, x, at, index);
-  const write = (b: GraphBuilder, node: Node, places: Node, values: Node): Node =>
-    mode === 'add'
-      ? addNode(b, node, places, values, at, options)
-      : scatterNode(b, node, places, values, at, mode);
+  const written = (b: GraphBuilder, node: Node, places: Node, values: Node): Node =>
+    reshape(b, write(b, reshape(b, node, line), reshape(b, places, row), values, at), x.shape);
   if (typeof source === 'number') {
-    return apply([x, index], (b, node, places) =>
-      write(b, node, places, full(b, index.shape, source, x.dtype)),
-    );
+    checkHeld(op, source, x.dtype);
+    return apply([x, index], (b, node, places) => written(b, node, places, full(b, row, source, x.dtype)));
   }
-  if (source.rank !== x.rank || !index.shape.every((dim, i) => dim <= source.shape[i]!)) {
+  const given = lineShape(source);
+  if (given.length !== line.length || !row.every((dim, i) => dim <= given[i]!)) {
     throw new TensorError(
       'E_SHAPE',
       op,
       `the source must cover the index: index ${show(index)}, source ${show(source)}`,
     );
   }
-  if (source.dtype !== x.dtype) {
-    throw new TensorError(
-      'E_DTYPE',
-      op,
-      `x and the source must have one dtype: ${show(x, source)}`,
-      `.cast('${x.dtype}')`,
-    );
-  }
+  checkSameType(op, x, source);
   return apply([x, index, source], (b, node, places, values) => {
-    const used = slice(
-      b,
-      values,
-      index.shape.map(() => 0),
-      index.shape,
-    );
-    return write(b, node, places, used);
+    const none = row.map(() => 0);
+    return written(b, node, places, slice(b, reshape(b, values, given), none, row));
   });
 }
+
+/** What is written has the dtype of what it is written into. */
+export function checkSameType(op: string, x: Tensor, source: Tensor): void {
+  if (source.dtype === x.dtype) return;
+  const problem = `x and the source must have one dtype: ${show(x, source)}`;
+  throw new TensorError('E_DTYPE', op, problem, `.cast('${x.dtype}')`);
+}
+
+const added =
+  (options: ScatterAddOptions): Write =>
+  (b, x, index, source, axis) =>
+    addNode(b, x, index, source, axis, options);
 
 /** What is written: elements, or one number everywhere. */
 const source: arg.Kind<Tensor | number> = {
@@ -133,7 +187,9 @@ const takesScatter = arg.takes<typeof scatter>(
  */
 export function scatter(x: Tensor, axis: number, index: Tensor, source: Tensor | number): Tensor {
   takesScatter('scatter', x, axis, index, source);
-  return scatterWith('scatter', x, axis, index, source, 'set');
+  return scatterWith('scatter', x, axis, index, source, (b, node, places, values, at) =>
+    scatterNode(b, node, places, values, at, 'set'),
+  );
 }
 
 const takesScatterAdd = arg.takes<typeof scatterAdd>(
@@ -153,7 +209,7 @@ export function scatterAdd(
   options: ScatterAddOptions = {},
 ): Tensor {
   takesScatterAdd('scatterAdd', x, axis, index, source, options);
-  return scatterWith('scatterAdd', x, axis, index, source, 'add', options);
+  return scatterWith('scatterAdd', x, axis, index, source, added(options));
 }
 
 const takesScatterReduce = arg.takes<typeof scatterReduce>(
@@ -161,55 +217,53 @@ const takesScatterReduce = arg.takes<typeof scatterReduce>(
   ['axis', arg.inside()],
   ['the index', aTensor],
   ['the source', source],
-  ['reduction', arg.oneOf('sum', 'prod', 'amax', 'amin')],
+  ['reduction', arg.oneOf('sum', 'prod', 'mean', 'amax', 'amin')],
+  ['options', arg.options<ScatterReduceOptions>({ includeSelf: arg.flag })],
 );
 
-/** A copy of x with the source folded in at the index's places. */
+/** A copy of x with the source folded in at the index's places; means of integers are floored. */
 export function scatterReduce(
   x: Tensor,
   axis: number,
   index: Tensor,
   source: Tensor | number,
   reduce: ScatterReduce,
+  options: ScatterReduceOptions = {},
 ): Tensor {
-  takesScatterReduce('scatterReduce', x, axis, index, source, reduce);
-  return scatterWith('scatterReduce', x, axis, index, source, modes[reduce]);
+  takesScatterReduce('scatterReduce', x, axis, index, source, reduce, options);
+  return scatterWith('scatterReduce', x, axis, index, source, (b, node, places, values, at) =>
+    reduceAt(b, node, places, values, at, reduce, options),
+  );
 }
 
 /** Writes at a vector of positions: slice i of the source meets slice index[i] of x. */
-function writeRows(
+export function writeRows(
   op: string,
   x: Tensor,
   axis: number,
   index: Tensor,
   source: Tensor,
-  mode: 'set' | 'add',
-  { alpha = 1, ...options }: IndexAddOptions = {},
+  write: Write,
 ): Tensor {
   checkInteger(op, 'the index', index);
-  checkRank(op, 'the index', index, 1);
-  const at = normalizeAxis(op, axis, x.rank);
-  const expected = x.shape.map((dim, i) => (i === at ? index.size : dim));
-  if (source.rank !== x.rank || !source.shape.every((dim, i) => dim === expected[i])) {
+  checkRank(op, 'the index', index, 0, 1);
+  const [line, given] = [lineShape(x), lineShape(source)];
+  const at = normalizeAxis(op, axis, line.length);
+  const expected = line.map((dim, i) => (i === at ? index.size : dim));
+  if (given.length !== line.length || !given.every((dim, i) => dim === expected[i])) {
     throw new TensorError(
       'E_SHAPE',
       op,
       `the source must be [${expected.join(',')}]: x ${show(x)}, source ${show(source)}`,
     );
   }
-  if (source.dtype !== x.dtype) {
-    throw new TensorError(
-      'E_DTYPE',
-      op,
-      `x and the source must have one dtype: ${show(x, source)}`,
-      `.cast('${x.dtype}')`,
-    );
-  }
+  checkSameType(op, x, source);
   watchAxis(op, x, at, index);
   return apply([x, index, source], (b, node, places, values) => {
-    const along = broadcast(b, formula.alongAxis(b, formula.narrowIndex(b, places), x.rank, at), expected);
-    if (mode === 'set') return scatterNode(b, node, along, values, at, mode);
-    return addNode(b, node, along, alpha === 1 ? values : mul(b, values, alpha), at, options);
+    const row = reshape(b, formula.narrowIndex(b, places), [index.size]);
+    const along = broadcast(b, formula.alongAxis(b, row, line.length, at), expected);
+    const written = write(b, reshape(b, node, line), along, reshape(b, values, given), at);
+    return reshape(b, written, x.shape);
   });
 }
 
@@ -238,7 +292,21 @@ export function indexAdd(
   options: IndexAddOptions = {},
 ): Tensor {
   takesIndexAdd('indexAdd', x, axis, index, source, options);
-  return writeRows('indexAdd', x, axis, index, source, 'add', options);
+  const { alpha = 1 } = options;
+  return writeRows('indexAdd', x, axis, index, source, (b, node, places, values, at) =>
+    addNode(b, node, places, alpha === 1 ? values : scaled(b, values, alpha), at, options),
+  );
+}
+
+/** The source times a factor, as `or`s and `and`s on bool. */
+function scaled(b: GraphBuilder, source: Node, alpha: number): Node {
+  if (source.dtype === 'bool') return alpha === 0 ? fullLike(b, source, 0) : source;
+  if (isFloat(source.dtype)) return mul(b, source, alpha);
+  if (!Number.isSafeInteger(alpha))
+    throw new TensorError('E_VALUE', 'indexAdd', `a factor of integers must be one: ${alpha}`);
+  // Integers wrap: −1 is 255 times a u8.
+  const factor = Number(fromInteger(source.dtype)(BigInt(alpha)));
+  return mul(b, source, fullLike(b, source, factor));
 }
 
 const takesIndexCopy = arg.takes<typeof indexCopy>(
@@ -251,7 +319,9 @@ const takesIndexCopy = arg.takes<typeof indexCopy>(
 /** A copy of x whose slice `index[i]` along an axis is slice `i` of the source. */
 export function indexCopy(x: Tensor, axis: number, index: Tensor, source: Tensor): Tensor {
   takesIndexCopy('indexCopy', x, axis, index, source);
-  return writeRows('indexCopy', x, axis, index, source, 'set');
+  return writeRows('indexCopy', x, axis, index, source, (b, node, places, values, at) =>
+    scatterNode(b, node, places, values, at, 'set'),
+  );
 }
 
 const takesSegmentSum = arg.takes<typeof segmentSum>(
