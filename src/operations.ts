@@ -256,6 +256,10 @@ export {
 // Masked operations: sn.masked.sum(x, 0, { mask })
 export * as masked from './tensor/ops/masked/masked.ts';
 
+// Sparse matrices: sn.sparse.csr(…), sn.sparse.spmm(a, x); and two elements in four: sn.sparse24
+export * as sparse from './tensor/ops/sparse/sparse.ts';
+export * as sparse24 from './tensor/ops/sparse/structured.ts';
+
 // Softmax
 export { logSoftmax, softmax, softmax2d, softmin, type SoftmaxOptions } from './tensor/ops/reduce/softmax.ts';
 

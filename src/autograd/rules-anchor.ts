@@ -6,6 +6,7 @@ import { TensorError } from '../errors.ts';
 import {
   add,
   binary,
+  broadcast,
   cast,
   div,
   expandAxes,
@@ -275,23 +276,24 @@ function segmentReduceRule(
   const { axis, mode } = node.attrs;
   const [operand, starts, order, updates] = node.inputs as readonly [Node, Node, Node, Node];
   const shape = dims(order);
+  // Columns that share their segments are looked up once.
+  const isShared = (i: number): boolean => i !== axis && isSpread(starts, i) && isSpread(order, i);
+  const own = shape.map((dim, i) => (isShared(i) ? Math.min(1, dim) : dim));
   const last = [...shape.keys()].filter((other) => other !== axis).concat(axis);
-  const covered = slice(
-    b,
-    starts,
-    shape.map(() => 0),
-    shape.with(axis, dims(starts)[axis]!),
-  );
+  const none = shape.map(() => 0);
+  const covered = slice(b, starts, none, own.with(axis, dims(starts)[axis]!));
+  const core = slice(b, order, none, own);
   // Updates that lie in order are ranked by where they stand.
   const ranks = countsAlong(order, axis)
-    ? order
-    : (b.add('argSort', [order], { axis, descending: false }) as Node);
+    ? core
+    : (b.add('argSort', [core], { axis, descending: false }) as Node);
   const found = b.add('searchSorted', [permute(b, covered, last), permute(b, ranks, last)], { right: true });
-  const slots = permute(
+  const looked = permute(
     b,
     sub(b, found as Node, 1),
     shape.map((_, i) => last.indexOf(i)),
   );
+  const slots = broadcast(b, looked, shape);
   const scattered = scatter(b, operand, slots, updates, axis, mode) as NodeOf<'scatter'>;
   const wanted = [operandWanted === true, false, updatesWanted === true];
   const [intoOperand, , intoUpdates] = scatterRule(b, scattered, g, wanted);
@@ -302,6 +304,13 @@ function segmentReduceRule(
 const rotationRule = (_: GraphBuilder, { op }: { readonly op: string }): never => {
   throw new TensorError('E_UNSUPPORTED', op, 'has no derivative', 'linalg.svd, linalg.eigh');
 };
+
+/** Whether a node is one line spread along an axis. */
+function isSpread(node: Node, axis: number): boolean {
+  if (node.shape[axis] === 1) return true;
+  const from = node.op === 'broadcast' ? node.inputs[0]!.shape : [];
+  return from.length === node.shape.length && from[axis] === 1;
+}
 
 /** Whether a node is 0, 1, 2… along an axis, spread over the others. */
 function countsAlong(node: Node, axis: number): boolean {

@@ -15,7 +15,7 @@ import { linalgRows } from './linalg-rows.ts';
 import { builderMethods, irRows } from './ir-rows.ts';
 import { methodRows, nnRows, optimRows } from './layer-rows.ts';
 import { linalgSpectralRows } from './spectral-rows.ts';
-import { maskedRows, operationRows, type Rows } from './operation-rows.ts';
+import { maskedRows, operationRows, sparse24Rows, sparseRows, type Rows } from './operation-rows.ts';
 import { faultsOf, validFault } from './walk.ts';
 
 // Where a call stands costs a test runner that maps sources much; `arguments.test.ts` has it.
@@ -54,6 +54,8 @@ const entries: readonly (readonly [entry: string, members: object, rows: Rows])[
   ['sinter/ir', ir, irRows],
   ['sinter/onnx', onnx, onnxRows],
   ['sinter masked', sn.masked, maskedRows],
+  ['sinter sparse', sn.sparse, sparseRows],
+  ['sinter sparse24', sn.sparse24, sparse24Rows],
   ['sinter/explain', explaining, explainRows],
 ];
 
@@ -62,7 +64,7 @@ const notCalled = new Set(
   (
     'CompilerBug DeviceError ParseError SinterError TensorError Tensor Explanation Module Optimizer ' +
     // `writeFile` would write; `mistakes.test.ts` has it.
-    'ExportedModel OnnxModel UnsupportedNodesError UnsupportedOpsError writeFile'
+    'CooMatrix CscMatrix CsrMatrix Packed24 ExportedModel OnnxModel UnsupportedNodesError UnsupportedOpsError writeFile'
   ).split(' '),
 );
 

@@ -1,6 +1,6 @@
 // What every operation of tensors takes. A new export without a row fails the test.
 
-import { complex, tensor, zeros } from '../../src/index.ts';
+import { complex, sparse, sparse24, tensor, zeros, type Tensor } from '../../src/index.ts';
 import {
   axes,
   axis,
@@ -418,4 +418,39 @@ export const maskedRows: Rows = {
   ...rows('softmax logSoftmax softmin cumsum cumprod', x, integer, maskedLine),
   normalize: [x, number, integer, options({ dtype, mask: bools(2, 3), eps: number })],
   logaddexp: [x, x, options({ inputMask: bools(2, 3), otherMask: bools(2, 3) })],
+};
+
+const aMatrix = meaning(() =>
+  sparse.csr(zeros([3], { dtype: 'i32' }), zeros([0], { dtype: 'i32' }), zeros([0]), [2, 3]),
+);
+const aPair = meaning(() => [2, 3], 'numbers');
+const noInts = like(ints(2), () => zeros([0], { dtype: 'i32' }));
+const noValues = like(t(2), () => zeros([0]));
+const byPointers = (lines: number): readonly Meaning[] => [
+  like(ints(lines), () => zeros([lines], { dtype: 'i32' })),
+  noInts,
+  noValues,
+  aPair,
+];
+
+/** The functions of `sn.sparse`; its classes are made by them. */
+export const sparseRows: Rows = {
+  csr: byPointers(3),
+  csc: byPointers(4),
+  coo: [noInts, noInts, noValues, aPair],
+  ...rows('toCoo toCsr toCsc transpose toDense', aMatrix),
+  scale: [aMatrix, operand],
+  fromDense: [x, options({ layout: word('csr', 'csc', 'coo'), size: count })],
+  coalesce: [like(aMatrix, () => sparse.toCoo(aMatrix.sample() as sparse.CsrMatrix)), sized],
+  spmm: [aMatrix, t(3, 2)],
+  spmv: [aMatrix, t(3)],
+};
+
+const packed = meaning(() => sparse24.compress(t(4, 2).sample() as Tensor));
+
+/** The functions of `sn.sparse24`. */
+export const sparse24Rows: Rows = {
+  compress: [t(4, 2)],
+  decompress: [packed],
+  matmul: [t(2, 4), packed],
 };

@@ -57,6 +57,8 @@ export * from './statistics/histogram.ts';
 export * from './statistics/moments.ts';
 export * from './statistics/order.ts';
 export * as masked from './masked/masked.ts';
+export * as sparse from './sparse/sparse.ts';
+export * as sparse24 from './sparse/structured.ts';
 export * from './loss.ts';
 export * from './product/matmul.ts';
 export * from './shape/movement.ts';
