@@ -439,7 +439,7 @@ export const sparseRows: Rows = {
   csc: byPointers(4),
   coo: [noInts, noInts, noValues, aPair],
   ...rows('toCoo toCsr toCsc transpose toDense', aMatrix),
-  scale: [aMatrix, operand],
+  scale: [aMatrix, like(operand, () => 2)],
   fromDense: [x, options({ layout: word('csr', 'csc', 'coo'), size: count })],
   coalesce: [like(aMatrix, () => sparse.toCoo(aMatrix.sample() as sparse.CsrMatrix)), sized],
   spmm: [aMatrix, t(3, 2)],

@@ -2,8 +2,9 @@
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { binary, cast, div, fullLike, mul, reduceKeep, reshape, sub, unary } from '../../../ir/build.ts';
-import type { GraphBuilder, Node } from '../../../ir/graph.ts';
+import { binary, cast, div, full, reduceKeep, reshape, sub, unary } from '../../../ir/build.ts';
+import { partType } from '../../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
@@ -116,13 +117,14 @@ export function argmin(x: Tensor, axis?: number, options: MaskedReduceOptions = 
   return place('masked.argmin', 'min', x, axis, options);
 }
 
-/** How many elements count, in x's dtype, axes kept. */
+/** How many elements count, in the dtype of x's parts, axes kept. */
 function countOf(b: GraphBuilder, x: Node, mask: Node | undefined, axes: readonly number[]): Node {
-  return reduceKeep(b, 'sum', keptOr(b, fullLike(b, x, 1), mask, 0), axes);
+  return reduceKeep(b, 'sum', keptOr(b, full(b, dims(x), 1, partType(x.dtype)), mask, 0), axes);
 }
 
 function meanOf(b: GraphBuilder, x: Node, mask: Node | undefined, axes: readonly number[]): Node {
-  return div(b, reduceKeep(b, 'sum', keptOr(b, x, mask, 0), axes), countOf(b, x, mask, axes));
+  const count = cast(b, countOf(b, x, mask, axes), x.dtype);
+  return div(b, reduceKeep(b, 'sum', keptOr(b, x, mask, 0), axes), count);
 }
 
 /** Mean of the elements where the mask is true, integers as f32; NaN over nothing. */
@@ -152,7 +154,7 @@ function spread(
   return maskedFold(op, x, axes, options, floatOf(x, options), (b, node, mask, list) => {
     const centre = meanOf(b, node, mask, list);
     const away = keptOr(b, sub(b, node, formula.spreadTo(b, centre, node)), mask, 0);
-    const squares = reduceKeep(b, 'sum', mul(b, away, away), list);
+    const squares = reduceKeep(b, 'sum', formula.squaredSize(b, away), list);
     const count = binary(b, 'max', sub(b, countOf(b, node, mask, list), correction), 0);
     const result = div(b, squares, count);
     return root ? unary(b, 'sqrt', result) : result;

@@ -11,7 +11,7 @@ import { aTensor } from '../../expect.ts';
 import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, show } from '../operand.ts';
+import { apply, checkFloat, checkInexact, show } from '../operand.ts';
 import { checkMask, floatOf, keptOr, maskOptions, normNode, type MaskOptions } from './masks.ts';
 
 const takesLine = arg.takes<(x: Tensor, axis: number, options?: MaskOptions) => Tensor>(
@@ -79,11 +79,11 @@ const takesNormalize = arg.takes<typeof normalize>(
 /** x by its p-norm along an axis, over the elements where the mask is true; 0 elsewhere. */
 export function normalize(x: Tensor, p: number, axis: number, options: MaskedNormalizeOptions = {}): Tensor {
   takesNormalize('masked.normalize', x, p, axis, options);
-  checkFloat('masked.normalize', x);
+  checkInexact('masked.normalize', x);
   const { eps = 1e-12, ...rest } = options;
   return overLine('masked.normalize', x, axis, rest, floatOf(x, rest), (b, node, mask, at) => {
     const length = binary(b, 'max', normNode(b, node, mask, p, [at]), eps);
-    return div(b, keptOr(b, node, mask, 0), formula.spreadTo(b, length, node));
+    return div(b, keptOr(b, node, mask, 0), formula.spreadTo(b, cast(b, length, node.dtype), node));
   });
 }
 

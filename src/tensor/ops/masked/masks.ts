@@ -4,7 +4,7 @@
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { broadcast, cast, fullLike, where } from '../../../ir/build.ts';
-import { integerRange, isFloat, type DType } from '../../../ir/dtype.ts';
+import { integerRange, isFloat, isInexact, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
@@ -73,10 +73,10 @@ export function maskedFold(
   });
 }
 
-/** The dtype that a mean, a norm or a logarithm is computed in: floats as they are, others as f32. */
+/** The dtype that a mean or a norm is computed in: floats and complex numbers as they are, others as f32. */
 export function floatOf(x: Tensor, { dtype }: MaskOptions): DType {
-  if (dtype !== undefined && isFloat(dtype)) return dtype;
-  return isFloat(x.dtype) ? x.dtype : 'f32';
+  if (dtype !== undefined && isInexact(dtype)) return dtype;
+  return isInexact(x.dtype) ? x.dtype : 'f32';
 }
 
 /** (Σ |x|^p)^(1/p) of the elements where the mask is true, axes kept. */

@@ -6,17 +6,22 @@ import {
   binary,
   broadcast,
   cast,
+  complex,
+  conj,
   div,
+  full,
   fullLike,
+  imag,
   mul,
   permute,
+  real,
   reduceKeep,
   reshape,
   sub,
   unary,
   where,
 } from '../../../ir/build.ts';
-import { isFloat } from '../../../ir/dtype.ts';
+import { isComplex, isFloat, isInexact, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor, expectDType } from '../../expect.ts';
@@ -121,10 +126,12 @@ export function cov(x: Tensor, options: CovOptions = {}): Tensor {
   if (aweights !== undefined) checkFloat('cov', aweights);
   const given = [fweights, aweights].filter((weights) => weights !== undefined);
   return record([x, ...given], (b, [node, ...weights]) => {
-    const dtype = isFloat(x.dtype) ? x.dtype : 'f32';
+    const dtype = isInexact(x.dtype) ? x.dtype : 'f32';
     const wide = cast(b, node!, formula.wideType(dtype));
     const rows = reshape(b, wide, x.rank === 2 ? x.shape : [1, x.size]);
-    const as = weights.map((weight) => reshape(b, cast(b, weight, wide.dtype), [1, dims(rows)[1]!]));
+    const as = weights.map((weight) =>
+      reshape(b, cast(b, weight, partType(wide.dtype)), [1, dims(rows)[1]!]),
+    );
     const [first, second] = as;
     const weight = first === undefined || second === undefined ? first : mul(b, first, second);
     const own = aweights === undefined ? undefined : as.at(-1)!;
@@ -142,16 +149,19 @@ function covariance(
   correction: number,
 ): Node {
   const [, observations] = dims(rows) as [number, number];
-  const spread = (x: Node): Node => formula.spreadTo(b, x, rows);
+  const spread = (x: Node): Node => formula.spreadTo(b, cast(b, x, rows.dtype), rows);
   const weighted = weight === undefined ? rows : mul(b, rows, spread(weight));
   const total = weight === undefined ? undefined : reduceKeep(b, 'sum', weight, [0, 1]);
   const sums = reduceKeep(b, 'sum', weighted, [1]);
   const mean =
-    total === undefined ? div(b, sums, observations) : div(b, sums, formula.spreadTo(b, total, sums));
+    total === undefined
+      ? div(b, sums, observations)
+      : div(b, sums, formula.spreadTo(b, cast(b, total, sums.dtype), sums));
   const centred = sub(b, rows, spread(mean));
   const other = weight === undefined ? centred : mul(b, centred, spread(weight));
-  const products = contract(b, centred, other, [], [[1, 1]]);
-  return div(b, products, formula.spreadTo(b, freedom(b, rows, weight, own, total, correction), products));
+  const products = contract(b, centred, isComplex(rows.dtype) ? conj(b, other) : other, [], [[1, 1]]);
+  const count = cast(b, freedom(b, rows, weight, own, total, correction), rows.dtype);
+  return div(b, products, formula.spreadTo(b, count, products));
 }
 
 /** What the sum of products is divided by; 0 where nothing is left, so that nothing is known. */
@@ -163,7 +173,7 @@ function freedom(
   total: Node | undefined,
   correction: number,
 ): Node {
-  const like = total ?? reduceKeep(b, 'sum', fullLike(b, rows, 1), [0, 1]);
+  const like = total ?? full(b, [1, 1], 1, partType(rows.dtype));
   const left = ((): Node => {
     if (weight === undefined || total === undefined) return fullLike(b, like, dims(rows)[1]! - correction);
     if (own === undefined || correction === 0) return sub(b, total, correction);
@@ -186,12 +196,14 @@ export function corrcoef(x: Tensor): Tensor {
       const covariances = covariance(b, rows, undefined, undefined, 1);
       if (x.rank < 2 || count === 1) return reshape(b, div(b, covariances, covariances), []);
       const place = (axis: number): Node => formula.iota(b, [count, count], axis);
-      const own = where(b, binary(b, 'eq', place(0), place(1)), covariances, fullLike(b, covariances, 0));
+      const sizes = isComplex(wide.dtype) ? real(b, covariances) : covariances;
+      const own = where(b, binary(b, 'eq', place(0), place(1)), sizes, fullLike(b, sizes, 0));
       const deviations = unary(b, 'sqrt', reduceKeep(b, 'sum', own, [1]));
-      const across = permute(b, deviations, [1, 0]);
-      const byRows = div(b, covariances, broadcast(b, deviations, [count, count]));
-      const scaled = div(b, byRows, broadcast(b, across, [count, count]));
-      return clipped(b, scaled);
+      const divisor = (by: Node): Node => broadcast(b, cast(b, by, wide.dtype), [count, count]);
+      const byRows = div(b, covariances, divisor(deviations));
+      const scaled = div(b, byRows, divisor(permute(b, deviations, [1, 0])));
+      if (!isComplex(wide.dtype)) return clipped(b, scaled);
+      return complex(b, clipped(b, real(b, scaled)), clipped(b, imag(b, scaled)));
     }),
   );
 }
