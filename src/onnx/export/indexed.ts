@@ -93,13 +93,19 @@ function scattered(
   );
 }
 
-export const indexed: Rows<'gather' | 'scatter' | 'scatterAddAtomic'> = {
+export const indexed: Rows<'gather' | 'scatter' | 'permuteScatter' | 'scatterAddAtomic'> = {
   gather: (scope, { inputs, attrs }) => gathered(scope, inputs[0]!, inputs[1]!, attrs.axis),
   scatter: (scope, { inputs, attrs }) => {
     const [operand, indices, updates] = [inputs[0]!, inputs[1]!, inputs[2]!];
     const x = scope.full(operand);
     if (sizeOf(dims(indices)) === 0) return x;
     return scattered(scope, x, indices, updates, attrs.axis, attrs.mode);
+  },
+  // Every place is written, whatever lay there.
+  permuteScatter: (scope, node) => {
+    const [values, places] = [node.inputs[0]!, node.inputs[1]!];
+    const blank = scope.e.expand(scope.e.scalar(0, node.dtype), dims(node as Node));
+    return scattered(scope, blank, places, values, node.attrs.axis, 'set');
   },
   scatterAddAtomic: (scope, node) => {
     const [indices, updates] = [node.inputs[0]!, node.inputs[1]!];

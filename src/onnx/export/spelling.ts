@@ -53,10 +53,9 @@ const rows: { readonly [K in Op]: Row<K> } = {
   },
   randomBits: unspelled('random numbers that are the same everywhere: draw them outside, and pass them in'),
   radixRank: unspelled(ofPasses),
-  permuteScatter: unspelled(ofPasses),
   jacobiRows: unspelled(ofMatrices),
   completeRows: unspelled(ofMatrices),
-  segmentReduce: unspelled(ofPasses),
+  segmentReduce: unspelled('the format folds no segments of neighbours: scatterReduce by segment ids does'),
   factor: (_, { attrs }) => {
     throw new Unspelled(`the format has no ${factorWords[attrs.kind]}`);
   },
