@@ -28,14 +28,18 @@ import type { Target } from '../target.ts';
 
 /** The largest problems that stay one kernel. */
 interface Panels {
-  /** Rows of a matrix whose triangle is factored or solved with in one go. */
+  /** Rows of a matrix that Cholesky's factorisation takes in one go. */
+  readonly cholesky: number;
+  /** Rows of a triangle that is solved with in one go. */
   readonly triangle: number;
   /** Columns of a panel that is eliminated, or reflected, column by column. */
   readonly columns: number;
 }
 
 function panelsOf(target: Target): Panels {
-  return packsOperands(target) ? { triangle: 32, columns: 16 } : { triangle: 64, columns: 32 };
+  return packsOperands(target)
+    ? { cholesky: 256, triangle: 64, columns: 16 }
+    : { cholesky: 64, triangle: 64, columns: 32 };
 }
 
 /** Rewrites large matrix algorithms to small ones and products. */
@@ -48,7 +52,7 @@ export function splitFactors(graph: Graph, target: Target): Graph {
       case 'schur':
         return undefined;
       case 'cholesky':
-        return sizes(x)[1] <= panels.triangle ? undefined : new Cholesky(b, x, panels).whole();
+        return sizes(x)[1] <= panels.cholesky ? undefined : new Cholesky(b, x, panels).whole();
       case 'lowerSolve':
       case 'unitLowerSolve': {
         const unit = node.attrs.kind === 'unitLowerSolve';
@@ -94,8 +98,8 @@ class Cholesky {
 
   #factored(n: number, take: (at: readonly [number, number], size: readonly [number, number]) => Node): Node {
     const [b, panels] = [this.#b, this.#panels];
-    if (n <= panels.triangle) return factor(b, 'cholesky', take([0, 0], [n, n]));
-    const half = halfOf(n, panels.triangle);
+    if (n <= panels.cholesky) return factor(b, 'cholesky', take([0, 0], [n, n]));
+    const half = halfOf(n, panels.cholesky);
     const first = this.#factored(half, take);
     const below = transpose(
       b,

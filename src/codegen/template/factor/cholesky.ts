@@ -6,6 +6,9 @@ import type { Loop, Value } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
 import { Panel, type FactorBody } from './panel.ts';
 
+/** Rows that share what is loaded of the pivot's row, where invocations run in turn. */
+const together = 4;
+
 export function choleskyLoop(frame: Frame, body: FactorBody): Loop {
   const n = body.operands[0]!.row.extent;
   const panel = new Panel(frame, body, n);
@@ -18,11 +21,8 @@ export function choleskyLoop(frame: Frame, body: FactorBody): Loop {
   panel.wait();
   b.for('j', first, end, 1, (j) => {
     const next = b.let(addInts(j, constant(1)), 'next');
-    panel.each('i', j, end, (i) => {
-      const sum = b.var('sum', panel.at(i, j));
-      subtractProducts(panel, i, j, sum);
-      panel.put(i, j, sum);
-    });
+    if (panel.width === 1) panel.each('i', j, end, (i) => reduceRows(panel, [i], j));
+    else inGroups(panel, j, end, (rows) => reduceRows(panel, rows, j));
     panel.wait();
     const pivot = panel.at(j, j);
     const positive = operation('lt', [panel.number(0), pivot], 'bool');
@@ -35,14 +35,34 @@ export function choleskyLoop(frame: Frame, body: FactorBody): Loop {
   return panel.loop('column by column');
 }
 
-/** Takes Σ row i · row j, over the columns before j, from `sum`. */
-function subtractProducts(panel: Panel, i: Value, j: Value, sum: Value): void {
+/** Rows from `start` up to `end`, a few at a time, then single ones. */
+function inGroups(panel: Panel, start: Value, end: Value, visit: (rows: readonly Value[]) => void): void {
+  const { b } = panel;
+  const count = operation('sub', [end, start], 'i32');
+  const rest = operation('and', [count, constant(together - 1)], 'i32');
+  const split = b.let(operation('sub', [end, rest], 'i32'), 'split');
+  b.for('i', start, split, together, (i) =>
+    visit(Array.from({ length: together }, (_, r) => b.let(addInts(i, constant(r)), 'i'))),
+  );
+  b.for('i', split, end, 1, (i) => visit([i]));
+}
+
+/** Takes from column `j` of some rows Σ row · row j, over the columns before. */
+function reduceRows(panel: Panel, rows: readonly Value[], j: Value): void {
   const { b, type } = panel;
-  const wide = panel.width === 4 ? b.var('wide', constant(0, type, 4)) : undefined;
+  const sums = rows.map((i) => b.var('sum', panel.at(i, j)));
+  const wide = panel.width === 1 ? [] : rows.map(() => b.var('wide', constant(0, type, 4)));
   panel.along(constant(0), j, (c, width) => {
-    const [x, y] = [panel.at(i, c, width), panel.at(j, c, width)];
-    if (width === 4 && wide !== undefined) b.assign(wide, operation('fma', [x, y, wide], type));
-    else b.assign(sum, operation('sub', [sum, operation('mul', [x, y], type)], type));
+    const other = panel.at(j, c, width);
+    rows.forEach((i, r) => {
+      const own = panel.at(i, c, width);
+      if (width === 4) b.assign(wide[r]!, operation('fma', [own, other, wide[r]!], type));
+      else b.assign(sums[r]!, operation('sub', [sums[r]!, operation('mul', [own, other], type)], type));
+    });
   });
-  if (wide !== undefined) b.assign(sum, operation('sub', [sum, panel.lanes(b.let(wide, 'products'))], type));
+  rows.forEach((i, r) => {
+    const vector = wide[r];
+    const products = vector === undefined ? undefined : panel.lanes(b.let(vector, 'products'));
+    panel.put(i, j, products === undefined ? sums[r]! : operation('sub', [sums[r]!, products], type));
+  });
 }

@@ -2,10 +2,10 @@
 // of a column is found of elements scaled by the greatest, so that no square leaves the range of
 // the dtype.
 
-import { addInts, constant, operation } from '../../loop/builder.ts';
+import { addInts, constant, operation, splat } from '../../loop/builder.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
-import { Panel, type FactorBody } from './panel.ts';
+import { Panel, piecesOf, widest, type FactorBody } from './panel.ts';
 
 export function householderLoop(frame: Frame, body: FactorBody): Loop {
   const { row, column } = body.operands[0]!;
@@ -41,10 +41,42 @@ export function householderLoop(frame: Frame, body: FactorBody): Loop {
       });
     };
     if (panel.team > 1) panel.each('c', next, columns, (c) => reflected(c, 1));
+    else if (n <= widest) reflectedTogether(panel, n, j, next, rows, tau);
     else panel.along(next, columns, (c, width) => reflected(c, width === 4 ? 4 : 1));
     panel.wait();
   });
   return panel.loop('column by column');
+}
+
+/** Reflects the columns right of `j` side by side, row by row; those up to it lose nothing. */
+function reflectedTogether(panel: Panel, n: number, j: Value, next: Value, rows: Value, tau: Value): void {
+  const { b, type } = panel;
+  const pieces = piecesOf(n).map(({ start, width, places }) => {
+    const column = constant(start);
+    return { column, width, right: operation('lt', [j, places], 'bool') };
+  });
+  const sums = pieces.map(({ column, width }) => b.var('sum', panel.at(j, column, width)));
+  b.for('i', next, rows, 1, (i) => {
+    const own = panel.at(i, j);
+    pieces.forEach(({ column, width }, p) => {
+      const product = operation('fma', [splat(own, width), panel.at(i, column, width), sums[p]!], type);
+      b.assign(sums[p]!, product);
+    });
+  });
+  const shares = pieces.map(({ column, width, right }, p) => {
+    const share = operation('mul', [sums[p]!, tau], type);
+    const kept = b.let(operation('where', [right, share, constant(0, type, width)], type), 'share');
+    panel.put(j, column, operation('sub', [panel.at(j, column, width), kept], type));
+    return kept;
+  });
+  b.for('i', next, rows, 1, (i) => {
+    const own = panel.at(i, j);
+    const values = pieces.map(({ column, width }, p) => {
+      const lost = operation('mul', [splat(own, width), shares[p]!], type);
+      return b.let(operation('sub', [panel.at(i, column, width), lost], type), 'value');
+    });
+    pieces.forEach(({ column }, p) => panel.put(i, column, values[p]!));
+  });
 }
 
 /** What makes the elements of column `j` below the diagonal zeros. */

@@ -2,10 +2,10 @@
 // brought onto it by exchanging rows, the column is divided by it, and the columns right of it
 // lose their share. A column of the result tells which row of the operand each row was.
 
-import { addInts, constant, operation } from '../../loop/builder.ts';
+import { addInts, constant, operation, splat } from '../../loop/builder.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
-import { Panel, type FactorBody } from './panel.ts';
+import { Panel, piecesOf, widest, type FactorBody } from './panel.ts';
 
 export function luLoop(frame: Frame, body: FactorBody): Loop {
   const { row, column } = body.operands[0]!;
@@ -47,17 +47,47 @@ export function luLoop(frame: Frame, body: FactorBody): Loop {
     // Without a pivot the column holds zeros, and nothing is eliminated.
     const none = operation('eq', [pivot, panel.number(0)], 'bool');
     const divisor = b.let(operation('where', [none, panel.number(1), pivot], type), 'divisor');
+    const eliminated =
+      panel.width === 4 && n <= widest ? inRegisters(panel, n, j) : fromMemory(panel, next, columns, j);
     panel.each('i', next, rows, (i) => {
       const scale = b.let(operation('div', [panel.at(i, j), divisor], type), 'scale');
       panel.put(i, j, scale);
-      panel.along(next, columns, (c, width) => {
-        const lost = operation('mul', [scale, panel.at(j, c, width)], type);
-        panel.put(i, c, operation('sub', [panel.at(i, c, width), lost], type));
-      });
+      eliminated(i, scale);
     });
     panel.wait();
   });
   return panel.loop('column by column, rows exchanged');
+}
+
+type Eliminate = (i: Value, scale: Value) => void;
+
+/** Takes a multiple of row `j` from columns right of it. */
+function fromMemory(panel: Panel, next: Value, columns: Value, j: Value): Eliminate {
+  const { type } = panel;
+  return (i, scale) =>
+    panel.along(next, columns, (c, width) => {
+      const lost = operation('mul', [scale, panel.at(j, c, width)], type);
+      panel.put(i, c, operation('sub', [panel.at(i, c, width), lost], type));
+    });
+}
+
+/** The same of a few columns, all of them: row `j` stays in registers, with zeros up to column j. */
+function inRegisters(panel: Panel, n: number, j: Value): Eliminate {
+  const { b, type } = panel;
+  const pieces = piecesOf(n).map(({ start, width, places }) => {
+    const c = constant(start);
+    const right = operation('lt', [j, places], 'bool');
+    const row = operation('where', [right, panel.at(j, c, width), constant(0, type, width)], type);
+    return { c, width, row: b.let(row, 'pivots') };
+  });
+  return (i, scale) => {
+    const spread = b.let(splat(scale, 4), 'spread');
+    const values = pieces.map(({ c, width, row }) => {
+      const lost = operation('mul', [width === 4 ? spread : scale, row], type);
+      return b.let(operation('sub', [panel.at(i, c, width), lost], type), 'value');
+    });
+    pieces.forEach(({ c }, p) => panel.put(i, c, values[p]!));
+  };
 }
 
 /** The order of rows after exchanges, one invocation a matrix. */

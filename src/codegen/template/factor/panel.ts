@@ -212,6 +212,24 @@ export function along(
   b.for('c', split, end, 1, (c) => visit(c, 1));
 }
 
+/** Columns of a row that registers hold, where invocations run in turn. */
+export const widest = 32;
+
+/** The columns of a row as vectors, and single ones behind them; `places` are their numbers. */
+export function piecesOf(
+  columns: number,
+): readonly { readonly start: number; readonly width: 1 | 4; readonly places: Value }[] {
+  const vectors = Math.floor(columns / 4);
+  return Array.from({ length: vectors + (columns % 4) }, (_, piece) => {
+    const width = piece < vectors ? 4 : 1;
+    const start = piece < vectors ? 4 * piece : 3 * vectors + piece;
+    const numbers = [0, 1, 2, 3].map((lane) => constant(start + lane));
+    const places: Value =
+      width === 1 ? constant(start) : { kind: 'vector', args: numbers, type: 'i32', width: 4 };
+    return { start, width, places };
+  });
+}
+
 /** The sum of a vector's lanes. */
 export function sumOfLanes(b: LoopBuilder, vector: Value): Value {
   if (vector.width === 1) return vector;
