@@ -1,7 +1,7 @@
 // What the operations of `linalg` take, and those that are exported beside it.
 
 import { eye, ones, zeros } from '../../src/index.ts';
-import { flag, integer, ints, like, meaning, options, t, word } from './kinds.ts';
+import { flag, integer, ints, like, meaning, notNegative, options, t, word } from './kinds.ts';
 import type { Rows } from './operation-rows.ts';
 
 const square = like(t(2, 2), () => eye(2));
@@ -36,7 +36,7 @@ export const linalgRows: Rows = {
   householderProduct: [square, vector],
   inv: [square],
   invEx: [square, options(check)],
-  lstsq: [square, sides],
+  lstsq: [square, sides, options({ driver: word('gels', 'gelsd'), rcond: notNegative })],
   lu: [sides],
   luFactor: [sides],
   luFactorEx: [sides, options(check)],

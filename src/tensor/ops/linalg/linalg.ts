@@ -31,7 +31,7 @@ export {
   type CholeskyOptions,
 } from './cholesky.ts';
 export { det, logdet, slogdet } from './determinant.ts';
-export { lstsq, type LeastSquares } from './lstsq.ts';
+export { lstsq, type LeastSquares, type LstsqOptions } from './lstsq.ts';
 export { lu, luFactor, luFactorEx, luSolve, luUnpack, type CheckOptions, type LuSolveOptions } from './lu.ts';
 export {
   matrixPower,

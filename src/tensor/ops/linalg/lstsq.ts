@@ -1,4 +1,4 @@
-// Least squares by orthogonal factorisation.
+// Least squares, by orthogonal factorisation or by singular values.
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -7,7 +7,14 @@ import { product, sizes, solveLower, solveUpper, transpose } from '../../../ir/m
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
+import { sub as difference } from '../elementwise/arithmetic.ts';
+import { square } from '../elementwise/elementwise.ts';
+import { zeros } from '../creation/creation.ts';
 import { show } from '../operand.ts';
+import { matmul } from '../product/matmul.ts';
+import { sum } from '../reduce/reduce.ts';
+import { matrixRank, pinv } from '../spectral/rank.ts';
+import { svdvals } from '../spectral/svd.ts';
 import { orthogonal } from './formula.ts';
 import { checkMatrices, commonBatch, sizeOfMatrix, stackedTogether, unstacked } from './stack.ts';
 
@@ -16,19 +23,38 @@ export interface LeastSquares {
   readonly solution: Tensor;
   /** Σ (A·X − B)² of each column where A has more rows than columns; without elements else. */
   readonly residuals: Tensor;
+  /** i32: how many singular values count; without elements where the driver is `gels`. */
+  readonly rank: Tensor;
+  /** Descending; without elements where the driver is `gels`. */
+  readonly singularValues: Tensor;
 }
 
-const takesLstsq = arg.takes<typeof lstsq>(['the matrix', aTensor], ['the right-hand sides', aTensor]);
+export interface LstsqOptions {
+  /**
+   * `gels` (default): A has full rank, and Q and R do. `gelsd`: any A, by its singular values, and the
+   * shortest X of those with the least residual.
+   */
+  readonly driver?: 'gels' | 'gelsd';
+  /** Singular values up to `rcond` times the greatest count as 0: ε·max(m, n) by default. */
+  readonly rcond?: number;
+}
 
-/** Least squares of a matrix of full rank, as `torch.linalg.lstsq` with the driver `gels`. */
-export function lstsq(a: Tensor, b: Tensor): LeastSquares {
+const takesLstsq = arg.takes<typeof lstsq>(
+  ['the matrix', aTensor],
+  ['the right-hand sides', aTensor],
+  ['options', arg.options<LstsqOptions>({ driver: arg.oneOf('gels', 'gelsd'), rcond: arg.notNegative })],
+);
+
+/** X with the least ‖A·X − B‖, as `torch.linalg.lstsq`. */
+export function lstsq(a: Tensor, b: Tensor, options: LstsqOptions = {}): LeastSquares {
   const op = 'lstsq';
-  takesLstsq(op, a, b);
+  takesLstsq(op, a, b, options);
   checkMatrices(op, a, b);
   const [m, n] = sizeOfMatrix(a);
   if (sizeOfMatrix(b)[0] !== m)
     throw new TensorError('E_SHAPE', op, `the right-hand sides do not fit: ${show(a, b)}`);
   const batch = commonBatch(op, a, b);
+  if (options.driver === 'gelsd') return bySingularValues(a, b, options.rcond);
   const [solution, residuals] = recordMany([a, b], (builder, [node, rhs]) => {
     const [matrix, sides] = stackedTogether(builder, node!, rhs!, batch);
     if (m < n) {
@@ -47,5 +73,24 @@ export function lstsq(a: Tensor, b: Tensor): LeastSquares {
       isShort ? full(builder, [0], 0, a.dtype) : unstacked(builder, squares, batch),
     ];
   });
-  return { solution: solution!, residuals: residuals! };
+  const none = zeros([0], { dtype: a.dtype });
+  return {
+    solution: solution!,
+    residuals: residuals!,
+    rank: zeros([0], { dtype: 'i32' }),
+    singularValues: none,
+  };
+}
+
+function bySingularValues(a: Tensor, b: Tensor, rcond: number | undefined): LeastSquares {
+  const [m, n] = sizeOfMatrix(a);
+  const rtol = rcond ?? Math.max(m, n) * 2 ** (a.dtype === 'f32' ? -23 : -52);
+  const solution = matmul(pinv(a, { rtol }), b);
+  const rest = difference(matmul(a, solution), b);
+  return {
+    solution,
+    residuals: m > n ? sum(square(rest), -2) : zeros([0], { dtype: a.dtype }),
+    rank: matrixRank(a, { rtol }),
+    singularValues: svdvals(a),
+  };
 }

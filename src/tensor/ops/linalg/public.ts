@@ -18,6 +18,7 @@ export {
   type CholeskyExOptions,
   type CholeskyOptions,
   type LeastSquares,
+  type LstsqOptions,
   type LuSolveOptions,
   type OrmqrOptions,
   type QrOptions,

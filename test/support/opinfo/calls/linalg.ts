@@ -1,7 +1,7 @@
 // Calls of PyTorch's operators as ours: linalg.
 
 import * as sn from '../../../../src/tensor/ops/linalg/linalg.ts';
-import { signature, type Call, type Calls } from '../args.ts';
+import { signature, type Args, type Call, type Calls } from '../args.ts';
 
 const cholesky = signature('input, upper=False')((a) => sn.cholesky(a.tensor('input'), a.options('upper')));
 const qr: Call = signature('input, mode=reduced, some=True')((a) => {
@@ -9,10 +9,12 @@ const qr: Call = signature('input, mode=reduced, some=True')((a) => {
   return sn.qr(a.tensor('input'), { mode });
 });
 const luFactorEx = signature('input, pivot=True')((a) => sn.luFactorEx(a.tensor('input')));
-const lstsq = signature('input, b, rcond=None, driver=None')((a) => {
-  const { solution, residuals } = sn.lstsq(a.tensor('input'), a.tensor('b'));
-  return [solution, residuals];
-});
+/** What LAPACK's drivers by singular values do is one thing here. */
+const lstsq = (a: Args): sn.LeastSquares =>
+  sn.lstsq(a.tensor('input'), a.tensor('b'), {
+    driver: a.maybeText('driver') === 'gels' ? 'gels' : 'gelsd',
+  });
+const takesLstsq = signature('input, b, rcond=None, driver=None');
 
 export const linalg: Calls = {
   cholesky,
@@ -39,10 +41,11 @@ export const linalg: Calls = {
   ),
   'linalg.inv': signature('input')((a) => sn.inv(a.tensor('input'))),
   'linalg.inv_ex': signature('input, check_errors=False')((a) => sn.invEx(a.tensor('input'))),
-  'linalg.lstsq': lstsq,
-  'linalg.lstsq.grad_oriented': signature('input, b, rcond=None, driver=None')(
-    (a) => sn.lstsq(a.tensor('input'), a.tensor('b')).solution,
-  ),
+  'linalg.lstsq': takesLstsq((a) => {
+    const { solution, residuals, rank, singularValues } = lstsq(a);
+    return [solution, residuals, rank, singularValues];
+  }),
+  'linalg.lstsq.grad_oriented': takesLstsq((a) => lstsq(a).solution),
   lu: signature('input, pivot=True, get_infos=False')((a) =>
     a.flag('get_infos') ? sn.luFactorEx(a.tensor('input')) : sn.luFactor(a.tensor('input')),
   ),
