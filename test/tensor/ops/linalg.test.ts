@@ -194,6 +194,28 @@ describe.each(everyDevice)('on %s', (device) => {
   });
 });
 
+describe('complex matrices', () => {
+  beforeAll(() => sn.setDevice('wasm'));
+
+  test('have inverses, triangles and solutions', async () => {
+    const a = sn.complex(random([2, 5, 5], 'f64'), random([2, 5, 5], 'f64', 2));
+    const b = sn.complex(random([2, 5, 3], 'f64', 3), random([2, 5, 3], 'f64', 4));
+    const size = async (x: sn.Tensor): Promise<number> => norm(x.abs());
+    expect(await size(a.matmul(sn.inverse(a)).sub(sn.eye(5, 5, { dtype: 'f64' })))).toBeLessThan(1e-11);
+    expect(await size(a.matmul(sn.linalg.solve(a, b)).sub(b))).toBeLessThan(1e-11);
+    expect(
+      await size(sn.linalg.solve(a, b.transpose(1, 2), { left: false }).matmul(a).sub(b.transpose(1, 2))),
+    ).toBeLessThan(1e-11);
+    const positive = a.matmul(a.adjoint()).add(sn.eye(5, 5, { dtype: 'f64' }));
+    const l = sn.cholesky(positive);
+    expect(await size(l.matmul(l.adjoint()).sub(positive))).toBeLessThan(1e-11);
+    expect(await size(positive.matmul(sn.choleskySolve(b, l)).sub(b))).toBeLessThan(1e-10);
+    const x = sn.linalg.solveTriangular(a.triu(), b, { upper: true });
+    expect(await size(a.triu().matmul(x).sub(b))).toBeLessThan(1e-10);
+    expect(() => sn.qr(a)).toThrow(/qr: expects f32 or f64, not complex numbers: c128/);
+  });
+});
+
 describe('shapes', () => {
   beforeAll(() => sn.setDevice('wasm'));
 

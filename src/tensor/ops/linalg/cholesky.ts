@@ -3,7 +3,8 @@
 import * as arg from '../../../ir/arguments.ts';
 import { TensorError } from '../../../errors.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
-import { add, neg, reshape } from '../../../ir/build.ts';
+import { add, cast, conj, div, fullLike, neg, real, reshape } from '../../../ir/build.ts';
+import { isComplex } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import {
   diagonalOf,
@@ -22,11 +23,18 @@ import type { Tensor } from '../../tensor.ts';
 import { apply, show } from '../operand.ts';
 import { isNan, withRule } from '../elementwise/formula.ts';
 import { firstFailure } from './formula.ts';
+import {
+  fromInterleaved,
+  fromInterleavedParts,
+  interleaved,
+  interleavedParts,
+  isComplexNode,
+} from './complex.ts';
 import { watchInfo } from './info.ts';
 import {
   batchOf,
-  checkMatrices,
-  checkSquare,
+  checkAnyMatrices,
+  checkAnySquare,
   commonBatch,
   sizeOfMatrix,
   stacked,
@@ -44,13 +52,33 @@ export interface CholeskyExOptions extends CholeskyOptions {
   readonly checkErrors?: boolean;
 }
 
+function adjoint(b: GraphBuilder, x: Node): Node {
+  return transpose(b, isComplexNode(x) ? conj(b, x) : x);
+}
+
+/** L of A = L·Lᴴ: its diagonal is real, so that of interleaved numbers is interleaved. */
+function triangleOf(b: GraphBuilder, a: Node): Node {
+  if (!isComplexNode(a)) return factor(b, 'cholesky', a);
+  return withRule(b, fromInterleaved(b, factor(b, 'cholesky', interleaved(b, a))), [a], triangleRule);
+}
+
+/** L⁻ᴴ·½·(lower triangle of Lᴴ·G, and its mirror image)·L⁻¹. */
+const triangleRule: CustomRule = (b, _args, l, g) => {
+  const under = (y: Node): Node =>
+    fromInterleavedParts(b, solveUpper(b, transpose(b, interleaved(b, l)), interleavedParts(b, y)));
+  const inner = product(b, adjoint(b, l), lower(b, g));
+  const mirrored = add(b, lower(b, inner, -1), adjoint(b, lower(b, inner)));
+  const left = under(div(b, mirrored, fullLike(b, mirrored, 2)));
+  return [adjoint(b, under(adjoint(b, left)))];
+};
+
 /** The triangle, and where it fails. */
 function factored(x: Tensor, upper: boolean): [triangle: Tensor, info: Tensor] {
   const [triangle, info] = recordMany([x], (b, [node]) => {
     const a = stacked(b, node!);
-    const l = factor(b, 'cholesky', upper ? transpose(b, a) : a);
-    const failed = firstFailure(b, isNan(b, diagonalOf(b, l)));
-    return [unstacked(b, upper ? transpose(b, l) : l, batchOf(x)), reshape(b, failed, batchOf(x))];
+    const l = triangleOf(b, upper ? adjoint(b, a) : a);
+    const failed = firstFailure(b, isNan(b, diagonalOf(b, isComplexNode(l) ? real(b, l) : l)));
+    return [unstacked(b, upper ? adjoint(b, l) : l, batchOf(x)), reshape(b, failed, batchOf(x))];
   });
   return [triangle!, info!];
 }
@@ -69,7 +97,7 @@ const takesCholesky = arg.takes<typeof cholesky>(
  */
 export function cholesky(x: Tensor, options: CholeskyOptions = {}): Tensor {
   takesCholesky('cholesky', x, options);
-  checkSquare('cholesky', x);
+  checkAnySquare('cholesky', x);
   const [triangle, info] = factored(x, options.upper === true);
   watchInfo('cholesky', info, isNotPositive);
   return triangle;
@@ -86,7 +114,7 @@ const takesCholeskyEx = arg.takes<typeof choleskyEx>(
  */
 export function choleskyEx(x: Tensor, options: CholeskyExOptions = {}): [l: Tensor, info: Tensor] {
   takesCholeskyEx('choleskyEx', x, options);
-  checkSquare('choleskyEx', x);
+  checkAnySquare('choleskyEx', x);
   const [triangle, info] = factored(x, options.upper === true);
   if (options.checkErrors === true) watchInfo('choleskyEx', info, isNotPositive);
   return [triangle, info];
@@ -94,6 +122,8 @@ export function choleskyEx(x: Tensor, options: CholeskyExOptions = {}): [l: Tens
 
 /** X of A·X = B from the lower triangle L of A = L·Lᵀ. */
 function solved(b: GraphBuilder, l: Node, rhs: Node): Node {
+  if (isComplexNode(l))
+    return fromInterleavedParts(b, solved(b, interleaved(b, l), interleavedParts(b, rhs)));
   const x = solveUpper(b, transpose(b, l), solveLower(b, l, rhs));
   return withRule(b, x, [l, rhs], solvedRule);
 }
@@ -115,14 +145,14 @@ const takesSolve = arg.takes<typeof choleskySolve>(
 export function choleskySolve(b: Tensor, l: Tensor, options: CholeskyOptions = {}): Tensor {
   const op = 'choleskySolve';
   takesSolve(op, b, l, options);
-  checkSquare(op, l);
-  checkMatrices(op, b, l);
+  checkAnySquare(op, l);
+  checkAnyMatrices(op, b, l);
   if (sizeOfMatrix(b)[0] !== sizeOfMatrix(l)[0])
     throw new TensorError('E_SHAPE', op, `expects as many rows as the triangle has: ${show(b, l)}`);
   const batch = commonBatch(op, b, l);
   return apply([b, l], (builder, rhs, triangle) => {
     const [sides, held] = stackedTogether(builder, rhs, triangle, batch);
-    const lowerHeld = options.upper === true ? transpose(builder, held) : held;
+    const lowerHeld = options.upper === true ? adjoint(builder, held) : held;
     return unstacked(builder, solved(builder, lowerHeld, sides), batch);
   });
 }
@@ -135,11 +165,12 @@ const takesInverse = arg.takes<typeof choleskyInverse>(
 /** A⁻¹ from the triangle that `cholesky` gave for A. */
 export function choleskyInverse(l: Tensor, options: CholeskyOptions = {}): Tensor {
   takesInverse('choleskyInverse', l, options);
-  checkSquare('choleskyInverse', l);
+  checkAnySquare('choleskyInverse', l);
   return apply([l], (b, node) => {
     const held = stacked(b, node);
-    const triangle = options.upper === true ? transpose(b, held) : held;
+    const triangle = options.upper === true ? adjoint(b, held) : held;
     const [lines, n] = sizes(triangle);
-    return unstacked(b, solved(b, triangle, identity(b, lines, [n, n], l.dtype)), batchOf(l));
+    const one = identity(b, lines, [n, n], isComplex(l.dtype) ? 'f64' : l.dtype);
+    return unstacked(b, solved(b, triangle, cast(b, one, l.dtype)), batchOf(l));
   });
 }

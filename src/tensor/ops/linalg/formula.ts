@@ -36,6 +36,7 @@ import {
 } from '../../../ir/matrix.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { add } from '../../../ir/build.ts';
+import { blocks, fromStackedParts, isComplexNode, stackedParts } from './complex.ts';
 import { iota, withRule } from '../elementwise/formula.ts';
 
 /** L and U in one matrix, with which row of A each row was, and the exchanges; of empty ones too. */
@@ -116,6 +117,10 @@ export function solvedByLu(
 
 /** X of A·X = B, or of Aᵀ·X = B, by elimination; its derivative solves with the same factors. */
 export function solvedSystem(b: GraphBuilder, a: Node, rhs: Node, transposed = false): Node {
+  if (isComplexNode(a)) {
+    const straight = transposed ? transpose(b, a) : a;
+    return fromStackedParts(b, solvedSystem(b, blocks(b, straight), stackedParts(b, rhs)));
+  }
   const { factors, order } = luParts(b, a);
   const x = solvedByLu(b, factors, order, rhs, transposed);
   return withRule(b, x, [a, rhs], transposed ? turnedRule : straightRule);
@@ -135,7 +140,9 @@ const turnedRule: CustomRule = (b, [a], x, g) => {
 /** A⁻¹. */
 export function inverseOf(b: GraphBuilder, a: Node): Node {
   const [lines, n] = sizes(a);
-  return solvedSystem(b, a, identity(b, lines, [n, n], a.dtype));
+  if (!isComplexNode(a)) return solvedSystem(b, a, identity(b, lines, [n, n], a.dtype));
+  const parts = blocks(b, a);
+  return fromStackedParts(b, solvedSystem(b, parts, identity(b, lines, [2 * n, n], parts.dtype)));
 }
 
 /** i32 [lines]: one more than the first place along the rows where `fails` holds, or 0. */
@@ -146,6 +153,13 @@ export function firstFailure(b: GraphBuilder, fails: Node): Node {
   const first = reduce(b, 'min', where(b, fails, iota(b, [lines, n], 1), none), [1]);
   const failed = binary(b, 'lt', first, n);
   return where(b, failed, binary(b, 'add', first, 1), full(b, [lines], 0, 'i32'));
+}
+
+/** i32 [lines]: as `singularAt`, of the matrix itself; a complex pivot is two real ones. */
+export function singularPivot(b: GraphBuilder, a: Node): Node {
+  if (!isComplexNode(a)) return singularAt(b, luParts(b, a).factors);
+  const found = singularAt(b, luParts(b, blocks(b, a)).factors);
+  return binary(b, 'div', binary(b, 'add', found, 1), 2);
 }
 
 /** i32 [lines]: the first pivot of U that is 0, counted from 1; 0 where none is. */

@@ -3,12 +3,13 @@
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { full, reduce, mul, sub } from '../../../ir/build.ts';
+import { isComplex, partType } from '../../../ir/dtype.ts';
 import { product, sizes, solveLower, solveUpper, transpose } from '../../../ir/matrix.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { sub as difference } from '../elementwise/arithmetic.ts';
-import { square } from '../elementwise/elementwise.ts';
+import { abs, square } from '../elementwise/elementwise.ts';
 import { zeros } from '../creation/creation.ts';
 import { show } from '../operand.ts';
 import { matmul } from '../product/matmul.ts';
@@ -16,7 +17,7 @@ import { sum } from '../reduce/reduce.ts';
 import { matrixRank, pinv } from '../spectral/rank.ts';
 import { svdvals } from '../spectral/svd.ts';
 import { orthogonal } from './formula.ts';
-import { checkMatrices, commonBatch, sizeOfMatrix, stackedTogether, unstacked } from './stack.ts';
+import { checkAnyMatrices, commonBatch, sizeOfMatrix, stackedTogether, unstacked } from './stack.ts';
 
 export interface LeastSquares {
   /** X with the least ‖A·X − B‖, n×k; the shortest such X where A has fewer rows than columns. */
@@ -49,12 +50,15 @@ const takesLstsq = arg.takes<typeof lstsq>(
 export function lstsq(a: Tensor, b: Tensor, options: LstsqOptions = {}): LeastSquares {
   const op = 'lstsq';
   takesLstsq(op, a, b, options);
-  checkMatrices(op, a, b);
+  checkAnyMatrices(op, a, b);
+  const isBySingularValues = options.driver === 'gelsd';
   const [m, n] = sizeOfMatrix(a);
   if (sizeOfMatrix(b)[0] !== m)
     throw new TensorError('E_SHAPE', op, `the right-hand sides do not fit: ${show(a, b)}`);
   const batch = commonBatch(op, a, b);
-  if (options.driver === 'gelsd') return bySingularValues(a, b, options.rcond);
+  if (isBySingularValues) return bySingularValues(a, b, options.rcond);
+  // Reflections are of real numbers only.
+  if (isComplex(a.dtype)) return { ...bySingularValues(a, b, options.rcond), ...unranked(a) };
   const [solution, residuals] = recordMany([a, b], (builder, [node, rhs]) => {
     const [matrix, sides] = stackedTogether(builder, node!, rhs!, batch);
     if (m < n) {
@@ -73,23 +77,21 @@ export function lstsq(a: Tensor, b: Tensor, options: LstsqOptions = {}): LeastSq
       isShort ? full(builder, [0], 0, a.dtype) : unstacked(builder, squares, batch),
     ];
   });
-  const none = zeros([0], { dtype: a.dtype });
-  return {
-    solution: solution!,
-    residuals: residuals!,
-    rank: zeros([0], { dtype: 'i32' }),
-    singularValues: none,
-  };
+  return { solution: solution!, residuals: residuals!, ...unranked(a) };
+}
+
+function unranked(a: Tensor): Pick<LeastSquares, 'rank' | 'singularValues'> {
+  return { rank: zeros([0], { dtype: 'i32' }), singularValues: zeros([0], { dtype: partType(a.dtype) }) };
 }
 
 function bySingularValues(a: Tensor, b: Tensor, rcond: number | undefined): LeastSquares {
   const [m, n] = sizeOfMatrix(a);
-  const rtol = rcond ?? Math.max(m, n) * 2 ** (a.dtype === 'f32' ? -23 : -52);
+  const rtol = rcond ?? Math.max(m, n) * 2 ** (partType(a.dtype) === 'f32' ? -23 : -52);
   const solution = matmul(pinv(a, { rtol }), b);
   const rest = difference(matmul(a, solution), b);
   return {
     solution,
-    residuals: m > n ? sum(square(rest), -2) : zeros([0], { dtype: a.dtype }),
+    residuals: m > n ? sum(square(abs(rest)), -2) : zeros([0], { dtype: partType(a.dtype) }),
     rank: matrixRank(a, { rtol }),
     singularValues: svdvals(a),
   };

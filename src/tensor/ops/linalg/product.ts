@@ -2,7 +2,8 @@
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { permute, reshape } from '../../../ir/build.ts';
+import { cast, permute, reshape } from '../../../ir/build.ts';
+import { isComplex } from '../../../ir/dtype.ts';
 import { identity, product, sizes } from '../../../ir/matrix.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
@@ -11,10 +12,10 @@ import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, show } from '../operand.ts';
 import { matmul } from '../product/matmul.ts';
-import { inverseOf, luParts, singularAt, solvedSystem } from './formula.ts';
+import { inverseOf, singularPivot, solvedSystem } from './formula.ts';
 import { watchInfo } from './info.ts';
 import { isSingular } from './lu.ts';
-import { batchOf, checkOneDType, checkSquare, stacked, unstacked } from './stack.ts';
+import { batchOf, checkOneDType, checkAnySquare, stacked, unstacked } from './stack.ts';
 
 const takesPower = arg.takes<typeof matrixPower>(['x', aTensor], ['the exponent', arg.integer]);
 
@@ -24,7 +25,7 @@ const takesPower = arg.takes<typeof matrixPower>(['x', aTensor], ['the exponent'
  */
 export function matrixPower(x: Tensor, n: number): Tensor {
   takesPower('matrixPower', x, n);
-  checkSquare('matrixPower', x);
+  checkAnySquare('matrixPower', x);
   if (n < 0) watchSingular('matrixPower', x);
   return apply([x], (b, node) => {
     const a = stacked(b, node);
@@ -35,14 +36,16 @@ export function matrixPower(x: Tensor, n: number): Tensor {
       if (left % 2 === 1) power = power === undefined ? square : product(b, power, square);
       if (left > 1) square = product(b, square, square);
     }
-    return unstacked(b, power ?? identity(b, lines, [rows, rows], x.dtype), batchOf(x));
+    const one =
+      power ?? cast(b, identity(b, lines, [rows, rows], isComplex(x.dtype) ? 'f64' : x.dtype), x.dtype);
+    return unstacked(b, one, batchOf(x));
   });
 }
 
 /** The next read fails where a matrix of the stack is singular. */
 function watchSingular(op: string, x: Tensor): void {
   const info = record([x], (b, [node]) => {
-    const singular = singularAt(b, luParts(b, stacked(b, node!)).factors);
+    const singular = singularPivot(b, stacked(b, node!));
     return reshape(b, singular, batchOf(x));
   });
   watchInfo(op, info, isSingular);
@@ -119,7 +122,7 @@ export function tensorinv(x: Tensor, options: TensorinvOptions = {}): Tensor {
   if (sizeOf(rows) !== sizeOf(columns))
     throw new TensorError('E_SHAPE', op, `the first ${ind} axes hold not as many as the others: ${show(x)}`);
   const matrix = record([x], (b, [node]) => reshape(b, node!, [sizeOf(rows), sizeOf(columns)]));
-  checkSquare(op, matrix);
+  checkAnySquare(op, matrix);
   watchSingular(op, matrix);
   return apply([matrix], (b, node) => reshape(b, inverseOf(b, stacked(b, node)), [...columns, ...rows]));
 }
@@ -153,7 +156,7 @@ export function tensorsolve(a: Tensor, b: Tensor, options: TensorsolveOptions = 
   const matrix = record([a], (builder, [node]) =>
     reshape(builder, permute(builder, node!, order), [b.size, b.size]),
   );
-  checkSquare(op, matrix);
+  checkAnySquare(op, matrix);
   watchSingular(op, matrix);
   return apply([matrix, b], (builder, node, rhs) =>
     reshape(

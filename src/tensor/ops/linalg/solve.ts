@@ -2,22 +2,30 @@
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { permute, reshape } from '../../../ir/build.ts';
+import { broadcast, complex, div, imag, permute, real, reshape } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import { solveLower, solveUpper, transpose } from '../../../ir/matrix.ts';
+import {
+  diagonalOf,
+  lower as belowDiagonal,
+  solveLower,
+  solveUpper,
+  transpose,
+  upper as aboveDiagonal,
+} from '../../../ir/matrix.ts';
+import { fromInterleavedParts, interleaved, interleavedParts, isComplexNode } from './complex.ts';
 import { broadcastShapes, sameShape } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { record, recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { show } from '../operand.ts';
-import { inverseOf, luParts, singularAt, solvedSystem } from './formula.ts';
+import { inverseOf, singularPivot, solvedSystem } from './formula.ts';
 import { watchInfo } from './info.ts';
 import { isSingular, type CheckOptions } from './lu.ts';
 import {
   batchOf,
-  checkMatrices,
+  checkAnyMatrices,
+  checkAnySquare,
   checkOneDType,
-  checkSquare,
   commonBatch,
   sizeOfMatrix,
   stacked,
@@ -34,7 +42,7 @@ export interface SolveExOptions extends SolveOptions, CheckOptions {}
 
 /** The solution, and where A is singular. */
 function solution(op: string, a: Tensor, b: Tensor, left: boolean): [x: Tensor, info: Tensor] {
-  checkSquare(op, a);
+  checkAnySquare(op, a);
   checkOneDType(op, a, b);
   const n = a.shape.at(-1)!;
   // One vector, or a stack of them with the batch of A.
@@ -55,7 +63,7 @@ function solution(op: string, a: Tensor, b: Tensor, left: boolean): [x: Tensor, 
     const inBatch = unstacked(builder, found, batch);
     return [
       isVector ? reshape(builder, inBatch, dims(inBatch).slice(0, -1)) : inBatch,
-      reshape(builder, singularAt(builder, luParts(builder, stacked(builder, node!)).factors), batchOf(a)),
+      reshape(builder, singularPivot(builder, stacked(builder, node!)), batchOf(a)),
     ];
   });
   return [x!, info!];
@@ -95,7 +103,7 @@ export function solveEx(a: Tensor, b: Tensor, options: SolveExOptions = {}): [x:
 function inverted(x: Tensor): [inverse: Tensor, info: Tensor] {
   const [inverse, info] = recordMany([x], (b, [node]) => {
     const a = stacked(b, node!);
-    const singular = singularAt(b, luParts(b, a).factors);
+    const singular = singularPivot(b, a);
     return [unstacked(b, inverseOf(b, a), batchOf(x)), reshape(b, singular, batchOf(x))];
   });
   return [inverse!, info!];
@@ -115,7 +123,7 @@ export function inverse(x: Tensor): Tensor {
 
 function inverseFor(op: string, x: Tensor): Tensor {
   takesInv(op, x);
-  checkSquare(op, x);
+  checkAnySquare(op, x);
   const [found, info] = inverted(x);
   watchInfo(op, info, isSingular);
   return found;
@@ -129,7 +137,7 @@ const takesInvEx = arg.takes<typeof invEx>(
 /** A⁻¹, and i32 numbers: the first pivot that is 0, counted from 1, or 0. */
 export function invEx(x: Tensor, options: CheckOptions = {}): [inverse: Tensor, info: Tensor] {
   takesInvEx('invEx', x, options);
-  checkSquare('invEx', x);
+  checkAnySquare('invEx', x);
   const found = inverted(x);
   if (options.checkErrors === true) watchInfo('invEx', found[1], isSingular);
   return found;
@@ -157,8 +165,8 @@ const takesTriangular = arg.takes<typeof solveTriangular>(
 export function solveTriangular(a: Tensor, b: Tensor, options: SolveTriangularOptions = {}): Tensor {
   const op = 'solveTriangular';
   takesTriangular(op, a, b, options);
-  checkSquare(op, a);
-  checkMatrices(op, a, b);
+  checkAnySquare(op, a);
+  checkAnyMatrices(op, a, b);
   const { upper = false, left = true, unitriangular = false } = options;
   if (sizeOfMatrix(b)[left ? 0 : 1] !== sizeOfMatrix(a)[0])
     throw new TensorError('E_SHAPE', op, `the right-hand sides do not fit: ${show(a, b)}`);
@@ -173,9 +181,29 @@ export function solveTriangular(a: Tensor, b: Tensor, options: SolveTriangularOp
   });
 }
 
-/** Of empty matrices too. */
 function substituted(b: GraphBuilder, triangle: Node, sides: Node, upper: boolean, unit: boolean): Node {
+  if (isComplexNode(triangle)) return substitutedComplex(b, triangle, sides, upper, unit);
   return upper ? solveUpper(b, triangle, sides, unit) : solveLower(b, triangle, sides, unit);
+}
+
+/** Rows are divided by the diagonal, so that the interleaved matrix is a triangle too. */
+function substitutedComplex(
+  b: GraphBuilder,
+  triangle: Node,
+  sides: Node,
+  upper: boolean,
+  unit: boolean,
+): Node {
+  const pivots = (like: Node): Node => {
+    const [lines, n] = dims(triangle) as [number, number];
+    return broadcast(b, reshape(b, diagonalOf(b, triangle), [lines, n, 1]), dims(like));
+  };
+  const scaled = (x: Node): Node => (unit ? x : div(b, x, pivots(x)));
+  const strict = (x: Node): Node => (upper ? aboveDiagonal(b, x, 1) : belowDiagonal(b, x, -1));
+  const whole = scaled(triangle);
+  const kept = complex(b, strict(real(b, whole)), strict(imag(b, whole)));
+  const solve = upper ? solveUpper : solveLower;
+  return fromInterleavedParts(b, solve(b, interleaved(b, kept), interleavedParts(b, scaled(sides)), true));
 }
 
 export interface TriangularSolveOptions {
@@ -203,7 +231,7 @@ export function triangularSolve(
   options: TriangularSolveOptions = {},
 ): [x: Tensor, a: Tensor] {
   takesOld('triangularSolve', b, a, options);
-  checkSquare('triangularSolve', a);
+  checkAnySquare('triangularSolve', a);
   const { upper = true, transpose: turned = false, unitriangular = false } = options;
   const held = turned ? record([a], (builder, [node]) => lastTwoSwapped(builder, node!)) : a;
   return [solveTriangular(held, b, { upper: upper !== turned, unitriangular }), a];

@@ -3,6 +3,7 @@
 
 import { TensorError } from '../../../errors.ts';
 import { broadcast, reshape } from '../../../ir/build.ts';
+import { isComplex } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { broadcastShapes, sizeOf, type FixedShape } from '../../../ir/shape.ts';
 import type { Tensor } from '../../tensor.ts';
@@ -11,7 +12,16 @@ import { show } from '../operand.ts';
 /** Throws unless each is a matrix, or a stack of them, of f32 or f64, all of one dtype. */
 export function checkMatrices(op: string, ...operands: readonly Tensor[]): void {
   for (const x of operands) {
-    if (x.dtype !== 'f32' && x.dtype !== 'f64')
+    if (isComplex(x.dtype))
+      throw new TensorError('E_DTYPE', op, `expects f32 or f64, not complex numbers: ${show(x)}`);
+  }
+  checkAnyMatrices(op, ...operands);
+}
+
+/** As `checkMatrices`, of complex numbers too. */
+export function checkAnyMatrices(op: string, ...operands: readonly Tensor[]): void {
+  for (const x of operands) {
+    if (x.dtype !== 'f32' && x.dtype !== 'f64' && !isComplex(x.dtype))
       throw new TensorError('E_DTYPE', op, `expects f32 or f64: ${show(x)}`, ".cast('f32') first");
     if (x.rank < 2)
       throw new TensorError('E_SHAPE', op, `expects matrices, of at least two axes: ${show(x)}`);
@@ -27,6 +37,12 @@ export function checkOneDType(op: string, ...operands: readonly Tensor[]): void 
 /** Throws unless it is a matrix, or a stack of them, with as many rows as columns. */
 export function checkSquare(op: string, x: Tensor): void {
   checkMatrices(op, x);
+  checkAnySquare(op, x);
+}
+
+/** As `checkSquare`, of complex numbers too. */
+export function checkAnySquare(op: string, x: Tensor): void {
+  checkAnyMatrices(op, x);
   const [rows, columns] = sizeOfMatrix(x);
   if (rows !== columns) throw new TensorError('E_SHAPE', op, `expects square matrices: ${show(x)}`);
 }
