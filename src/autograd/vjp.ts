@@ -35,7 +35,7 @@ function checkFloat(op: string, what: string, type: TensorType): void {
   throw new TensorError(
     'E_GRAD',
     op,
-    `${what} must be of a float or complex dtype to be differentiated, got ${showType(type)}`,
+    `${what} must be of a float dtype, or a complex one, to be differentiated, got ${showType(type)}`,
   );
 }
 

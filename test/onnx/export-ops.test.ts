@@ -29,6 +29,10 @@ const noDoubles: ReadonlySet<Op> = new Set<Op>([
 ] as const);
 
 const unspelled: readonly Op[] = [
+  'complex',
+  'real',
+  'imag',
+  'conj',
   'randomBits',
   'radixRank',
   'permuteScatter',
@@ -270,6 +274,10 @@ function made(op: Op, dtype: DType): readonly Case[] {
     case 'stopGradient':
     case 'customVjp':
       return op === 'customVjp' ? [of('customVjp', { rule: 0 }, cube)] : [of('stopGradient', {}, cube)];
+    case 'complex':
+    case 'real':
+    case 'imag':
+    case 'conj':
     case 'randomBits':
     case 'radixRank':
     case 'permuteScatter':
