@@ -4,7 +4,7 @@ import * as arg from '../../../ir/arguments.ts';
 import { TensorError } from '../../../errors.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { add, cast, conj, div, fullLike, neg, real, reshape } from '../../../ir/build.ts';
-import { isComplex } from '../../../ir/dtype.ts';
+import { partType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import {
   diagonalOf,
@@ -170,7 +170,7 @@ export function choleskyInverse(l: Tensor, options: CholeskyOptions = {}): Tenso
     const held = stacked(b, node);
     const triangle = options.upper === true ? adjoint(b, held) : held;
     const [lines, n] = sizes(triangle);
-    const one = identity(b, lines, [n, n], isComplex(l.dtype) ? 'f64' : l.dtype);
+    const one = identity(b, lines, [n, n], partType(l.dtype));
     return unstacked(b, solved(b, triangle, cast(b, one, l.dtype)), batchOf(l));
   });
 }

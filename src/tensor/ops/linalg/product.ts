@@ -3,7 +3,7 @@
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { cast, permute, reshape } from '../../../ir/build.ts';
-import { isComplex } from '../../../ir/dtype.ts';
+import { partType } from '../../../ir/dtype.ts';
 import { identity, product, sizes } from '../../../ir/matrix.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
@@ -36,8 +36,7 @@ export function matrixPower(x: Tensor, n: number): Tensor {
       if (left % 2 === 1) power = power === undefined ? square : product(b, power, square);
       if (left > 1) square = product(b, square, square);
     }
-    const one =
-      power ?? cast(b, identity(b, lines, [rows, rows], isComplex(x.dtype) ? 'f64' : x.dtype), x.dtype);
+    const one = power ?? cast(b, identity(b, lines, [rows, rows], partType(x.dtype)), x.dtype);
     return unstacked(b, one, batchOf(x));
   });
 }
