@@ -1060,6 +1060,57 @@ def schedule(out):
         out.case('plateau', lambda f: vec(*history, dtype=torch.float64), [vec(*figures, dtype=torch.float64)], grad=False, lr=0.1, **args)
 
 
+@family
+def layer(out):
+    """Layers as functions, beyond what PyTorch's own samples try."""
+    for mode, size in (('bilinear', [3, 4]), ('bicubic', [3, 4]), ('bilinear', [9, 8])):
+        for align in (False, True):
+            out.case('interpolate', lambda x: F.interpolate(x, size, mode=mode, align_corners=align, antialias=True),
+                     [[1, 2, 7, 9]], size=size, mode=mode, alignCorners=align, antialias=True)
+    for size in ([5], [11], [3], [14]):
+        out.case('interpolate', lambda x: F.interpolate(x, size, mode='nearest-exact'), [[2, 2, 7]], size=size,
+                 mode='nearestExact')
+    for factor in (2, 3, 1.7, 0.45):
+        for mode in ('nearest', 'linear'):
+            out.case('interpolate', lambda x: F.interpolate(x, scale_factor=factor, mode=mode), [[1, 2, 7]],
+                     scaleFactor=factor, mode=mode)
+    out.case('interpolate', lambda x: F.interpolate(x, scale_factor=1.7, mode='linear', recompute_scale_factor=True),
+             [[1, 2, 7]], scaleFactor=1.7, mode='linear', recomputeScaleFactor=True)
+    for options in ({}, {'stride': 2}, {'padding': 1}, {'dilation': 2, 'padding': 2}):
+        columns = F.unfold(torch.zeros(1, 2, 6, 5), 3, **options)
+        out.case('col2im', lambda x: F.fold(x, (6, 5), 3, **options), [list(columns.shape)], outputSize=[6, 5],
+                 kernelSize=3, **options)
+        out.case('im2col', lambda x: F.unfold(x, 3, **options), [[1, 2, 6, 5]], kernelSize=3, **options)
+    out.case('channelShuffle', lambda x: F.channel_shuffle(x, 3), [[2, 6, 2, 2]], grad=False, groups=3)
+    drawn = [round(0.083 * i + 0.01, 3) for i in range(12)]
+    out.case('fractionalMaxPool2d', lambda x: F.fractional_max_pool2d(x, 2, output_size=(4, 3),
+             _random_samples=torch.tensor(drawn, dtype=x.dtype).reshape(2, 3, 2)), [[2, 3, 6, 5]], kernelSize=2,
+             outputSize=[4, 3], samples=drawn)
+    logits = lambda rng: F.log_softmax(uniform([7, 2, 5])(rng).double(), -1).float()
+    labels = torch.tensor([1, 2, 2, 4], dtype=torch.int32)
+    out.case('ctcLoss', lambda x: F.ctc_loss(x, labels.long(), torch.tensor([7, 5]), torch.tensor([3, 1])), [logits],
+             targets=[1, 2, 2, 4], inputLengths=[7, 5], targetLengths=[3, 1])
+    out.case('ctcLoss', lambda x: F.ctc_loss(x, labels[:3].long(), torch.tensor([2, 5]), torch.tensor([3, 0]),
+             reduction='sum', zero_infinity=True), [logits], targets=[1, 2, 2], inputLengths=[2, 5], targetLengths=[3, 0],
+             reduction='sum', zeroInfinity=True)
+    bags = torch.tensor([0, 3, 3, 2, 1, 0], dtype=torch.int32)
+    offsets = torch.tensor([0, 2, 2, 6], dtype=torch.int32)
+    for mode in ('sum', 'mean', 'max'):
+        out.case('embeddingBag', lambda w: F.embedding_bag(bags.long(), w, offsets.long(), mode=mode, padding_idx=2,
+                 include_last_offset=True), [[4, 3]], mode=mode)
+    scores = [[3, 4]]
+    out.case('multiMarginLoss', lambda x: F.multi_margin_loss(x, torch.tensor([0, 3, 1]), p=2, margin=0.7,
+             weight=torch.tensor([1.0, 2.0, 0.5, 3.0], dtype=x.dtype)), scores, target=[0, 3, 1], p=2, margin=0.7)
+    out.case('multilabelMarginLoss', lambda x: F.multilabel_margin_loss(x, torch.tensor([[3, 0, -1, 1], [-1, 0, 1, 2],
+             [0, 1, 2, 3]])), scores, target=[3, 0, -1, 1, -1, 0, 1, 2, 0, 1, 2, 3])
+    out.case('tripletMarginLoss', lambda a, p, n: F.triplet_margin_loss(a, p, n, margin=0.5, p=1.5, swap=True),
+             [[4, 3]] * 3, margin=0.5, p=1.5, swap=True)
+    out.case('gaussianNllLoss', lambda x, t, v: F.gaussian_nll_loss(x, t, v, full=True),
+             [[3, 2], [3, 2], uniform([3, 2], 0.1, 2.0)], full=True)
+    for p in (1.0, 2.0, 3.0):
+        out.case('pdist', lambda x: F.pdist(x, p), [[5, 3]], p=p)
+
+
 def main(chosen):
     torch.set_num_threads(1)
     folder = pathlib.Path(__file__).resolve().parent.parent / 'test' / 'fixtures' / 'torch'

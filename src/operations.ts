@@ -315,7 +315,6 @@ export {
   type ConvTransposeOptions,
 } from './tensor/ops/product/conv.ts';
 export {
-  adaptiveAvgPool2d,
   avgPool1d,
   avgPool2d,
   avgPool3d,
@@ -346,32 +345,6 @@ export {
 
 // Attention
 export { scaledDotProductAttention, type AttentionOptions } from './tensor/ops/product/attention.ts';
-
-// Losses
-export {
-  bceLoss,
-  bceWithLogits,
-  hingeEmbeddingLoss,
-  huberLoss,
-  klDiv,
-  l1Loss,
-  mseLoss,
-  smoothL1Loss,
-  type BceWithLogitsOptions,
-  type HingeEmbeddingOptions,
-  type HuberOptions,
-  type KlDivOptions,
-  type SmoothL1Options,
-} from './tensor/ops/loss.ts';
-export { type LossOptions, type Reduction } from './tensor/ops/loss-reduction.ts';
-export {
-  crossEntropy,
-  nllLoss,
-  type CrossEntropyOptions,
-  type NllOptions,
-} from './tensor/ops/classification-loss.ts';
-
-export { cosineSimilarity, type CosineSimilarityOptions } from './tensor/ops/product/similarity.ts';
 
 // Views and movement
 export {

@@ -76,13 +76,23 @@ function sliceRule(b: GraphBuilder, node: NodeOf<'slice'>, g: Node): Node {
  */
 const unrolledPositions = 8;
 
-/**
- * Overlap-add: input element `i·stride + k·dilation` gathers every g[.., i, .., k] that read it.
- */
+/** Overlap-add is the adjoint of taking windows. */
 function windowRule(b: GraphBuilder, node: NodeOf<'window'>, g: Node): Node {
-  const { axis, size, stride, dilation } = node.attrs;
-  const shape = dims(node.inputs[0]!);
-  const count = dims(node)[axis]!;
+  return overlapAdd(b, g, node.attrs, dims(node.inputs[0]!));
+}
+
+/**
+ * Overlap-add: element `i·stride + k·dilation` of an axis of `shape` is the sum of every
+ * g[.., i, .., k] whose window holds it.
+ */
+export function overlapAdd(
+  b: GraphBuilder,
+  g: Node,
+  windows: NodeOf<'window'>['attrs'],
+  shape: FixedShape,
+): Node {
+  const { axis, size, stride, dilation } = windows;
+  const count = dims(g)[axis]!;
   const last = shape.length;
   if (sizeOf(dims(g)) === 0) return full(b, shape, 0, g.dtype);
 

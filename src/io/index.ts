@@ -17,3 +17,4 @@ export {
   toHostTensor,
   writeFile,
 } from './tensors.ts';
+export { loadTorch, readTorch, type TorchValue } from './torch.ts';

@@ -39,6 +39,44 @@ export {
   type VarianceScalingOptions,
 } from './init-structured.ts';
 export { Embedding, Linear, type EmbeddingLayerOptions, type LinearOptions } from './linear.ts';
+export {
+  CELU,
+  ELU,
+  GLU,
+  Hardshrink,
+  Hardsigmoid,
+  Hardswish,
+  Hardtanh,
+  Identity,
+  LogSigmoid,
+  LogSoftmax,
+  Mish,
+  ReLU6,
+  SELU,
+  Softmin,
+  Softplus,
+  Softshrink,
+  Softsign,
+  Tanhshrink,
+  Threshold,
+} from './curves.ts';
+export {
+  AdaptiveAvgPool1d,
+  AdaptiveAvgPool2d,
+  AdaptiveAvgPool3d,
+  AdaptiveMaxPool1d,
+  AdaptiveMaxPool2d,
+  AdaptiveMaxPool3d,
+  AvgPool1d,
+  AvgPool3d,
+  ChannelShuffle,
+  LocalResponseNorm,
+  MaxPool1d,
+  MaxPool3d,
+  PixelShuffle,
+  PixelUnshuffle,
+  Upsample,
+} from './pool.ts';
 export { evalMode, Module, train, type Layer } from './module.ts';
 export {
   BatchNorm,
@@ -59,6 +97,16 @@ export {
   type LoadOptions,
   type LoadReport,
 } from './parameters.ts';
+export { GRUCell, LSTMCell, RNNCell, type CellOptions, type RnnCellLayerOptions } from './cells.ts';
+export {
+  GRU,
+  LSTM,
+  RNN,
+  type LstmOptions,
+  type RecurrentOptions,
+  type RnnOptions,
+  type SequenceOptions,
+} from './recurrent.ts';
 export { AvgPool2d, Flatten, MaxPool2d, Sequential } from './sequential.ts';
 export {
   FeedForward,
@@ -66,3 +114,4 @@ export {
   type FeedForwardOptions,
   type TransformerBlockOptions,
 } from './transformer.ts';
+export { loadTorchStateDict, torchStateDict } from './torch-names.ts';

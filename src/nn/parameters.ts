@@ -101,7 +101,7 @@ export interface LoadReport {
   readonly unexpected: readonly string[];
 }
 
-const dictionary: arg.Kind<Readonly<Record<string, Tensor>>> = {
+export const dictionary: arg.Kind<Readonly<Record<string, Tensor>>> = {
   accepts: (value) => arg.isPlainObject(value) && Object.values(value).every((at) => aTensor.accepts(at)),
   refuse(op, what, value): never {
     if (!arg.isPlainObject(value))

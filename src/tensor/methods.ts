@@ -244,6 +244,20 @@ const names = [
   'bernoulli',
   'dropout',
   'multinomial',
+  // layers as functions
+  'alphaDropout',
+  'channelShuffle',
+  'dropout1d',
+  'dropout2d',
+  'dropout3d',
+  'featureAlphaDropout',
+  'hardshrink',
+  'interpolate',
+  'pixelShuffle',
+  'pixelUnshuffle',
+  'rrelu',
+  'softshrink',
+  'threshold',
 ] as const;
 
 type MethodName = (typeof names)[number];

@@ -18,6 +18,7 @@ export const workloads: readonly Workload[] = [
   operations.attention,
   operations.bigSum,
   operations.cumsum,
+  operations.lstmStep,
   models.adam100,
   models.mlpTrainAdam,
   models.gptBlockForward,

@@ -89,3 +89,16 @@ export const cumsum: Workload = workload(
   (x: Tensor) => x.cumsum(0),
   () => [sn.zeros([2 ** 20])],
 );
+
+export const lstmStep: Workload = workload(
+  'lstmStep',
+  'one step of an LSTM, 256 inputs to 256 features, batch 64',
+  (x: Tensor, hidden: Tensor, cell: Tensor, w: Tensor, u: Tensor, c: Tensor, d: Tensor) =>
+    sn.lstmCell(x, [hidden, cell], w, u, c, d),
+  () =>
+    [
+      ...[256, 256, 256].map((width) => sn.zeros([64, width])),
+      ...[256, 256].map((width) => sn.zeros([1024, width])),
+      ...[1024, 1024].map((width) => sn.zeros([width])),
+    ] as [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor],
+);

@@ -1,5 +1,6 @@
 // What the functions of `sinter/io` take.
 
+import { readFileSync } from 'node:fs';
 import { ones } from '../../src/index.ts';
 import {
   toHostTensor,
@@ -24,6 +25,8 @@ const gzipped = new Uint8Array(
   ).arrayBuffer(),
 );
 
+const torchFile = new Uint8Array(readFileSync(new URL('../fixtures/torch-files/model.pt', import.meta.url)));
+
 export const ioRows: Rows = {
   fromHostTensor: [hostTensor],
   gunzip: [file(gzipped), options({ limit: notNegative })],
@@ -34,6 +37,8 @@ export const ioRows: Rows = {
   readIdx: [file(writeIdx(host))],
   readNpy: [file(writeNpy(host))],
   readNpz: [file(writeNpz([['a', host]]))],
+  readTorch: [file(torchFile)],
+  loadTorch: [file(torchFile)],
   readSafetensors: [file(writeSafetensors([['a', host]]))],
   saveNpy: [t(2)],
   saveSafetensors: [meaning(() => ({ a: ones([2]) }), 'emptyObject'), metadata],

@@ -5,6 +5,7 @@ import * as nn from '../../src/nn/index.ts';
 import * as optim from '../../src/optim/index.ts';
 import {
   count,
+  element,
   flag,
   fn,
   integer,
@@ -53,6 +54,7 @@ const windows = {
   dilation: window,
   ceilMode: flag,
 };
+const divisor = meaning(() => 2, 'negative', 'number');
 const conv = {
   stride: window,
   padding: windows.padding,
@@ -63,10 +65,25 @@ const conv = {
 };
 const norm = { ...init, eps: number, affine: flag, bias: flag };
 const heads = { ...init, kvHeads: like(count, () => 1), bias: flag, dropout: share, causal: flag };
+const recurrent = {
+  ...init,
+  numLayers: count,
+  bidirectional: flag,
+  dropout: share,
+  batchFirst: flag,
+  bias: flag,
+};
+const cell = { ...init, bias: flag };
+const rnnKind = word('tanh', 'relu');
+const sequence = options({
+  lengths: meaning(() => [1], 'tensor', 'bool', 'integers', 'emptyList', 'bytes'),
+});
+const lstmState = (...shape: number[]): Meaning =>
+  maybe(meaning(() => [ones(shape), ones(shape)], 'tensors'));
 const feed = { ...init, hidden: count, activation: layer, bias: flag };
 
 export const nnRows: Rows = {
-  AvgPool2d: [window, options({ ...windows, countIncludePad: flag })],
+  AvgPool2d: [window, options({ ...windows, countIncludePad: flag, divisorOverride: divisor })],
   BatchNorm: [count, options({ ...norm, momentum: number, trackRunningStats: flag })],
   ...Object.fromEntries(
     ['Conv1d', 'Conv2d', 'Conv3d'].map((name) => [name, [count, count, window, options(conv)]]),
@@ -90,11 +107,58 @@ export const nnRows: Rows = {
   Linear: [count, count, options({ ...init, bias: flag })],
   MaxPool2d: [window, options(windows)],
   MultiHeadAttention: [count, like(count, () => 1), options(heads)],
+  RNN: [count, count, options({ ...recurrent, nonlinearity: rnnKind })],
+  GRU: [count, count, options(recurrent)],
+  LSTM: [count, count, options({ ...recurrent, projSize: count })],
+  RNNCell: [count, count, options({ ...cell, nonlinearity: rnnKind })],
+  GRUCell: [count, count, options(cell)],
+  LSTMCell: [count, count, options(cell)],
   RMSNorm: [
     meaning(() => 3, 'number', 'emptyList', 'bytes'),
     options({ ...init, eps: number, affine: flag }),
   ],
   ReLU: [],
+  ...Object.fromEntries(
+    'Identity ReLU6 Mish SELU Hardswish Hardsigmoid LogSigmoid Softsign Tanhshrink'
+      .split(' ')
+      .map((name) => [name, []]),
+  ),
+  ELU: [maybe(number)],
+  CELU: [maybe(number)],
+  Hardtanh: [maybe(like(number, () => -1)), maybe(like(number, () => 2))],
+  Softplus: [maybe(number)],
+  Softshrink: [maybe(notNegative)],
+  Hardshrink: [maybe(notNegative)],
+  Threshold: [number, element],
+  LogSoftmax: [maybe(axis)],
+  Softmin: [maybe(axis)],
+  GLU: [maybe(axis)],
+  MaxPool1d: [window, options(windows)],
+  MaxPool3d: [window, options(windows)],
+  AvgPool1d: [window, options({ ...windows, countIncludePad: flag, divisorOverride: divisor })],
+  AvgPool3d: [window, options({ ...windows, countIncludePad: flag, divisorOverride: divisor })],
+  ...Object.fromEntries(
+    ['1d', '2d', '3d'].flatMap((axes) =>
+      ['Avg', 'Max'].map((kind) => [
+        `Adaptive${kind}Pool${axes}`,
+        [meaning(() => 1, 'number', 'bytes', 'emptyList')],
+      ]),
+    ),
+  ),
+  Upsample: [
+    options({
+      size: meaning(() => 2, 'number', 'bytes', 'emptyList'),
+      scaleFactor: meaning(() => 2, 'infinity', 'fraction', 'large', 'number', 'emptyList'),
+      mode: word('nearest', 'linear'),
+      alignCorners: flag,
+      antialias: flag,
+      recomputeScaleFactor: flag,
+    }),
+  ],
+  PixelShuffle: [count],
+  PixelUnshuffle: [count],
+  ChannelShuffle: [count],
+  LocalResponseNorm: [count, options({ alpha: number, beta: number, k: number })],
   Sequential: [layer, layer],
   SiLU: [],
   Sigmoid: [],
@@ -136,6 +200,12 @@ export const nnRows: Rows = {
     meaning(() => nn.stateDict(new nn.Linear(2, 2)), 'emptyObject'),
     options({ strict: flag }),
   ],
+  loadTorchStateDict: [
+    model,
+    meaning(() => nn.torchStateDict(new nn.Linear(2, 2)), 'emptyObject'),
+    options({ strict: flag }),
+  ],
+  torchStateDict: [{ ...model, accepts: new Set([...model.accepts].filter((name) => name !== 'disposed')) }],
   namedBuffers: [model],
   namedParameters: [model],
   parameter: [t(2)],
@@ -174,7 +244,47 @@ const forwards: readonly (readonly [
     [t(2, 2), options({ context: t(2, 2), mask: t(2, 2) })],
   ],
   ['rmsNorm', () => new nn.RMSNorm(2), [t(1, 2)]],
+  ['RNN', () => new nn.RNN(2, 2), [t(3, 1, 2), maybe(t(1, 1, 2)), sequence]],
+  ['GRU', () => new nn.GRU(2, 2), [t(3, 1, 2), maybe(t(1, 1, 2)), sequence]],
+  ['LSTM', () => new nn.LSTM(2, 2), [t(3, 1, 2), lstmState(1, 1, 2), sequence]],
+  ['RNNCell', () => new nn.RNNCell(2, 2), [t(1, 2), maybe(t(1, 2))]],
+  ['GRUCell', () => new nn.GRUCell(2, 2), [t(1, 2), maybe(t(1, 2))]],
+  ['LSTMCell', () => new nn.LSTMCell(2, 2), [t(1, 2), lstmState(1, 2)]],
   ['relu', () => new nn.ReLU(), [t(2)]],
+  ['Identity', () => new nn.Identity(), [t(2)]],
+  ['relu6', () => new nn.ReLU6(), [t(2)]],
+  ['mish', () => new nn.Mish(), [t(2)]],
+  ['selu', () => new nn.SELU(), [t(2)]],
+  ['hardswish', () => new nn.Hardswish(), [t(2)]],
+  ['hardsigmoid', () => new nn.Hardsigmoid(), [t(2)]],
+  ['logSigmoid', () => new nn.LogSigmoid(), [t(2)]],
+  ['softsign', () => new nn.Softsign(), [t(2)]],
+  ['tanhshrink', () => new nn.Tanhshrink(), [t(2)]],
+  ['elu', () => new nn.ELU(), [t(2)]],
+  ['celu', () => new nn.CELU(), [t(2)]],
+  ['hardtanh', () => new nn.Hardtanh(), [t(2)]],
+  ['softplus', () => new nn.Softplus(), [t(2)]],
+  ['softshrink', () => new nn.Softshrink(), [t(2)]],
+  ['hardshrink', () => new nn.Hardshrink(), [t(2)]],
+  ['threshold', () => new nn.Threshold(0, 1), [t(2)]],
+  ['logSoftmax', () => new nn.LogSoftmax(), [t(2)]],
+  ['softmin', () => new nn.Softmin(), [t(2)]],
+  ['glu', () => new nn.GLU(), [t(2)]],
+  ['maxPool1d', () => new nn.MaxPool1d(1), [t(1, 2, 4)]],
+  ['maxPool3d', () => new nn.MaxPool3d(1), [t(1, 2, 4, 4, 4)]],
+  ['avgPool1d', () => new nn.AvgPool1d(1), [t(1, 2, 4)]],
+  ['avgPool3d', () => new nn.AvgPool3d(1), [t(1, 2, 4, 4, 4)]],
+  ['adaptiveAvgPool1d', () => new nn.AdaptiveAvgPool1d(1), [t(1, 2, 4)]],
+  ['adaptiveAvgPool2d', () => new nn.AdaptiveAvgPool2d(1), [t(1, 2, 4, 4)]],
+  ['adaptiveAvgPool3d', () => new nn.AdaptiveAvgPool3d(1), [t(1, 2, 4, 4, 4)]],
+  ['adaptiveMaxPool1d', () => new nn.AdaptiveMaxPool1d(1), [t(1, 2, 4)]],
+  ['adaptiveMaxPool2d', () => new nn.AdaptiveMaxPool2d(1), [t(1, 2, 4, 4)]],
+  ['adaptiveMaxPool3d', () => new nn.AdaptiveMaxPool3d(1), [t(1, 2, 4, 4, 4)]],
+  ['interpolate', () => new nn.Upsample({ scaleFactor: 2 }), [t(1, 2, 4)]],
+  ['pixelShuffle', () => new nn.PixelShuffle(2), [t(4, 2, 2)]],
+  ['pixelUnshuffle', () => new nn.PixelUnshuffle(2), [t(1, 2, 2)]],
+  ['channelShuffle', () => new nn.ChannelShuffle(2), [t(1, 4)]],
+  ['localResponseNorm', () => new nn.LocalResponseNorm(2), [t(1, 4)]],
   ['Sequential', () => new nn.Sequential(new nn.ReLU()), [t(2)]],
   ['silu', () => new nn.SiLU(), [t(2)]],
   ['sigmoid', () => new nn.Sigmoid(), [t(2)]],

@@ -16,6 +16,7 @@ import {
   like,
   maybe,
   meaning,
+  notNegative,
   number,
   operand,
   options,
@@ -54,6 +55,11 @@ const source: Meaning = meaning(() => zeros([2, 3]), 'tensor', 'bool', 'integers
 const sizes = maybe(meaning(() => ({}), 'emptyObject'));
 const padding: Meaning = meaning(() => 0, 'number', 'bytes', 'emptyList');
 const pool = { stride: window, padding, dilation: window, ceilMode: flag };
+const avgPool = {
+  ...pool,
+  countIncludePad: flag,
+  divisorOverride: meaning(() => 2, 'negative', 'number'),
+};
 const conv = { stride: window, padding, dilation: window, groups: count };
 const transposed = { ...conv, outputPadding: padding };
 const image = t(1, 2, 4, 4);
@@ -164,13 +170,12 @@ const products: Rows = {
   ...rows('maxPool1d maxPool1dWithIndices', t(1, 2, 4), window, options(pool)),
   ...rows('maxPool2d maxPool2dWithIndices', image, window, options(pool)),
   ...rows('maxPool3d maxPool3dWithIndices', t(1, 2, 3, 3, 3), window, options(pool)),
-  avgPool1d: [t(1, 2, 4), window, options({ ...pool, countIncludePad: flag })],
-  avgPool2d: [image, window, options({ ...pool, countIncludePad: flag })],
-  avgPool3d: [t(1, 2, 3, 3, 3), window, options({ ...pool, countIncludePad: flag })],
+  avgPool1d: [t(1, 2, 4), window, options(avgPool)],
+  avgPool2d: [image, window, options(avgPool)],
+  avgPool3d: [t(1, 2, 3, 3, 3), window, options(avgPool)],
   lpPool1d: [t(1, 2, 4), window, options({ ...pool, p: number })],
   lpPool2d: [image, window, options({ ...pool, p: number })],
   lpPool3d: [t(1, 2, 3, 3, 3), window, options({ ...pool, p: number })],
-  adaptiveAvgPool2d: [image, window],
   globalAvgPool: [image],
   gridSample: [
     image,
@@ -186,16 +191,17 @@ const products: Rows = {
     t(2, 3),
     t(2, 3),
     t(2, 3),
-    options({ mask: bools(2, 2), isCausal: flag, scale: number, dropout: share }),
+    options({ mask: bools(2, 2), isCausal: flag, scale: number, dropout: share, enableGqa: flag }),
   ],
 };
 
 const loss = options({ reduction });
 const losses: Rows = {
-  ...rows('mseLoss l1Loss bceLoss', x, operand, loss),
+  ...rows('mseLoss l1Loss', x, operand, loss),
+  bceLoss: [x, operand, options({ reduction, weight: operand })],
   smoothL1Loss: [x, operand, options({ reduction, beta: positive })],
   huberLoss: [x, operand, options({ reduction, delta: positive })],
-  bceWithLogits: [x, operand, options({ reduction, posWeight: operand })],
+  bceWithLogits: [x, operand, options({ reduction, posWeight: operand, weight: operand })],
   klDiv: [x, x, options({ reduction, logTarget: flag })],
   hingeEmbeddingLoss: [x, operand, options({ reduction, margin: number })],
   nllLoss: [x, ints(2), options({ reduction, weight: t(3), ignoreIndex: integer })],
@@ -389,6 +395,134 @@ const made: Rows = {
   randperm: [count],
 };
 
+const volume = t(1, 2, 3, 3, 3);
+const outputSize = meaning(() => 1, 'number', 'bytes', 'null');
+const random = { training: flag };
+const patch = { stride: window, padding: like(window, () => 0), dilation: window };
+const unpool = { stride: window, padding: like(window, () => 0), outputSize: window };
+const fractional = { outputSize: window, outputRatio: share, samples: t(1, 2, 2) };
+const margin = options({ reduction, margin: number });
+const triplet = { reduction, margin: number, swap: flag };
+const lengths = meaning(() => 1, 'number', 'bytes', 'tensor', 'integers', 'bool', 'emptyList');
+
+/** Layers as functions, and losses of more than elements. */
+const layers: Rows = {
+  ...rows('adaptiveAvgPool1d adaptiveMaxPool1d adaptiveMaxPool1dWithIndices', t(1, 2, 4), outputSize),
+  ...rows('adaptiveAvgPool2d adaptiveMaxPool2d adaptiveMaxPool2dWithIndices', image, outputSize),
+  ...rows('adaptiveAvgPool3d adaptiveMaxPool3d adaptiveMaxPool3dWithIndices', volume, outputSize),
+  maxUnpool1d: [t(1, 2, 4), ints(1, 2, 4), window, options(unpool)],
+  maxUnpool2d: [image, ints(1, 2, 4, 4), window, options(unpool)],
+  maxUnpool3d: [volume, ints(1, 2, 3, 3, 3), window, options(unpool)],
+  ...rows(
+    'fractionalMaxPool2d fractionalMaxPool2dWithIndices',
+    image,
+    window,
+    options(fractional, ['outputSize']),
+  ),
+  ...rows(
+    'fractionalMaxPool3d fractionalMaxPool3dWithIndices',
+    volume,
+    window,
+    options(fractional, ['outputSize']),
+  ),
+  im2col: [image, window, options(patch)],
+  col2im: [t(1, 2, 16), like(window, () => 4), window, options(patch)],
+  interpolate: [
+    image,
+    options(
+      {
+        size: window,
+        scaleFactor: like(positive, () => 2),
+        mode: word('nearest', 'linear'),
+        alignCorners: flag,
+        antialias: flag,
+        recomputeScaleFactor: flag,
+      },
+      ['size'],
+    ),
+  ],
+  ...rows('pixelShuffle channelShuffle', t(1, 4, 2, 2), count),
+  pixelUnshuffle: [image, count],
+  ...rows('softshrink hardshrink', x, maybe(notNegative)),
+  threshold: [x, number, element],
+  rrelu: [x, options({ lower: finite, upper: finite, training: flag })],
+  gumbelSoftmax: [x, options({ tau: positive, hard: flag, axis })],
+  dropout1d: [t(1, 2, 4), maybe(share), options(random)],
+  dropout2d: [image, maybe(share), options(random)],
+  dropout3d: [volume, maybe(share), options(random)],
+  ...rows('alphaDropout featureAlphaDropout', x, maybe(share), options(random)),
+  bilinear: [x, t(2, 4), t(5, 3, 4), maybe(t(5))],
+  rotaryEmbedding: [
+    t(3, 4),
+    options({
+      base: positive,
+      positions: t(3),
+      offset: finite,
+      interleaved: flag,
+      dims: like(count, () => 2),
+    }),
+  ],
+  embeddingBag: [
+    ints(2, 2),
+    x,
+    options({
+      offsets: ints(2),
+      mode: word('sum', 'mean', 'max'),
+      perSampleWeights: t(2, 2),
+      paddingIdx: integer,
+      includeLastOffset: flag,
+    }),
+  ],
+  rnnCell: [
+    x,
+    t(2, 2),
+    t(2, 3),
+    t(2, 2),
+    maybe(t(2)),
+    maybe(t(2)),
+    options({ nonlinearity: word('tanh', 'relu') }),
+  ],
+  gruCell: [x, t(2, 2), t(6, 3), t(6, 2), maybe(t(6)), maybe(t(6))],
+  lstmCell: [
+    x,
+    meaning(() => [zeros([2, 2]), zeros([2, 2])], 'tensors'),
+    t(8, 3),
+    t(8, 2),
+    maybe(t(8)),
+    maybe(t(8)),
+  ],
+  gruCellFused: [t(2, 6), t(2, 6), t(6), t(6), t(2, 2)],
+  marginRankingLoss: [x, x, operand, margin],
+  cosineEmbeddingLoss: [x, x, t(2), margin],
+  tripletMarginLoss: [x, x, x, options({ ...triplet, p: number, eps: number })],
+  tripletMarginWithDistanceLoss: [
+    x,
+    x,
+    x,
+    options({
+      ...triplet,
+      distance: meaning(() => (a: Tensor, b: Tensor) => a.sub(b).norm(), 'function', 'asynchronous'),
+    }),
+  ],
+  softMarginLoss: [x, operand, loss],
+  multiMarginLoss: [
+    x,
+    ints(2),
+    options({ reduction, p: meaning(() => 1, 'number'), margin: number, weight: t(3) }),
+  ],
+  multilabelMarginLoss: [x, ints(2, 3), loss],
+  multilabelSoftMarginLoss: [x, operand, options({ reduction, weight: operand })],
+  gaussianNllLoss: [x, operand, operand, options({ reduction, full: flag, eps: positive })],
+  poissonNllLoss: [x, operand, options({ reduction, logInput: flag, full: flag, eps: number })],
+  ctcLoss: [
+    t(3, 1, 4),
+    ints(1, 2),
+    lengths,
+    lengths,
+    options({ reduction, blank: like(count, () => 0), zeroInfinity: flag }),
+  ],
+};
+
 /** The exported functions that record operations, by name. */
 export const operationRows: Rows = {
   ...spectralRows,
@@ -453,4 +587,5 @@ export const sparse24Rows: Rows = {
   compress: [t(4, 2)],
   decompress: [packed],
   matmul: [t(2, 4), packed],
+  ...layers,
 };

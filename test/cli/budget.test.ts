@@ -21,6 +21,7 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   attention: [1, 1],
   bigSum: [2, 1.01],
   cumsum: [3, 1.51],
+  lstmStep: [3, 1.5],
   adam100: [1, 1],
   mlpTrainAdam: [9, 1.3],
   gptBlockForward: [7, 4],

@@ -3,6 +3,7 @@
 
 import { SinterError } from '../../errors.ts';
 import * as sn from '../../tensor/ops/all.ts';
+import { overTime } from '../../tensor/ops/sequence/time.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { currentBudget } from '../budget.ts';
 import type { Call, Rows } from '../call.ts';
@@ -125,35 +126,6 @@ function lstm(inputForget: boolean): Cell {
   };
 }
 
-/** Runs a cell over a sequence [time, batch, input]; gives the outputs and the last state. */
-function overTime(
-  cell: Cell,
-  x: Tensor,
-  start: readonly Tensor[],
-  at: Direction,
-  lengths: Tensor | undefined,
-  isReverse: boolean,
-): { outputs: Tensor[]; state: readonly Tensor[] } {
-  const steps = x.shape[0]!;
-  // A cell is a dozen operations.
-  currentBudget().spend(12 * steps, 'a recurrent layer');
-  const outputs = new Array<Tensor>(steps);
-  let state = start;
-  for (let k = 0; k < steps; k++) {
-    const t = isReverse ? steps - 1 - k : k;
-    const next = cell(sn.select(x, 0, t), state, at);
-    if (lengths === undefined) {
-      [state, outputs[t]] = [next, next[0]!];
-      continue;
-    }
-    const runs = sn.unsqueeze(sn.gt(lengths, t), 1);
-    const old = state;
-    state = next.map((value, i) => sn.where(runs, value, old[i]!));
-    outputs[t] = sn.where(runs, next[0]!, sn.zerosLike(next[0]!));
-  }
-  return { outputs, state };
-}
-
 /** A layer of one or two directions; `states` is how many tensors a cell hands on. */
 function layer(call: Call, cell: Cell, states: 1 | 2, defaults: readonly string[]): (Tensor | undefined)[] {
   const { attributes } = call;
@@ -192,11 +164,20 @@ function layer(call: Call, cell: Cell, states: 1 | 2, defaults: readonly string[
       given === undefined ? sn.zeros([batch, hidden], { dtype: x.dtype }) : sn.select(turned(given), 0, d),
     );
     const isReverse = direction === 'reverse' || d === 1;
-    return overTime(cell, x, start, at, lengths, isReverse);
+    const steps = x.shape[0]!;
+    // A cell is a dozen operations.
+    currentBudget().spend(12 * steps, 'a recurrent layer');
+    return overTime(
+      steps,
+      start,
+      (time, state) => cell(sn.select(x, 0, time), state, at),
+      lengths,
+      isReverse,
+    );
   });
   // [time, directions, batch, hidden], or batch first of all.
   const outputs = sn.stack(
-    results.map((result) => sn.stack(result.outputs)),
+    results.map((result) => sn.stack([...result.outputs])),
     1,
   );
   const last = Array.from({ length: states }, (_, k) =>

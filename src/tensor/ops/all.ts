@@ -81,3 +81,19 @@ export { norm } from './spectral/norms.ts';
 export { pinverse } from './spectral/rank.ts';
 export { svdOfTorch as svd, type SvdOptions } from './spectral/svd.ts';
 export { cross, vander, type VanderOptions } from './spectral/vectors.ts';
+
+// Layers as functions
+export * from './window/adaptive.ts';
+export * from './window/unpool.ts';
+export * from './window/fold.ts';
+export * from './image/interpolate.ts';
+export * from './image/shuffle.ts';
+export * from './elementwise/shrink.ts';
+export * from './creation/dropout.ts';
+export * from './product/bilinear.ts';
+export * from './shape/embedding-bag.ts';
+export * from './loss/pair.ts';
+export * from './loss/margin.ts';
+export * from './loss/likelihood.ts';
+export * from './loss/ctc.ts';
+export * from './sequence/cells.ts';

@@ -1,7 +1,7 @@
 // How losses of elements or samples become one number: their mean, their sum, or not at all.
 
 import * as arg from '../../ir/arguments.ts';
-import { div, reduce, reshape } from '../../ir/build.ts';
+import { binary, div, fullLike, reduce, reshape, where } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import * as formula from './elementwise/formula.ts';
 
@@ -26,4 +26,11 @@ export function reduced(b: GraphBuilder, losses: Node, reduction: Reduction, cou
   if (count !== undefined) return div(b, total, count);
   const all = formula.mean(b, losses, allAxes(losses));
   return reshape(b, all, []);
+}
+
+/** max(0, x), whose derivative passes at 0 (as PyTorch's `clamp_min`) and not at NaN. */
+export function hinge(b: GraphBuilder, x: Node): Node {
+  const zero = fullLike(b, x, 0);
+  const fixed = binary(b, 'max', formula.stopGradient(b, x), zero);
+  return where(b, binary(b, 'le', zero, x), x, fixed);
 }

@@ -2,7 +2,7 @@
 // Class losses pick the target by comparing positions, not by gathering, so that loss and gradient
 // are row reductions that fuse.
 
-import { binary, cast, div, fullLike, mul, sub, unary, where } from '../../ir/build.ts';
+import { add, binary, cast, div, fullLike, mul, sub, unary, where } from '../../ir/build.ts';
 import * as arg from '../../ir/arguments.ts';
 import { isComplex } from '../../ir/dtype.ts';
 import { type GraphBuilder, type Node } from '../../ir/graph.ts';
@@ -12,9 +12,8 @@ import { Tensor, type TensorLike } from '../tensor.ts';
 import { binaryEntropy, logitEntropy } from '../formula/binary-entropy.ts';
 import * as formula from './elementwise/formula.ts';
 import { checkNotComplex, combine, fit, operandType } from './operand.ts';
-import { type LossOptions, lossOptions, reduced, type Reduction } from './loss-reduction.ts';
+import { hinge, type LossOptions, lossOptions, reduced, type Reduction } from './loss-reduction.ts';
 
-/** How the losses of the elements are combined. */
 /** A loss of each pair of elements, in f32 for 16-bit floats. */
 function elementwise(
   op: string,
@@ -104,18 +103,49 @@ export function huberLoss(x: Tensor, target: TensorLike, options: HuberOptions =
   return elementwise('huberLoss', x, target, options, (b, p, q) => huberOf(b, sub(b, p, q), delta));
 }
 
+export interface BceOptions extends LossOptions {
+  /** A factor on each element's loss. */
+  readonly weight?: TensorLike;
+}
+
+const bceOptions: arg.Table<BceOptions> = { ...lossOptions, weight: anOperand };
+const takesBce = arg.takes<typeof bceLoss>(
+  ['x', aTensor],
+  ['the target', anOperand],
+  ['options', arg.options<BceOptions>(bceOptions)],
+);
+
 /**
  * −target·log x − (1 − target)·log(1 − x) for probabilities x and targets in [0, 1]; logarithms are
  * not below −100.
  */
-export function bceLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
-  takesMseLoss('bceLoss', x, target, options);
+export function bceLoss(x: Tensor, target: TensorLike, options: BceOptions = {}): Tensor {
+  takesBce('bceLoss', x, target, options);
   watchShares('bceLoss', 'x', x);
   if (target instanceof Tensor) watchShares('bceLoss', 'the target', target);
-  return elementwise('bceLoss', x, target, options, binaryEntropy);
+  const { weight } = options;
+  if (weight === undefined) return elementwise('bceLoss', x, target, options, binaryEntropy);
+  return weighted('bceLoss', [x, target, weight], options, binaryEntropy);
 }
 
-export interface BceWithLogitsOptions extends LossOptions {
+/** As `elementwise`, each loss with a factor. */
+function weighted(
+  op: string,
+  [x, target, weight, ...more]: readonly [Tensor, TensorLike, TensorLike, ...TensorLike[]],
+  options: LossOptions,
+  make: (b: GraphBuilder, x: Node, target: Node, ...more: readonly Node[]) => Node,
+): Tensor {
+  const dtype = operandType(op, [x, target], 'float');
+  return fit(
+    op,
+    [x, target, weight, ...more],
+    () => formula.wideType(dtype),
+    (b, p, q, w, ...rest) =>
+      cast(b, reduced(b, mul(b, make(b, p!, q!, ...rest), w!), options.reduction ?? 'mean'), dtype),
+  );
+}
+
+export interface BceWithLogitsOptions extends BceOptions {
   /** Factor on the loss of positive targets. */
   readonly posWeight?: TensorLike;
 }
@@ -123,14 +153,18 @@ export interface BceWithLogitsOptions extends LossOptions {
 const takesBceWithLogits = arg.takes<typeof bceWithLogits>(
   ['x', aTensor],
   ['the target', anOperand],
-  ['options', arg.options<BceWithLogitsOptions>({ ...lossOptions, posWeight: anOperand })],
+  ['options', arg.options<BceWithLogitsOptions>({ ...bceOptions, posWeight: anOperand })],
 );
 
 /** `bceLoss` of sigmoid(x), from the logits x and stable for all of them. */
 export function bceWithLogits(x: Tensor, target: TensorLike, options: BceWithLogitsOptions = {}): Tensor {
   takesBceWithLogits('bceWithLogits', x, target, options);
   const op = 'bceWithLogits';
-  const { posWeight, reduction = 'mean' } = options;
+  const { posWeight, weight, reduction = 'mean' } = options;
+  if (weight !== undefined) {
+    const more = posWeight === undefined ? [] : [posWeight];
+    return weighted(op, [x, target, weight, ...more], options, logitEntropy);
+  }
   if (posWeight === undefined) return elementwise(op, x, target, options, logitEntropy);
   const dtype = operandType(op, [x, target], 'float');
   return fit(
@@ -194,7 +228,7 @@ const takesHingeEmbeddingLoss = arg.takes<typeof hingeEmbeddingLoss>(
   ['options', arg.options<HingeEmbeddingOptions>({ ...lossOptions, margin: arg.number })],
 );
 
-/** x where the target is 1, max(0, margin − x) where it is −1. */
+/** x where the target is 1, max(0, margin − x) where it is −1; their sum for other targets. */
 export function hingeEmbeddingLoss(
   x: Tensor,
   target: TensorLike,
@@ -203,11 +237,8 @@ export function hingeEmbeddingLoss(
   takesHingeEmbeddingLoss('hingeEmbeddingLoss', x, target, options);
   const { margin = 1 } = options;
   return elementwise('hingeEmbeddingLoss', x, target, options, (b, p, q) => {
-    const gap = sub(b, margin, p);
-    const zero = fullLike(b, gap, 0);
-    // The derivative passes at the kink, and not at NaN.
-    const fixed = binary(b, 'max', formula.stopGradient(b, gap), zero);
-    const hinge = where(b, binary(b, 'le', zero, gap), gap, fixed);
-    return where(b, binary(b, 'eq', q, 1), p, hinge);
+    const zero = fullLike(b, p, 0);
+    const far = where(b, binary(b, 'eq', q, 1), zero, hinge(b, sub(b, margin, p)));
+    return add(b, far, where(b, binary(b, 'eq', q, -1), zero, p));
   });
 }

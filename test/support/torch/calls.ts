@@ -151,6 +151,45 @@ const rows: Readonly<Record<string, Row>> = {
   cos: unary(sn.cos),
   cosh: unary(sn.cosh),
   cosineSimilarity: ([x, y], args) => sn.cosineSimilarity(x!, y!, args.axis),
+  interpolate: ([x], a) =>
+    sn.interpolate(
+      x!,
+      a.some('size', 'scaleFactor', 'mode', 'alignCorners', 'antialias', 'recomputeScaleFactor'),
+    ),
+  im2col: ([x], a) => sn.im2col(x!, a.number('kernelSize')!, a.some('stride', 'padding', 'dilation')),
+  col2im: ([x], a) =>
+    sn.col2im(x!, a.list('outputSize'), a.number('kernelSize')!, a.some('stride', 'padding', 'dilation')),
+  channelShuffle: ([x], a) => sn.channelShuffle(x!, a.number('groups')!),
+  fractionalMaxPool2d: ([x], a) =>
+    sn.fractionalMaxPool2d(x!, a.number('kernelSize')!, {
+      ...a.some('outputSize'),
+      samples: sn.tensor([...a.list('samples')], { shape: [2, 3, 2] }),
+    }),
+  ctcLoss: ([x], a) =>
+    sn.ctcLoss(
+      x!,
+      sn.tensor([...a.list('targets')], { dtype: 'i32' }),
+      a.list('inputLengths'),
+      a.list('targetLengths'),
+      a.some('reduction', 'zeroInfinity'),
+    ),
+  embeddingBag: ([w], a) =>
+    sn.embeddingBag(sn.tensor([0, 3, 3, 2, 1, 0], { dtype: 'i32' }), w!, {
+      ...a.some('mode'),
+      offsets: sn.tensor([0, 2, 2, 6], { dtype: 'i32' }),
+      paddingIdx: 2,
+      includeLastOffset: true,
+    }),
+  multiMarginLoss: ([x], a) =>
+    sn.multiMarginLoss(x!, sn.tensor([...a.list('target')], { dtype: 'i32' }), {
+      ...a.some('p', 'margin'),
+      weight: sn.tensor([1, 2, 0.5, 3], { dtype: x!.dtype }),
+    }),
+  multilabelMarginLoss: ([x], a) =>
+    sn.multilabelMarginLoss(x!, sn.tensor([...a.list('target')], { dtype: 'i32', shape: x!.shape })),
+  tripletMarginLoss: ([x, y, z], a) => sn.tripletMarginLoss(x!, y!, z!, a.some('margin', 'p', 'swap')),
+  gaussianNllLoss: ([x, y, z], a) => sn.gaussianNllLoss(x!, y!, z!, a.some('full')),
+  pdist: ([x], a) => sn.pdist(x!, a.number('p')!),
   crossEntropy: fixedTarget(sn.crossEntropy, 'labelSmoothing', 'ignoreIndex'),
   cummax: along(sn.cummax),
   cummin: along(sn.cummin),

@@ -50,7 +50,7 @@ export function normalOf(b: GraphBuilder, shape: readonly number[], dtype: DType
 }
 
 /** true with probability `p`: a word below ⌊p·2³²⌋. */
-function chance(b: GraphBuilder, shape: readonly number[], p: number): Node {
+export function chance(b: GraphBuilder, shape: readonly number[], p: number): Node {
   return binary(b, 'lt', words(b, shape), Math.floor(p * 2 ** 32));
 }
 

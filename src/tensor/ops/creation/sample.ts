@@ -53,13 +53,15 @@ function inside(place: Tensor, size: number, options: SampleOptions): Tensor {
 
 /**
  * Weights of the four taps around a place that lies `t` behind the second, Keys' kernel with a =
- * −0.75.
+ * −0.75: polynomials of t, whose digits do not cancel as those of the distances do.
  */
 function cubicWeights(t: Tensor): Tensor[] {
   const a = -0.75;
-  const near = (x: Tensor): Tensor => add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1);
-  const far = (x: Tensor): Tensor => sub(mul(add(mul(sub(mul(x, a), 5 * a), x), 8 * a), x), 4 * a);
-  return [far(add(t, 1)), near(t), near(sub(1, t)), far(sub(2, t))];
+  const rest = sub(1, t);
+  const outer = (x: Tensor, y: Tensor): Tensor => mul(mul(mul(x, a), y), y);
+  const inner = (x: Tensor): Tensor => add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1);
+  // a·t·(1 − t)² and a·t²·(1 − t) at the ends.
+  return [outer(t, rest), inner(t), inner(rest), outer(rest, t)];
 }
 
 /** Taps of one axis: places (whole numbers, in floats) and their weights. */

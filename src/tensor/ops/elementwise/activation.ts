@@ -6,7 +6,7 @@ import { keepWhere, times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { TensorError } from '../../../errors.ts';
 import { add, binary, cast, div, fullLike, mul, neg, sub, unary, where } from '../../../ir/build.ts';
-import { isComplex } from '../../../ir/dtype.ts';
+import { isComplex, isFloat } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
@@ -14,7 +14,7 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from './formula.ts';
 import { sliceAxis } from '../shape/layout.ts';
-import { apply, floatFormula, show, takesOne, type Unary } from '../operand.ts';
+import { apply, checkHeld, floatFormula, show, takesOne, type Unary } from '../operand.ts';
 
 /** 1 / (1 + e⁻ˣ). */
 export const sigmoid: Unary = floatFormula('sigmoid', formula.sigmoid);
@@ -49,8 +49,20 @@ const hardClampRule: CustomRule = (b, [x, lower, upper], _value, g) => [
   undefined,
 ];
 
-/** x limited to [0, 6]. */
-export const relu6: Unary = floatFormula('relu6', (b, x) => hardClamp(b, x, 0, 6));
+/** x limited to [0, 6]; integers stay integers. */
+export function relu6(x: Tensor): Tensor {
+  takesOne('relu6', x);
+  return clamped('relu6', x, 0, 6);
+}
+
+/** x within its limits: integers stay so, bool is no number. */
+function clamped(op: string, x: Tensor, low: number, high: number): Tensor {
+  if (isFloat(x.dtype) || x.dtype === 'bool')
+    return floatFormula(op, (b, wide) => hardClamp(b, wide, low, high))(x);
+  checkHeld(op, low, x.dtype);
+  checkHeld(op, high, x.dtype);
+  return apply([x], (b, node) => binary(b, 'min', binary(b, 'max', node, low), high));
+}
 
 const takesSlope = arg.takes<typeof leakyRelu>(['x', aTensor], ['slope', arg.optional(arg.number)]);
 
@@ -208,11 +220,16 @@ const takesEnds = arg.takes<typeof hardtanh>(
   ['high', arg.optional(arg.number)],
 );
 
-/** x limited to [low, high], −1 and 1 by default; the derivative at both ends is 0. */
+/**
+ * x limited to [low, high], −1 and 1 by default; the derivative at both ends is 0. Integers stay
+ * integers, and so do their limits.
+ */
 export function hardtanh(x: Tensor, low = -1, high = 1): Tensor {
   takesEnds('hardtanh', x, low, high);
-  if (!(low < high)) throw new TensorError('E_VALUE', 'hardtanh', `low ${low} must be below high ${high}`);
-  return floatFormula('hardtanh', (b, wide) => hardClamp(b, wide, low, high))(x);
+  const isWhole = !isFloat(x.dtype) && x.dtype !== 'bool';
+  const [from, to] = isWhole ? [Math.trunc(low) + 0, Math.trunc(high) + 0] : [low, high];
+  if (!(from <= to)) throw new TensorError('E_VALUE', 'hardtanh', `low ${from} must not be above high ${to}`);
+  return clamped('hardtanh', x, from, to);
 }
 
 function hardGate(b: GraphBuilder, x: Node): Node {

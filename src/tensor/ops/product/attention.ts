@@ -11,6 +11,7 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply, checkFloat, show } from '../operand.ts';
+import { flatten, unflatten, unsqueeze } from '../shape/view.ts';
 import { attentionWeights } from './attention-weights.ts';
 import { matmulNodes, productType } from './contract.ts';
 import { dropoutOf } from '../creation/noise.ts';
@@ -27,6 +28,11 @@ export interface AttentionOptions {
   readonly scale?: number;
   /** Probability with which weights are dropped; 0 by default. */
   readonly dropout?: number;
+  /**
+   * Heads (axis −3) of k and v are each shared by a run of q's, whose number they divide (Ainslie et
+   * al., 2023); false by default.
+   */
+  readonly enableGqa?: boolean;
 }
 
 const takesScaledDotProductAttention = arg.takes<typeof scaledDotProductAttention>(
@@ -40,6 +46,7 @@ const takesScaledDotProductAttention = arg.takes<typeof scaledDotProductAttentio
       isCausal: arg.flag,
       scale: arg.number,
       dropout: arg.share,
+      enableGqa: arg.flag,
     }),
   ],
 );
@@ -55,6 +62,7 @@ export function scaledDotProductAttention(
   options: AttentionOptions = {},
 ): Tensor {
   takesScaledDotProductAttention('scaledDotProductAttention', q, k, v, options);
+  if (options.enableGqa === true) return groupedAttention(q, k, v, options);
   const op = 'scaledDotProductAttention';
   const { mask, isCausal = false, scale = 1 / Math.sqrt(q.shape.at(-1) ?? 1), dropout = 0 } = options;
   checkFloat(op, q, k, v);
@@ -79,6 +87,29 @@ export function scaledDotProductAttention(
     // not.
     return cast(b, matmulNodes(b, cast(b, kept, dtype), cast(b, value, dtype), wide), dtype);
   });
+}
+
+/**
+ * Attention whose queries come in groups, one for each head of k and v: an axis of its own, which k
+ * and v lack, so that nothing of theirs is repeated.
+ */
+function groupedAttention(q: Tensor, k: Tensor, v: Tensor, options: AttentionOptions): Tensor {
+  const op = 'scaledDotProductAttention';
+  const [heads, shared, values] = [q, k, v].map((x) => x.shape.at(-3)) as (number | undefined)[];
+  if (heads === undefined || shared === undefined || shared !== values || heads % shared !== 0)
+    throw new TensorError('E_SHAPE', op, `q's heads must be a multiple of k's and v's: ${show(q, k, v)}`);
+  const { mask } = options;
+  const grouped = (x: Tensor, groups: number): Tensor => unflatten(x, -3, [shared, groups]);
+  const isPerHead = mask !== undefined && mask.rank >= 3 && mask.shape.at(-3) !== 1;
+  const spread =
+    mask === undefined || mask.rank < 3
+      ? mask
+      : isPerHead
+        ? grouped(mask, heads / shared)
+        : unsqueeze(mask, -3);
+  const rest = { ...options, enableGqa: false, ...(spread === undefined ? {} : { mask: spread }) };
+  const out = scaledDotProductAttention(grouped(q, heads / shared), unsqueeze(k, -3), unsqueeze(v, -3), rest);
+  return flatten(out, -4, -3);
 }
 
 function checkMask(op: string, mask: Tensor, shape: readonly number[]): void {

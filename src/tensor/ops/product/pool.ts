@@ -2,19 +2,7 @@
 // reduction.
 
 import { TensorError } from '../../../errors.ts';
-import {
-  add,
-  binary,
-  cast,
-  div,
-  fullLike,
-  mul,
-  permute,
-  reduce,
-  reshape,
-  sub,
-  where,
-} from '../../../ir/build.ts';
+import { add, binary, cast, div, fullLike, mul, reduce, reshape, where } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { dtypeBytes, integerRange, isFloat } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
@@ -22,8 +10,7 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, perAxis, show, takesOne, type PerAxis } from '../operand.ts';
-import { contract } from './contract.ts';
+import { apply, checkFloat, show, takesOne, type PerAxis } from '../operand.ts';
 import {
   startOf,
   tapsBetween,
@@ -40,9 +27,20 @@ export type MaxPoolOptions = WindowOptions;
 export interface AvgPoolOptions extends WindowOptions {
   /** Counts padding in the divisor; true by default. */
   readonly countIncludePad?: boolean;
+  /** What every sum is divided by, in place of how many elements its window has. */
+  readonly divisorOverride?: number;
 }
 
-export const avgPoolOptions: arg.Table<AvgPoolOptions> = { ...windowOptions, countIncludePad: arg.flag };
+const divisor: arg.Kind<number> = arg.kind(
+  'an integer other than 0',
+  (value) => Number.isSafeInteger(value) && value !== 0,
+);
+
+export const avgPoolOptions: arg.Table<AvgPoolOptions> = {
+  ...windowOptions,
+  countIncludePad: arg.flag,
+  divisorOverride: divisor,
+};
 
 export interface LpPoolOptions extends WindowOptions {
   /** Which norm, 2 by default. */
@@ -181,7 +179,7 @@ function avgPool(
   kernelSize: PerAxis,
   options: AvgPoolOptions,
 ): Tensor {
-  checkFloat(op, x);
+  checkNumber(op, x);
   const windows = windowsOf(op, spatial, x, kernelSize, options);
   const { axes, kernel, stride, low, high, dilation, counts } = windows;
   const padded = options.countIncludePad !== false;
@@ -194,6 +192,7 @@ function avgPool(
     formula.widened(b, node, (wide) => {
       const inWindow = axes.map((_, i) => x.rank + i);
       const sum = reduce(b, 'sum', unfolded(b, wide, windows, 0), inWindow);
+      if (options.divisorOverride !== undefined) return div(b, sum, options.divisorOverride);
       if (isFull)
         return div(
           b,
@@ -217,19 +216,19 @@ const takesAvgPool1d = arg.takes<typeof avgPool1d>(
   ['options', arg.options<AvgPoolOptions>(avgPoolOptions)],
 );
 
-/** The mean of each window of the last axis. */
+/** The mean of each window of the last axis; of integers without fractions. */
 export function avgPool1d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
   takesAvgPool1d('avgPool1d', x, kernelSize, options);
   return avgPool('avgPool1d', 1, x, kernelSize, options);
 }
 
-/** The mean of each window of the last two axes. */
+/** The mean of each window of the last two axes; of integers without fractions. */
 export function avgPool2d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
   takesAvgPool1d('avgPool2d', x, kernelSize, options);
   return avgPool('avgPool2d', 2, x, kernelSize, options);
 }
 
-/** The mean of each window of the last three axes. */
+/** The mean of each window of the last three axes; of integers without fractions. */
 export function avgPool3d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
   takesAvgPool1d('avgPool3d', x, kernelSize, options);
   return avgPool('avgPool3d', 3, x, kernelSize, options);
@@ -269,56 +268,6 @@ export function lpPool2d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions 
 export function lpPool3d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
   takesLpPool1d('lpPool3d', x, kernelSize, options);
   return lpPool('lpPool3d', 3, x, kernelSize, options);
-}
-
-/** Rows average the elements ⌊i·size/count⌋ to ⌈(i+1)·size/count⌉ of an axis. */
-function averaging(b: GraphBuilder, count: number, size: number, like: Node): Node {
-  const shape = [count, size];
-  const row = formula.iota(b, shape, 0);
-  const column = formula.iota(b, shape, 1);
-  const start = div(b, mul(b, row, size), count);
-  const end = div(b, add(b, mul(b, add(b, row, 1), size), count - 1), count);
-  const inside = binary(b, 'and', binary(b, 'le', start, column), binary(b, 'lt', column, end));
-  const weight = div(b, fullLike(b, cast(b, row, like.dtype), 1), cast(b, sub(b, end, start), like.dtype));
-  return where(b, inside, weight, fullLike(b, weight, 0));
-}
-
-const takesAdaptiveAvgPool2d = arg.takes<typeof adaptiveAvgPool2d>(
-  ['x', aTensor],
-  ['outputSize', arg.sizes(1)],
-);
-
-/**
- * Means of the last two axes over an even grid of `outputSize` windows, which overlap where sizes
- * do not divide.
- */
-export function adaptiveAvgPool2d(x: Tensor, outputSize: PerAxis): Tensor {
-  takesAdaptiveAvgPool2d('adaptiveAvgPool2d', x, outputSize);
-  const op = 'adaptiveAvgPool2d';
-  checkFloat(op, x);
-  const sizes = perAxis(op, 'outputSize', outputSize, 2, 1);
-  if (x.rank < 3 || x.size === 0) throw new TensorError('E_SHAPE', op, `expects [N,C,H,W]: ${show(x)}`);
-  const [height, width] = [x.shape.at(-2)!, x.shape.at(-1)!];
-  if ([height % sizes[0]!, width % sizes[1]!].every((rest) => rest === 0)) {
-    const [tall, wide] = [height / sizes[0]!, width / sizes[1]!];
-    const shape = [...x.shape.slice(0, -2), sizes[0]!, tall, sizes[1]!, wide];
-    const axes = [x.rank - 1, x.rank + 1];
-    return apply([x], (b, node) =>
-      formula.widened(b, node, (full32) =>
-        reshape(b, formula.mean(b, reshape(b, full32, shape), axes), [...x.shape.slice(0, -2), ...sizes]),
-      ),
-    );
-  }
-  return apply([x], (b, node) =>
-    formula.widened(b, node, (wide) => {
-      const last = x.rank - 1;
-      // [.., H, W] by [w, W] gives [.., H, w]; that by [h, H] gives [.., w, h].
-      const across = contract(b, wide, averaging(b, sizes[1]!, width, wide), [], [[last, 1]]);
-      const down = contract(b, across, averaging(b, sizes[0]!, height, wide), [], [[last - 1, 1]]);
-      const order = x.shape.map((_, axis) => axis);
-      return permute(b, down, [...order.slice(0, -2), last, last - 1]);
-    }),
-  );
 }
 
 /** The mean over all spatial axes of [N,C,S…], kept with size 1. */

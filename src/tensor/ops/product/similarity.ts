@@ -40,14 +40,16 @@ export function cosineSimilarity(
     [x, y],
     () => formula.wideType(dtype),
     (b, p, q) => {
-      const at = normalizeAxis(op, axis, dims(p).length);
+      // One element is a vector of one.
+      const at = normalizeAxis(op, axis, Math.max(1, dims(p).length));
+      const along = dims(p).length === 0 ? [] : [at];
       const unit = (node: Node): Node => {
-        const size = normOf(b, node, 2, [at]);
+        const size = normOf(b, node, 2, along);
         const minSize = full(b, dims(size), eps, size.dtype);
         const kept = where(b, binary(b, 'lt', size, minSize), minSize, size);
         return div(b, node, broadcast(b, kept, dims(node)));
       };
-      return cast(b, reduce(b, 'sum', mul(b, unit(p), unit(q)), [at]), dtype);
+      return cast(b, reduce(b, 'sum', mul(b, unit(p), unit(q)), along), dtype);
     },
   );
 }

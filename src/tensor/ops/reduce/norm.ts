@@ -17,15 +17,16 @@ import {
   unary,
   where,
 } from '../../../ir/build.ts';
+import { isFloat } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { checkList, normalizeAxes, sameShape } from '../../../ir/shape.ts';
+import { checkList, sameShape } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply, checkFloat, checkInexact, show, spread } from '../operand.ts';
-import { type Axes } from './axes.ts';
+import { axesOf, type Axes } from './axes.ts';
 import { normOf } from '../elementwise/formula.ts';
 import { padConstant } from '../shape/layout.ts';
 
@@ -335,11 +336,15 @@ const takesLocalResponseNorm = arg.takes<typeof localResponseNorm>(
 export function localResponseNorm(x: Tensor, size: number, options: LocalResponseOptions = {}): Tensor {
   takesLocalResponseNorm('localResponseNorm', x, size, options);
   const { alpha = 1e-4, beta = 0.75, k = 1 } = options;
-  checkFloat('localResponseNorm', x);
+  if (x.dtype === 'bool') checkFloat('localResponseNorm', x);
   checkChannels('localResponseNorm', x, 2);
   const ends = (n: number): number[] => x.shape.map((_, axis) => (axis === 1 ? n : 0));
-  return apply([x], (b, node) =>
-    formula.widened(b, node, (wide) => {
+  const power = (b: GraphBuilder, mean: Node): Node => {
+    const denominator = add(b, mean, k);
+    return binary(b, 'pow', denominator, fullLike(b, denominator, beta));
+  };
+  return apply([x], (b, node) => {
+    const normed = (wide: Node): Node => {
       const squares = padConstant(
         b,
         formula.square(b, wide),
@@ -349,10 +354,12 @@ export function localResponseNorm(x: Tensor, size: number, options: LocalRespons
       );
       const windows = b.add('window', [squares], { axis: 1, size, stride: 1, dilation: 1 });
       const total = reshape(b, reduceKeep(b, 'sum', windows, [x.rank]), x.shape);
-      const denominator = add(b, mul(b, total, alpha / size), k);
-      return div(b, wide, binary(b, 'pow', denominator, fullLike(b, denominator, beta)));
-    }),
-  );
+      if (isFloat(x.dtype)) return div(b, wide, power(b, mul(b, total, alpha / size)));
+      // Means of integers have no fractions.
+      return div(b, cast(b, wide, 'f32'), power(b, mul(b, cast(b, div(b, total, size), 'f32'), alpha)));
+    };
+    return isFloat(x.dtype) ? formula.widened(b, node, normed) : normed(node);
+  });
 }
 
 export interface NormalizeOptions {
@@ -373,7 +380,7 @@ export function normalize(x: Tensor, axes: Axes = 1, options: NormalizeOptions =
   takesNormalize('normalize', x, axes, options);
   const { p = 2, eps = 1e-12 } = options;
   checkInexact('normalize', x);
-  const list = normalizeAxes('normalize', axes, x.rank);
+  const list = axesOf('normalize', axes, x);
   return apply([x], (b, node) =>
     formula.widened(b, node, (wide) => {
       const size = normOf(b, wide, p, list);

@@ -3,7 +3,7 @@
 
 import { cast } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { isComplex, type DType } from '../../../ir/dtype.ts';
+import { isComplex, isFloat, type DType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { normalizeAxes } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
@@ -29,11 +29,13 @@ function overRows(
   // As PyTorch: a real dtype takes the real part of complex numbers.
   if (isComplex(x.dtype) && dtype !== undefined && !isComplex(dtype))
     return overRows(op, castTo(x, dtype), axes, options, make);
-  checkFloat(op, x);
+  // Integers are computed in the dtype of the result, where one is wanted.
+  const isWhole = !isFloat(x.dtype) && dtype !== undefined && isFloat(dtype);
+  if (!isWhole) checkFloat(op, x);
   const list = x.rank === 0 ? [] : normalizeAxes(op, axes, x.rank);
   return apply([x], (b, node) => {
-    const wide = cast(b, node, formula.wideType(x.dtype));
-    return cast(b, make(b, wide, list), options.dtype ?? x.dtype);
+    const wide = cast(b, node, formula.wideType(isWhole ? dtype : x.dtype));
+    return cast(b, make(b, wide, list), dtype ?? x.dtype);
   });
 }
 

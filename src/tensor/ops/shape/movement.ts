@@ -138,7 +138,10 @@ export function pad(
     }, node);
     const [low, high] = [0, 1].map((side) => all.map((pair) => Math.max(0, pair[side as 0 | 1])));
     if (mode === 'constant') return padConstant(b, cut, low!, high!, value);
-    return x.shape.reduce((out, _, axis) => extended(b, out, axis, low![axis]!, high![axis]!, mode), cut);
+    return x.shape.reduce((out, _, axis) => {
+      const [before, after] = [low![axis]!, high![axis]!];
+      return before === 0 && after === 0 ? out : extended(b, out, axis, before, after, mode);
+    }, cut);
   });
 }
 
