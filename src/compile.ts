@@ -34,6 +34,7 @@ import { nameKernels, orderKernels } from './schedule/memory/order.ts';
 import { batchDispatches } from './schedule/merge/batched-dispatch.ts';
 import { groupShape } from './codegen/lower/batched-dispatch.ts';
 import { unsharedMemory, planMemory, type MemoryPlan } from './schedule/memory/memory.ts';
+import { splitTransforms } from './schedule/passes/fft.ts';
 import { spreadOverParts } from './schedule/passes/concat.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { settle } from './schedule/settle.ts';
@@ -121,6 +122,11 @@ export const passes: readonly Pass[] = [
   { name: 'canonicalise', guarantees: 'constants on the right, views merged', run: canonicalise },
   { name: 'foldConstants', guarantees: 'no operation on constants alone', run: foldConstants },
   { name: 'simplify', guarantees: 'no operation that is exactly its operand', run: simplify },
+  {
+    name: 'splitTransforms',
+    guarantees: 'no transform but parts that one kernel computes',
+    run: splitTransforms,
+  },
   { name: 'shareSubexpressions', guarantees: 'equal nodes are one node', run: shareSubexpressions },
   {
     name: 'splitFactors',

@@ -328,6 +328,8 @@ type AnchorTable = {
       | 'argSort'
       | 'radixRank'
       | 'scan'
+      | 'fft'
+      | 'fftPart'
       | 'gather'
       | 'scatter'
       | 'permuteScatter'
@@ -346,6 +348,19 @@ export const anchorRules: AnchorTable = {
   argSort: 'flat',
   radixRank: 'flat',
   scan: (b, node, g) => [scanRule(b, node, g)],
+  // y = Fx is linear, and the adjoint of F is the transform with the other sign.
+  fft: (b, { inputs: [, table], attrs: { axis, inverse } }, g) => [
+    b.add('fft', [g, table!], { axis, inverse: !inverse }) as Node,
+    undefined,
+  ],
+  // F = C − iS with symmetric C and S: the real part is Cx + Sy, the imaginary one Cy − Sx. Their
+  // adjoints are parts of transforms of (g, 0) with the other sign, in which parts change places.
+  fftPart: (b, { inputs: [x, , table], attrs: { part } }, g) => {
+    const zero = fullLike(b, x!, 0);
+    const [re, im] = part === 0 ? [zero, g] : [g, zero];
+    const of = (which: number): Node => b.add('fftPart', [re, im, table!], { part: which }) as Node;
+    return [of(1), of(0), undefined];
+  },
   gather: (b, node, g) => [gatherRule(b, node, g), undefined],
   scatter: scatterRule,
   searchSorted: 'flat',

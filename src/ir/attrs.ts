@@ -91,6 +91,17 @@ interface OwnAttrs {
     readonly exclusive: boolean;
   };
   /**
+   * Discrete Fourier transform along an axis of pairs [real, imaginary], which the last axis holds:
+   * Σⱼ xⱼ·e^(−2πi·jk/n), with the other sign where `inverse`; not scaled. Inputs x [.., 2] and the
+   * table of constants that kernels use (`fftTable(n)`), of the same dtype.
+   */
+  readonly fft: { readonly axis: number; readonly inverse: boolean };
+  /**
+   * One part of the results, 0 the real, 1 the imaginary one, of the transform along the last axis.
+   * Inputs: real parts, imaginary parts, and the table; n has a plan of one kernel.
+   */
+  readonly fftPart: { readonly part: number };
+  /**
    * Result axes: batch, then the left operand's free axes, then the right one's, each in ascending
    * order. Sums in f32 for 16-bit floats; the result has the operands' dtype unless `dtype` says
    * otherwise.
@@ -237,6 +248,8 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
   argSort: { axis: int, descending: flag },
   radixRank: { shift: int, digits: int, block: int },
   scan: { monoid, axis: int, reverse: flag, exclusive: flag },
+  fft: { axis: int, inverse: flag },
+  fftPart: { part: int },
   dot: { lhsBatch: ints, rhsBatch: ints, lhsContract: ints, rhsContract: ints, dtype },
   conv: { strides: ints, padLow: ints, padHigh: ints, lhsDilation: ints, rhsDilation: ints, groups: int },
   gather: { axis: int },

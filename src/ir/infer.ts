@@ -17,6 +17,7 @@ import { fail, type Rule, type RulesOf, type TensorType } from './typing/check.t
 import { complexes } from './typing/complex.ts';
 import { contractions } from './typing/contraction.ts';
 import { factors } from './typing/factor.ts';
+import { transforms } from './typing/fft.ts';
 import { folds } from './typing/fold.ts';
 import { indexed } from './typing/indexed.ts';
 import { sources } from './typing/source.ts';
@@ -72,6 +73,7 @@ const rules: RulesOf<Exclude<Op, ElementwiseOp>> = {
   ...sources,
   ...views,
   ...folds,
+  ...transforms,
   ...contractions,
   ...indexed,
   ...factors,

@@ -228,6 +228,8 @@ export type AnchorOp =
   | 'argSort'
   | 'radixRank'
   | 'scan'
+  | 'fft'
+  | 'fftPart'
   | 'dot'
   | 'conv'
   | 'gather'
@@ -300,6 +302,8 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   argSort: anchor(1, 64),
   radixRank: anchor(1, 4),
   scan: anchor(1, 1),
+  fft: anchor(2, 1),
+  fftPart: anchor(3, 1),
   dot: anchor(2, 2),
   conv: anchor(2, 2),
   gather: anchor(2, 0),

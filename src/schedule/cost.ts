@@ -22,6 +22,9 @@ export function nodeFlops(node: Node): number {
       const { lhsContract } = node.attrs;
       return 2 * size * sizeOf(lhsContract.map((axis) => dims(node.inputs[0]!)[axis]!));
     }
+    case 'fftPart':
+      // Half of the 5·n·log₂ n that both parts take (Cooley and Tukey's count).
+      return Math.ceil(2.5 * size * Math.log2(dims(node).at(-1)! + 1));
     case 'conv':
       return 2 * size * sizeOf(dims(node.inputs[1]!).slice(1));
     case 'reduce':

@@ -15,6 +15,7 @@ export type KernelKind =
   | 'conv'
   | 'attention'
   | 'scan'
+  | 'fft'
   | 'scatter'
   | 'sort'
   | 'radix-rank'
@@ -128,6 +129,12 @@ export interface MatrixOperand {
   readonly value: Expr;
 }
 
+/** A part of a transform's results, 0 the real, 1 the imaginary one. */
+export interface FftResult {
+  readonly node: NodeOf<'fftPart'>;
+  readonly part: number;
+}
+
 export type Body =
   /** Independent kernels in one dispatch, each with its own workgroups. */
   | { readonly kind: 'batched-dispatch'; readonly parts: readonly Kernel[] }
@@ -186,6 +193,22 @@ export type Body =
       readonly monoid: Monoid;
       readonly reverse: boolean;
       readonly exclusive: boolean;
+    }
+  /**
+   * result[line, position] = one part, or both, of Σ over positions of re + i·im times roots of
+   * unity. Elements of the table of constants by `entry`.
+   */
+  | {
+      readonly kind: 'fft';
+      readonly node: NodeOf<'fftPart'>;
+      readonly line: Axis;
+      readonly position: Axis;
+      readonly entry: Axis;
+      readonly re: Expr;
+      readonly im: Expr;
+      readonly table: Expr;
+      /** The results, real parts first; a part that nothing asks for is left out. */
+      readonly parts: readonly FftResult[];
     }
   /**
    * out[line, slot] = operand, then for each update in order: out[line, target] ⊕= value where

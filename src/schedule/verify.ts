@@ -24,6 +24,7 @@ const bodyOf: Readonly<Record<KernelKind, Body['kind']>> = {
   conv: 'contract',
   attention: 'attention',
   scan: 'scan',
+  fft: 'fft',
   scatter: 'scatter',
   sort: 'sort',
   'radix-rank': 'radix-rank',

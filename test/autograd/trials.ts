@@ -1,5 +1,6 @@
 // One random trial per differentiable op, or the reason why an op has no derivative; the type makes the list complete.
 
+import { tableNode } from '../support/fft.ts';
 import * as fc from 'fast-check';
 import { registerRule } from '../../src/autograd/custom.ts';
 import { add, cast, complex, conj, imag, mul, real, unary } from '../../src/ir/build.ts';
@@ -320,6 +321,23 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
         if (!exclusive || (monoid !== 'min' && monoid !== 'max')) return scanned;
         return node(b, 'max', [node(b, 'min', [scanned, full(b, shape, 99)], {}), full(b, shape, -99)], {});
       },
+    };
+  }),
+  fft: trial(someShape, (outer, random) => {
+    const axis = axisOf(outer, random);
+    const shape = [...outer.with(axis, integer(random, 1, 6)), 2];
+    const attrs = { axis, inverse: random() < 0.5 };
+    return {
+      inputs: [values(shape, random)],
+      build: (b, [x]) => node(b, 'fft', [x!, tableNode(b, shape[axis]!, 'f64')], attrs),
+    };
+  }),
+  fftPart: trial(someShape, (outer, random) => {
+    const shape = outer.with(outer.length - 1, integer(random, 1, 6));
+    const part = integer(random, 0, 1);
+    return {
+      inputs: [values(shape, random), values(shape, random)],
+      build: (b, [re, im]) => node(b, 'fftPart', [re!, im!, tableNode(b, shape.at(-1)!, 'f64')], { part }),
     };
   }),
   dot: dotTrial,

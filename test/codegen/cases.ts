@@ -7,6 +7,7 @@ import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../src/ir/g
 import { dims } from '../../src/ir/graph.ts';
 import { factor } from '../../src/ir/matrix.ts';
 import type { Monoid } from '../../src/ir/ops.ts';
+import { tableNode } from '../support/fft.ts';
 
 export class Sketch {
   readonly b: GraphBuilder = new GraphBuilder();
@@ -69,6 +70,11 @@ export class Sketch {
 
   scan(x: Node, axis: number, monoid: Monoid, reverse = false, exclusive = false): Node {
     return this.b.add('scan', [x], { axis, monoid, reverse, exclusive }) as Node;
+  }
+
+  fft(x: Node, axis: number, inverse: boolean): Node {
+    const table = tableNode(this.b, dims(x)[axis]!, x.dtype);
+    return this.b.add('fft', [x, table], { axis, inverse }) as Node;
   }
 
   argSort(x: Node, axis: number, descending = false): Node {
@@ -279,6 +285,14 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
       }) as Node;
     return [binary(s.b, 'mul', fold('add'), 0.5), fold('set', 'bool'), fold('max', 'f16')];
   },
+  'transforms of lines, of pairs, and back': (s) => {
+    const x = s.input([3, 16, 2]);
+    const there = s.fft(x, 1, false);
+    const scaled = s.b.add('mul', [there, broadcast(s.b, s.input([16, 1]), [3, 16, 2])], {}) as Node;
+    return [there, s.fft(scaled, 1, true)];
+  },
+  'transforms along the first axis': (s) => [s.fft(s.input([15, 9, 2]), 0, false)],
+  'transforms of few lines': (s) => [s.fft(s.input([2, 21, 2]), 1, false), s.fft(s.input([1, 2]), 0, true)],
   'sums in no fixed order': (s) => {
     const at = binary(s.b, 'mod', s.input([40, 6], 'i32'), 9);
     const sums = (dtype: DType): Node =>

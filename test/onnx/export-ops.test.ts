@@ -1,6 +1,7 @@
 // Every primitive's spelling in ONNX, for every dtype that it takes: ONNX Runtime and our own importer compute what the interpreter
 // does, on values with the edges in them.
 
+import { fftTable } from '../../src/ir/fft/table.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
 import { realDTypes as dtypes, isFloat, isInteger, type DType } from '../../src/ir/dtype.ts';
@@ -34,6 +35,7 @@ const unspelled: readonly Op[] = [
   'imag',
   'conj',
   'randomBits',
+  'fftPart',
   'radixRank',
   'permuteScatter',
   'segmentReduce',
@@ -41,6 +43,12 @@ const unspelled: readonly Op[] = [
   'factor',
   'completeRows',
 ];
+
+/** The constants of a transform. */
+function tableOf(n: number, dtype: DType): HostArray {
+  const table = fftTable(n);
+  return hostArray(dtype, [table.length], table);
+}
 
 interface Case {
   readonly graph: Graph;
@@ -200,6 +208,14 @@ function made(op: Op, dtype: DType): readonly Case[] {
         of('scan', { monoid, axis: 2, reverse: true, exclusive: true }, monoid === 'sum' ? calm : cube),
       ]);
     }
+    case 'fft':
+      if (dtype !== 'f32' && dtype !== 'f64') return [];
+      return [
+        ...[false, true].map((inverse) =>
+          of('fft', { axis: 1, inverse }, filled(dtype, [2, 6, 3, 2], floats.slice(0, 8)), tableOf(6, dtype)),
+        ),
+        of('fft', { axis: 0, inverse: false }, filled(dtype, [9, 2], floats.slice(0, 8)), tableOf(9, dtype)),
+      ];
     case 'dot': {
       const attrs = { lhsBatch: [], rhsBatch: [], lhsContract: [2], rhsContract: [0], dtype };
       const batched = { lhsBatch: [0], rhsBatch: [1], lhsContract: [2, 1], rhsContract: [0, 2], dtype };
@@ -279,6 +295,7 @@ function made(op: Op, dtype: DType): readonly Case[] {
     case 'imag':
     case 'conj':
     case 'randomBits':
+    case 'fftPart':
     case 'radixRank':
     case 'permuteScatter':
     case 'segmentReduce':

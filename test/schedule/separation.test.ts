@@ -147,6 +147,7 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
         'dot',
         'conv',
         'scan',
+        'fftPart',
         'scatter',
         'argSort',
         'radixRank',

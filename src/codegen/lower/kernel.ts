@@ -13,6 +13,7 @@ import { factorLoop } from '../template/factor/factor.ts';
 import { contractLoop } from '../template/contract/contract.ts';
 import type { PinnedTilings } from '../template/contract/strategies.ts';
 import { globalBuffer, type Bound, type Frame } from '../template/shared/frame.ts';
+import { fftLoop } from '../template/fft/fft.ts';
 import { mapLoop } from '../template/map/map.ts';
 import { completeRowsLoop } from '../template/linalg/complete.ts';
 import { jacobiRowsLoop } from '../template/linalg/jacobi.ts';
@@ -124,6 +125,8 @@ function fillTemplate(frame: Frame, pinned: PinnedTilings): Loop {
       return attentionLoop(frame);
     case 'scan':
       return scanLoop(frame);
+    case 'fft':
+      return fftLoop(frame);
     case 'scatter':
       return scatterLoop(frame);
     case 'sort':

@@ -9,6 +9,7 @@ import { countUses, dims, topological, type Graph, type Node } from '../graph.ts
 import { evaluateComplex, touchesComplex } from './complex.ts';
 import { convolve, dotGeneral } from './contract.ts';
 import { factor } from './factor/factor.ts';
+import { fft, fftPart } from './fft.ts';
 import { argReduce, reduce, scan } from './fold.ts';
 import { permuteScatter, segmentReduce, gather, scatter } from './index.ts';
 import { completeRows, jacobiRows } from './jacobi.ts';
@@ -99,6 +100,10 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return completeRows(first, inputs[1]!, node.attrs);
     case 'scan':
       return scan(first, node.attrs);
+    case 'fft':
+      return fft(first, node.attrs);
+    case 'fftPart':
+      return fftPart(first, inputs[1]!, node.attrs.part);
     case 'dot':
       return dotGeneral(first, inputs[1]!, shape, node.attrs);
     case 'conv':

@@ -1,4 +1,5 @@
-// Products as ONNX nodes: MatMul, with the axes of each kind brought together.
+// Products as ONNX nodes: MatMul, with the axes of each kind brought together, and products with
+// roots of unity: DFT.
 
 import { isFloat } from '../../ir/dtype.ts';
 import { dims, type NodeOf } from '../../ir/graph.ts';
@@ -72,4 +73,23 @@ function dot({ e, full }: Scope, node: NodeOf<'dot'>): Val {
   return converted(e, found, dtype);
 }
 
-export const contractions: Rows<'dot'> = { dot };
+/**
+ * DFT has pairs along the last axis, as here; it divides what goes back by the number of points, and
+ * takes lines in batches.
+ */
+function fft({ e, full }: Scope, node: NodeOf<'fft'>): Val {
+  const shape = dims(node.inputs[0]!);
+  const { axis } = node.attrs;
+  const n = shape[axis]!;
+  const lines = [sizeOf(shape.slice(0, axis)), n, sizeOf(shape.slice(axis + 1, -1)), 2];
+  const x = e.reshape(full(node.inputs[0]!), lines);
+  const { inverse } = node.attrs;
+  const found = e.node('DFT', [x, undefined, e.scalar(1, 'i64')], x, {
+    inverse: Number(inverse),
+    onesided: 0,
+  });
+  const scaled = inverse ? e.map('Mul', [found, e.scalar(n, x.dtype)]) : found;
+  return e.reshape(scaled, shape);
+}
+
+export const contractions: Rows<'dot' | 'fft'> = { dot, fft };

@@ -52,6 +52,7 @@ const rows: { readonly [K in Op]: Row<K> } = {
     throw new CompilerBug('exportOnnx', `parameter ${node.attrs.name} has no value`);
   },
   randomBits: unspelled('random numbers that are the same everywhere: draw them outside, and pass them in'),
+  fftPart: unspelled(ofPasses),
   radixRank: unspelled(ofPasses),
   jacobiRows: unspelled(ofMatrices),
   completeRows: unspelled(ofMatrices),

@@ -23,7 +23,7 @@ import type { Cluster } from '../cluster/place.ts';
 import { dynamicAxis, type Evaluator, type Indices } from './evaluate.ts';
 import { makeAxis } from '../cluster/domain.ts';
 import { argsOf, type Expr, type ExprPool } from './expr.ts';
-import type { Axis, Body, Image, RowStage, Write } from '../kernel.ts';
+import type { Axis, Body, FftResult, Image, RowStage, Write } from '../kernel.ts';
 import type { Plan } from './plan.ts';
 
 export function buildBody(plan: Plan, evaluator: Evaluator): Body {
@@ -67,6 +67,8 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
         exclusive,
       };
     }
+    case 'fft':
+      return fftBody(cluster, evaluator);
     case 'scatter':
       return scatterBody(anchor, cluster, evaluator);
     case 'sort':
@@ -223,6 +225,31 @@ function paddedInput(
   const value = evaluator.value(input, [...leading, ...spatial]);
   if (guard.length === 0) return value;
   return pool.make({ kind: 'select', guard, yes: value, no: zero, dtype: node.dtype });
+}
+
+/** Both parts of a transform are made of the same operands. */
+function fftBody(cluster: Cluster, evaluator: Evaluator): Body {
+  const parts = cluster.anchors
+    .map((node): FftResult => {
+      if (node.op !== 'fftPart') throw new CompilerBug('schedule', `${node.op} is no part of a transform`);
+      return { node, part: node.attrs.part };
+    })
+    .toSorted((x, y) => x.part - y.part);
+  const { node } = parts[0]!;
+  const [re, im, table] = node.inputs as readonly [Node, Node, Node];
+  const at = cluster.members.get(node as Node)!;
+  const [line, position, entry] = ['line', 'position', 'entry'].map((name) => cluster.axes[name]!);
+  return {
+    kind: 'fft',
+    node,
+    line: line!,
+    position: position!,
+    entry: entry!,
+    re: evaluator.value(re, at),
+    im: evaluator.value(im, at),
+    table: evaluator.value(table, [entry!.atom]),
+    parts,
+  };
 }
 
 function keysBody(node: Node, cluster: Cluster, evaluator: Evaluator): Body {

@@ -115,6 +115,12 @@ function lineDomain(node: Node, along: number, name: string): Domain {
   return { axes: { line, position }, at };
 }
 
+/** Points of lines, and elements of the table of constants. */
+function fftDomain(node: Node): Domain {
+  const { axes, at } = lineDomain(node, node.shape.length - 1, 'pos');
+  return { axes: { ...axes, entry: makeAxis('entry', dims(node.inputs[2]!)[0]!) }, at };
+}
+
 /**
  * The keys of a `radixRank`: positions along lines. Its result has other axes, so no point of it
  * has an index here.
@@ -210,8 +216,11 @@ function scatterDomain(node: Node): Domain {
   return { axes: { line: axes['line']!, slot: axes['position']!, update }, at };
 }
 
-/** Anchors that share loops with others, or that are computed inside of others' loops. */
-type WithoutOwn = 'reduce' | 'argReduce' | 'gather' | 'permuteScatter';
+/**
+ * Anchors that share loops with others, or that are computed inside of others' loops; `fft` is taken
+ * apart before.
+ */
+type WithoutOwn = 'fft' | 'reduce' | 'argReduce' | 'gather' | 'permuteScatter';
 
 /** The loops of a node that none but itself can open, and that it always opens. */
 export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly domain: Domain } | undefined {
@@ -221,6 +230,8 @@ export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly doma
       return { kind: node.op, domain: contractDomain(node) };
     case 'scan':
       return { kind: 'scan', domain: lineDomain(node, node.attrs.axis, 'pos') };
+    case 'fftPart':
+      return { kind: 'fft', domain: fftDomain(node as Node) };
     case 'argSort':
       return { kind: 'sort', domain: lineDomain(node, node.attrs.axis, 'pos') };
     case 'radixRank':

@@ -7,7 +7,7 @@ import { sizeOf } from '../../ir/shape.ts';
 import { isThroughView, type AnchorKind, type Cluster, type Piece, type Place } from './place.ts';
 
 /** Kernels whose results no reader computes again. */
-const products: ReadonlySet<AnchorKind> = new Set<AnchorKind>(['dot', 'conv', 'attention']);
+const products: ReadonlySet<AnchorKind> = new Set<AnchorKind>(['dot', 'conv', 'attention', 'fft']);
 
 interface Surroundings {
   readonly places: ReadonlyMap<Node, Place>;

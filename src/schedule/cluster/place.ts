@@ -136,3 +136,12 @@ export function movesElements(kind: AnchorKind): boolean {
     kind === 'factor'
   );
 }
+
+/** Keys and payload of a sort go to the same places; parts of a transform have the same operands. */
+export type Companion = NodeOf<'permuteScatter'> | NodeOf<'fftPart'>;
+
+/** Equal for nodes that share a cluster. */
+export function companionKey(node: Companion): string {
+  if (node.op === 'permuteScatter') return `${node.op} ${node.inputs[1]!.id} ${node.attrs.axis}`;
+  return `${node.op} ${node.inputs.map(({ id }) => id).join()}`;
+}

@@ -21,12 +21,14 @@ import {
 import type { Cut } from './overflow.ts';
 import { piecesOf } from './pieces.ts';
 import {
+  companionKey,
   isThroughView,
   keyOf,
   movesElements,
   type AnchorKind,
   type AttentionGroup,
   type Cluster,
+  type Companion,
   type Inline,
   type Place,
 } from './place.ts';
@@ -71,8 +73,8 @@ export class ClusterPass {
   readonly #groups = new Map<AttentionGroup, Cluster>();
   /** Row clusters by the shape and axes they reduce. */
   readonly #rows = new Map<string, Cluster[]>();
-  /** Permute-scatter clusters, by the node that says where the values go. */
-  readonly #permuteScatters = new Map<Node, Cluster>();
+  /** Clusters that companions of their anchors may join. */
+  readonly #companions = new Map<string, Cluster>();
   readonly #placed: Placed;
 
   constructor(
@@ -110,6 +112,8 @@ export class ClusterPass {
     if (group !== undefined)
       return { kind: 'member', cluster: this.#groups.get(group) ?? this.#openGroup(group) };
     if (node.op === 'radixRank') this.#storeInexact(node.inputs[0]!);
+    if (node.op === 'permuteScatter' || node.op === 'fftPart')
+      return this.#joinCompanion(node) ?? this.#openCompanion(node);
     const own = ownLoops(node);
     if (own !== undefined) return this.#open(node, own.kind, own.domain);
     switch (node.op) {
@@ -118,8 +122,6 @@ export class ClusterPass {
       case 'reduce':
       case 'argReduce':
         return this.#joinRow(node) ?? this.#openRow(node);
-      case 'permuteScatter':
-        return this.#joinPermuteScatter(node) ?? this.#openPermuteScatter(node);
       case 'concat':
         return this.#assemble(node) ?? this.#free(node);
       default:
@@ -339,22 +341,23 @@ export class ClusterPass {
     return place;
   }
 
-  #openPermuteScatter(node: NodeOf<'permuteScatter'>): Place {
-    const place = this.#open(node as Node, 'permute-scatter', permuteScatterDomain(node as Node));
-    this.#permuteScatters.set(node.inputs[1]!, place.cluster);
+  #openCompanion(node: Companion): Place {
+    const own = ownLoops(node as Node);
+    const place =
+      own === undefined
+        ? this.#open(node as Node, 'permute-scatter', permuteScatterDomain(node as Node))
+        : this.#open(node as Node, own.kind, own.domain);
+    this.#companions.set(companionKey(node), place.cluster);
     return place;
   }
 
-  /** Joins a cluster that moves other values to the same places: keys and payload of a sort. */
-  #joinPermuteScatter(node: NodeOf<'permuteScatter'>): Place | undefined {
-    const [values, places] = node.inputs as readonly [Node, Node];
-    const cluster = this.#permuteScatters.get(places);
-    const first = cluster?.anchors[0];
-    if (cluster === undefined || first?.op !== 'permuteScatter' || first.attrs.axis !== node.attrs.axis)
-      return undefined;
-    if (this.rankOf(values) >= cluster.rank) return undefined;
+  /** Joins a cluster that moves other values to the same places, or computes the other part. */
+  #joinCompanion(node: Companion): Place | undefined {
+    const cluster = this.#companions.get(companionKey(node));
+    if (cluster === undefined) return undefined;
+    if (node.inputs.some((input) => this.rankOf(input) >= cluster.rank)) return undefined;
     if (this.#admit(node as Node, cluster) !== undefined) return undefined;
-    cluster.members.set(node as Node, cluster.members.get(first)!);
+    cluster.members.set(node as Node, cluster.members.get(cluster.anchors[0]!)!);
     cluster.anchors.push(node as Node);
     return { kind: 'member', cluster };
   }

@@ -323,6 +323,7 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
       return { before: [], during: [body.operand], after: [body.target, body.value, ...indices] };
     case 'batched-dispatch':
     case 'attention':
+    case 'fft':
     case 'sort':
     case 'radix-rank':
     case 'jacobi-rows':

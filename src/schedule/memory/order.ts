@@ -78,6 +78,7 @@ export function orderKernels(
 /** The op that a kernel of this kind always computes, which its name need not repeat. */
 const plainOps: Partial<Record<KernelKind, Op>> = {
   'row-reduction': 'reduce',
+  fft: 'fftPart',
   sort: 'argSort',
   'radix-rank': 'radixRank',
   'jacobi-rows': 'jacobiRows',

@@ -4,6 +4,7 @@
 
 import type {
   Body,
+  FftResult,
   Image,
   InnerProduct,
   KeyRange,
@@ -75,6 +76,7 @@ const range: Row<KeyRange> = { first: { maybe: 'number' }, last: { maybe: 'numbe
 const image: Row<Image> = { channel: 'axis', spatial: { list: 'axis' }, value: 'expr' };
 
 const matrix: Row<MatrixOperand> = { row: 'axis', column: 'axis', value: 'expr' };
+const fftResult: Row<FftResult> = { node: 'node', part: 'number' };
 
 /** A body that is one kernel's own. */
 export type OwnBody = Exclude<Body, { readonly kind: 'batched-dispatch' }>;
@@ -115,6 +117,16 @@ export const bodyFields: {
     monoid: 'word',
     reverse: 'flag',
     exclusive: 'flag',
+  },
+  fft: {
+    node: 'node',
+    line: 'axis',
+    position: 'axis',
+    entry: 'axis',
+    re: 'expr',
+    im: 'expr',
+    table: 'expr',
+    parts: { list: { fields: fftResult } },
   },
   scatter: {
     node: 'node',

@@ -129,6 +129,7 @@ describe('the structural key of a kernel', () => {
       contract: true,
       attention: true,
       scan: true,
+      fft: true,
       scatter: true,
       sort: true,
       'radix-rank': true,

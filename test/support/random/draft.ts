@@ -70,6 +70,7 @@ const movesOnly: ReadonlySet<Op> = new Set<Op>([
 const folds: ReadonlySet<Op> = new Set<Op>([
   'reduce',
   'scan',
+  'fft',
   'dot',
   'conv',
   'scatter',
@@ -84,7 +85,7 @@ const folds: ReadonlySet<Op> = new Set<Op>([
  */
 function checkOrderless(node: Node, inputs: readonly HostArray[]): void {
   if (!folds.has(node.op)) return;
-  const largest = node.op === 'dot' || node.op === 'conv' || node.op === 'fma' ? 1e12 : 1e30;
+  const largest = ['fft', 'dot', 'conv', 'fma'].includes(node.op) ? 1e12 : 1e30;
   const isProduct =
     ((node.op === 'reduce' || node.op === 'scan') && node.attrs.monoid === 'prod') ||
     (node.op === 'scatter' && node.attrs.mode === 'mul');

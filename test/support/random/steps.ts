@@ -1,6 +1,7 @@
 // The steps random programs are made of: each picks operands among earlier nodes, brings them into a form its op takes, and
 // adds one op (or a small group). Dice that read 0 give the simplest variant.
 
+import { tableNode } from '../fft.ts';
 import { isFloat, isInteger, type DType } from '../../../src/ir/dtype.ts';
 import { dims, type Node } from '../../../src/ir/graph.ts';
 import { windowCount } from '../../../src/ir/infer.ts';
@@ -50,6 +51,7 @@ export type StepKind =
   | 'argSort'
   | 'searchSorted'
   | 'scan'
+  | 'fft'
   | 'dot'
   | 'conv'
   | 'gather'
@@ -399,6 +401,21 @@ export const steps: Readonly<Record<StepKind, Step>> = {
     const [reverse, exclusive] = [dice(3) === 2, dice(3) === 2];
     const axis = dice(x.shape.length);
     return draft.add('scan', [x], { monoid: monoidFor(dice, x.dtype), axis, reverse, exclusive });
+  },
+  fft: (draft, dice) => {
+    const isCalm = (x: number | bigint): boolean => Math.abs(Number(x)) <= 1e12;
+    const x = pick(draft, dice, (node) => {
+      const fits = hasAxis(node) && (node.dtype === 'f32' || node.dtype === 'f64') && !node.shape.includes(0);
+      // What is not finite spreads over a line in other ways where no root is multiplied with.
+      return fits && (draft.value(node).data as Float64Array).every(isCalm);
+    });
+    const axis = dice(x.shape.length);
+    const n = dims(x)[axis]!;
+    // Constants of short lines; others are kernels' own affair.
+    if (n > 9) throw new Unfit('a long line');
+    const real = draft.add('reshape', [x], { shape: [...dims(x), 1] });
+    const pairs = draft.add('concat', [real, draft.add('neg', [real], {})], { axis: x.shape.length });
+    return draft.add('fft', [pairs, tableNode(draft, n, x.dtype)], { axis, inverse: dice(2) === 1 });
   },
   dot,
   conv,

@@ -1,0 +1,131 @@
+// What both ways of spreading a transform share: points of lines as registers, constants of stages,
+// and results that are stored.
+
+import { CompilerBug } from '../../../errors.ts';
+import type { FftPlan, Stages } from '../../../ir/fft/plan.ts';
+import { fftPlan, padded, stageStarts } from '../../../ir/fft/plan.ts';
+import type { Node } from '../../../ir/graph.ts';
+import { offsetIndex, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
+import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
+import type { LoopBuilder } from '../../loop/builder.ts';
+import type { Value } from '../../loop/loop.ts';
+import type { Binding } from '../../lower/binding.ts';
+import { Lowering, registerOf } from '../../lower/expressions.ts';
+import { bufferName, type Frame } from '../shared/frame.ts';
+import { storeAt } from '../shared/store-value.ts';
+import { ComplexBuilder, type Complex } from './butterfly.ts';
+
+export type FftBody = Extract<Body, { readonly kind: 'fft' }>;
+
+/** A stage: `radix` times `below` points are one line of its results. */
+export interface Stage {
+  readonly radix: number;
+  /** Points of the lines that it combines. */
+  readonly below: number;
+  /** Lines of its results in one line of the whole. */
+  readonly apart: number;
+  /** Where its constants begin. */
+  readonly start: number;
+}
+
+export function bodyOf({ body }: Kernel): FftBody {
+  if (body.kind !== 'fft') throw new CompilerBug('fft template', `got a ${body.kind} kernel`);
+  return body;
+}
+
+/** The plan of a kernel's transform. */
+export function planOf({ position }: FftBody): Extract<FftPlan, { kind: 'one' }> {
+  const plan = fftPlan(position.extent);
+  if (plan.kind !== 'one') throw new CompilerBug('fft template', `${position.extent} points`);
+  return plan;
+}
+
+export function stagesOf(stages: Stages, n: number): readonly Stage[] {
+  const starts = stageStarts(stages);
+  let below = 1;
+  return stages.radices.map((radix, s) => {
+    const stage = { radix, below, apart: n / (below * radix), start: starts[s]! };
+    below *= radix;
+    return stage;
+  });
+}
+
+/** Points of a kernel's transform, in and out. */
+export class Points {
+  readonly c: ComplexBuilder;
+  readonly #frame: Frame;
+  readonly #body: FftBody;
+  readonly #b: LoopBuilder;
+
+  constructor(frame: Frame, b: LoopBuilder) {
+    this.#frame = frame;
+    this.#body = bodyOf(frame.kernel);
+    this.#b = b;
+    this.c = new ComplexBuilder(b, registerOf(this.#body.node.dtype));
+  }
+
+  /** The operand at a point. */
+  input(line: IndexExpr, position: IndexExpr, atoms: Binding['atoms']): Complex {
+    const at = this.#at(line, position, atoms);
+    return { re: at.value(this.#body.re), im: at.value(this.#body.im) };
+  }
+
+  /** The factors of a stage at j: w^(i·j) for each i from 1 on. */
+  factors({ radix, below, start }: Stage, j: IndexExpr, atoms: Binding['atoms']): readonly Complex[] {
+    if (below === 1) return [];
+    const entry = (at: number): Value => {
+      const substitution = new Map([[this.#body.entry.atom, offsetIndex(j, at)]]);
+      const lowering = new Lowering(
+        this.#b,
+        this.#frame.kernel.pool,
+        { substitution, atoms },
+        bufferName(this.#frame),
+      );
+      return lowering.value(this.#body.table);
+    };
+    return Array.from({ length: radix - 1 }, (_, i) => {
+      const row = start + 2 * i * padded(below);
+      return { re: entry(row), im: entry(row + padded(below)) };
+    });
+  }
+
+  /** Points times their factors; the first one's is 1. */
+  multiplied(points: readonly Complex[], factors: readonly Complex[]): readonly Complex[] {
+    return points.map((point, i) =>
+      i === 0 || factors.length === 0 ? point : this.c.times(point, factors[i - 1]!),
+    );
+  }
+
+  /** Stores what follows of a result at a point; `lanes` runs along four. */
+  output(
+    line: IndexExpr,
+    position: IndexExpr,
+    atoms: Binding['atoms'],
+    { re, im }: Complex,
+    lanes: Axis | undefined,
+  ): void {
+    const { kernel } = this.#frame;
+    const at = this.#at(line, position, atoms);
+    for (const { node, part } of this.#body.parts) at.results.set(node as Node, part === 0 ? re : im);
+    const values = kernel.writes.map((write) => at.value(write.value));
+    // Behind the last line of one position lies the first of the next.
+    kernel.writes.forEach((write, i) =>
+      storeAt(
+        this.#b,
+        at,
+        bufferName(this.#frame)(write.node),
+        { ...write, isPart: true },
+        values[i]!,
+        lanes,
+      ),
+    );
+  }
+
+  #at(line: IndexExpr, position: IndexExpr, atoms: Binding['atoms']): Lowering {
+    const { line: lines, position: positions } = this.#body;
+    const substitution = new Map<IndexExpr, IndexExpr>();
+    if (lines.extent > 1) substitution.set(lines.atom, line);
+    if (positions.extent > 1) substitution.set(positions.atom, position);
+    return new Lowering(this.#b, this.#frame.kernel.pool, { substitution, atoms }, bufferName(this.#frame));
+  }
+}
