@@ -67,3 +67,4 @@ export { CompilerBug, DeviceError, ParseError, SinterError, TensorError, type Er
 export * from './operations.ts';
 export * from './tensor/ops/special/public.ts';
 export * from './layer-operations.ts';
+export * from './tensor/ops/fft/public.ts';

@@ -10,6 +10,7 @@ import * as nn from '../../src/nn/index.ts';
 import * as onnx from '../../src/onnx/index.ts';
 import * as optim from '../../src/optim/index.ts';
 import { callRows, explainRows, onnxRows, tensorMethods } from './call-rows.ts';
+import { fftRows } from './fft-rows.ts';
 import { ioRows } from './file-rows.ts';
 import { linalgRows } from './linalg-rows.ts';
 import { builderMethods, irRows } from './ir-rows.ts';
@@ -57,6 +58,7 @@ const entries: readonly (readonly [entry: string, members: object, rows: Rows])[
   ['sinter sparse', sn.sparse, sparseRows],
   ['sinter sparse24', sn.sparse24, sparse24Rows],
   ['sinter/explain', explaining, explainRows],
+  ['sinter, fft', sn.fft, fftRows],
 ];
 
 /** Exported to be recognised, to be derived from, or made by the package alone. */

@@ -1,6 +1,7 @@
 // What every operation of tensors takes. A new export without a row fails the test.
 
 import { complex, sparse, sparse24, tensor, zeros, type Tensor } from '../../src/index.ts';
+import { signalRows } from './fft-rows.ts';
 import {
   axes,
   axis,
@@ -525,6 +526,7 @@ const layers: Rows = {
 
 /** The exported functions that record operations, by name. */
 export const operationRows: Rows = {
+  ...signalRows,
   ...spectralRows,
   ...elementwise,
   ...folds,

@@ -1,33 +1,15 @@
-// Signals: Fourier transforms as products with a matrix of angles, windows, and the filters of a
-// mel scale.
+// Signals: Fourier transforms, windows, and the filters of a mel scale.
 
 import { isFloat } from '../../ir/dtype.ts';
 import { emptyData } from '../../ir/value.ts';
 import * as sn from '../../tensor/ops/all.ts';
+import { cosineSum } from '../../tensor/ops/fft/windows.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../call.ts';
 import { hostType } from '../element.ts';
 import { knownData, type Value } from '../value.ts';
 import { wantedType } from './convert.ts';
 import { hosted } from './row.ts';
-
-/** A matrix [rows, columns] of f(row, column). */
-function matrix(
-  rows: number,
-  columns: number,
-  f: (row: number, column: number) => number,
-  like: Tensor,
-): Tensor {
-  const data = Float64Array.from({ length: rows * columns }, (_, i) =>
-    f(Math.floor(i / columns), i % columns),
-  );
-  return sn.tensor(data, { shape: [rows, columns], dtype: like.dtype });
-}
-
-/** The angle of step n at frequency k, exact for large products. */
-function angle(n: number, k: number, length: number): number {
-  return (2 * Math.PI * ((n * k) % length)) / length;
-}
 
 interface Transform {
   readonly call: Call;
@@ -39,23 +21,23 @@ interface Transform {
 /** The transform of the last axis of a complex signal (the imaginary part may be absent). */
 function transform(re: Tensor, im: Tensor | undefined, how: Transform): [re: Tensor, im: Tensor] {
   const { call, length, isInverse, isOneSided } = how;
-  const present = re.shape.at(-1)!;
-  const count = isOneSided && !isInverse ? Math.floor(length / 2) + 1 : length;
-  const sign = isInverse ? 1 : -1;
-  const rows = Math.min(present, length);
-  call.count(rows * call.count(count));
-  const cut = (x: Tensor): Tensor => sn.narrow(x, -1, 0, rows);
-  // Of a half spectrum each frequency stands for its mirror image too, but for the first and the
-  // middle one.
-  const weight = (n: number): number => {
-    const mirrored = isInverse && isOneSided && n > 0 && 2 * n !== length ? 2 : 1;
-    return (mirrored * 1) / (isInverse ? length : 1);
-  };
-  const cos = matrix(rows, count, (n, k) => weight(n) * Math.cos(angle(n, k, length)), re);
-  const sin = matrix(rows, count, (n, k) => sign * weight(n) * Math.sin(angle(n, k, length)), re);
-  const product = (x: Tensor, y: Tensor): Tensor => sn.matmul(cut(x), y);
-  if (im === undefined) return [product(re, cos), product(re, sin)];
-  return [sn.sub(product(re, cos), product(im, sin)), sn.add(product(re, sin), product(im, cos))];
+  call.count(length);
+  // Transforms are of 32 bits or 64.
+  const isHalf = re.dtype === 'f16' || re.dtype === 'bf16';
+  const part = (x: Tensor): Tensor => (isHalf ? sn.cast(x, 'f32') : x);
+  const z = im === undefined ? part(re) : sn.complex(part(re), part(im));
+  const n = { n: length };
+  if (isInverse && isOneSided) {
+    const real = sn.cast(sn.fft.irfft(z, n), re.dtype);
+    return [real, sn.zerosLike(real)];
+  }
+  const whole = isInverse
+    ? sn.fft.ifft(z, n)
+    : isOneSided && im === undefined
+      ? sn.fft.rfft(z, n)
+      : sn.fft.fft(z, n);
+  const found = isOneSided ? sn.narrow(whole, -1, 0, Math.floor(length / 2) + 1) : whole;
+  return [sn.cast(sn.real(found), re.dtype), sn.cast(sn.imag(found), re.dtype)];
 }
 
 function dft(call: Call): Tensor {
@@ -105,11 +87,9 @@ function window(...terms: readonly number[]): Row {
     const period = call.attributes.int('periodic', 1) === 1 ? size : size - 1;
     const type = wantedType(call.attributes.int('output_datatype', 1));
     const data = emptyData(hostType(type), size);
+    const weight = cosineSum(...terms);
     for (let n = 0; n < size; n++) {
-      const value = terms.reduce(
-        (sum, a, j) => sum + (j % 2 === 0 ? a : -a) * Math.cos((2 * Math.PI * j * n) / period),
-        0,
-      );
+      const value = weight(n / period);
       data[n] = isFloat(hostType(type)) ? value : Math.trunc(value);
     }
     return knownData(type, [size], data);

@@ -5,7 +5,15 @@
 
 import { add, broadcast, full, mul, permute, reshape, slice, sub } from '../../ir/build.ts';
 import { fftPlan, padded, type FftPlan } from '../../ir/fft/plan.ts';
-import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
+import {
+  dims,
+  rewrite,
+  topological,
+  type Graph,
+  type GraphBuilder,
+  type Node,
+  type NodeOf,
+} from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 
 /** Real and imaginary parts of one shape. */
@@ -16,6 +24,8 @@ interface Pair {
 
 /** Rewrites all transforms of pairs to parts of transforms that one kernel can do. */
 export function splitTransforms(graph: Graph): Graph {
+  // Others keep their nodes, and so the order in which these were recorded.
+  if (!topological(graph.outputs).some(({ op }) => op === 'fft')) return graph;
   return rewrite(graph, (node, inputs, b) => {
     if (node.op === 'slice') return partOf(node, inputs[0]!);
     if (node.op !== 'fft' || sizeOf(dims(node as Node)) === 0) return undefined;

@@ -1,0 +1,40 @@
+// Tables that transforms take, as tensors: computed once for a length, and kept while lengths come
+// back. They are leaves like any other tensor, so that devices, compiled functions and bundles have
+// them once.
+
+import { fftTable } from '../../../ir/fft/table.ts';
+import { root } from '../../../ir/fft/roots.ts';
+import type { DType } from '../../../ir/dtype.ts';
+import { tensor } from '../creation/creation.ts';
+import type { Tensor } from '../../tensor.ts';
+
+/** Tables kept: those of the lengths used last. */
+const most = 32;
+const kept = new Map<string, Tensor>();
+
+function constants(key: string, dtype: DType, make: () => Float64Array<ArrayBuffer>): Tensor {
+  const name = `${key} ${dtype}`;
+  const found = kept.get(name) ?? tensor(make(), { dtype });
+  kept.delete(name);
+  kept.set(name, found);
+  for (const oldest of kept.keys()) {
+    if (kept.size <= most) break;
+    kept.delete(oldest);
+  }
+  return found;
+}
+
+/** What a transform of n points is given. */
+export function tableOf(n: number, dtype: DType): Tensor {
+  return constants(`table ${n}`, dtype, () => fftTable(n));
+}
+
+/** e^(−2πi·k/n) for k up to n/2: real parts, then imaginary ones. */
+export function halfRoots(n: number, dtype: DType): Tensor {
+  return constants(`roots ${n}`, dtype, () => {
+    const count = n / 2 + 1;
+    const data = new Float64Array(2 * count);
+    for (let k = 0; k < count; k++) [data[k], data[count + k]] = root(k, n) as [number, number];
+    return data;
+  });
+}

@@ -1,0 +1,5 @@
+// The namespace `fft`.
+
+export * from './convolve.ts';
+export * from './frequencies.ts';
+export * from './transform.ts';
