@@ -10,13 +10,13 @@ import {
   scaleIndex,
   type IndexExpr,
 } from '../../../ir/index-algebra/expr.ts';
+import type { Axis } from '../../../schedule/kernel.ts';
 import { addInts, constant, mulInts, splat, type LoopBuilder } from '../../loop/builder.ts';
 import type { Loop, LoopBuffer, Value, Width } from '../../loop/loop.ts';
 import { laneAtom, quadIndex, registerOf } from '../../lower/expressions.ts';
-import { countContiguous, isContiguous } from '../row-reduction/tiling.ts';
 import { finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
 import { butterfly, type Complex } from './butterfly.ts';
-import { bodyOf, planOf, Points, stagesOf, type FftBody } from './points.ts';
+import { bodyOf, neighboursAlong, planOf, Points, stagesOf, type FftBody } from './points.ts';
 
 type Lanes = 'line' | 'position' | 'none';
 
@@ -25,9 +25,7 @@ const mostBytes = 2 ** 18;
 
 function lanesOf({ kernel }: Frame, body: FftBody): Lanes {
   const { line, position } = body;
-  const values = [body.re, body.im, ...kernel.writes.map(({ value }) => value)];
-  const along = (axis: typeof line): number =>
-    countContiguous(values, axis) + kernel.writes.filter(({ index }) => isContiguous(index, axis)).length;
+  const along = (axis: Axis): number => neighboursAlong(kernel, body, axis);
   const turns = position.extent % 16 === 0;
   if (turns && (line.extent < 4 || along(position) > along(line))) return 'position';
   return line.extent < 4 ? 'none' : 'line';

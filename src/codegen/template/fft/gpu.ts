@@ -8,10 +8,9 @@ import { axisIndex, constantIndex, offsetIndex } from '../../../ir/index-algebra
 import { addInts, builtin, constant, less, mulInts, operation } from '../../loop/builder.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import { registerOf } from '../../lower/expressions.ts';
-import { countContiguous, isContiguous } from '../row-reduction/tiling.ts';
 import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../shared/frame.ts';
 import { butterfly, type Complex } from './butterfly.ts';
-import { bodyOf, planOf, Points, stagesOf, type FftBody, type Stage } from './points.ts';
+import { bodyOf, neighboursAlong, planOf, Points, stagesOf, type FftBody, type Stage } from './points.ts';
 
 /** How a transform is spread. */
 interface Spread {
@@ -27,9 +26,7 @@ interface Spread {
 
 function spreadOf({ kernel, target }: Frame, body: FftBody, stages: readonly Stage[]): Spread {
   const { line, position } = body;
-  const values = [body.re, body.im, ...kernel.writes.map(({ value }) => value)];
-  const along = (axis: typeof line): number =>
-    countContiguous(values, axis) + kernel.writes.filter(({ index }) => isContiguous(index, axis)).length;
+  const along = (axis: typeof line): number => neighboursAlong(kernel, body, axis);
   const acrossLines = line.extent > 1 && along(line) > along(position);
   const n = position.extent;
   const most = target.limits.workgroupInvocations;

@@ -11,6 +11,7 @@ import type { LoopBuilder } from '../../loop/builder.ts';
 import type { Value } from '../../loop/loop.ts';
 import type { Binding } from '../../lower/binding.ts';
 import { Lowering, registerOf } from '../../lower/expressions.ts';
+import { countContiguous, isContiguous } from '../row-reduction/tiling.ts';
 import { bufferName, type Frame } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';
 import { ComplexBuilder, type Complex } from './butterfly.ts';
@@ -31,6 +32,18 @@ export interface Stage {
 export function bodyOf({ body }: Kernel): FftBody {
   if (body.kind !== 'fft') throw new CompilerBug('fft template', `got a ${body.kind} kernel`);
   return body;
+}
+
+/** Reads and stores whose elements lie side by side along an axis, in pairs where parts do. */
+export function neighboursAlong({ writes }: Kernel, { re, im }: FftBody, axis: Axis): number {
+  const values = [re, im, ...writes.map(({ value }) => value)];
+  return [1, 2].reduce(
+    (sum, step) =>
+      sum +
+      countContiguous(values, axis, step) +
+      writes.filter(({ index }) => isContiguous(index, axis, step)).length,
+    0,
+  );
 }
 
 /** The plan of a kernel's transform. */

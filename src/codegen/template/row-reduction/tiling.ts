@@ -190,23 +190,23 @@ export function keptReads(sweeps: readonly (readonly Expr[])[], facts: RowFacts)
 }
 
 /** Reads whose element index grows by one along the axis, weighted towards per-element reads. */
-export function countContiguous(exprs: readonly Expr[], axis: Axis): number {
+export function countContiguous(exprs: readonly Expr[], axis: Axis, step = 1): number {
   const seen = new Set<Expr>();
   let count = 0;
   const visit = (expr: Expr): void => {
     if (seen.has(expr)) return;
     seen.add(expr);
-    if (expr.kind === 'read' && isContiguous(expr.index, axis)) count += 1;
+    if (expr.kind === 'read' && isContiguous(expr.index, axis, step)) count += 1;
     argsOf(expr).forEach(visit);
   };
   exprs.forEach(visit);
   return count;
 }
 
-/** Whether an element index grows by one along the axis. */
-export function isContiguous(index: IndexExpr, axis: Axis): boolean {
+/** Whether an element index grows by one (or by `step`) along the axis. */
+export function isContiguous(index: IndexExpr, axis: Axis, step = 1): boolean {
   const quad = addIndex(scaleIndex(quadIndex('quad', axis.extent), 4), laneAtom);
-  return coefficientOf(substitute(index, new Map([[axis.atom, quad]])), laneAtom) === 1;
+  return coefficientOf(substitute(index, new Map([[axis.atom, quad]])), laneAtom) === step;
 }
 
 /** The smallest power of two that is at least n. */
