@@ -39,7 +39,7 @@ const takesQr = arg.takes<typeof qr>(
 
 /**
  * Q and R of A = Q·R, Q with orthonormal columns and R an upper triangle, whose diagonal may have
- * either sign. The complete Q of a tall matrix is a constant to derivatives.
+ * either sign. The complete Q of a tall matrix has no derivative (E_GRAD).
  */
 export function qr(x: Tensor, options: QrOptions = {}): [q: Tensor, r: Tensor] {
   takesQr('qr', x, options);
