@@ -42,7 +42,7 @@ interface Section {
 const list =
   /^(?:\/\/ (?<title>[^\n]+)\n)?export (?<type>type )?\{(?<items>[^}]*)\} from '(?<from>[^']+)';/gm;
 
-/** The text of an index file, with that of the lists beside it that it exports whole. */
+/** The text of an index file, with that of the lists that it exports whole; places are seen from the index file. */
 function withLists(path: string): string {
   return read(path).replaceAll(/^export \* from '([^']+)';$/gm, (_, from: string) => {
     const file = join(path, '..', from);

@@ -119,7 +119,7 @@ class Out:
             wanted = [t for t in leaves if t.requires_grad]
             found = iter(torch.autograd.grad(results[0], wanted, upstream.to(results[0].dtype), allow_unused=True))
             grads = [next(found) if leaf.requires_grad else None for leaf in leaves]
-            grads = [None if not leaf.requires_grad else torch.zeros_like(t) if g is None else g.to(t.dtype)
+            grads = [None if not leaf.requires_grad else torch.zeros_like(t) if g is None or g._is_zerotensor() else g.to(t.dtype)
                      for g, leaf, t in zip(grads, leaves, tensors)]
             fields |= {'upstream': tensor_text(upstream), 'grads': list_text(grads)}
         self.lines.append('{' + ','.join(f'"{key}":{text}' for key, text in fields.items()) + '}')
@@ -388,6 +388,94 @@ def promote(out):
         if name != 'bool' and name != 'f16':
             for op in ('exp', 'sqrt', 'sin', 'sigmoid', 'tanh', 'erf', 'log1p', 'reciprocal'):
                 out.fact(kind='unary', op=op, a=name, result=NAMES[UNARY[op][0](x).dtype])
+
+
+@family
+def more(out):
+    """Elementwise operations, products, differences and joins that are formulas of others."""
+    pairs = [vec(*column) for column in zip(*itertools.product([v for v in PAIRS if v != 1e20], repeat=2))]
+    for op, fn in (('fmax', torch.fmax), ('fmin', torch.fmin), ('copysign', torch.copysign), ('heaviside', torch.heaviside)):
+        out.case(op, fn, pairs, grad=False)
+        if op != 'heaviside':
+            out.both(op, fn, [uniform([3, 4]), uniform([4])])
+    for op, fn, low in (('hypot', torch.hypot, -2), ('logaddexp', torch.logaddexp, -30), ('logaddexp2', torch.logaddexp2, -30),
+                        ('xlogy', torch.xlogy, 0.2)):
+        out.both(op, fn, [uniform([3, 4], low, 3), uniform([3, 1], low, 3)])
+        out.case(op, fn, pairs, grad=False)
+    out.case('nextafter', torch.nextafter, [vec(1.0, 0.0, -0.0, -1.5, INF, 1e-45, 3.0, NAN), vec(2.0, -1.0, 1.0, 0.0, 0.0, -1.0, 3.0, 1.0)],
+             grad=False)
+    out.case('nextafter', torch.nextafter, [vec(1.0, 0.0, -1.5, INF, dtype=torch.float64), vec(0.0, -1.0, -2.0, 0.0, dtype=torch.float64)],
+             grad=False)
+    out.both('ldexp', torch.ldexp, [[3, 4], uniform([4], -3, 3)])
+    out.case('ldexp', torch.ldexp, [vec(1.0, -0.75, 3.0), vec(3, -2, 20, dtype=torch.int32)], grad=False)
+    out.case('frexp', torch.frexp, [vec(0.0, 1.0, -6.5, 1e-37, 3e38, INF, NAN, 0.1)], grad=False)
+    out.case('frexp', torch.frexp, [vec(0.0, -6.5, 1e-310, 1e300, dtype=torch.float64)], grad=False)
+    special = vec(*SPECIAL)
+    for op, fn in (('signbit', torch.signbit), ('isneginf', torch.isneginf), ('isposinf', torch.isposinf)):
+        out.case(op, fn, [special])
+    for op, fn in (('frac', torch.frac), ('deg2rad', torch.deg2rad), ('rad2deg', torch.rad2deg), ('sinc', torch.sinc),
+                   ('positive', torch.positive), ('sgn', torch.sgn)):
+        out.both(op, fn, [[3, 4]])
+    out.case('sinc', torch.sinc, [vec(0.0, 0.05, -0.2, 1.0, 2.5)])
+    out.both('logit', lambda x: torch.logit(x), [uniform([3, 4], 0.05, 0.95)])
+    out.both('logit', lambda x: torch.logit(x, 0.1), [uniform([3, 4], 0.01, 0.99)], eps=0.1)
+    for decimals in (2, -1):
+        out.case('round', lambda x: torch.round(x, decimals=decimals), [uniform([8], -99, 99)], grad=False, decimals=decimals)
+    for dtype in (torch.int32, torch.int64, torch.uint8):
+        a, b = [vec(*column, dtype=dtype) for column in zip(*itertools.product((0, 1, 6, 35, 89, 144, 233), repeat=2))]
+        out.case('gcd', torch.gcd, [a, b])
+        out.case('lcm', lambda x, y: torch.lcm(x.long(), y.long()).to(dtype), [a, b])
+    out.case('gcd', torch.gcd, [vec(1836311903, -48, 0, dtype=torch.int32), vec(1134903170, 36, -7, dtype=torch.int32)])
+    for op, fn in (('addcmul', torch.addcmul), ('addcdiv', torch.addcdiv)):
+        out.both(op, lambda x, a, b: fn(x, a, b, value=0.7), [[3, 4], uniform([4]), uniform([3, 1], 0.5, 2)], value=0.7)
+    near = [vec(1.0, 1.0, INF, NAN, 1e-9), vec(1.00001, 1.1, INF, NAN, 0.0)]
+    for op, fn in (('isclose', torch.isclose), ('allclose', lambda *a, **k: torch.tensor(torch.allclose(*a, **k)))):
+        out.case(op, fn, near, grad=False)
+        out.case(op, lambda x, y: fn(x, y, rtol=0.2, equal_nan=True), near, grad=False, rtol=0.2, equalNan=True)
+    affine = {'addmm': ([2, 4], [2, 3], [3, 4]), 'addmv': ([2], [2, 3], [3]), 'addr': ([2, 3], [2], [3]),
+              'baddbmm': ([1, 4], [2, 3, 2], [2, 2, 4]), 'addbmm': ([4], [2, 3, 2], [2, 2, 4])}
+    for op, inputs in affine.items():
+        fn = getattr(torch, op)
+        out.case(op, fn, list(inputs))
+        out.case(op, lambda x, a, b: fn(x, a, b, beta=0.3, alpha=-1.5), list(inputs), beta=0.3, alpha=-1.5)
+    out.both('tensordot', lambda x, y: torch.tensordot(x, y, 2), [[2, 3, 4], [3, 4, 5]])
+    out.case('tensordot', lambda x, y: torch.tensordot(x, y, ([0, 1], [2, 0])), [[2, 3, 4], [3, 5, 2]], axes=[[0, 1], [2, 0]])
+    out.case('inner', torch.inner, [[2, 3], [4, 3]])
+    out.case('kron', torch.kron, [[2, 3], [2, 1, 2]])
+    out.case('vdot', torch.vdot, [[5], [5]])
+    out.case('cross', lambda x, y: torch.cross(x, y, 1), [[2, 3], [2, 3]], axis=1)
+    out.case('vander', torch.vander, [[4]], grad=False)
+    out.case('diff', torch.diff, [[3, 5]])
+    out.case('diff', lambda x, p, q: torch.diff(x, 2, 0, p, q), [[3, 5], [1, 5], [2, 5]], order=2, axis=0)
+    out.case('trapezoid', lambda y: torch.trapezoid(y, dx=0.5), [[3, 5]], dx=0.5)
+    out.case('trapezoid', lambda y, x: torch.trapezoid(y, x, dim=0), [[3, 5], [3]], axis=0)
+    out.case('cumulativeTrapezoid', lambda y, x: torch.cumulative_trapezoid(y, x), [[3, 5], [3, 5]], axis=-1)
+    for edge in (1, 2):
+        out.case('gradient', lambda x: torch.gradient(x, spacing=0.5, dim=1, edge_order=edge), [[3, 5]], axis=1, spacing=0.5,
+                 edgeOrder=edge)
+        out.case('gradient', lambda x: torch.gradient(x, spacing=[vec(0.0, 0.5, 2.0, 3.5).to(x.dtype)], dim=0, edge_order=edge), [[4, 2]],
+                 axis=0, places=[0, 0.5, 2, 3.5], edgeOrder=edge)
+    out.both('dist', lambda x, y: torch.dist(x, y, 3), [[3, 4], [4]], p=3)
+    out.both('renorm', lambda x: torch.renorm(x, 2, 0, 1.5), [[3, 4]], p=2, axis=0, largest=1.5)
+    out.case('aminmax', lambda x: torch.aminmax(x, dim=1), [distinct([3, 4])], grad=False, axis=1)
+    out.case('stdMean', lambda x: torch.std_mean(x, 1, unbiased=True), [[3, 4]], axis=1)
+    out.case('sumToSize', lambda x: x.sum_to_size(1, 3, 1), [[2, 3, 4]], shape=[1, 3, 1])
+    out.case('diagflat', lambda x: torch.diagflat(x, 1), [[2, 2]], offset=1)
+    out.case('diagEmbed', lambda x: torch.diag_embed(x, -1, 0, 2), [[2, 3]], offset=-1, axis1=0, axis2=2)
+    for op, shapes in (('hstack', [[2, 3], [2, 1]]), ('vstack', [[3], [2, 3]]), ('dstack', [[2, 3], [2, 3]]),
+                       ('column_stack', [[3], [3, 2]])):
+        out.case(op.replace('_s', 'S'), lambda *xs: getattr(torch, op)(xs), shapes)
+    out.case('blockDiag', torch.block_diag, [[2, 1], [3], [1, 2]])
+    out.case('cartesianProd', torch.cartesian_prod, [[2], [3]])
+    out.case('combinations', lambda x: torch.combinations(x, 2), [[4]], count=2, withReplacement=False)
+    out.case('combinations', lambda x: torch.combinations(x, 3, True), [[3]], count=3, withReplacement=True)
+    out.case('tensorSplit', lambda x: torch.tensor_split(x, 3, 1), [[2, 7]], parts=3, axis=1)
+    out.case('tensorSplit', lambda x: torch.tensor_split(x, (1, -2, 9), 1), [[2, 7]], parts=[1, -2, 9], axis=1)
+    for turns in (-1, 1, 2):
+        out.case('rot90', lambda x: torch.rot90(x, turns, (2, 0)), [[2, 3, 2]], turns=turns, axes=[2, 0])
+    out.case('logspace', lambda: torch.logspace(-1, 2, 5, 3.0), [], start=-1, end=2, count=5, base=3)
+    out.case('trilIndices', lambda: torch.tril_indices(3, 4, 1).int(), [], rows=3, columns=4, offset=1)
+    out.case('triuIndices', lambda: torch.triu_indices(3, 4, -1).int(), [], rows=3, columns=4, offset=-1)
 
 
 # ---------------------------------------------------------------- reductions and scans

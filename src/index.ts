@@ -68,3 +68,4 @@ export * from './operations.ts';
 export * from './tensor/ops/special/public.ts';
 export * from './layer-operations.ts';
 export * from './tensor/ops/fft/public.ts';
+export * from './operations/formulas.ts';

@@ -240,6 +240,65 @@ const names = [
   'sliceWrite',
   'takeAlongDim',
   'unique',
+  // more of PyTorch's elementwise operations, products, views and reductions
+  'addbmm',
+  'addcdiv',
+  'addcmul',
+  'addmm',
+  'addmv',
+  'addr',
+  'allclose',
+  'baddbmm',
+  'clampMax',
+  'clampMin',
+  'copysign',
+  'cross',
+  'deg2rad',
+  'diagflat',
+  'diff',
+  'dist',
+  'dsplit',
+  'equal',
+  'fill',
+  'fliplr',
+  'flipud',
+  'floatPower',
+  'fmax',
+  'fmin',
+  'frac',
+  'frexp',
+  'gcd',
+  'heaviside',
+  'hsplit',
+  'hypot',
+  'inner',
+  'isclose',
+  'isneginf',
+  'isposinf',
+  'kron',
+  'lcm',
+  'ldexp',
+  'logaddexp',
+  'logaddexp2',
+  'movedim',
+  'newFull',
+  'newOnes',
+  'newZeros',
+  'nextafter',
+  'positive',
+  'rad2deg',
+  'ravel',
+  'renorm',
+  'reshapeAs',
+  'rot90',
+  'signbit',
+  'stdMean',
+  'sumToSize',
+  'swapaxes',
+  'tensorSplit',
+  'trueDivide',
+  'vdot',
+  'vsplit',
   // random
   'bernoulli',
   'dropout',
@@ -294,6 +353,8 @@ declare module './tensor.ts' {
     unique<const O extends ops.UniqueOptions = ops.UniqueOptions>(options?: O): ops.UniqueResult<O>;
     /** All axes in reverse order. */
     readonly T: Tensor;
+    /** The last two axes exchanged. */
+    readonly mT: Tensor;
   }
 }
 
@@ -317,5 +378,12 @@ Object.defineProperty(Tensor.prototype, 'T', {
       this,
       this.shape.map((_, axis) => this.rank - 1 - axis),
     );
+  },
+});
+
+Object.defineProperty(Tensor.prototype, 'mT', {
+  configurable: true,
+  get(this: Tensor): Tensor {
+    return ops.transpose(this);
   },
 });

@@ -56,7 +56,7 @@ describe('options that there are not', () => {
     ['a device', () => sn['tensor']!([1], { device: 'wasm' }), /^tensor: there is no option 'device'/],
     ['pinned', () => sn['tensor']!([1], { pinned: true }), /^tensor: there is no option 'pinned'/],
     ['dropout', () => sn['dropout']!(x, 0.5, { seed: 3 }), /^dropout: there is no option 'seed'/],
-    ['mean', () => sn['mean']!(x, 0, { dtype: 'f32' }), /^mean: there is no option 'dtype'/],
+    ['mean', () => sn['mean']!(x, 0, { dtypes: 'f32' }), /^mean: there is no option 'dtypes'/],
     [
       'Adam',
       () => new optim.Adam(net, { learningRate: 0.1 } as object),

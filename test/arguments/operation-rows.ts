@@ -31,6 +31,7 @@ import {
   word,
   type Meaning,
 } from './kinds.ts';
+import { formulaRows } from './formula-rows.ts';
 import { spectralRows } from './spectral-rows.ts';
 import { linalgOperations } from './linalg-rows.ts';
 import { specialOperations } from './special-rows.ts';
@@ -73,7 +74,7 @@ function but(base: Meaning, ...names: readonly Wrong[]): Meaning {
 const elementwise: Rows = {
   ...rows(
     'abs acos acosh asin asinh atan atanh ceil cos cosh erf erfc exp exp2 expm1 floor log log10 log1p log2 neg reciprocal ' +
-      'round rsqrt sign sin sinh sqrt square tan tanh trunc hardsigmoid hardswish logSigmoid mish relu relu6 selu sigmoid ' +
+      'rsqrt sign sin sinh sqrt square tan tanh trunc hardsigmoid hardswish logSigmoid mish relu relu6 selu sigmoid ' +
       'silu softsign tanhshrink isFinite isInf isNan logicalNot toBool toFloat toHalf toInt hasInfNan bernoulli clone t ',
     x,
   ),
@@ -96,6 +97,7 @@ const elementwise: Rows = {
     like(operand, () => tensor([1], { dtype: 'i32' })),
     like(operand, () => tensor([1], { dtype: 'i32' })),
   ),
+  round: [x, options({ decimals: integer })],
   bitwiseNot: [ints(2)],
   addScaled: [operand, operand, number],
   div: [operand, operand, options({ rounding: word('floor', 'trunc') })],
@@ -121,7 +123,8 @@ const twoTensors = but(
 );
 
 const folds: Rows = {
-  ...rows('amax amin max min mean any all countNonzero logsumexp', x, axes, reduce),
+  ...rows('amax amin max min any all countNonzero logsumexp', x, axes, reduce),
+  mean: [x, axes, options({ keepdim: flag, dtype })],
   ...rows('sum prod', x, axes, sum),
   ...rows('argmax argmin', x, maybe(axis), reduce),
   ...rows('maxWithIndices minWithIndices', x, axis, reduce),
@@ -235,7 +238,8 @@ const moved: Rows = {
     options({ mode: word('constant', 'circular'), value: element }),
   ],
   ...rows('tril triu', x, maybe(integer)),
-  ...rows('diag diagEmbed', x, maybe(integer)),
+  diag: [x, maybe(integer)],
+  diagEmbed: [x, maybe(integer), options({ axis1: integer, axis2: integer })],
   diagonal: [x, options({ offset: integer, axis1: integer, axis2: integer })],
   ...rows('cat stack', someTensors, maybe(axis)),
   split: [x, meaning(() => 1, 'number', 'bytes'), maybe(axis)],
@@ -527,6 +531,7 @@ const layers: Rows = {
 /** The exported functions that record operations, by name. */
 export const operationRows: Rows = {
   ...signalRows,
+  ...formulaRows,
   ...spectralRows,
   ...elementwise,
   ...folds,

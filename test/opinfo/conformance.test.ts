@@ -18,7 +18,7 @@ if (!isThere) process.stderr.write(`skipped: no PyTorch samples at ${archive}\n`
 /** About 600 of all cases. */
 const oneIn = 11;
 /** What passes of them; raised as operators are added. */
-const floor = 2;
+const floor = 240;
 
 describe.skipIf(!isThere)("PyTorch's samples of its operators", () => {
   const dir = isThere ? mkdtempSync(join(tmpdir(), 'sinter-opinfo-')) : '';
@@ -30,6 +30,8 @@ describe.skipIf(!isThere)("PyTorch's samples of its operators", () => {
 
   test('every row is one of an operator that PyTorch has', () => {
     const known = new Set(operatorNames(dir));
+    // PyTorch has samples of these that are not in the archive.
+    for (const name of ['logaddexp', 'logaddexp2']) known.add(name);
     expect(rowNames.filter((name) => !known.has(name))).toEqual([]);
   });
 

@@ -48,6 +48,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'index.ts': [
     'operations.ts',
     'layer-operations.ts',
+    'operations',
     'errors.ts',
     'tune',
     'explain.ts',
@@ -57,6 +58,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   'operations.ts': ['tensor'],
   'layer-operations.ts': ['tensor'],
+  operations: ['tensor'],
   workloads: ['errors.ts', 'index.ts', 'explain.ts', 'schedule/target.ts', 'nn', 'optim'],
   'bundle-runtime': [
     'errors.ts',

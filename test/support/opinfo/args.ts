@@ -1,7 +1,7 @@
 // The arguments of a call by the names of PyTorch's signature, positional or by keyword: `signature('input, dim=None, keepdim=False')`.
 // Typed reads of them; a row of the table is one or two lines of these.
 
-import { isFloat, type DType } from '../../../src/ir/dtype.ts';
+import { isInexact, type DType } from '../../../src/ir/dtype.ts';
 import { tensor } from '../../../src/tensor/ops/creation/creation.ts';
 import { Tensor } from '../../../src/tensor/tensor.ts';
 import { Real, type Value } from './value.ts';
@@ -39,6 +39,9 @@ function plain(value: Value): Value {
   if (Array.isArray(value)) return value.map(plain);
   return value;
 }
+
+/** What elementwise operations take. */
+export type Operand = Tensor | number | boolean;
 
 /** The arguments of one call. */
 export class Args {
@@ -85,7 +88,7 @@ export class Args {
    * A tensor or a number, for elementwise operations. A whole float is a rank-0 tensor where no other argument is a float, because
    * JavaScript's 2 is an integer there.
    */
-  operand(name: string): Tensor | number | boolean {
+  operand(name: string): Operand {
     const value = this.raw(name);
     if (value instanceof Tensor || typeof value === 'number' || typeof value === 'boolean') return value;
     if (typeof value === 'bigint') return Number(value);
@@ -96,8 +99,12 @@ export class Args {
     throw new Error(`${name} is neither tensor nor number: ${String(value)}`);
   }
 
+  maybeOperand(name: string): Operand | undefined {
+    return this.has(name) ? this.operand(name) : undefined;
+  }
+
   #hasFloat(): boolean {
-    const isReal = (value: Value): boolean => value instanceof Tensor && isFloat(value.dtype);
+    const isReal = (value: Value): boolean => value instanceof Tensor && isInexact(value.dtype);
     return Object.values(this.#values).some(isReal);
   }
 
@@ -221,6 +228,6 @@ export function unary(f: (x: Tensor) => Result): Call {
 }
 
 /** A call of two tensors or numbers. */
-export function binary(f: (x: Tensor | number | boolean, y: Tensor | number | boolean) => Result): Call {
+export function binary(f: (x: Operand, y: Operand) => Result): Call {
   return signature('input, other')((a) => f(a.operand('input'), a.operand('other')));
 }

@@ -65,9 +65,12 @@ function unit(dtype: DType): number {
   return bits === null ? 1 : Number(bits[0]) / 8;
 }
 
-/** README's differences: positions and sums of integers are i32 where PyTorch has i64; the values must be the same. */
+/**
+ * README's differences: positions and sums of integers are i32 where PyTorch has i64, `all` and `any` of u8 are bool; the values must
+ * be the same.
+ */
 function isPromised(actual: string, expected: string): boolean {
-  if (actual === expected) return true;
+  if (actual === expected || (expected === 'u8' && actual === 'bool')) return true;
   return expected === 'i64' && isInteger(actual as DType);
 }
 

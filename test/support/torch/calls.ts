@@ -2,6 +2,7 @@
 // PyTorch gives several results the row gives as many, in its order.
 
 import * as sn from '../../../src/tensor/ops/all.ts';
+import * as special from '../../../src/tensor/ops/special/public.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import type { TorchCase, TorchOption } from './figures.ts';
@@ -98,6 +99,15 @@ const pool =
   (f: (x: Tensor, size: number | readonly number[], options: object) => Tensor): Row =>
   ([x], args) =>
     f(x!, args.numbers('kernelSize')!, args.some('stride', 'padding', 'dilation', 'countIncludePad'));
+
+const affine =
+  (f: typeof sn.addmm): Row =>
+  ([x, y, z], args) =>
+    f(x!, y!, z!, args.some('beta', 'alpha'));
+const triangle =
+  (f: typeof sn.trilIndices): Row =>
+  (_, args) =>
+    f(args.number('rows')!, args.number('columns'), args.some('offset'));
 
 const rows: Readonly<Record<string, Row>> = {
   abs: unary(sn.abs),
@@ -287,7 +297,6 @@ const rows: Readonly<Record<string, Row>> = {
   reshape: ([x], args) => sn.reshape(x!, args.list('shape')),
   rmsNorm: ([x, w], args) => sn.rmsNorm(x!, x!.shape.at(-1)!, w, args.some('eps')),
   roll: ([x], args) => sn.roll(x!, args.numbers('shift')!, args.numbers('axis')),
-  round: unary(sn.round),
   rsqrt: unary(sn.rsqrt),
   scaledDotProductAttention: ([q, k, v, mask], args) =>
     sn.scaledDotProductAttention(q!, k!, v!, {
@@ -338,9 +347,86 @@ const rows: Readonly<Record<string, Row>> = {
   where: ([condition, x, y]) => sn.where(condition!, x!, y!),
 };
 
+/** What is a formula of other operations. */
+const more: Readonly<Record<string, Row>> = {
+  addbmm: affine(sn.addbmm),
+  addcdiv: ([x, y, z], args) => sn.addcdiv(x!, y!, z!, args.some('value')),
+  addcmul: ([x, y, z], args) => sn.addcmul(x!, y!, z!, args.some('value')),
+  addmm: affine(sn.addmm),
+  addmv: affine(sn.addmv),
+  addr: affine(sn.addr),
+  allclose: ([x, y], args) => sn.allclose(x!, y!, args.some('rtol', 'equalNan')),
+  aminmax: ([x], args) => sn.aminmax(x!, args.axis),
+  baddbmm: affine(sn.baddbmm),
+  blockDiag: (xs) => sn.blockDiag(xs),
+  cartesianProd: (xs) => sn.cartesianProd(xs),
+  columnStack: (xs) => sn.columnStack(xs),
+  combinations: ([x], args) => sn.combinations(x!, args.number('count'), args.some('withReplacement')),
+  copysign: binary(sn.copysign),
+  cross: ([x, y], args) => sn.cross(x!, y!, args.axis),
+  cumulativeTrapezoid: ([y, x], args) => sn.cumulativeTrapezoid(y!, args.number('axis'), { x: x! }),
+  deg2rad: unary(sn.deg2rad),
+  diagEmbed: ([x], args) => sn.diagEmbed(x!, args.number('offset'), args.some('axis1', 'axis2')),
+  diagflat: ([x], args) => sn.diagflat(x!, args.number('offset')),
+  diff: ([x, before, behind], args) =>
+    sn.diff(x!, args.number('order'), args.number('axis'), {
+      ...(before === undefined ? {} : { prepend: before }),
+      ...(behind === undefined ? {} : { append: behind }),
+    }),
+  dist: ([x, y], args) => sn.dist(x!, y!, args.number('p')),
+  dstack: (xs) => sn.dstack(xs),
+  fmax: binary(sn.fmax),
+  fmin: binary(sn.fmin),
+  frac: unary(sn.frac),
+  frexp: ([x]) => sn.frexp(x!),
+  gcd: binary(sn.gcd),
+  gradient: ([x], args) => {
+    const places = args.raw('places') as number[] | undefined;
+    const spacing = places === undefined ? args.number('spacing')! : [sn.tensor(places)];
+    return sn.gradient(x!, args.axis, { spacing, ...args.some('edgeOrder') });
+  },
+  heaviside: binary(sn.heaviside),
+  hstack: (xs) => sn.hstack(xs),
+  hypot: binary(sn.hypot),
+  inner: binary(sn.inner),
+  isclose: ([x, y], args) => sn.isclose(x!, y!, args.some('rtol', 'equalNan')),
+  isneginf: unary(sn.isneginf),
+  isposinf: unary(sn.isposinf),
+  kron: binary(sn.kron),
+  lcm: binary(sn.lcm),
+  ldexp: binary(sn.ldexp),
+  logaddexp: binary(sn.logaddexp),
+  logaddexp2: binary(sn.logaddexp2),
+  logit: ([x], args) => special.logit(x!, args.some('eps')),
+  logspace: (_, args) =>
+    sn.logspace(args.number('start')!, args.number('end')!, args.number('count')!, args.number('base')),
+  nextafter: binary(sn.nextafter),
+  positive: unary(sn.positive),
+  rad2deg: unary(sn.rad2deg),
+  renorm: ([x], args) => sn.renorm(x!, args.number('p')!, args.axis, args.number('largest')!),
+  rot90: ([x], args) => sn.rot90(x!, args.number('turns'), args.list('axes') as [number, number]),
+  round: ([x], args) => sn.round(x!, args.some('decimals')),
+  sgn: unary(sn.sgn),
+  signbit: unary(sn.signbit),
+  sinc: unary(special.sinc),
+  stdMean: ([x], args) => sn.stdMean(x!, args.axis),
+  sumToSize: ([x], args) => sn.sumToSize(x!, args.list('shape')),
+  tensorSplit: ([x], args) => sn.tensorSplit(x!, args.numbers('parts')!, args.axis),
+  tensordot: ([x, y], args) =>
+    sn.tensordot(x!, y!, args.raw('axes') as unknown as [number[], number[]] | undefined),
+  trapezoid: ([y, x], args) =>
+    sn.trapezoid(y!, args.number('axis'), x === undefined ? args.some('dx') : { x }),
+  trilIndices: triangle(sn.trilIndices),
+  triuIndices: triangle(sn.triuIndices),
+  vander: ([x]) => sn.vander(x!),
+  vdot: binary(sn.vdot),
+  vstack: (xs) => sn.vstack(xs),
+  xlogy: binary(special.xlogy),
+};
+
 /** Runs a case's operation on tensors that hold its inputs. Throws when no row knows the operation. */
 export function torchCall(one: TorchCase, inputs: readonly Tensor[]): readonly Tensor[] {
-  const row = rows[one.op];
+  const row = rows[one.op] ?? more[one.op];
   if (row === undefined) throw new Error(`no call for ${one.op}`);
   const result = row(inputs, new Args(one.args), one);
   return Array.isArray(result) ? (result as readonly Tensor[]) : [result as Tensor];

@@ -111,9 +111,7 @@ export function angle(x: Tensor): Tensor {
 /** z/|z|, and 0 at 0; the sign of real numbers. */
 export function sgn(x: Tensor): Tensor {
   takesOne('sgn', x);
-  if (x.dtype === 'bool')
-    throw new TensorError('E_DTYPE', 'sgn', `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
-  return apply([x], (b, z) => unary(b, 'sign', z));
+  return apply([x], (b, z) => (z.dtype === 'bool' ? z : unary(b, 'sign', z)));
 }
 
 /** Whether the dtype is complex. */

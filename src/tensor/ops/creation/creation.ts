@@ -3,7 +3,7 @@
 
 import { showValue, TensorError } from '../../../errors.ts';
 import { add, binary, cast, complex, full as spread, mul, sub, where } from '../../../ir/build.ts';
-import { integerRange, isComplex, partType, type DType } from '../../../ir/dtype.ts';
+import { integerRange, isComplex, isSmallInteger, partType, type DType } from '../../../ir/dtype.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkShape, sizeOf, toShape } from '../../../ir/shape.ts';
 import { hostArray, partCount, type ComplexNumber, type HostData, type Scalar } from '../../../ir/value.ts';
@@ -220,7 +220,7 @@ export function full(shape: readonly number[], value: Element, options: CreateOp
 }
 
 /** Through host memory's rules, so that the value is one of the dtype's. */
-function filled(op: string, shape: readonly number[], value: Element, dtype: DType): Tensor {
+export function filled(op: string, shape: readonly number[], value: Element, dtype: DType): Tensor {
   if (isComplex(dtype) && typeof value === 'object') {
     const to = toShape(op, shape);
     const own = partType(dtype);
@@ -281,7 +281,8 @@ export function arange(start: number, end?: number, step = 1, options: CreateOpt
   const dtype = options.dtype ?? ([from, to, step].every(Number.isInteger) ? 'i32' : 'f32');
   return record([], (b) => {
     if (dtype === 'bool') throw new TensorError('E_DTYPE', 'arange', 'bool cannot count');
-    const counted = wideType(dtype);
+    // Narrow integers wrap around, so that they count through negative numbers.
+    const counted = isSmallInteger(dtype) ? 'i32' : wideType(dtype);
     if ((counted === 'i32' || counted === 'u32') && count - 1 > integerRange(counted)[1])
       throw new TensorError('E_VALUE', 'arange', `${counted} does not count to ${count}`, "dtype: 'i64'");
     const places = iota(b, [count], 0, counted);

@@ -17,7 +17,10 @@ import { sliceAxis } from '../shape/layout.ts';
 import { apply, checkHeld, floatFormula, show, takesOne, type Unary } from '../operand.ts';
 
 /** 1 / (1 + e⁻ˣ). */
-export const sigmoid: Unary = floatFormula('sigmoid', formula.sigmoid);
+export const sigmoid: Unary = floatFormula('sigmoid', (b, x) =>
+  // Complex numbers have no sides to choose the safe exponential by.
+  isComplex(x.dtype) ? unary(b, 'recip', add(b, unary(b, 'exp', neg(b, x)), 1)) : formula.sigmoid(b, x),
+);
 
 /** log σ(x) = −softplus(−x). */
 export const logSigmoid: Unary = floatFormula('logSigmoid', (b, x) => neg(b, formula.softplus(b, neg(b, x))));

@@ -57,7 +57,8 @@ function scaledSum(op: string, x: TensorLike, y: TensorLike, alpha: number): Ten
     if (isInexact(p.dtype)) return b.add('fma', [q, fullLike(b, q, alpha), p], {}) as Node;
     if (!Number.isInteger(alpha))
       throw new TensorError('E_VALUE', op, `alpha ${alpha} must be whole for ${show(x, y)}`);
-    return plus(b, p, times(b, q, alpha));
+    // Unsigned integers have no negative factors: the sum wraps as the difference does.
+    return alpha < 0 ? less(b, p, times(b, q, -alpha)) : plus(b, p, times(b, q, alpha));
   });
 }
 

@@ -5,6 +5,7 @@
 import {
   add as plus,
   binary,
+  cast,
   complex,
   div as over,
   fullLike,
@@ -65,6 +66,7 @@ function rounding(op: PlainUnary): Unary {
 function numeric(op: 'neg' | 'abs' | 'sign', name: string): Unary {
   return (x) => {
     takesOne(name, x);
+    if (x.dtype === 'bool' && op === 'sign') return apply([x], (_, node) => node);
     if (x.dtype === 'bool')
       throw new TensorError('E_DTYPE', name, `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
     if (op === 'sign') checkNotComplex(name, x.dtype, x);
@@ -76,14 +78,40 @@ function numeric(op: 'neg' | 'abs' | 'sign', name: string): Unary {
 export const neg: Unary = numeric('neg', 'neg');
 /** |x|. */
 export const abs: Unary = numeric('abs', 'abs');
-/** −1, 0 or 1; NaN gives 0. */
+/** −1, 0 or 1; NaN gives 0, and bool is what it is. */
 export const sign: Unary = numeric('sign', 'sign');
 /** Rounds down. */
 export const floor: Unary = rounding('floor');
 /** Rounds up. */
 export const ceil: Unary = rounding('ceil');
-/** Rounds to the nearest integer, halves to the even one. */
-export const round: Unary = rounding('round');
+const wholes: Unary = rounding('round');
+
+export interface RoundOptions {
+  /** How many decimals are kept, 0 by default; −3 rounds to thousands. */
+  readonly decimals?: number;
+}
+
+const takesRound = arg.takes<typeof round>(
+  ['x', aTensor],
+  ['options', arg.options<RoundOptions>({ decimals: arg.integer })],
+);
+
+/** Rounds to the nearest integer, or to some decimals; halves to the even one. */
+export function round(x: Tensor, options: RoundOptions = {}): Tensor {
+  takesRound('round', x, options);
+  const { decimals = 0 } = options;
+  if (decimals === 0) return wholes(x);
+  if (!isFloat(x.dtype))
+    throw new TensorError('E_DTYPE', 'round', `decimals are of floats: ${show(x)}`, ".cast('f32')");
+  const scale = 10 ** Math.abs(decimals);
+  return apply([x], (b, node) =>
+    formula.widened(b, node, (wide) =>
+      decimals > 0
+        ? over(b, unary(b, 'round', times(b, wide, scale)), scale)
+        : times(b, unary(b, 'round', over(b, wide, scale)), scale),
+    ),
+  );
+}
 /** Rounds toward zero. */
 export const trunc: Unary = rounding('trunc');
 /** eˣ. */
@@ -129,10 +157,11 @@ export const rsqrt: Unary = primitive('rsqrt');
 /** 1 / x. */
 export const reciprocal: Unary = primitive('recip', 'reciprocal');
 
-/** x². */
+/** x²; bool counts as i32. */
 export function square(x: Tensor): Tensor {
   takesOne('square', x);
-  return mul(x, x);
+  const numbers = x.dtype === 'bool' ? apply([x], (b, node) => cast(b, node, 'i32')) : x;
+  return mul(numbers, numbers);
 }
 
 /** From here on x² + 1 = x² in f32, and x² would soon overflow: the logarithm of 2x is exact. */

@@ -42,6 +42,17 @@ export function widened(b: GraphBuilder, x: Node, formula: (wide: Node) => Node)
   return cast(b, formula(cast(b, x, wideType(x.dtype))), x.dtype);
 }
 
+/** As `widened`, of two operands of one dtype. */
+export function widened2(
+  b: GraphBuilder,
+  x: Node,
+  y: Node,
+  formula: (b: GraphBuilder, x: Node, y: Node) => Node,
+): Node {
+  const wide = wideType(x.dtype);
+  return cast(b, formula(b, cast(b, x, wide), cast(b, y, wide)), x.dtype);
+}
+
 /** The dtype that values of `dtype` are accumulated in: f32 for 16-bit floats. */
 export function wideType(dtype: DType): DType {
   return dtype === 'f16' || dtype === 'bf16' ? 'f32' : dtype;

@@ -1,7 +1,7 @@
 // Matrix products of every rank PyTorch allows; the contraction itself is contract.ts.
 
 import { TensorError } from '../../../errors.ts';
-import { add, broadcast, cast, mul, reduce, reshape } from '../../../ir/build.ts';
+import { add, binary, broadcast, cast, mul, reduce, reshape } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { type DType } from '../../../ir/dtype.ts';
 import { dims } from '../../../ir/graph.ts';
@@ -103,11 +103,13 @@ export function outer(x: Tensor, y: Tensor): Tensor {
   takesOuter('outer', x, y);
   checkRank('outer', 'the first operand', x, 1);
   checkRank('outer', 'the second operand', y, 1);
-  const common = productType('outer', x, y);
+  const isBool = x.dtype === 'bool' && y.dtype === 'bool';
+  const common = isBool ? 'bool' : productType('outer', x, y);
   const shape = [x.size, y.size];
   return apply([x, y], (b, p, q) => {
     const column = broadcast(b, reshape(b, cast(b, p, common), [x.size, 1]), shape);
-    return mul(b, column, broadcast(b, cast(b, q, common), shape));
+    const row = broadcast(b, cast(b, q, common), shape);
+    return isBool ? binary(b, 'and', column, row) : mul(b, column, row);
   });
 }
 

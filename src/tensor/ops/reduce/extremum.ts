@@ -176,15 +176,18 @@ function withIndices(
   axis: number,
   options: ReduceOptions,
 ): [Tensor, Tensor] {
-  const at = normalizeAxis(op, axis, x.rank);
+  const at = normalizeAxis(op, axis, Math.max(1, x.rank));
   checkNotEmpty(op, x, [at]);
+  const sizes = x.rank === 0 ? [1] : x.shape;
   const [values, indices] = recordMany([x], (b, [node]) => {
+    const row = reshape(b, node!, sizes);
     const kept = reshape(
       b,
-      placeOf(b, monoid, node!, at),
-      x.shape.map((dim, i) => (i === at ? 1 : dim)),
+      placeOf(b, monoid, row, at),
+      sizes.map((dim, i) => (i === at ? 1 : dim)),
     );
-    const chosen = b.add('gather', [node!, kept], { axis: at }) as Node;
+    const chosen = b.add('gather', [row, kept], { axis: at }) as Node;
+    if (x.rank === 0) return [chosen, kept].map((result) => reshape(b, result, []));
     return [chosen, kept].map((result) => dropKeptAxes(b, result, [at], options.keepdim === true));
   });
   return [values!, indices!];

@@ -6,14 +6,14 @@
 import { TensorError } from '../../../errors.ts';
 import { cast, reduce, reduceKeep, unary } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { isComplex, type DType } from '../../../ir/dtype.ts';
+import { isComplex, isFloat, isInexact, type DType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { normalizeAxes } from '../../../ir/shape.ts';
 import { aTensor, expectDType, expectTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, checkInexact, takesOne } from '../operand.ts';
+import { apply, checkInexact, takesOne } from '../operand.ts';
 import {
   type Axes,
   axesOf,
@@ -65,13 +65,28 @@ export function prod(x: Tensor, axes?: Axes, options: SumOptions = {}): Tensor {
   return fold('prod', 'prod', x, axes, options);
 }
 
-/** Σ / n of floats; NaN over nothing. */
-export function mean(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
-  takesReduce('mean', x, axes, options);
-  checkInexact('mean', x);
-  return reduction('mean', x, axes, options, (b, node, list) =>
-    formula.widened(b, node, (wide) => formula.mean(b, wide, list)),
-  );
+export interface MeanOptions extends ReduceOptions {
+  /** The dtype to compute in and give; by default x's, which must be floats. */
+  readonly dtype?: DType;
+}
+
+const takesMean = arg.takes<typeof mean>(
+  ['the operand', aTensor],
+  ['axes', arg.inside()],
+  ['options', arg.options<MeanOptions>({ ...reduceOptions, dtype: arg.dtype })],
+);
+
+/** Σ / n of floats, or of what becomes floats by `dtype`; NaN over nothing. */
+export function mean(x: Tensor, axes?: Axes, options: MeanOptions = {}): Tensor {
+  takesMean('mean', x, axes, options);
+  const { dtype } = options;
+  if (dtype === undefined) checkInexact('mean', x);
+  else if (!isInexact(dtype)) arg.floatDType.refuse('mean', 'dtype', dtype);
+  return reduction('mean', x, axes, options, (b, node, list) => {
+    const target = dtype ?? node.dtype;
+    const wide = cast(b, node, formula.wideType(target));
+    return cast(b, formula.mean(b, wide, list), target);
+  });
 }
 
 /** true where some element is not 0 (NaN is not); false over nothing. */
@@ -163,13 +178,13 @@ export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tens
   return [spread!, centre!];
 }
 
-/** log Σ eˣ, without overflow. */
+/** log Σ eˣ, without overflow; integers and bool count as f32. */
 export function logsumexp(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
   takesReduce('logsumexp', x, axes, options);
-  checkFloat('logsumexp', x);
-  return reduction('logsumexp', x, axes, options, (b, node, list) =>
-    formula.widened(b, node, (wide) => formula.logSumExp(b, wide, list)),
-  );
+  return reduction('logsumexp', x, axes, options, (b, node, list) => {
+    const numbers = isFloat(node.dtype) ? node : cast(b, node, 'f32');
+    return formula.widened(b, numbers, (wide) => formula.logSumExp(b, wide, list));
+  });
 }
 
 /** Whether some element is NaN or ±∞: one flag is reduced on the device and read back. */

@@ -8,6 +8,7 @@ import * as arg from '../../../ir/arguments.ts';
 import { checkList, normalizeAxes, normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
+import { moveaxis } from './view.ts';
 import { iota } from '../elementwise/formula.ts';
 import { apply, checkHeld, checkRank, show } from '../operand.ts';
 import { diagonalOf, padConstant, concat, sliceAxis } from './layout.ts';
@@ -225,11 +226,30 @@ export function diagonal(x: Tensor, options: DiagonalOptions = {}): Tensor {
   return apply([x], (b, node) => diagonalOf(b, node, row, column, offset));
 }
 
-const takesDiagEmbed = arg.takes<typeof diagEmbed>(['x', aTensor], ['offset', arg.optional(arg.integer)]);
+export interface DiagEmbedOptions {
+  /** The axes of the result that span the matrices; the last two by default. */
+  readonly axis1?: number;
+  readonly axis2?: number;
+}
+
+const takesDiagEmbed = arg.takes<typeof diagEmbed>(
+  ['x', aTensor],
+  ['offset', arg.optional(arg.integer)],
+  ['options', arg.options<DiagEmbedOptions>({ axis1: arg.integer, axis2: arg.integer })],
+);
 
 /** The last axis as a diagonal of square matrices, 0 elsewhere. */
-export function diagEmbed(x: Tensor, offset = 0): Tensor {
-  takesDiagEmbed('diagEmbed', x, offset);
+export function diagEmbed(x: Tensor, offset = 0, options: DiagEmbedOptions = {}): Tensor {
+  takesDiagEmbed('diagEmbed', x, offset, options);
+  const made = embedded(x, offset);
+  const { axis1 = -2, axis2 = -1 } = options;
+  const places = [axis1, axis2].map((axis) => normalizeAxis('diagEmbed', axis, made.rank));
+  if (places[0] === places[1])
+    throw new TensorError('E_AXIS', 'diagEmbed', `axis ${axis1} is named twice: ${show(x)}`);
+  return moveaxis(made, [-2, -1], places);
+}
+
+function embedded(x: Tensor, offset: number): Tensor {
   if (x.rank === 0) throw new TensorError('E_SHAPE', 'diagEmbed', `expects at least one axis: ${show(x)}`);
   const lead = x.shape.slice(0, -1);
   const count = x.shape.at(-1)!;
@@ -258,9 +278,20 @@ function zeros(count: number): number[] {
   return new Array<number>(count).fill(0);
 }
 
+const takesDiag = arg.takes<typeof diag>(['x', aTensor], ['offset', arg.optional(arg.integer)]);
+
+/** All elements, in C-order, as a diagonal of one matrix. */
+export function diagflat(x: Tensor, offset = 0): Tensor {
+  takesDiag('diagflat', x, offset);
+  return diagEmbed(
+    apply([x], (b, node) => reshape(b, node, [x.size])),
+    offset,
+  );
+}
+
 /** A vector becomes a matrix with it on the diagonal; of a matrix, the diagonal. */
 export function diag(x: Tensor, offset = 0): Tensor {
-  takesDiagEmbed('diag', x, offset);
+  takesDiag('diag', x, offset);
   checkRank('diag', 'the operand', x, 1, 2);
   return x.rank === 1 ? diagEmbed(x, offset) : diagonal(x, { offset });
 }

@@ -117,7 +117,9 @@ const takesTranspose = arg.takes<typeof transpose>(
 /** Two axes exchanged; the last two by default. */
 export function transpose(x: Tensor, first = -2, second = -1): Tensor {
   takesTranspose('transpose', x, first, second);
-  const [p, q] = [normalizeAxis('transpose', first, x.rank), normalizeAxis('transpose', second, x.rank)];
+  // The axes of rank 0 are 0 and −1 when they are named.
+  const rank = x.rank === 0 && first !== -2 ? 1 : x.rank;
+  const [p, q] = [normalizeAxis('transpose', first, rank), normalizeAxis('transpose', second, rank)];
   const order = x.shape.map((_, axis) => (axis === p ? q : axis === q ? p : axis));
   return apply([x], (b, node) => reorder(b, node, order));
 }
@@ -142,18 +144,26 @@ export function moveaxis(
   to: number | readonly number[],
 ): Tensor {
   takesMoveaxis('moveaxis', x, from, to);
+  return moved('moveaxis', x, from, to);
+}
+
+/** As `moveaxis`, for what is named `op`. */
+export function moved(
+  op: string,
+  x: Tensor,
+  from: number | readonly number[],
+  to: number | readonly number[],
+): Tensor {
   const list = (axes: number | readonly number[]): number[] => {
-    if (typeof axes !== 'number') checkList('moveaxis', 'axes', axes);
-    return Array.from(typeof axes === 'number' ? [axes] : axes, (axis) =>
-      normalizeAxis('moveaxis', axis, x.rank),
-    );
+    if (typeof axes !== 'number') checkList(op, 'axes', axes);
+    return Array.from(typeof axes === 'number' ? [axes] : axes, (axis) => normalizeAxis(op, axis, x.rank));
   };
   const [sources, places] = [list(from), list(to)];
   const distinct = new Set(sources).size === sources.length && new Set(places).size === places.length;
   if (sources.length !== places.length || !distinct) {
     throw new TensorError(
       'E_AXIS',
-      'moveaxis',
+      op,
       `[${sources.join(',')}] cannot move to [${places.join(',')}]: ${show(x)}`,
     );
   }
@@ -204,7 +214,7 @@ const takesSqueeze = arg.takes<typeof squeeze>(['x', aTensor], ['axes', arg.insi
 /** Without the axes of size 1: all of them, or those named that have it. */
 export function squeeze(x: Tensor, axes?: number | readonly number[]): Tensor {
   takesSqueeze('squeeze', x, axes);
-  const named = normalizeAxes('squeeze', axes, x.rank);
+  const named = normalizeAxes('squeeze', axes, axes === undefined ? x.rank : Math.max(1, x.rank));
   const left = x.shape.filter((dim, axis) => dim !== 1 || !named.includes(axis));
   return apply([x], (b, node) => reform(b, node, left));
 }
@@ -231,13 +241,17 @@ const takesUnfold = arg.takes<typeof unfold>(
  */
 export function unfold(x: Tensor, axis: number, size: number, step = 1): Tensor {
   takesUnfold('unfold', x, axis, size, step);
-  const at = normalizeAxis('unfold', axis, x.rank);
-  if (size > x.shape[at]!) {
+  const at = normalizeAxis('unfold', axis, Math.max(1, x.rank));
+  const sizes = x.rank === 0 ? [1] : x.shape;
+  if (size > sizes[at]!) {
     throw new TensorError(
       'E_VALUE',
       'unfold',
       `windows of ${size}, ${step} apart, do not fit axis ${axis} of ${show(x)}`,
     );
   }
-  return apply([x], (b, node) => b.add('window', [node], { axis: at, size, stride: step, dilation: 1 }));
+  return apply([x], (b, node) => {
+    const windows = b.add('window', [reform(b, node, sizes)], { axis: at, size, stride: step, dilation: 1 });
+    return x.rank === 0 ? reform(b, windows, [size]) : windows;
+  });
 }

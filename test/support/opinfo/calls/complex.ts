@@ -10,7 +10,7 @@ export const complex: Calls = {
   conj: unary(sn.conj),
   imag: unary(sn.imag),
   isreal: unary(sn.isReal),
-  mH: unary(sn.adjoint),
+  mH: unary((x) => (x.rank < 2 ? sn.conj(x) : sn.adjoint(x))),
   polar: binary(sn.polar),
   real: unary(sn.real),
   sgn: unary(sn.sgn),

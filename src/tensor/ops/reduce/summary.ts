@@ -1,0 +1,94 @@
+// Reductions that give several results or compare two tensors, and sums back to a smaller shape.
+
+import { TensorError } from '../../../errors.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { cast, sumTo } from '../../../ir/build.ts';
+import { checkList, checkShape, normalizeAxis } from '../../../ir/shape.ts';
+import { anOperand, aTensor } from '../../expect.ts';
+import type { Tensor, TensorLike } from '../../tensor.ts';
+import { full } from '../creation/creation.ts';
+import { add, div, mul } from '../elementwise/arithmetic.ts';
+import { eq, gt, where } from '../elementwise/compare.ts';
+import { sqrt } from '../elementwise/elementwise.ts';
+import { closeness, closeOptions, type CloseOptions } from '../elementwise/pairs.ts';
+import * as formula from '../elementwise/formula.ts';
+import { apply, checkInexact, show } from '../operand.ts';
+import { reshape } from '../shape/view.ts';
+import { norm } from '../spectral/norms.ts';
+import { axesOf, type Axes } from './axes.ts';
+import { all, sum, varMean, type VarOptions } from './reduce.ts';
+
+const takesStdMean = arg.takes<typeof stdMean>(
+  ['the operand', aTensor],
+  ['axes', arg.inside()],
+  ['options', arg.options<VarOptions>({ keepdim: arg.flag, correction: arg.finite })],
+);
+
+/** Standard deviation and mean over the same axes. */
+export function stdMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [deviation: Tensor, mean: Tensor] {
+  takesStdMean('stdMean', x, axes, options);
+  checkInexact('stdMean', x);
+  axesOf('stdMean', axes, x);
+  const [spread, mean] = varMean(x, axes, options);
+  // The derivative of √ at 0 is taken as 0, as in `std`.
+  const isFlat = eq(spread, 0);
+  return [where(isFlat, spread, sqrt(where(isFlat, 1, spread))), mean];
+}
+
+const takesSumToSize = arg.takes<typeof sumToSize>(['x', aTensor], ['the shape', arg.inside()]);
+
+/** Sums over what broadcasting `shape` to x's would repeat. */
+export function sumToSize(x: Tensor, shape: readonly number[]): Tensor {
+  takesSumToSize('sumToSize', x, shape);
+  checkList('sumToSize', 'a shape', shape);
+  const to = [...shape];
+  checkShape('sumToSize', to);
+  const lead = x.rank - to.length;
+  if (lead < 0 || !to.every((dim, i) => dim === 1 || dim === x.shape[i + lead]))
+    throw new TensorError('E_SHAPE', 'sumToSize', `[${to.join(',')}] does not broadcast to ${show(x)}`);
+  if (to.length === 0) return sum(x);
+  const isWhole = lead === 0 && to.every((dim, i) => dim === x.shape[i]);
+  if (isWhole) return reshape(x, to);
+  return apply([x], (b, node) => sumTo(b, cast(b, node, formula.sumType(node.dtype)), to));
+}
+
+const takesAllclose = arg.takes<typeof allclose>(
+  ['x', anOperand],
+  ['y', anOperand],
+  ['options', arg.options<CloseOptions>(closeOptions)],
+);
+
+/** Whether all elements are close, as `isclose` has it: one bool. */
+export function allclose(x: TensorLike, y: TensorLike, options: CloseOptions = {}): Tensor {
+  takesAllclose('allclose', x, y, options);
+  return all(closeness('allclose', x, y, options));
+}
+
+const takesEqual = arg.takes<typeof equal>(['x', aTensor], ['y', aTensor]);
+
+/** Whether two tensors have one shape and the same elements: one bool. */
+export function equal(x: Tensor, y: Tensor): Tensor {
+  takesEqual('equal', x, y);
+  const sameShape = x.rank === y.rank && x.shape.every((dim, i) => dim === y.shape[i]);
+  return sameShape ? all(eq(x, y)) : full([], false);
+}
+
+const takesRenorm = arg.takes<typeof renorm>(
+  ['x', aTensor],
+  ['p', arg.positive],
+  ['axis', arg.inside()],
+  ['the largest norm', arg.notNegative],
+);
+
+/** Slices along an axis whose p-norm is above `largest`, scaled down to it. */
+export function renorm(x: Tensor, p: number, axis: number, largest: number): Tensor {
+  takesRenorm('renorm', x, p, axis, largest);
+  checkInexact('renorm', x);
+  const at = normalizeAxis('renorm', axis, x.rank);
+  const others = x.shape.map((_, i) => i).filter((i) => i !== at);
+  const size = norm(x, p, others, { keepdim: true });
+  const tooLarge = gt(size, largest);
+  // The added 1e-7 is PyTorch's: the result is never above the limit by rounding.
+  const factor = div(largest, add(where(tooLarge, size, 1), 1e-7));
+  return mul(x, where(tooLarge, factor, 1));
+}

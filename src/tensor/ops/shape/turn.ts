@@ -1,0 +1,84 @@
+// Axes and elements in another order, by PyTorch's names for it: turned, mirrored, transposed.
+
+import { TensorError } from '../../../errors.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { checkList, normalizeAxis } from '../../../ir/shape.ts';
+import { aTensor } from '../../expect.ts';
+import type { Tensor } from '../../tensor.ts';
+import { show, takesOne } from '../operand.ts';
+import { flip } from './movement.ts';
+import { moved, reshape, transpose } from './view.ts';
+
+/** Columns in reverse order. */
+export function fliplr(x: Tensor): Tensor {
+  takesOne('fliplr', x);
+  if (x.rank < 2) throw new TensorError('E_SHAPE', 'fliplr', `expects at least two axes: ${show(x)}`);
+  return flip(x, 1);
+}
+
+/** Rows in reverse order. */
+export function flipud(x: Tensor): Tensor {
+  takesOne('flipud', x);
+  if (x.rank < 1) throw new TensorError('E_SHAPE', 'flipud', `expects at least one axis: ${show(x)}`);
+  return flip(x, 0);
+}
+
+const takesRot90 = arg.takes<typeof rot90>(
+  ['x', aTensor],
+  ['the number of turns', arg.optional(arg.integer)],
+  ['axes', arg.inside()],
+);
+
+/** Turned by `turns` right angles in the plane of two axes, from the first towards the second. */
+export function rot90(x: Tensor, turns = 1, axes: readonly [number, number] = [0, 1]): Tensor {
+  takesRot90('rot90', x, turns, axes);
+  checkList('rot90', 'axes', axes);
+  const [from, to] = Array.from(axes, (axis) => normalizeAxis('rot90', axis, x.rank));
+  if (axes.length !== 2 || from === to)
+    throw new TensorError('E_AXIS', 'rot90', `expects two axes, got [${[...axes].join(',')}]: ${show(x)}`);
+  switch (((turns % 4) + 4) % 4) {
+    case 1:
+      return transpose(flip(x, to!), from, to);
+    case 2:
+      return flip(x, [from!, to!]);
+    case 3:
+      return flip(transpose(x, from, to), to!);
+    default:
+      return reshape(x, x.shape);
+  }
+}
+
+const takesMovedim = arg.takes<typeof movedim>(['x', aTensor], ['from', arg.inside()], ['to', arg.inside()]);
+
+/** PyTorch's first name for `moveaxis`. */
+export function movedim(x: Tensor, from: number | readonly number[], to: number | readonly number[]): Tensor {
+  takesMovedim('movedim', x, from, to);
+  return moved('movedim', x, from, to);
+}
+
+const takesSwapaxes = arg.takes<typeof swapaxes>(
+  ['x', aTensor],
+  ['first', arg.inside()],
+  ['second', arg.inside()],
+);
+
+/** Two axes exchanged: NumPy's name for `transpose`. */
+export function swapaxes(x: Tensor, first: number, second: number): Tensor {
+  takesSwapaxes('swapaxes', x, first, second);
+  for (const axis of [first, second]) normalizeAxis('swapaxes', axis, Math.max(1, x.rank));
+  return transpose(x, first, second);
+}
+
+/** All elements in one axis, in C-order. */
+export function ravel(x: Tensor): Tensor {
+  takesOne('ravel', x);
+  return reshape(x, [x.size]);
+}
+
+const takesReshapeAs = arg.takes<typeof reshapeAs>(['x', aTensor], ['the other', aTensor]);
+
+/** x in the shape of another tensor of as many elements. */
+export function reshapeAs(x: Tensor, other: Tensor): Tensor {
+  takesReshapeAs('reshapeAs', x, other);
+  return reshape(x, other.shape);
+}

@@ -1,0 +1,42 @@
+// What a float is made of: laws that hold for every float, subnormal ones included, on the devices that have them.
+
+import * as fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import { frexp, ldexp, nextafter, setDevice, tensor, type Tensor } from '../../src/index.ts';
+
+const floats = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1, maxLength: 8 });
+const numbers = async (x: Tensor): Promise<number[]> => Array.from(await x.data(), Number);
+
+describe.each(['interpreter', 'wasm'])('on %s', (device) => {
+  afterAll(() => setDevice(undefined));
+
+  test('x is its mantissa times 2 to its exponent, with the mantissa in [½, 1)', async () => {
+    setDevice(device);
+    await fc.assert(
+      fc.asyncProperty(floats, async (values) => {
+        const [mantissa, exponent] = frexp(tensor(values));
+        const [m, e] = [await numbers(mantissa), await numbers(exponent)];
+        values.forEach((value, i) => {
+          expect(m[i]! * 2 ** e[i]!).toBe(value);
+          if (value !== 0) expect(Math.abs(m[i]!)).toSatisfy((size: number) => size >= 0.5 && size < 1);
+        });
+        expect(await numbers(ldexp(mantissa, exponent))).toEqual(values.map((x) => x + 0));
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('no float lies between x and the next one', async () => {
+    setDevice(device);
+    await fc.assert(
+      fc.asyncProperty(floats, async (values) => {
+        const x = tensor(values);
+        const above = await numbers(nextafter(x, Infinity));
+        const back = await numbers(nextafter(tensor(above), -Infinity));
+        above.forEach((next, i) => expect(next).toBeGreaterThan(values[i]!));
+        back.forEach((value, i) => expect(value === values[i]).toBe(true));
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
