@@ -542,6 +542,7 @@ export const operationRows: Rows = {
   ...selected,
   ...statistics,
   ...made,
+  ...layers,
   ...linalgOperations,
   ...specialOperations,
 };
@@ -594,5 +595,4 @@ export const sparse24Rows: Rows = {
   compress: [t(4, 2)],
   decompress: [packed],
   matmul: [t(2, 4), packed],
-  ...layers,
 };
