@@ -153,12 +153,16 @@ function trace(node: NodeOf<'dot'>, side: 0 | 1, owned: ReadonlySet<Node>): Atte
   };
 }
 
-/** Whether a node is computed from one of these. */
+/**
+ * Whether a node is one of these, or made of one element by element. What a sum or a product makes of
+ * scores is looked at as their other users are.
+ */
 function isMadeOf(node: Node, sources: ReadonlySet<Node>): boolean {
   const oldest = Math.min(...[...sources].map(({ id }) => id));
   const seen = new Set<Node>([node]);
   for (const each of seen) {
     if (sources.has(each)) return true;
+    if (!isElementwise(each.op) && !isThroughView(each)) continue;
     for (const input of each.inputs) if (input.id >= oldest) seen.add(input);
   }
   return false;
