@@ -129,7 +129,9 @@ describe('gradientGraph', () => {
 
 describe('any program', () => {
   it('of any dtypes has a first and a second derivative of the right types, and the same results', () => {
-    const property = fc.property(randomProgram(), ({ graph, inputs }) => {
+    // Reflections have no derivative of their own; factors have programs in their own tests.
+    const programs = randomProgram({ without: ['factor'] });
+    const property = fc.property(programs, ({ graph, inputs }) => {
       const floats = (graph: Graph): number[] =>
         graph.parameters.flatMap(({ dtype }, i) => (isFloat(dtype) ? [i] : []));
       if (!graph.outputs.some(({ dtype }) => isFloat(dtype))) return;
