@@ -7,7 +7,7 @@ import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { cast, reduce, unary } from '../../../src/ir/build.ts';
 import {
   dtypeBytes,
-  dtypes,
+  realDTypes as dtypes,
   integerRange,
   isFloat,
   isInteger,
