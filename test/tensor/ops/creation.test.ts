@@ -58,7 +58,10 @@ describe('tensor', () => {
     [[[1, 2], 3], /ragged array: expected an array of 2 at depth 1, got 3/],
     [[1, [2]], /ragged array: expected a number at depth 1, got an array of 1/],
     [[1, true], /mixes number and boolean values/],
-    [[1, undefined], /expects numbers, booleans or bigints, in arrays or a typed array, got undefined/],
+    [
+      [1, undefined],
+      /expects numbers, booleans, bigints or { re, im }, in arrays or a typed array, got undefined/,
+    ],
   ])('refuses %j', (data, message) => {
     expect(() => sn.tensor(data as number[])).toThrow(message);
   });
