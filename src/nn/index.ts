@@ -68,15 +68,13 @@ export {
   AdaptiveMaxPool2d,
   AdaptiveMaxPool3d,
   AvgPool1d,
+  AvgPool2d,
   AvgPool3d,
-  ChannelShuffle,
-  LocalResponseNorm,
   MaxPool1d,
+  MaxPool2d,
   MaxPool3d,
-  PixelShuffle,
-  PixelUnshuffle,
-  Upsample,
 } from './pool.ts';
+export { ChannelShuffle, LocalResponseNorm, PixelShuffle, PixelUnshuffle, Upsample } from './resize.ts';
 export { evalMode, Module, train, type Layer } from './module.ts';
 export {
   BatchNorm,
@@ -107,7 +105,7 @@ export {
   type RnnOptions,
   type SequenceOptions,
 } from './recurrent.ts';
-export { AvgPool2d, Flatten, MaxPool2d, Sequential } from './sequential.ts';
+export { Flatten, Sequential } from './sequential.ts';
 export {
   FeedForward,
   TransformerBlock,
