@@ -3,43 +3,7 @@
 
 import type { ElementwiseOp } from './ops.ts';
 
-export type ComplexElementwise = Extract<
-  ElementwiseOp,
-  | 'neg'
-  | 'abs'
-  | 'sign'
-  | 'exp'
-  | 'exp2'
-  | 'expm1'
-  | 'log'
-  | 'log2'
-  | 'log1p'
-  | 'sin'
-  | 'cos'
-  | 'tan'
-  | 'asin'
-  | 'acos'
-  | 'atan'
-  | 'sinh'
-  | 'cosh'
-  | 'tanh'
-  | 'sqrt'
-  | 'rsqrt'
-  | 'recip'
-  | 'isNan'
-  | 'cast'
-  | 'add'
-  | 'sub'
-  | 'mul'
-  | 'div'
-  | 'pow'
-  | 'eq'
-  | 'ne'
-  | 'where'
-  | 'fma'
->;
-
-const names: readonly ComplexElementwise[] = [
+const names = [
   'neg',
   'abs',
   'sign',
@@ -72,9 +36,11 @@ const names: readonly ComplexElementwise[] = [
   'ne',
   'where',
   'fma',
-];
+] as const;
 
-const taken: ReadonlySet<string> = new Set(names);
+export type ComplexElementwise = Extract<ElementwiseOp, (typeof names)[number]>;
+
+const taken: ReadonlySet<string> = new Set<ElementwiseOp>(names);
 
 /** Whether the op takes complex numbers. */
 export function takesComplex(op: string): op is ComplexElementwise {

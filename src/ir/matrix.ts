@@ -5,6 +5,7 @@ import {
   binary,
   broadcast,
   cast,
+  conj,
   constant,
   full,
   fullLike,
@@ -16,6 +17,7 @@ import {
 import type { DType } from './dtype.ts';
 import { dims, type GraphBuilder, type Node } from './graph.ts';
 import type { FactorKind } from './factor.ts';
+import type { FixedShape } from './shape.ts';
 
 /** A stack's number of matrices, and their size. */
 export function sizes(x: Node): readonly [lines: number, rows: number, columns: number] {
@@ -30,6 +32,11 @@ export function factor(b: GraphBuilder, kind: FactorKind, ...operands: readonly 
 
 export function transpose(b: GraphBuilder, x: Node): Node {
   return permute(b, x, [0, 2, 1]);
+}
+
+/** The conjugate transpose. */
+export function adjoint(b: GraphBuilder, x: Node): Node {
+  return conj(b, transpose(b, x));
 }
 
 /** X·Y, either of them transposed. */
@@ -73,20 +80,20 @@ export function joined(b: GraphBuilder, axis: 1 | 2, parts: readonly Node[]): No
   return b.add('concat', held, { axis }) as Node;
 }
 
-function iota(b: GraphBuilder, x: Node, axis: number): Node {
-  return b.add('iota', [], { shape: dims(x), axis, dtype: 'i32' }) as Node;
+function iota(b: GraphBuilder, shape: FixedShape, axis: number): Node {
+  return b.add('iota', [], { shape, axis, dtype: 'i32' }) as Node;
 }
 
 /** Where the column is at most `diagonal` places right of the row's own; 0 elsewhere. */
 export function lower(b: GraphBuilder, x: Node, diagonal = 0): Node {
-  const reach = binary(b, 'add', iota(b, x, 1), fullLike(b, iota(b, x, 1), diagonal));
-  return where(b, binary(b, 'le', iota(b, x, 2), reach), x, fullLike(b, x, 0));
+  const reach = binary(b, 'add', iota(b, dims(x), 1), fullLike(b, iota(b, dims(x), 1), diagonal));
+  return where(b, binary(b, 'le', iota(b, dims(x), 2), reach), x, fullLike(b, x, 0));
 }
 
 /** Where the column is at least `diagonal` places right of the row's own; 0 elsewhere. */
 export function upper(b: GraphBuilder, x: Node, diagonal = 0): Node {
-  const reach = binary(b, 'add', iota(b, x, 1), fullLike(b, iota(b, x, 1), diagonal));
-  return where(b, binary(b, 'le', reach, iota(b, x, 2)), x, fullLike(b, x, 0));
+  const reach = binary(b, 'add', iota(b, dims(x), 1), fullLike(b, iota(b, dims(x), 1), diagonal));
+  return where(b, binary(b, 'le', reach, iota(b, dims(x), 2)), x, fullLike(b, x, 0));
 }
 
 /** Ones where row and column are the same. */
@@ -97,12 +104,12 @@ export function identity(
   dtype: DType,
 ): Node {
   const ones = full(b, [lines, rows, columns], 1, dtype);
-  return where(b, onDiagonal(b, ones), ones, fullLike(b, ones, 0));
+  return where(b, onDiagonal(b, dims(ones)), ones, fullLike(b, ones, 0));
 }
 
-/** Whether an element stands on the diagonal. */
-export function onDiagonal(b: GraphBuilder, x: Node): Node {
-  return binary(b, 'eq', iota(b, x, 1), iota(b, x, 2));
+/** Whether an element stands on the diagonal, in matrices of this shape. */
+export function onDiagonal(b: GraphBuilder, shape: FixedShape): Node {
+  return binary(b, 'eq', iota(b, shape, 1), iota(b, shape, 2));
 }
 
 /** The diagonals, [lines, min(rows, columns)]: every so manieth element. */

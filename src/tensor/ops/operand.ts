@@ -276,6 +276,12 @@ export function checkInteger(op: string, what: string, x: Tensor): void {
   }
 }
 
+/** Requires a mask of bool. */
+export function checkMaskType(op: string, mask: Tensor): void {
+  if (mask.dtype !== 'bool')
+    throw new TensorError('E_DTYPE', op, `the mask must be bool: ${show(mask)}`, '.ne(0)');
+}
+
 /** Requires a rank, or one of several. */
 export function checkRank(op: string, what: string, x: Tensor, ...ranks: readonly number[]): void {
   expectTensor(op, what, x);

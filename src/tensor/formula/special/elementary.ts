@@ -6,6 +6,7 @@ import { withRule } from '../../ops/elementwise/formula.ts';
 import { sinPi, cosPi } from './angle.ts';
 import { differentiable } from './function.ts';
 import { Real, type RealFormula, type Truth } from './real.ts';
+import { factorial } from './factorial.ts';
 
 /** −x·log x; 0 at 0, −∞ below. */
 export const entr: RealFormula = /* @__PURE__ */ differentiable(
@@ -54,10 +55,6 @@ export const sinc: RealFormula = /* @__PURE__ */ differentiable(
 const sincSeries: readonly number[] = [7, 6, 5, 4, 3, 2, 1].map(
   (k) => ((k % 2 === 0 ? 2 * k : -2 * k) / factorial(2 * k + 1)) * Math.PI ** 2,
 );
-
-function factorial(n: number): number {
-  return n < 2 ? 1 : n * factorial(n - 1);
-}
 
 /** x·f(y), 0 where x is 0 and y is a number. */
 function product(x: Real, y: Real, log: Real): Real {

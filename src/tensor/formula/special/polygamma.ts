@@ -6,6 +6,7 @@ import { cotPi } from './angle.ts';
 import { differentiable } from './function.ts';
 import { polynomial } from './polynomial.ts';
 import type { Real, RealFormula } from './real.ts';
+import { factorial } from './factorial.ts';
 
 const made = new Map<number, RealFormula>();
 
@@ -30,10 +31,6 @@ function valueOf(n: number, x: Real): Real {
   const mirrored = value.mul(-sign).sub(slope.mul(Math.PI ** (n + 1)));
   const isPole = x.le(0).and(x.isWhole());
   return isPole.choose(sign * Infinity, isReflected.choose(mirrored, value));
-}
-
-function factorial(n: number): number {
-  return n < 2 ? 1 : n * factorial(n - 1);
 }
 
 /** The derivative of order n of the cotangent, as a polynomial of it: highest power first. */

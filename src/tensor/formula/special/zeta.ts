@@ -5,6 +5,7 @@ import type { CustomRule } from '../../../autograd/custom.ts';
 import { TensorError } from '../../../errors.ts';
 import { withRule } from '../../ops/elementwise/formula.ts';
 import { Real } from './real.ts';
+import { factorial } from './factorial.ts';
 
 /** Numerators and denominators of the Bernoulli numbers B₂ⱼ, for j from 1 on. */
 const numbers: readonly (readonly [number, number])[] = [
@@ -21,10 +22,6 @@ const numbers: readonly (readonly [number, number])[] = [
   [854513, 138],
   [-236364091, 2730],
 ];
-
-function factorial(n: number): number {
-  return n < 2 ? 1 : n * factorial(n - 1);
-}
 
 /** B₂ⱼ/(2j)! for j from 1 on. */
 export const bernoulli: readonly number[] = numbers.map(

@@ -3,10 +3,11 @@
 import * as arg from '../../../ir/arguments.ts';
 import { TensorError } from '../../../errors.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
-import { add, cast, conj, div, fullLike, neg, real, reshape } from '../../../ir/build.ts';
+import { add, cast, div, fullLike, neg, real, reshape } from '../../../ir/build.ts';
 import { partType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import {
+  adjoint,
   diagonalOf,
   factor,
   identity,
@@ -50,10 +51,6 @@ export interface CholeskyOptions {
 export interface CholeskyExOptions extends CholeskyOptions {
   /** Whether a read fails where a matrix is not positive definite; false by default. */
   readonly checkErrors?: boolean;
-}
-
-function adjoint(b: GraphBuilder, x: Node): Node {
-  return transpose(b, isComplexNode(x) ? conj(b, x) : x);
 }
 
 /** L of A = L·Lᴴ: its diagonal is real, so that of interleaved numbers is interleaved. */

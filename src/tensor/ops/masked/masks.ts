@@ -9,7 +9,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { normOf, wideType } from '../elementwise/formula.ts';
-import { apply, commonShape, show } from '../operand.ts';
+import { apply, checkMaskType, commonShape, show } from '../operand.ts';
 import { axesOf, dropKeptAxes, type Axes, type ReduceOptions, reduceOptions } from '../reduce/axes.ts';
 
 export interface MaskOptions {
@@ -37,8 +37,7 @@ export const takesMaskedReduce: arg.Signature<
 /** The mask must be bool and broadcast to x. */
 export function checkMask(op: string, x: Tensor, mask: Tensor | undefined): void {
   if (mask === undefined) return;
-  if (mask.dtype !== 'bool')
-    throw new TensorError('E_DTYPE', op, `the mask must be bool: ${show(mask)}`, '.ne(0)');
+  checkMaskType(op, mask);
   const shape = commonShape(op, [x, mask]);
   if (shape.length !== x.rank || shape.some((dim, axis) => dim !== x.shape[axis]))
     throw new TensorError('E_SHAPE', op, `the mask must broadcast to x: ${show(x, mask)}`);

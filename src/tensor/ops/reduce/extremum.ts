@@ -11,7 +11,7 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkNotEmpty, commonShape, show } from '../operand.ts';
+import { apply, checkMaskType, checkNotEmpty, commonShape, show } from '../operand.ts';
 import {
   type Axes,
   axesOf,
@@ -56,8 +56,7 @@ function maskedExtremum(
   axes: Axes | undefined,
   options: ReduceOptions,
 ): Tensor {
-  if (mask.dtype !== 'bool')
-    throw new TensorError('E_DTYPE', op, `the mask must be bool: ${show(mask)}`, '.ne(0)');
+  checkMaskType(op, mask);
   if (x.dtype === 'bool')
     throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
   if (commonShape(op, [x, mask]).some((dim, axis) => dim !== x.shape[axis])) {

@@ -11,7 +11,7 @@ import { aTensor } from '../../expect.ts';
 import { record, recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { truth } from '../elementwise/formula.ts';
-import { apply, commonShape, show } from '../operand.ts';
+import { apply, checkMaskType, commonShape, show } from '../operand.ts';
 import { concat } from '../shape/layout.ts';
 import { selectRows } from '../shape/gather.ts';
 import { checkSameType } from '../shape/scatter.ts';
@@ -83,11 +83,6 @@ export function argwhere(x: Tensor, options: Sized | Unsized = {}): Promise<Tens
   return nonzeroOf('argwhere', x, options);
 }
 
-function checkMask(op: string, mask: Tensor): void {
-  if (mask.dtype !== 'bool')
-    throw new TensorError('E_DTYPE', op, `the mask must be bool: ${show(mask)}`, '.ne(0)');
-}
-
 const takesMaskedSelect = arg.takes<(x: Tensor, mask: Tensor, options?: Sized | Unsized) => unknown>(
   ['the operand', aTensor],
   ['the mask', aTensor],
@@ -103,7 +98,7 @@ export function maskedSelect(
   options: Sized | Unsized = {},
 ): Promise<Tensor> | Counted {
   takesMaskedSelect('maskedSelect', x, mask, options);
-  checkMask('maskedSelect', mask);
+  checkMaskType('maskedSelect', mask);
   const shape = commonShape('maskedSelect', [x, mask]);
   const spread = (b: GraphBuilder, node: Node): Node => flattened(b, broadcast(b, node, shape));
   const chosen = (b: GraphBuilder, node: Node, kept: Node, size: number): Node =>
@@ -129,7 +124,7 @@ export function maskedAt(x: Tensor, mask: Tensor, options: Sized): Counted;
 export function maskedAt(x: Tensor, mask: Tensor, options?: Unsized): Promise<Tensor>;
 export function maskedAt(x: Tensor, mask: Tensor, options: Sized | Unsized = {}): Promise<Tensor> | Counted {
   takesMaskedSelect('maskedAt', x, mask, options);
-  checkMask('maskedAt', mask);
+  checkMaskType('maskedAt', mask);
   if (mask.rank > x.rank || mask.shape.some((dim, axis) => dim !== x.shape[axis])) {
     throw new TensorError('E_SHAPE', 'maskedAt', `the mask must cover x's leading axes: ${show(x, mask)}`);
   }
@@ -160,7 +155,7 @@ const takesExpandByMask = arg.takes<typeof expandByMask>(['the values', aTensor]
  */
 export function expandByMask(values: Tensor, mask: Tensor): Tensor {
   takesExpandByMask('expandByMask', values, mask);
-  checkMask('expandByMask', mask);
+  checkMaskType('expandByMask', mask);
   if (values.rank !== 1)
     throw new TensorError('E_SHAPE', 'expandByMask', `the values must have rank 1: ${show(values)}`);
   watchCount('expandByMask', values, mask);
@@ -183,7 +178,7 @@ const takesMaskedScatter = arg.takes<typeof maskedScatter>(
  */
 export function maskedScatter(x: Tensor, mask: Tensor, source: Tensor): Tensor {
   takesMaskedScatter('maskedScatter', x, mask, source);
-  checkMask('maskedScatter', mask);
+  checkMaskType('maskedScatter', mask);
   checkSameType('maskedScatter', x, source);
   const shape = commonShape('maskedScatter', [x, mask]);
   watchCount('maskedScatter', source, mask, mask.size === 0 ? 0 : sizeOf(shape) / mask.size);

@@ -29,7 +29,8 @@ import { isComplex, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import * as formula from '../elementwise/formula.ts';
 import { concat, padConstant, sliceAxis } from '../shape/layout.ts';
-import { adjoint, eachPart, identity, product, rowsAt, scaledToOne } from './stack.ts';
+import { adjoint, identity, rowsAt } from '../../../ir/matrix.ts';
+import { eachPart, product, scaledToOne } from './stack.ts';
 
 export interface SingularNodes {
   /** [count, m, k] with k = min(m, n), or with all m columns. */
@@ -140,13 +141,13 @@ export function singularParts(b: GraphBuilder, a: Node, isFull: boolean): Singul
     return { u: adjoint(b, vh), s, vh: adjoint(b, u) };
   }
   if (n === 0 || count === 0) {
-    const u = isFull ? identity(b, count, m, a) : full(b, [count, m, n], 0, a.dtype);
+    const u = isFull ? identity(b, count, [m, m], a.dtype) : full(b, [count, m, n], 0, a.dtype);
     return { u, s: full(b, [count, n], 0, partType(a.dtype)), vh: full(b, [count, n, n], 0, a.dtype) };
   }
   const { x, scale } = scaledToOne(b, adjoint(b, a));
   const width = rounded(m);
   // 1, or NaN where the scale is: then nothing is told of V either.
-  const one = identity(b, count, n, x);
+  const one = identity(b, count, [n, n], x.dtype);
   const certain = broadcast(b, div(b, scale, scale), dims(one));
   const beside = eachPart(b, one, (part) => mul(b, part, certain));
   const turned = Planes.of(b, x, beside).rotated(b, width);
@@ -202,7 +203,7 @@ function shiftedRows(b: GraphBuilder, h: Node): { readonly rows: Node; readonly 
   const bySquares = unary(b, 'sqrt', reduceKeep(b, 'sum', formula.squaredSize(b, h), [1, 2]));
   const bound = binary(b, 'min', bySums, bySquares);
   const safe = where(b, binary(b, 'eq', bound, 0), fullLike(b, bound, 1), bound);
-  const shift = mul(b, broadcast(b, mul(b, safe, 1.25), dims(h)), identity(b, count, n, safe));
+  const shift = mul(b, broadcast(b, mul(b, safe, 1.25), dims(h)), identity(b, count, [n, n], safe.dtype));
   const turned = Planes.of(b, add(b, h, cast(b, shift, h.dtype))).rotated(b, rounded(n));
   const rows = turned.columns(b, 0, n);
   return { rows, size: lengths(b, rows) };

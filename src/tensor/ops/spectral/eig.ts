@@ -7,7 +7,8 @@ import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply } from '../operand.ts';
 import { eigNodes } from './eigen.ts';
-import { checkMatrices, stacked, unstacked } from './stack.ts';
+import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
+import { checkMatrices } from './stack.ts';
 
 const takesEig = arg.takes<typeof eig>(['x', aTensor]);
 
@@ -21,7 +22,7 @@ export function eig(x: Tensor): [w: Tensor, v: Tensor] {
   checkMatrices('linalg.eig', x, 'square');
   const [w, v] = recordMany([x], (b, [node]) => {
     const pairs = eigNodes(b, stacked(b, node!));
-    return [reshape(b, pairs.w, x.shape.slice(0, -1)), unstacked(b, pairs.v, x.shape)];
+    return [reshape(b, pairs.w, x.shape.slice(0, -1)), unstacked(b, pairs.v, batchOf(x))];
   });
   return [w!, v!];
 }

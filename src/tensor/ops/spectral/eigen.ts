@@ -22,21 +22,11 @@ import {
 } from '../../../ir/build.ts';
 import { complexType, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import { factor } from '../../../ir/matrix.ts';
+import { factor, adjoint, identity, onDiagonal } from '../../../ir/matrix.ts';
 import * as formula from '../elementwise/formula.ts';
 import { concat, sliceAxis } from '../shape/layout.ts';
 import { inverted } from './inverse.ts';
-import {
-  adjoint,
-  diagonalsOf,
-  eachPart,
-  identity,
-  onDiagonal,
-  product,
-  scaledToOne,
-  timesColumns,
-  withDiagonal,
-} from './stack.ts';
+import { diagonalsOf, eachPart, product, scaledToOne, timesColumns, withDiagonal } from './stack.ts';
 
 export interface EigenPairs {
   /** [count, n], complex. */
@@ -91,7 +81,7 @@ function around(b: GraphBuilder, v: Node, inner: Node): Node {
 const valuesRule: CustomRule = (b, [a], _, g) => {
   const { v } = eigNodes(b, a!);
   const [count, n] = dims(v) as [number, number, number];
-  const empty = mul(b, identity(b, count, n, v), fullLike(b, v, 0));
+  const empty = mul(b, identity(b, count, [n, n], v.dtype), fullLike(b, v, 0));
   return [around(b, v, withDiagonal(b, empty, g))];
 };
 

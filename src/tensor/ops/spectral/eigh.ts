@@ -7,7 +7,8 @@ import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply } from '../operand.ts';
 import { eighNodes, eigvalshNodes, type Triangle } from './rules.ts';
-import { checkMatrices, stacked, unstacked } from './stack.ts';
+import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
+import { checkMatrices } from './stack.ts';
 
 export interface EighOptions {
   /** Which triangle is read, and stands for the other: the lower one by default. */
@@ -26,7 +27,7 @@ export function eigh(x: Tensor, options: EighOptions = {}): [w: Tensor, v: Tenso
   checkMatrices('linalg.eigh', x, 'square');
   const [w, v] = recordMany([x], (b, [node]) => {
     const parts = eighNodes(b, stacked(b, node!), options.uplo ?? 'L');
-    return [reshape(b, parts.w, x.shape.slice(0, -1)), unstacked(b, parts.v, x.shape)];
+    return [reshape(b, parts.w, x.shape.slice(0, -1)), unstacked(b, parts.v, batchOf(x))];
   });
   return [w!, v!];
 }

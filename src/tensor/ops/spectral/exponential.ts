@@ -19,7 +19,9 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply } from '../operand.ts';
-import { checkMatrices, eachPart, identity, product, stacked, unstacked } from './stack.ts';
+import { identity } from '../../../ir/matrix.ts';
+import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
+import { checkMatrices, eachPart, product } from './stack.ts';
 
 /** Halvings before the series, and squarings after it, at most. */
 const most = 16;
@@ -37,7 +39,7 @@ const takesMatrixExp = arg.takes<typeof matrixExp>(['x', aTensor]);
 export function matrixExp(x: Tensor): Tensor {
   takesMatrixExp('matrixExp', x);
   checkMatrices('matrixExp', x, 'square');
-  return apply([x], (b, node) => unstacked(b, exponential(b, stacked(b, node)), x.shape));
+  return apply([x], (b, node) => unstacked(b, exponential(b, stacked(b, node)), batchOf(x)));
 }
 
 function exponential(b: GraphBuilder, a: Node): Node {
@@ -64,7 +66,13 @@ function exponential(b: GraphBuilder, a: Node): Node {
 function series(b: GraphBuilder, a: Node): Node {
   const [count, n] = dims(a) as [number, number, number];
   const second = product(b, a, a);
-  const powers = [identity(b, count, n, a), a, second, product(b, second, a), product(b, second, second)];
+  const powers = [
+    identity(b, count, [n, n], a.dtype),
+    a,
+    second,
+    product(b, second, a),
+    product(b, second, second),
+  ];
   const factorials = [1];
   for (let i = 1; i <= 16; i++) factorials.push(factorials[i - 1]! * i);
   const block = (start: number): Node =>

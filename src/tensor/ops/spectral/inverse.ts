@@ -5,7 +5,8 @@ import { add, binary, broadcast, div, full, fullLike, neg, sub, unary, where } f
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import * as formula from '../elementwise/formula.ts';
 import { eighNodes, svdNodes } from './rules.ts';
-import { adjoint, product, timesColumns } from './stack.ts';
+import { adjoint } from '../../../ir/matrix.ts';
+import { product, timesColumns } from './stack.ts';
 
 /** Which is the largest value that counts as zero, [count, 1], of sizes [count, k]. */
 export type Threshold = (sizes: Node) => Node;

@@ -24,7 +24,8 @@ import * as formula from '../elementwise/formula.ts';
 import { matrixNorm, type MatrixOrder } from './norms.ts';
 import { pseudoInverted } from './inverse.ts';
 import { eigvalshNodes, svdvalsNodes } from './rules.ts';
-import { checkMatrices, epsilonOf, stacked, unstacked } from './stack.ts';
+import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
+import { checkMatrices, epsilonOf } from './stack.ts';
 
 /** Which singular values count as zero. */
 export interface RankOptions {
@@ -111,7 +112,7 @@ function pseudoInverse(op: string, x: Tensor, options: RankOptions): Tensor {
   return apply([x, ...boundsOf(options)] as const, (b, node, ...bounds) => {
     const a = stacked(b, node);
     const found = pseudoInverted(b, a, hermitian, (sizes) => threshold(b, sizes, x, options, bounds));
-    return unstacked(b, found, x.shape);
+    return unstacked(b, found, batchOf(x));
   });
 }
 

@@ -21,8 +21,8 @@ import {
   singularValues,
   type SingularNodes,
 } from './decompose.ts';
+import { adjoint } from '../../../ir/matrix.ts';
 import {
-  adjoint,
   diagonalsOf,
   eachPart,
   gaps,

@@ -6,22 +6,19 @@ import {
   broadcast,
   cast,
   complex,
-  conj,
   div,
-  full,
   fullLike,
   imag,
   mul,
-  permute,
   real,
   reduceKeep,
   reshape,
   unary,
   where,
 } from '../../../ir/build.ts';
+import { adjoint, onDiagonal, product as productOfTwo, spread } from '../../../ir/matrix.ts';
 import { isComplex, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import { sizeOf, type FixedShape } from '../../../ir/shape.ts';
 import { expectTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
@@ -39,74 +36,35 @@ export function checkMatrices(op: string, x: Tensor, shape: 'any' | 'square' = '
     throw new TensorError('E_SHAPE', op, `expects square matrices: ${show(x)}`);
 }
 
-/** Matrices in one row: [count, rows, columns]. */
-export function stacked(b: GraphBuilder, x: Node): Node {
-  const shape = dims(x);
-  return reshape(b, x, [sizeOf(shape.slice(0, -2)), ...shape.slice(-2)]);
-}
-
-/** What was computed of a stack, under the leading axes again. */
-export function unstacked(b: GraphBuilder, x: Node, like: FixedShape): Node {
-  return reshape(b, x, [...like.slice(0, -2), ...dims(x).slice(1)]);
-}
-
-/** The conjugate transpose. */
-export function adjoint(b: GraphBuilder, x: Node): Node {
-  return conj(b, permute(b, x, [0, 2, 1]));
-}
-
 /** A formula of real numbers on each part of complex ones. */
 export function eachPart(b: GraphBuilder, x: Node, formulaOf: (part: Node) => Node): Node {
   if (!isComplex(x.dtype)) return formulaOf(x);
   return complex(b, formulaOf(real(b, x)), formulaOf(imag(b, x)));
 }
 
+/** The product of several. */
 export function product(b: GraphBuilder, ...factors: readonly Node[]): Node {
-  return factors.reduce((x, y) =>
-    b.add('dot', [x, y], {
-      lhsBatch: [0],
-      rhsBatch: [0],
-      lhsContract: [2],
-      rhsContract: [1],
-      dtype: x.dtype,
-    }),
-  );
+  return factors.reduce((x, y) => productOfTwo(b, x, y));
 }
 
 /** Every column times its own real number: `numbers` is [count, columns]. */
 export function timesColumns(b: GraphBuilder, x: Node, numbers: Node): Node {
-  const [count, , columns] = dims(x) as [number, number, number];
-  const spread = broadcast(b, reshape(b, numbers, [count, 1, columns]), dims(x));
-  return eachPart(b, x, (part) => mul(b, part, spread));
+  return eachPart(b, x, (part) => mul(b, part, spread(b, numbers, x, 2)));
 }
 
 /** Every row times its own real number: `numbers` is [count, rows]. */
 export function timesRows(b: GraphBuilder, x: Node, numbers: Node): Node {
-  const [count, rows] = dims(x) as [number, number, number];
-  const spread = broadcast(b, reshape(b, numbers, [count, rows, 1]), dims(x));
-  return eachPart(b, x, (part) => mul(b, part, spread));
-}
-
-/** Whether row and column are the same, in matrices of this shape. */
-export function onDiagonal(b: GraphBuilder, shape: FixedShape): Node {
-  return binary(b, 'eq', formula.iota(b, shape, 1), formula.iota(b, shape, 2));
+  return eachPart(b, x, (part) => mul(b, part, spread(b, numbers, x, 1)));
 }
 
 /** `numbers` [count, n] on the diagonal of matrices [count, n, n], `rest` elsewhere. */
 export function withDiagonal(b: GraphBuilder, rest: Node, numbers: Node): Node {
-  const [count, rows] = dims(rest) as [number, number, number];
-  const spread = broadcast(b, reshape(b, cast(b, numbers, rest.dtype), [count, rows, 1]), dims(rest));
-  return where(b, onDiagonal(b, dims(rest)), spread, rest);
+  return where(b, onDiagonal(b, dims(rest)), spread(b, cast(b, numbers, rest.dtype), rest, 1), rest);
 }
 
 /** The diagonals, [count, n]. */
 export function diagonalsOf(b: GraphBuilder, x: Node): Node {
   return diagonalOf(b, x, 1, 2, 0);
-}
-
-export function identity(b: GraphBuilder, count: number, n: number, like: Node): Node {
-  const zeros = full(b, [count, n, n], 0, like.dtype);
-  return where(b, onDiagonal(b, [count, n, n]), fullLike(b, zeros, 1), zeros);
 }
 
 /** `numbers[j] − numbers[i]` at row i and column j, and 1 on the diagonal. */
@@ -135,14 +93,6 @@ export function scaledToOne(b: GraphBuilder, x: Node): { readonly x: Node; reado
   const scale = where(b, formula.isFinite(b, size), finite, fullLike(b, size, NaN));
   const spread = broadcast(b, scale, dims(x));
   return { x: eachPart(b, x, (part) => div(b, part, spread)), scale };
-}
-
-/** Rows at their places: `order` is [count, rows]. */
-export function rowsAt(b: GraphBuilder, x: Node, order: Node): Node {
-  const [count, , columns] = dims(x) as [number, number, number];
-  const rows = dims(order)[1]!;
-  const index = broadcast(b, reshape(b, order, [count, rows, 1]), [count, rows, columns]);
-  return b.add('gather', [x, index], { axis: 1 }) as Node;
 }
 
 /** The distance from 1 to the next number of a dtype. */

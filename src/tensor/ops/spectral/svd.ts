@@ -8,7 +8,9 @@ import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply } from '../operand.ts';
 import { svdNodes, svdvalsNodes } from './rules.ts';
-import { adjoint, checkMatrices, stacked, unstacked } from './stack.ts';
+import { adjoint } from '../../../ir/matrix.ts';
+import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
+import { checkMatrices } from './stack.ts';
 
 export interface LinalgSvdOptions {
   /** U [.., m, m] and Vᴴ [.., n, n] with whole bases; true by default. */
@@ -30,7 +32,7 @@ export function svd(x: Tensor, options: LinalgSvdOptions = {}): [u: Tensor, s: T
   const [u, s, vh] = recordMany([x], (b, [node]) => {
     const parts = svdNodes(b, stacked(b, node!), options.fullMatrices !== false);
     const values = reshape(b, parts.s, [...x.shape.slice(0, -2), parts.s.shape[1] as number]);
-    return [unstacked(b, parts.u, x.shape), values, unstacked(b, parts.vh, x.shape)];
+    return [unstacked(b, parts.u, batchOf(x)), values, unstacked(b, parts.vh, batchOf(x))];
   });
   return [u!, s!, vh!];
 }
@@ -75,7 +77,7 @@ export function svdOfTorch(x: Tensor, options: SvdOptions = {}): [u: Tensor, s: 
     }
     const parts = svdNodes(b, a, !some);
     const values = reshape(b, parts.s, [...lead, Math.min(m, n)]);
-    return [unstacked(b, parts.u, x.shape), values, unstacked(b, adjoint(b, parts.vh), x.shape)];
+    return [unstacked(b, parts.u, batchOf(x)), values, unstacked(b, adjoint(b, parts.vh), batchOf(x))];
   });
   return [u!, s!, v!];
 }
