@@ -11,6 +11,7 @@ const config: ViteUserConfig = {
   resolve: {
     alias: [
       { find: /^sinter$/, replacement: source('index.ts') },
+      { find: /^sinter\/runtime$/, replacement: source('interop/index.ts') },
       { find: /^sinter\/(\w+)$/, replacement: source('$1/index.ts') },
     ],
   },

@@ -10,22 +10,48 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 
 const entries = [
   ['sinter', 'src/index.ts', 'Tensors, operations, derivatives, compiling, devices.'],
-  ['linalg', 'src/tensor/ops/linalg/linalg.ts', 'Linear algebra, a namespace of `sinter`.'],
-  ['special', 'src/tensor/ops/special/special.ts', 'Special functions, a namespace of `sinter`.'],
-  [
-    'distributions',
-    'src/tensor/ops/distributions/distributions.ts',
-    'Distributions, a namespace of `sinter`: each is made of its parameters, and has `sample`, `rsample`, `logProb`, `mean`, `variance`.',
-  ],
   ['sinter/nn', 'src/nn/index.ts', 'Layers, their parameters and initial values.'],
   ['sinter/optim', 'src/optim/index.ts', 'Optimizers as classes and as functions, schedules, clipping.'],
+  [
+    'sinter/data',
+    'src/data/index.ts',
+    'Datasets, loaders of batches, progress, and metrics that stay on the device.',
+  ],
+  [
+    'metrics',
+    'src/data/metrics/metrics.ts',
+    'Metrics, a namespace of `sinter/data`: each is four functions of a state, which `Metric` keeps for them.',
+  ],
   ['sinter/io', 'src/io/index.ts', 'Files of tensors.'],
   ['sinter/onnx', 'src/onnx/index.ts', 'Models in the ONNX format, in and out.'],
+  ['sinter/train', 'src/train/index.ts', 'Trainings as a whole.'],
   ['sinter/ir', 'src/ir/index.ts', 'Graphs as text and data: build, parse, print, verify, interpret.'],
+  [
+    'sinter/runtime',
+    'src/interop/index.ts',
+    'Memory, layouts, fences, pools and backends, for other code on the same device.',
+  ],
+  [
+    'sinter/pixels',
+    'src/pixels/index.ts',
+    'Pictures and frames of videos as tensors, and tensors on canvases.',
+  ],
   ['sinter/explain', 'src/explain/index.ts', 'The page that shows what a program becomes.'],
 ] as const;
 
-interface Exported {
+/** What the namespaces of `sinter` hold. */
+const namespaces: Readonly<Record<string, string>> = {
+  distributions:
+    'Distributions: each is made of its parameters, and has `sample`, `rsample`, `logProb`, `mean`, `variance`.',
+  fft: 'Fourier transforms, as in torch.fft.',
+  linalg: 'Linear algebra, as in torch.linalg.',
+  masked: 'Operations over the elements where a mask is true, as in torch.masked.',
+  sparse: 'Sparse matrices of compressed rows, compressed columns, or places one by one.',
+  sparse24: 'Matrices with two elements in each group of four.',
+  special: 'Special functions, as in torch.special.',
+};
+
+export interface Exported {
   readonly name: string;
   readonly isType: boolean;
   /** The file that declares it. */
@@ -42,21 +68,68 @@ interface Section {
 const list =
   /^(?:\/\/ (?<title>[^\n]+)\n)?export (?<type>type )?\{(?<items>[^}]*)\} from '(?<from>[^']+)';/gm;
 
-/** The text of an index file, with that of the lists that it exports whole; places are seen from the index file. */
+const declaration =
+  /^export (?:declare )?(?:abstract )?(?:async )?(?<kind>const|function\*?|class|interface|type) (?<name>\w+)/gm;
+const ownList = /^export (?<type>type )?\{(?<items>[^}]*)\};/gm;
+
+/** What a file declares itself, as lists of names from it. */
+function declaredIn(path: string): string {
+  const text = read(path);
+  const own = [...text.matchAll(declaration)].map(({ groups = {} }) => {
+    const isType = groups['kind'] === 'interface' || groups['kind'] === 'type';
+    return `${isType ? 'type ' : ''}${groups['name']}`;
+  });
+  const listed = [...text.matchAll(ownList)].flatMap(({ groups = {} }) =>
+    (groups['items'] ?? '').split(',').map((item) => `${groups['type'] ?? ''}${item.trim()}`),
+  );
+  const names = [...own, ...listed].filter((name) => name !== '' && name !== 'type ');
+  return names.length === 0 ? '' : `export { ${names.join(', ')} } from './${path.split('/').at(-1)}';\n`;
+}
+
+/** The text of an index file, with that of the files that it exports whole; places are seen from the index file. */
 function withLists(path: string): string {
   return read(path).replaceAll(/^export \* from '([^']+)';$/gm, (_, from: string) => {
     const file = join(path, '..', from);
-    return withLists(file).replaceAll(
+    return `${withLists(file)}${declaredIn(file)}`.replaceAll(
       / from '([^']+)';/g,
       (__, inner: string) => ` from './${relative(dirname(path), join(file, '..', inner))}';`,
     );
   });
 }
 
-/** The exports of an index file, under the comments that stand over them. */
+/** The namespaces among the names of an index file: what `export * as` names, its file, and what that says of itself. */
+function namespacesOf(path: string): (readonly [name: string, path: string, about: string])[] {
+  return [...withLists(path).matchAll(/^export \* as (\w+) from '([^']+)';$/gm)].map(([, name, from]) => {
+    const file = join(path, '..', from!);
+    return [name!, file, `${namespaces[name!] ?? ''} Of \`sinter\`: \`sn.${name}\`.`.trimStart()];
+  });
+}
+
+const all = (): (readonly [name: string, path: string, about: string])[] =>
+  entries.flatMap((entry) => [entry, ...namespacesOf(entry[1])]);
+
+/** Every public name that is called, by how users reach it: `softmax`, `linalg.svd`, with how it is called and what it is. */
+export function calledNames(): Map<string, { readonly call: string; readonly sentence: string }> {
+  const [main] = entries;
+  const spaces = [['', main[1]] as const, ...namespacesOf(main[1])];
+  return new Map(
+    spaces.flatMap(([space, path]) =>
+      sectionsOf(path).flatMap(({ names }) =>
+        names
+          .filter(({ isType }) => !isType)
+          .map((each) => {
+            const told = { call: callOf(each), sentence: sentenceOf(each) };
+            return [space === '' ? each.name : `${space}.${each.name}`, told] as const;
+          }),
+      ),
+    ),
+  );
+}
+
+/** The exports of an index file, a file of its own declarations too, under the comments that stand over them. */
 function sectionsOf(path: string): Section[] {
   const sections: { title: string; names: Exported[] }[] = [];
-  for (const { groups = {} } of withLists(path).matchAll(list)) {
+  for (const { groups = {} } of `${withLists(path)}${declaredIn(path)}`.matchAll(list)) {
     const { title, type, items = '', from = '' } = groups;
     if (title !== undefined || sections.length === 0) sections.push({ title: title ?? '', names: [] });
     const file = join(path, '..', from);
@@ -111,6 +184,8 @@ const operandsOf = {
   OfOne: 'parameter?',
   OfShare: 'p',
   OfTwo: 'first?, second?',
+  Along: 'x, options?',
+  Several: 'x, options?',
 } as const;
 
 /** How it is called, for what is called: `softmax(x, axes?, options?)`. */
@@ -124,7 +199,7 @@ function callOf({ name, own, path }: Exported): string {
     if (constructor === null) return `class ${name}`;
     return `new ${name}(${parameters(body.slice(constructor.index + constructor[0].length)).join(', ')})`;
   }
-  const called = new RegExp(`^export (?:async )?function\\*? ${own}(?:<[^(]*>)?\\(`, 'm').exec(text);
+  const called = new RegExp(`^(?:export )?(?:async )?function\\*? ${own}(?:<[^(]*>)?\\(`, 'm').exec(text);
   const operands = new RegExp(`^export const ${own}: (\\w+) = `, 'm').exec(text)?.[1];
   if (operands !== undefined && Object.hasOwn(operandsOf, operands))
     return `${name}(${operandsOf[operands as keyof typeof operandsOf]})`;
@@ -136,7 +211,7 @@ function callOf({ name, own, path }: Exported): string {
 function sentenceOf({ own, path }: Exported): string {
   const text = read(path);
   const at = new RegExp(
-    `^export (?:declare )?(?:abstract )?(?:async )?(?:const|function\\*?|class|interface|type) ${own}\\b`,
+    `^(?:export )?(?:declare )?(?:abstract )?(?:async )?(?:const|function\\*?|class|interface|type) ${own}\\b`,
     'm',
   ).exec(text);
   const before = at === null ? '' : text.slice(0, at.index).trimEnd();
@@ -159,9 +234,9 @@ export function apiReference(): string {
     'Every public name, how it is called, and what it is. Parameters with a question mark may be left out; options come last, as an object.',
     'Types and units stand in the comments that an editor shows. Made by `npm run docs`.',
     '',
-    ...entries.map(([name]) => `- [\`${name}\`](#${name.replace('/', '')})`),
+    ...all().map(([name]) => `- [\`${name}\`](#${name.replace('/', '')})`),
   ];
-  for (const [name, path, about] of entries) {
+  for (const [name, path, about] of all()) {
     lines.push('', `## ${name}`, '', about);
     for (const { title, names } of sectionsOf(path)) {
       const called = names.filter(({ isType }) => !isType);

@@ -1,7 +1,8 @@
-// Brings the generated parts of the documents up to date (`npm run docs`): docs/softmax.svg, docs/api.md, and in README.md the budget
-// table and what the examples print. A test compares them with what the code says now.
+// Brings the generated parts of the documents up to date (`npm run docs`): docs/figures/softmax.svg, docs/api.md, docs/ops.md with docs/ops/, what
+// the examples of README.md and of the guides to models and training print, and in README.md the budget table. A test compares them with
+// what the code says now.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { budget } from '../src/cli/bench/budget.ts';
 import { showBytes } from '../src/table.ts';
@@ -9,6 +10,7 @@ import { workloads } from '../src/workloads/all.ts';
 import { apiReference } from './api.ts';
 import { examplesOf, runExamples, withOutputs } from './examples.ts';
 import { softmaxFigure } from './figure.ts';
+import { operationPages } from './operations/pages.ts';
 
 const place = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
@@ -38,8 +40,14 @@ export function withSection(text: string, name: string, content: string): string
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(place('docs/softmax.svg'), softmaxFigure());
+  writeFileSync(place('docs/figures/softmax.svg'), softmaxFigure());
   writeFileSync(place('docs/api.md'), apiReference());
+  for (const path of ['docs/nn.md', 'docs/training.md']) {
+    const guide = readFileSync(place(path), 'utf8');
+    writeFileSync(place(path), withOutputs(guide, await runExamples(examplesOf(guide))));
+  }
+  mkdirSync(place('docs/ops'), { recursive: true });
+  for (const [path, text] of await operationPages()) writeFileSync(place(path), text);
   const readme = readFileSync(place('README.md'), 'utf8');
   const outputs = await runExamples(examplesOf(readme));
   writeFileSync(place('README.md'), withOutputs(withSection(readme, 'budget', budgetTable()), outputs));

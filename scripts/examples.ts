@@ -51,7 +51,11 @@ async function inFolder<T>(examples: readonly Example[], use: (folder: string) =
       // Declarations are not emitted here, and a module that exports nothing needs none.
       isolatedDeclarations: false,
       declaration: false,
-      paths: { sinter: [join(root, 'src/index.ts')], 'sinter/*': [join(root, 'src/*/index.ts')] },
+      paths: {
+        sinter: [join(root, 'src/index.ts')],
+        'sinter/runtime': [join(root, 'src/interop/index.ts')],
+        'sinter/*': [join(root, 'src/*/index.ts')],
+      },
     },
     include: ['*.ts'],
   };

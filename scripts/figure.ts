@@ -1,4 +1,4 @@
-// Draws docs/softmax.svg: the graph that `softmax` records beside the one kernel that it becomes, both taken from the compiler.
+// Draws docs/figures/softmax.svg: the graph that `softmax` records beside the one kernel that it becomes, both taken from the compiler.
 // A colour is a sweep over the row: the operations on the left are computed by the lines of the same colour on the right.
 
 import { parse } from '../src/ir/text/parse.ts';

@@ -3,52 +3,35 @@
 
 import { assemble, storedBytes } from './codegen/lower/assemble.ts';
 import { emitterOf } from './codegen/emit/emit.ts';
-import { lowerKernel, type LoopCache, type LoweredKernel } from './codegen/lower/kernel.ts';
+import { batching, lowerKernel, type LoopCache, type LoweredKernel } from './codegen/lower/kernel.ts';
 import type { PinnedTilings } from './codegen/template/contract/strategies.ts';
 
-import { verifyLoop } from './codegen/loop/verify.ts';
 import { verifyRanges } from './codegen/loop/verify-ranges.ts';
 import { observerOf, type Observer } from './dump/stages.ts';
 import type { DType } from './ir/dtype.ts';
 import { countUses, topological, type Graph, type Node } from './ir/graph.ts';
 import { showType } from './ir/infer.ts';
-import { interpret } from './ir/interpret/interpret.ts';
-import { canonicalise } from './ir/passes/canonicalise.ts';
-import { shareSubexpressions } from './ir/passes/cse.ts';
-import { removeDeadCode } from './ir/passes/dead-code.ts';
-import { dropMarkers } from './ir/passes/drop-markers.ts';
-import { foldConstants } from './ir/passes/fold.ts';
-import { lowerComplex } from './ir/passes/lower-complex.ts';
-import { simplify } from './ir/passes/simplify.ts';
 import { tracePass } from './ir/passes/trace.ts';
 import { sameShape } from './ir/shape.ts';
 import { storedType } from './ir/stored.ts';
 import { hostArray, packBytes, unpackBytes } from './ir/value.ts';
+import { NotLoaded } from './lazy.ts';
+import { interpreter, verifiers } from './parts.ts';
 import type { HostFunctions } from './runtime/device.ts';
-import { verify } from './ir/verify.ts';
 import type { BufferRole, Program, ProgramBuffer, ProgramScalar } from './runtime/program.ts';
 import { withMovedBytes } from './schedule/cost.ts';
 import { pairDonations } from './schedule/memory/donate.ts';
-import { legalise } from './schedule/passes/legalise.ts';
 import { nameKernels, orderKernels } from './schedule/memory/order.ts';
-import { batchDispatches } from './schedule/merge/batched-dispatch.ts';
-import { groupShape } from './codegen/lower/batched-dispatch.ts';
 import { unsharedMemory, planMemory, type MemoryPlan } from './schedule/memory/memory.ts';
-import { splitTransforms } from './schedule/passes/fft.ts';
-import { spreadOverParts } from './schedule/passes/concat.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { settle } from './schedule/settle.ts';
 import { checkElements } from './schedule/sizes.ts';
-import { packSmallIntegers } from './schedule/passes/small-integers.ts';
-import { splitFactors } from './schedule/passes/factor.ts';
-import { splitScatters } from './schedule/passes/scatter.ts';
-import { splitSorts } from './schedule/passes/sort.ts';
-import { splitFolds } from './schedule/passes/split.ts';
+import { passes, type Pass } from './schedule/passes/pipeline.ts';
 import type { Target } from './schedule/target.ts';
-import { verifyKernel } from './schedule/verify.ts';
+import './whole.ts';
 
-export { narrowWideInputs, type Narrowing } from './schedule/passes/wide-inputs.ts';
-export type { PinnedTilings };
+export { castDoubleInputs } from './schedule/passes/double-inputs.ts';
+export { passes, type Pass, type PinnedTilings };
 
 export interface CompileOptions {
   /** Indices of rank-0 parameters that are supplied as numbers at each run. */
@@ -102,49 +85,6 @@ export interface Inside {
   readonly schedule: Schedule;
 }
 
-/** A step of the pipeline from recorded graph to schedulable graph. */
-export interface Pass {
-  readonly name: string;
-  /** What the pass guarantees of its result, in words. */
-  readonly guarantees: string;
-  readonly run: (graph: Graph, target: Target) => Graph;
-}
-
-/** Every pass, in order. Each is pure and keeps the meaning of the graph. */
-export const passes: readonly Pass[] = [
-  { name: 'lowerComplex', guarantees: 'no complex numbers: pairs of their parts', run: lowerComplex },
-  { name: 'dropMarkers', guarantees: 'no stopGradient or customVjp', run: dropMarkers },
-  {
-    name: 'packSmallIntegers',
-    guarantees: 'no integers of 8 or 16 bits where the target has none',
-    run: packSmallIntegers,
-  },
-  { name: 'canonicalise', guarantees: 'constants on the right, views merged', run: canonicalise },
-  { name: 'foldConstants', guarantees: 'no operation on constants alone', run: foldConstants },
-  { name: 'simplify', guarantees: 'no operation that is exactly its operand', run: simplify },
-  {
-    name: 'splitTransforms',
-    guarantees: 'no transform but parts that one kernel computes',
-    run: splitTransforms,
-  },
-  { name: 'shareSubexpressions', guarantees: 'equal nodes are one node', run: shareSubexpressions },
-  {
-    name: 'splitFactors',
-    guarantees: 'no matrix algorithm on more than a panel',
-    run: splitFactors,
-  },
-  { name: 'legalise', guarantees: 'dtypes the target has, no empty fold', run: legalise },
-  { name: 'splitScatters', guarantees: 'no scatter of many updates to many slots', run: splitScatters },
-  { name: 'splitSorts', guarantees: 'no sort but of short lines of u32 keys', run: splitSorts },
-  { name: 'splitFolds', guarantees: 'no fold longer than a kernel should run', run: splitFolds },
-  {
-    name: 'spreadOverParts',
-    guarantees: 'nothing alone reads a whole of joined results',
-    run: spreadOverParts,
-  },
-  { name: 'removeDeadCode', guarantees: 'only what outputs need', run: removeDeadCode },
-];
-
 /**
  * Runs the passes. With `check`, the verifier runs after each and names the one that broke the
  * graph.
@@ -153,7 +93,7 @@ export function optimise(graph: Graph, target: Target, check = false, observe?: 
   return passes.reduce((before, pass, place) => {
     const next =
       observe === undefined ? pass.run(before, target) : shown(pass, place, before, target, observe);
-    if (check) verify(next, pass.name);
+    if (check) verifiers.value.verify(next, pass.name);
     return next;
   }, graph);
 }
@@ -184,7 +124,7 @@ export function compileGraph(graph: Graph, target: Target, options: CompileOptio
   try {
     return compile();
   } catch (error) {
-    observe({ kind: 'error', error });
+    if (!(error instanceof NotLoaded)) observe({ kind: 'error', error });
     throw error;
   }
 }
@@ -229,6 +169,7 @@ function generated(
   const stored = lowered.flatMap(({ kernel }) => [...kernel.reads, ...kernel.writes.map(({ node }) => node)]);
   checkElements(stored, target.name);
   if (options.check) {
+    const { verifyKernel, verifyLoop } = verifiers.value;
     for (const kernel of schedule.kernels) verifyKernel(kernel);
     for (const loop of loops.values()) verifyLoop(loop, target.limits);
   }
@@ -293,7 +234,9 @@ export function scheduleKernels(
   loops: LoopCache = new Map(),
 ): Schedule {
   const schedule = scheduleGraph(graph, target, slots, donations);
+  if (schedule.kernels.length < 2) return schedule;
   const { packs } = schedule;
+  const { batchDispatches, groupShape } = batching.value;
   const batched = batchDispatches(schedule.kernels, packs, target, (kernel) =>
     groupShape(lowerKernel(kernel, target, unsharedMemory, loops).loop),
   );
@@ -339,6 +282,7 @@ export function lowerGraph(
 
 /** The whole graph as one host function. */
 function interpreted(graph: Graph, options: CompileOptions): Compiled {
+  const interpret = interpreter.value;
   // Every value is computed whole.
   checkElements([...(graph.parameters as readonly Node[]), ...topological(graph.outputs)], 'interpreter');
   const scalarIndices = options.scalars ?? new Set<number>();

@@ -19,6 +19,7 @@ export type ErrorCode =
   | 'E_DEVICE_LOST'
   | 'E_LIMIT'
   | 'E_IO'
+  | 'E_WORKER'
   | 'E_BUG';
 
 /** The base of every error Sinter throws: catch this, then look at `code`. */

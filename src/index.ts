@@ -1,12 +1,14 @@
 // Sinter's public names, listed one by one. Subpaths have their own: `sinter/ir`, `sinter/nn`, `sinter/optim`, `sinter/io`.
 
+import './explain/whole.ts';
 import './tensor/methods.ts';
 
 // Tensors
 export { Tensor, type BackwardOptions, type TensorLike } from './tensor/tensor.ts';
 export type { NestedArray } from './tensor/nest.ts';
 export { treeLeaves, treeMap, type Tree } from './tensor/tree.ts';
-export type { DType } from './ir/dtype.ts';
+export type { ComplexDType, DType, FloatDType, IntegerDType } from './ir/dtype.ts';
+export type { DataOf, Floated, ItemOf, Promoted, Summed } from './tensor/inferred.ts';
 export type { HostData } from './ir/value.ts';
 
 // Derivatives
@@ -22,30 +24,33 @@ export {
   type GradOptions,
 } from './tensor/derivative/transform.ts';
 
+// Mixed precision
+export { autocast, withAutocast, type AutocastOptions, type AutocastType } from './tensor/autocast.ts';
+
 // Compiling
 export { compile, type CompileFunctionOptions } from './tensor/compile/compile.ts';
 export { type Schedules } from './tune/book.ts';
-export { measuredSchedules, type TuneOptions } from './tune/tune.ts';
+export { measuredSchedules } from './tune/measured.ts';
+export type { TuneOptions } from './tune/tune.ts';
+export { loadCompiler } from './lazy.ts';
 
 // Looking inside
-export {
-  explain,
-  Explanation,
-  lower,
-  type CostModel,
-  type Explained,
-  type ExplainedAccess,
-  type ExplainedKernel,
-  type ExplainedNode,
-  type ExplainedReason,
-  type ExplainedSeparation,
-  type ExplainedSource,
-  type MemoryUse,
-  type Totals,
-  type LoweredSource,
-  type LowerOptions,
-  type TextOptions,
-} from './explain.ts';
+export { explain, lower } from './explain/lazy.ts';
+export { Explanation } from './explain/explanation.ts';
+export type { TextOptions } from './explain/text.ts';
+export type {
+  CostModel,
+  Explained,
+  ExplainedAccess,
+  ExplainedKernel,
+  ExplainedNode,
+  ExplainedReason,
+  ExplainedSeparation,
+  ExplainedSource,
+  MemoryUse,
+  Totals,
+} from './explain/types.ts';
+export type { LoweredSource, LowerOptions } from './explain.ts';
 
 // Devices and memory
 export { setDebug } from './tensor/debug.ts';

@@ -17,6 +17,8 @@ export {
   type TensorOptions,
 } from './tensor/ops/creation/creation.ts';
 
+export { fromBuffer, type FromBufferOptions } from './tensor/buffer/from-buffer.ts';
+
 // Random numbers
 export {
   bernoulli,
@@ -33,6 +35,7 @@ export {
   type DropoutOptions,
   type MultinomialOptions,
   type NormalOptions,
+  type SeededDropoutOptions,
   type UniformOptions,
 } from './tensor/ops/creation/random.ts';
 

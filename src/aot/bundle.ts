@@ -3,7 +3,7 @@
 
 import { compileGraph, type CompileOptions, type PinnedTilings } from '../compile.ts';
 import { SinterError } from '../errors.ts';
-import { topological, type Graph } from '../ir/graph.ts';
+import type { Graph } from '../ir/graph.ts';
 import { storedType } from '../ir/stored.ts';
 import type {
   BundledImage,
@@ -95,12 +95,6 @@ export interface Bundle {
   readonly files: ReadonlyMap<string, string | Uint8Array>;
 }
 
-/** A function at one set of its sizes, as it is recorded for some of the targets. */
-interface Recorded {
-  readonly targets: readonly BundleTarget[];
-  readonly traced: TracedEntry;
-}
-
 /** Names of a model's own members; a `then` would make it a promise. */
 const reserved = ['target', 'description', 'weight', 'seed', 'dispose', 'load', 'then'];
 
@@ -127,27 +121,25 @@ export async function bundleOf(
   const table = new WeightTable(options.names ?? new Map());
   const recorded = points.map((point) => {
     const { name, sizes, at } = 'at' in point ? point : { name: point.name, sizes: [{}], at: () => point };
-    const all = sizes.map((own) => ({ sizes: own, ...variantsOf(at(own), options, table) }));
+    const all = sizes.map((own) => ({ sizes: own, traced: traceEntry(at(own), options.state, table) }));
     const cases = distinct(name, all);
     return { name, cases, ...openEntry(name, cases) };
   });
-  const variants = recorded.flatMap(({ cases }) => cases.flatMap((one) => one.variants));
   const { weights, values, stored } = await storedWeights(
     table,
     options.format ?? 'f32',
-    variants.map(({ traced }) => traced),
+    recorded.flatMap(({ cases }) => cases.map(({ traced }) => traced)),
   );
   const files = new Map<string, string | Uint8Array>();
   const entries = new Map<string, Entry>();
   for (const { name, cases, entry, sizes } of recorded) {
     const programs: Partial<Record<BundleTarget, BundledProgram[]>> = {};
-    for (const [i, { variants }] of cases.entries())
-      for (const { targets, traced } of variants)
-        for (const target of targets) {
-          const label = cases.length === 1 ? name : [name, ...Object.values(cases[i]!.sizes)].join('-');
-          const program = await bundled(label, overStored(traced, stored), target, options, files);
-          (programs[target] ??= []).push({ ...program, sizes: sizes[i]! });
-        }
+    for (const [i, { traced, sizes: own }] of cases.entries())
+      for (const target of options.targets) {
+        const label = cases.length === 1 ? name : [name, ...Object.values(own)].join('-');
+        const program = await bundled(label, overStored(traced, stored), target, options, files);
+        (programs[target] ??= []).push({ ...program, sizes: sizes[i]! });
+      }
     entries.set(name, { ...entry, programs });
   }
   const shards = weightFiles(weights, values, options.shardSize ?? Infinity);
@@ -166,32 +158,6 @@ export async function bundleOf(
   files.set('package.json', packageOf(options.targets));
   files.set('README.md', guideOf(manifest, options.title, options.targets, files));
   return { manifest, files };
-}
-
-/**
- * A function as callers see it, and recorded for targets with 64-bit integers and for those
- * without.
- */
-function variantsOf(
-  point: EntryPoint,
-  options: BundleOptions,
-  table: WeightTable,
-): { readonly traced: TracedEntry; readonly variants: readonly Recorded[] } {
-  const { targets: wanted, state } = options;
-  const { targets } = targetsOf(options);
-  const traced = traceEntry(point, state, table);
-  const lacks = (target: BundleTarget): boolean => !targets[target].dtypes.includes('i64');
-  const isWide =
-    point.narrow !== undefined && topological(traced.graph.outputs).some(({ dtype }) => dtype === 'i64');
-  if (!isWide || !wanted.some(lacks)) return { traced, variants: [{ targets: wanted, traced }] };
-  const narrow = traceEntry(point, state, table, true);
-  return {
-    traced,
-    variants: [
-      { targets: wanted.filter((target) => !lacks(target)), traced },
-      { targets: wanted.filter(lacks), traced: narrow },
-    ],
-  };
 }
 
 /** Weights as they are stored: their types, their values, and where each weight's begin. */
@@ -342,7 +308,7 @@ async function imagesOf(
 
 /** Which buffers of a program hold the entry's inputs and outputs, and the bundle's weights. */
 function portsOf({ inputs, outputs }: Program, wiring: Wiring, count: number): Ports {
-  const { wires, sources, results, updates, draws, overflow } = wiring;
+  const { wires, sources, results, updates, draws } = wiring;
   const bufferOf = (from: Result): number => ('output' in from ? outputs[from.output]! : inputs[from.input]!);
   return {
     args: Array.from({ length: count }, (_, argument) => {
@@ -351,7 +317,7 @@ function portsOf({ inputs, outputs }: Program, wiring: Wiring, count: number): P
     }),
     weights: wires.flatMap((wire, i) => ('weight' in wire ? [{ ...wire, buffer: inputs[i]! }] : [])),
     scalars: sources,
-    results: [...results, ...(overflow === undefined ? [] : [{ output: overflow }])].map(bufferOf),
+    results: results.map(bufferOf),
     updates: updates.map(({ weight, from }) => ({ weight, buffer: bufferOf(from) })),
     draws,
   };

@@ -26,20 +26,6 @@ export interface EntryPoint {
    * must give.
    */
   readonly inputs: readonly unknown[];
-  /** The same function for targets without 64-bit integers. */
-  readonly narrow?: NarrowPoint;
-}
-
-/** A function that takes and gives i32 where callers have i64. */
-export interface NarrowPoint {
-  readonly fn: (...args: never[]) => NarrowResult;
-  readonly inputs: readonly unknown[];
-}
-
-export interface NarrowResult {
-  readonly result: unknown;
-  /** A bool that is true when an integer left 32 bits, where one can. */
-  readonly overflow: Tensor | undefined;
 }
 
 /** A recorded entry, from which its programs are compiled. */
@@ -65,8 +51,6 @@ export interface Wiring {
   readonly updates: readonly { readonly weight: number; readonly from: Result }[];
   /** Groups of random words that a call draws. */
   readonly draws: number;
-  /** An output that is true when a 64-bit integer left the 32 bits that it is carried in. */
-  readonly overflow?: number;
 }
 
 /** An output of the graph, or one of its parameters handed through. */
@@ -78,17 +62,12 @@ export type Wire = { readonly argument: number } | { readonly weight: number };
 type NamedTensor = TensorType & { readonly name: string };
 
 /**
- * Traces an entry. `state`: the tree that all entries share, if there is one. `isNarrow`: as it is
- * for targets without 64-bit integers. Throws E_UNSUPPORTED at what no bundle can do.
+ * Traces an entry. `state`: the tree that all entries share, if there is one. Throws E_UNSUPPORTED
+ * at what no bundle can do.
  */
-export function traceEntry(
-  point: EntryPoint,
-  state: unknown,
-  weights: WeightTable,
-  isNarrow = false,
-): TracedEntry {
+export function traceEntry(point: EntryPoint, state: unknown, weights: WeightTable): TracedEntry {
   const hasState = state !== undefined;
-  const { fn, inputs: examples } = (isNarrow ? point.narrow : undefined) ?? point;
+  const { fn, inputs: examples } = point;
   const flat = flatten(hasState ? [state, ...examples] : examples, 'build');
   const traced = withAllParameters(traceFlat(fn, flat, 'build'), flat.leaves);
   const names = argumentNames(point.fn, flat, hasState);
@@ -115,25 +94,21 @@ export function traceEntry(
     if (!isOfState(origin.leaf)) return { argument: placeOfLeaf.get(origin.leaf)! };
     return { weight: weightOf(handleOf(flat.leaves[origin.leaf] as Tensor), origin.leaf) };
   });
-  const { outputs, updates, overflow } = results({ point, traced, wires, flat, hasState, isNarrow }, weights);
+  const { outputs, updates } = results({ point, traced, wires, flat, hasState }, weights);
   expectDistinctNames(point, 'returns', outputs);
   const kept = [
-    ...new Set(
-      [...outputs, ...updates, ...overflow].flatMap(({ from }) => ('output' in from ? [from.output] : [])),
-    ),
+    ...new Set([...outputs, ...updates].flatMap(({ from }) => ('output' in from ? [from.output] : []))),
   ];
   const renumbered = new Map(kept.map((output, i) => [output, i]));
   const asKept = (from: Result): Result =>
     'output' in from ? { output: renumbered.get(from.output)! } : from;
   const tensors = traced.graph.parameters.filter((_, i) => !traced.scalarIndices.has(i));
-  const flag = overflow.map(({ from }) => asKept(from)).find((from) => 'output' in from);
   const wiring: Wiring = {
     wires,
     sources: traced.scalars.map((origin) => scalarSource(origin, flat, placeOfLeaf)),
     results: outputs.map(({ from }) => asKept(from)),
     updates: updates.map(({ weight, from }) => ({ weight, from: asKept(from) })),
     draws: Number(traced.counts),
-    ...(flag !== undefined && { overflow: flag.output }),
   };
   // A parameter that is returned unchanged must not be donated.
   const passed = new Set(
@@ -164,27 +139,19 @@ interface Recorded {
   readonly wires: readonly Wire[];
   readonly flat: Flat;
   readonly hasState: boolean;
-  /** What was recorded gives a `NarrowResult`. */
-  readonly isNarrow: boolean;
 }
 
 interface Results {
   readonly outputs: readonly (NamedTensor & { readonly from: Result })[];
   readonly updates: Wiring['updates'];
-  /** The output that says whether integers left 32 bits; none or one. */
-  readonly overflow: readonly { readonly from: Result }[];
 }
 
 /** The function's outputs: results for callers, and new values of weights. */
-function results(
-  { point, traced, wires, flat, hasState, isNarrow }: Recorded,
-  weights: WeightTable,
-): Results {
+function results({ point, traced, wires, flat, hasState }: Recorded, weights: WeightTable): Results {
   const from = (source: Source): Result =>
     source.kind === 'output' ? { output: source.index } : { input: source.index };
   const outputs: Results['outputs'][number][] = [];
   const updates: Wiring['updates'][number][] = [];
-  const overflow: { readonly from: Result }[] = [];
   const update = (weight: number, source: Source): void => {
     const wire = source.kind === 'input' ? wires[source.index] : undefined;
     if (wire !== undefined && 'weight' in wire && wire.weight === weight) return;
@@ -197,14 +164,8 @@ function results(
     ),
   );
   const stateReturned: string[] = [];
-  placesOf(traced.structure).forEach((whole, i) => {
+  placesOf(traced.structure).forEach((place, i) => {
     const leaf = traced.results[i]!;
-    if (isNarrow && whole[0] === 'overflow') {
-      if (leaf.kind !== 'static') overflow.push({ from: from(leaf) });
-      return;
-    }
-    // What is narrow comes as `{ result, overflow }`.
-    const place = isNarrow ? whole.slice(1) : whole;
     if (hasState && place[0] === 'state') {
       const own = place.slice(1).map(step).join('');
       stateReturned.push(own);
@@ -234,7 +195,7 @@ function results(
       throw unsupported(point, `assigns to its argument ${flat.paths[origin.leaf]}`);
     update(weights.captured(origin.handle), source);
   }
-  return { outputs, updates, overflow };
+  return { outputs, updates };
 }
 
 function scalarSource(

@@ -3,11 +3,14 @@
 // results", 2008; S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra
 // functions", 2010; I. Murray, "Differentiation of the Cholesky decomposition", 2016.)
 
-import { TensorError } from '../errors.ts';
-import { add, fullLike, mul, neg, sub } from '../ir/build.ts';
+import { CompilerBug, TensorError } from '../errors.ts';
+import { add, complex, fullLike, imag, mul, neg, real, sub } from '../ir/build.ts';
+import { isComplex } from '../ir/dtype.ts';
 import type { FactorKind } from '../ir/factor.ts';
 import type { GraphBuilder, Node, NodeOf } from '../ir/graph.ts';
 import {
+  adjoint,
+  adjointProduct,
   block,
   columnsOf,
   identity,
@@ -16,10 +19,10 @@ import {
   joined,
   lower,
   product,
+  productByAdjoint,
   rowsAt,
   sizes,
   solveUpper,
-  transpose,
   upper,
 } from '../ir/matrix.ts';
 import type { Rule } from './cotangent.ts';
@@ -32,38 +35,41 @@ type KindRule = (
   wanted: readonly boolean[],
 ) => readonly (Node | undefined)[];
 
-/** L⁻ᵀ·X. */
+/** L⁻ᴴ·X. */
 function underLower(b: GraphBuilder, l: Node, x: Node, unit = false): Node {
-  return solveUpper(b, transpose(b, l), x, unit);
+  return solveUpper(b, adjoint(b, l), x, unit);
 }
 
-/** The lower triangle and its mirror image above the diagonal. */
+/** The lower triangle, its conjugate mirror image above the diagonal, and a real diagonal. */
 function mirrored(b: GraphBuilder, x: Node): Node {
-  return add(b, lower(b, x), transpose(b, lower(b, x, -1)));
+  const held = isComplex(x.dtype) ? complex(b, lower(b, real(b, x)), lower(b, imag(b, x), -1)) : lower(b, x);
+  return add(b, held, adjoint(b, lower(b, x, -1)));
 }
 
 /**
- * A = L·Lᵀ: ½·L⁻ᵀ·mirrored(Lᵀ·G)·L⁻¹, a symmetric matrix, though only the lower triangle of A is
- * read.
+ * A = L·Lᴴ: ½·L⁻ᴴ·M·L⁻¹, where M is Lᴴ·Ḡ below its diagonal and conjugated on and above it, as in
+ * PyTorch: a Hermitian matrix, but for imaginary parts that Ḡ has on its diagonal, though only the
+ * lower triangle of A is read.
  */
 const choleskyRule: KindRule = (b, _inputs, l, g) => {
-  const inner = mirrored(b, product(b, l, lower(b, g), { ofX: true }));
+  const product = adjointProduct(b, l, lower(b, g));
+  const inner = add(b, lower(b, product, -1), adjoint(b, lower(b, product)));
   const left = underLower(b, l, mul(b, inner, fullLike(b, inner, 0.5)));
-  return [transpose(b, underLower(b, l, transpose(b, left)))];
+  return [adjoint(b, underLower(b, l, adjoint(b, left)))];
 };
 
-/** L·X = B: B gets L⁻ᵀ·G, L the lower triangle of −(L⁻ᵀ·G)·Xᵀ. */
+/** L·X = B: B gets L⁻ᴴ·G, L the lower triangle of −(L⁻ᴴ·G)·Xᴴ. */
 const solveRule =
   (unit: boolean): KindRule =>
   (b, [l], x, g, [lowerWanted]) => {
     const sides = underLower(b, l!, g, unit);
     if (lowerWanted !== true) return [undefined, sides];
-    const outer = neg(b, product(b, sides, x, { ofY: true }));
+    const outer = neg(b, productByAdjoint(b, sides, x));
     return [lower(b, outer, unit ? -1 : 0), sides];
   };
 
 /**
- * P·A = L·U. Of a square A, L⁻ᵀ·(below(Lᵀ·Ḡ) + above(Ḡ·Uᵀ))·U⁻ᵀ. Rows beyond the square are
+ * P·A = L·U. Of a square A, L⁻ᴴ·(below(Lᴴ·Ḡ) + above(Ḡ·Uᴴ))·U⁻ᴴ. Rows beyond the square are
  * A₂·U⁻¹, columns beyond it L⁻¹·A₂: they add to what U and L get.
  */
 const luRule: KindRule = (b, [a], packed, g) => {
@@ -78,17 +84,17 @@ const luRule: KindRule = (b, [a], packed, g) => {
   const below = m === k ? undefined : rightOf(b, block(b, g, [k, 0], [m - k, k]), u);
   if (below !== undefined) {
     const rest = block(b, packed, [k, 0], [m - k, k]);
-    ofUpper = sub(b, ofUpper, upper(b, product(b, rest, below, { ofX: true })));
+    ofUpper = sub(b, ofUpper, upper(b, adjointProduct(b, rest, below)));
   }
   const beside = n === k ? undefined : underLower(b, l, block(b, g, [0, k], [k, n - k]), true);
   if (beside !== undefined) {
     const rest = block(b, packed, [0, k], [k, n - k]);
-    ofLower = sub(b, ofLower, lower(b, product(b, beside, rest, { ofY: true }), -1));
+    ofLower = sub(b, ofLower, lower(b, productByAdjoint(b, beside, rest), -1));
   }
   const inner = add(
     b,
-    lower(b, product(b, l, ofLower, { ofX: true }), -1),
-    upper(b, product(b, ofUpper, u, { ofY: true })),
+    lower(b, adjointProduct(b, l, ofLower), -1),
+    upper(b, productByAdjoint(b, ofUpper, u)),
   );
   const corner = rightOf(b, underLower(b, l, inner, true), u);
   const top = beside === undefined ? corner : joined(b, 2, [corner, beside]);
@@ -96,15 +102,15 @@ const luRule: KindRule = (b, [a], packed, g) => {
   return [rowsAt(b, all, inverseOrder(b, integersAt(b, packed, n)))];
 };
 
-/** X·U⁻ᵀ. */
+/** X·U⁻ᴴ. */
 function rightOf(b: GraphBuilder, x: Node, u: Node): Node {
-  return transpose(b, solveUpper(b, u, transpose(b, x)));
+  return adjoint(b, solveUpper(b, u, adjoint(b, x)));
 }
 
 /**
- * A = Q·R with m ≥ n: (Ḡ_Q + Q·mirrored(M))·R⁻ᵀ with M = R·Ḡ_Rᵀ − Ḡ_Qᵀ·Q. With fewer rows than
+ * A = Q·R with m ≥ n: (Ḡ_Q + Q·mirrored(M))·R⁻ᴴ with M = R·Ḡ_Rᴴ − Ḡ_Qᴴ·Q. With fewer rows than
  * columns Q and the left square of R come of the left square of A, and the other columns of R are
- * Qᵀ·A₂.
+ * Qᴴ·A₂. The diagonal of R is real, also of complex matrices.
  */
 const qrRule: KindRule = (b, [a], packed, g) => {
   const [, m, n] = sizes(a!);
@@ -116,11 +122,20 @@ const qrRule: KindRule = (b, [a], packed, g) => {
   const beyond = n === k ? undefined : block(b, g, [0, 2 * k], [k, n - k]);
   if (beyond !== undefined) {
     const rest = product(b, q, block(b, packed, [0, 2 * k], [k, n - k]));
-    ofQ = add(b, ofQ, product(b, rest, beyond, { ofY: true }));
+    ofQ = add(b, ofQ, productByAdjoint(b, rest, beyond));
   }
-  const inner = sub(b, product(b, r, ofR, { ofY: true }), product(b, ofQ, q, { ofX: true }));
+  const inner = sub(b, productByAdjoint(b, r, ofR), adjointProduct(b, ofQ, q));
   const left = rightOf(b, add(b, ofQ, product(b, q, mirrored(b, inner))), r);
   return [beyond === undefined ? left : joined(b, 2, [left, product(b, q, beyond)])];
+};
+
+const ldlRule: KindRule = () => {
+  throw new TensorError('E_GRAD', 'ldlFactor', 'its factors have no derivative; try: solve, which has one');
+};
+
+/** Derivatives are taken before a pass makes pairs of complex matrices. */
+const madeByPasses: KindRule = () => {
+  throw new CompilerBug('factor', 'pairs of complex matrices have no derivative');
 };
 
 const kindRules: { readonly [K in FactorKind]: KindRule } = {
@@ -140,6 +155,10 @@ const kindRules: { readonly [K in FactorKind]: KindRule } = {
   },
   qr: qrRule,
   exchanges: () => [undefined],
+  ldlSymmetric: ldlRule,
+  ldlHermitian: ldlRule,
+  luOfPairs: madeByPasses,
+  householderOfPairs: madeByPasses,
 };
 
 /** The rule of matrix algorithms. */

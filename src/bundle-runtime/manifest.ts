@@ -76,10 +76,7 @@ export interface Ports {
   readonly weights: readonly WeightPort[];
   /** What the run-time scalars that come first in the program are. */
   readonly scalars: readonly ScalarSource[];
-  /**
-   * The entry's outputs, in their order, and where 64-bit integers are carried in 32 bits, a bool
-   * that is true when one did not fit.
-   */
+  /** The entry's outputs, in their order. */
   readonly results: readonly number[];
   /** Weights that have a new value after a call. */
   readonly updates: readonly WeightPort[];
@@ -100,9 +97,8 @@ export type ScalarSource =
   | { readonly counter: 0 | 1; readonly offset: number };
 
 /**
- * A program whose kernels lie in files of their own. Where an input or output of the entry is i64
- * and the program's buffer i32, it is narrowed on its way in, and widened on its way out. Integers
- * of 8 and 16 bits may lie in buffers of u32, byte for byte.
+ * A program whose kernels lie in files of their own. Integers of 8 and 16 bits may lie in buffers of
+ * u32, byte for byte.
  */
 export type BundledProgram = Omit<ProgramOutline, 'kernels'> & {
   readonly kernels: readonly BundledKernel[];

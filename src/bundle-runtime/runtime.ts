@@ -230,12 +230,9 @@ class LoadedModel<M> implements LoadingModel {
     values: Inputs,
   ): Promise<Outputs> {
     const { buffers, ports, sizes } = program;
-    const given = inputs.map((input, i) => {
+    const given = inputs.map((input) => {
       const value = values[input.name];
-      if (input.kind === 'tensor') {
-        const { dtype } = buffers[ports.args[i]!] ?? input;
-        return toBytes(name, input, dtype, value);
-      }
+      if (input.kind === 'tensor') return toBytes(name, input, value);
       if (typeof value === 'number') return value;
       throw new SinterError('E_VALUE', `${name}: ${input.name} is a number, got ${typeof value}`);
     });
@@ -249,14 +246,7 @@ class LoadedModel<M> implements LoadingModel {
       bytes: bytesOf(buffers[buffer]!),
     }));
     const found = await run(words, wanted);
-    if (found[outputs.length]?.[0])
-      throw new SinterError('E_LIMIT', `${name}: a 64-bit integer left the 32 bits of ${this.target}`);
-    return Object.fromEntries(
-      outputs.map((output, i) => [
-        output.name,
-        fromBytes(output, buffers[ports.results[i]!]!.dtype, sizes, found[i]!),
-      ]),
-    );
+    return Object.fromEntries(outputs.map((output, i) => [output.name, fromBytes(output, sizes, found[i]!)]));
   }
 
   async weight(name: string): Promise<Data> {
@@ -266,7 +256,7 @@ class LoadedModel<M> implements LoadingModel {
     const place = this.#weights[index];
     if (weight === undefined || place === undefined)
       throw new SinterError('E_VALUE', `there is no weight ${name}`);
-    return fromBytes(weight, weight.dtype, {}, await this.#machine.read(place, bytesOf(weight)));
+    return fromBytes(weight, {}, await this.#machine.read(place, bytesOf(weight)));
   }
 
   seed(seed: number | bigint): void {

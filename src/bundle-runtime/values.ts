@@ -1,5 +1,5 @@
 // Tensors as callers give and get them: typed arrays by dtype, elements in rows. f16 and bf16 are
-// given by their bits. What comes as 64-bit integers goes on in 32 where a program carries them so.
+// given by their bits.
 
 import { SinterError } from '../errors.ts';
 import type { ElementType } from '../runtime/program.ts';
@@ -58,32 +58,20 @@ function product(shape: readonly number[]): number {
   return shape.reduce((size, extent) => size * extent, 1);
 }
 
-/**
- * The dtype that elements go in: a program may carry i64 in i32. Smaller integers may lie in its
- * words, byte for byte.
- */
-function carrier(dtype: ElementType, buffer: ElementType): ElementType {
-  return dtype === 'i64' ? buffer : dtype;
-}
-
-/** The bytes of a buffer, of this dtype, as elements; they are the caller's alone. */
-export function fromBytes(type: OpenType, buffer: ElementType, sizes: Sizes, bytes: Uint8Array): Data {
-  const carried = carrier(type.dtype, buffer);
-  const elements = new arrays[carried](bytes.slice().buffer, 0, product(shapeAt(type, sizes)));
-  return type.dtype === carried ? elements : BigInt64Array.from(elements as Int32Array, BigInt);
+/** The bytes of a buffer as elements; they are the caller's alone. */
+export function fromBytes(type: OpenType, sizes: Sizes, bytes: Uint8Array): Data {
+  return new arrays[type.dtype](bytes.slice().buffer, 0, product(shapeAt(type, sizes)));
 }
 
 /**
- * What an input that `fits` holds, as bytes for a buffer of this dtype, whole words of them. Throws
- * E_VALUE at other elements.
+ * What an input that `fits` holds, as bytes, whole words of them: integers of 8 and 16 bits may lie
+ * in a program's words. Throws E_VALUE at other elements.
  */
-export function toBytes(entry: string, input: TensorInput, buffer: ElementType, value: unknown): Uint8Array {
-  const carried = carrier(input.dtype, buffer);
+export function toBytes(entry: string, input: TensorInput, value: unknown): Uint8Array {
   const { data } = parted(value);
   const isOwn = data instanceof arrays[input.dtype];
   if (!isOwn && !/^[iu]/.test(input.dtype)) throw misfit(entry, input, value);
-  const elements =
-    isOwn && carried === input.dtype ? data : integers(data as Integers, carried, `${entry}: ${input.name}`);
+  const elements = isOwn ? data : integers(data as Integers, input.dtype, `${entry}: ${input.name}`);
   const { byteLength } = elements;
   const bytes = new Uint8Array(4 * Math.ceil(byteLength / 4));
   bytes.set(new Uint8Array(elements.buffer, elements.byteOffset, byteLength));

@@ -4,7 +4,7 @@
 import { showBytes, showCount } from '../table.ts';
 import { hueOf } from './drawing.ts';
 import { colouredWgsl, escapeText } from './markup.ts';
-import { micros } from './reasons.ts';
+import { micros } from './text.ts';
 import { digits, longList, percent, shortened, sourceText } from './text.ts';
 import type { Explained, ExplainedAccess, ExplainedKernel, ExplainedSeparation } from './types.ts';
 

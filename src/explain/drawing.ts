@@ -15,7 +15,7 @@ import {
   type Point,
 } from './layout.ts';
 import { escapeText } from './markup.ts';
-import { micros } from './reasons.ts';
+import { micros } from './text.ts';
 import { percent, sourceText } from './text.ts';
 import type { Explained, ExplainedKernel } from './types.ts';
 

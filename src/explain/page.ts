@@ -9,7 +9,7 @@ import { cardsSvg, hueOf, nodesSvg } from './drawing.ts';
 import { escapeText } from './markup.ts';
 import { pageScript } from './page-script.ts';
 import { pageStyle } from './page-style.ts';
-import { micros } from './reasons.ts';
+import { micros } from './text.ts';
 import { digits } from './text.ts';
 import type { Explained } from './types.ts';
 

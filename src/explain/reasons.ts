@@ -5,6 +5,7 @@ import { facts } from '../ir/ops.ts';
 import { showType } from '../ir/infer.ts';
 import type { Keeping } from '../schedule/cluster/refusal.ts';
 import type { Fold, Loops, Reason } from '../schedule/separation.ts';
+import { micros } from './text.ts';
 
 /** How nodes are called in a sentence, e.g. `%12 (reduce max)`. */
 export type NameOf = (node: Node) => string;
@@ -139,10 +140,4 @@ function alignmentText(node: Node, name: NameOf): string {
   if (facts(node.op).class === 'view' || node.op === 'gather')
     return `${name(node)} moves elements: they are needed at other points than the kernel computes them at`;
   return `${name(node)} reads values of the kernel at different positions (${showType(node)})`;
-}
-
-/** `12.3 µs`. */
-export function micros(time: number): string {
-  if (time >= 9950) return `${(time / 1000).toFixed(1)} ms`;
-  return `${time.toFixed(time < 9.95 ? 2 : time < 99.5 ? 1 : 0)} µs`;
 }

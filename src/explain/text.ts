@@ -3,7 +3,6 @@
 // wider loses its least important columns first.
 
 import { showBytes, showCount, table } from '../table.ts';
-import { micros } from './reasons.ts';
 import type {
   Explained,
   ExplainedAccess,
@@ -236,4 +235,10 @@ export function wrap(text: string, width: number, indent: number): string {
     } else line = line === '' ? word : `${line} ${word}`;
   }
   return [...lines, line].join(`\n${' '.repeat(indent)}`).replaceAll('\u00a0', ' ');
+}
+
+/** `12.3 µs`. */
+export function micros(time: number): string {
+  if (time >= 9950) return `${(time / 1000).toFixed(1)} ms`;
+  return `${time.toFixed(time < 9.95 ? 2 : time < 99.5 ? 1 : 0)} µs`;
 }

@@ -12,6 +12,7 @@ export {
   loadNpy,
   loadSafetensors,
   readFile,
+  replaceFile,
   saveNpy,
   saveSafetensors,
   toHostTensor,

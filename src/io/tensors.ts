@@ -120,6 +120,16 @@ export async function writeFile(path: string | URL, bytes: Uint8Array): Promise<
   await unbroken('writeFile', path, () => write(path, bytes));
 }
 
+/**
+ * As `writeFile`, but whole or not at all: whoever opens the path meanwhile, or after a crash, finds
+ * the old file or the new one.
+ */
+export async function replaceFile(path: string | URL, bytes: Uint8Array): Promise<void> {
+  takesWriteFile('replaceFile', path, bytes);
+  const { replaceFile: replace } = await files('replaceFile');
+  await unbroken('replaceFile', path, () => replace(path, bytes));
+}
+
 /** What a file gives; E_IO where that fails. */
 async function unbroken<T>(op: string, path: string | URL, use: () => Promise<T>): Promise<T> {
   try {

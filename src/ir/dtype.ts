@@ -47,7 +47,14 @@ const info = {
   c128: { kind: 'complex', bytes: 16 },
 } as const satisfies Record<DType, DTypeInfo>;
 
+/** Pairs of reals. */
 export type ComplexDType = 'c64' | 'c128';
+/** Real numbers with fractions. */
+export type FloatDType = 'f16' | 'bf16' | 'f32' | 'f64';
+/** Whole numbers; bool is none. */
+export type IntegerDType = 'i8' | 'u8' | 'i16' | 'u16' | 'i32' | 'u32' | 'i64' | 'u64';
+/** The dtype of the real and imaginary parts; other dtypes are their own. */
+export type PartType<D extends DType> = D extends 'c64' ? 'f32' : D extends 'c128' ? 'f64' : D;
 /** What memory and kernels hold: complex numbers are pairs of these there (passes/lower-complex.ts). */
 export type RealDType = Exclude<DType, ComplexDType>;
 

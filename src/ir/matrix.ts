@@ -10,6 +10,7 @@ import {
   full,
   fullLike,
   permute,
+  real,
   reshape,
   slice,
   where,
@@ -53,6 +54,16 @@ export function product(
     rhsContract: [ofY ? 2 : 1],
     dtype: x.dtype,
   }) as Node;
+}
+
+/** Xᴴ·Y. */
+export function adjointProduct(b: GraphBuilder, x: Node, y: Node): Node {
+  return product(b, conj(b, x), y, { ofX: true });
+}
+
+/** X·Yᴴ. */
+export function productByAdjoint(b: GraphBuilder, x: Node, y: Node): Node {
+  return product(b, x, conj(b, y), { ofY: true });
 }
 
 /** Rows and columns from a corner on. */
@@ -157,10 +168,10 @@ export function inverseOrder(b: GraphBuilder, order: Node): Node {
   return b.add('argSort', [order], { axis: 1, descending: false }) as Node;
 }
 
-/** A column of whole numbers kept as floats, as i32 [lines, rows]. */
+/** A column of whole numbers kept as floats or complex numbers, as i32 [lines, rows]. */
 export function integersAt(b: GraphBuilder, x: Node, column: number): Node {
   const [lines, rows] = sizes(x);
-  return cast(b, reshape(b, columnsOf(b, x, column, column + 1), [lines, rows]), 'i32');
+  return cast(b, reshape(b, real(b, columnsOf(b, x, column, column + 1)), [lines, rows]), 'i32');
 }
 
 /** A number in the dtype of x. */

@@ -199,6 +199,10 @@ export type Language = 'wgsl' | 'cuda' | 'wasm' | 'onnx';
 export type WrittenAs<L extends Language, How extends 'own' | 'math' = 'own'> = {
   [K in ElementwiseOp]: ElementwiseRows[K][L] extends How ? K : never;
 }[ElementwiseOp];
+/** The elementwise ops on floats alone. */
+export type FloatOp = {
+  [K in ElementwiseOp]: ElementwiseRows[K]['takes'] extends 'float' ? K : never;
+}[ElementwiseOp];
 
 /** Rows of the elementwise ops. */
 export const elementwiseRows: { readonly [K in ElementwiseOp]: ElementwiseRow } = {

@@ -38,6 +38,11 @@ export interface ComplexNumber {
   readonly im: number;
 }
 
+export function isComplexNumber(value: unknown): value is ComplexNumber {
+  const { re, im } = (value ?? {}) as Partial<ComplexNumber>;
+  return typeof re === 'number' && typeof im === 'number';
+}
+
 /** One element: a bigint for i64 and u64, a number for all others; of complex ones, a part. */
 export type Scalar = number | bigint;
 

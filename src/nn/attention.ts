@@ -116,7 +116,7 @@ function projection(inputs: number, outputs: number, options: MultiHeadAttention
 }
 
 /** [.., S, heads·d] as [.., heads, S, d]. */
-function splitHeads(x: Tensor, heads: number): Tensor {
+export function splitHeads(x: Tensor, heads: number): Tensor {
   const split = [...x.shape.slice(0, -1), heads, x.shape.at(-1)! / heads];
   return moveaxis(reshape(x, split), -2, -3);
 }

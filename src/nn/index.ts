@@ -112,4 +112,135 @@ export {
   type FeedForwardOptions,
   type TransformerBlockOptions,
 } from './transformer.ts';
+export {
+  TransformerDecoderLayer,
+  TransformerEncoderLayer,
+  type DecodeOptions,
+  type EncodeOptions,
+  type TransformerLayerOptions,
+} from './transformers/layers.ts';
+export {
+  Transformer,
+  TransformerDecoder,
+  TransformerEncoder,
+  type DecoderCache,
+  type StackOptions,
+  type TransformerOptions,
+  type TransformOptions,
+} from './transformers/stacks.ts';
+export type { AttentionCache, LayerCache } from './transformers/cache.ts';
 export { loadTorchStateDict, torchStateDict } from './torch-names.ts';
+// Models
+export { ModuleDict, ModuleList, ParameterDict, ParameterList } from './model/containers.ts';
+export {
+  apply,
+  buffers,
+  children,
+  getBuffer,
+  getParameter,
+  getSubmodule,
+  modules,
+  namedChildren,
+  namedModules,
+  requiresGrad_,
+  zeroGrad,
+} from './model/walk.ts';
+export { to } from './model/convert.ts';
+export {
+  removeParametrization,
+  spectralNorm,
+  weightNorm,
+  type SpectralNormOptions,
+  type WeightNormOptions,
+} from './model/parametrize.ts';
+export { summary } from './model/summary.ts';
+export type { FullBackwardHook, Gradients } from './model/backward-hook.ts';
+export type { BufferOptions, HookHandle } from './module.ts';
+export type { ForwardHook, ForwardPreHook } from '../tensor/layer/hooks.ts';
+
+// Losses
+export {
+  BCELoss,
+  BCEWithLogitsLoss,
+  GaussianNLLLoss,
+  HingeEmbeddingLoss,
+  HuberLoss,
+  KLDivLoss,
+  L1Loss,
+  MSELoss,
+  PoissonNLLLoss,
+  SmoothL1Loss,
+  SoftMarginLoss,
+} from './loss/element.ts';
+export {
+  CrossEntropyLoss,
+  CTCLoss,
+  MultiLabelMarginLoss,
+  MultiLabelSoftMarginLoss,
+  MultiMarginLoss,
+  NLLLoss,
+} from './loss/classes.ts';
+export {
+  CosineEmbeddingLoss,
+  CosineSimilarity,
+  MarginRankingLoss,
+  PairwiseDistance,
+  TripletMarginLoss,
+  TripletMarginWithDistanceLoss,
+} from './loss/pairs.ts';
+// More layers
+export {
+  CircularPad1d,
+  CircularPad2d,
+  CircularPad3d,
+  ConstantPad1d,
+  ConstantPad2d,
+  ConstantPad3d,
+  ReflectionPad1d,
+  ReflectionPad2d,
+  ReflectionPad3d,
+  ReplicationPad1d,
+  ReplicationPad2d,
+  ReplicationPad3d,
+  ZeroPad1d,
+  ZeroPad2d,
+  ZeroPad3d,
+  type PadSizes,
+} from './layers/pad.ts';
+export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from './layers/dropout.ts';
+export {
+  FractionalMaxPool2d,
+  FractionalMaxPool3d,
+  LPPool1d,
+  LPPool2d,
+  LPPool3d,
+  MaxUnpool1d,
+  MaxUnpool2d,
+  MaxUnpool3d,
+  type FractionalPoolLayerOptions,
+} from './layers/windows.ts';
+export {
+  Fold,
+  Unflatten,
+  Unfold,
+  UpsamplingBilinear2d,
+  UpsamplingNearest2d,
+  type UpsamplingOptions,
+} from './layers/shape.ts';
+export {
+  Bilinear,
+  EmbeddingBag,
+  PReLU,
+  RReLU,
+  Softmax2d,
+  type BagOptions,
+  type EmbeddingBagLayerOptions,
+  type PReLUOptions,
+  type RReLUOptions,
+} from './layers/weighted.ts';
+export {
+  InstanceNorm1d,
+  InstanceNorm2d,
+  InstanceNorm3d,
+  type InstanceNormLayerOptions,
+} from './layers/instance-norm.ts';

@@ -11,6 +11,7 @@ import { mul } from '../tensor/ops/elementwise/arithmetic.ts';
 import { lt, where } from '../tensor/ops/elementwise/compare.ts';
 import { clamp } from '../tensor/ops/elementwise/elementwise.ts';
 import { svd } from '../tensor/ops/linalg/linalg.ts';
+import { withAutocastType } from '../tensor/autocast.ts';
 import { matmul } from '../tensor/ops/product/matmul.ts';
 import { argsort } from '../tensor/ops/reduce/sort.ts';
 import { reshape } from '../tensor/ops/shape/view.ts';
@@ -143,7 +144,13 @@ export function orthogonal(shape: readonly number[], options: OrthogonalOptions 
   if (rows * columns === 0) return zeros(shape, typeOf(options));
   const { dtype = 'f32' } = options;
   const [u, , vh] = svd(randn([rows, columns], { dtype: wideType(dtype) }), { fullMatrices: false });
-  return reshape(mul(matmul(u, vh), options.gain ?? 1), shape).cast(dtype);
+  return reshape(
+    mul(
+      withAutocastType(undefined, () => matmul(u, vh)),
+      options.gain ?? 1,
+    ),
+    shape,
+  ).cast(dtype);
 }
 
 export interface DiracOptions extends InitOptions {

@@ -4,9 +4,23 @@
 // part of its structure. Properties must be public: a private field has no copy.
 
 import { TensorError } from '../errors.ts';
-import { flag, isCallable, kind, optional, takes, type Kind } from '../ir/arguments.ts';
+import {
+  callable,
+  flag,
+  isCallable,
+  kind,
+  optional,
+  options,
+  takes,
+  text,
+  type Kind,
+} from '../ir/arguments.ts';
+import { aTensor } from '../tensor/expect.ts';
+import { noteChange } from '../tensor/layer/changes.ts';
+import { Hooks, type ForwardHook, type ForwardPreHook } from '../tensor/layer/hooks.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import { TreeNode } from '../tensor/tree.ts';
+import { stateNames, TreeNode } from '../tensor/tree.ts';
+import { backwardHook, type FullBackwardHook } from './model/backward-hook.ts';
 
 /**
  * The base of all layers: hold tensors and other modules as properties, and compute in `forward`.
@@ -21,6 +35,86 @@ export abstract class Module extends TreeNode {
   training = true;
 
   abstract forward(...inputs: never[]): unknown;
+
+  /**
+   * Makes a tensor state of this layer under a name: neither trained nor copied, like what
+   * `buffers()` names. With `persistent: false` dictionaries to save do not have it.
+   */
+  registerBuffer(name: string, value: Tensor, options: BufferOptions = {}): void {
+    const op = 'registerBuffer';
+    takesRegisterBuffer(op, name, value, options);
+    const isKnown = stateNames(this).includes(name);
+    if (name.includes('.') || (name in this && !isKnown)) {
+      const problem = `a ${this.constructor.name} has ${JSON.stringify(name)} already, or it has a dot`;
+      throw new TensorError('E_VALUE', op, problem, 'another name');
+    }
+    const saved = { ...this.registeredBuffers, [name]: options.persistent ?? true };
+    Object.assign(this, { [name]: value, registeredBuffers: saved });
+  }
+
+  /**
+   * Calls a function before each `forward`, with the layer and the arguments; what it gives is what
+   * `forward` takes instead. Inside of `compile` it runs while the function is traced.
+   */
+  registerForwardPreHook(hook: ForwardPreHook<this>): HookHandle {
+    takesHook('registerForwardPreHook', hook);
+    return addHook(this, 'before', hook as ForwardPreHook);
+  }
+
+  /** Calls a function after each `forward`, with what it took and gave; what it gives is the result. */
+  registerForwardHook(hook: ForwardHook<this>): HookHandle {
+    takesHook('registerForwardHook', hook);
+    return addHook(this, 'after', hook as ForwardHook);
+  }
+
+  /**
+   * Calls a function on the way back, with the gradients of the tensors that `forward` took and of
+   * those that it gave; what it gives are the gradients that go on. It is a part of the derivative:
+   * it records, and inside of `compile` it runs while the function is traced.
+   */
+  registerFullBackwardHook(hook: FullBackwardHook<this>): HookHandle {
+    takesHook('registerFullBackwardHook', hook);
+    return addHook(this, 'around', backwardHook(hook as FullBackwardHook));
+  }
+}
+
+export interface BufferOptions {
+  /** Whether state dictionaries have it; true by default. */
+  readonly persistent?: boolean;
+}
+
+/** Takes a hook off again. */
+export interface HookHandle {
+  remove(): void;
+}
+
+const takesRegisterBuffer = takes<Module['registerBuffer']>(
+  ['the name', text],
+  ['the value', aTensor],
+  ['options', options<BufferOptions>({ persistent: flag })],
+);
+const takesHook = takes<(hook: (...args: never[]) => unknown) => HookHandle>(['the hook', callable()]);
+
+/** Every change is a new object, so that copies of a layer keep the hooks that they were made with. */
+function addHook<K extends 'before' | 'after' | 'around'>(
+  layer: Module,
+  place: K,
+  hook: Hooks[K][number],
+): HookHandle {
+  // The same function may be added twice, and is taken off once.
+  const own = ((...args: never[]) => (hook as (...given: never[]) => unknown)(...args)) as typeof hook;
+  const now = (): Hooks => layer.registeredHooks ?? new Hooks();
+  const set = (list: readonly unknown[]): void => {
+    layer.registeredHooks = new Hooks({ ...now(), [place]: list });
+    noteChange();
+  };
+  set([...now()[place], own]);
+  return {
+    remove: () => {
+      const left = (now()[place] as readonly unknown[]).filter((at) => at !== own);
+      if (left.length < now()[place].length) set(left);
+    },
+  };
 }
 
 /** Anything between one tensor and another: a module, or a function such as `relu`. */
@@ -54,16 +148,42 @@ export interface Member {
   readonly tensor: Tensor;
   /** State, not a parameter. */
   readonly buffer: boolean;
+  /** Whether dictionaries to save have it. */
+  readonly saved: boolean;
 }
 
 /** Every module in a model, outer ones first; a module that stands at two places comes twice. */
-export function* modulesOf(model: unknown, around: readonly object[] = []): Generator<Module> {
+export function* modulesOf(model: unknown): Generator<Module> {
+  for (const { module } of placesOf(model)) yield module;
+}
+
+/** A module of a model under its dotted name; the name of the model itself is empty. */
+export interface Placed {
+  readonly name: string;
+  readonly module: Module;
+}
+
+/**
+ * Every module in a model with its name. With `depth` 1 only those that no other module of the model
+ * holds, apart from the model.
+ */
+export function* placesOf(
+  model: unknown,
+  depth: number = Infinity,
+  name = '',
+  around: readonly object[] = [],
+): Generator<Placed> {
   if (typeof model !== 'object' || model === null || model instanceof Tensor) return;
-  if (model instanceof Module) yield model;
+  if (model instanceof Module) yield { name, module: model };
   else if (!isPlain(model)) return;
+  if (depth === 0) return;
   const inside = [...around, model];
-  for (const [key, child] of Object.entries(model))
-    yield* modulesOf(checkAcyclic(child, key, inside), inside);
+  for (const [key, child] of Object.entries(model)) {
+    const path = name === '' ? key : `${name}.${key}`;
+    // Arrays and plain objects are no level of their own.
+    const left = child instanceof Module ? depth - 1 : depth;
+    yield* placesOf(checkAcyclic(child, path, inside), left, path, inside);
+  }
 }
 
 /** Every tensor of a model in order; a tensor that stands at two places comes twice. */
@@ -72,19 +192,22 @@ export function* membersOf(
   name = '',
   buffer = false,
   around: readonly object[] = [],
+  saved = true,
 ): Generator<Member> {
   if (model instanceof Tensor) {
-    yield { name, tensor: model, buffer };
+    yield { name, tensor: model, buffer, saved };
     return;
   }
   if (typeof model !== 'object' || model === null) return;
   checkHolder(model, name);
   if (!(model instanceof Module) && !isPlain(model)) return;
-  const state = new Set(model instanceof Module ? model.buffers() : []);
+  const state = new Set(model instanceof Module ? stateNames(model) : []);
   const inside = [...around, model];
+  const registered = model instanceof Module ? model.registeredBuffers : undefined;
   for (const [key, child] of Object.entries(model)) {
     const path = name === '' ? key : `${name}.${key}`;
-    yield* membersOf(checkAcyclic(child, path, inside), path, buffer || state.has(key), inside);
+    const kept = saved && registered?.[key] !== false;
+    yield* membersOf(checkAcyclic(child, path, inside), path, buffer || state.has(key), inside, kept);
   }
 }
 

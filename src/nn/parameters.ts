@@ -53,10 +53,11 @@ function duplicateName(op: string, name: string): TensorError {
   return new TensorError('E_VALUE', op, problem, 'keys without dots: names are keys joined by dots');
 }
 
-/** The tensors of a model by name. Throws E_VALUE where two go by one. */
+/** The tensors of a model to save, by name. Throws E_VALUE where two go by one. */
 function byName(op: string, model: unknown): Map<string, Tensor> {
   const found = new Map<string, Tensor>();
-  for (const { name, tensor } of membersOf(model)) {
+  for (const { name, tensor, saved } of membersOf(model)) {
+    if (!saved) continue;
     if (found.has(name)) throw duplicateName(op, name);
     found.set(name, tensor);
   }

@@ -8,7 +8,7 @@ import { isFloat } from '../ir/dtype.ts';
 import { aTensor } from '../tensor/expect.ts';
 import { zeros, tensor } from '../tensor/ops/creation/creation.ts';
 import { dropout } from '../tensor/ops/creation/random.ts';
-import { show } from '../tensor/ops/operand.ts';
+import { casted, show } from '../tensor/ops/operand.ts';
 import { linear } from '../tensor/ops/product/matmul.ts';
 import type { LstmState, Nonlinearity } from '../tensor/ops/sequence/cells.ts';
 import { gruStep, lstmStep, rnnStep, type StateWeights } from '../tensor/ops/sequence/steps.ts';
@@ -131,7 +131,8 @@ abstract class Recurrent extends Module {
     const isBatched = input.rank === 3;
     if ((input.rank !== 2 && !isBatched) || !isFloat(input.dtype) || input.shape.at(-1) !== this.inputs)
       throw new TensorError('E_SHAPE', op, `expects floats [time,batch,${this.inputs}]: ${show(input)}`);
-    const x = timeFirst(this, isBatched ? input : unsqueeze(input, this.batchFirst ? 0 : 1));
+    const taken = casted('cell', input);
+    const x = timeFirst(this, isBatched ? taken : unsqueeze(taken, this.batchFirst ? 0 : 1));
     const [steps, batch] = x.shape as readonly [number, number, number];
     if (steps === 0) throw new TensorError('E_SHAPE', op, `there is no step: ${show(input)}`);
     const count = this.numLayers * (this.bidirectional ? 2 : 1);
@@ -141,7 +142,8 @@ abstract class Recurrent extends Module {
       if (state === undefined) return zeros([count, batch, width], { dtype: x.dtype });
       if (state.rank !== shape.length || !shape.every((dim, k) => dim === state.shape[k]))
         throw new TensorError('E_SHAPE', op, `a state must be [${shape.join(',')}]: ${show(state)}`);
-      return isBatched ? state : unsqueeze(state, 1);
+      const held = casted('cell', state);
+      return isBatched ? held : unsqueeze(held, 1);
     });
     const lengths = lengthsOf(op, options.lengths, batch, steps);
     const finals: (readonly Tensor[])[] = [];

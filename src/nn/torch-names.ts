@@ -111,7 +111,8 @@ export function loadTorchStateDict(
   const own: Record<string, Tensor> = {};
   const used = new Set<string>();
   noGrad(() => {
-    for (const { name } of membersOf(model)) {
+    for (const { name, saved } of membersOf(model)) {
+      if (!saved) continue;
       const { name: theirs, part } = placeOf(model, name);
       const value = Object.hasOwn(values, theirs) ? values[theirs] : undefined;
       if (value === undefined) continue;

@@ -3,7 +3,6 @@
 // they are types for storage, and every target computes with the carriers.
 
 import type { DType } from '../ir/dtype.ts';
-import type { Tensor } from '../tensor/tensor.ts';
 import { codecs, type Narrow } from './narrow.ts';
 
 /** Element types that are carried; strings and complex numbers are not. */
@@ -86,38 +85,27 @@ export function codeOf(type: ElementType): number {
   return table[type].code;
 }
 
-/** The dtype of host arrays that hold elements of this type. */
+/** The dtype that carries elements of this type. */
 export function hostType(type: ElementType): DType {
   return table[type].dtype;
 }
 
-/**
- * How 64-bit integers travel: as they are, or in 32 bits with conditions under which a number did
- * not fit.
- */
-export type Integers = { readonly dtype: 'i64' } | { readonly dtype: 'i32'; readonly overflows: Tensor[] };
+let doubles = true;
 
-let integers: Integers = { dtype: 'i64' };
-
-/** How 64-bit integers travel now. */
-export function currentIntegers(): Integers {
-  return integers;
+/** Whether what is recorded may compute in f64, which not every device has. */
+export function hasDoubles(): boolean {
+  return doubles;
 }
 
-/** Runs something with 64-bit integers carried this way. */
-export function withIntegers<T>(how: Integers, run: () => T): T {
-  const before = integers;
-  integers = how;
+/** Runs something with f64, or without. */
+export function withDoubles<T>(has: boolean, run: () => T): T {
+  const before = doubles;
+  doubles = has;
   try {
     return run();
   } finally {
-    integers = before;
+    doubles = before;
   }
-}
-
-/** The dtype whose tensors carry elements of this type. */
-export function carrier(type: ElementType): DType {
-  return type === 'int64' ? integers.dtype : hostType(type);
 }
 
 export function isNarrow(type: ElementType): type is Narrow {

@@ -1,15 +1,13 @@
 // The inputs of a run of a model: takes what the caller gives, checks it against the file's
-// declarations, and makes tensors. 64-bit integers are narrowed to 32 bits where the device has no
-// more, and outputs widened back.
+// declarations, and makes tensors.
 
-import { showValue, SinterError, TensorError } from '../errors.ts';
+import { showValue, TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
 import { unpackBytes, type HostArray, type HostData } from '../ir/value.ts';
 import { tensor as makeTensor } from '../tensor/ops/creation/creation.ts';
-import { fromHost } from '../tensor/recording/record.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
-import { carrier, type ElementType } from './element.ts';
-import { narrowedArray, Value } from './value.ts';
+import { hostType, type ElementType } from './element.ts';
+import { Value } from './value.ts';
 
 /** An input or output: symbolic sizes are names, sizes that the file does not tell are '?'. */
 export interface Port {
@@ -38,33 +36,16 @@ export interface Bound {
 /** Inputs by name, in the model's order. */
 export type Given = ReadonlyMap<string, Bound>;
 
-/** The tensors by name, as the current recording carries 64-bit integers. */
+/** The tensors by name. */
 export function tensorsOf(given: Given): Record<string, Tensor> {
-  return Object.fromEntries([...given].map(([name, bound]) => [name, carried(bound)]));
-}
-
-/**
- * A tensor in the dtype that carries its type. Throws E_UNSUPPORTED where its elements would have
- * to be read for that.
- */
-function carried({ type, tensor }: Bound): Tensor {
-  if (tensor.dtype === carrier(type) || type !== 'int64') return tensor;
-  const array = hostOf(tensor);
-  if (array !== undefined) {
-    const { data, shape, dtype } = narrowedArray(array);
-    return fromHost(data, shape, dtype);
-  }
-  throw new SinterError(
-    'E_UNSUPPORTED',
-    'onnx: the device has no 64-bit integers, and an input of them is not on the host',
-  );
+  return Object.fromEntries([...given].map(([name, { tensor }]) => [name, tensor]));
 }
 
 /** An input as a value whose elements can be asked for when the host has them. */
 export function inputValue(bound: Bound): Value {
   const { type, tensor } = bound;
   const array = hostOf(tensor);
-  return Value.of(carried(bound), type, array === undefined ? undefined : () => array);
+  return Value.of(tensor, type, array === undefined ? undefined : () => array);
 }
 
 /** The elements of a tensor that lies on the host already. */
@@ -110,7 +91,7 @@ export function bind(port: Port, value: ModelInput): Bound {
       shape === undefined ||
       (shape.length === value.rank &&
         shape.every((dim, i) => typeof dim === 'string' || dim === value.shape[i]));
-    if (value.dtype !== carrier(type) || !fits) {
+    if (value.dtype !== hostType(type) || !fits) {
       const wanted = `${dtype}[${shape?.join(',') ?? '…'}]`;
       const problem = `input '${name}' is ${wanted}, got ${value.dtype}[${value.shape.join(',')}]`;
       throw new TensorError(fits ? 'E_DTYPE' : 'E_SHAPE', 'onnx', problem);

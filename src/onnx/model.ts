@@ -2,15 +2,14 @@
 // per set of input shapes, and of the elements of those inputs that decide shapes; models whose
 // shapes depend on computed values are walked anew in every run.
 
-import { showValue, SinterError, TensorError } from '../errors.ts';
+import { SinterError, TensorError } from '../errors.ts';
 import { isFloat, type DType } from '../ir/dtype.ts';
 import { packBytes, unpackBytes, type HostArray } from '../ir/value.ts';
 import { deviceTypes } from '../tensor/capability.ts';
 import { compile } from '../tensor/compile/compile.ts';
-import { logicalOr } from '../tensor/ops/elementwise/compare.ts';
 import { fromBytes } from '../tensor/recording/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { isNarrow, withIntegers, type ElementType, type Integers } from './element.ts';
+import { isNarrow, withDoubles, type ElementType } from './element.ts';
 import {
   bind,
   holds,
@@ -37,33 +36,17 @@ export type ModelOutputs = Record<string, Tensor>;
 export interface FunctionOptions {
   /** Inputs that are the same in every call: what shapes depend on must be given here. */
   readonly fixed?: ModelInputs;
-  /**
-   * `i32` carries 64-bit integers in 32 bits, for devices without 64: the caller guarantees that
-   * they fit.
-   */
-  readonly integers?: 'i64' | 'i32';
-  /**
-   * With `i32`, is given a bool that is true where an integer did not fit, each time that something
-   * is recorded which may not.
-   */
-  readonly onOverflow?: (overflow: Tensor) => void;
 }
 
 /** A run of known shapes as one compiled program. */
 interface Specialisation {
   readonly shapes: string;
-  /** The device has 64-bit integers. */
-  readonly hasWide: boolean;
+  /** The device has f64. */
+  readonly hasDoubles: boolean;
   /** The elements of inputs that the program depends on. */
   readonly baked: ReadonlyMap<string, HostArray>;
   readonly types: readonly ElementType[];
-  readonly call: (inputs: Record<string, Tensor>) => Recorded;
-}
-
-/** What a recorded run gives: outputs, and flags of integers that did not fit into 32 bits. */
-interface Recorded {
-  readonly outputs: Tensor[];
-  readonly overflow: Tensor[];
+  readonly call: (inputs: Record<string, Tensor>) => Tensor[];
 }
 
 /** Programs that a model keeps. */
@@ -135,21 +118,14 @@ export class OnnxModel {
   /** As `run`, with the element types that tensors alone do not tell. */
   async evaluate(inputs: ModelInputs = {}): Promise<readonly Value[]> {
     const given = this.#bind(inputs);
-    const hasWide = (await deviceTypes()).includes('i64');
-    const fresh = (): Integers => (hasWide ? { dtype: 'i64' } : { dtype: 'i32', overflows: [] });
+    const hasDoubles = (await deviceTypes()).includes('f64');
     if (!this.#isEager) {
-      const found = this.#find(given, hasWide) ?? this.#specialise(given, fresh);
-      if (found !== undefined) {
-        const { outputs, overflow } = found.call(withIntegers(fresh(), () => tensorsOf(given)));
-        return inDeclaredTypes(
-          outputs.map((out, i) => Value.of(out, found.types[i])),
-          overflow,
-        );
-      }
+      const found = this.#find(given, hasDoubles) ?? this.#specialise(given, hasDoubles);
+      if (found !== undefined)
+        return found.call(tensorsOf(given)).map((out, i) => Value.of(out, found.types[i]));
     }
-    const how = fresh();
     const budget = new Budget(this.#limits);
-    const step = <T>(run: () => T): T => withBudget(budget, () => withIntegers(how, run));
+    const step = <T>(run: () => T): T => withBudget(budget, () => withDoubles(hasDoubles, run));
     const walk = step(() =>
       runPlan(this.#plan, this.#scope(new Map([...given].map(([name, x]) => [name, inputValue(x)])))),
     );
@@ -160,7 +136,7 @@ export class OnnxModel {
     }
     const { value } = next;
     for (const item of value) step(() => item.tensor);
-    return inDeclaredTypes(value, how.dtype === 'i32' ? how.overflows : []);
+    return value;
   }
 
   /**
@@ -169,36 +145,24 @@ export class OnnxModel {
    */
   toFunction(options: FunctionOptions = {}): (inputs: Readonly<Record<string, Tensor>>) => ModelOutputs {
     const fixed = this.#bind(options.fixed ?? {}, true);
-    const { integers = 'i64' } = options;
-    if (integers !== 'i64' && integers !== 'i32')
-      throw new TensorError('E_VALUE', 'onnx', `integers are 'i64' or 'i32', got ${showValue(integers)}`);
     return (inputs) => {
-      const how: Integers = integers === 'i32' ? { dtype: 'i32', overflows: [] } : { dtype: 'i64' };
-      const given = new Map([...withIntegers(how, () => this.#bind(inputs, true)), ...fixed]);
+      const given = new Map([...this.#bind(inputs, true), ...fixed]);
       const missing = this.inputs.find(({ name }) => !given.has(name) && !this.#plan.stored.has(name));
       if (missing !== undefined)
         throw new TensorError('E_VALUE', 'onnx', `input '${missing.name}' is missing`);
       const values = new Map<string, Value>();
       for (const [name, x] of given) {
         const known = fixed.has(name) ? hostOf(x.tensor) : undefined;
-        values.set(
-          name,
-          known === undefined ? withIntegers(how, () => inputValue(x)) : Value.known(x.type, known),
-        );
+        values.set(name, known === undefined ? inputValue(x) : Value.known(x.type, known));
       }
-      return this.#paid(how, () => {
-        const results = this.#recorded(values);
-        const [overflow, ...more] = how.dtype === 'i32' ? how.overflows : [];
-        if (overflow !== undefined)
-          options.onOverflow?.(more.reduce((whole, flag) => logicalOr(whole, flag), overflow));
-        return Object.fromEntries(this.outputs.map(({ name }, i) => [name, results[i]!.tensor]));
-      });
+      const results = this.#paid(() => this.#recorded(values));
+      return Object.fromEntries(this.outputs.map(({ name }, i) => [name, results[i]!.tensor]));
     };
   }
 
   /** Records a run with a budget of its own. */
-  #paid<T>(how: Integers, record: () => T): T {
-    return withBudget(new Budget(this.#limits), () => withIntegers(how, record));
+  #paid<T>(record: () => T): T {
+    return withBudget(new Budget(this.#limits), record);
   }
 
   /** A walk that may not wait: throws with the inputs that it would have to wait for. */
@@ -219,11 +183,11 @@ export class OnnxModel {
     }
   }
 
-  #find(given: Given, hasWide: boolean): Specialisation | undefined {
+  #find(given: Given, hasDoubles: boolean): Specialisation | undefined {
     const shapes = shapesOf(given);
     const at = this.#kept.findIndex(
       (kept) =>
-        kept.hasWide === hasWide &&
+        kept.hasDoubles === hasDoubles &&
         kept.shapes === shapes &&
         [...kept.baked].every(([name, array]) => holds(given.get(name)!, array)),
     );
@@ -237,12 +201,11 @@ export class OnnxModel {
    * Records and compiles a run like this one; undefined when it cannot be, and runs are walked from
    * then on.
    */
-  #specialise(given: Given, fresh: () => Integers): Specialisation | undefined {
+  #specialise(given: Given, hasDoubles: boolean): Specialisation | undefined {
     for (;;) {
       const baked = new Map<string, HostArray>();
       let types: readonly ElementType[] = [];
-      const record = (inputs: Record<string, Tensor>): Recorded => {
-        const how = fresh();
+      const record = (inputs: Record<string, Tensor>): Tensor[] => {
         const values = new Map<string, Value>();
         for (const [name, { type, tensor }] of given) {
           const array = hostOf(tensor);
@@ -253,20 +216,21 @@ export class OnnxModel {
           if (array !== undefined && this.#decisive.has(name)) values.set(name, Value.known(type, take()));
           else values.set(name, Value.of(inputs[name]!, type, array === undefined ? undefined : take));
         }
-        return this.#paid(how, () => {
-          const results = atOnce(this.#plan, this.#scope(values));
-          types = results.map(({ type }) => type);
-          const overflow = how.dtype === 'i32' ? how.overflows : [];
-          return { outputs: results.map(({ tensor }) => tensor), overflow };
-        });
+        return this.#paid(() =>
+          withDoubles(hasDoubles, () => {
+            const results = atOnce(this.#plan, this.#scope(values));
+            types = results.map(({ type }) => type);
+            return results.map(({ tensor }) => tensor);
+          }),
+        );
       };
       const call = compile(record);
       try {
         // Recorded here, so that errors are thrown now.
-        const first = call(withIntegers(fresh(), () => tensorsOf(given)));
+        const first = call(tensorsOf(given));
         const made: Specialisation = {
           shapes: shapesOf(given),
-          hasWide: fresh().dtype === 'i64',
+          hasDoubles,
           baked,
           types,
           call,
@@ -363,24 +327,4 @@ function atOnce(plan: Plan, scope: Scope): Value[] {
   const next = walk.next();
   if (next.done !== true) throw new NeedsData(next.value);
   return next.value;
-}
-
-/** Outputs in their declared types. Rejects with E_LIMIT when an integer did not fit. */
-async function inDeclaredTypes(
-  values: readonly Value[],
-  overflow: readonly Tensor[],
-): Promise<readonly Value[]> {
-  for (const flag of overflow) {
-    if ((await flag.item()) === false) continue;
-    throw new SinterError(
-      'E_LIMIT',
-      "onnx: a 64-bit integer left the 32 bits that the device has\n  try: setDevice('wasm')",
-    );
-  }
-  return Promise.all(
-    values.map(async (value) => {
-      const isNarrowed = value.type === 'int64' && value.tensor.dtype === 'i32';
-      return isNarrowed ? Value.known('int64', await read(value)) : value;
-    }),
-  );
 }

@@ -8,7 +8,7 @@ import type { HostArray, HostData } from '../ir/value.ts';
 import { full } from '../tensor/ops/creation/creation.ts';
 import { fromHost } from '../tensor/recording/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { carrier, hostType, typeOf, type ElementType } from './element.ts';
+import { hostType, typeOf, type ElementType } from './element.ts';
 
 /**
  * Elements that the host has at hand although they may differ in a later run; a read of them is
@@ -82,28 +82,12 @@ export class Value {
 
 /** One number everywhere is a constant that the compiler sees through; anything else is data. */
 function tensorOf(array: HostArray): Tensor {
-  const { dtype, shape, data } =
-    array.dtype === 'i64' && carrier('int64') === 'i32' ? narrowedArray(array) : array;
+  const { dtype, shape, data } = array;
   const first = data[0];
   if (first !== undefined && data.every((value: number | bigint) => Object.is(value, first))) {
     return full(shape, dtype === 'bool' ? first !== 0 : first, { dtype });
   }
   return fromHost(data, shape, dtype);
-}
-
-/** A 64-bit integer in 32 bits. Throws E_LIMIT when it does not fit. */
-export function narrowed32(value: bigint): number {
-  const number = Number(value);
-  if (number >= -(2 ** 31) && number < 2 ** 31) return number;
-  throw new SinterError(
-    'E_LIMIT',
-    `the integer ${value} does not fit into 32 bits, which is all that the device has`,
-  );
-}
-
-/** int64 elements in 32 bits. Throws E_LIMIT when one does not fit. */
-export function narrowedArray({ shape, data }: HostArray): HostArray {
-  return { dtype: 'i32', shape, data: Int32Array.from(data as BigInt64Array, narrowed32) };
 }
 
 /** A known int64 vector, as shapes are. */

@@ -6,14 +6,11 @@
 import { SinterError } from '../errors.ts';
 import { recordedAt } from '../ir/call-site.ts';
 import { onHost } from '../tensor/host-function.ts';
-import { cast } from '../tensor/ops/elementwise/cast.ts';
-import { ge } from '../tensor/ops/elementwise/compare.ts';
-import { abs } from '../tensor/ops/elementwise/elementwise.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { Budget, currentBudget, withBudget } from './budget.ts';
 import { Call, type Result, type Row } from './call.ts';
 import { runControl } from './control.ts';
-import { carrier, currentIntegers, hostType, typeOf, withIntegers, type ElementType } from './element.ts';
+import { hostType, typeOf, withDoubles, type ElementType } from './element.ts';
 import type { Plan, Step } from './plan.ts';
 import { Scope, type Walk } from './scope.ts';
 import { Value } from './value.ts';
@@ -83,14 +80,12 @@ function* runRow(
     scope.set(name, inputs[place]);
   }
   return explained(step, () => {
-    // What is known is computed in 64 bits, whatever a device has. Counted separately: what cannot
-    // be computed ahead is recorded once more.
+    // What is known may be computed in doubles, whatever a device has. Counted separately: what
+    // cannot be computed ahead is recorded once more.
     const own = new Budget(currentBudget().limits);
-    const ahead = withBudget(own, () => withIntegers({ dtype: 'i64' }, () => folded(step, row, inputs)));
+    const ahead = withBudget(own, () => withDoubles(true, () => folded(step, row, inputs)));
     if (ahead !== undefined) return ahead;
-    const results = toValues(called(step, row, inputs), inputs);
-    watchOverflow(step, row, inputs, results);
-    return results;
+    return toValues(called(step, row, inputs), inputs);
   });
 }
 
@@ -138,47 +133,8 @@ function toValues(
 }
 
 function resultType(result: Tensor, inputs: readonly (Value | undefined)[]): ElementType {
-  const like = inputs.find((input) => input !== undefined && carrier(input.type) === result.dtype);
+  const like = inputs.find((input) => input !== undefined && hostType(input.type) === result.dtype);
   return like?.type ?? typeOf(result.dtype);
-}
-
-/** Operators whose results may leave 32 bits although their inputs do not. */
-const growing: ReadonlySet<string> = new Set(
-  'Add Sub Mul Neg Abs Pow Sum Gemm MatMul Einsum CumSum CumProd ReduceSum ReduceProd ReduceL1 ReduceSumSquare Cast CastLike'.split(
-    ' ',
-  ),
-);
-
-/**
- * Where 64-bit integers are carried in 32 bits: computes once more in floats, and notes whether a
- * number did not fit.
- */
-function watchOverflow(
-  step: Step,
-  row: Row,
-  inputs: readonly (Value | undefined)[],
-  results: readonly (Value | undefined)[],
-): void {
-  const how = currentIntegers();
-  if (how.dtype === 'i64' || results[0]?.type !== 'int64') return;
-  if (step.op === 'BitShift')
-    throw new SinterError('E_UNSUPPORTED', 'shifts of 64-bit integers need a device that has them');
-  if (!growing.has(step.op)) return;
-  const isCast = step.op.startsWith('Cast');
-  const shadow = isCast ? cast(inputs[0]!.tensor, 'f32') : inFloats(step, row, inputs);
-  // The last floats below 2³¹ are 128 apart.
-  const tooLarge = ge(abs(shadow), 2 ** 31 - 256);
-  how.overflows.push(tooLarge.any());
-}
-
-/** The first result of a row on floats in place of 64-bit integers, but for axes and shapes. */
-function inFloats(step: Step, row: Row, inputs: readonly (Value | undefined)[]): Tensor {
-  const places = hostPlaces(step, row);
-  const floats = inputs.map((input, i) =>
-    input?.type === 'int64' && !places.includes(i) ? Value.of(cast(input.tensor, 'f32'), 'float') : input,
-  );
-  const [result] = called(step, row, floats);
-  return result instanceof Tensor ? result : result!.tensor;
 }
 
 /**

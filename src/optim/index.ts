@@ -34,6 +34,17 @@ export {
   type RmspropOptions,
 } from './rules/adaptive.ts';
 export { clipByNorm, clipByValue, clipGradNorm, clipGradValue, type ClipOptions } from './clip.ts';
+export {
+  GradScaler,
+  gradScaler,
+  scaled,
+  type GradScalerState,
+  type LossScaling,
+  type ScaledOptimizer,
+  type ScaledState,
+  type ScalerOptions,
+  type ScalerState,
+} from './scaler.ts';
 export { ema, swa, type AverageOptions, type AverageState, type ParameterAverage } from './average.ts';
 export {
   functional,

@@ -8,6 +8,7 @@ import { aTensor, expectTensor } from '../tensor/expect.ts';
 import { sameShape } from '../ir/shape.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { realise } from '../tensor/realise/realise.ts';
+import { convertHandle } from '../tensor/recording/assign.ts';
 import { assigning, currentTrace } from '../tensor/recording/recording.ts';
 import { noteKnown } from '../tensor/layer/held.ts';
 import { handleOf, Tensor, type TensorLike } from '../tensor/tensor.ts';
@@ -170,6 +171,8 @@ export abstract class Optimizer<O extends RateOptions> {
           if (grad === undefined) continue;
           entry.steps += 1;
           const dtype = slotType(param.dtype);
+          // The model may have been given another dtype since the last step.
+          for (const slot of Object.values(slots)) convertHandle(handleOf(slot), dtype, this.#name);
           const clock = eagerClock(entry.steps, dtype);
           const next = applyRule(group.rule, { value: param, grad, slots, lr: scalar(lr, dtype), clock });
           param.assign(next.value);
@@ -183,6 +186,11 @@ export abstract class Optimizer<O extends RateOptions> {
     });
     this.#count += 1;
     for (const value of moved) realise(handleOf(value));
+  }
+
+  /** What it moves, group by group. */
+  parameters(): Tensor[] {
+    return this.#entries().map(({ param }) => param);
   }
 
   /** Forgets the gradients of all parameters. */

@@ -6,6 +6,7 @@
 import { isComplex, partType, type DType } from '../ir/dtype.ts';
 import { sizeOf, type FixedShape } from '../ir/shape.ts';
 import { storedType } from '../ir/stored.ts';
+import { withAutocastType } from '../tensor/autocast.ts';
 import { viewAsComplex, viewAsReal } from '../tensor/ops/complex/complex.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { eq, where } from '../tensor/ops/elementwise/compare.ts';
@@ -93,7 +94,10 @@ export function applyRule(rule: Rule, at: Step): { value: Tensor; slots: Slots }
     return { value: viewAsComplex(next.value), slots: next.slots };
   }
   const wide = slotType(value.dtype);
-  const next = rule.step({ ...at, value: cast(value, wide), grad: cast(grad, wide) });
+  // Steps are exact also inside of `autocast`.
+  const next = withAutocastType(undefined, () =>
+    rule.step({ ...at, value: cast(value, wide), grad: cast(grad, wide) }),
+  );
   return { value: cast(next.value, value.dtype), slots: next.slots };
 }
 

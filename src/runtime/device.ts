@@ -2,14 +2,9 @@
 // knows nothing of graphs.
 
 import type { Program, TargetId } from './program.ts';
+import type { DeviceBuffer, Sharing } from './sharing.ts';
 
-/**
- * Memory on a device. Opaque outside its backend; `destroy` gives it back to the backend's pool.
- */
-export interface DeviceBuffer {
-  readonly bytes: number;
-  destroy(): void;
-}
+export type { DeviceBuffer };
 
 /** A Program made ready on a device: pipelines compiled, scratch planned. */
 export interface LoadedProgram {
@@ -76,6 +71,7 @@ export type HostFunctions = Readonly<
   Record<string, (inputs: readonly Uint8Array[], scalars: readonly number[]) => readonly Uint8Array[]>
 >;
 
+/** What every backend's device does. */
 export interface Device {
   readonly facts: DeviceFacts;
   /**
@@ -111,6 +107,11 @@ export interface Device {
   measure?(work: () => void): Promise<number | undefined>;
   /** Bytes held by live buffers, and by the pool of freed ones. */
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number };
+  /**
+   * What it shares with other code on the same device; where it is not there, memory of others can
+   * only be copied.
+   */
+  sharing?(): Promise<Sharing>;
   /**
    * Ends it: from now on it is lost. A promise resolves when its threads are gone, where it has
    * any.

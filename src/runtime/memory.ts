@@ -5,16 +5,10 @@
 // whole slab or for a part of one that it shares with others, and may be moved from one to another.
 
 import { DeviceError } from '../errors.ts';
+import { collector } from './collect.ts';
 import type { DeviceBuffer } from './device.ts';
+import { Pool, sizeClass, type Slab, type Source } from './slabs.ts';
 import type { Timeline } from './timeline.ts';
-
-/** One allocation of the device. `id` is never used again, so caches may key on it. */
-export interface Slab<Gpu> {
-  readonly id: number;
-  readonly gpu: Gpu;
-  /** The size of its class, at least what was asked for. */
-  readonly bytes: number;
-}
 
 /** Where a handle's bytes start. */
 export interface Place<Gpu> {
@@ -39,67 +33,6 @@ const HIGH_WATER_FLOOR = 256 * MiB;
  * driver.
  */
 const CROWD_FLOOR = 4096;
-
-/**
- * Rounds up to a size class: four to an octave, so at most a quarter is wasted, and multiples of
- * 256.
- */
-export function sizeClass(bytes: number): number {
-  if (bytes <= 1024) return Math.max(256, Math.ceil(bytes / 256) * 256);
-  const step = 2 ** (Math.floor(Math.log2(bytes - 1)) - 2);
-  return Math.ceil(bytes / step) * step;
-}
-
-/** Free slabs of one usage, by size class; the one freed longest ago is destroyed first. */
-export class Pool<Gpu> {
-  readonly #create: (bytes: number) => Slab<Gpu>;
-  readonly #retire: (slab: Slab<Gpu>) => void;
-  readonly #byClass = new Map<number, Slab<Gpu>[]>();
-  readonly #byAge = new Set<Slab<Gpu>>();
-  free = 0;
-
-  constructor(create: (bytes: number) => Slab<Gpu>, retire: (slab: Slab<Gpu>) => void) {
-    this.#create = create;
-    this.#retire = retire;
-  }
-
-  get count(): number {
-    return this.#byAge.size;
-  }
-
-  /** A free slab of exactly this class, when there is one. */
-  reuse(size: number): Slab<Gpu> | undefined {
-    const slab = this.#byClass.get(size)?.pop();
-    if (slab === undefined) return undefined;
-    this.#byAge.delete(slab);
-    this.free -= slab.bytes;
-    return slab;
-  }
-
-  acquire(size: number): Slab<Gpu> {
-    return this.reuse(size) ?? this.#create(size);
-  }
-
-  release(slab: Slab<Gpu>): void {
-    const peers = this.#byClass.get(slab.bytes);
-    if (peers === undefined) this.#byClass.set(slab.bytes, [slab]);
-    else peers.push(slab);
-    this.#byAge.add(slab);
-    this.free += slab.bytes;
-  }
-
-  /** Destroys free slabs, oldest first, until at most `keep` bytes of them are left. */
-  trim(keep: number): void {
-    for (const slab of this.#byAge) {
-      if (this.free <= keep) return;
-      const peers = this.#byClass.get(slab.bytes)!;
-      peers.splice(peers.indexOf(slab), 1);
-      this.#byAge.delete(slab);
-      this.free -= slab.bytes;
-      this.#retire(slab);
-    }
-  }
-}
 
 /**
  * A handle's claim on memory: an object of its own, so that it survives the handle's collection.
@@ -128,6 +61,13 @@ export class GpuBuffer<Gpu> implements DeviceBuffer {
     return this.#lease.place ?? memory.refuseDestroyed(this.bytes);
   }
 
+  /** One more handle, to some of its bytes: the memory is kept until the last handle ends. */
+  part(memory: Memory<Gpu>, offset: number, bytes: number): GpuBuffer<Gpu> {
+    const place = this.place(memory);
+    memory.divide(this.#lease);
+    return new GpuBuffer(bytes, { slab: place.slab, offset: place.offset + offset }, memory);
+  }
+
   /** Records its new place; the caller copies its bytes. */
   move(to: Place<Gpu>): void {
     this.#memory.move(this.#lease, to);
@@ -145,12 +85,6 @@ export interface MemoryLimits {
   readonly budget: number;
 }
 
-/** How the device makes a slab, and takes it back; `create` throws E_OOM when there is no more. */
-export interface Source<Gpu> {
-  create(bytes: number): Gpu;
-  destroy(gpu: Gpu): void;
-}
-
 /**
  * All buffers of one device: tensors', programs' scratch and scalars, and what a backend pools
  * besides.
@@ -163,12 +97,15 @@ export class Memory<Gpu> {
   readonly #leases = new Set<Lease<Gpu>>();
   /** The leases of slabs that several handles share. */
   readonly #shared = new Map<Slab<Gpu>, Set<Lease<Gpu>>>();
+  /** Memory that is not ours, and what is told to its owner once no handle is left. */
+  readonly #lent = new Map<Slab<Gpu>, () => void>();
   readonly #dropped = new FinalizationRegistry<Lease<Gpu>>((lease) => this.end(lease));
   readonly #collect: (() => void) | undefined = collector();
   #nextId = 0;
   #held = 0;
   #highWater = HIGH_WATER_FLOOR;
   #crowd = CROWD_FLOOR;
+  #kept = Infinity;
 
   readonly storage: Pool<Gpu>;
 
@@ -231,6 +168,28 @@ export class Memory<Gpu> {
     return { slab, from };
   }
 
+  /**
+   * A handle to memory of someone else's, at `offset` of what `gpu` stands for; `ended` is called
+   * when neither this handle nor a part of it is left.
+   */
+  wrap(
+    gpu: Gpu,
+    whole: number,
+    { offset, bytes }: { readonly offset: number; readonly bytes: number },
+    ended: () => void,
+  ): GpuBuffer<Gpu> {
+    const slab = { id: this.#nextId++, gpu, bytes: whole };
+    this.#shared.set(slab, new Set());
+    this.#lent.set(slab, ended);
+    return new GpuBuffer(bytes, { slab, offset }, this);
+  }
+
+  /** From now on other handles may lie in the slab of this one. */
+  divide(lease: Lease<Gpu>): void {
+    const { slab } = lease.place!;
+    if (!this.#shared.has(slab)) this.#shared.set(slab, new Set([lease]));
+  }
+
   /** Whether more than this many handles lie in a part of the slab. */
   isCrowded(slab: Slab<Gpu>, offset: number, bytes: number, tenants: number): boolean {
     const inside = [...(this.#shared.get(slab) ?? [])].filter(({ place }) => {
@@ -254,8 +213,26 @@ export class Memory<Gpu> {
    * Takes a slab of storage back into the pool, and trims the pool when it outgrows what is in use.
    */
   recycle(slab: Slab<Gpu>): void {
+    const ended = this.#lent.get(slab);
+    if (ended !== undefined) {
+      this.#lent.delete(slab);
+      this.#timeline.push(ended);
+      return;
+    }
     this.storage.release(slab);
-    this.storage.trim(Math.max(POOL_FLOOR, this.#live()));
+    this.storage.trim(Math.min(this.#kept, Math.max(POOL_FLOOR, this.#live())));
+  }
+
+  /** Gives free slabs back until at most `keep` bytes of them are left, and finds dropped handles. */
+  shrink(keep: number): void {
+    this.#findDropped();
+    this.#trim(keep);
+  }
+
+  /** Bytes of free slabs that are kept at most, from now on. */
+  keepAtMost(bytes: number): void {
+    this.#kept = bytes;
+    this.#trim(bytes);
   }
 
   report(): { live: number; pooled: number; buffers: number } {
@@ -369,22 +346,4 @@ export class Memory<Gpu> {
     this.#collect?.();
     for (const lease of this.#leases) if (lease.handle.deref() === undefined) this.end(lease);
   }
-}
-
-/** A function that runs the garbage collector, where the engine lets us have one. */
-function collector(): (() => void) | undefined {
-  const exposed = (globalThis as { gc?: () => void }).gc;
-  if (exposed !== undefined) return () => exposed();
-  const builtin = globalThis.process?.getBuiltinModule;
-  const v8 = builtin?.('node:v8');
-  const vm = builtin?.('node:vm');
-  if (v8 === undefined || vm === undefined) return undefined;
-  let collect: (() => void) | undefined;
-  return () => {
-    if (collect === undefined) {
-      v8.setFlagsFromString('--expose-gc');
-      collect = vm.runInNewContext('gc') as () => void;
-    }
-    collect();
-  };
 }

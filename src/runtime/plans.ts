@@ -3,7 +3,8 @@
 // all buffers and the program's arenas lie where they lay.
 
 import type { Arrangement } from './layout.ts';
-import type { GpuBuffer, Memory, Place, Slab } from './memory.ts';
+import type { GpuBuffer, Memory, Place } from './memory.ts';
+import type { Slab } from './slabs.ts';
 import type { Scratch } from './scratch.ts';
 
 /** The part of a plan that is compared to find it again. */

@@ -59,6 +59,7 @@ export interface ProgramPackMember {
 
 export type BindingAccess = 'read' | 'read_write';
 
+/** One kernel: its source in the target's language, and how it is called. */
 export interface ProgramKernel {
   /** Unique in the program; also the entry point's name in `source`. */
   readonly name: string;
@@ -130,6 +131,7 @@ export function strideProblem({
   return `strides are multiples of 8 elements, and each of the one before, not [${strides.join()}]`;
 }
 
+/** What a run does, one after the other. */
 export type ProgramStep =
   | {
       readonly kind: 'dispatch';
@@ -166,6 +168,7 @@ export interface ProgramScalar {
   readonly input?: number;
 }
 
+/** A compiled graph as plain data. */
 export interface Program {
   readonly version: 1;
   readonly target: TargetId;

@@ -5,18 +5,24 @@
 import { DeviceError } from '../errors.ts';
 import { cudaBackend, cudaBackendOf } from './cuda/open.ts';
 import type { Backend, Device } from './device.ts';
-import { interpreterBackend } from './interpreter/device.ts';
-import { wasmBackend, wasmBackendOf } from './wasm/device.ts';
-import { webgpuBackend, webgpuSoftwareBackend } from './webgpu/open.ts';
+import { threadsOfName } from './wasm/names.ts';
 
 /** Tried in order when no device is named. */
 const DEFAULT_ORDER: readonly string[] = ['cuda', 'webgpu', 'wasm', 'webgpu:software'];
 
+/** A backend whose code is loaded when it is opened. */
+function lazy(name: string, importing: () => Promise<Backend>): Backend {
+  return { name, open: async () => (await importing()).open() };
+}
+
 const backends = new Map<string, Backend>(
-  [cudaBackend, webgpuBackend, webgpuSoftwareBackend, wasmBackend, interpreterBackend].map((backend) => [
-    backend.name,
-    backend,
-  ]),
+  [
+    cudaBackend,
+    lazy('webgpu', async () => (await import('./webgpu/open.ts')).webgpuBackend),
+    lazy('webgpu:software', async () => (await import('./webgpu/open.ts')).webgpuSoftwareBackend),
+    lazy('wasm', async () => (await import('./wasm/device.ts')).wasmBackend),
+    lazy('interpreter', async () => (await import('./interpreter/device.ts')).interpreterBackend),
+  ].map((backend) => [backend.name, backend]),
 );
 const opened = new Map<string, Promise<Device>>();
 
@@ -39,8 +45,20 @@ export function isDeviceName(name: string): boolean {
   return backendOf(name) !== undefined;
 }
 
+/** The backend of a name, another name of its device included. */
+export function findBackend(name: string): Backend | undefined {
+  return backendOf(name);
+}
+
 function backendOf(name: string): Backend | undefined {
   return backends.get(name) ?? cudaBackendOf(name) ?? wasmBackendOf(name);
+}
+
+/** The backend of `wasm:2`, with so many threads; undefined for other names. */
+function wasmBackendOf(name: string): Backend | undefined {
+  const threads = threadsOfName(name);
+  if (threads === undefined) return undefined;
+  return lazy(name, async () => (await import('./wasm/device.ts')).wasmBackendOf(name, threads));
 }
 
 /** What `SINTER_DEVICE` says, where there is an environment. */

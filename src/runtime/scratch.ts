@@ -2,7 +2,8 @@
 // of every program may be one buffer, as large as the largest asks for. It grows and shrinks as
 // programs are loaded and destroyed.
 
-import type { Memory, Slab } from './memory.ts';
+import type { Memory } from './memory.ts';
+import type { Slab } from './slabs.ts';
 
 /** The shared arenas of one device. */
 export class Scratch<Gpu> {

@@ -4,7 +4,7 @@
 // about it, by name: each answer follows from it, so that no pass and no template has figures of its
 // own. The targets that there are stand in target.ts.
 
-import type { DType } from '../ir/dtype.ts';
+import { isWide, type DType } from '../ir/dtype.ts';
 import type { DeviceLimits } from '../runtime/device.ts';
 import type { TargetId } from '../runtime/program.ts';
 
@@ -126,6 +126,14 @@ export interface RowProfile {
  */
 export function sharesWork({ machine }: Target): boolean {
   return machine === 'gpu';
+}
+
+/**
+ * Whether subgroups combine values of a dtype: WGSL's functions take words, and an integer of 64 bits
+ * is two there.
+ */
+export function reducesInSubgroups({ id }: Target, dtype: DType): boolean {
+  return id !== 'wgsl' || !isWide(dtype);
 }
 
 /** Whether an invocation packs operands into workgroup memory before it multiplies them. */

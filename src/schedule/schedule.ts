@@ -10,7 +10,8 @@ import { buildBody, permuteScatterWrites } from './body/body.ts';
 import { clusterNodes, type Clustering } from './cluster/cluster.ts';
 import { nodeBytes, nodeFlops } from './cost.ts';
 import type { Evaluator } from './body/evaluate.ts';
-import { mergeMaps } from './merge/multi-tensor.ts';
+import { Lazy } from '../lazy.ts';
+import type { mergeMaps } from './merge/multi-tensor.ts';
 import type { Body, Kernel, Write } from './kernel.ts';
 import { groupMaps, isCheapScalar } from './merge/maps.ts';
 import { nameKernels, orderKernels } from './memory/order.ts';
@@ -23,6 +24,11 @@ import { checkReach } from './cluster/reach.ts';
 import { settle } from './settle.ts';
 import { chooseStorage, type Storage } from './store/store.ts';
 import type { Target } from './target.ts';
+
+/** Horizontal fusion; loaded where there is more than one result to fuse. */
+export const merger: Lazy<typeof mergeMaps> = new Lazy('horizontal fusion', async () => {
+  return (await import('./merge/multi-tensor.ts')).mergeMaps;
+});
 
 export interface Schedule {
   /** In an order that respects every dependency. */
@@ -61,7 +67,10 @@ export function scheduleGraph(
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
   plans.push(...groupMaps(computed, clustering, inMemory, scalars, donations, target));
   const built = plans.map((plan) => buildKernel(plan, inMemory, isFree, scalars, donations, target));
-  const { kernels, packs } = mergeMaps(built, { outputs: new Set(graph.outputs), donations }, target);
+  const maps = built.flatMap(({ body, writes }) => (body.kind === 'map' ? writes : []));
+  const ends = { outputs: new Set(graph.outputs), donations };
+  const { kernels, packs } =
+    maps.length < 2 ? { kernels: built, packs: new Map() } : merger.value(built, ends, target);
   return { kernels: nameKernels(orderKernels(kernels, donations, packs), packs), packs, clustering, storage };
 }
 

@@ -14,7 +14,7 @@ export const gpuTarget: Target = {
   id: 'wgsl',
   name: 'wgsl',
   machine: 'gpu',
-  dtypes: ['f32', 'f16', 'bf16', 'i32', 'u32', 'bool'],
+  dtypes: ['f32', 'f16', 'bf16', 'i32', 'u32', 'i64', 'u64', 'bool'],
   limits: {
     storageBuffers: 8,
     bufferBytes: 268_435_456,

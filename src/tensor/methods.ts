@@ -1,6 +1,9 @@
 // Methods of tensors: every operation listed here, called on its first operand, `x.add(y)` for
 // `add(x, y)`. Signatures follow from the functions', so an operation is declared once.
 
+import type { DType } from '../ir/dtype.ts';
+import type { Each, Unknown } from './inferred.ts';
+import type { Methods } from './method-types.ts';
 import * as ops from './ops/all.ts';
 import { Tensor } from './tensor.ts';
 
@@ -321,20 +324,16 @@ const names = [
 
 type MethodName = (typeof names)[number];
 
-/** The function without its first parameter, which `this` takes. */
-type Method<F> = F extends (first: never, ...rest: infer Rest) => infer Result
-  ? (...rest: Rest) => Result
-  : never;
-
 /** Those with several signatures, which are spelled out. */
-type Overloaded = 'maskedSelect' | 'nonzero' | 'repeatInterleave' | 'unique';
+type Overloaded = 'maskedSelect' | 'nonzero' | 'repeatInterleave' | 'split' | 'unique';
 
-type Methods = {
-  readonly [K in keyof Pick<typeof ops, Exclude<MethodName, Overloaded>>]: Method<(typeof ops)[K]>;
-};
+type Plain = Pick<typeof ops, Exclude<MethodName, Overloaded>>;
 
 declare module './tensor.ts' {
-  interface Tensor extends Methods {
+  interface Tensor<out D extends DType = Unknown> extends Methods<Plain, D> {
+    /** Parts of the listed sizes, or of `size` each (the last may be smaller). */
+    split<const S extends readonly number[]>(sizes: S, axis?: number): Each<Tensor<D>, S>;
+    split(size: number | readonly number[], axis?: number): Tensor<D>[];
     /** The elements where the mask is true; with `size` so many, and their count. */
     maskedSelect(mask: Tensor, options: ops.Sized): ops.Counted;
     maskedSelect(mask: Tensor, options?: ops.Unsized): Promise<Tensor>;
@@ -352,9 +351,9 @@ declare module './tensor.ts' {
     /** The distinct elements, or slices along an axis. */
     unique<const O extends ops.UniqueOptions = ops.UniqueOptions>(options?: O): ops.UniqueResult<O>;
     /** All axes in reverse order. */
-    readonly T: Tensor;
+    readonly T: Tensor<D>;
     /** The last two axes exchanged. */
-    readonly mT: Tensor;
+    readonly mT: Tensor<D>;
   }
 }
 

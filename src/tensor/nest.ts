@@ -4,7 +4,10 @@ import { isComplex, type DType } from '../ir/dtype.ts';
 import type { ComplexNumber, HostData } from '../ir/value.ts';
 
 /** One element, or an array per axis around the elements. */
-export type NestedArray = number | bigint | boolean | ComplexNumber | NestedArray[];
+export type NestedArray<T = HostElement> = T | NestedArray<T>[];
+
+/** An element of any dtype on the host. */
+export type HostElement = number | bigint | boolean | ComplexNumber;
 
 /**
  * The elements of `data` nested by `shape`; rank 0 gives the element itself. Of bool they are

@@ -8,10 +8,12 @@ import { showValue, TensorError } from '../errors.ts';
 import { flag, options } from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { unpackBytes, type ComplexNumber, type HostData } from '../ir/value.ts';
+import { unpackBytes } from '../ir/value.ts';
 import { assignHandle } from './recording/assign.ts';
+import type { DataOf, ItemOf, Known, Unknown } from './inferred.ts';
 import { backward, detached } from './derivative/backward.ts';
 import { Handle, showHandle } from './recording/handle.ts';
+import type { DeviceBuffer } from './buffer/buffer.ts';
 import { disposeHandle } from './storage/memory.ts';
 import { nest, type NestedArray } from './nest.ts';
 import { readBytes } from './realise/realise.ts';
@@ -20,7 +22,7 @@ import { showInConsoles, tensorInLine } from './show/tensor.ts';
 import { gradOf, requireGrad, requiresGrad, setGrad } from './recording/slots.ts';
 
 /** What operations take where a tensor is expected: a number becomes a constant. */
-export type TensorLike = Tensor | number | boolean;
+export type TensorLike<D extends DType = Unknown> = Tensor<D> | number | boolean;
 
 export interface BackwardOptions {
   /** Keeps the history, for another `backward` through it; false by default. */
@@ -31,11 +33,14 @@ const backwardOptions = options<BackwardOptions>({ retainGraph: flag });
 
 let reveal: (tensor: Tensor) => Handle;
 
-/** A lazily computed array of one dtype and a fixed shape. */
-export class Tensor {
+/**
+ * A lazily computed array of one dtype and a fixed shape. The type parameter is the dtype where the
+ * type checker knows it; a plain `Tensor` may have any.
+ */
+export class Tensor<out D extends DType = Unknown> {
   readonly #handle: Handle;
   /** The Tensor of the last gradient handed out, so that `x.grad === x.grad`. */
-  #gradFace: Tensor | undefined = undefined;
+  #gradFace: Tensor<D> | undefined = undefined;
 
   static {
     reveal = (tensor) => tensor.#handle;
@@ -51,8 +56,9 @@ export class Tensor {
     this.#handle = handle;
   }
 
-  get dtype(): DType {
-    return this.#handle.dtype;
+  get dtype(): Known<D> {
+    // The type parameter is what the signatures of operations say of the handle's dtype.
+    return this.#handle.dtype as Known<D>;
   }
 
   get shape(): readonly number[] {
@@ -97,14 +103,14 @@ export class Tensor {
   /**
    * The gradient accumulated by `backward`; undefined before the first one and after `zeroGrad`.
    */
-  get grad(): Tensor | undefined {
+  get grad(): Tensor<D> | undefined {
     const grad = gradOf(this.#handle);
     if (grad === undefined) return undefined;
-    if (this.#gradFace === undefined || reveal(this.#gradFace) !== grad) this.#gradFace = new Tensor(grad);
+    if (this.#gradFace === undefined || reveal(this.#gradFace) !== grad) this.#gradFace = new Tensor<D>(grad);
     return this.#gradFace;
   }
 
-  set grad(value: Tensor | undefined) {
+  set grad(value: Tensor<D> | undefined) {
     setGrad(this.#handle, value === undefined ? undefined : handleOf(value, 'grad'));
     this.#gradFace = value;
   }
@@ -119,13 +125,16 @@ export class Tensor {
    * Float32Array, bool as Uint8Array of 0 and 1, 64-bit integers as BigInt64Array and
    * BigUint64Array, complex numbers as real and imaginary parts by turns.
    */
-  async data(): Promise<HostData> {
+  async data(): Promise<DataOf<D>> {
     const { dtype, shape } = this.#handle;
-    return unpackBytes(await readBytes(this.#handle), dtype, shape).data;
+    return unpackBytes(await readBytes(this.#handle), dtype, shape).data as DataOf<D>;
   }
 
-  /** The only element, `{ re, im }` of complex ones. Throws E_SHAPE when there are more or fewer. */
-  async item(): Promise<number | bigint | boolean | ComplexNumber> {
+  /**
+   * The only element: a number, a bigint of i64 and u64, a boolean of bool, `{ re, im }` of complex
+   * numbers. Throws E_SHAPE when there are more or fewer.
+   */
+  async item(): Promise<ItemOf<D>> {
     if (this.size !== 1) {
       throw new TensorError(
         'E_SHAPE',
@@ -134,12 +143,12 @@ export class Tensor {
         'data() or array()',
       );
     }
-    return nest(await this.data(), [], this.dtype) as number | bigint | boolean | ComplexNumber;
+    return nest(await this.data(), [], this.dtype) as ItemOf<D>;
   }
 
   /** The value as nested arrays, one level per axis. */
-  async array(): Promise<NestedArray> {
-    return nest(await this.data(), this.shape, this.dtype);
+  async array(): Promise<NestedArray<ItemOf<D>>> {
+    return nest(await this.data(), this.shape, this.dtype) as NestedArray<ItemOf<D>>;
   }
 
   /**
@@ -153,7 +162,7 @@ export class Tensor {
   }
 
   /** The same value without history. */
-  detach(): Tensor {
+  detach(): Tensor<D> {
     return new Tensor(detached(this.#handle));
   }
 
@@ -164,6 +173,15 @@ export class Tensor {
   assign(value: Tensor): this {
     assignHandle(this.#handle, handleOf(value, 'assign'));
     return this;
+  }
+
+  /**
+   * The memory on the device that the value lies in, computing it first: to be read by kernels of
+   * your own, and released. It holds the value when work that is queued from now on runs.
+   */
+  async buffer(): Promise<DeviceBuffer> {
+    const { borrowBuffer } = await import('./buffer/source.ts');
+    return borrowBuffer(this);
   }
 
   /** Frees the memory now rather than when collected; any later use is an error. */

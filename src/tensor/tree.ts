@@ -9,9 +9,15 @@ import { expectFunction, silenced } from './expect.ts';
 import { currentTrace } from './recording/recording.ts';
 import { Tensor } from './tensor.ts';
 import { unwatched, watched, watchedCalls } from './compile/watch.ts';
+import type { Hooks } from './layer/hooks.ts';
 
 /** The base of classes whose instances are trees, as layers of a network are. */
 export abstract class TreeNode {
+  /** State that was added by name: whether it is saved. There only where something was added. */
+  declare registeredBuffers?: Readonly<Record<string, boolean>>;
+  /** What runs around `forward`. There only where something was added. */
+  declare registeredHooks?: Hooks;
+
   constructor() {
     return watched(this);
   }
@@ -22,6 +28,14 @@ export abstract class TreeNode {
   buffers(): readonly string[] {
     return [];
   }
+}
+
+/** Names of all properties of an instance that are state. */
+export function stateNames(node: TreeNode): readonly string[] {
+  const { registeredBuffers } = node;
+  return registeredBuffers === undefined
+    ? node.buffers()
+    : [...node.buffers(), ...Object.keys(registeredBuffers)];
 }
 
 /** A leaf, or arrays and plain objects of trees. */
@@ -102,7 +116,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
       return { kind: 'array', items: value.map((item, i) => walk(item, path + step(i), owned)) };
     }
     if (value instanceof TreeNode) {
-      const alone = new Set(value.buffers());
+      const alone = new Set(stateNames(value));
       const entries = Object.entries(unwatched(value));
       return {
         kind: 'object',
@@ -178,7 +192,7 @@ function collect(
       if (at.prototype === undefined ? !isPlain : prototype !== at.prototype) return false;
       const keys = Object.keys(raw);
       if (keys.length !== at.keys.length) return false;
-      const alone = raw instanceof TreeNode ? raw.buffers() : none;
+      const alone = raw instanceof TreeNode ? stateNames(raw) : none;
       const inside = owned || raw instanceof TreeNode;
       for (let i = 0; i < keys.length; i++) {
         const key = keys[i]!;

@@ -2,8 +2,8 @@
 // given to `compile`. Text and objects from outside are checked entry by entry.
 
 import { ParseError } from '../errors.ts';
-import { strategies, type ContractTiling } from '../codegen/template/contract/strategies.ts';
-import type { Field } from '../codegen/template/contract/strategy.ts';
+import { tilingFields, type Field } from '../codegen/template/contract/fields.ts';
+import type { ContractTiling } from '../codegen/template/contract/strategies.ts';
 
 /**
  * Schedules of kernels by key, as `tunedSchedules` gives them and `compile` takes them. Plain JSON.
@@ -77,8 +77,8 @@ function tilingFrom(entry: unknown): ContractTiling | undefined {
   if (!isRecord(entry) || typeof entry['kind'] !== 'string') return undefined;
   const named = entry['kind'];
   const kind = Object.hasOwn(formerKinds, named) ? formerKinds[named] : named;
-  if (kind === undefined || !Object.hasOwn(strategies, kind)) return undefined;
-  const fields = { ...tile, ...strategies[kind as ContractTiling['kind']].fields };
+  if (kind === undefined || !Object.hasOwn(tilingFields, kind)) return undefined;
+  const fields = { ...tile, ...tilingFields[kind as ContractTiling['kind']] };
   const wanted = Object.entries<Field | 'flag'>(fields);
   if (Object.keys(entry).length !== wanted.length + 1) return undefined;
   const fits = wanted.every(([name, field]) => Object.hasOwn(entry, name) && holds[field](entry[name]));

@@ -10,15 +10,16 @@ import type { ContractTiling, PinnedTilings } from '../codegen/template/contract
 import { emitterOf } from '../codegen/emit/emit.ts';
 import { compileGraph, type CompileOptions } from '../compile.ts';
 import type { Graph } from '../ir/graph.ts';
+import { whenLoaded } from '../lazy.ts';
 import type { Device, DeviceFacts } from '../runtime/device.ts';
 import type { Program, ProgramScalar } from '../runtime/program.ts';
 import type { Kernel } from '../schedule/kernel.ts';
 import { unsharedMemory } from '../schedule/memory/memory.ts';
 import { targetOf, type Target } from '../schedule/target.ts';
-import { schedulesOf, type Book, type Schedules } from './book.ts';
+import type { Book } from './book.ts';
 import { scheduleKey } from './key.ts';
 import { measurePrograms } from './measure.ts';
-import { everyBook, storeAt } from './store.ts';
+import { storeAt } from './store.ts';
 
 export interface TuneOptions {
   /**
@@ -53,7 +54,7 @@ export async function schedulesFor(
   const store = await storeAt(tune.store);
   await store.load();
   const found = new Map<string, ContractTiling>();
-  const choices = choicesIn(graph, target, options);
+  const choices = await whenLoaded(() => choicesIn(graph, target, options));
   for (const [i, choice] of choices.entries()) {
     onProgress?.(i, choices.length);
     const key = scheduleKey(choice.problem, facts);
@@ -75,14 +76,6 @@ export function lookUp(books: readonly Book[], facts: DeviceFacts): PinnedTiling
     const key = scheduleKey(problem, facts);
     return books.find((book) => book.has(key))?.get(key);
   };
-}
-
-/**
- * Every schedule measured or read by this process, to be pinned: plain JSON that `compile` takes as
- * `schedules`.
- */
-export function measuredSchedules(): Schedules {
-  return schedulesOf(everyBook());
 }
 
 /** A kernel with more than one legal schedule. */
@@ -109,7 +102,7 @@ async function bestOf(choice: Choice, device: Device, target: Target): Promise<C
   if (candidates.length < 2) return candidates[0];
   const times = await measurePrograms(
     device,
-    candidates.map((schedule) => programOf(choice, schedule, target)),
+    await whenLoaded(() => candidates.map((schedule) => programOf(choice, schedule, target))),
   );
   const best = fastest(times);
   return best === undefined ? undefined : candidates[best];

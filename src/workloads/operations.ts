@@ -102,3 +102,27 @@ export const lstmStep: Workload = workload(
       ...[1024, 1024].map((width) => sn.zeros([width])),
     ] as [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor],
 );
+
+export const fft1d: Workload = workload(
+  'fft1d',
+  'windowed orthonormal Fourier transforms of 4096 complex points, 64 lines',
+  (x: Tensor, window: Tensor) => sn.fft.fft(x.mul(window), { norm: 'ortho' }),
+  () => [sn.zeros([64, 4096], { dtype: 'c64' }), sn.zeros([4096])],
+);
+
+export const choleskySolve: Workload = workload(
+  'choleskySolve',
+  '64 systems of 32 equations for 4 right-hand sides, by their Cholesky factorization',
+  (a: Tensor, b: Tensor) => sn.choleskySolve(b, sn.cholesky(a)),
+  () => [sn.zeros([64, 32, 32]), sn.zeros([64, 32, 4])],
+);
+
+export const topkRouting: Workload = workload(
+  'topkRouting',
+  'routing of a mixture of experts: 512 tokens of 256 features, gates of the best 2 of 8 experts',
+  (x: Tensor, router: Tensor) => {
+    const [scores, experts] = sn.topk(x.matmul(router), 2);
+    return [sn.scatter(sn.zeros([512, 8]), 1, experts, scores.softmax()), experts];
+  },
+  () => [sn.zeros([512, 256]), sn.zeros([256, 8])],
+);

@@ -1,28 +1,36 @@
 // Every public function refuses every wrong argument by a SinterError that names it, records nothing before, and leaves the next
 // computation as it was. An export that no row tells how to call fails here.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
+import * as data from '../../src/data/index.ts';
 import * as explaining from '../../src/explain/index.ts';
+import * as pixels from '../../src/pixels/index.ts';
+import * as runtime from '../../src/interop/index.ts';
 import * as ir from '../../src/ir/index.ts';
 import * as io from '../../src/io/index.ts';
 import * as nn from '../../src/nn/index.ts';
 import * as onnx from '../../src/onnx/index.ts';
 import * as optim from '../../src/optim/index.ts';
-import { callRows, explainRows, onnxRows, tensorMethods } from './call-rows.ts';
-import { fftRows } from './fft-rows.ts';
-import { ioRows } from './file-rows.ts';
-import { linalgRows } from './linalg-rows.ts';
-import { builderMethods, irRows } from './ir-rows.ts';
-import { methodRows, nnRows, optimRows } from './layer-rows.ts';
-import { linalgSpectralRows } from './spectral-rows.ts';
-import { maskedRows, operationRows, sparse24Rows, sparseRows, type Rows } from './operation-rows.ts';
+import * as training from '../../src/train/index.ts';
+import { callRows, explainRows, onnxRows, tensorMethods } from './rows/call.ts';
+import { dataRows, metricRows } from './rows/data.ts';
+import { fftRows } from './rows/fft.ts';
+import { ioRows, trainRows } from './rows/file.ts';
+import { linalgRows } from './rows/linalg.ts';
+import { builderMethods, irRows } from './rows/ir.ts';
+import { methodRows, nnRows, optimRows } from './rows/layer.ts';
+import { linalgSpectralRows } from './rows/spectral.ts';
+import { maskedRows, operationRows, sparse24Rows, sparseRows, type Rows } from './rows/operation.ts';
+import { runtimeRows } from './rows/runtime.ts';
+import { pixelsRows } from './rows/pixels.ts';
 import { faultsOf, validFault } from './walk.ts';
 
 // Where a call stands costs a test runner that maps sources much; `arguments.test.ts` has it.
 const { stackTraceLimit } = Error;
 
-beforeAll(() => {
+// Before each: setDevice is among the functions that are called.
+beforeEach(() => {
   Error.stackTraceLimit = 0;
   sn.setDevice('interpreter');
 });
@@ -52,11 +60,16 @@ const entries: readonly (readonly [entry: string, members: object, rows: Rows])[
   ['sinter/nn', nn, nnRows],
   ['sinter/optim', optim, optimRows],
   ['sinter/io', io, ioRows],
+  ['sinter/train', training, trainRows],
+  ['sinter/data', data, dataRows],
+  ['sinter/data, metrics', data.metrics, metricRows],
   ['sinter/ir', ir, irRows],
   ['sinter/onnx', onnx, onnxRows],
   ['sinter masked', sn.masked, maskedRows],
   ['sinter sparse', sn.sparse, sparseRows],
   ['sinter sparse24', sn.sparse24, sparse24Rows],
+  ['sinter/pixels', pixels, pixelsRows],
+  ['sinter/runtime', runtime, runtimeRows],
   ['sinter/explain', explaining, explainRows],
   ['sinter, fft', sn.fft, fftRows],
 ];
@@ -65,9 +78,11 @@ const entries: readonly (readonly [entry: string, members: object, rows: Rows])[
 const notCalled = new Set(
   (
     'CompilerBug DeviceError ParseError SinterError TensorError Tensor Explanation Module Optimizer ' +
+    // Made by functions, and of a promise.
+    'DeviceBuffer Fence Storage WeakStorage ' +
     'CooMatrix CscMatrix CsrMatrix Packed24 ' +
-    // `writeFile` would write; `mistakes.test.ts` has it.
-    'ExportedModel OnnxModel UnsupportedNodesError UnsupportedOpsError writeFile'
+    // These would write; `mistakes.test.ts` has them.
+    'ExportedModel OnnxModel UnsupportedNodesError UnsupportedOpsError writeFile replaceFile saveCheckpoint'
   ).split(' '),
 );
 

@@ -7,6 +7,7 @@ import * as typed from '../../src/index.ts';
 import * as io from '../../src/io/index.ts';
 import * as nn from '../../src/nn/index.ts';
 import * as optim from '../../src/optim/index.ts';
+import { saveCheckpoint } from '../../src/train/index.ts';
 
 beforeAll(() => typed.setDevice('interpreter'));
 afterAll(() => typed.setDevice(undefined));
@@ -55,7 +56,7 @@ describe('options that there are not', () => {
     ['softmax', () => sn['softmax']!(x, -1, { outDtype: 'f32' }), /^softmax: there is no option 'outDtype'/],
     ['a device', () => sn['tensor']!([1], { device: 'wasm' }), /^tensor: there is no option 'device'/],
     ['pinned', () => sn['tensor']!([1], { pinned: true }), /^tensor: there is no option 'pinned'/],
-    ['dropout', () => sn['dropout']!(x, 0.5, { seed: 3 }), /^dropout: there is no option 'seed'/],
+    ['dropout', () => sn['dropout']!(x, 0.5, { seeds: 3 }), /^dropout: there is no option 'seeds'/],
     ['mean', () => sn['mean']!(x, 0, { dtypes: 'f32' }), /^mean: there is no option 'dtypes'/],
     [
       'Adam',
@@ -93,13 +94,27 @@ describe('files', () => {
     expect((error as SinterError).message).toMatch(/^readFile: no-such-file.bin: /);
   });
 
-  test('what is no path, and what is not bytes, is not written', async () => {
-    const write = io.writeFile as (...args: readonly unknown[]) => Promise<void>;
+  test('what is no target, and no object of parts, is no checkpoint', async () => {
+    const save = saveCheckpoint as (...args: readonly unknown[]) => Promise<void>;
+    for (const target of [undefined, null, 3, '', {}, x]) {
+      expect(await messageOf(() => save(target, {}))).toMatch(/^saveCheckpoint: the target must be a path/);
+    }
+    for (const parts of [undefined, null, 'text', [1], x]) {
+      expect(await messageOf(() => save('unwritten', parts))).toMatch(/^saveCheckpoint: the parts must be/);
+    }
+    expect(await messageOf(() => save('unwritten', {}, { rgn: true }))).toMatch(/^saveCheckpoint: .*rng/s);
+  });
+
+  test.each([
+    ['writeFile', io.writeFile],
+    ['replaceFile', io.replaceFile],
+  ] as const)('%s writes no other than bytes, to a path', async (name, fn) => {
+    const write = fn as (...args: readonly unknown[]) => Promise<void>;
     for (const path of [undefined, null, 3, '', {}, x]) {
-      expect(await messageOf(() => write(path, Uint8Array.of(1)))).toMatch(/^writeFile: the path must be/);
+      expect(await messageOf(() => write(path, Uint8Array.of(1)))).toMatch(`${name}: the path must be`);
     }
     for (const bytes of [undefined, null, 'text', [1], x, new ArrayBuffer(2)]) {
-      expect(await messageOf(() => write('unwritten', bytes))).toMatch(/^writeFile: the bytes must be bytes/);
+      expect(await messageOf(() => write('unwritten', bytes))).toMatch(`${name}: the bytes must be bytes`);
     }
   });
 

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
-import { ownNames, specialRows } from './special-rows.ts';
+import { ownNames, specialRows } from './rows/special.ts';
 import { faultsOf, validFault } from './walk.ts';
 
 const { stackTraceLimit } = Error;

@@ -262,8 +262,10 @@ test('a page of one’s own explains and draws as well', async () => {
   const modules = path.join(import.meta.dirname, '../../node_modules/@dagrejs');
   fs.symlinkSync(modules, path.join(home, '../@dagrejs'));
   const program = [
-    "import { explain, zeros } from 'sinter';",
+    "import { explain, loadCompiler, zeros } from 'sinter';",
     "import { explanationPage } from 'sinter/explain';",
+    '// Templates and emitters come with the first kernel of their kind; what compiles at once wants all of them.',
+    'await loadCompiler();',
     'const shown = explain((x) => x.matmul(x).softmax(), zeros([64, 64]));',
     'globalThis.told = { text: String(shown), page: explanationPage(shown), sources: shown.nodes.map((node) => node.source) };',
   ];

@@ -15,6 +15,7 @@ import { deviceBytes } from '../../src/runtime/program.ts';
 import { unsharedMemory } from '../../src/schedule/memory/memory.ts';
 import { scheduleGraph } from '../../src/schedule/schedule.ts';
 import { cudaTarget, targetOf, type Target } from '../../src/schedule/target.ts';
+import '../../src/whole.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { inputsOf } from '../codegen/template/mma-cases.ts';
 import { graphOf } from '../codegen/template/product-graph.ts';

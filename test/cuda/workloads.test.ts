@@ -18,7 +18,7 @@ onStandIn('workloads on the stand-in', () => {
 
   test.each(names)('%s', async (name) => {
     const { fn, args } = workloads.find((one) => one.name === name)!;
-    const { graph } = recorded(fn as never, args() as never);
+    const { graph } = recorded(fn as never, args() as never, 1, 'parameters');
     const inputs = graph.parameters.map(({ dtype, shape }, i) =>
       randomArray(dtype, shape as number[], i + 1, 'tame'),
     );

@@ -36,12 +36,10 @@ describe.each(['interpreter', 'wasm', 'webgpu:software'])('on %s', (device) => {
   afterAll(() => sn.setDevice(undefined));
 
   const isGpu = device.startsWith('webgpu');
-  // Its programs lack 64-bit integers, and say so.
-  const fits = (edge: Edge): boolean => !(isGpu && edge.call.includes("'i64'"));
 
   test(`${edges.length} calls at the edges`, async () => {
     const wrong: string[] = [];
-    for (const edge of edges.filter(fits)) {
+    for (const edge of edges) {
       for (const difference of await differencesOf(edge)) {
         if (isGpu && meetsTiny(difference)) continue;
         const row = knownRow(difference);

@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Pool, sizeClass, type Slab } from '../../src/runtime/memory.ts';
+import { Pool, sizeClass, type Slab } from '../../src/runtime/slabs.ts';
 
 test('a size class holds its size, wastes at most a quarter, and is a multiple of 256', () => {
   fc.assert(

@@ -40,7 +40,7 @@ describe('README.md', () => {
   });
 
   test('shows the kernel that the compiler generates', () => {
-    expect(readText('docs/softmax.svg'), stale).toBe(softmaxFigure());
+    expect(readText('docs/figures/softmax.svg'), stale).toBe(softmaxFigure());
   });
 
   test('names commands that exist', async () => {
@@ -56,36 +56,56 @@ describe('README.md', () => {
   });
 });
 
+describe('the guides to models and training', () => {
+  const guides = ['docs/nn.md', 'docs/training.md'].map((path) => readText(path));
+  const examples = guides.flatMap(examplesOf);
+
+  test('have examples that print what stands under them', async () => {
+    expect(await runExamples(examples)).toEqual(examples.map(({ expected }) => expected));
+  });
+
+  test('have examples that the type checker accepts', async () => {
+    expect(await checkExamples(examples)).toBe('');
+  });
+});
+
 describe('the reference', () => {
   test('has every name with its parameters, as the sources say', () => {
     expect(readText('docs/api.md'), stale).toBe(apiReference());
   });
 
-  test('for users of PyTorch names what is there', async () => {
-    const [main, nn, optim, io, onnx] = await Promise.all([
-      import('../../src/index.ts'),
-      import('../../src/nn/index.ts'),
-      import('../../src/optim/index.ts'),
-      import('../../src/io/index.ts'),
-      import('../../src/onnx/index.ts'),
-    ]);
-    const known = new Set([main, nn, optim, io, onnx].flatMap((entry) => Object.keys(entry)));
-    const methods = new Set(Object.getOwnPropertyNames(main.Tensor.prototype));
-    // Calls in the right columns: `where(…)`, `x.select(…)`, `new Linear(…)`.
-    const cells = readText('docs/pytorch.md').matchAll(/^\|[^|]+\|([^|]+)\|$/gm);
-    const calls = [...cells].flatMap(([, cell]) =>
-      [...cell!.matchAll(/`[^`]*`/g)].flatMap(([code]) => [
-        ...code.matchAll(/(\w+\.)?(\w+)(?=\()|^`(\w+)`$/g),
-      ]),
-    );
-    expect(calls.length).toBeGreaterThan(50);
-    const lost = calls.filter(([, of, called, alone]) =>
-      of !== undefined && !known.has(called!)
-        ? !methods.has(called!) && !['optimizer', 'model'].includes(of.slice(0, -1))
-        : !known.has(called ?? alone!),
-    );
-    expect(lost.map(([text]) => text)).toEqual([]);
-  });
+  test.each(['docs/pytorch.md', 'docs/jax.md'])(
+    'for users of other libraries names what is there: %s',
+    async (page) => {
+      const [main, nn, optim, io, onnx, data, train] = await Promise.all([
+        import('../../src/index.ts'),
+        import('../../src/nn/index.ts'),
+        import('../../src/optim/index.ts'),
+        import('../../src/io/index.ts'),
+        import('../../src/onnx/index.ts'),
+        import('../../src/data/index.ts'),
+        import('../../src/train/index.ts'),
+      ]);
+      const known = new Set(
+        [main, nn, optim, io, onnx, data, data.metrics, train].flatMap((entry) => Object.keys(entry)),
+      );
+      const methods = new Set(Object.getOwnPropertyNames(main.Tensor.prototype));
+      // Calls in the right columns: `where(…)`, `x.select(…)`, `new Linear(…)`.
+      const cells = readText(page).matchAll(/^\|[^|]+\|([^|]+)\|$/gm);
+      const calls = [...cells].flatMap(([, cell]) =>
+        [...cell!.matchAll(/`[^`]*`/g)].flatMap(([code]) => [
+          ...code.matchAll(/(\w+\.)?(\w+)(?=\()|^`(\w+)`$/g),
+        ]),
+      );
+      expect(calls.length).toBeGreaterThan(30);
+      const lost = calls.filter(([, of, called, alone]) =>
+        of !== undefined && !known.has(called!)
+          ? !methods.has(called!) && !['optimizer', 'model'].includes(of.slice(0, -1))
+          : !known.has(called ?? alone!),
+      );
+      expect(lost.map(([text]) => text)).toEqual([]);
+    },
+  );
 });
 
 describe('ARCHITECTURE.md', () => {

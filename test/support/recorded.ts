@@ -7,15 +7,19 @@ import type { ScalarOrigin } from '../../src/tensor/compile/trace.ts';
 
 export interface Recorded {
   readonly graph: Graph;
-  /** For each parameter the place of its argument among the leaves of all arguments. */
+  /** For each parameter the place of its argument among the leaves of all arguments; −1 of what the function captured. */
   readonly leaves: readonly number[];
 }
 
-/** Traces `fn` on `args` (trees of tensors; what it computes with must be among them). `seed` is where random draws start. */
+/**
+ * Traces `fn` on `args` (trees of tensors; what it computes with must be among them, unless what it captures may be parameters, too). `seed` is where random
+ * draws start.
+ */
 export function recorded(
   fn: (...args: never[]) => unknown,
   args: readonly unknown[],
   seed: number = 1,
+  captured: 'refused' | 'parameters' = 'refused',
 ): Recorded {
   const { graph, scalarIndices, scalars, inputs } = traceFunction(fn, args);
   const values = [...scalarIndices].map((index, i): [number, number] => [index, wordOf(scalars[i]!, seed)]);
@@ -32,6 +36,7 @@ export function recorded(
   );
   const leaves = inputs.slice(0, count).map(({ origin }) => {
     if (origin.kind === 'argument') return origin.leaf;
+    if (captured === 'parameters') return -1;
     throw new Error('the function computes with a tensor that is none of its arguments');
   });
   return { graph: { parameters, outputs: rewritten.outputs }, leaves };

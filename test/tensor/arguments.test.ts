@@ -157,7 +157,12 @@ const data: readonly Case[] = [
     'E_VALUE',
     /^linspace: every bound must be a finite number/,
   ],
-  ['pad by text', () => x.pad([[1, 1]], { value: 'a' }), 'E_VALUE', /^pad: value must be a number, got 'a'/],
+  [
+    'pad by text',
+    () => x.pad([[1, 1]], { value: 'a' }),
+    'E_VALUE',
+    /^pad: value must be a number, or \{ re, im \}, got 'a'/,
+  ],
 ];
 
 const shapes: readonly Case[] = [

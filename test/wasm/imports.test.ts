@@ -5,7 +5,7 @@ import { compileGraph } from '../../src/compile.ts';
 import { withSharedMemory } from '../../src/runtime/wasm/imports.ts';
 import { wasmTarget } from '../../src/schedule/target.ts';
 import { workloads } from '../../src/workloads/all.ts';
-import { recorded } from '../support/recorded.ts';
+import { traceFunction } from '../../src/tensor/compile/trace-function.ts';
 import { assemble, moduleOf, twicePlusOne } from './modules.ts';
 
 const shared = new WebAssembly.Memory({ initial: 1, maximum: 100, shared: true });
@@ -13,7 +13,7 @@ const own = new WebAssembly.Memory({ initial: 1, maximum: 100 });
 
 test.each(workloads.map(({ name }) => name))('kernels of %s run over shared memory', (name) => {
   const { fn, args } = workloads.find((one) => one.name === name)!;
-  const { program } = compileGraph(recorded(fn as never, args() as never).graph, wasmTarget);
+  const { program } = compileGraph(traceFunction(fn as never, args() as never).graph, wasmTarget);
   for (const { source } of program.kernels) {
     const bytes = Uint8Array.from(Buffer.from(source, 'base64'));
     const patched = withSharedMemory(bytes);

@@ -51,7 +51,7 @@ export const explainCommand: Command = {
   ],
   run: async (values, output) => {
     const target = await chosenTarget(values);
-    const { name, subject, args } = await chosenProgram(values, 'explain', target.dtypes);
+    const { name, subject, args } = await chosenProgram(values, 'explain');
     if (values['passes'] === true) {
       if (['kernel', 'html', 'graph', 'sources'].some((other) => values[other] !== undefined))
         throw new UsageError('explain --passes shows the passes alone: drop the other parts');

@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { lower, loweringTarget } from '../../explain.ts';
+import { lower } from '../../explain.ts';
 import { chosenProgram, programDetails, programOperand, programOptions } from '../program/choice.ts';
 import { text, type Command } from '../command.ts';
 
@@ -32,7 +32,7 @@ export const lowerCommand: Command = {
   run: async (values, output) => {
     const target = text(values, 'target') ?? 'wgsl';
     const options = { target, software: values['software'] === true };
-    const { subject, args } = await chosenProgram(values, 'lower', loweringTarget(options).dtypes);
+    const { subject, args } = await chosenProgram(values, 'lower');
     const kernels = lower(subject, args, options);
     const folder = text(values, 'out');
     if (folder === undefined) {

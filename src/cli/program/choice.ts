@@ -7,7 +7,6 @@ import { timedWorkloads } from '../../workloads/timed/workloads.ts';
 import type { Workload } from '../../workloads/workload.ts';
 import { text, texts, UsageError, type Command, type Option, type Values } from '../command.ts';
 import { readDims } from './dims.ts';
-import type { DType } from '../../index.ts';
 import { fromPackage } from '../optional-package.ts';
 import { programFile, type FileProgram } from './module-file.ts';
 
@@ -56,14 +55,10 @@ export const programDetails: string =
   'Node or tsx can. It may be an ONNX model too.';
 
 /**
- * The file's program for a target with these dtypes, or the workload. Throws UsageError where
+ * The file's program, or the workload. Throws UsageError where
  * neither or both are given.
  */
-export async function chosenProgram(
-  values: Values,
-  command: string,
-  dtypes: readonly DType[],
-): Promise<FileProgram> {
+export async function chosenProgram(values: Values, command: string): Promise<FileProgram> {
   const [file, workload] = [text(values, 'file'), text(values, 'workload')];
   if (file !== undefined && workload !== undefined)
     throw new UsageError(`${command} takes a file or --workload, not both`);
@@ -75,9 +70,8 @@ export async function chosenProgram(
   const { onnxProgram } = await onnxPrograms(file);
   const dims = readDims(text(values, 'dim'));
   const { at } = await onnxProgram(file, dims.keys(), texts(values, 'fix'));
-  const { fn, inputs, narrow } = at(Object.fromEntries(dims));
-  if (narrow === undefined || dtypes.includes('i64')) return { name: file, subject: fn, args: inputs };
-  return { name: file, subject: narrow.fn, args: narrow.inputs };
+  const { fn, inputs } = at(Object.fromEntries(dims));
+  return { name: file, subject: fn, args: inputs };
 }
 
 export function isOnnxFile(file: string): boolean {

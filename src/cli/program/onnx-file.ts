@@ -5,7 +5,7 @@ import { zeros, type Tensor } from '../../index.ts';
 import type { ModelInputs } from '../../onnx/inputs.ts';
 import { NeedsData } from '../../onnx/model.ts';
 import { loadOnnx, type OnnxModel } from '../../onnx/index.ts';
-import type { EntryPoint, NarrowResult } from '../../aot/entry.ts';
+import type { EntryPoint } from '../../aot/entry.ts';
 import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { handleOf } from '../../tensor/tensor.ts';
 import type { Handle } from '../../tensor/recording/handle.ts';
@@ -35,32 +35,15 @@ export async function onnxProgram(
   const fixed = fixedInputs(model, fixes, file);
   const open = model.inputs.filter(({ name }) => !Object.hasOwn(fixed, name));
   checkDims(open, dims, file);
-  const wide = model.toFunction({ fixed });
+  const record = model.toFunction({ fixed });
   // Inputs go by their own names: the argument has none.
-  const run = (...[inputs]: [Named]): unknown => withFixHint(file, () => wide(inputs));
-  const narrow = (...[inputs]: [Named]): NarrowResult => {
-    let overflow: Tensor | undefined;
-    const onOverflow = (flag: Tensor): void => void (overflow = flag);
-    const result = withFixHint(file, () => model.toFunction({ fixed, integers: 'i32', onOverflow })(inputs));
-    return { result, overflow };
-  };
+  const run = (...[inputs]: [Named]): unknown => withFixHint(file, () => record(inputs));
   return {
-    at: (sizes) => {
-      const examples = (dtypeOf: (port: Port) => Port['dtype']): [Named] => [
-        Object.fromEntries(
-          open.map((port) => [port.name, exampleOf({ ...port, dtype: dtypeOf(port) }, sizes, file)]),
-        ),
-      ];
-      return {
-        name: 'run',
-        fn: run as EntryPoint['fn'],
-        inputs: examples(({ dtype }) => dtype),
-        narrow: {
-          fn: narrow as (...args: never[]) => NarrowResult,
-          inputs: examples(({ dtype }) => (dtype === 'i64' ? 'i32' : dtype)),
-        },
-      };
-    },
+    at: (sizes) => ({
+      name: 'run',
+      fn: run as EntryPoint['fn'],
+      inputs: [Object.fromEntries(open.map((port) => [port.name, exampleOf(port, sizes, file)]))],
+    }),
     names: new Map(Object.entries(model.parameters).map(([name, tensor]) => [handleOf(tensor), name])),
   };
 }

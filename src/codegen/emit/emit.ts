@@ -1,12 +1,12 @@
-// Which language a target's kernels are written in: the one table from targets to emitters.
+// Which language a target's kernels are written in: the one table from targets to emitters. A page loads that of its device.
 
 import { CompilerBug } from '../../errors.ts';
+import { Lazy } from '../../lazy.ts';
 import type { ProgramTileMap, TargetId } from '../../runtime/program.ts';
-import { emitCuda } from './cuda/emit.ts';
+import type { emitCuda } from './cuda/emit.ts';
 import type { Loop } from '../loop/loop.ts';
-import { isSerial } from './wasm/atomic.ts';
-import { emitWasm } from './wasm/emit.ts';
-import { emitWgsl } from './wgsl/emit.ts';
+import type { emitWasm } from './wasm/emit.ts';
+import type { emitWgsl } from './wgsl/emit.ts';
 
 /** A kernel's source, and what else its launch needs. */
 export interface Emitted {
@@ -32,12 +32,25 @@ interface EmitOptions {
 
 export type Emitter = (loop: Loop, options: EmitOptions) => Emitted;
 
+/** The writers of each language; the interpreter runs graphs. */
+export type Languages = {
+  readonly wgsl: Lazy<typeof emitWgsl>;
+  readonly cuda: Lazy<typeof emitCuda>;
+  readonly wasm: Lazy<typeof emitWasm>;
+};
+
+export const languages: Languages = {
+  wgsl: new Lazy('the emitter of WGSL', async () => (await import('./wgsl/emit.ts')).emitWgsl),
+  cuda: new Lazy('the emitter of CUDA C', async () => (await import('./cuda/emit.ts')).emitCuda),
+  wasm: new Lazy('the emitter of WebAssembly', async () => (await import('./wasm/emit.ts')).emitWasm),
+};
+
 const emitters: Readonly<Record<TargetId, Emitter>> = {
-  wgsl: (loop, options) => ({ source: emitWgsl(loop, options) }),
-  cuda: (loop) => emitCuda(loop),
+  wgsl: (loop, options) => ({ source: languages.wgsl.value(loop, options) }),
+  cuda: (loop) => languages.cuda.value(loop),
   wasm: (loop, options) => {
-    const { bytes, ...needs } = emitWasm(loop, options);
-    return { source: base64(bytes), ...needs, ...(isSerial(loop) && { serial: true }) };
+    const { bytes, ...needs } = languages.wasm.value(loop, options);
+    return { source: base64(bytes), ...needs };
   },
   interpreter: (loop) => {
     throw new CompilerBug('emit', `${loop.name}: the interpreter runs graphs, not kernels`);

@@ -223,6 +223,28 @@ export function operandsOf(value: Value): readonly Value[] {
   }
 }
 
+/** The value with other operands. */
+export function withOperands(value: Value, operands: readonly Value[]): Value {
+  switch (value.kind) {
+    case 'op':
+    case 'vector':
+      return { ...value, args: operands };
+    case 'splat':
+    case 'lane':
+      return { ...value, arg: operands[0]! };
+    case 'load':
+      return { ...value, index: operands[0]! };
+    case 'constant':
+    case 'variable':
+    case 'builtin':
+    case 'subgroup':
+    case 'scalar':
+      return value;
+    default:
+      return value satisfies never;
+  }
+}
+
 function keyOf(value: Value): string {
   const args = operandsOf(value).map(keyOf).join(',');
   const type = `${value.type}x${value.width}`;

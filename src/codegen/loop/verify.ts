@@ -2,7 +2,7 @@
 // barriers stand in uniform control flow, and the launch fits the device. A violation is a CompilerBug with the Loop's text.
 
 import { CompilerBug } from '../../errors.ts';
-import { lowered, type DType, type RealDType } from '../../ir/dtype.ts';
+import type { DType } from '../../ir/dtype.ts';
 import {
   elementwiseRows,
   facts,
@@ -15,6 +15,7 @@ import { operandsOf } from './builder.ts';
 import type { Loop, LoopBuffer, LoopOp, RegisterOp, RegisterType, Stmt, Value, Width } from './loop.ts';
 import { checkLimits, type LoopLimits } from './limits.ts';
 import { printLoop, printStmt, printType, printValue } from './print.ts';
+import { widened } from './register.ts';
 import { checkUniformity } from './uniformity.ts';
 import { verifyRanges } from './verify-ranges.ts';
 import { checkTiled, checkTileMaps, checkWarpgroup, type Checker } from './verify-warpgroup.ts';
@@ -63,22 +64,6 @@ export function resultOf(op: LoopOp, operand: RegisterType): RegisterType {
   return op === 'packF16' || op === 'packBf16' || op === 'philox' ? 'u32' : operand;
 }
 
-const registers: Readonly<Record<RealDType, RegisterType>> = {
-  f32: 'f32',
-  f16: 'f32',
-  bf16: 'f32',
-  i32: 'i32',
-  i16: 'i32',
-  i8: 'i32',
-  u32: 'u32',
-  u16: 'u32',
-  u8: 'u32',
-  bool: 'bool',
-  f64: 'f64',
-  i64: 'i64',
-  u64: 'u64',
-};
-
 const monoidFamily: Readonly<Record<Monoid, Family>> = {
   sum: 'number',
   prod: 'number',
@@ -87,11 +72,6 @@ const monoidFamily: Readonly<Record<Monoid, Family>> = {
   and: 'bits',
   or: 'bits',
 };
-
-/** The register type that elements of a storage dtype are widened to. */
-export function widened(dtype: DType): RegisterType {
-  return registers[lowered(dtype)];
-}
 
 function isNarrow(dtype: DType): boolean {
   return dtype === 'f16' || dtype === 'bf16';

@@ -35,7 +35,7 @@ import {
 import type { RegisterType, Value, Width } from '../loop/loop.ts';
 import type { Binding, LoweringOptions } from './binding.ts';
 import { clamped, convert, converted, isNarrow, rounded, wide } from './convert.ts';
-import { widened } from '../loop/verify.ts';
+import { widened } from '../loop/register.ts';
 
 /** The lane of a vectorised axis. */
 export const laneAtom: IndexExpr = axisIndex('lane', 4);
@@ -370,7 +370,12 @@ export class Lowering {
 
   /** Whether the index (in template atoms) grows by one from lane to lane. */
   isRun(index: IndexExpr): boolean {
-    return coefficientOf(index, laneAtom) === 1 && !this.#gathered(index);
+    return this.strideOf(index) === 1;
+  }
+
+  /** By how much the index (in template atoms) grows from lane to lane, where that is always the same. */
+  strideOf(index: IndexExpr): number | undefined {
+    return this.#gathered(index) ? undefined : coefficientOf(index, laneAtom);
   }
 
   /** Whether the index involves a gathered index that differs between lanes. */

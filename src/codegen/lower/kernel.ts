@@ -1,29 +1,33 @@
 // One scheduled kernel becomes a Loop: buffers are bound, and the template of its kind is filled.
 
 import { CompilerBug } from '../../errors.ts';
+import { Lazy } from '../../lazy.ts';
 import type { Kernel } from '../../schedule/kernel.ts';
+import type { batchDispatches } from '../../schedule/merge/batched-dispatch.ts';
 import type { MemoryPlan } from '../../schedule/memory/memory.ts';
 import type { Target } from '../../schedule/target.ts';
 import type { Loop } from '../loop/loop.ts';
 import { signatureOf } from './signature.ts';
-import { batchedDispatchLoop, type Part } from './batched-dispatch.ts';
-import { attentionLoop } from '../template/attention/attention.ts';
-import { scatterAddAtomicLoop } from '../template/scatter/scatter-add-atomic.ts';
-import { factorLoop } from '../template/factor/factor.ts';
-import { contractLoop } from '../template/contract/contract.ts';
+import type { batchedDispatchLoop, groupShape, Part } from './batched-dispatch.ts';
 import type { PinnedTilings } from '../template/contract/strategies.ts';
 import { globalBuffer, type Bound, type Frame } from '../template/shared/frame.ts';
-import { fftLoop } from '../template/fft/fft.ts';
 import { mapLoop } from '../template/map/map.ts';
-import { completeRowsLoop } from '../template/linalg/complete.ts';
-import { jacobiRowsLoop } from '../template/linalg/jacobi.ts';
-import { radixRankLoop } from '../template/sort/radix-rank.ts';
-import { rowReductionLoop } from '../template/row-reduction/row-reduction.ts';
-import { scanLoop } from '../template/scan/scan.ts';
-import { scatterLoop } from '../template/scatter/scatter.ts';
-import { searchSortedLoop } from '../template/sort/search-sorted.ts';
-import { segmentReduceLoop } from '../template/scatter/segment-reduce.ts';
-import { sortLoop } from '../template/sort/sort.ts';
+import { templates } from './templates.ts';
+
+/** Several kernels in one dispatch; loaded where there are several. */
+export interface Batching {
+  readonly batchDispatches: typeof batchDispatches;
+  readonly batchedDispatchLoop: typeof batchedDispatchLoop;
+  readonly groupShape: typeof groupShape;
+}
+
+export const batching: Lazy<Batching> = new Lazy('batched dispatches', async () => {
+  const [merge, lower] = await Promise.all([
+    import('../../schedule/merge/batched-dispatch.ts'),
+    import('./batched-dispatch.ts'),
+  ]);
+  return { ...lower, batchDispatches: merge.batchDispatches };
+});
 
 /**
  * A kernel's Loop (of its own name, or of an equal kernel's) and the stored nodes behind its
@@ -105,47 +109,19 @@ function loopOfBatch(
   const signature = ['batched-dispatch', ...key, ...bound.map(({ access }) => access)].join(' ');
   const known = cache.get(signature);
   if (known !== undefined) return known;
-  const loop = batchedDispatchLoop(kernel, target, parts, bound.map(globalBuffer));
+  const loop = batching.value.batchedDispatchLoop(kernel, target, parts, bound.map(globalBuffer));
   cache.set(signature, loop);
   return loop;
 }
 
 function fillTemplate(frame: Frame, pinned: PinnedTilings): Loop {
-  const { body } = frame.kernel;
-  switch (body.kind) {
+  const { kind } = frame.kernel.body;
+  switch (kind) {
     case 'batched-dispatch':
       throw new CompilerBug('lower', 'kernels in one dispatch have no template of their own');
     case 'map':
       return mapLoop(frame);
-    case 'row-reduction':
-      return rowReductionLoop(frame);
-    case 'contract':
-      return contractLoop(frame, pinned);
-    case 'attention':
-      return attentionLoop(frame);
-    case 'scan':
-      return scanLoop(frame);
-    case 'fft':
-      return fftLoop(frame);
-    case 'scatter':
-      return scatterLoop(frame);
-    case 'sort':
-      return sortLoop(frame);
-    case 'radix-rank':
-      return radixRankLoop(frame);
-    case 'complete-rows':
-      return completeRowsLoop(frame);
-    case 'jacobi-rows':
-      return jacobiRowsLoop(frame);
-    case 'search-sorted':
-      return searchSortedLoop(frame);
-    case 'scatter-add-atomic':
-      return scatterAddAtomicLoop(frame);
-    case 'segment-reduce':
-      return segmentReduceLoop(frame);
-    case 'factor':
-      return factorLoop(frame);
     default:
-      return body satisfies never;
+      return templates[kind].value(frame, pinned);
   }
 }

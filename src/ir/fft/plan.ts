@@ -17,7 +17,10 @@ export interface Stages {
 }
 
 export type FftPlan =
-  /** One kernel: `wide` takes few large radices, `narrow` ends with four where it can. */
+  /**
+   * One kernel: `wide` takes few large radices; `narrow` fours, of which sixteen registers hold all
+   * points, and ends with one where it can.
+   */
   | {
       readonly kind: 'one';
       readonly n: number;
@@ -73,14 +76,12 @@ function makePlan(n: number): FftPlan {
 }
 
 function onePlan(n: number): FftPlan {
-  const wide = { radices: radicesOf(n), start: 0 };
-  const narrow = {
-    radices: n % 16 === 0 ? [...radicesOf(n / 4), 4] : wide.radices,
-    start: stageSize(wide.radices),
-  };
-  const shared = narrow.radices === wide.radices ? wide : narrow;
-  const size = shared === wide ? stageSize(wide.radices) : narrow.start + stageSize(narrow.radices);
-  return { kind: 'one', n, size, wide, narrow: shared };
+  const wide = { radices: radicesOf(n, 'eights'), start: 0 };
+  const radices = radicesOf(n, 'fours');
+  const end = stageSize(wide.radices);
+  const narrow = radices.join() === wide.radices.join() ? wide : { radices, start: end };
+  const size = narrow === wide ? end : end + stageSize(radices);
+  return { kind: 'one', n, size, wide, narrow };
 }
 
 function splitPlan(n: number, primes: readonly number[]): FftPlan {
@@ -121,19 +122,20 @@ function stageSize(radices: readonly number[]): number {
   return Math.max(4, stageStarts({ radices, start: 0 }).at(-1)!);
 }
 
-/** Radices whose product is n: eights and fours, then what is odd, the largest first. */
-export function radicesOf(n: number): readonly number[] {
+/** Radices whose product is n: what is odd, the largest first, then eights and fours. */
+export function radicesOf(n: number, even: 'eights' | 'fours'): readonly number[] {
   let odd = n;
   let twos = 0;
   for (; odd % 2 === 0; odd /= 2) twos++;
-  const eights = twos % 3 === 1 && twos > 1 ? (twos - 4) / 3 : Math.floor(twos / 3);
+  const most = twos % 3 === 1 && twos > 1 ? (twos - 4) / 3 : Math.floor(twos / 3);
+  const eights = even === 'eights' ? most : twos % 2 === 1 && twos > 1 ? 1 : 0;
   const left = twos - 3 * eights;
-  const even = [
+  const powers = [
     ...Array<number>(eights).fill(8),
     ...Array<number>(left >> 1).fill(4),
     ...(left % 2 === 1 ? [2] : []),
   ];
-  return n === 1 ? [1] : [...primeFactors(odd).toReversed(), ...even];
+  return n === 1 ? [1] : [...primeFactors(odd).toReversed(), ...powers];
 }
 
 /** Prime factors in ascending order; none of 1. */

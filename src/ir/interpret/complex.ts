@@ -11,6 +11,7 @@ import { sizeOf, type FixedShape } from '../shape.ts';
 import { castArray, emptyData, fromReal, type HostArray, type HostData } from '../value.ts';
 import { complexScalar, times, type Complex } from './complex-scalar.ts';
 import { convolve, dotGeneral } from './contract.ts';
+import { factor } from './factor/factor.ts';
 import { linesAlong } from './fold.ts';
 
 type Evaluate = (node: Node, inputs: readonly HostArray[]) => HostArray;
@@ -61,6 +62,8 @@ export function evaluateComplex(node: Node, inputs: readonly HostArray[], evalua
       return dot(node, first, inputs[1]!);
     case 'conv':
       return conv(node, first, inputs[1]!);
+    case 'factor':
+      return factor(inputs, node.attrs.kind);
     case 'reduce':
       if (node.attrs.monoid === 'prod') return product(node, first);
       return partwise(node, inputs, evaluate);

@@ -10,6 +10,7 @@ import { takesComplex, type ComplexElementwise } from '../complex-ops.ts';
 import type { Attrs, Op } from '../ops.ts';
 import { storedType } from '../stored.ts';
 import { convOfPairs, dotOfPairs } from './complex/contract.ts';
+import { factorOfPairs, splitComplexFactors } from './complex/factor.ts';
 import { product, products } from './complex/folds.ts';
 import * as functions from './complex/functions.ts';
 import {
@@ -120,6 +121,8 @@ function lower(b: GraphBuilder, node: Node, inputs: readonly Node[]): Pair | Nod
       return dotOfPairs(b, node, pairOf(first), pairOf(inputs[1]!));
     case 'conv':
       return convOfPairs(b, node, pairOf(first), pairOf(inputs[1]!));
+    case 'factor':
+      return factorOfPairs(b, node, inputs.map(pairOf));
     case 'customVjp':
       return isComplex(first.dtype) ? pairOf(first) : first;
     default: {
@@ -133,9 +136,11 @@ function lower(b: GraphBuilder, node: Node, inputs: readonly Node[]): Pair | Nod
 }
 
 /** The graph in real numbers. */
-export function lowerComplex(graph: Graph): Graph {
-  const order = topological([...graph.parameters, ...graph.outputs] as Node[]);
-  if (!order.some((node) => isComplex(node.dtype))) return graph;
+export function lowerComplex(recorded: Graph): Graph {
+  const order = topological([...recorded.parameters, ...recorded.outputs] as Node[]);
+  if (!order.some((node) => isComplex(node.dtype))) return recorded;
+  const hasFactors = order.some((node) => node.op === 'factor' && isComplex(node.dtype));
+  const graph = hasFactors ? splitComplexFactors(recorded) : recorded;
   const b = new GraphBuilder();
   const stored = new Map<number, NodeOf<'parameter'>>();
   const real = rewrite(

@@ -1,17 +1,24 @@
-// The type rule of matrix algorithms: stacks of matrices of one dtype, f32 or f64.
+// The type rule of matrix algorithms: stacks of matrices of one dtype, f32 or f64, or complex.
 
+import { isComplex } from '../dtype.ts';
 import { factorRow, type Size } from '../factor.ts';
 import { fixedShape } from '../shape.ts';
 import { fail, type RulesOf } from './check.ts';
 
 export const factors: RulesOf<'factor'> = {
   factor: (inputs, { kind }, op) => {
-    const { takes, needs, fits, result } = factorRow(kind);
+    const { takes, takesComplex, needs, fits, result } = factorRow(kind);
     if (inputs.length !== takes.length)
       fail(op, 'E_VALUE', `${kind} takes ${takes.join(' and ')}, got ${inputs.length} operand(s)`, inputs);
     const { dtype } = inputs[0]!;
-    if ((dtype !== 'f32' && dtype !== 'f64') || inputs.some((input) => input.dtype !== dtype))
-      fail(op, 'E_DTYPE', `${kind} expects f32 or f64, and one dtype`, inputs);
+    const isTaken = dtype === 'f32' || dtype === 'f64' || (takesComplex && isComplex(dtype));
+    if (!isTaken || inputs.some((input) => input.dtype !== dtype))
+      fail(
+        op,
+        'E_DTYPE',
+        `${kind} expects f32 or f64${takesComplex ? ', or c64 or c128,' : ','} and one dtype`,
+        inputs,
+      );
     const shapes = inputs.map(({ shape }) => fixedShape(shape, op));
     const lines = shapes[0]![0]!;
     if (shapes.some((shape) => shape.length !== 3 || shape[0] !== lines))

@@ -33,6 +33,10 @@ const factorWords: { readonly [K in FactorKind]: string } = {
   lu: 'LU factorization (Det is one of its operators)',
   householder: 'Householder reflectors',
   qr: 'QR factorization',
+  ldlSymmetric: 'LDL factorization',
+  ldlHermitian: 'LDL factorization',
+  luOfPairs: 'LU factorization of complex matrices',
+  householderOfPairs: 'Householder reflectors of complex matrices',
   exchanges: 'order after exchanges of rows',
 };
 

@@ -7,7 +7,7 @@ import type { Tensor } from '../../tensor/tensor.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { currentBudget } from '../budget.ts';
 import type { Call, Rows } from '../call.ts';
-import { carrier } from '../element.ts';
+import { hostType } from '../element.ts';
 import { Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 
@@ -223,7 +223,7 @@ function maxPool(call: Call): (Tensor | Value)[] {
   }
   const [n, c] = x.shape as [number, number];
   const planes = sn.reshape(sn.mul(sn.arange(n * c), plane), [n, c, ...spatial.map(() => 1)]);
-  return [values, Value.of(sn.cast(sn.add(places, planes), carrier('int64')), 'int64')];
+  return [values, Value.of(sn.cast(sn.add(places, planes), hostType('int64')), 'int64')];
 }
 
 /** Values put back at the places that a pool took them from, zeros elsewhere. */

@@ -7,7 +7,6 @@ import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
 import {
-  carrier,
   codeOf,
   elementType,
   elementTypeNamed,
@@ -17,7 +16,7 @@ import {
   type ElementType,
 } from '../element.ts';
 import { narrowed, type Narrowing } from '../narrow.ts';
-import { knownData, knownInts, narrowed32, Value } from '../value.ts';
+import { knownData, knownInts, Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 
 /**
@@ -34,7 +33,7 @@ export function wantedType(code: number): ElementType {
 /** A value in another element type. */
 export function converted(x: Tensor, type: ElementType, narrowing: Narrowing = { saturate: true }): Value {
   if (isNarrow(type)) return Value.of(narrowed(x, type, narrowing), type);
-  return Value.of(toDType(x, carrier(type)), type);
+  return Value.of(toDType(x, hostType(type)), type);
 }
 
 /**
@@ -70,9 +69,9 @@ function bitCast(call: Call): Value {
   const type = wantedType(call.attributes.int('to', 0));
   const x = call.tensor(0);
   if (type === call.type(0)) return call.value(0);
-  if (x.dtype === 'bool') return Value.of(sn.cast(sn.cast(x, 'u8'), carrier(type)), type);
+  if (x.dtype === 'bool') return Value.of(sn.cast(sn.cast(x, 'u8'), hostType(type)), type);
   if (type === 'bool') return Value.of(sn.ne(x, 0), type);
-  return Value.of(sn.bitcast(x, carrier(type)), type);
+  return Value.of(sn.bitcast(x, hostType(type)), type);
 }
 
 function constant(call: Call): Value {
@@ -93,9 +92,8 @@ function constantOfShape(call: Call): Value {
   const stored = call.attributes.tensor('value');
   const type = stored?.type ?? 'float';
   const value = stored?.array.data[0] ?? 0;
-  const dtype = carrier(type);
-  const fitted = dtype === 'i32' && typeof value === 'bigint' ? narrowed32(value) : value;
-  return Value.of(sn.full(shape, dtype === 'bool' ? value !== 0 : fitted, { dtype }), type);
+  const dtype = hostType(type);
+  return Value.of(sn.full(shape, dtype === 'bool' ? value !== 0 : value, { dtype }), type);
 }
 
 function eyeLike(call: Call): Value {
@@ -107,7 +105,7 @@ function eyeLike(call: Call): Value {
     sn.unsqueeze(sn.add(sn.arange(rows!), offset), 1),
     sn.unsqueeze(sn.arange(columns!), 0),
   );
-  return Value.of(sn.cast(diagonal, carrier(type)), type);
+  return Value.of(sn.cast(diagonal, hostType(type)), type);
 }
 
 /** Start, end and step decide the size, so they are numbers. */

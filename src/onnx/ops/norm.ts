@@ -4,7 +4,7 @@ import { isFloat } from '../../ir/dtype.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
-import { carrier } from '../element.ts';
+import { hostType } from '../element.ts';
 import { Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 import { wantedType } from './convert.ts';
@@ -150,14 +150,14 @@ function randomLike(draw: (shape: readonly number[], call: Call) => Tensor): (ca
     const { shape } = call.value(0);
     const code = call.attributes.int('dtype');
     const type = code === undefined ? call.type(0) : wantedType(code);
-    return sn.cast(draw(shape, call), carrier(type));
+    return sn.cast(draw(shape, call), hostType(type));
   };
 }
 
 function randomOf(draw: (shape: readonly number[], call: Call) => Tensor): (call: Call) => Tensor {
   return (call) => {
     const type = wantedType(call.attributes.int('dtype', 1));
-    return sn.cast(draw(call.attributes.ints('shape') ?? [], call), carrier(type));
+    return sn.cast(draw(call.attributes.ints('shape') ?? [], call), hostType(type));
   };
 }
 
@@ -171,7 +171,7 @@ function bernoulli(call: Call): Tensor {
   const code = call.attributes.int('dtype');
   const type = code === undefined ? call.type(0) : wantedType(code);
   const chance = isFloat(x.dtype) ? x : sn.cast(x, 'f32');
-  return sn.cast(sn.lt(sn.rand(x.shape), chance), carrier(type));
+  return sn.cast(sn.lt(sn.rand(x.shape), chance), hostType(type));
 }
 
 /** Classes drawn by their logarithms of probability, a line for each of the batch. */
@@ -179,7 +179,7 @@ function multinomial(call: Call): Value {
   const type = wantedType(call.attributes.int('dtype', 6));
   const chances = sn.softmax(sn.cast(call.tensor(0), 'f32'), -1);
   const drawn = sn.multinomial(chances, call.attributes.int('sample_size', 1), { replacement: true });
-  return Value.of(sn.cast(drawn, carrier(type)), type);
+  return Value.of(sn.cast(drawn, hostType(type)), type);
 }
 
 const random = { random: true } as const;

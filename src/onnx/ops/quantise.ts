@@ -5,7 +5,7 @@ import { integerRange, isFloat } from '../../ir/dtype.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
-import { carrier, isNarrow, type ElementType } from '../element.ts';
+import { hostType, isNarrow, type ElementType } from '../element.ts';
 import { codecs } from '../narrow.ts';
 import { Value } from '../value.ts';
 import { converted, wantedType } from './convert.ts';
@@ -32,7 +32,7 @@ function rangeOf(type: ElementType): readonly [number, number] {
     const { values } = codecs[type];
     return [Math.min(...values), Math.max(...values)];
   }
-  const [low, high] = integerRange(carrier(type));
+  const [low, high] = integerRange(hostType(type));
   return [Number(low), Number(high)];
 }
 
@@ -42,7 +42,7 @@ function saturated(x: Tensor, type: ElementType): Value {
 }
 
 function isIntegerType(type: ElementType): boolean {
-  return isNarrow(type) ? type.includes('int') : !isFloat(carrier(type));
+  return isNarrow(type) ? type.includes('int') : !isFloat(hostType(type));
 }
 
 function quantised(

@@ -4,7 +4,7 @@ import { dtypeKind, integerRange, isFloat } from '../../ir/dtype.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../call.ts';
-import { carrier } from '../element.ts';
+import { hasDoubles, hostType } from '../element.ts';
 import { knownData, Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 
@@ -43,14 +43,9 @@ function absolute(x: Tensor): Tensor {
   return dtypeKind(x.dtype) === 'uint' ? x : sn.abs(x);
 }
 
-/** f64, where a device has numbers of 64 bits. */
-function wideFloat(): 'f64' | 'f32' {
-  return carrier('int64') === 'i64' ? 'f64' : 'f32';
-}
-
-/** A function of floats on integers too: computed in f32 (f64 for 64 bits), brought back. */
+/** A function of floats on integers too: computed in f64 where it is to be had, brought back. */
 function inFloats(x: Tensor, run: (x: Tensor) => Tensor): Tensor {
-  return isFloat(x.dtype) ? run(x) : sn.cast(run(sn.cast(x, wideFloat())), x.dtype);
+  return isFloat(x.dtype) ? run(x) : sn.cast(run(sn.cast(x, hasDoubles() ? 'f64' : 'f32')), x.dtype);
 }
 
 function logSumExp(x: Tensor, axes: number[], fold: Fold): Tensor {
@@ -80,7 +75,7 @@ function place(run: typeof sn.argmax): (call: Call) => Value {
     const kept = x.shape.flatMap((dim, i) => (i !== axis ? [dim] : keepdim ? [1] : []));
     if (kept.includes(0)) return knownData('int64', kept, new BigInt64Array(0));
     const found = run(isLast ? sn.flip(x, axis) : x, axis, { keepdim });
-    return Value.of(sn.cast(isLast ? sn.sub(x.shape[axis]! - 1, found) : found, carrier('int64')), 'int64');
+    return Value.of(sn.cast(isLast ? sn.sub(x.shape[axis]! - 1, found) : found, hostType('int64')), 'int64');
   };
 }
 

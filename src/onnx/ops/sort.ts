@@ -4,7 +4,7 @@ import { emptyData, type HostArray, type HostData } from '../../ir/value.ts';
 import { sizeOf, stridesOf } from '../../ir/shape.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Call, Rows } from '../call.ts';
-import { carrier } from '../element.ts';
+import { hostType } from '../element.ts';
 import { knownData, Value } from '../value.ts';
 import { hosted } from './row.ts';
 
@@ -14,7 +14,7 @@ function topK(call: Call): Value[] {
   const axis = call.axis(call.attributes.int('axis', -1), x.rank);
   const largest = call.attributes.int('largest', 1) === 1;
   const [values, places] = sn.topk(x, count, axis, { largest });
-  return [Value.of(values, call.type(0)), Value.of(sn.cast(places, carrier('int64')), 'int64')];
+  return [Value.of(values, call.type(0)), Value.of(sn.cast(places, hostType('int64')), 'int64')];
 }
 
 /** The places of what is not 0, a row per axis. */

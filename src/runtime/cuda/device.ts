@@ -7,6 +7,7 @@ import { Failures } from '../failures.ts';
 import type { Move } from '../layout.ts';
 import { GpuBuffer, Memory, type Place } from '../memory.ts';
 import type { Program } from '../program.ts';
+import type { Sharing } from '../sharing.ts';
 import { Scratch } from '../scratch.ts';
 import { Timeline } from '../timeline.ts';
 import { Clock } from './clock.ts';
@@ -37,6 +38,7 @@ export interface CudaParts {
 export class CudaDevice implements Device {
   readonly facts: DeviceFacts;
   readonly #engine: Engine;
+  #sharing: Sharing | undefined;
   readonly #source: DeviceMemory;
   readonly #clock: Clock;
   readonly #images: Images;
@@ -151,6 +153,11 @@ export class CudaDevice implements Device {
   measure(work: () => void): Promise<number | undefined> {
     this.#engine.context.failures.assertAlive();
     return this.#clock.measure(work);
+  }
+
+  async sharing(): Promise<Sharing> {
+    const { CudaSharing } = await import('./sharing.ts');
+    return (this.#sharing ??= new CudaSharing(this.#engine));
   }
 
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {

@@ -2,7 +2,7 @@
 // copied them into the program's scalar block, so a run under way never sees those of the next one.
 // Equal words stay where they are.
 
-import type { Slab } from '../memory.ts';
+import type { Slab } from '../slabs.ts';
 import type { Fences } from './fences.ts';
 import type { Pinned, Staging } from './staging.ts';
 

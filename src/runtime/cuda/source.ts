@@ -2,7 +2,7 @@
 // keep the order of the stream and stop nothing, or plain allocations on devices that lack it.
 
 import { DeviceError } from '../../errors.ts';
-import type { Source } from '../memory.ts';
+import type { Source } from '../slabs.ts';
 import type { Context } from './api/context.ts';
 
 export class DeviceMemory implements Source<number> {

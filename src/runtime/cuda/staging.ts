@@ -2,7 +2,7 @@
 // waits here until its copy is done, what is read arrives here. Locking pages takes long, so small
 // pieces are carved from large ones, and pieces are used again.
 
-import { Pool, sizeClass, type Slab } from '../memory.ts';
+import { Pool, sizeClass, type Slab } from '../slabs.ts';
 import type { Context } from './api/context.ts';
 import type { Fences } from './fences.ts';
 

@@ -6,6 +6,7 @@ import { DeviceError, SinterError } from '../../errors.ts';
 import { checkProgram } from '../check.ts';
 import type { Backend, Device, DeviceBuffer, DeviceFacts, HostFunctions, LoadedProgram } from '../device.ts';
 import type { Program } from '../program.ts';
+import type { Sharing } from '../sharing.ts';
 import { Turns } from '../turns.ts';
 
 const NAME = 'interpreter';
@@ -36,17 +37,21 @@ class HostBuffer implements DeviceBuffer {
   readonly bytes: number;
   readonly owner: InterpreterDevice;
   memory: Uint8Array | undefined;
+  readonly #ended: (() => void) | undefined;
 
-  constructor(memory: Uint8Array, owner: InterpreterDevice) {
+  /** `ended`: the memory is not the device's own; called when the handle is destroyed. */
+  constructor(memory: Uint8Array, owner: InterpreterDevice, ended?: () => void) {
     this.bytes = memory.length;
     this.owner = owner;
     this.memory = memory;
+    this.#ended = ended;
   }
 
   destroy(): void {
     if (this.memory === undefined) return;
     this.memory = undefined;
-    this.owner.forget(this);
+    if (this.#ended === undefined) this.owner.forget(this);
+    else this.#ended();
   }
 }
 
@@ -59,6 +64,7 @@ class InterpreterDevice implements Device {
   #failure: DeviceError | SinterError | undefined;
   readonly #turns = new Turns();
   #destroyed = false;
+  #sharing: Sharing | undefined;
 
   get lost(): boolean {
     return this.#destroyed;
@@ -136,6 +142,16 @@ class InterpreterDevice implements Device {
     this.assertAlive();
     this.#deliver();
     await this.#turns.give();
+  }
+
+  async sharing(): Promise<Sharing> {
+    const { hostSharing } = await import('./sharing.ts');
+    return (this.#sharing ??= hostSharing({
+      name: NAME,
+      memoryOf: (buffer) => this.memoryOf(buffer),
+      lend: (bytes, ended) => new HostBuffer(bytes, this, ended),
+      assertAlive: () => this.assertAlive(),
+    }));
   }
 
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {

@@ -7,6 +7,7 @@ import { Failures } from '../failures.ts';
 import type { Move } from '../layout.ts';
 import { GpuBuffer, Memory, type Place } from '../memory.ts';
 import type { Program } from '../program.ts';
+import type { Sharing } from '../sharing.ts';
 import { Scratch } from '../scratch.ts';
 import { Timeline } from '../timeline.ts';
 import { Turns } from '../turns.ts';
@@ -15,7 +16,7 @@ import { loadProgram, type Engine } from './load.ts';
 import { Modules } from './modules.ts';
 import type { Grain } from './cut.ts';
 import { mostBuffers, onDeath, Pool } from './pool.ts';
-import { threading, threadsFromEnvironment, threadsOfName, type Spawn } from './threads.ts';
+import { threading, threadsFromEnvironment, type Spawn } from './threads.ts';
 
 const limits: DeviceFacts['limits'] = {
   storageBuffers: mostBuffers,
@@ -40,6 +41,7 @@ export interface WasmOptions {
 export class WasmDevice implements Device {
   readonly facts: DeviceFacts;
   readonly #engine: Engine;
+  #sharing: Sharing | undefined;
   readonly #turns = new Turns();
 
   private constructor(name: string, heap: Heap, pool?: Pool, why?: string, grain?: Grain) {
@@ -156,6 +158,11 @@ export class WasmDevice implements Device {
     return 1e6 * (performance.now() - before);
   }
 
+  async sharing(): Promise<Sharing> {
+    const { WasmSharing } = await import('./sharing.ts');
+    return (this.#sharing ??= new WasmSharing(this.#engine));
+  }
+
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {
     return this.#engine.memory.report();
   }
@@ -202,10 +209,9 @@ const probe = [
 /** With as many threads as `SINTER_THREADS` says or the machine has cores. */
 export const wasmBackend: Backend = { name: 'wasm', open: () => open('wasm') };
 
-/** The backend of `wasm:2`, with so many threads; undefined for other names. */
-export function wasmBackendOf(name: string): Backend | undefined {
-  const threads = threadsOfName(name);
-  return threads === undefined ? undefined : { name, open: () => open(name, threads) };
+/** The backend of `wasm:2`, with so many threads. */
+export function wasmBackendOf(name: string, threads: number): Backend {
+  return { name, open: () => open(name, threads) };
 }
 
 async function open(name: string, threads?: number): Promise<Device> {

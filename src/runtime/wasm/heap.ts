@@ -2,7 +2,7 @@
 // free. A freed range is merged with free neighbours, so that large ranges form again.
 
 import { DeviceError } from '../../errors.ts';
-import type { Source } from '../memory.ts';
+import type { Source } from '../slabs.ts';
 
 /**
  * Bytes of a page of WebAssembly memory, and as many pages as 32 bits reach but for one: older

@@ -2,6 +2,7 @@
 // page. Where memory cannot be shared there is one thread.
 
 import { DeviceError } from '../../errors.ts';
+import { threadLimit } from './names.ts';
 import { serve, takePieces, type Layout, type Seat } from './worker.ts';
 
 /**
@@ -9,7 +10,6 @@ import { serve, takePieces, type Layout, type Seat } from './worker.ts';
  * cores.
  */
 const mostByDefault = 8;
-const threadLimit = 64;
 /** Time limit for the start of a worker, which takes 20 ms on an idle machine. */
 const startMs = 10_000;
 
@@ -28,12 +28,6 @@ export type Spawn = (layout: Layout, seat: Seat) => Promise<Thread>;
 export type Threading =
   | { readonly spawn: Spawn; readonly count: number }
   | { readonly spawn?: undefined; readonly why?: string };
-
-/** The number in `wasm:2`; undefined for other names. */
-export function threadsOfName(name: string): number | undefined {
-  const count = Number(/^wasm:([1-9]\d?)$/.exec(name)?.[1]);
-  return count <= threadLimit ? count : undefined;
-}
 
 /**
  * What `SINTER_THREADS` says, where there is an environment. Throws E_DEVICE where that is no

@@ -5,6 +5,7 @@
 import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
 import { GpuBuffer } from '../memory.ts';
 import type { Program } from '../program.ts';
+import type { Sharing } from '../sharing.ts';
 import { GpuFailures } from './failures.ts';
 import { loadProgram, type Engine } from './load.ts';
 import { GpuMemory, type GpuPlace, type GpuSlab } from './memory.ts';
@@ -19,18 +20,30 @@ const MAP_READ = 1;
 /** How to wait for the GPU: resolves as the given promise does. */
 export type Wait = <T>(promise: Promise<T>) => Promise<T>;
 
-/** Wraps a GPUDevice; it must have been made with the limits that `facts` name. */
+/**
+ * Wraps a GPUDevice; it must have been made with the limits that `facts` name. One that is shared
+ * with its owner is not destroyed, and its owner's mistakes are not taken for ours.
+ */
 export class WebGpuDevice implements Device {
   readonly facts: DeviceFacts;
   readonly #engine: Engine;
+  #sharing: Sharing | undefined;
   readonly #wait: Wait;
+  readonly #isShared: boolean;
 
-  constructor(gpu: GPUDevice, facts: DeviceFacts, budget: number, wait: Wait = (promise) => promise) {
+  constructor(
+    gpu: GPUDevice,
+    facts: DeviceFacts,
+    budget: number,
+    wait: Wait = (promise) => promise,
+    isShared = false,
+  ) {
+    this.#isShared = isShared;
     this.facts = facts;
     this.#wait = wait;
     const { name, limits } = facts;
     const timeline = new Timeline();
-    const failures = new GpuFailures(gpu, name);
+    const failures = new GpuFailures(gpu, name, isShared);
     const sizes = { bufferBytes: limits.bufferBytes, budget };
     const memory = new GpuMemory(gpu, name, sizes, timeline, failures);
     const scratch = new Scratch(memory);
@@ -117,13 +130,18 @@ export class WebGpuDevice implements Device {
     return this.#engine.stopwatch.measure(work);
   }
 
+  async sharing(): Promise<Sharing> {
+    const { WebGpuSharing } = await import('./sharing.ts');
+    return (this.#sharing ??= new WebGpuSharing(this.#engine));
+  }
+
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {
     return this.#engine.memory.report();
   }
 
   destroy(): void {
     this.#engine.failures.lose('the device was destroyed');
-    this.#engine.gpu.destroy();
+    if (!this.#isShared) this.#engine.gpu.destroy();
   }
 
   #place(buffer: DeviceBuffer): GpuPlace {

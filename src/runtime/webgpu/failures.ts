@@ -10,16 +10,23 @@ export type Describe = (code: 'E_VALIDATION' | 'E_OOM', message: string) => Devi
 /** The failures of one GPUDevice, caught by error scopes around its operations. */
 export class GpuFailures extends Failures {
   readonly #gpu: GPUDevice;
+  readonly isShared: boolean;
 
-  constructor(gpu: GPUDevice, device: string) {
+  /** `isShared`: others use the GPUDevice too, so that only errors inside of our scopes are ours. */
+  constructor(gpu: GPUDevice, device: string, isShared = false) {
     super(device);
     this.#gpu = gpu;
-    gpu.addEventListener('uncapturederror', (event) => {
-      event.preventDefault();
-      this.record(this.now, this.describe('E_VALIDATION', event.error.message));
-    });
+    this.isShared = isShared;
+    if (!isShared) this.#listen();
     void gpu.lost.then((info) => {
       this.lose(info.message === '' ? `the device was lost (${info.reason})` : info.message);
+    });
+  }
+
+  #listen(): void {
+    this.#gpu.addEventListener('uncapturederror', (event) => {
+      event.preventDefault();
+      this.record(this.now, this.describe('E_VALIDATION', event.error.message));
     });
   }
 

@@ -11,7 +11,7 @@ import { Layout, type Mover, type Arrangement } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
 import { Plans, type Fitted } from '../plans.ts';
 import type { Program } from '../program.ts';
-import { sizeClass } from '../memory.ts';
+import { sizeClass } from '../slabs.ts';
 import type { Describe, GpuFailures } from './failures.ts';
 import type { GpuMemory, GpuPlace, GpuSlab } from './memory.ts';
 import type { Compiled, Pipelines } from './pipelines.ts';
@@ -148,7 +148,7 @@ class WebGpuProgram implements LoadedProgram {
       this.#submit(plan, words);
     };
     void failures.guard(at, this.#describe, work).then((isSound) => {
-      if (plan !== undefined) plan.isProven = isSound;
+      if (plan !== undefined) plan.isProven = isSound && !failures.isShared;
     });
   }
 

@@ -2,7 +2,8 @@
 // reads.
 
 import { DeviceError } from '../../errors.ts';
-import { Memory, type MemoryLimits, type Place, type Pool, type Slab, type Source } from '../memory.ts';
+import { Memory, type MemoryLimits, type Place } from '../memory.ts';
+import type { Pool, Slab, Source } from '../slabs.ts';
 import type { Timeline } from '../timeline.ts';
 import type { GpuFailures } from './failures.ts';
 

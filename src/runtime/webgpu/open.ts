@@ -52,6 +52,26 @@ export async function openWebGpu(kind: AdapterKind, options: WebGpuOptions = {})
   return new WebGpuDevice(gpu, factsOf(kind, gpu, info, software, subgroups), budget, wait);
 }
 
+/** A device over a GPUDevice of somebody else's, who keeps it. */
+export async function adoptGpu(name: string, gpu: GPUDevice): Promise<Device> {
+  const node = isNode() ? await import('./node.ts') : undefined;
+  const info = (gpu.adapterInfo as GPUAdapterInfo | undefined) ?? nobody;
+  const software = softwareName(info) !== undefined;
+  const budget = software && node !== undefined ? node.hostMemoryBudget() : Infinity;
+  const wait = software && hostSource('webgpu') === undefined ? node?.patiently : undefined;
+  const subgroups = await subgroupsOf(gpu, info);
+  return new WebGpuDevice(gpu, factsOf(name, gpu, info, software, subgroups), budget, wait, true);
+}
+
+/** Of a GPUDevice that does not tell its adapter. */
+const nobody = {
+  vendor: '',
+  architecture: '',
+  device: '',
+  description: '',
+  isFallbackAdapter: false,
+} as GPUAdapterInfo;
+
 /** Asked of every adapter that has them. */
 const FEATURES: readonly GPUFeatureName[] = ['subgroups', 'shader-f16', 'timestamp-query'];
 
@@ -104,7 +124,7 @@ fn main(@builtin(subgroup_id) number: u32, @builtin(num_subgroups) count: u32) {
 }
 
 function factsOf(
-  kind: AdapterKind,
+  kind: string,
   gpu: GPUDevice,
   info: GPUAdapterInfo,
   software: boolean,

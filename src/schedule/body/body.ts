@@ -18,13 +18,19 @@ import {
   type Guard,
   type IndexExpr,
 } from '../../ir/index-algebra/expr.ts';
-import { attentionBody } from './attention.ts';
+import type { attentionBody } from './attention.ts';
+import { Lazy } from '../../lazy.ts';
 import type { Cluster } from '../cluster/place.ts';
 import { dynamicAxis, type Evaluator, type Indices } from './evaluate.ts';
 import { makeAxis } from '../cluster/domain.ts';
 import { argsOf, type Expr, type ExprPool } from './expr.ts';
 import type { Axis, Body, FftResult, Image, RowStage, Write } from '../kernel.ts';
 import type { Plan } from './plan.ts';
+
+/** The bodies of attention kernels. */
+export const attentionBuilder: Lazy<typeof attentionBody> = new Lazy('the body of attention', async () => {
+  return (await import('./attention.ts')).attentionBody;
+});
 
 export function buildBody(plan: Plan, evaluator: Evaluator): Body {
   const { cluster } = plan;
@@ -50,7 +56,7 @@ export function buildBody(plan: Plan, evaluator: Evaluator): Body {
     }
     case 'attention': {
       if (cluster.group === undefined) throw new CompilerBug('schedule', 'attention needs its group');
-      return attentionBody(cluster, cluster.group, evaluator);
+      return attentionBuilder.value(cluster, cluster.group, evaluator);
     }
     case 'scan': {
       if (anchor.op !== 'scan') throw new CompilerBug('schedule', 'a scan cluster needs a scan');

@@ -3,7 +3,8 @@
 // as recorded.
 
 import { topological, type Node } from '../../ir/graph.ts';
-import { findAttention } from './attention.ts';
+import type { findAttention } from './attention.ts';
+import { Lazy } from '../../lazy.ts';
 import type { AttentionGroup, Cluster, Place } from './place.ts';
 
 export interface GroupOrder {
@@ -108,6 +109,11 @@ export function recomputingKernels(
   return recomputedIn;
 }
 
+/** Finds attention; loaded where a graph has products enough for it. */
+export const attentionFinder: Lazy<typeof findAttention> = new Lazy('the search for attention', async () => {
+  return (await import('./attention.ts')).findAttention;
+});
+
 /**
  * Attention groups and an order that keeps each together; groups that would depend on themselves
  * are given up.
@@ -118,8 +124,12 @@ export function groupNodes(
   outputs: ReadonlySet<Node>,
   split: Map<Node, number>,
 ): GroupOrder {
+  // Scores are a product, and so is what they weigh.
+  const dots = order.filter(({ op }) => op === 'dot');
+  if (dots.length < 2) return { order, home: new Map() };
+  const findGroups = attentionFinder.value;
   for (;;) {
-    const placed = orderByGroups(order, findAttention(order, users, outputs, split));
+    const placed = orderByGroups(order, findGroups(order, users, outputs, split));
     if (!('cyclic' in placed)) return placed;
     placed.cyclic.forEach((group) => giveUp(group, split));
   }

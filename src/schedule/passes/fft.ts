@@ -16,6 +16,9 @@ import {
 } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 
+/** Rows whose columns lie a page apart, and in few sets of a cache. */
+const longRow = 512;
+
 /** Real and imaginary parts of one shape. */
 interface Pair {
   readonly re: Node;
@@ -106,25 +109,30 @@ function splitTransform(
   const turned = both(x, (part) =>
     reshape(b, permute(b, reshape(b, part, [lines, c, r]), [0, 2, 1]), [lines * r, c]),
   );
+  // Stored as it is computed: neighbours that were read are neighbours, and so are the columns of
+  // sixteen of them where a whole row is longer than a page: [lines, block, column, row of a block].
+  const size = r % 16 === 0 && r >= longRow ? 16 : r;
+  const blocks = r / size;
   const first = both(transform(b, turned, entries(b, table, starts.columns, columns.size), columns), (part) =>
-    reshape(b, part, [lines, r, c]),
+    permute(b, reshape(b, part, [lines, blocks, size, c]), [0, 1, 3, 2]),
   );
   const high = c / step;
   const factor = (start: number, count: number, shape: readonly number[]): Pair => {
     const of = (which: number): Node => {
-      const rowsLast = reshape(b, entries(b, table, start + which * count * r, count * r), [count, r]);
-      const all = broadcast(b, reshape(b, permute(b, rowsLast, [1, 0]), shape), [r, high, step]);
-      return broadcast(b, reshape(b, all, [1, r, c]), [lines, r, c]);
+      const given = entries(b, table, start + which * count * r, count * r);
+      const blocked = permute(b, reshape(b, given, [count, blocks, size]), [1, 0, 2]);
+      const all = broadcast(b, reshape(b, blocked, shape), [blocks, high, step, size]);
+      return broadcast(b, reshape(b, all, [1, blocks, c, size]), [lines, blocks, c, size]);
     };
     return { re: of(0), im: of(1) };
   };
   const factors = times(
     b,
-    factor(starts.factors, high, [r, high, 1]),
-    factor(starts.factors + 2 * high * r, step, [r, 1, step]),
+    factor(starts.factors, high, [blocks, high, 1, size]),
+    factor(starts.factors + 2 * high * r, step, [blocks, 1, step, size]),
   );
   const between = both(times(b, first, factors), (part) =>
-    reshape(b, permute(b, part, [0, 2, 1]), [lines * c, r]),
+    reshape(b, permute(b, part, [0, 2, 1, 3]), [lines * c, r]),
   );
   const second = transform(b, between, entries(b, table, starts.rows, rows.size), rows);
   return both(second, (part) =>

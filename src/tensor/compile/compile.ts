@@ -6,7 +6,7 @@
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { readBook, type Schedules } from '../../tune/book.ts';
-import { schedulesFor, type TuneOptions } from '../../tune/tune.ts';
+import type { TuneOptions } from '../../tune/tune.ts';
 import { handlesOf } from './argument.ts';
 import type { FindSchedules } from '../realise/executable.ts';
 import { following } from '../anomaly/trail.ts';
@@ -112,7 +112,10 @@ function findSchedules({ tune = false, schedules }: CompileFunctionOptions): Fin
   const book = schedules === undefined ? undefined : readBook('compile: schedules', schedules);
   if (tune === false && book === undefined) return undefined;
   const measured = tune === false ? undefined : tune === true ? {} : tune;
-  return (graph, device, options) => schedulesFor(graph, device, options, book, measured);
+  return async (graph, device, options) => {
+    const { schedulesFor } = await import('../../tune/tune.ts');
+    return schedulesFor(graph, device, options, book, measured);
+  };
 }
 
 /** Calls the function itself, numbers as tensors as they would be when traced. */

@@ -5,6 +5,8 @@
 import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
 import { Compiled } from './compiled.ts';
 import { compiling, isWatching } from '../debug.ts';
+import { autocastType, type AutocastType } from '../autocast.ts';
+import { changes } from '../layer/changes.ts';
 import type { Executable, FindSchedules } from '../realise/executable.ts';
 import type { Handle } from '../recording/handle.ts';
 import { parameterNames } from './parameter-names.ts';
@@ -25,6 +27,10 @@ interface Specialisation {
   readonly gradEnabled: boolean;
   /** Whether indices are watched (debug.ts). */
   readonly isWatching: boolean;
+  /** The dtype of products in the scope of mixed precision that it was called in. */
+  readonly autocast: AutocastType | undefined;
+  /** How often hooks and dtypes had changed (layer/changes.ts). */
+  readonly changes: number;
   readonly compiled: Compiled;
 }
 
@@ -58,7 +64,10 @@ export class Specialisations {
     for (let i = 0; i < known.length; i++) {
       const found = known[i]!;
       const leaves =
-        found.gradEnabled === gradEnabled() && found.isWatching === isWatching()
+        found.gradEnabled === gradEnabled() &&
+        found.isWatching === isWatching() &&
+        found.autocast === autocastType() &&
+        found.changes === changes()
           ? leavesLike(found.face, args)
           : undefined;
       if (leaves === undefined) continue;
@@ -85,7 +94,18 @@ export class Specialisations {
     const compiled = new Compiled(traced, donated, this.#find, others, about(what, why));
     if (isTold) this.#advise(why);
     this.#tellOfNumbers(flat, compiled);
-    this.#known.unshift({ face, gradEnabled: gradEnabled(), isWatching: isWatching(), compiled });
+    this.#known.unshift({
+      face,
+      gradEnabled: gradEnabled(),
+      isWatching: isWatching(),
+      autocast: autocastType(),
+      changes: changes(),
+      compiled,
+    });
+    // What an earlier count of changes left behind matches nothing any more.
+    for (let i = this.#known.length - 1; i > 0; i--) {
+      if (this.#known[i]!.changes !== changes()) this.#drop(this.#known.splice(i, 1)[0]!);
+    }
     if (this.#known.length > capacity) this.#drop(this.#known.pop()!);
     return { compiled, leaves: flat.leaves, handles };
   }
@@ -114,6 +134,8 @@ export class Specialisations {
     for (const known of this.#known) {
       if (leavesLike(known.face, args) === undefined) continue;
       if (known.gradEnabled !== gradEnabled()) continue;
+      if (known.autocast !== autocastType()) return 'it was called in another precision (autocast) before';
+      if (known.changes !== changes()) return 'hooks of a layer or the dtype of a tensor have changed';
       return known.compiled.whyNot(handles) ?? 'the same arguments as before';
     }
     if (this.#known.some((known) => leavesLike(known.face, args) !== undefined)) {

@@ -5,6 +5,7 @@
 // them.
 
 import { enter, leave } from '../layer/frames.ts';
+import type { Hooks } from '../layer/hooks.ts';
 import type { TraceScope } from '../recording/handle.ts';
 import { currentTrace } from '../recording/recording.ts';
 
@@ -55,7 +56,9 @@ function named(target: object, key: PropertyKey, method: Method): Method {
     if (typeof this !== 'object' || this === null) return Reflect.apply(method, this, args);
     const outer = enter(this, args);
     try {
-      return Reflect.apply(method, this, args);
+      const hooks = key === 'forward' ? hooksOf(this) : undefined;
+      if (hooks === undefined) return Reflect.apply(method, this, args);
+      return hooks.call(this, (given) => Reflect.apply(method, this, given as unknown[]), args);
     } finally {
       leave(outer);
     }
@@ -64,6 +67,11 @@ function named(target: object, key: PropertyKey, method: Method): Method {
   known.set(key, { method, face });
   originals.set(face, method);
   return face;
+}
+
+/** The hooks of a layer, read unseen: that they change is noted by itself (layer/changes.ts). */
+function hooksOf(layer: object): Hooks | undefined {
+  return ((targets.get(layer) ?? layer) as { readonly registeredHooks?: Hooks }).registeredHooks;
 }
 
 /** The function that a watched object's method is. */

@@ -3,14 +3,14 @@
 import { TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { add, binary, cast, div, fullLike, mul, neg, reduce, where } from '../../ir/build.ts';
-import { isFloat } from '../../ir/dtype.ts';
+import { isFloat, type FloatDType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { watchRange } from '../debug.ts';
 import { aTensor } from '../expect.ts';
 import { Tensor } from '../tensor.ts';
 import * as formula from './elementwise/formula.ts';
 import { allAxes, type LossOptions, lossOptions, reduced } from './loss-reduction.ts';
-import { apply, checkFloat, checkInteger, show } from './operand.ts';
+import { apply, casted, checkFloat, checkInteger, show } from './operand.ts';
 
 export interface NllOptions extends LossOptions {
   /** One factor per class; the mean divides by the sum of the targets' factors. */
@@ -24,7 +24,11 @@ export interface CrossEntropyOptions extends NllOptions {
   readonly labelSmoothing?: number;
 }
 
-const nllOptions: arg.Table<NllOptions> = { ...lossOptions, weight: aTensor, ignoreIndex: arg.integer };
+export const nllOptions: arg.Table<NllOptions> = {
+  ...lossOptions,
+  weight: aTensor,
+  ignoreIndex: arg.integer,
+};
 
 /** Axis of the classes: the only one, or the second. Checks the target against the rest. */
 function classAxis(op: string, x: Tensor, target: Tensor, weight: Tensor | undefined): number {
@@ -106,39 +110,47 @@ const takesNllLoss = arg.takes<typeof nllLoss>(
 );
 
 /** −x at the target class, for log-probabilities x [N,C,…] (or [C]) and integer targets [N,…]. */
-export function nllLoss(x: Tensor, target: Tensor, options: NllOptions = {}): Tensor {
+export function nllLoss(x: Tensor, target: Tensor, options: NllOptions = {}): Tensor<FloatDType> {
   takesNllLoss('nllLoss', x, target, options);
   checkFloat('nllLoss', x, options.weight);
   checkInteger('nllLoss', 'the targets', target);
   const axis = classAxis('nllLoss', x, target, options.weight);
   watchLabels('nllLoss', x, axis, target, options.ignoreIndex);
-  return apply([x, target, options.weight], (b, node, classes, w) =>
+  return apply([casted('nllLoss', x), target, options.weight], (b, node, classes, w) =>
     formula.widened(b, node, (logp) =>
       targetLoss(b, { logp, axis, weight: spreadWeight(b, w, logp, axis) }, classes, options),
     ),
   );
 }
 
+export const crossEntropyOptions: arg.Table<CrossEntropyOptions> = {
+  ...nllOptions,
+  labelSmoothing: arg.share,
+};
 const takesCrossEntropy = arg.takes<typeof crossEntropy>(
   ['the logits', aTensor],
   ['the target', aTensor],
-  ['options', arg.options<CrossEntropyOptions>({ ...nllOptions, labelSmoothing: arg.share })],
+  ['options', arg.options<CrossEntropyOptions>(crossEntropyOptions)],
 );
 
 /**
  * −log softmax of the logits [N,C,…] (or [C]) at the target: integer classes [N,…], or
  * probabilities of the logits' shape.
  */
-export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntropyOptions = {}): Tensor {
+export function crossEntropy(
+  logits: Tensor,
+  target: Tensor,
+  options: CrossEntropyOptions = {},
+): Tensor<FloatDType> {
   takesCrossEntropy('crossEntropy', logits, target, options);
   const op = 'crossEntropy';
   const { weight } = options;
   checkFloat(op, logits, weight);
-  if (isFloat(target.dtype)) return probabilityLoss(op, logits, target, options);
+  if (isFloat(target.dtype)) return probabilityLoss(op, casted(op, logits), target, options);
   checkInteger(op, 'the targets', target);
   const axis = classAxis(op, logits, target, weight);
   watchLabels(op, logits, axis, target, options.ignoreIndex);
-  return apply([logits, target, weight], (b, node, classes, w) =>
+  return apply([casted(op, logits), target, weight], (b, node, classes, w) =>
     formula.widened(b, node, (wide) => {
       const logp = formula.logSoftmax(b, wide, [axis]);
       return targetLoss(b, { logp, axis, weight: spreadWeight(b, w, logp, axis) }, classes, options);

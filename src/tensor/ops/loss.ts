@@ -4,7 +4,7 @@
 
 import { add, binary, cast, div, fullLike, mul, sub, unary, where } from '../../ir/build.ts';
 import * as arg from '../../ir/arguments.ts';
-import { isComplex } from '../../ir/dtype.ts';
+import { isComplex, type FloatDType } from '../../ir/dtype.ts';
 import { type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { watchShares } from '../debug.ts';
 import { anOperand, aTensor } from '../expect.ts';
@@ -40,13 +40,13 @@ const takesMseLoss = arg.takes<typeof mseLoss>(
 );
 
 /** (x − target)². */
-export function mseLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
+export function mseLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor<FloatDType> {
   takesMseLoss('mseLoss', x, target, options);
   return elementwise('mseLoss', x, target, options, (b, p, q) => formula.square(b, sub(b, p, q)));
 }
 
 /** |x − target|. */
-export function l1Loss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
+export function l1Loss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor<FloatDType> {
   takesMseLoss('l1Loss', x, target, options);
   const { reduction = 'mean' } = options;
   if (isComplex(operandType('l1Loss', [x, target], 'float')))
@@ -69,14 +69,19 @@ export interface SmoothL1Options extends LossOptions {
   readonly beta?: number;
 }
 
+export const smoothL1Options: arg.Table<SmoothL1Options> = { ...lossOptions, beta: arg.notNegative };
 const takesSmoothL1Loss = arg.takes<typeof smoothL1Loss>(
   ['x', aTensor],
   ['the target', anOperand],
-  ['options', arg.options<SmoothL1Options>({ ...lossOptions, beta: arg.notNegative })],
+  ['options', arg.options<SmoothL1Options>(smoothL1Options)],
 );
 
 /** ½·d²/beta for |d| below beta, else |d| − ½·beta. */
-export function smoothL1Loss(x: Tensor, target: TensorLike, options: SmoothL1Options = {}): Tensor {
+export function smoothL1Loss(
+  x: Tensor,
+  target: TensorLike,
+  options: SmoothL1Options = {},
+): Tensor<FloatDType> {
   takesSmoothL1Loss('smoothL1Loss', x, target, options);
   const { beta = 1 } = options;
   return elementwise('smoothL1Loss', x, target, options, (b, p, q) => {
@@ -90,14 +95,15 @@ export interface HuberOptions extends LossOptions {
   readonly delta?: number;
 }
 
+export const huberOptions: arg.Table<HuberOptions> = { ...lossOptions, delta: arg.positive };
 const takesHuberLoss = arg.takes<typeof huberLoss>(
   ['x', aTensor],
   ['the target', anOperand],
-  ['options', arg.options<HuberOptions>({ ...lossOptions, delta: arg.positive })],
+  ['options', arg.options<HuberOptions>(huberOptions)],
 );
 
 /** ½·d² for |d| below delta, else delta·(|d| − ½·delta). */
-export function huberLoss(x: Tensor, target: TensorLike, options: HuberOptions = {}): Tensor {
+export function huberLoss(x: Tensor, target: TensorLike, options: HuberOptions = {}): Tensor<FloatDType> {
   takesHuberLoss('huberLoss', x, target, options);
   const { delta = 1 } = options;
   return elementwise('huberLoss', x, target, options, (b, p, q) => huberOf(b, sub(b, p, q), delta));
@@ -108,7 +114,7 @@ export interface BceOptions extends LossOptions {
   readonly weight?: TensorLike;
 }
 
-const bceOptions: arg.Table<BceOptions> = { ...lossOptions, weight: anOperand };
+export const bceOptions: arg.Table<BceOptions> = { ...lossOptions, weight: anOperand };
 const takesBce = arg.takes<typeof bceLoss>(
   ['x', aTensor],
   ['the target', anOperand],
@@ -119,7 +125,7 @@ const takesBce = arg.takes<typeof bceLoss>(
  * −target·log x − (1 − target)·log(1 − x) for probabilities x and targets in [0, 1]; logarithms are
  * not below −100.
  */
-export function bceLoss(x: Tensor, target: TensorLike, options: BceOptions = {}): Tensor {
+export function bceLoss(x: Tensor, target: TensorLike, options: BceOptions = {}): Tensor<FloatDType> {
   takesBce('bceLoss', x, target, options);
   watchShares('bceLoss', 'x', x);
   if (target instanceof Tensor) watchShares('bceLoss', 'the target', target);
@@ -150,14 +156,19 @@ export interface BceWithLogitsOptions extends BceOptions {
   readonly posWeight?: TensorLike;
 }
 
+export const bceWithLogitsOptions: arg.Table<BceWithLogitsOptions> = { ...bceOptions, posWeight: anOperand };
 const takesBceWithLogits = arg.takes<typeof bceWithLogits>(
   ['x', aTensor],
   ['the target', anOperand],
-  ['options', arg.options<BceWithLogitsOptions>({ ...bceOptions, posWeight: anOperand })],
+  ['options', arg.options<BceWithLogitsOptions>(bceWithLogitsOptions)],
 );
 
 /** `bceLoss` of sigmoid(x), from the logits x and stable for all of them. */
-export function bceWithLogits(x: Tensor, target: TensorLike, options: BceWithLogitsOptions = {}): Tensor {
+export function bceWithLogits(
+  x: Tensor,
+  target: TensorLike,
+  options: BceWithLogitsOptions = {},
+): Tensor<FloatDType> {
   takesBceWithLogits('bceWithLogits', x, target, options);
   const op = 'bceWithLogits';
   const { posWeight, weight, reduction = 'mean' } = options;
@@ -186,14 +197,15 @@ export interface KlDivOptions {
 }
 
 const klReduction = arg.oneOf('mean', 'sum', 'none', 'batchmean');
+export const klDivOptions: arg.Table<KlDivOptions> = { reduction: klReduction, logTarget: arg.flag };
 const takesKlDiv = arg.takes<typeof klDiv>(
   ['x', aTensor],
   ['the target', aTensor],
-  ['options', arg.options<KlDivOptions>({ reduction: klReduction, logTarget: arg.flag })],
+  ['options', arg.options<KlDivOptions>(klDivOptions)],
 );
 
 /** target·(log target − x) for log-probabilities x; 0 where the target is 0. */
-export function klDiv(x: Tensor, target: Tensor, options: KlDivOptions = {}): Tensor {
+export function klDiv(x: Tensor, target: Tensor, options: KlDivOptions = {}): Tensor<FloatDType> {
   takesKlDiv('klDiv', x, target, options);
   const op = 'klDiv';
   const { reduction = 'mean', logTarget = false } = options;
@@ -222,10 +234,11 @@ export interface HingeEmbeddingOptions extends LossOptions {
   readonly margin?: number;
 }
 
+export const hingeEmbeddingOptions: arg.Table<HingeEmbeddingOptions> = { ...lossOptions, margin: arg.number };
 const takesHingeEmbeddingLoss = arg.takes<typeof hingeEmbeddingLoss>(
   ['x', aTensor],
   ['the target', anOperand],
-  ['options', arg.options<HingeEmbeddingOptions>({ ...lossOptions, margin: arg.number })],
+  ['options', arg.options<HingeEmbeddingOptions>(hingeEmbeddingOptions)],
 );
 
 /** x where the target is 1, max(0, margin − x) where it is −1; their sum for other targets. */
@@ -233,7 +246,7 @@ export function hingeEmbeddingLoss(
   x: Tensor,
   target: TensorLike,
   options: HingeEmbeddingOptions = {},
-): Tensor {
+): Tensor<FloatDType> {
   takesHingeEmbeddingLoss('hingeEmbeddingLoss', x, target, options);
   const { margin = 1 } = options;
   return elementwise('hingeEmbeddingLoss', x, target, options, (b, p, q) => {

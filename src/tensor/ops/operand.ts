@@ -19,13 +19,15 @@ import { broadcast, cast, constant } from '../../ir/build.ts';
 import { checkList, sameShape, showShape, type FixedShape } from '../../ir/shape.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { takes, type Signature } from '../../ir/arguments.ts';
+import { castedType } from '../autocast.ts';
 import { aTensor, expectOperand, expectTensor } from '../expect.ts';
 import { record } from '../recording/record.ts';
+import type { BesideNumber, Floated, Promoted } from '../inferred.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
 import { widened } from './elementwise/formula.ts';
 
 type Nodes<T extends readonly (Tensor | undefined)[]> = {
-  [K in keyof T]: T[K] extends Tensor ? Node : Node | undefined;
+  [K in keyof T]: undefined extends T[K] ? Node | undefined : Node;
 };
 
 /** Records one node from tensors; an absent optional operand reaches `make` as undefined. */
@@ -102,7 +104,7 @@ export type Domain = 'any' | 'number' | 'real' | 'float';
 /** The common dtype of the operands, brought into the operation's domain. */
 export function operandType(op: string, values: readonly TensorLike[], domain: Domain): DType {
   for (const value of values) expectOperand(op, value);
-  const common = resultType(values);
+  const common = castedType(op, resultType(values));
   if (domain === 'float' && !isInexact(common)) return 'f32';
   if (domain === 'real') checkNotComplex(op, common, ...values);
   if ((domain === 'number' || domain === 'real') && common === 'bool') {
@@ -227,24 +229,56 @@ export function combine<const T extends readonly TensorLike[]>(
   return fitted(op, values, () => dtype, make);
 }
 
+/** The tensor, in the dtype that an operation takes it in inside of `autocast`. */
+export function casted<D extends DType>(op: string, x: Tensor<D>): Tensor<D> {
+  const dtype = castedType(op, x.dtype);
+  // In types an operation keeps the dtype that it has outside of scopes.
+  return dtype === x.dtype ? x : (apply([x], (b, node) => cast(b, node, dtype)) as unknown as Tensor<D>);
+}
+
 /** Records a formula over one float or complex tensor; integers and bool are taken as f32. */
 export function applyFloat(x: Tensor, make: (b: GraphBuilder, x: Node) => Node): Tensor {
   return apply([x], (b, node) => make(b, isInexact(node.dtype) ? node : cast(b, node, 'f32')));
 }
 
-/** An operation on each element of one tensor. */
-export type Unary = (x: Tensor) => Tensor;
+/** The common dtype of two operands, of which one may be a JavaScript number. */
+export type Common<X extends TensorLike, Y extends TensorLike> =
+  X extends Tensor<infer A>
+    ? Y extends Tensor<infer B>
+      ? Promoted<A, B>
+      : Y extends number
+        ? BesideNumber<A>
+        : A
+    : Y extends Tensor<infer B>
+      ? X extends number
+        ? BesideNumber<B>
+        : B
+      : 'f32' | 'bool';
+
+/** An operation on each element of one tensor, which keeps its dtype. */
+export type Unary = <D extends DType>(x: Tensor<D>) => Tensor<D>;
+/** A function of real or complex numbers; integers and bool are taken as f32. */
+export type FloatUnary = <D extends DType>(x: Tensor<D>) => Tensor<Floated<D>>;
+/** A question asked of each element. */
+export type Predicate = (x: Tensor) => Tensor<'bool'>;
 /** An operation on pairs of elements; operands broadcast and promote. */
-export type Binary = (x: TensorLike, y: TensorLike) => Tensor;
+export type Binary = <X extends TensorLike, Y extends TensorLike>(x: X, y: Y) => Tensor<Common<X, Y>>;
+/** As `Binary`, in floats or complex numbers. */
+export type FloatBinary = <X extends TensorLike, Y extends TensorLike>(
+  x: X,
+  y: Y,
+) => Tensor<Floated<Common<X, Y>>>;
+/** A question asked of pairs of elements. */
+export type Comparison = (x: TensorLike, y: TensorLike) => Tensor<'bool'>;
 
 /** What operations on one tensor take. */
 export const takesOne: Signature<[x: Tensor]> = takes<Unary>(['the operand', aTensor]);
 
 /** A formula of floats, in f32 for 16-bit ones. */
-export function floatFormula(op: string, make: (b: GraphBuilder, x: Node) => Node): Unary {
+export function floatFormula(op: string, make: (b: GraphBuilder, x: Node) => Node): FloatUnary {
   return (x) => {
     takesOne(op, x);
-    return applyFloat(x, (b, node) => widened(b, node, (wide) => make(b, wide)));
+    return applyFloat(casted(op, x), (b, node) => widened(b, node, (wide) => make(b, wide)));
   };
 }
 

@@ -1,14 +1,10 @@
 // Executable: a graph with its run-time scalars and donations, compiled for a device when it first
 // runs there.
 
-import {
-  compileGraph,
-  narrowWideInputs,
-  type CompileOptions,
-  type Narrowing,
-  type PinnedTilings,
-} from '../../compile.ts';
+import { compileGraph, castDoubleInputs, type CompileOptions, type PinnedTilings } from '../../compile.ts';
 import { SinterError } from '../../errors.ts';
+import type { DType } from '../../ir/dtype.ts';
+import { NotLoaded } from '../../lazy.ts';
 import { rewrite, topological, type Graph, type Node } from '../../ir/graph.ts';
 import type { Device, LoadedProgram } from '../../runtime/device.ts';
 import type { Program } from '../../runtime/program.ts';
@@ -31,8 +27,8 @@ export interface Ready {
   readonly loaded: LoadedProgram;
   /** By input: whether the program may write over it. */
   readonly donated: readonly boolean[];
-  /** By input: what its 64 bits are narrowed to before the device sees them. */
-  readonly narrowings: readonly (Narrowing | undefined)[];
+  /** By input: what the host casts it to before the device sees it. */
+  readonly casts: readonly (DType | undefined)[];
   /** By output. */
   readonly places: readonly Place[];
   /** What a run adds to the counts. */
@@ -103,7 +99,7 @@ export class Executable {
 
   /**
    * The program, ready on `device`. Throws the error of the compiler or the device where there is
-   * one.
+   * one, and NotLoaded where something of the compiler has yet to come.
    */
   on(device: Device): Ready {
     const precision = matmulPrecision();
@@ -113,7 +109,8 @@ export class Executable {
     try {
       return this.#compile(device, precision);
     } catch (error) {
-      const isPassing = device.lost || (error instanceof SinterError && error.code === 'E_OOM');
+      const isPassing =
+        device.lost || error instanceof NotLoaded || (error instanceof SinterError && error.code === 'E_OOM');
       if (!isPassing) this.#refusals.set(device, error);
       throw error;
     }
@@ -126,17 +123,17 @@ export class Executable {
     const schedules = this.#found.get(device);
     const options = schedules === undefined ? this.options : { ...this.options, schedules };
     const target = withPrecision(targetOf(device.facts), precision);
-    const narrowed = narrowWideInputs(this.graph, target);
-    const { program, host } = compileGraph(narrowed?.graph ?? this.graph, target, {
+    const cast = castDoubleInputs(this.graph, target);
+    const { program, host } = compileGraph(cast?.graph ?? this.graph, target, {
       ...options,
       title: () => this.#about().what,
     });
-    const narrowings = this.graph.parameters.flatMap((_, i) =>
-      options.scalars?.has(i) === true ? [] : [narrowed?.narrowings.get(i)],
+    const casts = this.graph.parameters.flatMap((_, i) =>
+      options.scalars?.has(i) === true ? [] : [cast?.casts.get(i)],
     );
     const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
     const loaded = device.load(program, host);
-    const ready = { loaded, donated, narrowings, places: placesOf(program), ...workOf(program) };
+    const ready = { loaded, donated, casts, places: placesOf(program), ...workOf(program) };
     const timed = { kernels: program.kernels.length, start, milliseconds: performance.now() - start };
     noteCompile({ device: device.facts.name, ...timed }, () => this.#reason(device, precision));
     const known = this.#ready.get(device) ?? new Map<MatmulPrecision, Ready>();

@@ -3,6 +3,7 @@
 // that another value shares is copied first.
 
 import { SinterError } from '../../errors.ts';
+import { NotLoaded, requireAll } from '../../lazy.ts';
 import type { Device, DeviceBuffer } from '../../runtime/device.ts';
 import { copied } from './copy.ts';
 import { submit, type Job } from '../storage/device.ts';
@@ -40,7 +41,10 @@ class ExecuteJob implements Job {
   }
 
   async prepare(device: Device): Promise<void> {
-    for (const input of this.#run.inputs) if (!input.canReach(device)) await input.toHost();
+    for (const input of this.#run.inputs) {
+      if (!input.canReach(device)) await input.arrived();
+      if (!input.canReach(device)) await input.toHost();
+    }
     await this.#executable.find(device);
   }
 
@@ -73,6 +77,7 @@ function compute(device: Device, { executable, inputs, outputs, scalars }: Run):
       outputs.forEach((output, i) => output.fulfil(residents[i]!));
       return;
     } catch (error) {
+      if (error instanceof NotLoaded) throw error;
       problem = error;
     }
   }
@@ -80,6 +85,8 @@ function compute(device: Device, { executable, inputs, outputs, scalars }: Run):
     for (const output of outputs) output.fail(problem);
     return;
   }
+  // What is computed by halves cannot be begun anew.
+  requireAll();
   for (const part of executable.halves())
     compute(device, {
       executable: part.executable,
@@ -110,7 +117,7 @@ function orFreed<T>(device: Device, fn: () => T): T {
 /** Runs a program; gives the device copy of each output. */
 function dispatch(
   device: Device,
-  { loaded, donated, narrowings, places, dispatches, moved }: Ready,
+  { loaded, donated, casts, places, dispatches, moved }: Ready,
   inputs: readonly Storage[],
   scalars: readonly number[],
 ): Resident[] {
@@ -120,8 +127,8 @@ function dispatch(
   try {
     // Pinned, so that uploading one input cannot evict another.
     for (let i = 0; i < inputs.length; i++) {
-      const narrowing = narrowings[i];
-      const input = narrowing === undefined ? inputs[i]! : inputs[i]!.narrowed(narrowing, device.facts.name);
+      const dtype = casts[i];
+      const input = dtype === undefined ? inputs[i]! : inputs[i]!.cast(dtype);
       const memory = input.on(device)!;
       held.push(donated[i]! && !isSole(input, memory) ? copied(memory) : memory.share());
     }
@@ -143,8 +150,9 @@ function dispatch(
   return outputs;
 }
 
-/** The same memory for one more value. */
+/** The same memory for one more value; of memory that others may write to a copy. */
 function again(resident: Resident): Resident {
+  if (resident.isLent) return copied(resident);
   resident.pinDown();
   return resident.share();
 }

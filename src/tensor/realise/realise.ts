@@ -54,6 +54,12 @@ export function readBytes(handle: Handle): Promise<Uint8Array> {
   return judged === undefined ? bytes : Promise.all([bytes, judged]).then(([read]) => read);
 }
 
+/** As `readBytes`, of a value that stays where it is. */
+export function readable(handle: Handle, op: string): Promise<Storage> {
+  currentHandle(handle, op);
+  return realise(handle).settled();
+}
+
 /** The Storage of a value, computing it first (queued, when the device is not open yet). */
 export function realise(handle: Handle): Storage {
   if (!attachIfComputed(handle)) {

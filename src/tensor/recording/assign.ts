@@ -2,11 +2,13 @@
 // the new value, and readers recorded before keep the old one.
 
 import { TensorError } from '../../errors.ts';
-import { distinct } from '../../ir/build.ts';
+import { cast, distinct } from '../../ir/build.ts';
+import type { DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
 import { freshParameter } from './leaf.ts';
+import { noteChange } from '../layer/changes.ts';
 import { giveUp, reclaimSoon } from '../storage/memory.ts';
 import {
   addPending,
@@ -14,6 +16,7 @@ import {
   builder,
   gradEnabled,
   currentHandle,
+  currentTrace,
   nodeFor,
   attachIfComputed,
 } from './recording.ts';
@@ -33,6 +36,30 @@ export function assignHandle(handle: Handle, value: Handle): void {
   const cut = tracks || !source.requiresGrad ? node : (builder().add('stopGradient', [node], {}) as Node);
   if (!at.leaf) at.requiresGrad = tracks;
   moveOn(at, cut);
+  reclaimSoon();
+}
+
+/**
+ * Gives a tensor another dtype: from now on it has its own value, converted, and so has its
+ * gradient. Throws E_STATE inside a traced function, and for a value with a history.
+ */
+export function convertHandle(handle: Handle, dtype: DType, op: string): void {
+  if (handle.dtype === dtype) return;
+  if (currentTrace() !== undefined) {
+    const problem = 'a compiled or differentiated function cannot change the dtype of what is outside';
+    throw new TensorError('E_STATE', op, problem, 'convert before the call; .cast(dtype) gives a new tensor');
+  }
+  const at = currentHandle(handle, op);
+  if (at.requiresGrad && !at.leaf) {
+    const problem = `the tensor ${showHandle(at)} has a history, which is of its dtype`;
+    throw new TensorError('E_GRAD', op, problem, 'detach() it first, or .cast(dtype) for a new tensor');
+  }
+  const converted = cast(builder(), nodeFor(at), dtype);
+  const cut = at.leaf ? (builder().add('stopGradient', [converted], {}) as Node) : converted;
+  at.dtype = dtype;
+  moveOn(at, cut);
+  noteChange();
+  if (at.grad !== undefined) convertHandle(at.grad, dtype, op);
   reclaimSoon();
 }
 

@@ -56,7 +56,8 @@ export interface TraceScope {
 }
 
 export class Handle {
-  readonly dtype: DType;
+  /** Only `convertHandle` changes it. */
+  dtype: DType;
   readonly shape: FixedShape;
   /** The traced function this value exists in; undefined outside of `compile`. */
   readonly trace: TraceScope | undefined;

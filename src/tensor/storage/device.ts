@@ -4,6 +4,7 @@
 
 import { stagesWritten } from '../../dump/stages.ts';
 import { DeviceError, showValue } from '../../errors.ts';
+import { NotLoaded, whenLoaded } from '../../lazy.ts';
 import type { Device } from '../../runtime/device.ts';
 import {
   closeDevice,
@@ -96,7 +97,8 @@ function throwWithAdvice(name: string, error: unknown): never {
 }
 
 /**
- * Work for the lane. `ready` says whether it can run at once on this device; `prepare` makes it so.
+ * Work for the lane. `ready` says whether it can run at once on this device; `prepare` makes it so. `run` has done nothing
+ * where it throws NotLoaded.
  */
 export interface Job {
   ready(device: Device): boolean;
@@ -111,8 +113,12 @@ export interface Job {
  */
 export function submit(job: Job): void {
   if (queue === undefined && open !== undefined && !open.lost && job.ready(open)) {
-    attempt(job, open);
-    return;
+    try {
+      job.run(open);
+      return;
+    } catch (error) {
+      if (!(error instanceof NotLoaded)) return job.fail(error);
+    }
   }
   const target = device();
   const before = queue ?? Promise.resolve();
@@ -120,7 +126,7 @@ export function submit(job: Job): void {
     try {
       const ready = await target;
       if (!job.ready(ready)) await job.prepare(ready);
-      attempt(job, ready);
+      await whenLoaded(() => job.run(ready));
     } catch (error) {
       job.fail(error);
     }
@@ -129,14 +135,6 @@ export function submit(job: Job): void {
   void turn.then(() => {
     if (queue === turn) queue = undefined;
   });
-}
-
-function attempt(job: Job, ready: Device): void {
-  try {
-    job.run(ready);
-  } catch (error) {
-    job.fail(error);
-  }
 }
 
 /**

@@ -15,13 +15,16 @@ let evictableBytes = 0;
 export class Resident {
   readonly device: Device;
   readonly buffer: DeviceBuffer;
+  /** The memory is somebody else's too: never to be written over. */
+  readonly isLent: boolean;
   /** Its weak reference in the list of evictable copies. */
   #entry: WeakRef<Resident> | undefined = undefined;
   #owners = 1;
 
-  constructor(device: Device, buffer: DeviceBuffer) {
+  constructor(device: Device, buffer: DeviceBuffer, isLent = false) {
     this.device = device;
     this.buffer = buffer;
+    this.isLent = isLent;
   }
 
   get freed(): boolean {
@@ -35,7 +38,7 @@ export class Resident {
   }
 
   get shared(): boolean {
-    return this.#owners > 1;
+    return this.#owners > 1 || this.isLent;
   }
 
   /** One owner fewer; the last one frees the buffer. */

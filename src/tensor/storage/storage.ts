@@ -5,10 +5,9 @@
 import { CompilerBug, SinterError } from '../../errors.ts';
 import { dtypeBytes, isSmallInteger, type DType } from '../../ir/dtype.ts';
 import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
+import { castArray, packBytes, unpackBytes } from '../../ir/value.ts';
 import type { Device } from '../../runtime/device.ts';
 import { deviceBytes } from '../../runtime/program.ts';
-import type { Narrowing } from '../../compile.ts';
-import { narrowBytes } from '../realise/narrow.ts';
 import { counts } from '../report/stats.ts';
 import { Resident } from './resident.ts';
 
@@ -33,8 +32,8 @@ export class Storage {
   /** Made when the first reader waits; most values are ready before that. */
   #promise: { readonly done: Promise<void>; readonly resolve: () => void } | undefined = undefined;
   #lost: Lost | undefined = undefined;
-  /** The value in 32 bits, as programs have asked for it. */
-  #narrowed: Map<string, Storage> | undefined = undefined;
+  /** The value in other dtypes, as programs have asked for it. */
+  #casts: Map<DType, Storage> | undefined = undefined;
   #owners = 0;
   #pins = 0;
   /** Rejects the reads of a value in which anomaly detection found a NaN or an infinity. */
@@ -111,6 +110,25 @@ export class Storage {
     return deviceBytes(dtypeBytes(this.dtype), sizeOf(this.shape));
   }
 
+  /** Bytes that kernels may look at, in whole vectors. */
+  get room(): number {
+    return Math.ceil(this.deviceBytes / 16) * 16;
+  }
+
+  /** The device that has the value, while it is there. */
+  get home(): Device | undefined {
+    const device = this.#live()?.device;
+    return device?.lost === true ? undefined : device;
+  }
+
+  /** The value moves to the copy that `copy` makes of its memory, which is about to change. */
+  relocate(copy: (from: Resident) => Resident): void {
+    const resident = this.#live();
+    if (resident === undefined) return;
+    this.#resident = copy(resident);
+    resident.release();
+  }
+
   fulfil(resident: Resident): void {
     this.#resident = resident;
     this.#resolvePromise();
@@ -167,19 +185,16 @@ export class Storage {
     return uploaded;
   }
 
-  /**
-   * The value as a program takes it that has no 64 bits; the host must have the bytes. Throws where
-   * one does not fit.
-   */
-  narrowed(as: Narrowing, device: string): Storage {
-    const key = `${as.dtype} ${as.isChecked}`;
-    const known = this.#narrowed?.get(key);
+  /** The value in another dtype, cast by the host, which must have the bytes. */
+  cast(dtype: DType): Storage {
+    const known = this.#casts?.get(dtype);
     if (known !== undefined) return known;
     const bytes = this.hostBytes;
-    if (bytes === undefined) throw new CompilerBug('narrowed', 'the value is not on the host');
-    const made = Storage.ofHost(as.dtype, this.shape, narrowBytes(bytes, this, as, device));
-    this.#narrowed ??= new Map();
-    this.#narrowed.set(key, made);
+    if (bytes === undefined) throw new CompilerBug('cast', 'the value is not on the host');
+    const value = castArray(unpackBytes(bytes, this.dtype, this.shape), dtype);
+    const made = Storage.ofHost(dtype, this.shape, packBytes(value));
+    this.#casts ??= new Map();
+    this.#casts.set(dtype, made);
     return made;
   }
 
@@ -193,7 +208,7 @@ export class Storage {
    * Brings the bytes to the host when only another device has them, so that `on` can upload them.
    */
   async toHost(): Promise<void> {
-    if (this.#owed) await this.#owedValue();
+    await this.arrived();
     if (this.#host !== undefined || this.#failure !== undefined) return;
     const resident = this.#live()!;
     this.#host = await resident.device.read(resident.buffer, this.bytes);
@@ -205,13 +220,35 @@ export class Storage {
    * given up meanwhile is still read.
    */
   async read(): Promise<Uint8Array> {
-    if (this.#lost !== undefined) {
-      const type = showShape(this.shape, this.dtype);
-      throw new SinterError('E_STATE', `read: the value of the tensor ${type} was ${this.#lost}`);
-    }
+    this.#checkKept();
     const bytes = await this.unguarded();
     if (this.guard !== undefined) await this.guard;
     return bytes;
+  }
+
+  #checkKept(): void {
+    if (this.#lost === undefined) return;
+    const type = showShape(this.shape, this.dtype);
+    throw new SinterError('E_STATE', `read: the value of the tensor ${type} was ${this.#lost}`);
+  }
+
+  /** Resolves once the run that owes the value is done or has failed. */
+  async arrived(): Promise<void> {
+    if (this.#owed) await this.#owedValue();
+  }
+
+  /** As `read`, of a value that stays where it is: rejects with what went wrong in computing it. */
+  async settled(): Promise<this> {
+    this.#checkKept();
+    this.pin();
+    try {
+      await this.arrived();
+      if (this.#failure !== undefined) throw this.#failure;
+      if (this.guard !== undefined) await this.guard;
+      return this;
+    } finally {
+      this.unpin();
+    }
   }
 
   /** The bytes that are there, whatever is known of the value; not once they were freed. */
@@ -271,7 +308,7 @@ export class Storage {
   #freeIfDone(): void {
     if (this.#lost === undefined || this.#pins > 0 || this.#owed) return;
     this.#host = this.#taken = undefined;
-    for (const narrowed of this.#narrowed?.values() ?? []) narrowed.lose(this.#lost);
+    for (const cast of this.#casts?.values() ?? []) cast.lose(this.#lost);
     const resident = this.#live();
     if (resident === undefined) return;
     this.#resident = undefined;

@@ -6,7 +6,8 @@ import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
 import type { Loop, LoopBuffer, Value } from '../../../src/codegen/loop/loop.ts';
 import { emitWasm } from '../../../src/codegen/emit/wasm/emit.ts';
 import { loopsIn, outlinedLoops } from '../../../src/codegen/emit/wasm/rewrite/outline.ts';
-import { pointersOf } from '../../../src/codegen/emit/wasm/rewrite/pointers.ts';
+import { definitionsOf, pointersOf } from '../../../src/codegen/emit/wasm/rewrite/pointers.ts';
+import '../../../src/whole.ts';
 import { runWasm } from './run-wasm.ts';
 
 const x: LoopBuffer = { name: 'x', space: 'global', dtype: 'f32', size: 64, access: 'read' };
@@ -79,6 +80,45 @@ describe('running pointers', () => {
     );
     const plan = pointersOf(loopsIn(loop.body)[0]!)!;
     expect(plan.pointers.filter(({ buffer }) => buffer === 'x').length).toBe(2);
+    expectSame(loop);
+  });
+
+  test('accesses that differ by a number share one, whatever names around the loop say', () => {
+    const loop = loopOf((b) =>
+      b.for('row', constant(0), constant(2), 1, (row) => {
+        const starts = Array.from({ length: 16 }, (_, n) =>
+          b.let(addInts(constant(n), mulInts(row, constant(32))), 'start'),
+        );
+        b.for('i', constant(0), constant(2), 1, (i) => {
+          for (const start of starts) {
+            const at = addInts(start, mulInts(i, constant(16)));
+            b.store('y', at, load('x', at), true);
+          }
+        });
+      }),
+    );
+    const inner = loopsIn(loop.body)[1]!;
+    expect(pointersOf(inner)).toBeUndefined();
+    const plan = pointersOf(inner, definitionsOf(loop.body))!;
+    expect(plan.pointers.map(({ buffer, step }) => [buffer, step])).toEqual([
+      ['x', 16],
+      ['y', 16],
+    ]);
+    expectSame(loop);
+  });
+
+  test('a name of what changes stays one of its own', () => {
+    const loop = loopOf((b) => {
+      const at = b.var('at', constant(0));
+      const first = b.let(addInts(at, constant(1)), 'first');
+      b.assign(at, constant(16));
+      const second = b.let(addInts(at, constant(1)), 'second');
+      b.for('i', constant(0), constant(8), 1, (i) =>
+        b.store('y', addInts(first, i), load('x', addInts(second, i)), true),
+      );
+    });
+    const plan = pointersOf(loopsIn(loop.body)[0]!, definitionsOf(loop.body))!;
+    expect(plan.pointers.length).toBe(2);
     expectSame(loop);
   });
 

@@ -7,8 +7,9 @@ import { constant, LoopBuilder, operandsOf, operation } from '../../../src/codeg
 import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
 import type { Loop, LoopOp, RegisterType, Stmt, Value, Width } from '../../../src/codegen/loop/loop.ts';
 import { expandMath, isExpanded } from '../../../src/codegen/emit/wasm/math/math.ts';
-import { anyLaneOf } from '../../../src/codegen/emit/wasm/math/terms.ts';
-import type { ElementwiseOp } from '../../../src/ir/ops.ts';
+import { anyLaneOf } from '../../../src/codegen/emit/wasm/math/any-lane.ts';
+import { mayBeExpanded } from '../../../src/codegen/emit/wasm/needed.ts';
+import { isElementwise, opNames, type ElementwiseOp } from '../../../src/ir/ops.ts';
 import { compileScalar } from '../../../src/ir/interpret/scalar.ts';
 import { roundBf16, roundF16, type HostData } from '../../../src/ir/value.ts';
 import { checkLaw } from '../../support/property.ts';
@@ -319,6 +320,21 @@ const simple: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
+
+test('what is expanded on some type is known to be beforehand, and few other operations are', () => {
+  const types: readonly RegisterType[] = ['f32', 'f64', 'i32', 'u32', 'i64', 'u64', 'bool'];
+  const ops = [
+    ...opNames.filter(isElementwise),
+    'roundF16',
+    'roundBf16',
+    'floorDiv',
+    'floorMod',
+    'pmin',
+  ] as const;
+  const expanded = ops.filter((op) => types.some((type) => isExpanded(op, type)));
+  expect(expanded.length).toBeGreaterThan(15);
+  expect(ops.filter(mayBeExpanded)).toEqual(expanded);
+});
 
 test('only operations that WebAssembly has are left, and shifts by constants', () => {
   for (const { op, ranges } of [...rows, { op: 'roundF16', ranges: one([0, 1]) } as const]) {

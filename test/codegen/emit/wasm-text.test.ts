@@ -7,7 +7,7 @@ import type { Graph } from '../../../src/ir/graph.ts';
 import { foldBody } from '../../../src/codegen/emit/wasm/module/fold.ts';
 import { wasmTarget } from '../../../src/schedule/target.ts';
 import { workloads } from '../../../src/workloads/all.ts';
-import { recorded } from '../../support/recorded.ts';
+import { traceFunction } from '../../../src/tensor/compile/trace-function.ts';
 import { cases, Sketch } from '../cases.ts';
 
 let assemble: (name: string, text: string) => Uint8Array;
@@ -42,7 +42,7 @@ test.each(Object.keys(cases))('%s', (name) => {
 
 test.each(workloads.map(({ name }) => name))('workload %s', (name) => {
   const { fn, args } = workloads.find((one) => one.name === name)!;
-  expectSame(recorded(fn as never, args() as never).graph);
+  expectSame(traceFunction(fn as never, args() as never).graph);
 });
 
 describe('folding', () => {

@@ -5,7 +5,12 @@ import type { Width } from '../../../src/codegen/loop/loop.ts';
 import type { Device } from '../../../src/runtime/device.ts';
 import { openWebGpu } from '../../../src/runtime/webgpu/open.ts';
 import { mapLoop, runLoop, type Arrays } from '../run-loop.ts';
-import { argumentsOf, disagreements, nameOf, spellingCases } from './spelling-cases.ts';
+import { argumentsOf, disagreements, longCases, nameOf, spellingCases } from './spelling-cases.ts';
+
+const cases = [
+  ...spellingCases,
+  ...longCases.filter(({ args, result }) => ![...args, result].includes('f64')),
+];
 
 let device: Device;
 beforeAll(async () => {
@@ -14,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => device.destroy());
 
 describe.each([1, 2, 4] as const)('width %i', (width: Width) => {
-  test.each(spellingCases.map((row) => [nameOf(row), row] as const))('%s', async (name, row) => {
+  test.each(cases.map((row) => [nameOf(row), row] as const))('%s', async (name, row) => {
     const inputs = argumentsOf(row);
     const size = inputs[0]!.length;
     const arrays: Arrays = new Map(inputs.map((data, k) => [`x${k}`, data]));

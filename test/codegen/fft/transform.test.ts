@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compileGraph } from '../../../src/compile.ts';
 import { fftTable } from '../../../src/ir/fft/table.ts';
-import { reshape, slice, unary } from '../../../src/ir/build.ts';
+import { broadcast, mul, reshape, slice, unary } from '../../../src/ir/build.ts';
 import { dims, type Graph, type Node } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
@@ -99,6 +99,39 @@ describe.each([
     const made = transformOf(one);
     expectReference(runLoops(target, made.graph, made.inputs), made, one);
   });
+});
+
+test('what comes before and after is computed with vectors either way round, on a core', () => {
+  const sizes = fc.record({ n: fc.integer({ min: 1, max: 45 }), lines: fc.integer({ min: 1, max: 11 }) });
+  const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => Math.sin(i + 1));
+  checkLaw(20, sizes, ({ n, lines }) => {
+    const s = new Sketch();
+    const [x, window, gain] = [s.input([lines, n, 2]), s.input([n]), s.input([lines])];
+    const table = s.input([fftTable(n).length]);
+    const windows = broadcast(s.b, reshape(s.b, window, [1, n, 1]), [lines, n, 2]);
+    const gains = broadcast(s.b, reshape(s.b, gain, [lines, 1, 1]), [lines, n, 2]);
+    const y = s.b.add('fft', [mul(s.b, x, windows), table], { axis: 1, inverse: false }) as Node;
+    const graph = s.graph([mul(s.b, y, gains)]);
+    const inputs = [
+      hostArray('f32', [lines, n, 2], numbers(2 * lines * n)),
+      hostArray('f32', [n], numbers(n)),
+      hostArray('f32', [lines], numbers(lines)),
+      hostArray('f32', [fftTable(n).length], fftTable(n)),
+    ];
+    const one: Case = { n, lines, axis: 1, inverse: false, dtype: 'f32', values: 1 };
+    expectReference(runLoops(wasmTarget, graph, inputs), { graph, inputs }, one);
+  });
+});
+
+test.each([
+  [2 ** 18, 1, 1],
+  // Some of the last four lines are none.
+  [1024, 259, 0],
+] as const)('%i points of %i lines that no cache holds, along axis %i', async (n, lines, axis) => {
+  const device = await openDevice('wasm');
+  const one: Case = { n, lines, axis, inverse: false, dtype: 'f32', values: 3 };
+  const made = transformOf(one);
+  expectReference(await runOnDevice(device, targetOf(device.facts), made.graph, made.inputs), made, one);
 });
 
 const devices = ['wasm', 'webgpu:software', ...(useStandIn() ? ['cuda'] : [])];

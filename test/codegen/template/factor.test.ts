@@ -75,7 +75,9 @@ function problem(
   else if (kind === 'lowerSolve' || kind === 'unitLowerSolve') {
     add(m, m, (i, j) => (i === j ? 2 + 0.5 * next() : next() / Math.sqrt(m)));
     add(m, n, next);
-  } else if (kind === 'exchanges') add(m, 1, () => Math.floor((next() + 1) * (m / 2 + 1)) - 1);
+  } else if (kind === 'luOfPairs' || kind === 'householderOfPairs') add(m, 2 * Math.min(n, 17), next);
+  else if (kind === 'ldlSymmetric' || kind === 'ldlHermitian') add(m, 2 * m, next);
+  else if (kind === 'exchanges') add(m, 1, () => Math.floor((next() + 1) * (m / 2 + 1)) - 1);
   else add(m, n, next);
   return { inputs, graph: algorithm(kind, shapes, dtype, turned) };
 }
@@ -92,6 +94,10 @@ const kinds: readonly FactorKind[] = [
   'householder',
   'qr',
   'exchanges',
+  'luOfPairs',
+  'householderOfPairs',
+  'ldlSymmetric',
+  'ldlHermitian',
 ];
 
 describe.each(kinds)('%s', (kind) => {

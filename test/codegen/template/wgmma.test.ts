@@ -19,6 +19,7 @@ import { emptyData, type HostArray } from '../../../src/ir/value.ts';
 import { unsharedMemory } from '../../../src/schedule/memory/memory.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { gpuTarget, type Target } from '../../../src/schedule/target.ts';
+import '../../../src/whole.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
 import { expectClose } from '../../support/random/graph.ts';

@@ -100,9 +100,9 @@
     (local $in1_at_2 i32) (local $in1_at_3 i32) (local $x1 v128) (local $x1_1 v128) (local $x1_2 v128)
     (local $x1_3 v128) (local $pair i32) (local $x2 v128) (local $quad i32) (local $x2_1 v128) (local $quad_1 i32)
     (local $x2_2 v128) (local $quad_2 i32) (local $x2_3 v128) (local $row i32) (local $sums_at i32) (local $out0_at i32)
-    (local $out0_at_1 i32) (local $out0_at_2 i32) (local $out0_at_3 i32) (local $sum v128) (local $add v128)
-    (local $c v128) (local $max v128) (local $sum_1 v128) (local $add_1 v128) (local $max_1 v128) (local $sum_2 v128)
-    (local $add_2 v128) (local $max_2 v128) (local $sum_3 v128) (local $add_3 v128) (local $max_3 v128)
+    (local $sum v128) (local $add v128) (local $c v128) (local $max v128) (local $sum_1 v128) (local $add_1 v128)
+    (local $max_1 v128) (local $sum_2 v128) (local $add_2 v128) (local $max_2 v128) (local $sum_3 v128)
+    (local $add_3 v128) (local $max_3 v128)
     (local.set $c (v128.const i32x4 0 0 0 0))
     (local.set $column (i32.mul (local.get $panel) (i32.const 16)))
     (local.set $first_quad_1 (i32.shr_s (local.get $column) (i32.const 2)))
@@ -162,24 +162,6 @@
         (i32.shl
           (i32.add (i32.mul (local.get $first_quad_1) (i32.const 4)) (i32.mul (local.get $first_row) (i32.const 64)))
           (i32.const 2))))
-    (local.set $out0_at_1
-      (i32.add
-        (local.get $out0)
-        (i32.shl
-          (i32.add (i32.mul (local.get $first_row) (i32.const 64)) (i32.mul (local.get $quad) (i32.const 4)))
-          (i32.const 2))))
-    (local.set $out0_at_2
-      (i32.add
-        (local.get $out0)
-        (i32.shl
-          (i32.add (i32.mul (local.get $first_row) (i32.const 64)) (i32.mul (local.get $quad_1) (i32.const 4)))
-          (i32.const 2))))
-    (local.set $out0_at_3
-      (i32.add
-        (local.get $out0)
-        (i32.shl
-          (i32.add (i32.mul (local.get $first_row) (i32.const 64)) (i32.mul (local.get $quad_2) (i32.const 4)))
-          (i32.const 2))))
     (loop
       (local.set $sum (v128.load (local.get $sums_at)))
       (local.set $add (f32x4.add (local.get $sum) (local.get $x2)))
@@ -188,20 +170,17 @@
       (local.set $sum_1 (v128.load offset=16 (local.get $sums_at)))
       (local.set $add_1 (f32x4.add (local.get $sum_1) (local.get $x2_1)))
       (local.set $max_1 (f32x4.max (local.get $add_1) (local.get $c)))
-      (v128.store (local.get $out0_at_1) (local.get $max_1))
+      (v128.store offset=16 (local.get $out0_at) (local.get $max_1))
       (local.set $sum_2 (v128.load offset=32 (local.get $sums_at)))
       (local.set $add_2 (f32x4.add (local.get $sum_2) (local.get $x2_2)))
       (local.set $max_2 (f32x4.max (local.get $add_2) (local.get $c)))
-      (v128.store (local.get $out0_at_2) (local.get $max_2))
+      (v128.store offset=32 (local.get $out0_at) (local.get $max_2))
       (local.set $sum_3 (v128.load offset=48 (local.get $sums_at)))
       (local.set $add_3 (f32x4.add (local.get $sum_3) (local.get $x2_3)))
       (local.set $max_3 (f32x4.max (local.get $add_3) (local.get $c)))
-      (v128.store (local.get $out0_at_3) (local.get $max_3))
+      (v128.store offset=48 (local.get $out0_at) (local.get $max_3))
       (local.set $sums_at (i32.add (local.get $sums_at) (i32.const 64)))
       (local.set $out0_at (i32.add (local.get $out0_at) (i32.const 256)))
-      (local.set $out0_at_1 (i32.add (local.get $out0_at_1) (i32.const 256)))
-      (local.set $out0_at_2 (i32.add (local.get $out0_at_2) (i32.const 256)))
-      (local.set $out0_at_3 (i32.add (local.get $out0_at_3) (i32.const 256)))
       (br_if 0 (i32.lt_s (local.tee $row (i32.add (local.get $row) (i32.const 1))) (i32.const 64)))))
   (func $group (param $group i32) (param $in0 i32) (param $in1 i32) (param $in2 i32) (param $out0 i32) (param $scratch i32)
     (local $left i32) (local $right i32) (local $sums i32) (local $group_x i32) (local $group_y i32)

@@ -3,10 +3,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { takesComplex } from '../../../src/ir/complex-ops.ts';
-import { complex, conj, imag, real, unary, where } from '../../../src/ir/build.ts';
+import { add, complex, conj, fullLike, imag, mul, real, unary, where } from '../../../src/ir/build.ts';
 import { isComplex, partType, type DType } from '../../../src/ir/dtype.ts';
 import { topological, type GraphBuilder, type Graph, type Node } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
+import { factor, identity, productByAdjoint } from '../../../src/ir/matrix.ts';
 import { opNames, type UnaryOp } from '../../../src/ir/ops.ts';
 import { lowerComplex } from '../../../src/ir/passes/lower-complex.ts';
 import { storedType } from '../../../src/ir/stored.ts';
@@ -133,6 +134,35 @@ describe('lowerComplex', () => {
       b.add('mul', [z!, b.add('cast', [x!], { dtype: 'c64' }) as Node], {}) as Node,
     ]);
     expectSame(graph, inputs, 1e-6);
+  });
+
+  test.each([
+    ['cholesky', 5, 5],
+    ['cholesky', 70, 70],
+    ['lowerSolve', 6, 3],
+    ['lowerSolve', 40, 2],
+    ['unitLowerSolve', 6, 3],
+    ['lu', 5, 3],
+    ['lu', 3, 5],
+    ['lu', 20, 37],
+    ['householder', 7, 4],
+    ['householder', 3, 8],
+    ['householder', 33, 20],
+    ['qr', 6, 6],
+    ['qr', 9, 4],
+    ['qr', 18, 21],
+  ] as const)('%s of %i × %i complex numbers is what the interpreter means', (kind, m, n) => {
+    const next = randomNumbers(m + n);
+    const isSolve = kind === 'lowerSolve' || kind === 'unitLowerSolve';
+    const inputs = [random('c128', [2, m, isSolve ? m : n], next), random('c128', [2, m, n], next)];
+    const graph = graphOf(inputs, (b, x, y) => {
+      const one = identity(b, 2, [m, m], 'c128');
+      // Far from singular.
+      if (isSolve) return [factor(b, kind, add(b, x!, mul(b, one, fullLike(b, one, 3 * m))), y!)];
+      if (kind !== 'cholesky') return [factor(b, kind, x!)];
+      return [factor(b, kind, add(b, productByAdjoint(b, x!, x!), one))];
+    });
+    expectSame(graph, inputs, 1e-9);
   });
 
   test('convolves, in groups too', () => {

@@ -89,13 +89,13 @@ export function toyDouble(graph: Graph): Graph {
   },
   {
     what: 'import of the row',
-    file: 'src/compile.ts',
+    file: 'src/schedule/passes/pipeline.ts',
     at: { before: 'import { simplify } from' },
-    text: "import { toyDouble } from './ir/passes/toy.ts';\n",
+    text: "import { toyDouble } from '../../ir/passes/toy.ts';\n",
   },
   {
     what: 'row',
-    file: 'src/compile.ts',
+    file: 'src/schedule/passes/pipeline.ts',
     at: { before: "  { name: 'shareSubexpressions'," },
     text: "  { name: 'toyDouble', guarantees: 'no product with 2', run: toyDouble },\n",
   },
@@ -132,7 +132,7 @@ export function emitToy(loop: Loop): { readonly source: string } {
   {
     what: 'import of the row',
     file: 'src/codegen/emit/emit.ts',
-    at: { before: 'import { emitWgsl }' },
+    at: { before: 'import type { emitWgsl }' },
     text: "import { emitToy } from './toy/emit.ts';\n",
   },
   {

@@ -51,14 +51,14 @@ interface Candidate {
 }
 
 /** Starts Chromium over a fresh profile; rejects with everything that was tried and why it failed. */
-export async function openChromium(): Promise<Chromium> {
+export async function openChromium(flags: readonly string[] = []): Promise<Chromium> {
   const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'sinter-chromium-'));
   const remove = (): void => fs.rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
   const reasons: string[] = [];
   try {
     for (const candidate of candidates(reasons)) {
       try {
-        const context = await launch(candidate, profile);
+        const context = await launch(candidate, profile, flags);
         context.setDefaultTimeout(waitLimit);
         const close = async (): Promise<void> => {
           await context.close();
@@ -109,11 +109,15 @@ function unpackChromium(): string {
   return folder;
 }
 
-function launch({ executable, libraries }: Candidate, profile: string): Promise<BrowserContext> {
+function launch(
+  { executable, libraries }: Candidate,
+  profile: string,
+  flags: readonly string[],
+): Promise<BrowserContext> {
   return chromium.launchPersistentContext(path.join(profile, 'user-data'), {
     executablePath: executable,
     headless: true,
-    args: FLAGS,
+    args: [...FLAGS, ...flags],
     timeout: waitLimit,
     // Nothing of the user's is read or written, and all that is written lies in one folder.
     env: {

@@ -4,6 +4,7 @@
 import { isInexact, type DType } from '../../../src/ir/dtype.ts';
 import { tensor } from '../../../src/tensor/ops/creation/creation.ts';
 import { Tensor } from '../../../src/tensor/tensor.ts';
+import type { Picks } from './picks.ts';
 import { Real, type Value } from './value.ts';
 
 interface Parameter {
@@ -190,7 +191,7 @@ export interface Left {
   readonly call: Call;
 }
 
-export type Calls = Readonly<Record<string, Call | Left>>;
+export type Calls = Readonly<Record<string, Call | Left | Picks>>;
 
 /** A call by PyTorch's signature: `signature('input, dim=None, keepdim=False')((a) => sn.sum(a.tensor('input'), a.numbers('dim')))`. */
 export function signature(text: string): (row: (args: Args) => Result | Promise<Result>) => Call {

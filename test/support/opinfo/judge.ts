@@ -36,7 +36,7 @@ export function toleranceOf(
 }
 
 /** Numbers of a tensor; two per element where they are complex. */
-interface Numbers {
+export interface Numbers {
   readonly dtype: string;
   readonly shape: readonly number[];
   readonly data: ArrayLike<number | bigint>;

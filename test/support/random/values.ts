@@ -2,7 +2,7 @@
 
 import { isFloat, isInteger, type DType } from '../../../src/ir/dtype.ts';
 import { sizeOf, type FixedShape } from '../../../src/ir/shape.ts';
-import { hostArray, type HostArray, type Scalar } from '../../../src/ir/value.ts';
+import { hostArray, type HostArray, type Scalar, partCount } from '../../../src/ir/value.ts';
 
 /** `tame`: small and exact in every format. `special`: with NaN, −0, infinities, denormals and the ends of the integers. `edges`: those
  *  too, for programs whose results are the same on every decent device. */
@@ -78,7 +78,7 @@ export function randomArray(dtype: DType, shape: FixedShape, seed: number, kind:
     }
     return special ? specialFloats[(word >>> 8) % specialFloats.length]! : (((word >>> 8) % 33) - 16) / 8;
   };
-  return hostArray(dtype, shape, Array.from({ length: sizeOf(shape) }, element));
+  return hostArray(dtype, shape, Array.from({ length: sizeOf(shape) * partCount(dtype) }, element));
 }
 
 /** i32 or u32 indices mostly inside [0, size), some one off either end. */

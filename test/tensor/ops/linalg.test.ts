@@ -212,7 +212,6 @@ describe('complex matrices', () => {
     expect(await size(positive.matmul(sn.choleskySolve(b, l)).sub(b))).toBeLessThan(1e-10);
     const x = sn.linalg.solveTriangular(a.triu(), b, { upper: true });
     expect(await size(a.triu().matmul(x).sub(b))).toBeLessThan(1e-10);
-    expect(() => sn.qr(a)).toThrow(/qr: expects f32 or f64, not complex numbers: c128/);
   });
 });
 

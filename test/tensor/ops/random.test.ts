@@ -46,6 +46,14 @@ describe('draws are the words of Philox', () => {
     expect(await read(sn.dropout(x, 0.25))).toEqual(words(11).map((word) => (word < 2 ** 30 ? 0 : 4)));
   });
 
+  test('dropout by a seed of its own takes the words of that key, and leaves the generator alone', async () => {
+    const [x, seed] = [sn.full([11], 3), 4_000_000_000];
+    const own = [...randomWords([seed, 0], [0, 0], 11)];
+    const expected = own.map((word) => (word < 2 ** 30 ? 0 : 4));
+    for (const _ of [1, 2]) expect(await read(sn.dropout(x, 0.25, { seed }))).toEqual(expected);
+    expect(saveRngState()).toEqual({ seed: '42', counter: '0' });
+  });
+
   test.each(['f16', 'bf16'] as const)('rand in %s never gives 1', async (dtype) => {
     const drawn = await read(sn.rand([4096], { dtype }));
     expect(Math.max(...drawn)).toBeLessThan(1);

@@ -9,21 +9,20 @@ import type { Loop, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
 import { printStmt } from '../../loop/print.ts';
 import { isNonnegative, rangesOf, withShifts, type Ranges } from '../../loop/ranges.ts';
 import { loadSplat, loadValue, storeValue } from './access.ts';
-import { foldAtomically } from './atomic.ts';
+import { foldAtomically, isSerial } from './atomic.ts';
 import type { Emitter } from './emitter.ts';
 import { encodeModule, type WasmModule } from './module/encode.ts';
 import type { FunctionBuilder } from './function.ts';
 import { halveVectors } from './rewrite/halves.ts';
 import { emitFor, stepCounter } from './loops.ts';
 import { outlinedLoops, type Captured, type For } from './rewrite/outline.ts';
-import type { Access } from './rewrite/pointers.ts';
+import { definitionsOf, type Access, type Definitions } from './rewrite/pointers.ts';
 import { outerScope, type Scope } from './scope.ts';
 import { routines, type RoutineName } from './routines.ts';
-import { expandMath } from './math/math.ts';
+import { callsFunctions, functionsOfWasm, modulePrinter } from './needed.ts';
 import { isLong, laneShape, numberType, valueType, wordsOf } from './registers.ts';
 import { spell } from './spelling.ts';
-import { anyLaneOf } from './math/terms.ts';
-import { printModule } from './module/wat.ts';
+import { anyLaneOf } from './math/any-lane.ts';
 
 /** A kernel's module, as bytes and as readable text. */
 export interface WasmKernel {
@@ -31,6 +30,8 @@ export interface WasmKernel {
   readonly text: () => string;
   /** Bytes of workgroup memory. */
   readonly sharedBytes?: number;
+  /** Workgroups run in order, on one thread. */
+  readonly serial?: boolean;
 }
 
 /**
@@ -39,11 +40,16 @@ export interface WasmKernel {
  * 0.
  */
 export function emitWasm(loop: Loop, options: { readonly relaxedSimd?: boolean } = {}): WasmKernel {
-  const { module, names, sharedBytes } = new KernelEmitter(
-    expandMath(halveVectors(loop), options.relaxedSimd),
-  ).module();
-  const text = (): string => printModule(module, loop.header, names);
-  return { bytes: encodeModule(module), text, ...(sharedBytes > 0 && { sharedBytes }) };
+  const halved = halveVectors(loop);
+  const expanded = callsFunctions(halved) ? functionsOfWasm.value(halved, options.relaxedSimd) : halved;
+  const { module, names, sharedBytes } = new KernelEmitter(expanded).module();
+  const text = (): string => modulePrinter.value(module, loop.header, names);
+  return {
+    bytes: encodeModule(module),
+    text,
+    ...(sharedBytes > 0 && { sharedBytes }),
+    ...(isSerial(loop) && { serial: true }),
+  };
 }
 
 const axes = ['x', 'y', 'z'] as const;
@@ -53,6 +59,7 @@ class KernelEmitter implements Emitter {
   readonly buffers: ReadonlyMap<string, LoopBuffer>;
   readonly #loop: Loop;
   readonly #ranges: Ranges;
+  readonly definitions: Definitions;
   readonly outlined: ReadonlyMap<For, Captured>;
   /** What the exported function takes behind the workgroups and the buffers. */
   readonly #others: readonly string[];
@@ -65,6 +72,7 @@ class KernelEmitter implements Emitter {
   constructor(loop: Loop) {
     this.#loop = loop;
     this.#ranges = rangesOf(loop);
+    this.definitions = definitionsOf(loop.body);
     this.outlined = outlinedLoops(loop);
     this.buffers = new Map(loop.buffers.map((buffer) => [buffer.name, buffer]));
     this.#shared = loop.buffers.filter(({ space }) => space === 'workgroup');

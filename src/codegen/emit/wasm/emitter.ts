@@ -4,12 +4,14 @@
 import type { LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
 import type { FunctionBuilder } from './function.ts';
 import type { Captured, For } from './rewrite/outline.ts';
-import type { Access } from './rewrite/pointers.ts';
+import type { Access, Definitions } from './rewrite/pointers.ts';
 import type { RoutineName } from './routines.ts';
 import type { Scope } from './scope.ts';
 
 export interface Emitter {
   readonly buffers: ReadonlyMap<string, LoopBuffer>;
+  /** What names of the kernel stand for. */
+  readonly definitions: Definitions;
   /** Loops whose bodies are functions. */
   readonly outlined: ReadonlyMap<For, Captured>;
   /** Functions in the order of their numbers. */

@@ -76,7 +76,7 @@ function outlinedTurn(to: Emitter, { name, body }: For, captured: Captured): () 
 
 /** The body of an innermost loop, over pointers that move on at its end. */
 function pointedTurn(to: Emitter, stmt: For): () => void {
-  const plan = pointersOf(stmt);
+  const plan = pointersOf(stmt, to.definitions);
   if (plan === undefined) return () => to.body(stmt.body);
   const { f, places, unused } = to.scope;
   const moved = plan.pointers.map(({ buffer, first, step }) => {

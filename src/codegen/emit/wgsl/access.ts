@@ -2,6 +2,7 @@
 // forms).
 
 import { CompilerBug } from '../../../errors.ts';
+import { isWide } from '../../../ir/dtype.ts';
 import type { AtomicOp, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
 import { isMultiple, type Known } from '../../loop/divisible.ts';
 import { perWord, type Form } from './memory.ts';
@@ -64,6 +65,11 @@ export function spellLoad(scribe: Scribe, value: Extract<Value, { kind: 'load' }
 
 function elementAt({ prelude }: Scribe, place: Place, index: Term): Term {
   const { array, form, buffer, packed } = place;
+  if (form === 'atomic' && isWide(buffer.dtype))
+    return call(
+      'vec2u',
+      [0, 1].map((half) => wordAt(place, halfOf(index, half))),
+    );
   if (form === 'atomic' && packed === 1) {
     const word = wordAt(place, index);
     return buffer.dtype === 'f32' ? call('bitcast<f32>', [word]) : word;
@@ -71,6 +77,11 @@ function elementAt({ prelude }: Scribe, place: Place, index: Term): Term {
   if (form === 'scalar') return subscript(array, index.text);
   if (form === 'quad') return subscript(subscript(array, shifted(index, 4).text), masked(index, 4).text);
   return call(prelude.use(`get_${buffer.dtype}`, 1), [wordAt(place, shifted(index, packed)), index]);
+}
+
+/** The place of an element's low (0) or high (1) word among words. */
+function halfOf(index: Term, half: number): Term {
+  return plus(infix('*', primary('2'), index), half);
 }
 
 function wordAt({ array, form }: Place, index: Term): Term {
@@ -89,6 +100,13 @@ export function spellStore(scribe: Scribe, stmt: Extract<Stmt, { kind: 'store' }
   } else if (form === 'scalar' && value.width === 1) {
     const at = scribe.value(index).text;
     scribe.line(`${array.text}[${at}] = ${scribe.value(value).text};`);
+  } else if (form === 'atomic' && isWide(place.buffer.dtype)) {
+    const at = scribe.atom(index, 'at');
+    const source = scribe.atom(value, 'value');
+    for (const half of [0, 1])
+      scribe.line(
+        `atomicStore(&${subscript(array, halfOf(at, half).text).text}, ${component(source, half).text});`,
+      );
   } else if (form === 'atomic' && packed === 1) {
     const at = scribe.atom(index, 'at');
     const source = value.width === 1 ? scribe.value(value) : scribe.atom(value, 'value');
@@ -119,6 +137,10 @@ const integerAtomics: Readonly<Record<Exclude<AtomicOp, 'mul'>, string>> = {
 export function spellAtomic(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic' }>): void {
   const { array, buffer } = placeOf(scribe, stmt.buffer);
   const at = scribe.atom(stmt.index, 'at');
+  if (isWide(buffer.dtype)) {
+    foldWords(scribe, stmt, array, at);
+    return;
+  }
   const target = `&${subscript(array, at.text).text}`;
   const { op, value } = stmt;
   if (buffer.dtype !== 'f32' && op !== 'mul') {
@@ -148,6 +170,28 @@ export function spellAtomic(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic'
   scribe.line(`  if (found.exchanged) { break; }`);
   scribe.line(`  ${old} = found.old_value;`);
   scribe.line('}');
+}
+
+/**
+ * Integers of 64 bits word by word: the low word of a sum carries into the high one by the value that
+ * its own addition found there, so that all carries arrive, whatever the order. Bits do not carry.
+ */
+function foldWords(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic' }>, array: Term, at: Term): void {
+  const { op } = stmt;
+  if (op === 'mul' || op === 'min' || op === 'max')
+    throw new CompilerBug('WGSL emitter', `two words have no atomic ${op}`);
+  const value = scribe.atom(stmt.value, 'value');
+  const [low, high] = [component(value, 0), component(value, 1)];
+  const [first, second] = [0, 1].map((half) => `&${subscript(array, halfOf(at, half).text).text}`);
+  const fold = integerAtomics[op];
+  if (op !== 'add') {
+    scribe.line(`${fold}(${first}, ${low.text});`);
+    scribe.line(`${fold}(${second}, ${high.text});`);
+    return;
+  }
+  const old = scribe.names.fresh('old');
+  scribe.line(`let ${old} = ${fold}(${first}, ${low.text});`);
+  scribe.line(`${fold}(${second}, ${high.text} + select(0u, 1u, ${old} + ${low.text} < ${old}));`);
 }
 
 /** Narrow elements that fill their words. */

@@ -3,11 +3,12 @@
 // hoisted here; memory.ts says how buffers are laid out, spelling.ts how operations are written.
 
 import { CompilerBug } from '../../../errors.ts';
-import { dtypeBytes } from '../../../ir/dtype.ts';
+import { dtypeBytes, isWide } from '../../../ir/dtype.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
 import { printStmt } from '../../loop/print.ts';
+import { splitWideVectors } from './lanes.ts';
 import { literal } from './literal.ts';
 import { chooseForms, readsItsOutput, type Form } from './memory.ts';
 import { isTaken } from './names.ts';
@@ -20,7 +21,7 @@ import { typeLetter, typeName } from './types.ts';
 
 /** The WGSL module of one kernel. `scalarSlots`: words of the program's scalar block. */
 export function emitWgsl(loop: Loop, options: { readonly scalarSlots: number }): string {
-  return new Emitter(loop, options.scalarSlots).module();
+  return new Emitter(splitWideVectors(loop), options.scalarSlots).module();
 }
 
 /** Parameters of the entry point. */
@@ -86,7 +87,7 @@ class Emitter extends CTextEmitter implements Scribe {
     const words = Math.max(1, Math.ceil((size * dtypeBytes(dtype)) / 4));
     switch (this.forms.get(name)!) {
       case 'scalar':
-        return `array<${dtype}, ${words}>`;
+        return isWide(dtype) ? `array<vec2u, ${Math.max(1, size)}>` : `array<${dtype}, ${words}>`;
       case 'quad':
         return `array<vec4${element[dtype as 'f32']}, ${Math.ceil(words / 4)}>`;
       case 'word':
@@ -150,7 +151,7 @@ class Emitter extends CTextEmitter implements Scribe {
   value(value: Value): Term {
     switch (value.kind) {
       case 'constant':
-        return literal(value.value, value.type, value.width, this.prelude);
+        return literal(value.value, value.type, value.width, this.prelude, value.exact);
       case 'variable':
         return primary(this.names.variable(value.name));
       case 'builtin':
@@ -163,7 +164,7 @@ class Emitter extends CTextEmitter implements Scribe {
         // WGSL evaluates constant expressions itself and refuses those that overflow: hide one
         // operand from it.
         const [first] = value.args;
-        if (first !== undefined && value.args.every(isConstant))
+        if (first !== undefined && !isWide(first.type) && value.args.every(isConstant))
           terms[0] = call(this.prelude.use(`opaque_${typeLetter(first.type)}`, first.width), [terms[0]!]);
         const { type, width } = value;
         const known = (arg: Value | undefined): number | undefined =>

@@ -1,13 +1,24 @@
 // Constants in WGSL. Its constant expressions must be finite, so infinities and NaN come from
 // functions of the prelude, and so does −0.
 
+import { isWide } from '../../../ir/dtype.ts';
 import type { RegisterType, Width } from '../../loop/loop.ts';
 import type { Prelude } from './prelude.ts';
 import { level, primary, type Term } from '../shared/term.ts';
 import { narrow, typeName, type NarrowType } from './types.ts';
 
-/** A constant in every lane. */
-export function literal(value: number, type: RegisterType, width: Width, prelude: Prelude): Term {
+/** A constant in every lane. `exact`: an integer of 64 bits that the number is only near to. */
+export function literal(
+  value: number,
+  type: RegisterType,
+  width: Width,
+  prelude: Prelude,
+  exact: bigint | undefined = undefined,
+): Term {
+  if (isWide(type)) {
+    const bits = BigInt.asUintN(64, exact ?? BigInt(value));
+    return primary(`${typeName(type, width)}(${bits & 0xffff_ffffn}u, ${bits >> 32n}u)`);
+  }
   if (type === 'f32' && !Number.isFinite(Math.fround(value))) {
     const name = `${prelude.use(Number.isNaN(value) ? 'nan_F' : 'inf_F', width)}()`;
     return value < 0 ? { text: `-${name}`, level: level.unary } : primary(name);

@@ -1,6 +1,6 @@
 // Where elements live: which array type a buffer is declared with, and how elements are read from
 // and written to it. 32-bit elements are stored as they are, one by one or as vec4 where the
-// kernel's accesses ask for it; narrower ones share words.
+// kernel's accesses ask for it; narrower ones share words, integers of 64 bits are pairs of words.
 
 import { SinterError } from '../../../errors.ts';
 import type { DType } from '../../../ir/dtype.ts';
@@ -9,8 +9,10 @@ import type { Loop, LoopBuffer, Stmt, Value, Width } from '../../loop/loop.ts';
 import { isMultiple, type Known } from '../../loop/divisible.ts';
 import { bodiesOf, valuesOf } from '../../loop/walk.ts';
 
-/** Elements per 32-bit word. */
+/** Elements per 32-bit word; 1 for those that have two words. */
 export const perWord: Partial<Record<DType, 1 | 2 | 4>> = {
+  i64: 1,
+  u64: 1,
   f32: 1,
   i32: 1,
   u32: 1,
@@ -24,9 +26,9 @@ export const perWord: Partial<Record<DType, 1 | 2 | 4>> = {
 };
 
 /**
- * `scalar`: one 32-bit element an entry; `quad`: four; `word`: narrow elements packed in u32;
- * `atomic`: such words that several invocations write parts of, or 32-bit elements that atomic
- * statements change.
+ * `scalar`: one element of 32 or 64 bits an entry; `quad`: four; `word`: narrow elements packed in u32;
+ * `atomic`: such words that several invocations write parts of, or words of elements that
+ * atomic statements change.
  */
 export type Form = 'scalar' | 'quad' | 'word' | 'atomic';
 

@@ -1,7 +1,7 @@
 // The words that a Loop's names must not be in WGSL.
 
 import { functionNames } from '../../../ir/ops.ts';
-import { preludeNames } from './prelude.ts';
+import { isPreludeName } from './prelude.ts';
 
 /**
  * Keywords, reserved words, and the predeclared types and functions that generated code calls by
@@ -21,7 +21,7 @@ resource restrict self set shared sizeof smooth snorm static static_assert stati
 this thread_local throw trait try type typedef typeid typename typeof union unless unorm unsafe unsized use using varying
 virtual volatile wgsl where with writeonly yield
 atomic bool f16 f32 i32 u32 vec2 vec3 vec4 vec2f vec3f vec4f vec2i vec3i vec4i vec2u vec3u vec4u ptr
-abs any array atomicAnd atomicLoad atomicOr atomicStore bitcast clamp exp2 extractBits fma insertBits max
+abs any array atomicAdd atomicAnd atomicLoad atomicOr atomicStore bitcast clamp countLeadingZeros exp2 extractBits fma insertBits max
 min select sign storageBarrier unpack2x16float workgroupBarrier
 subgroupAdd subgroupAnd subgroupMax subgroupMin subgroupMul subgroupOr
 scalars workgroup_id local_id local_index subgroup_place subgroup_number subgroup_count`;
@@ -29,5 +29,5 @@ const taken: ReadonlySet<string> = new Set([...words.trim().split(/\s+/), ...fun
 
 /** Whether WGSL or the emitter gives a word another meaning. */
 export function isTaken(name: string): boolean {
-  return taken.has(name) || preludeNames.has(name);
+  return taken.has(name) || isPreludeName(name);
 }

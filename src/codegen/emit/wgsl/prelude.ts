@@ -2,10 +2,10 @@
 // kernel uses, in the order of their calls. The types F, I, U and B stand for f32, vec2f or vec4f
 // (and so on); `tanh_F` becomes tanh_f32x4.
 
+import { CompilerBug } from '../../../errors.ts';
+import { Lazy } from '../../../lazy.ts';
 import type { Width } from '../../loop/loop.ts';
 import { integerFunctions } from './prelude-integer.ts';
-import { mathFunctions } from './prelude-math.ts';
-import { memoryFunctions } from './prelude-memory.ts';
 import { typeName } from './types.ts';
 
 const scalars = { F: 'f32', I: 'i32', U: 'u32', B: 'bool' } as const;
@@ -27,17 +27,72 @@ function atWidth(text: string, width: Width): string {
 
 const nameOf = (text: string): string => /^(?:fn|struct) (\w+)/.exec(text)![1]!;
 
-const definitions: ReadonlyMap<string, string> = new Map(
-  [...integerFunctions, ...mathFunctions, ...memoryFunctions].flatMap((template) =>
-    widths.map((width) => {
-      const text = atWidth(template, width);
-      return [nameOf(text), text] as const;
-    }),
-  ),
-);
+type Definitions = ReadonlyMap<string, string>;
 
-/** Every name a prelude may define. */
-export const preludeNames: ReadonlySet<string> = new Set(definitions.keys());
+function definitionsOf(templates: readonly string[]): Definitions {
+  return new Map(
+    templates.flatMap((template) =>
+      widths.map((width) => {
+        const text = atWidth(template, width);
+        return [nameOf(text), text] as const;
+      }),
+    ),
+  );
+}
+
+/** Functions that call none of the others. */
+const first = definitionsOf(integerFunctions);
+
+/** Functions as templates, and those of one width. */
+export interface Functions {
+  readonly mathFunctions: readonly string[];
+  readonly memoryFunctions: readonly string[];
+  readonly wideFunctions: readonly string[];
+}
+
+/** Functions of floats, of narrow elements and of integers of 64 bits. */
+export const functionsOfWgsl: Lazy<Functions> = new Lazy('functions for WGSL', async () => {
+  const [math, memory, wide] = await Promise.all([
+    import('./prelude-math.ts'),
+    import('./prelude-memory.ts'),
+    import('./prelude-wide.ts'),
+  ]);
+  return { ...math, ...memory, ...wide };
+});
+let others: Definitions | undefined;
+
+/** All that is loaded. */
+function loaded(): readonly Definitions[] {
+  const come = functionsOfWgsl.loaded;
+  if (come === undefined) return [first];
+  others ??= new Map([
+    ...definitionsOf([...come.mathFunctions, ...come.memoryFunctions]),
+    ...come.wideFunctions.map((text) => [nameOf(text), text] as const),
+  ]);
+  return [first, others];
+}
+
+/** The function of this name, of those that are loaded. */
+function known(name: string): string | undefined {
+  for (const definitions of loaded()) {
+    const text = definitions.get(name);
+    if (text !== undefined) return text;
+  }
+  return undefined;
+}
+
+/** The function of this name. Throws NotLoaded where it is of those that have yet to come. */
+function definition(name: string): string {
+  const text = known(name);
+  if (text !== undefined) return text;
+  void functionsOfWgsl.value;
+  throw new CompilerBug('wgsl', `there is no function ${name}`);
+}
+
+/** Whether a prelude that has all that is loaded may define the name. */
+export function isPreludeName(name: string): boolean {
+  return known(name) !== undefined;
+}
 
 /** The functions one module calls. */
 export class Prelude {
@@ -52,13 +107,13 @@ export class Prelude {
 
   /** The functions used, each after those it calls. */
   get text(): string {
-    return [...this.#used].map((name) => definitions.get(name)!).join('\n\n');
+    return [...this.#used].map(definition).join('\n\n');
   }
 
   #add(name: string): void {
     if (this.#used.has(name)) return;
-    const text = definitions.get(name)!;
-    for (const [word] of text.matchAll(/\w+/g)) if (word !== name && definitions.has(word)) this.#add(word);
+    const text = definition(name);
+    for (const [word] of text.matchAll(/\w+/g)) if (word !== name && isPreludeName(word)) this.#add(word);
     this.#used.add(name);
   }
 }

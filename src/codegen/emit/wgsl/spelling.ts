@@ -4,28 +4,13 @@
 import { CompilerBug } from '../../../errors.ts';
 import { byFormula } from '../../../ir/formula.ts';
 import { elementwiseRows, givesBool, mapRows, type ElementwiseOp, type WrittenAs } from '../../../ir/ops.ts';
-import type { LoopOp, RegisterOp, RegisterType, Width } from '../../loop/loop.ts';
+import type { LoopOp, RegisterOp, RegisterType } from '../../loop/loop.ts';
 import { isPowerOfTwo } from '../../loop/ranges.ts';
 import { literal } from './literal.ts';
-import type { Prelude } from './prelude.ts';
 import { call, infix, prefix, primary, type BinaryOperator, type Term } from '../shared/term.ts';
+import type { Site, Spelling } from './site.ts';
 import { narrow, typeName } from './types.ts';
-
-/** One use of an operation. */
-export interface Site {
-  readonly type: RegisterType;
-  readonly width: Width;
-  readonly args: readonly Term[];
-  /** Register type of the first argument. */
-  readonly from: RegisterType;
-  /** The first, the second and the last argument where they are constants. */
-  readonly first: number | undefined;
-  readonly second: number | undefined;
-  readonly last: number | undefined;
-  readonly prelude: Prelude;
-}
-
-export type Spelling = (site: Site) => Term;
+import { isOnWide, spellWide } from './wide.ts';
 
 const operator =
   (op: BinaryOperator): Spelling =>
@@ -275,5 +260,5 @@ const table: Readonly<Record<LoopOp, Spelling>> = {
 
 /** The expression for an operation. */
 export function spell(op: LoopOp, site: Site): Term {
-  return table[op](site);
+  return isOnWide(site) ? spellWide(op, site) : table[op](site);
 }

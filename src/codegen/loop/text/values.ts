@@ -4,7 +4,8 @@
 
 import { read, readNumber, word, type Meanings, type Tree, type Word } from '../../../ir/text/notation.ts';
 import type { LoopBuffer, RegisterType, Value, Width } from '../loop.ts';
-import { isLoopOp, resultOf, widened } from '../verify.ts';
+import { widened } from '../register.ts';
+import { isLoopOp, resultOf } from '../verify.ts';
 
 /** What a line may refer to. Lookups throw ParseError at the word. */
 export interface Scope {

@@ -1,5 +1,5 @@
 // The strategies of dot and conv, one row each: whatever is asked of a tiling (whether it is legal,
-// how long it takes, which Loop it becomes, which fields it has in a tuning book) is looked up here
+// how long it takes, which Loop it becomes) is looked up here
 // by its kind. A kind without a row is a type error.
 
 import { direct, type DirectTiling } from './cpu/direct.ts';

@@ -16,14 +16,7 @@ export interface Tile {
   readonly columns: number;
 }
 
-/**
- * What a field of a tiling holds: a positive whole number, or the axis along which memory is read.
- */
-export type Field = 'count' | 'n or k';
-
 export interface Strategy<Tiling extends Tile & { readonly kind: string }> {
-  /** Fields besides `kind` and those of every tile: tilings from outside are checked by these. */
-  readonly fields: Readonly<Record<Exclude<keyof Tiling, keyof Tile | 'kind'>, Field>>;
   /** Tilings worth a look, larger tiles first; not all of them are legal. */
   candidates(problem: ContractProblem): Iterable<Tiling>;
   /** Whether `loop` can build this tiling for the problem within the target's limits. */

@@ -1,5 +1,5 @@
 // Matrix algorithms whose steps wait for each other: a template a kind. Large matrices come here in
-// blocks (schedule/passes/factor.ts), so that most of the arithmetic is in products.
+// blocks (ir/passes/blocks.ts), so that most of the arithmetic is in products.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { FactorKind } from '../../../ir/factor.ts';
@@ -7,6 +7,9 @@ import type { Loop } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
 import { choleskyLoop } from './cholesky.ts';
 import { householderLoop } from './householder.ts';
+import { householderOfPairsLoop } from './householder-pairs.ts';
+import { ldlLoop } from './ldl.ts';
+import { luOfPairsLoop } from './lu-pairs.ts';
 import { exchangesLoop, luLoop } from './lu.ts';
 import type { FactorBody } from './panel.ts';
 import { schurLoop } from './schur.ts';
@@ -20,6 +23,10 @@ const templates: { readonly [K in FactorKind]: (frame: Frame, body: FactorBody) 
   lu: luLoop,
   householder: householderLoop,
   exchanges: exchangesLoop,
+  ldlSymmetric: (frame, body) => ldlLoop(frame, body, false),
+  ldlHermitian: (frame, body) => ldlLoop(frame, body, true),
+  luOfPairs: luOfPairsLoop,
+  householderOfPairs: householderOfPairsLoop,
   qr: () => {
     throw new CompilerBug('factor template', 'qr is made of reflectors before it comes here');
   },

@@ -114,6 +114,16 @@ export class Panel {
     this.b.store(this.#out, this.b.let(this.#place(row, column), 'at'), value, true);
   }
 
+  /** Complex elements from (row, column) on: imaginary parts stand `offset` columns behind real ones. */
+  pairAt(row: Value, column: Value, offset: number, width: Width = 1): readonly [re: Value, im: Value] {
+    return [this.at(row, column, width), this.at(row, addInts(column, constant(offset)), width)];
+  }
+
+  putPair(row: Value, column: Value, offset: number, [re, im]: readonly [re: Value, im: Value]): void {
+    this.put(row, column, re);
+    this.put(row, addInts(column, constant(offset)), im);
+  }
+
   /** Elements of an operand from (row, column) on. */
   operand(which: number, row: Value, column: Value, width: Width = 1): Value {
     const operand = this.#body.operands[which]!;
@@ -129,6 +139,12 @@ export class Panel {
   /** Columns from `start` up to `end` in steps of whole vectors, then of single elements. */
   along(start: Value, end: Value, visit: (column: Value, width: Width) => void): void {
     along(this.b, this.width, start, end, visit);
+  }
+
+  /** Columns from `start` up to `end`, divided among the invocations, or in vectors of one. */
+  across(start: Value, end: Value, visit: (column: Value, width: Width) => void): void {
+    if (this.team > 1) this.each('c', start, end, (c) => visit(c, 1));
+    else this.along(start, end, visit);
   }
 
   /** What one invocation does for all. */

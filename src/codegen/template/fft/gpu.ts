@@ -8,6 +8,7 @@ import { axisIndex, constantIndex, offsetIndex } from '../../../ir/index-algebra
 import { addInts, builtin, constant, less, mulInts, operation } from '../../loop/builder.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import { registerOf } from '../../lower/expressions.ts';
+import { isContiguous } from '../row-reduction/tiling.ts';
 import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../shared/frame.ts';
 import { butterfly, type Complex } from './butterfly.ts';
 import { bodyOf, neighboursAlong, planOf, Points, stagesOf, type FftBody, type Stage } from './points.ts';
@@ -27,7 +28,10 @@ interface Spread {
 function spreadOf({ kernel, target }: Frame, body: FftBody, stages: readonly Stage[]): Spread {
   const { line, position } = body;
   const along = (axis: typeof line): number => neighboursAlong(kernel, body, axis);
-  const acrossLines = line.extent > 1 && along(line) > along(position);
+  // Reads that lie apart are found in a cache by the next ones; stores are not: they decide ties.
+  const stores = kernel.writes.some(({ index }) => isContiguous(index, line) || isContiguous(index, line, 2));
+  const [lines, points] = [along(line), along(position)];
+  const acrossLines = line.extent > 1 && (lines > points || (lines === points && stores));
   const n = position.extent;
   const most = target.limits.workgroupInvocations;
   const widest = Math.max(8, ...stages.map(({ radix }) => radix));

@@ -4,13 +4,15 @@
 import { CompilerBug } from '../../../errors.ts';
 import type { FftPlan, Stages } from '../../../ir/fft/plan.ts';
 import { fftPlan, padded, stageStarts } from '../../../ir/fft/plan.ts';
+import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Node } from '../../../ir/graph.ts';
-import { offsetIndex, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
+import { constantIndex, offsetIndex, substitute, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
-import type { LoopBuilder } from '../../loop/builder.ts';
+import { packsOperands } from '../../../schedule/machine.ts';
+import { constant, less, type LoopBuilder } from '../../loop/builder.ts';
 import type { Value } from '../../loop/loop.ts';
 import type { Binding } from '../../lower/binding.ts';
-import { Lowering, registerOf } from '../../lower/expressions.ts';
+import { laneAtom, Lowering, registerOf } from '../../lower/expressions.ts';
 import { countContiguous, isContiguous } from '../row-reduction/tiling.ts';
 import { bufferName, type Frame } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';
@@ -121,17 +123,69 @@ export class Points {
     const at = this.#at(line, position, atoms);
     for (const { node, part } of this.#body.parts) at.results.set(node as Node, part === 0 ? re : im);
     const values = kernel.writes.map((write) => at.value(write.value));
-    // Behind the last line of one position lies the first of the next.
-    kernel.writes.forEach((write, i) =>
-      storeAt(
-        this.#b,
-        at,
-        bufferName(this.#frame)(write.node),
-        { ...write, isPart: true },
-        values[i]!,
-        lanes,
-      ),
+    const stored = new Set<number>();
+    kernel.writes.forEach((write, i) => {
+      if (stored.has(i)) return;
+      const partner = lanes === undefined ? -1 : this.#storePair(at, i, values, lanes);
+      if (partner >= 0) {
+        stored.add(partner);
+        return;
+      }
+      // Behind the last line of one position lies the first of the next.
+      const part = { ...write, isPart: true };
+      const how = { unaligned: packsOperands(this.#frame.target) };
+      storeAt(this.#b, at, bufferName(this.#frame)(write.node), part, values[i]!, lanes, how);
+    });
+  }
+
+  /**
+   * Stores a write together with another one whose elements lie between its own, as real and
+   * imaginary parts do: two vectors that follow each other. Gives the other's number, or −1 where
+   * there is none.
+   */
+  #storePair(at: Lowering, number: number, values: readonly Value[], lanes: Axis): number {
+    const { writes } = this.#frame.kernel;
+    const nameOf = bufferName(this.#frame);
+    const buffer = nameOf(writes[number]!.node);
+    const places = writes.map((write) => at.place(write.index));
+    const other = writes.findIndex(
+      ({ node }, i) =>
+        i !== number &&
+        nameOf(node) === buffer &&
+        (places[i] === offsetIndex(places[number]!, 1) || places[number] === offsetIndex(places[i]!, 1)),
     );
+    if (other < 0) return -1;
+    const [even, odd] = places[other] === offsetIndex(places[number]!, 1) ? [number, other] : [other, number];
+    const index = places[even]!;
+    const at4 = (expr: IndexExpr, lane: number): IndexExpr =>
+      substitute(expr, new Map([[laneAtom, constantIndex(lane)]]));
+    const pair = [values[even]!, values[odd]!];
+    const isWhole =
+      pair.every(({ width }) => width === 4) &&
+      dtypeBytes(writes[even]!.node.dtype) >= 4 &&
+      at.strideOf(index) === 2;
+    if (!isWhole) return -1;
+    const vectors = [0, 2].map((half): Value => {
+      const args = [half, half + 1].flatMap((lane) =>
+        pair.map((arg): Value => ({ kind: 'lane', arg, lane, type: arg.type, width: 1 })),
+      );
+      return this.#b.let({ kind: 'vector', args, type: args[0]!.type, width: 4 }, 'pairs');
+    });
+    const inside =
+      lanes.extent % 4 === 0
+        ? constant(1, 'bool')
+        : less(at.index(at4(at.place(lanes.atom), 3)), constant(lanes.extent));
+    this.#b.if(
+      inside,
+      () =>
+        vectors.forEach((value, half) =>
+          this.#b.store(buffer, at.index(offsetIndex(at4(index, 0), 4 * half)), value, true),
+        ),
+      () => {
+        for (const i of [even, odd]) storeAt(this.#b, at, buffer, writes[i]!, values[i]!, lanes);
+      },
+    );
+    return other;
   }
 
   #at(line: IndexExpr, position: IndexExpr, atoms: Binding['atoms']): Lowering {
@@ -139,6 +193,14 @@ export class Points {
     const substitution = new Map<IndexExpr, IndexExpr>();
     if (lines.extent > 1) substitution.set(lines.atom, line);
     if (positions.extent > 1) substitution.set(positions.atom, position);
-    return new Lowering(this.#b, this.#frame.kernel.pool, { substitution, atoms }, bufferName(this.#frame));
+    // Real and imaginary parts that lie in pairs are read with each other.
+    const options = { shareGroups: true };
+    return new Lowering(
+      this.#b,
+      this.#frame.kernel.pool,
+      { substitution, atoms },
+      bufferName(this.#frame),
+      options,
+    );
   }
 }

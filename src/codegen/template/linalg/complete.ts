@@ -1,7 +1,9 @@
 // complete-rows: rows that are missing among orthonormal ones, made in the result itself. For each,
 // the unit vector of which the other rows hold the least is taken, and what they hold of it taken
 // away: what is left is not short, so that little is lost. On a GPU a workgroup takes a matrix, its
-// invocations columns; on a core one invocation takes both.
+// invocations columns; on a core one invocation takes both. Which rows are missing is data, which
+// WGSL takes for different in each invocation where it lies beside a result: barriers stand outside of
+// what is done for such a row alone.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
@@ -44,7 +46,10 @@ export function completeRowsLoop(frame: Frame): Loop {
         [body.row.atom, r],
       ]);
       const lowering = new Lowering(b, kernel.pool, { substitution: new Map(), atoms }, bufferName(frame));
-      b.if(lowering.value(body.missing), () => new Completion(b, frame, body, matrix, item, size, r).fill());
+      const missing = b.let(lowering.value(body.missing), 'missing');
+      const fill = (): void => new Completion(b, frame, body, matrix, item, size, r, missing).fill();
+      if (size === 1) b.if(missing, fill);
+      else fill();
     });
   });
   const note = `${count} matrices of ${body.row.extent} rows`;
@@ -60,6 +65,7 @@ class Completion {
   readonly #item: Value;
   readonly #size: number;
   readonly #r: Value;
+  readonly #missing: Value;
   /** Where the row begins. */
   readonly #row: Value;
   readonly #type: RegisterType;
@@ -73,6 +79,7 @@ class Completion {
     item: Value,
     size: number,
     r: Value,
+    missing: Value,
   ) {
     const columns = body.column.extent;
     this.#b = b;
@@ -82,6 +89,7 @@ class Completion {
     this.#item = item;
     this.#size = size;
     this.#r = r;
+    this.#missing = missing;
     this.#row = b.let(addInts(this.#start, mulInts(r, constant(columns))), 'row');
     this.#type = body.node.dtype === 'f64' ? 'f64' : 'f32';
     this.#half = columns / body.node.attrs.parts;
@@ -91,43 +99,57 @@ class Completion {
     const b = this.#b;
     this.#meet();
     // How much the other rows hold of each unit vector, in the place of the missing row.
-    this.#columns((k) => {
-      const held = b.var('held', this.#number(0));
-      this.#others((row) =>
-        this.#parts((shift) => {
-          const x = b.let(this.#load(addInts(row, addInts(k, constant(shift)))), 'x');
-          b.assign(held, this.#op('add', held, this.#op('mul', x, x)));
-        }),
-      );
-      b.store(this.#out, addInts(this.#row, k), held, true);
-    });
-    this.#meet();
-    const least = b.var('least', this.#number(4));
-    const at = b.var('at', constant(0));
-    b.for('k', constant(0), constant(this.#half), 1, (k) => {
-      const held = b.let(this.#load(addInts(this.#row, k)), 'held');
-      b.if(operation('lt', [held, least], 'bool'), () => {
-        b.assign(least, held);
-        b.assign(at, k);
-      });
-    });
-    this.#meet();
-    this.#columns((k) => this.#take(k, at));
-    this.#meet();
-    const square = b.var('square', this.#number(0));
-    b.for('k', constant(0), constant(this.#body.column.extent), 1, (k) => {
-      const x = b.let(this.#load(addInts(this.#row, k)), 'x');
-      b.assign(square, this.#op('add', square, this.#op('mul', x, x)));
-    });
-    const scale = b.let(this.#op('div', this.#number(1), this.#op('sqrt', square)), 'scale');
-    this.#meet();
-    this.#columns((k) =>
-      this.#parts((shift) => {
-        const index = b.let(addInts(this.#row, addInts(k, constant(shift))), 'place');
-        b.store(this.#out, index, this.#op('mul', this.#load(index), scale), true);
+    this.#ifMissing(() =>
+      this.#columns((k) => {
+        const held = b.var('held', this.#number(0));
+        this.#others((row) =>
+          this.#parts((shift) => {
+            const x = b.let(this.#load(addInts(row, addInts(k, constant(shift)))), 'x');
+            b.assign(held, this.#op('add', held, this.#op('mul', x, x)));
+          }),
+        );
+        b.store(this.#out, addInts(this.#row, k), held, true);
       }),
     );
     this.#meet();
+    const least = b.var('least', this.#number(4));
+    const at = b.var('at', constant(0));
+    this.#ifMissing(() =>
+      b.for('k', constant(0), constant(this.#half), 1, (k) => {
+        const held = b.let(this.#load(addInts(this.#row, k)), 'held');
+        b.if(operation('lt', [held, least], 'bool'), () => {
+          b.assign(least, held);
+          b.assign(at, k);
+        });
+      }),
+    );
+    this.#meet();
+    this.#ifMissing(() => this.#columns((k) => this.#take(k, at)));
+    this.#meet();
+    const square = b.var('square', this.#number(0));
+    this.#ifMissing(() =>
+      b.for('k', constant(0), constant(this.#body.column.extent), 1, (k) => {
+        const x = b.let(this.#load(addInts(this.#row, k)), 'x');
+        b.assign(square, this.#op('add', square, this.#op('mul', x, x)));
+      }),
+    );
+    this.#meet();
+    this.#ifMissing(() => {
+      const scale = b.let(this.#op('div', this.#number(1), this.#op('sqrt', square)), 'scale');
+      this.#columns((k) =>
+        this.#parts((shift) => {
+          const index = b.let(addInts(this.#row, addInts(k, constant(shift))), 'place');
+          b.store(this.#out, index, this.#op('mul', this.#load(index), scale), true);
+        }),
+      );
+    });
+    this.#meet();
+  }
+
+  /** What is done for a missing row, between barriers; one invocation alone asks once for all. */
+  #ifMissing(work: () => void): void {
+    if (this.#size > 1) this.#b.if(this.#missing, work);
+    else work();
   }
 
   /** Column k of the unit vector `at` without what the other rows hold of it. */

@@ -42,6 +42,7 @@ const DRIVER = {
   cuMemcpyHtoDAsync_v2: ['address', 'address', 'size', 'address'],
   cuMemcpyDtoHAsync_v2: ['address', 'address', 'size', 'address'],
   cuMemcpyDtoDAsync_v2: ['address', 'address', 'size', 'address'],
+  cuPointerGetAttribute: ['address', 'i32', 'address'],
   cuMemsetD32Async: ['address', 'u32', 'size', 'address'],
   cuStreamCreate: ['address', 'u32'],
   cuStreamDestroy_v2: ['address'],

@@ -17,7 +17,7 @@ import {
   unary,
   where,
 } from '../../../ir/build.ts';
-import { complexType, dtypeKind, isComplex as isComplexType, isFloat, partType } from '../../../ir/dtype.ts';
+import { complexType, isComplex as isComplexType, isFloat, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { anOperand } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
@@ -142,9 +142,10 @@ export function viewAsReal(x: Tensor): Tensor {
 /** f32[…, 2] as c64[…], f64 as c128. */
 export function viewAsComplex(x: Tensor): Tensor {
   takesOne('viewAsComplex', x);
-  if ((x.dtype !== 'f32' && x.dtype !== 'f64') || x.shape.at(-1) !== 2) {
+  const isPart = x.dtype === 'f32' || x.dtype === 'f64';
+  if (!isPart || x.shape.at(-1) !== 2) {
     const problem = `expects f32 or f64 with a last axis of 2: ${show(x)}`;
-    throw new TensorError(dtypeKind(x.dtype) === 'float' ? 'E_SHAPE' : 'E_DTYPE', 'viewAsComplex', problem);
+    throw new TensorError(isPart ? 'E_SHAPE' : 'E_DTYPE', 'viewAsComplex', problem);
   }
   return apply([x], (b, pairs) => {
     const shape = dims(pairs);

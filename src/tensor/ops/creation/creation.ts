@@ -1,12 +1,27 @@
 // Tensors without tensor inputs: from host data, constants and sequences. Constants and sequences
 // are graph nodes: they take no memory until a kernel must store them.
 
+import type { HostType } from '../../inferred.ts';
 import { showValue, TensorError } from '../../../errors.ts';
 import { add, binary, cast, complex, full as spread, mul, sub, where } from '../../../ir/build.ts';
-import { integerRange, isComplex, isSmallInteger, partType, type DType } from '../../../ir/dtype.ts';
+import {
+  integerRange,
+  isComplex,
+  isInteger,
+  isSmallInteger,
+  partType,
+  type DType,
+} from '../../../ir/dtype.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkShape, sizeOf, toShape } from '../../../ir/shape.ts';
-import { hostArray, partCount, type ComplexNumber, type HostData, type Scalar } from '../../../ir/value.ts';
+import {
+  hostArray,
+  isComplexNumber,
+  partCount,
+  type ComplexNumber,
+  type HostData,
+  type Scalar,
+} from '../../../ir/value.ts';
 import { aTensor } from '../../expect.ts';
 import { fromHost, record } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
@@ -18,13 +33,13 @@ export type NestedData = number | boolean | bigint | ComplexNumber | readonly Ne
 /** A number, a boolean, a bigint or a complex number. */
 export type Element = number | boolean | bigint | ComplexNumber;
 
-export interface CreateOptions {
-  readonly dtype?: DType;
+export interface CreateOptions<T extends DType = DType> {
+  readonly dtype?: T;
 }
 
 export const createOptions: arg.Table<CreateOptions> = { dtype: arg.dtype };
 
-export interface TensorOptions extends CreateOptions {
+export interface TensorOptions<T extends DType = DType> extends CreateOptions<T> {
   /**
    * The shape of a flat array; by default typed arrays are vectors, and nested arrays say their
    * shape themselves.
@@ -48,7 +63,7 @@ const typed: readonly (readonly [new (length: number) => HostArray, DType])[] = 
   [BigUint64Array, 'u64'],
 ];
 
-const takesTensor = arg.takes<typeof tensor>(
+const takesTensor = arg.takes<(data: NestedData | HostArray, options?: TensorOptions) => Tensor>(
   ['the data', arg.anything()],
   ['options', arg.options<TensorOptions>({ ...createOptions, shape: arg.inside() })],
 );
@@ -59,7 +74,10 @@ const takesTensor = arg.takes<typeof tensor>(
  * brought into it (floats round, integers truncate and saturate). Typed arrays for c64 and c128 hold
  * real and imaginary parts by turns, as `data()` gives them.
  */
-export function tensor(data: NestedData | HostArray, options: TensorOptions = {}): Tensor {
+export function tensor<N extends NestedData | HostArray, T extends DType = HostType<N>>(
+  data: N,
+  options: TensorOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesTensor('tensor', data, options);
   if (ArrayBuffer.isView(data)) return fromTyped(data, options);
   const values: Element[] = [];
@@ -159,11 +177,6 @@ function isElement(data: NestedData | undefined): data is Element {
   return typeof data === 'number' || typeof data === 'boolean' || typeof data === 'bigint';
 }
 
-function isComplexNumber(data: unknown): data is ComplexNumber {
-  const { re, im } = (data ?? {}) as Partial<ComplexNumber>;
-  return typeof re === 'number' && typeof im === 'number';
-}
-
 function partsOf(value: Element): Scalar[] {
   return typeof value === 'object' ? [value.re, value.im] : [Number(value), 0];
 }
@@ -194,13 +207,19 @@ const takesZeros = arg.takes<typeof zeros>(
 );
 
 /** All 0; f32 by default. */
-export function zeros(shape: readonly number[], options: CreateOptions = {}): Tensor {
+export function zeros<T extends DType = 'f32'>(
+  shape: readonly number[],
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesZeros('zeros', shape, options);
   return constantOf('zeros', shape, 0, options.dtype ?? 'f32');
 }
 
 /** All 1; f32 by default. */
-export function ones(shape: readonly number[], options: CreateOptions = {}): Tensor {
+export function ones<T extends DType = 'f32'>(
+  shape: readonly number[],
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesZeros('ones', shape, options);
   return constantOf('ones', shape, 1, options.dtype ?? 'f32');
 }
@@ -214,7 +233,11 @@ const takesFull = arg.takes<typeof full>(
 );
 
 /** All `value`: f32 by default, bool for a boolean, i64 for a bigint, c64 for `{ re, im }`. */
-export function full(shape: readonly number[], value: Element, options: CreateOptions = {}): Tensor {
+export function full<E extends Element, T extends DType = HostType<E>>(
+  shape: readonly number[],
+  value: E,
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesFull('full', shape, value, options);
   return filled('full', shape, value, options.dtype ?? kindOf([value]));
 }
@@ -237,13 +260,19 @@ const takesZerosLike = arg.takes<typeof zerosLike>(
 );
 
 /** 0 in x's shape and dtype. */
-export function zerosLike(x: Tensor, options: CreateOptions = {}): Tensor {
+export function zerosLike<D extends DType, T extends DType = D>(
+  x: Tensor<D>,
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesZerosLike('zerosLike', x, options);
   return constantOf('zerosLike', x.shape, 0, options.dtype ?? x.dtype);
 }
 
 /** 1 in x's shape and dtype. */
-export function onesLike(x: Tensor, options: CreateOptions = {}): Tensor {
+export function onesLike<D extends DType, T extends DType = D>(
+  x: Tensor<D>,
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesZerosLike('onesLike', x, options);
   return constantOf('onesLike', x.shape, 1, options.dtype ?? x.dtype);
 }
@@ -255,7 +284,11 @@ const takesFullLike = arg.takes<typeof fullLike>(
 );
 
 /** `value` in x's shape and dtype. */
-export function fullLike(x: Tensor, value: Element, options: CreateOptions = {}): Tensor {
+export function fullLike<D extends DType, T extends DType = D>(
+  x: Tensor<D>,
+  value: Element,
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesFullLike('fullLike', x, value, options);
   return filled('fullLike', x.shape, value, options.dtype ?? x.dtype);
 }
@@ -271,7 +304,12 @@ const takesArange = arg.takes<typeof arange>(
  * start, start + step, … up to but without `end`; `arange(n)` counts from 0. i32 if all are whole
  * numbers, else f32.
  */
-export function arange(start: number, end?: number, step = 1, options: CreateOptions = {}): Tensor {
+export function arange<T extends DType = 'i32' | 'f32'>(
+  start: number,
+  end?: number,
+  step: number = 1,
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesArange('arange', start, end, step, options);
   const [from, to] = end === undefined ? [0, start] : [start, end];
   const count = Math.ceil((to - from) / step);
@@ -298,15 +336,22 @@ const takesLinspace = arg.takes<typeof linspace>(
 );
 
 /** `count` numbers from start to end, both included, equally far apart; exact at both ends. */
-export function linspace(start: number, end: number, count: number, options: CreateOptions = {}): Tensor {
+export function linspace<T extends DType = 'f32'>(
+  start: number,
+  end: number,
+  count: number,
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesLinspace('linspace', start, end, count, options);
   const dtype = options.dtype ?? 'f32';
-  const step = count > 1 ? (end - start) / (count - 1) : 0;
+  // Ends of integers are integers first, as in PyTorch.
+  const [first, last] = isInteger(dtype) ? [Math.trunc(start), Math.trunc(end)] : [start, end];
+  const step = count > 1 ? (last - first) / (count - 1) : 0;
   return record([], (b) => {
     const compute = partType(dtype) === 'f64' ? 'f64' : 'f32';
     const place = iota(b, [count], 0, compute);
-    const fromStart = add(b, mul(b, place, step), start);
-    const fromEnd = sub(b, end, mul(b, sub(b, count - 1, place), step));
+    const fromStart = add(b, mul(b, place, step), first);
+    const fromEnd = sub(b, last, mul(b, sub(b, count - 1, place), step));
     return cast(b, where(b, binary(b, 'lt', place, count / 2), fromStart, fromEnd), dtype);
   });
 }
@@ -318,7 +363,11 @@ const takesEye = arg.takes<typeof eye>(
 );
 
 /** 1 on the main diagonal of a [rows, columns] matrix (square by default), 0 elsewhere. */
-export function eye(rows: number, columns: number = rows, options: CreateOptions = {}): Tensor {
+export function eye<T extends DType = 'f32'>(
+  rows: number,
+  columns: number = rows,
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesEye('eye', rows, columns, options);
   checkShape('eye', [rows, columns]);
   return record([], (b) => {

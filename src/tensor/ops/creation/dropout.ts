@@ -1,5 +1,6 @@
 // Dropout of whole channels, and dropout that keeps mean and variance of what `selu` gives.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { add, broadcast, fullLike, mul, where } from '../../../ir/build.ts';
@@ -47,17 +48,17 @@ function dropped(b: GraphBuilder, x: Node, lead: number, p: number): Node {
 }
 
 /** Zeroes each channel [N, C, L] (or [C, L]) whole with probability `p`, and scales the others. */
-export function dropout1d(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tensor {
+export function dropout1d<D extends DType>(x: Tensor<D>, p = 0.5, options: DropoutOptions = {}): Tensor<D> {
   return channelDropout('dropout1d', 1, x, p, options);
 }
 
 /** Zeroes each channel [N, C, H, W] (or [C, H, W]) whole with probability `p`, and scales the others. */
-export function dropout2d(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tensor {
+export function dropout2d<D extends DType>(x: Tensor<D>, p = 0.5, options: DropoutOptions = {}): Tensor<D> {
   return channelDropout('dropout2d', 2, x, p, options);
 }
 
 /** Zeroes each channel [N, C, D, H, W] whole with probability `p`, and scales the others. */
-export function dropout3d(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tensor {
+export function dropout3d<D extends DType>(x: Tensor<D>, p = 0.5, options: DropoutOptions = {}): Tensor<D> {
   return channelDropout('dropout3d', 3, x, p, options);
 }
 
@@ -83,13 +84,21 @@ function alphaDropped(op: string, x: Tensor, lead: number, p: number, options: D
  * Dropout that sets elements to what `selu` gives for −∞ instead of 0, and keeps mean and variance
  * of standardised inputs.
  */
-export function alphaDropout(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tensor {
+export function alphaDropout<D extends DType>(
+  x: Tensor<D>,
+  p = 0.5,
+  options: DropoutOptions = {},
+): Tensor<D> {
   takesDropout('alphaDropout', x, p, options);
   return alphaDropped('alphaDropout', x, x.rank, p, options);
 }
 
 /** `alphaDropout` of whole channels [N, C, …]. */
-export function featureAlphaDropout(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tensor {
+export function featureAlphaDropout<D extends DType>(
+  x: Tensor<D>,
+  p = 0.5,
+  options: DropoutOptions = {},
+): Tensor<D> {
   takesDropout('featureAlphaDropout', x, p, options);
   if (x.rank < 2) throw new TensorError('E_SHAPE', 'featureAlphaDropout', `expects [N,C,…]: ${show(x)}`);
   return alphaDropped('featureAlphaDropout', x, 2, p, options);

@@ -2,12 +2,12 @@
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { isFloat, type DType } from '../../../ir/dtype.ts';
+import { isFloat, isInteger, type DType } from '../../../ir/dtype.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import { fromHost } from '../../recording/record.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
 import { checkHeld, fit, show } from '../operand.ts';
-import { createOptions, filled, full, linspace, zerosLike, type CreateOptions } from './creation.ts';
+import { createOptions, filled, linspace, zerosLike, type CreateOptions } from './creation.ts';
 import { pow } from '../elementwise/arithmetic.ts';
 import { cast } from '../elementwise/cast.ts';
 import { expand } from '../shape/view.ts';
@@ -18,7 +18,10 @@ const takesShape = arg.takes<typeof empty>(
 );
 
 /** A tensor whose elements do not matter: they are 0. */
-export function empty(shape: readonly number[], options: CreateOptions = {}): Tensor {
+export function empty<T extends DType = 'f32'>(
+  shape: readonly number[],
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesShape('empty', shape, options);
   return filled('empty', shape, 0, options.dtype ?? 'f32');
 }
@@ -29,7 +32,10 @@ const takesLike = arg.takes<typeof emptyLike>(
 );
 
 /** A tensor in x's shape and dtype whose elements do not matter: they are 0. */
-export function emptyLike(x: Tensor, options: CreateOptions = {}): Tensor {
+export function emptyLike<D extends DType, T extends DType = D>(
+  x: Tensor<D>,
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesLike('emptyLike', x, options);
   return zerosLike(x, options);
 }
@@ -41,13 +47,21 @@ const takesNew = arg.takes<typeof newZeros>(
 );
 
 /** All 0 in another shape and x's dtype. */
-export function newZeros(x: Tensor, shape: readonly number[], options: CreateOptions = {}): Tensor {
+export function newZeros<D extends DType, T extends DType = D>(
+  x: Tensor<D>,
+  shape: readonly number[],
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesNew('newZeros', x, shape, options);
   return filled('newZeros', shape, 0, options.dtype ?? x.dtype);
 }
 
 /** All 1 in another shape and x's dtype. */
-export function newOnes(x: Tensor, shape: readonly number[], options: CreateOptions = {}): Tensor {
+export function newOnes<D extends DType, T extends DType = D>(
+  x: Tensor<D>,
+  shape: readonly number[],
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesNew('newOnes', x, shape, options);
   return filled('newOnes', shape, 1, options.dtype ?? x.dtype);
 }
@@ -63,12 +77,12 @@ const takesNewFull = arg.takes<typeof newFull>(
 );
 
 /** All `value` in another shape and x's dtype. */
-export function newFull(
-  x: Tensor,
+export function newFull<D extends DType, T extends DType = D>(
+  x: Tensor<D>,
   shape: readonly number[],
   value: number | boolean | bigint,
-  options: CreateOptions = {},
-): Tensor {
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesNewFull('newFull', x, shape, value, options);
   return filled('newFull', shape, value, options.dtype ?? x.dtype);
 }
@@ -76,15 +90,16 @@ export function newFull(
 const takesFill = arg.takes<typeof fill>(['x', aTensor], ['the value', anOperand]);
 
 /** `value`, a number or a rank-0 tensor, in x's shape and dtype. */
-export function fill(x: Tensor, value: TensorLike): Tensor {
+export function fill<D extends DType>(x: Tensor<D>, value: TensorLike): Tensor<D> {
   takesFill('fill', x, value);
   if (!(value instanceof Tensor)) {
     checkHeld('fill', value, x.dtype);
-    return full(x.shape, value, { dtype: x.dtype });
+    return filled('fill', x.shape, value, x.dtype);
   }
   if (value.rank !== 0)
     throw new TensorError('E_SHAPE', 'fill', `the value must have rank 0: ${show(x, value)}`);
-  return expand(cast(value, x.dtype), x.shape);
+  const like: Tensor = cast(value, x.dtype);
+  return expand(like, x.shape);
 }
 
 const takesLogspace = arg.takes<typeof logspace>(
@@ -96,17 +111,19 @@ const takesLogspace = arg.takes<typeof logspace>(
 );
 
 /** base^start to base^end in `count` steps of equal ratio. */
-export function logspace(
+export function logspace<T extends DType = 'f32'>(
   start: number,
   end: number,
   count: number,
   base = 10,
-  options: CreateOptions = {},
-): Tensor {
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesLogspace('logspace', start, end, count, base, options);
   const { dtype = 'f32' } = options;
+  // Exponents of integers are integers at both ends, as in PyTorch.
+  const [first, last] = isInteger(dtype) ? [Math.trunc(start), Math.trunc(end)] : [start, end];
   const compute: DType = dtype === 'f64' ? 'f64' : 'f32';
-  const exponents = linspace(start, end, count, { dtype: compute });
+  const exponents = linspace(first, last, count, { dtype: compute });
   const values = pow(
     fit(
       'logspace',
@@ -116,7 +133,8 @@ export function logspace(
     ),
     exponents,
   );
-  return isFloat(dtype) && dtype === compute ? values : cast(values, dtype);
+  const result: Tensor = isFloat(dtype) && dtype === compute ? values : cast(values, dtype);
+  return result;
 }
 
 export interface TriangleOptions {

@@ -50,13 +50,25 @@ export function normalOf(b: GraphBuilder, shape: readonly number[], dtype: DType
 }
 
 /** true with probability `p`: a word below ⌊p·2³²⌋. */
-export function chance(b: GraphBuilder, shape: readonly number[], p: number): Node {
-  return binary(b, 'lt', words(b, shape), Math.floor(p * 2 ** 32));
+export function chance(
+  b: GraphBuilder,
+  shape: readonly number[],
+  p: number,
+  drawn: Node = words(b, shape),
+): Node {
+  return binary(b, 'lt', drawn, Math.floor(p * 2 ** 32));
 }
 
-/** The formula of `dropout` for 0 < p ≤ 1. */
-export function dropoutOf(b: GraphBuilder, x: Node, p: number): Node {
+/** The words that a seed of 32 bits gives by itself: those of a generator with it as its key, from the first on. */
+function wordsOfSeed(b: GraphBuilder, shape: readonly number[], seed: number): Node {
+  const [key, none] = [seed, 0].map((value) => b.add('constant', [], { value, dtype: 'u32' }) as Node);
+  return b.add('randomBits', [key!, none!, none!, none!], { shape }) as Node;
+}
+
+/** The formula of `dropout` for 0 < p ≤ 1; with a seed it leaves the generator alone. */
+export function dropoutOf(b: GraphBuilder, x: Node, p: number, seed?: number): Node {
   const zero = fullLike(b, x, 0);
   if (p === 1) return where(b, fullLike(b, cast(b, x, 'bool'), 1), zero, x);
-  return where(b, chance(b, dims(x), p), zero, mul(b, x, 1 / (1 - p)));
+  const drawn = seed === undefined ? undefined : wordsOfSeed(b, dims(x), seed);
+  return where(b, chance(b, dims(x), p, drawn), zero, mul(b, x, 1 / (1 - p)));
 }

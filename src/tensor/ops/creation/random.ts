@@ -31,7 +31,10 @@ const takesRand = arg.takes<typeof rand>(
 );
 
 /** Uniform in [0, 1). */
-export function rand(shape: readonly number[], options: CreateOptions = {}): Tensor {
+export function rand<T extends DType = 'f32'>(
+  shape: readonly number[],
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesRand('rand', shape, options);
   const to = toShape('rand', shape);
   const dtype = floatType('rand', options);
@@ -39,7 +42,10 @@ export function rand(shape: readonly number[], options: CreateOptions = {}): Ten
 }
 
 /** Normal with mean 0 and variance 1. */
-export function randn(shape: readonly number[], options: CreateOptions = {}): Tensor {
+export function randn<T extends DType = 'f32'>(
+  shape: readonly number[],
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesRand('randn', shape, options);
   const to = toShape('randn', shape);
   const dtype = floatType('randn', options);
@@ -52,20 +58,26 @@ const takesRandLike = arg.takes<typeof randLike>(
 );
 
 /** Uniform in [0, 1), in x's shape and dtype. */
-export function randLike(x: Tensor, options: CreateOptions = {}): Tensor {
+export function randLike<D extends DType, T extends DType = D>(
+  x: Tensor<D>,
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesRandLike('randLike', x, options);
   const dtype = floatType('randLike', { dtype: options.dtype ?? x.dtype });
   return record([], (b) => uniformOf(b, x.shape, dtype));
 }
 
 /** Normal with mean 0 and variance 1, in x's shape and dtype. */
-export function randnLike(x: Tensor, options: CreateOptions = {}): Tensor {
+export function randnLike<D extends DType, T extends DType = D>(
+  x: Tensor<D>,
+  options: CreateOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesRandLike('randnLike', x, options);
   const dtype = floatType('randnLike', { dtype: options.dtype ?? x.dtype });
   return record([], (b) => normalOf(b, x.shape, dtype));
 }
 
-export interface UniformOptions extends CreateOptions {
+export interface UniformOptions<T extends DType = DType> extends CreateOptions<T> {
   /** 0 by default. */
   readonly low?: number;
   /** 1 by default; itself excluded but for rounding. */
@@ -78,7 +90,10 @@ const takesUniform = arg.takes<typeof uniform>(
 );
 
 /** Uniform in [low, high). */
-export function uniform(shape: readonly number[], options: UniformOptions = {}): Tensor {
+export function uniform<T extends DType = 'f32'>(
+  shape: readonly number[],
+  options: UniformOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesUniform('uniform', shape, options);
   const { low = 0, high = 1 } = options;
   const to = toShape('uniform', shape);
@@ -89,7 +104,7 @@ export function uniform(shape: readonly number[], options: UniformOptions = {}):
   });
 }
 
-export interface NormalOptions extends CreateOptions {
+export interface NormalOptions<T extends DType = DType> extends CreateOptions<T> {
   readonly mean?: number;
   readonly std?: number;
 }
@@ -100,7 +115,10 @@ const takesNormal = arg.takes<typeof normal>(
 );
 
 /** Normal with the given mean and standard deviation (0 and 1 by default). */
-export function normal(shape: readonly number[], options: NormalOptions = {}): Tensor {
+export function normal<T extends DType = 'f32'>(
+  shape: readonly number[],
+  options: NormalOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesNormal('normal', shape, options);
   const { mean = 0, std = 1 } = options;
   const to = toShape('normal', shape);
@@ -146,13 +164,13 @@ export function randint(
 const takesRandperm = arg.takes<typeof randperm>(['n', arg.count(0)]);
 
 /** 0 … n−1 in random order (i32): a sort of as many random words. */
-export function randperm(n: number): Tensor {
+export function randperm(n: number): Tensor<'i32'> {
   takesRandperm('randperm', n);
   return record([], (b) => formula.orderOf(b, words(b, [n]), 0, false));
 }
 
 /** 1 with the probability that the element gives, else 0. */
-export function bernoulli(x: Tensor): Tensor {
+export function bernoulli<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('bernoulli', x);
   checkFloat('bernoulli', x);
   watch(
@@ -177,21 +195,38 @@ export interface DropoutOptions {
   readonly training?: boolean;
 }
 
+export interface SeededDropoutOptions extends DropoutOptions {
+  /**
+   * An integer in [0, 2³²) that decides the mask by itself: the same seed zeroes the same elements, and
+   * the generator stays where it is.
+   */
+  readonly seed?: number;
+}
+
+const seedOf32: arg.Kind<number> = arg.kind(
+  'an integer in [0, 2³²)',
+  (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 32,
+);
+
 const takesDropout = arg.takes<typeof dropout>(
   ['the operand', aTensor],
   ['p', arg.optional(arg.share)],
-  ['options', arg.options<DropoutOptions>({ training: arg.flag })],
+  ['options', arg.options<SeededDropoutOptions>({ training: arg.flag, seed: seedOf32 })],
 );
 
 /**
  * Zeroes each element with probability `p` and scales the others by 1 / (1 − p) (Srivastava et al.,
  * 2014).
  */
-export function dropout(x: Tensor, p = 0.5, options: DropoutOptions = {}): Tensor {
+export function dropout<D extends DType>(
+  x: Tensor<D>,
+  p = 0.5,
+  options: SeededDropoutOptions = {},
+): Tensor<D> {
   takesDropout('dropout', x, p, options);
   checkFloat('dropout', x);
   if (options.training === false || p === 0) return x;
-  return apply([x], (b, node) => dropoutOf(b, node, p));
+  return apply([x], (b, node) => dropoutOf(b, node, p, options.seed));
 }
 
 export interface MultinomialOptions {

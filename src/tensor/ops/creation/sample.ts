@@ -15,6 +15,7 @@ import { add, div, fmod, mul, remainder, sub } from '../elementwise/arithmetic.t
 import { gather } from '../shape/gather.ts';
 import { stack } from '../shape/join.ts';
 import { matmul } from '../product/matmul.ts';
+import { withAutocastType } from '../../autocast.ts';
 import { checkFloat, show } from '../operand.ts';
 import { expand, reshape, transpose, unsqueeze } from '../shape/view.ts';
 import { select } from '../shape/indexing.ts';
@@ -215,6 +216,9 @@ export function affineGrid(theta: Tensor, size: readonly number[], options: Grid
   });
   const points = stack([...coordinates.toReversed(), onesLike(coordinates[0]!)], -1);
   const flat = cast(reshape(points, [1, sizeOf(spatial), axes + 1]), theta.dtype);
-  const turned = matmul(expand(flat, [size[0]!, sizeOf(spatial), axes + 1]), transpose(theta));
+  // Places are exact also inside of `autocast`.
+  const turned = withAutocastType(undefined, () =>
+    matmul(expand(flat, [size[0]!, sizeOf(spatial), axes + 1]), transpose(theta)),
+  );
   return reshape(turned, [size[0]!, ...spatial, axes]);
 }

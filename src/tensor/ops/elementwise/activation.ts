@@ -2,11 +2,12 @@
 // derivative is that of one named side, which is why they are written with `where` and not with min
 // and max (those share ties).
 
+import type { Floated } from '../../inferred.ts';
 import { keepWhere, times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { TensorError } from '../../../errors.ts';
 import { add, binary, cast, div, fullLike, mul, neg, sub, unary, where } from '../../../ir/build.ts';
-import { isComplex, isFloat } from '../../../ir/dtype.ts';
+import { isComplex, isFloat, type DType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
@@ -14,19 +15,21 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from './formula.ts';
 import { sliceAxis } from '../shape/layout.ts';
-import { apply, checkHeld, floatFormula, show, takesOne, type Unary } from '../operand.ts';
+import { apply, casted, checkHeld, floatFormula, show, takesOne, type FloatUnary } from '../operand.ts';
 
 /** 1 / (1 + e⁻ˣ). */
-export const sigmoid: Unary = floatFormula('sigmoid', (b, x) =>
+export const sigmoid: FloatUnary = floatFormula('sigmoid', (b, x) =>
   // Complex numbers have no sides to choose the safe exponential by.
   isComplex(x.dtype) ? unary(b, 'recip', add(b, unary(b, 'exp', neg(b, x)), 1)) : formula.sigmoid(b, x),
 );
 
 /** log σ(x) = −softplus(−x). */
-export const logSigmoid: Unary = floatFormula('logSigmoid', (b, x) => neg(b, formula.softplus(b, neg(b, x))));
+export const logSigmoid: FloatUnary = floatFormula('logSigmoid', (b, x) =>
+  neg(b, formula.softplus(b, neg(b, x))),
+);
 
 /** max(x, 0): NaN stays NaN, the derivative at 0 is 0. */
-export function relu(x: Tensor): Tensor {
+export function relu<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('relu', x);
   if (x.dtype === 'bool') throw new TensorError('E_DTYPE', 'relu', `expects numbers, not bool: ${show(x)}`);
   return apply([x], (b, node) => {
@@ -53,7 +56,7 @@ const hardClampRule: CustomRule = (b, [x, lower, upper], _value, g) => [
 ];
 
 /** x limited to [0, 6]; integers stay integers. */
-export function relu6(x: Tensor): Tensor {
+export function relu6<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
   takesOne('relu6', x);
   return clamped('relu6', x, 0, 6);
 }
@@ -70,7 +73,7 @@ function clamped(op: string, x: Tensor, low: number, high: number): Tensor {
 const takesSlope = arg.takes<typeof leakyRelu>(['x', aTensor], ['slope', arg.optional(arg.number)]);
 
 /** x above 0, slope·x below; slope is 0.01 by default. */
-export function leakyRelu(x: Tensor, slope = 0.01): Tensor {
+export function leakyRelu<D extends DType>(x: Tensor<D>, slope = 0.01): Tensor<Floated<D>> {
   takesSlope('leakyRelu', x, slope);
   return floatFormula('leakyRelu', (b, wide) =>
     where(b, binary(b, 'lt', fullLike(b, wide, 0), wide), wide, mul(b, wide, slope)),
@@ -86,7 +89,7 @@ export function prelu(x: Tensor, weight: Tensor): Tensor {
   if (weight.rank > 1 || (weight.size !== 1 && weight.size !== channels)) {
     throw new TensorError('E_SHAPE', 'prelu', `expects 1 or ${channels} weights: ${show(x, weight)}`);
   }
-  return apply([x, weight], (b, p, w) => {
+  return apply([casted('prelu', x), casted('prelu', weight)], (b, p, w) => {
     const slope = w.shape.length === 0 || x.rank < 2 ? w : formula.alongAxis(b, w, x.rank, 1);
     const below = mul(b, formula.spreadTo(b, slope, p), p);
     return where(b, binary(b, 'lt', fullLike(b, p, 0), p), p, below);
@@ -103,20 +106,20 @@ function eluOf(b: GraphBuilder, x: Node, alpha: number): Node {
 const takesAlpha = arg.takes<typeof elu>(['x', aTensor], ['alpha', arg.optional(arg.number)]);
 
 /** x above 0, alpha·(eˣ − 1) below; alpha is 1 by default. */
-export function elu(x: Tensor, alpha = 1): Tensor {
+export function elu<D extends DType>(x: Tensor<D>, alpha = 1): Tensor<Floated<D>> {
   takesAlpha('elu', x, alpha);
   return floatFormula('elu', (b, wide) => eluOf(b, wide, alpha))(x);
 }
 
 /** x above 0, alpha·(e^(x/alpha) − 1) below: elu with derivative 1 at 0 for every alpha. */
-export function celu(x: Tensor, alpha = 1): Tensor {
+export function celu<D extends DType>(x: Tensor<D>, alpha = 1): Tensor<Floated<D>> {
   takesAlpha('celu', x, alpha);
   if (alpha === 0) throw new TensorError('E_VALUE', 'celu', 'alpha must not be 0');
   return floatFormula('celu', (b, wide) => mul(b, eluOf(b, div(b, wide, alpha), 1), alpha))(x);
 }
 
 /** Scaled elu whose outputs keep mean 0 and variance 1 (Klambauer et al., 2017). */
-export const selu: Unary = floatFormula('selu', (b, x) =>
+export const selu: FloatUnary = floatFormula('selu', (b, x) =>
   mul(b, eluOf(b, x, 1.6732632423543772), 1.0507009873554805),
 );
 
@@ -137,7 +140,7 @@ const takesGelu = arg.takes<typeof gelu>(
 );
 
 /** Gaussian error linear unit x·Φ(x). */
-export function gelu(x: Tensor, options: GeluOptions = {}): Tensor {
+export function gelu<D extends DType>(x: Tensor<D>, options: GeluOptions = {}): Tensor<Floated<D>> {
   takesGelu('gelu', x, options);
   const form = options.approximate ?? 'none';
   switch (form) {
@@ -160,7 +163,7 @@ export function gelu(x: Tensor, options: GeluOptions = {}): Tensor {
 }
 
 /** x·σ(x). */
-export const silu: Unary = floatFormula('silu', (b, x) => {
+export const silu: FloatUnary = floatFormula('silu', (b, x) => {
   const value = mul(b, x, formula.sigmoid(b, x));
   return isComplex(x.dtype) ? value : formula.withRule(b, value, [x], siluRule);
 });
@@ -172,7 +175,7 @@ const siluRule: CustomRule = (b, [x], _value, g) => {
 };
 
 /** x·tanh(softplus(x)). */
-export const mish: Unary = floatFormula('mish', (b, x) =>
+export const mish: FloatUnary = floatFormula('mish', (b, x) =>
   formula.withRule(b, mul(b, x, unary(b, 'tanh', formula.softplus(b, x))), [x], mishRule),
 );
 
@@ -194,7 +197,7 @@ const takesSoftplus = arg.takes<typeof softplus>(
 );
 
 /** log(1 + e^(beta·x)) / beta, exact for large x as well. */
-export function softplus(x: Tensor, options: SoftplusOptions = {}): Tensor {
+export function softplus<D extends DType>(x: Tensor<D>, options: SoftplusOptions = {}): Tensor<Floated<D>> {
   takesSoftplus('softplus', x, options);
   const { beta = 1 } = options;
   if (beta === 1) return floatFormula('softplus', formula.softplus)(x);
@@ -208,14 +211,14 @@ export function softplus(x: Tensor, options: SoftplusOptions = {}): Tensor {
 }
 
 /** x / (1 + |x|). */
-export const softsign: Unary = floatFormula('softsign', (b, x) =>
+export const softsign: FloatUnary = floatFormula('softsign', (b, x) =>
   isComplex(x.dtype)
     ? div(b, x, cast(b, add(b, unary(b, 'abs', x), 1), x.dtype))
     : div(b, x, sub(b, 1, formula.negativeAbs(b, x))),
 );
 
 /** x − tanh(x). */
-export const tanhshrink: Unary = floatFormula('tanhshrink', (b, x) => sub(b, x, unary(b, 'tanh', x)));
+export const tanhshrink: FloatUnary = floatFormula('tanhshrink', (b, x) => sub(b, x, unary(b, 'tanh', x)));
 
 const takesEnds = arg.takes<typeof hardtanh>(
   ['x', aTensor],
@@ -227,7 +230,7 @@ const takesEnds = arg.takes<typeof hardtanh>(
  * x limited to [low, high], −1 and 1 by default; the derivative at both ends is 0. Integers stay
  * integers, and so do their limits.
  */
-export function hardtanh(x: Tensor, low = -1, high = 1): Tensor {
+export function hardtanh<D extends DType>(x: Tensor<D>, low = -1, high = 1): Tensor<Floated<D>> {
   takesEnds('hardtanh', x, low, high);
   const isWhole = !isFloat(x.dtype) && x.dtype !== 'bool';
   const [from, to] = isWhole ? [Math.trunc(low) + 0, Math.trunc(high) + 0] : [low, high];
@@ -240,10 +243,10 @@ function hardGate(b: GraphBuilder, x: Node): Node {
 }
 
 /** x / 6 + ½, limited to [0, 1]. */
-export const hardsigmoid: Unary = floatFormula('hardsigmoid', hardGate);
+export const hardsigmoid: FloatUnary = floatFormula('hardsigmoid', hardGate);
 
 /** x·hardsigmoid(x). */
-export const hardswish: Unary = floatFormula('hardswish', (b, x) => mul(b, x, hardGate(b, x)));
+export const hardswish: FloatUnary = floatFormula('hardswish', (b, x) => mul(b, x, hardGate(b, x)));
 
 /** The first half of an axis (the last by default) gated by the second: a·σ(b). */
 export function glu(x: Tensor, axis = -1): Tensor {

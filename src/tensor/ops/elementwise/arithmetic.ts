@@ -1,5 +1,7 @@
 // Sums, products, quotients and powers of two tensors, and what they are of one.
 
+import type { Floated } from '../../inferred.ts';
+import type { Common } from '../operand.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import {
@@ -17,7 +19,7 @@ import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import type { BinaryOp } from '../../../ir/ops.ts';
 import { anOperand, expectOperand } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { apply, type Binary, combine, fit, operandType, show } from '../operand.ts';
+import { apply, type Binary, casted, combine, fit, operandType, show } from '../operand.ts';
 import * as formula from './formula.ts';
 import { widened } from './formula.ts';
 
@@ -33,19 +35,31 @@ const takesSum = arg.takes<typeof add>(
 );
 
 /** x + alpha·y. */
-export function add(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
+export function add<X extends TensorLike, Y extends TensorLike>(
+  x: X,
+  y: Y,
+  options: AddOptions = {},
+): Tensor<Common<X, Y>> {
   takesSum('add', x, y, options);
   return scaledSum('add', x, y, options.alpha ?? 1);
 }
 
 /** x − alpha·y. */
-export function sub(x: TensorLike, y: TensorLike, options: AddOptions = {}): Tensor {
+export function sub<X extends TensorLike, Y extends TensorLike>(
+  x: X,
+  y: Y,
+  options: AddOptions = {},
+): Tensor<Common<X, Y>> {
   takesSum('sub', x, y, options);
   return scaledSum('sub', x, y, -(options.alpha ?? 1));
 }
 
 /** x + alpha·y with one rounding where the target has a fused multiply-add. */
-export function addScaled(x: TensorLike, y: TensorLike, alpha: number): Tensor {
+export function addScaled<X extends TensorLike, Y extends TensorLike>(
+  x: X,
+  y: Y,
+  alpha: number,
+): Tensor<Common<X, Y>> {
   return scaledSum('addScaled', x, y, alpha);
 }
 
@@ -63,7 +77,7 @@ function scaledSum(op: string, x: TensorLike, y: TensorLike, alpha: number): Ten
 }
 
 /** x · y. */
-export function mul(x: TensorLike, y: TensorLike): Tensor {
+export function mul<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   return combine('mul', [x, y], 'any', (b, p, q) =>
     p.dtype === 'bool' ? binary(b, 'and', p, q) : times(b, p, q),
   );
@@ -81,7 +95,11 @@ const takesDiv = arg.takes<typeof div>(
 );
 
 /** x / y; integers divide as f32 unless `rounding` is given. */
-export function div(x: TensorLike, y: TensorLike, options: DivOptions = {}): Tensor {
+export function div<X extends TensorLike, Y extends TensorLike>(
+  x: X,
+  y: Y,
+  options: DivOptions = {},
+): Tensor<Common<X, Y> | Floated<Common<X, Y>>> {
   takesDiv('div', x, y, options);
   if (options.rounding === undefined) return combine('div', [x, y], 'float', (b, p, q) => over(b, p, q));
   if (options.rounding === 'floor') return floorDivide(x, y);
@@ -91,17 +109,17 @@ export function div(x: TensorLike, y: TensorLike, options: DivOptions = {}): Ten
 }
 
 /** ⌊x / y⌋: −7 by 2 is −4. Integers by a 0 in a tensor stay what they are. */
-export function floorDivide(x: TensorLike, y: TensorLike): Tensor {
+export function floorDivide<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   return quotient('floorDivide', x, y, formula.floorDivide);
 }
 
 /** x − y·⌊x / y⌋: the result has the divisor's sign, −7 by 2 leaves 1. */
-export function remainder(x: TensorLike, y: TensorLike): Tensor {
+export function remainder<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   return quotient('remainder', x, y, formula.remainder);
 }
 
 /** x − y·trunc(x / y): the result has the dividend's sign, −7 by 2 leaves −1. */
-export function fmod(x: TensorLike, y: TensorLike): Tensor {
+export function fmod<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   return quotient('fmod', x, y, (b, p, q) => binary(b, 'mod', p, q));
 }
 
@@ -137,7 +155,7 @@ export const maximum: Binary = pairwise('maximum', 'max', 'or');
 export const minimum: Binary = pairwise('minimum', 'min', 'and');
 
 /** The angle of the point (x: `x`, y: `y`) in (−π, π], argument order as atan2(y, x). */
-export function atan2(y: TensorLike, x: TensorLike): Tensor {
+export function atan2<X extends TensorLike, Y extends TensorLike>(y: Y, x: X): Tensor<Floated<Common<X, Y>>> {
   return combine('atan2', [y, x], 'float', (b, p, q) => binary(b, 'atan2', p, q));
 }
 
@@ -145,10 +163,10 @@ export function atan2(y: TensorLike, x: TensorLike): Tensor {
  * x^exponent. Integers stay integer (a negative power of one is 0 but for ±1); common exponents
  * become products, roots.
  */
-export function pow(x: TensorLike, exponent: TensorLike): Tensor {
+export function pow<X extends TensorLike, Y extends TensorLike>(x: X, exponent: Y): Tensor<Common<X, Y>> {
   expectOperand('pow', x);
   if (typeof exponent === 'number' && typeof x === 'object') {
-    if (isInexact(x.dtype)) return floatPower(x, exponent);
+    if (isInexact(x.dtype)) return floatPower(casted('pow', x), exponent);
     if (Number.isInteger(exponent) && x.dtype !== 'bool') return integerPower(x, exponent);
   }
   return combine('pow', [x, exponent], 'number', (b, p, q) =>

@@ -8,10 +8,10 @@ import { dtypeBytes, isComplex, type DType } from '../../../ir/dtype.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { expectDType, expectTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import { apply, show, type Unary } from '../operand.ts';
+import { apply, show } from '../operand.ts';
 
 /** x with elements of `dtype`; x itself if it has that already. */
-export function cast(x: Tensor, dtype: DType): Tensor {
+export function cast<T extends DType>(x: Tensor, dtype: T): Tensor<T> {
   return converted('cast', x, dtype);
 }
 
@@ -25,21 +25,24 @@ function converted(op: string, x: Tensor, dtype: DType): Tensor {
 }
 
 /** PyTorch's name for `cast`. */
-export function to(x: Tensor, dtype: DType): Tensor {
+export function to<T extends DType>(x: Tensor, dtype: T): Tensor<T> {
   return converted('to', x, dtype);
 }
 
+/** A cast to one dtype. */
+type Conversion<T extends DType> = (x: Tensor) => Tensor<T>;
+
 /** x in f32. */
-export const toFloat: Unary = (x) => converted('toFloat', x, 'f32');
+export const toFloat: Conversion<'f32'> = (x) => converted('toFloat', x, 'f32');
 /** x in f16. */
-export const toHalf: Unary = (x) => converted('toHalf', x, 'f16');
+export const toHalf: Conversion<'f16'> = (x) => converted('toHalf', x, 'f16');
 /** x in i32. */
-export const toInt: Unary = (x) => converted('toInt', x, 'i32');
+export const toInt: Conversion<'i32'> = (x) => converted('toInt', x, 'i32');
 /** x ≠ 0. */
-export const toBool: Unary = (x) => converted('toBool', x, 'bool');
+export const toBool: Conversion<'bool'> = (x) => converted('toBool', x, 'bool');
 
 /** The same bits read as another dtype of the same width. */
-export function bitcast(x: Tensor, dtype: DType): Tensor {
+export function bitcast<T extends DType>(x: Tensor, dtype: T): Tensor<T> {
   expectTensor('bitcast', 'the operand', x);
   expectDType('bitcast', dtype);
   const isPacked = dtype === 'bool' || x.dtype === 'bool' || isComplex(dtype) || isComplex(x.dtype);

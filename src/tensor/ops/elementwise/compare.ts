@@ -1,6 +1,7 @@
 // Comparisons, logic, bits, and selection by a condition. Comparisons give bool; with NaN only `ne`
 // is true.
 
+import type { Common } from '../operand.ts';
 import { TensorError } from '../../../errors.ts';
 import { binary, cast, unary, where as select } from '../../../ir/build.ts';
 import { isInexact, type DType } from '../../../ir/dtype.ts';
@@ -9,9 +10,19 @@ import type { BinaryOp } from '../../../ir/ops.ts';
 import { expectOperand, expectTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import * as formula from './formula.ts';
-import { apply, combine, fit, resultType, show, takesOne, type Binary, type Unary } from '../operand.ts';
+import {
+  apply,
+  combine,
+  fit,
+  resultType,
+  show,
+  takesOne,
+  type Binary,
+  type Comparison,
+  type Predicate,
+} from '../operand.ts';
 
-function comparison(name: string, op: 'eq' | 'ne' | 'lt' | 'le', swap = false): Binary {
+function comparison(name: string, op: 'eq' | 'ne' | 'lt' | 'le', swap = false): Comparison {
   return (x, y) =>
     combine(name, [x, y], 'any', (b, p, q) => {
       const ordered = op === 'lt' || op === 'le';
@@ -23,19 +34,19 @@ function comparison(name: string, op: 'eq' | 'ne' | 'lt' | 'le', swap = false): 
 }
 
 /** x = y. */
-export const eq: Binary = comparison('eq', 'eq');
+export const eq: Comparison = comparison('eq', 'eq');
 /** x ≠ y. */
-export const ne: Binary = comparison('ne', 'ne');
+export const ne: Comparison = comparison('ne', 'ne');
 /** x < y. */
-export const lt: Binary = comparison('lt', 'lt');
+export const lt: Comparison = comparison('lt', 'lt');
 /** x ≤ y. */
-export const le: Binary = comparison('le', 'le');
+export const le: Comparison = comparison('le', 'le');
 /** x > y. */
-export const gt: Binary = comparison('gt', 'lt', true);
+export const gt: Comparison = comparison('gt', 'lt', true);
 /** x ≥ y. */
-export const ge: Binary = comparison('ge', 'le', true);
+export const ge: Comparison = comparison('ge', 'le', true);
 
-function predicate(op: string, make: (b: GraphBuilder, x: Node) => Node): Unary {
+function predicate(op: string, make: (b: GraphBuilder, x: Node) => Node): Predicate {
   return (x) => {
     takesOne(op, x);
     return apply([x], make);
@@ -43,13 +54,13 @@ function predicate(op: string, make: (b: GraphBuilder, x: Node) => Node): Unary 
 }
 
 /** true where NaN; all false for integers. */
-export const isNan: Unary = predicate('isNan', formula.isNan);
+export const isNan: Predicate = predicate('isNan', formula.isNan);
 /** true where +∞ or −∞. */
-export const isInf: Unary = predicate('isInf', formula.isInf);
+export const isInf: Predicate = predicate('isInf', formula.isInf);
 /** true where neither NaN nor ±∞. */
-export const isFinite: Unary = predicate('isFinite', formula.isFinite);
+export const isFinite: Predicate = predicate('isFinite', formula.isFinite);
 
-function logical(name: string, op: 'and' | 'or' | 'xor'): Binary {
+function logical(name: string, op: 'and' | 'or' | 'xor'): Comparison {
   return (x, y) =>
     fit(
       name,
@@ -60,13 +71,13 @@ function logical(name: string, op: 'and' | 'or' | 'xor'): Binary {
 }
 
 /** Both ≠ 0. */
-export const logicalAnd: Binary = logical('logicalAnd', 'and');
+export const logicalAnd: Comparison = logical('logicalAnd', 'and');
 /** One or both ≠ 0. */
-export const logicalOr: Binary = logical('logicalOr', 'or');
+export const logicalOr: Comparison = logical('logicalOr', 'or');
 /** Exactly one ≠ 0. */
-export const logicalXor: Binary = logical('logicalXor', 'xor');
+export const logicalXor: Comparison = logical('logicalXor', 'xor');
 /** true where x = 0. */
-export const logicalNot: Unary = predicate('logicalNot', (b, node) =>
+export const logicalNot: Predicate = predicate('logicalNot', (b, node) =>
   unary(b, 'not', formula.truth(b, node)),
 );
 
@@ -94,7 +105,7 @@ export const bitwiseLeftShift: Binary = bitwise('bitwiseLeftShift', 'shl', false
 export const bitwiseRightShift: Binary = bitwise('bitwiseRightShift', 'shr', false);
 
 /** All bits flipped; on bool, logical not. */
-export function bitwiseNot(x: Tensor): Tensor {
+export function bitwiseNot<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('bitwiseNot', x);
   if (isInexact(x.dtype)) {
     throw new TensorError('E_DTYPE', 'bitwiseNot', `expects integers or bool: ${show(x)}`, ".cast('i32')");
@@ -113,14 +124,18 @@ function checkCondition(op: string, what: string, condition: Tensor): void {
  * x where the condition holds, else y; neither value nor gradient of the side not taken gets
  * through.
  */
-export function where(condition: Tensor, x: TensorLike, y: TensorLike): Tensor {
+export function where<X extends TensorLike, Y extends TensorLike>(
+  condition: Tensor,
+  x: X,
+  y: Y,
+): Tensor<Common<X, Y>> {
   checkCondition('where', 'condition', condition);
   for (const operand of [x, y]) expectOperand('where', operand);
   return selection('where', condition, x, y, resultType([x, y]));
 }
 
 /** `value` where the mask holds, else x; the value takes x's dtype. */
-export function maskedFill(x: Tensor, mask: Tensor, value: TensorLike): Tensor {
+export function maskedFill<D extends DType>(x: Tensor<D>, mask: Tensor, value: TensorLike): Tensor<D> {
   expectTensor('maskedFill', 'x', x);
   checkCondition('maskedFill', 'mask', mask);
   expectOperand('maskedFill', value);

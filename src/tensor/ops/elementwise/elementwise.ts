@@ -21,7 +21,7 @@ import {
 import { keepWhere, times as pulled } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { TensorError } from '../../../errors.ts';
-import { isComplex, isFloat, largestOf } from '../../../ir/dtype.ts';
+import { isComplex, isFloat, largestOf, type DType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import type { UnaryOp } from '../../../ir/ops.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -33,11 +33,13 @@ import * as formula from './formula.ts';
 import {
   apply,
   applyFloat,
+  casted,
   checkNotComplex,
   combine,
   floatFormula,
   show,
   takesOne,
+  type FloatUnary,
   type Unary,
 } from '../operand.ts';
 import { mul } from './arithmetic.ts';
@@ -46,10 +48,10 @@ import { eachPart } from '../complex/parts.ts';
 type PlainUnary = Exclude<UnaryOp, 'cast' | 'bitcast'>;
 
 /** A float primitive. */
-function primitive(op: PlainUnary, name: string = op): Unary {
+function primitive(op: PlainUnary, name: string = op): FloatUnary {
   return (x) => {
     takesOne(name, x);
-    return applyFloat(x, (b, node) => unary(b, op, node));
+    return applyFloat(casted(name, x), (b, node) => unary(b, op, node));
   };
 }
 
@@ -97,7 +99,7 @@ const takesRound = arg.takes<typeof round>(
 );
 
 /** Rounds to the nearest integer, or to some decimals; halves to the even one. */
-export function round(x: Tensor, options: RoundOptions = {}): Tensor {
+export function round<D extends DType>(x: Tensor<D>, options: RoundOptions = {}): Tensor<D> {
   takesRound('round', x, options);
   const { decimals = 0 } = options;
   if (decimals === 0) return wholes(x);
@@ -115,50 +117,50 @@ export function round(x: Tensor, options: RoundOptions = {}): Tensor {
 /** Rounds toward zero. */
 export const trunc: Unary = rounding('trunc');
 /** eˣ. */
-export const exp: Unary = primitive('exp');
+export const exp: FloatUnary = primitive('exp');
 /** 2ˣ. */
-export const exp2: Unary = primitive('exp2');
+export const exp2: FloatUnary = primitive('exp2');
 /** eˣ − 1, exact near 0. */
-export const expm1: Unary = primitive('expm1');
+export const expm1: FloatUnary = primitive('expm1');
 /** Natural logarithm. */
-export const log: Unary = primitive('log');
+export const log: FloatUnary = primitive('log');
 /** Logarithm to base 2. */
-export const log2: Unary = primitive('log2');
+export const log2: FloatUnary = primitive('log2');
 /** Logarithm to base 10. */
-export const log10: Unary = floatFormula('log10', (b, x) => over(b, unary(b, 'log', x), Math.LN10));
+export const log10: FloatUnary = floatFormula('log10', (b, x) => over(b, unary(b, 'log', x), Math.LN10));
 /** log(1 + x), exact near 0. */
-export const log1p: Unary = primitive('log1p');
+export const log1p: FloatUnary = primitive('log1p');
 /** Sine; angles are in radians here and below. */
-export const sin: Unary = primitive('sin');
+export const sin: FloatUnary = primitive('sin');
 /** Cosine. */
-export const cos: Unary = primitive('cos');
+export const cos: FloatUnary = primitive('cos');
 /** Tangent. */
-export const tan: Unary = primitive('tan');
+export const tan: FloatUnary = primitive('tan');
 /** Inverse sine, in [−π/2, π/2]. */
-export const asin: Unary = primitive('asin');
+export const asin: FloatUnary = primitive('asin');
 /** Inverse cosine, in [0, π]. */
-export const acos: Unary = primitive('acos');
+export const acos: FloatUnary = primitive('acos');
 /** Inverse tangent, in (−π/2, π/2). */
-export const atan: Unary = primitive('atan');
+export const atan: FloatUnary = primitive('atan');
 /** (eˣ − e⁻ˣ)/2. */
-export const sinh: Unary = primitive('sinh');
+export const sinh: FloatUnary = primitive('sinh');
 /** (eˣ + e⁻ˣ)/2. */
-export const cosh: Unary = primitive('cosh');
+export const cosh: FloatUnary = primitive('cosh');
 /** sinh(x) / cosh(x). */
-export const tanh: Unary = primitive('tanh');
+export const tanh: FloatUnary = primitive('tanh');
 /** The error function. */
-export const erf: Unary = primitive('erf');
+export const erf: FloatUnary = primitive('erf');
 /** 1 − erf(x), with all its digits where that is small: erfc(10) is 2.1e-45. */
-export const erfc: Unary = floatFormula('erfc', ofNode(erfcOf));
+export const erfc: FloatUnary = floatFormula('erfc', ofNode(erfcOf));
 /** √x; NaN below 0. */
-export const sqrt: Unary = primitive('sqrt');
+export const sqrt: FloatUnary = primitive('sqrt');
 /** 1 / √x. */
-export const rsqrt: Unary = primitive('rsqrt');
+export const rsqrt: FloatUnary = primitive('rsqrt');
 /** 1 / x. */
-export const reciprocal: Unary = primitive('recip', 'reciprocal');
+export const reciprocal: FloatUnary = primitive('recip', 'reciprocal');
 
 /** x²; bool counts as i32. */
-export function square(x: Tensor): Tensor {
+export function square<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('square', x);
   const numbers = x.dtype === 'bool' ? apply([x], (b, node) => cast(b, node, 'i32')) : x;
   return mul(numbers, numbers);
@@ -168,7 +170,7 @@ export function square(x: Tensor): Tensor {
 const HUGE = 1e9;
 
 /** Inverse hyperbolic sine: odd, log1p(a + a²/(1 + √(1+a²))) for a = |x|. */
-export const asinh: Unary = floatFormula('asinh', (b, x) => {
+export const asinh: FloatUnary = floatFormula('asinh', (b, x) => {
   if (isComplex(x.dtype)) return turnedBack(b, unary(b, 'asin', turned(b, x)));
   const size = minus(b, formula.negativeAbs(b, x));
   const near = binary(b, 'min', size, HUGE);
@@ -180,7 +182,7 @@ export const asinh: Unary = floatFormula('asinh', (b, x) => {
 });
 
 /** Inverse hyperbolic cosine: log1p(t + √t·√(t+2)) for t = x − 1; NaN below 1. */
-export const acosh: Unary = floatFormula('acosh', (b, x) => {
+export const acosh: FloatUnary = floatFormula('acosh', (b, x) => {
   if (isComplex(x.dtype)) return complexAcosh(b, x);
   const near = less(b, binary(b, 'min', x, HUGE), 1);
   const root = times(b, unary(b, 'sqrt', near), unary(b, 'sqrt', plus(b, near, 2)));
@@ -200,7 +202,7 @@ const acoshRule: CustomRule = (b, [x], _value, g) => {
 };
 
 /** Inverse hyperbolic tangent: (log1p(x) − log1p(−x)) / 2. */
-export const atanh: Unary = floatFormula('atanh', (b, x) =>
+export const atanh: FloatUnary = floatFormula('atanh', (b, x) =>
   isComplex(x.dtype)
     ? turnedBack(b, unary(b, 'atan', turned(b, x)))
     : times(b, less(b, unary(b, 'log1p', x), unary(b, 'log1p', minus(b, x))), 0.5),

@@ -1,6 +1,8 @@
 // Functions of two or three elements that are formulas of others: extrema that pass over NaN,
 // logarithms of sums, scaled products, closeness. Operands promote and broadcast.
 
+import type { Floated } from '../../inferred.ts';
+import type { Common } from '../operand.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { add, binary, cast, div, fullLike, mul, neg, sub, unary, where } from '../../../ir/build.ts';
@@ -10,7 +12,7 @@ import { times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { combine, fit, resultType, show, type Binary } from '../operand.ts';
+import { checkNotComplex, combine, fit, operandType, resultType, show, type Binary } from '../operand.ts';
 import { add as sum, sub as difference, mul as product, div as quotient, pow } from './arithmetic.ts';
 import { clamp } from './elementwise.ts';
 import { maximum, minimum } from './arithmetic.ts';
@@ -19,13 +21,13 @@ import * as formula from './formula.ts';
 const takesPair = arg.takes<Binary>(['x', anOperand], ['y', anOperand]);
 
 /** The larger of both; the other where one is NaN. Of equals, x has the gradient. */
-export function fmax(x: TensorLike, y: TensorLike): Tensor {
+export function fmax<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   takesPair('fmax', x, y);
   return chosen('fmax', x, y, (b, p, q) => binary(b, 'le', q, p));
 }
 
 /** The smaller of both; the other where one is NaN. Of equals, x has the gradient. */
-export function fmin(x: TensorLike, y: TensorLike): Tensor {
+export function fmin<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   takesPair('fmin', x, y);
   return chosen('fmin', x, y, (b, p, q) => binary(b, 'le', p, q));
 }
@@ -44,8 +46,9 @@ function chosen(
 }
 
 /** √(x² + y²), also where the squares are out of range. */
-export function hypot(x: TensorLike, y: TensorLike): Tensor {
+export function hypot<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Floated<Common<X, Y>>> {
   takesPair('hypot', x, y);
+  checkNotComplex('hypot', operandType('hypot', [x, y], 'float'), x, y);
   return combine('hypot', [x, y], 'float', (b, p, q) => formula.widened2(b, p, q, hypotOf));
 }
 
@@ -66,7 +69,10 @@ const hypotRule: CustomRule = (b, [x, y], value, g) => [
 ];
 
 /** log(eˣ + e^y), without overflow. */
-export function logaddexp(x: TensorLike, y: TensorLike): Tensor {
+export function logaddexp<X extends TensorLike, Y extends TensorLike>(
+  x: X,
+  y: Y,
+): Tensor<Floated<Common<X, Y>>> {
   takesPair('logaddexp', x, y);
   return combine('logaddexp', [x, y], 'float', (b, p, q) =>
     formula.widened2(b, p, q, (c, wideP, wideQ) => {
@@ -78,7 +84,10 @@ export function logaddexp(x: TensorLike, y: TensorLike): Tensor {
 }
 
 /** log₂(2ˣ + 2^y), without overflow. */
-export function logaddexp2(x: TensorLike, y: TensorLike): Tensor {
+export function logaddexp2<X extends TensorLike, Y extends TensorLike>(
+  x: X,
+  y: Y,
+): Tensor<Floated<Common<X, Y>>> {
   takesPair('logaddexp2', x, y);
   return combine('logaddexp2', [x, y], 'float', (b, p, q) =>
     formula.widened2(b, p, q, (c, wideP, wideQ) => {
@@ -111,7 +120,7 @@ const logaddexp2Rule: CustomRule = (b, [x, y], _value, g) => {
 };
 
 /** 0 below 0, 1 above, and `values` at 0; NaN gives 0. */
-export function heaviside(x: TensorLike, values: TensorLike): Tensor {
+export function heaviside<X extends TensorLike, Y extends TensorLike>(x: X, values: Y): Tensor<Common<X, Y>> {
   takesPair('heaviside', x, values);
   return combine('heaviside', [x, values], 'any', (b, p, q) => {
     const numbers = p.dtype === 'bool' ? cast(b, p, 'i32') : p;
@@ -121,9 +130,15 @@ export function heaviside(x: TensorLike, values: TensorLike): Tensor {
 }
 
 /** y − alpha·x: `sub` with its operands exchanged. */
-export function rsub(x: TensorLike, y: TensorLike, options: { readonly alpha?: number } = {}): Tensor {
+export function rsub<X extends TensorLike, Y extends TensorLike>(
+  x: X,
+  y: Y,
+  options: { readonly alpha?: number } = {},
+): Tensor<Common<X, Y>> {
   takesRsub('rsub', x, y, options);
-  return difference(y, x, options);
+  const left: TensorLike = y;
+  const right: TensorLike = x;
+  return difference(left, right, options);
 }
 
 const takesRsub = arg.takes<typeof rsub>(
@@ -133,9 +148,13 @@ const takesRsub = arg.takes<typeof rsub>(
 );
 
 /** x / y in floats: `div` by PyTorch's other name. */
-export function trueDivide(x: TensorLike, y: TensorLike): Tensor {
+export function trueDivide<X extends TensorLike, Y extends TensorLike>(
+  x: X,
+  y: Y,
+): Tensor<Floated<Common<X, Y>>> {
   takesPair('trueDivide', x, y);
-  return quotient(x, y);
+  const [top, bottom]: readonly [TensorLike, TensorLike] = [x, y];
+  return quotient(top, bottom);
 }
 
 /** x^exponent in f64, or c128 of complex numbers, whatever the operands are. */
@@ -224,7 +243,7 @@ const takesClose = arg.takes<typeof isclose>(
 );
 
 /** true where |x − y| ≤ atol + rtol·|y|, and where x = y. */
-export function isclose(x: TensorLike, y: TensorLike, options: CloseOptions = {}): Tensor {
+export function isclose(x: TensorLike, y: TensorLike, options: CloseOptions = {}): Tensor<'bool'> {
   takesClose('isclose', x, y, options);
   return closeness('isclose', x, y, options);
 }
@@ -266,13 +285,13 @@ function complexCloseness(b: GraphBuilder, x: Node, y: Node, options: Required<C
 }
 
 /** The greatest common divisor, at least 0: Euclid's, in as many steps as the width may need. */
-export function gcd(x: TensorLike, y: TensorLike): Tensor {
+export function gcd<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   takesPair('gcd', x, y);
   return ofIntegers('gcd', x, y, (b, p, q) => divisorOf(b, p, q));
 }
 
 /** The least common multiple, at least 0. */
-export function lcm(x: TensorLike, y: TensorLike): Tensor {
+export function lcm<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   takesPair('lcm', x, y);
   return ofIntegers('lcm', x, y, (b, p, q) => {
     const divisor = divisorOf(b, p, q);

@@ -1,6 +1,8 @@
 // What a float is made of: its sign, exponent, mantissa and neighbours, by its bits; and which class
 // of numbers it is in.
 
+import type { Floated } from '../../inferred.ts';
+import type { Common } from '../operand.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { add, binary, cast, constant, fullLike, mul, sub, unary, where } from '../../../ir/build.ts';
@@ -11,7 +13,17 @@ import type { CustomRule } from '../../../autograd/custom.ts';
 import { anOperand } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { apply, checkFloat, combine, resultType, show, takesOne, type Unary } from '../operand.ts';
+import {
+  apply,
+  checkFloat,
+  checkNotComplex,
+  combine,
+  operandType,
+  resultType,
+  show,
+  takesOne,
+  type Predicate,
+} from '../operand.ts';
 import { mul as product, pow, sub as difference } from './arithmetic.ts';
 import { exp2, trunc } from './elementwise.ts';
 import * as formula from './formula.ts';
@@ -46,7 +58,7 @@ export function signBit(b: GraphBuilder, x: Node): Node {
   return binary(b, 'lt', bitcast(b, x, layoutOf(x).bits), 0);
 }
 
-function predicate(op: string, make: (b: GraphBuilder, x: Node) => Node): Unary {
+function predicate(op: string, make: (b: GraphBuilder, x: Node) => Node): Predicate {
   return (x) => {
     takesOne(op, x);
     return apply([x], make);
@@ -56,21 +68,25 @@ function predicate(op: string, make: (b: GraphBuilder, x: Node) => Node): Unary 
 const never = (b: GraphBuilder, x: Node): Node => formula.spreadTo(b, constant(b, 0, 'bool'), x);
 
 /** true where the sign bit is set: below 0, and −0. */
-export const signbit: Unary = predicate('signbit', signBit);
+export const signbit: Predicate = predicate('signbit', signBit);
 /** true where −∞. */
-export const isneginf: Unary = predicate('isneginf', (b, x) =>
+export const isneginf: Predicate = predicate('isneginf', (b, x) =>
   isFloat(x.dtype) ? binary(b, 'and', formula.isInf(b, x), binary(b, 'lt', x, 0)) : never(b, x),
 );
 /** true where +∞. */
-export const isposinf: Unary = predicate('isposinf', (b, x) =>
+export const isposinf: Predicate = predicate('isposinf', (b, x) =>
   isFloat(x.dtype) ? binary(b, 'and', formula.isInf(b, x), binary(b, 'lt', 0, x)) : never(b, x),
 );
 
 const takesPair = arg.takes<(x: TensorLike, y: TensorLike) => Tensor>(['x', anOperand], ['y', anOperand]);
 
 /** |x| with the sign of y, also that of −0. */
-export function copysign(x: TensorLike, y: TensorLike): Tensor {
+export function copysign<X extends TensorLike, Y extends TensorLike>(
+  x: X,
+  y: Y,
+): Tensor<Floated<Common<X, Y>>> {
   takesPair('copysign', x, y);
+  checkNotComplex('copysign', operandType('copysign', [x, y], 'float'), x, y);
   return combine('copysign', [x, y], 'float', (b, p, q) => {
     const size = unary(b, 'abs', p);
     const value = where(b, signBit(b, q), unary(b, 'neg', size), size);

@@ -1,17 +1,18 @@
 // Functions of one tensor that are formulas of others: angles in degrees, and x itself.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import { mul } from '../../../ir/build.ts';
 import type { Tensor } from '../../tensor.ts';
-import { apply, floatFormula, show, takesOne, type Unary } from '../operand.ts';
+import { apply, floatFormula, show, takesOne, type FloatUnary } from '../operand.ts';
 
 /** Degrees as radians. */
-export const deg2rad: Unary = floatFormula('deg2rad', (b, x) => mul(b, x, Math.PI / 180));
+export const deg2rad: FloatUnary = floatFormula('deg2rad', (b, x) => mul(b, x, Math.PI / 180));
 /** Radians as degrees. */
-export const rad2deg: Unary = floatFormula('rad2deg', (b, x) => mul(b, x, 180 / Math.PI));
+export const rad2deg: FloatUnary = floatFormula('rad2deg', (b, x) => mul(b, x, 180 / Math.PI));
 
 /** x, which must be numbers. */
-export function positive(x: Tensor): Tensor {
+export function positive<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('positive', x);
   if (x.dtype === 'bool')
     throw new TensorError('E_DTYPE', 'positive', `expects numbers, not bool: ${show(x)}`, ".cast('i32')");

@@ -70,9 +70,14 @@ export interface RreluOptions {
   readonly training?: boolean;
 }
 
+export const rreluOptions: arg.Table<RreluOptions> = {
+  lower: arg.finite,
+  upper: arg.finite,
+  training: arg.flag,
+};
 const takesRrelu = arg.takes<typeof rrelu>(
   ['x', aTensor],
-  ['options', arg.options<RreluOptions>({ lower: arg.finite, upper: arg.finite, training: arg.flag })],
+  ['options', arg.options<RreluOptions>(rreluOptions)],
 );
 
 /** x above 0, below it times a slope drawn for each element from U(lower, upper) (Xu et al., 2015). */

@@ -220,7 +220,7 @@ function axesOf(op: string, x: Tensor, options: InterpolateOptions): Axis[] {
 }
 
 /** [N, C, S…] with its spatial axes resized, to a size or by a factor. */
-export function interpolate(x: Tensor, options: InterpolateOptions = {}): Tensor {
+export function interpolate<D extends DType>(x: Tensor<D>, options: InterpolateOptions = {}): Tensor<D> {
   takesInterpolate('interpolate', x, options);
   const op = 'interpolate';
   const { mode = 'nearest', alignCorners = false, antialias = false } = options;

@@ -1,6 +1,7 @@
 // Shuffles of channels and pixels: reshapes and a permutation, so that they cost nothing where what
 // follows reads through them.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { permute, reshape } from '../../../ir/build.ts';
@@ -26,7 +27,7 @@ function behind(lead: number, ...order: readonly number[]): number[] {
  * [.., C·r², H, W] to [.., C, H·r, W·r]: channels become squares of r × r pixels (Shi et al.,
  * 2016).
  */
-export function pixelShuffle(x: Tensor, factor: number): Tensor {
+export function pixelShuffle<D extends DType>(x: Tensor<D>, factor: number): Tensor<D> {
   takesShuffle('pixelShuffle', x, factor);
   const [lead, c, h, w] = image('pixelShuffle', x);
   const channels = c / factor ** 2;
@@ -45,7 +46,7 @@ export function pixelShuffle(x: Tensor, factor: number): Tensor {
 }
 
 /** The inverse of `pixelShuffle`: squares of r × r pixels become channels. */
-export function pixelUnshuffle(x: Tensor, factor: number): Tensor {
+export function pixelUnshuffle<D extends DType>(x: Tensor<D>, factor: number): Tensor<D> {
   takesShuffle('pixelUnshuffle', x, factor);
   const [lead, c, h, w] = image('pixelUnshuffle', x);
   if (h % factor !== 0 || w % factor !== 0) {
@@ -64,7 +65,7 @@ const takesChannelShuffle = arg.takes<typeof channelShuffle>(
 );
 
 /** [N, C, …] with its `groups` runs of channels interleaved (Zhang et al., 2018). */
-export function channelShuffle(x: Tensor, groups: number): Tensor {
+export function channelShuffle<D extends DType>(x: Tensor<D>, groups: number): Tensor<D> {
   takesChannelShuffle('channelShuffle', x, groups);
   if (x.rank < 2) throw new TensorError('E_SHAPE', 'channelShuffle', `expects [N,C,…]: ${show(x)}`);
   const [n, c, ...rest] = x.shape as readonly [number, number, ...number[]];

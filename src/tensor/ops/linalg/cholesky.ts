@@ -3,8 +3,7 @@
 import * as arg from '../../../ir/arguments.ts';
 import { TensorError } from '../../../errors.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
-import { add, cast, div, fullLike, neg, real, reshape } from '../../../ir/build.ts';
-import { partType } from '../../../ir/dtype.ts';
+import { add, neg, real, reshape } from '../../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import {
   adjoint,
@@ -13,10 +12,10 @@ import {
   identity,
   lower,
   product,
+  productByAdjoint,
   sizes,
   solveLower,
   solveUpper,
-  transpose,
 } from '../../../ir/matrix.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
@@ -24,18 +23,11 @@ import type { Tensor } from '../../tensor.ts';
 import { apply, show } from '../operand.ts';
 import { isNan, withRule } from '../elementwise/formula.ts';
 import { firstFailure } from './formula.ts';
-import {
-  fromInterleaved,
-  fromInterleavedParts,
-  interleaved,
-  interleavedParts,
-  isComplexNode,
-} from './complex.ts';
 import { watchInfo } from './info.ts';
 import {
   batchOf,
-  checkAnyMatrices,
-  checkAnySquare,
+  checkMatrices,
+  checkSquare,
   commonBatch,
   sizeOfMatrix,
   stacked,
@@ -44,7 +36,7 @@ import {
 } from './stack.ts';
 
 export interface CholeskyOptions {
-  /** The upper triangle U of A = Uᵀ·U, from the upper triangle of A; false by default. */
+  /** The upper triangle U of A = Uᴴ·U, from the upper triangle of A; false by default. */
   readonly upper?: boolean;
 }
 
@@ -53,28 +45,12 @@ export interface CholeskyExOptions extends CholeskyOptions {
   readonly checkErrors?: boolean;
 }
 
-/** L of A = L·Lᴴ: its diagonal is real, so that of interleaved numbers is interleaved. */
-function triangleOf(b: GraphBuilder, a: Node): Node {
-  if (!isComplexNode(a)) return factor(b, 'cholesky', a);
-  return withRule(b, fromInterleaved(b, factor(b, 'cholesky', interleaved(b, a))), [a], triangleRule);
-}
-
-/** L⁻ᴴ·½·(lower triangle of Lᴴ·G, and its mirror image)·L⁻¹. */
-const triangleRule: CustomRule = (b, _args, l, g) => {
-  const under = (y: Node): Node =>
-    fromInterleavedParts(b, solveUpper(b, transpose(b, interleaved(b, l)), interleavedParts(b, y)));
-  const inner = product(b, adjoint(b, l), lower(b, g));
-  const mirrored = add(b, lower(b, inner, -1), adjoint(b, lower(b, inner)));
-  const left = under(div(b, mirrored, fullLike(b, mirrored, 2)));
-  return [adjoint(b, under(adjoint(b, left)))];
-};
-
 /** The triangle, and where it fails. */
 function factored(x: Tensor, upper: boolean): [triangle: Tensor, info: Tensor] {
   const [triangle, info] = recordMany([x], (b, [node]) => {
     const a = stacked(b, node!);
-    const l = triangleOf(b, upper ? adjoint(b, a) : a);
-    const failed = firstFailure(b, isNan(b, diagonalOf(b, isComplexNode(l) ? real(b, l) : l)));
+    const l = factor(b, 'cholesky', upper ? adjoint(b, a) : a);
+    const failed = firstFailure(b, isNan(b, diagonalOf(b, real(b, l))));
     return [unstacked(b, upper ? adjoint(b, l) : l, batchOf(x)), reshape(b, failed, batchOf(x))];
   });
   return [triangle!, info!];
@@ -89,12 +65,12 @@ const takesCholesky = arg.takes<typeof cholesky>(
 );
 
 /**
- * The lower triangle L of A = L·Lᵀ, of a symmetric positive definite matrix or a stack of them; its
+ * The lower triangle L of A = L·Lᴴ, of a Hermitian positive definite matrix or a stack of them; its
  * lower triangle alone is read. Where it is not positive definite the next read fails with E_VALUE.
  */
 export function cholesky(x: Tensor, options: CholeskyOptions = {}): Tensor {
   takesCholesky('cholesky', x, options);
-  checkAnySquare('cholesky', x);
+  checkSquare('cholesky', x);
   const [triangle, info] = factored(x, options.upper === true);
   watchInfo('cholesky', info, isNotPositive);
   return triangle;
@@ -111,25 +87,23 @@ const takesCholeskyEx = arg.takes<typeof choleskyEx>(
  */
 export function choleskyEx(x: Tensor, options: CholeskyExOptions = {}): [l: Tensor, info: Tensor] {
   takesCholeskyEx('choleskyEx', x, options);
-  checkAnySquare('choleskyEx', x);
+  checkSquare('choleskyEx', x);
   const [triangle, info] = factored(x, options.upper === true);
   if (options.checkErrors === true) watchInfo('choleskyEx', info, isNotPositive);
   return [triangle, info];
 }
 
-/** X of A·X = B from the lower triangle L of A = L·Lᵀ. */
+/** X of A·X = B from the lower triangle L of A = L·Lᴴ. */
 function solved(b: GraphBuilder, l: Node, rhs: Node): Node {
-  if (isComplexNode(l))
-    return fromInterleavedParts(b, solved(b, interleaved(b, l), interleavedParts(b, rhs)));
-  const x = solveUpper(b, transpose(b, l), solveLower(b, l, rhs));
+  const x = solveUpper(b, adjoint(b, l), solveLower(b, l, rhs));
   return withRule(b, x, [l, rhs], solvedRule);
 }
 
-/** B gets S = A⁻¹·G, A gets −S·Xᵀ, and L what A = L·Lᵀ passes on, as if all of L was read. */
+/** B gets S = A⁻¹·G, A gets −S·Xᴴ, and L what A = L·Lᴴ passes on, as if all of L was read. */
 const solvedRule: CustomRule = (b, [l], x, g) => {
   const sides = solved(b, l!, g);
-  const outer = product(b, sides, x, { ofY: true });
-  return [neg(b, product(b, add(b, outer, transpose(b, outer)), lower(b, l!))), sides];
+  const outer = productByAdjoint(b, sides, x);
+  return [neg(b, product(b, add(b, outer, adjoint(b, outer)), lower(b, l!))), sides];
 };
 
 const takesSolve = arg.takes<typeof choleskySolve>(
@@ -142,8 +116,8 @@ const takesSolve = arg.takes<typeof choleskySolve>(
 export function choleskySolve(b: Tensor, l: Tensor, options: CholeskyOptions = {}): Tensor {
   const op = 'choleskySolve';
   takesSolve(op, b, l, options);
-  checkAnySquare(op, l);
-  checkAnyMatrices(op, b, l);
+  checkSquare(op, l);
+  checkMatrices(op, b, l);
   if (sizeOfMatrix(b)[0] !== sizeOfMatrix(l)[0])
     throw new TensorError('E_SHAPE', op, `expects as many rows as the triangle has: ${show(b, l)}`);
   const batch = commonBatch(op, b, l);
@@ -162,12 +136,11 @@ const takesInverse = arg.takes<typeof choleskyInverse>(
 /** A⁻¹ from the triangle that `cholesky` gave for A. */
 export function choleskyInverse(l: Tensor, options: CholeskyOptions = {}): Tensor {
   takesInverse('choleskyInverse', l, options);
-  checkAnySquare('choleskyInverse', l);
+  checkSquare('choleskyInverse', l);
   return apply([l], (b, node) => {
     const held = stacked(b, node);
     const triangle = options.upper === true ? adjoint(b, held) : held;
     const [lines, n] = sizes(triangle);
-    const one = identity(b, lines, [n, n], partType(l.dtype));
-    return unstacked(b, solved(b, triangle, cast(b, one, l.dtype)), batchOf(l));
+    return unstacked(b, solved(b, triangle, identity(b, lines, [n, n], l.dtype)), batchOf(l));
   });
 }

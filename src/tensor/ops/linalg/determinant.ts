@@ -2,6 +2,7 @@
 
 import * as arg from '../../../ir/arguments.ts';
 import { binary, cast, full, mul, reduce, reshape, unary, where } from '../../../ir/build.ts';
+import { isComplex, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { diagonalOf, sizes } from '../../../ir/matrix.ts';
 import { aTensor } from '../../expect.ts';
@@ -20,7 +21,10 @@ export function det(x: Tensor): Tensor {
   return apply([x], (b, node) => reshape(b, determinant(b, stacked(b, node)), batchOf(x)));
 }
 
-/** The sign of the determinant, and the logarithm of its absolute value, which is −∞ for 0. */
+/**
+ * The sign of the determinant (a complex number of modulus 1 for complex matrices), and the logarithm
+ * of its modulus, which is −∞ for 0.
+ */
 export function slogdet(x: Tensor): [sign: Tensor, logabsdet: Tensor] {
   takesOne('slogdet', x);
   checkSquare('slogdet', x);
@@ -31,12 +35,16 @@ export function slogdet(x: Tensor): [sign: Tensor, logabsdet: Tensor] {
   return [sign!, logarithm!];
 }
 
-/** log det A; NaN where the determinant is negative. */
+/** log det A; NaN where a real determinant is negative, the main branch of complex ones. */
 export function logdet(x: Tensor): Tensor {
   takesOne('logdet', x);
   checkSquare('logdet', x);
   return apply([x], (b, node) => {
     const [sign, logarithm] = signAndLogarithm(b, stacked(b, node));
+    if (isComplex(x.dtype)) {
+      const whole = binary(b, 'add', unary(b, 'log', sign), cast(b, logarithm, x.dtype));
+      return reshape(b, whole, batchOf(x));
+    }
     const negative = binary(b, 'lt', sign, 0);
     const nan = full(b, dims(logarithm), NaN, x.dtype);
     return reshape(b, where(b, negative, nan, logarithm), batchOf(x));
@@ -45,12 +53,11 @@ export function logdet(x: Tensor): Tensor {
 
 function signAndLogarithm(b: GraphBuilder, a: Node): readonly [sign: Node, logarithm: Node] {
   const [lines, n] = sizes(a);
-  const one = full(b, [lines], 1, a.dtype);
-  if (n === 0) return [one, full(b, [lines], 0, a.dtype)];
+  if (n === 0) return [full(b, [lines], 1, a.dtype), full(b, [lines], 0, partType(a.dtype))];
   const { factors, exchanges } = luParts(b, a);
   const pivots = diagonalOf(b, factors);
   const signs = reduce(b, 'prod', unary(b, 'sign', pivots), [1]);
-  const exchanged = signOf(b, exchanges, a.dtype as 'f32');
+  const exchanged = signOf(b, exchanges, a.dtype);
   return [
     mul(b, cast(b, signs, a.dtype), exchanged),
     reduce(b, 'sum', unary(b, 'log', unary(b, 'abs', pivots)), [1]),

@@ -1,9 +1,11 @@
 // Formulas of linear algebra on stacks of matrices [lines, rows, columns].
 
 import {
+  add,
   binary,
   broadcast,
   cast,
+  conj,
   full,
   mul,
   neg,
@@ -13,8 +15,11 @@ import {
   sub,
   where,
 } from '../../../ir/build.ts';
+import { partType, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import {
+  adjoint,
+  adjointProduct,
   block,
   columnsOf,
   diagonalOf,
@@ -24,19 +29,17 @@ import {
   inverseOrder,
   lower,
   product,
+  productByAdjoint,
   rowsAt,
   rowsOf,
   sizes,
   solveLower,
   solveUpper,
   spread,
-  transpose,
   upper,
   joined,
 } from '../../../ir/matrix.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
-import { add } from '../../../ir/build.ts';
-import { blocks, fromStackedParts, isComplexNode, stackedParts } from './complex.ts';
 import { iota, withRule } from '../elementwise/formula.ts';
 
 /** L and U in one matrix, with which row of A each row was, and the exchanges; of empty ones too. */
@@ -82,13 +85,13 @@ export function upperOf(b: GraphBuilder, factors: Node): Node {
 }
 
 /** The order of rows after exchanges i32 [lines, k] counted from 0, of `rows` rows. */
-export function orderAfter(b: GraphBuilder, exchanges: Node, rows: number, dtype: 'f32' | 'f64'): Node {
+export function orderAfter(b: GraphBuilder, exchanges: Node, rows: number, dtype: DType): Node {
   const [lines, k] = dims(exchanges) as [number, number];
   const kept = iota(b, [lines, rows], 1);
   if (k === 0 || rows === 0 || lines === 0) return kept;
   const own = b.add('slice', [kept], { start: [0, k], size: [lines, rows - k], step: [1, 1] }) as Node;
   const all = rows === k ? exchanges : (b.add('concat', [exchanges, own], { axis: 1 }) as Node);
-  const column = reshape(b, cast(b, all, dtype), [lines, rows, 1]);
+  const column = reshape(b, cast(b, all, partType(dtype)), [lines, rows, 1]);
   return integersAt(b, factor(b, 'exchanges', column), 0);
 }
 
@@ -100,49 +103,37 @@ export function permutationMatrix(b: GraphBuilder, order: Node, like: Node): Nod
   return cast(b, binary(b, 'eq', rows, wanted), like.dtype);
 }
 
-/** X of A·X = B (or Aᵀ·X = B) from the factors of A. */
-export function solvedByLu(
-  b: GraphBuilder,
-  factors: Node,
-  order: Node,
-  rhs: Node,
-  transposed: boolean,
-): Node {
+/** X of A·X = B (or Aᴴ·X = B) from the factors of A. */
+export function solvedByLu(b: GraphBuilder, factors: Node, order: Node, rhs: Node, ofAdjoint: boolean): Node {
   if (sizes(factors)[1] === 0 || sizes(rhs)[2] === 0) return rhs;
-  if (!transposed) return solveUpper(b, factors, solveLower(b, factors, rowsAt(b, rhs, order), true));
-  const turned = transpose(b, factors);
+  if (!ofAdjoint) return solveUpper(b, factors, solveLower(b, factors, rowsAt(b, rhs, order), true));
+  const turned = adjoint(b, factors);
   const inner = solveUpper(b, turned, solveLower(b, turned, rhs), true);
   return rowsAt(b, inner, inverseOrder(b, order));
 }
 
-/** X of A·X = B, or of Aᵀ·X = B, by elimination; its derivative solves with the same factors. */
-export function solvedSystem(b: GraphBuilder, a: Node, rhs: Node, transposed = false): Node {
-  if (isComplexNode(a)) {
-    const straight = transposed ? transpose(b, a) : a;
-    return fromStackedParts(b, solvedSystem(b, blocks(b, straight), stackedParts(b, rhs)));
-  }
+/** X of A·X = B, or of Aᴴ·X = B, by elimination; its derivative solves with the same factors. */
+export function solvedSystem(b: GraphBuilder, a: Node, rhs: Node, ofAdjoint = false): Node {
   const { factors, order } = luParts(b, a);
-  const x = solvedByLu(b, factors, order, rhs, transposed);
-  return withRule(b, x, [a, rhs], transposed ? turnedRule : straightRule);
+  const x = solvedByLu(b, factors, order, rhs, ofAdjoint);
+  return withRule(b, x, [a, rhs], ofAdjoint ? turnedRule : straightRule);
 }
 
-/** A·X = B: B gets A⁻ᵀ·G, and A what B gets, times −Xᵀ. */
+/** A·X = B: B gets A⁻ᴴ·G, and A what B gets, times −Xᴴ. */
 const straightRule: CustomRule = (b, [a], x, g) => {
   const sides = solvedSystem(b, a!, g, true);
-  return [neg(b, product(b, sides, x, { ofY: true })), sides];
+  return [neg(b, productByAdjoint(b, sides, x)), sides];
 };
 
 const turnedRule: CustomRule = (b, [a], x, g) => {
   const sides = solvedSystem(b, a!, g);
-  return [neg(b, product(b, x, sides, { ofY: true })), sides];
+  return [neg(b, productByAdjoint(b, x, sides)), sides];
 };
 
 /** A⁻¹. */
 export function inverseOf(b: GraphBuilder, a: Node): Node {
   const [lines, n] = sizes(a);
-  if (!isComplexNode(a)) return solvedSystem(b, a, identity(b, lines, [n, n], a.dtype));
-  const parts = blocks(b, a);
-  return fromStackedParts(b, solvedSystem(b, parts, identity(b, lines, [2 * n, n], parts.dtype)));
+  return solvedSystem(b, a, identity(b, lines, [n, n], a.dtype));
 }
 
 /** i32 [lines]: one more than the first place along the rows where `fails` holds, or 0. */
@@ -155,11 +146,9 @@ export function firstFailure(b: GraphBuilder, fails: Node): Node {
   return where(b, failed, binary(b, 'add', first, 1), full(b, [lines], 0, 'i32'));
 }
 
-/** i32 [lines]: as `singularAt`, of the matrix itself; a complex pivot is two real ones. */
+/** i32 [lines]: as `singularAt`, of the matrix itself. */
 export function singularPivot(b: GraphBuilder, a: Node): Node {
-  if (!isComplexNode(a)) return singularAt(b, luParts(b, a).factors);
-  const found = singularAt(b, luParts(b, blocks(b, a)).factors);
-  return binary(b, 'div', binary(b, 'add', found, 1), 2);
+  return singularAt(b, luParts(b, a).factors);
 }
 
 /** i32 [lines]: the first pivot of U that is 0, counted from 1; 0 where none is. */
@@ -168,7 +157,7 @@ export function singularAt(b: GraphBuilder, factors: Node): Node {
 }
 
 /** [lines]: 1, or −1 where an odd number of rows was exchanged. */
-export function signOf(b: GraphBuilder, exchanges: Node, dtype: 'f32' | 'f64'): Node {
+export function signOf(b: GraphBuilder, exchanges: Node, dtype: DType): Node {
   const moved = binary(b, 'ne', exchanges, iota(b, dims(exchanges), 1));
   const count = reduce(b, 'sum', cast(b, moved, 'i32'), [1]);
   const odd = cast(b, binary(b, 'and', count, 1), dtype);
@@ -181,28 +170,30 @@ export function determinant(b: GraphBuilder, a: Node): Node {
   const [lines] = sizes(a);
   const diagonal = diagonalOf(b, factors);
   const value = dims(diagonal)[1] === 0 ? full(b, [lines], 1, a.dtype) : reduce(b, 'prod', diagonal, [1]);
-  return withRule(b, mul(b, value, signOf(b, exchanges, a.dtype as 'f32')), [a], determinantRule);
+  return withRule(b, mul(b, value, signOf(b, exchanges, a.dtype)), [a], determinantRule);
 }
 
 /**
- * d det A = tr(adj(A)·dA), and adj(A)ᵀ = det A · A⁻ᵀ. Pivots that are 0 count as tiny: what they
+ * d det A = tr(adj(A)·dA), and adj(A)ᴴ = det A* · A⁻ᴴ. Pivots that are 0 count as tiny: what they
  * make of the determinant they make good in the inverse, and two of them make 0 of the adjugate.
  */
 const determinantRule: CustomRule = (b, [a], _value, g) => {
   const [lines, n] = sizes(a!);
   const { factors, order, exchanges } = luParts(b, a!);
   const diagonal = diagonalOf(b, factors);
-  const dtype = a!.dtype as 'f32' | 'f64';
+  const { dtype } = a!;
+  const part = partType(dtype);
   const greatest = reduceKeep(b, 'max', b.add('abs', [diagonal], {}) as Node, [1]);
-  const positive = where(b, binary(b, 'eq', greatest, 0), full(b, [lines, 1], 1, dtype), greatest);
-  const tiny = broadcast(b, mul(b, positive, dtype === 'f32' ? 2 ** -24 : 2 ** -53), [lines, n]);
+  const positive = where(b, binary(b, 'eq', greatest, 0), full(b, [lines, 1], 1, part), greatest);
+  const least = mul(b, positive, part === 'f32' ? 2 ** -24 : 2 ** -53);
+  const tiny = broadcast(b, cast(b, least, dtype), [lines, n]);
   const pivots = where(b, binary(b, 'eq', diagonal, 0), tiny, diagonal);
   const ones = identity(b, lines, [n, n], dtype);
   const strict = sub(b, factors, mul(b, ones, factors));
   const mended = add(b, strict, mul(b, ones, spread(b, pivots, factors, 1)));
   const value = mul(b, reduce(b, 'prod', pivots, [1]), signOf(b, exchanges, dtype));
   const turned = solvedByLu(b, mended, order, ones, true);
-  return [mul(b, turned, broadcast(b, reshape(b, mul(b, g, value), [lines, 1, 1]), [lines, n, n]))];
+  return [mul(b, turned, broadcast(b, reshape(b, mul(b, g, conj(b, value)), [lines, 1, 1]), [lines, n, n]))];
 };
 
 /** Q and R of A with k = min(m, n) columns and rows; of empty ones too. */
@@ -215,20 +206,29 @@ export function orthogonal(b: GraphBuilder, a: Node): readonly [q: Node, r: Node
 }
 
 /**
- * What a product of reflectors H₁⋯H_k (or its transpose) makes of Y: Y − V·T·Vᵀ·Y with T⁻¹ the τ⁻¹
- * on the diagonal and VᵀV above it (C. Puglisi, 1992).
+ * What a product of reflectors H₁⋯H_k (or its adjoint) makes of Y: Y − V·T·Vᴴ·Y with T⁻¹ the τ⁻¹
+ * on the diagonal and VᴴV above it (C. Puglisi, 1992).
  */
-export function reflected(b: GraphBuilder, vectors: Node, tau: Node, y: Node, transposed: boolean): Node {
+export function reflected(b: GraphBuilder, vectors: Node, tau: Node, y: Node, ofAdjoint: boolean): Node {
   const [lines, m] = sizes(vectors);
   const k = dims(tau)[1]!;
   if (k === 0 || m === 0 || sizes(y)[2] === 0) return y;
   const below = lower(b, columnsOf(b, vectors, 0, k), -1);
   const v = add(b, below, identity(b, lines, [m, k], vectors.dtype));
-  const inner = product(b, v, v, { ofX: true });
-  const seen = product(b, v, y, { ofX: true });
-  const scaled = (x: Node): Node => mul(b, x, spread(b, tau, x, 1));
-  const weights = transposed
-    ? scaled(solveLower(b, mul(b, lower(b, inner, -1), spread(b, tau, inner, 2)), seen, true))
-    : solveUpper(b, mul(b, upper(b, inner, 1), spread(b, tau, inner, 1)), scaled(seen), true);
+  const inner = adjointProduct(b, v, v);
+  const seen = adjointProduct(b, v, y);
+  const turned = conj(b, tau);
+  const weights = ofAdjoint
+    ? mul(
+        b,
+        solveLower(b, mul(b, lower(b, inner, -1), spread(b, turned, inner, 2)), seen, true),
+        spread(b, turned, seen, 1),
+      )
+    : solveUpper(
+        b,
+        mul(b, upper(b, inner, 1), spread(b, tau, inner, 1)),
+        mul(b, seen, spread(b, tau, seen, 1)),
+        true,
+      );
   return sub(b, y, product(b, v, weights));
 }

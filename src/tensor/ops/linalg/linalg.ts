@@ -31,6 +31,7 @@ export {
   type CholeskyOptions,
 } from './cholesky.ts';
 export { det, logdet, slogdet } from './determinant.ts';
+export { ldlFactor, ldlFactorEx, ldlSolve, type LdlExOptions, type LdlOptions } from './ldl.ts';
 export { lstsq, type LeastSquares, type LstsqOptions } from './lstsq.ts';
 export { lu, luFactor, luFactorEx, luSolve, luUnpack, type CheckOptions, type LuSolveOptions } from './lu.ts';
 export {

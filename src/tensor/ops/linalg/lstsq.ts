@@ -2,22 +2,23 @@
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { full, reduce, mul, sub } from '../../../ir/build.ts';
+import { full, mul, reduce, sub, unary } from '../../../ir/build.ts';
 import { isComplex, partType } from '../../../ir/dtype.ts';
-import { product, sizes, solveLower, solveUpper, transpose } from '../../../ir/matrix.ts';
+import { adjoint, adjointProduct, product, sizes, solveLower, solveUpper } from '../../../ir/matrix.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { sub as difference } from '../elementwise/arithmetic.ts';
 import { abs, square } from '../elementwise/elementwise.ts';
 import { zeros } from '../creation/creation.ts';
+import { withAutocastType } from '../../autocast.ts';
 import { show } from '../operand.ts';
 import { matmul } from '../product/matmul.ts';
 import { sum } from '../reduce/reduce.ts';
 import { matrixRank, pinv } from '../spectral/rank.ts';
 import { svdvals } from '../spectral/svd.ts';
 import { orthogonal } from './formula.ts';
-import { checkAnyMatrices, commonBatch, sizeOfMatrix, stackedTogether, unstacked } from './stack.ts';
+import { checkMatrices, commonBatch, sizeOfMatrix, stackedTogether, unstacked } from './stack.ts';
 
 export interface LeastSquares {
   /** X with the least ‖A·X − B‖, n×k; the shortest such X where A has fewer rows than columns. */
@@ -50,31 +51,30 @@ const takesLstsq = arg.takes<typeof lstsq>(
 export function lstsq(a: Tensor, b: Tensor, options: LstsqOptions = {}): LeastSquares {
   const op = 'lstsq';
   takesLstsq(op, a, b, options);
-  checkAnyMatrices(op, a, b);
+  checkMatrices(op, a, b);
   const isBySingularValues = options.driver === 'gelsd';
   const [m, n] = sizeOfMatrix(a);
   if (sizeOfMatrix(b)[0] !== m)
     throw new TensorError('E_SHAPE', op, `the right-hand sides do not fit: ${show(a, b)}`);
   const batch = commonBatch(op, a, b);
   if (isBySingularValues) return bySingularValues(a, b, options.rcond);
-  // Reflections are of real numbers only.
-  if (isComplex(a.dtype)) return { ...bySingularValues(a, b, options.rcond), ...unranked(a) };
   const [solution, residuals] = recordMany([a, b], (builder, [node, rhs]) => {
     const [matrix, sides] = stackedTogether(builder, node!, rhs!, batch);
     if (m < n) {
-      // A = Rᵀ·Qᵀ: the shortest X is Q·R⁻ᵀ·B.
-      const [q, r] = orthogonal(builder, transpose(builder, matrix));
-      const x = product(builder, q, solveLower(builder, transpose(builder, r), sides));
-      return [unstacked(builder, x, batch), full(builder, [0], 0, a.dtype)];
+      // A = Rᴴ·Qᴴ: the shortest X is Q·R⁻ᴴ·B.
+      const [q, r] = orthogonal(builder, adjoint(builder, matrix));
+      const x = product(builder, q, solveLower(builder, adjoint(builder, r), sides));
+      return [unstacked(builder, x, batch), full(builder, [0], 0, partType(a.dtype))];
     }
     const [q, r] = orthogonal(builder, matrix);
-    const x = solveUpper(builder, r, product(builder, q, sides, { ofX: true }));
+    const x = solveUpper(builder, r, adjointProduct(builder, q, sides));
     const rest = sub(builder, product(builder, matrix, x), sides);
-    const squares = reduce(builder, 'sum', mul(builder, rest, rest), [1]);
+    const size = isComplex(a.dtype) ? unary(builder, 'abs', rest) : rest;
+    const squares = reduce(builder, 'sum', mul(builder, size, size), [1]);
     const isShort = m === n || sizes(sides)[0] === 0;
     return [
       unstacked(builder, x, batch),
-      isShort ? full(builder, [0], 0, a.dtype) : unstacked(builder, squares, batch),
+      isShort ? full(builder, [0], 0, partType(a.dtype)) : unstacked(builder, squares, batch),
     ];
   });
   return { solution: solution!, residuals: residuals!, ...unranked(a) };
@@ -87,8 +87,10 @@ function unranked(a: Tensor): Pick<LeastSquares, 'rank' | 'singularValues'> {
 function bySingularValues(a: Tensor, b: Tensor, rcond: number | undefined): LeastSquares {
   const [m, n] = sizeOfMatrix(a);
   const rtol = rcond ?? Math.max(m, n) * 2 ** (partType(a.dtype) === 'f32' ? -23 : -52);
-  const solution = matmul(pinv(a, { rtol }), b);
-  const rest = difference(matmul(a, solution), b);
+  // Solutions are exact also inside of `autocast`.
+  const exact = (x: Tensor, y: Tensor): Tensor => withAutocastType(undefined, () => matmul(x, y));
+  const solution = exact(pinv(a, { rtol }), b);
+  const rest = difference(exact(a, solution), b);
   return {
     solution,
     residuals: m > n ? sum(square(abs(rest)), -2) : zeros([0], { dtype: partType(a.dtype) }),

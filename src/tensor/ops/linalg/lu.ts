@@ -4,7 +4,7 @@ import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { add, broadcast, cast, reshape, sub } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import { transpose } from '../../../ir/matrix.ts';
+import { adjoint } from '../../../ir/matrix.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { record, recordMany } from '../../recording/record.ts';
@@ -124,7 +124,7 @@ export function luUnpack(factors: Tensor, pivots: Tensor): [p: Tensor, l: Tensor
   const [p, l, u] = recordMany([factors, pivots], (b, [node, exchanged]) => {
     const packed = stacked(b, node!);
     const exchanges = exchangesOf(b, exchanged!, sizeOf(batch));
-    const order = orderAfter(b, exchanges, sizeOfMatrix(factors)[0], factors.dtype as 'f32');
+    const order = orderAfter(b, exchanges, sizeOfMatrix(factors)[0], factors.dtype);
     return [permutationMatrix(b, order, packed), unitLower(b, packed), upperOf(b, packed)].map((part) =>
       unstacked(b, part, batch),
     );
@@ -135,7 +135,7 @@ export function luUnpack(factors: Tensor, pivots: Tensor): [p: Tensor, l: Tensor
 export interface LuSolveOptions {
   /** false solves X·A = B; true by default. */
   readonly left?: boolean;
-  /** Solves with Aᵀ in the place of A; false by default. */
+  /** Solves with Aᴴ in the place of A; false by default. */
   readonly adjoint?: boolean;
 }
 
@@ -154,7 +154,7 @@ export function luSolve(factors: Tensor, pivots: Tensor, b: Tensor, options: LuS
   checkPivots(op, factors, pivots);
   checkMatrices(op, b);
   checkOneDType(op, factors, b);
-  const { left = true, adjoint = false } = options;
+  const { left = true, adjoint: ofAdjoint = false } = options;
   const n = sizeOfMatrix(factors)[0];
   if (sizeOfMatrix(b)[left ? 0 : 1] !== n)
     throw new TensorError('E_SHAPE', op, `the right-hand sides do not fit: ${show(factors, b)}`);
@@ -162,11 +162,11 @@ export function luSolve(factors: Tensor, pivots: Tensor, b: Tensor, options: LuS
   return record([factors, pivots, b], (builder, [node, exchanged, rhs]) => {
     const [held, sides] = stackedTogether(builder, node!, rhs!, batch);
     const wide = broadcast(builder, exchanged!, [...batch, n]);
-    const order = orderAfter(builder, exchangesOf(builder, wide, sizeOf(batch)), n, b.dtype as 'f32');
-    const solved = (columns: Node, transposed: boolean): Node =>
-      solvedByLu(builder, held, order, columns, transposed);
-    // X·A = B is Aᵀ·Xᵀ = Bᵀ.
-    const x = left ? solved(sides, adjoint) : transpose(builder, solved(transpose(builder, sides), !adjoint));
+    const order = orderAfter(builder, exchangesOf(builder, wide, sizeOf(batch)), n, b.dtype);
+    const solved = (columns: Node, ofAdjoint: boolean): Node =>
+      solvedByLu(builder, held, order, columns, ofAdjoint);
+    // X·A = B is Aᴴ·Xᴴ = Bᴴ.
+    const x = left ? solved(sides, ofAdjoint) : adjoint(builder, solved(adjoint(builder, sides), !ofAdjoint));
     return unstacked(builder, x, batch);
   });
 }

@@ -15,7 +15,7 @@ import { matmul } from '../product/matmul.ts';
 import { inverseOf, singularPivot, solvedSystem } from './formula.ts';
 import { watchInfo } from './info.ts';
 import { isSingular } from './lu.ts';
-import { batchOf, checkOneDType, checkAnySquare, stacked, unstacked } from './stack.ts';
+import { batchOf, checkOneDType, checkSquare, stacked, unstacked } from './stack.ts';
 
 const takesPower = arg.takes<typeof matrixPower>(['x', aTensor], ['the exponent', arg.integer]);
 
@@ -25,7 +25,7 @@ const takesPower = arg.takes<typeof matrixPower>(['x', aTensor], ['the exponent'
  */
 export function matrixPower(x: Tensor, n: number): Tensor {
   takesPower('matrixPower', x, n);
-  checkAnySquare('matrixPower', x);
+  checkSquare('matrixPower', x);
   if (n < 0) watchSingular('matrixPower', x);
   return apply([x], (b, node) => {
     const a = stacked(b, node);
@@ -121,7 +121,7 @@ export function tensorinv(x: Tensor, options: TensorinvOptions = {}): Tensor {
   if (sizeOf(rows) !== sizeOf(columns))
     throw new TensorError('E_SHAPE', op, `the first ${ind} axes hold not as many as the others: ${show(x)}`);
   const matrix = record([x], (b, [node]) => reshape(b, node!, [sizeOf(rows), sizeOf(columns)]));
-  checkAnySquare(op, matrix);
+  checkSquare(op, matrix);
   watchSingular(op, matrix);
   return apply([matrix], (b, node) => reshape(b, inverseOf(b, stacked(b, node)), [...columns, ...rows]));
 }
@@ -155,7 +155,7 @@ export function tensorsolve(a: Tensor, b: Tensor, options: TensorsolveOptions = 
   const matrix = record([a], (builder, [node]) =>
     reshape(builder, permute(builder, node!, order), [b.size, b.size]),
   );
-  checkAnySquare(op, matrix);
+  checkSquare(op, matrix);
   watchSingular(op, matrix);
   return apply([matrix, b], (builder, node, rhs) =>
     reshape(

@@ -17,6 +17,8 @@ export {
   type CheckOptions,
   type CholeskyExOptions,
   type CholeskyOptions,
+  type LdlExOptions,
+  type LdlOptions,
   type LeastSquares,
   type LstsqOptions,
   type LuSolveOptions,

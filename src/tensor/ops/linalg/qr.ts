@@ -5,6 +5,7 @@ import * as arg from '../../../ir/arguments.ts';
 import { broadcast, full, reshape } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import {
+  adjoint,
   block,
   columnsOf,
   factor,
@@ -12,7 +13,6 @@ import {
   joined,
   rowsOf,
   sizes,
-  transpose,
   upper,
 } from '../../../ir/matrix.ts';
 import { sizeOf } from '../../../ir/shape.ts';
@@ -38,8 +38,8 @@ const takesQr = arg.takes<typeof qr>(
 );
 
 /**
- * Q and R of A = Q·R, Q with orthonormal columns and R an upper triangle, whose diagonal may have
- * either sign. The complete Q of a tall matrix has no derivative (E_GRAD).
+ * Q and R of A = Q·R, Q with orthonormal columns and R an upper triangle, whose diagonal is real and
+ * may have either sign. The complete Q of a tall matrix has no derivative (E_GRAD).
  */
 export function qr(x: Tensor, options: QrOptions = {}): [q: Tensor, r: Tensor] {
   takesQr('qr', x, options);
@@ -127,7 +127,7 @@ function productFor(op: string, x: Tensor, tau: Tensor): Tensor {
 export interface OrmqrOptions {
   /** false multiplies from the right; true by default. */
   readonly left?: boolean;
-  /** Takes Qᵀ in the place of Q; false by default. */
+  /** Takes Qᴴ in the place of Q (Qᵀ of real numbers); false by default. */
   readonly transpose?: boolean;
 }
 
@@ -156,10 +156,10 @@ export function ormqr(x: Tensor, tau: Tensor, c: Tensor, options: OrmqrOptions =
     const vectors = stacked(b, broadcast(b, node!, x.shape));
     const columns = columnsOf(b, vectors, 0, tau.shape.at(-1)!);
     const matrix = stacked(b, other!);
-    // C·Q = (Qᵀ·Cᵀ)ᵀ
+    // C·Q = (Qᴴ·Cᴴ)ᴴ
     const result = left
       ? reflected(b, columns, taus, matrix, turned)
-      : transpose(b, reflected(b, columns, taus, transpose(b, matrix), !turned));
+      : adjoint(b, reflected(b, columns, taus, adjoint(b, matrix), !turned));
     return unstacked(b, result, batchOf(c));
   });
 }

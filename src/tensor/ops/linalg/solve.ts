@@ -2,17 +2,9 @@
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { broadcast, complex, div, imag, permute, real, reshape } from '../../../ir/build.ts';
+import { permute, reshape } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import {
-  diagonalOf,
-  lower as belowDiagonal,
-  solveLower,
-  solveUpper,
-  transpose,
-  upper as aboveDiagonal,
-} from '../../../ir/matrix.ts';
-import { fromInterleavedParts, interleaved, interleavedParts, isComplexNode } from './complex.ts';
+import { adjoint, solveLower, solveUpper, transpose } from '../../../ir/matrix.ts';
 import { broadcastShapes, sameShape } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { record, recordMany } from '../../recording/record.ts';
@@ -23,8 +15,8 @@ import { watchInfo } from './info.ts';
 import { isSingular, type CheckOptions } from './lu.ts';
 import {
   batchOf,
-  checkAnyMatrices,
-  checkAnySquare,
+  checkMatrices,
+  checkSquare,
   checkOneDType,
   commonBatch,
   sizeOfMatrix,
@@ -42,7 +34,7 @@ export interface SolveExOptions extends SolveOptions, CheckOptions {}
 
 /** The solution, and where A is singular. */
 function solution(op: string, a: Tensor, b: Tensor, left: boolean): [x: Tensor, info: Tensor] {
-  checkAnySquare(op, a);
+  checkSquare(op, a);
   checkOneDType(op, a, b);
   const n = a.shape.at(-1)!;
   // One vector, or a stack of them with the batch of A.
@@ -56,10 +48,10 @@ function solution(op: string, a: Tensor, b: Tensor, left: boolean): [x: Tensor, 
   const batch = broadcastShapes(op, batchOf(a), whole.slice(0, -2));
   const [x, info] = recordMany([a, b], (builder, [node, rhs]) => {
     const [matrix, sides] = stackedTogether(builder, node!, reshape(builder, rhs!, whole), batch);
-    // X·A = B is Aᵀ·Xᵀ = Bᵀ.
+    // X·A = B is Aᴴ·Xᴴ = Bᴴ.
     const found = left
       ? solvedSystem(builder, matrix, sides)
-      : transpose(builder, solvedSystem(builder, matrix, transpose(builder, sides), true));
+      : adjoint(builder, solvedSystem(builder, matrix, adjoint(builder, sides), true));
     const inBatch = unstacked(builder, found, batch);
     return [
       isVector ? reshape(builder, inBatch, dims(inBatch).slice(0, -1)) : inBatch,
@@ -123,7 +115,7 @@ export function inverse(x: Tensor): Tensor {
 
 function inverseFor(op: string, x: Tensor): Tensor {
   takesInv(op, x);
-  checkAnySquare(op, x);
+  checkSquare(op, x);
   const [found, info] = inverted(x);
   watchInfo(op, info, isSingular);
   return found;
@@ -137,7 +129,7 @@ const takesInvEx = arg.takes<typeof invEx>(
 /** A⁻¹, and i32 numbers: the first pivot that is 0, counted from 1, or 0. */
 export function invEx(x: Tensor, options: CheckOptions = {}): [inverse: Tensor, info: Tensor] {
   takesInvEx('invEx', x, options);
-  checkAnySquare('invEx', x);
+  checkSquare('invEx', x);
   const found = inverted(x);
   if (options.checkErrors === true) watchInfo('invEx', found[1], isSingular);
   return found;
@@ -165,8 +157,8 @@ const takesTriangular = arg.takes<typeof solveTriangular>(
 export function solveTriangular(a: Tensor, b: Tensor, options: SolveTriangularOptions = {}): Tensor {
   const op = 'solveTriangular';
   takesTriangular(op, a, b, options);
-  checkAnySquare(op, a);
-  checkAnyMatrices(op, a, b);
+  checkSquare(op, a);
+  checkMatrices(op, a, b);
   const { upper = false, left = true, unitriangular = false } = options;
   if (sizeOfMatrix(b)[left ? 0 : 1] !== sizeOfMatrix(a)[0])
     throw new TensorError('E_SHAPE', op, `the right-hand sides do not fit: ${show(a, b)}`);
@@ -182,28 +174,7 @@ export function solveTriangular(a: Tensor, b: Tensor, options: SolveTriangularOp
 }
 
 function substituted(b: GraphBuilder, triangle: Node, sides: Node, upper: boolean, unit: boolean): Node {
-  if (isComplexNode(triangle)) return substitutedComplex(b, triangle, sides, upper, unit);
   return upper ? solveUpper(b, triangle, sides, unit) : solveLower(b, triangle, sides, unit);
-}
-
-/** Rows are divided by the diagonal, so that the interleaved matrix is a triangle too. */
-function substitutedComplex(
-  b: GraphBuilder,
-  triangle: Node,
-  sides: Node,
-  upper: boolean,
-  unit: boolean,
-): Node {
-  const pivots = (like: Node): Node => {
-    const [lines, n] = dims(triangle) as [number, number];
-    return broadcast(b, reshape(b, diagonalOf(b, triangle), [lines, n, 1]), dims(like));
-  };
-  const scaled = (x: Node): Node => (unit ? x : div(b, x, pivots(x)));
-  const strict = (x: Node): Node => (upper ? aboveDiagonal(b, x, 1) : belowDiagonal(b, x, -1));
-  const whole = scaled(triangle);
-  const kept = complex(b, strict(real(b, whole)), strict(imag(b, whole)));
-  const solve = upper ? solveUpper : solveLower;
-  return fromInterleavedParts(b, solve(b, interleaved(b, kept), interleavedParts(b, scaled(sides)), true));
 }
 
 export interface TriangularSolveOptions {
@@ -231,7 +202,7 @@ export function triangularSolve(
   options: TriangularSolveOptions = {},
 ): [x: Tensor, a: Tensor] {
   takesOld('triangularSolve', b, a, options);
-  checkAnySquare('triangularSolve', a);
+  checkSquare('triangularSolve', a);
   const { upper = true, transpose: turned = false, unitriangular = false } = options;
   const held = turned ? record([a], (builder, [node]) => lastTwoSwapped(builder, node!)) : a;
   return [solveTriangular(held, b, { upper: upper !== turned, unitriangular }), a];

@@ -9,17 +9,8 @@ import { broadcastShapes, sizeOf, type FixedShape } from '../../../ir/shape.ts';
 import type { Tensor } from '../../tensor.ts';
 import { show } from '../operand.ts';
 
-/** Throws unless each is a matrix, or a stack of them, of f32 or f64, all of one dtype. */
+/** Throws unless each is a matrix, or a stack of them, of floats or complex numbers, all of one dtype. */
 export function checkMatrices(op: string, ...operands: readonly Tensor[]): void {
-  for (const x of operands) {
-    if (isComplex(x.dtype))
-      throw new TensorError('E_DTYPE', op, `expects f32 or f64, not complex numbers: ${show(x)}`);
-  }
-  checkAnyMatrices(op, ...operands);
-}
-
-/** As `checkMatrices`, of complex numbers too. */
-export function checkAnyMatrices(op: string, ...operands: readonly Tensor[]): void {
   for (const x of operands) {
     if (x.dtype !== 'f32' && x.dtype !== 'f64' && !isComplex(x.dtype))
       throw new TensorError('E_DTYPE', op, `expects f32 or f64: ${show(x)}`, ".cast('f32') first");
@@ -37,12 +28,6 @@ export function checkOneDType(op: string, ...operands: readonly Tensor[]): void 
 /** Throws unless it is a matrix, or a stack of them, with as many rows as columns. */
 export function checkSquare(op: string, x: Tensor): void {
   checkMatrices(op, x);
-  checkAnySquare(op, x);
-}
-
-/** As `checkSquare`, of complex numbers too. */
-export function checkAnySquare(op: string, x: Tensor): void {
-  checkAnyMatrices(op, x);
   const [rows, columns] = sizeOfMatrix(x);
   if (rows !== columns) throw new TensorError('E_SHAPE', op, `expects square matrices: ${show(x)}`);
 }

@@ -3,6 +3,7 @@
 // a step forward and two backward; what is no alignment has a large negative logarithm, not −∞, so
 // that its derivative is 0 and no shader needs infinities.
 
+import type { FloatDType } from '../../../ir/dtype.ts';
 import { showValue, TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import {
@@ -28,7 +29,7 @@ import { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { tensor } from '../creation/creation.ts';
 import { lossOptions, reduced, type LossOptions } from '../loss-reduction.ts';
-import { apply, checkCount, checkFloat, checkInteger, show } from '../operand.ts';
+import { apply, casted, checkCount, checkFloat, checkInteger, show } from '../operand.ts';
 import { padConstant, sliceAxis } from '../shape/layout.ts';
 
 export interface CtcOptions extends LossOptions {
@@ -48,12 +49,17 @@ const lengths: arg.Kind<Lengths> = {
     value instanceof Tensor ? aTensor.refuse(op, what, value) : numbers.refuse(op, what, value),
 };
 
+export const ctcOptions: arg.Table<CtcOptions> = {
+  ...lossOptions,
+  blank: arg.count(0),
+  zeroInfinity: arg.flag,
+};
 const takesCtc = arg.takes<typeof ctcLoss>(
   ['the log-probabilities', aTensor],
   ['the targets', aTensor],
   ['the input lengths', lengths],
   ['the target lengths', lengths],
-  ['options', arg.options<CtcOptions>({ ...lossOptions, blank: arg.count(0), zeroInfinity: arg.flag })],
+  ['options', arg.options<CtcOptions>(ctcOptions)],
 );
 
 /** The logarithm of an impossible alignment, far below that of any possible one. */
@@ -131,7 +137,7 @@ export function ctcLoss(
   inputLengths: Lengths,
   targetLengths: Lengths,
   options: CtcOptions = {},
-): Tensor {
+): Tensor<FloatDType> {
   takesCtc('ctcLoss', logProbs, targets, inputLengths, targetLengths, options);
   const op = 'ctcLoss';
   const { blank = 0, zeroInfinity = false, reduction = 'mean' } = options;
@@ -162,7 +168,7 @@ export function ctcLoss(
   }
   watchRange(op, 'input length', inputs.values, 0, steps + 1, `the ${steps} steps of ${show(logProbs)}`);
   watchRange(op, 'target length', labels.values, 0, room + 1, `the labels of ${show(targets)}`);
-  return apply([logProbs, targets, inputs.values, labels.values], (b, node, words, ins, outs) =>
+  return apply([casted(op, logProbs), targets, inputs.values, labels.values], (b, node, words, ins, outs) =>
     formula.widened(b, node, (wide) => {
       const logp = reshape(b, wide, [steps, batch, classes]);
       const counts = reshape(b, cast(b, formula.narrowIndex(b, outs), 'i32'), [batch]);

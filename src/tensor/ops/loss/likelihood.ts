@@ -1,5 +1,6 @@
 // Negative log-likelihoods of distributions whose parameters a network gives.
 
+import type { FloatDType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { add, binary, cast, div, fullLike, mul, sub, unary, where } from '../../../ir/build.ts';
@@ -19,11 +20,16 @@ export interface GaussianNllOptions extends LossOptions {
   readonly eps?: number;
 }
 
+export const gaussianNllOptions: arg.Table<GaussianNllOptions> = {
+  ...lossOptions,
+  full: arg.flag,
+  eps: arg.positive,
+};
 const takesGaussianNll = arg.takes<typeof gaussianNllLoss>(
   ['x', aTensor],
   ['the target', anOperand],
   ['the variance', anOperand],
-  ['options', arg.options<GaussianNllOptions>({ ...lossOptions, full: arg.flag, eps: arg.positive })],
+  ['options', arg.options<GaussianNllOptions>(gaussianNllOptions)],
 );
 
 /**
@@ -35,7 +41,7 @@ export function gaussianNllLoss(
   target: TensorLike,
   variance: TensorLike,
   options: GaussianNllOptions = {},
-): Tensor {
+): Tensor<FloatDType> {
   takesGaussianNll('gaussianNllLoss', x, target, variance, options);
   const op = 'gaussianNllLoss';
   const { full = false, eps = 1e-6, reduction = 'mean' } = options;
@@ -94,17 +100,24 @@ export interface PoissonNllOptions extends LossOptions {
   readonly eps?: number;
 }
 
+export const poissonNllOptions: arg.Table<PoissonNllOptions> = {
+  ...lossOptions,
+  logInput: arg.flag,
+  full: arg.flag,
+  eps: arg.number,
+};
 const takesPoissonNll = arg.takes<typeof poissonNllLoss>(
   ['x', aTensor],
   ['the target', anOperand],
-  [
-    'options',
-    arg.options<PoissonNllOptions>({ ...lossOptions, logInput: arg.flag, full: arg.flag, eps: arg.number }),
-  ],
+  ['options', arg.options<PoissonNllOptions>(poissonNllOptions)],
 );
 
 /** eˣ − target·x, or x − target·log(x + eps) of rates x. */
-export function poissonNllLoss(x: Tensor, target: TensorLike, options: PoissonNllOptions = {}): Tensor {
+export function poissonNllLoss(
+  x: Tensor,
+  target: TensorLike,
+  options: PoissonNllOptions = {},
+): Tensor<FloatDType> {
   takesPoissonNll('poissonNllLoss', x, target, options);
   const { logInput = true, full = false, eps = 1e-8, reduction = 'mean' } = options;
   const dtype = operandType('poissonNllLoss', [x, target], 'float');

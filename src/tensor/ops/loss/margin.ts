@@ -1,5 +1,6 @@
 // Margins between the scores of classes: one class, or several, of each sample.
 
+import type { FloatDType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import {
@@ -22,7 +23,7 @@ import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { hinge, lossOptions, reduced, type LossOptions } from '../loss-reduction.ts';
-import { apply, checkFloat, checkInteger, fit, operandType, show } from '../operand.ts';
+import { apply, casted, checkFloat, checkInteger, fit, operandType, show } from '../operand.ts';
 
 const takesSoftMargin = arg.takes<typeof softMarginLoss>(
   ['x', aTensor],
@@ -31,7 +32,7 @@ const takesSoftMargin = arg.takes<typeof softMarginLoss>(
 );
 
 /** log(1 + e^(−target·x)) for targets 1 and −1. */
-export function softMarginLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor {
+export function softMarginLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor<FloatDType> {
   takesSoftMargin('softMarginLoss', x, target, options);
   const dtype = operandType('softMarginLoss', [x, target], 'float');
   return fit(
@@ -64,25 +65,27 @@ export interface MultiMarginOptions extends LossOptions {
   readonly weight?: Tensor;
 }
 
+export const multiMarginOptions: arg.Table<MultiMarginOptions> = {
+  ...lossOptions,
+  p: arg.kind<number>('1 or 2', (value) => value === 1 || value === 2),
+  margin: arg.number,
+  weight: aTensor,
+};
 const takesMultiMargin = arg.takes<typeof multiMarginLoss>(
   ['x', aTensor],
   ['the targets', aTensor],
-  [
-    'options',
-    arg.options<MultiMarginOptions>({
-      ...lossOptions,
-      p: arg.kind<number>('1 or 2', (value) => value === 1 || value === 2),
-      margin: arg.number,
-      weight: aTensor,
-    }),
-  ],
+  ['options', arg.options<MultiMarginOptions>(multiMarginOptions)],
 );
 
 /**
  * Σ over other classes of max(0, margin − x[target] + x)ᵖ, over the number of classes, for scores
  * [N, C] and classes [N].
  */
-export function multiMarginLoss(x: Tensor, target: Tensor, options: MultiMarginOptions = {}): Tensor {
+export function multiMarginLoss(
+  x: Tensor,
+  target: Tensor,
+  options: MultiMarginOptions = {},
+): Tensor<FloatDType> {
   takesMultiMargin('multiMarginLoss', x, target, options);
   const op = 'multiMarginLoss';
   const { p = 1, margin = 1, weight, reduction = 'mean' } = options;
@@ -94,7 +97,7 @@ export function multiMarginLoss(x: Tensor, target: Tensor, options: MultiMarginO
     throw new TensorError('E_SHAPE', op, `the weight must be [${classes}]: ${show(weight)}`);
   watchRange(op, 'label', target, 0, classes, `the ${classes} classes of ${show(x)}`);
   const last = x.rank - 1;
-  return apply([x, target, weight], (b, node, labels, w) =>
+  return apply([casted(op, x), target, weight], (b, node, labels, w) =>
     formula.widened(b, node, (wide) => {
       const hit = formula.pointedAt(b, wide, labels, last);
       const zero = fullLike(b, wide, 0);
@@ -122,7 +125,11 @@ const takesMultilabelMargin = arg.takes<typeof multilabelMarginLoss>(
  * Σ over the sample's classes t and all others i of max(0, 1 − x[t] + x[i]), over the number of
  * classes. Targets [N, C] list the sample's classes, and end at the first negative one.
  */
-export function multilabelMarginLoss(x: Tensor, target: Tensor, options: LossOptions = {}): Tensor {
+export function multilabelMarginLoss(
+  x: Tensor,
+  target: Tensor,
+  options: LossOptions = {},
+): Tensor<FloatDType> {
   takesMultilabelMargin('multilabelMarginLoss', x, target, options);
   const op = 'multilabelMarginLoss';
   checkFloat(op, x);
@@ -131,7 +138,7 @@ export function multilabelMarginLoss(x: Tensor, target: Tensor, options: LossOpt
   const classes = x.shape.at(-1)!;
   const lead = x.shape.slice(0, -1);
   const last = x.rank - 1;
-  return apply([x, target], (b, node, labels) =>
+  return apply([casted(op, x), target], (b, node, labels) =>
     formula.widened(b, node, (wide) => {
       const narrow = cast(b, formula.narrowIndex(b, labels), 'i32');
       // A label counts as long as none before it was negative.
@@ -165,10 +172,14 @@ export interface MultilabelSoftMarginOptions extends LossOptions {
   readonly weight?: TensorLike;
 }
 
+export const multilabelSoftMarginOptions: arg.Table<MultilabelSoftMarginOptions> = {
+  ...lossOptions,
+  weight: anOperand,
+};
 const takesMultilabelSoft = arg.takes<typeof multilabelSoftMarginLoss>(
   ['x', aTensor],
   ['the targets', anOperand],
-  ['options', arg.options<MultilabelSoftMarginOptions>({ ...lossOptions, weight: anOperand })],
+  ['options', arg.options<MultilabelSoftMarginOptions>(multilabelSoftMarginOptions)],
 );
 
 /** The mean over classes (the last axis) of the binary cross-entropy of sigmoid(x), targets 0 or 1. */
@@ -176,7 +187,7 @@ export function multilabelSoftMarginLoss(
   x: Tensor,
   target: TensorLike,
   options: MultilabelSoftMarginOptions = {},
-): Tensor {
+): Tensor<FloatDType> {
   takesMultilabelSoft('multilabelSoftMarginLoss', x, target, options);
   const op = 'multilabelSoftMarginLoss';
   if (x.rank === 0) throw new TensorError('E_SHAPE', op, `expects [..,C]: ${show(x)}`);

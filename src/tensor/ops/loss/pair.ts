@@ -17,7 +17,7 @@ import {
   where,
 } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import { isComplex, isFloat, type DType } from '../../../ir/dtype.ts';
+import { integerRange, isComplex, isFloat, type DType, type FloatDType } from '../../../ir/dtype.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
@@ -58,7 +58,7 @@ export interface MarginOptions extends LossOptions {
   readonly margin?: number;
 }
 
-const marginOptions: arg.Table<MarginOptions> = { ...lossOptions, margin: arg.number };
+export const marginOptions: arg.Table<MarginOptions> = { ...lossOptions, margin: arg.number };
 
 const takesMarginRanking = arg.takes<typeof marginRankingLoss>(
   ['x', aTensor],
@@ -73,7 +73,7 @@ export function marginRankingLoss(
   y: Tensor,
   target: TensorLike,
   options: MarginOptions = {},
-): Tensor {
+): Tensor<FloatDType> {
   takesMarginRanking('marginRankingLoss', x, y, target, options);
   const { margin = 0, reduction = 'mean' } = options;
   const dtype = operandType('marginRankingLoss', [x, y, target], 'float');
@@ -88,6 +88,11 @@ export function marginRankingLoss(
   );
 }
 
+/** −1 as a dtype holds it: unsigned integers wrap. */
+function minusOneOf(dtype: DType): number {
+  return /^u\d/.test(dtype) ? Number(integerRange(dtype)[1]) : -1;
+}
+
 const takesCosineEmbedding = arg.takes<typeof cosineEmbeddingLoss>(
   ['x', aTensor],
   ['y', aTensor],
@@ -97,14 +102,14 @@ const takesCosineEmbedding = arg.takes<typeof cosineEmbeddingLoss>(
 
 /**
  * 1 − cos(x, y) where the target is 1, max(0, cos(x, y) − margin) where it is −1: for rows [N, D]
- * and targets [N], or one pair.
+ * and targets [N], or one pair. A target of unsigned integers has its greatest for −1.
  */
 export function cosineEmbeddingLoss(
   x: Tensor,
   y: Tensor,
   target: Tensor,
   options: MarginOptions = {},
-): Tensor {
+): Tensor<FloatDType> {
   takesCosineEmbedding('cosineEmbeddingLoss', x, y, target, options);
   const op = 'cosineEmbeddingLoss';
   const { margin = 0, reduction = 'mean' } = options;
@@ -126,7 +131,12 @@ export function cosineEmbeddingLoss(
       const targets = reduce(b, 'max', sign, [last]);
       const zero = fullLike(b, cosine, 0);
       const near = where(b, binary(b, 'eq', targets, 1), sub(b, 1, cosine), zero);
-      const far = where(b, binary(b, 'eq', targets, -1), hinge(b, sub(b, cosine, margin)), zero);
+      const far = where(
+        b,
+        binary(b, 'eq', targets, minusOneOf(target.dtype)),
+        hinge(b, sub(b, cosine, margin)),
+        zero,
+      );
       return cast(b, reduced(b, add(b, near, far), reduction), result);
     },
   );
@@ -147,11 +157,16 @@ export interface TripletMarginOptions extends TripletOptions {
 }
 
 const tripletOptions: arg.Table<TripletOptions> = { ...lossOptions, margin: arg.number, swap: arg.flag };
+export const tripletMarginOptions: arg.Table<TripletMarginOptions> = {
+  ...tripletOptions,
+  p: arg.number,
+  eps: arg.number,
+};
 const takesTripletMargin = arg.takes<typeof tripletMarginLoss>(
   ['the anchor', aTensor],
   ['the positive', aTensor],
   ['the negative', aTensor],
-  ['options', arg.options<TripletMarginOptions>({ ...tripletOptions, p: arg.number, eps: arg.number })],
+  ['options', arg.options<TripletMarginOptions>(tripletMarginOptions)],
 );
 
 /** max(0, d(anchor, positive) − d(anchor, negative) + margin) along the last axis. */
@@ -160,7 +175,7 @@ export function tripletMarginLoss(
   positive: Tensor,
   negative: Tensor,
   options: TripletMarginOptions = {},
-): Tensor {
+): Tensor<FloatDType> {
   takesTripletMargin('tripletMarginLoss', anchor, positive, negative, options);
   const { margin = 1, swap = false, p = 2, eps = 1e-6, reduction = 'mean' } = options;
   const op = 'tripletMarginLoss';
@@ -187,17 +202,15 @@ export interface TripletDistanceOptions extends TripletOptions {
   readonly distance?: (x: Tensor, y: Tensor) => Tensor;
 }
 
+export const tripletDistanceOptions: arg.Table<TripletDistanceOptions> = {
+  ...tripletOptions,
+  distance: arg.callable<(x: Tensor, y: Tensor) => Tensor>(),
+};
 const takesTripletDistance = arg.takes<typeof tripletMarginWithDistanceLoss>(
   ['the anchor', aTensor],
   ['the positive', aTensor],
   ['the negative', aTensor],
-  [
-    'options',
-    arg.options<TripletDistanceOptions>({
-      ...tripletOptions,
-      distance: arg.callable<(x: Tensor, y: Tensor) => Tensor>(),
-    }),
-  ],
+  ['options', arg.options<TripletDistanceOptions>(tripletDistanceOptions)],
 );
 
 /** `tripletMarginLoss` with any function as its distance. */
@@ -206,7 +219,7 @@ export function tripletMarginWithDistanceLoss(
   positive: Tensor,
   negative: Tensor,
   options: TripletDistanceOptions = {},
-): Tensor {
+): Tensor<FloatDType> {
   takesTripletDistance('tripletMarginWithDistanceLoss', anchor, positive, negative, options);
   const op = 'tripletMarginWithDistanceLoss';
   const { margin = 1, swap = false, reduction = 'mean', distance = pairwiseDistance } = options;

@@ -7,6 +7,7 @@ import { permute, reshape } from '../../../ir/build.ts';
 import { promote, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import type { FixedShape } from '../../../ir/shape.ts';
+import { castedType } from '../../autocast.ts';
 import { expectTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { show } from '../operand.ts';
@@ -18,7 +19,7 @@ export function productType(op: string, ...operands: readonly Tensor[]): DType {
   if (dtype === 'bool') {
     throw new TensorError('E_DTYPE', op, `bool has no product: ${show(...operands)}`, ".cast('f32')");
   }
-  return dtype;
+  return castedType(op, dtype);
 }
 
 /** A contraction of named axes; `batch` and `contract` are pairs of axes of x and y. */

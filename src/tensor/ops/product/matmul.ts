@@ -1,5 +1,6 @@
 // Matrix products of every rank PyTorch allows; the contraction itself is contract.ts.
 
+import type { Promoted } from '../../inferred.ts';
 import { TensorError } from '../../../errors.ts';
 import { add, binary, broadcast, cast, mul, reduce, reshape } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -26,7 +27,11 @@ const takesPair = arg.takes<typeof matmul>(
  * The matrix product of the last two axes; leading axes broadcast. A vector on the left is a row,
  * on the right a column, and that axis vanishes; two vectors give their inner product.
  */
-export function matmul(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+export function matmul<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  y: Tensor<B>,
+  options: MatmulOptions = {},
+): Tensor<Promoted<A, B>> {
   takesPair('matmul', x, y, options);
   return product('matmul', x, y, options);
 }
@@ -57,7 +62,11 @@ function product(op: string, x: Tensor, y: Tensor, options: MatmulOptions): Tens
 }
 
 /** The inner product of two vectors. */
-export function dot(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+export function dot<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  y: Tensor<B>,
+  options: MatmulOptions = {},
+): Tensor<Promoted<A, B>> {
   takesPair('dot', x, y, options);
   checkRank('dot', 'the first operand', x, 1);
   checkRank('dot', 'the second operand', y, 1);
@@ -65,7 +74,11 @@ export function dot(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
 }
 
 /** [M, K] by [K, N]. */
-export function mm(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+export function mm<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  y: Tensor<B>,
+  options: MatmulOptions = {},
+): Tensor<Promoted<A, B>> {
   takesPair('mm', x, y, options);
   checkRank('mm', 'the first operand', x, 2);
   checkRank('mm', 'the second operand', y, 2);
@@ -73,7 +86,11 @@ export function mm(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
 }
 
 /** [M, K] by [K]. */
-export function mv(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+export function mv<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  y: Tensor<B>,
+  options: MatmulOptions = {},
+): Tensor<Promoted<A, B>> {
   takesPair('mv', x, y, options);
   checkRank('mv', 'the first operand', x, 2);
   checkRank('mv', 'the second operand', y, 1);
@@ -81,7 +98,11 @@ export function mv(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
 }
 
 /** [B, M, K] by [B, K, N]. */
-export function bmm(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
+export function bmm<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  y: Tensor<B>,
+  options: MatmulOptions = {},
+): Tensor<Promoted<A, B>> {
   takesPair('bmm', x, y, options);
   checkRank('bmm', 'the first operand', x, 3);
   checkRank('bmm', 'the second operand', y, 3);
@@ -99,7 +120,7 @@ export function bmm(x: Tensor, y: Tensor, options: MatmulOptions = {}): Tensor {
 const takesOuter = arg.takes<typeof outer>(['the first operand', aTensor], ['the second operand', aTensor]);
 
 /** All products of an element of x and one of y: [M] and [N] give [M, N]. */
-export function outer(x: Tensor, y: Tensor): Tensor {
+export function outer<A extends DType, B extends DType>(x: Tensor<A>, y: Tensor<B>): Tensor<Promoted<A, B>> {
   takesOuter('outer', x, y);
   checkRank('outer', 'the first operand', x, 1);
   checkRank('outer', 'the second operand', y, 1);
@@ -121,7 +142,12 @@ const takesLinear = arg.takes<typeof linear>(
 );
 
 /** x · weightᵀ + bias: [.., in] with [out, in] and [out] gives [.., out]. */
-export function linear(x: Tensor, weight: Tensor, bias?: Tensor, options: MatmulOptions = {}): Tensor {
+export function linear<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  weight: Tensor<B>,
+  bias?: Tensor,
+  options: MatmulOptions = {},
+): Tensor<Promoted<A, B>> {
   takesLinear('linear', x, weight, bias, options);
   checkRank('linear', 'the weight', weight, 1, 2);
   if (x.rank === 0 || x.shape.at(-1) !== weight.shape.at(-1)) {

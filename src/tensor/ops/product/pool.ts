@@ -246,10 +246,11 @@ function lpPool(op: string, spatial: number, x: Tensor, kernelSize: PerAxis, opt
   );
 }
 
+export const lpPoolOptions: arg.Table<LpPoolOptions> = { ...windowOptions, p: arg.number };
 const takesLpPool1d = arg.takes<typeof lpPool1d>(
   ['x', aTensor],
   ['kernelSize', arg.sizes(1)],
-  ['options', arg.options<LpPoolOptions>({ ...windowOptions, p: arg.number })],
+  ['options', arg.options<LpPoolOptions>(lpPoolOptions)],
 );
 
 /** The p-norm of each window of the last axis. */

@@ -1,5 +1,7 @@
 // Products of tensors over axes that the caller names, of all pairs, of vectors.
 
+import type { DType } from '../../../ir/dtype.ts';
+import type { Promoted } from '../../inferred.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkList, normalizeAxis, sizeOf } from '../../../ir/shape.ts';
@@ -75,7 +77,7 @@ const takesPair = arg.takes<(x: Tensor, y: Tensor) => Tensor>(
 );
 
 /** The sums of products over the last axes of both; with a number, the product. */
-export function inner(x: Tensor, y: Tensor): Tensor {
+export function inner<A extends DType, B extends DType>(x: Tensor<A>, y: Tensor<B>): Tensor<Promoted<A, B>> {
   takesPair('inner', x, y);
   if (x.rank === 0 || y.rank === 0) return mul(x, y);
   if (x.shape.at(-1) !== y.shape.at(-1))
@@ -84,13 +86,13 @@ export function inner(x: Tensor, y: Tensor): Tensor {
 }
 
 /** The inner product of two vectors; of complex ones, with the first conjugated. */
-export function vdot(x: Tensor, y: Tensor): Tensor {
+export function vdot<A extends DType, B extends DType>(x: Tensor<A>, y: Tensor<B>): Tensor<Promoted<A, B>> {
   takesPair('vdot', x, y);
   return dot(conj(x), y);
 }
 
 /** Every element of x times all of y, as blocks: the Kronecker product. */
-export function kron(x: Tensor, y: Tensor): Tensor {
+export function kron<A extends DType, B extends DType>(x: Tensor<A>, y: Tensor<B>): Tensor<Promoted<A, B>> {
   takesPair('kron', x, y);
   const rank = Math.max(x.rank, y.rank);
   const sizes = (operand: Tensor): number[] => [

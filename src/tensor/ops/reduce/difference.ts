@@ -51,7 +51,7 @@ function neighbours(x: Tensor, axis: number): [later: Tensor, earlier: Tensor] {
   return [narrow(x, axis, Math.min(1, x.shape[axis]!), left), narrow(x, axis, 0, left)];
 }
 
-/** Integers and bool as f32: areas and slopes have fractions. */
+/** Integers and bool as f32: halves and slopes have fractions. */
 const fractional = (x: Tensor): Tensor => (isInexact(x.dtype) ? x : cast(x, 'f32'));
 
 export interface TrapezoidOptions {
@@ -85,18 +85,21 @@ function trapezoids(op: string, y: Tensor, axis: number, options: TrapezoidOptio
   const at = normalizeAxis(op, axis, y.rank);
   if (options.x !== undefined && options.dx !== undefined)
     throw new TensorError('E_VALUE', op, 'takes x or dx, not both');
-  const [later, earlier] = neighbours(fractional(y), at);
-  const heights = mul(add(later, earlier), 0.5);
+  // Integers are added, subtracted and multiplied as such, and wrap, as in PyTorch.
+  const [later, earlier] = neighbours(y.dtype === 'bool' ? fractional(y) : y, at);
+  const sums = add(later, earlier);
+  const halved = (areas: Tensor): Tensor => mul(fractional(areas), 0.5);
   if (options.x === undefined) {
     const { dx = 1 } = options;
-    return [dx === 1 ? heights : mul(heights, dx), at];
+    return [dx === 1 ? halved(sums) : mul(halved(sums), dx), at];
   }
-  const places = fractional(options.x);
+  const places = options.x.dtype === 'bool' ? fractional(options.x) : options.x;
   const along = places.rank === 1 ? 0 : at - y.rank + places.rank;
   if (along < 0 || places.shape[along] !== y.shape[at])
     throw new TensorError('E_SHAPE', op, `x does not fit axis ${axis}: ${show(options.x, y)}`);
   const [right, left] = neighbours(places, along);
-  return [mul(heights, reach(sub(right, left), places.rank === 1 ? at : undefined, y.rank)), at];
+  const widths = reach(sub(right, left), places.rank === 1 ? at : undefined, y.rank);
+  return [halved(mul(sums, widths)), at];
 }
 
 /** A vector along axis `at` of tensors of a rank; others broadcast as they are. */

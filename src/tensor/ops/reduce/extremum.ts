@@ -37,13 +37,13 @@ function extremum(
 }
 
 /** The largest elements; NaN wins. Ties share the gradient. */
-export function amax(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+export function amax<D extends DType>(x: Tensor<D>, axes?: Axes, options: ReduceOptions = {}): Tensor<D> {
   takesReduce('amax', x, axes, options);
   return extremum('amax', 'max', x, axes, options);
 }
 
 /** The smallest elements; NaN wins. Ties share the gradient. */
-export function amin(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+export function amin<D extends DType>(x: Tensor<D>, axes?: Axes, options: ReduceOptions = {}): Tensor<D> {
   takesReduce('amin', x, axes, options);
   return extremum('amin', 'min', x, axes, options);
 }
@@ -84,25 +84,35 @@ const takesMaskedMax = arg.takes<typeof maskedMax>(
 );
 
 /** The largest elements where the mask holds, −∞ (or the least integer) where it never does. */
-export function maskedMax(x: Tensor, mask: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+export function maskedMax<D extends DType>(
+  x: Tensor<D>,
+  mask: Tensor,
+  axes?: Axes,
+  options: ReduceOptions = {},
+): Tensor<D> {
   takesMaskedMax('maskedMax', x, mask, axes, options);
   return maskedExtremum('maskedMax', 'max', x, mask, axes, options);
 }
 
 /** The smallest elements where the mask holds, ∞ (or the largest integer) where it never does. */
-export function maskedMin(x: Tensor, mask: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+export function maskedMin<D extends DType>(
+  x: Tensor<D>,
+  mask: Tensor,
+  axes?: Axes,
+  options: ReduceOptions = {},
+): Tensor<D> {
   takesMaskedMax('maskedMin', x, mask, axes, options);
   return maskedExtremum('maskedMin', 'min', x, mask, axes, options);
 }
 
 /** The largest elements, as `amax`; for their places too see `maxWithIndices`. */
-export function max(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+export function max<D extends DType>(x: Tensor<D>, axes?: Axes, options: ReduceOptions = {}): Tensor<D> {
   takesReduce('max', x, axes, options);
   return extremum('max', 'max', x, axes, options);
 }
 
 /** The smallest elements, as `amin`; for their places too see `minWithIndices`. */
-export function min(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+export function min<D extends DType>(x: Tensor<D>, axes?: Axes, options: ReduceOptions = {}): Tensor<D> {
   takesReduce('min', x, axes, options);
   return extremum('min', 'min', x, axes, options);
 }
@@ -154,7 +164,7 @@ const takesArgmax = arg.takes<typeof argmax>(
  * i32 position of the largest element along `axis`, or in C-order without one; the first of equals,
  * NaN first of all.
  */
-export function argmax(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor {
+export function argmax(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor<'i32'> {
   takesArgmax('argmax', x, axis, options);
   return place('argmax', 'max', x, axis, options.keepdim === true);
 }
@@ -163,7 +173,7 @@ export function argmax(x: Tensor, axis?: number, options: ReduceOptions = {}): T
  * i32 position of the smallest element along `axis`, or in C-order without one; the first of
  * equals, NaN first of all.
  */
-export function argmin(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor {
+export function argmin(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor<'i32'> {
   takesArgmax('argmin', x, axis, options);
   return place('argmin', 'min', x, axis, options.keepdim === true);
 }
@@ -202,7 +212,11 @@ const takesMaxWithIndices = arg.takes<typeof maxWithIndices>(
  * The largest elements along `axis` and their i32 places (the first of equals); the gradient goes
  * to those places.
  */
-export function maxWithIndices(x: Tensor, axis: number, options: ReduceOptions = {}): [Tensor, Tensor] {
+export function maxWithIndices<D extends DType>(
+  x: Tensor<D>,
+  axis: number,
+  options: ReduceOptions = {},
+): [values: Tensor<D>, indices: Tensor<'i32'>] {
   takesMaxWithIndices('maxWithIndices', x, axis, options);
   return withIndices('maxWithIndices', 'max', x, axis, options);
 }
@@ -211,7 +225,11 @@ export function maxWithIndices(x: Tensor, axis: number, options: ReduceOptions =
  * The smallest elements along `axis` and their i32 places (the first of equals); the gradient goes
  * to those places.
  */
-export function minWithIndices(x: Tensor, axis: number, options: ReduceOptions = {}): [Tensor, Tensor] {
+export function minWithIndices<D extends DType>(
+  x: Tensor<D>,
+  axis: number,
+  options: ReduceOptions = {},
+): [values: Tensor<D>, indices: Tensor<'i32'>] {
   takesMaxWithIndices('minWithIndices', x, axis, options);
   return withIndices('minWithIndices', 'min', x, axis, options);
 }

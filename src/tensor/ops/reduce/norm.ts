@@ -17,7 +17,7 @@ import {
   unary,
   where,
 } from '../../../ir/build.ts';
-import { isFloat } from '../../../ir/dtype.ts';
+import { isFloat, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkList, sameShape } from '../../../ir/shape.ts';
@@ -25,7 +25,7 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, checkInexact, show, spread } from '../operand.ts';
+import { apply, casted, checkFloat, checkInexact, show, spread } from '../operand.ts';
 import { axesOf, type Axes } from './axes.ts';
 import { normOf } from '../elementwise/formula.ts';
 import { padConstant } from '../shape/layout.ts';
@@ -106,7 +106,7 @@ export function layerNorm(
   checkFloat('layerNorm', x, weight, bias);
   const axes = trailing('layerNorm', x, normalizedShape, weight, bias);
   const shape = axes.map((axis) => x.shape[axis]!);
-  return apply([x, weight, bias], (b, node, w, c) =>
+  return apply([casted('layerNorm', x), weight, bias], (b, node, w, c) =>
     formula.widened(b, node, (wide) =>
       affine(b, standardised(b, wide, axes, options.eps ?? 1e-5), w, c, shape),
     ),
@@ -200,7 +200,7 @@ export function groupNorm(
   }
   const grouped = [x.shape[0]!, groups, channels / groups, ...x.shape.slice(2)];
   const axes = grouped.map((_, axis) => axis).slice(2);
-  return apply([x, weight, bias], (b, node, w, c) =>
+  return apply([casted('groupNorm', x), weight, bias], (b, node, w, c) =>
     formula.widened(b, node, (wide) => {
       const standard = standardised(b, reshape(b, wide, grouped), axes, options.eps ?? 1e-5);
       return affine(b, reshape(b, standard, x.shape), w, c, perChannel(x.rank, channels));
@@ -258,6 +258,8 @@ export function batchNorm(
   takesBatchNorm('batchNorm', x, runningMean, runningVar, weight, bias, options);
   const { training = false, eps = 1e-5 } = options;
   checkFloat('batchNorm', x, runningMean, runningVar, weight, bias);
+  // Nothing has no channels, and stays as it is.
+  if (x.rank === 1 && x.size === 0) return [x, x.detach(), x.detach()];
   const channels = checkChannels('batchNorm', x, 2, runningMean, runningVar, weight, bias);
   if (!training && (runningMean === undefined || runningVar === undefined)) {
     throw new TensorError(
@@ -310,6 +312,7 @@ export function batchNormUpdate(
   momentum = 0.1,
 ): [mean: Tensor, variance: Tensor] {
   takesBatchNormUpdate('batchNormUpdate', running, batch, count, momentum);
+  checkFloat('batchNormUpdate', ...running, ...batch);
   const [mean, variance] = recordMany([...running, ...batch], (b, [oldMean, oldVar, newMean, newVar]) => {
     const blend = (old: Node, fresh: Node, scale: number): Node =>
       add(b, mul(b, old, 1 - momentum), mul(b, cast(b, fresh, old.dtype), momentum * scale));
@@ -376,12 +379,16 @@ const takesNormalize = arg.takes<typeof normalize>(
 );
 
 /** x divided by its p-norm along axes (1 by default). */
-export function normalize(x: Tensor, axes: Axes = 1, options: NormalizeOptions = {}): Tensor {
+export function normalize<D extends DType>(
+  x: Tensor<D>,
+  axes: Axes = 1,
+  options: NormalizeOptions = {},
+): Tensor<D> {
   takesNormalize('normalize', x, axes, options);
   const { p = 2, eps = 1e-12 } = options;
   checkInexact('normalize', x);
   const list = axesOf('normalize', axes, x);
-  return apply([x], (b, node) =>
+  return apply([casted('normalize', x)], (b, node) =>
     formula.widened(b, node, (wide) => {
       const size = normOf(b, wide, p, list);
       const least = full(b, dims(size), eps, size.dtype);

@@ -3,6 +3,7 @@
 // their width and wrap (PyTorch widens to i64: ask for it with `dtype`); narrower integers and bool
 // count in i32.
 
+import type { Floated, SizeOf, Summed } from '../../inferred.ts';
 import { TensorError } from '../../../errors.ts';
 import { cast, reduce, reduceKeep, unary } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -13,7 +14,7 @@ import { aTensor, expectDType, expectTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkInexact, takesOne } from '../operand.ts';
+import { apply, casted, checkInexact, takesOne } from '../operand.ts';
 import {
   type Axes,
   axesOf,
@@ -24,9 +25,9 @@ import {
   takesReduce,
 } from './axes.ts';
 
-export interface SumOptions extends ReduceOptions {
+export interface SumOptions<T extends DType = DType> extends ReduceOptions {
   /** The dtype to accumulate in and give. */
-  readonly dtype?: DType;
+  readonly dtype?: T;
 }
 
 const takesSum = arg.takes<typeof sum>(
@@ -54,20 +55,28 @@ function fold(
 }
 
 /** Σ; 0 over nothing. */
-export function sum(x: Tensor, axes?: Axes, options: SumOptions = {}): Tensor {
+export function sum<D extends DType, T extends DType = Summed<D>>(
+  x: Tensor<D>,
+  axes?: Axes,
+  options: SumOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesSum('sum', x, axes, options);
-  return fold('sum', 'sum', x, axes, options);
+  return fold('sum', 'sum', casted('sum', x), axes, options);
 }
 
 /** Π; 1 over nothing. */
-export function prod(x: Tensor, axes?: Axes, options: SumOptions = {}): Tensor {
+export function prod<D extends DType, T extends DType = Summed<D>>(
+  x: Tensor<D>,
+  axes?: Axes,
+  options: SumOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesSum('prod', x, axes, options);
-  return fold('prod', 'prod', x, axes, options);
+  return fold('prod', 'prod', casted('prod', x), axes, options);
 }
 
-export interface MeanOptions extends ReduceOptions {
+export interface MeanOptions<T extends DType = DType> extends ReduceOptions {
   /** The dtype to compute in and give; by default x's, which must be floats. */
-  readonly dtype?: DType;
+  readonly dtype?: T;
 }
 
 const takesMean = arg.takes<typeof mean>(
@@ -77,7 +86,11 @@ const takesMean = arg.takes<typeof mean>(
 );
 
 /** Σ / n of floats, or of what becomes floats by `dtype`; NaN over nothing. */
-export function mean(x: Tensor, axes?: Axes, options: MeanOptions = {}): Tensor {
+export function mean<D extends DType, T extends DType = Floated<D>>(
+  x: Tensor<D>,
+  axes?: Axes,
+  options: MeanOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesMean('mean', x, axes, options);
   const { dtype } = options;
   if (dtype === undefined) checkInexact('mean', x);
@@ -90,7 +103,7 @@ export function mean(x: Tensor, axes?: Axes, options: MeanOptions = {}): Tensor 
 }
 
 /** true where some element is not 0 (NaN is not); false over nothing. */
-export function any(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+export function any(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor<'bool'> {
   takesReduce('any', x, axes, options);
   return reduction('any', x, axes, options, (b, node, list) =>
     reduceKeep(b, 'or', formula.truth(b, node), list),
@@ -98,7 +111,7 @@ export function any(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor
 }
 
 /** true where no element is 0; true over nothing. */
-export function all(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+export function all(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor<'bool'> {
   takesReduce('all', x, axes, options);
   return reduction('all', x, axes, options, (b, node, list) =>
     reduceKeep(b, 'and', formula.truth(b, node), list),
@@ -106,7 +119,7 @@ export function all(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor
 }
 
 /** How many elements are not 0, in i32. */
-export function countNonzero(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+export function countNonzero(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor<'i32'> {
   takesReduce('countNonzero', x, axes, options);
   return reduction('countNonzero', x, axes, options, (b, node, list) =>
     reduceKeep(b, 'sum', cast(b, formula.truth(b, node), 'i32'), list),
@@ -157,13 +170,21 @@ function variance(x: Tensor, axes?: Axes, options: VarOptions = {}): Tensor {
 export { variance as var };
 
 /** Standard deviation; of the unbiased variance unless `correction: 0`. */
-export function std(x: Tensor, axes?: Axes, options: VarOptions = {}): Tensor {
+export function std<D extends DType>(
+  x: Tensor<D>,
+  axes?: Axes,
+  options: VarOptions = {},
+): Tensor<SizeOf<Floated<D>>> {
   takesVariance('std', x, axes, options);
   return spreadOver('std', x, axes, options, true);
 }
 
 /** Variance and mean over the same axes. */
-export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tensor, Tensor] {
+export function varMean<D extends DType>(
+  x: Tensor<D>,
+  axes?: Axes,
+  options: VarOptions = {},
+): [Tensor<SizeOf<Floated<D>>>, Tensor<Floated<D>>] {
   takesVariance('varMean', x, axes, options);
   checkInexact('varMean', x);
   const list = axesOf('varMean', axes, x);
@@ -179,7 +200,11 @@ export function varMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [Tens
 }
 
 /** log Σ eˣ, without overflow; integers and bool count as f32. */
-export function logsumexp(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor {
+export function logsumexp<D extends DType>(
+  x: Tensor<D>,
+  axes?: Axes,
+  options: ReduceOptions = {},
+): Tensor<Floated<D>> {
   takesReduce('logsumexp', x, axes, options);
   return reduction('logsumexp', x, axes, options, (b, node, list) => {
     const numbers = isFloat(node.dtype) ? node : cast(b, node, 'f32');

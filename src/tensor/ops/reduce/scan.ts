@@ -1,6 +1,7 @@
 // Running reductions along an axis. 16-bit floats are accumulated in f32; integers keep their width
 // and wrap.
 
+import type { Counted } from '../../inferred.ts';
 import { TensorError } from '../../../errors.ts';
 import { binary, cast, full, reshape, where } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -13,15 +14,15 @@ import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { runningLogSum } from '../../formula/running-log-sum.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, show } from '../operand.ts';
+import { apply, casted, checkFloat, show } from '../operand.ts';
 
-export interface ScanOptions {
+export interface ScanOptions<T extends DType = DType> {
   /** From the last element to the first. */
   readonly reverse?: boolean;
   /** Without the element itself: the first result is the identity. */
   readonly exclusive?: boolean;
   /** The dtype to accumulate in and give. */
-  readonly dtype?: DType;
+  readonly dtype?: T;
 }
 
 function running(b: GraphBuilder, monoid: Monoid, x: Node, axis: number, options: ScanOptions = {}): Node {
@@ -53,15 +54,23 @@ const takesCumsum = arg.takes<typeof cumsum>(
 );
 
 /** Running sum. */
-export function cumsum(x: Tensor, axis: number, options: ScanOptions = {}): Tensor {
+export function cumsum<D extends DType, T extends DType = Counted<D>>(
+  x: Tensor<D>,
+  axis: number,
+  options: ScanOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesCumsum('cumsum', x, axis, options);
-  return cumulate('cumsum', 'sum', x, axis, options);
+  return cumulate('cumsum', 'sum', casted('cumsum', x), axis, options);
 }
 
 /** Running product. */
-export function cumprod(x: Tensor, axis: number, options: ScanOptions = {}): Tensor {
+export function cumprod<D extends DType, T extends DType = Counted<D>>(
+  x: Tensor<D>,
+  axis: number,
+  options: ScanOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesCumsum('cumprod', x, axis, options);
-  return cumulate('cumprod', 'prod', x, axis, options);
+  return cumulate('cumprod', 'prod', casted('cumprod', x), axis, options);
 }
 
 /**
@@ -88,19 +97,25 @@ function runningExtremum(op: string, monoid: 'min' | 'max', x: Tensor, axis: num
 const takesCummax = arg.takes<typeof cummax>(['the operand', aTensor], ['axis', arg.inside()]);
 
 /** Running maximum and its i32 places (the latest of equals). */
-export function cummax(x: Tensor, axis: number): [Tensor, Tensor] {
+export function cummax<D extends DType>(
+  x: Tensor<D>,
+  axis: number,
+): [values: Tensor<D>, indices: Tensor<'i32'>] {
   takesCummax('cummax', x, axis);
   return runningExtremum('cummax', 'max', x, axis);
 }
 
 /** Running minimum and its i32 places (the latest of equals). */
-export function cummin(x: Tensor, axis: number): [Tensor, Tensor] {
+export function cummin<D extends DType>(
+  x: Tensor<D>,
+  axis: number,
+): [values: Tensor<D>, indices: Tensor<'i32'>] {
   takesCummax('cummin', x, axis);
   return runningExtremum('cummin', 'min', x, axis);
 }
 
 /** log of the running sum of eˣ, without overflow. */
-export function logcumsumexp(x: Tensor, axis: number): Tensor {
+export function logcumsumexp<D extends DType>(x: Tensor<D>, axis: number): Tensor<D> {
   takesCummax('logcumsumexp', x, axis);
   checkFloat('logcumsumexp', x);
   const at = normalizeAxis('logcumsumexp', axis, Math.max(1, x.rank));

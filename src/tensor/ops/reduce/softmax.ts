@@ -1,30 +1,33 @@
 // Softmax and its logarithm over axes: plain reduce, broadcast and elementwise nodes, which fuse
 // into one kernel per row.
 
-import { cast } from '../../../ir/build.ts';
+import type { Floated } from '../../inferred.ts';
+import { cast, neg } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { isComplex, isFloat, type DType } from '../../../ir/dtype.ts';
+import { isComplex, isFloat, isInteger, type DType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { normalizeAxes } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { cast as castTo } from '../elementwise/cast.ts';
+import { neg as negate } from '../elementwise/elementwise.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, takesOne } from '../operand.ts';
+import { apply, casted, checkFloat, takesOne } from '../operand.ts';
 import type { Axes } from './axes.ts';
 
-export interface SoftmaxOptions {
+export interface SoftmaxOptions<T extends DType = DType> {
   /** The result's dtype; x's own by default. */
-  readonly dtype?: DType;
+  readonly dtype?: T;
 }
 
 function overRows(
   op: string,
-  x: Tensor,
+  given: Tensor,
   axes: Axes,
   options: SoftmaxOptions,
   make: (b: GraphBuilder, x: Node, axes: readonly number[]) => Node,
 ): Tensor {
+  const x = casted(op, given);
   const { dtype } = options;
   // As PyTorch: a real dtype takes the real part of complex numbers.
   if (isComplex(x.dtype) && dtype !== undefined && !isComplex(dtype))
@@ -46,27 +49,40 @@ const takesSoftmax = arg.takes<typeof softmax>(
 );
 
 /** eˣ / Σ eˣ along an axis (the last by default) or several; a row of −∞ alone gives NaN. */
-export function softmax(x: Tensor, axes: Axes = -1, options: SoftmaxOptions = {}): Tensor {
+export function softmax<D extends DType, T extends DType = Floated<D>>(
+  x: Tensor<D>,
+  axes: Axes = -1,
+  options: SoftmaxOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesSoftmax('softmax', x, axes, options);
   return overRows('softmax', x, axes, options, formula.softmax);
 }
 
 /** log softmax, without its rounding: (x − max) − log Σ e^(x − max). */
-export function logSoftmax(x: Tensor, axes: Axes = -1, options: SoftmaxOptions = {}): Tensor {
+export function logSoftmax<D extends DType, T extends DType = Floated<D>>(
+  x: Tensor<D>,
+  axes: Axes = -1,
+  options: SoftmaxOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesSoftmax('logSoftmax', x, axes, options);
   return overRows('logSoftmax', x, axes, options, formula.logSoftmax);
 }
 
-/** softmax(−x). */
-export function softmin(x: Tensor, axes: Axes = -1, options: SoftmaxOptions = {}): Tensor {
+/** softmax(−x); integers are negated as such, so that unsigned ones wrap, as in PyTorch. */
+export function softmin<D extends DType, T extends DType = Floated<D>>(
+  x: Tensor<D>,
+  axes: Axes = -1,
+  options: SoftmaxOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesSoftmax('softmin', x, axes, options);
-  return overRows('softmin', x, axes, options, (b, node, list) =>
-    formula.softmax(b, b.add('neg', [node], {}) as Node, list),
+  const negated = isInteger(x.dtype) ? negate(x) : x;
+  return overRows('softmin', negated, axes, options, (b, node, list) =>
+    formula.softmax(b, negated === x ? neg(b, node) : node, list),
   );
 }
 
 /** softmax over the channels of [N,C,H,W] or [C,H,W]. */
-export function softmax2d(x: Tensor): Tensor {
+export function softmax2d<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
   takesOne('softmax2d', x);
   return overRows('softmax2d', x, -3, {}, formula.softmax);
 }

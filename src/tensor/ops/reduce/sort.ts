@@ -1,6 +1,7 @@
 // Sorted elements and their places along an axis: an argSort, and a gather by it; and where values
 // stand among sorted ones.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import { cast, reshape } from '../../../ir/build.ts';
 import type { Node } from '../../../ir/graph.ts';
@@ -35,13 +36,17 @@ const takesSort = arg.takes<typeof sort>(
  * The elements along an axis in order, and their i32 positions; equal ones keep their order, NaN
  * counts as the greatest.
  */
-export function sort(x: Tensor, axis = -1, options: SortOptions = {}): [values: Tensor, indices: Tensor] {
+export function sort<D extends DType>(
+  x: Tensor<D>,
+  axis = -1,
+  options: SortOptions = {},
+): [values: Tensor<D>, indices: Tensor<'i32'>] {
   takesSort('sort', x, axis, options);
   return sorted('sort', x, axis, options.descending === true, undefined);
 }
 
 /** The i32 positions of the elements along an axis in order. */
-export function argsort(x: Tensor, axis = -1, options: SortOptions = {}): Tensor {
+export function argsort(x: Tensor, axis = -1, options: SortOptions = {}): Tensor<'i32'> {
   takesSort('argsort', x, axis, options);
   const at = normalizeAxis('argsort', axis, Math.max(1, x.rank));
   return apply([x], (b, node) => {
@@ -53,7 +58,7 @@ export function argsort(x: Tensor, axis = -1, options: SortOptions = {}): Tensor
 const takesMsort = arg.takes<typeof msort>(['the operand', aTensor]);
 
 /** The elements along the first axis in ascending order. */
-export function msort(x: Tensor): Tensor {
+export function msort<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesMsort('msort', x);
   return sorted('msort', x, 0, false, undefined)[0];
 }
@@ -73,12 +78,12 @@ const takesTopk = arg.takes<typeof topk>(
 );
 
 /** The k largest (or smallest) elements along an axis, best first, and their i32 positions. */
-export function topk(
-  x: Tensor,
+export function topk<D extends DType>(
+  x: Tensor<D>,
   k: number,
   axis = -1,
   options: TopkOptions = {},
-): [values: Tensor, indices: Tensor] {
+): [values: Tensor<D>, indices: Tensor<'i32'>] {
   takesTopk('topk', x, k, axis, options);
   const size = x.shape[normalizeAxis('topk', axis, Math.max(1, x.rank))] ?? 1;
   if (k > size) {
@@ -129,7 +134,7 @@ export function searchsorted(
   boundaries: Tensor,
   values: TensorLike,
   options: SearchsortedOptions = {},
-): Tensor {
+): Tensor<'i32'> {
   takesSearchsorted('searchsorted', boundaries, values, options);
   const { right = false, sorter } = options;
   if (sorter !== undefined && !sameShape(sorter.shape, boundaries.shape)) {
@@ -161,7 +166,7 @@ export interface BucketizeOptions {
 }
 
 /** `searchsorted` with one line of boundaries, and the values first. */
-export function bucketize(x: TensorLike, boundaries: Tensor, options: BucketizeOptions = {}): Tensor {
+export function bucketize(x: TensorLike, boundaries: Tensor, options: BucketizeOptions = {}): Tensor<'i32'> {
   takesBucketize('bucketize', x, boundaries, options);
   checkRank('bucketize', 'the boundaries', boundaries, 1);
   return searched('bucketize', boundaries, x, options.right === true);

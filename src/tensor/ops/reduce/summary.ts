@@ -1,5 +1,7 @@
 // Reductions that give several results or compare two tensors, and sums back to a smaller shape.
 
+import type { DType } from '../../../ir/dtype.ts';
+import type { Floated, SizeOf } from '../../inferred.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { cast, sumTo } from '../../../ir/build.ts';
@@ -12,7 +14,7 @@ import { eq, gt, where } from '../elementwise/compare.ts';
 import { sqrt } from '../elementwise/elementwise.ts';
 import { closeness, closeOptions, type CloseOptions } from '../elementwise/pairs.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkInexact, show } from '../operand.ts';
+import { apply, casted, checkInexact, show } from '../operand.ts';
 import { reshape } from '../shape/view.ts';
 import { norm } from '../spectral/norms.ts';
 import { axesOf, type Axes } from './axes.ts';
@@ -25,11 +27,15 @@ const takesStdMean = arg.takes<typeof stdMean>(
 );
 
 /** Standard deviation and mean over the same axes. */
-export function stdMean(x: Tensor, axes?: Axes, options: VarOptions = {}): [deviation: Tensor, mean: Tensor] {
+export function stdMean<D extends DType>(
+  x: Tensor<D>,
+  axes?: Axes,
+  options: VarOptions = {},
+): [deviation: Tensor<SizeOf<Floated<D>>>, mean: Tensor<Floated<D>>] {
   takesStdMean('stdMean', x, axes, options);
   checkInexact('stdMean', x);
   axesOf('stdMean', axes, x);
-  const [spread, mean] = varMean(x, axes, options);
+  const [spread, mean]: [Tensor, Tensor] = varMean(x, axes, options);
   // The derivative of √ at 0 is taken as 0, as in `std`.
   const isFlat = eq(spread, 0);
   return [where(isFlat, spread, sqrt(where(isFlat, 1, spread))), mean];
@@ -59,7 +65,7 @@ const takesAllclose = arg.takes<typeof allclose>(
 );
 
 /** Whether all elements are close, as `isclose` has it: one bool. */
-export function allclose(x: TensorLike, y: TensorLike, options: CloseOptions = {}): Tensor {
+export function allclose(x: TensorLike, y: TensorLike, options: CloseOptions = {}): Tensor<'bool'> {
   takesAllclose('allclose', x, y, options);
   return all(closeness('allclose', x, y, options));
 }
@@ -67,7 +73,7 @@ export function allclose(x: TensorLike, y: TensorLike, options: CloseOptions = {
 const takesEqual = arg.takes<typeof equal>(['x', aTensor], ['y', aTensor]);
 
 /** Whether two tensors have one shape and the same elements: one bool. */
-export function equal(x: Tensor, y: Tensor): Tensor {
+export function equal(x: Tensor, y: Tensor): Tensor<'bool'> {
   takesEqual('equal', x, y);
   const sameShape = x.rank === y.rank && x.shape.every((dim, i) => dim === y.shape[i]);
   return sameShape ? all(eq(x, y)) : full([], false);
@@ -81,14 +87,21 @@ const takesRenorm = arg.takes<typeof renorm>(
 );
 
 /** Slices along an axis whose p-norm is above `largest`, scaled down to it. */
-export function renorm(x: Tensor, p: number, axis: number, largest: number): Tensor {
-  takesRenorm('renorm', x, p, axis, largest);
+export function renorm<D extends DType>(
+  given: Tensor<D>,
+  p: number,
+  axis: number,
+  largest: number,
+): Tensor<D> {
+  takesRenorm('renorm', given, p, axis, largest);
+  const x = casted('renorm', given);
   checkInexact('renorm', x);
   const at = normalizeAxis('renorm', axis, x.rank);
   const others = x.shape.map((_, i) => i).filter((i) => i !== at);
   const size = norm(x, p, others, { keepdim: true });
   const tooLarge = gt(size, largest);
   // The added 1e-7 is PyTorch's: the result is never above the limit by rounding.
-  const factor = div(largest, add(where(tooLarge, size, 1), 1e-7));
-  return mul(x, where(tooLarge, factor, 1));
+  const factor: Tensor = where(tooLarge, div(largest, add(where(tooLarge, size, 1), 1e-7)), 1);
+  const scaled: Tensor = x;
+  return mul(scaled, factor);
 }

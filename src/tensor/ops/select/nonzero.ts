@@ -1,6 +1,7 @@
 // Elements and positions that a mask selects. How many there are only the data knows: without a
 // `size` these functions are asynchronous (see count.ts).
 
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { broadcast, cast, full, reduce, reshape, where } from '../../../ir/build.ts';
@@ -176,7 +177,7 @@ const takesMaskedScatter = arg.takes<typeof maskedScatter>(
  * Elements of the source, in C-order, one after another where the mask is true; x elsewhere. x and
  * the mask broadcast.
  */
-export function maskedScatter(x: Tensor, mask: Tensor, source: Tensor): Tensor {
+export function maskedScatter<D extends DType>(x: Tensor<D>, mask: Tensor, source: Tensor): Tensor<D> {
   takesMaskedScatter('maskedScatter', x, mask, source);
   checkMaskType('maskedScatter', mask);
   checkSameType('maskedScatter', x, source);

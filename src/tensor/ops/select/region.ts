@@ -1,6 +1,7 @@
 // Writing into parts of a copy whose places are known: slices, diagonals, strided elements. Each
 // element chooses between the two by where it stands, so these fuse with what reads them.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import {
@@ -70,7 +71,12 @@ const takesSelectScatter = arg.takes<typeof selectScatter>(
 );
 
 /** A copy of x with the source in place of `select(x, axis, index)`. */
-export function selectScatter(x: Tensor, source: Tensor, axis: number, index: number): Tensor {
+export function selectScatter<D extends DType>(
+  x: Tensor<D>,
+  source: Tensor,
+  axis: number,
+  index: number,
+): Tensor<D> {
   takesSelectScatter('selectScatter', x, source, axis, index);
   const at = normalizeAxis('selectScatter', axis, x.rank);
   const position = resolvePosition('selectScatter', index, x.shape[at]!, at, x);
@@ -90,14 +96,14 @@ const takesSliceScatter = arg.takes<typeof sliceScatter>(
 );
 
 /** A copy of x with the source in place of `slice(x, axis, start, stop, step)`. */
-export function sliceScatter(
-  x: Tensor,
+export function sliceScatter<D extends DType>(
+  x: Tensor<D>,
   source: Tensor,
   axis = 0,
   start?: number,
   stop?: number,
   step?: number,
-): Tensor {
+): Tensor<D> {
   takesSliceScatter('sliceScatter', x, source, axis, start, stop, step);
   const at = normalizeAxis('sliceScatter', axis, x.rank);
   const range = resolveRange('sliceScatter', { start, stop, step }, x.shape[at]!);
@@ -124,7 +130,11 @@ const takesDiagonalScatter = arg.takes<typeof diagonalScatter>(
 );
 
 /** A copy of x with the source in place of `diagonal(x, options)`. */
-export function diagonalScatter(x: Tensor, source: Tensor, options: DiagonalScatterOptions = {}): Tensor {
+export function diagonalScatter<D extends DType>(
+  x: Tensor<D>,
+  source: Tensor,
+  options: DiagonalScatterOptions = {},
+): Tensor<D> {
   takesDiagonalScatter('diagonalScatter', x, source, options);
   const { offset = 0, axis1 = 0, axis2 = 1 } = options;
   const [row, column] = [axis1, axis2].map((axis) => normalizeAxis('diagonalScatter', axis, x.rank));
@@ -163,7 +173,12 @@ const takesSliceWrite = arg.takes<typeof sliceWrite>(
  * A copy of x with the source from `start` of an axis on, all of it inside: what a cache of keys and
  * values does at each step. Donated to a compiled function, x itself is written.
  */
-export function sliceWrite(x: Tensor, axis: number, start: number | Tensor, source: Tensor): Tensor {
+export function sliceWrite<D extends DType>(
+  x: Tensor<D>,
+  axis: number,
+  start: number | Tensor,
+  source: Tensor,
+): Tensor<D> {
   takesSliceWrite('sliceWrite', x, axis, start, source);
   const at = normalizeAxis('sliceWrite', axis, x.rank);
   const size = x.shape[at]!;
@@ -223,12 +238,12 @@ function stridedPlaces(
  * The element at `offset + Σ iₖ·strideₖ` of x in C-order at each position i of a shape: views of any
  * strides, 0 and negative ones too.
  */
-export function asStrided(
-  x: Tensor,
+export function asStrided<D extends DType>(
+  x: Tensor<D>,
   shape: readonly number[],
   strides: readonly number[],
   offset = 0,
-): Tensor {
+): Tensor<D> {
   takesAsStrided('asStrided', x, shape, strides, offset);
   const places = stridedPlaces('asStrided', x, shape, strides, offset);
   return apply([x], (b, node) => {
@@ -246,13 +261,13 @@ const takesAsStridedScatter = arg.takes<typeof asStridedScatter>(
 );
 
 /** A copy of x with the source in place of `asStrided(x, shape, strides, offset)`. */
-export function asStridedScatter(
-  x: Tensor,
+export function asStridedScatter<D extends DType>(
+  x: Tensor<D>,
   source: Tensor,
   shape: readonly number[],
   strides: readonly number[],
   offset = 0,
-): Tensor {
+): Tensor<D> {
   takesAsStridedScatter('asStridedScatter', x, source, shape, strides, offset);
   const places = stridedPlaces('asStridedScatter', x, shape, strides, offset);
   checkSource('asStridedScatter', x, source, shape);

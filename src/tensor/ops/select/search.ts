@@ -30,7 +30,11 @@ const takesIsin = arg.takes<typeof isin>(
 const fewOthers = 64;
 
 /** true for each element that is among the test elements; NaN is among none. */
-export function isin(elements: TensorLike, testElements: TensorLike, options: IsinOptions = {}): Tensor {
+export function isin(
+  elements: TensorLike,
+  testElements: TensorLike,
+  options: IsinOptions = {},
+): Tensor<'bool'> {
   takesIsin('isin', elements, testElements, options);
   const common = resultType([elements, testElements]);
   const dtype = common === 'bool' ? 'u8' : common;

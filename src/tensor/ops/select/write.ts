@@ -1,9 +1,11 @@
 // Writing at positions that are data, into copies: of slices of an axis, of elements in C-order, and
 // of elements at positions given for several axes.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { add, broadcast, cast, full, permute, reshape, sub, where } from '../../../ir/build.ts';
+import { partType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { normalizeAxis, sizeOf } from '../../../ir/shape.ts';
 import { watchRange } from '../../debug.ts';
@@ -34,7 +36,12 @@ const takesIndexFill = arg.takes<typeof indexFill>(
 /**
  * A copy of x with one value in the listed slices of an axis; positions below 0 count from the end.
  */
-export function indexFill(x: Tensor, axis: number, index: Tensor, value: TensorLike): Tensor {
+export function indexFill<D extends DType>(
+  x: Tensor<D>,
+  axis: number,
+  index: Tensor,
+  value: TensorLike,
+): Tensor<D> {
   takesIndexFill('indexFill', x, axis, index, value);
   checkInteger('indexFill', 'the index', index);
   checkRank('indexFill', 'the index', index, 0, 1);
@@ -44,7 +51,8 @@ export function indexFill(x: Tensor, axis: number, index: Tensor, value: TensorL
   if (value instanceof Tensor && value.rank !== 0)
     throw new TensorError('E_SHAPE', 'indexFill', `the value must have rank 0: ${show(value)}`);
   watchRange('indexFill', 'index', index, -size, size, `axis ${axis} of ${show(x)}`);
-  const filling = asTensor(value, x.dtype, 'indexFill');
+  // A number is a constant of the parts' dtype: complex ones are made of two.
+  const filling = asTensor(value, partType(x.dtype), 'indexFill');
   return apply([x, index, filling], (b, node, places, one) => {
     const row = fromEnd(b, narrowIndex(b, reshape(b, places, [index.size])), size);
     const none = full(b, [size], 0, 'bool');
@@ -96,7 +104,12 @@ const takesPut = arg.takes<typeof put>(
  * A copy of x with the source's elements at these positions in C-order, those below 0 counted from
  * the end.
  */
-export function put(x: Tensor, index: Tensor, source: Tensor, options: PutOptions = {}): Tensor {
+export function put<D extends DType>(
+  x: Tensor<D>,
+  index: Tensor,
+  source: Tensor,
+  options: PutOptions = {},
+): Tensor<D> {
   takesPut('put', x, index, source, options);
   checkInteger('put', 'the index', index);
   checkSameType('put', x, source);

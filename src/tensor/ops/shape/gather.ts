@@ -28,7 +28,7 @@ function gatherNode(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
 const takesGather = arg.takes<typeof gather>(['x', aTensor], ['axis', arg.inside()], ['the index', aTensor]);
 
 /** out[i,j,k] = x[i, index[i,j,k], k] for axis 1. */
-export function gather(x: Tensor, axis: number, index: Tensor): Tensor {
+export function gather<D extends DType>(x: Tensor<D>, axis: number, index: Tensor): Tensor<D> {
   takesGather('gather', x, axis, index);
   const at = checkIndex('gather', x, axis, index);
   watchAxis('gather', x, at, index);
@@ -45,7 +45,7 @@ const takesTakeAlongAxis = arg.takes<typeof takeAlongAxis>(
 );
 
 /** As `gather`; x and index broadcast outside the axis (NumPy's take_along_axis). */
-export function takeAlongAxis(x: Tensor, index: Tensor, axis: number): Tensor {
+export function takeAlongAxis<D extends DType>(x: Tensor<D>, index: Tensor, axis: number): Tensor<D> {
   takesTakeAlongAxis('takeAlongAxis', x, index, axis);
   return alongAxis('takeAlongAxis', x, index, axis);
 }
@@ -84,7 +84,7 @@ export function selectRows(b: GraphBuilder, x: Node, index: Node, axis: number):
 }
 
 /** The listed positions of an axis: out[o, i, j] = x[o, index[i], j]. */
-export function indexSelect(x: Tensor, axis: number, index: Tensor): Tensor {
+export function indexSelect<D extends DType>(x: Tensor<D>, axis: number, index: Tensor): Tensor<D> {
   takesGather('indexSelect', x, axis, index);
   checkInteger('indexSelect', 'the index', index);
   checkRank('indexSelect', 'the index', index, 0, 1);
@@ -102,7 +102,7 @@ const takesTake = arg.takes<typeof take>(['x', aTensor], ['the index', aTensor])
  * Elements by their position in C-order, negative ones from the end; the result has the index's
  * shape.
  */
-export function take(x: Tensor, index: Tensor): Tensor {
+export function take<D extends DType>(x: Tensor<D>, index: Tensor): Tensor<D> {
   takesTake('take', x, index);
   checkInteger('take', 'the index', index);
   watchRange('take', 'index', index, -x.size, x.size, `the ${x.size} elements of ${show(x)}`);
@@ -119,7 +119,7 @@ const takesTakeAlongDim = arg.takes<typeof takeAlongDim>(
 );
 
 /** As `takeAlongAxis`; without an axis from all elements in C-order (torch.take_along_dim). */
-export function takeAlongDim(x: Tensor, index: Tensor, axis?: number): Tensor {
+export function takeAlongDim<D extends DType>(x: Tensor<D>, index: Tensor, axis?: number): Tensor<D> {
   takesTakeAlongDim('takeAlongDim', x, index, axis);
   if (axis !== undefined) return alongAxis('takeAlongDim', x, index, axis);
   checkInteger('takeAlongDim', 'the index', index);

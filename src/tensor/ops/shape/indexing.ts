@@ -2,6 +2,7 @@
 // views; integer tensors and lists gather. As in PyTorch, several tensors broadcast together; their
 // axes stand where the first of them stood if they were neighbours, else in front.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { showValue, TensorError } from '../../../errors.ts';
 import {
   add,
@@ -99,13 +100,13 @@ const takesSlice = arg.takes<typeof slice>(
 );
 
 /** The range of one axis. */
-export function slice(
-  x: Tensor,
+export function slice<D extends DType>(
+  x: Tensor<D>,
   axis: number,
   start?: number | null,
   stop?: number | null,
   step?: number,
-): Tensor {
+): Tensor<D> {
   takesSlice('slice', x, axis, start, stop, step);
   const at = normalizeAxis('slice', axis, x.rank);
   const [first, length, stride] = resolveRange('slice', { start, stop, step }, x.shape[at]!);
@@ -139,7 +140,12 @@ export function checkStart(op: string, x: Tensor, axis: number, start: Tensor, l
 }
 
 /** `length` elements of an axis from `start`; all of them must be there. */
-export function narrow(x: Tensor, axis: number, start: number | Tensor, length: number): Tensor {
+export function narrow<D extends DType>(
+  x: Tensor<D>,
+  axis: number,
+  start: number | Tensor,
+  length: number,
+): Tensor<D> {
   takesNarrow('narrow', x, axis, start, length);
   const at = normalizeAxis('narrow', axis, x.rank);
   if (typeof start !== 'number') {
@@ -167,7 +173,7 @@ const takesSelect = arg.takes<typeof select>(
 );
 
 /** One position of an axis; the axis vanishes. */
-export function select(x: Tensor, axis: number, index: number): Tensor {
+export function select<D extends DType>(x: Tensor<D>, axis: number, index: number): Tensor<D> {
   takesSelect('select', x, axis, index);
   const at = normalizeAxis('select', axis, x.rank);
   const position = resolvePosition('select', index, x.shape[at]!, at, x);
@@ -262,7 +268,7 @@ function positions(entry: Tensor | readonly number[], size: number, axis: number
 }
 
 /** Elements, slices and gathers of x, one entry per axis; see `Index`. */
-export function at(x: Tensor, ...indices: Index[]): Tensor {
+export function at<D extends DType>(x: Tensor<D>, ...indices: Index[]): Tensor<D> {
   takesOne('at', x);
   const { start, size, step, shape, gathers } = plan(x, indices);
   const tensors = gathers.map(({ index }) => index);

@@ -1,5 +1,7 @@
 // Joining and splitting tensors along an axis, and repeating their elements.
 
+import type { DType } from '../../../ir/dtype.ts';
+import type { Each, Joined } from '../../inferred.ts';
 import { showValue, TensorError } from '../../../errors.ts';
 import { broadcast, cast, reduce, reshape } from '../../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
@@ -18,7 +20,7 @@ import { concat, sliceAxis } from './layout.ts';
 const takesCat = arg.takes<typeof cat>(['tensors', someTensors], ['axis', arg.inside()]);
 
 /** Joined along an axis they have; all other sizes agree, dtypes promote. */
-export function cat(tensors: readonly Tensor[], axis = 0): Tensor {
+export function cat<D extends DType>(tensors: readonly Tensor<D>[], axis: number = 0): Tensor<Joined<D>> {
   takesCat('cat', tensors, axis);
   const first = tensors[0];
   if (first === undefined) throw new TensorError('E_VALUE', 'cat', 'expects at least one tensor');
@@ -39,7 +41,7 @@ export function cat(tensors: readonly Tensor[], axis = 0): Tensor {
 }
 
 /** Joined along a new axis; all shapes agree, dtypes promote. */
-export function stack(tensors: readonly Tensor[], axis = 0): Tensor {
+export function stack<D extends DType>(tensors: readonly Tensor<D>[], axis: number = 0): Tensor<Joined<D>> {
   takesCat('stack', tensors, axis);
   const first = tensors[0];
   if (first === undefined) throw new TensorError('E_VALUE', 'stack', 'expects at least one tensor');
@@ -75,6 +77,16 @@ const takesSplit = arg.takes<typeof split>(['x', aTensor], ['sizes', arg.inside(
  * Consecutive parts along an axis: of `size` each (the last may be smaller), or of the listed
  * sizes.
  */
+export function split<D extends DType, const S extends readonly number[]>(
+  x: Tensor<D>,
+  sizes: S,
+  axis?: number,
+): Each<Tensor<D>, S>;
+export function split<D extends DType>(
+  x: Tensor<D>,
+  size: number | readonly number[],
+  axis?: number,
+): Tensor<D>[];
 export function split(x: Tensor, size: number | readonly number[], axis = 0): Tensor[] {
   takesSplit('split', x, size, axis);
   const at = normalizeAxis('split', axis, x.rank);
@@ -108,7 +120,7 @@ const takesChunk = arg.takes<typeof chunk>(
 );
 
 /** At most `chunks` parts of equal size (the last may be smaller). */
-export function chunk(x: Tensor, chunks: number, axis = 0): Tensor[] {
+export function chunk<D extends DType>(x: Tensor<D>, chunks: number, axis = 0): Tensor<D>[] {
   takesChunk('chunk', x, chunks, axis);
   const at = normalizeAxis('chunk', axis, x.rank);
   return split(x, Math.max(1, Math.ceil(x.shape[at]! / chunks)), at);
@@ -117,7 +129,7 @@ export function chunk(x: Tensor, chunks: number, axis = 0): Tensor[] {
 const takesUnbind = arg.takes<typeof unbind>(['x', aTensor], ['axis', arg.inside()]);
 
 /** The slices along an axis, without that axis. */
-export function unbind(x: Tensor, axis = 0): Tensor[] {
+export function unbind<D extends DType>(x: Tensor<D>, axis = 0): Tensor<D>[] {
   takesUnbind('unbind', x, axis);
   const at = normalizeAxis('unbind', axis, x.rank);
   const left = x.shape.filter((_, i) => i !== at);

@@ -1,11 +1,14 @@
 // Movements: elements at other places, with nothing computed on them: reversal, rotation, padding,
 // triangles, diagonals.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { showValue, TensorError } from '../../../errors.ts';
-import { add, binary, fullLike, reshape, where } from '../../../ir/build.ts';
+import { add, binary, complex, fullLike, imag, real, reshape, where } from '../../../ir/build.ts';
+import { isComplex } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkList, normalizeAxes, normalizeAxis } from '../../../ir/shape.ts';
+import { isComplexNumber, type ComplexNumber } from '../../../ir/value.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { moveaxis } from './view.ts';
@@ -21,7 +24,7 @@ function reversed(b: GraphBuilder, x: Node, axis: number): Node {
 const takesFlip = arg.takes<typeof flip>(['x', aTensor], ['axes', arg.inside()]);
 
 /** Reversed along the axes; along all by default. */
-export function flip(x: Tensor, axes?: number | readonly number[]): Tensor {
+export function flip<D extends DType>(x: Tensor<D>, axes?: number | readonly number[]): Tensor<D> {
   takesFlip('flip', x, axes);
   const list = normalizeAxes('flip', axes, x.rank);
   return apply([x], (b, node) => list.reduce((out, axis) => reversed(b, out, axis), node));
@@ -33,11 +36,11 @@ const takesRoll = arg.takes<typeof roll>(['x', aTensor], ['shifts', arg.inside()
  * Rotated by `shifts` along `axes`: what leaves the end comes back at the start. Without axes, in
  * C-order.
  */
-export function roll(
-  x: Tensor,
+export function roll<D extends DType>(
+  x: Tensor<D>,
   shifts: number | readonly number[],
   axes?: number | readonly number[],
-): Tensor {
+): Tensor<D> {
   takesRoll('roll', x, shifts, axes);
   if (typeof shifts !== 'number') checkList('roll', 'shifts', shifts);
   if (typeof axes !== 'number' && axes !== undefined) checkList('roll', 'axes', axes);
@@ -71,8 +74,8 @@ export interface PadOptions {
    * end.
    */
   readonly mode?: 'constant' | 'reflect' | 'replicate' | 'circular';
-  /** For `constant`; 0 by default. */
-  readonly value?: number;
+  /** For `constant`; 0 by default. Complex tensors take `{ re, im }` as well. */
+  readonly value?: number | ComplexNumber;
 }
 
 const pairs: arg.Kind<readonly (readonly [number, number])[]> = {
@@ -84,6 +87,10 @@ const pairs: arg.Kind<readonly (readonly [number, number])[]> = {
     throw new TensorError('E_VALUE', op, `expects ${what} as an array, got ${showValue(value)}`);
   },
 };
+const padding: arg.Kind<number | ComplexNumber> = arg.kind(
+  'a number, or { re, im }',
+  (value) => arg.element.accepts(value) || isComplexNumber(value),
+);
 const takesPad = arg.takes<typeof pad>(
   ['x', aTensor],
   ['pairs', pairs],
@@ -91,7 +98,7 @@ const takesPad = arg.takes<typeof pad>(
     'options',
     arg.options<PadOptions>({
       mode: arg.oneOf('constant', 'reflect', 'replicate', 'circular'),
-      value: arg.element,
+      value: padding,
     }),
   ],
 );
@@ -100,14 +107,16 @@ const takesPad = arg.takes<typeof pad>(
  * New elements around the last axes: one pair [before, after] per axis, in the order of the axes.
  * Negative numbers cut elements off.
  */
-export function pad(
-  x: Tensor,
+export function pad<D extends DType>(
+  x: Tensor<D>,
   pads: readonly (readonly [number, number])[],
   options: PadOptions = {},
-): Tensor {
+): Tensor<D> {
   takesPad('pad', x, pads, options);
   const { mode = 'constant', value = 0 } = options;
-  checkHeld('pad', value, x.dtype);
+  if (typeof value === 'number') checkHeld('pad', value, x.dtype);
+  else if (!isComplex(x.dtype))
+    throw new TensorError('E_DTYPE', 'pad', `a complex value does not fit: ${show(x)}`, ".cast('c64') first");
   if (pads.length > x.rank) {
     throw new TensorError(
       'E_SHAPE',
@@ -138,7 +147,11 @@ export function pad(
       return sliceAxis(b, out, axis, start, dims(out)[axis]! - start - Math.max(0, -after));
     }, node);
     const [low, high] = [0, 1].map((side) => all.map((pair) => Math.max(0, pair[side as 0 | 1])));
-    if (mode === 'constant') return padConstant(b, cut, low!, high!, value);
+    if (mode === 'constant') {
+      if (typeof value === 'number') return padConstant(b, cut, low!, high!, value);
+      const part = (node: Node, own: number): Node => padConstant(b, node, low!, high!, own);
+      return complex(b, part(real(b, cut), value.re), part(imag(b, cut), value.im));
+    }
     return x.shape.reduce((out, _, axis) => {
       const [before, after] = [low![axis]!, high![axis]!];
       return before === 0 && after === 0 ? out : extended(b, out, axis, before, after, mode);
@@ -190,7 +203,7 @@ const takesTril = arg.takes<typeof tril>(['x', aTensor], ['diagonal', arg.option
  * The lower triangle of each matrix, up to the `diagonal`-th one above the main diagonal; 0
  * elsewhere.
  */
-export function tril(x: Tensor, diagonal = 0): Tensor {
+export function tril<D extends DType>(x: Tensor<D>, diagonal = 0): Tensor<D> {
   takesTril('tril', x, diagonal);
   return triangle('tril', x, diagonal, true);
 }
@@ -199,7 +212,7 @@ export function tril(x: Tensor, diagonal = 0): Tensor {
  * The upper triangle of each matrix, from the `diagonal`-th one above the main diagonal; 0
  * elsewhere.
  */
-export function triu(x: Tensor, diagonal = 0): Tensor {
+export function triu<D extends DType>(x: Tensor<D>, diagonal = 0): Tensor<D> {
   takesTril('triu', x, diagonal);
   return triangle('triu', x, diagonal, false);
 }
@@ -217,7 +230,7 @@ const takesDiagonal = arg.takes<typeof diagonal>(
 );
 
 /** A diagonal of each matrix spanned by two axes (the first two by default), as a new last axis. */
-export function diagonal(x: Tensor, options: DiagonalOptions = {}): Tensor {
+export function diagonal<D extends DType>(x: Tensor<D>, options: DiagonalOptions = {}): Tensor<D> {
   takesDiagonal('diagonal', x, options);
   const { offset = 0, axis1 = 0, axis2 = 1 } = options;
   if (x.rank < 2) throw new TensorError('E_SHAPE', 'diagonal', `expects matrices: ${show(x)}`);
@@ -239,7 +252,11 @@ const takesDiagEmbed = arg.takes<typeof diagEmbed>(
 );
 
 /** The last axis as a diagonal of square matrices, 0 elsewhere. */
-export function diagEmbed(x: Tensor, offset = 0, options: DiagEmbedOptions = {}): Tensor {
+export function diagEmbed<D extends DType>(
+  x: Tensor<D>,
+  offset = 0,
+  options: DiagEmbedOptions = {},
+): Tensor<D> {
   takesDiagEmbed('diagEmbed', x, offset, options);
   const made = embedded(x, offset);
   const { axis1 = -2, axis2 = -1 } = options;
@@ -281,7 +298,7 @@ function zeros(count: number): number[] {
 const takesDiag = arg.takes<typeof diag>(['x', aTensor], ['offset', arg.optional(arg.integer)]);
 
 /** All elements, in C-order, as a diagonal of one matrix. */
-export function diagflat(x: Tensor, offset = 0): Tensor {
+export function diagflat<D extends DType>(x: Tensor<D>, offset = 0): Tensor<D> {
   takesDiag('diagflat', x, offset);
   return diagEmbed(
     apply([x], (b, node) => reshape(b, node, [x.size])),
@@ -290,7 +307,7 @@ export function diagflat(x: Tensor, offset = 0): Tensor {
 }
 
 /** A vector becomes a matrix with it on the diagonal; of a matrix, the diagonal. */
-export function diag(x: Tensor, offset = 0): Tensor {
+export function diag<D extends DType>(x: Tensor<D>, offset = 0): Tensor<D> {
   takesDiag('diag', x, offset);
   checkRank('diag', 'the operand', x, 1, 2);
   return x.rank === 1 ? diagEmbed(x, offset) : diagonal(x, { offset });

@@ -2,6 +2,7 @@
 // A pattern splits axes into named ones, drops, adds or reorders them, and merges them again:
 // reshape, reduce, permute, broadcast, reshape.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { ParseError, TensorError } from '../../../errors.ts';
 import { broadcast, cast, permute, reduceKeep, reshape } from '../../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
@@ -161,7 +162,7 @@ const takesRearrange = arg.takes<typeof rearrange>(
 );
 
 /** Axes split, reordered and merged as the pattern says; every name is on both sides. */
-export function rearrange(x: Tensor, pattern: string, sizes: AxisSizes = {}): Tensor {
+export function rearrange<D extends DType>(x: Tensor<D>, pattern: string, sizes: AxisSizes = {}): Tensor<D> {
   takesRearrange('rearrange', x, pattern, sizes);
   const op = 'rearrange';
   const parsed = parse(op, pattern, x.rank);
@@ -268,7 +269,11 @@ const takesRepeat = arg.takes<typeof repeat>(
  * The whole tensor `repeats[axis]` times along each axis, or, with a pattern, as `rearrange` with
  * the names that are only on the right repeated: `repeat(x, 'h w -> h w c', { c: 3 })`.
  */
-export function repeat(x: Tensor, repeats: readonly number[] | string, sizes: AxisSizes = {}): Tensor {
+export function repeat<D extends DType>(
+  x: Tensor<D>,
+  repeats: readonly number[] | string,
+  sizes: AxisSizes = {},
+): Tensor<D> {
   takesRepeat('repeat', x, repeats, sizes);
   const op = 'repeat';
   if (typeof repeats !== 'string') {
@@ -326,7 +331,7 @@ function repeated(op: string, x: Tensor, given: readonly number[]): Tensor {
 const takesTile = arg.takes<typeof tile>(['x', aTensor], ['repeats', arg.inside()]);
 
 /** The whole tensor repeated along its last axes (NumPy's tile). */
-export function tile(x: Tensor, repeats: readonly number[]): Tensor {
+export function tile<D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
   takesTile('tile', x, repeats);
   checkList('tile', 'repeats', repeats);
   const missing = Math.max(0, x.rank - repeats.length);

@@ -185,7 +185,12 @@ const takesScatter = arg.takes<typeof scatter>(
  * A copy of x with out[i, index[i,j,k], k] = source[i,j,k] for axis 1; of several writes to one
  * place the last stays.
  */
-export function scatter(x: Tensor, axis: number, index: Tensor, source: Tensor | number): Tensor {
+export function scatter<D extends DType>(
+  x: Tensor<D>,
+  axis: number,
+  index: Tensor,
+  source: Tensor | number,
+): Tensor<D> {
   takesScatter('scatter', x, axis, index, source);
   return scatterWith('scatter', x, axis, index, source, (b, node, places, values, at) =>
     scatterNode(b, node, places, values, at, 'set'),
@@ -201,13 +206,13 @@ const takesScatterAdd = arg.takes<typeof scatterAdd>(
 );
 
 /** A copy of x with the source added at the index's places; all writes to one place add up. */
-export function scatterAdd(
-  x: Tensor,
+export function scatterAdd<D extends DType>(
+  x: Tensor<D>,
   axis: number,
   index: Tensor,
   source: Tensor | number,
   options: ScatterAddOptions = {},
-): Tensor {
+): Tensor<D> {
   takesScatterAdd('scatterAdd', x, axis, index, source, options);
   return scatterWith('scatterAdd', x, axis, index, source, added(options));
 }
@@ -284,13 +289,13 @@ const takesIndexAdd = arg.takes<typeof indexAdd>(
  * A copy of x with slice `i` of the source added to slice `index[i]` along an axis; repeated
  * positions add up.
  */
-export function indexAdd(
-  x: Tensor,
+export function indexAdd<D extends DType>(
+  x: Tensor<D>,
   axis: number,
   index: Tensor,
   source: Tensor,
   options: IndexAddOptions = {},
-): Tensor {
+): Tensor<D> {
   takesIndexAdd('indexAdd', x, axis, index, source, options);
   const { alpha = 1 } = options;
   return writeRows('indexAdd', x, axis, index, source, (b, node, places, values, at) =>
@@ -317,7 +322,12 @@ const takesIndexCopy = arg.takes<typeof indexCopy>(
 );
 
 /** A copy of x whose slice `index[i]` along an axis is slice `i` of the source. */
-export function indexCopy(x: Tensor, axis: number, index: Tensor, source: Tensor): Tensor {
+export function indexCopy<D extends DType>(
+  x: Tensor<D>,
+  axis: number,
+  index: Tensor,
+  source: Tensor,
+): Tensor<D> {
   takesIndexCopy('indexCopy', x, axis, index, source);
   return writeRows('indexCopy', x, axis, index, source, (b, node, places, values, at) =>
     scatterNode(b, node, places, values, at, 'set'),

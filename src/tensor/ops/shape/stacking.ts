@@ -1,6 +1,7 @@
 // Tensors put together along axes by their names (rows, columns, depth), taken apart the same way,
 // and lists of tensors brought to a common shape.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkList, normalizeAxis } from '../../../ir/shape.ts';
@@ -20,19 +21,19 @@ const takesTensor = arg.takes<(x: Tensor) => Tensor>(['x', aTensor]);
 const takesList = arg.takes<(tensors: readonly Tensor[]) => unknown>(['tensors', someTensors]);
 
 /** x with at least one axis: a number becomes a vector of it. */
-export function atleast1d(x: Tensor): Tensor {
+export function atleast1d<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesTensor('atleast1d', x);
   return withRank(x, 1);
 }
 
 /** x with at least two axes: a vector becomes a row. */
-export function atleast2d(x: Tensor): Tensor {
+export function atleast2d<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesTensor('atleast2d', x);
   return withRank(x, 2);
 }
 
 /** x with at least three axes: a vector becomes [1, n, 1], a matrix [m, n, 1]. */
-export function atleast3d(x: Tensor): Tensor {
+export function atleast3d<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesTensor('atleast3d', x);
   return withRank(x, 3);
 }

@@ -1,5 +1,6 @@
 // Axes and elements in another order, by PyTorch's names for it: turned, mirrored, transposed.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkList, normalizeAxis } from '../../../ir/shape.ts';
@@ -10,14 +11,14 @@ import { flip } from './movement.ts';
 import { moved, reshape, transpose } from './view.ts';
 
 /** Columns in reverse order. */
-export function fliplr(x: Tensor): Tensor {
+export function fliplr<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('fliplr', x);
   if (x.rank < 2) throw new TensorError('E_SHAPE', 'fliplr', `expects at least two axes: ${show(x)}`);
   return flip(x, 1);
 }
 
 /** Rows in reverse order. */
-export function flipud(x: Tensor): Tensor {
+export function flipud<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('flipud', x);
   if (x.rank < 1) throw new TensorError('E_SHAPE', 'flipud', `expects at least one axis: ${show(x)}`);
   return flip(x, 0);
@@ -30,7 +31,11 @@ const takesRot90 = arg.takes<typeof rot90>(
 );
 
 /** Turned by `turns` right angles in the plane of two axes, from the first towards the second. */
-export function rot90(x: Tensor, turns = 1, axes: readonly [number, number] = [0, 1]): Tensor {
+export function rot90<D extends DType>(
+  x: Tensor<D>,
+  turns = 1,
+  axes: readonly [number, number] = [0, 1],
+): Tensor<D> {
   takesRot90('rot90', x, turns, axes);
   checkList('rot90', 'axes', axes);
   const [from, to] = Array.from(axes, (axis) => normalizeAxis('rot90', axis, x.rank));
@@ -51,7 +56,11 @@ export function rot90(x: Tensor, turns = 1, axes: readonly [number, number] = [0
 const takesMovedim = arg.takes<typeof movedim>(['x', aTensor], ['from', arg.inside()], ['to', arg.inside()]);
 
 /** PyTorch's first name for `moveaxis`. */
-export function movedim(x: Tensor, from: number | readonly number[], to: number | readonly number[]): Tensor {
+export function movedim<D extends DType>(
+  x: Tensor<D>,
+  from: number | readonly number[],
+  to: number | readonly number[],
+): Tensor<D> {
   takesMovedim('movedim', x, from, to);
   return moved('movedim', x, from, to);
 }
@@ -63,14 +72,14 @@ const takesSwapaxes = arg.takes<typeof swapaxes>(
 );
 
 /** Two axes exchanged: NumPy's name for `transpose`. */
-export function swapaxes(x: Tensor, first: number, second: number): Tensor {
+export function swapaxes<D extends DType>(x: Tensor<D>, first: number, second: number): Tensor<D> {
   takesSwapaxes('swapaxes', x, first, second);
   for (const axis of [first, second]) normalizeAxis('swapaxes', axis, Math.max(1, x.rank));
   return transpose(x, first, second);
 }
 
 /** All elements in one axis, in C-order. */
-export function ravel(x: Tensor): Tensor {
+export function ravel<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('ravel', x);
   return reshape(x, [x.size]);
 }
@@ -78,7 +87,7 @@ export function ravel(x: Tensor): Tensor {
 const takesReshapeAs = arg.takes<typeof reshapeAs>(['x', aTensor], ['the other', aTensor]);
 
 /** x in the shape of another tensor of as many elements. */
-export function reshapeAs(x: Tensor, other: Tensor): Tensor {
+export function reshapeAs<D extends DType>(x: Tensor<D>, other: Tensor): Tensor<D> {
   takesReshapeAs('reshapeAs', x, other);
   return reshape(x, other.shape);
 }

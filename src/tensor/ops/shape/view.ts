@@ -1,6 +1,7 @@
 // Views: the same elements under another shape or order of axes. They are index maps in the graph
 // and cost nothing; shapes and axis lists are arrays, axes may be negative.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import { broadcast, permute as reorder, reshape as reform } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -29,7 +30,7 @@ function resolve(op: string, given: readonly number[], size: number, seen: strin
 }
 
 /** The same value as a tensor of its own: what is assigned to one does not change the other. */
-export function clone(x: Tensor): Tensor {
+export function clone<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('clone', x);
   return apply([x], (_, node) => node);
 }
@@ -37,14 +38,14 @@ export function clone(x: Tensor): Tensor {
 const takesReshape = arg.takes<typeof reshape>(['x', aTensor], ['the shape', arg.inside()]);
 
 /** The elements in C-order under another shape; one size may be −1, the rest of the elements. */
-export function reshape(x: Tensor, shape: readonly number[]): Tensor {
+export function reshape<D extends DType>(x: Tensor<D>, shape: readonly number[]): Tensor<D> {
   takesReshape('reshape', x, shape);
   const to = resolve('reshape', shape, x.size, show(x));
   return apply([x], (b, node) => reform(b, node, to));
 }
 
 /** PyTorch's other name for `reshape`. */
-export function view(x: Tensor, shape: readonly number[]): Tensor {
+export function view<D extends DType>(x: Tensor<D>, shape: readonly number[]): Tensor<D> {
   takesReshape('view', x, shape);
   const to = resolve('view', shape, x.size, show(x));
   return apply([x], (b, node) => reform(b, node, to));
@@ -53,7 +54,7 @@ export function view(x: Tensor, shape: readonly number[]): Tensor {
 const takesViewAs = arg.takes<typeof viewAs>(['x', aTensor], ['the other', aTensor]);
 
 /** x in the shape of another tensor of as many elements. */
-export function viewAs(x: Tensor, other: Tensor): Tensor {
+export function viewAs<D extends DType>(x: Tensor<D>, other: Tensor): Tensor<D> {
   takesViewAs('viewAs', x, other);
   const to = resolve('viewAs', other.shape, x.size, show(x));
   return apply([x], (b, node) => reform(b, node, to));
@@ -62,7 +63,7 @@ export function viewAs(x: Tensor, other: Tensor): Tensor {
 const takesFlatten = arg.takes<typeof flatten>(['x', aTensor], ['from', arg.inside()], ['to', arg.inside()]);
 
 /** Axes `from` to `to` (both included; all by default) made one. */
-export function flatten(x: Tensor, from = 0, to = -1): Tensor {
+export function flatten<D extends DType>(x: Tensor<D>, from = 0, to = -1): Tensor<D> {
   takesFlatten('flatten', x, from, to);
   if (x.rank === 0) return apply([x], (b, node) => reform(b, node, [1]));
   const first = normalizeAxis('flatten', from, x.rank);
@@ -82,7 +83,7 @@ const takesUnflatten = arg.takes<typeof unflatten>(
 );
 
 /** Axis `axis` split into several; one size may be −1. */
-export function unflatten(x: Tensor, axis: number, sizes: readonly number[]): Tensor {
+export function unflatten<D extends DType>(x: Tensor<D>, axis: number, sizes: readonly number[]): Tensor<D> {
   takesUnflatten('unflatten', x, axis, sizes);
   const at = normalizeAxis('unflatten', axis, x.rank);
   const parts = resolve('unflatten', sizes, x.shape[at]!, `axis ${axis} of ${show(x)}`);
@@ -94,7 +95,7 @@ export function unflatten(x: Tensor, axis: number, sizes: readonly number[]): Te
 const takesPermute = arg.takes<typeof permute>(['x', aTensor], ['order', arg.inside()]);
 
 /** Axes in another order: axis `i` of the result is axis `order[i]` of x. */
-export function permute(x: Tensor, order: readonly number[]): Tensor {
+export function permute<D extends DType>(x: Tensor<D>, order: readonly number[]): Tensor<D> {
   takesPermute('permute', x, order);
   checkList('permute', 'an order of axes', order);
   const axes = Array.from(order, (axis) => normalizeAxis('permute', axis, x.rank));
@@ -115,7 +116,7 @@ const takesTranspose = arg.takes<typeof transpose>(
 );
 
 /** Two axes exchanged; the last two by default. */
-export function transpose(x: Tensor, first = -2, second = -1): Tensor {
+export function transpose<D extends DType>(x: Tensor<D>, first = -2, second = -1): Tensor<D> {
   takesTranspose('transpose', x, first, second);
   // The axes of rank 0 are 0 and −1 when they are named.
   const rank = x.rank === 0 && first !== -2 ? 1 : x.rank;
@@ -125,7 +126,7 @@ export function transpose(x: Tensor, first = -2, second = -1): Tensor {
 }
 
 /** The transposed matrix; rank 0 and 1 stay as they are. */
-export function t(x: Tensor): Tensor {
+export function t<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('t', x);
   checkRank('t', 'the operand', x, 0, 1, 2);
   return x.rank < 2 ? x : transpose(x);
@@ -138,11 +139,11 @@ const takesMoveaxis = arg.takes<typeof moveaxis>(
 );
 
 /** Axes `from` moved to the places `to`; the others keep their order. */
-export function moveaxis(
-  x: Tensor,
+export function moveaxis<D extends DType>(
+  x: Tensor<D>,
   from: number | readonly number[],
   to: number | readonly number[],
-): Tensor {
+): Tensor<D> {
   takesMoveaxis('moveaxis', x, from, to);
   return moved('moveaxis', x, from, to);
 }
@@ -176,7 +177,7 @@ export function moved(
 }
 
 /** x repeated along axes of size 1 and new leading axes; −1 keeps a size. No element is copied. */
-export function expand(x: Tensor, shape: readonly number[]): Tensor {
+export function expand<D extends DType>(x: Tensor<D>, shape: readonly number[]): Tensor<D> {
   return expanded('expand', x, shape);
 }
 
@@ -199,12 +200,12 @@ function expanded(op: string, x: Tensor, shape: readonly number[]): Tensor {
 }
 
 /** NumPy's name for `expand`. */
-export function broadcastTo(x: Tensor, shape: readonly number[]): Tensor {
+export function broadcastTo<D extends DType>(x: Tensor<D>, shape: readonly number[]): Tensor<D> {
   return expanded('broadcastTo', x, shape);
 }
 
 /** x repeated to the shape of another tensor. */
-export function expandAs(x: Tensor, other: Tensor): Tensor {
+export function expandAs<D extends DType>(x: Tensor<D>, other: Tensor): Tensor<D> {
   takesViewAs('expandAs', x, other);
   return expanded('expandAs', x, other.shape);
 }
@@ -212,7 +213,7 @@ export function expandAs(x: Tensor, other: Tensor): Tensor {
 const takesSqueeze = arg.takes<typeof squeeze>(['x', aTensor], ['axes', arg.inside()]);
 
 /** Without the axes of size 1: all of them, or those named that have it. */
-export function squeeze(x: Tensor, axes?: number | readonly number[]): Tensor {
+export function squeeze<D extends DType>(x: Tensor<D>, axes?: number | readonly number[]): Tensor<D> {
   takesSqueeze('squeeze', x, axes);
   const named = normalizeAxes('squeeze', axes, axes === undefined ? x.rank : Math.max(1, x.rank));
   const left = x.shape.filter((dim, axis) => dim !== 1 || !named.includes(axis));
@@ -222,7 +223,7 @@ export function squeeze(x: Tensor, axes?: number | readonly number[]): Tensor {
 const takesUnsqueeze = arg.takes<typeof unsqueeze>(['x', aTensor], ['axis', arg.inside()]);
 
 /** With an axis of size 1 put at place `axis` of the result. */
-export function unsqueeze(x: Tensor, axis: number): Tensor {
+export function unsqueeze<D extends DType>(x: Tensor<D>, axis: number): Tensor<D> {
   takesUnsqueeze('unsqueeze', x, axis);
   const at = normalizeAxis('unsqueeze', axis, x.rank + 1);
   return apply([x], (b, node) => reform(b, node, [...x.shape.slice(0, at), 1, ...x.shape.slice(at)]));
@@ -239,7 +240,7 @@ const takesUnfold = arg.takes<typeof unfold>(
  * Overlapping windows of one axis, `step` apart: their elements become a new last axis of length
  * `size`.
  */
-export function unfold(x: Tensor, axis: number, size: number, step = 1): Tensor {
+export function unfold<D extends DType>(x: Tensor<D>, axis: number, size: number, step = 1): Tensor<D> {
   takesUnfold('unfold', x, axis, size, step);
   const at = normalizeAxis('unfold', axis, Math.max(1, x.rank));
   const sizes = x.rank === 0 ? [1] : x.shape;

@@ -14,10 +14,11 @@ import type { RealFormula } from '../../formula/special/real.ts';
 import { div, mul } from '../elementwise/arithmetic.ts';
 import { eq, where } from '../elementwise/compare.ts';
 import { sin } from '../elementwise/elementwise.ts';
-import { checkNotComplex, floatFormula, takesOne, type Unary } from '../operand.ts';
+import type { Tensor } from '../../tensor.ts';
+import { checkNotComplex, floatFormula, takesOne, type FloatUnary } from '../operand.ts';
 
 /** An operation of a formula of real numbers. */
-export function of(name: string, formula: RealFormula): Unary {
+export function of(name: string, formula: RealFormula): FloatUnary {
   const real = floatFormula(name, ofNode(formula));
   return (x) => {
     takesOne(name, x);
@@ -27,27 +28,27 @@ export function of(name: string, formula: RealFormula): Unary {
 }
 
 /** log |Γ(x)|; ∞ at 0 and the negative whole numbers. */
-export const lgamma: Unary = /* @__PURE__ */ of('lgamma', gamma.lgamma);
+export const lgamma: FloatUnary = /* @__PURE__ */ of('lgamma', gamma.lgamma);
 /** ψ(x), the derivative of log Γ(x); NaN at the negative whole numbers. */
-export const digamma: Unary = /* @__PURE__ */ of('digamma', gamma.digamma);
+export const digamma: FloatUnary = /* @__PURE__ */ of('digamma', gamma.digamma);
 
 /** The inverse of erf: ±∞ at ±1, NaN beyond. */
-export const erfinv: Unary = /* @__PURE__ */ of('erfinv', inverse.erfinv);
+export const erfinv: FloatUnary = /* @__PURE__ */ of('erfinv', inverse.erfinv);
 /** e^(x²)·erfc(x), which neither vanishes nor overflows for x > 0. */
-export const erfcx: Unary = /* @__PURE__ */ of('erfcx', error.erfcx);
+export const erfcx: FloatUnary = /* @__PURE__ */ of('erfcx', error.erfcx);
 /** The normal distribution's share below x: ½·erfc(−x/√2). */
-export const ndtr: Unary = /* @__PURE__ */ of('ndtr', error.ndtr);
+export const ndtr: FloatUnary = /* @__PURE__ */ of('ndtr', error.ndtr);
 /** The inverse of `ndtr`: −∞ at 0, ∞ at 1, NaN outside. */
-export const ndtri: Unary = /* @__PURE__ */ of('ndtri', inverse.ndtri);
+export const ndtri: FloatUnary = /* @__PURE__ */ of('ndtri', inverse.ndtri);
 /** The logarithm of `ndtr`, right far down the tail: −x²/2 and less. */
-export const logNdtr: Unary = /* @__PURE__ */ of('logNdtr', error.logNdtr);
+export const logNdtr: FloatUnary = /* @__PURE__ */ of('logNdtr', error.logNdtr);
 
 /** −x·log x; 0 at 0, −∞ below. */
-export const entr: Unary = /* @__PURE__ */ of('entr', elementary.entr);
+export const entr: FloatUnary = /* @__PURE__ */ of('entr', elementary.entr);
 const realSinc = /* @__PURE__ */ of('sinc', elementary.sinc);
 
 /** sin(πx)/(πx), 1 at 0; of complex numbers too. */
-export const sinc: Unary = (x) => {
+export const sinc: FloatUnary = (x: Tensor): Tensor => {
   takesOne('sinc', x);
   if (!isComplex(x.dtype)) return realSinc(x);
   const isZero = eq(x, 0);
@@ -56,35 +57,35 @@ export const sinc: Unary = (x) => {
 };
 
 /** The modified Bessel function I₀. */
-export const i0: Unary = /* @__PURE__ */ of('i0', modified.i0);
+export const i0: FloatUnary = /* @__PURE__ */ of('i0', modified.i0);
 /** e^−|x|·I₀(x). */
-export const i0e: Unary = /* @__PURE__ */ of('i0e', modified.i0e);
+export const i0e: FloatUnary = /* @__PURE__ */ of('i0e', modified.i0e);
 /** The modified Bessel function I₁. */
-export const i1: Unary = /* @__PURE__ */ of('i1', modified.i1);
+export const i1: FloatUnary = /* @__PURE__ */ of('i1', modified.i1);
 /** e^−|x|·I₁(x). */
-export const i1e: Unary = /* @__PURE__ */ of('i1e', modified.i1e);
+export const i1e: FloatUnary = /* @__PURE__ */ of('i1e', modified.i1e);
 /** The modified Bessel function I₀, as `i0`. */
-export const modifiedBesselI0: Unary = /* @__PURE__ */ of('modifiedBesselI0', modified.i0);
+export const modifiedBesselI0: FloatUnary = /* @__PURE__ */ of('modifiedBesselI0', modified.i0);
 /** The modified Bessel function I₁, as `i1`. */
-export const modifiedBesselI1: Unary = /* @__PURE__ */ of('modifiedBesselI1', modified.i1);
+export const modifiedBesselI1: FloatUnary = /* @__PURE__ */ of('modifiedBesselI1', modified.i1);
 /** The modified Bessel function K₀: ∞ at 0, NaN below. */
-export const modifiedBesselK0: Unary = /* @__PURE__ */ of('modifiedBesselK0', modified.k0);
+export const modifiedBesselK0: FloatUnary = /* @__PURE__ */ of('modifiedBesselK0', modified.k0);
 /** The modified Bessel function K₁: ∞ at 0, NaN below. */
-export const modifiedBesselK1: Unary = /* @__PURE__ */ of('modifiedBesselK1', modified.k1);
+export const modifiedBesselK1: FloatUnary = /* @__PURE__ */ of('modifiedBesselK1', modified.k1);
 /** eˣ·K₀(x). */
-export const scaledModifiedBesselK0: Unary = /* @__PURE__ */ of('scaledModifiedBesselK0', modified.k0e);
+export const scaledModifiedBesselK0: FloatUnary = /* @__PURE__ */ of('scaledModifiedBesselK0', modified.k0e);
 /** eˣ·K₁(x). */
-export const scaledModifiedBesselK1: Unary = /* @__PURE__ */ of('scaledModifiedBesselK1', modified.k1e);
+export const scaledModifiedBesselK1: FloatUnary = /* @__PURE__ */ of('scaledModifiedBesselK1', modified.k1e);
 
 /** The Bessel function J₀. */
-export const besselJ0: Unary = /* @__PURE__ */ of('besselJ0', bessel.j0);
+export const besselJ0: FloatUnary = /* @__PURE__ */ of('besselJ0', bessel.j0);
 /** The Bessel function J₁. */
-export const besselJ1: Unary = /* @__PURE__ */ of('besselJ1', bessel.j1);
+export const besselJ1: FloatUnary = /* @__PURE__ */ of('besselJ1', bessel.j1);
 /** The Bessel function Y₀: −∞ at 0, NaN below. */
-export const besselY0: Unary = /* @__PURE__ */ of('besselY0', bessel.y0);
+export const besselY0: FloatUnary = /* @__PURE__ */ of('besselY0', bessel.y0);
 /** The Bessel function Y₁: −∞ at 0, NaN below. */
-export const besselY1: Unary = /* @__PURE__ */ of('besselY1', bessel.y1);
+export const besselY1: FloatUnary = /* @__PURE__ */ of('besselY1', bessel.y1);
 /** The spherical Bessel function j₀: sin x/x, 1 at 0. */
-export const sphericalBesselJ0: Unary = /* @__PURE__ */ of('sphericalBesselJ0', bessel.sphericalJ0);
+export const sphericalBesselJ0: FloatUnary = /* @__PURE__ */ of('sphericalBesselJ0', bessel.sphericalJ0);
 /** Airy's function Ai; NaN at ±∞. */
-export const airyAi: Unary = /* @__PURE__ */ of('airyAi', airyAiOf);
+export const airyAi: FloatUnary = /* @__PURE__ */ of('airyAi', airyAiOf);

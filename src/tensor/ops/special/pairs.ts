@@ -12,12 +12,12 @@ import { zeta as zetaOf } from '../../formula/special/zeta.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { wideType } from '../elementwise/formula.ts';
-import { checkNotComplex, combine, resultType, type Binary } from '../operand.ts';
+import { checkNotComplex, combine, resultType, type FloatBinary } from '../operand.ts';
 
-const takesTwo = arg.takes<Binary>(['the first operand', anOperand], ['the second operand', anOperand]);
+const takesTwo = arg.takes<FloatBinary>(['the first operand', anOperand], ['the second operand', anOperand]);
 
 /** An operation of a formula of two reals. */
-function pair(name: string, formula: (x: Real, y: Real) => Real): Binary {
+function pair(name: string, formula: (x: Real, y: Real) => Real): FloatBinary {
   return (x, y) => {
     takesTwo(name, x, y);
     checkNotComplex(name, resultType([x, y]), x, y);
@@ -29,22 +29,22 @@ function pair(name: string, formula: (x: Real, y: Real) => Real): Binary {
 }
 
 /** x·log y, 0 where x is 0. */
-export const xlogy: Binary = /* @__PURE__ */ pair('xlogy', elementary.xlogy);
+export const xlogy: FloatBinary = /* @__PURE__ */ pair('xlogy', elementary.xlogy);
 /** x·log(1 + y), 0 where x is 0. */
-export const xlog1py: Binary = /* @__PURE__ */ pair('xlog1py', elementary.xlog1py);
+export const xlog1py: FloatBinary = /* @__PURE__ */ pair('xlog1py', elementary.xlog1py);
 /**
  * Hurwitz's zeta function Σ (q + k)^−x for x > 1; ∞ at x = 1 and at q = 0, −1, …, NaN below.
  * Differentiable by q.
  */
-export const zeta: Binary = /* @__PURE__ */ pair('zeta', zetaOf);
+export const zeta: FloatBinary = /* @__PURE__ */ pair('zeta', zetaOf);
 /**
  * The regularised lower incomplete gamma function P(a, x). Differentiable by x.
  */
-export const igamma: Binary = /* @__PURE__ */ pair('igamma', incomplete.lowerGamma);
+export const igamma: FloatBinary = /* @__PURE__ */ pair('igamma', incomplete.lowerGamma);
 /**
  * The regularised upper incomplete gamma function Q(a, x) = 1 − P(a, x). Differentiable by x.
  */
-export const igammac: Binary = /* @__PURE__ */ pair('igammac', incomplete.upperGamma);
+export const igammac: FloatBinary = /* @__PURE__ */ pair('igammac', incomplete.upperGamma);
 
 export interface LogitOptions {
   /** x is limited to [eps, 1 − eps] first. */

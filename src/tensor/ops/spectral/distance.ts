@@ -23,7 +23,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, checkRank, fit, operandType, show } from '../operand.ts';
+import { apply, casted, checkFloat, checkRank, fit, operandType, show } from '../operand.ts';
 import { leadingAxes } from '../product/contract.ts';
 import { checkNumbers } from './stack.ts';
 
@@ -129,7 +129,7 @@ export function pdist(x: Tensor, p = 2): Tensor {
   const [n, m] = x.shape as [number, number];
   const pairs = (n * (n - 1)) / 2;
   if (pairs >= 2 ** 31) throw new TensorError('E_SHAPE', 'pdist', `too many pairs, ${pairs}: ${show(x)}`);
-  return apply([x], (b, node) => {
+  return apply([casted('pdist', x)], (b, node) => {
     if (pairs === 0) return full(b, [0], 0, node.dtype);
     const { first, second } = pairsOf(b, n, pairs);
     const wide = cast(b, node, formula.wideType(node.dtype));
@@ -167,10 +167,15 @@ export interface PairwiseDistanceOptions {
   readonly keepdim?: boolean;
 }
 
+export const pairwiseDistanceOptions: arg.Table<PairwiseDistanceOptions> = {
+  p: arg.number,
+  eps: arg.number,
+  keepdim: arg.flag,
+};
 const takesPairwiseDistance = arg.takes<typeof pairwiseDistance>(
   ['x', aTensor],
   ['y', aTensor],
-  ['options', arg.options<PairwiseDistanceOptions>({ p: arg.number, eps: arg.number, keepdim: arg.flag })],
+  ['options', arg.options<PairwiseDistanceOptions>(pairwiseDistanceOptions)],
 );
 
 /**

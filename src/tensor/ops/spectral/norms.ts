@@ -9,7 +9,7 @@ import { normalizeAxes, sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkInexact, checkNotEmpty, show } from '../operand.ts';
+import { apply, casted, checkInexact, checkNotEmpty, show } from '../operand.ts';
 import { dropKeptAxes, type Axes } from '../reduce/axes.ts';
 import { svdvalsNodes } from './rules.ts';
 
@@ -184,5 +184,5 @@ export function norm(
 ): Tensor {
   takesNorm('norm', x, p, axes, options);
   if (p === 'nuc') return matrixNormOf('norm', x, p, axes ?? [-2, -1], options);
-  return vectorNormOf('norm', x, p === 'fro' ? 2 : p, axes, options);
+  return vectorNormOf('norm', casted('norm', x), p === 'fro' ? 2 : p, axes, options);
 }

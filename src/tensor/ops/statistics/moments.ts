@@ -1,5 +1,6 @@
 // Sums and means without NaN, extrema together, covariances and correlations.
 
+import type { Floated, Summed } from '../../inferred.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import {
@@ -21,7 +22,7 @@ import {
   unary,
   where,
 } from '../../../ir/build.ts';
-import { isComplex, isFloat, isInexact, partType } from '../../../ir/dtype.ts';
+import { isComplex, isFloat, isInexact, partType, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor, expectDType } from '../../expect.ts';
@@ -43,7 +44,11 @@ const takesNansum = arg.takes<typeof nansum>(
 );
 
 /** Σ of the elements that are no NaN; 0 over nothing. */
-export function nansum(x: Tensor, axes?: Axes, options: SumOptions = {}): Tensor {
+export function nansum<D extends DType, T extends DType = Summed<D>>(
+  x: Tensor<D>,
+  axes?: Axes,
+  options: SumOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesNansum('nansum', x, axes, options);
   const target = options.dtype ?? formula.sumType(x.dtype);
   expectDType('nansum', target);
@@ -56,7 +61,11 @@ export function nansum(x: Tensor, axes?: Axes, options: SumOptions = {}): Tensor
 }
 
 /** Mean of the elements that are no NaN; NaN over nothing. */
-export function nanmean(x: Tensor, axes?: Axes, options: SumOptions = {}): Tensor {
+export function nanmean<D extends DType, T extends DType = Floated<D>>(
+  x: Tensor<D>,
+  axes?: Axes,
+  options: SumOptions<T> = {},
+): Tensor<NoInfer<T>> {
   takesNansum('nanmean', x, axes, options);
   checkFloat('nanmean', x);
   const target = options.dtype ?? x.dtype;

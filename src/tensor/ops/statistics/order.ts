@@ -22,7 +22,7 @@ import {
   unary,
   where,
 } from '../../../ir/build.ts';
-import { isFloat } from '../../../ir/dtype.ts';
+import { isFloat, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
@@ -70,12 +70,12 @@ const takesKth = arg.takes<typeof kthvalue>(
 );
 
 /** The k-th smallest elements along an axis, counted from 1, and their i32 places. */
-export function kthvalue(
-  x: Tensor,
+export function kthvalue<D extends DType>(
+  x: Tensor<D>,
   k: number,
   axis = -1,
   options: ReduceOptions = {},
-): [values: Tensor, indices: Tensor] {
+): [values: Tensor<D>, indices: Tensor<'i32'>] {
   takesKth('kthvalue', x, k, axis, options);
   const lines = linesOf('kthvalue', x, axis, options.keepdim === true);
   const size = x.shape[lines.axis] ?? 1;
@@ -149,17 +149,17 @@ const takesMedianWithIndices = arg.takes<typeof medianWithIndices>(
 );
 
 /** The lower of the middle elements, along an axis or of all; NaN where there is one. */
-export function median(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor {
+export function median<D extends DType>(x: Tensor<D>, axis?: number, options: ReduceOptions = {}): Tensor<D> {
   takesMedian('median', x, axis, options);
   return axis === undefined ? medianOfAll(x, false) : medians('median', x, axis, options, false)[0];
 }
 
 /** The lower of the middle elements along an axis, and their i32 places. */
-export function medianWithIndices(
-  x: Tensor,
+export function medianWithIndices<D extends DType>(
+  x: Tensor<D>,
   axis: number,
   options: ReduceOptions = {},
-): [values: Tensor, indices: Tensor] {
+): [values: Tensor<D>, indices: Tensor<'i32'>] {
   takesMedianWithIndices('medianWithIndices', x, axis, options);
   return medians('medianWithIndices', x, axis, options, false);
 }
@@ -188,7 +188,11 @@ const takesMode = arg.takes<typeof mode>(
 );
 
 /** The most frequent elements along an axis, the smallest of several, and where each stands last (i32). */
-export function mode(x: Tensor, axis = -1, options: ReduceOptions = {}): [values: Tensor, indices: Tensor] {
+export function mode<D extends DType>(
+  x: Tensor<D>,
+  axis = -1,
+  options: ReduceOptions = {},
+): [values: Tensor<D>, indices: Tensor<'i32'>] {
   takesMode('mode', x, axis, options);
   const lines = linesOf('mode', x, axis, options.keepdim === true);
   const [values, indices] = recordMany([x], (b, [node]) => {

@@ -25,14 +25,16 @@ export interface UnpoolOptions {
   readonly outputSize?: PerAxis;
 }
 
+export const unpoolOptions: arg.Table<UnpoolOptions> = {
+  stride: arg.sizes(1),
+  padding: arg.sizes(0),
+  outputSize: arg.sizes(1),
+};
 const takesUnpool = arg.takes<typeof maxUnpool1d>(
   ['x', aTensor],
   ['the indices', aTensor],
   ['kernelSize', arg.sizes(1)],
-  [
-    'options',
-    arg.options<UnpoolOptions>({ stride: arg.sizes(1), padding: arg.sizes(0), outputSize: arg.sizes(1) }),
-  ],
+  ['options', arg.options<UnpoolOptions>(unpoolOptions)],
 );
 
 function unpool(
@@ -120,17 +122,15 @@ export interface FractionalPoolOptions {
   readonly samples?: Tensor;
 }
 
+export const fractionalPoolOptions: arg.Table<FractionalPoolOptions> = {
+  outputSize: arg.sizes(1),
+  outputRatio: arg.share,
+  samples: aTensor,
+};
 const takesFractional = arg.takes<typeof fractionalMaxPool2d>(
   ['x', aTensor],
   ['kernelSize', arg.sizes(1)],
-  [
-    'options',
-    arg.options<FractionalPoolOptions>({
-      outputSize: arg.sizes(1),
-      outputRatio: arg.share,
-      samples: aTensor,
-    }),
-  ],
+  ['options', arg.options<FractionalPoolOptions>(fractionalPoolOptions)],
 );
 
 /** Window i of `count` begins at ⌊(i + u)·α⌋ − ⌊u·α⌋, the last one at the end of the axis. */

@@ -1,6 +1,7 @@
 // PyTorch's call of every operator as ours: one table, a file per family.
 
 import type { Call, Calls, Left } from '../args.ts';
+import type { Picks } from '../picks.ts';
 import { compare } from './compare.ts';
 import { complex } from './complex.ts';
 import { creation } from './creation.ts';
@@ -44,7 +45,7 @@ const families: Readonly<Record<string, Calls>> = {
 };
 
 /** A row with the family that holds it. */
-export type Row = { readonly family: string; readonly call: Call } | (Left & { readonly family: string });
+export type Row = (Left | Picks | { readonly call: Call }) & { readonly family: string };
 
 const rows = new Map<string, Row>();
 for (const [family, calls] of Object.entries(families)) {

@@ -39,6 +39,15 @@ export const linalg: Calls = {
   ormqr: signature('input, tau, other, left=True, transpose=False')((a) =>
     sn.ormqr(a.tensor('input'), a.tensor('tau'), a.tensor('other'), a.options('left', 'transpose')),
   ),
+  'linalg.ldl_factor': signature('input, hermitian=False')((a) =>
+    sn.ldlFactor(a.tensor('input'), a.options('hermitian')),
+  ),
+  'linalg.ldl_factor_ex': signature('input, hermitian=False, check_errors=False')((a) =>
+    sn.ldlFactorEx(a.tensor('input'), a.options('hermitian')),
+  ),
+  'linalg.ldl_solve': signature('LD, pivots, B, hermitian=False')((a) =>
+    sn.ldlSolve(a.tensor('LD'), a.tensor('pivots'), a.tensor('B'), a.options('hermitian')),
+  ),
   'linalg.inv': signature('input')((a) => sn.inv(a.tensor('input'))),
   'linalg.inv_ex': signature('input, check_errors=False')((a) => sn.invEx(a.tensor('input'))),
   'linalg.lstsq': takesLstsq((a) => {

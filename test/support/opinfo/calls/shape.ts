@@ -1,6 +1,7 @@
 // Calls of PyTorch's operators as ours: views, movements, joining and splitting.
 
 import * as sn from '../../../../src/tensor/ops/all.ts';
+import type { ComplexNumber } from '../../../../src/ir/value.ts';
 import { Tensor } from '../../../../src/tensor/tensor.ts';
 import { signature, unary, type Args, type Call, type Calls, type Result } from '../args.ts';
 
@@ -50,13 +51,15 @@ export const shape: Calls = {
     sn.combinations(a.tensor('input'), a.number('r'), a.options('with_replacement')),
   ),
   // Pairs of the last axis first, as PyTorch's list has them.
-  constant_pad_nd: signature('input, pad, value=0')((a) => {
-    const [x, list] = [a.tensor('input'), a.list('pad')];
+  constant_pad_nd: signature('input, pad, value=0')(async (a) => {
+    const [x, list, given] = [a.tensor('input'), a.list('pad'), a.raw('value')];
+    const value =
+      given instanceof Tensor ? ((await given.item()) as unknown as ComplexNumber) : a.number('value');
     const pairs = x.shape.map((_, axis): [number, number] => {
       const at = 2 * (x.rank - 1 - axis);
       return [list[at] ?? 0, list[at + 1] ?? 0];
     });
-    return sn.pad(x, pairs, { value: a.number('value') });
+    return sn.pad(x, pairs, { value });
   }),
   diag: signature('input, diagonal=0')((a) => sn.diag(a.tensor('input'), a.number('diagonal'))),
   diag_embed: signature('input, offset=0, dim1=-2, dim2=-1')((a) =>

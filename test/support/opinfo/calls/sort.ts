@@ -2,9 +2,10 @@
 
 import * as sn from '../../../../src/tensor/ops/all.ts';
 import { signature, unary, type Calls } from '../args.ts';
+import { picking } from '../picks.ts';
 
 export const sort: Calls = {
-  argsort: signature('input, dim=-1, descending=False, stable=False')((a) =>
+  argsort: picking('input, dim=-1, descending=False, stable=False', (a) =>
     sn.argsort(a.tensor('input'), a.number('dim'), a.options('descending', 'stable')),
   ),
   bucketize: signature('input, boundaries, out_int32=False, right=False')((a) =>
@@ -15,7 +16,7 @@ export const sort: Calls = {
   isin: signature('elements, test_elements, assume_unique=False, invert=False')((a) =>
     sn.isin(a.operand('elements'), a.operand('test_elements'), a.options('assume_unique', 'invert')),
   ),
-  kthvalue: signature('input, k, dim=-1, keepdim=False')((a) =>
+  kthvalue: picking('input, k, dim=-1, keepdim=False', (a) =>
     sn.kthvalue(a.tensor('input'), a.number('k'), a.number('dim'), a.options('keepdim')),
   ),
   logcumsumexp: signature('input, dim')((a) => sn.logcumsumexp(a.tensor('input'), a.number('dim'))),
@@ -23,10 +24,10 @@ export const sort: Calls = {
   searchsorted: signature('sorted_sequence, input, out_int32=False, right=False, side=None, sorter=None')(
     (a) => sn.searchsorted(a.tensor('sorted_sequence'), a.operand('input'), a.options('right', 'sorter')),
   ),
-  sort: signature('input, dim=-1, descending=False, stable=False')((a) =>
+  sort: picking('input, dim=-1, descending=False, stable=False', (a) =>
     sn.sort(a.tensor('input'), a.number('dim'), a.options('descending', 'stable')),
   ),
-  topk: signature('input, k, dim=-1, largest=True, sorted=True')((a) =>
+  topk: picking('input, k, dim=-1, largest=True, sorted=True', (a) =>
     sn.topk(a.tensor('input'), a.number('k'), a.number('dim'), a.options('largest', 'sorted')),
   ),
 };

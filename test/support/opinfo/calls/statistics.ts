@@ -3,6 +3,7 @@
 import * as sn from '../../../../src/tensor/ops/all.ts';
 import { Tensor } from '../../../../src/tensor/tensor.ts';
 import { signature, type Args, type Call, type Calls, type Result } from '../args.ts';
+import { picking } from '../picks.ts';
 
 type Median = (x: Tensor, axis?: number, options?: sn.ReduceOptions) => Tensor;
 type MedianWithIndices = (x: Tensor, axis: number, options?: sn.ReduceOptions) => [Tensor, Tensor];
@@ -60,7 +61,7 @@ export const statistics: Calls = {
     sn.histogramdd(a.tensor('input'), a.list('bins'), a.options('range', 'weight', 'density')),
   ),
   median: medianBy(sn.median, sn.medianWithIndices),
-  mode: signature('input, dim=-1, keepdim=False')((a) =>
+  mode: picking('input, dim=-1, keepdim=False', (a) =>
     sn.mode(a.tensor('input'), a.number('dim'), a.options('keepdim')),
   ),
   nanmean: signature('input, dim=None, keepdim=False, dtype=None')((a) =>

@@ -7,7 +7,7 @@
 import { byFormula } from '../../../../ir/formula.ts';
 import { elementwiseRows, givesBool, type ElementwiseOp } from '../../../../ir/ops.ts';
 import type { Loop, LoopOp, RegisterType, Stmt, Value } from '../../../loop/loop.ts';
-import { operandsOf } from '../../../loop/builder.ts';
+import { operandsOf, withOperands } from '../../../loop/builder.ts';
 import type { FloatFunctions, Functions } from './functions.ts';
 import { acos, asin, atan, atan2, cos, reduceAngle, sin, tan } from './angle.ts';
 import type { Angle } from './reduced.ts';
@@ -17,7 +17,7 @@ import { log, log1p, log2, pow } from './log.ts';
 import { mulhi } from './integer.ts';
 import { isLong } from '../registers.ts';
 import { mod, roundBf16, roundF16, sign } from './round.ts';
-import { Draft, Terms, withOperands } from './terms.ts';
+import { Draft, Terms } from './terms.ts';
 import { statementsIn } from '../../../loop/walk.ts';
 
 const singles: FloatFunctions = {

@@ -1,7 +1,7 @@
 // Writes arithmetic at one width as plainly as on paper: `m.add(m.mul(x, 2), 1)`. Equal values are
 // one node, so that what is used twice can be named and is computed once.
 
-import { constant, operandsOf } from '../../../loop/builder.ts';
+import { constant, operandsOf, withOperands } from '../../../loop/builder.ts';
 import type { LoopOp, RegisterType, Stmt, Value, Width } from '../../../loop/loop.ts';
 
 /**
@@ -131,28 +131,6 @@ function ownFields(value: Value): string | number {
     case 'vector':
     case 'splat':
       return '';
-    default:
-      return value satisfies never;
-  }
-}
-
-/** The value with other operands. */
-export function withOperands(value: Value, operands: readonly Value[]): Value {
-  switch (value.kind) {
-    case 'op':
-    case 'vector':
-      return { ...value, args: operands };
-    case 'splat':
-    case 'lane':
-      return { ...value, arg: operands[0]! };
-    case 'load':
-      return { ...value, index: operands[0]! };
-    case 'constant':
-    case 'variable':
-    case 'builtin':
-    case 'subgroup':
-    case 'scalar':
-      return value;
     default:
       return value satisfies never;
   }
@@ -315,7 +293,7 @@ export class Terms {
   high(x: Value): Value {
     return this.real(this.and(this.bits(x), formats[this.float].high));
   }
-  /** Whether any lane is true, one bool. `anyLaneOf` knows this shape. */
+  /** Whether any lane is true, one bool. `anyLaneOf` (any-lane.ts) knows this shape. */
   any(x: Value): Value {
     const node = (value: Value): Value => this.draft.node(value);
     const lanes = Array.from({ length: this.width }, (_, lane) =>
@@ -325,25 +303,4 @@ export class Terms {
       node({ kind: 'op', op: 'or', args: [some, one], type: 'bool', width: 1 }),
     );
   }
-}
-
-/**
- * The vector of which a value says whether any lane is true, as `Terms.any` writes it: one
- * instruction on some targets.
- */
-export function anyLaneOf(value: Value): Value | undefined {
-  const lanes: Value[] = [];
-  let rest = value;
-  while (rest.kind === 'op' && rest.op === 'or' && rest.width === 1) {
-    const [some, one] = rest.args;
-    lanes.unshift(one!);
-    rest = some!;
-  }
-  lanes.unshift(rest);
-  const vector = rest.kind === 'lane' ? rest.arg : undefined;
-  if (vector?.kind !== 'variable' || vector.width !== lanes.length || vector.type !== 'bool')
-    return undefined;
-  const isLane = (one: Value, lane: number): boolean =>
-    one.kind === 'lane' && one.lane === lane && one.arg.kind === 'variable' && one.arg.name === vector.name;
-  return lanes.every(isLane) ? vector : undefined;
 }

@@ -2,10 +2,9 @@
 // two, and scalars made of them into one of their lanes. The emitters then see only vectors that
 // fit into a v128.
 
-import { addInts, constant, operandsOf } from '../../../loop/builder.ts';
+import { addInts, constant, operandsOf, withOperands } from '../../../loop/builder.ts';
 import type { Loop, Stmt, Value, Width } from '../../../loop/loop.ts';
 import { isLong } from '../registers.ts';
-import { withOperands } from '../math/terms.ts';
 import { statementsIn } from '../../../loop/walk.ts';
 
 type Halves = readonly [low: Value, high: Value];

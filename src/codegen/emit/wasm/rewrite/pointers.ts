@@ -37,16 +37,59 @@ interface Affine {
 
 interface Found {
   readonly access: Access;
+  /** Over what the body can name. */
   readonly index: Affine;
+  /** Over what names around the loop stand for: by it, accesses that differ by a number are known. */
+  readonly whole: Affine;
   /** Whether every turn gets there. */
   readonly always: boolean;
 }
 
-/** The pointers of an innermost loop; undefined where there are none. */
-export function pointersOf(loop: For): PointerPlan | undefined {
+/** What names of a Loop stand for. */
+export interface Definitions {
+  readonly lets: ReadonlyMap<string, Value>;
+  /** Names whose values may change, and those that stand for several. */
+  readonly mutable: ReadonlyMap<string, undefined>;
+}
+
+const nothing: Definitions = { lets: new Map(), mutable: new Map() };
+
+/** What every name that the body defines stands for. */
+export function definitionsOf(body: readonly Stmt[]): Definitions {
+  const found = new Map<string, Value | undefined>();
+  define(body, found);
+  const lets = new Map<string, Value>();
+  const mutable = new Map<string, undefined>();
+  for (const [name, value] of found) {
+    if (value === undefined) mutable.set(name, undefined);
+    else lets.set(name, value);
+  }
+  return { lets, mutable };
+}
+
+/**
+ * The pointers of an innermost loop, where names around it stand for what `outer` says; undefined
+ * where there are none.
+ */
+export function pointersOf(loop: For, outer: Definitions = nothing): PointerPlan | undefined {
   const inside = new Map<string, Value | undefined>([[loop.name, undefined]]);
   define(loop.body, inside);
   const affine = (value: Value): Affine | undefined => affineOf(value, loop.name, inside);
+  const known = new Map<string, Affine>();
+  const expanded = ({ base, factor, offset }: Affine): Affine => {
+    let all: Affine = { base: new Map(), factor, offset };
+    for (const [name, term] of base) all = sum(all, scaled(resolve(name, term.value), term.factor), 1);
+    return all;
+  };
+  const resolve = (name: string, value: Value): Affine => {
+    const before = known.get(name);
+    if (before !== undefined) return before;
+    const definition = value.kind === 'variable' ? outer.lets.get(name) : undefined;
+    const of = definition && affineOf(definition, loop.name, outer.mutable);
+    const found = of === undefined ? atom(name, value) : expanded(of);
+    known.set(name, found);
+    return found;
+  };
   const found: Found[] = [];
   const visitValue = (value: Value, always: boolean): void => {
     operandsOf(value).forEach((operand) => visitValue(operand, always));
@@ -55,7 +98,7 @@ export function pointersOf(loop: For): PointerPlan | undefined {
   const note = (access: Access, at: Value, always: boolean): void => {
     const index = affine(at);
     if (index !== undefined && !found.some((one) => one.access === access))
-      found.push({ access, index, always });
+      found.push({ access, index, whole: expanded(index), always });
   };
   const visit = (body: readonly Stmt[], always: boolean): void => {
     for (const stmt of body) {
@@ -70,30 +113,30 @@ export function pointersOf(loop: For): PointerPlan | undefined {
   // An offset must not be negative, and a pointer not lie before all memory: the lowest that every
   // turn reaches comes first.
   const ordered = found.toSorted(
-    (a, b) => Number(b.always) - Number(a.always) || a.index.offset - b.index.offset,
+    (a, b) => Number(b.always) - Number(a.always) || a.whole.offset - b.whole.offset,
   );
-  for (const { access, index } of ordered) {
-    const terms = [...index.base].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  for (const { access, index, whole } of ordered) {
+    const terms = [...whole.base].toSorted(([a], [b]) => (a < b ? -1 : 1));
     const key = [
       access.buffer,
-      index.factor,
+      whole.factor,
       ...terms.map(([name, { factor }]) => `${factor}*${name}`),
     ].join();
-    let pointer = pointers.findIndex((one) => one.key === key && one.offset <= index.offset);
+    let pointer = pointers.findIndex((one) => one.key === key && one.offset <= whole.offset);
     if (pointer < 0) {
       if (pointers.length === mostPointers) return undefined;
-      const base = terms.map(([, { factor, value }]) => mulInts(value, constant(factor)));
+      const base = [...index.base.values()].map(({ factor, value }) => mulInts(value, constant(factor)));
       const started = [...base, mulInts(loop.start, constant(index.factor)), constant(index.offset)];
       pointer = pointers.length;
       pointers.push({
         key,
         buffer: access.buffer,
-        offset: index.offset,
+        offset: whole.offset,
         first: started.reduce(addInts),
         step: index.factor * loop.step,
       });
     }
-    places.set(access, { pointer, offset: index.offset - pointers[pointer]!.offset });
+    places.set(access, { pointer, offset: whole.offset - pointers[pointer]!.offset });
   }
   if (pointers.length === 0) return undefined;
   return { pointers, places, unused: unusedIn(loop, places) };

@@ -30,7 +30,6 @@ export interface DirectTiling extends Tile {
 const mostWeights = 32;
 
 export const direct: Strategy<DirectTiling> = {
-  fields: { lines: 'count' },
   *candidates({ k, window }) {
     if (window?.plane === undefined || k > mostWeights) return;
     for (const parts of [1, 2, 4].filter((count) => count <= window.lines))

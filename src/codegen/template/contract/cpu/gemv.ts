@@ -33,7 +33,6 @@ export interface GemvTiling extends Tile {
 const mostRows = 8;
 
 export const gemv: Strategy<GemvTiling> = {
-  fields: { along: 'n or k' },
   *candidates(problem) {
     for (const flip of [false, true]) yield* blocks(flip ? flippedProblem(problem) : problem, flip);
   },

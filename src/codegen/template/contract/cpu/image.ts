@@ -35,7 +35,6 @@ export interface ImageTiling extends Tile {
 }
 
 export const image: Strategy<ImageTiling> = {
-  fields: { blockM: 'count', lines: 'count', blockK: 'count' },
   candidates: blocks,
   isLegal(tiling, problem, target) {
     const { flip, lines, blockK } = tiling;

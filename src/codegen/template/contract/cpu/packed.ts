@@ -34,7 +34,6 @@ export interface PackedTiling extends Tile {
 }
 
 export const packed: Strategy<PackedTiling> = {
-  fields: { blockM: 'count', blockN: 'count', blockK: 'count' },
   *candidates(problem) {
     for (const flip of [false, true]) yield* blocks(flip ? flippedProblem(problem) : problem, flip);
   },

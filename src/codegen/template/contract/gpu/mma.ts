@@ -50,7 +50,6 @@ const tiles = [
 ] as const;
 
 export const mma: Strategy<MmaTiling> = {
-  fields: { tileM: 'count', tileN: 'count', tileK: 'count', stages: 'count' },
   *candidates({ matrix }) {
     if (matrix === undefined) return;
     for (const [tileM, tileN, tileK, rows, columns, stages] of tiles)

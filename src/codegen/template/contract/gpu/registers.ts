@@ -25,7 +25,6 @@ const tiles = [8, 4, 2, 1].flatMap((rows) =>
 );
 
 export const registers: Strategy<RegisterTiling> = {
-  fields: {},
   *candidates(problem) {
     for (const flip of flipsOf(problem))
       for (const [rows, columns] of tiles) yield { kind: 'registers', flip, rows, columns };

@@ -46,7 +46,6 @@ const tiles = [
 ] as const;
 
 export const splitK: Strategy<SplitKTiling> = {
-  fields: { threads: 'count', slices: 'count', along: 'n or k' },
   *candidates(problem) {
     for (const flip of flipsOf(problem)) {
       const { rhs } = flip ? flippedProblem(problem) : problem;

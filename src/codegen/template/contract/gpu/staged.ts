@@ -38,7 +38,6 @@ const tiles = [
 ] as const;
 
 export const staged: Strategy<StagedTiling> = {
-  fields: { tileM: 'count', tileN: 'count', tileK: 'count' },
   *candidates() {
     for (const [tileM, tileN, tileK, rows, columns] of tiles)
       yield { kind: 'staged', flip: false, rows, columns, tileM, tileN, tileK };

@@ -20,7 +20,6 @@ const tiles = [
 ] as const;
 
 export const wgmma: Strategy<WgmmaTiling> = {
-  fields: { tileM: 'count', tileN: 'count', tileK: 'count', stages: 'count' },
   *candidates({ tiled }) {
     if (tiled !== true) return;
     for (const [tileM, tileN, rows, stages] of tiles)

@@ -20,7 +20,6 @@ import { PatchLowering, type WindowTiling } from './patch.ts';
 export type { WindowTiling };
 
 export const window: Strategy<WindowTiling> = {
-  fields: { lines: 'count', taps: 'count' },
   *candidates({ window: seen, k }) {
     if (seen !== undefined) yield* patches(seen, k);
   },

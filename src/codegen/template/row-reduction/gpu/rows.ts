@@ -15,7 +15,7 @@ import {
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../../schedule/body/expr.ts';
-import { sharesWork } from '../../../../schedule/machine.ts';
+import { reducesInSubgroups, sharesWork } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import type { Axis, Write } from '../../../../schedule/kernel.ts';
 import {
@@ -109,7 +109,7 @@ class RowEmitter {
       together,
       width: totalWidth(lanes),
       atOnce: plan.joinsAtOnce,
-      subgroup: together && rows === 1 ? filledSubgroup(frame.target) : undefined,
+      subgroup: together && rows === 1 ? filledSubgroup(frame.target, body) : undefined,
     });
   }
 
@@ -363,8 +363,13 @@ class RowEmitter {
   }
 }
 
-/** Invocations that a workgroup may have and still be one subgroup. */
-function filledSubgroup({ subgroups }: Target): number | undefined {
-  if (subgroups === undefined) return undefined;
+/**
+ * Invocations that a workgroup may have and still be one subgroup, where subgroups reduce all that
+ * the row is asked for.
+ */
+function filledSubgroup(target: Target, { stages }: RowBody): number | undefined {
+  const { subgroups } = target;
+  if (subgroups === undefined || !stages.every(({ dtype }) => reducesInSubgroups(target, dtype)))
+    return undefined;
   return subgroups.inOrder === true ? subgroups.min : 1;
 }

@@ -78,6 +78,22 @@ API cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
   return allocate(address, bytes);
 }
 
+/** Of memory on the device alone: type, device, start and size of the allocation around a pointer. */
+API cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address) {
+  ENTER(cuPointerGetAttribute, initialised)
+  NEED(value != nullptr, CUDA_ERROR_INVALID_VALUE)
+  uint64_t start = 0;
+  size_t bytes = 0;
+  NEED(buffer_around(address, &start, &bytes), CUDA_ERROR_INVALID_VALUE)
+  switch (attribute) {
+    case 2: *static_cast<unsigned *>(value) = 2; return CUDA_SUCCESS;
+    case 9: *static_cast<int *>(value) = 0; return CUDA_SUCCESS;
+    case 11: *static_cast<CUdeviceptr *>(value) = start; return CUDA_SUCCESS;
+    case 12: *static_cast<size_t *>(value) = bytes; return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
 API cuMemFree_v2(CUdeviceptr address) {
   ENTER(cuMemFree_v2, context)
   NEED(!capture_forbids(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)

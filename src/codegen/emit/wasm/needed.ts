@@ -1,0 +1,38 @@
+// What is loaded when a kernel needs it: what expands functions that WebAssembly lacks, for Loops that call some, and the text
+// of modules.
+
+import { elementwiseRows, type ElementwiseOp } from '../../../ir/ops.ts';
+import { Lazy } from '../../../lazy.ts';
+import { operandsOf } from '../../loop/builder.ts';
+import type { Loop, LoopOp, Value } from '../../loop/loop.ts';
+import { someStatement, valuesOf } from '../../loop/walk.ts';
+import type { printModule } from './module/wat.ts';
+import type { expandMath } from './math/math.ts';
+
+/** What expands them. */
+export const functionsOfWasm: Lazy<typeof expandMath> = new Lazy('functions for WebAssembly', async () => {
+  return (await import('./math/math.ts')).expandMath;
+});
+
+/** Modules as text; loaded for those who read them. */
+export const modulePrinter: Lazy<typeof printModule> = new Lazy('the text of WebAssembly', async () => {
+  return (await import('./module/wat.ts')).printModule;
+});
+
+/** Those that are no instructions on some types, by no word of their rows. */
+const others: ReadonlySet<LoopOp> = new Set<LoopOp>(['fma', 'mod', 'mulhi', 'sign', 'roundF16', 'roundBf16']);
+
+/** Whether `expandMath` may replace the operation on operands of some type. */
+export function mayBeExpanded(op: LoopOp): boolean {
+  if (others.has(op)) return true;
+  if (!Object.hasOwn(elementwiseRows, op)) return false;
+  const { wasm } = elementwiseRows[op as ElementwiseOp];
+  return wasm === 'math' || wasm === 'formula';
+}
+
+/** Whether `expandMath` may change a Loop. */
+export function callsFunctions(loop: Loop): boolean {
+  const calls = (value: Value): boolean =>
+    (value.kind === 'op' && mayBeExpanded(value.op)) || operandsOf(value).some(calls);
+  return someStatement(loop.body, (stmt) => valuesOf(stmt).some(calls));
+}

@@ -1,0 +1,25 @@
+// Registers: what elements are computed in once they are read.
+
+import { lowered, type DType, type RealDType } from '../../ir/dtype.ts';
+import type { RegisterType } from './loop.ts';
+
+const registers: Readonly<Record<RealDType, RegisterType>> = {
+  f32: 'f32',
+  f16: 'f32',
+  bf16: 'f32',
+  i32: 'i32',
+  i16: 'i32',
+  i8: 'i32',
+  u32: 'u32',
+  u16: 'u32',
+  u8: 'u32',
+  bool: 'bool',
+  f64: 'f64',
+  i64: 'i64',
+  u64: 'u64',
+};
+
+/** The register type that elements of a storage dtype are widened to. */
+export function widened(dtype: DType): RegisterType {
+  return registers[lowered(dtype)];
+}

@@ -1,0 +1,145 @@
+// Images as arrays: decoded by packages in Node (fast-png, jpeg-js: optional peers), by the browser
+// in a page, brought to a number of channels and to a size.
+
+import { SinterError, TensorError } from '../../errors.ts';
+import * as arg from '../../ir/arguments.ts';
+import type { HostTensor } from '../../io/host.ts';
+import { resized, type Pixels } from './resize.ts';
+import { aSource, bytesOf, isNode, malformed, nameOf, packageFor, type FileSource } from './source.ts';
+
+export interface ImageOptions {
+  /** 1 (grey), 3 (colours; the default) or 4 (with opacity). */
+  readonly channels?: 1 | 3 | 4;
+  /** [height, width] to which it is resized, by areas; its own by default. */
+  readonly size?: readonly [height: number, width: number];
+}
+
+const channelCount: arg.Kind<1 | 3 | 4> = arg.kind('1, 3 or 4', (value) =>
+  [1, 3, 4].includes(value as number),
+);
+/** The kinds of the options of images. */
+export const imageTable: arg.Table<ImageOptions> = {
+  channels: channelCount,
+  size: arg.tupleOf(arg.count(1), arg.count(1)),
+};
+const takesImage = arg.takes<typeof readImage>(
+  ['the file', aSource],
+  ['options', arg.options<ImageOptions>(imageTable)],
+);
+
+/** An image in a file, PNG or JPEG (in pages whatever the browser knows), as u8 [channels, height, width]. */
+export async function readImage(file: FileSource, options: ImageOptions = {}): Promise<HostTensor> {
+  takesImage('readImage', file, options);
+  return imageOf('readImage', file, options);
+}
+
+/** `readImage` for those who have checked their options. */
+export async function imageOf(
+  op: string,
+  file: FileSource,
+  { channels = 3, size }: ImageOptions,
+): Promise<HostTensor> {
+  const bytes = await bytesOf(op, file);
+  let pixels: Pixels;
+  try {
+    pixels = await decoded(op, bytes, nameOf(file));
+  } catch (error) {
+    throw malformed(op, file, error);
+  }
+  const own = withChannels(pixels, channels);
+  const { height, width, samples } = size === undefined ? own : resized(own, ...size);
+  const data = new Uint8Array(channels * height * width);
+  for (let pixel = 0; pixel < height * width; pixel++)
+    for (let c = 0; c < channels; c++)
+      data[c * height * width + pixel] = Math.round(samples[pixel * channels + c] as number);
+  return { dtype: 'u8', shape: [channels, height, width], data };
+}
+
+function decoded(op: string, bytes: Uint8Array, name: string): Promise<Pixels> {
+  if (!isNode()) return inPage(bytes);
+  if (bytes[0] === 0x89 && bytes[1] === 0x50) return png(op, bytes);
+  if (bytes[0] === 0xff && bytes[1] === 0xd8) return jpeg(op, bytes);
+  throw new TensorError('E_FORMAT', op, `${name} is neither PNG nor JPEG`);
+}
+
+/** What is used of fast-png. */
+interface PngPackage {
+  decode(bytes: Uint8Array): PngImage;
+  convertIndexedToRgb(image: PngImage): Uint8Array;
+}
+
+interface PngImage {
+  readonly width: number;
+  readonly height: number;
+  readonly depth: number;
+  readonly channels: number;
+  readonly palette?: readonly (readonly number[])[];
+  readonly data: ArrayLike<number>;
+}
+
+async function png(op: string, bytes: Uint8Array): Promise<Pixels> {
+  const { convertIndexedToRgb, decode } = await packageFor<PngPackage>(op, 'fast-png', undefined);
+  const image = decode(bytes);
+  const { width, height, depth, palette, data } = image;
+  if (palette !== undefined) {
+    const samples = Float32Array.from(convertIndexedToRgb(image));
+    return { width, height, channels: palette[0]?.length ?? 3, samples };
+  }
+  if (depth < 8) {
+    const problem = `samples of ${depth} bits are not read: expected 8 or 16`;
+    throw new TensorError('E_UNSUPPORTED', op, problem);
+  }
+  const scale = 255 / (2 ** depth - 1);
+  return {
+    width,
+    height,
+    channels: image.channels,
+    samples: Float32Array.from(data, (sample) => sample * scale),
+  };
+}
+
+/** What is used of jpeg-js. */
+interface JpegPackage {
+  decode(
+    bytes: Uint8Array,
+    options: { readonly useTArray: true; readonly formatAsRGBA: false },
+  ): { readonly width: number; readonly height: number; readonly data: Uint8Array };
+}
+
+async function jpeg(op: string, bytes: Uint8Array): Promise<Pixels> {
+  const { decode } = await packageFor<JpegPackage>(op, 'jpeg-js', undefined);
+  const { width, height, data } = decode(bytes, { useTArray: true, formatAsRGBA: false });
+  return { width, height, channels: 3, samples: Float32Array.from(data) };
+}
+
+/** By the browser. Opacity is kept as it is in the file, not multiplied in. */
+async function inPage(bytes: Uint8Array): Promise<Pixels> {
+  if (typeof createImageBitmap !== 'function' || typeof OffscreenCanvas === 'undefined')
+    throw new SinterError('E_UNSUPPORTED', 'readImage: there are no images here: neither Node nor a page');
+  const bitmap = await createImageBitmap(new Blob([bytes as Uint8Array<ArrayBuffer>]), {
+    premultiplyAlpha: 'none',
+    colorSpaceConversion: 'none',
+  });
+  const { width, height } = bitmap;
+  const context = new OffscreenCanvas(width, height).getContext('2d');
+  if (context === null) throw new SinterError('E_UNSUPPORTED', 'readImage: the page has no canvas');
+  context.drawImage(bitmap, 0, 0);
+  bitmap.close();
+  const { data } = context.getImageData(0, 0, width, height);
+  return { width, height, channels: 4, samples: Float32Array.from(data) };
+}
+
+/** Grey from colours by their luma (ITU-R BT.601), colours from grey by repeating it; opaque where nothing is said. */
+function withChannels({ width, height, channels, samples }: Pixels, wanted: 1 | 3 | 4): Pixels {
+  if (channels === wanted) return { width, height, channels, samples };
+  const isGrey = channels < 3;
+  const out = new Float32Array(width * height * wanted);
+  for (let pixel = 0; pixel < width * height; pixel++) {
+    const at = (c: number): number => samples[pixel * channels + c] as number;
+    const colour = (c: number): number => (isGrey ? at(0) : at(c));
+    if (wanted === 1) out[pixel] = isGrey ? at(0) : 0.299 * at(0) + 0.587 * at(1) + 0.114 * at(2);
+    else for (let c = 0; c < 3; c++) out[pixel * wanted + c] = colour(c);
+    if (wanted === 4) out[pixel * 4 + 3] = channels % 2 === 0 ? at(channels - 1) : 255;
+  }
+  return { width, height, channels: wanted, samples: out };
+}

@@ -1,0 +1,149 @@
+// CUDA shared with other code of the process: device pointers of the caller's in the device's
+// primary context, and ours as device pointers. The driver is asked which device a pointer is of
+// and which allocation it lies in.
+
+import { DeviceError } from '../../errors.ts';
+import type { DeviceBuffer } from '../device.ts';
+import type { Move } from '../layout.ts';
+import { GpuBuffer, type Place } from '../memory.ts';
+import type { NativeDevice, NativeMemory, Sharing } from '../sharing.ts';
+import type { Engine } from './load.ts';
+
+/** CUpointer_attribute's numbers. */
+const attributes = { memoryType: 2, deviceOrdinal: 9, rangeStart: 11, rangeSize: 12 } as const;
+/** CU_MEMORYTYPE_DEVICE. */
+const onDevice = 2;
+
+export class CudaSharing implements Sharing {
+  readonly native: NativeDevice;
+  /** What the driver aligns allocations to, and kernels count on. */
+  readonly alignment = 256;
+  readonly queues = 1;
+  readonly #engine: Engine;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    const { device, handle, stream } = engine.context;
+    this.native = { api: 'cuda', ordinal: device, context: handle, stream };
+  }
+
+  async wrap(given: NativeMemory, ended: () => void): Promise<DeviceBuffer> {
+    const { context, memory, fences } = this.#engine;
+    context.failures.assertAlive();
+    if (given.api !== 'cuda') throw memory.misuse(`memory of ${given.api} is none of this device`);
+    const { pointer, size } = given;
+    if (!(Number.isSafeInteger(pointer) && pointer > 0))
+      throw memory.misuse(`${String(pointer)} is no device pointer`);
+    if (pointer % 4 !== 0) throw memory.misuse(`the device pointer ${pointer} is misaligned: not a word's`);
+    if (!(Number.isInteger(size / 4) && size > 0))
+      throw memory.misuse(`${size} bytes are not a positive number of words`);
+    this.#check(pointer, size);
+    const last = (): void => {
+      // Work that is queued may still read it.
+      fences.wait(fences.latest).then(ended, ended);
+    };
+    return memory.wrap(pointer, size, { offset: 0, bytes: size }, last);
+  }
+
+  part(buffer: DeviceBuffer, offset: number, bytes: number): DeviceBuffer {
+    return this.#own(buffer).part(this.#engine.memory, offset, bytes);
+  }
+
+  place(buffer: DeviceBuffer): NativeMemory {
+    const { slab, offset } = this.#placeOf(buffer);
+    return { api: 'cuda', pointer: slab.gpu + offset, size: buffer.bytes };
+  }
+
+  room(buffer: DeviceBuffer): number {
+    const { slab, offset } = this.#placeOf(buffer);
+    return slab.bytes - offset;
+  }
+
+  writeProblem(): string | undefined {
+    return undefined;
+  }
+
+  copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number): void {
+    const { context, memory, timeline, mover } = this.#engine;
+    context.failures.assertAlive();
+    const [source, target] = [this.#placeOf(from), this.#placeOf(to)];
+    const start = source.slab.gpu + source.offset;
+    const end = target.slab.gpu + target.offset;
+    if (start === end) return;
+    const at = context.failures.tick();
+    timeline.push(() => {
+      if (context.failures.lost) return;
+      const move: Move<number> = { from: source, to: target, bytes };
+      if (Math.abs(start - end) >= bytes) return mover.copy(at, [move]);
+      // The driver leaves open what copies of overlapping ranges give.
+      const slab = memory.scratch(bytes);
+      const between = { slab, offset: 0 };
+      mover.copy(at, [
+        { ...move, to: between },
+        { ...move, from: between },
+      ]);
+      memory.recycle(slab);
+      return undefined;
+    });
+  }
+
+  submitted(): Promise<void> {
+    this.#engine.context.failures.assertAlive();
+    return this.#engine.timeline.drained();
+  }
+
+  trim(keep: number): void {
+    this.#engine.memory.shrink(keep);
+  }
+
+  keepAtMost(bytes: number): void {
+    this.#engine.memory.keepAtMost(bytes);
+  }
+
+  /** Whether a live allocation of this device holds these bytes. */
+  #check(pointer: number, size: number): void {
+    const { context, memory } = this.#engine;
+    if (this.#ask(attributes.memoryType, pointer) !== onDevice)
+      throw memory.misuse(`${pointer} points to no memory of a device`);
+    const ordinal = this.#ask(attributes.deviceOrdinal, pointer);
+    if (ordinal !== context.device) {
+      throw new DeviceError(
+        'E_VALIDATION',
+        context.name,
+        `${pointer} points to memory of device ${ordinal}, not of device ${context.device}`,
+        { hint: `wrap it with { device: 'cuda:${ordinal}' }` },
+      );
+    }
+    const start = this.#ask(attributes.rangeStart, pointer);
+    const whole = this.#ask(attributes.rangeSize, pointer);
+    if (pointer + size > start + whole) {
+      const problem = `${size} bytes from ${pointer - start} on do not lie in an allocation of ${whole}`;
+      throw memory.misuse(problem);
+    }
+  }
+
+  #ask(attribute: number, pointer: number): number {
+    const { context, memory } = this.#engine;
+    const { cu, cell } = context.driver;
+    context.use();
+    cell.set(0);
+    const result = cu.cuPointerGetAttribute(cell.address, attribute, pointer);
+    const INVALID_VALUE = 1;
+    if (result === INVALID_VALUE) throw memory.misuse(`${pointer} points to no memory that is allocated`);
+    context.check(result, 'cuPointerGetAttribute', 'asking about a pointer');
+    return attribute === attributes.rangeStart || attribute === attributes.rangeSize
+      ? cell.number()
+      : cell.int();
+  }
+
+  #own(buffer: DeviceBuffer): GpuBuffer<number> {
+    const { context, memory } = this.#engine;
+    context.failures.assertAlive();
+    if (buffer instanceof GpuBuffer) return buffer as GpuBuffer<number>;
+    throw memory.misuse('a buffer of another device was used');
+  }
+
+  #placeOf(buffer: DeviceBuffer): Place<number> {
+    return this.#own(buffer).place(this.#engine.memory);
+  }
+}

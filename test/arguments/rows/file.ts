@@ -1,0 +1,61 @@
+// What the functions of `sinter/io` take.
+
+import { readFileSync } from 'node:fs';
+import { ones } from '../../../src/index.ts';
+import {
+  toHostTensor,
+  writeIdx,
+  writeNpy,
+  writeNpz,
+  writeSafetensors,
+  type HostTensor,
+} from '../../../src/io/index.ts';
+import { saveCheckpoint } from '../../../src/train/index.ts';
+import { flag, maybe, meaning, notNegative, options, t, type Meaning } from '../kinds.ts';
+import type { Rows } from './operation.ts';
+
+const host: HostTensor = await toHostTensor(ones([2]));
+const hostTensor = meaning(() => host);
+const entries = meaning(() => [['a', host]], 'emptyList', 'set');
+const metadata = maybe(meaning(() => ({ by: 'test' }), 'emptyObject'));
+const file = (bytes: Uint8Array): Meaning => meaning(() => bytes, 'bytes');
+const path = meaning(() => new URL(import.meta.url), 'text');
+const gzipped = new Uint8Array(
+  await new Response(
+    new Blob([Uint8Array.of(1, 2)]).stream().pipeThrough(new CompressionStream('gzip')),
+  ).arrayBuffer(),
+);
+
+const torchFile = new Uint8Array(
+  readFileSync(new URL('../../fixtures/torch-files/model.pt', import.meta.url)),
+);
+
+const kept: Uint8Array[] = [];
+await saveCheckpoint((bytes) => kept.push(bytes), { step: 1 });
+const objects = meaning(() => ({ step: 1 }), 'emptyObject');
+
+export const trainRows: Rows = {
+  loadCheckpoint: [meaning(() => kept[0], 'bytes', 'text'), objects, options({ rng: flag })],
+};
+
+export const ioRows: Rows = {
+  fromHostTensor: [hostTensor],
+  gunzip: [file(gzipped), options({ limit: notNegative })],
+  loadIdx: [file(writeIdx(host))],
+  loadNpy: [file(writeNpy(host))],
+  loadSafetensors: [file(writeSafetensors([['a', host]]))],
+  readFile: [path],
+  readIdx: [file(writeIdx(host))],
+  readNpy: [file(writeNpy(host))],
+  readNpz: [file(writeNpz([['a', host]]))],
+  readTorch: [file(torchFile)],
+  loadTorch: [file(torchFile)],
+  readSafetensors: [file(writeSafetensors([['a', host]]))],
+  saveNpy: [t(2)],
+  saveSafetensors: [meaning(() => ({ a: ones([2]) }), 'emptyObject'), metadata],
+  toHostTensor: [t(2)],
+  writeIdx: [hostTensor],
+  writeNpy: [hostTensor],
+  writeNpz: [entries],
+  writeSafetensors: [entries, metadata],
+};
