@@ -42,7 +42,8 @@ export function findAttention(
     const groups = candidates(order, barred);
     if (groups.length === 0) return groups;
     const escaping = groups.filter(
-      (group) => !pays(group, groups) || scoresEscape(group, groups, users, outputs),
+      (group) =>
+        !pays(group, groups) || scoresEscape(group, groups, users, outputs) || multipliesOwnScores(group),
     );
     // A group reads the products of other groups from memory and does not compute them again.
     const ends = new Set<Node>(groups.flatMap(({ outers }) => outers.map(({ node }) => node as Node)));
@@ -136,8 +137,6 @@ function trace(node: NodeOf<'dot'>, side: 0 | 1, owned: ReadonlySet<Node>): Atte
   });
   const walk = new Trace(batch, row, key, owned);
   if (!walk.touches(weights, at) || walk.failed || walk.inners.length === 0) return undefined;
-  // Scores that the other side is made of as well (the square of a product) are needed in memory.
-  if (isMadeOf(other, new Set<Node>(walk.inners as readonly Node[]))) return undefined;
   const columnAt = delinearize(column.atom, columns);
   const own = [...batchAt, ...(side === 0 ? [...rowAt, ...columnAt] : [...columnAt, ...rowAt])];
   walk.members.set(node, own);
@@ -151,6 +150,16 @@ function trace(node: NodeOf<'dot'>, side: 0 | 1, owned: ReadonlySet<Node>): Atte
     stages: walk.stages.sort(byAge),
     members: walk.members,
   };
+}
+
+/**
+ * Whether the other side of an outer product is made of the scores as well (the square of a product),
+ * which then are needed in memory. A walk along a whole residual stream: asked last, of groups that
+ * nothing else speaks against.
+ */
+function multipliesOwnScores({ outers, inners }: AttentionGroup): boolean {
+  const scores = new Set<Node>(inners as readonly Node[]);
+  return outers.some(({ node, side }) => isMadeOf(node.inputs[1 - side]!, scores));
 }
 
 /**
