@@ -8,14 +8,20 @@ import { measureStep } from '../../bench/compile-gpt.ts';
 import { measureCompile } from '../../bench/compile-time.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 
-/** The least processor time of a few: other tests share the machine. */
-function best(nodes: number, runs: number): number {
-  return Math.min(...Array.from({ length: runs }, () => cpuTime(() => measureCompile(nodes))));
+/** The least processor time of so many runs, or the first within a bound: other tests share the machine. */
+function best(nodes: number, runs: number, bound = 0): number {
+  let least = Infinity;
+  for (let run = 0; run < runs && least >= bound; run++)
+    least = Math.min(
+      least,
+      cpuTime(() => measureCompile(nodes)),
+    );
+  return least;
 }
 
 test('10,000 nodes compile in under 1.5 s', () => {
   measureCompile(1_000);
-  const time = best(10_000, 4);
+  const time = best(10_000, 10, 1500);
   console.log(`10,000 nodes: ${time.toFixed(0)} ms`);
   expect(measureCompile(10_000).nodes).toBeGreaterThan(9_000);
   expect(time).toBeLessThan(1500);
